@@ -1,0 +1,162 @@
+// analyze(): the order in which facts are computed, and what the options leave of them.
+#include <algorithm>
+
+#include "analyzer/analysis.h"
+#include "analyzer/facts/collectives.h"
+#include "analyzer/facts/device_time.h"
+#include "analyzer/facts/idle_causes.h"
+#include "analyzer/facts/kernels.h"
+#include "analyzer/facts/links.h"
+#include "analyzer/facts/memory.h"
+#include "analyzer/facts/quality.h"
+#include "analyzer/facts/steps.h"
+#include "analyzer/rules/rule.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+/// What was asked for, of one device.
+struct Selection {
+  std::vector<StepFacts> steps;
+  std::vector<uint32_t> ops;
+  Interval window;
+  uint64_t outside = 0;
+};
+
+Selection select(DeviceIndex const& device, DeviceSteps const& assigned, AnalyzeOptions const& options) {
+  Selection selection;
+  selection.window = op_window(device);
+  auto const chosen = [&](StepFacts const& step) {
+    return !options.steps || (options.steps->first <= step.step && step.step <= options.steps->second);
+  };
+  std::copy_if(assigned.steps.begin(), assigned.steps.end(), std::back_inserter(selection.steps), chosen);
+  for (size_t i = 0; i < device.ops.size(); ++i) {
+    int32_t const step = assigned.step_of_op[i];
+    if (step < 0) ++selection.outside;
+    if (!options.steps || (step >= 0 && chosen(assigned.steps[static_cast<size_t>(step)])))
+      selection.ops.push_back(device.ops[i]);
+  }
+  if (options.steps) {
+    selection.outside = 0;
+    selection.window = selection.steps.empty()
+                           ? Interval{0, 0}
+                           : Interval{selection.steps.front().window.begin, selection.steps.back().window.end};
+  }
+  return selection;
+}
+
+void count_ops(DeviceIndex const& device, std::vector<uint32_t> const& ops, DeviceFacts& facts) {
+  for (uint32_t const row : ops) {
+    model::OpClass const op_class = model::kind_info(device.trace().kind(row)).op_class;
+    ++(op_class == model::OpClass::kCopy ? facts.copies : facts.kernels);
+    if (op_class == model::OpClass::kComm) ++facts.collectives;
+    auto const launch = device.launch_of(row);
+    if (launch && device.trace().columns().link[*launch].value == row) ++facts.launches;
+  }
+}
+
+MemoryFacts memory_of(DeviceIndex const& device, std::vector<std::pair<int32_t, MemoryFacts>> const& of_process,
+                      std::vector<StepFacts> const& steps) {
+  MemoryFacts memory;
+  for (auto const& [id, facts] : of_process)
+    if (id == device.ref.device) memory = facts;
+  if (device.capacity_bytes > 0) memory.capacity_bytes = device.capacity_bytes;
+  std::vector<Interval> windows;
+  for (StepFacts const& step : steps)
+    if (!step.warmup) windows.push_back(step.host_window);
+  memory.floor_growth_bytes_per_step = floor_growth(memory_floors(memory.timeline, windows));
+  return memory;
+}
+
+/// Computes a device's time, steps and gaps, and appends them to the analysis.
+void add_device(DeviceIndex const& device, DeviceSets const& sets, Selection selection, std::vector<IdleGap> gaps,
+                Analysis& analysis) {
+  DeviceFacts facts;
+  facts.ref = device.ref;
+  facts.name = device.name;
+  facts.window = selection.window;
+  facts.time = split_window(sets, facts.window);
+  add_idle_causes(facts.time, facts.window, gaps);
+  count_ops(device, selection.ops, facts);
+  for (StepFacts& step : selection.steps) {
+    step.time = split_window(sets, step.window);
+    add_idle_causes(step.time, step.window, gaps);
+  }
+  std::stable_sort(selection.steps.begin(), selection.steps.end(),
+                   [](StepFacts const& a, StepFacts const& b) { return a.step < b.step; });
+  analysis.ops_outside_steps += selection.outside;
+  std::vector<KernelFacts> kernels = kernel_table(device, selection.ops);
+  analysis.devices.push_back(std::move(facts));
+  std::move(selection.steps.begin(), selection.steps.end(), std::back_inserter(analysis.steps));
+  std::move(gaps.begin(), gaps.end(), std::back_inserter(analysis.gaps));
+  std::move(kernels.begin(), kernels.end(), std::back_inserter(analysis.kernels));
+}
+
+/// First begin to last end of the device window and the windows of its steps, which may begin before the first op.
+Interval explained_range(Interval window, std::vector<StepFacts> const& steps) {
+  for (StepFacts const& step : steps) {
+    window.begin = std::min(window.begin, step.window.begin);
+    window.end = std::max(window.end, step.window.end);
+  }
+  return window;
+}
+
+/// Gaps outside `window` say nothing about what was asked for.
+void clip_gaps(std::vector<IdleGap>& gaps, Interval window) {
+  for (IdleGap& gap : gaps) gap.when = {std::max(gap.when.begin, window.begin), std::min(gap.when.end, window.end)};
+  std::erase_if(gaps, [](IdleGap const& gap) { return gap.when.begin >= gap.when.end; });
+}
+
+bool is_in(Interval window, int64_t instant) { return window.begin <= instant && instant <= window.end; }
+
+/// Collectives of which a participant lies in the facts of a chosen device.
+void keep_chosen(std::vector<CollectiveFacts>& collectives, std::vector<DeviceFacts> const& devices) {
+  std::erase_if(collectives, [&](CollectiveFacts const& facts) {
+    return std::none_of(facts.participants.begin(), facts.participants.end(), [&](auto const& participant) {
+      auto const at = std::lower_bound(devices.begin(), devices.end(), participant.ref,
+                                       [](DeviceFacts const& d, DeviceRef ref) { return d.ref < ref; });
+      return at != devices.end() && at->ref == participant.ref && is_in(at->window, participant.when.begin);
+    });
+  });
+}
+
+}  // namespace
+
+Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
+  Analysis analysis;
+  std::vector<DeviceIndex> const devices = index_devices(run);
+  HostSteps const host_steps = find_host_steps(run);
+  analysis.step_source = host_steps.source;
+  // Across all ranks, whatever was asked for: a wait is known only from the peers.
+  analysis.collectives = match_collectives(devices);
+  std::vector<std::vector<PeerLaunch>> const peers = peer_launches(analysis.collectives, devices);
+  std::vector<model::IntervalSet> const waits = wait_times(analysis.collectives, devices);
+
+  for (size_t first = 0, last = 0; first < devices.size(); first = last) {  // one process after the other
+    model::RankTrace const& rank = *devices[first].rank;
+    while (last < devices.size() && devices[last].rank == &rank) ++last;
+    if (options.rank && rank.trace.info().rank != *options.rank) continue;
+    HostActivity host(rank, host_steps.threads[static_cast<size_t>(devices[first].ref.rank_index)]);
+    auto const memory = memory_of_process(rank);
+    for (size_t d = first; d < last; ++d) {
+      DeviceIndex const& device = devices[d];
+      DeviceSets sets = unite_ops(device);
+      sets.exposed_wait = model::intersect(sets.exposed_comm, waits[d]);
+      DeviceSteps const assigned = assign_steps(device, host_steps, options.warmup_steps);
+      Selection selection = select(device, assigned, options);
+      Interval const range = explained_range(op_window(device), assigned.steps);
+      std::vector<IdleGap> gaps = explain_gaps(device, sets.busy, range, host, peers[d], options.launch_latency_limit_ns);
+      if (options.steps) clip_gaps(gaps, selection.window);
+      MemoryFacts of_device = memory_of(device, memory, selection.steps);
+      add_device(device, sets, std::move(selection), std::move(gaps), analysis);
+      analysis.devices.back().memory = std::move(of_device);
+    }
+  }
+  if (options.rank || options.steps) keep_chosen(analysis.collectives, analysis.devices);
+  analysis.links = fit_links(analysis.collectives);
+  analysis.quality = judge_quality(run);
+  analysis.findings = find_all(run, analysis);
+  return analysis;
+}
+
+}  // namespace stepscope::analyzer

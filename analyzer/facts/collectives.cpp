@@ -1,0 +1,192 @@
+#include "analyzer/facts/collectives.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace stepscope::analyzer {
+namespace {
+
+using model::CollectiveOp;
+
+struct Entry {
+  model::CollectiveDetail detail;
+  DeviceRef ref;
+  uint32_t row = 0;
+  Interval when;
+  uint64_t number = 0;    ///< sequence, or the order where there is no sequence
+  uint64_t repeat = 0;    ///< how often this device had the number before
+  bool numbered = false;  ///< by sequence
+};
+
+/// What entries of one collective agree in.
+auto match_key(Entry const& e) {
+  // A sequence number decides alone; without one, op and bytes keep different collectives apart.
+  return std::tuple(e.detail.communicator, e.numbered, e.numbered ? CollectiveOp::kUnknown : e.detail.op,
+                    e.numbered ? 0 : e.detail.bytes, e.number, e.repeat);
+}
+
+/// Adds numbers to the collectives of one device (by start): the sequence, or the order among equal (communicator, op, bytes).
+void number_entries(std::vector<Entry>& entries, std::set<uint64_t> const& communicators_with_sequence) {
+  std::map<std::tuple<uint64_t, CollectiveOp, uint64_t>, uint64_t> order;
+  std::map<std::pair<uint64_t, uint64_t>, uint64_t> repeats;  // the same number twice on one device: different collectives
+  for (Entry& e : entries) {
+    uint64_t const communicator = e.detail.communicator;
+    e.numbered = communicators_with_sequence.contains(communicator);
+    e.number = e.numbered ? e.detail.sequence : order[{communicator, e.detail.op, e.detail.bytes}]++;
+    if (e.numbered) e.repeat = repeats[{communicator, e.number}]++;
+  }
+}
+
+std::vector<Entry> collect(std::vector<DeviceIndex> const& devices) {
+  std::vector<std::vector<Entry>> by_device;
+  std::set<uint64_t> communicators_with_sequence;
+  for (DeviceIndex const& device : devices) {
+    std::vector<Entry>& entries = by_device.emplace_back();
+    for (uint32_t const row : device.ops) {
+      if (device.trace().kind(row) != model::EventKind::kCollective) continue;
+      auto const& detail = device.trace().detail<model::CollectiveDetail>(row);
+      entries.push_back({detail, device.ref, row, device.when(row)});
+      if (detail.communicator != 0 && detail.sequence != 0) communicators_with_sequence.insert(detail.communicator);
+    }
+  }
+  std::vector<Entry> all;
+  for (std::vector<Entry>& entries : by_device) {
+    number_entries(entries, communicators_with_sequence);
+    all.insert(all.end(), entries.begin(), entries.end());
+  }
+  return all;
+}
+
+bool is_point_to_point(CollectiveOp op) { return op == CollectiveOp::kSend || op == CollectiveOp::kReceive; }
+
+void fill_times(CollectiveFacts& facts) {
+  int64_t first_start = std::numeric_limits<int64_t>::max();
+  int64_t last_start = std::numeric_limits<int64_t>::min();
+  facts.transfer_ns = std::numeric_limits<int64_t>::max();
+  for (size_t i = 0; i < facts.participants.size(); ++i) {
+    Interval const when = facts.participants[i].when;
+    facts.transfer_ns = std::min(facts.transfer_ns, when.length());
+    first_start = std::min(first_start, when.begin);
+    if (when.begin > last_start) {
+      last_start = when.begin;
+      facts.last_participant = static_cast<int32_t>(i);
+    }
+  }
+  facts.skew_ns = last_start - first_start;
+  for (auto& participant : facts.participants) participant.wait_ns = participant.when.length() - facts.transfer_ns;
+}
+
+CollectiveFacts make_facts(std::vector<Entry>::const_iterator first, std::vector<Entry>::const_iterator last) {
+  CollectiveFacts facts;
+  facts.communicator = first->detail.communicator;
+  facts.sequence = first->numbered ? first->detail.sequence : first->number;
+  facts.op = first->detail.op;
+  std::vector<std::pair<int32_t, CollectiveFacts::Participant>> by_rank;
+  for (auto e = first; e != last; ++e) {
+    facts.bytes = std::max(facts.bytes, e->detail.bytes);
+    facts.expected_participants = std::max(facts.expected_participants, e->detail.participants);
+    by_rank.push_back({e->detail.rank, {e->ref, e->row, e->when, 0}});
+  }
+  if (is_point_to_point(facts.op)) facts.expected_participants = 2;
+  std::stable_sort(by_rank.begin(), by_rank.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+  for (auto const& [rank, participant] : by_rank) facts.participants.push_back(participant);
+  fill_times(facts);
+  bool const complete = facts.expected_participants > 0 && facts.participants.size() == facts.expected_participants;
+  if (complete && facts.bytes > 0 && facts.transfer_ns > 0)
+    facts.busbw_gbps = static_cast<double>(facts.bytes) / static_cast<double>(facts.transfer_ns) *
+                       bus_factor(facts.op, facts.expected_participants);
+  return facts;
+}
+
+int64_t first_start(CollectiveFacts const& facts) {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  for (auto const& participant : facts.participants) first = std::min(first, participant.when.begin);
+  return first;
+}
+
+size_t place_of(DeviceRef ref, std::vector<DeviceIndex> const& devices) {
+  auto const at =
+      std::lower_bound(devices.begin(), devices.end(), ref, [](DeviceIndex const& d, DeviceRef r) { return d.ref < r; });
+  return static_cast<size_t>(at - devices.begin());
+}
+
+}  // namespace
+
+double bus_factor(CollectiveOp op, uint32_t participants) {
+  if (participants == 0) return 1;
+  double const n = participants;
+  switch (op) {
+    case CollectiveOp::kAllReduce:
+      return 2 * (n - 1) / n;
+    case CollectiveOp::kReduceScatter:
+    case CollectiveOp::kAllGather:
+    case CollectiveOp::kAllToAll:
+      return (n - 1) / n;
+    case CollectiveOp::kUnknown:
+    case CollectiveOp::kBroadcast:
+    case CollectiveOp::kReduce:
+    case CollectiveOp::kSend:
+    case CollectiveOp::kReceive:
+    case CollectiveOp::kBarrier:
+      return 1;
+  }
+  return 1;
+}
+
+std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& devices) {
+  std::vector<Entry> entries = collect(devices);
+  std::stable_sort(entries.begin(), entries.end(), [](Entry const& a, Entry const& b) { return match_key(a) < match_key(b); });
+  std::vector<CollectiveFacts> result;
+  for (auto first = entries.cbegin(); first != entries.cend();) {
+    auto const last = std::find_if(first, entries.cend(), [&](Entry const& e) { return match_key(e) != match_key(*first); });
+    result.push_back(make_facts(first, last));
+    first = last;
+  }
+  std::stable_sort(result.begin(), result.end(),
+                   [](CollectiveFacts const& a, CollectiveFacts const& b) { return first_start(a) < first_start(b); });
+  return result;
+}
+
+std::vector<std::vector<PeerLaunch>> peer_launches(std::vector<CollectiveFacts> const& collectives,
+                                                   std::vector<DeviceIndex> const& devices) {
+  constexpr int64_t kNever = std::numeric_limits<int64_t>::min();
+  std::vector<std::vector<PeerLaunch>> result(devices.size());
+  for (CollectiveFacts const& facts : collectives) {
+    int64_t last = kNever, second = kNever;  // the last launch of all, and the last but that one
+    size_t last_participant = 0;
+    std::vector<size_t> places;
+    for (size_t i = 0; i < facts.participants.size(); ++i) {
+      auto const& participant = facts.participants[i];
+      places.push_back(place_of(participant.ref, devices));
+      DeviceIndex const& device = devices[places.back()];
+      auto const launch = device.launch_of(participant.row);
+      int64_t const end = launch ? device.end(*launch) : kNever;
+      second = std::max(second, std::min(end, last));
+      if (end > last) last_participant = i;
+      last = std::max(last, end);
+    }
+    for (size_t i = 0; i < places.size(); ++i) {
+      int64_t const of_peers = i == last_participant ? second : last;
+      if (of_peers != kNever) result[places[i]].push_back({facts.participants[i].row, of_peers});
+    }
+  }
+  for (auto& peers : result)
+    std::sort(peers.begin(), peers.end(), [](PeerLaunch const& a, PeerLaunch const& b) { return a.row < b.row; });
+  return result;
+}
+
+std::vector<model::IntervalSet> wait_times(std::vector<CollectiveFacts> const& collectives,
+                                           std::vector<DeviceIndex> const& devices) {
+  std::vector<std::vector<Interval>> waits(devices.size());
+  for (CollectiveFacts const& facts : collectives)
+    for (auto const& participant : facts.participants)
+      waits[place_of(participant.ref, devices)].push_back({participant.when.begin, participant.when.begin + participant.wait_ns});
+  std::vector<model::IntervalSet> result;
+  for (auto& of_device : waits) result.push_back(model::unite(std::move(of_device)));
+  return result;
+}
+
+}  // namespace stepscope::analyzer

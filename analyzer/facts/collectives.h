@@ -1,0 +1,25 @@
+// The same collective found on all its participants, with transfer, wait, skew and bus bandwidth (DEFINITIONS, "Communication").
+// Matched by (communicator, sequence); participants of a communicator that give every collective the number 0 have none, and are
+// matched by (communicator, op, bytes, order). O(n log n).
+#pragma once
+
+#include "analyzer/facts/idle_causes.h"
+#include "analyzer/facts/run_index.h"
+
+namespace stepscope::analyzer {
+
+/// By first start. busbw = bytes / transfer × factor, with all participants there.
+std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& devices);
+
+/// busbw / algbw: all-reduce 2(n−1)/n; reduce-scatter, all-gather, all-to-all (n−1)/n; the others 1.
+double bus_factor(model::CollectiveOp op, uint32_t participants);
+
+/// Beside `devices`: for each of their collective ops, by row, when the last of its peers was launched.
+std::vector<std::vector<PeerLaunch>> peer_launches(std::vector<CollectiveFacts> const& collectives,
+                                                   std::vector<DeviceIndex> const& devices);
+
+/// Beside `devices`: the union of the times in which their collectives waited, [start, end − transfer) of each.
+std::vector<model::IntervalSet> wait_times(std::vector<CollectiveFacts> const& collectives,
+                                           std::vector<DeviceIndex> const& devices);
+
+}  // namespace stepscope::analyzer

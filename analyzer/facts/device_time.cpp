@@ -1,0 +1,74 @@
+#include "analyzer/facts/device_time.h"
+
+#include <algorithm>
+
+namespace stepscope::analyzer {
+
+std::optional<double> TimeSplit::overlap() const {
+  if (comm_ns == 0) return std::nullopt;
+  return static_cast<double>(comm_ns - exposed_comm_ns) / static_cast<double>(comm_ns);
+}
+
+std::optional<double> TimeSplit::utilization() const {
+  if (window_ns == 0) return std::nullopt;
+  return static_cast<double>(busy_ns) / static_cast<double>(window_ns);
+}
+
+DeviceSets unite_ops(DeviceIndex const& device) {
+  std::vector<Interval> compute, comm, copy;
+  for (uint32_t const row : device.ops) {
+    switch (model::kind_info(device.trace().kind(row)).op_class) {
+      case model::OpClass::kCompute:
+        compute.push_back(device.when(row));
+        break;
+      case model::OpClass::kComm:
+        comm.push_back(device.when(row));
+        break;
+      case model::OpClass::kCopy:
+        copy.push_back(device.when(row));
+        break;
+      case model::OpClass::kNone:
+        break;
+    }
+  }
+  DeviceSets sets;
+  sets.compute = model::unite(std::move(compute));
+  sets.comm = model::unite(std::move(comm));
+  sets.copy = model::unite(std::move(copy));
+  model::IntervalSet const compute_or_comm = model::unite(sets.compute, sets.comm);
+  sets.busy = model::unite(compute_or_comm, sets.copy);
+  sets.exposed_comm = model::subtract(sets.comm, sets.compute);
+  sets.exposed_copy = model::subtract(sets.copy, compute_or_comm);
+  return sets;
+}
+
+int64_t measure_in(model::IntervalSet const& set, Interval window) {
+  auto at = std::partition_point(set.begin(), set.end(), [&](Interval const& i) { return i.end <= window.begin; });
+  int64_t total = 0;
+  for (; at != set.end() && at->begin < window.end; ++at)
+    total += std::min(at->end, window.end) - std::max(at->begin, window.begin);
+  return total;
+}
+
+TimeSplit split_window(DeviceSets const& sets, Interval window) {
+  TimeSplit split;
+  split.window_ns = window.length();
+  split.busy_ns = measure_in(sets.busy, window);
+  split.idle_ns = split.window_ns - split.busy_ns;
+  split.compute_ns = measure_in(sets.compute, window);
+  split.comm_ns = measure_in(sets.comm, window);
+  split.copy_ns = measure_in(sets.copy, window);
+  split.exposed_comm_ns = measure_in(sets.exposed_comm, window);
+  split.exposed_copy_ns = measure_in(sets.exposed_copy, window);
+  split.exposed_wait_ns = measure_in(sets.exposed_wait, window);
+  return split;
+}
+
+void add_idle_causes(TimeSplit& split, Interval window, std::vector<IdleGap> const& gaps) {
+  auto gap = std::partition_point(gaps.begin(), gaps.end(), [&](IdleGap const& g) { return g.when.end <= window.begin; });
+  for (; gap != gaps.end() && gap->when.begin < window.end; ++gap)
+    split.idle_by_cause[static_cast<size_t>(gap->cause)] +=
+        std::min(gap->when.end, window.end) - std::max(gap->when.begin, window.begin);
+}
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,71 @@
+// What host threads were doing: the times a thread spent in calls that explain an idle device, and the innermost range or call
+// that ran in a given window. All instants are run time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "analyzer/facts/run_index.h"
+#include "analyzer/facts/steps.h"
+
+namespace stepscope::analyzer {
+
+/// Times of one thread, each a union.
+struct ThreadSets {
+  model::IntervalSet allocation;  ///< in calls that allocate or free device memory
+  model::IntervalSet sync;        ///< in calls that block until device work is over
+  model::IntervalSet input;       ///< waiting for training data: annotated, or a range named like a loader's wait
+};
+
+/// True for range names by which frameworks show that a thread waits for data: DataLoader.__next__, IteratorGetNext.
+bool is_input_wait_name(std::string_view name);
+
+/// The threads of one process; sets are made when first asked for.
+class HostActivity {
+ public:
+  HostActivity(model::RankTrace const& rank, std::vector<std::vector<HostStep>> const& steps);
+  ThreadSets const& thread(model::TrackId track);
+  /// Profiler overhead on any thread.
+  [[nodiscard]] model::IntervalSet const& overhead() const { return overhead_; }
+  /// Union of the input waits of all threads that have steps: what delays a launching thread that has none of its own.
+  model::IntervalSet const& input_of_step_threads();
+  [[nodiscard]] bool has_steps(model::TrackId track) const { return !steps_[track.value].empty(); }
+
+ private:
+  model::RankTrace const& rank_;
+  std::vector<std::vector<HostStep>> const& steps_;
+  std::vector<std::unique_ptr<ThreadSets>> threads_;
+  std::unique_ptr<model::IntervalSet> step_thread_input_;
+  model::IntervalSet overhead_;
+};
+
+/// Walks one thread forward in time and says which host event ran innermost for most of a window. Windows must be asked for in
+/// order of time; O(events of the thread) over all of them.
+class HostCursor {
+ public:
+  HostCursor(model::RankTrace const& rank, model::TrackId track);
+  /// The row that was innermost for the longest part of the window (a range, call, wait or phase; not the step itself).
+  std::optional<uint32_t> dominant(Interval window);
+
+ private:
+  struct Frame {
+    uint32_t row;
+    int64_t end;
+    int64_t in_window;  ///< ns of the current window in which this was innermost
+  };
+  [[nodiscard]] int64_t next_start() const;
+  /// Innermost frames get the time from now_ to `until`; those that end on the way are closed.
+  void advance(int64_t until);
+  void close_back();
+
+  model::RankTrace const& rank_;
+  uint32_t next_, last_;
+  std::vector<Frame> open_;
+  int64_t now_;
+  std::optional<uint32_t> best_;
+  int64_t best_ns_ = 0;
+};
+
+}  // namespace stepscope::analyzer

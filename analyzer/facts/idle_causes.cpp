@@ -1,0 +1,182 @@
+#include "analyzer/facts/idle_causes.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_map>
+
+namespace stepscope::analyzer {
+namespace {
+
+using model::EventKind;
+using model::IntervalSet;
+
+/// Times at which a stream was held by events.
+struct StreamHolds {
+  IntervalSet by_this_device, by_others;
+};
+
+std::unordered_map<uint32_t, StreamHolds> find_holds(DeviceIndex const& device) {
+  std::unordered_map<uint32_t, StreamHolds> result;
+  model::Trace const& trace = device.trace();
+  for (model::TrackId const stream : device.streams) {
+    std::vector<Interval> own, others;
+    model::Trace::Rows const rows = trace.rows_of(stream);
+    for (uint32_t row = rows.first; row < rows.last; ++row) {
+      if (trace.kind(row) != EventKind::kStreamWait) continue;
+      int32_t const source = trace.detail<model::StreamWaitDetail>(row).source_device;
+      (source < 0 || source == device.ref.device ? own : others).push_back(device.when(row));
+    }
+    if (!own.empty() || !others.empty()) result[stream.value] = {model::unite(std::move(own)), model::unite(std::move(others))};
+  }
+  return result;
+}
+
+class GapExplainer {
+ public:
+  GapExplainer(DeviceIndex const& device, HostActivity& host, std::vector<PeerLaunch> const& peers, int64_t limit_ns)
+      : device_(device), host_(host), peers_(peers), limit_ns_(limit_ns), holds_(find_holds(device)) {}
+
+  /// Gaps must come in order of time. `next_op` = the row that ends the gap, if an op does.
+  void explain(Interval gap, std::optional<uint32_t> next_op) {
+    next_op_ = next_op;
+    launch_.reset();
+    if (next_op) launch_ = device_.launch_of(*next_op);
+    // Before this instant the host is late; after it the device holds the op.
+    launched_ = launch_ ? std::clamp(device_.end(*launch_), gap.begin, gap.end) : gap.begin;
+    rest_.assign(1, gap);
+    pieces_.clear();
+    take(IdleCause::kProfiler, host_.overhead(), gap);
+    if (launch_) take_host_causes({gap.begin, launched_}, gap);
+    take_device_causes({launched_, gap.end});
+    if (launch_) take_all(IdleCause::kLaunchStarved, {gap.begin, launched_});
+    for (Interval const& left : rest_)
+      pieces_.push_back({left, launch_ && left.length() < limit_ns_ ? IdleCause::kLaunchLatency : IdleCause::kUnexplained});
+    emit();
+  }
+  std::vector<IdleGap> finish() && { return std::move(gaps_); }
+
+ private:
+  struct Piece {
+    Interval when;
+    IdleCause cause;
+  };
+
+  void take_host_causes(Interval before_launched, Interval gap) {
+    model::TrackId const thread = device_.trace().columns().track[*launch_];
+    ThreadSets const& sets = host_.thread(thread);
+    take(IdleCause::kAllocation, sets.allocation, gap);
+    take(IdleCause::kSync, sets.sync, before_launched);
+    take(IdleCause::kInput, sets.input, before_launched);
+    if (!host_.has_steps(thread)) take(IdleCause::kInput, host_.input_of_step_threads(), before_launched);
+  }
+
+  void take_device_causes(Interval after_launched) {
+    if (!next_op_ || after_launched.begin >= after_launched.end) return;
+    auto const held = holds_.find(device_.trace().columns().track[*next_op_].value);
+    if (held != holds_.end()) {
+      take(IdleCause::kDependency, held->second.by_this_device, after_launched);
+      take(IdleCause::kPeer, held->second.by_others, after_launched);
+    }
+    take_all(IdleCause::kPeer, {after_launched.begin, peer_launched(after_launched)});
+    if (launch_ && is_later_graph_node()) take_all(IdleCause::kGraph, after_launched);
+  }
+
+  /// When the last peer of the next op was launched; the window's begin if that is no reason to wait.
+  int64_t peer_launched(Interval after_launched) const {
+    auto const peer =
+        std::lower_bound(peers_.begin(), peers_.end(), *next_op_, [](PeerLaunch const& p, uint32_t row) { return p.row < row; });
+    if (peer == peers_.end() || peer->row != *next_op_) return after_launched.begin;
+    // An op that starts before its last peer is launched does not wait for it with its start.
+    return peer->last_launch_end > after_launched.end ? after_launched.begin
+                                                      : std::max(after_launched.begin, peer->last_launch_end);
+  }
+
+  bool is_later_graph_node() const {
+    if (device_.trace().name(*launch_).find("GraphLaunch") == std::string_view::npos) return false;
+    return device_.trace().columns().link[*launch_].value != *next_op_;
+  }
+
+  /// Gives what is left of set ∩ bound to the cause.
+  void take(IdleCause cause, IntervalSet const& set, Interval bound) {
+    if (rest_.empty() || set.empty() || bound.begin >= bound.end) return;
+    auto at = std::partition_point(set.begin(), set.end(),
+                                   [&](Interval const& i) { return i.end <= std::max(bound.begin, rest_.front().begin); });
+    left_.clear();
+    for (Interval rest : rest_) {
+      while (at != set.end() && at->end <= rest.begin) ++at;
+      for (auto cut = at; cut != set.end() && cut->begin < rest.end; ++cut) {
+        Interval const taken{std::max({rest.begin, cut->begin, bound.begin}), std::min({rest.end, cut->end, bound.end})};
+        if (taken.begin >= taken.end) continue;
+        pieces_.push_back({taken, cause});
+        if (rest.begin < taken.begin) left_.push_back({rest.begin, taken.begin});
+        rest.begin = taken.end;
+      }
+      if (rest.begin < rest.end) left_.push_back(rest);
+    }
+    rest_.swap(left_);
+  }
+  void take_all(IdleCause cause, Interval bound) {
+    whole_.assign(1, bound);
+    take(cause, whole_, bound);
+  }
+
+  void emit() {
+    std::sort(pieces_.begin(), pieces_.end(), [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
+    for (Piece const& piece : pieces_) gaps_.push_back({device_.ref, piece.when, piece.cause, host_row(piece), next_op_});
+  }
+
+  std::optional<uint32_t> host_row(Piece const& piece) {
+    if (!launch_ || piece.cause == IdleCause::kDependency || piece.cause == IdleCause::kPeer ||
+        piece.cause == IdleCause::kLaunchLatency || piece.cause == IdleCause::kGraph)
+      return std::nullopt;
+    model::TrackId const thread = device_.trace().columns().track[*launch_];
+    auto const cursor = cursors_.try_emplace(thread.value, *device_.rank, thread).first;
+    return cursor->second.dominant(piece.when);
+  }
+
+  DeviceIndex const& device_;
+  HostActivity& host_;
+  std::vector<PeerLaunch> const& peers_;
+  int64_t limit_ns_;
+  std::unordered_map<uint32_t, StreamHolds> holds_;
+  std::unordered_map<uint32_t, HostCursor> cursors_;
+  std::optional<uint32_t> next_op_, launch_;
+  int64_t launched_ = 0;
+  IntervalSet rest_, left_, whole_;  // reused from gap to gap
+  std::vector<Piece> pieces_;
+  std::vector<IdleGap> gaps_;
+};
+
+/// Of the ops from place `first` on that start at `instant`, the one launched first; ops without a launch, then ops that take no
+/// time, only where there is no other. Advances `first` past them.
+std::optional<uint32_t> op_at(DeviceIndex const& device, size_t& first, int64_t instant) {
+  std::optional<uint32_t> best;
+  auto const key = [&](uint32_t row) {
+    auto const launch = device.launch_of(row);
+    return std::pair{device.when(row).length() == 0, launch ? device.start(*launch) : std::numeric_limits<int64_t>::max()};
+  };
+  for (; first < device.ops.size() && device.start(device.ops[first]) <= instant; ++first) {
+    uint32_t const row = device.ops[first];
+    if (device.start(row) == instant && (!best || key(row) < key(*best))) best = row;
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<IdleGap> explain_gaps(DeviceIndex const& device, IntervalSet const& busy, Interval range, HostActivity& host,
+                                  std::vector<PeerLaunch> const& peers, int64_t launch_latency_limit_ns) {
+  GapExplainer explainer(device, host, peers, launch_latency_limit_ns);
+  int64_t begin = range.begin;
+  size_t op = 0;
+  for (Interval const& work : busy) {
+    if (work.begin >= range.end) break;
+    std::optional<uint32_t> const next = op_at(device, op, work.begin);
+    if (begin < work.begin) explainer.explain({begin, work.begin}, next);
+    begin = std::max(begin, work.end);
+  }
+  if (begin < range.end) explainer.explain({begin, range.end}, std::nullopt);
+  return std::move(explainer).finish();
+}
+
+}  // namespace stepscope::analyzer

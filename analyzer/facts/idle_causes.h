@@ -1,0 +1,33 @@
+// Why a device was idle: every gap between its device ops (all streams), split at the instants where the cause changes
+// (DEFINITIONS, "Idle causes"; the first that applies).
+//
+// The next op of a gap is the op that starts at its end, the one launched first if there are several; the launching thread is the
+// thread of its launch call [launch.begin, launch.end).
+//   profiler        profiler overhead on any thread of the process
+//   allocation      the launching thread is in a memory call
+//   sync, input     the launching thread is in a blocking sync call, or waits for data, before launch.end: once the op is
+//                   launched neither can be what holds it. A launching thread without steps of its own also counts as waiting
+//                   while a thread that has steps waits.
+//   dependency      after launch.end, its stream is held by an event of this device
+//   peer            after launch.end, its stream is held by an event of another device; or it is a collective that did not start
+//                   before its last peer was launched, until that launch
+//   graph           after launch.end, in a graph launch that had run nodes before
+//   launch_starved  before launch.end
+//   launch_latency  what is left, each piece shorter than the limit;  unexplained: longer, or the launch is not in the trace
+#pragma once
+
+#include "analyzer/facts/host_activity.h"
+
+namespace stepscope::analyzer {
+
+/// For each collective op of a device: when the last of its peers had been launched (run time).
+struct PeerLaunch {
+  uint32_t row;
+  int64_t last_launch_end;
+};
+
+/// The gaps of `range` by time; their lengths sum to |range ∖ busy|. `peers` is sorted by row. O(n log n) over everything.
+std::vector<IdleGap> explain_gaps(DeviceIndex const& device, model::IntervalSet const& busy, Interval range, HostActivity& host,
+                                  std::vector<PeerLaunch> const& peers, int64_t launch_latency_limit_ns);
+
+}  // namespace stepscope::analyzer

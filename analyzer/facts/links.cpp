@@ -1,0 +1,78 @@
+#include "analyzer/facts/links.h"
+
+#include <algorithm>
+#include <map>
+
+namespace stepscope::analyzer {
+namespace {
+
+/// Transfers of one size: x bytes take y ns, seen `weight` times.
+struct Sample {
+  double x, y, weight;
+};
+
+std::vector<Sample> medians(std::map<uint64_t, std::vector<int64_t>>& transfers) {
+  std::vector<Sample> samples;
+  for (auto& [bytes, times] : transfers) {
+    auto const middle = times.begin() + static_cast<ptrdiff_t>((times.size() - 1) / 2);
+    std::nth_element(times.begin(), middle, times.end());
+    samples.push_back({static_cast<double>(bytes), static_cast<double>(*middle), static_cast<double>(times.size())});
+  }
+  return samples;
+}
+
+struct Line {
+  double intercept, slope;
+};
+
+std::optional<Line> least_squares(std::vector<Sample> const& samples) {
+  if (samples.size() < 2) return std::nullopt;
+  double weight = 0, mean_x = 0, mean_y = 0;
+  for (Sample const& s : samples) {
+    weight += s.weight;
+    mean_x += s.weight * s.x;
+    mean_y += s.weight * s.y;
+  }
+  mean_x /= weight;
+  mean_y /= weight;
+  double xx = 0, xy = 0;
+  for (Sample const& s : samples) {
+    xx += s.weight * (s.x - mean_x) * (s.x - mean_x);
+    xy += s.weight * (s.x - mean_x) * (s.y - mean_y);
+  }
+  Line line{0, xy / xx};
+  line.intercept = mean_y - line.slope * mean_x;
+  if (line.intercept < 0) {  // a latency cannot be negative: through the origin instead
+    double squares = 0, products = 0;
+    for (Sample const& s : samples) {
+      squares += s.weight * s.x * s.x;
+      products += s.weight * s.x * s.y;
+    }
+    line = {0, products / squares};
+  }
+  if (line.slope <= 0) return std::nullopt;
+  return line;
+}
+
+}  // namespace
+
+std::vector<LinkFit> fit_links(std::vector<CollectiveFacts> const& collectives) {
+  std::map<std::pair<uint64_t, model::CollectiveOp>, std::map<uint64_t, std::vector<int64_t>>> groups;
+  for (CollectiveFacts const& facts : collectives)
+    if (facts.busbw_gbps) groups[{facts.communicator, facts.op}][facts.bytes].push_back(facts.transfer_ns);
+  std::vector<LinkFit> result;
+  for (auto& [key, transfers] : groups) {
+    std::vector<Sample> const samples = medians(transfers);
+    std::optional<Line> const line = least_squares(samples);
+    if (!line) continue;
+    LinkFit fit{key.first, key.second};
+    fit.alpha_us = line->intercept / 1e3;
+    fit.beta_gbps = 1 / line->slope;  // bytes per ns = GB/s
+    fit.half_bandwidth_bytes = line->intercept / line->slope;
+    for (Sample const& s : samples) fit.samples += static_cast<uint32_t>(s.weight);
+    result.push_back(fit);
+  }
+  return result;
+}
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,80 @@
+#include "analyzer/facts/run_index.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace stepscope::analyzer {
+namespace {
+
+/// Sorts rows that consist of sorted runs (one a stream, beginning at `run_begins`) by merging neighbours, ties in run order.
+void merge_runs(std::vector<uint32_t>& rows, std::vector<size_t> run_begins, std::vector<int64_t> const& start) {
+  auto const before = [&](uint32_t a, uint32_t b) { return start[a] < start[b]; };
+  std::vector<uint32_t> merged(rows.size());
+  run_begins.push_back(rows.size());
+  while (run_begins.size() > 2) {
+    std::vector<size_t> next_begins;
+    for (size_t i = 0; i + 1 < run_begins.size(); i += 2) {
+      auto const at = [&](size_t run) {
+        return rows.begin() + static_cast<ptrdiff_t>(run_begins[std::min(run, run_begins.size() - 1)]);
+      };
+      std::merge(at(i), at(i + 1), at(i + 1), at(i + 2), merged.begin() + static_cast<ptrdiff_t>(run_begins[i]), before);
+      next_begins.push_back(run_begins[i]);
+    }
+    next_begins.push_back(rows.size());
+    rows.swap(merged);
+    run_begins.swap(next_begins);
+  }
+}
+
+void collect_ops(DeviceIndex& device) {
+  model::Trace const& trace = device.trace();
+  std::vector<size_t> run_begins;
+  for (model::TrackId const stream : device.streams) {
+    run_begins.push_back(device.ops.size());
+    model::Trace::Rows const rows = trace.rows_of(stream);
+    for (uint32_t row = rows.first; row < rows.last; ++row)
+      if (model::is_device_op(trace.kind(row))) device.ops.push_back(row);
+  }
+  merge_runs(device.ops, std::move(run_begins), trace.columns().start);
+}
+
+}  // namespace
+
+std::vector<DeviceIndex> index_devices(model::Run const& run) {
+  std::vector<DeviceIndex> result;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    model::RankTrace const& rank = run.ranks[r];
+    std::map<int32_t, DeviceIndex> devices;
+    auto const device_of = [&](int32_t id) -> DeviceIndex& {
+      DeviceIndex& device = devices[id];
+      device.ref = {static_cast<int32_t>(r), id};
+      device.rank = &rank;
+      if (device.name.empty()) device.name = fmt::format("device {}", id);
+      return device;
+    };
+    for (model::Device const& described : rank.trace.devices()) {
+      DeviceIndex& device = device_of(described.id);
+      if (!described.name.empty()) device.name = described.name;
+      device.capacity_bytes = described.capacity_bytes;
+    }
+    auto const tracks = rank.trace.tracks();
+    for (uint32_t t = 0; t < tracks.size(); ++t)
+      if (tracks[t].kind == model::TrackKind::kStream) device_of(tracks[t].device).streams.push_back(model::TrackId{t});
+    for (auto& [id, device] : devices) {
+      collect_ops(device);
+      result.push_back(std::move(device));
+    }
+  }
+  return result;
+}
+
+Interval op_window(DeviceIndex const& device) {
+  if (device.ops.empty()) return {0, 0};
+  Interval window{device.start(device.ops.front()), device.end(device.ops.front())};
+  for (uint32_t const row : device.ops) window.end = std::max(window.end, device.end(row));
+  return window;
+}
+
+}  // namespace stepscope::analyzer

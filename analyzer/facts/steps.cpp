@@ -1,0 +1,153 @@
+#include "analyzer/facts/steps.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "analyzer/facts/step_names.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+using model::EventKind;
+
+/// step_number() of the strings of a trace, each parsed once.
+class StepNumbers {
+ public:
+  explicit StepNumbers(model::Trace const& trace) : trace_(trace), known_(trace.strings().size(), kUnknown) {}
+  std::optional<int64_t> of(uint32_t row) {
+    int64_t& number = known_[trace_.columns().name[row].value];
+    if (number == kUnknown) number = step_number(trace_.name(row)).value_or(kNoStep);
+    return number == kNoStep ? std::nullopt : std::optional(number);
+  }
+
+ private:
+  static constexpr int64_t kUnknown = -2, kNoStep = -1;
+  model::Trace const& trace_;
+  std::vector<int64_t> known_;
+};
+
+/// Rows come by start, so a step that begins before the last one ended lies inside it (or is damaged): left out.
+void add_step(std::vector<HostStep>& steps, HostStep step) {
+  if (!steps.empty() && step.when.begin < steps.back().when.end) return;
+  steps.push_back(step);
+}
+
+bool find_steps(model::RankTrace const& rank, EventKind kind, std::vector<std::vector<HostStep>>& threads) {
+  model::Trace const& trace = rank.trace;
+  auto const tracks = trace.tracks();
+  threads.assign(tracks.size(), {});
+  StepNumbers numbers(trace);
+  bool found = false;
+  for (uint32_t t = 0; t < tracks.size(); ++t) {
+    if (tracks[t].kind != model::TrackKind::kThread) continue;
+    model::Trace::Rows const rows = trace.rows_of(model::TrackId{t});
+    for (uint32_t row = rows.first; row < rows.last; ++row) {
+      if (trace.kind(row) != kind) continue;
+      std::optional<int64_t> const index =
+          kind == EventKind::kStep ? trace.detail<model::StepDetail>(row).index : numbers.of(row);
+      if (index) add_step(threads[t], {{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns}, *index});
+    }
+    found = found || !threads[t].empty();
+  }
+  return found;
+}
+
+/// Index into `steps` of the one that contains the instant, −1 = none.
+int32_t step_at(std::vector<HostStep> const& steps, int64_t instant) {
+  auto const after = std::partition_point(steps.begin(), steps.end(), [&](HostStep const& s) { return s.when.begin <= instant; });
+  if (after == steps.begin() || std::prev(after)->when.end <= instant) return -1;
+  return static_cast<int32_t>(after - steps.begin() - 1);
+}
+
+/// The thread whose steps stand in for launching threads without steps: see the header.
+size_t default_thread(DeviceIndex const& device, std::vector<std::vector<HostStep>> const& threads) {
+  std::vector<uint64_t> launches(threads.size());
+  for (uint32_t const row : device.ops)
+    if (auto const launch = device.launch_of(row)) ++launches[device.trace().columns().track[*launch].value];
+  size_t best = threads.size();
+  for (size_t t = 0; t < threads.size(); ++t)
+    if (!threads[t].empty() && (best == threads.size() || launches[t] > launches[best])) best = t;
+  return best;
+}
+
+/// Groups ops by host step: fills step_of_op with numbers of `steps`, which come out by host begin.
+void group_ops(DeviceIndex const& device, std::vector<std::vector<HostStep>> const& threads, DeviceSteps& result) {
+  size_t const fallback = default_thread(device, threads);
+  if (fallback == threads.size()) return;
+  std::unordered_map<uint64_t, int32_t> numbers;  // (thread, step) → place in result.steps
+  for (size_t i = 0; i < device.ops.size(); ++i) {
+    auto const launch = device.launch_of(device.ops[i]);
+    if (!launch) continue;
+    size_t thread = device.trace().columns().track[*launch].value;
+    if (threads[thread].empty()) thread = fallback;
+    int32_t const at = step_at(threads[thread], device.start(*launch));
+    if (at < 0) continue;
+    HostStep const& host = threads[thread][static_cast<size_t>(at)];
+    uint64_t const key = (static_cast<uint64_t>(thread) << 32) | static_cast<uint32_t>(at);
+    auto const [found, is_new] = numbers.emplace(key, static_cast<int32_t>(result.steps.size()));
+    if (is_new) {
+      StepFacts step;
+      step.ref = device.ref;
+      step.step = host.index;
+      step.host_window = host.when;
+      step.window = {host.when.begin, device.end(device.ops[i])};
+      result.steps.push_back(step);
+    }
+    StepFacts& step = result.steps[static_cast<size_t>(found->second)];
+    step.window.end = std::max(step.window.end, device.end(device.ops[i]));
+    result.step_of_op[i] = found->second;
+  }
+}
+
+void order_steps(DeviceSteps& result) {
+  std::vector<int32_t> order(result.steps.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
+  auto const step = [&](int32_t i) -> StepFacts const& { return result.steps[static_cast<size_t>(i)]; };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int32_t a, int32_t b) { return step(a).host_window.begin < step(b).host_window.begin; });
+  std::vector<StepFacts> sorted;
+  std::vector<int32_t> place(order.size());
+  for (int32_t const i : order) {
+    place[static_cast<size_t>(i)] = static_cast<int32_t>(sorted.size());
+    sorted.push_back(step(i));
+  }
+  result.steps = std::move(sorted);
+  for (int32_t& number : result.step_of_op)
+    if (number >= 0) number = place[static_cast<size_t>(number)];
+}
+
+}  // namespace
+
+HostSteps find_host_steps(model::Run const& run) {
+  HostSteps result;
+  result.threads.resize(run.ranks.size());
+  for (auto const& [kind, source] :
+       {std::pair{EventKind::kStep, StepSource::kAnnotation}, {EventKind::kRange, StepSource::kNvtxPattern}}) {
+    bool found = false;
+    for (size_t r = 0; r < run.ranks.size(); ++r) found = find_steps(run.ranks[r], kind, result.threads[r]) || found;
+    if (!found) continue;
+    result.source = source;
+    break;
+  }
+  return result;
+}
+
+DeviceSteps assign_steps(DeviceIndex const& device, HostSteps const& host, int32_t warmup_steps) {
+  DeviceSteps result;
+  result.step_of_op.assign(device.ops.size(), -1);
+  group_ops(device, host.threads[static_cast<size_t>(device.ref.rank_index)], result);
+  order_steps(result);
+  bool const has_warmup = result.steps.size() > kFewestStepsForWarmup;
+  for (size_t i = 0; i < result.steps.size(); ++i) {
+    StepFacts& step = result.steps[i];
+    if (i > 0) {
+      step.window.begin = std::max(step.window.begin, result.steps[i - 1].window.end);
+      // All its ops ended before the last op of the step before: nothing is left of the window.
+      step.window.end = std::max(step.window.end, step.window.begin);
+    }
+    step.warmup = has_warmup && static_cast<int64_t>(i) < warmup_steps;
+  }
+  return result;
+}
+
+}  // namespace stepscope::analyzer

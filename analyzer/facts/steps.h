@@ -1,0 +1,44 @@
+// The steps of each device: which step a device op belongs to, and the device window of every step (DEFINITIONS, "Steps").
+//
+// An op belongs to the step in whose host range its launch call begins: a range of the launching thread if that thread has steps,
+// else of the thread with steps that launches most for the device, else of the process's first thread with steps. Ops without a
+// launch, or launched outside every range, are outside.
+//
+// The device window of a step is [begin, end): end = the last end of its ops; begin = the begin of the host's step, or the end
+// of the step before if that is later. So steps never overlap: where the host runs ahead they are cut at the instant at which the
+// last op of the earlier step ends, and the lengths are the device's own period; where the host waits, time that the host spent
+// before the step's first launch (waiting for input) is in the step that it delays. docs/decisions/0004-step-window.md.
+#pragma once
+
+#include "analyzer/facts/run_index.h"
+
+namespace stepscope::analyzer {
+
+/// One step of one host thread, run time.
+struct HostStep {
+  Interval when;
+  int64_t index = 0;
+};
+
+/// The steps of all threads: threads[rank_index][track] is sorted and disjoint; empty for tracks without steps.
+struct HostSteps {
+  StepSource source = StepSource::kNone;
+  std::vector<std::vector<std::vector<HostStep>>> threads;
+};
+
+/// Annotated steps if any thread of the run has them, else ranges whose names have a step pattern. Steps inside steps are
+/// dropped.
+HostSteps find_host_steps(model::Run const& run);
+
+struct DeviceSteps {
+  std::vector<StepFacts> steps;     ///< by time; `time` is not filled yet
+  std::vector<int32_t> step_of_op;  ///< beside DeviceIndex::ops: index into steps, −1 = outside
+};
+
+/// `warmup_steps`: the first of these many steps are marked, when more than kFewestStepsForWarmup are there.
+DeviceSteps assign_steps(DeviceIndex const& device, HostSteps const& host, int32_t warmup_steps);
+
+/// With 4 steps or fewer every step counts: leaving one out would leave too little to say anything about.
+inline constexpr size_t kFewestStepsForWarmup = 4;
+
+}  // namespace stepscope::analyzer

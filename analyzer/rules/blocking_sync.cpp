@@ -1,0 +1,21 @@
+// blocking-sync: the host stops until the device is done, so the device then stops until the host is back. Cost: idle time in the
+// sync call after the device's work was over, and, in the same gap, the host's way to its next launch after the call.
+#include "analyzer/rules/idle_cost.h"
+#include "analyzer/rules/rules.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+bool is_sync_cost(MeasuredDevice const& device, size_t place) {
+  IdleCause const cause = device.gaps[place].cause;
+  return cause == IdleCause::kSync || (cause == IdleCause::kLaunchStarved && device.after_sync[place]);
+}
+
+}  // namespace
+
+void find_blocking_sync(RuleInput const& input, std::vector<Finding>& findings) {
+  auto finding = find_idle_cost("blocking-sync", input, kWarningShare, is_sync_cost);
+  if (finding) findings.push_back(std::move(*finding));
+}
+
+}  // namespace stepscope::analyzer

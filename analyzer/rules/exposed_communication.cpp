@@ -1,0 +1,43 @@
+// exposed-communication: devices move data between each other while nothing computes. Cost: exposed communication less the part
+// in which the device only waited for its peers (rule straggler), per step, of the device that loses most.
+#include <algorithm>
+
+#include "analyzer/rules/rules.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+/// Some of the last bucket's all-reduce can never be hidden: there is no compute left behind it.
+constexpr double kLeastShare = 0.10;
+
+int64_t exposed_transfer(MeasuredDevice const& device) { return device.exposed_comm_ns - device.exposed_wait_ns; }
+
+void add_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
+  model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
+  for (CollectiveFacts const& collective : input.facts.collectives)
+    for (auto const& participant : collective.participants)
+      if (participant.ref == device.ref)
+        finding.evidence.push_back({device.ref,
+                                    {participant.when.begin + participant.wait_ns, participant.when.end},
+                                    trace.columns().track[participant.row].value});
+  keep_longest(finding.evidence);
+}
+
+}  // namespace
+
+void find_exposed_communication(RuleInput const& input, std::vector<Finding>& findings) {
+  auto const share = [](MeasuredDevice const& device) {
+    return device.total_ns > 0 ? static_cast<double>(exposed_transfer(device)) / static_cast<double>(device.total_ns) : 0;
+  };
+  auto const worst = std::max_element(input.measured.begin(), input.measured.end(),
+                                      [&](MeasuredDevice const& a, MeasuredDevice const& b) { return share(a) < share(b); });
+  if (worst == input.measured.end() || share(*worst) < kLeastShare) return;
+  Finding finding = make_cost_finding("exposed-communication", *worst, worst->per_step(exposed_transfer(*worst)));
+  for (DeviceFacts const& device : input.facts.devices)
+    if (device.ref == worst->ref && device.time.overlap()) finding.metrics.emplace_back("overlap", *device.time.overlap());
+  finding.metrics.emplace_back("waiting_ns_per_step", worst->per_step(worst->exposed_wait_ns));
+  add_evidence(finding, input, *worst);
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,74 @@
+#include "analyzer/rules/idle_cost.h"
+
+#include <algorithm>
+#include <map>
+
+namespace stepscope::analyzer {
+namespace {
+
+struct Loss {
+  MeasuredDevice const* device = nullptr;
+  std::vector<size_t> gaps;  ///< places in device->gaps
+  int64_t total_ns = 0;
+  [[nodiscard]] double share() const {
+    return device == nullptr || device->total_ns == 0 ? 0 : static_cast<double>(total_ns) / static_cast<double>(device->total_ns);
+  }
+};
+
+/// The name under which most of the loss happened; empty when no host op was running.
+std::string host_op(RuleInput const& input, Loss const& loss) {
+  model::Trace const& trace = input.run.ranks[static_cast<size_t>(loss.device->ref.rank_index)].trace;
+  std::map<model::StringId, int64_t> by_name;
+  for (size_t const place : loss.gaps) {
+    IdleGap const& gap = loss.device->gaps[place];
+    if (gap.host_row) by_name[trace.columns().name[*gap.host_row]] += gap.when.length();
+  }
+  auto const most =
+      std::max_element(by_name.begin(), by_name.end(), [](auto const& a, auto const& b) { return a.second < b.second; });
+  return most == by_name.end() ? std::string() : std::string(trace.text(most->first));
+}
+
+Finding make_finding(char const* rule, RuleInput const& input, Loss const& worst, int devices) {
+  MeasuredDevice const& device = *worst.device;
+  Finding finding = make_cost_finding(rule, device, device.per_step(worst.total_ns));
+  finding.metrics.emplace_back("gaps_per_step", device.per_step(static_cast<int64_t>(worst.gaps.size())));
+  finding.metrics.emplace_back("devices", devices);
+  std::string name = host_op(input, worst);
+  if (!name.empty()) finding.subjects.emplace_back("host_op", std::move(name));
+  model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
+  for (size_t const place : worst.gaps) {
+    IdleGap const& gap = device.gaps[place];
+    std::optional<uint32_t> track;
+    if (gap.host_row) track = trace.columns().track[*gap.host_row].value;
+    finding.evidence.push_back({device.ref, gap.when, track});
+  }
+  keep_longest(finding.evidence);
+  return finding;
+}
+
+}  // namespace
+
+std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share,
+                                      std::function<bool(MeasuredDevice const&, size_t)> const& counts) {
+  Loss worst;
+  int devices = 0;
+  for (MeasuredDevice const& device : input.measured) {
+    Loss loss{&device, {}, 0};
+    for (size_t i = 0; i < device.gaps.size(); ++i) {
+      if (!counts(device, i)) continue;
+      loss.gaps.push_back(i);
+      loss.total_ns += device.gaps[i].when.length();
+    }
+    if (loss.share() >= least_share) ++devices;
+    if (loss.share() > worst.share()) worst = std::move(loss);
+  }
+  if (worst.device == nullptr || worst.share() < least_share) return std::nullopt;
+  return make_finding(rule, input, worst, devices);
+}
+
+std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share, IdleCause cause) {
+  return find_idle_cost(rule, input, least_share,
+                        [cause](MeasuredDevice const& device, size_t place) { return device.gaps[place].cause == cause; });
+}
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,34 @@
+// The steps that rules measure: warm-up left out, each with the idle time that led to it. A loop may wait for data between its
+// steps; that time is in no step's window, but it delays the step that follows. So the period of a step is its window and, where
+// the step before is the one numbered just before and the device did nothing in between, the time since that one's end.
+#pragma once
+
+#include <array>
+#include <vector>
+
+#include "analyzer/analysis.h"
+
+namespace stepscope::analyzer {
+
+struct MeasuredDevice {
+  DeviceRef ref;
+  bool has_steps = false;         ///< false: the device's whole window stands as one period, and no cost per step is given
+  std::vector<Interval> periods;  ///< by time, disjoint
+  int64_t total_ns = 0;           ///< Σ periods
+  IdleSplit idle{};               ///< sums over the periods
+  int64_t compute_ns = 0, exposed_comm_ns = 0, exposed_wait_ns = 0, exposed_copy_ns = 0;
+  std::vector<IdleGap> gaps;     ///< in the periods, by time
+  std::vector<bool> after_sync;  ///< beside gaps: in the same idle time the host came out of a sync call before
+
+  [[nodiscard]] double per_step(int64_t total) const {
+    return periods.empty() ? 0 : static_cast<double>(total) / static_cast<double>(periods.size());
+  }
+  /// Mean length of a period, ns.
+  [[nodiscard]] double step_ns() const { return per_step(total_ns); }
+  [[nodiscard]] int64_t idle_of(IdleCause cause) const { return idle[static_cast<size_t>(cause)]; }
+};
+
+/// Beside facts.devices.
+std::vector<MeasuredDevice> measure_steps(Analysis const& facts);
+
+}  // namespace stepscope::analyzer

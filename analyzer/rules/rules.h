@@ -1,0 +1,23 @@
+// The functions of all rules, each in the file of its name. rules.cpp lists them with their names.
+#pragma once
+
+#include "analyzer/rules/rule.h"
+
+namespace stepscope::analyzer {
+
+void find_input_bound(RuleInput const& input, std::vector<Finding>& findings);
+void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& findings);
+void find_blocking_sync(RuleInput const& input, std::vector<Finding>& findings);
+void find_exposed_communication(RuleInput const& input, std::vector<Finding>& findings);
+void find_small_buckets(RuleInput const& input, std::vector<Finding>& findings);
+void find_straggler(RuleInput const& input, std::vector<Finding>& findings);
+void find_allocation_in_step(RuleInput const& input, std::vector<Finding>& findings);
+void find_serialized_copies(RuleInput const& input, std::vector<Finding>& findings);
+void find_memory_pressure(RuleInput const& input, std::vector<Finding>& findings);
+void find_memory_leak(RuleInput const& input, std::vector<Finding>& findings);
+void find_step_outliers(RuleInput const& input, std::vector<Finding>& findings);
+void find_oversubscribed_host(RuleInput const& input, std::vector<Finding>& findings);
+void find_unexplained_idle(RuleInput const& input, std::vector<Finding>& findings);
+void find_trace_quality(RuleInput const& input, std::vector<Finding>& findings);
+
+}  // namespace stepscope::analyzer

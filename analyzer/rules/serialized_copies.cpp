@@ -1,0 +1,36 @@
+// serialized-copies: memory is copied while nothing computes or communicates. Cost: exposed copy time, per step.
+#include <algorithm>
+
+#include "analyzer/rules/rules.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+void add_evidence(Finding& finding, RuleInput const& input, DeviceRef ref) {
+  model::RankTrace const& rank = input.run.ranks[static_cast<size_t>(ref.rank_index)];
+  model::Trace const& trace = rank.trace;
+  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
+    if (trace.tracks()[t].kind != model::TrackKind::kStream || trace.tracks()[t].device != ref.device) continue;
+    model::Trace::Rows const rows = trace.rows_of(model::TrackId{t});
+    for (uint32_t row = rows.first; row < rows.last; ++row)
+      if (trace.kind(row) == model::EventKind::kMemcpy)
+        finding.evidence.push_back({ref, {trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns}, t});
+  }
+  keep_longest(finding.evidence);
+}
+
+}  // namespace
+
+void find_serialized_copies(RuleInput const& input, std::vector<Finding>& findings) {
+  auto const share = [](MeasuredDevice const& device) {
+    return device.total_ns > 0 ? static_cast<double>(device.exposed_copy_ns) / static_cast<double>(device.total_ns) : 0;
+  };
+  auto const worst = std::max_element(input.measured.begin(), input.measured.end(),
+                                      [&](MeasuredDevice const& a, MeasuredDevice const& b) { return share(a) < share(b); });
+  if (worst == input.measured.end() || share(*worst) < kWarningShare) return;
+  Finding finding = make_cost_finding("serialized-copies", *worst, worst->per_step(worst->exposed_copy_ns));
+  add_evidence(finding, input, worst->ref);
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,66 @@
+// small-buckets: collectives are so small that most of their time is latency. Cost: the latency that would be saved if
+// those of a step went as one, alpha × (count − 1), per step; a ceiling, since hidden latency costs nothing.
+#include <algorithm>
+
+#include "analyzer/rules/rules.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+/// At this size a message reaches half the link's bandwidth; below, latency is the larger part.
+bool is_small(CollectiveFacts const& collective, LinkFit const& fit) {
+  return static_cast<double>(collective.bytes) < fit.half_bandwidth_bytes;
+}
+/// Fewer than this many a step cannot be merged to much effect.
+constexpr double kFewestPerStep = 4;
+/// Merging is a small change (a bucket size), so it pays from here on.
+constexpr double kLeastShare = 0.03;
+
+MeasuredDevice const* measured_device(RuleInput const& input, DeviceRef ref) {
+  for (MeasuredDevice const& device : input.measured)
+    if (device.ref == ref) return &device;
+  return nullptr;
+}
+
+bool in_periods(MeasuredDevice const& device, int64_t instant) {
+  auto const after = std::partition_point(device.periods.begin(), device.periods.end(),
+                                          [&](Interval const& period) { return period.end <= instant; });
+  return after != device.periods.end() && after->begin <= instant;
+}
+
+void judge(RuleInput const& input, LinkFit const& fit, std::vector<Finding>& findings) {
+  MeasuredDevice const* device = nullptr;  // the first participant's device stands for all
+  int64_t count = 0;
+  double bytes = 0;
+  std::vector<Finding::Evidence> evidence;
+  for (CollectiveFacts const& collective : input.facts.collectives) {
+    if (collective.communicator != fit.communicator || collective.op != fit.op || !is_small(collective, fit)) continue;
+    auto const& participant = collective.participants.front();
+    if (device == nullptr) device = measured_device(input, participant.ref);
+    if (device == nullptr || !in_periods(*device, participant.when.begin)) continue;
+    ++count;
+    bytes += static_cast<double>(collective.bytes);
+    evidence.push_back({participant.ref, participant.when, std::nullopt});
+  }
+  if (device == nullptr) return;
+  double const per_step = device->per_step(count);
+  double const cost = fit.alpha_us * 1e3 * (per_step - 1);
+  if (per_step < kFewestPerStep || cost < kLeastShare * device->step_ns()) return;
+  Finding finding = make_cost_finding("small-buckets", *device, cost);
+  finding.severity = Severity::kWarning;  // a ceiling, not a measured loss
+  finding.metrics.emplace_back("collectives_per_step", per_step);
+  finding.metrics.emplace_back("mean_bytes", bytes / static_cast<double>(count));
+  finding.metrics.emplace_back("half_bandwidth_bytes", fit.half_bandwidth_bytes);
+  finding.metrics.emplace_back("alpha_us", fit.alpha_us);
+  finding.evidence = std::move(evidence);
+  keep_longest(finding.evidence);
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void find_small_buckets(RuleInput const& input, std::vector<Finding>& findings) {
+  for (LinkFit const& fit : input.facts.links) judge(input, fit, findings);
+}
+
+}  // namespace stepscope::analyzer

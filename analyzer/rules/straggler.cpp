@@ -1,0 +1,121 @@
+// straggler: one device keeps the others waiting in collectives. The late device of a collective is the one that waited least
+// (needs no common clock). Cost: exposed waiting per step of the device that waits most; where = the straggler.
+#include <algorithm>
+#include <map>
+
+#include "analyzer/rules/rules.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+/// Below, the waiting has no single culprit; evenly spread over 2 devices each would have half.
+constexpr double kLeastBlame = 0.7;
+/// A straggler is late in nearly every step. Noise makes now one device late and now another: of two devices that are equally
+/// often late, one leads in 8 of 10 steps once in 20 runs.
+constexpr double kLeastStepsLate = 0.8;
+
+struct Blame {
+  std::map<DeviceRef, int64_t> by_device;  ///< longest wait of each collective, by who came last
+  int64_t total = 0;
+  void add(DeviceRef late, int64_t wait) {
+    by_device[late] += wait;
+    total += wait;
+  }
+  [[nodiscard]] std::pair<DeviceRef, int64_t> most() const {
+    return *std::max_element(by_device.begin(), by_device.end(),
+                             [](auto const& a, auto const& b) { return a.second < b.second; });
+  }
+};
+
+auto last_arriver(CollectiveFacts const& collective) {
+  return std::min_element(collective.participants.begin(), collective.participants.end(),
+                          [](auto const& a, auto const& b) { return a.wait_ns < b.wait_ns; });
+}
+
+int64_t longest_wait(CollectiveFacts const& collective) {
+  int64_t longest = 0;
+  for (auto const& participant : collective.participants) longest = std::max(longest, participant.wait_ns);
+  return longest;
+}
+
+/// Of all measured collectives of the victim, and of those of each of its periods.
+struct Blames {
+  Blame all;
+  std::vector<Blame> by_period;
+};
+
+Blames blame(RuleInput const& input, MeasuredDevice const& victim) {
+  Blames result;
+  result.by_period.resize(victim.periods.size());
+  for (CollectiveFacts const& collective : input.facts.collectives) {
+    auto const own = std::find_if(collective.participants.begin(), collective.participants.end(),
+                                  [&](auto const& participant) { return participant.ref == victim.ref; });
+    if (collective.participants.size() < 2 || own == collective.participants.end()) continue;
+    auto const period = std::partition_point(victim.periods.begin(), victim.periods.end(),
+                                             [&](Interval const& p) { return p.end <= own->when.begin; });
+    if (period == victim.periods.end() || own->when.begin < period->begin) continue;
+    DeviceRef const late = last_arriver(collective)->ref;
+    int64_t const wait = longest_wait(collective);
+    result.all.add(late, wait);
+    result.by_period[static_cast<size_t>(period - victim.periods.begin())].add(late, wait);
+  }
+  return result;
+}
+
+/// The share of the periods with collectives in which the device is to blame for most of the waiting.
+double share_of_steps(std::vector<Blame> const& by_period, DeviceRef device) {
+  double late = 0, all = 0;
+  for (Blame const& period : by_period) {
+    if (period.by_device.empty()) continue;
+    all += 1;
+    if (period.most().first == device) late += 1;
+  }
+  return all > 0 ? late / all : 0;
+}
+
+/// Compute time per step over the median of the other devices'; none when they have none.
+std::optional<double> compute_ratio(RuleInput const& input, DeviceRef straggler) {
+  std::vector<double> others;
+  double own = 0;
+  for (MeasuredDevice const& device : input.measured)
+    if (device.ref == straggler) {
+      own = device.per_step(device.compute_ns);
+    } else {
+      others.push_back(device.per_step(device.compute_ns));
+    }
+  if (others.empty()) return std::nullopt;
+  auto const middle = others.begin() + static_cast<ptrdiff_t>(others.size() / 2);
+  std::nth_element(others.begin(), middle, others.end());
+  return *middle > 0 ? std::optional(own / *middle) : std::nullopt;
+}
+
+}  // namespace
+
+void find_straggler(RuleInput const& input, std::vector<Finding>& findings) {
+  auto const victim =
+      std::max_element(input.measured.begin(), input.measured.end(), [](MeasuredDevice const& a, MeasuredDevice const& b) {
+        return a.per_step(a.exposed_wait_ns) < b.per_step(b.exposed_wait_ns);
+      });
+  if (victim == input.measured.end()) return;
+  Finding finding = make_cost_finding("straggler", *victim, victim->per_step(victim->exposed_wait_ns));
+  if (finding.severity == Severity::kInfo) return;
+  Blames const blames = blame(input, *victim);
+  if (blames.all.total == 0) return;
+  auto const [culprit, wait] = blames.all.most();
+  double const share_of_waits = static_cast<double>(wait) / static_cast<double>(blames.all.total);
+  double const steps_late = share_of_steps(blames.by_period, culprit);
+  if (share_of_waits < kLeastBlame || steps_late < kLeastStepsLate) return;
+  finding.where = culprit;
+  finding.metrics.emplace_back("share_of_waits", share_of_waits);
+  finding.metrics.emplace_back("share_of_steps_late", steps_late);
+  if (auto const ratio = compute_ratio(input, culprit)) finding.metrics.emplace_back("compute_ratio", *ratio);
+  for (CollectiveFacts const& collective : input.facts.collectives)
+    for (auto const& participant : collective.participants)
+      if (participant.ref == victim->ref && collective.participants.size() > 1 && last_arriver(collective)->ref == culprit)
+        finding.evidence.push_back(
+            {participant.ref, {participant.when.begin, participant.when.begin + participant.wait_ns}, std::nullopt});
+  keep_longest(finding.evidence);
+  findings.push_back(std::move(finding));
+}
+
+}  // namespace stepscope::analyzer

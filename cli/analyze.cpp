@@ -1,0 +1,48 @@
+// stepscope analyze RUN: facts and findings as text or JSON.
+#include <cstdio>
+#include <memory>
+
+#include "analyzer/analysis.h"
+#include "cli/commands.h"
+#include "reports/json/json.h"
+#include "reports/text/text.h"
+
+namespace stepscope::cli {
+namespace {
+
+struct Options {
+  std::vector<std::string> runs;
+  bool json = false;
+  std::string steps;
+  int32_t rank = -1;
+};
+
+int analyze_run(Options const& options) {
+  analyzer::AnalyzeOptions wanted;
+  if (!options.steps.empty()) {
+    auto const steps = parse_steps(options.steps);
+    if (!steps) return report_error(steps.error());
+    wanted.steps = *steps;
+  }
+  if (options.rank >= 0) wanted.rank = options.rank;
+  auto const run = open_run_and_warn(options.runs);
+  if (!run) return report_error(run.error());
+  analyzer::Analysis const analysis = analyzer::analyze(*run, wanted);
+  std::string const text = options.json ? reports::analysis_json(*run, analysis)
+                                        : reports::analysis_text(*run, analysis, {use_color(), terminal_width()});
+  std::fputs(text.c_str(), stdout);
+  return kGood;
+}
+
+}  // namespace
+
+Action add_analyze(CLI::App& app) {
+  auto const options = std::make_shared<Options>();
+  app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
+  app.add_flag("--json", options->json, "print every fact as JSON (docs/ANALYSIS_JSON.md)");
+  app.add_option("--steps", options->steps, "only steps first:last");
+  app.add_option("--rank", options->rank, "only this rank")->check(CLI::NonNegativeNumber);
+  return [options] { return analyze_run(*options); };
+}
+
+}  // namespace stepscope::cli

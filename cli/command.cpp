@@ -1,0 +1,63 @@
+#include "cli/command.h"
+
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "trace/base/format.h"
+#include "trace/import/open_run.h"
+
+namespace stepscope::cli {
+
+int report_error(base::Error const& error) {
+  std::fprintf(stderr, "stepscope: %s\n", base::printable(error.message).c_str());
+  return kWrongUse;
+}
+
+bool use_color() {
+  char const* const no_color = std::getenv("NO_COLOR");
+  return ::isatty(STDOUT_FILENO) == 1 && (no_color == nullptr || *no_color == '\0');
+}
+
+int terminal_width() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return 100;
+}
+
+std::string program_folder() {
+  std::error_code error;
+  auto const program = std::filesystem::read_symlink("/proc/self/exe", error);
+  return error ? "." : program.parent_path().string();
+}
+
+base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths) {
+  auto run = import::open_run(paths);
+  if (!run) return run;
+  for (std::string const& note : run->notes) std::fprintf(stderr, "stepscope: %s\n", base::printable(note).c_str());
+  for (model::RankTrace const& rank : run->ranks)
+    for (std::string const& note : rank.trace.log().notes)
+      std::fprintf(stderr, "stepscope: %s: %s\n", base::printable(rank.file).c_str(), base::printable(note).c_str());
+  return run;
+}
+
+base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text) {
+  std::pair<int64_t, int64_t> steps{0, 0};
+  char const* const end = text.data() + text.size();
+  auto parsed = std::from_chars(text.data(), end, steps.first);
+  if (parsed.ec == std::errc() && parsed.ptr == end) {
+    steps.second = steps.first;
+    return steps;
+  }
+  if (parsed.ec == std::errc() && *parsed.ptr == ':') {
+    parsed = std::from_chars(parsed.ptr + 1, end, steps.second);
+    if (parsed.ec == std::errc() && parsed.ptr == end && steps.first >= 0 && steps.second >= steps.first) return steps;
+  }
+  return base::fail("--steps {}: not a range of steps, write first:last, for example 10:20", text);
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,44 @@
+// What a command of the stepscope program is, and what all of them share: opening a run, errors, colour, paths.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "trace/base/expected.h"
+#include "trace/model/run.h"
+
+namespace stepscope::cli {
+
+/// Exit codes (docs/ARCHITECTURE.md): a contract with scripts.
+inline constexpr int kGood = 0;
+inline constexpr int kFinding = 1;
+inline constexpr int kWrongUse = 2;
+
+/// What a command does once its options are parsed; returns the exit code.
+using Action = std::function<int()>;
+
+/// One line of the list in commands.cpp. `add` declares options on `app` and returns the action that reads them.
+struct Command {
+  char const* name;
+  char const* summary;
+  Action (*add)(CLI::App& app);
+};
+
+/// Prints "stepscope: <message>" to stderr; returns kWrongUse.
+int report_error(base::Error const& error);
+/// Whether stdout takes colours: a terminal, and NO_COLOR is not set.
+bool use_color();
+/// Width of the terminal in columns, 100 when there is none.
+int terminal_width();
+/// The folder of the running program.
+std::string program_folder();
+/// Opens a RUN and prints what could not be read of it.
+base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths);
+/// "A:B" or "A" as a closed range of steps. Errors: not that form, or B < A.
+base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text);
+
+}  // namespace stepscope::cli

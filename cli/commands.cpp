@@ -1,0 +1,22 @@
+#include "cli/commands.h"
+
+#include <array>
+
+namespace stepscope::cli {
+namespace {
+
+constexpr std::array kCommands = {
+    Command{"profile", "train a bundled workload, record it, analyze it and write the report", add_profile},
+    Command{"run", "train a bundled workload", add_run},
+    Command{"record", "record any program", add_record},
+    Command{"analyze", "say where the time of a run went, and why", add_analyze},
+    Command{"report", "write a run's HTML report", add_report},
+    Command{"view", "open a run in the desktop viewer", add_view},
+    Command{"info", "say what a run holds", add_info},
+};
+
+}  // namespace
+
+std::span<Command const> commands() { return kCommands; }
+
+}  // namespace stepscope::cli

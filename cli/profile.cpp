@@ -1,0 +1,75 @@
+// stepscope profile WORKLOAD: run + record + analyze + report in one: the main job.
+#include <cstdio>
+#include <ctime>
+#include <memory>
+
+#include "analyzer/analysis.h"
+#include "cli/commands.h"
+#include "reports/html/html.h"
+#include "reports/json/json.h"
+#include "reports/text/text.h"
+#include "trace/base/output_file.h"
+#include "tracer/record.h"
+
+namespace stepscope::cli {
+namespace {
+
+struct Options {
+  std::string workload;
+  tracer::RecordOptions record;
+};
+
+/// A name that a second profile of the same workload does not meet again.
+std::string default_output(std::string const& workload) {
+  std::time_t const now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  char stamp[32];
+  std::strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &local);
+  return workload + "-" + stamp;
+}
+
+int analyze_and_report(std::string const& folder) {
+  auto const run = open_run_and_warn({folder});
+  if (!run) return report_error(run.error());
+  analyzer::Analysis const analysis = analyzer::analyze(*run);
+  std::string const html = folder + "/report.html";
+  std::string const json = folder + "/analysis.json";
+  if (auto const written = base::write_file_atomically(html, reports::report_html(*run, analysis, {})); !written)
+    return report_error(written.error());
+  if (auto const written = base::write_file_atomically(json, reports::analysis_json(*run, analysis)); !written)
+    return report_error(written.error());
+  std::fputs(reports::analysis_text(*run, analysis, {use_color(), terminal_width()}).c_str(), stdout);
+  std::printf("\nReport   %s\nFacts    %s\nTimeline stepscope view %s\n", html.c_str(), json.c_str(), folder.c_str());
+  return kGood;
+}
+
+int profile(Options options, std::vector<std::string> const& workload_options) {
+  if (!options.record.steps.empty())
+    if (auto const steps = parse_steps(options.record.steps); !steps) return report_error(steps.error());
+  if (options.record.output.empty()) options.record.output = default_output(options.workload);
+  std::vector<std::string> command = {program_folder() + "/stepscope", "run", options.workload};
+  command.insert(command.end(), workload_options.begin(), workload_options.end());
+  auto const code = tracer::record_command(options.record, command);
+  if (!code) return report_error(code.error());
+  if (*code == kWrongUse) return kWrongUse;  // the workload has said why
+  int const analyzed = analyze_and_report(options.record.output);
+  return *code != 0 ? *code : analyzed;
+}
+
+}  // namespace
+
+Action add_profile(CLI::App& app) {
+  auto const options = std::make_shared<Options>();
+  app.allow_extras();
+  app.add_option("WORKLOAD", options->workload, "what to train, see stepscope run --help")->required();
+  app.add_option("-o,--output", options->record.output, "the run folder to write (default: the workload's name and the time)");
+  app.add_option("--trace-steps", options->record.steps, "record only steps first:last");
+  app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not written yet")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--force", options->record.force, "overwrite a run that is there");
+  app.footer("Every other option goes to the workload: stepscope run WORKLOAD --help");
+  return [options, &app] { return profile(*options, app.remaining()); };
+}
+
+}  // namespace stepscope::cli

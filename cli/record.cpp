@@ -1,0 +1,31 @@
+// stepscope record -- CMD: runs any program with the tracer loaded into it.
+#include <memory>
+
+#include "cli/commands.h"
+#include "tracer/record.h"
+
+namespace stepscope::cli {
+
+Action add_record(CLI::App& app) {
+  struct Options {
+    tracer::RecordOptions record;
+    std::vector<std::string> command;
+  };
+  auto const options = std::make_shared<Options>();
+  options->record.output = "stepscope-run";
+  app.footer("CMD and its arguments follow after --: stepscope record -o my-run -- python3 train.py");
+  app.add_option("-o,--output", options->record.output, "the run folder to write")->capture_default_str();
+  app.add_option("--steps", options->record.steps, "record only steps first:last");
+  app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not written yet")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--force", options->record.force, "overwrite a run that is there");
+  app.add_option("CMD", options->command, "the program to record and its arguments, after --")->required();
+  return [options]() -> int {
+    if (!options->record.steps.empty())
+      if (auto const steps = parse_steps(options->record.steps); !steps) return report_error(steps.error());
+    auto const code = tracer::record_command(options->record, options->command);
+    return code ? *code : report_error(code.error());
+  };
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,33 @@
+// stepscope run WORKLOAD: trains a bundled workload; its own options follow its name.
+#include <memory>
+
+#include "cli/commands.h"
+#include "workloads/workload.h"
+
+namespace stepscope::cli {
+namespace {
+
+std::string workload_list() {
+  std::string text = "Workloads (stepscope run WORKLOAD --help shows the options of one):\n";
+  for (workloads::Workload const& workload : workloads::workloads())
+    text += fmt::format("  {:<12} {}\n", workload.name, workload.description);
+  return text;
+}
+
+int run_named(std::vector<std::string> arguments) {
+  if (arguments.empty()) return report_error({"run: no workload was named, see stepscope run --help"});
+  std::string const name = arguments.front();
+  arguments.erase(arguments.begin());
+  auto const code = workloads::run_workload(name, arguments);
+  return code ? *code : report_error(code.error());
+}
+
+}  // namespace
+
+Action add_run(CLI::App& app) {
+  app.prefix_command();
+  app.footer(workload_list());
+  return [&app] { return run_named(app.remaining()); };
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,81 @@
+# Every third-party library, found once. Names and versions: docs/decisions/0002-dependencies.md.
+find_package(Threads REQUIRED)
+find_package(tl-expected REQUIRED)
+find_package(nlohmann_json 3.10 REQUIRED)
+find_package(CLI11 2 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+# oneDNN is the host backend; without it the workloads are left out. Found by hand: Debian's dnnl-config.cmake demands the OpenCL
+# headers, which only its GPU interface uses.
+find_path(STEPSCOPE_DNNL_INCLUDE oneapi/dnnl/dnnl.hpp)
+find_library(STEPSCOPE_DNNL_LIBRARY dnnl)
+if(STEPSCOPE_DNNL_INCLUDE AND STEPSCOPE_DNNL_LIBRARY)
+  set(dnnl_FOUND TRUE)
+  add_library(DNNL::dnnl UNKNOWN IMPORTED)
+  set_target_properties(DNNL::dnnl PROPERTIES
+    IMPORTED_LOCATION ${STEPSCOPE_DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${STEPSCOPE_DNNL_INCLUDE})
+endif()
+if(BUILD_TESTING)
+  find_package(GTest REQUIRED)
+  find_package(benchmark REQUIRED)
+endif()
+
+# In the bundle the tracer must not bring libraries into somebody's process, so what can be is linked statically or used
+# header-only; the rest (oneDNN, GLFW and what they need) is carried in lib/ by scripts/package.sh.
+if(STEPSCOPE_PORTABLE)
+  find_path(STEPSCOPE_FMT_INCLUDE fmt/format.h REQUIRED)
+  add_library(fmt::fmt INTERFACE IMPORTED GLOBAL)
+  target_include_directories(fmt::fmt SYSTEM INTERFACE ${STEPSCOPE_FMT_INCLUDE})
+  target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY=1)
+  add_library(fmt::fmt-header-only ALIAS fmt::fmt)
+  foreach(library zstd xxhash)
+    find_library(STEPSCOPE_STATIC_${library} lib${library}.a REQUIRED)
+    set_target_properties(PkgConfig::${library} PROPERTIES INTERFACE_LINK_LIBRARIES ${STEPSCOPE_STATIC_${library}})
+  endforeach()
+else()
+  find_package(fmt 9 REQUIRED)
+endif()
+
+# NVTX 3: headers only, from the CUDA toolkit, Python's nvidia packages or the system; downloaded where none has them.
+file(GLOB python_nvtx LIST_DIRECTORIES true
+  "$ENV{VIRTUAL_ENV}/lib/python3*/site-packages/nvidia/*/include" "/usr/local/lib/python3*/dist-packages/nvidia/*/include")
+find_path(STEPSCOPE_NVTX_INCLUDE nvtx3/nvToolsExtPayload.h
+  HINTS ENV CUDA_PATH ENV CUDA_HOME PATHS /usr/local/cuda /opt/cuda ${python_nvtx}
+  PATH_SUFFIXES include targets/x86_64-linux/include)
+if(NOT STEPSCOPE_NVTX_INCLUDE AND STEPSCOPE_FETCH_NVTX)
+  set(nvtx_url https://github.com/NVIDIA/NVTX/archive/refs/tags/v3.2.1.tar.gz)
+  message(STATUS "Stepscope: downloading the NVTX headers from ${nvtx_url}")
+  file(DOWNLOAD ${nvtx_url} ${CMAKE_BINARY_DIR}/nvtx.tar.gz STATUS nvtx_status TIMEOUT 60 TLS_VERIFY ON)
+  list(GET nvtx_status 0 nvtx_failed)
+  if(nvtx_failed)
+    list(GET nvtx_status 1 nvtx_reason)
+    message(WARNING "Stepscope: the NVTX headers could not be downloaded (${nvtx_reason}). Install a CUDA toolkit, or unpack "
+                    "${nvtx_url} and configure with -DSTEPSCOPE_NVTX_INCLUDE=FOLDER/c/include")
+  else()
+    file(ARCHIVE_EXTRACT INPUT ${CMAKE_BINARY_DIR}/nvtx.tar.gz DESTINATION ${CMAKE_BINARY_DIR}/nvtx)
+    file(GLOB nvtx_folders ${CMAKE_BINARY_DIR}/nvtx/*/c/include)
+    find_path(STEPSCOPE_NVTX_INCLUDE nvtx3/nvToolsExtPayload.h PATHS ${nvtx_folders} NO_DEFAULT_PATH)
+  endif()
+endif()
+if(STEPSCOPE_NVTX_INCLUDE)
+  # A copy of the one folder: the toolkit's other headers must not be reachable from layers that may not use CUDA.
+  file(COPY ${STEPSCOPE_NVTX_INCLUDE}/nvtx3 DESTINATION ${CMAKE_BINARY_DIR}/nvtx-include)
+  add_library(stepscope_nvtx INTERFACE)
+  add_library(stepscope::nvtx ALIAS stepscope_nvtx)
+  target_include_directories(stepscope_nvtx SYSTEM INTERFACE ${CMAKE_BINARY_DIR}/nvtx-include)
+  target_link_libraries(stepscope_nvtx INTERFACE ${CMAKE_DL_LIBS})
+else()
+  message(STATUS "Stepscope: no NVTX 3 headers found: the tracer and the workloads are left out. "
+                 "Install a CUDA toolkit or configure with -DSTEPSCOPE_FETCH_NVTX=ON")
+endif()
+
+# The CUDA toolkit is only ever used for compiling; its libraries are found at run time.
+if(STEPSCOPE_CUDA)
+  find_package(CUDAToolkit 12 QUIET)
+endif()
+if(CUDAToolkit_FOUND)
+  message(STATUS "Stepscope: CUDA toolkit ${CUDAToolkit_VERSION}")
+else()
+  message(STATUS "Stepscope: built without CUDA; host devices and every trace format work")
+endif()

@@ -1,0 +1,41 @@
+# What `cmake --install` puts where. bin/ and lib/ stand beside each other, as in the build folder: the program finds the tracer
+# and the viewer from its own place. Components: programs, api, docs and, for scripts/package.sh alone, tests.
+set(STEPSCOPE_PROGRAMS stepscope stepscope-viewer stepscope-tracer)
+
+# What scripts/demo.sh runs.
+add_custom_target(demo_programs)
+foreach(program ${STEPSCOPE_PROGRAMS})
+  if(TARGET ${program})
+    add_dependencies(demo_programs ${program})
+    install(TARGETS ${program} RUNTIME DESTINATION bin COMPONENT programs LIBRARY DESTINATION lib COMPONENT programs)
+  endif()
+endforeach()
+
+# For programs that are to be traced: with -I include/stepscope they include the annotations as in the repository. They need the
+# NVTX headers and nothing else.
+install(FILES tracer/api/annotate.h tracer/api/device_events.h DESTINATION include/stepscope/tracer/api COMPONENT api)
+file(GLOB documents README.md CHANGELOG.md LICENSE docs/*.md)
+install(FILES ${documents} DESTINATION share/doc/stepscope COMPONENT docs)
+
+if(STEPSCOPE_PORTABLE)
+  # The viewer lives beside the system's graphics drivers: with a C++ library of its own inside it cannot force an older one on them
+  # (the tracer is always built so). The program needs the carried one anyway, for oneDNN.
+  if(TARGET stepscope-viewer)
+    target_link_options(stepscope-viewer PRIVATE -static-libstdc++ -static-libgcc)
+  endif()
+  get_property(test_programs GLOBAL PROPERTY STEPSCOPE_TEST_PROGRAMS)
+  if(test_programs)
+    install(TARGETS ${test_programs} RUNTIME DESTINATION tests COMPONENT tests EXCLUDE_FROM_ALL)
+  endif()
+  # Programs that tests start, and documents that tests hold against the code.
+  if(TARGET traced_program)
+    install(TARGETS traced_program RUNTIME DESTINATION tests COMPONENT tests EXCLUDE_FROM_ALL)
+  endif()
+  install(FILES docs/FINDINGS.md docs/ANALYSIS_JSON.md DESTINATION docs COMPONENT tests EXCLUDE_FROM_ALL)
+  foreach(folder data golden)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/tests/${folder})
+      install(DIRECTORY tests/${folder} DESTINATION tests COMPONENT tests EXCLUDE_FROM_ALL)
+    endif()
+  endforeach()
+  install(PROGRAMS tests/support/run_bundled_tests.sh DESTINATION tests RENAME run.sh COMPONENT tests EXCLUDE_FROM_ALL)
+endif()

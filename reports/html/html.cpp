@@ -1,0 +1,82 @@
+#include "reports/html/html.h"
+
+#include <fmt/format.h>
+
+#include "reports/html/assets.h"
+#include "reports/html/escape.h"
+#include "reports/html/page.h"
+#include "reports/html/page_data.h"
+
+namespace stepscope::reports {
+namespace {
+
+/// Nothing may be loaded, sent or framed; the one script is named by its hash, so text of a trace can never become one. Styles
+/// are inline because bars carry their widths.
+std::string content_policy() {
+  std::string const scripts = report_script_hash().empty() ? "'none'" : fmt::format("'{}'", report_script_hash());
+  return fmt::format("default-src 'none'; script-src {}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+                     scripts);
+}
+
+std::string navigation() {
+  std::string items;
+  for (auto const& [id, title] : std::initializer_list<std::pair<char const*, char const*>>{{"summary", "Verdict"},
+                                                                                            {"findings", "Findings"},
+                                                                                            {"steps", "Steps"},
+                                                                                            {"devices", "Devices"},
+                                                                                            {"idle", "Idle time"},
+                                                                                            {"timeline", "Timeline"},
+                                                                                            {"communication", "Communication"},
+                                                                                            {"memory", "Memory"},
+                                                                                            {"kernels", "Kernels"},
+                                                                                            {"facts", "Run"},
+                                                                                            {"quality", "Quality"}})
+    items += fmt::format("<a href=\"#{}\">{}</a>", id, title);
+  return fmt::format("<nav aria-label=\"Sections\">{}</nav>\n", items);
+}
+
+std::string head(std::string const& title) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
+      "dark\">\n"
+      "<title>{} · Stepscope</title>\n<style>{}</style></head>\n",
+      content_policy(), title, report_style());
+}
+
+}  // namespace
+
+bool report_has_charts() { return !report_script().empty(); }
+
+std::string report_html(model::Run const& run, analyzer::Analysis const& analysis, ReportOptions const& options) {
+  model::Interval const range = run_range(run);
+  Page const page{run, analysis, options, summarize(analysis), range, timeline_views(run, analysis, range)};
+  std::string const title = escape(!options.title.empty() ? options.title : run.name.empty() ? "Run" : run.name, 200);
+  std::string out = head(title);
+  out += fmt::format(
+      "<body>\n<a class=\"skip\" href=\"#summary\">Skip to the verdict</a>\n<header class=\"top\"><span "
+      "class=\"brand\">Stepscope</span><h1>{}</h1></header>\n",
+      title);
+  out += navigation();
+  out += "<main>\n";
+  if (report_has_charts())
+    out += "<noscript><p class=\"empty\">Charts need JavaScript. Every number is in the tables.</p></noscript>\n";
+  else
+    out += "<p class=\"empty\">This program was built without its charts. Every number is in the tables.</p>\n";
+  for (auto const section_of : {summary_section, findings_section, steps_section, devices_section, idle_section, timeline_section,
+                                communication_section, memory_section, kernels_section, facts_section, quality_section})
+    out += section_of(page);
+  out += fmt::format(
+      "</main>\n<footer class=\"end\">Written by Stepscope{}. Times are integer nanoseconds, unions and never sums unless a "
+      "table says so; "
+      "instants count from the first event of the run.</footer>\n",
+      options.version.empty() ? "" : " " + escape(options.version));
+  if (report_has_charts()) {
+    out += "<script type=\"application/json\" id=\"data\">" + script_safe(page_data(page)) + "</script>\n";
+    out += fmt::format("<script>{}</script>\n", report_script());
+  }
+  return out + "</body></html>\n";
+}
+
+}  // namespace stepscope::reports

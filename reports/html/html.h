@@ -1,0 +1,23 @@
+// The HTML report: one self-contained page that opens anywhere, offline. Every number is in a table written here; the script adds
+// charts, sorting and searching. Everything that comes from a trace is hostile text.
+#pragma once
+
+#include <string>
+
+#include "analyzer/analysis.h"
+
+namespace stepscope::reports {
+
+struct ReportOptions {
+  std::string title;           ///< empty: the run's name
+  std::string version;         ///< of the program that writes the report, for the footer
+  int timeline_spans = 6'000;  ///< about so many spans a timeline view; more cost time and size, fewer cost detail
+};
+
+/// A whole HTML document.
+std::string report_html(model::Run const& run, analyzer::Analysis const& analysis, ReportOptions const& options = {});
+
+/// False when the program was built without npm: the report then has its tables, but no charts.
+bool report_has_charts();
+
+}  // namespace stepscope::reports

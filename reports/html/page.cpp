@@ -1,0 +1,123 @@
+#include "reports/html/page.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "reports/html/escape.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+
+std::string section(std::string_view id, std::string_view title, std::string_view body) {
+  return fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>\n{2}</section>\n", id,
+                     escape(title), body);
+}
+
+std::string folded(std::string_view title, std::string_view body) {
+  return fmt::format("<details><summary>{}</summary>{}</details>\n", escape(title), body);
+}
+
+std::string how_computed(std::string_view text) {
+  return fmt::format("<details class=\"how\"><summary>How computed</summary><p>{}</p></details>\n", escape(text, 2000));
+}
+
+std::string chart(std::string_view name, std::string_view title, std::string_view how) {
+  return fmt::format(
+      "<figure class=\"chart\"><figcaption>{0}</figcaption><div class=\"plot\" data-chart=\"{1}\" role=\"img\" "
+      "aria-label=\"Chart: {0}. Its data follow as a table.\"></div></figure>\n{2}",
+      escape(title), name, how_computed(how));
+}
+
+std::string empty_note(std::string_view text) { return fmt::format("<p class=\"empty\">{}</p>\n", escape(text, 2000)); }
+
+std::string split_bar(analyzer::TimeSplit const& split) {
+  if (split.window_ns <= 0) return "<span class=\"none\">no time</span>";
+  std::string spans, words;
+  for (int i = 0; i < kPartCount; ++i) {
+    int64_t const ns = part_ns(split, i);
+    if (ns <= 0) continue;
+    double const share = static_cast<double>(ns) / static_cast<double>(split.window_ns);
+    std::string const label = fmt::format("{} {} ({})", part(i).label, base::format_share(share), base::format_duration(ns));
+    spans += fmt::format("<i class=\"p p-{}\" style=\"width:{:.3f}%\" title=\"{}\"></i>", part(i).key, share * 100, label);
+    words += (words.empty() ? "" : ", ") + label;
+  }
+  return fmt::format("<span class=\"bar\" role=\"img\" aria-label=\"{}\">{}</span>", words, spans);
+}
+
+std::string split_key(Summary const& summary) {
+  std::string items;
+  for (int i = 0; i < kPartCount; ++i)
+    if (summary.share(i) >= kLeastShownShare)
+      items += fmt::format("<li title=\"{}\"><i class=\"p p-{}\"></i>{}{}</li>", escape(part(i).meaning), part(i).key,
+                           part(i).idle ? "idle: " : "", escape(part(i).label));
+  return fmt::format("<ul class=\"key\">{}</ul>\n", items);
+}
+
+analyzer::TimeSplit mean_split(Summary const& summary) {
+  analyzer::TimeSplit split;
+  auto const rounded = [&](size_t i) { return static_cast<int64_t>(std::llround(summary.parts_ns[i])); };
+  split.compute_ns = rounded(0);
+  split.exposed_comm_ns = rounded(1);
+  split.exposed_copy_ns = rounded(2);
+  for (size_t i = 0; i < split.idle_by_cause.size(); ++i) split.idle_by_cause[i] = rounded(3 + i);
+  for (int i = 0; i < kPartCount; ++i) split.window_ns += part_ns(split, i);
+  return split;
+}
+
+std::string evidence_view_id(size_t finding) { return fmt::format("finding-{}", finding + 1); }
+
+namespace {
+
+/// Where a step number ran, over all devices.
+model::Interval extent_of_step(analyzer::Analysis const& analysis, int64_t number) {
+  std::optional<model::Interval> extent;
+  for (analyzer::StepFacts const& step : analysis.steps) {
+    if (step.step != number) continue;
+    for (model::Interval const& part : {step.host_window, step.window}) {
+      if (part.length() <= 0) continue;
+      extent = extent ? model::Interval{std::min(extent->begin, part.begin), std::max(extent->end, part.end)} : part;
+    }
+  }
+  return extent.value_or(model::Interval{});
+}
+
+model::Interval widened(model::Interval when, double share, int64_t at_least_ns, model::Interval limit) {
+  int64_t const margin = std::max(static_cast<int64_t>(static_cast<double>(when.length()) * share), at_least_ns);
+  return {std::max(when.begin - margin, limit.begin), std::min(when.end + margin, limit.end)};
+}
+
+}  // namespace
+
+std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis, model::Interval range) {
+  std::vector<TimelineView> views;
+  if (range.length() <= 0) return views;
+  views.push_back({"run", "Whole run", range, std::nullopt});
+  std::vector<std::pair<int64_t, int64_t>> lengths;  // (length, step) of the steps that count
+  for (StepPeriod const& period : step_periods(analysis))
+    if (!period.step->warmup) lengths.emplace_back(period.when.length(), period.step->step);
+  if (!lengths.empty()) {
+    std::sort(lengths.begin(), lengths.end());
+    int64_t const typical = lengths[(lengths.size() - 1) / 2].second;
+    int64_t const slowest = lengths.back().second;
+    views.push_back({"typical", fmt::format("Typical step ({}, of median length)", typical),
+                     widened(extent_of_step(analysis, typical), 0.05, 0, range), std::nullopt});
+    if (slowest != typical)
+      views.push_back({"slowest", fmt::format("Slowest step ({})", slowest),
+                       widened(extent_of_step(analysis, slowest), 0.05, 0, range), std::nullopt});
+  }
+  for (size_t i = 0; i < std::min(analysis.findings.size(), kMaxEvidenceViews); ++i) {
+    if (analysis.findings[i].evidence.empty()) continue;
+    auto const& place = analysis.findings[i].evidence.front();
+    // A gap alone says little: show as much again on both sides, and at least 50 µs.
+    model::Interval const when = widened(place.when, 1.0, 50'000, range);
+    if (when.length() <= 0) continue;
+    views.push_back({evidence_view_id(i), fmt::format("Finding {}: {}", i + 1, shown(analysis.findings[i].rule, 60)), when,
+                     run.ranks.size() > 1 ? std::optional(place.ref.rank_index) : std::nullopt});
+  }
+  std::erase_if(views, [](TimelineView const& view) { return view.when.length() <= 0; });
+  return views;
+}
+
+}  // namespace stepscope::reports

@@ -1,0 +1,69 @@
+// What the sections of the page are made of and made from.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/analysis.h"
+#include "reports/html/html.h"
+#include "reports/summary.h"
+
+namespace stepscope::reports {
+
+/// A stretch of the run that the timeline can show.
+struct TimelineView {
+  std::string id, title;              ///< id is plain ASCII
+  model::Interval when;               ///< run time
+  std::optional<int32_t> rank_index;  ///< only this rank's rows
+};
+
+/// Everything a section reads. Computed once.
+struct Page {
+  model::Run const& run;
+  analyzer::Analysis const& analysis;
+  ReportOptions const& options;
+  Summary summary;
+  model::Interval range;
+  std::vector<TimelineView> views;  ///< whole run, typical step, slowest step, then evidence of findings
+};
+
+/// How many rows tables of events have at most; the JSON has all. Browsers lay out tables of thousands of rows slowly.
+inline constexpr size_t kMaxTableRows = 500;
+/// Findings whose first evidence gets a view of its own.
+inline constexpr size_t kMaxEvidenceViews = 8;
+
+/// "finding-3", the view of finding 3's first evidence.
+std::string evidence_view_id(size_t finding);
+std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis, model::Interval range);
+
+/// One function a section; each returns a whole <section>.
+std::string summary_section(Page const& page);
+std::string findings_section(Page const& page);
+std::string steps_section(Page const& page);
+std::string devices_section(Page const& page);
+std::string idle_section(Page const& page);
+std::string timeline_section(Page const& page);
+std::string communication_section(Page const& page);
+std::string memory_section(Page const& page);
+std::string kernels_section(Page const& page);
+std::string facts_section(Page const& page);
+std::string quality_section(Page const& page);
+
+/// <section> with a heading; `body` is HTML.
+std::string section(std::string_view id, std::string_view title, std::string_view body);
+/// The place of a chart that the script draws, with a title; `how` says in plain text how its numbers are computed.
+std::string chart(std::string_view name, std::string_view title, std::string_view how);
+/// A closed block that opens on demand; `body` is HTML.
+std::string folded(std::string_view title, std::string_view body);
+std::string how_computed(std::string_view text);
+/// What a section says when it has nothing to show; plain text.
+std::string empty_note(std::string_view text);
+/// A stacked bar of a split, drawn by styles alone, with an accessible text.
+std::string split_bar(analyzer::TimeSplit const& split);
+/// The colour key of all parts that can be seen.
+std::string split_key(Summary const& summary);
+/// The mean of the analyzer's splits as a split, rounded to ns.
+analyzer::TimeSplit mean_split(Summary const& summary);
+
+}  // namespace stepscope::reports

@@ -1,0 +1,201 @@
+#include "reports/html/page_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/html/timeline_data.h"
+
+namespace stepscope::reports {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Bars that a chart of 1,000 px can tell apart; more steps are averaged in groups of neighbours.
+constexpr size_t kMaxBars = 400;
+constexpr size_t kMemoryBuckets = 400;
+constexpr size_t kMaxBandwidthPoints = 1'500;
+constexpr int kFitPoints = 40;
+
+Json steps_of(Page const& page, std::vector<StepPeriod> const& periods, analyzer::DeviceRef ref) {
+  std::vector<StepPeriod const*> steps;
+  for (StepPeriod const& period : periods)
+    if (period.step->ref == ref && !period.step->warmup) steps.push_back(&period);
+  size_t const group = std::max<size_t>(1, (steps.size() + kMaxBars - 1) / kMaxBars);
+  Json first = Json::array(), last = Json::array();
+  std::vector<Json> parts(kPartCount, Json::array());
+  for (size_t i = 0; i < steps.size(); i += group) {
+    size_t const end = std::min(i + group, steps.size());
+    first.push_back(steps[i]->step->step);
+    last.push_back(steps[end - 1]->step->step);
+    for (int p = 0; p < kPartCount; ++p) {
+      int64_t sum = 0;
+      for (size_t k = i; k < end; ++k) sum += steps[k]->parts_ns[static_cast<size_t>(p)];
+      parts[static_cast<size_t>(p)].push_back(sum / static_cast<int64_t>(std::max<size_t>(end - i, 1)));
+    }
+  }
+  Json by_part = Json::object();
+  for (int p = 0; p < kPartCount; ++p) {
+    Json& values = parts[static_cast<size_t>(p)];
+    if (std::any_of(values.begin(), values.end(), [](Json const& ns) { return ns.get<int64_t>() != 0; }))
+      by_part[std::string(part(p).key)] = std::move(values);
+  }
+  return {{"device", device_label(page.run, ref)}, {"first", first}, {"last", last}, {"parts", by_part}};
+}
+
+Json steps_data(Page const& page) {
+  Json devices = Json::array();
+  std::vector<StepPeriod> const periods = step_periods(page.analysis);
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    Json steps = steps_of(page, periods, device.ref);
+    if (!steps["first"].empty()) devices.push_back(std::move(steps));
+  }
+  return devices;
+}
+
+Json memory_data(Page const& page) {
+  Json devices = Json::array();
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    auto const& points = device.memory.timeline;
+    if (points.empty()) continue;
+    Json times = Json::array(), reserved = Json::array();
+    std::vector<Json> purposes(7, Json::array());
+    for (size_t const i : thinned_memory(points, kMemoryBuckets)) {
+      times.push_back(points[i].time_ns - page.range.begin);
+      reserved.push_back(points[i].reserved_bytes);
+      for (size_t p = 0; p < purposes.size(); ++p) purposes[p].push_back(points[i].by_purpose[p]);
+    }
+    Json by_purpose = Json::object();
+    for (size_t p = 0; p < purposes.size(); ++p)
+      if (std::any_of(purposes[p].begin(), purposes[p].end(), [](Json const& bytes) { return bytes.get<uint64_t>() != 0; }))
+        by_purpose[model::to_string(static_cast<model::MemoryPurpose>(p))] = std::move(purposes[p]);
+    auto const& capacity = device.memory.capacity_bytes;
+    devices.push_back({{"device", device_label(page.run, device.ref)},
+                       {"capacity", capacity ? Json(*capacity) : Json(nullptr)},
+                       {"end", page.range.length()},
+                       {"times", times},
+                       {"reserved", reserved},
+                       {"purposes", by_purpose}});
+  }
+  return devices;
+}
+
+/// Bus bandwidth over algorithm bandwidth of a kind of collective, taken from one that has both.
+double bus_factor(analyzer::CollectiveFacts const& collective) {
+  double const algorithm = static_cast<double>(collective.bytes) / static_cast<double>(collective.transfer_ns);
+  return algorithm > 0 ? *collective.busbw_gbps / algorithm : 0;
+}
+
+Json fit_line(analyzer::LinkFit const& link, double factor, double smallest, double largest) {
+  Json line = Json::array();
+  if (!(link.beta_gbps > 0) || !std::isfinite(link.alpha_us) || !(smallest > 0) || !(factor > 0)) return line;
+  for (int i = 0; i <= kFitPoints; ++i) {
+    double const bytes = smallest * std::pow(largest / smallest, static_cast<double>(i) / kFitPoints);
+    double const ns = link.alpha_us * 1e3 + bytes / link.beta_gbps;  // GB/s = bytes/ns
+    if (ns > 0) line.push_back({bytes, factor * bytes / ns});
+  }
+  return line;
+}
+
+Json bandwidth_data(Page const& page) {
+  struct Series {
+    std::vector<std::pair<double, double>> points;
+    double factor = 0;
+  };
+  std::map<std::pair<uint64_t, model::CollectiveOp>, Series> groups;
+  for (analyzer::CollectiveFacts const& collective : page.analysis.collectives) {
+    if (!collective.busbw_gbps || !std::isfinite(*collective.busbw_gbps) || collective.bytes == 0 || collective.transfer_ns <= 0)
+      continue;
+    Series& series = groups[{collective.communicator, collective.op}];
+    series.points.emplace_back(static_cast<double>(collective.bytes), *collective.busbw_gbps);
+    if (series.factor <= 0) series.factor = bus_factor(collective);
+  }
+  Json result = Json::array();
+  for (auto const& [key, series] : groups) {
+    Json points = Json::array();
+    size_t const stride = std::max<size_t>(1, series.points.size() / kMaxBandwidthPoints);
+    double smallest = series.points[0].first, largest = smallest;
+    for (size_t i = 0; i < series.points.size(); ++i) {
+      if (i % stride == 0) points.push_back({series.points[i].first, series.points[i].second});
+      smallest = std::min(smallest, series.points[i].first);
+      largest = std::max(largest, series.points[i].first);
+    }
+    Json line = Json::array();
+    for (analyzer::LinkFit const& link : page.analysis.links)
+      if (link.communicator == key.first && link.op == key.second && largest > smallest)
+        line = fit_line(link, series.factor, smallest, largest);
+    result.push_back(
+        {{"op", model::to_string(key.second)}, {"communicator", std::to_string(key.first)}, {"points", points}, {"fit", line}});
+  }
+  return result;
+}
+
+Json waits_data(Page const& page) {
+  Json waits = Json::array();
+  for (DeviceWait const& wait : waits_by_device(page.analysis)) {
+    auto const per = page.summary.has_steps ? static_cast<int64_t>(std::max<size_t>(wait.steps, 1)) : 1;
+    waits.push_back({{"device", device_label(page.run, wait.ref)}, {"ns", wait.wait_ns / per}});
+  }
+  return waits;
+}
+
+Json parts_data() {
+  Json parts = Json::array();
+  for (int i = 0; i < kPartCount; ++i)
+    parts.push_back(
+        {{"key", part(i).key}, {"label", (part(i).idle ? "idle: " : "") + std::string(part(i).label)}, {"idle", part(i).idle}});
+  return parts;
+}
+
+}  // namespace
+
+std::vector<size_t> thinned_memory(std::vector<analyzer::MemoryFacts::Point> const& points, size_t buckets) {
+  std::vector<size_t> kept;
+  size_t const stride = std::max<size_t>(1, points.size() / std::max<size_t>(buckets, 1));
+  for (size_t begin = 0; begin < points.size(); begin += stride) {
+    size_t const end = std::min(begin + stride, points.size());
+    size_t low = begin, high = begin;
+    for (size_t i = begin; i < end; ++i) {
+      if (points[i].allocated_bytes > points[high].allocated_bytes) high = i;
+      if (points[i].allocated_bytes < points[low].allocated_bytes) low = i;
+    }
+    kept.push_back(std::min(low, high));
+    if (low != high) kept.push_back(std::max(low, high));
+  }
+  if (!points.empty() && kept.back() != points.size() - 1) kept.push_back(points.size() - 1);
+  return kept;
+}
+
+std::vector<DeviceWait> waits_by_device(analyzer::Analysis const& analysis) {
+  std::map<analyzer::DeviceRef, DeviceWait> waits;
+  for (analyzer::CollectiveFacts const& collective : analysis.collectives)
+    for (size_t i = 0; i < collective.participants.size(); ++i) {
+      auto const& participant = collective.participants[i];
+      DeviceWait& wait = waits[participant.ref];
+      wait.ref = participant.ref;
+      wait.wait_ns += participant.wait_ns;
+      ++wait.collectives;
+      if (collective.last_participant >= 0 && static_cast<size_t>(collective.last_participant) == i) ++wait.last;
+    }
+  for (analyzer::StepFacts const& step : analysis.steps) {
+    auto const found = waits.find(step.ref);
+    if (found != waits.end()) ++found->second.steps;
+  }
+  std::vector<DeviceWait> result;
+  for (auto const& [ref, wait] : waits) result.push_back(wait);
+  return result;
+}
+
+std::string page_data(Page const& page) {
+  Json const data = {{"perStep", page.summary.has_steps}, {"parts", parts_data()},
+                     {"steps", steps_data(page)},         {"memory", memory_data(page)},
+                     {"bandwidth", bandwidth_data(page)}, {"waits", waits_data(page)}};
+  // The timeline is most of the data and flat numbers: written directly.
+  std::string text = data.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.pop_back();
+  return text + ",\"timeline\":" + timeline_json(page) + "}";
+}
+
+}  // namespace stepscope::reports

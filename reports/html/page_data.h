@@ -1,0 +1,28 @@
+// What the page's script draws, as JSON: arrays thinned to what a screen can show. Times are ns since the run's first event.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reports/html/page.h"
+
+namespace stepscope::reports {
+
+/// The whole data set of the page; not yet safe inside a script element.
+std::string page_data(Page const& page);
+
+/// Indices of the points to draw: at most about 2 × buckets, the largest allocation of every bucket and the last point among
+/// them.
+std::vector<size_t> thinned_memory(std::vector<analyzer::MemoryFacts::Point> const& points, size_t buckets);
+
+/// What a device waited for others inside collectives, summed over the run.
+struct DeviceWait {
+  analyzer::DeviceRef ref;
+  int64_t wait_ns = 0;
+  uint64_t collectives = 0, last = 0;  ///< took part in, arrived last at
+  size_t steps = 0;                    ///< of the device, warm-up included
+};
+std::vector<DeviceWait> waits_by_device(analyzer::Analysis const& analysis);
+
+}  // namespace stepscope::reports

@@ -1,0 +1,121 @@
+// What was recorded, on which machine, and how far it can be trusted.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "reports/html/escape.h"
+#include "reports/html/page.h"
+#include "reports/html/table.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+std::string fact(std::string_view key, std::string_view value) {
+  return value.empty() ? "" : fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape(key), escape(value, 600));
+}
+
+std::string run_facts(Page const& page) {
+  std::set<std::string> hosts, tools, commands;
+  // Facts that all ranks share are shown once; the others with all their values.
+  std::map<std::string, std::set<std::string>> facts;
+  uint64_t events = 0;
+  for (model::RankTrace const& rank : page.run.ranks) {
+    model::TraceInfo const& info = rank.trace.info();
+    hosts.insert(info.host);
+    tools.insert(info.tool);
+    commands.insert(info.command);
+    events += rank.trace.event_count();
+    for (auto const& [key, value] : info.facts) facts[key].insert(value);
+  }
+  auto const joined = [](std::set<std::string> const& values) {
+    std::string text;
+    size_t count = 0;
+    for (std::string const& value : values) {
+      if (value.empty()) continue;
+      if (++count > 4) return text + fmt::format(" and {} more", values.size() - 4);
+      text += (text.empty() ? "" : "; ") + value;
+    }
+    return text;
+  };
+  std::string items = fact("Run", page.run.name) + fact("Command", joined(commands)) + fact("Recorded by", joined(tools));
+  items += fact("Hosts", joined(hosts)) + fact("Processes", std::to_string(page.run.ranks.size()));
+  items += fact("Devices", std::to_string(page.analysis.devices.size())) + fact("Events", base::format_count(events));
+  items += fact("Recorded time", base::format_duration(page.range.length())) + fact("Clock", page.run.clock.method);
+  if (page.run.clock.residual_p95_ns > 0)
+    items += fact("Clock uncertainty",
+                  fmt::format("{} (median), {} (p95) between ranks", base::format_duration(page.run.clock.residual_median_ns),
+                              base::format_duration(page.run.clock.residual_p95_ns)));
+  for (auto const& [key, values] : facts) items += fact(key, joined(values));
+  return fmt::format("<dl class=\"facts wide\">{}</dl>\n", items);
+}
+
+std::string device_list(Page const& page) {
+  Table table("machine-table", "Devices as described by the recorder");
+  table.text("Process")
+      .text("Host")
+      .number("Process id")
+      .text("Device")
+      .text("Name")
+      .number("Memory")
+      .number("Threads or SMs")
+      .number("Peak rate");
+  for (model::RankTrace const& rank : page.run.ranks) {
+    model::TraceInfo const& info = rank.trace.info();
+    for (model::Device const& device : rank.trace.devices()) {
+      if (table.size() == kMaxTableRows) break;
+      table.row({text_cell(fmt::format("rank {}", info.rank)), text_cell(info.host),
+                 number_cell(std::to_string(info.process_id), static_cast<double>(info.process_id)),
+                 text_cell(fmt::format("device {}", device.id)), text_cell(device.name),
+                 device.capacity_bytes > 0 ? bytes_cell(device.capacity_bytes) : none_cell(),
+                 device.threads > 0 ? count_cell(device.threads) : none_cell(),
+                 device.peak_flops > 0 ? number_cell(fmt::format("{:.3g} GFLOP/s", device.peak_flops / 1e9), device.peak_flops)
+                                       : none_cell()});
+    }
+  }
+  return table.size() == 0 ? empty_note("The recorder described no device.") : table.html();
+}
+
+std::string notes_list(std::vector<std::string> const& notes) {
+  std::string items;
+  for (size_t i = 0; i < std::min(notes.size(), size_t{50}); ++i) items += fmt::format("<li>{}</li>", escape(notes[i], 600));
+  return items.empty() ? "" : fmt::format("<ul class=\"notes\">{}</ul>\n", items);
+}
+
+}  // namespace
+
+std::string facts_section(Page const& page) {
+  return section("facts", "Run and machine", run_facts(page) + device_list(page) + notes_list(page.run.notes));
+}
+
+std::string quality_section(Page const& page) {
+  analyzer::Quality const& quality = page.analysis.quality;
+  Table table("quality-table", "What may be wrong with the recording");
+  table.text("Check").number("Count").text("What it means");
+  auto const count = [&](std::string_view check, uint64_t number, std::string_view meaning) {
+    table.row({text_cell(check), count_cell(number), text_cell(meaning)});
+  };
+  count("Dropped events", quality.dropped, "Lost while recording because buffers were full: times and counts are too low.");
+  count("Launches without operation", quality.unmatched_launches, "The device operation is not in the trace.");
+  count("Operations before their launch", quality.negative_latencies,
+        "Clocks of host and device disagree: causes of gaps may be wrong.");
+  count("Operations that overlap on a stream", quality.overlapping_slices,
+        "A stream runs one at a time: timestamps are not exact.");
+  count("Damaged blocks", quality.lost_blocks, "Parts of the file could not be read and were left out.");
+  count("Missing ranks", quality.missing_ranks.size(),
+        "Processes of the job without a trace: their share of every number is missing.");
+  count("Cut off", quality.truncated ? 1 : 0, "The process was killed or still runs: the end is missing.");
+  std::string body = fmt::format("<p class=\"score\"><b>{}</b> of 100 points.{}</p>\n", quality.score,
+                                 quality.score >= 100 ? " Nothing is wrong with the recording." : "");
+  if (!quality.missing_ranks.empty()) {
+    std::string ranks;
+    for (size_t i = 0; i < std::min(quality.missing_ranks.size(), size_t{32}); ++i)
+      ranks += fmt::format("{}{}", i == 0 ? "" : ", ", quality.missing_ranks[i]);
+    body += fmt::format("<p>Missing ranks: {}.</p>\n", ranks);
+  }
+  return section("quality", "Quality of the recording", body + table.html() + notes_list(quality.notes));
+}
+
+}  // namespace stepscope::reports

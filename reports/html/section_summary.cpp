@@ -1,0 +1,119 @@
+// The first screen: verdict, key numbers, and the findings with what to do about each.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "reports/html/escape.h"
+#include "reports/html/page.h"
+#include "reports/wording.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+std::string key_number(std::string_view value, std::string_view label, std::string_view hint) {
+  return fmt::format("<div class=\"tile\" title=\"{}\"><b>{}</b><span>{}</span></div>", escape(hint), escape(value),
+                     escape(label));
+}
+
+std::string key_numbers(Page const& page) {
+  Summary const& summary = page.summary;
+  std::string tiles;
+  if (summary.median_ns)
+    tiles += key_number(
+        base::format_duration(*summary.median_ns), "step, median",
+        fmt::format("A step on its device with the idle time that leads to it; p95 {}", base::format_duration(*summary.p95_ns)));
+  if (summary.has_steps && summary.mean_ns > 0)
+    tiles += key_number(fmt::format("{:.3g} / s", 1e9 / summary.mean_ns), "steps a device", "1 / mean length of a step");
+  tiles += key_number(base::format_share(summary.share(0)), "of the time: compute", "Union of compute / window");
+  if (summary.utilization)
+    tiles += key_number(base::format_share(*summary.utilization), "devices busy",
+                        "Union of all device operations / window, whole run");
+  if (summary.overlap)
+    tiles += key_number(base::format_share(*summary.overlap), "communication hidden",
+                        "Communication that runs while compute runs / all communication");
+  if (summary.peak_reserved_bytes)
+    tiles += key_number(base::format_bytes(*summary.peak_reserved_bytes), "peak memory", "Reserved, on the device with most");
+  return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
+}
+
+std::string evidence_list(Page const& page, size_t index) {
+  analyzer::Finding const& finding = page.analysis.findings[index];
+  if (finding.evidence.empty()) return {};
+  std::string items;
+  for (auto const& place : finding.evidence) {
+    std::string track;
+    auto const rank = static_cast<size_t>(place.ref.rank_index);
+    if (place.track && rank < page.run.ranks.size() && *place.track < page.run.ranks[rank].trace.tracks().size())
+      track = ", " + escape(page.run.ranks[rank].trace.tracks()[*place.track].name, 80);
+    items += fmt::format("<li>{} ({}) on {}{}</li>",
+                         format_range(place.when.begin - page.range.begin, place.when.end - page.range.begin),
+                         base::format_duration(place.when.length()), escape(device_label(page.run, place.ref)), track);
+  }
+  std::string const id = evidence_view_id(index);
+  bool const has_view =
+      std::any_of(page.views.begin(), page.views.end(), [&](TimelineView const& view) { return view.id == id; });
+  std::string const jump =
+      has_view ? fmt::format("<button type=\"button\" class=\"jump\" data-view=\"{}\">Show in the timeline</button>", id) : "";
+  return fmt::format("<div class=\"evidence\">{}<details><summary>Where to look ({})</summary><ol>{}</ol></details></div>", jump,
+                     finding.evidence.size(), items);
+}
+
+std::string facts_of(analyzer::Finding const& finding) {
+  std::string items;
+  if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
+    items += fmt::format(
+        "<div title=\"T / (T − cost) − 1: what removing all of it would gain at most\"><dt>gain, at most</dt><dd>{}</dd></div>",
+        base::format_share(*finding.gain_ceiling));
+  for (auto const& [key, value] : finding.metrics) {
+    MetricWords const words = metric_words(key, value);
+    items += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape(words.label), escape(words.value));
+  }
+  return items.empty() ? "" : fmt::format("<dl class=\"facts\">{}</dl>", items);
+}
+
+std::string finding_card(Page const& page, size_t index) {
+  analyzer::Finding const& finding = page.analysis.findings[index];
+  FindingWords const words = words_of(page.run, page.analysis, finding);
+  std::string_view const severity = analyzer::to_string(finding.severity);
+  std::string cost;
+  if (finding.cost_ns_per_step)
+    cost = fmt::format("<span class=\"cost\">{}{}</span>", base::format_duration(*finding.cost_ns_per_step),
+                       page.summary.has_steps ? " a step" : "");
+  return fmt::format(
+      "<article class=\"finding s-{0}\"><header><span class=\"badge\">{0}</span><h3>{1}</h3>{2}</header><p>{3}</p>"
+      "<p class=\"advice\">{4}</p>{5}{6}<footer>rule <code>{7}</code></footer></article>\n",
+      severity, escape(words.title), cost, escape(with_joined_units(words.explanation), 2000), escape(words.advice, 2000),
+      facts_of(finding), evidence_list(page, index), escape(finding.rule));
+}
+
+}  // namespace
+
+std::string summary_section(Page const& page) {
+  std::string body =
+      fmt::format("<p class=\"verdict\">{}</p>\n", escape(with_joined_units(verdict(page.run, page.analysis)), 2000));
+  if (page.analysis.devices.empty())
+    return section("summary", "Verdict",
+                   body + empty_note("Without device operations there is no split of time. Was the program "
+                                     "recorded while it trained?"));
+  body += key_numbers(page);
+  if (page.summary.mean_ns > 0) {
+    body += fmt::format("<div class=\"mean\"><span>{}</span>{}</div>\n",
+                        page.summary.has_steps ? "The average step" : "The average device", split_bar(mean_split(page.summary)));
+    body += split_key(page.summary);
+  }
+  return section("summary", "Verdict", body);
+}
+
+std::string findings_section(Page const& page) {
+  std::string body;
+  if (page.analysis.findings.empty())
+    body = empty_note("No rule found anything worth changing.");
+  else
+    body = "<p class=\"note\">Worst first. Costs overlap where causes do: they must not be added.</p>\n";
+  for (size_t i = 0; i < page.analysis.findings.size(); ++i) body += finding_card(page, i);
+  return section("findings", fmt::format("Findings ({})", page.analysis.findings.size()), body);
+}
+
+}  // namespace stepscope::reports

@@ -1,0 +1,34 @@
+// Spans of the timeline, thinned per view: neighbours closer than the view can show become one block.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "reports/html/page.h"
+
+namespace stepscope::reports {
+
+/// Colour classes of the timeline's spans; the script's list is in the same order.
+enum class SpanClass : uint8_t { kCompute, kComm, kCopy, kInput, kSync, kMemory, kOverhead, kPhase, kStep, kLaunch };
+inline constexpr int kSpanClassCount = 10;
+
+/// One event, or a block of neighbours: the class that takes most of its time.
+struct Span {
+  int64_t begin, end;  ///< trace time
+  SpanClass cls;
+  uint32_t row;  ///< of the event, or of the block's longest
+  uint32_t count;
+};
+
+/// Which events of a track a row shows.
+enum class RowContent : uint8_t { kDeviceOps, kHostWaits, kPhases, kSteps };
+
+/// Events of `rows` that touch `window` (trace time), thinned to at most about 2 × columns spans.
+std::vector<Span> thinned_spans(model::Trace const& trace, model::Trace::Rows rows, RowContent content, model::Interval window,
+                                int columns);
+
+/// {"names", "rows", "views"}: see reports/web/src/data.ts.
+std::string timeline_json(Page const& page);
+
+}  // namespace stepscope::reports

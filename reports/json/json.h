@@ -1,0 +1,14 @@
+// The analysis as JSON, schema 1: names and meanings are a contract (docs/DEFINITIONS.md; every key: docs/ANALYSIS_JSON.md).
+#pragma once
+
+#include <string>
+
+#include "analyzer/analysis.h"
+
+namespace stepscope::reports {
+
+/// UTF-8, indented, ends with a newline. Times are decimal integers, absent facts are null, invalid UTF-8 of the trace becomes
+/// U+FFFD.
+std::string analysis_json(model::Run const& run, analyzer::Analysis const& analysis);
+
+}  // namespace stepscope::reports

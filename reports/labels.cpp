@@ -1,0 +1,131 @@
+#include "reports/labels.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "trace/base/check.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+// Order: the three classes, then analyzer::IdleCause.
+constexpr std::array<Part, kPartCount> kParts = {{
+    {"compute", "compute", "The device computes.", false},
+    {"exposed_comm", "exposed communication", "The device only communicates: no compute hides it.", false},
+    {"exposed_copy", "exposed copies", "The device only copies: neither compute nor communication hides it.", false},
+    {"profiler", "profiler overhead", "Idle while the profiler did its own work.", true},
+    {"allocation", "memory allocation", "Idle while the launching thread allocates or frees device memory.", true},
+    {"sync", "blocking synchronization",
+     "Idle while the launching thread blocks in a synchronization although device work is over.", true},
+    {"input", "waiting for input", "Idle while the launching thread waits for training data.", true},
+    {"dependency", "waiting for another stream", "Idle: the next operation is launched but waits for an event of the same rank.",
+     true},
+    {"peer", "waiting for another rank", "Idle: the next operation is launched but waits for a rank that is late.", true},
+    {"graph", "inside a CUDA graph", "Idle inside or between the nodes of a CUDA graph.", true},
+    {"launch_starved", "late host", "Idle because the host had not launched the next operation yet.", true},
+    {"launch_latency", "launch latency", "Idle for the device's own start latency.", true},
+    {"unexplained", "unexplained", "Idle for a reason that the trace does not show.", true},
+}};
+
+}  // namespace
+
+Part const& part(int index) {
+  STEPSCOPE_CHECK(index >= 0 && index < kPartCount);
+  return kParts[static_cast<size_t>(index)];
+}
+
+int64_t part_ns(analyzer::TimeSplit const& split, int index) {
+  STEPSCOPE_CHECK(index >= 0 && index < kPartCount);
+  if (index == 0) return split.compute_ns;
+  if (index == 1) return split.exposed_comm_ns;
+  if (index == 2) return split.exposed_copy_ns;
+  return split.idle_by_cause[static_cast<size_t>(index - 3)];
+}
+
+int32_t rank_of(model::Run const& run, analyzer::DeviceRef ref) {
+  auto const index = static_cast<size_t>(ref.rank_index);
+  return ref.rank_index >= 0 && index < run.ranks.size() ? run.ranks[index].trace.info().rank : ref.rank_index;
+}
+
+std::string device_label(model::Run const& run, analyzer::DeviceRef ref) {
+  bool const one_each = std::all_of(run.ranks.begin(), run.ranks.end(),
+                                    [](model::RankTrace const& rank) { return rank.trace.devices().size() <= 1; });
+  bool const one_process = run.ranks.size() == 1 && run.ranks[0].trace.info().world_size <= 1;
+  if (one_process) return fmt::format("device {}", ref.device);
+  if (one_each) return fmt::format("rank {}", rank_of(run, ref));
+  return fmt::format("rank {} device {}", rank_of(run, ref), ref.device);
+}
+
+analyzer::DeviceFacts const* find_device(analyzer::Analysis const& analysis, analyzer::DeviceRef ref) {
+  auto const found =
+      std::find_if(analysis.devices.begin(), analysis.devices.end(), [&](auto const& device) { return device.ref == ref; });
+  return found == analysis.devices.end() ? nullptr : &*found;
+}
+
+model::Interval run_range(model::Run const& run) {
+  model::Interval range{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+  for (model::RankTrace const& rank : run.ranks) {
+    if (rank.trace.event_count() == 0) continue;
+    auto const [first, last] = rank.trace.time_range();
+    range.begin = std::min(range.begin, first + rank.offset_ns);
+    range.end = std::max(range.end, last + rank.offset_ns);
+  }
+  return range.begin > range.end ? model::Interval{} : range;
+}
+
+std::string format_instant(int64_t since_begin_ns) {
+  auto const ns = static_cast<double>(since_begin_ns);
+  if (since_begin_ns > -1'000'000'000 && since_begin_ns < 1'000'000'000) return fmt::format("{:.3f} ms", ns / 1e6);
+  return fmt::format("{:.3f} s", ns / 1e9);
+}
+
+std::string format_range(int64_t begin_ns, int64_t end_ns) {
+  bool const seconds = end_ns >= 1'000'000'000;
+  double const unit = seconds ? 1e9 : 1e6;
+  int const digits = seconds ? 4 : 3;
+  return fmt::format("{:.{}f} – {:.{}f} {}", static_cast<double>(begin_ns) / unit, digits, static_cast<double>(end_ns) / unit,
+                     digits, seconds ? "s" : "ms");
+}
+
+std::string_view step_source_label(analyzer::StepSource source) {
+  switch (source) {
+    case analyzer::StepSource::kAnnotation:
+      return "annotated by the program";
+    case analyzer::StepSource::kNvtxPattern:
+      return "from NVTX ranges named like steps";
+    case analyzer::StepSource::kDetected:
+      return "detected as the period of the kernel sequence";
+    case analyzer::StepSource::kNone:
+      break;
+  }
+  return "not found";
+}
+
+std::string shown(std::string_view text, size_t limit) {
+  if (text.size() <= limit) return base::printable(text);
+  // Not inside a UTF-8 sequence.
+  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0) == 0x80) --limit;
+  return base::printable(text.substr(0, limit)) + "…";
+}
+
+std::string with_joined_units(std::string_view text) {
+  static constexpr std::array<std::string_view, 17> kUnits = {
+      "%", "ns", "µs", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "TiB", "MB/s", "GB/s", "×", "GFLOP/s", "TFLOP/s"};
+  auto const is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i) {
+    bool const after_digit = i > 0 && text[i - 1] >= '0' && text[i - 1] <= '9';
+    std::string_view const rest = text.substr(i + 1);
+    bool const joins = text[i] == ' ' && after_digit && std::any_of(kUnits.begin(), kUnits.end(), [&](std::string_view unit) {
+                         return rest.starts_with(unit) && (rest.size() == unit.size() || !is_letter(rest[unit.size()]));
+                       });
+    result += joins ? "\u00A0" : text.substr(i, 1);
+  }
+  return result;
+}
+
+}  // namespace stepscope::reports

@@ -1,0 +1,49 @@
+// What things are called in every output: devices, the parts of a step's time, instants. One spelling for text, JSON and pages.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "analyzer/analysis.h"
+
+namespace stepscope::reports {
+
+/// A part of a step's or a window's time. The parts of a TimeSplit sum to its window.
+struct Part {
+  std::string_view key;      ///< stable: JSON key of the cause, CSS class
+  std::string_view label;    ///< for people, in the middle of a sentence
+  std::string_view meaning;  ///< one sentence: what the device was doing
+  bool idle;                 ///< the device did nothing
+};
+inline constexpr int kPartCount = 3 + analyzer::kIdleCauseCount;
+/// Index 0 compute, 1 exposed communication, 2 exposed copies, 3 + cause: idle by cause.
+Part const& part(int index);
+int64_t part_ns(analyzer::TimeSplit const& split, int index);
+
+/// "device 1", "rank 3" or "rank 3 device 1": as much as is needed to tell the run's devices apart.
+std::string device_label(model::Run const& run, analyzer::DeviceRef ref);
+/// The job's rank number of a device's process.
+int32_t rank_of(model::Run const& run, analyzer::DeviceRef ref);
+/// The facts of a device, or null.
+analyzer::DeviceFacts const* find_device(analyzer::Analysis const& analysis, analyzer::DeviceRef ref);
+
+/// First start and last end over all events of the run, in run time; people read instants relative to the first.
+model::Interval run_range(model::Run const& run);
+/// "12.345 ms": an instant, to the µs below a second, to the ms above.
+std::string format_instant(int64_t since_begin_ns);
+/// "0.7407 – 1.0124 s": two instants in one unit, that of the later.
+std::string format_range(int64_t begin_ns, int64_t end_ns);
+/// Where steps came from, e.g. "annotated by the program".
+std::string_view step_source_label(analyzer::StepSource source);
+
+/// Trace text for people: printable, and cut at `limit` bytes (names of megabytes exist).
+std::string shown(std::string_view text, size_t limit = 300);
+
+/// The text with no-break spaces between numbers and their units, so that lines do not break there.
+std::string with_joined_units(std::string_view text);
+
+/// Below this share a part is noise: named in tables, not in bars' keys and lines.
+inline constexpr double kLeastShownShare = 0.0005;
+
+}  // namespace stepscope::reports

@@ -1,0 +1,135 @@
+#include "reports/summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "analyzer/rules/measured_steps.h"
+#include "reports/wording.h"
+#include "trace/base/check.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+/// Below this share of the step nobody gains by looking at a loss; the verdict then says that all is well.
+constexpr double kLossWorthNaming = 0.03;
+
+void add(Summary& summary, analyzer::TimeSplit const& split) {
+  for (int i = 0; i < kPartCount; ++i) summary.parts_ns[static_cast<size_t>(i)] += static_cast<double>(part_ns(split, i));
+}
+
+void add_steps(Summary& summary, analyzer::Analysis const& analysis) {
+  std::vector<int64_t> lengths;
+  std::set<int64_t> counted, warmup;
+  for (StepPeriod const& period : step_periods(analysis)) {
+    (period.step->warmup ? warmup : counted).insert(period.step->step);
+    if (period.step->warmup) continue;
+    for (size_t i = 0; i < period.parts_ns.size(); ++i) summary.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
+    lengths.push_back(period.when.length());
+  }
+  summary.steps = counted.size();
+  summary.warmup_steps = warmup.size();
+  if (lengths.empty()) return;
+  summary.has_steps = true;
+  for (double& ns : summary.parts_ns) ns /= static_cast<double>(lengths.size());
+  std::sort(lengths.begin(), lengths.end());
+  summary.median_ns = quantile(lengths, 0.5);
+  summary.p95_ns = quantile(lengths, 0.95);
+}
+
+/// The idle time before the step's window that counts to it, by cause. `gap` moves on through the device's gaps.
+void add_lead(StepPeriod& period, std::vector<analyzer::IdleGap> const& gaps, size_t& gap) {
+  int64_t const end = period.step->window.begin;
+  while (gap < gaps.size() && gaps[gap].when.end <= period.when.begin) ++gap;
+  for (size_t g = gap; g < gaps.size() && gaps[g].when.begin < end; ++g)
+    period.parts_ns[3 + static_cast<size_t>(gaps[g].cause)] +=
+        std::min(gaps[g].when.end, end) - std::max(gaps[g].when.begin, period.when.begin);
+}
+
+void add_devices(Summary& summary, analyzer::Analysis const& analysis) {
+  int64_t window = 0, busy = 0, comm = 0, exposed = 0;
+  for (analyzer::DeviceFacts const& device : analysis.devices) {
+    window += device.time.window_ns;
+    busy += device.time.busy_ns;
+    comm += device.time.comm_ns;
+    exposed += device.time.exposed_comm_ns;
+    if (device.memory.peak_reserved_bytes)
+      summary.peak_reserved_bytes = std::max(summary.peak_reserved_bytes.value_or(0), *device.memory.peak_reserved_bytes);
+    if (!summary.has_steps) add(summary, device.time);
+  }
+  if (!summary.has_steps && !analysis.devices.empty())
+    for (double& ns : summary.parts_ns) ns /= static_cast<double>(analysis.devices.size());
+  if (window > 0) summary.utilization = static_cast<double>(busy) / static_cast<double>(window);
+  if (comm > 0) summary.overlap = static_cast<double>(comm - exposed) / static_cast<double>(comm);
+}
+
+}  // namespace
+
+std::vector<StepPeriod> step_periods(analyzer::Analysis const& analysis) {
+  std::vector<analyzer::MeasuredDevice> const measured = analyzer::measure_steps(analysis);
+  std::vector<StepPeriod> periods;
+  auto device = measured.begin();
+  size_t next = 0, gap = 0;  // of the device's periods and gaps
+  for (analyzer::StepFacts const& step : analysis.steps) {
+    StepPeriod& period = periods.emplace_back(StepPeriod{&step, step.window, {}});
+    for (int i = 0; i < kPartCount; ++i) period.parts_ns[static_cast<size_t>(i)] = part_ns(step.time, i);
+    while (device != measured.end() && device->ref < step.ref) {
+      ++device;
+      next = gap = 0;
+    }
+    if (step.warmup || device == measured.end() || device->ref != step.ref) continue;
+    // A period ends where its step's window does; steps that go back in time have none.
+    if (next >= device->periods.size() || device->periods[next].end != step.window.end) continue;
+    period.when = device->periods[next++];
+    add_lead(period, device->gaps, gap);
+  }
+  return periods;
+}
+
+int64_t quantile(std::vector<int64_t> const& sorted, double q) {
+  STEPSCOPE_CHECK(!sorted.empty());
+  auto const rank = static_cast<size_t>(std::ceil(q * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];
+}
+
+double Summary::share(int part_index) const { return mean_ns > 0 ? parts_ns[static_cast<size_t>(part_index)] / mean_ns : 0; }
+
+Summary summarize(analyzer::Analysis const& analysis) {
+  Summary summary;
+  add_steps(summary, analysis);
+  add_devices(summary, analysis);
+  for (int i = 0; i < kPartCount; ++i) {
+    double const ns = summary.parts_ns[static_cast<size_t>(i)];
+    summary.mean_ns += ns;
+    if (i > 0 && ns > 0 && (summary.largest_loss < 0 || ns > summary.parts_ns[static_cast<size_t>(summary.largest_loss)]))
+      summary.largest_loss = i;
+  }
+  return summary;
+}
+
+std::string verdict(model::Run const& run, analyzer::Analysis const& analysis) {
+  if (analysis.devices.empty()) return "No device activity was recorded: there is nothing to judge.";
+  Summary const summary = summarize(analysis);
+  auto const duration = [](double ns) { return base::format_duration(std::llround(ns)); };
+  std::string text;
+  if (summary.has_steps)
+    text = fmt::format("A step takes {} on average; the devices compute for {} of it.", duration(summary.mean_ns),
+                       base::format_share(summary.share(0)));
+  else
+    text = fmt::format("No steps were found; over {} of recorded device time the devices compute for {}.",
+                       duration(summary.mean_ns), base::format_share(summary.share(0)));
+  int const loss = summary.largest_loss;
+  if (loss < 0 || summary.share(loss) < kLossWorthNaming) return text + " No single loss is worth naming.";
+  text +=
+      fmt::format(" The largest loss is {}: {}{} ({}).", part(loss).label, duration(summary.parts_ns[static_cast<size_t>(loss)]),
+                  summary.has_steps ? " a step" : "", base::format_share(summary.share(loss)));
+  auto const first = std::find_if(analysis.findings.begin(), analysis.findings.end(),
+                                  [](analyzer::Finding const& finding) { return finding.severity != analyzer::Severity::kInfo; });
+  if (first != analysis.findings.end()) text += fmt::format(" Look first at: {}.", words_of(run, analysis, *first).title);
+  return text;
+}
+
+}  // namespace stepscope::reports

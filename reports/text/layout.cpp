@@ -1,0 +1,132 @@
+#include "reports/text/layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace stepscope::reports {
+namespace {
+
+// Blocks tell the parts apart without colour; idle causes are light. 256-colour codes near the report's palette.
+struct Mark {
+  std::string_view block;
+  int color;
+};
+constexpr std::array<Mark, kPartCount> kMarks = {{{"█", 25},
+                                                  {"▓", 166},
+                                                  {"▒", 175},
+                                                  {"p", 88},
+                                                  {"a", 89},
+                                                  {"s", 29},
+                                                  {"i", 214},
+                                                  {"d", 97},
+                                                  {"w", 74},
+                                                  {"g", 73},
+                                                  {"h", 178},
+                                                  {"l", 250},
+                                                  {"░", 243}}};
+
+std::string escape_code(std::string_view code, std::string_view text) { return fmt::format("\x1b[{}m{}\x1b[0m", code, text); }
+
+std::string repeat(std::string_view text, int count) {
+  std::string result;
+  for (int i = 0; i < count; ++i) result += text;
+  return result;
+}
+
+}  // namespace
+
+std::string Paint::bold(std::string_view text) const { return color ? escape_code("1", text) : std::string(text); }
+std::string Paint::dim(std::string_view text) const { return color ? escape_code("2", text) : std::string(text); }
+
+std::string Paint::severity(analyzer::Severity severity) const {
+  switch (severity) {
+    case analyzer::Severity::kCritical:
+      return color ? escape_code("1;31", "CRITICAL") : "CRITICAL";
+    case analyzer::Severity::kWarning:
+      return color ? escape_code("33", "WARNING") : "WARNING";
+    case analyzer::Severity::kInfo:
+      break;
+  }
+  return color ? escape_code("36", "NOTE") : "NOTE";
+}
+
+std::string part_marks(int part_index, int count, Paint const& paint) {
+  if (count <= 0) return {};
+  Mark const& mark = kMarks[static_cast<size_t>(part_index)];
+  // With colour the hue tells parts apart and full blocks read best.
+  return paint.color ? escape_code(fmt::format("38;5;{}", mark.color), repeat("█", count)) : repeat(mark.block, count);
+}
+
+std::string stacked_bar(std::array<double, kPartCount> const& shares, int width, Paint const& paint) {
+  std::array<int, kPartCount> cells{};
+  std::array<double, kPartCount> rest{};
+  int used = 0;
+  for (size_t i = 0; i < shares.size(); ++i) {
+    double const exact = std::max(shares[i], 0.0) * width;
+    cells[i] = static_cast<int>(std::floor(exact));
+    rest[i] = exact - cells[i];
+    used += cells[i];
+  }
+  for (; used < width; ++used) {
+    auto const most = static_cast<size_t>(std::max_element(rest.begin(), rest.end()) - rest.begin());
+    if (rest[most] <= 0) break;
+    ++cells[most];
+    rest[most] = 0;
+  }
+  std::string bar;
+  for (int i = 0; i < kPartCount; ++i) bar += part_marks(i, cells[static_cast<size_t>(i)], paint);
+  return bar;
+}
+
+size_t columns_of(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string aligned(std::vector<std::vector<std::string>> const& rows, Paint const& paint) {
+  std::vector<size_t> widths;
+  for (auto const& row : rows)
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (i >= widths.size()) widths.push_back(0);
+      widths[i] = std::max(widths[i], columns_of(row[i]));
+    }
+  std::string text;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    std::string line;
+    for (size_t i = 0; i < rows[r].size(); ++i) {
+      std::string const pad(widths[i] - columns_of(rows[r][i]), ' ');
+      line += "  " + (i == 0 ? rows[r][i] + pad : pad + rows[r][i]);
+    }
+    text += (r == 0 ? paint.dim(line) : line) + "\n";
+  }
+  return text;
+}
+
+std::string wrapped(std::string_view all, int width, std::string_view first_indent, std::string_view next_indent) {
+  std::string const joined = with_joined_units(all);
+  std::string_view text = joined;
+  std::string result, line(first_indent);
+  bool fresh = true;
+  auto const limit = static_cast<size_t>(width);
+  while (!text.empty()) {
+    size_t const end = std::min(text.find(' '), text.size());
+    std::string_view const word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!fresh && columns_of(line) + 1 + columns_of(word) > limit) {
+      result += line + "\n";
+      line = next_indent;
+      fresh = true;
+    }
+    if (!fresh) line += ' ';
+    line += word;
+    fresh = false;
+  }
+  result += line + "\n";
+  // Terminals get plain blanks.
+  for (size_t at = result.find("\u00A0"); at != std::string::npos; at = result.find("\u00A0", at)) result.replace(at, 2, " ");
+  return result;
+}
+
+}  // namespace stepscope::reports

@@ -1,0 +1,129 @@
+#include "reports/text/text.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "reports/labels.h"
+#include "reports/summary.h"
+#include "reports/text/layout.h"
+#include "reports/wording.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+/// More devices than this are summed up in one line: nobody reads 64 lines.
+constexpr size_t kMaxDeviceLines = 16;
+/// Ranges to look at per finding; the report and the JSON have all.
+constexpr size_t kMaxEvidenceLines = 2;
+
+std::string duration(double ns) { return base::format_duration(std::llround(ns)); }
+
+std::string heading(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary, Paint const& paint) {
+  std::string text = paint.bold(run.name.empty() ? "run" : shown(run.name, 80));
+  text += fmt::format(" · {} {}", analysis.devices.size(), analysis.devices.size() == 1 ? "device" : "devices");
+  if (run.ranks.size() > 1) text += fmt::format(" · {} ranks", run.ranks.size());
+  if (summary.has_steps) {
+    text += fmt::format(" · {} steps ({})", summary.steps, step_source_label(analysis.step_source));
+    if (summary.warmup_steps > 0) text += fmt::format(", {} warm-up left out", summary.warmup_steps);
+  } else {
+    text += " · no steps found";
+  }
+  return text + "\n";
+}
+
+std::string split_bar(Summary const& summary, Paint const& paint, int width) {
+  if (summary.mean_ns <= 0) return {};
+  std::array<double, kPartCount> shares{};
+  for (int i = 0; i < kPartCount; ++i) shares[static_cast<size_t>(i)] = summary.share(i);
+  std::string text = "  " + stacked_bar(shares, width - 4, paint) + "\n";
+  for (int i = 0; i < kPartCount; ++i) {
+    if (summary.share(i) < kLeastShownShare) continue;
+    text += fmt::format("  {} {:>8} {:>10}  {}{}\n", part_marks(i, 1, paint), base::format_share(summary.share(i)),
+                        duration(summary.parts_ns[static_cast<size_t>(i)]), part(i).idle ? "idle: " : "", part(i).label);
+  }
+  return text;
+}
+
+std::vector<std::string> device_row(model::Run const& run, analyzer::DeviceFacts const& device) {
+  analyzer::TimeSplit const& time = device.time;
+  auto const share = [&](int64_t ns) {
+    return time.window_ns > 0 ? base::format_share(static_cast<double>(ns) / static_cast<double>(time.window_ns)) : "–";
+  };
+  auto const optional_share = [](std::optional<double> value) { return value ? base::format_share(*value) : "–"; };
+  auto const& memory = device.memory;
+  std::string peak = memory.peak_reserved_bytes ? base::format_bytes(*memory.peak_reserved_bytes) : "–";
+  if (memory.peak_reserved_bytes && memory.capacity_bytes) peak += " of " + base::format_bytes(*memory.capacity_bytes);
+  return {device_label(run, device.ref), base::format_duration(time.window_ns), optional_share(time.utilization()),
+          share(time.compute_ns),        share(time.exposed_comm_ns),           share(time.exposed_copy_ns),
+          share(time.idle_ns),           optional_share(time.overlap()),        peak};
+}
+
+std::string devices_text(model::Run const& run, analyzer::Analysis const& analysis, Paint const& paint) {
+  if (analysis.devices.empty()) return {};
+  std::vector<std::vector<std::string>> rows = {
+      {"device", "window", "busy", "compute", "exp. comm", "exp. copy", "idle", "overlap", "peak memory"}};
+  size_t const shown_devices = std::min(analysis.devices.size(), kMaxDeviceLines);
+  for (size_t i = 0; i < shown_devices; ++i) rows.push_back(device_row(run, analysis.devices[i]));
+  std::string text = aligned(rows, paint);
+  if (shown_devices < analysis.devices.size())
+    text += fmt::format("  … and {} more devices (--json has all)\n", analysis.devices.size() - shown_devices);
+  return text;
+}
+
+std::string evidence_text(model::Run const& run, analyzer::Finding const& finding) {
+  int64_t const begin = run_range(run).begin;
+  std::string text;
+  for (size_t i = 0; i < std::min(finding.evidence.size(), kMaxEvidenceLines); ++i) {
+    auto const& place = finding.evidence[i];
+    text += fmt::format("{}{} on {}", i == 0 ? "" : "; ", format_range(place.when.begin - begin, place.when.end - begin),
+                        device_label(run, place.ref));
+  }
+  if (finding.evidence.size() > kMaxEvidenceLines) text += fmt::format("; {} more", finding.evidence.size() - kMaxEvidenceLines);
+  return text;
+}
+
+std::string finding_text(model::Run const& run, analyzer::Analysis const& analysis, size_t index, Paint const& paint, int width) {
+  analyzer::Finding const& finding = analysis.findings[index];
+  FindingWords const words = words_of(run, analysis, finding);
+  std::string text = fmt::format("\n{:>2}. {} {}\n", index + 1, paint.severity(finding.severity),
+                                 paint.bold(fmt::format("{} ({})", words.title, shown(finding.rule, 60))));
+  text += wrapped(words.explanation, width, "    ", "    ");
+  if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
+    text += wrapped(fmt::format("without it: at most {} faster", base::format_share(*finding.gain_ceiling)), width, "    → ",
+                    "      ");
+  text += wrapped(words.advice, width, "    → ", "      ");
+  if (!finding.evidence.empty()) text += wrapped("look at " + evidence_text(run, finding), width, "    → ", "      ");
+  return text;
+}
+
+std::string quality_text(analyzer::Analysis const& analysis, int width) {
+  analyzer::Quality const& quality = analysis.quality;
+  std::string text;
+  if (quality.score < 100) text += fmt::format("\nTrace quality {} of 100.", quality.score);
+  for (std::string const& note : quality.notes) text += "\n" + wrapped(shown(note, 200), width, "  - ", "    ");
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  return text;
+}
+
+}  // namespace
+
+std::string analysis_text(model::Run const& run, analyzer::Analysis const& analysis, TextOptions const& options) {
+  Paint const paint{options.color};
+  int const width = std::max(options.width, 60);
+  Summary const summary = summarize(analysis);
+  std::string text = heading(run, analysis, summary, paint);
+  text += "\n" + wrapped(verdict(run, analysis), width, "", "") + "\n";
+  text += split_bar(summary, paint, width);
+  if (!analysis.devices.empty()) text += "\n" + devices_text(run, analysis, paint);
+  text += "\n" + paint.bold("Findings") + "\n";
+  if (analysis.findings.empty()) text += "  none: no rule found anything worth changing\n";
+  for (size_t i = 0; i < analysis.findings.size(); ++i) text += finding_text(run, analysis, i, paint, width);
+  return text + quality_text(analysis, width);
+}
+
+}  // namespace stepscope::reports

@@ -1,0 +1,43 @@
+// Life of a chart: drawn when it comes near the screen, redrawn when width or colour scheme change.
+import * as echarts from "echarts/core";
+import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
+import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
+import { CanvasRenderer } from "echarts/renderers";
+import type { EChartsCoreOption } from "echarts/core";
+
+echarts.use([
+  BarChart,
+  CustomChart,
+  LineChart,
+  ScatterChart,
+  DataZoomComponent,
+  GridComponent,
+  LegendComponent,
+  MarkLineComponent,
+  TooltipComponent,
+  CanvasRenderer,
+]);
+
+export type Chart = echarts.ECharts;
+
+const redraws: (() => void)[] = [];
+export function redrawAll(): void {
+  for (const redraw of redraws) redraw();
+}
+
+// `option` is asked again for every redraw. Returns the chart and a function that redraws it.
+export function mount(plot: HTMLElement, height: number, option: (width: number) => EChartsCoreOption): { chart: Chart; redraw: () => void } {
+  plot.style.height = `${height}px`;
+  const chart = echarts.init(plot, undefined, { renderer: "canvas" });
+  const redraw = () => chart.setOption({ animation: false, ...option(plot.clientWidth) }, { notMerge: true });
+  redraw();
+  redraws.push(redraw);
+  let width = plot.clientWidth;
+  new ResizeObserver(() => {
+    if (plot.clientWidth === width && plot.clientHeight === chart.getHeight()) return;
+    width = plot.clientWidth;
+    chart.resize();
+    redraw();
+  }).observe(plot);
+  return { chart, redraw };
+}

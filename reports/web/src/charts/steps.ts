@@ -1,0 +1,120 @@
+// Stacked bars: what each step's device window is made of.
+import type { Data, Part, StepsOfDevice } from "../data";
+import { element, select, tip } from "../dom";
+import { duration, niceEnd, share, tick, timeUnit } from "../format";
+import { axisStyle, color, idleHatch, textStyle, tooltipStyle } from "../theme";
+import { mount } from "./chart";
+
+// More devices than this are chosen from a list; beside each other they would be too small to compare.
+const kMaxPanels = 4;
+
+function barLabel(steps: StepsOfDevice, index: number): string {
+  return steps.first[index] === steps.last[index] ? `${steps.first[index]}` : `${steps.first[index]}–${steps.last[index]}`;
+}
+
+function largest(devices: StepsOfDevice[]): number {
+  let result = 0;
+  for (const steps of devices)
+    steps.first.forEach((_, i) => {
+      result = Math.max(
+        result,
+        Object.values(steps.parts).reduce((sum, values) => sum + values[i], 0),
+      );
+    });
+  return result;
+}
+
+function option(steps: StepsOfDevice, parts: Part[], top: number, width: number) {
+  const unit = timeUnit(top);
+  const present = parts.filter((part) => part.key in steps.parts);
+  return {
+    textStyle: textStyle(),
+    grid: { left: 56, right: 12, top: 28, bottom: steps.first.length > 60 ? 66 : 42 },
+    tooltip: {
+      ...tooltipStyle(),
+      trigger: "axis",
+      axisPointer: { type: "shadow" },
+      formatter: (items: { dataIndex: number }[]) => {
+        const i = items[0].dataIndex;
+        const total = present.reduce((sum, part) => sum + steps.parts[part.key][i], 0);
+        const lines = present
+          .filter((part) => steps.parts[part.key][i] > 0)
+          .map((part) => ({
+            color: color(part.key),
+            label: part.label,
+            value: `${duration(steps.parts[part.key][i])} · ${share(steps.parts[part.key][i] / Math.max(total, 1))}`,
+          }));
+        return tip(`step ${barLabel(steps, i)}: ${duration(total)}`, lines);
+      },
+    },
+    xAxis: {
+      type: "category",
+      name: "step",
+      nameLocation: "middle",
+      nameGap: 24,
+      data: steps.first.map((_, i) => barLabel(steps, i)),
+      ...axisStyle(),
+      splitLine: { show: false },
+    },
+    yAxis: {
+      type: "value",
+      name: `time, ${unit.name}`,
+      max: niceEnd(top),
+      ...axisStyle(),
+      nameTextStyle: { ...textStyle(), align: "left", padding: [0, 0, 0, -44] },
+      axisLabel: { ...textStyle(), formatter: (value: number) => tick(value, unit)  },
+    },
+    dataZoom: steps.first.length > 60 ? [{ type: "slider", height: 18, bottom: 6, borderColor: color("line") }] : [],
+    series: present.map((part) => ({
+      name: part.label,
+      type: "bar",
+      stack: "step",
+      barCategoryGap: steps.first.length > width / 8 ? "0%" : "20%",
+      itemStyle: { color: color(part.key), ...(part.idle ? { decal: idleHatch() } : {}) },
+      data: steps.parts[part.key],
+    })),
+  };
+}
+
+export function drawSteps(plot: HTMLElement, data: Data): void {
+  if (data.steps.length === 0) {
+    plot.append(element("p", { className: "empty", textContent: "All steps are warm-up; see the table." }));
+    return;
+  }
+  const top = largest(data.steps);
+  // A part that is nowhere a thousandth of the axis cannot be seen: it is in the table.
+  const present = data.parts.filter((part) => data.steps.some((steps) => steps.parts[part.key]?.some((ns) => ns > top / 1000)));
+  const key = element("ul", { className: "key" });
+  for (const part of present) {
+    const mark = element("i", { className: `p p-${part.key}` });
+    key.append(element("li", {}, mark, part.label));
+  }
+  plot.before(key);
+  const panel = (steps: () => StepsOfDevice) => {
+    const title = element("h4", { textContent: steps().device });
+    const area = element("div");
+    plot.append(element("div", { className: "panel" }, title, area));
+    const { redraw } = mount(area, 240, (width) => option(steps(), data.parts, top, width));
+    return () => {
+      title.textContent = steps().device;
+      redraw();
+    };
+  };
+  plot.classList.add("panels");
+  if (data.steps.length <= kMaxPanels) {
+    for (const steps of data.steps) panel(() => steps);
+    return;
+  }
+  let chosen = 0;
+  const redraw = panel(() => data.steps[chosen]);
+  plot.before(
+    select(
+      "Device ",
+      data.steps.map((steps, i) => [String(i), steps.device]),
+      (value) => {
+        chosen = Number(value);
+        redraw();
+      },
+    ),
+  );
+}

@@ -1,0 +1,60 @@
+// The data that the program wrote into the page (reports/html/page_data.h). Times are ns since the run's first event.
+
+export interface Part {
+  key: string;
+  label: string;
+  idle: boolean;
+}
+
+export interface StepsOfDevice {
+  device: string;
+  first: number[]; // step numbers; several steps may share a bar
+  last: number[];
+  parts: Record<string, number[]>; // ns, by Part.key
+}
+
+export interface MemoryOfDevice {
+  device: string;
+  capacity: number | null;
+  end: number;
+  times: number[];
+  reserved: number[];
+  purposes: Record<string, number[]>;
+}
+
+export interface Bandwidth {
+  op: string;
+  communicator: string;
+  points: [number, number][]; // bytes, GB/s
+  fit: [number, number][];
+}
+
+export interface TimelineView {
+  id: string;
+  title: string;
+  begin: number;
+  length: number;
+  rows: number[];
+  spans: number[]; // flat: row, begin since the view's, length, class, name, count
+}
+
+export interface Timeline {
+  rows: string[];
+  names: string[];
+  devicesLeftOut: number;
+  views: TimelineView[];
+}
+
+export interface Data {
+  perStep: boolean;
+  parts: Part[];
+  steps: StepsOfDevice[];
+  memory: MemoryOfDevice[];
+  bandwidth: Bandwidth[];
+  waits: { device: string; ns: number }[];
+  timeline: Timeline;
+}
+
+export function readData(): Data {
+  return JSON.parse(document.getElementById("data")?.textContent ?? "") as Data;
+}

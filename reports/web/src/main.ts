@@ -1,0 +1,27 @@
+// Adds charts, sorting and searching to a page that is complete without them.
+import { drawBandwidth, drawWaits } from "./charts/communication";
+import { redrawAll } from "./charts/chart";
+import { drawMemory } from "./charts/memory";
+import { drawSteps } from "./charts/steps";
+import { drawTimeline } from "./charts/timeline";
+import { readData, type Data } from "./data";
+import { enhanceTables } from "./tables";
+
+const kCharts: Record<string, (plot: HTMLElement, data: Data) => void> = {
+  steps: drawSteps,
+  timeline: drawTimeline,
+  memory: drawMemory,
+  bandwidth: drawBandwidth,
+  waits: drawWaits,
+};
+
+function start(): void {
+  document.documentElement.classList.add("js");
+  enhanceTables();
+  const data = readData();
+  for (const plot of document.querySelectorAll<HTMLElement>("[data-chart]")) kCharts[plot.dataset.chart ?? ""]?.(plot, data);
+  // Paper is light: colours are asked for again when printing begins and ends.
+  for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", redrawAll);
+}
+
+start();

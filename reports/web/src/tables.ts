@@ -1,0 +1,76 @@
+// Sorting by any column, and searching and filtering where a table asks for it.
+import { element, select } from "./dom";
+
+function sortKey(cell: HTMLTableCellElement | undefined): number | string {
+  const value = cell?.dataset.v;
+  return value !== undefined ? Number(value) : (cell?.textContent ?? "").toLowerCase();
+}
+
+function compare(a: number | string, b: number | string): number {
+  return typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b), undefined, { numeric: true });
+}
+
+function sortBy(table: HTMLTableElement, column: number): void {
+  const heads = [...table.tHead!.rows[0].cells];
+  const before = heads[column].getAttribute("aria-sort");
+  // Numbers are first asked for from the largest.
+  const numeric = heads[column].classList.contains("num");
+  const descending = before === null ? numeric : before === "ascending";
+  for (const head of heads) head.removeAttribute("aria-sort");
+  heads[column].setAttribute("aria-sort", descending ? "descending" : "ascending");
+  const rows = [...table.tBodies[0].rows].map((row) => ({ row, key: sortKey(row.cells[column]) }));
+  rows.sort((a, b) => (descending ? compare(b.key, a.key) : compare(a.key, b.key)));
+  table.tBodies[0].append(...rows.map((entry) => entry.row));
+}
+
+function makeSortable(table: HTMLTableElement): void {
+  [...table.tHead!.rows[0].cells].forEach((head, column) => {
+    const button = element("button", { type: "button" }, ...head.childNodes);
+    if (head.title) button.title = head.title;
+    button.addEventListener("click", () => sortBy(table, column));
+    head.append(button);
+  });
+}
+
+function makeSearchable(table: HTMLTableElement): void {
+  const rows = [...table.tBodies[0].rows];
+  const texts = rows.map((row) => (row.textContent ?? "").toLowerCase());
+  const count = element("span", { className: "note", ariaLive: "polite" });
+  let words: string[] = [];
+  let only = "";
+  const column = table.dataset.filter === undefined ? -1 : Number(table.dataset.filter);
+  const apply = () => {
+    let shown = 0;
+    rows.forEach((row, i) => {
+      const fits = words.every((word) => texts[i].includes(word)) && (only === "" || row.cells[column].textContent === only);
+      row.hidden = !fits;
+      if (fits) ++shown;
+    });
+    count.textContent = shown === rows.length ? `${rows.length} rows` : shown === 0 ? "Nothing fits." : `${shown} of ${rows.length} rows`;
+  };
+  const field = element("input", { type: "search", placeholder: "Search…" });
+  field.setAttribute("aria-label", `Search: ${table.caption?.textContent ?? "table"}`);
+  field.addEventListener("input", () => {
+    words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    apply();
+  });
+  const tools = element("div", { className: "tools" }, field);
+  const values = column < 0 ? [] : [...new Set(rows.map((row) => row.cells[column].textContent ?? ""))];
+  if (values.length > 1)
+    tools.append(
+      select(`${table.tHead!.rows[0].cells[column].textContent} `, [["", "all"], ...values.map((value): [string, string] => [value, value])], (value) => {
+        only = value;
+        apply();
+      }),
+    );
+  tools.append(count);
+  table.parentElement!.before(tools);
+  apply();
+}
+
+export function enhanceTables(): void {
+  for (const table of document.querySelectorAll<HTMLTableElement>("main table")) {
+    if (table.dataset.search !== undefined) makeSearchable(table);
+    makeSortable(table);
+  }
+}

@@ -1,0 +1,42 @@
+# Shared by the scripts beside it; sourced, never run. Leaves the caller in the repository's root.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf '\n== %s\n' "$*"; }
+note() { printf '   %s\n' "$*"; }
+die() {
+  printf 'stepscope: %s\n' "$*" >&2
+  exit 2
+}
+
+# One job a core, but never more than the memory that is free holds: an optimising g++ on our largest source takes under 1.5 GB.
+build_jobs() {
+  local cores free_kb by_memory
+  cores=$(nproc)
+  free_kb=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
+  by_memory=$((${free_kb:-0} / 1500000))
+  echo $((by_memory < 1 ? 1 : by_memory < cores ? by_memory : cores))
+}
+
+# configure PRESET [cmake option…]: prints CMake's own lines only when it fails; what the build leaves out is always said.
+configure() {
+  local preset=$1 log
+  shift
+  mkdir -p "build/$preset"
+  log=build/$preset/configure.log
+  if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+  fi
+  if ! cmake --preset "$preset" -DSTEPSCOPE_FETCH_NVTX=ON "$@" >"$log" 2>&1; then
+    tail -n 40 "$log" >&2
+    die "configuring build/$preset failed (above: the end of $log)"
+  fi
+  grep -E '^-- Stepscope:|^CMake Warning|^  Stepscope:' "$log" | sed 's/^-- //; s/^/   /' || true
+}
+
+# build PRESET [target…]
+build() {
+  local preset=$1
+  shift
+  cmake --build "build/$preset" -j "$(build_jobs)" ${1+--target "$@"}
+}

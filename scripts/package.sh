@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# Makes build/portable/stepscope-VERSION-linux-x86_64.tar.gz: the programs, the tracer, the tests and every library they need
+# beyond glibc and OpenGL, for any x86-64 Linux with glibc 2.36 or newer. Build it on Debian 12: the glibc of the machine that
+# builds is the oldest one it runs with.
+#
+#   scripts/package.sh             build it
+#   scripts/package.sh --check     build it and run it in an empty root with nothing but glibc
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+MAX_GLIBC=2.36
+# Of the compressed part that a GPU machine is sent: everything but the viewer and its libraries.
+MAX_GPU_PART_BYTES=50000000
+
+check=0
+case ${1:-} in
+  --check) check=1 ;;
+  "") ;;
+  *) sed -n '2,7s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2 ;;
+esac
+
+scripts/setup.sh --package
+say "Building build/portable"
+configure portable
+build portable
+version=$(sed -n 's/^CMAKE_PROJECT_VERSION:STATIC=//p' build/portable/CMakeCache.txt)
+name=stepscope-$version-linux-x86_64
+stage=build/portable/$name
+rm -rf "$stage"
+for component in programs api docs tests; do
+  cmake --install build/portable --prefix "$stage" --component "$component" --strip >/dev/null
+done
+
+# What every Linux brings: glibc, and OpenGL where there is a screen (it comes with the graphics driver).
+system_libraries='^(ld-linux-x86-64|libc|libm|libmvec|libdl|libpthread|librt|libresolv|libutil|libanl|libnsl)\.so|^lib(GL|GLX|OpenGL|GLdispatch|EGL)\.so'
+needed_by() { objdump -p "$1" | sed -n 's/^ *NEEDED *//p'; }
+elf_files() { find "$stage/bin" "$stage/lib" "$stage/tests" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -print; }
+
+# carry FILE FOR: FOR's libraries and theirs go to lib/, found from there by $ORIGIN.
+say "Carrying libraries"
+declare -A carried=()
+carry() {
+  local library path
+  for library in $(needed_by "$1"); do
+    if [[ $library =~ $system_libraries || -n ${carried[$library]:-} || -e $stage/lib/$library ]]; then continue; fi
+    path=$(ldconfig -p | sed -n "s|^[[:space:]]*${library//./\\.} (libc6,x86-64.*=> ||p" | head -n 1)
+    [[ -n $path ]] || die "package.sh: $1 needs $library, which is nowhere in ldconfig -p"
+    carry_file "$library" "$path" "$2"
+  done
+}
+carry_file() {
+  carried[$1]=$3
+  install -m 644 "$(readlink -f "$2")" "$stage/lib/$1"
+  strip --strip-unneeded "$stage/lib/$1"
+  patchelf --set-rpath '$ORIGIN' "$stage/lib/$1"
+  carry "$stage/lib/$1" "$3"
+}
+mkdir -p "$stage/lib"
+for file in $(elf_files); do
+  if [[ $file != */stepscope-viewer ]]; then carry "$file" gpu; fi
+done
+if [[ -e $stage/bin/stepscope-viewer ]]; then
+  carry "$stage/bin/stepscope-viewer" viewer
+  # What GLFW opens by name when it makes a window.
+  for library in libX11.so.6 libX11-xcb.so.1 libXcursor.so.1 libXi.so.6 libXinerama.so.1 libXrandr.so.2 libXrender.so.1 libXxf86vm.so.1; do
+    path=$(ldconfig -p | sed -n "s|^[[:space:]]*${library//./\\.} (libc6,x86-64.*=> ||p" | head -n 1)
+    if [[ -n $path && -z ${carried[$library]:-} ]]; then carry_file "$library" "$path" viewer; fi
+  done
+fi
+for library in "${!carried[@]}"; do note "$(stat -c %s "$stage/lib/$library" | numfmt --to=iec) $library (${carried[$library]})"; done | sort -k2
+
+say "Checking"
+worst=$(for file in $(elf_files); do objdump -T "$file" | grep -oE 'GLIBC_[0-9.]+' | sort -u; done | sed 's/GLIBC_//' | sort -uV | tail -n 1)
+note "needs glibc $worst"
+[[ $(printf '%s\n%s\n' "$worst" "$MAX_GLIBC" | sort -V | tail -n 1) == "$MAX_GLIBC" ]] ||
+  die "package.sh: the bundle needs glibc $worst, more than $MAX_GLIBC: build it on Debian 12"
+
+tar -C build/portable --sort=name --owner=0 --group=0 --numeric-owner -czf "build/portable/$name.tar.gz" "$name"
+viewer_files=("$name/bin/stepscope-viewer")
+for library in "${!carried[@]}"; do
+  if [[ ${carried[$library]} == viewer ]]; then viewer_files+=("$name/lib/$library"); fi
+done
+gpu_bytes=$(tar -C build/portable --sort=name "${viewer_files[@]/#/--exclude=}" -cz "$name" | wc -c)
+note "$(du -sb "$stage" | cut -f1 | numfmt --to=iec) unpacked, $(stat -c %s "build/portable/$name.tar.gz" | numfmt --to=iec) as build/portable/$name.tar.gz"
+note "$(numfmt --to=iec "$gpu_bytes") of it without the viewer: what a GPU machine needs (limit $(numfmt --to=iec $MAX_GPU_PART_BYTES))"
+((gpu_bytes <= MAX_GPU_PART_BYTES)) || die "package.sh: the part that a GPU machine needs is too large"
+if ((!check)); then exit 0; fi
+
+say "Running the bundle where there is nothing but glibc"
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+mkdir -p "$root"/{proc,dev,tmp,bin,lib64,lib/x86_64-linux-gnu,opt}
+for library in ld-linux-x86-64.so.2 libc.so.6 libm.so.6 libmvec.so.1 libdl.so.2 libpthread.so.0 librt.so.1; do
+  cp -L "/lib/x86_64-linux-gnu/$library" "$root/lib/x86_64-linux-gnu/"
+done
+ln -s ../lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 "$root/lib64/ld-linux-x86-64.so.2"
+tar -C "$root/opt" -xzf "build/portable/$name.tar.gz"
+# in_root COMMAND…: with /proc and /dev, an empty environment and no other file of this system.
+in_root() {
+  env -i "$(command -v unshare)" --map-root-user --mount --pid --fork "$(command -v bash)" -c '
+    PATH=/usr/sbin:/usr/bin:/sbin:/bin
+    root=$1; shift
+    mount -t proc proc "$root/proc" 2>/dev/null || mount --rbind /proc "$root/proc"
+    mount --rbind /dev "$root/dev"
+    exec env -i "$(command -v chroot)" "$root" "$@"' _ "$root" "$@" </dev/null
+}
+program=/opt/$name/bin/stepscope
+if ! in_root "$program" --version; then
+  if ! env -i "$(command -v unshare)" --map-root-user --mount --pid --fork true 2>/dev/null; then
+    echo "this machine gives out no user namespaces: the bundle was not run"
+    exit 77
+  fi
+  die "package.sh: the bundle does not run in an empty root"
+fi
+in_root "$program" run cifar10 --device host:2 --batch 8 --steps 2
+in_root "$program" profile cifar10 --device host:2 --batch 8 --steps 6 -o /tmp/run
+in_root "$program" analyze /tmp/run >/dev/null
+in_root "/opt/$name/bin/stepscope-viewer" --help >/dev/null
+note "runs"
+say "Its tests, on this machine without its environment"
+env -i TMPDIR=/tmp "$root/opt/$name/tests/run.sh"

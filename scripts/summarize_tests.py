@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Sums up ctest's JUnit files for people: failures with their output, skipped cases with their reason, then the last line
+"N passed, N failed, N skipped". Exit status 1 when a case failed or none ran.
+
+usage: summarize_tests.py [--quiet] RESULTS.xml...     (--quiet: the last line alone)
+"""
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+# Of a failed case's output this many lines are shown: the end of it, where assertions and sanitizers report.
+SHOWN_LINES = 60
+
+
+def skip_reason(output, message):
+    """What GTEST_SKIP() << "…" or a script that exits with 77 said, else ctest's own word."""
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for index, line in enumerate(lines):
+        if re.search(r": Skipped$", line) and index + 1 < len(lines):
+            return lines[index + 1]
+    said = [line for line in lines if not line.startswith("[") and not re.match(r"(Running|Note:)", line)]
+    if message and not message.startswith("SKIP_"):
+        return message
+    return said[-1] if said else (message or "no reason given")
+
+
+def read_cases(path):
+    for case in ElementTree.parse(path).getroot().iter("testcase"):
+        output = case.findtext("system-out") or ""
+        skipped = case.find("skipped")
+        if case.find("failure") is not None or case.get("status") == "fail":
+            yield "failed", case, output, (case.find("failure").get("message", "") if case.find("failure") is not None else "")
+        elif skipped is not None:
+            message = skipped.get("message", "")
+            # A test program that was not built or a fixture that failed is not a skipped test.
+            broken = message and not message.startswith("SKIP_") and message != "Disabled"
+            yield ("failed" if broken else "skipped"), case, output, message
+        else:
+            yield "passed", case, output, ""
+
+
+def main(arguments):
+    quiet = "--quiet" in arguments
+    paths = [argument for argument in arguments if argument != "--quiet"]
+    if not paths:
+        print(__doc__, file=sys.stderr)
+        return 2
+    cases = {"passed": [], "failed": [], "skipped": []}
+    for path in paths:
+        for result, case, output, message in read_cases(path):
+            cases[result].append((case, output, message))
+    if not quiet:
+        for case, output, message in cases["failed"]:
+            print(f"\nFAILED {case.get('name')} {'(' + message + ')' if message else ''}")
+            for line in output.splitlines()[-SHOWN_LINES:]:
+                print(f"    {line}")
+        if cases["skipped"]:
+            print("\nSkipped:")
+            for case, output, message in cases["skipped"]:
+                print(f"    {case.get('name')}: {skip_reason(output, message)}")
+        timed = sorted(((float(case.get("time") or 0), case.get("name")) for group in cases.values() for case, _, _ in group), reverse=True)
+        slow = [f"{name} {seconds:.0f} s" for seconds, name in timed[:5] if seconds >= 5]
+        if slow:
+            print(f"\nSlowest: {', '.join(slow)}")
+        if cases["failed"]:
+            print("\nFailed: " + ", ".join(case.get("name") for case, _, _ in cases["failed"]))
+        print()
+    print(f"{len(cases['passed'])} passed, {len(cases['failed'])} failed, {len(cases['skipped'])} skipped")
+    return 1 if cases["failed"] or not cases["passed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# clang-tidy over our sources (not the tests), with the commands of a build folder that clang can read.
+#
+#   scripts/tidy.sh BUILD_FOLDER [PATH…]      PATH: files or folders; default: every layer
+#
+# Needs clang-tidy 14, the version of Debian 12. Exit status 77: not found.
+set -euo pipefail
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+folder=${1:?"usage: scripts/tidy.sh BUILD_FOLDER [PATH…]"}
+shift
+[[ -f $folder/compile_commands.json ]] || die "$folder has no compile_commands.json, run first: cmake --preset tidy"
+program=
+for candidate in clang-tidy-14 clang-tidy; do
+  if command -v "$candidate" >/dev/null && [[ $("$candidate" --version) == *"LLVM version 14."* ]]; then
+    program=$candidate
+    break
+  fi
+done
+if [[ -z $program ]]; then
+  echo "clang-tidy 14 is not installed"
+  exit 77
+fi
+paths=("$@")
+if ((${#paths[@]} == 0)); then paths=(trace tracer workloads analyzer reports viewer cli); fi
+# Only what this build compiles, and each source once even if two targets compile it (clang-tidy would check it twice). The largest
+# first, so that no core idles at the end.
+once=$folder/tidy
+mkdir -p "$once"
+mapfile -t files < <(python3 - "$folder/compile_commands.json" "$once/compile_commands.json" "${paths[@]}" <<'PYTHON'
+import json, os, sys
+commands, filtered, roots = sys.argv[1], sys.argv[2], [os.path.abspath(path) for path in sys.argv[3:]]
+entries = {}
+for entry in json.load(open(commands)):
+    path = os.path.normpath(os.path.join(entry["directory"], entry["file"]))
+    if path.endswith(".cpp") and os.path.exists(path) and any(path == root or path.startswith(root + os.sep) for root in roots):
+        entries.setdefault(path, entry)
+json.dump(list(entries.values()), open(filtered, "w"))
+print("\n".join(sorted(entries, key=os.path.getsize, reverse=True)))
+PYTHON
+)
+if ((${#files[@]} == 0)) || [[ -z ${files[0]} ]]; then die "tidy: none of ${paths[*]} is compiled in $folder"; fi
+# A fault in a header is found once for every source that includes it: it is told once.
+status=0
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" "$program" -p "$once" --quiet >"$once/faults" 2>"$once/log" || status=$?
+if ((status != 0)); then
+  awk '/^[^ ].*: (error|warning): / {shown = !seen[$0]++} shown' "$once/faults"
+  grep -E 'error:|Error' "$once/log" | sort -u | head -n 20 || true
+  echo "clang-tidy: $(grep -E ': error: ' "$once/faults" | sort -u | wc -l) faults in ${#files[@]} files"
+  exit 1
+fi
+echo "clang-tidy: ${#files[@]} files are clean"

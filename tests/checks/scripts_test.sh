@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# The scripts themselves: they parse, refuse what they do not know, and summarize_tests.py counts and words what ctest wrote.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+failures=0
+expect() { # expect DESCRIPTION PATTERN TEXT
+  if [[ $3 != *$2* ]]; then
+    printf 'FAILED %s: expected "%s" in:\n%s\n' "$1" "$2" "$3"
+    failures=$((failures + 1))
+  fi
+}
+
+for script in scripts/*.sh .ci/run tests/checks/*.sh; do
+  bash -n "$script" || failures=$((failures + 1))
+done
+
+expect "setup.sh --help says how it is called" "scripts/setup.sh --ci" "$(scripts/setup.sh --help)"
+expect "setup.sh refuses an unknown option" "unknown option '--nonsense'" "$(scripts/setup.sh --nonsense 2>&1 || true)"
+expect "setup.sh can be switched off" "done" "$(STEPSCOPE_NO_SETUP=1 scripts/setup.sh && echo done)"
+expect "demo.sh --help says how it is called" "stepscope profile cifar10" "$(scripts/demo.sh --help)"
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# A machine without any package, without root and without sudo: only the tools that the script itself uses are there.
+mkdir "$work/bin"
+chmod 755 "$work" "$work/bin"  # readable by another user, below
+for tool in bash dirname sed grep cat env nproc awk; do ln -s "$(command -v "$tool")" "$work/bin/$tool"; done
+printf '#!/bin/sh\nexit 1\n' >"$work/bin/dpkg-query"
+printf '#!/bin/sh\nexit 1\n' >"$work/bin/apt-get"
+chmod +x "$work/bin/dpkg-query" "$work/bin/apt-get"
+expect "setup.sh --list names what is missing" "libdnnl-dev" "$(PATH="$work/bin" bash scripts/setup.sh --list 2>&1 || true)"
+if command -v setpriv >/dev/null && ((EUID == 0)); then
+  expect "setup.sh says what to install when it cannot" "As root: apt-get install" \
+    "$(setpriv="$(command -v setpriv)" && PATH="$work/bin" "$setpriv" --reuid=65534 --clear-groups "$(command -v bash)" scripts/setup.sh 2>&1 || true)"
+fi
+
+cat >"$work/results.xml" <<'XML'
+<testsuite name="x" tests="4" failures="1" skipped="1">
+<testcase name="A.passes" time="0.1" status="run"><system-out>fine</system-out></testcase>
+<testcase name="A.fails" time="0.1" status="fail"><failure message=""/><system-out>expected 1, got 2</system-out></testcase>
+<testcase name="A.skips" time="0.1" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+<system-out>[ RUN      ] A.skips
+/a/b.cpp:3: Skipped
+no GPU here
+
+[  SKIPPED ] A.skips (0 ms)</system-out></testcase>
+<testcase name="A_NOT_BUILT" time="0" status="notrun"><skipped message="Unable to find executable"/><system-out/></testcase>
+</testsuite>
+XML
+summary=$(python3 scripts/summarize_tests.py "$work/results.xml") && status=0 || status=$?
+expect "a summary with failures fails" 1 "$status"
+expect "a summary counts; what was not built has failed" "1 passed, 2 failed, 1 skipped" "$(tail -n 1 <<<"$summary")"
+expect "a summary tells why a case was skipped" "A.skips: no GPU here" "$summary"
+expect "a summary shows the output of failures" "expected 1, got 2" "$summary"
+printf '<testsuite/>\n' >"$work/none.xml"
+expect "no case at all is no success" "0 passed" "$(python3 scripts/summarize_tests.py "$work/none.xml" && echo good || true)"
+
+if ((failures > 0)); then exit 1; fi
+echo "scripts: as expected"

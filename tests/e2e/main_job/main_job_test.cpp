@@ -1,0 +1,193 @@
+// The main job, end to end: train, record, analyze, report. What the trace must hold, and what the analysis must say.
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/analysis.h"
+#include "tests/e2e/main_job/program.h"
+#include "trace/import/open_run.h"
+
+namespace stepscope::e2e {
+namespace {
+
+using analyzer::DeviceRef;
+using model::EventKind;
+
+/// The last line of the output that is a JSON object: the workload's own counts and clock.
+nlohmann::json summary_of(std::string const& output) {
+  std::istringstream lines(output);
+  nlohmann::json summary;
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with("{\"")) summary = nlohmann::json::parse(line);
+  return summary;
+}
+
+class MainJob : public Program {
+ protected:
+  /// Records a short training of two devices and opens it.
+  void record(std::string const& options, std::string const& size = kSmall) {
+    Outcome const outcome = stepscope("record -o run -- " + program() + " run cifar10 --json --device host:2 " + size + options);
+    ASSERT_EQ(outcome.code, 0) << outcome.output;
+    summary_ = summary_of(outcome.output);
+    ASSERT_FALSE(summary_.is_null()) << outcome.output;
+    auto run = import::open_run(path("run"));
+    ASSERT_TRUE(run) << run.error().message;
+    ASSERT_EQ(run->ranks.size(), 1U);
+    run_ = std::move(*run);
+    recorded_ = true;
+  }
+  [[nodiscard]] model::Trace const& trace() const { return run_.ranks.front().trace; }
+  [[nodiscard]] uint64_t count(EventKind kind) const {
+    auto const& kinds = trace().columns().kind;
+    return static_cast<uint64_t>(std::count(kinds.begin(), kinds.end(), kind));
+  }
+
+  bool recorded_ = false;
+  nlohmann::json summary_;
+  model::Run run_;
+};
+
+TEST_F(MainJob, TheTraceHoldsEveryLaunchEveryDeviceOpAndNothingElse) {
+  record("");
+  ASSERT_TRUE(recorded_);
+  uint64_t const ops = count(EventKind::kKernel) + count(EventKind::kMemcpy) + count(EventKind::kCollective);
+  EXPECT_EQ(count(EventKind::kLaunch), summary_["launches"].get<uint64_t>());
+  EXPECT_EQ(ops, count(EventKind::kLaunch));
+  EXPECT_EQ(count(EventKind::kKernel), summary_["kernels"].get<uint64_t>());
+  EXPECT_EQ(count(EventKind::kMemcpy), summary_["copies"].get<uint64_t>());
+  EXPECT_EQ(count(EventKind::kCollective), summary_["collectives"].get<uint64_t>());
+  model::ImportLog const& log = trace().log();
+  EXPECT_EQ(log.dropped, 0U);
+  EXPECT_EQ(log.unmatched_launches, 0U);
+  EXPECT_EQ(log.unmatched_ops, 0U);
+  EXPECT_EQ(log.negative_latencies, 0U);
+  EXPECT_EQ(log.overlapping_slices, 0U);
+  EXPECT_FALSE(log.truncated);
+}
+
+TEST_F(MainJob, BytesCopiedAndReducedAreThoseTheProgramAskedFor) {
+  record("");
+  ASSERT_TRUE(recorded_);
+  uint64_t to_device = 0;
+  for (auto const& copy : trace().details<model::CopyDetail>())
+    if (copy.direction == model::CopyDirection::kHostToDevice) to_device += copy.bytes;
+  EXPECT_EQ(to_device, summary_["host_to_device_bytes"].get<uint64_t>());
+  uint64_t reduced = 0;
+  for (auto const& collective : trace().details<model::CollectiveDetail>())
+    reduced += collective.rank == 0 ? collective.bytes : 0;
+  EXPECT_EQ(reduced, summary_["all_reduce_bytes"].get<uint64_t>());
+}
+
+TEST_F(MainJob, EveryOpOfTheNetworkRunsOnceAStepOnEveryDevice) {
+  record("");
+  ASSERT_TRUE(recorded_);
+  auto const steps = summary_["steps"].get<uint64_t>();
+  std::map<std::pair<int32_t, std::string>, uint64_t> counts;
+  for (uint32_t row = 0; row < trace().event_count(); ++row)
+    if (trace().kind(row) == EventKind::kKernel) ++counts[{trace().track(row).device, std::string(trace().name(row))}];
+  std::set<std::string> names;
+  for (auto const& [key, n] : counts) {
+    EXPECT_EQ(n, steps) << key.second << " on device " << key.first;
+    names.insert(key.second);
+  }
+  for (char const* const layer : {"conv1", "pool1", "norm1", "conv2", "norm2", "pool2", "fc1", "fc2", "fc3"}) {
+    auto const has = [&](std::string const& part) {
+      return std::any_of(names.begin(), names.end(), [&](std::string const& name) { return name.starts_with(layer + part); });
+    };
+    EXPECT_TRUE(has(".forward")) << layer;
+    EXPECT_TRUE(has(".backward")) << layer;
+  }
+}
+
+TEST_F(MainJob, PartsOfEveryStepAndEveryDeviceSumToItsLength) {
+  record("");
+  ASSERT_TRUE(recorded_);
+  analyzer::Analysis const analysis = analyzer::analyze(run_);
+  auto const check = [](analyzer::TimeSplit const& time, int64_t length) {
+    int64_t causes = 0;
+    for (int64_t const cause : time.idle_by_cause) causes += cause;
+    EXPECT_EQ(causes, time.idle_ns);
+    EXPECT_EQ(time.compute_ns + time.exposed_comm_ns + time.exposed_copy_ns + time.idle_ns, time.window_ns);
+    EXPECT_EQ(time.window_ns, length);
+  };
+  ASSERT_EQ(analysis.steps.size(), 24U);  // 12 on each of two devices
+  for (analyzer::StepFacts const& step : analysis.steps) check(step.time, step.window.length());
+  ASSERT_EQ(analysis.devices.size(), 2U);
+  for (analyzer::DeviceFacts const& device : analysis.devices) check(device.time, device.window.length());
+}
+
+TEST_F(MainJob, TheProgramsOwnClockAndTheTraceAgreeOnEachStep) {
+  record("");
+  ASSERT_TRUE(recorded_);
+  analyzer::Analysis const analysis = analyzer::analyze(run_);
+  std::vector<double> ratios;
+  for (analyzer::StepFacts const& step : analysis.steps) {
+    auto const own =
+        summary_["devices"][static_cast<size_t>(step.ref.device)]["step_ns"][static_cast<size_t>(step.step)].get<int64_t>();
+    ratios.push_back(static_cast<double>(step.window.length()) / static_cast<double>(own));
+  }
+  ASSERT_FALSE(ratios.empty());
+  // Both end with the device's work. A thread may lose its core between the two clocks; all but a few steps must agree.
+  auto const agree = std::count_if(ratios.begin(), ratios.end(), [](double ratio) { return ratio > 0.99 && ratio < 1.01; });
+  EXPECT_GE(agree * 10, static_cast<std::ptrdiff_t>(ratios.size()) * 9);
+}
+
+TEST_F(MainJob, EveryAllReduceIsMatchedOverBothDevicesAndMemoryHasItsPurposes) {
+  record("");
+  ASSERT_TRUE(recorded_);
+  analyzer::Analysis const analysis = analyzer::analyze(run_);
+  EXPECT_EQ(analysis.collectives.size(), summary_["all_reduces"].get<uint64_t>());
+  for (analyzer::CollectiveFacts const& collective : analysis.collectives) EXPECT_EQ(collective.participants.size(), 2U);
+  for (analyzer::DeviceFacts const& device : analysis.devices) {
+    auto const& own = summary_["devices"][static_cast<size_t>(device.ref.device)];
+    EXPECT_EQ(device.memory.peak_allocated_bytes, own["peak_allocated_bytes"].get<uint64_t>());
+    for (auto const purpose : {model::MemoryPurpose::kWeights, model::MemoryPurpose::kGradients,
+                               model::MemoryPurpose::kActivations, model::MemoryPurpose::kInput})
+      EXPECT_GT(device.memory.by_purpose_at_peak[static_cast<size_t>(purpose)], 0U) << model::to_string(purpose);
+  }
+}
+
+TEST_F(MainJob, ASlowLoaderIsTheFirstFinding) {
+  record("--input-delay-ms 50");
+  ASSERT_TRUE(recorded_);
+  analyzer::Analysis const analysis = analyzer::analyze(run_);
+  ASSERT_FALSE(analysis.findings.empty());
+  EXPECT_EQ(analysis.findings.front().rule, "input-bound");
+}
+
+TEST_F(MainJob, WithoutADelayTheInputIsNotBlamed) {
+  // Steps long enough that a loader thread that loses its core for a moment is no bottleneck.
+  record("--no-augment", " --batch 32 --steps 12 --no-evaluate --log-every 0 ");
+  ASSERT_TRUE(recorded_);
+  for (analyzer::Finding const& finding : analyzer::analyze(run_).findings)
+    EXPECT_FALSE(finding.rule == "input-bound" && finding.severity == analyzer::Severity::kCritical);
+}
+
+TEST_F(MainJob, StepsLimitsWhatIsRecorded) {
+  Outcome const outcome = stepscope("record -o run --steps 4:7 -- " + program() + " run cifar10 --device host:2 " + kSmall);
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  auto const run = import::open_run(path("run"));
+  ASSERT_TRUE(run) << run.error().message;
+  std::set<int64_t> steps;
+  for (analyzer::StepFacts const& step : analyzer::analyze(*run).steps) steps.insert(step.step);
+  EXPECT_EQ(steps, (std::set<int64_t>{4, 5, 6, 7}));
+}
+
+TEST_F(MainJob, ProfileDoesAllOfItInOneCommand) {
+  Outcome const outcome = stepscope("profile cifar10 --device host:2 -o run" + kSmall);
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_TRUE(std::filesystem::exists(path("run/report.html")));
+  std::ifstream json(path("run/analysis.json"));
+  EXPECT_EQ(nlohmann::json::parse(json)["schema"], 1);
+  EXPECT_EQ(stepscope("analyze run").code, 0);
+  Outcome const info = stepscope("info run --json");
+  EXPECT_EQ(info.code, 0);
+  EXPECT_NE(info.output.find("conv1"), 0U);
+}
+
+}  // namespace
+}  // namespace stepscope::e2e

@@ -1,0 +1,81 @@
+#include "tests/e2e/report/hostile_run.h"
+
+#include <string>
+
+#include "trace/model/trace_builder.h"
+
+namespace stepscope::support {
+namespace {
+
+using model::DetailTable;
+using model::Trace;
+
+void copy_event(Trace const& trace, uint32_t row, model::StringId name, model::EventBatch& batch) {
+  model::Trace::Columns const& columns = trace.columns();
+  auto const add = [&]<class Row>(Row const*) {
+    batch.add(columns.kind[row], columns.start[row], columns.dur[row], name, columns.correlation[row], trace.detail<Row>(row));
+  };
+  switch (model::kind_info(columns.kind[row]).table) {
+    case DetailTable::kNone:
+      batch.add(columns.kind[row], columns.start[row], columns.dur[row], name, columns.correlation[row]);
+      break;
+    case DetailTable::kSteps:
+      add(static_cast<model::StepDetail const*>(nullptr));
+      break;
+    case DetailTable::kKernels:
+      add(static_cast<model::KernelDetail const*>(nullptr));
+      break;
+    case DetailTable::kCopies:
+      add(static_cast<model::CopyDetail const*>(nullptr));
+      break;
+    case DetailTable::kCollectives:
+      add(static_cast<model::CollectiveDetail const*>(nullptr));
+      break;
+    case DetailTable::kStreamWaits:
+      add(static_cast<model::StreamWaitDetail const*>(nullptr));
+      break;
+    case DetailTable::kSyncs:
+      add(static_cast<model::SyncDetail const*>(nullptr));
+      break;
+    case DetailTable::kMemory:
+      add(static_cast<model::MemoryDetail const*>(nullptr));
+      break;
+    case DetailTable::kSamples:
+      add(static_cast<model::SampleDetail const*>(nullptr));
+      break;
+  }
+}
+
+Trace hostile(Trace const& trace) {
+  model::TraceBuilder builder;
+  builder.info() = trace.info();
+  builder.info().tool = builder.info().host = builder.info().command = kHostileText;
+  builder.info().facts = {{kHostileText, kHostileText}};
+  for (model::Device device : trace.devices()) {
+    device.name = kHostileText;
+    builder.add_device(device);
+  }
+  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
+    model::Track track = trace.tracks()[t];
+    track.name = kHostileText;
+    model::TrackId const id = builder.add_track(track);
+    auto const rows = trace.rows_of(model::TrackId{t});
+    for (uint32_t row = rows.first; row < rows.last; ++row)
+      copy_event(trace, row, builder.intern(std::string(kHostileText) + std::string(trace.name(row))), builder.events(id));
+  }
+  return std::move(builder).finish();
+}
+
+}  // namespace
+
+model::Run with_hostile_texts(model::Run const& run) {
+  model::Run result;
+  result.name = kHostileText;
+  result.clock = run.clock;
+  result.clock.method = kHostileText;
+  result.notes = {kHostileText};
+  for (model::RankTrace const& rank : run.ranks) result.ranks.push_back({hostile(rank.trace), rank.offset_ns, kHostileText});
+  return result;
+}
+
+}  // namespace stepscope::support

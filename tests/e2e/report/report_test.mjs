@@ -1,0 +1,236 @@
+// Opens the pages that write_reports made in Chromium and checks what a reader would: no error, no request, charts drawn, tables
+// sort and search, dark and light, narrow and wide, hostile names inert. Exit code 77 = skipped, with the reason.
+// Usage: node report_test.mjs PAGES REPORT_WEB [SCREENSHOT_FOLDER]
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+
+const pages = resolve(process.argv[2]);
+const web = resolve(process.argv[3] ?? ".");
+const shots = resolve(process.argv[4] ?? join(pages, "screenshots"));
+
+function skip(reason) {
+  console.log(`SKIPPED: ${reason}`);
+  process.exit(77);
+}
+
+const browserPath = process.env.STEPSCOPE_CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync);
+if (!browserPath) skip("no Chromium was found; install chromium or set STEPSCOPE_CHROMIUM");
+if (!existsSync(join(web, "node_modules/playwright-core"))) skip("the report page's packages are not installed (npm)");
+const { chromium } = createRequire(join(web, "package.json"))("playwright-core");
+
+let failures = 0;
+function check(condition, what) {
+  if (condition) return;
+  ++failures;
+  console.error(`FAILED: ${what}`);
+}
+
+const profile = mkdtempSync(join(tmpdir(), "stepscope-report-"));
+mkdirSync(shots, { recursive: true });
+const context = await chromium.launchPersistentContext(profile, {
+  executablePath: browserPath,
+  headless: true,
+  viewport: { width: 1280, height: 900 },
+  args: [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
+});
+
+// Opens a page and watches it; everything it complains about or asks for counts against it.
+async function open(name) {
+  const page = await context.newPage();
+  const url = pathToFileURL(join(pages, `${name}.html`)).href;
+  page.on("console", (message) => {
+    if (["error", "warning"].includes(message.type())) check(false, `${name}: console says ${message.text()}`);
+  });
+  page.on("pageerror", (error) => check(false, `${name}: the page throws ${error}`));
+  page.on("dialog", (dialog) => {
+    check(false, `${name}: a dialog opened: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on("request", (request) => check(request.url() === url, `${name}: the page asks for ${request.url()}`));
+  await page.goto(url, { waitUntil: "load" });
+  await page.waitForTimeout(200);
+  return page;
+}
+
+// How many distinct colours a chart's canvases have: 1 = nothing was drawn.
+async function coloursOf(page, chart) {
+  return page.$eval(`[data-chart="${chart}"]`, (plot) => {
+    const seen = new Set();
+    for (const canvas of plot.querySelectorAll("canvas")) {
+      const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+      for (let i = 0; i < pixels.length; i += 4) seen.add((pixels[i] << 16) | (pixels[i + 1] << 8) | pixels[i + 2]);
+    }
+    return seen.size;
+  });
+}
+
+async function checkNoSidewaysScroll(page, name, width) {
+  await page.setViewportSize({ width, height: 900 });
+  await page.waitForTimeout(150);
+  const excess = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  check(excess <= 0, `${name}: at ${width} px the page is ${excess} px too wide`);
+}
+
+// Points at the timeline, row by row, until a tooltip shows the text; true if one did.
+async function tooltipShows(page, wanted) {
+  await page.locator("#timeline").scrollIntoViewIfNeeded();
+  const box = await page.locator('[data-chart="timeline"]').boundingBox();
+  for (let y = 18; y < box.height - 90; y += 22)
+    for (const x of [0.3, 0.5, 0.7]) {
+      await page.mouse.move(box.x + box.width * x, box.y + y);
+      await page.waitForTimeout(60);
+      const tip = page.locator('[data-chart="timeline"] .tip');
+      if ((await tip.count()) > 0 && (await tip.first().isVisible()) && (await tip.first().textContent()).includes(wanted)) return true;
+    }
+  return false;
+}
+
+async function shoot(page, name) {
+  await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+}
+
+async function testCharts() {
+  const page = await open("faulty");
+  for (const chart of ["steps", "timeline", "memory", "bandwidth", "waits"])
+    check((await coloursOf(page, chart)) > 3, `faulty: the chart ${chart} is empty`);
+  const figures = await page.$$eval("figure.chart", (all) => all.filter((figure) => figure.offsetHeight < 100).length);
+  check(figures === 0, `faulty: ${figures} charts have no height`);
+  await shoot(page, "faulty-light");
+  await checkNoSidewaysScroll(page, "faulty", 1920);
+  await shoot(page, "faulty-1920");
+  await checkNoSidewaysScroll(page, "faulty", 320);
+  await shoot(page, "faulty-320");
+  await page.close();
+}
+
+async function testDark() {
+  const page = await open("faulty");
+  const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+  const light = await background();
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.waitForTimeout(200);
+  check((await background()) !== light, "faulty: dark mode changes no background");
+  check((await coloursOf(page, "steps")) > 3, "faulty: the steps chart is empty in dark mode");
+  await shoot(page, "faulty-dark");
+  const dark = await background();
+  await page.emulateMedia({ colorScheme: "dark", media: "print" });
+  check((await background()) !== dark, "faulty: paper is dark");
+  check((await page.pdf()).length > 50_000, "faulty: the printed page is empty");
+  await page.close();
+}
+
+async function testTables() {
+  const page = await open("faulty");
+  const column = (index) =>
+    page.$$eval("#kernels-table tbody tr:not([hidden])", (rows, i) => rows.map((row) => Number(row.cells[i].dataset.v)), index);
+  await page.click('#kernels-table thead th:has-text("Total") button');
+  const descending = await column(4);
+  check(descending.length > 5, "faulty: the kernel table has few rows");
+  check(descending.every((value, i) => i === 0 || descending[i - 1] >= value), "faulty: first click does not sort from the largest");
+  await page.click('#kernels-table thead th:has-text("Total") button');
+  const ascending = await column(4);
+  check(ascending.every((value, i) => i === 0 || ascending[i - 1] <= value), "faulty: second click does not sort from the smallest");
+
+  const field = page.locator('#kernels input[type="search"]');
+  await field.fill("backward");
+  const names = await page.$$eval("#kernels-table tbody tr:not([hidden])", (rows) => rows.map((row) => row.textContent));
+  check(names.length > 0 && names.length < ascending.length, "faulty: search does not narrow the table");
+  check(names.every((name) => name.includes("backward")), "faulty: search keeps rows without the word");
+  await field.fill("no such kernel");
+  check((await column(4)).length === 0, "faulty: search for nonsense keeps rows");
+  await field.fill("");
+  await page.selectOption("#kernels select", { label: "device 1" });
+  const devices = await page.$$eval("#kernels-table tbody tr:not([hidden])", (rows) => [...new Set(rows.map((row) => row.cells[1].textContent))]);
+  check(devices.length === 1 && devices[0] === "device 1", "faulty: the device filter keeps other devices");
+  await page.close();
+}
+
+async function testTimeline() {
+  const page = await open("faulty");
+  const jumps = await page.$$("button.jump");
+  check(jumps.length > 0, "faulty: no finding leads to the timeline");
+  const options = await page.$$eval("#timeline select option", (all) => all.map((option) => option.value));
+  check(options.includes("run") && options.includes("typical"), `faulty: timeline views are ${options}`);
+  await jumps[0].click();
+  const chosen = await page.$eval("#timeline select", (select) => select.value);
+  check(chosen.startsWith("finding-"), `faulty: the finding's button shows ${chosen}`);
+  check((await coloursOf(page, "timeline")) > 3, "faulty: the finding's view is empty");
+  await page.locator("#timeline").screenshot({ path: join(shots, "timeline-finding.png") });
+  await page.selectOption("#timeline select", "run");
+  await page.click('#timeline button[aria-label="Zoom in"]');
+  await page.waitForTimeout(100);
+  await page.locator("#timeline").screenshot({ path: join(shots, "timeline-zoomed.png") });
+  check(await tooltipShows(page, "begins at"), "faulty: the timeline has no tooltip");
+  await page.locator("#timeline").screenshot({ path: join(shots, "timeline-tooltip.png") });
+  await page.close();
+}
+
+async function testOthers() {
+  for (const name of ["healthy", "many-ranks", "one-device", "empty"]) {
+    const page = await open(name);
+    check((await page.$$("section")).length === 11, `${name}: sections are missing`);
+    const repeated = await page.$$eval("[id]", (all) => all.map((one) => one.id).filter((id, i, ids) => ids.indexOf(id) !== i));
+    check(repeated.length === 0, `${name}: ids are not unique: ${repeated}`);
+    if (name === "many-ranks")
+      for (const chart of ["steps", "timeline", "waits"]) check((await coloursOf(page, chart)) > 3, `${name}: the chart ${chart} is empty`);
+    await checkNoSidewaysScroll(page, name, 320);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await shoot(page, name);
+    await page.close();
+  }
+}
+
+async function testHostile() {
+  const page = await open("hostile");
+  check((await page.$$("img")).length === 0, "hostile: a name became an element");
+  check((await page.$$("script")).length === 2, "hostile: a name became a script");
+  check((await page.textContent("#kernels-table")).includes("<img src=x onerror=alert(1)>"), "hostile: the name is not shown as text");
+  // Tooltips are the one place where charts build elements from names.
+  check(await tooltipShows(page, "<img src=x"), "hostile: the tooltip does not show the name as text");
+  check((await page.$$("img")).length === 0, "hostile: a tooltip became an element");
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await checkNoSidewaysScroll(page, "hostile", 320);
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await shoot(page, "hostile");
+  await page.close();
+}
+
+async function testWithoutScript() {
+  const browser = context.browser() ?? (await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-gpu"] }));
+  const plain = await browser.newContext({ javaScriptEnabled: false });
+  const page = await plain.newPage();
+  await page.goto(pathToFileURL(join(pages, "faulty.html")).href);
+  check(await page.locator("noscript p").isVisible(), "faulty: without JavaScript nobody says so");
+  check(await page.locator("#kernels-table").isVisible(), "faulty: without JavaScript the tables are hidden");
+  check((await page.locator("figure.chart:visible").count()) === 0, "faulty: without JavaScript empty charts are shown");
+  await plain.close();
+  if (!context.browser()) await browser.close();
+}
+
+try {
+  if (!readFileSync(join(pages, "faulty.html"), "utf8").includes('id="data"')) skip("the program was built without npm: no charts");
+  await testCharts();
+  await testDark();
+  await testTables();
+  await testTimeline();
+  await testOthers();
+  await testHostile();
+  await testWithoutScript();
+} finally {
+  await context.close();
+  rmSync(profile, { recursive: true, force: true });
+}
+console.log(failures === 0 ? "report pages: all checks passed" : `report pages: ${failures} checks failed`);
+process.exit(failures === 0 ? 0 : 1);

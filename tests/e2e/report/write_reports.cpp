@@ -1,0 +1,103 @@
+// Writes the report pages that the browser test opens: runs that are healthy, faulty, large, hostile and empty.
+// Usage: write_reports FOLDER
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "reports/html/html.h"
+#include "reports/json/json.h"
+#include "reports/text/text.h"
+#include "tests/e2e/report/hostile_run.h"
+#include "tests/support/synthetic_run.h"
+#include "trace/base/output_file.h"
+
+namespace {
+
+using stepscope::reports::analysis_json;
+using stepscope::reports::analysis_text;
+using stepscope::reports::report_html;
+using stepscope::support::SyntheticOptions;
+
+stepscope::model::Run named(std::string name, SyntheticOptions const& options) {
+  stepscope::model::Run run = stepscope::support::make_synthetic_run(options);
+  run.name = std::move(name);
+  return run;
+}
+
+SyntheticOptions faulty() {
+  SyntheticOptions options;
+  options.steps = 24;
+  options.input_delay_ns = 9'000'000;
+  options.straggler_device = 1;
+  options.straggler_factor = 1.3;
+  options.allocate_in_step = true;
+  options.leak_bytes_per_step = 4U << 20U;
+  options.slow_step = 17;
+  return options;
+}
+
+SyntheticOptions many_ranks() {
+  SyntheticOptions options;
+  options.devices = 8;
+  options.process_per_device = true;
+  options.steps = 600;
+  options.straggler_device = 5;
+  return options;
+}
+
+/// What rules and notes take over from a trace is hostile, too.
+void make_hostile(stepscope::analyzer::Analysis& analysis) {
+  using stepscope::support::kHostileText;
+  analysis.quality.notes.emplace_back(kHostileText);
+  for (auto& finding : analysis.findings) {
+    finding.subjects.emplace_back(kHostileText, kHostileText);
+    finding.metrics.emplace_back(kHostileText, 1.5);
+  }
+  if (!analysis.findings.empty()) analysis.findings.back().rule = kHostileText;
+}
+
+bool write(std::filesystem::path const& folder, std::string const& name, stepscope::model::Run const& run,
+           stepscope::analyzer::Analysis const& analysis) {
+  stepscope::reports::ReportOptions options;
+  options.version = "test";
+  stepscope::reports::TextOptions text;
+  text.color = true;
+  for (auto const& [suffix, content] : {std::pair<std::string, std::string>{".html", report_html(run, analysis, options)},
+                                        {".json", analysis_json(run, analysis)},
+                                        {".txt", analysis_text(run, analysis, text)}}) {
+    auto const written = stepscope::base::write_file_atomically((folder / (name + suffix)).string(), content);
+    if (written) continue;
+    std::fprintf(stderr, "%s\n", written.error().message.c_str());
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fputs("usage: write_reports FOLDER\n", stderr);
+    return 2;
+  }
+  std::filesystem::path const folder = argv[1];
+  std::filesystem::create_directories(folder);
+  bool good = true;
+  SyntheticOptions one_device;
+  one_device.devices = 1;
+  one_device.marks = stepscope::support::StepMarks::kNone;
+  for (auto const& [name, options] : {std::pair<std::string, SyntheticOptions>{"healthy", {}},
+                                      {"faulty", faulty()},
+                                      {"many-ranks", many_ranks()},
+                                      {"one-device", one_device}}) {
+    stepscope::model::Run const run = named(name, options);
+    good = write(folder, name, run, stepscope::analyzer::analyze(run)) && good;
+  }
+  stepscope::model::Run const hostile = stepscope::support::with_hostile_texts(named("hostile", faulty()));
+  stepscope::analyzer::Analysis analysis = stepscope::analyzer::analyze(hostile);
+  make_hostile(analysis);
+  good = write(folder, "hostile", hostile, analysis) && good;
+  stepscope::model::Run const empty;
+  good = write(folder, "empty", empty, stepscope::analyzer::analyze(empty)) && good;
+  return good ? 0 : 1;
+}

@@ -1,0 +1,152 @@
+// The viewer program on a real file: pictures with OpenGL under Xvfb and without any display, and its errors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stb_image.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "tests/support/synthetic_run.h"
+#include "trace/file/writer.h"
+
+namespace stepscope {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Outcome {
+  int status = -1;
+  std::string output;
+};
+
+Outcome shell(std::string const& command) {
+  Outcome outcome;
+  std::FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return outcome;
+  std::array<char, 4096> buffer{};
+  while (std::fgets(buffer.data(), buffer.size(), pipe) != nullptr) outcome.output += buffer.data();
+  int const status = ::pclose(pipe);
+  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+std::string const kViewer = std::string(STEPSCOPE_BINARY_DIR) + "/bin/stepscope-viewer";
+/// No display of any kind: the picture is drawn without OpenGL.
+std::string const kNoDisplay = "env -u DISPLAY -u WAYLAND_DISPLAY ";
+
+struct Pixels {
+  int width = 0, height = 0;
+  std::unique_ptr<stbi_uc, decltype(&std::free)> data{nullptr, &std::free};
+};
+
+Pixels load(std::string const& path) {
+  Pixels pixels;
+  int channels = 0;
+  pixels.data.reset(stbi_load(path.c_str(), &pixels.width, &pixels.height, &channels, 3));
+  return pixels;
+}
+
+size_t count_colours(Pixels const& pixels) {
+  std::set<uint32_t> colours;
+  for (size_t i = 0; i < static_cast<size_t>(pixels.width) * static_cast<size_t>(pixels.height); ++i) {
+    stbi_uc const* p = pixels.data.get() + 3 * i;
+    colours.insert(static_cast<uint32_t>(p[0]) << 16U | static_cast<uint32_t>(p[1]) << 8U | p[2]);
+  }
+  return colours.size();
+}
+
+class ViewerProgram : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "stepscope-viewer-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+    auto const run = support::make_synthetic_run({.devices = 2, .steps = 10, .process_per_device = true});
+    fs::create_directory(folder_ / "run");
+    for (size_t rank = 0; rank < run.ranks.size(); ++rank)
+      ASSERT_TRUE(
+          file::write_trace(run.ranks[rank].trace, (folder_ / "run" / ("rank" + std::to_string(rank) + ".stepscope")).string()));
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  [[nodiscard]] std::string run() const { return (folder_ / "run").string(); }
+  [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
+
+  fs::path folder_;
+};
+
+TEST_F(ViewerProgram, DrawsAPictureWithoutADisplay) {
+  auto const outcome = shell(kNoDisplay + kViewer + " " + run() + " --size 1000x700 --screenshot " + path("a.png"));
+  ASSERT_EQ(outcome.status, 0) << outcome.output;
+  Pixels const picture = load(path("a.png"));
+  EXPECT_EQ(picture.width, 1000);
+  EXPECT_EQ(picture.height, 700);
+  EXPECT_GT(count_colours(picture), 100U);
+}
+
+TEST_F(ViewerProgram, DrawsTheSamePictureWithOpenGlAndWithoutADisplay) {
+  if (shell("command -v xvfb-run").status != 0) GTEST_SKIP() << "xvfb-run is not installed (apt install xvfb)";
+  std::string const view = kViewer + " " + run() + " --size 1000x700 --time 20ms:60ms --select all_reduce --screenshot ";
+  auto const with = shell("xvfb-run -a " + view + path("gl.png"));
+  ASSERT_EQ(with.status, 0) << with.output;
+  auto const without = shell(kNoDisplay + view + path("plain.png"));
+  ASSERT_EQ(without.status, 0) << without.output;
+  Pixels const a = load(path("gl.png"));
+  Pixels const b = load(path("plain.png"));
+  ASSERT_EQ(a.width, 1000);
+  ASSERT_EQ(a.height, 700);
+  ASSERT_EQ(b.width, a.width);
+  EXPECT_GT(count_colours(a), 100U);
+  // Filters of text differ by a little; shapes and places must not.
+  size_t different = 0;
+  size_t const count = 3U * 1000 * 700;
+  for (size_t i = 0; i < count; ++i) different += std::abs(a.data.get()[i] - b.data.get()[i]) > 40 ? 1U : 0U;
+  EXPECT_LT(different, count / 200);
+}
+
+TEST_F(ViewerProgram, DrawsEveryPanelInBothThemes) {
+  for (char const* panel : {"findings", "details", "statistics", "kernels", "memory", "run"})
+    for (char const* theme : {"dark", "light"}) {
+      std::string const picture = path(std::string(panel) + theme + ".png");
+      auto const outcome = shell(kNoDisplay + kViewer + " " + run() + " --size 800x600 --panel " + panel + " --theme " + theme +
+                                 " --screenshot " + picture);
+      ASSERT_EQ(outcome.status, 0) << outcome.output;
+      EXPECT_GT(count_colours(load(picture)), 50U);
+    }
+}
+
+TEST_F(ViewerProgram, SaysWhatToDoWhenThereIsNoDisplayForAWindow) {
+  auto const outcome = shell(kNoDisplay + kViewer + " " + run());
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.output, testing::StartsWith("stepscope: no display"));
+  EXPECT_THAT(outcome.output, testing::HasSubstr("--screenshot"));
+}
+
+TEST_F(ViewerProgram, RefusesWrongUseWithStatus2) {
+  std::string const picture = " --screenshot " + path("x.png");
+  for (std::string const& arguments :
+       {std::string(), run() + picture + " --size 1x1", run() + picture + " --time 5:6", run() + picture + " --panel nothing",
+        run() + picture + " --theme blue", run() + picture + " --select 'no such event'", run() + " --unknown",
+        path("not there") + picture, run() + " --screenshot " + path("no/such/folder.png")}) {
+    auto const outcome = shell(kNoDisplay + kViewer + " " + arguments);
+    EXPECT_EQ(outcome.status, 2) << arguments << "\n" << outcome.output;
+    EXPECT_FALSE(outcome.output.empty()) << arguments;
+  }
+  EXPECT_FALSE(fs::exists(path("x.png")));
+}
+
+TEST_F(ViewerProgram, ShowsTheHelpOnRequest) {
+  auto const outcome = shell(kViewer + " --help");
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_THAT(outcome.output, testing::HasSubstr("--screenshot"));
+}
+
+}  // namespace
+}  // namespace stepscope

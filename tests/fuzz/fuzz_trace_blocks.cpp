@@ -1,0 +1,17 @@
+// Any payloads in blocks with sound checksums, as a hostile program would write them: names, descriptions and event columns are
+// read without a crash, and what was read is written and read back without a change.
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "tests/fuzz/block_input.h"
+#include "tests/fuzz/trace_identity.h"
+#include "trace/file/reader.h"
+
+extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
+  using namespace stepscope;
+  base::ByteWriter const file = fuzz::file_of_blocks(std::as_bytes(std::span(data, size)));
+  auto const trace = file::read_trace(file.span(), "input");
+  if (trace) fuzz::check_write_read_identity(*trace);
+  return 0;
+}

@@ -1,0 +1,99 @@
+// Runs a fuzz target without libFuzzer, the same way every time: over the files of its corpus and over mutations of them
+// (bits, bytes, lengths, cuts, repeats). So every build tests what the fuzzers test, if less of it.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size);
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+
+Bytes read_bytes(std::filesystem::path const& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+/// Values that lengths and counts are compared with.
+constexpr uint32_t kEdges[] = {0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
+
+void mutate_once(Bytes& bytes, std::mt19937_64& random) {
+  if (bytes.empty()) return;
+  auto const at = [&] { return static_cast<size_t>(random() % bytes.size()); };
+  switch (random() % 6) {
+    case 0:
+      bytes[at()] ^= static_cast<uint8_t>(1U << (random() % 8));
+      break;
+    case 1:
+      bytes[at()] = static_cast<uint8_t>(random());
+      break;
+    case 2: {
+      uint32_t const edge = kEdges[random() % std::size(kEdges)];
+      size_t const where = at();
+      std::memcpy(bytes.data() + where, &edge, std::min(sizeof edge, bytes.size() - where));
+      break;
+    }
+    case 3:
+      bytes.resize(at());
+      break;
+    case 4: {
+      size_t const from = at();
+      Bytes const piece(bytes.begin() + static_cast<ptrdiff_t>(from),
+                        bytes.begin() + static_cast<ptrdiff_t>(std::min(bytes.size(), from + random() % 64)));
+      bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(at()), piece.begin(), piece.end());
+      break;
+    }
+    default: {
+      size_t const from = at();
+      size_t const to = std::min(bytes.size(), from + random() % 64);
+      bytes.erase(bytes.begin() + static_cast<ptrdiff_t>(from), bytes.begin() + static_cast<ptrdiff_t>(to));
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+/// usage: replay CORPUS_FOLDER MUTATIONS_A_FILE
+int main(int argc, char** argv) {
+  if (argc != 3) {
+    fmt::print(stderr, "usage: {} CORPUS_FOLDER MUTATIONS_A_FILE\n", argv[0]);
+    return 2;
+  }
+  auto const mutations = std::strtoul(argv[2], nullptr, 10);
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (auto const& entry : std::filesystem::directory_iterator(argv[1], error))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  if (files.empty()) {
+    fmt::print(stderr, "{}: has no files, name a folder of tests/fuzz/corpus\n", argv[1]);
+    return 1;
+  }
+  uint64_t inputs = 0;
+  for (auto const& file : files) {
+    Bytes const original = read_bytes(file);
+    LLVMFuzzerTestOneInput(original.data(), original.size());
+    std::mt19937_64 random(original.size());
+    for (unsigned long i = 0; i < mutations; ++i) {
+      Bytes bytes = original;
+      for (uint64_t count = 1 + random() % 4; count > 0; --count) mutate_once(bytes, random);
+      LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
+    }
+    inputs += 1 + mutations;
+  }
+  fmt::print("{} files, {} inputs: none crashed\n", files.size(), inputs);
+  return 0;
+}

@@ -1,0 +1,82 @@
+#include "tests/fuzz/trace_identity.h"
+
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <span>
+#include <string>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "trace/base/check.h"
+#include "trace/file/reader.h"
+#include "trace/file/writer.h"
+
+namespace stepscope::fuzz {
+namespace {
+
+template <class Row>
+bool same_rows(std::span<Row const> a, std::span<Row const> b) {
+  if (a.size() != b.size()) return false;
+  bool same = true;
+  for (size_t i = 0; i < a.size(); ++i) {
+    // Compared as bytes: a NaN has to come back as the same NaN.
+    auto const compare = [&](auto const& field) {
+      auto const x = a[i].*(field.member);
+      auto const y = b[i].*(field.member);
+      same = same && std::memcmp(&x, &y, sizeof x) == 0;
+    };
+    std::apply([&](auto const&... field) { (compare(field), ...); }, model::detail_fields<Row>);
+  }
+  return same;
+}
+
+template <class... Rows>
+bool same_details(model::Trace const& a, model::Trace const& b, std::tuple<std::vector<Rows>...> const* /*type*/) {
+  return (same_rows(a.details<Rows>(), b.details<Rows>()) && ...);
+}
+
+bool same_names(model::Trace const& a, model::Trace const& b) {
+  for (uint32_t row = 0; row < a.event_count(); ++row)
+    if (a.name(row) != b.name(row)) return false;
+  return true;
+}
+
+/// Removes the file when it goes.
+struct TemporaryFile {
+  std::string path;
+  ~TemporaryFile() { std::remove(path.c_str()); }
+};
+
+}  // namespace
+
+void check_write_read_identity(model::Trace const& trace) {
+  // In memory where the system has such a folder: thousands of files a second.
+  char const* const folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+  TemporaryFile const file{fmt::format("{}/stepscope-fuzz-{}.stepscope", folder, getpid())};
+  std::remove(file.path.c_str());
+  auto const written = file::write_trace(trace, file.path);
+  STEPSCOPE_CHECK(written.has_value());
+  auto const copy = file::read_trace_file(file.path);
+  STEPSCOPE_CHECK(copy.has_value());
+
+  auto const& a = trace.columns();
+  auto const& b = copy->columns();
+  STEPSCOPE_CHECK(a.start == b.start);
+  STEPSCOPE_CHECK(a.dur == b.dur);
+  STEPSCOPE_CHECK(a.kind == b.kind);
+  STEPSCOPE_CHECK(a.correlation == b.correlation);
+  STEPSCOPE_CHECK(a.track == b.track);
+  STEPSCOPE_CHECK(a.depth == b.depth);
+  STEPSCOPE_CHECK(a.link == b.link);
+  STEPSCOPE_CHECK(same_names(trace, *copy));
+  STEPSCOPE_CHECK(same_details(trace, *copy, static_cast<model::DetailTables const*>(nullptr)));
+  STEPSCOPE_CHECK(trace.tracks().size() == copy->tracks().size());
+  STEPSCOPE_CHECK(trace.devices().size() == copy->devices().size());
+  STEPSCOPE_CHECK(!copy->log().truncated);
+}
+
+}  // namespace stepscope::fuzz

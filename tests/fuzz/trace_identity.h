@@ -1,0 +1,11 @@
+// The property that every trace has: written to a file and read back it is the same.
+#pragma once
+
+#include "trace/model/trace.h"
+
+namespace stepscope::fuzz {
+
+/// Aborts (STEPSCOPE_CHECK) when the copy differs in any event, detail, name, track or device.
+void check_write_read_identity(model::Trace const& trace);
+
+}  // namespace stepscope::fuzz

@@ -1,0 +1,63 @@
+#include "trace/base/format.h"
+
+#include <cstdint>
+
+#include <gtest/gtest.h>
+
+namespace stepscope::base {
+namespace {
+
+TEST(Format, DurationsHaveThreeSignificantDigitsAndTheirUnit) {
+  EXPECT_EQ(format_duration(0), "0 ns");
+  EXPECT_EQ(format_duration(980), "980 ns");
+  EXPECT_EQ(format_duration(12'400), "12.4 µs");
+  EXPECT_EQ(format_duration(3'210'000), "3.21 ms");
+  EXPECT_EQ(format_duration(1'750'000'000), "1.75 s");
+  EXPECT_EQ(format_duration(125'000'000'000), "2 min 5 s");
+  EXPECT_EQ(format_duration(7'500'000'000'000), "2 h 5 min");
+}
+
+TEST(Format, DurationsRoundUpIntoTheNextUnitInsteadOfShowingAThousand) {
+  EXPECT_EQ(format_duration(999'600), "1.00 ms");
+  EXPECT_EQ(format_duration(999'999'999), "1.00 s");
+}
+
+TEST(Format, NegativeDurationsKeepTheirSignAndTheSmallestDoesNotOverflow) {
+  EXPECT_EQ(format_duration(-12'400), "-12.4 µs");
+  EXPECT_EQ(format_duration(INT64_MIN).front(), '-');
+}
+
+TEST(Format, BytesUsePowersOf1024AndBandwidthPowersOf1000) {
+  EXPECT_EQ(format_bytes(512), "512 B");
+  EXPECT_EQ(format_bytes(1536), "1.50 KiB");
+  EXPECT_EQ(format_bytes(3ULL << 30), "3.00 GiB");
+  EXPECT_EQ(format_bandwidth(12.34e9), "12.3 GB/s");
+  EXPECT_EQ(format_bandwidth(2.5e6), "2.5 MB/s");
+}
+
+TEST(Format, CountsAreGroupedByThousands) {
+  EXPECT_EQ(format_count(7), "7");
+  EXPECT_EQ(format_count(1234), "1,234");
+  EXPECT_EQ(format_count(1'234'567), "1,234,567");
+}
+
+TEST(Format, PrintableKeepsTextAndReplacesWhatATerminalWouldObey) {
+  EXPECT_EQ(printable("conv1 µ 漢"), "conv1 µ 漢");
+  EXPECT_EQ(printable("\x1b[31mred"), "\xEF\xBF\xBD[31mred");
+  EXPECT_EQ(printable("a\nb"),
+            "a\xEF\xBF\xBD"
+            "b");
+}
+
+TEST(Format, PrintableReplacesInvalidUtf8) {
+  EXPECT_EQ(printable("\xC0\xAF"), "\xEF\xBF\xBD\xEF\xBF\xBD");       // overlong
+  EXPECT_EQ(printable("\xE6\xBC"), "\xEF\xBF\xBD\xEF\xBF\xBD");       // cut
+  EXPECT_EQ(printable("\xED\xA0\x80").substr(0, 3), "\xEF\xBF\xBD");  // surrogate
+  EXPECT_EQ(printable("\xC2\x9B"
+                      "31m"),
+            "\xEF\xBF\xBD"
+            "31m");  // C1 control: an escape on some terminals
+}
+
+}  // namespace
+}  // namespace stepscope::base

@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include "tests/unit/file/sample_trace.h"
+#include "trace/file/event_codec.h"
+#include "trace/file/reader.h"
+#include "trace/file/writer.h"
+
+namespace stepscope::file {
+namespace {
+
+/// Every column and detail of two traces, compared as text so that a difference names itself.
+std::vector<std::string> rows_of(model::Trace const& trace) {
+  std::vector<std::string> rows;
+  for (uint32_t row = 0; row < trace.event_count(); ++row) {
+    auto const& columns = trace.columns();
+    std::string text =
+        fmt::format("track {} start {} dur {} name {} kind {} correlation {} depth {} link {}:", columns.track[row].value,
+                    columns.start[row], columns.dur[row], trace.name(row), model::kind_info(columns.kind[row]).name,
+                    columns.correlation[row], columns.depth[row], columns.link[row].value);
+    int index = 0;
+    auto const table = static_cast<int>(model::kind_info(columns.kind[row]).table);
+    auto const describe = [&]<class Row>(std::vector<Row> const&) {
+      if (index++ != table) return;
+      std::apply(
+          [&](auto const&... field) {
+            auto const add = [&](char const* name, auto value) {
+              if constexpr (std::is_enum_v<decltype(value)>)
+                text += fmt::format(" {} {}", name, static_cast<int>(value));
+              else
+                text += fmt::format(" {} {}", name, value);
+            };
+            (add(field.name, trace.detail<Row>(row).*field.member), ...);
+          },
+          model::detail_fields<Row>);
+    };
+    std::apply([&](auto const&... rows_type) { (describe(rows_type), ...); }, model::DetailTables{});
+    rows.push_back(std::move(text));
+  }
+  return rows;
+}
+
+TEST(RoundTrip, EveryColumnOfEveryKindComesBack) {
+  model::Trace const trace = sample_trace(7, 5, 3000);
+  TemporaryFile const file;
+  ASSERT_TRUE(write_trace(trace, file.path()));
+  auto const read = read_trace_file(file.path());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(rows_of(*read), rows_of(trace));
+}
+
+TEST(RoundTrip, DescriptionsComeBack) {
+  model::Trace const trace = sample_trace(8, 3, 10);
+  TemporaryFile const file;
+  ASSERT_TRUE(write_trace(trace, file.path()));
+  auto const read = read_trace_file(file.path());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->info().command, trace.info().command);
+  EXPECT_EQ(read->info().origin_epoch_ns, trace.info().origin_epoch_ns);
+  EXPECT_EQ(read->info().facts, trace.info().facts);
+  EXPECT_EQ(read->info().rank, 3);
+  ASSERT_EQ(read->tracks().size(), 3U);
+  EXPECT_EQ(read->tracks()[1].name, "track 1");
+  EXPECT_EQ(read->tracks()[1].kind, model::TrackKind::kStream);
+  EXPECT_EQ(read->tracks()[1].stream_kind, model::StreamKind::kCopy);
+  ASSERT_EQ(read->devices().size(), 1U);
+  EXPECT_EQ(read->devices()[0].capacity_bytes, 1U << 30);
+  EXPECT_EQ(read->log().dropped, 3U);  // 0 + 1 + 2 on the tracks, counted once
+  EXPECT_FALSE(read->log().truncated);
+  EXPECT_EQ(read->log().lost_blocks, 0U);
+}
+
+TEST(RoundTrip, ATrackLongerThanABlockIsSplitAndJoined) {
+  model::TraceBuilder builder;
+  model::TrackId const track = builder.add_track({});
+  int64_t const count = static_cast<int64_t>(kMaxBlockRows) * 2 + 17;
+  // Backwards, so that the writer has to sort across blocks.
+  for (int64_t i = count; i-- > 0;)
+    builder.events(track).add(model::EventKind::kRange, i * 10, 5, builder.intern("r"), static_cast<uint64_t>(i));
+  model::Trace const trace = std::move(builder).finish();
+  TemporaryFile const file;
+  ASSERT_TRUE(write_trace(trace, file.path()));
+  auto const read = read_trace_file(file.path());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->columns().start, trace.columns().start);
+  EXPECT_EQ(read->columns().correlation, trace.columns().correlation);
+}
+
+TEST(RoundTrip, ATraceWithoutEventsIsReadable) {
+  TemporaryFile const file;
+  ASSERT_TRUE(write_trace(model::TraceBuilder().finish(), file.path()));
+  auto const read = read_trace_file(file.path());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->event_count(), 0U);
+}
+
+TEST(RoundTrip, NamesThatAreNotUtf8ComeBackUnchanged) {
+  model::TraceBuilder builder;
+  model::TrackId const track = builder.add_track({.name = "\xFF\xFE"});
+  builder.events(track).add(model::EventKind::kRange, 0, 1, builder.intern(std::string_view("\xC0\x00\x80", 3)));
+  TemporaryFile const file;
+  ASSERT_TRUE(write_trace(std::move(builder).finish(), file.path()));
+  auto const read = read_trace_file(file.path());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->name(0), std::string_view("\xC0\x00\x80", 3));
+}
+
+TEST(RoundTrip, AnExistingFileIsNeverOverwritten) {
+  TemporaryFile const file;
+  ASSERT_TRUE(write_trace(sample_trace(1, 1, 1), file.path()));
+  auto const again = write_trace(sample_trace(2, 1, 1), file.path());
+  ASSERT_FALSE(again);
+  EXPECT_NE(again.error().message.find("exists already"), std::string::npos);
+}
+
+TEST(EventCodec, ColumnsOfANewerVersionAreSkippedAndMissingOnesAreZero) {
+  model::EventBatch batch;
+  batch.add(model::EventKind::kMemcpy, 10, 5, model::StringId{0}, 7, model::CopyDetail{.bytes = 99, .peer_device = 2});
+  base::ByteWriter payload;
+  encode_events(batch, payload);
+  ColumnNames names = current_columns();
+  names.details[static_cast<size_t>(model::DetailTable::kCopies)][0] = "something newer";  // where "bytes" was
+  model::EventBatch decoded;
+  uint64_t unknown = 0;
+  ASSERT_TRUE(decode_events(payload.span(), 1, names, decoded, unknown));
+  auto const& copy = std::get<std::vector<model::CopyDetail>>(decoded.details).at(0);
+  EXPECT_EQ(copy.bytes, 0U);
+  EXPECT_EQ(copy.peer_device, 2);
+  EXPECT_EQ(unknown, 0U);
+}
+
+}  // namespace
+}  // namespace stepscope::file

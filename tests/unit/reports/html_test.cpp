@@ -1,0 +1,160 @@
+#include "reports/html/html.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "reports/html/assets.h"
+#include "reports/html/escape.h"
+#include "reports/html/page_data.h"
+#include "reports/html/timeline_data.h"
+#include "tests/unit/reports/sample.h"
+
+namespace stepscope::reports {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+/// The page's data, as its script reads them; null without a script.
+nlohmann::json data_of(std::string const& html) {
+  std::string const open = "<script type=\"application/json\" id=\"data\">";
+  size_t const begin = html.find(open);
+  if (begin == std::string::npos) return nullptr;
+  size_t const end = html.find("</script>", begin);
+  return nlohmann::json::parse(html.substr(begin + open.size(), end - begin - open.size()));
+}
+
+size_t count_of(std::string const& text, std::string const& part) {
+  size_t count = 0;
+  for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+  return count;
+}
+
+TEST(Escape, makes_markup_text_and_attributes_safe) {
+  EXPECT_EQ(escape("<a b=\"c\" d='e'>&"), "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
+  EXPECT_EQ(escape("\x1b[0m"), "\xEF\xBF\xBD[0m");
+}
+
+TEST(ScriptSafe, is_the_same_json_without_anything_that_ends_a_script) {
+  nlohmann::json const value = {{"</script><!--", "a&b \xE2\x80\xA8 \xE2\x80\xA9 ü"}};
+  std::string const safe = script_safe(value.dump());
+  for (char const* part : {"<", ">", "&", "\xE2\x80\xA8", "\xE2\x80\xA9"}) EXPECT_THAT(safe, Not(HasSubstr(part)));
+  EXPECT_EQ(nlohmann::json::parse(safe), value);
+}
+
+TEST(Report, has_every_section_with_and_without_content) {
+  Sample const sample = make_slow_sample();
+  for (std::string const& html : {report_html(sample.run, sample.analysis), report_html({}, {})})
+    for (char const* id : {"summary", "findings", "steps", "devices", "idle", "timeline", "communication", "memory", "kernels",
+                           "facts", "quality"})
+      EXPECT_THAT(html, HasSubstr(std::string("<section id=\"") + id + "\"")) << id;
+}
+
+TEST(Report, lets_no_name_of_the_trace_become_markup) {
+  Sample const sample = make_hostile_sample();
+  std::string const html = report_html(sample.run, sample.analysis);
+  EXPECT_THAT(html, Not(HasSubstr("<img")));
+  EXPECT_THAT(html, Not(HasSubstr("\x1b")));
+  EXPECT_EQ(count_of(html, "</script>"), report_has_charts() ? 2U : 0U);
+}
+
+TEST(Report, loads_nothing_from_anywhere) {
+  Sample const sample = make_slow_sample();
+  std::string const html = report_html(sample.run, sample.analysis);
+  EXPECT_THAT(html, HasSubstr("default-src 'none'"));
+  std::string const page = html.substr(0, html.find("<script"));
+  for (char const* part : {"http:", "https:", "src=", "@import", "url("}) EXPECT_THAT(page, Not(HasSubstr(part)));
+}
+
+TEST(Report, names_its_script_by_hash_and_allows_no_other) {
+  std::string const html = report_html({}, {});
+  if (!report_has_charts()) {
+    EXPECT_THAT(html, HasSubstr("script-src 'none'"));
+    EXPECT_THAT(html, HasSubstr("built without its charts"));
+    return;
+  }
+  EXPECT_THAT(html, HasSubstr("script-src '" + std::string(report_script_hash()) + "'"));
+}
+
+TEST(Report, carries_the_tables_of_every_chart_without_the_script) {
+  Sample const sample = make_slow_sample();
+  std::string const html = report_html(sample.run, sample.analysis);
+  for (char const* id : {"steps-table", "devices-table", "idle-table", "collectives-table", "waits-table", "memory-table",
+                         "memory-curve-table", "kernels-table", "streams-table", "quality-table"})
+    EXPECT_THAT(html, HasSubstr(std::string("<table id=\"") + id + "\"")) << id;
+}
+
+TEST(Report, gives_charts_the_parts_of_each_counted_step) {
+  if (!report_has_charts()) GTEST_SKIP() << "built without npm: the page has no data for charts";
+  Sample const sample = make_slow_sample();
+  nlohmann::json const data = data_of(report_html(sample.run, sample.analysis));
+  ASSERT_EQ(data.at("steps").size(), 2U);
+  nlohmann::json const& device = data.at("steps").at(0);
+  size_t const counted =
+      static_cast<size_t>(std::count_if(sample.analysis.steps.begin(), sample.analysis.steps.end(), [](auto const& step) {
+        return !step.warmup && step.ref == analyzer::DeviceRef{0, 0};
+      }));
+  EXPECT_EQ(device.at("first").size(), counted);
+  EXPECT_TRUE(device.at("parts").contains("compute"));
+  EXPECT_TRUE(device.at("parts").contains("input"));
+}
+
+TEST(Report, stays_small_for_a_long_run) {
+  support::SyntheticOptions options;
+  options.devices = 4;
+  options.steps = 600;
+  Sample const sample = make_sample(options);
+  EXPECT_LT(report_html(sample.run, sample.analysis).size(), 3'000'000U);
+}
+
+TEST(Timeline, thinned_spans_cover_every_event_and_count_it_once) {
+  Sample const sample = make_sample();
+  model::Trace const& trace = sample.run.ranks[0].trace;
+  auto const [first, last] = trace.time_range();
+  for (int const columns : {10, 100, 100'000})
+    for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
+      if (trace.tracks()[t].kind != model::TrackKind::kStream) continue;
+      auto const rows = trace.rows_of(model::TrackId{t});
+      uint32_t events = 0, spanned = 0;
+      for (uint32_t row = rows.first; row < rows.last; ++row)
+        if (model::is_device_op(trace.kind(row))) ++events;
+      auto const spans = thinned_spans(trace, rows, RowContent::kDeviceOps, {first, last + 1}, columns);
+      for (Span const& span : spans) spanned += span.count;
+      EXPECT_EQ(spanned, events);
+      EXPECT_LE(spans.size(), static_cast<size_t>(2 * columns + 1));
+    }
+}
+
+TEST(Timeline, an_event_that_began_before_the_window_is_cut_at_its_edge) {
+  Sample const sample = make_sample();
+  model::Trace const& trace = sample.run.ranks[0].trace;
+  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
+    auto const rows = trace.rows_of(model::TrackId{t});
+    if (trace.tracks()[t].kind != model::TrackKind::kStream || rows.size() == 0) continue;
+    if (!model::is_device_op(trace.kind(rows.first)) || trace.end(rows.first) - trace.start(rows.first) < 10) continue;
+    int64_t const middle = trace.start(rows.first) + (trace.end(rows.first) - trace.start(rows.first)) / 2;
+    auto const spans = thinned_spans(trace, rows, RowContent::kDeviceOps, {middle, trace.end(rows.first)}, 1000);
+    ASSERT_EQ(spans.size(), 1U);
+    EXPECT_EQ(spans[0].begin, middle);
+    EXPECT_EQ(spans[0].end, trace.end(rows.first));
+  }
+}
+
+TEST(Memory, thinning_keeps_the_peak_the_floor_and_the_end) {
+  std::vector<analyzer::MemoryFacts::Point> points;
+  for (int64_t i = 0; i < 1000; ++i) points.push_back({i, static_cast<uint64_t>(500 + (i * 7919) % 100), 1000, {}});
+  points[123].allocated_bytes = 10'000;
+  points[456].allocated_bytes = 1;
+  auto const kept = thinned_memory(points, 20);
+  EXPECT_LE(kept.size(), 42U);
+  EXPECT_THAT(kept, testing::Contains(123U));
+  EXPECT_THAT(kept, testing::Contains(456U));
+  EXPECT_EQ(kept.back(), 999U);
+  EXPECT_TRUE(std::is_sorted(kept.begin(), kept.end()));
+}
+
+TEST(Memory, thinning_nothing_gives_nothing) { EXPECT_TRUE(thinned_memory({}, 10).empty()); }
+
+}  // namespace
+}  // namespace stepscope::reports

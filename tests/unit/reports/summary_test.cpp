@@ -1,0 +1,92 @@
+#include "reports/summary.h"
+
+#include <numeric>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/reports/sample.h"
+
+namespace stepscope::reports {
+namespace {
+
+TEST(Summary, parts_of_every_step_sum_to_its_period_to_the_nanosecond) {
+  for (Sample const& sample : {make_sample(), make_slow_sample()}) {
+    auto const periods = step_periods(sample.analysis);
+    ASSERT_EQ(periods.size(), sample.analysis.steps.size());
+    for (StepPeriod const& period : periods)
+      EXPECT_EQ(std::accumulate(period.parts_ns.begin(), period.parts_ns.end(), int64_t{0}), period.when.length())
+          << "step " << period.step->step;
+  }
+}
+
+TEST(Summary, waiting_between_the_device_windows_of_steps_is_in_the_mean_step) {
+  Sample const slow = make_slow_sample();
+  Summary const summary = summarize(slow.analysis);
+  EXPECT_TRUE(summary.has_steps);
+  EXPECT_EQ(part(summary.largest_loss).key, "input");
+  EXPECT_GE(summary.parts_ns[static_cast<size_t>(summary.largest_loss)], 29e6);
+}
+
+TEST(Summary, mean_is_the_sum_of_its_parts_and_shares_sum_to_one) {
+  Summary const summary = summarize(make_sample().analysis);
+  double shares = 0;
+  for (int i = 0; i < kPartCount; ++i) shares += summary.share(i);
+  EXPECT_NEAR(shares, 1, 1e-12);
+  EXPECT_NEAR(std::accumulate(summary.parts_ns.begin(), summary.parts_ns.end(), 0.0), summary.mean_ns, 1e-3);
+}
+
+TEST(Summary, warm_up_steps_are_counted_and_left_out) {
+  Sample const sample = make_sample();
+  Summary const summary = summarize(sample.analysis);
+  EXPECT_EQ(summary.steps + summary.warmup_steps, 8U);
+  EXPECT_EQ(summary.warmup_steps, 1U);
+}
+
+TEST(Summary, without_steps_the_devices_windows_are_split) {
+  Sample sample = make_sample();
+  sample.analysis.steps.clear();
+  Summary const summary = summarize(sample.analysis);
+  EXPECT_FALSE(summary.has_steps);
+  EXPECT_FALSE(summary.median_ns);
+  double mean = 0;
+  for (auto const& device : sample.analysis.devices)
+    mean += static_cast<double>(device.time.window_ns) / static_cast<double>(sample.analysis.devices.size());
+  EXPECT_NEAR(summary.mean_ns, mean, 1);
+}
+
+TEST(Summary, quantiles_are_by_nearest_rank) {
+  std::vector<int64_t> const values = {10, 20, 30, 40};
+  EXPECT_EQ(quantile(values, 0), 10);
+  EXPECT_EQ(quantile(values, 0.5), 20);
+  EXPECT_EQ(quantile(values, 0.51), 30);
+  EXPECT_EQ(quantile(values, 1), 40);
+}
+
+TEST(Summary, verdict_names_the_largest_loss_and_the_first_finding) {
+  Sample const slow = make_slow_sample();
+  std::string const text = verdict(slow.run, slow.analysis);
+  EXPECT_NE(text.find("waiting for input"), std::string::npos) << text;
+  EXPECT_NE(text.find("Training waits for its input data"), std::string::npos) << text;
+}
+
+TEST(Summary, verdict_of_an_empty_run_says_that_there_is_nothing) {
+  EXPECT_NE(verdict({}, {}).find("nothing to judge"), std::string::npos);
+}
+
+TEST(Labels, devices_are_named_with_as_much_as_tells_them_apart) {
+  Sample const threads = make_sample();
+  EXPECT_EQ(device_label(threads.run, {0, 1}), "device 1");
+  support::SyntheticOptions options;
+  options.process_per_device = true;
+  Sample const processes = make_sample(options);
+  EXPECT_EQ(device_label(processes.run, {1, 0}), "rank 1");
+}
+
+TEST(Labels, long_names_are_cut_between_characters) {
+  EXPECT_EQ(shown("aäb", 2), "a…");
+  EXPECT_EQ(shown("abc", 3), "abc");
+  EXPECT_EQ(shown(std::string(1000, 'x'), 10), "xxxxxxxxxx…");
+}
+
+}  // namespace
+}  // namespace stepscope::reports

@@ -1,0 +1,80 @@
+#include "reports/text/text.h"
+
+#include <algorithm>
+#include <sstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "reports/text/layout.h"
+#include "tests/unit/reports/sample.h"
+
+namespace stepscope::reports {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(AnalysisText, says_the_verdict_the_split_the_devices_and_the_findings) {
+  Sample const sample = make_slow_sample();
+  std::string const text = analysis_text(sample.run, sample.analysis);
+  EXPECT_THAT(text, HasSubstr("2 devices"));
+  EXPECT_THAT(text, HasSubstr("The largest loss is"));
+  EXPECT_THAT(text, HasSubstr("idle: waiting for input"));
+  EXPECT_THAT(text, HasSubstr("device 1"));
+  EXPECT_THAT(text, HasSubstr("Training waits for its input data (input-bound)"));
+  EXPECT_THAT(text, HasSubstr("look at "));
+  EXPECT_THAT(text, HasSubstr("at most "));
+}
+
+TEST(AnalysisText, has_no_escape_codes_unless_colour_is_asked_for) {
+  Sample const sample = make_slow_sample();
+  EXPECT_THAT(analysis_text(sample.run, sample.analysis), Not(HasSubstr("\x1b")));
+  TextOptions options;
+  options.color = true;
+  EXPECT_THAT(analysis_text(sample.run, sample.analysis, options), HasSubstr("\x1b["));
+}
+
+TEST(AnalysisText, names_of_the_trace_cannot_send_escape_codes) {
+  Sample const sample = make_hostile_sample();
+  EXPECT_THAT(analysis_text(sample.run, sample.analysis), Not(HasSubstr("\x1b")));
+}
+
+TEST(AnalysisText, lines_keep_to_the_width) {
+  Sample const sample = make_slow_sample();
+  TextOptions options;
+  options.width = 80;
+  std::istringstream lines(analysis_text(sample.run, sample.analysis, options));
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("window") == std::string::npos && line.find("device ") == std::string::npos) {
+      EXPECT_LE(columns_of(line), 80U) << line;
+    }
+}
+
+TEST(AnalysisText, of_an_empty_run_says_that_there_is_nothing) {
+  std::string const text = analysis_text({}, {});
+  EXPECT_THAT(text, HasSubstr("nothing to judge"));
+  EXPECT_THAT(text, HasSubstr("none"));
+}
+
+TEST(StackedBar, fills_exactly_its_width) {
+  for (int const width : {10, 33, 80}) {
+    std::array<double, kPartCount> shares{};
+    shares[0] = 1.0 / 3;
+    shares[1] = 1.0 / 3;
+    shares[6] = 1 - shares[0] - shares[1];
+    EXPECT_EQ(columns_of(stacked_bar(shares, width, {})), static_cast<size_t>(width));
+  }
+}
+
+TEST(StackedBar, is_empty_when_there_is_nothing) { EXPECT_EQ(stacked_bar({}, 40, {}), ""); }
+
+TEST(Wrapped, keeps_numbers_with_their_units) {
+  EXPECT_EQ(wrapped("it takes 12.4 ms a step", 13, "", ""), "it takes\n12.4 ms a\nstep\n");
+  EXPECT_EQ(wrapped("in 24 steps", 6, "", ""), "in 24\nsteps\n");
+}
+
+TEST(Wrapped, breaks_at_blanks_and_indents) { EXPECT_EQ(wrapped("aa bb cc", 6, "- ", "  "), "- aa\n  bb\n  cc\n"); }
+
+}  // namespace
+}  // namespace stepscope::reports

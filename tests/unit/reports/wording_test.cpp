@@ -1,0 +1,102 @@
+#include "reports/wording.h"
+
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "analyzer/rules/rule.h"
+#include "tests/unit/reports/sample.h"
+
+namespace stepscope::reports {
+namespace {
+
+TEST(Wording, every_rule_of_the_analyzer_has_words) {
+  auto const worded = worded_rules();
+  for (analyzer::Rule const& rule : analyzer::all_rules())
+    EXPECT_NE(std::find(worded.begin(), worded.end(), rule.name), worded.end())
+        << rule.name << " needs words in reports/wording.cpp";
+}
+
+TEST(Wording, no_words_are_left_over_from_a_rule_that_is_gone) {
+  auto const rules = analyzer::all_rules();
+  for (std::string_view const worded : worded_rules())
+    EXPECT_TRUE(std::any_of(rules.begin(), rules.end(), [&](analyzer::Rule const& rule) { return worded == rule.name; }))
+        << worded;
+}
+
+TEST(Wording, every_rule_has_a_section_in_the_documentation) {
+  std::ifstream file(STEPSCOPE_SOURCE_DIR "/docs/FINDINGS.md");
+  ASSERT_TRUE(file.is_open()) << "docs/FINDINGS.md is missing";
+  std::stringstream text;
+  text << file.rdbuf();
+  for (analyzer::Rule const& rule : analyzer::all_rules())
+    EXPECT_NE(text.str().find(std::string("## ") + rule.name), std::string::npos)
+        << "docs/FINDINGS.md has no section on " << rule.name;
+}
+
+TEST(Wording, words_of_every_rule_are_whole_sentences_even_without_any_number) {
+  Sample const sample = make_sample();
+  for (analyzer::Rule const& rule : analyzer::all_rules()) {
+    analyzer::Finding finding;
+    finding.rule = rule.name;
+    FindingWords const words = words_of(sample.run, sample.analysis, finding);
+    EXPECT_FALSE(words.title.empty()) << rule.name;
+    EXPECT_NE(words.title.back(), '.') << rule.name;
+    EXPECT_EQ(words.explanation.back(), '.') << rule.name << ": " << words.explanation;
+    EXPECT_EQ(words.advice.back(), '.') << rule.name;
+  }
+}
+
+TEST(Wording, a_rule_that_nobody_described_still_reads_sensibly) {
+  Sample const sample = make_sample();
+  analyzer::Finding finding;
+  finding.rule = "cold-cache";
+  finding.cost_ns_per_step = 2'500'000;
+  FindingWords const words = words_of(sample.run, sample.analysis, finding);
+  EXPECT_EQ(words.title, "Cold cache");
+  EXPECT_NE(words.explanation.find("2.50 ms"), std::string::npos) << words.explanation;
+}
+
+TEST(Wording, findings_of_a_run_name_their_cost_and_the_host_operation) {
+  Sample const sample = make_slow_sample();
+  ASSERT_FALSE(sample.analysis.findings.empty());
+  analyzer::Finding const& finding = sample.analysis.findings[0];
+  EXPECT_EQ(finding.rule, "input-bound");
+  FindingWords const words = words_of(sample.run, sample.analysis, finding);
+  EXPECT_NE(words.explanation.find("a step"), std::string::npos) << words.explanation;
+  for (auto const& [role, name] : finding.subjects)
+    EXPECT_NE(words.explanation.find(name), std::string::npos) << words.explanation;
+}
+
+TEST(Wording, hostile_names_are_made_printable) {
+  Sample const sample = make_hostile_sample();
+  for (auto const& finding : sample.analysis.findings) {
+    FindingWords const words = words_of(sample.run, sample.analysis, finding);
+    EXPECT_EQ((words.title + words.explanation + words.advice).find('\x1b'), std::string::npos);
+  }
+}
+
+TEST(Wording, metrics_are_read_with_the_unit_of_their_key) {
+  EXPECT_EQ(metric_words("wait_ns", 1.2e6).value, "1.20 ms");
+  EXPECT_EQ(metric_words("wait_ns", 1.2e6).label, "wait");
+  EXPECT_EQ(metric_words("waiting_ns_per_step", 980).value, "980 ns");
+  EXPECT_EQ(metric_words("latency_us", 12.4).value, "12.4 µs");
+  EXPECT_EQ(metric_words("peak_bytes", 1536).value, "1.50 KiB");
+  EXPECT_EQ(metric_words("busbw_gbps", 12.34).value, "12.3 GB/s");
+  EXPECT_EQ(metric_words("share_of_waits", 0.25).value, "25.0 %");
+  EXPECT_EQ(metric_words("gaps_per_step", 12).value, "12");
+  EXPECT_EQ(metric_words("gaps_per_step", 12).label, "gaps per step");
+  EXPECT_EQ(metric_words("compute_ratio", 1.3123).value, "1.31");
+}
+
+TEST(Wording, metrics_that_are_no_number_are_not_available) {
+  for (char const* key : {"wait_ns", "peak_bytes", "share", "anything"})
+    EXPECT_EQ(metric_words(key, std::numeric_limits<double>::quiet_NaN()).value, "n/a") << key;
+  EXPECT_EQ(metric_words("bytes_per_step", std::numeric_limits<double>::infinity()).value, "n/a");
+}
+
+}  // namespace
+}  // namespace stepscope::reports

@@ -1,0 +1,240 @@
+// The real library in a real program: NVTX loads it, and what the program did is in the file.
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/tracer/child_program.h"
+#include "trace/model/details.h"
+
+namespace stepscope::tracer {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+class Injection : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+  }
+  /// The only trace of the folder.
+  model::Trace only_trace() {
+    auto traces = read_traces(folder.path());
+    EXPECT_THAT(traces, SizeIs(1));
+    if (traces.empty()) throw std::runtime_error("no trace: " + stderr_of(folder.path()));
+    return std::move(traces.begin()->second);
+  }
+  TestFolder folder;
+};
+
+std::vector<uint32_t> rows_of_kind(model::Trace const& trace, model::EventKind kind) {
+  std::vector<uint32_t> rows;
+  for (uint32_t row = 0; row < trace.event_count(); ++row) {
+    if (trace.kind(row) == kind) rows.push_back(row);
+  }
+  return rows;
+}
+
+TEST_F(Injection, records_training_with_every_kind_track_and_payload) {
+  ASSERT_EQ(run_child(folder.path(), {"train", "3"}), 0) << stderr_of(folder.path());
+  model::Trace const trace = only_trace();
+  using model::EventKind;
+  auto const steps = rows_of_kind(trace, EventKind::kStep);
+  ASSERT_THAT(steps, SizeIs(3));
+  for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(trace.detail<model::StepDetail>(steps[i]).index, static_cast<int64_t>(i));
+  EXPECT_THAT(rows_of_kind(trace, EventKind::kPhase), SizeIs(3));
+  EXPECT_THAT(rows_of_kind(trace, EventKind::kInputWait), SizeIs(3));
+  EXPECT_THAT(rows_of_kind(trace, EventKind::kLaunch), SizeIs(9));
+  EXPECT_THAT(rows_of_kind(trace, EventKind::kSync), SizeIs(3));
+  EXPECT_THAT(rows_of_kind(trace, EventKind::kStreamWait), SizeIs(3));
+  auto const kernels = rows_of_kind(trace, EventKind::kKernel);
+  ASSERT_THAT(kernels, SizeIs(3));
+  EXPECT_EQ(trace.name(kernels[0]), "conv1");
+  EXPECT_EQ(trace.track(kernels[0]).name, "compute");
+  EXPECT_EQ(trace.detail<model::KernelDetail>(kernels[0]).flops, 1.5e6);
+  EXPECT_TRUE(trace.columns().link[kernels[0]].valid()) << "the kernel is not tied to its launch";
+  auto const copies = rows_of_kind(trace, EventKind::kMemcpy);
+  ASSERT_THAT(copies, SizeIs(3));
+  EXPECT_EQ(trace.detail<model::CopyDetail>(copies[0]).bytes, 512U);
+  EXPECT_EQ(trace.detail<model::CopyDetail>(copies[0]).direction, model::CopyDirection::kHostToDevice);
+  auto const collectives = rows_of_kind(trace, EventKind::kCollective);
+  ASSERT_THAT(collectives, SizeIs(3));
+  auto const& collective = trace.detail<model::CollectiveDetail>(collectives[1]);
+  EXPECT_EQ(collective.op, model::CollectiveOp::kAllReduce);
+  EXPECT_EQ(collective.bytes, 1U << 20);
+  EXPECT_EQ(collective.communicator, 77U);
+  EXPECT_EQ(collective.sequence, 10U);
+  EXPECT_EQ(collective.rank, 1);
+  EXPECT_EQ(collective.peer, -1);
+  EXPECT_EQ(trace.track(collectives[0]).stream_kind, model::StreamKind::kCommunication);
+  auto const memory = rows_of_kind(trace, EventKind::kMemory);
+  ASSERT_THAT(memory, SizeIs(1));
+  EXPECT_EQ(trace.detail<model::MemoryDetail>(memory[0]).bytes, 1U << 16);
+  EXPECT_EQ(trace.detail<model::MemoryDetail>(memory[0]).purpose, model::MemoryPurpose::kWeights);
+  ASSERT_THAT(trace.devices(), SizeIs(1));
+  EXPECT_EQ(trace.devices()[0].threads, 2U);
+  EXPECT_EQ(trace.log().unknown_events, 0U);
+  EXPECT_EQ(trace.log().unmatched_launches, 0U);
+  EXPECT_EQ(trace.log().negative_latencies, 0U);
+  EXPECT_FALSE(trace.log().truncated);
+  EXPECT_THAT(trace.info().command, HasSubstr("traced_program train 3"));
+}
+
+TEST_F(Injection, records_every_call_of_the_core_api) {
+  ASSERT_EQ(run_child(folder.path(), {"nvtx"}), 0) << stderr_of(folder.path());
+  model::Trace const trace = only_trace();
+  std::map<std::string, int> const expected = {
+      {"outer", 1}, {"wide \u00e4\u4e2d", 1}, {"library: registered", 2},  {"across threads", 1},
+      {"mark", 1},  {"unnamed", 1},           {std::string(4096, 'x'), 1}, {"left open", 1}};
+  EXPECT_EQ(count_names(trace), expected);
+  ASSERT_THAT(trace.tracks(), SizeIs(1));
+  EXPECT_EQ(trace.tracks()[0].name, "trainer");
+  EXPECT_EQ(rows_of_kind(trace, model::EventKind::kMark).size(), 3U);
+}
+
+TEST_F(Injection, bears_odd_payloads) {
+  ASSERT_EQ(run_child(folder.path(), {"odd-payloads"}), 0) << stderr_of(folder.path());
+  model::Trace const trace = only_trace();
+  auto const kernels = rows_of_kind(trace, model::EventKind::kKernel);
+  ASSERT_THAT(kernels, SizeIs(3));
+  std::multiset<uint64_t> bytes;
+  for (uint32_t const row : kernels) bytes.insert(trace.detail<model::KernelDetail>(row).bytes);
+  EXPECT_EQ(bytes, (std::multiset<uint64_t>{0, 0, 64})) << "the size that was left open comes from the schema";
+  EXPECT_EQ(trace.name(kernels[0]), "kernel") << "without a message the schema gives the name";
+}
+
+TEST_F(Injection, loses_less_than_a_second_to_kill_9) {
+  pid_t const child = start_child(folder.path(), {"run-for-ever"});
+  std::this_thread::sleep_for(std::chrono::milliseconds(1700));
+  ::kill(child, SIGKILL);
+  auto const killed_at =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  int const status = wait_for(child);
+  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << stderr_of(folder.path());
+  model::Trace const trace = only_trace();
+  EXPECT_TRUE(trace.log().truncated);
+  ASSERT_GT(trace.event_count(), 100U);
+  int64_t newest = 0;
+  for (uint32_t row = 0; row < trace.event_count(); ++row)
+    newest = std::max<int64_t>(newest, std::stoll(std::string(trace.name(row))));
+  EXPECT_GT(newest, killed_at - 1000);
+}
+
+TEST_F(Injection, keeps_what_was_recorded_when_the_program_calls_exit_at_once) {
+  int const status = run_child(folder.path(), {"exit-now"});
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  model::Trace const trace = only_trace();
+  EXPECT_EQ(rows_of_kind(trace, model::EventKind::kStep).size(), 2U);
+  EXPECT_EQ(rows_of_kind(trace, model::EventKind::kKernel).size(), 2U);
+}
+
+TEST_F(Injection, gives_a_fork_its_own_file_and_leaves_the_parents_alone) {
+  ASSERT_EQ(run_child(folder.path(), {"fork"}, {{"RANK", "5"}}), 0) << stderr_of(folder.path());
+  auto const traces = read_traces(folder.path());
+  ASSERT_THAT(traces, SizeIs(2));
+  ASSERT_TRUE(traces.contains("rank-5.stepscope"));
+  for (auto const& [name, trace] : traces) {
+    bool const is_parent = name == "rank-5.stepscope";
+    std::map<std::string, int> const expected = is_parent ? std::map<std::string, int>{{"parent before", 1}, {"parent after", 1}}
+                                                          : std::map<std::string, int>{{"child", 1}};
+    EXPECT_EQ(count_names(trace), expected) << name;
+    EXPECT_FALSE(trace.log().truncated) << name;
+    EXPECT_EQ(trace.info().rank, 5);
+  }
+}
+
+TEST_F(Injection, survives_forks_while_other_threads_record) {
+  ASSERT_EQ(run_child(folder.path(), {"fork-under-load"}), 0) << stderr_of(folder.path());
+  auto const traces = read_traces(folder.path());
+  EXPECT_THAT(traces, SizeIs(31));
+  int children = 0;
+  for (auto const& [name, trace] : traces) {
+    EXPECT_FALSE(trace.log().truncated) << name;
+    auto const names = count_names(trace);
+    children += names.contains("child") ? names.at("child") : 0;
+  }
+  EXPECT_EQ(children, 30);
+}
+
+TEST_F(Injection, records_what_destructors_and_exit_handlers_do) {
+  ASSERT_EQ(run_child(folder.path(), {"annotate-late"}), 0) << stderr_of(folder.path());
+  std::map<std::string, int> const expected = {
+      {"static destructor", 1}, {"exit handler", 1}, {"thread destructor", 1}, {"key destructor", 1}, {"in thread", 1}};
+  EXPECT_EQ(count_names(only_trace()), expected);
+}
+
+TEST_F(Injection, records_before_and_after_an_exec) {
+  ASSERT_EQ(run_child(folder.path(), {"exec"}, {{"EXEC_WHAT", "train"}}), 0) << stderr_of(folder.path());
+  auto const traces = read_traces(folder.path());
+  ASSERT_THAT(traces, SizeIs(2));
+  std::map<std::string, int> all;
+  for (auto const& [name, trace] : traces) {
+    for (auto const& [text, count] : count_names(trace)) all[text] += count;
+  }
+  EXPECT_EQ(all["before exec"], 1);
+  EXPECT_EQ(all["step"], 3);
+}
+
+TEST_F(Injection, records_only_the_chosen_steps_and_earlier_allocations) {
+  ASSERT_EQ(run_child(folder.path(), {"train", "6"}, {{"STEPSCOPE_STEPS", "2:3"}}), 0) << stderr_of(folder.path());
+  model::Trace const trace = only_trace();
+  auto const steps = rows_of_kind(trace, model::EventKind::kStep);
+  ASSERT_THAT(steps, SizeIs(2));
+  EXPECT_EQ(trace.detail<model::StepDetail>(steps[0]).index, 2);
+  EXPECT_EQ(trace.detail<model::StepDetail>(steps[1]).index, 3);
+  EXPECT_THAT(rows_of_kind(trace, model::EventKind::kLaunch), SizeIs(6));
+  EXPECT_THAT(rows_of_kind(trace, model::EventKind::kKernel), SizeIs(2));
+  EXPECT_THAT(rows_of_kind(trace, model::EventKind::kMemory), SizeIs(1));
+  EXPECT_THAT(trace.devices(), SizeIs(1));
+  EXPECT_EQ(trace.log().unmatched_launches, 0U);
+  EXPECT_EQ(trace.log().unmatched_ops, 0U);
+}
+
+TEST_F(Injection, counts_what_does_not_fit_a_tiny_buffer_and_names_the_setting) {
+  ASSERT_EQ(run_child(folder.path(), {"flood", "8", "200000"}, {{"STEPSCOPE_BUFFER_MB", "1"}}), 0);
+  model::Trace const trace = only_trace();
+  EXPECT_EQ(trace.event_count() + trace.log().dropped, 1'600'000U);
+  EXPECT_GT(trace.log().dropped, 0U);
+  EXPECT_THAT(stderr_of(folder.path()), HasSubstr("--buffer-mb"));
+}
+
+TEST_F(Injection, lets_training_go_on_when_the_disk_is_full_and_keeps_what_was_written) {
+  ASSERT_EQ(run_child(folder.path(), {"fill-disk"}), 0) << stderr_of(folder.path());
+  EXPECT_EQ(stdout_of(folder.path()), "done\n");
+  model::Trace const trace = only_trace();
+  EXPECT_TRUE(trace.log().truncated);
+  std::string const said = stderr_of(folder.path());
+  EXPECT_THAT(said, HasSubstr("events were lost"));
+  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1) << said;
+}
+
+TEST_F(Injection, leaves_the_program_alone_when_the_folder_cannot_be_written) {
+  EXPECT_EQ(run_child(folder.path(), {"train"}, {{"STEPSCOPE_OUTPUT", "/proc/nowhere"}}), 0);
+  EXPECT_EQ(stdout_of(folder.path()), "done\n");
+  EXPECT_THAT(stderr_of(folder.path()), HasSubstr("nothing was recorded"));
+}
+
+TEST_F(Injection, is_silent_when_not_asked_to_report) {
+  EXPECT_EQ(run_child(folder.path(), {"flood", "4", "200000"}, {{"STEPSCOPE_BUFFER_MB", "1"}, {"STEPSCOPE_REPORT_LOSS", "0"}}),
+            0);
+  EXPECT_EQ(stderr_of(folder.path()), "");
+}
+
+TEST_F(Injection, does_nothing_without_an_output_folder) {
+  EXPECT_EQ(run_child(folder.path(), {"train"}, {{"STEPSCOPE_OUTPUT", ""}}), 0);
+  EXPECT_EQ(stdout_of(folder.path()), "done\n");
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace stepscope::tracer

@@ -1,0 +1,45 @@
+#include "tracer/core/options.h"
+
+#include <cstdlib>
+
+#include <gtest/gtest.h>
+
+#include "tracer/nvtx/wide_text.h"
+
+namespace stepscope::tracer {
+namespace {
+
+TEST(ParseSteps, are_parsed_with_open_ends) {
+  EXPECT_EQ(parse_steps("3:7")->first, 3);
+  EXPECT_EQ(parse_steps("3:7")->last, 7);
+  EXPECT_EQ(parse_steps("5:")->last, INT64_MAX);
+  EXPECT_EQ(parse_steps(":5")->first, 0);
+}
+
+TEST(ParseSteps, that_make_no_range_are_refused) {
+  for (char const* const text : {"", ":", "7", "a:b", "7:3", "-1:4", "1:2:3", "1 :2", "99999999999999999999:"})
+    EXPECT_FALSE(parse_steps(text)) << text;
+}
+
+TEST(FileName, of_a_rank_gives_way_to_one_that_exists) {
+  CaptureOptions options;
+  EXPECT_EQ(trace_file_name(options, 42, 0), "process-42.stepscope");
+  EXPECT_EQ(trace_file_name(options, 42, 1), "process-42-2.stepscope");
+  options.rank = 3;
+  EXPECT_EQ(trace_file_name(options, 42, 0), "rank-3.stepscope");
+  EXPECT_EQ(trace_file_name(options, 42, 1), "rank-3-process-42.stepscope");
+  EXPECT_EQ(trace_file_name(options, 42, 2), "rank-3-process-42-2.stepscope");
+  options.forked = true;
+  EXPECT_EQ(trace_file_name(options, 42, 0), "process-42.stepscope");
+}
+
+TEST(WideText, becomes_utf8_of_whole_characters) {
+  EXPECT_EQ(utf8_from_wide(L"a\u00e4\u4e2d\U0001F600", 100), "a\xC3\xA4\xE4\xB8\xAD\xF0\x9F\x98\x80");
+  EXPECT_EQ(utf8_from_wide(L"\U0001F600\U0001F600", 7), "\xF0\x9F\x98\x80");
+  wchar_t const bad[] = {static_cast<wchar_t>(0xD800), static_cast<wchar_t>(0x110000), 0};
+  EXPECT_EQ(utf8_from_wide(bad, 100), "\xEF\xBF\xBD\xEF\xBF\xBD");
+  EXPECT_EQ(utf8_from_wide(nullptr, 100), "");
+}
+
+}  // namespace
+}  // namespace stepscope::tracer

@@ -1,0 +1,152 @@
+#include "tracer/core/session.h"
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <thread>
+
+#include <unistd.h>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/tracer/pipeline.h"
+#include "trace/file/reader.h"
+
+namespace stepscope::tracer {
+namespace {
+
+namespace fs = std::filesystem;
+
+class SessionTest : public ::testing::Test {
+ protected:
+  SessionTest() {
+    folder = fs::path(::testing::TempDir()) /
+             ("session_" + std::to_string(::getpid()) + "_" + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::remove_all(folder);
+    fs::create_directories(folder);
+    options.folder = folder.string();
+  }
+  ~SessionTest() override { fs::remove_all(folder); }
+
+  /// A started session with the NVTX source.
+  Session& start() {
+    session = std::make_unique<Session>(options);
+    auto nvtx = std::make_unique<NvtxSource>(session->window(), session->tick_source(), registry, options.buffer_bytes);
+    source = nvtx.get();
+    session->add_source(std::move(nvtx));
+    EXPECT_TRUE(session->start());
+    return *session;
+  }
+  model::Trace stop_and_read() {
+    EXPECT_TRUE(session->stop());
+    EXPECT_EQ(session->report().failure, "");
+    auto trace = file::read_trace_file(session->report().path);
+    if (!trace) throw std::runtime_error(trace.error().message);
+    return std::move(*trace);
+  }
+
+  fs::path folder;
+  CaptureOptions options;
+  Registry registry;
+  std::unique_ptr<Session> session;
+  NvtxSource* source = nullptr;
+};
+
+TEST_F(SessionTest, records_every_event_of_many_threads_that_come_and_go) {
+  start();
+  constexpr int kThreads = 8, kRanges = 20'000;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([this, t] {
+      ThreadRecorder& recorder = *source->attach(1000 + t);
+      for (int i = 0; i < kRanges; ++i) {
+        recorder.push(named("range"));
+        recorder.pop(kDefaultDomain);
+        if (i % 1000 == 0) std::this_thread::yield();
+      }
+      recorder.close("worker " + std::to_string(t));
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  auto const trace = stop_and_read();
+  EXPECT_EQ(trace.event_count() + trace.log().dropped, uint64_t{kThreads} * kRanges);
+  EXPECT_EQ(trace.log().dropped, session->report().dropped);
+  EXPECT_EQ(trace.tracks().size(), size_t{kThreads});
+  EXPECT_FALSE(trace.log().truncated);
+  EXPECT_TRUE(trace.tracks()[0].name.starts_with("worker"));
+}
+
+TEST_F(SessionTest, describes_the_process) {
+  options.rank = 3;
+  options.world_size = 8;
+  start();
+  source->attach(1)->mark(named("here"));
+  auto const trace = stop_and_read();
+  EXPECT_EQ(trace.info().rank, 3);
+  EXPECT_EQ(trace.info().world_size, 8);
+  EXPECT_EQ(trace.info().process_id, ::getpid());
+  EXPECT_TRUE(trace.info().tool.starts_with("stepscope "));
+  EXPECT_GT(trace.info().origin_epoch_ns, 1'600'000'000'000'000'000);
+  EXPECT_FALSE(trace.info().facts.empty());
+  EXPECT_EQ(fs::path(session->report().path).filename(), "rank-3.stepscope");
+}
+
+TEST_F(SessionTest, never_overwrites_a_file) {
+  for (int i = 0; i < 3; ++i) {
+    start();
+    source->attach(1)->mark(named("here"));
+    EXPECT_TRUE(session->stop());
+  }
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), fs::directory_iterator{}), 3);
+}
+
+TEST_F(SessionTest, that_cannot_write_its_folder_says_so_and_records_nothing) {
+  options.folder = (folder / "missing").string();
+  start();
+  EXPECT_TRUE(session->stop());
+  EXPECT_NE(session->report().failure, "");
+  EXPECT_TRUE(loss_message(session->report()).starts_with("stepscope: nothing was recorded: "));
+}
+
+TEST_F(SessionTest, ends_by_itself_after_the_last_chosen_step) {
+  options.steps = StepRange{1, 1};
+  start();
+  ThreadRecorder& thread = *source->attach(1);
+  for (int64_t i = 0; i < 3; ++i) {
+    thread.push(step_args(i));
+    thread.pop(kAnnotationDomain);
+  }
+  while (session->window().mode() != CaptureMode::kStopped) std::this_thread::yield();
+  thread.push(named("too late"));
+  thread.pop(kDefaultDomain);
+  auto const trace = stop_and_read();
+  ASSERT_EQ(trace.event_count(), 1U);
+  EXPECT_EQ(trace.detail<model::StepDetail>(0).index, 1);
+}
+
+TEST_F(SessionTest, times_do_not_run_backwards_on_a_thread) {
+  start();
+  ThreadRecorder& thread = *source->attach(1);
+  for (int i = 0; i < 100'000; ++i) {
+    thread.push(named("range"));
+    thread.pop(kDefaultDomain);
+  }
+  auto const trace = stop_and_read();
+  int64_t before = 0;
+  for (uint32_t row = 0; row < trace.event_count(); ++row) {
+    ASSERT_GE(trace.start(row), before);
+    ASSERT_GE(trace.columns().dur[row], 0);
+    before = trace.end(row);
+  }
+}
+
+TEST(LossMessage, is_empty_when_nothing_was_lost_and_names_the_setting_otherwise) {
+  SessionReport report;
+  report.path = "x";
+  EXPECT_EQ(loss_message(report), "");
+  report.dropped = 5;
+  EXPECT_NE(loss_message(report).find("--buffer-mb"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stepscope::tracer

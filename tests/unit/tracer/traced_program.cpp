@@ -1,0 +1,251 @@
+// The program that the injection tests run with the tracer inside: does one small known thing, chosen by its first argument.
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tracer/api/annotate.h"
+#include "tracer/api/device_events.h"
+
+namespace {
+
+using namespace stepscope::api;
+
+void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+void describe_devices() {
+  device_mark(DeviceSchema::kDevice, "host device", DevicePayload{0, 2, 1 << 30, 5e10});
+  device_mark(DeviceSchema::kStream, "compute", StreamPayload{0, 0, StreamKind::kCompute});
+  device_mark(DeviceSchema::kStream, "communication", StreamPayload{0, 2, StreamKind::kCommunication});
+}
+
+void allocate(uint64_t bytes) {
+  MemoryPayload result{};
+  DeviceResultRange const range(DeviceSchema::kMemory, "allocate", result);
+  result = {0x1000, bytes, bytes, 2 * bytes, 0, MemoryOp::kAllocate, MemoryPurpose::kOther};
+}
+
+/// A launch on this thread and its ops on another one, as a device's stream would run them.
+void launch_step(uint64_t base) {
+  { DeviceRange const launch(DeviceSchema::kLaunch, "conv1", LaunchPayload{base + 1, 0, 0}); }
+  { DeviceRange const launch(DeviceSchema::kLaunch, "upload", LaunchPayload{base + 2, 0, 0}); }
+  { DeviceRange const launch(DeviceSchema::kLaunch, "all_reduce", LaunchPayload{base + 3, 0, 2}); }
+  std::thread stream([&] {
+    { DeviceRange const op(DeviceSchema::kKernel, "conv1", KernelPayload{base + 1, 0, 0, 4096, 1.5e6}); }
+    { DeviceRange const op(DeviceSchema::kCopy, "upload", CopyPayload{base + 2, 0, 0, 512, CopyDirection::kHostToDevice, 0, 1}); }
+    {
+      DeviceRange const op(DeviceSchema::kCollective, "all_reduce",
+                           CollectivePayload{base + 3, 0, 2, 1 << 20, 77, base, CollectiveOp::kAllReduce, 2, 1, -1});
+    }
+    { DeviceRange const op(DeviceSchema::kStreamWait, "wait", StreamWaitPayload{0, 0, 0, 0, 2}); }
+  });
+  stream.join();
+  DeviceRange const sync(DeviceSchema::kSync, "synchronize", SyncPayload{0, 0, SyncKind::kStream});
+}
+
+void train(int steps) {
+  describe_devices();
+  {
+    MemoryCategory const category("weights");
+    allocate(1 << 16);
+  }
+  for (int i = 0; i < steps; ++i) {
+    Step const step(i);
+    { InputWait const wait; }
+    Phase const phase("forward");
+    launch_step(static_cast<uint64_t>(i) * 10);
+  }
+}
+
+/// Every call of the core API once, in the default domain and in one of its own.
+void use_nvtx() {
+  nvtxNameOsThreadA(static_cast<uint32_t>(::gettid()), "trainer");
+  nvtxDomainHandle_t const domain = nvtxDomainCreateA("library");
+  std::array<int, 4> const levels = {nvtxRangePushA("outer"), nvtxRangePushW(L"wide \u00e4\u4e2d"), nvtxRangePop(),
+                                     nvtxRangePop()};
+  if (levels != std::array<int, 4>{0, 1, 1, 0} || nvtxRangePop() != -1) std::_Exit(3);
+  nvtxEventAttributes_t attributes{};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  attributes.message.registered = nvtxDomainRegisterStringA(domain, "registered");
+  if (nvtxDomainRangePushEx(domain, &attributes) != 0 || nvtxDomainRangePop(domain) != 0) std::_Exit(3);
+  nvtxRangeId_t const range = nvtxRangeStartA("across threads");
+  std::thread([&] { nvtxRangeEnd(range); }).join();
+  nvtxDomainMarkEx(domain, &attributes);
+  nvtxMarkA("mark");
+  nvtxMarkA("");
+  std::string const long_name(10'000, 'x');
+  nvtxRangePushA(long_name.c_str());
+  nvtxRangePop();
+  nvtxRangePushA("left open");
+}
+
+/// The payload extension with odd arguments: unknown sizes, null pointers, more payloads than anybody needs.
+void use_odd_payloads() {
+  nvtxDomainHandle_t const domain = device_domain();
+  KernelPayload const kernel{5, 0, 0, 64, 2};
+  auto const id = static_cast<uint64_t>(DeviceSchema::kKernel);
+  nvtxPayloadData_t const find_out = {id, SIZE_MAX, &kernel};
+  if (nvtxRangePushPayload(domain, &find_out, 1) != 0 || nvtxRangePopPayload(domain, nullptr, 3) != 0) std::_Exit(3);
+  nvtxPayloadData_t const null_pointer = {id, sizeof kernel, nullptr};
+  nvtxRangePushPayload(domain, &null_pointer, 1);
+  nvtxRangePopPayload(domain, nullptr, 0);
+  std::vector<nvtxPayloadData_t> const many(10'000, {id, 0, nullptr});
+  nvtxRangeId_t const range = nvtxRangeStartPayload(domain, many.data(), many.size());
+  nvtxRangeEndPayload(domain, range, many.data(), many.size());
+  nvtxMarkPayload(nvtxDomainCreateA("odd"), &find_out, 1);
+  nvtxPayloadSchemaRegister(domain, nullptr);
+  nvtxDomainMarkEx(domain, nullptr);
+  nvtxRangeEnd(0);
+  nvtxRangeEnd(~uint64_t{0});
+}
+
+/// One range a millisecond, named by the time since the epoch in ms, until it is killed.
+void run_for_ever() {
+  for (;;) {
+    auto const now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+    nvtxRangePushA(std::to_string(now.count()).c_str());
+    sleep_ms(1);
+    nvtxRangePop();
+  }
+}
+
+void fork_once() {
+  nvtxRangePushA("parent before");
+  nvtxRangePop();
+  pid_t const child = ::fork();
+  if (child == 0) {
+    nvtxRangePushA("child");
+    nvtxRangePop();
+    std::exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  nvtxRangePushA("parent after");
+  nvtxRangePop();
+  if (status != 0) std::_Exit(4);
+}
+
+void flood(int threads, int ranges) {
+  std::vector<std::thread> all;
+  for (int t = 0; t < threads; ++t) {
+    all.emplace_back([=] {
+      for (int i = 0; i < ranges; ++i) {
+        nvtxRangePushA("flood");
+        nvtxRangePop();
+      }
+    });
+  }
+  for (std::thread& thread : all) thread.join();
+}
+
+/// Forks again and again while other threads record.
+void fork_under_load() {
+  ::alarm(60);         // a deadlock ends as a failure, not as a hang
+  nvtxMarkA("begin");  // NVTX itself cannot be forked while another thread initialises it: the child would wait for that thread
+  std::atomic<bool> stop = false;
+  std::vector<std::thread> busy;
+  for (int t = 0; t < 3; ++t) {
+    busy.emplace_back([&] {
+      while (!stop) {
+        std::thread([] {
+          nvtxRangePushA("busy");
+          nvtxRangePop();
+        }).join();
+      }
+    });
+  }
+  int failed = 0;
+  for (int i = 0; i < 30; ++i) {
+    pid_t const child = ::fork();
+    if (child == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+      nvtxMarkA("child");
+      std::exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    failed += static_cast<int>(status != 0);
+  }
+  stop = true;
+  for (std::thread& thread : busy) thread.join();
+  if (failed != 0) std::_Exit(5);
+}
+
+/// Annotates where programs end: in a thread-local destructor, in a destructor of a static object, and after main.
+void annotate_late() {
+  struct AtEnd {
+    char const* name;
+    ~AtEnd() {
+      nvtxRangePushA(name);
+      nvtxRangePop();
+    }
+  };
+  static AtEnd const static_object{"static destructor"};
+  std::atexit([] { nvtxMarkA("exit handler"); });
+  std::thread([] {
+    static thread_local AtEnd const object{"thread destructor"};
+    static_cast<void>(object.name);
+    pthread_key_t key{};
+    pthread_key_create(&key, [](void*) { nvtxMarkA("key destructor"); });
+    pthread_setspecific(key, &key);
+    nvtxMarkA("in thread");
+  }).join();
+}
+
+/// Writes more than RLIMIT_FSIZE lets it: to the tracer the disk is full.
+void fill_disk() {
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit const limit = {64 * 1024, 64 * 1024};
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  for (int round = 0; round < 20; ++round) {
+    for (int i = 0; i < 20'000; ++i) {
+      nvtxRangePushA(std::to_string(round * 20'000 + i).c_str());
+      nvtxRangePop();
+    }
+    sleep_ms(60);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string_view const what = argc > 1 ? argv[1] : "";
+  if (what == "train") train(argc > 2 ? std::atoi(argv[2]) : 3);
+  if (what == "nvtx") use_nvtx();
+  if (what == "odd-payloads") use_odd_payloads();
+  if (what == "run-for-ever") run_for_ever();
+  if (what == "fork") fork_once();
+  if (what == "fork-under-load") fork_under_load();
+  if (what == "annotate-late") annotate_late();
+  if (what == "flood") flood(std::atoi(argv[2]), std::atoi(argv[3]));
+  if (what == "fill-disk") fill_disk();
+  if (what == "exec") {
+    nvtxMarkA("before exec");
+    sleep_ms(700);
+    std::array<char*, 3> arguments = {argv[0], std::getenv("EXEC_WHAT"), nullptr};
+    ::execv("/proc/self/exe", arguments.data());
+  }
+  if (what == "exit-now") {
+    train(2);
+    sleep_ms(1200);
+    ::_exit(7);
+  }
+  std::puts("done");
+  return argc > 2 && what == "return" ? std::atoi(argv[2]) : 0;
+}

@@ -1,0 +1,77 @@
+#include "viewer/arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/viewer/scenes.h"
+
+namespace stepscope::viewer {
+namespace {
+
+TEST(ParseSize, TakesWidthAndHeight) {
+  auto const size = parse_size("1920x1080");
+  ASSERT_TRUE(size);
+  EXPECT_EQ(size->width, 1920);
+  EXPECT_EQ(size->height, 1080);
+}
+
+TEST(ParseSize, RefusesWhatIsNoSize) {
+  for (char const* text : {"", "x", "1920", "1920x", "10x10", "1920x1080x", "99999x1000", "-1x500", "1e3x1000"})
+    EXPECT_FALSE(parse_size(text)) << text;
+}
+
+TEST(ParseTimeWindow, TakesUnits) {
+  auto const window = parse_time_window("1.5s:1600ms");
+  ASSERT_TRUE(window);
+  EXPECT_DOUBLE_EQ(window->begin, 1.5e9);
+  EXPECT_DOUBLE_EQ(window->end, 1.6e9);
+  EXPECT_TRUE(parse_time_window("0:10us"));
+  EXPECT_TRUE(parse_time_window("5ns:10µs"));
+}
+
+TEST(ParseTimeWindow, RefusesAnEmptyRangeAndNumbersWithoutUnit) {
+  for (char const* text : {"", ":", "1s", "1:2", "2s:1s", "1s:1s", "1s:nan", "1s:inf s", "1h:2h"})
+    EXPECT_FALSE(parse_time_window(text)) << text;
+}
+
+TEST(ApplyArguments, ShowsTheAskedTimeAndSelectsInIt) {
+  Scene const scene = synthetic_scene({.devices = 2, .steps = 10});
+  ViewState state = initial_view(scene);
+  Arguments arguments;
+  arguments.time = "50ms:90ms";
+  arguments.select = "wait for batch";
+  arguments.panel = "kernels";
+  arguments.theme = "light";
+  ASSERT_TRUE(apply_arguments(arguments, scene, state));
+  EXPECT_DOUBLE_EQ(state.window.begin, 50e6);
+  EXPECT_DOUBLE_EQ(state.window.end, 90e6);
+  ASSERT_TRUE(state.selection);
+  EXPECT_GE(scene.when(*state.selection).begin, 50'000'000);
+  EXPECT_EQ(state.tab, Tab::kKernels);
+  EXPECT_EQ(state.theme, Theme::kLight);
+}
+
+TEST(ApplyArguments, SaysWhatIsWrongAndWhatToDo) {
+  Scene const scene = synthetic_scene({.devices = 1, .steps = 2});
+  auto const message = [&](Arguments const& arguments) {
+    ViewState state = initial_view(scene);
+    auto const result = apply_arguments(arguments, scene, state);
+    return result ? std::string("no error") : result.error().message;
+  };
+  Arguments arguments;
+  arguments.panel = "x";
+  EXPECT_THAT(message(arguments), testing::HasSubstr("write findings"));
+  arguments = {};
+  arguments.theme = "x";
+  EXPECT_THAT(message(arguments), testing::HasSubstr("dark or light"));
+  arguments = {};
+  arguments.select = "no such event \x1B[31m";
+  EXPECT_THAT(message(arguments), testing::HasSubstr("no event has this name"));
+  EXPECT_THAT(message(arguments), testing::Not(testing::HasSubstr("\x1B")));
+  arguments = {};
+  arguments.time = "1:2";
+  EXPECT_THAT(message(arguments), testing::HasSubstr("BEGIN:END"));
+}
+
+}  // namespace
+}  // namespace stepscope::viewer

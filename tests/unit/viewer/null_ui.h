@@ -1,0 +1,108 @@
+// The viewer's whole window on no backend: frames are laid out, fed with input and rendered to nothing (or to pixels).
+#pragma once
+
+#include <cfloat>
+#include <string_view>
+
+#include <imgui.h>
+
+#include "viewer/raster.h"
+#include "viewer/style.h"
+#include "viewer/ui.h"
+#include "viewer/widgets.h"
+
+namespace stepscope::viewer {
+
+class NullUi {
+ public:
+  explicit NullUi(float width = 1280, float height = 800, float scale = 1) {
+    ImGui::CreateContext();
+    ImGuiIO& io = ImGui::GetIO();
+    io.IniFilename = nullptr;
+    io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
+    io.DisplaySize = ImVec2(width, height);
+    io.DeltaTime = 1.0F / 60;
+    io.MousePos = ImVec2(-FLT_MAX, -FLT_MAX);
+#if IMGUI_VERSION_NUM < 18700
+    for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = 300 + key;
+#endif
+    load_fonts(scale);
+    io.Fonts->Build();
+    apply_style(Theme::kDark, scale);
+  }
+  ~NullUi() { ImGui::DestroyContext(); }
+  NullUi(NullUi const&) = delete;
+  NullUi& operator=(NullUi const&) = delete;
+
+  void frames(Scene const& scene, ViewState& state, int count = 1) {
+    for (int i = 0; i < count; ++i) {
+      ImGui::NewFrame();
+      draw_ui(scene, state, memo_);
+      ImGui::Render();
+    }
+  }
+  void move(float x, float y) { ImGui::GetIO().MousePos = ImVec2(x, y); }
+  void button(bool down) { ImGui::GetIO().MouseDown[0] = down; }
+  void click(Scene const& scene, ViewState& state, float x, float y) {
+    move(x, y);
+    frames(scene, state, 2);
+    button(true);
+    frames(scene, state);
+    button(false);
+    frames(scene, state, 2);
+    // Past the double-click time: the next click is a new one.
+    ImGui::GetIO().DeltaTime = 1;
+    frames(scene, state);
+    ImGui::GetIO().DeltaTime = 1.0F / 60;
+  }
+  /// Types characters as a keyboard does, one frame each.
+  void type(Scene const& scene, ViewState& state, std::string_view characters) {
+    for (char const c : characters) {
+      ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(c));
+      frames(scene, state, 2);
+    }
+  }
+  void press(Scene const& scene, ViewState& state, Key key) {
+    set(key, true);
+    frames(scene, state);
+    set(key, false);
+    frames(scene, state);
+  }
+  void hold(Key key, bool down) { set(key, down); }
+  [[nodiscard]] Picture picture(uint32_t background) const {
+    ImGuiIO const& io = ImGui::GetIO();
+    return rasterise(*ImGui::GetDrawData(), *io.Fonts, static_cast<int>(io.DisplaySize.x), static_cast<int>(io.DisplaySize.y),
+                     background);
+  }
+
+ private:
+  static void set(Key key, bool down) {
+    ImGuiIO& io = ImGui::GetIO();
+#if IMGUI_VERSION_NUM < 18700
+    static constexpr int kCodes[] = {'A',
+                                     'D',
+                                     'F',
+                                     'M',
+                                     'S',
+                                     'W',
+                                     300 + ImGuiKey_Escape,
+                                     300 + ImGuiKey_Backspace,
+                                     300 + ImGuiKey_Enter,
+                                     300 + ImGuiKey_LeftArrow,
+                                     300 + ImGuiKey_RightArrow,
+                                     300 + ImGuiKey_UpArrow,
+                                     300 + ImGuiKey_DownArrow,
+                                     300 + ImGuiKey_Home};
+    io.KeysDown[kCodes[static_cast<int>(key)]] = down;
+#else
+    static constexpr ImGuiKey kCodes[] = {ImGuiKey_A,         ImGuiKey_D,         ImGuiKey_F,          ImGuiKey_M,
+                                          ImGuiKey_S,         ImGuiKey_W,         ImGuiKey_Escape,     ImGuiKey_Backspace,
+                                          ImGuiKey_Enter,     ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
+                                          ImGuiKey_DownArrow, ImGuiKey_Home};
+    io.AddKeyEvent(kCodes[static_cast<int>(key)], down);
+#endif
+  }
+  Memo memo_;
+};
+
+}  // namespace stepscope::viewer

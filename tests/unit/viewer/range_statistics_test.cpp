@@ -1,0 +1,76 @@
+// Range statistics against the analysis, which computes the same numbers for windows of its own.
+#include "viewer/range_statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+
+#include "tests/unit/viewer/scenes.h"
+
+namespace stepscope::viewer {
+namespace {
+
+Scene const& scene() {
+  static Scene const kScene =
+      synthetic_scene({.devices = 2, .steps = 8, .process_per_device = true, .input_delay_ns = 4'000'000, .sync_every_op = true});
+  return kScene;
+}
+
+TimeWindow window_of(model::Interval when) {
+  return {static_cast<double>(scene().to_view(when.begin)), static_cast<double>(scene().to_view(when.end))};
+}
+
+TEST(RangeStatistics, OfADevicesWindowAreTheAnalysis) {
+  for (auto const& device : scene().analysis.devices) {
+    auto const facts = range_statistics(scene(), window_of(device.window));
+    uint32_t const node = *scene().node_of_device(device.ref);
+    for (auto const& split : facts.devices) {
+      if (split.node != node) continue;
+      EXPECT_EQ(split.time[static_cast<size_t>(Paint::kCompute)], device.time.compute_ns);
+      EXPECT_EQ(split.time[static_cast<size_t>(Paint::kCommunication)], device.time.exposed_comm_ns);
+      EXPECT_EQ(split.time[static_cast<size_t>(Paint::kCopy)], device.time.exposed_copy_ns);
+      EXPECT_EQ(split.idle, device.time.idle_ns);
+      EXPECT_EQ(split.outside, 0);
+      for (size_t cause = 0; cause < device.time.idle_by_cause.size(); ++cause)
+        EXPECT_EQ(split.time[static_cast<size_t>(paint_of(static_cast<analyzer::IdleCause>(cause)))],
+                  device.time.idle_by_cause[cause]);
+    }
+  }
+}
+
+TEST(RangeStatistics, OfAnyRangeSumToItsLength) {
+  for (double begin = -10e6; begin < 200e6; begin += 7'654'321) {
+    TimeWindow const range{begin, begin + 33'333'333};
+    auto const facts = range_statistics(scene(), range);
+    double const inside = std::min(range.end, static_cast<double>(scene().length)) - std::max(range.begin, 0.0);
+    for (auto const& split : facts.devices) {
+      int64_t const sum = std::accumulate(split.time.begin(), split.time.end(), int64_t{0}) + split.outside;
+      EXPECT_NEAR(static_cast<double>(sum), std::max(inside, 0.0), 1);
+    }
+  }
+}
+
+TEST(RangeStatistics, OfTheWholeRunCountEveryDeviceOp) {
+  auto const facts = range_statistics(scene(), {0, static_cast<double>(scene().length)});
+  uint64_t expected = 0;
+  for (auto const& kernel : scene().analysis.kernels) expected += kernel.count;
+  EXPECT_EQ(facts.op_count, expected);
+  std::map<std::string, int64_t> totals;
+  for (auto const& kernel : scene().analysis.kernels) totals[kernel.name] += kernel.total_ns;
+  for (auto const& op : facts.ops) EXPECT_EQ(op.total, totals[op.name]) << op.name;
+}
+
+TEST(RangeStatistics, AreOrderedByTotal) {
+  auto const facts = range_statistics(scene(), {0, static_cast<double>(scene().length)});
+  for (size_t i = 1; i < facts.ops.size(); ++i) EXPECT_GE(facts.ops[i - 1].total, facts.ops[i].total);
+}
+
+TEST(RangeStatistics, OfARangeOutsideTheRunAreZero) {
+  auto const facts = range_statistics(scene(), {1e15, 2e15});
+  EXPECT_EQ(facts.op_count, 0U);
+  for (auto const& split : facts.devices) EXPECT_EQ(split.idle + split.outside, 0);
+}
+
+}  // namespace
+}  // namespace stepscope::viewer

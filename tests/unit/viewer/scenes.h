@@ -1,0 +1,41 @@
+// Runs for the viewer's tests: made training runs, and the ill-shaped ones that a viewer must survive.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "tests/support/synthetic_run.h"
+#include "trace/model/trace_builder.h"
+#include "viewer/scene.h"
+
+namespace stepscope::viewer {
+
+inline Scene analyzed(model::Run run) {
+  auto analysis = analyzer::analyze(run);
+  return make_scene(std::move(run), std::move(analysis));
+}
+
+inline Scene synthetic_scene(support::SyntheticOptions const& options = {}) {
+  return analyzed(support::make_synthetic_run(options));
+}
+
+/// A run of one trace; `fill` adds to its builder.
+template <class Fill>
+Scene scene_of(Fill fill) {
+  model::TraceBuilder builder;
+  fill(builder);
+  model::Run run;
+  run.name = "made";
+  run.ranks.push_back({std::move(builder).finish(), 0, "made.stepscope"});
+  return analyzed(std::move(run));
+}
+
+inline model::TrackId add_thread(model::TraceBuilder& builder, std::string name = "thread") {
+  return builder.add_track({.kind = model::TrackKind::kThread, .name = std::move(name), .id = 1});
+}
+inline model::TrackId add_stream(model::TraceBuilder& builder, std::string name = "stream") {
+  builder.add_device({.id = 0, .name = "device"});
+  return builder.add_track({.kind = model::TrackKind::kStream, .name = std::move(name), .id = 7, .device = 0});
+}
+
+}  // namespace stepscope::viewer

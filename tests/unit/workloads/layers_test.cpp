@@ -1,0 +1,234 @@
+// Every layer of the host backend: its output against a naive twin in double, its gradients against finite differences of that
+// twin.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tests/unit/workloads/reference.h"
+#include "workloads/backend/backend.h"
+#include "workloads/backend/host/plain_lrn.h"
+#include "workloads/data/random.h"
+
+namespace stepscope::workloads {
+namespace {
+
+using reference::Values;
+
+// Float sums of up to 1,600 products of order 1 keep 5 digits.
+constexpr double kTolerance = 2e-4;
+// Central differences in double: truncation and rounding are both below 1e-8 here.
+constexpr double kStep = 1e-5;
+// Elements of a gradient that are checked; all elements where there are fewer.
+constexpr size_t kChecked = 60;
+
+class Layers : public ::testing::Test {
+ protected:
+  Layers() : group_(open_devices("host", {}).value()), device_(*group_.devices.front()) {}
+
+  Buffer upload(Values const& values) {
+    std::vector<float> const floats(values.begin(), values.end());
+    Buffer buffer = device_.allocate(floats.size() * sizeof(float), MemoryPurpose::kOther, "test").value();
+    device_.copy(StreamKind::kCompute, "upload", buffer.data(), floats.data(), buffer.bytes(), CopyDirection::kHostToDevice);
+    device_.synchronize();
+    return buffer;
+  }
+  Buffer empty(size_t count) { return upload(Values(count, -77.0)); }
+  Values download(Buffer const& buffer) {
+    std::vector<float> floats(buffer.bytes() / sizeof(float));
+    device_.copy(StreamKind::kCompute, "download", floats.data(), buffer.data(), buffer.bytes(), CopyDirection::kDeviceToHost);
+    device_.synchronize();
+    return {floats.begin(), floats.end()};
+  }
+  /// Values that float represents exactly.
+  Values random(size_t count, float scale = 1.0F) {
+    Values values(count);
+    for (double& value : values) value = static_cast<double>(random_.uniform(-scale, scale));
+    return values;
+  }
+  static double dot(Values const& a, Values const& b) {
+    double sum = 0;
+    for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+    return sum;
+  }
+  void expect_near(Values const& actual, Values const& expected, char const* what) {
+    ASSERT_EQ(actual.size(), expected.size()) << what;
+    for (size_t i = 0; i < actual.size(); ++i) {
+      ASSERT_NEAR(actual[i], expected[i], kTolerance * (1.0 + std::fabs(expected[i]))) << what << " at " << i;
+    }
+  }
+  /// `gradient` is d loss / d at; checked by moving single elements of `at`.
+  void expect_gradient(Values const& gradient, Values at, std::function<double(Values const&)> const& loss, char const* what) {
+    ASSERT_EQ(gradient.size(), at.size()) << what;
+    for (size_t k = 0; k < std::min(at.size(), kChecked); ++k) {
+      size_t const i = at.size() <= kChecked ? k : random_.below(static_cast<uint32_t>(at.size()));
+      double const here = at[i];
+      at[i] = here + kStep;
+      double const above = loss(at);
+      at[i] = here - kStep;
+      double const below = loss(at);
+      at[i] = here;
+      double const expected = (above - below) / (2 * kStep);
+      ASSERT_NEAR(gradient[i], expected, kTolerance * (1.0 + std::fabs(expected))) << what << " at " << i;
+    }
+  }
+
+  void check_conv2d(Conv2dShape s);
+  void check_dense(DenseShape s);
+
+  DeviceGroup group_;
+  Device& device_;
+  Random random_{7};
+};
+
+void Layers::check_conv2d(Conv2dShape s) {
+  s.relu = false;
+  auto const layer = device_.conv2d("conv", s).value();
+  Values const x = random(static_cast<size_t>(s.batch * s.height * s.width * s.in_channels));
+  Values const w = random(static_cast<size_t>(s.out_channels * s.kernel * s.kernel * s.in_channels), 0.2F);
+  Values const b = random(static_cast<size_t>(s.out_channels));
+  Values const expected = reference::conv2d(s, x, w, b);
+  Values const dy = random(expected.size());
+  Buffer const dev_x = upload(x), dev_w = upload(w), dev_b = upload(b), dev_dy = upload(dy);
+  Buffer const y = empty(expected.size()), dx = empty(x.size()), dw = empty(w.size()), db = empty(b.size());
+  layer->forward(dev_x.floats(), dev_w.floats(), dev_b.floats(), y.floats());
+  layer->backward_data(dev_dy.floats(), dev_w.floats(), dx.floats());
+  layer->backward_weights(dev_x.floats(), dev_dy.floats(), dw.floats(), db.floats());
+  expect_near(download(y), expected, "output");
+  expect_gradient(
+      download(dx), x, [&](Values const& v) { return dot(reference::conv2d(s, v, w, b), dy); }, "data");
+  expect_gradient(
+      download(dw), w, [&](Values const& v) { return dot(reference::conv2d(s, x, v, b), dy); }, "weights");
+  expect_gradient(
+      download(db), b, [&](Values const& v) { return dot(reference::conv2d(s, x, w, v), dy); }, "bias");
+  s.relu = true;
+  auto const with_relu = device_.conv2d("conv", s).value();
+  with_relu->forward(dev_x.floats(), dev_w.floats(), dev_b.floats(), y.floats());
+  expect_near(download(y), reference::conv2d(s, x, w, b), "output after ReLU");
+}
+
+TEST_F(Layers, ConvolutionOfColourImagesMatchesItsTwinAndItsFiniteDifferences) { check_conv2d({2, 8, 8, 3, 16, 5, 2, false}); }
+TEST_F(Layers, ConvolutionOfWideChannelsMatchesItsTwinAndItsFiniteDifferences) { check_conv2d({2, 5, 6, 64, 64, 5, 2, false}); }
+TEST_F(Layers, ConvolutionOfOddSizesMatchesItsTwinAndItsFiniteDifferences) { check_conv2d({3, 7, 5, 5, 7, 3, 1, false}); }
+
+TEST_F(Layers, MaxPoolMatchesItsTwinAndItsFiniteDifferences) {
+  for (MaxPoolShape const s :
+       {MaxPoolShape{2, 8, 8, 64, 3, 2}, MaxPoolShape{1, 7, 5, 3, 3, 2}, MaxPoolShape{1, 6, 6, 16, 2, 2}}) {
+    auto const layer = device_.max_pool("pool", s).value();
+    Values const x = random(static_cast<size_t>(s.batch * s.height * s.width * s.channels));
+    Values const expected = reference::max_pool(s, x);
+    Values const dy = random(expected.size());
+    Buffer const dev_x = upload(x), dev_dy = upload(dy), y = empty(expected.size()), dx = empty(x.size());
+    layer->forward(dev_x.floats(), y.floats());
+    layer->backward(dev_dy.floats(), dx.floats());
+    expect_near(download(y), expected, "output");
+    expect_gradient(
+        download(dx), x, [&](Values const& v) { return dot(reference::max_pool(s, v), dy); }, "data");
+  }
+}
+
+TEST_F(Layers, LocalResponseNormalisationMatchesItsTwinAndItsFiniteDifferences) {
+  // The large alpha makes the normalisation matter; the last shapes have fewer channels than the window and another exponent.
+  for (LrnShape const s : {LrnShape{2, 4, 4, 64, 4, 1.0F, 0.001F / 9.0F, 0.75F}, LrnShape{2, 3, 5, 64, 4, 1.0F, 0.3F, 0.75F},
+                           LrnShape{1, 3, 3, 6, 4, 2.0F, 0.2F, 0.75F}, LrnShape{1, 3, 3, 10, 2, 1.0F, 0.2F, 0.6F}}) {
+    for (bool const plain : {false, true}) {
+      auto const layer =
+          plain ? host::make_plain_lrn(dynamic_cast<host::HostDevice&>(device_), "norm", s) : device_.lrn("norm", s).value();
+      Values const x = random(static_cast<size_t>(s.batch * s.height * s.width * s.channels), 2.0F);
+      Values const expected = reference::lrn(s, x);
+      Values const dy = random(expected.size());
+      Buffer const dev_x = upload(x), dev_dy = upload(dy), y = empty(expected.size()), dx = empty(x.size());
+      layer->forward(dev_x.floats(), y.floats());
+      layer->backward(dev_x.floats(), dev_dy.floats(), dx.floats());
+      expect_near(download(y), expected, "output");
+      expect_gradient(
+          download(dx), x, [&](Values const& v) { return dot(reference::lrn(s, v), dy); }, "data");
+    }
+  }
+}
+
+void Layers::check_dense(DenseShape s) {
+  s.relu = false;
+  auto const layer = device_.dense("fc", s).value();
+  Values const x = random(static_cast<size_t>(s.batch * s.inputs));
+  Values const w = random(static_cast<size_t>(s.outputs * s.inputs), 0.3F);
+  Values const b = random(static_cast<size_t>(s.outputs));
+  Values const expected = reference::dense(s, x, w, b);
+  Values const dy = random(expected.size());
+  Buffer const dev_x = upload(x), dev_w = upload(w), dev_b = upload(b), dev_dy = upload(dy);
+  Buffer const y = empty(expected.size()), dx = empty(x.size()), dw = empty(w.size()), db = empty(b.size());
+  layer->forward(dev_x.floats(), dev_w.floats(), dev_b.floats(), y.floats());
+  layer->backward_data(dev_dy.floats(), dev_w.floats(), dx.floats());
+  layer->backward_weights(dev_x.floats(), dev_dy.floats(), dw.floats(), db.floats());
+  expect_near(download(y), expected, "output");
+  expect_gradient(
+      download(dx), x, [&](Values const& v) { return dot(reference::dense(s, v, w, b), dy); }, "data");
+  expect_gradient(
+      download(dw), w, [&](Values const& v) { return dot(reference::dense(s, x, v, b), dy); }, "weights");
+  expect_gradient(
+      download(db), b, [&](Values const& v) { return dot(reference::dense(s, x, w, v), dy); }, "bias");
+  s.relu = true;
+  auto const with_relu = device_.dense("fc", s).value();
+  with_relu->forward(dev_x.floats(), dev_w.floats(), dev_b.floats(), y.floats());
+  expect_near(download(y), reference::dense(s, x, w, b), "output after ReLU");
+}
+
+TEST_F(Layers, FullyConnectedLayerMatchesItsTwinAndItsFiniteDifferences) {
+  check_dense({4, 96, 48, false});
+  check_dense({3, 17, 5, false});
+  check_dense({8, 192, 10, false});
+}
+
+TEST_F(Layers, ReluGradientPassesOnlyWhereTheOutputIsPositive) {
+  Buffer const y = upload({0.0, 1.0, 0.0, 2.0, 1e-30});
+  Buffer const dy = upload({5.0, 6.0, -7.0, -8.0, 9.0});
+  device_.relu_backward("relu", y.floats(), dy.floats(), 5);
+  EXPECT_EQ(download(dy), (Values{0.0, 6.0, 0.0, -8.0, 9.0}));
+}
+
+TEST_F(Layers, CrossEntropyMatchesItsTwinAndItsFiniteDifferences) {
+  std::vector<int32_t> const labels = {3, 0, 9, 5};
+  Values const logits = random(40, 3.0F);
+  Buffer const dev_logits = upload(logits), d_logits = empty(40), result = empty(2);
+  device_.softmax_cross_entropy("loss", 4, 10, dev_logits.floats(), labels.data(), d_logits.floats(), result.floats());
+  EXPECT_NEAR(download(result)[0], reference::cross_entropy(10, logits, labels), 1e-6);
+  expect_gradient(
+      download(d_logits), logits, [&](Values const& v) { return reference::cross_entropy(10, v, labels); }, "logits");
+}
+
+TEST_F(Layers, CrossEntropyCountsTheRowsWhoseLargestLogitIsTheLabelAndSkipsNegativeLabels) {
+  std::vector<int32_t> const labels = {1, 0, -1};
+  Buffer const logits = upload({0.0, 2.0, /**/ 0.0, 3.0, /**/ 9.0, 0.0});
+  Buffer const d_logits = empty(6), result = empty(2);
+  device_.softmax_cross_entropy("loss", 3, 2, logits.floats(), labels.data(), d_logits.floats(), result.floats());
+  EXPECT_EQ(download(result)[1], 1.0);
+  EXPECT_EQ(download(d_logits)[4], 0.0);
+  EXPECT_EQ(download(d_logits)[5], 0.0);
+}
+
+TEST_F(Layers, CrossEntropyOfHugeLogitsIsFinite) {
+  std::vector<int32_t> const labels = {0};
+  Buffer const logits = upload({1000.0, -1000.0});
+  Buffer const d_logits = empty(2), result = empty(2);
+  device_.softmax_cross_entropy("loss", 1, 2, logits.floats(), labels.data(), d_logits.floats(), result.floats());
+  EXPECT_EQ(download(result)[0], 0.0);
+}
+
+TEST_F(Layers, SgdStepsAgainstTheGradientAndTheDecayedWeight) {
+  Buffer const weights = upload({1.0, -2.0, 4.0});
+  Buffer const gradients = upload({0.5, 0.25, -1.0});
+  device_.sgd_update("update", weights.floats(), gradients.floats(), 3, 0.5F, 0.25F);
+  EXPECT_THAT(download(weights), ::testing::Pointwise(::testing::DoubleNear(1e-6), {0.625, -1.875, 4.0}));
+}
+
+TEST_F(Layers, WorkspaceOfALayerIsPartOfTheDeviceMemory) {
+  DeviceGroup const small = open_devices("host", {uint64_t{4} << 20U}).value();
+  auto const layer = small.devices.front()->conv2d("conv9", {128, 24, 24, 64, 1024, 5, 2, true});
+  ASSERT_FALSE(layer.has_value());
+  EXPECT_THAT(layer.error().message, ::testing::AllOf(::testing::HasSubstr("host:0"), ::testing::HasSubstr("conv9.workspace")));
+}
+
+}  // namespace
+}  // namespace stepscope::workloads

@@ -1,0 +1,75 @@
+// Command lines of the workloads: what is refused, and with which words.
+#include "workloads/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "workloads/workload.h"
+
+namespace stepscope::workloads {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string error_of(std::vector<std::string> const& arguments) {
+  auto const result = run_workload("cifar10", arguments);
+  return result ? "" : result.error().message;
+}
+
+TEST(Workloads, UnknownOneIsRefusedWithTheKnownOnes) {
+  auto const result = run_workload("cifar11", {});
+  ASSERT_FALSE(result.has_value());
+  EXPECT_THAT(result.error().message, ::testing::AllOf(HasSubstr("cifar11"), HasSubstr("cifar10")));
+}
+
+TEST(Workloads, HaveAOneLineDescription) {
+  for (Workload const& workload : workloads()) {
+    EXPECT_GT(std::string(workload.description).size(), 20U);
+    EXPECT_EQ(std::string(workload.description).find('\n'), std::string::npos);
+  }
+}
+
+TEST(Options, ZeroStepsOrImagesAreRefused) {
+  EXPECT_THAT(error_of({"--steps", "0"}), ::testing::AllOf(HasSubstr("--steps"), HasSubstr("0")));
+  EXPECT_THAT(error_of({"--batch", "0"}), HasSubstr("--batch"));
+  EXPECT_THAT(error_of({"--steps", "-5"}), HasSubstr("--steps"));
+}
+
+TEST(Options, UnknownOnesAndNonsenseValuesAreRefused) {
+  EXPECT_THAT(error_of({"--bogus"}), HasSubstr("--bogus"));
+  EXPECT_THAT(error_of({"--steps", "many"}), HasSubstr("--steps"));
+  EXPECT_THAT(error_of({"stray"}), HasSubstr("stray"));
+}
+
+TEST(Options, CheckpointIntervalNeedsAFile) {
+  EXPECT_THAT(error_of({"--checkpoint-every", "5"}), HasSubstr("--checkpoint FILE"));
+}
+
+TEST(Options, AreReadIntoTheirFields) {
+  std::vector<std::string> const arguments = {"--device",     "host:4",     "--batch", "32",     "--no-overlap",
+                                              "--no-augment", "--seed",     "9",       "--json", "--bucket-mb",
+                                              "1.5",          "--prefetch", "0"};
+  auto const options = parse_train_options("cifar10", "", arguments);
+  ASSERT_TRUE(options.has_value()) << options.error().message;
+  TrainOptions const& o = **options;
+  EXPECT_EQ(o.device, "host:4");
+  EXPECT_EQ(o.batch, 32);
+  EXPECT_EQ(o.seed, 9U);
+  EXPECT_EQ(o.prefetch, 0);
+  EXPECT_DOUBLE_EQ(o.bucket_mb, 1.5);
+  EXPECT_FALSE(o.overlap);
+  EXPECT_FALSE(o.augment);
+  EXPECT_TRUE(o.json);
+  EXPECT_EQ(o.steps, TrainOptions{}.steps);
+}
+
+TEST(Options, HelpIsNotAnError) {
+  std::vector<std::string> const arguments = {"--help"};
+  ::testing::internal::CaptureStdout();
+  auto const result = run_workload("cifar10", arguments);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("--bucket-mb"));
+  EXPECT_EQ(result.value(), 0);
+}
+
+}  // namespace
+}  // namespace stepscope::workloads

@@ -1,0 +1,100 @@
+// Naive twins of the layers, forward only, in double: what the layer means, as directly as it can be written. Gradients are taken
+// from them by finite differences, so that no derivative is written twice.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "workloads/backend/backend.h"
+
+namespace stepscope::workloads::reference {
+
+using Values = std::vector<double>;
+
+/// x [batch][height][width][in], weights [out][kernel][kernel][in].
+inline Values conv2d(Conv2dShape const& s, Values const& x, Values const& weights, Values const& bias) {
+  Values y(static_cast<size_t>(s.batch * s.out_height() * s.out_width() * s.out_channels));
+  size_t at = 0;
+  for (int64_t n = 0; n < s.batch; ++n)
+    for (int64_t oy = 0; oy < s.out_height(); ++oy)
+      for (int64_t ox = 0; ox < s.out_width(); ++ox)
+        for (int64_t o = 0; o < s.out_channels; ++o) {
+          double sum = bias[static_cast<size_t>(o)];
+          for (int64_t ky = 0; ky < s.kernel; ++ky)
+            for (int64_t kx = 0; kx < s.kernel; ++kx) {
+              int64_t const iy = oy + ky - s.padding;
+              int64_t const ix = ox + kx - s.padding;
+              if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
+              for (int64_t i = 0; i < s.in_channels; ++i) {
+                sum += x[static_cast<size_t>(((n * s.height + iy) * s.width + ix) * s.in_channels + i)] *
+                       weights[static_cast<size_t>(((o * s.kernel + ky) * s.kernel + kx) * s.in_channels + i)];
+              }
+            }
+          y[at++] = s.relu ? std::max(0.0, sum) : sum;
+        }
+  return y;
+}
+
+inline Values max_pool(MaxPoolShape const& s, Values const& x) {
+  Values y;
+  int64_t const top = std::max<int64_t>(0, (s.out_height() - 1) * s.stride + s.window - s.height) / 2;
+  int64_t const left = std::max<int64_t>(0, (s.out_width() - 1) * s.stride + s.window - s.width) / 2;
+  for (int64_t n = 0; n < s.batch; ++n)
+    for (int64_t oy = 0; oy < s.out_height(); ++oy)
+      for (int64_t ox = 0; ox < s.out_width(); ++ox)
+        for (int64_t c = 0; c < s.channels; ++c) {
+          double best = -std::numeric_limits<double>::infinity();
+          for (int64_t iy = oy * s.stride - top; iy < oy * s.stride - top + s.window; ++iy)
+            for (int64_t ix = ox * s.stride - left; ix < ox * s.stride - left + s.window; ++ix) {
+              if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
+              best = std::max(best, x[static_cast<size_t>(((n * s.height + iy) * s.width + ix) * s.channels + c)]);
+            }
+          y.push_back(best);
+        }
+  return y;
+}
+
+inline Values lrn(LrnShape const& s, Values const& x) {
+  Values y(x.size());
+  for (size_t row = 0; row < x.size(); row += static_cast<size_t>(s.channels))
+    for (int64_t c = 0; c < s.channels; ++c) {
+      double squares = 0;
+      for (int64_t j = std::max<int64_t>(0, c - s.radius); j <= std::min(s.channels - 1, c + s.radius); ++j) {
+        squares += x[row + static_cast<size_t>(j)] * x[row + static_cast<size_t>(j)];
+      }
+      double const scale = static_cast<double>(s.bias) + static_cast<double>(s.alpha) * squares;
+      y[row + static_cast<size_t>(c)] = x[row + static_cast<size_t>(c)] * std::pow(scale, -static_cast<double>(s.beta));
+    }
+  return y;
+}
+
+inline Values dense(DenseShape const& s, Values const& x, Values const& weights, Values const& bias) {
+  Values y;
+  for (int64_t n = 0; n < s.batch; ++n)
+    for (int64_t o = 0; o < s.outputs; ++o) {
+      double sum = bias[static_cast<size_t>(o)];
+      for (int64_t i = 0; i < s.inputs; ++i) {
+        sum += x[static_cast<size_t>(n * s.inputs + i)] * weights[static_cast<size_t>(o * s.inputs + i)];
+      }
+      y.push_back(s.relu ? std::max(0.0, sum) : sum);
+    }
+  return y;
+}
+
+/// Mean cross entropy of rows of `classes` logits.
+inline double cross_entropy(int64_t classes, Values const& logits, std::vector<int32_t> const& labels) {
+  double loss = 0;
+  for (size_t n = 0; n < labels.size(); ++n) {
+    if (labels[n] < 0) continue;
+    double const* const row = logits.data() + n * static_cast<size_t>(classes);
+    double sum = 0;
+    for (int64_t c = 0; c < classes; ++c) sum += std::exp(row[c]);
+    loss += std::log(sum) - row[labels[n]];
+  }
+  return loss / static_cast<double>(labels.size());
+}
+
+}  // namespace stepscope::workloads::reference

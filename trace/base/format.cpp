@@ -1,0 +1,97 @@
+#include "trace/base/format.h"
+
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace stepscope::base {
+namespace {
+
+/// Three significant digits without scientific notation, for 0 ≤ value < 1000.
+std::string three_digits(double value) {
+  if (value < 9.995) return fmt::format("{:.2f}", value);
+  if (value < 99.95) return fmt::format("{:.1f}", value);
+  return fmt::format("{:.0f}", value);
+}
+
+/// Length of the valid UTF-8 sequence that starts `text`, or 0 (overlong forms, surrogates and truncation are invalid).
+size_t utf8_length(std::string_view text) {
+  auto const byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  unsigned char const first = byte(0);
+  if (first < 0x80) return 1;
+  size_t const length = first >= 0xF0 && first <= 0xF4  ? 4
+                        : first >= 0xE0 && first < 0xF0 ? 3
+                        : first >= 0xC2 && first < 0xE0 ? 2
+                                                        : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  bool const overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  bool const surrogate = first == 0xED && byte(1) >= 0xA0;
+  bool const too_large = first == 0xF4 && byte(1) >= 0x90;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+}  // namespace
+
+std::string format_duration(int64_t duration_ns) {
+  if (duration_ns < 0) {
+    // INT64_MIN has no positive twin.
+    return "-" + format_duration(duration_ns == INT64_MIN ? INT64_MAX : -duration_ns);
+  }
+  auto const ns = static_cast<double>(duration_ns);
+  if (duration_ns < 1000) return fmt::format("{} ns", duration_ns);
+  if (ns < 999.5e3) return three_digits(ns / 1e3) + " µs";
+  if (ns < 999.5e6) return three_digits(ns / 1e6) + " ms";
+  if (ns < 119.95e9) return three_digits(ns / 1e9) + " s";
+  int64_t const seconds = duration_ns / 1'000'000'000 + (duration_ns % 1'000'000'000 >= 500'000'000 ? 1 : 0);
+  if (seconds < 7200) return fmt::format("{} min {} s", seconds / 60, seconds % 60);
+  return fmt::format("{} h {} min", seconds / 3600, seconds % 3600 / 60);
+}
+
+std::string format_bytes(uint64_t bytes) {
+  if (bytes < 1024) return fmt::format("{} B", bytes);
+  static constexpr std::array kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  double value = static_cast<double>(bytes) / 1024;
+  size_t unit = 0;
+  while (value >= 999.5 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  return three_digits(value) + " " + kUnits[unit];
+}
+
+std::string format_bandwidth(double bytes_per_second) {
+  if (!std::isfinite(bytes_per_second)) return "n/a";
+  if (bytes_per_second < 999.5e6) return fmt::format("{:.1f} MB/s", bytes_per_second / 1e6);
+  return fmt::format("{} GB/s", bytes_per_second < 999.5e9 ? three_digits(bytes_per_second / 1e9)
+                                                           : fmt::format("{:.0f}", bytes_per_second / 1e9));
+}
+
+std::string format_share(double fraction) {
+  if (!std::isfinite(fraction)) return "n/a";
+  return fmt::format("{:.1f} %", fraction * 100);
+}
+
+std::string format_count(uint64_t count) {
+  std::string digits = std::to_string(count);
+  for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+std::string printable(std::string_view text) {
+  static constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+  std::string result;
+  result.reserve(text.size());
+  while (!text.empty()) {
+    size_t const length = utf8_length(text);
+    bool const control = length == 1 && (static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F);
+    bool const c1_control = length == 2 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) < 0xA0;
+    result += length == 0 || control || c1_control ? kReplacement : text.substr(0, length);
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return result;
+}
+
+}  // namespace stepscope::base

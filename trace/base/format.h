@@ -1,0 +1,24 @@
+// Numbers as people read them: durations, sizes, rates and shares with their unit. One spelling for CLI, reports and viewer.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stepscope::base {
+
+/// "0 ns", "980 ns", "12.4 µs", "3.21 ms", "1.75 s", "2 min 5 s": three significant digits.
+std::string format_duration(int64_t duration_ns);
+/// "512 B", "1.50 KiB", "3.00 GiB" (powers of 1024).
+std::string format_bytes(uint64_t bytes);
+/// "12.3 GB/s" (GB = 1e9, as DEFINITIONS.md says).
+std::string format_bandwidth(double bytes_per_second);
+/// 0.1234 → "12.3 %".
+std::string format_share(double fraction);
+/// 1234567 → "1,234,567".
+std::string format_count(uint64_t count);
+
+/// The text with control characters and invalid UTF-8 replaced by U+FFFD: names in traces are hostile, terminals obey escapes.
+std::string printable(std::string_view text);
+
+}  // namespace stepscope::base

@@ -1,0 +1,156 @@
+#include "trace/file/description.h"
+
+#include <nlohmann/json.hpp>
+
+namespace stepscope::file {
+namespace {
+
+using nlohmann::json;
+
+/// The member as T, or the default when it is missing, of another type or out of range.
+template <class T>
+void get_to(json const& object, char const* key, T& value) {
+  auto const found = object.find(key);
+  if (found == object.end()) return;
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (found->is_string()) value = found->get<std::string>();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (found->is_boolean()) value = found->get<bool>();
+  } else if constexpr (std::is_same_v<T, double>) {
+    if (found->is_number()) value = found->get<double>();
+  } else if constexpr (std::is_unsigned_v<T>) {
+    if (found->is_number_unsigned() && found->get<uint64_t>() <= std::numeric_limits<T>::max())
+      value = static_cast<T>(found->get<uint64_t>());
+  } else {
+    if (!found->is_number_integer()) return;
+    auto const number = found->get<int64_t>();
+    if (number >= std::numeric_limits<T>::min() && number <= std::numeric_limits<T>::max()) value = static_cast<T>(number);
+  }
+}
+
+json encode_log(model::ImportLog const& log) {
+  return {{"dropped", log.dropped},
+          {"negative_durations", log.negative_durations},
+          {"unknown_events", log.unknown_events},
+          {"lost_blocks", log.lost_blocks},
+          {"notes", log.notes}};
+}
+
+json encode_columns(ColumnNames const& names) {
+  json result = {{"events", names.base}};
+  for (int table = 0; table < model::kDetailTableCount; ++table)
+    result[std::string(detail_table_name(table))] = names.details[static_cast<size_t>(table)];
+  return result;
+}
+
+std::vector<std::string> strings_of(json const& object, std::string_view key) {
+  std::vector<std::string> result;
+  auto const found = object.find(std::string(key));
+  if (found == object.end() || !found->is_array()) return result;
+  for (json const& text : *found) result.push_back(text.is_string() ? text.get<std::string>() : std::string());
+  return result;
+}
+
+void decode_info(json const& object, model::TraceInfo& info) {
+  get_to(object, "tool", info.tool);
+  get_to(object, "host", info.host);
+  get_to(object, "command", info.command);
+  get_to(object, "process_id", info.process_id);
+  get_to(object, "rank", info.rank);
+  get_to(object, "world_size", info.world_size);
+  get_to(object, "origin_epoch_ns", info.origin_epoch_ns);
+  auto const facts = object.find("facts");
+  if (facts == object.end() || !facts->is_array()) return;
+  for (json const& fact : *facts)
+    if (fact.is_array() && fact.size() == 2 && fact[0].is_string() && fact[1].is_string())
+      info.facts.emplace_back(fact[0].get<std::string>(), fact[1].get<std::string>());
+}
+
+model::Device decode_device(json const& object) {
+  model::Device device;
+  get_to(object, "id", device.id);
+  get_to(object, "name", device.name);
+  get_to(object, "capacity_bytes", device.capacity_bytes);
+  get_to(object, "threads", device.threads);
+  get_to(object, "peak_flops", device.peak_flops);
+  return device;
+}
+
+model::Track decode_track(json const& object) {
+  model::Track track;
+  uint8_t kind = 0;
+  uint8_t stream_kind = 0;
+  get_to(object, "kind", kind);
+  get_to(object, "stream_kind", stream_kind);
+  if (kind <= static_cast<uint8_t>(model::TrackKind::kCounter)) track.kind = static_cast<model::TrackKind>(kind);
+  if (stream_kind <= static_cast<uint8_t>(model::StreamKind::kCommunication))
+    track.stream_kind = static_cast<model::StreamKind>(stream_kind);
+  get_to(object, "name", track.name);
+  get_to(object, "id", track.id);
+  get_to(object, "device", track.device);
+  get_to(object, "dropped", track.dropped);
+  return track;
+}
+
+}  // namespace
+
+std::string encode_description(model::TraceInfo const& info, std::span<model::Device const> devices,
+                               std::span<model::Track const> tracks, model::ImportLog const& log) {
+  json root;
+  root["info"] = {{"tool", info.tool},
+                  {"host", info.host},
+                  {"command", info.command},
+                  {"process_id", info.process_id},
+                  {"rank", info.rank},
+                  {"world_size", info.world_size},
+                  {"origin_epoch_ns", info.origin_epoch_ns}};
+  json& facts = root["info"]["facts"] = json::array();
+  for (auto const& [key, value] : info.facts) facts.push_back(json::array({key, value}));
+  json& device_list = root["devices"] = json::array();
+  for (model::Device const& device : devices)
+    device_list.push_back({{"id", device.id},
+                           {"name", device.name},
+                           {"capacity_bytes", device.capacity_bytes},
+                           {"threads", device.threads},
+                           {"peak_flops", device.peak_flops}});
+  json& track_list = root["tracks"] = json::array();
+  for (model::Track const& track : tracks)
+    track_list.push_back({{"kind", static_cast<uint8_t>(track.kind)},
+                          {"name", track.name},
+                          {"id", track.id},
+                          {"device", track.device},
+                          {"stream_kind", static_cast<uint8_t>(track.stream_kind)},
+                          {"dropped", track.dropped}});
+  root["log"] = encode_log(log);
+  root["columns"] = encode_columns(current_columns());
+  return root.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+bool decode_description(base::ByteSpan bytes, Description& description) {
+  auto const* const begin = reinterpret_cast<char const*>(bytes.data());
+  // Nesting is bounded by the payload's size; nlohmann's parser keeps its stack on the heap.
+  json const root = json::parse(begin, begin + bytes.size(), nullptr, false);
+  if (!root.is_object()) return false;
+  description = Description{};
+  if (auto const info = root.find("info"); info != root.end() && info->is_object()) decode_info(*info, description.info);
+  if (auto const list = root.find("devices"); list != root.end() && list->is_array())
+    for (json const& device : *list)
+      if (device.is_object()) description.devices.push_back(decode_device(device));
+  if (auto const list = root.find("tracks"); list != root.end() && list->is_array())
+    for (json const& track : *list) description.tracks.push_back(track.is_object() ? decode_track(track) : model::Track{});
+  if (auto const log = root.find("log"); log != root.end() && log->is_object()) {
+    get_to(*log, "negative_durations", description.log.negative_durations);
+    get_to(*log, "unknown_events", description.log.unknown_events);
+    get_to(*log, "lost_blocks", description.log.lost_blocks);
+    get_to(*log, "dropped", description.log.dropped);
+    description.log.notes = strings_of(*log, "notes");
+  }
+  if (auto const columns = root.find("columns"); columns != root.end() && columns->is_object()) {
+    description.columns.base = strings_of(*columns, "events");
+    for (int table = 0; table < model::kDetailTableCount; ++table)
+      description.columns.details[static_cast<size_t>(table)] = strings_of(*columns, detail_table_name(table));
+  }
+  return true;
+}
+
+}  // namespace stepscope::file

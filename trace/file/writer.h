@@ -1,0 +1,68 @@
+// Writes a .stepscope file: append-only blocks of one track each, strings and descriptions as they become known, an index at the
+// end. A file cut anywhere keeps every block written before (docs/TRACE_FORMAT.md).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/base/bytes.h"
+#include "trace/base/expected.h"
+#include "trace/model/event_batch.h"
+#include "trace/model/trace.h"
+
+namespace stepscope::file {
+
+/// Rows a block holds at most: small enough to decode one for a glance, large enough to compress well.
+inline constexpr size_t kMaxBlockRows = 65'536;
+
+/// Not thread-safe. After the first failed write (disk full, file gone) every further call returns that error and writes
+/// nothing: what is in the file stays readable.
+class TraceWriter {
+ public:
+  /// Creates `path`, which must not exist. Errors: it exists, or the folder cannot be written.
+  static base::Expected<TraceWriter> create(std::string const& path);
+
+  TraceWriter(TraceWriter&& other) noexcept;
+  TraceWriter& operator=(TraceWriter&& other) noexcept;
+  TraceWriter(TraceWriter const&) = delete;
+  TraceWriter& operator=(TraceWriter const&) = delete;
+  ~TraceWriter();  ///< closes without a footer unless finish() was called
+
+  /// Texts get the ids first_id, first_id + 1, …; call before the first block that uses them. Id 0 is the empty text, never
+  /// written.
+  base::Expected<void> write_strings(uint32_t first_id, std::span<std::string_view const> texts);
+  /// All that is known of the process, its devices and its tracks; write again when it changes: the last one counts.
+  base::Expected<void> write_description(model::TraceInfo const& info, std::span<model::Device const> devices,
+                                         std::span<model::Track const> tracks, model::ImportLog const& log);
+  /// Events of one track, any order (they are sorted here); more than kMaxBlockRows become several blocks.
+  base::Expected<void> write_events(model::TrackId track, model::EventBatch const& batch);
+  /// The index; after it nothing may be written. A description must have been written.
+  base::Expected<void> finish();
+
+  [[nodiscard]] uint64_t bytes_written() const { return offset_; }
+
+ private:
+  struct IndexEntry {
+    uint64_t offset;
+    uint32_t size, type, track, rows;
+    int64_t min_start, max_end;
+    uint64_t kinds;  ///< bit k = an event of kind k is in the block
+  };
+  TraceWriter() = default;
+  base::Expected<void> write_block(IndexEntry entry, base::ByteSpan payload);
+  base::Expected<void> write_raw(base::ByteSpan bytes);
+
+  std::string path_;
+  std::string failure_;
+  int fd_ = -1;
+  uint64_t offset_ = 0;
+  std::vector<IndexEntry> index_;
+};
+
+/// Writes a whole trace to a new file.
+base::Expected<void> write_trace(model::Trace const& trace, std::string const& path);
+
+}  // namespace stepscope::file

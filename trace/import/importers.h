@@ -1,0 +1,27 @@
+// THE list of trace formats. A new format is one folder with sniff and read functions, and one line in importers.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "trace/base/bytes.h"
+#include "trace/base/expected.h"
+#include "trace/model/trace.h"
+
+namespace stepscope::import {
+
+struct Importer {
+  std::string_view name;
+  std::string_view file_suffix;  ///< which files of a folder are tried; content decides
+  bool (*sniff)(base::ByteSpan bytes);
+  base::Expected<model::Trace> (*read)(base::ByteSpan bytes, std::string const& name);
+};
+
+std::span<Importer const> importers();
+/// "stepscope, …" for messages.
+std::string importer_names();
+/// Whether a file of this name in a run folder may be a trace.
+bool has_trace_name(std::string_view file_name);
+
+}  // namespace stepscope::import

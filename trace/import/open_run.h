@@ -1,0 +1,17 @@
+// Opens whatever a user names as RUN: a trace file, a folder of them, several files. One file a process becomes one Run.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "trace/base/expected.h"
+#include "trace/model/run.h"
+
+namespace stepscope::import {
+
+/// `paths`: files and folders (every trace file directly inside). Errors: nothing there, or nothing readable. A file that
+/// cannot be read beside others that can is told in Run::notes.
+base::Expected<model::Run> open_run(std::span<std::string const> paths);
+base::Expected<model::Run> open_run(std::string const& path);
+
+}  // namespace stepscope::import

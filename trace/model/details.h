@@ -1,0 +1,156 @@
+// The typed detail rows of events: what a copy, a collective or an allocation says beyond when and how long. One struct a table;
+// `detail_fields` lists its members with their names: files, exports and queries are generated from that list alone.
+#pragma once
+
+#include <cstdint>
+#include <tuple>
+#include <vector>
+
+namespace stepscope::model {
+
+enum class StreamKind : uint8_t { kCompute = 0, kCopy = 1, kCommunication = 2 };
+enum class CopyDirection : uint8_t {
+  kUnknown = 0,
+  kHostToDevice = 1,
+  kDeviceToHost = 2,
+  kDeviceToDevice = 3,
+  kPeerToPeer = 4,
+  kHostToHost = 5
+};
+enum class CollectiveOp : uint8_t {
+  kUnknown = 0,
+  kAllReduce = 1,
+  kReduceScatter = 2,
+  kAllGather = 3,
+  kBroadcast = 4,
+  kReduce = 5,
+  kAllToAll = 6,
+  kSend = 7,
+  kReceive = 8,
+  kBarrier = 9
+};
+enum class SyncKind : uint8_t { kUnknown = 0, kDevice = 1, kStream = 2, kEvent = 3 };
+enum class MemoryOp : uint8_t { kUnknown = 0, kAllocate = 1, kFree = 2 };
+enum class MemoryPurpose : uint8_t {
+  kOther = 0,
+  kWeights = 1,
+  kGradients = 2,
+  kOptimizer = 3,
+  kActivations = 4,
+  kWorkspace = 5,
+  kInput = 6
+};
+
+struct StepDetail {
+  int64_t index = 0;  ///< of the step in the job, from 0
+};
+struct KernelDetail {
+  uint64_t bytes = 0;                                                                  ///< least memory traffic; 0 = unknown
+  double flops = 0;                                                                    ///< floating-point operations; 0 = unknown
+  uint32_t grid_x = 0, grid_y = 0, grid_z = 0, block_x = 0, block_y = 0, block_z = 0;  ///< 0 = not a GPU kernel
+  uint32_t registers_per_thread = 0;
+  uint32_t shared_memory_bytes = 0;
+};
+/// A memcpy or memset.
+struct CopyDetail {
+  uint64_t bytes = 0;
+  CopyDirection direction = CopyDirection::kUnknown;
+  int32_t peer_device = -1;
+  uint8_t pinned = 0;  ///< 1 = page-locked host side
+};
+struct CollectiveDetail {
+  uint64_t bytes = 0;         ///< message bytes as DEFINITIONS says
+  uint64_t communicator = 0;  ///< same value on every participant; 0 = unknown
+  uint64_t sequence = 0;      ///< same value on every participant
+  CollectiveOp op = CollectiveOp::kUnknown;
+  uint32_t participants = 0;  ///< 0 = unknown
+  int32_t rank = -1;          ///< in the communicator
+  int32_t peer = -1;          ///< of a send or receive
+};
+struct StreamWaitDetail {
+  int32_t source_device = -1;
+  int32_t source_stream = -1;
+};
+struct SyncDetail {
+  SyncKind sync = SyncKind::kUnknown;
+  int32_t device = -1;
+  int32_t stream = -1;
+};
+struct MemoryDetail {
+  uint64_t address = 0;
+  uint64_t bytes = 0;
+  uint64_t allocated_bytes = 0;  ///< live on the device after the call
+  uint64_t reserved_bytes = 0;   ///< held from the system after the call
+  int32_t device = -1;
+  MemoryOp op = MemoryOp::kUnknown;
+  MemoryPurpose purpose = MemoryPurpose::kOther;
+};
+struct SampleDetail {
+  double value = 0;
+};
+
+template <class Row, class Member>
+struct Field {
+  char const* name;
+  Member Row::*member;
+};
+template <class Row, class Member>
+Field(char const*, Member Row::*) -> Field<Row, Member>;
+
+/// The columns of a detail table, in the order in which files store them. New columns go to the end.
+template <class Row>
+inline constexpr std::tuple<> detail_fields{};
+template <>
+inline constexpr auto detail_fields<StepDetail> = std::tuple{Field{"index", &StepDetail::index}};
+template <>
+inline constexpr auto detail_fields<KernelDetail> = std::tuple{Field{"bytes", &KernelDetail::bytes},
+                                                               Field{"flops", &KernelDetail::flops},
+                                                               Field{"grid_x", &KernelDetail::grid_x},
+                                                               Field{"grid_y", &KernelDetail::grid_y},
+                                                               Field{"grid_z", &KernelDetail::grid_z},
+                                                               Field{"block_x", &KernelDetail::block_x},
+                                                               Field{"block_y", &KernelDetail::block_y},
+                                                               Field{"block_z", &KernelDetail::block_z},
+                                                               Field{"registers_per_thread", &KernelDetail::registers_per_thread},
+                                                               Field{"shared_memory_bytes", &KernelDetail::shared_memory_bytes}};
+template <>
+inline constexpr auto detail_fields<CopyDetail> =
+    std::tuple{Field{"bytes", &CopyDetail::bytes}, Field{"direction", &CopyDetail::direction},
+               Field{"peer_device", &CopyDetail::peer_device}, Field{"pinned", &CopyDetail::pinned}};
+template <>
+inline constexpr auto detail_fields<CollectiveDetail> = std::tuple{Field{"bytes", &CollectiveDetail::bytes},
+                                                                   Field{"communicator", &CollectiveDetail::communicator},
+                                                                   Field{"sequence", &CollectiveDetail::sequence},
+                                                                   Field{"op", &CollectiveDetail::op},
+                                                                   Field{"participants", &CollectiveDetail::participants},
+                                                                   Field{"rank", &CollectiveDetail::rank},
+                                                                   Field{"peer", &CollectiveDetail::peer}};
+template <>
+inline constexpr auto detail_fields<StreamWaitDetail> = std::tuple{Field{"source_device", &StreamWaitDetail::source_device},
+                                                                   Field{"source_stream", &StreamWaitDetail::source_stream}};
+template <>
+inline constexpr auto detail_fields<SyncDetail> =
+    std::tuple{Field{"sync", &SyncDetail::sync}, Field{"device", &SyncDetail::device}, Field{"stream", &SyncDetail::stream}};
+template <>
+inline constexpr auto detail_fields<MemoryDetail> = std::tuple{Field{"address", &MemoryDetail::address},
+                                                               Field{"bytes", &MemoryDetail::bytes},
+                                                               Field{"allocated_bytes", &MemoryDetail::allocated_bytes},
+                                                               Field{"reserved_bytes", &MemoryDetail::reserved_bytes},
+                                                               Field{"device", &MemoryDetail::device},
+                                                               Field{"op", &MemoryDetail::op},
+                                                               Field{"purpose", &MemoryDetail::purpose}};
+template <>
+inline constexpr auto detail_fields<SampleDetail> = std::tuple{Field{"value", &SampleDetail::value}};
+
+/// One vector a detail table. The order is the DetailTable numbering of kinds.h.
+using DetailTables =
+    std::tuple<std::vector<StepDetail>, std::vector<KernelDetail>, std::vector<CopyDetail>, std::vector<CollectiveDetail>,
+               std::vector<StreamWaitDetail>, std::vector<SyncDetail>, std::vector<MemoryDetail>, std::vector<SampleDetail>>;
+
+char const* to_string(StreamKind kind);
+char const* to_string(CopyDirection direction);
+char const* to_string(CollectiveOp op);
+char const* to_string(SyncKind kind);
+char const* to_string(MemoryPurpose purpose);
+
+}  // namespace stepscope::model

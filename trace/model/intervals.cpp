@@ -1,0 +1,83 @@
+#include "trace/model/intervals.h"
+
+#include <algorithm>
+
+namespace stepscope::model {
+namespace {
+
+/// Appends keeping the set disjoint and not touching; `next.begin` must not lie before the last interval's begin.
+void append(IntervalSet& set, Interval next) {
+  if (next.begin >= next.end) return;
+  if (!set.empty() && next.begin <= set.back().end) {
+    set.back().end = std::max(set.back().end, next.end);
+  } else {
+    set.push_back(next);
+  }
+}
+
+}  // namespace
+
+IntervalSet unite(std::vector<Interval> intervals) {
+  auto const by_begin = [](Interval const& a, Interval const& b) { return a.begin < b.begin; };
+  if (!std::is_sorted(intervals.begin(), intervals.end(), by_begin)) std::sort(intervals.begin(), intervals.end(), by_begin);
+  IntervalSet result;
+  for (Interval const& interval : intervals) append(result, interval);
+  return result;
+}
+
+IntervalSet unite(IntervalSet const& a, IntervalSet const& b) {
+  IntervalSet result;
+  result.reserve(a.size() + b.size());
+  auto ia = a.begin();
+  auto ib = b.begin();
+  while (ia != a.end() || ib != b.end()) {
+    bool const take_a = ib == b.end() || (ia != a.end() && ia->begin <= ib->begin);
+    append(result, take_a ? *ia++ : *ib++);
+  }
+  return result;
+}
+
+IntervalSet intersect(IntervalSet const& a, IntervalSet const& b) {
+  IntervalSet result;
+  auto ia = a.begin();
+  auto ib = b.begin();
+  while (ia != a.end() && ib != b.end()) {
+    append(result, {std::max(ia->begin, ib->begin), std::min(ia->end, ib->end)});
+    if (ia->end < ib->end) {
+      ++ia;
+    } else {
+      ++ib;
+    }
+  }
+  return result;
+}
+
+IntervalSet subtract(IntervalSet const& a, IntervalSet const& b) {
+  IntervalSet result;
+  auto ib = b.begin();
+  for (Interval rest : a) {
+    while (ib != b.end() && ib->end <= rest.begin) ++ib;
+    for (auto cut = ib; cut != b.end() && cut->begin < rest.end; ++cut) {
+      append(result, {rest.begin, cut->begin});
+      rest.begin = std::max(rest.begin, cut->end);
+    }
+    append(result, rest);
+  }
+  return result;
+}
+
+IntervalSet clip(IntervalSet const& set, Interval window) {
+  auto first = std::partition_point(set.begin(), set.end(), [&](Interval const& i) { return i.end <= window.begin; });
+  IntervalSet result;
+  for (; first != set.end() && first->begin < window.end; ++first)
+    append(result, {std::max(first->begin, window.begin), std::min(first->end, window.end)});
+  return result;
+}
+
+int64_t measure(IntervalSet const& set) {
+  int64_t total = 0;
+  for (Interval const& interval : set) total += interval.length();
+  return total;
+}
+
+}  // namespace stepscope::model

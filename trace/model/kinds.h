@@ -1,0 +1,60 @@
+// The kinds of events and, in one table, what each is: its name, its detail table, whether a device executes it and as what
+// class.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace stepscope::model {
+
+/// Numbers are stored in files: never renumber, add at the end.
+enum class EventKind : uint8_t {
+  kRange = 0,        ///< host: a named range (NVTX, framework op)
+  kMark = 1,         ///< host: an instant
+  kStep = 2,         ///< host: one training step
+  kPhase = 3,        ///< host: a named part of a step
+  kInputWait = 4,    ///< host: the thread waits for training data
+  kLaunch = 5,       ///< host: a call that enqueues a device op (linked by correlation)
+  kApi = 6,          ///< host: any other runtime or driver call
+  kSync = 7,         ///< host: a call that blocks until device work is over
+  kMemory = 8,       ///< host: a call that allocates or frees device memory
+  kOverhead = 9,     ///< host: the profiler's own time
+  kKernel = 10,      ///< device op: computes
+  kMemcpy = 11,      ///< device op: copies
+  kMemset = 12,      ///< device op: fills
+  kCollective = 13,  ///< device op: communicates
+  kStreamWait = 14,  ///< device: the stream is held by an event; not a device op
+  kSample = 15,      ///< counter: a value from here on
+};
+inline constexpr int kKindCount = 16;
+
+/// Which detail table a kind's rows are in: an index of DetailTables, or none.
+enum class DetailTable : int8_t {
+  kNone = -1,
+  kSteps = 0,
+  kKernels = 1,
+  kCopies = 2,
+  kCollectives = 3,
+  kStreamWaits = 4,
+  kSyncs = 5,
+  kMemory = 6,
+  kSamples = 7
+};
+inline constexpr int kDetailTableCount = 8;
+
+/// Class of a device op (DEFINITIONS, "Time and classes").
+enum class OpClass : uint8_t { kNone = 0, kCompute = 1, kComm = 2, kCopy = 3 };
+
+struct KindInfo {
+  std::string_view name;
+  DetailTable table;
+  OpClass op_class;  ///< kNone = not a device op
+};
+
+/// The kind table. `kind` must be one of the enumerators.
+KindInfo const& kind_info(EventKind kind);
+inline bool is_device_op(EventKind kind) { return kind_info(kind).op_class != OpClass::kNone; }
+/// False for numbers this version does not know (newer or damaged files).
+inline bool is_known_kind(uint8_t number) { return number < kKindCount; }
+
+}  // namespace stepscope::model

@@ -1,0 +1,129 @@
+// A Trace is everything one process recorded, immutable: tracks, devices, and one set of columns sorted by (track, start, −dur).
+// Safe to read from any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trace/model/details.h"
+#include "trace/model/event_batch.h"
+#include "trace/model/ids.h"
+#include "trace/model/kinds.h"
+#include "trace/model/string_table.h"
+
+namespace stepscope::model {
+
+enum class TrackKind : uint8_t { kThread = 0, kStream = 1, kCounter = 2 };
+
+struct Track {
+  TrackKind kind = TrackKind::kThread;
+  std::string name;
+  int64_t id = 0;       ///< thread id, or stream number on its device
+  int32_t device = -1;  ///< of a stream or a device counter, else -1
+  StreamKind stream_kind = StreamKind::kCompute;
+  uint64_t dropped = 0;  ///< events lost while recording this track
+};
+
+struct Device {
+  int32_t id = 0;
+  std::string name;
+  uint64_t capacity_bytes = 0;  ///< 0 = unknown
+  uint32_t threads = 0;         ///< host threads or multiprocessors; 0 = unknown
+  double peak_flops = 0;        ///< 0 = unknown
+};
+
+/// Who recorded what, where and when.
+struct TraceInfo {
+  std::string tool;  ///< program and version that recorded it
+  std::string host;
+  std::string command;  ///< command line of the traced process
+  int64_t process_id = 0;
+  int32_t rank = 0;
+  int32_t world_size = 1;
+  int64_t origin_epoch_ns = 0;                             ///< time 0 of the trace, ns since the Unix epoch; 0 = unknown
+  std::vector<std::pair<std::string, std::string>> facts;  ///< further facts for people: cpu, cores, driver, settings
+};
+
+/// Times lie within ±kMaxTime (73 years in ns), so that sums of two of them never overflow. What a damaged file claims beyond is
+/// moved.
+inline constexpr int64_t kMaxTime = int64_t{1} << 61;
+
+/// What was wrong with the data, counted where it was found. All zero = nothing.
+struct ImportLog {
+  uint64_t dropped = 0;             ///< lost by the recorder (buffers full), tracks' `dropped` included
+  uint64_t negative_durations = 0;  ///< repaired to 0
+  uint64_t unmatched_launches = 0;  ///< launches whose device op is not in the trace
+  uint64_t unmatched_ops = 0;       ///< device ops with a correlation whose launch is not in the trace
+  uint64_t negative_latencies = 0;  ///< device ops that start before their launch call began
+  uint64_t overlapping_slices = 0;  ///< device ops that overlap another on the same stream
+  uint64_t impossible_times = 0;    ///< events outside of kMaxTime, moved to it
+  uint64_t unknown_events = 0;      ///< of kinds or attributes that we do not model
+  uint64_t lost_blocks = 0;         ///< damaged blocks of the file that were left out
+  bool truncated = false;           ///< the file has no footer: the process was killed or is still running
+  std::vector<std::string> notes;   ///< for people, one fault each
+};
+
+class Trace {
+ public:
+  struct Columns {
+    std::vector<int64_t> start, dur;  ///< ns since the trace's origin; dur ≥ 0
+    std::vector<StringId> name;
+    std::vector<EventKind> kind;
+    std::vector<uint64_t> correlation;  ///< 0 = none
+    std::vector<uint32_t> detail;       ///< row in the kind's detail table; unused for kinds without one
+    std::vector<EventId> link;          ///< launch → its first device op, device op → its launch; invalid = none
+    std::vector<uint16_t> depth;        ///< nesting on its track: 0 = outermost
+    std::vector<TrackId> track;
+  };
+  /// Rows [first, last) of the columns.
+  struct Rows {
+    uint32_t first = 0, last = 0;
+    [[nodiscard]] uint32_t size() const { return last - first; }
+  };
+
+  [[nodiscard]] TraceInfo const& info() const { return info_; }
+  [[nodiscard]] ImportLog const& log() const { return log_; }
+  [[nodiscard]] std::span<Track const> tracks() const { return tracks_; }
+  [[nodiscard]] std::span<Device const> devices() const { return devices_; }
+  [[nodiscard]] Columns const& columns() const { return columns_; }
+  [[nodiscard]] uint32_t event_count() const { return static_cast<uint32_t>(columns_.start.size()); }
+  [[nodiscard]] Rows rows_of(TrackId track) const { return {track_begin_[track.value], track_begin_[track.value + 1]}; }
+  [[nodiscard]] std::string_view text(StringId id) const { return strings_.text(id); }
+  [[nodiscard]] StringTable const& strings() const { return strings_; }
+
+  [[nodiscard]] int64_t start(uint32_t row) const { return columns_.start[row]; }
+  [[nodiscard]] int64_t end(uint32_t row) const { return columns_.start[row] + columns_.dur[row]; }
+  [[nodiscard]] EventKind kind(uint32_t row) const { return columns_.kind[row]; }
+  [[nodiscard]] std::string_view name(uint32_t row) const { return strings_.text(columns_.name[row]); }
+  [[nodiscard]] Track const& track(uint32_t row) const { return tracks_[columns_.track[row].value]; }
+  /// The detail of a row; Row must be the type that the row's kind has (kind_info(kind).table).
+  template <class Row>
+  [[nodiscard]] Row const& detail(uint32_t row) const {
+    STEPSCOPE_CHECK(kind_info(columns_.kind[row]).table == DetailTableOf<Row>::value);
+    return std::get<std::vector<Row>>(details_)[columns_.detail[row]];
+  }
+  template <class Row>
+  [[nodiscard]] std::span<Row const> details() const {
+    return std::get<std::vector<Row>>(details_);
+  }
+  /// First start and last end over all events; {0, 0} when there are none.
+  [[nodiscard]] std::pair<int64_t, int64_t> time_range() const { return time_range_; }
+
+ private:
+  friend class TraceBuilder;
+  TraceInfo info_;
+  ImportLog log_;
+  StringTable strings_;
+  std::vector<Track> tracks_;
+  std::vector<Device> devices_;
+  std::vector<uint32_t> track_begin_ = {0};
+  Columns columns_;
+  DetailTables details_;
+  std::pair<int64_t, int64_t> time_range_ = {0, 0};
+};
+
+}  // namespace stepscope::model

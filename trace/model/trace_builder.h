@@ -1,0 +1,44 @@
+// Collects events in any order and turns them into an immutable Trace: sorts, nests, links launches with device ops, checks.
+#pragma once
+
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/model/event_batch.h"
+#include "trace/model/trace.h"
+
+namespace stepscope::model {
+
+class TraceBuilder {
+ public:
+  TraceInfo& info() { return trace_.info_; }
+  ImportLog& log() { return trace_.log_; }
+  StringId intern(std::string_view text) { return trace_.strings_.intern(text); }
+
+  TrackId add_track(Track track);
+  /// Replaces what is known of a track (a later block of a file knows its name or its losses).
+  void update_track(TrackId id, Track track);
+  [[nodiscard]] size_t track_count() const { return trace_.tracks_.size(); }
+  /// Adds a device or replaces the one with the same id.
+  void add_device(Device device);
+
+  /// The batch that collects a track's events; add to it directly. Names must come from intern().
+  EventBatch& events(TrackId track) { return batches_[track.value]; }
+  /// Appends a whole batch (consistent by construction of EventBatch; checked).
+  void append(TrackId track, EventBatch batch);
+
+  /// Sorts by (track, start, −dur), repairs negative durations, computes depth and links, counts faults in the log.
+  /// Tracks keep their ids. Events of equal key keep the order in which they came.
+  [[nodiscard]] Trace finish() &&;
+
+ private:
+  void sort_tracks();
+  void nest();
+  void link_launches();
+
+  Trace trace_;
+  std::vector<EventBatch> batches_;
+};
+
+}  // namespace stepscope::model

@@ -1,0 +1,79 @@
+#include "tracer/core/clock.h"
+
+#include <algorithm>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace stepscope::tracer {
+namespace {
+
+/// Tries of which the tightest counts: one is usually enough, four make a preempted one improbable.
+constexpr int kSampleTries = 4;
+
+bool has_invariant_tsc() {
+#if defined(__x86_64__)
+  constexpr unsigned kPowerLeaf = 0x8000'0007;
+  constexpr unsigned kInvariantTscBit = 1U << 8;
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(kPowerLeaf, &eax, &ebx, &ecx, &edx) != 0 && (edx & kInvariantTscBit) != 0;
+#else
+  return false;
+#endif
+}
+
+}  // namespace
+
+TickSource choose_tick_source() { return has_invariant_tsc() ? TickSource::kTimeStampCounter : TickSource::kMonotonicClock; }
+
+char const* to_string(TickSource source) {
+  return source == TickSource::kTimeStampCounter ? "time-stamp counter" : "CLOCK_MONOTONIC";
+}
+
+ClockSample sample_clocks(TickSource source) {
+  ClockSample best;
+  if (source == TickSource::kMonotonicClock) {
+    best.ticks = best.monotonic_ns = monotonic_ns();
+    return best;
+  }
+  int64_t best_width = INT64_MAX;
+  for (int i = 0; i < kSampleTries; ++i) {
+    int64_t const before = read_ticks(source);
+    int64_t const now = monotonic_ns();
+    int64_t const after = read_ticks(source);
+    if (after - before >= best_width) continue;
+    best_width = after - before;
+    best = {before + (after - before) / 2, now};
+  }
+  return best;
+}
+
+ClockFit::ClockFit(ClockSample origin) : origin_monotonic_ns_(origin.monotonic_ns), last_(origin) {
+  lines_.push_back({origin.ticks, 0, 1.0});
+}
+
+void ClockFit::add(ClockSample sample) {
+  if (sample.ticks <= last_.ticks || sample.monotonic_ns < last_.monotonic_ns) return;
+  double const slope =
+      static_cast<double>(sample.monotonic_ns - last_.monotonic_ns) / static_cast<double>(sample.ticks - last_.ticks);
+  // The newest line becomes known only now: it ran from the previous sample to this one; the next goes on with its slope.
+  lines_.back().ns_per_tick = slope;
+  if (lines_.size() == kMaxLines) lines_.erase(lines_.begin(), lines_.begin() + kMaxLines / 2);
+  lines_.push_back({sample.ticks, sample.monotonic_ns - origin_monotonic_ns_, slope});
+  last_ = sample;
+}
+
+int64_t ClockFit::to_trace_ns(int64_t ticks) const {
+  size_t i = lines_.size() - 1;
+  while (i > 0 && ticks < lines_[i].ticks) --i;
+  Line const& line = lines_[i];
+  auto const offset = static_cast<int64_t>(static_cast<double>(ticks - line.ticks) * line.ns_per_tick);
+  int64_t ns = line.ns + offset;
+  if (i + 1 < lines_.size()) ns = std::min(ns, lines_[i + 1].ns);  // rounding must not pass the next line's begin
+  return std::max<int64_t>(ns, 0);
+}
+
+int64_t ClockFit::latest_ns() const { return last_.monotonic_ns - origin_monotonic_ns_; }
+
+}  // namespace stepscope::tracer

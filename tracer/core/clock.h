@@ -1,0 +1,72 @@
+// Time for recorders: raw ticks on the hot path, turned into trace nanoseconds later by the writer thread.
+// Ticks are the time-stamp counter where the processor says that it runs at one rate in every power state (CPUID 80000007h, EDX
+// bit 8: constant_tsc and nonstop_tsc), else CLOCK_MONOTONIC in ns. Trace time 0 is the moment the session began.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <time.h>
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace stepscope::tracer {
+
+/// CLOCK_MONOTONIC in ns.
+inline int64_t monotonic_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+/// Where ticks come from; the same for the whole session.
+enum class TickSource : uint8_t { kMonotonicClock, kTimeStampCounter };
+
+TickSource choose_tick_source();
+char const* to_string(TickSource source);
+
+inline int64_t read_ticks(TickSource source) {
+#if defined(__x86_64__)
+  if (source == TickSource::kTimeStampCounter) [[likely]]
+    return static_cast<int64_t>(__rdtsc());
+#endif
+  return monotonic_ns();
+}
+
+/// The two clocks read at the same moment.
+struct ClockSample {
+  int64_t ticks = 0;
+  int64_t monotonic_ns = 0;
+};
+/// The tightest of a few tries, so that being preempted between the two reads does not bend the fit.
+ClockSample sample_clocks(TickSource source);
+
+/// Ticks → trace ns: straight lines between the samples, so monotonic and exact at each of them. Not thread-safe: the writer
+/// thread's.
+class ClockFit {
+ public:
+  explicit ClockFit(ClockSample origin);
+
+  /// Samples must come in order; one that goes back in either clock is ignored.
+  void add(ClockSample sample);
+  /// ns since the origin. Ticks past the last sample go on with the last line's slope; never negative.
+  [[nodiscard]] int64_t to_trace_ns(int64_t ticks) const;
+  /// Trace time of the newest sample.
+  [[nodiscard]] int64_t latest_ns() const;
+
+ private:
+  struct Line {
+    int64_t ticks, ns;  ///< where it begins
+    double ns_per_tick;
+  };
+  /// Lines kept: records are converted within a few drains, so a few seconds of lines are plenty.
+  static constexpr size_t kMaxLines = 1024;
+
+  int64_t origin_monotonic_ns_;
+  ClockSample last_;
+  std::vector<Line> lines_;
+};
+
+}  // namespace stepscope::tracer

@@ -1,0 +1,87 @@
+#include "tracer/core/options.h"
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace stepscope::tracer {
+namespace {
+
+/// More than any machine's memory: a larger number is a mistake.
+constexpr size_t kMaxBufferMb = 1 << 20;
+
+template <class Int>
+std::optional<Int> parse_int(std::string_view text) {
+  Int value = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return {};
+  return value;
+}
+
+template <class Int, size_t N>
+std::optional<Int> first_number_of(std::array<char const*, N> const& variables) {
+  for (char const* const name : variables) {
+    char const* const text = std::getenv(name);
+    if (text == nullptr) continue;
+    if (auto const value = parse_int<Int>(text); value && *value >= 0) return value;
+  }
+  return {};
+}
+
+bool is_set(char const* variable) {
+  char const* const text = std::getenv(variable);
+  return text != nullptr && *text != '\0' && std::string_view(text) != "0";
+}
+
+}  // namespace
+
+base::Expected<StepRange> parse_steps(std::string const& text) {
+  size_t const colon = text.find(':');
+  if (colon == std::string::npos || text.size() == 1)
+    return base::fail("--steps {}: write it as A:B, the first and the last step to record", text);
+  StepRange range;
+  std::string const first = text.substr(0, colon);
+  std::string const last = text.substr(colon + 1);
+  auto const a = first.empty() ? std::optional<int64_t>(range.first) : parse_int<int64_t>(first);
+  auto const b = last.empty() ? std::optional<int64_t>(range.last) : parse_int<int64_t>(last);
+  if (!a || !b || *a < 0 || *b < *a)
+    return base::fail("--steps {}: write it as A:B with 0 <= A <= B, the first and the last step to record", text);
+  return StepRange{*a, *b};
+}
+
+std::optional<int32_t> rank_from_environment() {
+  return first_number_of<int32_t>(std::array<char const*, 4>{"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"});
+}
+
+std::optional<CaptureOptions> options_from_environment() {
+  char const* const folder = std::getenv(kOutputVariable);
+  if (folder == nullptr || *folder == '\0') return {};
+  CaptureOptions options;
+  options.folder = folder;
+  if (char const* const text = std::getenv(kStepsVariable); text != nullptr) {
+    if (auto const steps = parse_steps(text)) options.steps = *steps;
+  }
+  if (char const* const text = std::getenv(kBufferVariable); text != nullptr) {
+    if (auto const megabytes = parse_int<size_t>(text); megabytes && *megabytes > 0 && *megabytes <= kMaxBufferMb)
+      options.buffer_bytes = *megabytes << 20;
+  }
+  options.rank = rank_from_environment();
+  options.world_size =
+      first_number_of<int32_t>(std::array<char const*, 4>{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE"})
+          .value_or(1);
+  options.report_loss = is_set(kReportLossVariable) || is_set(kVerboseVariable);
+  return options;
+}
+
+std::string trace_file_name(CaptureOptions const& options, int64_t process_id, int attempt) {
+  std::string const by_process = fmt::format("process-{}", process_id);
+  if (options.rank && !options.forked) {
+    if (attempt == 0) return fmt::format("rank-{}.stepscope", *options.rank);
+    if (attempt == 1) return fmt::format("rank-{}-{}.stepscope", *options.rank, by_process);
+    return fmt::format("rank-{}-{}-{}.stepscope", *options.rank, by_process, attempt);
+  }
+  return attempt == 0 ? by_process + ".stepscope" : fmt::format("{}-{}.stepscope", by_process, attempt + 1);
+}
+
+}  // namespace stepscope::tracer

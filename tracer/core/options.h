@@ -1,0 +1,50 @@
+// How a capture is asked for: the environment contract between `stepscope record` and the library inside the traced process.
+//   STEPSCOPE_OUTPUT       the run's folder; not set = nothing is recorded
+//   STEPSCOPE_STEPS        A:B, both inclusive: only these steps
+//   STEPSCOPE_BUFFER_MB    memory for events on their way to the file, all threads together
+//   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something was lost
+//   RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "trace/base/expected.h"
+#include "tracer/core/capture_window.h"
+
+namespace stepscope::tracer {
+
+inline constexpr char const* kOutputVariable = "STEPSCOPE_OUTPUT";
+inline constexpr char const* kStepsVariable = "STEPSCOPE_STEPS";
+inline constexpr char const* kBufferVariable = "STEPSCOPE_BUFFER_MB";
+inline constexpr char const* kReportLossVariable = "STEPSCOPE_REPORT_LOSS";
+inline constexpr char const* kVerboseVariable = "STEPSCOPE_VERBOSE";
+
+/// 16 threads at full speed (10 M events/s) for a hundred times the writer's period.
+inline constexpr size_t kDefaultBufferMb = 256;
+
+struct CaptureOptions {
+  std::string folder;
+  std::optional<StepRange> steps;
+  size_t buffer_bytes = kDefaultBufferMb << 20;
+  std::optional<int32_t> rank;
+  int32_t world_size = 1;
+  bool report_loss = false;
+  bool forked = false;  ///< the process is a fork of a traced one: never takes the rank's file name
+};
+
+/// "A:B", "A:" or ":B", both inclusive. Errors: not numbers, negative, or B < A.
+base::Expected<StepRange> parse_steps(std::string const& text);
+
+/// This process's rank in its job, from the first of RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK that is set.
+std::optional<int32_t> rank_from_environment();
+
+/// Nothing when STEPSCOPE_OUTPUT is not set. A malformed variable counts as not set: `stepscope record` checks them beforehand.
+std::optional<CaptureOptions> options_from_environment();
+
+/// The n-th choice of file name for this process; a file that exists is never overwritten, so the next choice is tried.
+std::string trace_file_name(CaptureOptions const& options, int64_t process_id, int attempt);
+
+}  // namespace stepscope::tracer

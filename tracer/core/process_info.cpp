@@ -1,0 +1,61 @@
+#include "tracer/core/process_info.h"
+
+#include <array>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+namespace stepscope::tracer {
+namespace {
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  for (char& c : text) {
+    if (c == '\0') c = ' ';
+  }
+  return text;
+}
+
+std::string cpu_model() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    size_t const colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
+
+std::string steps_text(CaptureOptions const& options) {
+  if (!options.steps) return "all";
+  if (options.steps->last == INT64_MAX) return fmt::format("{}:", options.steps->first);
+  return fmt::format("{}:{}", options.steps->first, options.steps->last);
+}
+
+}  // namespace
+
+model::TraceInfo describe_process(CaptureOptions const& options, TickSource ticks, int64_t origin_epoch_ns) {
+  model::TraceInfo info;
+  info.tool = "stepscope " STEPSCOPE_VERSION;
+  std::array<char, 256> host{};
+  if (::gethostname(host.data(), host.size() - 1) == 0) info.host = host.data();
+  info.command = command_line();
+  info.process_id = ::getpid();
+  info.rank = options.rank.value_or(0);
+  info.world_size = options.world_size;
+  info.origin_epoch_ns = origin_epoch_ns;
+  info.facts.emplace_back("cpu", cpu_model());
+  info.facts.emplace_back("cores", fmt::format("{}", ::sysconf(_SC_NPROCESSORS_ONLN)));
+  utsname system{};
+  if (::uname(&system) == 0) info.facts.emplace_back("kernel", fmt::format("{} {}", system.sysname, system.release));
+  info.facts.emplace_back("clock", to_string(ticks));
+  info.facts.emplace_back("buffer", fmt::format("{} MiB", options.buffer_bytes >> 20));
+  info.facts.emplace_back("recorded steps", steps_text(options));
+  return info;
+}
+
+}  // namespace stepscope::tracer

@@ -1,0 +1,183 @@
+#include "tracer/core/session.h"
+
+#include <algorithm>
+#include <exception>
+#include <system_error>
+#include <utility>
+
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "tracer/core/process_info.h"
+
+namespace stepscope::tracer {
+namespace {
+
+/// How often rings are drained: rare enough to cost nothing, often enough that a 16 MiB ring never fills at 10 M events/s.
+constexpr std::chrono::milliseconds kDrainPeriod{5};
+/// Names of threads are read again this often.
+constexpr int64_t kRefreshPeriodNs = 500'000'000;
+/// Device work launched in the recorded steps may end this long after the last of them; then recording stops anyway.
+constexpr int64_t kDeviceWorkTimeoutNs = 2'000'000'000;
+/// File names tried before giving up: as many captures of one process id in one folder are not meant.
+constexpr int kNameAttempts = 100;
+
+int64_t epoch_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace
+
+std::string loss_message(SessionReport const& report) {
+  if (!report.failure.empty() && report.path.empty()) return fmt::format("stepscope: nothing was recorded: {}", report.failure);
+  if (!report.failure.empty())
+    return fmt::format("stepscope: {} events were lost: {}; what was written before can be read", report.unwritten,
+                       report.failure);
+  if (report.dropped > 0)
+    return fmt::format("stepscope: {} events did not fit the buffers and were lost, record with a larger {} (--buffer-mb)",
+                       report.dropped, kBufferVariable);
+  return {};
+}
+
+Session::Session(CaptureOptions options)
+    : options_(std::move(options)),
+      tick_source_(choose_tick_source()),
+      window_(options_.steps),
+      origin_(sample_clocks(tick_source_)),
+      origin_epoch_ns_(epoch_ns() - (monotonic_ns() - origin_.monotonic_ns)),
+      clock_(origin_) {}
+
+Session::~Session() { stop(); }
+
+bool Session::start() {
+  // The program's signals are for its own threads.
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    writer_thread_ = std::thread([this] { run(); });
+  } catch (std::system_error const& error) {
+    report_.failure = fmt::format("no thread could be started ({}), raise the limit of threads", error.what());
+    window_.stop();
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return writer_thread_.joinable();
+}
+
+bool Session::stop(std::chrono::seconds timeout) {
+  window_.stop();
+  if (!writer_thread_.joinable()) return true;
+  std::unique_lock lock(mutex_);
+  stop_requested_ = true;
+  wake_.notify_all();
+  if (!wake_.wait_for(lock, timeout, [this] { return finished_; })) return false;
+  lock.unlock();
+  writer_thread_.join();
+  return true;
+}
+
+void Session::run() {
+  ::pthread_setname_np(::pthread_self(), "stepscope");
+  try {
+    run_until_stopped();
+  } catch (std::exception const& error) {
+    report_.failure = fmt::format("the writer stopped ({}), free memory and record again", error.what());
+  }
+  window_.stop();
+  for (auto const& source : sources_) source->release();
+  std::lock_guard const lock(mutex_);
+  finished_ = true;
+  wake_.notify_all();
+}
+
+void Session::run_until_stopped() {
+  store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
+  open_file();
+  if (!writer_) return;
+  for (bool stopping = false; !stopping;) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait_for(lock, kDrainPeriod, [this] { return stop_requested_; });
+      stopping = stop_requested_;
+    }
+    drain_once();
+    if (window_is_over()) stopping = true;
+    if (!stopping) flush(false);
+  }
+  window_.stop();
+  finish();
+}
+
+void Session::open_file() {
+  for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
+    std::string const path = options_.folder + "/" + trace_file_name(options_, ::getpid(), attempt);
+    auto created = file::TraceWriter::create(path);
+    if (created) {
+      writer_.emplace(std::move(*created));
+      report_.path = path;
+      report_.failure.clear();
+      return;
+    }
+    report_.failure = created.error().message;
+    if (::access(path.c_str(), F_OK) != 0) return;  // not "it exists": the next name would fail too
+  }
+}
+
+void Session::drain_once() {
+  for (auto const& source : sources_) source->snapshot();
+  clock_.add(sample_clocks(tick_source_));
+  for (auto const& source : sources_) source->drain(store_, clock_);
+  if (clock_.latest_ns() - last_refresh_ns_ < kRefreshPeriodNs) return;
+  last_refresh_ns_ = clock_.latest_ns();
+  for (auto const& source : sources_) source->refresh(store_);
+}
+
+void Session::flush(bool all) {
+  if (!writer_ || !report_.failure.empty()) {
+    store_.discard();
+    return;
+  }
+  if (auto const flushed = store_.flush(*writer_, clock_.latest_ns(), all); !flushed) report_.failure = flushed.error().message;
+}
+
+bool Session::window_is_over() {
+  if (!window_.all_threads_done()) return false;
+  if (done_since_ns_ < 0) done_since_ns_ = clock_.latest_ns();
+  bool idle = true;
+  for (auto const& source : sources_) idle = idle && source->idle();
+  return idle || clock_.latest_ns() - done_since_ns_ > kDeviceWorkTimeoutNs;
+}
+
+void Session::finish() {
+  drain_once();  // what was recorded while the window was being closed
+  for (auto const& source : sources_) {
+    source->refresh(store_);
+    source->finish(store_, clock_.latest_ns());
+    report_.dropped += source->dropped();
+  }
+  store_.log.dropped = report_.dropped;  // readers add the tracks' to it
+  for (model::Track const& track : store_.tracks()) store_.log.dropped -= std::min(store_.log.dropped, track.dropped);
+  store_.describe_again();
+  flush(true);
+  if (writer_ && report_.failure.empty()) {
+    if (auto const finished = writer_->finish(); !finished) report_.failure = finished.error().message;
+  }
+  writer_.reset();
+  report_.events = store_.written_rows();
+  report_.unwritten = store_.lost_rows();
+}
+
+void Session::lock_for_fork() {
+  mutex_.lock();
+  for (auto const& source : sources_) source->lock_for_fork();
+}
+
+void Session::unlock_after_fork() {
+  for (auto const& source : sources_) source->unlock_after_fork();
+  mutex_.unlock();
+}
+
+}  // namespace stepscope::tracer

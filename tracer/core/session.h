@@ -1,0 +1,87 @@
+// One capture of one process: its writer thread drains the sources every few milliseconds, decodes, and writes the trace file.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tracer/core/capture_window.h"
+#include "tracer/core/clock.h"
+#include "tracer/core/options.h"
+#include "tracer/core/source.h"
+#include "tracer/core/trace_store.h"
+
+namespace stepscope::tracer {
+
+/// What became of a capture.
+struct SessionReport {
+  std::string path;        ///< the trace file; empty when none could be made
+  uint64_t events = 0;     ///< rows in the file
+  uint64_t dropped = 0;    ///< lost because buffers were full
+  uint64_t unwritten = 0;  ///< lost because the file could not be written
+  std::string failure;     ///< why the file could not be written
+};
+
+/// The sentence a person needs when something was lost ("stepscope: …" without the line end), else empty.
+std::string loss_message(SessionReport const& report);
+
+class Session {
+ public:
+  explicit Session(CaptureOptions options);
+  ~Session();  ///< stops
+  Session(Session const&) = delete;
+  Session& operator=(Session const&) = delete;
+
+  [[nodiscard]] CaptureWindow& window() { return window_; }
+  [[nodiscard]] TickSource tick_source() const { return tick_source_; }
+  [[nodiscard]] CaptureOptions const& options() const { return options_; }
+
+  /// Before start(). The source lives as long as the session.
+  void add_source(std::unique_ptr<Source> source) { sources_.push_back(std::move(source)); }
+  /// Starts the writer thread, with every signal blocked in it. False when the system gives no thread: nothing is recorded then.
+  bool start();
+  /// Ends the capture: recorders stop, everything recorded is written, open ranges end here, the file gets its index. Waits for
+  /// that; false when it took longer than `timeout` (then the session must not be destroyed). Later calls do nothing.
+  bool stop(std::chrono::seconds timeout = std::chrono::hours(1));
+  /// After stop().
+  [[nodiscard]] SessionReport const& report() const { return report_; }
+
+  void lock_for_fork();
+  void unlock_after_fork();
+
+ private:
+  void run();
+  void run_until_stopped();
+  void open_file();
+  void drain_once();
+  void flush(bool all);
+  bool window_is_over();
+  void finish();
+
+  CaptureOptions const options_;
+  TickSource const tick_source_;
+  CaptureWindow window_;
+  ClockSample const origin_;
+  int64_t const origin_epoch_ns_;
+  std::vector<std::unique_ptr<Source>> sources_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_requested_ = false, finished_ = false;
+  std::thread writer_thread_;
+
+  // The writer thread's own.
+  TraceStore store_;
+  ClockFit clock_;
+  std::optional<file::TraceWriter> writer_;
+  int64_t last_refresh_ns_ = 0, done_since_ns_ = -1;
+  SessionReport report_;
+};
+
+}  // namespace stepscope::tracer

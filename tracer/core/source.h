@@ -1,0 +1,40 @@
+// The seam between the session and what events come from: one implementation a folder beside this one (nvtx/ …), listed in
+// inject/sources.cpp.
+#pragma once
+
+#include <cstdint>
+
+#include "tracer/core/clock.h"
+#include "tracer/core/trace_store.h"
+
+namespace stepscope::tracer {
+
+/// Its recorders run on the program's threads; everything below runs on the writer thread, in the order snapshot, drain,
+/// snapshot, drain, …, snapshot, drain, finish.
+class Source {
+ public:
+  Source() = default;
+  Source(Source const&) = delete;
+  Source& operator=(Source const&) = delete;
+  virtual ~Source() = default;
+
+  /// Marks what has been recorded by now; the clocks are sampled after it, so that no record is younger than the sample.
+  virtual void snapshot() = 0;
+  /// Decodes what the snapshot marked.
+  virtual void drain(TraceStore& store, ClockFit const& clock) = 0;
+  /// Capture ends at `end_ns`: closes what is open.
+  virtual void finish(TraceStore& store, int64_t end_ns) = 0;
+  /// No device work is known to be under way.
+  [[nodiscard]] virtual bool idle() const = 0;
+  /// Names of threads may have changed; called about twice a second.
+  virtual void refresh(TraceStore& store) = 0;
+  /// Events that could not be recorded so far.
+  [[nodiscard]] virtual uint64_t dropped() const = 0;
+  /// After finish(): memory that nobody needs is given back; recorders may still be running into their end.
+  virtual void release() = 0;
+  // Around fork(): no lock of the source may be held by another thread while the process is copied.
+  virtual void lock_for_fork() = 0;
+  virtual void unlock_after_fork() = 0;
+};
+
+}  // namespace stepscope::tracer

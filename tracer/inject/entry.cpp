@@ -1,0 +1,165 @@
+// The library inside the traced program: what NVTX calls when it loads it, and the process's one capture session. Sessions are
+// never destroyed: threads may still be in a callback when the program ends.
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <mutex>
+#include <string>
+
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tracer/inject/process.h"
+#include "tracer/inject/sources.h"
+#include "tracer/nvtx/callbacks.h"
+
+namespace stepscope::tracer {
+
+thread_local ThreadRecorder* this_recorder = nullptr;
+
+namespace {
+
+/// A file system that hangs must not hold up the program's exit for ever.
+constexpr std::chrono::seconds kStopTimeout{30};
+
+/// The process's capture. Held by a pointer that is never deleted, so that nothing here is destroyed before its last user.
+struct Process {
+  std::mutex mutex;
+  Registry registry;
+  Session* session = nullptr;
+  NvtxSource* nvtx = nullptr;
+  bool tried = false;   ///< a session was started or cannot be
+  bool forked = false;  ///< this process is a fork of a traced one
+  pthread_key_t exit_key{};
+};
+
+Process& process() {
+  static auto* const instance = new Process;
+  return *instance;
+}
+
+std::string current_thread_name() {
+  std::array<char, 17> name{};  // PR_GET_NAME writes 16 bytes
+  ::prctl(PR_GET_NAME, name.data());
+  return name.data();
+}
+
+/// Runs in a thread that exits, after its own C++ destructors; an event after this makes a new recorder, closed the same way.
+void thread_exits(void* recorder) {
+  this_recorder = nullptr;
+  static_cast<ThreadRecorder*>(recorder)->close(current_thread_name());
+}
+
+void before_fork() {
+  Process& self = process();
+  self.mutex.lock();
+  if (self.session != nullptr) self.session->lock_for_fork();
+  self.registry.lock_for_fork();
+}
+
+void unlock_after_fork(Process& self) {
+  self.registry.unlock_after_fork();
+  if (self.session != nullptr) self.session->unlock_after_fork();
+  self.mutex.unlock();
+}
+
+void after_fork_in_parent() { unlock_after_fork(process()); }
+
+/// The parent's session has no writer thread here and its file belongs to the parent: left alone. The first event of this process
+/// starts one of its own.
+void after_fork_in_child() {
+  Process& self = process();
+  unlock_after_fork(self);
+  self.session = nullptr;
+  self.nvtx = nullptr;
+  self.tried = false;
+  self.forked = true;
+  this_recorder = nullptr;
+  ::pthread_setspecific(self.exit_key, nullptr);
+}
+
+void prepare_process_once(Process& self) {
+  static bool prepared = false;  // under self.mutex
+  if (prepared) return;
+  prepared = true;
+  ::pthread_key_create(&self.exit_key, thread_exits);
+  ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+}
+
+/// Under self.mutex.
+void start_session(Process& self) {
+  if (self.tried) return;
+  self.tried = true;
+  auto options = options_from_environment();
+  if (!options) return;
+  prepare_process_once(self);
+  options->forked = self.forked;
+  auto* const session = new Session(std::move(*options));
+  self.nvtx = &add_sources(*session, self.registry);
+  self.session = session;
+  session->start();
+}
+
+/// True when this process records.
+bool start_process() {
+  Process& self = process();
+  std::lock_guard const lock(self.mutex);
+  start_session(self);
+  return self.session != nullptr;
+}
+
+/// After the program's own exit handlers: what they annotate is recorded too.
+__attribute__((destructor)) void process_exits() {
+  Process& self = process();
+  Session* session = nullptr;
+  {
+    std::lock_guard const lock(self.mutex);
+    session = self.session;
+  }
+  if (session == nullptr || !session->stop(kStopTimeout)) return;
+  if (!session->options().report_loss) return;
+  std::string const message = loss_message(session->report());
+  if (!message.empty()) std::fprintf(stderr, "%s\n", message.c_str());
+}
+
+}  // namespace
+
+Registry& process_registry() { return process().registry; }
+
+ThreadRecorder* attach_this_thread() {
+  Process& self = process();
+  std::lock_guard const lock(self.mutex);
+  start_session(self);
+  if (self.nvtx == nullptr) return nullptr;
+  this_recorder = self.nvtx->attach(::syscall(SYS_gettid));
+  ::pthread_setspecific(self.exit_key, this_recorder);
+  return this_recorder;
+}
+
+}  // namespace stepscope::tracer
+
+// Declared here and not through NVTX's headers: their pragmas would hide the second one.
+extern "C" {
+__attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table);
+__attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module);
+
+int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
+  try {
+    if (get_export_table == nullptr || !stepscope::tracer::start_process()) return 0;
+    return stepscope::tracer::install_nvtx_callbacks(get_export_table) ? 1 : 0;
+  } catch (...) {
+    return 0;
+  }
+}
+
+int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
+  try {
+    if (module == nullptr || !stepscope::tracer::start_process()) return 0;
+    return stepscope::tracer::install_payload_callbacks(*module) ? 1 : 0;
+  } catch (...) {
+    return 0;
+  }
+}
+}

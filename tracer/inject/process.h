@@ -1,0 +1,23 @@
+// The injected library's state of the process: the only process-wide state of the project. Callbacks reach it through here.
+#pragma once
+
+#include "tracer/nvtx/registry.h"
+#include "tracer/nvtx/thread_recorder.h"
+
+namespace stepscope::tracer {
+
+/// The calling thread's recorder; null before its first event. The model keeps the access at one load: the library asks for eight
+/// bytes of static TLS, which the loader has in reserve.
+extern thread_local ThreadRecorder* this_recorder __attribute__((tls_model("initial-exec")));
+
+/// Makes the calling thread's recorder; null when nothing is recorded in this process.
+ThreadRecorder* attach_this_thread();
+
+inline ThreadRecorder* recorder() {
+  ThreadRecorder* const known = this_recorder;
+  return known != nullptr ? known : attach_this_thread();
+}
+
+Registry& process_registry();
+
+}  // namespace stepscope::tracer

@@ -1,0 +1,314 @@
+#include "tracer/nvtx/callbacks.h"
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include <unistd.h>
+
+#include "tracer/inject/process.h"
+#include "tracer/nvtx/schema_import.h"
+#include "tracer/nvtx/wide_text.h"
+
+namespace stepscope::tracer {
+namespace {
+
+uint16_t domain_number(nvtxDomainHandle_t handle) {
+  auto const number = reinterpret_cast<uintptr_t>(handle);
+  return number < kMaxDomains ? static_cast<uint16_t>(number) : uint16_t{kMaxDomains - 1};
+}
+nvtxDomainHandle_t domain_handle(uint16_t number) { return reinterpret_cast<nvtxDomainHandle_t>(uintptr_t{number}); }
+
+std::string_view bounded(char const* text) {
+  return text == nullptr ? std::string_view() : std::string_view(text, ::strnlen(text, kMaxTextBytes));
+}
+
+/// An event while it is handed to the recorder: owns what its views need.
+class Event {
+ public:
+  EventArgs args;
+
+  explicit Event(uint16_t domain) { args.domain = domain; }  // NOLINT(cppcoreguidelines-pro-type-member-init)
+  void set_text(char const* text) { args.text = bounded(text); }
+  void set_text(wchar_t const* text) {
+    wide_ = utf8_from_wide(text, kMaxTextBytes);
+    args.text = wide_;
+  }
+  void set_payloads(nvtxPayloadData_t const* data, size_t count) {
+    if (data == nullptr) return;
+    size_t used = 0;
+    for (size_t i = 0; i < count && used < kMaxPayloads; ++i) add_payload(data[i], payloads_[used++]);
+    args.payloads = {payloads_.data(), used};
+  }
+  void set_attributes(nvtxEventAttributes_t const& attributes) {
+    // Older programs hand over shorter structs; the message is the last member.
+    if (attributes.size < offsetof(nvtxEventAttributes_t, message) + sizeof attributes.message) return;
+    args.category = attributes.category;
+    if (attributes.payloadType == NVTX_PAYLOAD_TYPE_EXT) {
+      set_payloads(reinterpret_cast<nvtxPayloadData_t const*>(attributes.payload.ullValue),
+                   static_cast<uint32_t>(attributes.reserved0));
+    } else if (attributes.payloadType > 0 && attributes.payloadType <= NVTX_PAYLOAD_TYPE_FLOAT) {
+      args.value_type = static_cast<ValueType>(attributes.payloadType);
+      args.value = attributes.payload.ullValue;
+    }
+    switch (attributes.messageType) {
+      case NVTX_MESSAGE_TYPE_ASCII:
+        set_text(attributes.message.ascii);
+        break;
+      case NVTX_MESSAGE_TYPE_UNICODE:
+        set_text(attributes.message.unicode);
+        break;
+      case NVTX_MESSAGE_TYPE_REGISTERED:
+        args.handle = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(attributes.message.registered));
+        break;
+      default:
+        break;
+    }
+  }
+
+ private:
+  void add_payload(nvtxPayloadData_t const& data, PayloadView& view) const {
+    size_t bytes = data.size;
+    if (bytes == SIZE_MAX) {  // "find out": from the schema, where it says
+      auto const schema = process_registry().schema(args.domain, data.schemaId);
+      bytes = schema ? schema->static_bytes : 0;
+    }
+    if (data.payload == nullptr) bytes = 0;
+    view = {data.schemaId, static_cast<std::byte const*>(data.payload), static_cast<uint32_t>(std::min(bytes, kMaxPayloadBytes)),
+            static_cast<uint32_t>(std::min<size_t>(bytes, UINT32_MAX))};
+  }
+
+  std::array<PayloadView, kMaxPayloads> payloads_;  // not initialized: that would cost more than the rest of the call
+  std::string wide_;
+};
+
+int push(Event const& event) {
+  ThreadRecorder* const thread = recorder();
+  return thread != nullptr ? thread->push(event.args) : kNoNesting;
+}
+int pop(uint16_t domain, std::span<PayloadView const> payloads = {}) {
+  ThreadRecorder* const thread = recorder();
+  return thread != nullptr ? thread->pop(domain, payloads) : kNoNesting;
+}
+void mark(Event const& event) {
+  if (ThreadRecorder* const thread = recorder(); thread != nullptr) thread->mark(event.args);
+}
+nvtxRangeId_t start(Event const& event) {
+  ThreadRecorder* const thread = recorder();
+  return thread != nullptr ? thread->start(event.args) : 0;
+}
+void end(uint16_t domain, nvtxRangeId_t id, std::span<PayloadView const> payloads = {}) {
+  if (ThreadRecorder* const thread = recorder(); thread != nullptr) thread->end(domain, id, payloads);
+}
+
+// Nothing may be thrown into a C program: what can throw (memory runs out) is caught, and the call did nothing.
+template <class Call>
+auto guarded(Call const& call) noexcept -> decltype(call()) {
+  try {
+    return call();
+  } catch (...) {
+    return decltype(call())();
+  }
+}
+
+template <auto Action, class Text>
+auto with_text(Text const* text) {
+  return guarded([&] {
+    Event event(kDefaultDomain);
+    event.set_text(text);
+    return Action(event);
+  });
+}
+template <auto Action>
+auto with_attributes(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
+  return guarded([&] {
+    Event event(domain_number(domain));
+    if (attributes != nullptr) event.set_attributes(*attributes);
+    return Action(event);
+  });
+}
+template <auto Action>
+auto with_payload(nvtxDomainHandle_t domain, nvtxPayloadData_t const* data, size_t count) {
+  return guarded([&] {
+    Event event(domain_number(domain));
+    event.set_payloads(data, count);
+    return Action(event);
+  });
+}
+
+// CORE: the default domain.
+void on_mark_ex(nvtxEventAttributes_t const* attributes) { with_attributes<mark>(nullptr, attributes); }
+void on_mark_a(char const* text) { with_text<mark>(text); }
+void on_mark_w(wchar_t const* text) { with_text<mark>(text); }
+nvtxRangeId_t on_range_start_ex(nvtxEventAttributes_t const* attributes) { return with_attributes<start>(nullptr, attributes); }
+nvtxRangeId_t on_range_start_a(char const* text) { return with_text<start>(text); }
+nvtxRangeId_t on_range_start_w(wchar_t const* text) { return with_text<start>(text); }
+void on_range_end(nvtxRangeId_t id) {
+  guarded([&] { end(kDefaultDomain, id); });
+}
+int on_range_push_ex(nvtxEventAttributes_t const* attributes) { return with_attributes<push>(nullptr, attributes); }
+int on_range_push_a(char const* text) { return with_text<push>(text); }
+int on_range_push_w(wchar_t const* text) { return with_text<push>(text); }
+int on_range_pop() {
+  return guarded([] { return pop(kDefaultDomain); });
+}
+void on_name_thread_a(uint32_t thread, char const* name) {
+  guarded([&] { process_registry().name_thread(thread, bounded(name)); });
+}
+void on_name_thread_w(uint32_t thread, wchar_t const* name) {
+  guarded([&] { process_registry().name_thread(thread, utf8_from_wide(name, kMaxTextBytes)); });
+}
+
+// CORE2: domains.
+void on_domain_mark_ex(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
+  with_attributes<mark>(domain, attributes);
+}
+nvtxRangeId_t on_domain_range_start_ex(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
+  return with_attributes<start>(domain, attributes);
+}
+void on_domain_range_end(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
+  guarded([&] { end(domain_number(domain), id); });
+}
+int on_domain_range_push_ex(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
+  return with_attributes<push>(domain, attributes);
+}
+int on_domain_range_pop(nvtxDomainHandle_t domain) {
+  return guarded([&] { return pop(domain_number(domain)); });
+}
+nvtxStringHandle_t text_handle(std::string_view text) {
+  return reinterpret_cast<nvtxStringHandle_t>(uintptr_t{process_registry().text(text)});
+}
+nvtxStringHandle_t on_register_string_a(nvtxDomainHandle_t, char const* text) {
+  return guarded([&] { return text_handle(bounded(text)); });
+}
+nvtxStringHandle_t on_register_string_w(nvtxDomainHandle_t, wchar_t const* text) {
+  return guarded([&] { return text_handle(utf8_from_wide(text, kMaxTextBytes)); });
+}
+nvtxDomainHandle_t on_domain_create_a(char const* name) {
+  return guarded([&] { return domain_handle(process_registry().domain(bounded(name))); });
+}
+nvtxDomainHandle_t on_domain_create_w(wchar_t const* name) {
+  return guarded([&] { return domain_handle(process_registry().domain(utf8_from_wide(name, kMaxTextBytes))); });
+}
+
+// The payload extension.
+uint64_t on_schema_register(nvtxDomainHandle_t domain, nvtxPayloadSchemaAttr_t const* attributes) {
+  if (attributes == nullptr) return 0;
+  return guarded([&]() -> uint64_t {
+    uint16_t const number = domain_number(domain);
+    Registry& registry = process_registry();
+    Schema schema = import_schema(*attributes, [&](uint64_t id) { return registry.schema(number, id); });
+    bool const has_id = (attributes->fieldMask & NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID) != 0;
+    return registry.add_schema(number, has_id ? attributes->schemaId : 0, std::move(schema));
+  });
+}
+/// Enumerations are registered like schemas, so that other schemas may name them: their size counts, their texts are not kept.
+uint64_t on_enum_register(nvtxDomainHandle_t domain, nvtxPayloadEnumAttr_t const* attributes) {
+  if (attributes == nullptr) return 0;
+  return guarded([&]() -> uint64_t {
+    Schema schema;
+    if ((attributes->fieldMask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_SIZE) != 0) schema.static_bytes = attributes->sizeOfEnum;
+    bool const has_id = (attributes->fieldMask & NVTX_PAYLOAD_ENUM_ATTR_FIELD_SCHEMA_ID) != 0;
+    return process_registry().add_schema(domain_number(domain), has_id ? attributes->schemaId : 0, std::move(schema));
+  });
+}
+void on_mark_payload(nvtxDomainHandle_t domain, nvtxPayloadData_t const* data, size_t count) {
+  with_payload<mark>(domain, data, count);
+}
+int on_push_payload(nvtxDomainHandle_t domain, nvtxPayloadData_t const* data, size_t count) {
+  return with_payload<push>(domain, data, count);
+}
+int on_pop_payload(nvtxDomainHandle_t domain, nvtxPayloadData_t const* data, size_t count) {
+  return guarded([&] {
+    Event event(domain_number(domain));
+    event.set_payloads(data, count);
+    return pop(event.args.domain, event.args.payloads);
+  });
+}
+nvtxRangeId_t on_start_payload(nvtxDomainHandle_t domain, nvtxPayloadData_t const* data, size_t count) {
+  return with_payload<start>(domain, data, count);
+}
+void on_end_payload(nvtxDomainHandle_t domain, nvtxRangeId_t id, nvtxPayloadData_t const* data, size_t count) {
+  guarded([&] {
+    Event event(domain_number(domain));
+    event.set_payloads(data, count);
+    end(event.args.domain, id, event.args.payloads);
+  });
+}
+uint8_t on_domain_is_enabled(nvtxDomainHandle_t) {
+  return guarded([] { return static_cast<uint8_t>(recorder() != nullptr); });
+}
+uint64_t on_scope_register(nvtxDomainHandle_t, nvtxScopeAttr_t const* attributes) {
+  return attributes != nullptr && attributes->scopeId != 0 ? attributes->scopeId : NVTX_SCOPE_ROOT;
+}
+
+template <class Function>
+NvtxFunctionPointer generic(Function* function) {
+  return reinterpret_cast<NvtxFunctionPointer>(function);
+}
+
+struct TableEntry {
+  unsigned id;
+  NvtxFunctionPointer function;
+};
+
+bool fill_table(NvtxExportTableCallbacks const& tables, NvtxCallbackModule module, std::span<TableEntry const> entries) {
+  NvtxFunctionTable table = nullptr;
+  unsigned size = 0;
+  if (tables.GetModuleFunctionTable(module, &table, &size) == 0 || table == nullptr) return false;
+  for (TableEntry const& entry : entries) {
+    if (entry.id < size && table[entry.id] != nullptr) *table[entry.id] = entry.function;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool install_nvtx_callbacks(NvtxGetExportTableFunc_t get_export_table) {
+  auto const* const tables = static_cast<NvtxExportTableCallbacks const*>(get_export_table(NVTX_ETID_CALLBACKS));
+  if (tables == nullptr || tables->struct_size < sizeof *tables || tables->GetModuleFunctionTable == nullptr) return false;
+  std::array const core = {TableEntry{NVTX_CBID_CORE_MarkEx, generic(on_mark_ex)},
+                           TableEntry{NVTX_CBID_CORE_MarkA, generic(on_mark_a)},
+                           TableEntry{NVTX_CBID_CORE_MarkW, generic(on_mark_w)},
+                           TableEntry{NVTX_CBID_CORE_RangeStartEx, generic(on_range_start_ex)},
+                           TableEntry{NVTX_CBID_CORE_RangeStartA, generic(on_range_start_a)},
+                           TableEntry{NVTX_CBID_CORE_RangeStartW, generic(on_range_start_w)},
+                           TableEntry{NVTX_CBID_CORE_RangeEnd, generic(on_range_end)},
+                           TableEntry{NVTX_CBID_CORE_RangePushEx, generic(on_range_push_ex)},
+                           TableEntry{NVTX_CBID_CORE_RangePushA, generic(on_range_push_a)},
+                           TableEntry{NVTX_CBID_CORE_RangePushW, generic(on_range_push_w)},
+                           TableEntry{NVTX_CBID_CORE_RangePop, generic(on_range_pop)},
+                           TableEntry{NVTX_CBID_CORE_NameOsThreadA, generic(on_name_thread_a)},
+                           TableEntry{NVTX_CBID_CORE_NameOsThreadW, generic(on_name_thread_w)}};
+  std::array const core2 = {TableEntry{NVTX_CBID_CORE2_DomainMarkEx, generic(on_domain_mark_ex)},
+                            TableEntry{NVTX_CBID_CORE2_DomainRangeStartEx, generic(on_domain_range_start_ex)},
+                            TableEntry{NVTX_CBID_CORE2_DomainRangeEnd, generic(on_domain_range_end)},
+                            TableEntry{NVTX_CBID_CORE2_DomainRangePushEx, generic(on_domain_range_push_ex)},
+                            TableEntry{NVTX_CBID_CORE2_DomainRangePop, generic(on_domain_range_pop)},
+                            TableEntry{NVTX_CBID_CORE2_DomainRegisterStringA, generic(on_register_string_a)},
+                            TableEntry{NVTX_CBID_CORE2_DomainRegisterStringW, generic(on_register_string_w)},
+                            TableEntry{NVTX_CBID_CORE2_DomainCreateA, generic(on_domain_create_a)},
+                            TableEntry{NVTX_CBID_CORE2_DomainCreateW, generic(on_domain_create_w)}};
+  return fill_table(*tables, NVTX_CB_MODULE_CORE, core) && fill_table(*tables, NVTX_CB_MODULE_CORE2, core2);
+}
+
+bool install_payload_callbacks(nvtxExtModuleInfo_t const& module) {
+  if (module.moduleId != NVTX_EXT_PAYLOAD_MODULEID || module.segmentsCount == 0 || module.segments == nullptr) return false;
+  std::array const entries = {TableEntry{NVTX3EXT_CBID_nvtxPayloadSchemaRegister, generic(on_schema_register)},
+                              TableEntry{NVTX3EXT_CBID_nvtxPayloadEnumRegister, generic(on_enum_register)},
+                              TableEntry{NVTX3EXT_CBID_nvtxMarkPayload, generic(on_mark_payload)},
+                              TableEntry{NVTX3EXT_CBID_nvtxRangePushPayload, generic(on_push_payload)},
+                              TableEntry{NVTX3EXT_CBID_nvtxRangePopPayload, generic(on_pop_payload)},
+                              TableEntry{NVTX3EXT_CBID_nvtxRangeStartPayload, generic(on_start_payload)},
+                              TableEntry{NVTX3EXT_CBID_nvtxRangeEndPayload, generic(on_end_payload)},
+                              TableEntry{NVTX3EXT_CBID_nvtxDomainIsEnabled, generic(on_domain_is_enabled)},
+                              TableEntry{NVTX3EXT_CBID_nvtxScopeRegister, generic(on_scope_register)}};
+  nvtxExtModuleSegment_t const& segment = module.segments[0];
+  for (TableEntry const& entry : entries) {
+    if (entry.id < segment.slotCount) segment.functionSlots[entry.id] = reinterpret_cast<intptr_t>(entry.function);
+  }
+  return true;
+}
+
+}  // namespace stepscope::tracer

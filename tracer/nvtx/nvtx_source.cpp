@@ -1,0 +1,143 @@
+#include "tracer/nvtx/nvtx_source.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <fstream>
+#include <unordered_set>
+
+#include <fmt/format.h>
+
+namespace stepscope::tracer {
+namespace {
+
+/// At 10 M events/s of 32 bytes a ring of this size lasts 50 ms: ten of the writer's periods.
+constexpr size_t kMaxRingBytes = 16 << 20;
+/// A thread gets at most this share of the memory that is left, so that later threads get some too.
+constexpr size_t kShareOfRest = 4;
+
+/// Of a new ring, in the thread's first event: lasts until the writer thread comes by.
+constexpr size_t kFirstPages = 64 * 1024;
+/// Ahead of a thread that records: more than 10 M events/s need in one of the writer's periods.
+constexpr size_t kPagesAhead = 2 << 20;
+
+/// The thread's name as the system knows it, or empty once it is gone.
+std::string comm_name(int64_t thread_id) {
+  std::ifstream file(fmt::format("/proc/self/task/{}/comm", thread_id));
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+}  // namespace
+
+NvtxSource::NvtxSource(CaptureWindow& window, TickSource ticks, Registry& registry, size_t buffer_bytes)
+    : window_(window), ticks_(ticks), registry_(registry), free_bytes_(buffer_bytes), decoder_(registry, window.filtered()) {}
+
+size_t NvtxSource::take_ring_bytes() {
+  size_t const share = std::clamp(free_bytes_ / kShareOfRest, Ring::kMinBytes, kMaxRingBytes);
+  if (free_bytes_ < Ring::kMinBytes) return 0;
+  size_t const bytes = std::bit_floor(share);
+  free_bytes_ -= bytes;
+  return bytes;
+}
+
+ThreadRecorder* NvtxSource::attach(int64_t thread_id) {
+  std::lock_guard const lock(mutex_);
+  recorders_.push_back(std::make_unique<ThreadRecorder>(window_, ticks_, next_number_++, thread_id, take_ring_bytes()));
+  recorders_.back()->ring().prefault(kFirstPages);
+  return recorders_.back().get();
+}
+
+void NvtxSource::snapshot() {
+  std::lock_guard const lock(mutex_);
+  for (size_t i = drained_.size(); i < recorders_.size(); ++i) {
+    ThreadRecorder* const recorder = recorders_[i].get();
+    drained_.push_back({recorder, 0, false, {}});
+    decoder_.describe_thread(recorder->number(), recorder->thread_id());
+  }
+  for (Drained& drained : drained_) {
+    drained.closing = drained.recorder->closed();  // before the head: a closed recorder writes no more
+    drained.until = drained.recorder->ring().head();
+  }
+}
+
+void NvtxSource::drain_ring(Drained& drained, TraceStore& store, ClockFit const& clock) {
+  Ring& ring = drained.recorder->ring();
+  uint64_t position = ring.tail();
+  while (position < drained.until) {
+    uint64_t const* const words = ring.at(position);
+    RecordHeader header{};
+    std::memcpy(&header, words, sizeof header);
+    if (header.type != kPaddingRecord) decoder_.decode(drained.recorder->number(), {words, header.words}, clock, store);
+    position += header.words;
+  }
+  // Only threads that go on recording get more memory.
+  if (position != ring.tail()) ring.prefault(kPagesAhead);
+  ring.release(position);
+}
+
+void NvtxSource::drain(TraceStore& store, ClockFit const& clock) {
+  for (Drained& drained : drained_) drain_ring(drained, store, clock);
+  decoder_.end_round(store);
+  // All threads that ended at once: programs that start a thread a task end thousands between two rounds.
+  std::unordered_set<ThreadRecorder const*> ended;
+  for (Drained const& drained : drained_) {
+    if (!drained.closing) continue;
+    close(drained, store, clock);
+    ended.insert(drained.recorder);
+  }
+  if (ended.empty()) return;
+  std::erase_if(drained_, [](Drained const& drained) { return drained.closing; });
+  std::lock_guard const lock(mutex_);
+  std::erase_if(recorders_, [&](auto const& recorder) { return ended.contains(recorder.get()); });
+}
+
+void NvtxSource::close(Drained const& drained, TraceStore& store, ClockFit const& clock) {
+  Drained last = drained;
+  decoder_.close_thread(last.recorder->number(), clock.to_trace_ns(last.recorder->closing_ticks()), store);
+  describe(last, store);
+  dropped_by_exited_ += last.recorder->dropped();
+  std::lock_guard const lock(mutex_);
+  free_bytes_ += last.recorder->ring().bytes();
+}
+
+void NvtxSource::describe(Drained& drained, TraceStore& store) {
+  ThreadRecorder const& recorder = *drained.recorder;
+  uint64_t const dropped = recorder.dropped();
+  if (dropped == 0 && !decoder_.has_track(recorder.number())) return;
+  model::Track& track = store.track(decoder_.thread_track(recorder.number(), store));
+  std::string const comm = drained.closing ? recorder.final_name() : comm_name(recorder.thread_id());
+  if (!comm.empty()) drained.comm_name = comm;
+  auto const given = registry_.thread_name(recorder.thread_id());
+  std::string const& name = given ? *given : drained.comm_name;
+  if ((name.empty() || name == track.name) && dropped == track.dropped) return;
+  if (!name.empty()) track.name = name;
+  track.dropped = dropped;
+  store.describe_again();
+}
+
+void NvtxSource::refresh(TraceStore& store) {
+  for (Drained& drained : drained_) describe(drained, store);
+}
+
+void NvtxSource::finish(TraceStore& store, int64_t end_ns) {
+  decoder_.finish(end_ns, store);
+  refresh(store);
+}
+
+uint64_t NvtxSource::dropped() const {
+  uint64_t sum = dropped_by_exited_;
+  for (Drained const& drained : drained_) sum += drained.recorder->dropped();
+  return sum;
+}
+
+void NvtxSource::release() {
+  std::lock_guard const lock(mutex_);
+  for (auto const& recorder : recorders_) recorder->ring().discard_memory();
+}
+
+void NvtxSource::lock_for_fork() { mutex_.lock(); }
+void NvtxSource::unlock_after_fork() { mutex_.unlock(); }
+
+}  // namespace stepscope::tracer

@@ -1,0 +1,65 @@
+// The NVTX source: owns the recorders of all threads and turns their rings into rows on the writer thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "tracer/core/capture_window.h"
+#include "tracer/core/source.h"
+#include "tracer/nvtx/decoder.h"
+#include "tracer/nvtx/registry.h"
+#include "tracer/nvtx/thread_recorder.h"
+
+namespace stepscope::tracer {
+
+class NvtxSource : public Source {
+ public:
+  /// `buffer_bytes` bounds the rings of all threads together. Window and registry outlive the source.
+  NvtxSource(CaptureWindow& window, TickSource ticks, Registry& registry, size_t buffer_bytes);
+
+  /// A recorder for the calling thread, valid until it was closed; the thread's first event makes it. Thread-safe.
+  ThreadRecorder* attach(int64_t thread_id);
+
+  void snapshot() override;
+  void drain(TraceStore& store, ClockFit const& clock) override;
+  void finish(TraceStore& store, int64_t end_ns) override;
+  [[nodiscard]] bool idle() const override { return decoder_.outstanding_ops() == 0; }
+  void refresh(TraceStore& store) override;
+  [[nodiscard]] uint64_t dropped() const override;
+  void release() override;
+  void lock_for_fork() override;
+  void unlock_after_fork() override;
+
+ private:
+  /// The writer thread's view of a recorder.
+  struct Drained {
+    ThreadRecorder* recorder = nullptr;
+    uint64_t until = 0;     ///< ring position of the last snapshot
+    bool closing = false;   ///< it was closed before the snapshot: nothing comes after it
+    std::string comm_name;  ///< as the system knows the thread
+  };
+  size_t take_ring_bytes();
+  void drain_ring(Drained& drained, TraceStore& store, ClockFit const& clock);
+  void describe(Drained& drained, TraceStore& store);
+  void close(Drained const& drained, TraceStore& store, ClockFit const& clock);
+
+  CaptureWindow& window_;
+  TickSource const ticks_;
+  Registry& registry_;
+
+  std::mutex mutex_;  ///< recorders_, next_number_ and free_bytes_
+  std::vector<std::unique_ptr<ThreadRecorder>> recorders_;
+  uint32_t next_number_ = 0;
+  size_t free_bytes_;
+
+  // The writer thread's own.
+  Decoder decoder_;
+  std::vector<Drained> drained_;
+  uint64_t dropped_by_exited_ = 0;
+};
+
+}  // namespace stepscope::tracer

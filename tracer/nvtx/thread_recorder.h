@@ -1,0 +1,94 @@
+// The recorder of one thread: what the callbacks of a source call. Writes records into the thread's ring and keeps the nesting of
+// push/pop ranges, so that a range is either recorded whole or dropped and counted whole.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <climits>
+#include <cstdint>
+#include <string>
+
+#include "tracer/core/capture_window.h"
+#include "tracer/core/clock.h"
+#include "tracer/core/ring.h"
+#include "tracer/nvtx/record_layout.h"
+
+namespace stepscope::tracer {
+
+/// Domains with a meaning of their own; all others are numbered from kFirstOtherDomain.
+inline constexpr uint16_t kDefaultDomain = 0;
+inline constexpr uint16_t kAnnotationDomain = 1;  ///< "stepscope"
+inline constexpr uint16_t kDeviceDomain = 2;      ///< "stepscope.device"
+inline constexpr uint16_t kFirstOtherDomain = 3;
+
+/// What NVTX wants to be returned where no nesting is tracked.
+inline constexpr int kNoNesting = -2;
+/// Bit of the ids of start/end ranges that were not recorded.
+inline constexpr uint64_t kUnrecordedRange = uint64_t{1} << 63;
+
+/// Called by its thread alone, but for the accessors marked "writer".
+class ThreadRecorder {
+ public:
+  /// `number` tells the session's recorders apart; `ring_bytes` 0 = no memory left: every event is dropped and counted.
+  ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t number, int64_t thread_id, size_t ring_bytes);
+
+  /// Level of the range in its domain and thread, from 0; as nvtxRangePush returns it.
+  int push(EventArgs const& args);
+  /// Level of the range that ends, -1 when there is none; a payload of the end replaces that of the begin.
+  int pop(uint16_t domain, std::span<PayloadView const> payloads = {});
+  void mark(EventArgs const& args);
+  /// An id for end(), on any thread.
+  uint64_t start(EventArgs const& args);
+  void end(uint16_t domain, uint64_t range, std::span<PayloadView const> payloads = {});
+  /// The thread exits; nothing may be called afterwards. `name` is its name at the end.
+  void close(std::string const& name);
+
+  [[nodiscard]] int64_t thread_id() const { return thread_id_; }
+  [[nodiscard]] uint32_t number() const { return number_; }
+  [[nodiscard]] Ring& ring() { return ring_; }                                                 ///< writer
+  [[nodiscard]] uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }  ///< writer
+  [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }        ///< writer
+  [[nodiscard]] std::string const& final_name() const { return final_name_; }                  ///< writer, once closed()
+  [[nodiscard]] int64_t closing_ticks() const { return closing_ticks_; }                       ///< writer, once closed()
+
+ private:
+  /// Push/pop state of one domain on this thread.
+  struct Nesting {
+    int32_t level = 0;
+    /// From this level on nothing is recorded until it ends; only for levels that have no bit in `recorded`.
+    int32_t lost_from = INT32_MAX;
+    uint64_t recorded = 0;  ///< bit l: the open range of level l is in the ring
+  };
+  static constexpr int32_t kBitLevels = 64;
+  static constexpr uint32_t kPopWords = 2;
+
+  [[nodiscard]] bool wants(EventArgs const& args) const;
+  [[nodiscard]] bool wants_baseline(EventArgs const& args) const;
+  bool write(RecordType type, EventArgs const& args, uint64_t range, uint64_t keep_free);
+  void write_plain_pop(uint16_t domain, uint8_t flags);
+  bool take_recorded(Nesting& nesting, int32_t level);
+  void note_recorded(Nesting& nesting, int32_t level, bool recorded);
+  void count_drop() { dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  void step_begins(EventArgs const& args, int32_t level);
+  void step_ends(int32_t level);
+
+  CaptureWindow& window_;
+  TickSource const tick_source_;
+  bool const filtered_;
+  uint32_t const number_;
+  int64_t const thread_id_;
+  Ring ring_;
+  uint64_t open_pushes_ = 0;  ///< recorded, not yet popped: room for their ends is kept free
+  uint64_t next_range_ = 1;
+  std::atomic<uint64_t> dropped_{0};
+  std::array<Nesting, kMaxDomains> nesting_{};
+  // Steps of this thread, when the window is filtered.
+  bool annotating_ = false, inside_ = false, done_ = false;
+  int32_t step_level_ = -1;
+  int64_t step_index_ = 0;
+  std::atomic<bool> closed_{false};
+  std::string final_name_;
+  int64_t closing_ticks_ = 0;
+};
+
+}  // namespace stepscope::tracer

@@ -1,0 +1,248 @@
+#include "tracer/record.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trace/base/format.h"
+#include "tracer/core/options.h"
+
+namespace stepscope::tracer {
+namespace {
+
+namespace fs = std::filesystem;
+using base::Expected;
+using base::fail;
+
+/// What Stepscope itself puts into a run's folder beside the traces; --force removes these and the traces.
+constexpr std::array<std::string_view, 4> kOwnFiles = {"report.html", "viewer.png", "analysis.json", "findings.txt"};
+constexpr std::string_view kTraceSuffix = ".stepscope";
+constexpr int kNotFound = 127, kNotExecutable = 126, kSignalBase = 128;
+
+/// What a run consists of: the traces and Stepscope's own files. When this command is itself one rank of a job (mpirun stepscope
+/// record …), only that rank's traces: the others share the folder.
+bool is_of_this_run(fs::path const& path) {
+  std::string const name = path.filename().string();
+  if (auto const rank = rank_from_environment()) {
+    std::string const own = fmt::format("rank-{}", *rank);
+    return path.extension() == kTraceSuffix && (name == own + std::string(kTraceSuffix) || name.starts_with(own + "-"));
+  }
+  return path.extension() == kTraceSuffix || std::find(kOwnFiles.begin(), kOwnFiles.end(), name) != kOwnFiles.end();
+}
+
+/// Whether a new run must not be put here without force.
+bool is_taken(fs::path const& folder) {
+  std::error_code error;
+  if (!rank_from_environment()) return !fs::is_empty(folder, error);
+  fs::directory_iterator const entries(folder, error);
+  return std::any_of(begin(entries), end(entries), [](auto const& entry) { return is_of_this_run(entry.path()); });
+}
+
+Expected<void> remove_old_run(fs::path const& folder) {
+  std::error_code error;
+  for (auto const& entry : fs::directory_iterator(folder, error)) {
+    std::error_code removing;
+    if (entry.is_regular_file(removing) && is_of_this_run(entry.path())) fs::remove(entry.path(), removing);
+    if (removing) return fail("{}: cannot be removed ({}), check its permissions", entry.path().string(), removing.message());
+  }
+  return {};
+}
+
+/// True when the folder was made here.
+Expected<bool> prepare_folder(RecordOptions const& options) {
+  if (options.output.empty()) return fail("record: no run folder, give one with -o");
+  fs::path const folder = options.output;
+  std::error_code error;
+  bool const exists = fs::exists(folder, error);
+  if (exists && !fs::is_directory(folder, error))
+    return fail("{}: is a file, choose a folder for the run with -o", options.output);
+  if (exists && !options.force && is_taken(folder))
+    return fail("{}: exists and is not empty, choose another folder with -o or replace the run with --force", options.output);
+  if (!exists) fs::create_directories(folder, error);
+  if (error) return fail("{}: cannot be made ({}), choose another folder with -o", options.output, error.message());
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return fail("{}: cannot be written ({}), choose another folder with -o", options.output, std::strerror(errno));
+  if (exists) {
+    if (auto const removed = remove_old_run(folder); !removed) return base::fail_with(removed);
+  }
+  return !exists;
+}
+
+Expected<std::string> find_library(RecordOptions const& options) {
+  fs::path library = options.library;
+  std::error_code error;
+  if (library.empty()) library = fs::read_symlink("/proc/self/exe", error).parent_path() / "../lib/libstepscope-tracer.so";
+  fs::path const absolute = fs::weakly_canonical(library, error);
+  if (!fs::exists(absolute, error))
+    return fail("{}: the tracer library is missing, build the target stepscope-tracer or install Stepscope again",
+                library.lexically_normal().string());
+  return absolute.string();
+}
+
+/// This process's environment with the tracer's variables set.
+std::vector<std::string> traced_environment(RecordOptions const& options, std::string const& library) {
+  std::vector<std::pair<std::string, std::string>> set = {
+      {"NVTX_INJECTION64_PATH", library},
+      {kOutputVariable, fs::absolute(options.output).lexically_normal().string()},
+      {kReportLossVariable, "1"}};
+  if (!options.steps.empty()) set.emplace_back(kStepsVariable, options.steps);
+  if (options.buffer_mb != 0) set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
+  // What an outer `stepscope record` set for its own run must not leak into this one.
+  std::array<std::string, 5> const ours = {"NVTX_INJECTION64_PATH", kOutputVariable, kReportLossVariable, kStepsVariable,
+                                           kBufferVariable};
+  std::vector<std::string> environment;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    std::string_view const text = *variable;
+    std::string_view const name = text.substr(0, text.find('='));
+    bool const replaced = std::find(ours.begin(), ours.end(), name) != ours.end();
+    if (!replaced) environment.emplace_back(text);
+  }
+  for (auto const& [name, value] : set) environment.push_back(name + "=" + value);
+  return environment;
+}
+
+std::vector<char*> as_c_array(std::vector<std::string> const& texts) {
+  std::vector<char*> pointers;
+  for (std::string const& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// While the command runs: Ctrl-C is its business, SIGTERM and SIGHUP are handed on.
+class ForwardedSignals {
+ public:
+  ForwardedSignals() {
+    sigemptyset(&waited_);
+    for (int const signal : {SIGTERM, SIGHUP, SIGCHLD}) sigaddset(&waited_, signal);
+    ::pthread_sigmask(SIG_BLOCK, &waited_, &mask_before_);
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    ::sigaction(SIGINT, &ignore, &interrupt_before_);
+    ::sigaction(SIGQUIT, &ignore, &quit_before_);
+  }
+  ~ForwardedSignals() { restore(); }
+  ForwardedSignals(ForwardedSignals const&) = delete;
+  ForwardedSignals& operator=(ForwardedSignals const&) = delete;
+
+  /// Also called in the child before it becomes the command.
+  void restore() {
+    ::sigaction(SIGINT, &interrupt_before_, nullptr);
+    ::sigaction(SIGQUIT, &quit_before_, nullptr);
+    ::pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
+  }
+  /// The status as waitpid() gives it.
+  int wait_for(pid_t child) {
+    for (;;) {
+      int status = 0;
+      if (::waitpid(child, &status, WNOHANG) != 0) return status;
+      timespec const once_a_second = {1, 0};  // in case SIGCHLD went to another thread
+      int const signal = ::sigtimedwait(&waited_, nullptr, &once_a_second);
+      if (signal == SIGTERM || signal == SIGHUP) ::kill(child, signal);
+    }
+  }
+
+ private:
+  sigset_t waited_{}, mask_before_{};
+  struct sigaction interrupt_before_ {};
+  struct sigaction quit_before_ {};
+};
+
+struct CommandResult {
+  int exit_code = 0;
+  int exec_error = 0;  ///< errno when the command could not be started
+};
+
+Expected<CommandResult> run_command(std::vector<std::string> const& command, std::vector<std::string> const& environment) {
+  std::vector<char*> const arguments = as_c_array(command);
+  std::vector<char*> const variables = as_c_array(environment);
+  std::array<int, 2> pipe_ends{};  // closed by a successful exec, else brings its errno
+  if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return fail("{}: cannot be started ({})", command[0], std::strerror(errno));
+  std::fflush(nullptr);
+  ForwardedSignals signals;
+  pid_t const child = ::fork();
+  if (child == 0) {
+    signals.restore();
+    ::execvpe(arguments[0], arguments.data(), variables.data());
+    int const reason = errno;
+    [[maybe_unused]] ssize_t const told = ::write(pipe_ends[1], &reason, sizeof reason);
+    ::_exit(kNotFound);
+  }
+  ::close(pipe_ends[1]);
+  CommandResult result;
+  if (child < 0) {
+    ::close(pipe_ends[0]);
+    return fail("{}: cannot be started ({}), close other programs", command[0], std::strerror(errno));
+  }
+  ssize_t got = 0;
+  do got = ::read(pipe_ends[0], &result.exec_error, sizeof result.exec_error);
+  while (got < 0 && errno == EINTR);
+  ::close(pipe_ends[0]);
+  int const status = signals.wait_for(child);
+  result.exit_code = WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
+  return result;
+}
+
+int explain_exec_error(std::string const& program, int reason) {
+  if (reason == ENOENT || reason == ENOTDIR) {
+    fmt::print(stderr, "stepscope: {}: command not found, check its name or give its path\n", program);
+    return kNotFound;
+  }
+  fmt::print(stderr, "stepscope: {}: cannot be executed ({}), check its permissions\n", program, std::strerror(reason));
+  return kNotExecutable;
+}
+
+void say_what_was_recorded(RecordOptions const& options, std::string const& program) {
+  std::error_code error;
+  uint64_t bytes = 0;
+  size_t files = 0;
+  for (auto const& entry : fs::directory_iterator(options.output, error)) {
+    if (entry.path().extension() != kTraceSuffix || !is_of_this_run(entry.path())) continue;
+    ++files;
+    bytes += entry.file_size(error);
+  }
+  if (files == 0) {
+    fmt::print(stderr,
+               "stepscope: nothing was recorded: {} used neither CUDA nor NVTX, annotate it as docs/ANNOTATIONS.md says or "
+               "record a program that does\n",
+               program);
+    return;
+  }
+  fmt::print(stderr, "stepscope: recorded {} trace file{}, {}, in {}\n", files, files == 1 ? "" : "s", base::format_bytes(bytes),
+             options.output);
+}
+
+}  // namespace
+
+Expected<int> record_command(RecordOptions const& options, std::vector<std::string> const& command) {
+  if (command.empty()) return fail("record: no command, write it after --");
+  if (!options.steps.empty()) {
+    if (auto const steps = parse_steps(options.steps); !steps) return base::fail_with(steps);
+  }
+  auto const library = find_library(options);
+  if (!library) return base::fail_with(library);
+  auto const made_folder = prepare_folder(options);
+  if (!made_folder) return base::fail_with(made_folder);
+  auto const result = run_command(command, traced_environment(options, *library));
+  if (result && result->exec_error == 0) {
+    say_what_was_recorded(options, command[0]);
+    return result->exit_code;
+  }
+  std::error_code ignored;
+  if (*made_folder) fs::remove(options.output, ignored);
+  if (!result) return base::fail_with(result);
+  return explain_exec_error(command[0], result->exec_error);
+}
+
+}  // namespace stepscope::tracer

@@ -1,0 +1,26 @@
+// `stepscope record -- CMD …`: runs any program with the tracer inside and says what was recorded.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "trace/base/expected.h"
+
+namespace stepscope::tracer {
+
+struct RecordOptions {
+  std::string output;    ///< the run's folder: made when missing
+  std::string steps;     ///< "A:B", both inclusive; empty = all
+  size_t buffer_mb = 0;  ///< memory for events on their way to the file; 0 = the tracer's default
+  bool force = false;    ///< an existing run in the folder is replaced: its trace and report files are removed, nothing else
+  std::string library;   ///< the tracer; empty = ../lib/libstepscope-tracer.so beside this program
+};
+
+/// Runs `command` (program, arguments) and waits for it. Returns its exit code as a shell does: 128 + signal when it was killed,
+/// 127 when it cannot be found, 126 when it cannot be executed. SIGTERM and SIGHUP are handed on; Ctrl-C reaches the command
+/// itself. Prints to stderr how much was recorded. Errors: bad options, an existing run without force, a folder that cannot be
+/// written, no tracer library.
+base::Expected<int> record_command(RecordOptions const& options, std::vector<std::string> const& command);
+
+}  // namespace stepscope::tracer

@@ -1,0 +1,204 @@
+#include "viewer/app/window.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <utility>
+
+#include <backends/imgui_impl_glfw.h>
+#include <backends/imgui_impl_opengl3.h>
+#include <imgui.h>
+
+#include "trace/base/format.h"
+#include "viewer/app/gl.h"
+#include "viewer/app/offscreen.h"
+#include "viewer/app/picture_file.h"
+#include "viewer/raster.h"
+#include "viewer/style.h"
+#include "viewer/ui.h"
+#include "viewer/widgets.h"
+
+namespace stepscope::viewer {
+namespace {
+
+/// Frames after the last input: hover, focus and tooltips settle one frame late.
+constexpr int kSettleFrames = 3;
+/// The text cursor blinks twice a second.
+constexpr double kBlinkSeconds = 0.4;
+
+/// Side of the window that carries the OpenGL context of a screenshot, in pixels.
+constexpr int kHiddenWindow = 64;
+
+std::string glfw_error() {
+  char const* words = nullptr;
+  glfwGetError(&words);
+  return words != nullptr ? words : "unknown reason";
+}
+
+/// How much larger than on a common screen things must be drawn, in the units of the window: where the window system already
+/// counts in larger units (Wayland), that part is done.
+float window_scale(GLFWwindow* window) {
+  float content = 1;
+  glfwGetWindowContentScale(window, &content, nullptr);
+  int units = 0;
+  int pixels = 0;
+  glfwGetWindowSize(window, &units, nullptr);
+  glfwGetFramebufferSize(window, &pixels, nullptr);
+  return units > 0 && pixels > 0 ? content * static_cast<float>(units) / static_cast<float>(pixels) : content;
+}
+
+/// GLFW, its window and ImGui, taken down in the opposite order.
+class Window {
+ public:
+  static base::Expected<Window> open(PixelSize size, bool visible, float forced_scale) {
+    Window window;
+    if (glfwInit() != GLFW_TRUE)
+      return base::fail("no display to draw on ({}), set DISPLAY, draw a picture with --screenshot, or use stepscope report",
+                        glfw_error());
+    window.initialised_ = true;
+    glfwWindowHint(GLFW_VISIBLE, visible ? GLFW_TRUE : GLFW_FALSE);
+    glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
+    glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 2);
+    glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
+    glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
+    window.handle_ = glfwCreateWindow(size.width, size.height, "Stepscope", nullptr, nullptr);
+    if (window.handle_ == nullptr)
+      return base::fail("no OpenGL 3.2 here ({}), install a graphics driver or Mesa, or use stepscope report", glfw_error());
+    glfwMakeContextCurrent(window.handle_);
+    glfwSwapInterval(1);
+    float scale = forced_scale;
+    if (scale <= 0) scale = window_scale(window.handle_);
+    window.scale_ = std::clamp(scale, 0.5F, 4.0F);
+    ImGui::CreateContext();
+    ImGui::GetIO().IniFilename = nullptr;
+    load_fonts(window.scale_);
+    ImGui_ImplGlfw_InitForOpenGL(window.handle_, true);
+    ImGui_ImplOpenGL3_Init("#version 150");
+    return window;
+  }
+
+  Window(Window&& other) noexcept
+      : initialised_(std::exchange(other.initialised_, false)),
+        handle_(std::exchange(other.handle_, nullptr)),
+        scale_(other.scale_) {}
+  Window& operator=(Window&&) = delete;
+  Window(Window const&) = delete;
+  Window& operator=(Window const&) = delete;
+  ~Window() {
+    if (handle_ != nullptr) {
+      ImGui_ImplOpenGL3_Shutdown();
+      ImGui_ImplGlfw_Shutdown();
+      ImGui::DestroyContext();
+      glfwDestroyWindow(handle_);
+    }
+    if (initialised_) glfwTerminate();
+  }
+
+  [[nodiscard]] GLFWwindow* handle() const { return handle_; }
+  [[nodiscard]] float scale() const { return scale_; }
+
+ private:
+  Window() = default;
+  bool initialised_ = false;
+  GLFWwindow* handle_ = nullptr;
+  float scale_ = 1;
+};
+
+void paint(PixelSize pixels) {
+  ImVec4 const background = ImGui::GetStyle().Colors[ImGuiCol_WindowBg];
+  gl_function<decltype(&glViewport)>("glViewport")(0, 0, pixels.width, pixels.height);
+  gl_function<decltype(&glClearColor)>("glClearColor")(background.x, background.y, background.z, 1);
+  gl_function<decltype(&glClear)>("glClear")(GL_COLOR_BUFFER_BIT);
+  ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+}
+
+bool has_input() {
+  ImGuiIO const& io = ImGui::GetIO();
+  bool keys = false;
+  for (Key const key : {Key::kA, Key::kD, Key::kS, Key::kW, Key::kLeft, Key::kRight}) keys = keys || key_down(key);
+  bool const moved = io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseWheel != 0 || io.MouseWheelH != 0;
+  return keys || moved || ImGui::IsAnyMouseDown() || !io.InputQueueCharacters.empty();
+}
+
+}  // namespace
+
+base::Expected<void> run_window(Scene const& scene, ViewState state, PixelSize size) {
+  auto window = Window::open(size, true, 0);
+  if (!window) return base::fail_with(window);
+  GLFWwindow* const handle = window->handle();
+  glfwSetWindowTitle(handle, (base::printable(scene.run.name) + " – Stepscope").c_str());
+  Memo memo;
+  int frames = kSettleFrames;
+  while (glfwWindowShouldClose(handle) == GLFW_FALSE) {
+    if (frames > 0) {
+      glfwPollEvents();
+    } else if (ImGui::GetIO().WantTextInput) {
+      glfwWaitEventsTimeout(kBlinkSeconds);
+    } else {
+      glfwWaitEvents();
+      frames = kSettleFrames;
+    }
+    apply_style(state.theme, window->scale());
+    ImGui_ImplOpenGL3_NewFrame();
+    ImGui_ImplGlfw_NewFrame();
+    ImGui::NewFrame();
+    frames = has_input() ? kSettleFrames : frames - 1;
+    draw_ui(scene, state, memo);
+    ImGui::Render();
+    PixelSize pixels;
+    glfwGetFramebufferSize(handle, &pixels.width, &pixels.height);
+    paint(pixels);
+    glfwSwapBuffers(handle);
+  }
+  return {};
+}
+
+namespace {
+
+/// A frame without mouse, of exactly this size.
+void settle(Scene const& scene, ViewState& state, PixelSize size, Memo& memo) {
+  ImGuiIO& io = ImGui::GetIO();
+  io.DisplaySize = ImVec2(static_cast<float>(size.width), static_cast<float>(size.height));
+  io.DisplayFramebufferScale = ImVec2(1, 1);
+  io.MousePos = ImVec2(-FLT_MAX, -FLT_MAX);
+  ImGui::NewFrame();
+  draw_ui(scene, state, memo);
+  ImGui::Render();
+}
+
+/// The same picture without OpenGL: slower, but on every machine.
+base::Expected<void> write_rasterised(Scene const& scene, ViewState state, PixelSize size, std::string const& path) {
+  ImGui::CreateContext();
+  ImGuiIO& io = ImGui::GetIO();
+  io.IniFilename = nullptr;
+  io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
+  load_fonts(1);
+  io.Fonts->Build();
+  apply_style(state.theme, 1);
+  Memo memo;
+  for (int frame = 0; frame < kSettleFrames; ++frame) settle(scene, state, size, memo);
+  Picture const picture = rasterise(*ImGui::GetDrawData(), *io.Fonts, size.width, size.height, surface(state.theme).background);
+  ImGui::DestroyContext();
+  return write_png(path, size.width, size.height, picture.pixels.data(), size.width * 3);
+}
+
+}  // namespace
+
+base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size, std::string const& path) {
+  // The window is never seen, and the picture has its own frame buffer: no screen limits its size.
+  auto window = Window::open({kHiddenWindow, kHiddenWindow}, false, 1);
+  if (!window) return write_rasterised(scene, std::move(state), size, path);
+  auto offscreen = Offscreen::create(size);
+  if (!offscreen) return base::fail_with(offscreen);
+  Memo memo;
+  apply_style(state.theme, 1);
+  for (int frame = 0; frame < kSettleFrames; ++frame) {
+    ImGui_ImplOpenGL3_NewFrame();
+    ImGui_ImplGlfw_NewFrame();
+    settle(scene, state, size, memo);
+  }
+  offscreen->bind();
+  paint(size);
+  return offscreen->write_png(path);
+}
+
+}  // namespace stepscope::viewer

@@ -1,0 +1,18 @@
+// A GLFW window with OpenGL 3 and Dear ImGui in it: the only place that knows of either.
+#pragma once
+
+#include <string>
+
+#include "trace/base/expected.h"
+#include "viewer/arguments.h"
+#include "viewer/scene.h"
+#include "viewer/view_state.h"
+
+namespace stepscope::viewer {
+
+/// Shows the run until the window is closed. Redraws only on input.
+base::Expected<void> run_window(Scene const& scene, ViewState state, PixelSize size);
+/// Draws one settled frame of exactly `size` pixels into a PNG file: with OpenGL, or without where there is no display.
+base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size, std::string const& path);
+
+}  // namespace stepscope::viewer

@@ -1,0 +1,32 @@
+// The viewer's command line, apart from any window.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/base/expected.h"
+#include "viewer/scene.h"
+#include "viewer/view_state.h"
+
+namespace stepscope::viewer {
+
+struct Arguments {
+  std::vector<std::string> runs;
+  std::string screenshot;  ///< empty = open a window
+  std::string size = "1600x1000", time, select, panel;
+  std::string theme = "dark";
+};
+
+struct PixelSize {
+  int width = 0, height = 0;
+};
+/// "1600x900"; each side 320 to 16384.
+base::Expected<PixelSize> parse_size(std::string_view text);
+/// "1.5s:1600ms" since the run's first event; units ns, us, ms, s; begin < end.
+base::Expected<TimeWindow> parse_time_window(std::string_view text);
+/// Puts what --time, --select, --panel and --theme ask for into the state.
+base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene, ViewState& state);
+
+}  // namespace stepscope::viewer

@@ -1,0 +1,25 @@
+// An event, a gap or a folded mark in words and numbers: what the tooltip and the details panel say.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "viewer/scene.h"
+#include "viewer/timeline/layout.h"
+
+namespace stepscope::viewer {
+
+using Properties = std::vector<std::pair<std::string, std::string>>;
+
+/// The name, then a line a fact; printable.
+std::vector<std::string> describe_item(Scene const& scene, Node const& node, Item const& item);
+/// Every column and detail of an event, with units; printable.
+Properties event_properties(Scene const& scene, Selection const& selection);
+Properties gap_properties(Scene const& scene, uint32_t gap);
+/// "rank 1 · device 0".
+std::string describe(Scene const& scene, analyzer::DeviceRef ref);
+/// A key of the JSON for people: "launch_starved" → "launch starved".
+std::string words_of(std::string_view key);
+
+}  // namespace stepscope::viewer

@@ -1,0 +1,241 @@
+#include "viewer/navigate.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <string>
+
+#include "viewer/timeline/layout.h"
+
+namespace stepscope::viewer {
+namespace {
+
+/// Empty room that may be shown before and after the run, as a share of the window.
+constexpr double kMargin = 0.5;
+
+TimeWindow bounded(Scene const& scene, TimeWindow window) {
+  auto const length = static_cast<double>(scene.length);
+  double const longest = std::max(length * (1 + 2 * kMargin), kMinSpan);
+  double const span = std::clamp(window.span(), kMinSpan, longest);
+  double const middle = (window.begin + window.end) / 2;
+  double const begin = std::clamp(middle - span / 2, -kMargin * span, std::max(length - (1 - kMargin) * span, -kMargin * span));
+  return {begin, begin + span};
+}
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return result;
+}
+
+}  // namespace
+
+void remember(ViewState& state) {
+  if (!state.history.empty() && state.history.back() == state.window) return;
+  if (state.history.size() >= kMaxHistory) state.history.erase(state.history.begin());
+  state.history.push_back(state.window);
+}
+
+void remember_if_far(ViewState& state) {
+  // Four times the zoom or a window away from what Backspace would show.
+  constexpr double kFar = 4;
+  if (!state.history.empty()) {
+    TimeWindow const& last = state.history.back();
+    double const ratio = state.window.span() / last.span();
+    double const moved = std::abs((state.window.begin + state.window.end) - (last.begin + last.end)) / 2;
+    if (ratio < kFar && ratio > 1 / kFar && moved < std::max(state.window.span(), last.span())) return;
+  }
+  remember(state);
+}
+
+void zoom(ViewState& state, Scene const& scene, double factor, double anchor) {
+  double const length = static_cast<double>(scene.length);
+  double const span = state.window.span();
+  double const wanted = std::clamp(span * factor, kMinSpan, std::max(length * (1 + 2 * kMargin), kMinSpan));
+  double const fixed = state.window.begin + span * anchor;
+  double const begin = fixed - wanted * anchor;
+  state.window = {begin, begin + wanted};
+  // The time under the cursor stays, but for the end of the world.
+  if (begin < -kMargin * wanted || begin + wanted > length + kMargin * wanted) state.window = bounded(scene, state.window);
+}
+
+void pan(ViewState& state, Scene const& scene, double share) {
+  double const by = state.window.span() * share;
+  state.window = bounded(scene, {state.window.begin + by, state.window.end + by});
+}
+
+void go_to(ViewState& state, Scene const& scene, TimeWindow window) {
+  TimeWindow const next = bounded(scene, window);
+  if (next == state.window) return;
+  remember(state);
+  state.window = next;
+}
+
+void frame(ViewState& state, Scene const& scene, model::Interval when) {
+  // A tenth of what is shown on each side: the neighbours say where one is.
+  auto const length = std::max(static_cast<double>(when.length()), kMinSpan / 2);
+  double const room = length * 0.125;
+  auto const begin = static_cast<double>(when.begin);
+  go_to(state, scene, {begin - room, begin + length + room});
+}
+
+void show_all(ViewState& state, Scene const& scene) { go_to(state, scene, {0, static_cast<double>(scene.length)}); }
+
+void undo(ViewState& state) {
+  while (!state.history.empty() && state.history.back() == state.window) state.history.pop_back();
+  if (state.history.empty()) return;
+  state.window = state.history.back();
+  state.history.pop_back();
+}
+
+void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_height) {
+  if (node >= scene.nodes.size()) return;
+  for (uint32_t i = 0; i < node; ++i)
+    if (scene.nodes[i].subtree_end > node) state.closed.erase(i);
+  auto const [top, bottom] = node_extent(scene, state, node);
+  if (top >= state.scroll && bottom <= state.scroll + rows_height) return;
+  // In the middle: what surrounds a track helps to read it.
+  float const last = std::max(content_height(scene, state) - rows_height, 0.0F);
+  state.scroll = std::clamp((top + bottom - rows_height) / 2, 0.0F, last);
+}
+
+void select(ViewState& state, Scene const& scene, Selection selection) {
+  state.selection = selection;
+  if (selection.what == Selection::What::kEvent) return;
+  auto const& ref = scene.analysis.gaps[selection.index].ref;
+  for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
+    if (scene.analysis.devices[i].ref == ref) state.device = i;
+}
+
+void zoom_to_selection(ViewState& state, Scene const& scene) {
+  if (state.selection) {
+    frame(state, scene, scene.when(*state.selection));
+  } else if (state.range) {
+    go_to(state, scene, *state.range);
+  } else {
+    show_all(state, scene);
+  }
+}
+
+bool follow_link(ViewState& state, Scene const& scene, float rows_height) {
+  if (!state.selection || state.selection->what != Selection::What::kEvent) return false;
+  auto const link = scene.trace(state.selection->rank).columns().link[state.selection->index];
+  if (!link.valid()) return false;
+  model::Interval const from = scene.when(*state.selection);
+  select(state, scene, {Selection::What::kEvent, state.selection->rank, link.value});
+  model::Interval const to = scene.when(*state.selection);
+  auto const visible = [&](int64_t t) {
+    return static_cast<double>(t) >= state.window.begin && static_cast<double>(t) < state.window.end;
+  };
+  if (!visible(to.begin) || !visible(from.begin))
+    frame(state, scene, {std::min(from.begin, to.begin), std::max(from.end, to.end)});
+  if (auto const node = scene.node_of(*state.selection)) reveal(state, scene, *node, rows_height);
+  return true;
+}
+
+bool step_same_name(ViewState& state, Scene const& scene, int direction) {
+  if (!state.selection || state.selection->what != Selection::What::kEvent) return false;
+  auto const& columns = scene.trace(state.selection->rank).columns();
+  uint32_t const here = state.selection->index;
+  auto const rows = scene.trace(state.selection->rank).rows_of(columns.track[here]);
+  for (int64_t row = int64_t{here} + direction; row >= rows.first && row < rows.last; row += direction) {
+    auto const index = static_cast<size_t>(row);
+    if (columns.name[index] != columns.name[here]) continue;
+    select(state, scene, {Selection::What::kEvent, state.selection->rank, static_cast<uint32_t>(row)});
+    model::Interval const when = scene.when(*state.selection);
+    if (static_cast<double>(when.begin) < state.window.begin || static_cast<double>(when.end) > state.window.end) {
+      double const middle = static_cast<double>(when.begin) + static_cast<double>(when.length()) / 2;
+      double const half = std::max(state.window.span(), static_cast<double>(when.length()) * 1.25) / 2;
+      go_to(state, scene, {middle - half, middle + half});
+    }
+    return true;
+  }
+  return false;
+}
+
+void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, float rows_height) {
+  auto const& findings = scene.analysis.findings;
+  if (focus.finding >= findings.size()) return;
+  state.finding = focus;
+  analyzer::Finding const& finding = findings[focus.finding];
+  for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
+    if (finding.where && scene.analysis.devices[i].ref == *finding.where) state.device = i;
+  if (focus.evidence >= finding.evidence.size()) return;
+  auto const& evidence = finding.evidence[focus.evidence];
+  // The whole of the surroundings is worth more than the place alone: show it in the middle fifth.
+  model::Interval when{scene.to_view(evidence.when.begin), scene.to_view(evidence.when.end)};
+  double const length = std::max(static_cast<double>(when.length()), kMinSpan);
+  auto const begin = static_cast<double>(when.begin);
+  go_to(state, scene, {begin - 2 * length, begin + 3 * length});
+  std::optional<uint32_t> node;
+  if (evidence.track && evidence.ref.rank_index >= 0)
+    node = scene.node_of_track(static_cast<uint32_t>(evidence.ref.rank_index), *evidence.track);
+  if (!node) node = scene.node_of_device(evidence.ref);
+  if (node) reveal(state, scene, *node, rows_height);
+}
+
+void run_search(ViewState& state, Scene const& scene) {
+  Search& search = state.search;
+  search.hits.clear();
+  search.total = 0;
+  search.current.reset();
+  if (search.text.empty()) return;
+  std::string const wanted = lower(search.text);
+  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) {
+    model::Trace const& trace = scene.trace(rank);
+    std::vector<bool> matches(trace.strings().size());
+    for (uint32_t id = 0; id < matches.size(); ++id)
+      matches[id] = lower(trace.text(model::StringId{id})).find(wanted) != std::string::npos;
+    auto const& names = trace.columns().name;
+    for (uint32_t row = 0; row < names.size(); ++row) {
+      if (!matches[names[row].value]) continue;
+      ++search.total;
+      if (search.hits.size() < kMaxSearchHits) search.hits.push_back({Selection::What::kEvent, rank, row});
+    }
+  }
+  std::stable_sort(search.hits.begin(), search.hits.end(),
+                   [&](Selection const& a, Selection const& b) { return scene.when(a).begin < scene.when(b).begin; });
+}
+
+void step_search(ViewState& state, Scene const& scene, int direction, float rows_height) {
+  Search& search = state.search;
+  if (search.hits.empty()) return;
+  auto const count = static_cast<int64_t>(search.hits.size());
+  if (search.current) {
+    search.current = static_cast<uint32_t>((int64_t{*search.current} + direction + count) % count);
+  } else {
+    // The first hit is the first one that starts in view.
+    auto const first = std::partition_point(search.hits.begin(), search.hits.end(), [&](Selection const& hit) {
+      return static_cast<double>(scene.when(hit).begin) < state.window.begin;
+    });
+    search.current = first == search.hits.end() ? 0U : static_cast<uint32_t>(first - search.hits.begin());
+  }
+  select(state, scene, search.hits[*search.current]);
+  model::Interval const when = scene.when(*state.selection);
+  auto const length = static_cast<double>(when.length());
+  // Hits must be seen: at least a fiftieth of the window, and in it.
+  bool const wide_enough = length * 50 >= state.window.span();
+  bool const inside = static_cast<double>(when.begin) >= state.window.begin && static_cast<double>(when.end) <= state.window.end;
+  if (!wide_enough || !inside) {
+    double const half = std::max(std::min(state.window.span(), std::max(length, 1.0) * 40), length * 1.25) / 2;
+    double const middle = static_cast<double>(when.begin) + length / 2;
+    go_to(state, scene, {middle - half, middle + half});
+  }
+  if (auto const node = scene.node_of(*state.selection)) reveal(state, scene, *node, rows_height);
+}
+
+void dismiss(ViewState& state) {
+  if (state.help) {
+    state.help = false;
+  } else if (state.search.open) {
+    state.search = {};
+  } else if (state.range) {
+    state.range.reset();
+  } else if (state.selection) {
+    state.selection.reset();
+  } else {
+    state.finding.reset();
+  }
+}
+
+}  // namespace stepscope::viewer

@@ -1,0 +1,53 @@
+// Moves through a run: every function turns one wish of the person (zoom here, show that, next hit) into a change of ViewState.
+// Pure but for the state they are given; keys, menus, clicks and the command line all come here.
+#pragma once
+
+#include <string_view>
+
+#include "viewer/scene.h"
+#include "viewer/view_state.h"
+
+namespace stepscope::viewer {
+
+inline constexpr double kMinSpan = 50;               ///< ns across the window: finer than any clock that records
+inline constexpr size_t kMaxHistory = 200;           ///< view moves that can be undone
+inline constexpr uint32_t kMaxSearchHits = 100'000;  ///< kept of a search; the rest is counted
+
+/// Zooms by `factor` (< 1 shows less) and keeps what is at `anchor` (0 = left edge, 1 = right edge) where it is.
+void zoom(ViewState& state, Scene const& scene, double factor, double anchor);
+/// Moves by a share of the window.
+void pan(ViewState& state, Scene const& scene, double share);
+/// Shows exactly this window (bounded to what can be shown); remembers the old one for undo.
+void go_to(ViewState& state, Scene const& scene, TimeWindow window);
+/// Shows [begin, end) with room at both sides.
+void frame(ViewState& state, Scene const& scene, model::Interval when);
+void show_all(ViewState& state, Scene const& scene);
+/// Back to the window before the last move.
+void undo(ViewState& state);
+/// Remembers the window; call when a move (drag) begins.
+void remember(ViewState& state);
+/// The same for moves without a beginning (wheel, held keys): remembers only what is far from the last one.
+void remember_if_far(ViewState& state);
+
+/// Opens the groups around a node and scrolls so that it can be seen; `rows_height` in pixels at scale 1.
+void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_height);
+void select(ViewState& state, Scene const& scene, Selection selection);
+/// Frames the selection, or the marked range, or everything.
+void zoom_to_selection(ViewState& state, Scene const& scene);
+/// Selects and shows the other end of a launch. False when there is none.
+bool follow_link(ViewState& state, Scene const& scene, float rows_height);
+/// The next (+1) or previous (−1) event of the same name on the same track. False at the end.
+bool step_same_name(ViewState& state, Scene const& scene, int direction);
+
+/// Shows a finding's place: frames it, opens and scrolls to its track.
+void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, float rows_height);
+
+/// Fills the hits for the text: case-insensitive part of the name. O(names + events).
+void run_search(ViewState& state, Scene const& scene);
+/// Selects and shows the next (+1) or previous (−1) hit, around the end.
+void step_search(ViewState& state, Scene const& scene, int direction, float rows_height);
+
+/// Esc: closes or clears the one thing that was opened last.
+void dismiss(ViewState& state);
+
+}  // namespace stepscope::viewer

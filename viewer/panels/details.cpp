@@ -1,0 +1,58 @@
+#include <imgui.h>
+
+#include "viewer/describe.h"
+#include "viewer/navigate.h"
+#include "viewer/panels/panels.h"
+#include "viewer/text.h"
+#include "viewer/widgets.h"
+
+namespace stepscope::viewer {
+namespace {
+
+void actions(Scene const& scene, ViewState& state, float rows_height) {
+  if (ImGui::Button("Zoom to")) zoom_to_selection(state, scene);
+  hint("F");
+  if (!state.selection || state.selection->what != Selection::What::kEvent) return;
+  auto const& trace = scene.trace(state.selection->rank);
+  if (trace.columns().link[state.selection->index].valid()) {
+    ImGui::SameLine();
+    bool const launch = trace.kind(state.selection->index) == model::EventKind::kLaunch;
+    if (ImGui::Button(launch ? "Go to device op" : "Go to launch")) follow_link(state, scene, rows_height);
+    hint("]");
+  }
+  ImGui::SameLine();
+  if (ImGui::ArrowButton("previous", ImGuiDir_Left)) step_same_name(state, scene, -1);
+  hint("Previous of this name on the track ( , )");
+  ImGui::SameLine(0, 2 * ui_scale());
+  if (ImGui::ArrowButton("next", ImGuiDir_Right)) step_same_name(state, scene, 1);
+  hint("Next of this name on the track ( . )");
+}
+
+}  // namespace
+
+void details(Scene const& scene, ViewState& state, float rows_height) {
+  heading("Details");
+  if (!state.selection) {
+    empty_state("Click an event or an idle gap in the timeline: what is known of it stands here.", state.theme);
+    return;
+  }
+  bool const event = state.selection->what == Selection::What::kEvent;
+  std::string name = event ? printable_name(scene.trace(state.selection->rank).name(state.selection->index)) : "Idle gap";
+  if (name.empty()) name = "(no name)";
+  uint32_t const colour =
+      event ? paint_colour(paint_of(scene.trace(state.selection->rank).kind(state.selection->index)), state.theme)
+            : paint_colour(paint_of(scene.analysis.gaps[state.selection->index].cause), state.theme);
+  swatch(colour);
+  text_wrapped(name, surface(state.theme).text);
+  actions(scene, state, rows_height);
+  if (!state.selection) return;
+  Properties const properties = state.selection->what == Selection::What::kEvent ? event_properties(scene, *state.selection)
+                                                                                 : gap_properties(scene, state.selection->index);
+  if (!ImGui::BeginTable("properties", 2, ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingFixedFit)) return;
+  ImGui::TableSetupColumn("name", ImGuiTableColumnFlags_WidthFixed);
+  ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthStretch);
+  for (auto const& [key, value] : properties) property(key, value, state.theme);
+  ImGui::EndTable();
+}
+
+}  // namespace stepscope::viewer

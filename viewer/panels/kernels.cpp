@@ -1,0 +1,108 @@
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "trace/base/format.h"
+#include "viewer/navigate.h"
+#include "viewer/panels/panels.h"
+#include "viewer/text.h"
+#include "viewer/widgets.h"
+
+namespace stepscope::viewer {
+namespace {
+
+enum Column { kName, kShare, kCount, kTotal, kMedian, kP95, kMax, kRate, kColumns };
+
+double sort_value(analyzer::KernelFacts const& k, int column) {
+  switch (column) {
+    case kShare:
+      return k.share;
+    case kCount:
+      return static_cast<double>(k.count);
+    case kMedian:
+      return static_cast<double>(k.median_ns);
+    case kP95:
+      return static_cast<double>(k.p95_ns);
+    case kMax:
+      return static_cast<double>(k.max_ns);
+    case kRate:
+      return k.flops_rate.value_or(-1);
+    default:
+      return static_cast<double>(k.total_ns);
+  }
+}
+
+/// Pointers into Analysis::kernels in the order that the table asks for.
+std::vector<analyzer::KernelFacts const*> sorted(Scene const& scene, uint32_t device) {
+  std::vector<analyzer::KernelFacts const*> result;
+  for (auto const& kernel : scene.analysis.kernels)
+    if (device >= scene.analysis.devices.size() || kernel.ref == scene.analysis.devices[device].ref) result.push_back(&kernel);
+  ImGuiTableSortSpecs const* specs = ImGui::TableGetSortSpecs();
+  if (specs == nullptr || specs->SpecsCount == 0) return result;
+  int const column = specs->Specs[0].ColumnIndex;
+  bool const ascending = specs->Specs[0].SortDirection == ImGuiSortDirection_Ascending;
+  std::stable_sort(result.begin(), result.end(), [&](auto const* a, auto const* b) {
+    if (!ascending) std::swap(a, b);
+    return column == kName ? a->name < b->name : sort_value(*a, column) < sort_value(*b, column);
+  });
+  return result;
+}
+
+void row(Scene const& scene, ViewState& state, analyzer::KernelFacts const& kernel) {
+  Surface const& s = surface(state.theme);
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  swatch(paint_colour(paint_of(kernel.kind), state.theme));
+  std::string const name = printable_name(kernel.name);
+  ImGui::PushID(&kernel);
+  ImVec2 const at = ImGui::GetCursorScreenPos();
+  std::string const shown = fit(name, ImGui::GetContentRegionAvail().x);
+  if (ImGui::Selectable("##kernel", state.search.text == name, ImGuiSelectableFlags_SpanAllColumns)) {
+    state.search.text = name;
+    state.search.open = true;
+    run_search(state, scene);
+  }
+  hint(name);
+  ImGui::PopID();
+  draw_text(*ImGui::GetWindowDrawList(), at, s.text, shown);
+  std::string const rate = kernel.flops_rate ? fmt::format("{:.3g} GFLOP/s", *kernel.flops_rate / 1e9) : "–";
+  for (std::string const& value : {base::format_share(kernel.share), base::format_count(kernel.count),
+                                   base::format_duration(kernel.total_ns), base::format_duration(kernel.median_ns),
+                                   base::format_duration(kernel.p95_ns), base::format_duration(kernel.max_ns), rate}) {
+    ImGui::TableNextColumn();
+    text_right(value, s.text);
+  }
+}
+
+}  // namespace
+
+void kernels(Scene const& scene, ViewState& state) {
+  if (scene.analysis.kernels.empty()) {
+    empty_state("No kernels were recorded in this run.", state.theme);
+    return;
+  }
+  device_chooser(scene, state);
+  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_Sortable |
+                                ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_Resizable;
+  if (!ImGui::BeginTable("kernels", kColumns, flags)) return;
+  float const scale = ui_scale();
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("Device op", ImGuiTableColumnFlags_WidthStretch);
+  ImGuiTableColumnFlags const number = ImGuiTableColumnFlags_WidthFixed | ImGuiTableColumnFlags_PreferSortDescending;
+  ImGui::TableSetupColumn("Share", number, 66 * scale);
+  ImGui::TableSetupColumn("Count", number, 66 * scale);
+  ImGui::TableSetupColumn("Total", number | ImGuiTableColumnFlags_DefaultSort, 80 * scale);
+  for (char const* title : {"Median", "95 %", "Longest"}) ImGui::TableSetupColumn(title, number, 80 * scale);
+  ImGui::TableSetupColumn("Rate", number, 110 * scale);
+  header_row(1);
+  auto const shown = sorted(scene, state.device);
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(shown.size()));
+  while (clipper.Step())
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) row(scene, state, *shown[static_cast<size_t>(i)]);
+  ImGui::EndTable();
+}
+
+}  // namespace stepscope::viewer

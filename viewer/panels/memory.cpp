@@ -1,0 +1,172 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "trace/base/format.h"
+#include "trace/model/details.h"
+#include "viewer/describe.h"
+#include "viewer/panels/panels.h"
+#include "viewer/text.h"
+#include "viewer/timeline/fold.h"
+#include "viewer/widgets.h"
+
+namespace stepscope::viewer {
+namespace {
+
+using Point = analyzer::MemoryFacts::Point;
+constexpr size_t kPurposes = 7;
+
+/// Okabe-Ito again; the order is MemoryPurpose's.
+uint32_t purpose_colour(size_t purpose, Theme theme) {
+  static constexpr std::array<Paint, kPurposes> kPaint = {Paint::kUnexplained, Paint::kCompute, Paint::kCommunication,
+                                                          Paint::kAllocation,  Paint::kCopy,    Paint::kDependency,
+                                                          Paint::kInput};
+  return paint_colour(kPaint[purpose], theme);
+}
+
+struct Graph {
+  ImVec2 low, high;
+  double top_bytes = 1;
+  TimeWindow window;
+  [[nodiscard]] float y(double bytes) const { return high.y - static_cast<float>(bytes / top_bytes) * (high.y - low.y); }
+  [[nodiscard]] double time(float x) const {
+    return window.begin + static_cast<double>((x - low.x) / (high.x - low.x)) * window.span();
+  }
+};
+
+/// Index after the last point at or before `time`.
+uint32_t points_until(Scene const& scene, std::vector<Point> const& points, double time) {
+  auto const after = std::partition_point(points.begin(), points.end(), [&](Point const& point) {
+    return static_cast<double>(scene.to_view(point.time_ns)) <= time;
+  });
+  return static_cast<uint32_t>(after - points.begin());
+}
+
+/// A column a pixel: the highest point in it, stacked by purpose.
+void draw_stack(ImDrawList& list, Scene const& scene, ViewState const& state, std::vector<Point> const& points,
+                Graph const& graph) {
+  uint32_t before = points_until(scene, points, graph.time(graph.low.x));
+  for (float x = graph.low.x; x < graph.high.x; ++x) {
+    uint32_t const until = points_until(scene, points, graph.time(x + 1));
+    uint32_t const first = before > 0 ? before - 1 : 0;
+    before = until;
+    if (until == 0 || graph.time(x) > static_cast<double>(scene.length)) continue;
+    // A pixel looks at no more than 64 of its points, evenly.
+    uint32_t const stride = std::max(1U, (until - first) / 64);
+    uint32_t best = first;
+    for (uint32_t i = first; i < until; i += stride)
+      if (points[i].allocated_bytes > points[best].allocated_bytes) best = i;
+    double sum = 0;
+    for (size_t purpose = 0; purpose < kPurposes; ++purpose) {
+      auto const bytes = static_cast<double>(points[best].by_purpose[purpose]);
+      if (bytes <= 0) continue;
+      list.AddRectFilled(ImVec2(x, graph.y(sum + bytes)), ImVec2(x + 1, graph.y(sum)), purpose_colour(purpose, state.theme));
+      sum += bytes;
+    }
+  }
+}
+
+void line_at(ImDrawList& list, Graph const& graph, double bytes, std::string const& words, uint32_t colour) {
+  float const y = std::round(graph.y(bytes));
+  for (float x = graph.low.x; x < graph.high.x; x += 8) list.AddRectFilled(ImVec2(x, y), ImVec2(x + 4, y + 1), colour);
+  ImVec2 const size = ImGui::CalcTextSize(words.c_str());
+  draw_text(list, ImVec2(graph.high.x - size.x - 4, std::max(y - size.y - 1, graph.low.y)), colour, words);
+}
+
+void point_tooltip(Scene const& scene, ViewState const& state, std::vector<Point> const& points, Graph const& graph) {
+  double const time = graph.time(ImGui::GetIO().MousePos.x);
+  uint32_t const until = points_until(scene, points, time);
+  if (until == 0) return;
+  Point const& point = points[until - 1];
+  begin_tooltip();
+  heading(base::format_bytes(point.allocated_bytes) + " allocated");
+  text(
+      fmt::format("at {}, {} reserved", format_time(time, graph.window.span() / 1000), base::format_bytes(point.reserved_bytes)));
+  for (size_t purpose = 0; purpose < kPurposes; ++purpose) {
+    if (point.by_purpose[purpose] == 0) continue;
+    swatch(purpose_colour(purpose, state.theme));
+    text(fmt::format("{}  {}", model::to_string(static_cast<model::MemoryPurpose>(purpose)),
+                     base::format_bytes(point.by_purpose[purpose])));
+  }
+  end_tooltip();
+}
+
+void facts_column(ViewState const& state, analyzer::MemoryFacts const& memory) {
+  Surface const& s = surface(state.theme);
+  if (ImGui::BeginTable("facts", 2, ImGuiTableFlags_SizingFixedFit)) {
+    ImGui::TableSetupColumn("name", ImGuiTableColumnFlags_WidthStretch);
+    ImGui::TableSetupColumn("value", ImGuiTableColumnFlags_WidthFixed);
+    auto const add = [&](char const* name, std::string const& value) {
+      ImGui::TableNextRow();
+      ImGui::TableNextColumn();
+      text_coloured(name, s.text_dim);
+      ImGui::TableNextColumn();
+      text_right(value, s.text);
+    };
+    if (memory.peak_allocated_bytes) add("peak allocated", base::format_bytes(*memory.peak_allocated_bytes));
+    if (memory.peak_reserved_bytes) add("peak reserved", base::format_bytes(*memory.peak_reserved_bytes));
+    if (memory.capacity_bytes) add("capacity", base::format_bytes(*memory.capacity_bytes));
+    if (memory.fragmentation) add("fragmentation", base::format_share(*memory.fragmentation));
+    if (memory.floor_growth_bytes_per_step && *memory.floor_growth_bytes_per_step >= 1)
+      add("growth a step", base::format_bytes(static_cast<uint64_t>(*memory.floor_growth_bytes_per_step)));
+    ImGui::EndTable();
+  }
+  text_coloured("at the peak", s.text_dim);
+  for (size_t purpose = 0; purpose < kPurposes; ++purpose) {
+    if (memory.by_purpose_at_peak[purpose] == 0) continue;
+    swatch(purpose_colour(purpose, state.theme));
+    text(model::to_string(static_cast<model::MemoryPurpose>(purpose)));
+    ImGui::SameLine();
+    text_right(base::format_bytes(memory.by_purpose_at_peak[purpose]), s.text);
+  }
+}
+
+}  // namespace
+
+void memory(Scene const& scene, ViewState& state) {
+  auto const& devices = scene.analysis.devices;
+  bool const any =
+      std::any_of(devices.begin(), devices.end(), [](auto const& device) { return !device.memory.timeline.empty(); });
+  if (!any || state.device >= devices.size()) {
+    empty_state("No allocations were recorded in this run.", state.theme);
+    return;
+  }
+  device_chooser(scene, state);
+  analyzer::MemoryFacts const& facts = devices[state.device].memory;
+  if (facts.timeline.empty()) {
+    empty_state("No allocations were recorded on this device.", state.theme);
+    return;
+  }
+  float const scale = ui_scale();
+  ImVec2 const room = ImGui::GetContentRegionAvail();
+  float const width = std::max(room.x - 250 * scale, 50 * scale);
+  float const caption = ImGui::GetFontSize() + 4 * scale;
+  float const height = std::max(room.y - caption - 2 * scale, 40 * scale);
+  ImVec2 const at = ImGui::GetCursorScreenPos();
+  ImGui::InvisibleButton("graph", ImVec2(width, height));
+  Graph graph{at, ImVec2(at.x + width, at.y + height), 1, state.window};
+  uint64_t const peak = facts.peak_allocated_bytes.value_or(1);
+  graph.top_bytes = static_cast<double>(std::max<uint64_t>(peak, 1)) * 1.15;
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  list.PushClipRect(graph.low, graph.high, true);
+  list.AddRectFilled(graph.low, graph.high, surface(state.theme).row);
+  draw_stack(list, scene, state, facts.timeline, graph);
+  line_at(list, graph, static_cast<double>(peak), "peak " + base::format_bytes(peak), surface(state.theme).text);
+  if (facts.capacity_bytes && static_cast<double>(*facts.capacity_bytes) < graph.top_bytes)
+    line_at(list, graph, static_cast<double>(*facts.capacity_bytes), "capacity " + base::format_bytes(*facts.capacity_bytes),
+            surface(state.theme).critical);
+  list.PopClipRect();
+  std::string const shown = format_time_range(state.window.begin, state.window.end);
+  draw_text(list, ImVec2(graph.low.x, graph.high.y + 3 * scale), surface(state.theme).text_dim,
+            fit("allocated, by purpose; " + shown, width));
+  if (ImGui::IsItemHovered()) point_tooltip(scene, state, facts.timeline, graph);
+  ImGui::SameLine();
+  ImGui::BeginChild("facts");
+  facts_column(state, facts);
+  ImGui::EndChild();
+}
+
+}  // namespace stepscope::viewer

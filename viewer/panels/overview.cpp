@@ -1,0 +1,80 @@
+#include <algorithm>
+#include <cmath>
+
+#include <imgui.h>
+
+#include "viewer/navigate.h"
+#include "viewer/panels/panels.h"
+#include "viewer/timeline/draw.h"
+#include "viewer/timeline/fold.h"
+#include "viewer/widgets.h"
+
+namespace stepscope::viewer {
+namespace {
+
+/// Device lines that are drawn; more would be thinner than a pixel.
+constexpr size_t kMaxLines = 16;
+
+void draw_device(ImDrawList& list, ViewState const& state, Scene const& scene, Node const& node, ImVec2 low, ImVec2 high) {
+  auto const& segments = node.segments;
+  fold(
+      static_cast<uint32_t>(segments.size()), 0, static_cast<double>(scene.length), static_cast<double>(high.x - low.x),
+      [&](uint32_t i) { return segments[i].begin; }, [&](uint32_t i) { return segments[i].end; },
+      [&](uint32_t first, uint32_t last, double x0, double x1) {
+        uint32_t best = first;
+        for (uint32_t i = first; i < last; i += std::max(1U, (last - first) / 32))
+          if (segments[i].end - segments[i].begin > segments[best].end - segments[best].begin) best = i;
+        list.AddRectFilled(
+            ImVec2(low.x + std::floor(static_cast<float>(x0)), low.y),
+            ImVec2(low.x + std::max(std::floor(static_cast<float>(x1)), std::floor(static_cast<float>(x0)) + 1), high.y),
+            with_alpha(paint_colour(segments[best].paint, state.theme), segments[best].gap ? 0.55F : 0.9F));
+      });
+}
+
+void draw_window(ImDrawList& list, ViewState const& state, Scene const& scene, ImVec2 low, ImVec2 high) {
+  Surface const& s = surface(state.theme);
+  float const scale = ui_scale();
+  auto const x_of = [&](double time) {
+    double const share = std::clamp(time / static_cast<double>(scene.length), 0.0, 1.0);
+    return low.x + std::round(static_cast<float>(share) * (high.x - low.x));
+  };
+  float const x0 = x_of(state.window.begin);
+  float const x1 = std::max(x_of(state.window.end), x0 + 3 * scale);
+  list.AddRectFilled(low, ImVec2(x0, high.y), with_alpha(s.background, 0.60F));
+  list.AddRectFilled(ImVec2(x1, low.y), high, with_alpha(s.background, 0.60F));
+  list.AddRect(ImVec2(x0, low.y), ImVec2(x1, high.y), s.accent, 2 * scale, 0, 1.5F * scale);
+}
+
+}  // namespace
+
+void overview(Scene const& scene, ViewState& state, float height) {
+  float const scale = ui_scale();
+  ImVec2 const corner = ImGui::GetCursorScreenPos();
+  float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
+  ImVec2 const low(corner.x + kGutter * scale, corner.y + 2 * scale);
+  ImVec2 const high(std::max(corner.x + width - 8 * scale, low.x + 1), corner.y + height - 3 * scale);
+  ImGui::InvisibleButton("overview", ImVec2(width, height));
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  push_bold();
+  draw_text(list, ImVec2(corner.x + 8 * scale, std::round((low.y + high.y - ImGui::GetFontSize()) / 2)),
+            surface(state.theme).text, "Whole run");
+  pop_bold();
+  list.AddRectFilled(low, high, surface(state.theme).row);
+  std::vector<Node const*> devices;
+  for (Node const& node : scene.nodes)
+    if (node.kind == NodeKind::kDevice && devices.size() < kMaxLines) devices.push_back(&node);
+  float const line = (high.y - low.y) / static_cast<float>(std::max<size_t>(devices.size(), 1));
+  for (size_t i = 0; i < devices.size(); ++i) {
+    float const y0 = std::round(low.y + static_cast<float>(i) * line);
+    float const y1 = std::max(std::round(low.y + static_cast<float>(i + 1) * line) - 1, y0 + 1);
+    draw_device(list, state, scene, *devices[i], ImVec2(low.x, y0), ImVec2(high.x, y1));
+  }
+  draw_window(list, state, scene, low, high);
+  if (ImGui::IsItemActivated()) remember(state);
+  if (!ImGui::IsItemActive()) return;
+  double const share = static_cast<double>((ImGui::GetIO().MousePos.x - low.x) / (high.x - low.x));
+  double const middle = std::clamp(share, 0.0, 1.0) * static_cast<double>(scene.length);
+  pan(state, scene, (middle - (state.window.begin + state.window.end) / 2) / state.window.span());
+}
+
+}  // namespace stepscope::viewer

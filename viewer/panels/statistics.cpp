@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "trace/base/format.h"
+#include "viewer/navigate.h"
+#include "viewer/panels/panels.h"
+#include "viewer/text.h"
+#include "viewer/widgets.h"
+
+namespace stepscope::viewer {
+namespace {
+
+/// Width at scale 1 from which the shares of a split have their columns.
+constexpr float kWideTable = 560;
+
+/// The parts of a split, in the order of every stacked bar.
+constexpr Paint kOrder[] = {Paint::kCompute,    Paint::kCommunication, Paint::kCopy,          Paint::kProfiler,
+                            Paint::kAllocation, Paint::kSync,          Paint::kInput,         Paint::kDependency,
+                            Paint::kPeer,       Paint::kGraph,         Paint::kLaunchStarved, Paint::kLaunchLatency,
+                            Paint::kUnexplained};
+
+void split_cell(RangeStatistics::DeviceSplit const& split, int64_t total, Theme theme) {
+  float const scale = ui_scale();
+  ImVec2 const at = ImGui::GetCursorScreenPos();
+  float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
+  float const height = ImGui::GetFontSize();
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  list.AddRectFilled(at, ImVec2(at.x + width, at.y + height), surface(theme).header, 2 * scale);
+  float x = at.x;
+  for (Paint const paint : kOrder) {
+    int64_t const time = split.time[static_cast<size_t>(paint)];
+    if (time <= 0) continue;
+    float const next = x + width * static_cast<float>(static_cast<double>(time) / static_cast<double>(total));
+    bool const idle = paint != Paint::kCompute && paint != Paint::kCommunication && paint != Paint::kCopy;
+    list.AddRectFilled(ImVec2(x, idle ? at.y + height * 0.55F : at.y), ImVec2(std::max(next, x + 1), at.y + height),
+                       paint_colour(paint, theme));
+    x = next;
+  }
+  ImGui::Dummy(ImVec2(width, height));
+  if (!ImGui::IsItemHovered()) return;
+  begin_tooltip();
+  for (Paint const paint : kOrder) {
+    int64_t const time = split.time[static_cast<size_t>(paint)];
+    if (time <= 0) continue;
+    swatch(paint_colour(paint, theme));
+    text(fmt::format("{}  {}  {}", paint_name(paint), base::format_duration(time),
+                     base::format_share(static_cast<double>(time) / static_cast<double>(total))));
+  }
+  end_tooltip();
+}
+
+void device_table(Scene const& scene, ViewState const& state, RangeStatistics const& facts) {
+  int64_t const total = std::max<int64_t>(static_cast<int64_t>(facts.range.span()), 1);
+  // In a narrow window the bar says more than the shares.
+  bool const wide = ImGui::GetContentRegionAvail().x > kWideTable * ui_scale();
+  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  if (!ImGui::BeginTable(wide ? "devices" : "devices narrow", wide ? 6 : 3, flags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("Device");
+  ImGui::TableSetupColumn("Split of the range", ImGuiTableColumnFlags_WidthStretch);
+  for (char const* title : {"Idle", "Compute", "Exposed comm", "Exposed copy"}) {
+    if (!wide && title != std::string_view("Idle")) continue;
+    ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed, std::max(ImGui::CalcTextSize(title).x, 56 * ui_scale()));
+  }
+  header_row(2);
+  for (auto const& split : facts.devices) {
+    Node const& node = scene.nodes[split.node];
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    std::string const rank = fmt::format("rank {} · ", scene.trace(node.rank).info().rank);
+    text(rank + node.label.substr(0, std::min(node.label.find(" · "), node.label.size())));
+    ImGui::TableNextColumn();
+    split_cell(split, total, state.theme);
+    for (int64_t const time :
+         {split.idle, split.time[static_cast<size_t>(Paint::kCompute)], split.time[static_cast<size_t>(Paint::kCommunication)],
+          split.time[static_cast<size_t>(Paint::kCopy)]}) {
+      if (!ImGui::TableNextColumn() || ImGui::TableGetColumnIndex() < 2) break;
+      text_right(base::format_share(static_cast<double>(time) / static_cast<double>(total)),
+                 time > 0 ? surface(state.theme).text : surface(state.theme).text_dim);
+      if (!wide) break;
+    }
+  }
+  ImGui::EndTable();
+}
+
+void op_table(Scene const& scene, ViewState& state, RangeStatistics const& facts) {
+  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  if (!ImGui::BeginTable("ops", 3, flags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("Device op", ImGuiTableColumnFlags_WidthStretch);
+  ImGui::TableSetupColumn("Count", ImGuiTableColumnFlags_WidthFixed, 60 * ui_scale());
+  ImGui::TableSetupColumn("Total", ImGuiTableColumnFlags_WidthFixed, 76 * ui_scale());
+  header_row(1);
+  for (auto const& op : facts.ops) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    swatch(paint_colour(op.paint, state.theme));
+    ImGui::PushID(&op);
+    std::string const shown = fit(op.name, ImGui::GetContentRegionAvail().x);
+    ImVec2 const at = ImGui::GetCursorScreenPos();
+    if (ImGui::Selectable("##op", false, ImGuiSelectableFlags_SpanAllColumns)) {
+      state.search.text = op.name;
+      state.search.open = true;
+      run_search(state, scene);
+    }
+    hint(op.name);
+    ImGui::PopID();
+    draw_text(*ImGui::GetWindowDrawList(), at, surface(state.theme).text, shown);
+    ImGui::TableNextColumn();
+    text_right(base::format_count(op.count), surface(state.theme).text);
+    ImGui::TableNextColumn();
+    text_right(base::format_duration(op.total), surface(state.theme).text);
+  }
+  ImGui::EndTable();
+}
+
+}  // namespace
+
+void statistics(Scene const& scene, ViewState& state, Memo& memo) {
+  TimeWindow range = state.range.value_or(state.window);
+  range.begin = std::clamp(range.begin, 0.0, static_cast<double>(scene.length));
+  range.end = std::clamp(range.end, 0.0, static_cast<double>(scene.length));
+  if (!memo.valid || !(memo.statistics.range == range)) {
+    memo.statistics = range_statistics(scene, range);
+    memo.valid = true;
+  }
+  std::string const words = fmt::format(
+      "{}  {}, {}, {} device ops", state.range ? "Marked range" : "Visible time", format_time_range(range.begin, range.end),
+      base::format_duration(static_cast<int64_t>(range.span())), base::format_count(memo.statistics.op_count));
+  text_coloured(words, state.range ? surface(state.theme).accent : surface(state.theme).text_dim);
+  if (memo.statistics.devices.empty()) {
+    empty_state("No device work was recorded in this run.", state.theme);
+    return;
+  }
+  float const width = ImGui::GetContentRegionAvail().x;
+  ImGui::BeginChild("split", ImVec2(width * 0.56F, 0));
+  device_table(scene, state, memo.statistics);
+  ImGui::EndChild();
+  ImGui::SameLine(0, 20 * ui_scale());
+  ImGui::BeginChild("top", ImVec2(0, 0));
+  op_table(scene, state, memo.statistics);
+  ImGui::EndChild();
+}
+
+}  // namespace stepscope::viewer

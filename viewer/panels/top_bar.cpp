@@ -1,0 +1,88 @@
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "trace/base/format.h"
+#include "viewer/navigate.h"
+#include "viewer/panels/panels.h"
+#include "viewer/text.h"
+#include "viewer/widgets.h"
+
+namespace stepscope::viewer {
+namespace {
+
+void search_box(Scene const& scene, ViewState& state, float rows_height) {
+  Search& search = state.search;
+  float const scale = ui_scale();
+  ImGui::SetNextItemWidth(250 * scale);
+  bool const focus = search.open && search.text.empty() && !ImGui::IsAnyItemActive();
+  if (focus) ImGui::SetKeyboardFocusHere();
+  std::array<char, kMaxName + 1> buffer{};
+  search.text.copy(buffer.data(), kMaxName);
+  if (ImGui::InputTextWithHint("##search", "Search names ( / )", buffer.data(), buffer.size())) {
+    search.text = buffer.data();
+    search.open = true;
+    run_search(state, scene);
+  }
+  bool const left = ImGui::IsItemDeactivated();
+  if (left && key_pressed(Key::kEnter)) step_search(state, scene, ImGui::GetIO().KeyShift ? -1 : 1, rows_height);
+  if (left && search.text.empty()) search.open = false;
+  if (search.text.empty()) return;
+  ImGui::SameLine();
+  if (ImGui::ArrowButton("previous", ImGuiDir_Left)) step_search(state, scene, -1, rows_height);
+  hint("Previous hit (Shift+N)");
+  ImGui::SameLine(0, 2 * scale);
+  if (ImGui::ArrowButton("next", ImGuiDir_Right)) step_search(state, scene, 1, rows_height);
+  hint("Next hit (N)");
+  ImGui::SameLine();
+  ImGui::AlignTextToFramePadding();
+  if (search.total == 0) {
+    text_coloured("nothing has this name", surface(state.theme).warning);
+  } else if (search.current) {
+    text_coloured(fmt::format("{} of {}", base::format_count(*search.current + 1), base::format_count(search.total)),
+                  surface(state.theme).text_dim);
+  } else {
+    text_coloured(fmt::format("{} hits, Enter shows the next", base::format_count(search.total)), surface(state.theme).text_dim);
+  }
+}
+
+std::string summary(Scene const& scene) {
+  auto const plural = [](size_t n, char const* one) {
+    return fmt::format("{} {}{}", base::format_count(n), one, n == 1 ? "" : "s");
+  };
+  return fmt::format("{} · {} · {} · {}", plural(scene.run.ranks.size(), "rank"), plural(scene.analysis.devices.size(), "device"),
+                     plural(scene.events, "event"), base::format_duration(scene.length));
+}
+
+}  // namespace
+
+void top_bar(Scene const& scene, ViewState& state, float rows_height) {
+  float const scale = ui_scale();
+  Surface const& s = surface(state.theme);
+  ImGui::AlignTextToFramePadding();
+  heading(fit(printable_name(scene.run.name.empty() ? "Stepscope" : scene.run.name), 320 * scale));
+  ImGui::SameLine(0, 12 * scale);
+  text_coloured(summary(scene), s.text_dim);
+  ImGui::SameLine(0, 24 * scale);
+  search_box(scene, state, rows_height);
+  // The buttons stand at the right edge.
+  float const buttons = 4 * 74 * scale;
+  ImGui::SameLine(std::max(ImGui::GetWindowWidth() - buttons - 10 * scale, ImGui::GetCursorPosX()));
+  ImVec2 const size(70 * scale, 0);
+  if (ImGui::Button("Fit all", size)) show_all(state, scene);
+  hint("Show the whole run (Home)");
+  ImGui::SameLine(0, 4 * scale);
+  if (ImGui::Button("Back", size)) undo(state);
+  hint("Back to the view before the last move (Backspace)");
+  ImGui::SameLine(0, 4 * scale);
+  if (ImGui::Button(state.theme == Theme::kDark ? "Light" : "Dark", size))
+    state.theme = state.theme == Theme::kDark ? Theme::kLight : Theme::kDark;
+  hint("Change the colours");
+  ImGui::SameLine(0, 4 * scale);
+  if (ImGui::Button("Keys", size)) state.help = !state.help;
+  hint("All keys and gestures ( ? )");
+}
+
+}  // namespace stepscope::viewer

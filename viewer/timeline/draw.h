@@ -1,0 +1,27 @@
+// Paints a Layout. Decides nothing: where things are and which they are, layout has said.
+#pragma once
+
+#include <imgui.h>
+
+#include "viewer/timeline/layout.h"
+
+namespace stepscope::viewer {
+
+/// Sizes around the rows at scale 1.
+inline constexpr float kGutter = 236, kRuler = 26, kLegend = 26;
+
+/// Where the rows' area lies on the screen, in pixels.
+struct Canvas {
+  ImVec2 origin;  ///< top left of the rows, right of the gutter
+  float scale = 1;
+};
+
+void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
+void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
+void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas);
+/// Range, evidence, selection, arrows: what lies over the rows.
+void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
+/// The colours that occur in the run, in words.
+void draw_legend(ImDrawList& list, Scene const& scene, ViewState const& state, ImVec2 at, float width, float scale);
+
+}  // namespace stepscope::viewer

@@ -1,0 +1,126 @@
+#include "viewer/timeline/input.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/navigate.h"
+
+namespace stepscope::viewer {
+namespace {
+
+constexpr double kWheelZoom = 0.80;        ///< a notch shows four fifths
+constexpr double kKeyZoom = 4;             ///< factor a second while W or S is held
+constexpr double kKeyPan = 1.2;            ///< windows a second while A or D is held
+constexpr float kWheelRows = 3;            ///< lanes a notch
+constexpr float kLongestFrame = 0.1F;      ///< seconds: after a stall the view does not leap
+constexpr double kDensityZoom = 1.0 / 24;  ///< a double click on a folded mark
+
+void scroll_by(ViewState& state, Layout const& layout, float pixels) {
+  float const scale = layout.viewport.scale;
+  float const last = std::max((layout.content_height - layout.viewport.height) / scale, 0.0F);
+  state.scroll = std::clamp(state.scroll + pixels / scale, 0.0F, last);
+}
+
+std::optional<Selection> selection_at(Scene const& scene, Layout const& layout, Hit const& hit) {
+  if (!hit.item) return std::nullopt;
+  Node const& node = scene.nodes[layout.rows[hit.row].node];
+  Item const& item = layout.items[*hit.item];
+  if (item.kind != ItemKind::kSegment) return Selection{Selection::What::kEvent, node.rank, item.index};
+  auto const gap = node.segments[item.index].gap;
+  if (!gap) return std::nullopt;
+  return Selection{Selection::What::kGap, node.rank, *gap};
+}
+
+void click(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
+  auto const hit = hit_test(layout, input.x, input.y);
+  if (!hit) {
+    state.selection.reset();
+    return;
+  }
+  uint32_t const index = layout.rows[hit->row].node;
+  Node const& node = scene.nodes[index];
+  if (node.device) state.device = *node.device;
+  bool const group = node.subtree_end > index + 1;
+  if (input.x < 0) {
+    if (!group) return;
+    if (!state.closed.erase(index)) state.closed.insert(index);
+    return;
+  }
+  auto const chosen = selection_at(scene, layout, *hit);
+  if (chosen) {
+    select(state, scene, *chosen);
+  } else {
+    state.selection.reset();
+  }
+}
+
+void double_click(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
+  auto const hit = hit_test(layout, input.x, input.y);
+  if (input.x < 0 || !hit) return;
+  if (hit->item && layout.items[*hit->item].count > 1) {
+    remember(state);
+    zoom(state, scene, kDensityZoom, static_cast<double>(input.x / layout.viewport.width));
+    return;
+  }
+  if (auto const chosen = selection_at(scene, layout, *hit)) {
+    select(state, scene, *chosen);
+    frame(state, scene, scene.when(*chosen));
+  }
+}
+
+void drag(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
+  double const now = layout.time_at(std::clamp(input.x, 0.0F, layout.viewport.width));
+  if (state.drag.mode == Drag::Mode::kRange) {
+    state.range = TimeWindow{std::min(state.drag.anchor, now), std::max(state.drag.anchor, now)};
+  } else if (state.drag.mode == Drag::Mode::kPan) {
+    pan(state, scene, static_cast<double>(-input.dx / layout.viewport.width));
+    scroll_by(state, layout, -input.dy);
+  }
+}
+
+void wheel(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
+  if (input.wheel_x != 0) pan(state, scene, static_cast<double>(-input.wheel_x) * 0.08);
+  if (input.wheel == 0) return;
+  if (input.ctrl || input.x < 0) {
+    scroll_by(state, layout, -input.wheel * kWheelRows * kLaneHeight * layout.viewport.scale);
+  } else if (input.shift) {
+    pan(state, scene, static_cast<double>(-input.wheel) * 0.08);
+  } else {
+    zoom(state, scene, std::pow(kWheelZoom, static_cast<double>(input.wheel)),
+         static_cast<double>(input.x / layout.viewport.width));
+  }
+}
+
+}  // namespace
+
+bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
+  if (layout.viewport.width < 1) return false;
+  scroll_by(state, layout, 0);
+  bool const wheeled = input.hovered && (input.wheel != 0 || input.wheel_x != 0);
+  if (wheeled || input.zoom != 0 || input.pan != 0) remember_if_far(state);
+  if (wheeled) wheel(input, scene, layout, state);
+  double const anchor = input.hovered && input.x >= 0 ? static_cast<double>(input.x / layout.viewport.width) : 0.5;
+  auto const seconds = static_cast<double>(std::min(input.seconds, kLongestFrame));
+  if (input.zoom != 0) zoom(state, scene, std::pow(kKeyZoom, -static_cast<double>(input.zoom) * seconds), anchor);
+  if (input.pan != 0) pan(state, scene, static_cast<double>(input.pan) * kKeyPan * seconds);
+  if (input.pressed && input.hovered) {
+    bool const range = input.x >= 0 && (input.shift || input.y < 0);
+    state.drag = {range ? Drag::Mode::kRange : Drag::Mode::kPan, layout.time_at(std::max(input.x, 0.0F))};
+    if (!range) remember(state);
+  }
+  if (input.double_clicked && input.hovered) {
+    double_click(input, scene, layout, state);
+    // The view has moved: the button's release must not select what is under the mouse now.
+    state.drag = {};
+  }
+  if (input.dragging) drag(input, scene, layout, state);
+  if (input.released) {
+    bool const clicked = !input.dragging;
+    if (clicked && state.drag.mode == Drag::Mode::kRange) state.range.reset();
+    if (clicked && state.drag.mode == Drag::Mode::kPan) click(input, scene, layout, state);
+    state.drag = {};
+  }
+  return wheeled || input.zoom != 0 || input.pan != 0 || input.pressed || input.released || input.dragging;
+}
+
+}  // namespace stepscope::viewer

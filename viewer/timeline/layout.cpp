@@ -1,0 +1,392 @@
+#include "viewer/timeline/layout.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "viewer/text.h"
+#include "viewer/timeline/fold.h"
+
+namespace stepscope::viewer {
+namespace {
+
+int64_t add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+
+float node_height(Node const& node) {
+  switch (node.kind) {
+    case NodeKind::kRank:
+      return kRankHeight;
+    case NodeKind::kDevice:
+      return kDeviceHeight;
+    case NodeKind::kCounter:
+    case NodeKind::kMemory:
+      return kCurveHeight + kTrackPad;
+    case NodeKind::kStream:
+    case NodeKind::kThread:
+      break;
+  }
+  return static_cast<float>(std::max<size_t>(node.lanes.size(), 1)) * kLaneHeight + kTrackPad;
+}
+
+/// Calls visit(node, top, bottom) for every node that is not hidden in a closed group; top and bottom at scale 1.
+template <class Visit>
+void walk(Scene const& scene, ViewState const& state, Visit visit) {
+  float y = 0;
+  for (uint32_t i = 0; i < scene.nodes.size();) {
+    Node const& node = scene.nodes[i];
+    float const bottom = y + node_height(node);
+    visit(i, y, bottom);
+    y = bottom;
+    i = state.closed.contains(i) ? node.subtree_end : i + 1;
+  }
+}
+
+/// Names of one class that follow each other differ in lightness; the same name looks the same everywhere.
+uint8_t shade_of(uint32_t name) { return static_cast<uint8_t>(name * 2654435761U >> 30U); }
+
+class Painter {
+ public:
+  Painter(Scene const& scene, ViewState const& state, Viewport viewport) : scene_(scene), state_(state) {
+    result_.viewport = viewport;
+    result_.window = state.window;
+  }
+
+  Layout paint() {
+    float const scale = result_.viewport.scale;
+    float const scroll = std::round(state_.scroll * scale);
+    walk(scene_, state_, [&](uint32_t node, float top, float bottom) {
+      float const y0 = std::round(top * scale) - scroll;
+      float const y1 = std::round(bottom * scale) - scroll;
+      result_.content_height = std::round(bottom * scale);
+      if (y1 <= 0 || y0 >= result_.viewport.height) return;
+      add_row(node, y0, y1);
+    });
+    add_steps();
+    add_ticks();
+    add_related();
+    add_evidence();
+    return std::move(result_);
+  }
+
+ private:
+  void add_row(uint32_t index, float y0, float y1) {
+    Row row;
+    row.node = index;
+    row.y0 = y0;
+    row.y1 = y1;
+    row.open = !state_.closed.contains(index);
+    row.first_item = static_cast<uint32_t>(result_.items.size());
+    row.first_point = static_cast<uint32_t>(result_.points.size());
+    Node const& node = scene_.nodes[index];
+    add_segments(node, y0, y1);
+    for (size_t lane = 0; lane < node.lanes.size(); ++lane) add_lane(node, lane, y0);
+    add_curve(node, y0, y1);
+    row.last_item = static_cast<uint32_t>(result_.items.size());
+    row.last_point = static_cast<uint32_t>(result_.points.size());
+    result_.rows.push_back(row);
+  }
+
+  float clamp_x(double x) const { return static_cast<float>(std::clamp(x, 0.0, static_cast<double>(result_.viewport.width))); }
+
+  void push(Item item, double x0, double x1) {
+    item.x0 = clamp_x(x0);
+    item.x1 = clamp_x(x1);
+    result_.items.push_back(item);
+  }
+
+  template <class Begin, class End, class Visit>
+  void fold_window(size_t count, Begin begin, End end, Visit visit) {
+    if (result_.viewport.width < 1) return;
+    fold(static_cast<uint32_t>(count), result_.window.begin, result_.window.end, static_cast<double>(result_.viewport.width),
+         begin, end, visit);
+  }
+
+  void add_lane(Node const& node, size_t lane_index, float row_top) {
+    float const scale = result_.viewport.scale;
+    Lane const& lane = node.lanes[lane_index];
+    auto const& columns = scene_.trace(node.rank).columns();
+    int64_t const shift = scene_.shift(node.rank);
+    Item item;
+    item.y0 = row_top + std::round((kTrackPad / 2 + static_cast<float>(lane_index) * kLaneHeight) * scale);
+    item.y1 = item.y0 + std::round((kLaneHeight - 1) * scale);
+    if (item.y1 <= 0 || item.y0 >= result_.viewport.height) return;
+    auto const begin = [&](uint32_t i) { return add(columns.start[lane.rows[i]], shift); };
+    auto const end = [&](uint32_t i) { return add(add(columns.start[lane.rows[i]], columns.dur[lane.rows[i]]), shift); };
+    double const pixel = result_.window.span() / static_cast<double>(result_.viewport.width);
+    fold_window(lane.rows.size(), begin, end, [&](uint32_t first, uint32_t last, double x0, double x1) {
+      uint32_t const middle = lane.rows[first + (last - first) / 2];
+      item.kind = last - first == 1 ? ItemKind::kEvent : ItemKind::kDensity;
+      item.index = lane.rows[first];
+      item.count = last - first;
+      item.paint = paint_of(columns.kind[middle]);
+      item.shade = item.count == 1 ? shade_of(columns.name[middle].value) : uint8_t{1};
+      item.fill = item.count == 1
+                      ? 1.0F
+                      : static_cast<float>(std::clamp(static_cast<double>(busy(columns, lane, first, last)) / pixel, 0.0, 1.0));
+      push(item, x0, x1);
+    });
+  }
+
+  /// Σ dur of the lane's elements [first, last).
+  static int64_t busy(model::Trace::Columns const& columns, Lane const& lane, uint32_t first, uint32_t last) {
+    auto const before = [&](uint32_t i) {
+      uint32_t const block = std::min(i / kBusyBlock, static_cast<uint32_t>(lane.busy_before.size() - 1));
+      int64_t sum = lane.busy_before[block];
+      for (uint32_t k = block * kBusyBlock; k < i; ++k) sum = add(sum, columns.dur[lane.rows[k]]);
+      return sum;
+    };
+    return add(before(last), -before(first));
+  }
+
+  void add_segments(Node const& node, float y0, float y1) {
+    float const scale = result_.viewport.scale;
+    auto const& segments = node.segments;
+    Item item;
+    item.kind = ItemKind::kSegment;
+    item.y0 = y0 + std::round(4 * scale);
+    item.y1 = y1 - std::round(5 * scale);
+    fold_window(
+        segments.size(), [&](uint32_t i) { return segments[i].begin; }, [&](uint32_t i) { return segments[i].end; },
+        [&](uint32_t first, uint32_t last, double x0, double x1) {
+          item.index = longest(segments, first, last);
+          item.count = last - first;
+          item.paint = segments[item.index].paint;
+          item.idle = segments[item.index].gap.has_value();
+          push(item, x0, x1);
+        });
+  }
+
+  /// The longest of [first, last); looks at no more than 32 of them, evenly, so that a pixel's cost is bounded.
+  static uint32_t longest(std::vector<Segment> const& segments, uint32_t first, uint32_t last) {
+    uint32_t const stride = std::max(1U, (last - first) / 32);
+    uint32_t best = first;
+    auto const length = [&](uint32_t i) { return segments[i].end - segments[i].begin; };
+    for (uint32_t i = first; i < last; i += stride)
+      if (length(i) > length(best)) best = i;
+    return best;
+  }
+
+  void add_curve(Node const& node, float y0, float y1) {
+    Curve const& curve = node.curve;
+    if (curve.time.empty() || curve.highest <= curve.lowest) return;
+    float const scale = result_.viewport.scale;
+    auto const y = [&](double value) {
+      double const share = (value - curve.lowest) / (curve.highest - curve.lowest);
+      return y1 - 2 * scale - static_cast<float>(share) * (y1 - y0 - 6 * scale);
+    };
+    auto const width = static_cast<uint32_t>(result_.viewport.width);
+    auto const count = static_cast<uint32_t>(curve.time.size());
+    uint32_t at = 0;
+    for (uint32_t column = 0; column < width; ++column) {
+      double const begin = result_.time_at(static_cast<float>(column));
+      double const end = result_.time_at(static_cast<float>(column + 1));
+      at = gallop(at, count, [&](uint32_t i) { return static_cast<double>(curve.time[i]) <= begin; });
+      uint32_t const last = gallop(at, count, [&](uint32_t i) { return static_cast<double>(curve.time[i]) < end; });
+      if (last == 0) continue;
+      if (end > static_cast<double>(scene_.length)) break;
+      double const now = at > 0 ? curve.value[at - 1] : curve.value[0];
+      double const high = at < last ? std::max(now, highest(curve, at, last)) : now;
+      result_.points.push_back({static_cast<float>(column), y(now), y(high)});
+    }
+  }
+
+  static double highest(Curve const& curve, uint32_t first, uint32_t last) {
+    double result = curve.value[first];
+    for (uint32_t i = first; i < last;) {
+      if (i % kBusyBlock == 0 && i + kBusyBlock <= last) {
+        result = std::max(result, curve.block_max[i / kBusyBlock]);
+        i += kBusyBlock;
+      } else {
+        result = std::max(result, curve.value[i++]);
+      }
+    }
+    return result;
+  }
+
+  /// The first device's steps over all rows of its rank; none when they would be denser than kMinStepGap.
+  void add_steps() {
+    constexpr float kMinStepGap = 6;
+    auto const& steps = scene_.analysis.steps;
+    for (size_t r = 0; r < result_.rows.size();) {
+      uint32_t const rank = scene_.nodes[result_.rows[r].node].rank;
+      size_t last = r;
+      while (last + 1 < result_.rows.size() && scene_.nodes[result_.rows[last + 1].node].rank == rank) ++last;
+      auto const first_of = [&](uint32_t wanted) {
+        return std::partition_point(steps.begin(), steps.end(), [&](analyzer::StepFacts const& s) {
+          return s.ref.rank_index < static_cast<int32_t>(wanted);
+        });
+      };
+      auto step = first_of(rank);
+      auto const end = first_of(rank + 1);
+      auto const device_end = std::find_if(step, end, [&](analyzer::StepFacts const& s) { return !(s.ref == step->ref); });
+      step = std::partition_point(step, device_end, [&](analyzer::StepFacts const& s) {
+        return static_cast<double>(scene_.to_view(s.window.begin)) < result_.window.begin;
+      });
+      float previous = -kMinStepGap;
+      for (; step != device_end; ++step) {
+        float const x = result_.x_of(static_cast<double>(scene_.to_view(step->window.begin)));
+        if (x > result_.viewport.width) break;
+        if (x - previous < kMinStepGap * result_.viewport.scale) continue;
+        result_.steps.push_back({x, result_.rows[r].y0, result_.rows[last].y1, step->step});
+        previous = x;
+      }
+      r = last + 1;
+    }
+  }
+
+  void add_ticks() {
+    // Labels are at most 14 characters long: "12.345678901 s".
+    double const min_gap = 125.0 * static_cast<double>(result_.viewport.scale);
+    double const width = static_cast<double>(result_.viewport.width);
+    if (width < 1) return;
+    double const rough = result_.window.span() / width * min_gap;
+    double const power = std::pow(10.0, std::floor(std::log10(rough)));
+    double gap = power * 10;
+    for (double const nice : {1.0, 2.0, 5.0})
+      if (power * nice >= rough) {
+        gap = power * nice;
+        break;
+      }
+    gap = std::max(gap, 1.0);
+    double const end = std::min(result_.window.end, static_cast<double>(scene_.length) + gap);
+    double const largest = std::max(std::abs(result_.window.begin), std::abs(end));
+    double const unit = largest >= 1e9 ? 1e9 : largest >= 1e6 ? 1e6 : largest >= 1e3 ? 1e3 : 1;
+    for (double k = std::max(std::ceil(result_.window.begin / gap), 0.0); k * gap < end; ++k)
+      result_.ticks.push_back({result_.x_of(k * gap), format_time_in(k * gap, gap, unit)});
+  }
+
+  /// The rectangle of an event or gap on its row, if that row can be seen.
+  std::optional<Item> place(Selection const& selection) const {
+    auto const index = scene_.node_of(selection);
+    if (!index) return std::nullopt;
+    for (Row const& row : result_.rows) {
+      if (row.node != *index) continue;
+      model::Interval const when = scene_.when(selection);
+      Item item;
+      item.index = selection.index;
+      item.y0 = row.y0;
+      item.y1 = row.y1;
+      if (selection.what == Selection::What::kEvent) {
+        float const scale = result_.viewport.scale;
+        auto const lane = scene_.trace(selection.rank).columns().depth[selection.index];
+        item.y0 = row.y0 + std::round((kTrackPad / 2 + static_cast<float>(lane) * kLaneHeight) * scale);
+        item.y1 = item.y0 + std::round((kLaneHeight - 1) * scale);
+      }
+      double const scale = static_cast<double>(result_.viewport.width) / result_.window.span();
+      double const x0 = (static_cast<double>(when.begin) - result_.window.begin) * scale;
+      double const x1 = (static_cast<double>(when.end) - result_.window.begin) * scale;
+      if (x1 < 0 || x0 > static_cast<double>(result_.viewport.width)) return std::nullopt;
+      item.x0 = clamp_x(x0);
+      item.x1 = std::max(clamp_x(x1), item.x0 + 1);
+      return item;
+    }
+    return std::nullopt;
+  }
+
+  void add_related() {
+    if (!state_.selection) return;
+    auto const chosen = place(*state_.selection);
+    if (chosen) result_.related.push_back(*chosen);
+    if (state_.selection->what != Selection::What::kEvent) return;
+    auto const& columns = scene_.trace(state_.selection->rank).columns();
+    auto const link = columns.link[state_.selection->index];
+    if (link.valid()) {
+      Selection const other{Selection::What::kEvent, state_.selection->rank, link.value};
+      bool const is_launch = columns.kind[state_.selection->index] == model::EventKind::kLaunch;
+      add_arrow(is_launch ? *state_.selection : other, is_launch ? other : *state_.selection);
+      if (auto const placed = place(other)) result_.related.push_back(*placed);
+    }
+    if (columns.kind[state_.selection->index] == model::EventKind::kCollective) add_participants();
+  }
+
+  /// From the launch call to its device op; also when one of both is outside the window, but its row is not.
+  void add_arrow(Selection const& launch, Selection const& op) {
+    auto const from = place(launch);
+    auto const to = place(op);
+    if (!from || !to) return;
+    // An op may start before the call that launched it returns.
+    float const x = std::clamp(to->x0, from->x0, from->x1);
+    result_.arrows.push_back({x, (from->y0 + from->y1) / 2, to->x0, (to->y0 + to->y1) / 2});
+  }
+
+  void add_participants() {
+    analyzer::CollectiveFacts const* facts = find_collective(scene_.analysis, *state_.selection);
+    if (facts == nullptr) return;
+    for (auto const& participant : facts->participants) {
+      Selection const other{Selection::What::kEvent, static_cast<uint32_t>(participant.ref.rank_index), participant.row};
+      if (other == *state_.selection) continue;
+      if (auto const placed = place(other)) result_.related.push_back(*placed);
+    }
+  }
+
+  /// Over the rows of the evidence's track, or of all its device when it names none.
+  void add_evidence() {
+    if (!state_.finding || state_.finding->finding >= scene_.analysis.findings.size()) return;
+    auto const& evidence = scene_.analysis.findings[state_.finding->finding].evidence;
+    for (uint32_t i = 0; i < evidence.size(); ++i) {
+      float const x0 = result_.x_of(static_cast<double>(scene_.to_view(evidence[i].when.begin)));
+      float const x1 = result_.x_of(static_cast<double>(scene_.to_view(evidence[i].when.end)));
+      if (!(x1 >= 0 && x0 <= result_.viewport.width)) continue;
+      auto const node = node_of_evidence(evidence[i]);
+      if (!node) continue;
+      Item item;
+      item.index = i;
+      item.x0 = clamp_x(static_cast<double>(x0));
+      item.x1 = std::max(clamp_x(static_cast<double>(x1)), item.x0 + 1);
+      item.y0 = result_.viewport.height;
+      for (Row const& row : result_.rows) {
+        if (row.node < *node || row.node >= scene_.nodes[*node].subtree_end) continue;
+        item.y0 = std::min(item.y0, row.y0);
+        item.y1 = row.y1;
+      }
+      if (item.y1 > item.y0) result_.evidence.push_back(item);
+    }
+  }
+
+  std::optional<uint32_t> node_of_evidence(analyzer::Finding::Evidence const& evidence) const {
+    std::optional<uint32_t> node;
+    if (evidence.track && evidence.ref.rank_index >= 0)
+      node = scene_.node_of_track(static_cast<uint32_t>(evidence.ref.rank_index), *evidence.track);
+    return node ? node : scene_.node_of_device(evidence.ref);
+  }
+
+  Scene const& scene_;
+  ViewState const& state_;
+  Layout result_;
+};
+
+}  // namespace
+
+Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport) { return Painter(scene, state, viewport).paint(); }
+
+std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node) {
+  std::pair<float, float> result{0, 0};
+  walk(scene, state, [&](uint32_t index, float top, float bottom) {
+    if (index <= node && scene.nodes[index].subtree_end > node) result = {top, bottom};
+  });
+  return result;
+}
+
+float content_height(Scene const& scene, ViewState const& state) {
+  float height = 0;
+  walk(scene, state, [&](uint32_t, float, float bottom) { height = bottom; });
+  return height;
+}
+
+std::optional<Hit> hit_test(Layout const& layout, float x, float y) {
+  for (uint32_t r = 0; r < layout.rows.size(); ++r) {
+    Row const& row = layout.rows[r];
+    if (y < row.y0 || y >= row.y1) continue;
+    Hit hit{r, {}};
+    for (uint32_t i = row.first_item; i < row.last_item; ++i) {
+      Item const& item = layout.items[i];
+      // The whole height of the lane counts, and a pixel more at the right of what is drawn one pixel wide.
+      bool const in_y = item.kind == ItemKind::kSegment || (y >= item.y0 - 1 && y < item.y1 + 1);
+      if (in_y && x >= std::floor(item.x0) && x < std::max(item.x1, std::floor(item.x0) + 1)) hit.item = i;
+    }
+    return hit;
+  }
+  return std::nullopt;
+}
+
+}  // namespace stepscope::viewer

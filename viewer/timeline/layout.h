@@ -1,0 +1,107 @@
+// Where everything of the timeline is on the screen: a pure function of the scene, the view state and the size. Costs
+// O(rows + visible lanes × pixels × log events), whatever the number of events: what is thinner than a pixel is folded into one
+// mark a pixel with its count and its share of busy time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "viewer/scene.h"
+#include "viewer/view_state.h"
+
+namespace stepscope::viewer {
+
+/// Heights at scale 1, in pixels.
+inline constexpr float kRankHeight = 24, kDeviceHeight = 30, kLaneHeight = 19, kTrackPad = 3, kCurveHeight = 40;
+
+struct Viewport {
+  float width = 0, height = 0;  ///< of the area of the rows, without gutter and ruler
+  float scale = 1;              ///< physical pixels a logical one
+};
+
+enum class ItemKind : uint8_t {
+  kEvent,    ///< one event
+  kDensity,  ///< `count` events that are thinner than a pixel
+  kSegment   ///< a piece of the device's time, `count` of them when folded
+};
+
+/// A rectangle, x in [0, width], y relative to the area's top.
+struct Item {
+  float x0 = 0, x1 = 0, y0 = 0, y1 = 0;
+  ItemKind kind = ItemKind::kEvent;
+  Paint paint = Paint::kRange;
+  uint8_t shade = 1;
+  bool idle = false;   ///< of a segment
+  float fill = 1;      ///< share of the mark's time that is covered, 0–1
+  uint32_t index = 0;  ///< row of the (first) event in its trace, or index into Node::segments
+  uint32_t count = 1;
+};
+
+/// One pixel of a curve, y of the lowest and highest value in it.
+struct CurvePoint {
+  float x = 0, low = 0, high = 0;
+};
+
+/// A line of the tree that can be seen. Its items and points are ranges of Layout's vectors.
+struct Row {
+  uint32_t node = 0;
+  float y0 = 0, y1 = 0;
+  bool open = true;
+  uint32_t first_item = 0, last_item = 0;
+  uint32_t first_point = 0, last_point = 0;
+};
+
+struct StepLine {
+  float x = 0, y0 = 0, y1 = 0;
+  int64_t step = 0;
+};
+
+struct Tick {
+  float x = 0;
+  std::string label;
+};
+
+/// From the end of a launch call to the start of its device op, or between participants of a collective.
+struct Arrow {
+  float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
+};
+
+struct Layout {
+  Viewport viewport;
+  TimeWindow window;
+  float content_height = 0;  ///< of all rows, for the scroll bar
+  std::vector<Row> rows;     ///< from top to bottom
+  std::vector<Item> items;
+  std::vector<CurvePoint> points;
+  std::vector<StepLine> steps;
+  std::vector<Tick> ticks;
+  std::vector<Item> related;  ///< the selection and what belongs to it: outlined
+  std::vector<Arrow> arrows;
+  std::vector<Item> evidence;  ///< places of the finding in focus; `index` = which
+
+  [[nodiscard]] float x_of(double view_time) const {
+    return static_cast<float>((view_time - window.begin) / window.span() * static_cast<double>(viewport.width));
+  }
+  [[nodiscard]] double time_at(float x) const {
+    return window.begin + static_cast<double>(x) / static_cast<double>(viewport.width) * window.span();
+  }
+};
+
+Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport);
+
+/// Top and bottom of a node among the rows, in pixels at scale 1, before scrolling; of its nearest shown parent when hidden.
+std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node);
+/// Height of all rows at scale 1.
+float content_height(Scene const& scene, ViewState const& state);
+
+/// What lies under a point of the area.
+struct Hit {
+  uint32_t row = 0;              ///< index into Layout::rows
+  std::optional<uint32_t> item;  ///< index into Layout::items
+};
+std::optional<Hit> hit_test(Layout const& layout, float x, float y);
+
+}  // namespace stepscope::viewer

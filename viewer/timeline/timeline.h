@@ -1,0 +1,12 @@
+// The timeline as an ImGui widget: lays out, reads input, paints, explains what is under the mouse.
+#pragma once
+
+#include "viewer/scene.h"
+#include "viewer/view_state.h"
+
+namespace stepscope::viewer {
+
+/// Fills what is left of the current window. Returns the height of the rows at scale 1 (for reveal()).
+float timeline(Scene const& scene, ViewState& state);
+
+}  // namespace stepscope::viewer

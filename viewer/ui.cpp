@@ -1,0 +1,192 @@
+#include "viewer/ui.h"
+
+#include <algorithm>
+#include <array>
+
+#include <imgui.h>
+
+#include "viewer/navigate.h"
+#include "viewer/timeline/timeline.h"
+#include "viewer/widgets.h"
+
+namespace stepscope::viewer {
+namespace {
+
+constexpr float kTopBar = 40, kSteps = 78, kOverview = 34, kSplitter = 5;  ///< heights at scale 1
+
+struct TabName {
+  Tab tab;
+  char const* title;
+  char const* name;
+};
+constexpr std::array<TabName, 4> kTabs = {{{Tab::kStatistics, "Statistics", "statistics"},
+                                           {Tab::kKernels, "Kernels", "kernels"},
+                                           {Tab::kMemory, "Memory", "memory"},
+                                           {Tab::kRun, "Run", "run"}}};
+
+/// A typed character, whatever the keyboard's layout.
+bool typed(ImWchar wanted) {
+  ImGuiIO const& io = ImGui::GetIO();
+  return std::find(io.InputQueueCharacters.begin(), io.InputQueueCharacters.end(), wanted) != io.InputQueueCharacters.end();
+}
+
+void mark_selection(ViewState& state, Scene const& scene) {
+  if (!state.selection) return;
+  model::Interval const when = scene.when(*state.selection);
+  state.range = TimeWindow{static_cast<double>(when.begin), static_cast<double>(when.end)};
+}
+
+void read_keys(Scene const& scene, ViewState& state, float rows_height) {
+  if (key_pressed(Key::kEscape)) {
+    dismiss(state);
+    return;
+  }
+  if (ImGui::GetIO().WantTextInput || ImGui::GetIO().KeyCtrl) return;
+  if (key_pressed(Key::kF)) zoom_to_selection(state, scene);
+  if (key_pressed(Key::kM)) mark_selection(state, scene);
+  if (key_pressed(Key::kHome)) show_all(state, scene);
+  if (key_pressed(Key::kBackspace, true)) undo(state);
+  if (typed('?')) state.help = !state.help;
+  if (typed('/')) state.search = Search{.open = true, .text = {}, .hits = {}, .total = 0, .current = {}};
+  if (typed('n')) step_search(state, scene, 1, rows_height);
+  if (typed('N')) step_search(state, scene, -1, rows_height);
+  if (typed('.')) step_same_name(state, scene, 1);
+  if (typed(',')) step_same_name(state, scene, -1);
+  if (typed(']') || typed('[')) follow_link(state, scene, rows_height);
+}
+
+/// The window itself is without paddings, its panels have them.
+void begin_panel(char const* name, ImVec2 size, ImGuiWindowFlags flags = 0) {
+  float const scale = ui_scale();
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(10 * scale, 7 * scale));
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(8 * scale, 5 * scale));
+  ImGui::BeginChild(name, size, false, flags | ImGuiWindowFlags_AlwaysUseWindowPadding);
+}
+
+void end_panel() {
+  ImGui::EndChild();
+  ImGui::PopStyleVar(2);
+}
+
+/// A bar to drag between two panels; returns how far it was dragged, in pixels at scale 1.
+float splitter(char const* id, ImVec2 size, bool vertical) {
+  ImGui::InvisibleButton(id, size);
+  bool const held = ImGui::IsItemActive();
+  if (ImGui::IsItemHovered() || held) ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
+  ImU32 const colour = ImGui::GetColorU32(held                     ? ImGuiCol_SeparatorActive
+                                          : ImGui::IsItemHovered() ? ImGuiCol_SeparatorHovered
+                                                                   : ImGuiCol_Separator);
+  ImGui::GetWindowDrawList()->AddRectFilled(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), colour);
+  if (!held) return 0;
+  return (vertical ? ImGui::GetIO().MouseDelta.x : ImGui::GetIO().MouseDelta.y) / ui_scale();
+}
+
+void tabs(Scene const& scene, ViewState& state, Memo& memo) {
+  Tab const shown = state.tab;
+  for (TabName const& entry : kTabs) {
+    bool const active = entry.tab == shown;
+    ImGui::PushStyleColor(ImGuiCol_Button, active ? surface(state.theme).line_strong : surface(state.theme).background);
+    ImGui::PushStyleColor(ImGuiCol_Text, active ? surface(state.theme).text : surface(state.theme).text_dim);
+    if (ImGui::Button(entry.title)) state.tab = entry.tab;
+    ImGui::PopStyleColor(2);
+    ImGui::SameLine(0, 2 * ui_scale());
+  }
+  ImGui::NewLine();
+  ImGui::BeginChild("panel");
+  switch (shown) {
+    case Tab::kStatistics:
+      statistics(scene, state, memo);
+      break;
+    case Tab::kKernels:
+      kernels(scene, state);
+      break;
+    case Tab::kMemory:
+      memory(scene, state);
+      break;
+    case Tab::kRun:
+      run_info(scene, state);
+      break;
+  }
+  ImGui::EndChild();
+}
+
+void side(Scene const& scene, ViewState& state, float rows_height) {
+  float const height = ImGui::GetContentRegionAvail().y;
+  begin_panel("findings", ImVec2(0, height * 0.56F));
+  findings(scene, state, rows_height);
+  end_panel();
+  ImVec2 const at = ImGui::GetCursorScreenPos();
+  ImGui::GetWindowDrawList()->AddRectFilled(at, ImVec2(at.x + ImGui::GetContentRegionAvail().x, at.y + 1),
+                                            surface(state.theme).line_strong);
+  begin_panel("details", ImVec2(0, 0));
+  details(scene, state, rows_height);
+  end_panel();
+}
+
+/// Step strip, overview, timeline and the tabs below it. Returns the height of the timeline's rows.
+float main_column(Scene const& scene, ViewState& state, Memo& memo) {
+  float const scale = ui_scale();
+  step_strip(scene, state, kSteps * scale);
+  overview(scene, state, kOverview * scale);
+  float const room = ImGui::GetContentRegionAvail().y;
+  // The timeline keeps at least a third of what there is.
+  float const bottom = std::clamp(state.bottom_height * scale, 0.0F, room * 0.6F);
+  ImGui::BeginChild("timeline", ImVec2(0, std::max(room - bottom - kSplitter * scale, 1.0F)), false,
+                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
+  float const rows_height = timeline(scene, state);
+  ImGui::EndChild();
+  state.bottom_height -= splitter("height", ImVec2(std::max(ImGui::GetContentRegionAvail().x, 1.0F), kSplitter * scale), false);
+  state.bottom_height = std::clamp(state.bottom_height, 60.0F, std::max(room / scale, 60.0F));
+  begin_panel("bottom", ImVec2(0, 0));
+  tabs(scene, state, memo);
+  end_panel();
+  return rows_height;
+}
+
+}  // namespace
+
+void draw_ui(Scene const& scene, ViewState& state, Memo& memo) {
+  float const scale = ui_scale();
+  ImGuiIO const& io = ImGui::GetIO();
+  ImGui::SetNextWindowPos(ImVec2(0, 0));
+  ImGui::SetNextWindowSize(io.DisplaySize);
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(0, 0));
+  ImGuiWindowFlags const flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                                 ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse;
+  ImGui::Begin("Stepscope", nullptr, flags);
+  // Panels reveal tracks in the rows' height of the frame before: it changes only while a splitter moves.
+  float const rows = std::max(io.DisplaySize.y / scale - kTopBar - kSteps - kOverview - state.bottom_height - 60, 40.0F);
+  begin_panel("top", ImVec2(0, kTopBar * scale), ImGuiWindowFlags_NoScrollbar);
+  top_bar(scene, state, rows);
+  end_panel();
+  float const side_width = std::clamp(state.side_width * scale, 0.0F, io.DisplaySize.x * 0.5F);
+  ImGui::BeginChild("main", ImVec2(std::max(io.DisplaySize.x - side_width - kSplitter * scale, 1.0F), 0), false,
+                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
+  main_column(scene, state, memo);
+  ImGui::EndChild();
+  ImGui::SameLine(0, 0);
+  state.side_width -= splitter("width", ImVec2(kSplitter * scale, std::max(ImGui::GetContentRegionAvail().y, 1.0F)), true);
+  state.side_width = std::clamp(state.side_width, 120.0F, std::max(io.DisplaySize.x / scale * 0.5F, 120.0F));
+  ImGui::SameLine(0, 0);
+  ImGui::BeginChild("side");
+  side(scene, state, rows);
+  ImGui::EndChild();
+  ImGui::End();
+  ImGui::PopStyleVar(2);
+  help(state);
+  read_keys(scene, state, rows);
+}
+
+bool show_panel(ViewState& state, std::string_view name) {
+  // These two are always on the screen.
+  if (name == "findings" || name == "details") return true;
+  for (TabName const& entry : kTabs) {
+    if (name != entry.name) continue;
+    state.tab = entry.tab;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace stepscope::viewer

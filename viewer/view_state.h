@@ -1,0 +1,74 @@
+// What a person sees and has chosen, as one value: copying it is a snapshot, comparing it is a test, nothing else is remembered
+// between two frames. View time = ns since Scene::origin, as double: exact to 1 ns for 104 days, which is longer than a trace.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace stepscope::viewer {
+
+/// The visible part of the run, in view time; begin < end.
+struct TimeWindow {
+  double begin = 0, end = 1;
+  [[nodiscard]] double span() const { return end - begin; }
+  friend bool operator==(TimeWindow const&, TimeWindow const&) = default;
+};
+
+/// An event (a row of a rank's trace) or a piece of idle time (index into Analysis::gaps).
+struct Selection {
+  enum class What : uint8_t { kEvent, kGap };
+  What what = What::kEvent;
+  uint32_t rank = 0;   ///< index into Run::ranks
+  uint32_t index = 0;  ///< row of the trace, or index of the gap
+  friend bool operator==(Selection const&, Selection const&) = default;
+};
+
+/// The finding in focus and which of its places is shown.
+struct FindingFocus {
+  uint32_t finding = 0, evidence = 0;
+  friend bool operator==(FindingFocus const&, FindingFocus const&) = default;
+};
+
+/// The search box; `hits` in time order, bounded by kMaxSearchHits.
+struct Search {
+  bool open = false;
+  std::string text;
+  std::vector<Selection> hits;
+  uint64_t total = 0;  ///< all that match, also those past the bound
+  std::optional<uint32_t> current;
+  friend bool operator==(Search const&, Search const&) = default;
+};
+
+/// What the mouse is doing since its button went down.
+struct Drag {
+  enum class Mode : uint8_t { kNone, kPan, kRange };
+  Mode mode = Mode::kNone;
+  double anchor = 0;  ///< view time under the mouse when it began
+  friend bool operator==(Drag const&, Drag const&) = default;
+};
+
+enum class Tab : uint8_t { kStatistics, kKernels, kMemory, kRun };
+enum class Theme : uint8_t { kDark, kLight };
+
+struct ViewState {
+  TimeWindow window;
+  std::vector<TimeWindow> history;  ///< earlier windows, latest last: Backspace goes back
+  float scroll = 0;                 ///< of the rows, in pixels at scale 1
+  std::set<uint32_t> closed;        ///< indexes of Scene::nodes whose children are hidden
+  std::optional<Selection> selection;
+  std::optional<TimeWindow> range;  ///< the marked range of time
+  std::optional<FindingFocus> finding;
+  uint32_t device = 0;  ///< index into Analysis::devices: whose steps, memory and kernels the panels show
+  Search search;
+  Drag drag;
+  Tab tab = Tab::kStatistics;
+  Theme theme = Theme::kDark;
+  bool help = false;
+  float side_width = 380, bottom_height = 230;  ///< of the panels, in pixels at scale 1
+  friend bool operator==(ViewState const&, ViewState const&) = default;
+};
+
+}  // namespace stepscope::viewer

@@ -1,0 +1,34 @@
+// THE list of backends: a device specification is "<backend>[:<arguments>]".
+#include <array>
+
+#include "workloads/backend/backend.h"
+#include "workloads/backend/host/host_device.h"
+
+namespace stepscope::workloads {
+namespace {
+
+struct BackendEntry {
+  std::string_view name;
+  Expected<DeviceGroup> (*open)(std::string_view arguments, DeviceOptions const& options);
+};
+
+constexpr std::array kBackends = {
+    BackendEntry{"host", host::open_host_devices},
+};
+
+}  // namespace
+
+Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions const& options) {
+  size_t const colon = specification.find(':');
+  std::string_view const name = specification.substr(0, colon);
+  std::string_view const arguments = colon == std::string_view::npos ? "" : specification.substr(colon + 1);
+  if (colon != std::string_view::npos && arguments.empty()) {
+    return base::fail("{}: a number must follow the colon, for example host:2", specification);
+  }
+  for (BackendEntry const& backend : kBackends) {
+    if (backend.name == name) return backend.open(arguments, options);
+  }
+  return base::fail("{}: unknown device, use host or host:N (N host devices)", specification);
+}
+
+}  // namespace stepscope::workloads

@@ -1,0 +1,183 @@
+// Streams, memory, copies and collectives of a host device; see host_device.h. The layers are in their own files.
+#include "workloads/backend/host/host_device.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "trace/base/check.h"
+#include "workloads/backend/host/threads.h"
+
+namespace stepscope::workloads::host {
+namespace {
+
+constexpr uint32_t kMaxDevices = 64;  // three threads each: more is a typing error
+// Without --memory-limit the devices together may hold half of the machine's memory: a runaway batch is then this program's
+// error message and not the kernel's out-of-memory killer.
+constexpr uint64_t kDefaultMemoryShare = 2;
+
+uint64_t physical_memory() {
+  return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+}  // namespace
+
+HostDevice::HostDevice(uint32_t index, int threads, uint64_t capacity_bytes)
+    : index_(index),
+      name_(fmt::format("host:{}", index)),
+      threads_(threads),
+      arena_(name_, capacity_bytes),
+      engine_(dnnl::engine::kind::cpu, 0),
+      math_(engine_) {
+  api::device_mark(api::DeviceSchema::kDevice, name_.c_str(),
+                   api::DevicePayload{index, static_cast<uint32_t>(threads), capacity_bytes, 0.0});
+  for (StreamKind const kind : {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kCommunication}) {
+    streams_[static_cast<size_t>(kind)] = std::make_unique<HostStream>(index, name_, kind, threads);
+  }
+}
+
+HostDevice::~HostDevice() {
+  for (auto& stream : streams_) stream.reset();  // runs what is left
+  workspace_ = Buffer();
+}
+
+void HostDevice::report_memory(Arena::Block const& block, api::MemoryOp op, api::MemoryPayload& payload) const {
+  MemoryUse const use = arena_.use();
+  payload = {
+      reinterpret_cast<uint64_t>(block.data), block.bytes, use.allocated_bytes, use.reserved_bytes, index_, op, block.purpose};
+}
+
+Expected<Buffer> HostDevice::allocate(size_t bytes, MemoryPurpose purpose, std::string_view owner) {
+  std::string const name(owner);
+  api::MemoryPayload payload{};
+  api::DeviceResultRange<api::MemoryPayload> const range(api::DeviceSchema::kMemory, name.c_str(), payload);
+  Expected<Arena::Block> const block = arena_.allocate(bytes, purpose, owner);
+  // A refused allocation is reported with address 0 and no bytes.
+  report_memory(block.value_or(Arena::Block{nullptr, 0, purpose, name}), api::MemoryOp::kAllocate, payload);
+  if (!block) return base::fail_with(block);
+  return Buffer(*this, block->data, bytes);
+}
+
+void HostDevice::release(void* data) {
+  api::MemoryPayload payload{};
+  api::DeviceResultRange<api::MemoryPayload> const range(api::DeviceSchema::kMemory, "free", payload);
+  report_memory(arena_.release(data), api::MemoryOp::kFree, payload);
+}
+
+Event HostDevice::record(StreamKind kind) { return stream(kind).record(); }
+
+void HostDevice::wait(StreamKind kind, Event const& event) {
+  auto host_event = std::dynamic_pointer_cast<HostEvent>(event);
+  STEPSCOPE_CHECK(host_event != nullptr);
+  stream(kind).wait(std::move(host_event));
+}
+
+void HostDevice::synchronize(Event const& event) {
+  auto const* const host_event = dynamic_cast<HostEvent const*>(event.get());
+  STEPSCOPE_CHECK(host_event != nullptr);
+  api::SyncPayload const payload{index_, static_cast<uint32_t>(host_event->stream()), api::SyncKind::kEvent};
+  api::DeviceRange const range(api::DeviceSchema::kSync, "synchronize event", payload);
+  host_event->wait();
+}
+
+void HostDevice::synchronize() {
+  api::DeviceRange const range(api::DeviceSchema::kSync, "synchronize device",
+                               api::SyncPayload{index_, 0, api::SyncKind::kDevice});
+  std::array<std::shared_ptr<HostEvent>, 3> events;
+  std::transform(streams_.begin(), streams_.end(), events.begin(), [](auto& stream) { return stream->record(); });
+  for (auto const& event : events) event->wait();
+}
+
+void HostDevice::launch_kernel(char const* name, double flops, uint64_t bytes, std::function<void()> work) {
+  HostStream& compute = stream(StreamKind::kCompute);
+  api::KernelPayload const payload{next_correlation(), index_, compute.id(), bytes, flops};
+  api::DeviceRange const launch(api::DeviceSchema::kLaunch, name, api::LaunchPayload{payload.correlation, index_, compute.id()});
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  compute.push([this, name, payload, work = std::move(work)] {
+    api::DeviceRange const range(api::DeviceSchema::kKernel, name, payload);
+    work();
+    kernels_.fetch_add(1, std::memory_order_relaxed);
+  });
+}
+
+void HostDevice::copy(StreamKind kind, char const* name, void* to, void const* from, size_t bytes, CopyDirection direction) {
+  HostStream& target = stream(kind);
+  api::CopyPayload const payload{next_correlation(), index_, target.id(), bytes, direction, index_, 1};
+  api::DeviceRange const launch(api::DeviceSchema::kLaunch, name, api::LaunchPayload{payload.correlation, index_, target.id()});
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  target.push([this, name, payload, to, from, bytes, direction] {
+    api::DeviceRange const range(api::DeviceSchema::kCopy, name, payload);
+    std::memcpy(to, from, bytes);
+    copies_.fetch_add(1, std::memory_order_relaxed);
+    if (direction == CopyDirection::kHostToDevice) host_to_device_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+    if (direction == CopyDirection::kDeviceToHost) device_to_host_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  });
+}
+
+void HostDevice::all_reduce_mean(char const* name, Communicator& communicator, float* data, size_t count) {
+  auto& ring = dynamic_cast<Ring&>(communicator);
+  uint32_t const rank = index_;  // a group holds the devices 0 … n − 1
+  STEPSCOPE_CHECK(rank < ring.members());
+  HostStream& target = stream(StreamKind::kCommunication);
+  api::CollectivePayload const payload{next_correlation(),
+                                       index_,
+                                       target.id(),
+                                       count * sizeof(float),
+                                       ring.id(),
+                                       ring.next_sequence(rank),
+                                       api::CollectiveOp::kAllReduce,
+                                       ring.members(),
+                                       static_cast<int32_t>(rank),
+                                       -1};
+  api::DeviceRange const launch(api::DeviceSchema::kLaunch, name, api::LaunchPayload{payload.correlation, index_, target.id()});
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  target.push([this, name, payload, &ring, rank, data, count] {
+    api::DeviceRange const range(api::DeviceSchema::kCollective, name, payload);
+    ring.all_reduce_mean(rank, data, count);
+    collectives_.fetch_add(1, std::memory_order_relaxed);
+    collective_bytes_.fetch_add(payload.bytes, std::memory_order_relaxed);
+  });
+}
+
+Expected<void> HostDevice::reserve_workspace(size_t bytes, std::string_view owner) {
+  if (bytes <= workspace_.bytes()) return {};
+  synchronize();
+  workspace_ = Buffer();
+  Expected<Buffer> grown = allocate(bytes, MemoryPurpose::kWorkspace, owner);
+  if (!grown) return base::fail_with(grown);
+  workspace_ = std::move(*grown);
+  return {};
+}
+
+OpCounts HostDevice::counts() const {
+  return {launches_.load(),
+          kernels_.load(),
+          copies_.load(),
+          collectives_.load(),
+          host_to_device_bytes_.load(),
+          device_to_host_bytes_.load(),
+          collective_bytes_.load()};
+}
+
+Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOptions const& options) {
+  uint32_t count = 1;
+  if (!arguments.empty()) {
+    auto const [end, error] = std::from_chars(arguments.data(), arguments.data() + arguments.size(), count);
+    if (error != std::errc() || end != arguments.data() + arguments.size() || count == 0 || count > kMaxDevices) {
+      return base::fail("host:{}: not a number of host devices, use host:1 to host:{}", arguments, kMaxDevices);
+    }
+  }
+  // OMP_NUM_THREADS, where it is set, bounds a device as it bounds any OpenMP program.
+  int const threads = std::max(1, std::min(available_cores() / static_cast<int>(count), worker_threads()));
+  uint64_t const capacity =
+      options.memory_limit_bytes != 0 ? options.memory_limit_bytes : physical_memory() / kDefaultMemoryShare / count;
+  DeviceGroup group;
+  group.communicator = std::make_shared<Ring>(count);
+  for (uint32_t i = 0; i < count; ++i) group.devices.push_back(std::make_unique<HostDevice>(i, threads, capacity));
+  return group;
+}
+
+}  // namespace stepscope::workloads::host

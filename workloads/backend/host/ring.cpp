@@ -1,0 +1,86 @@
+// The ring all-reduce; see ring.h. Step s of member r takes segment (r − 1 − s) mod n from member r − 1, adds it to its own in
+// the first n − 1 steps and replaces its own in the others. The step that completes a segment also writes it back to member r −
+// 1, which nobody but r reads it from: that saves the last step of the all-gather, and between two members all of it.
+#include "workloads/backend/host/ring.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "trace/base/check.h"
+
+namespace stepscope::workloads::host {
+namespace {
+
+// 128 KiB: a piece stays in the second-level cache between being reduced and being copied on, and is long against a wake-up.
+constexpr size_t kPieceFloats = 32 * 1024;
+
+uint64_t next_communicator_id() {
+  static std::atomic<uint64_t> last = 0;
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+}  // namespace
+
+Ring::Ring(uint32_t members) : id_(next_communicator_id()), members_(members), state_(std::make_unique<Member[]>(members)) {
+  STEPSCOPE_CHECK(members > 0);
+}
+
+void Ring::publish(Member& member, uint32_t progress) {
+  member.progress.store(progress, std::memory_order_release);
+  member.progress.notify_all();
+}
+
+void Ring::await(Member const& member, uint32_t progress) {
+  for (;;) {
+    uint32_t const seen = member.progress.load(std::memory_order_acquire);
+    if (static_cast<int32_t>(seen - progress) >= 0) return;
+    member.progress.wait(seen, std::memory_order_acquire);
+  }
+}
+
+void Ring::all_reduce_mean(uint32_t rank, float* data, size_t count) {
+  uint32_t const n = members_;
+  if (n == 1) return;
+  Member& me = state_[rank];
+  Member const& left = state_[(rank + n - 1) % n];
+  Member const& right = state_[(rank + 1) % n];
+  size_t const segment = (count + n - 1) / n;
+  auto const pieces = static_cast<uint32_t>(std::max<size_t>(1, (segment + kPieceFloats - 1) / kPieceFloats));
+  uint32_t const steps = 2 * (n - 1) - 1;
+  uint32_t const arrived = me.base + 1;
+  float const scale = 1.0F / static_cast<float>(n);
+
+  me.data = data;
+  me.count = count;
+  publish(me, arrived);
+  await(left, arrived);
+  STEPSCOPE_CHECK(left.count == count);
+  for (uint32_t step = 0; step < steps; ++step) {
+    size_t const owner = (rank + 2 * n - 1 - step) % n;
+    size_t const first = std::min(count, owner * segment);
+    size_t const last = std::min(count, first + segment);
+    for (uint32_t piece = 0; piece < pieces; ++piece) {
+      if (step > 0) await(left, arrived + (step - 1) * pieces + piece + 1);
+      size_t const begin = std::min(last, first + piece * kPieceFloats);
+      size_t const length = std::min(last, begin + kPieceFloats) - begin;
+      float* const own = data + begin;
+      float* const theirs = left.data + begin;
+      if (step + 1 < n - 1) {
+#pragma omp simd
+        for (size_t i = 0; i < length; ++i) own[i] += theirs[i];
+      } else if (step + 1 == n - 1) {
+#pragma omp simd
+        for (size_t i = 0; i < length; ++i) own[i] = theirs[i] = (own[i] + theirs[i]) * scale;
+      } else if (length > 0) {
+        std::memcpy(own, theirs, length * sizeof(float));
+      }
+      publish(me, arrived + step * pieces + piece + 1);
+    }
+  }
+  // The right neighbour reads this buffer, and writes its last segment, until it has done its last step.
+  uint32_t const end = arrived + steps * pieces;
+  await(right, end);
+  me.base = end;
+}
+
+}  // namespace stepscope::workloads::host

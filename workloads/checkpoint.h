@@ -1,0 +1,25 @@
+// Saved training state: one file with the weights, the next step and what they belong to, protected by a checksum (XXH3) and
+// written so that a crash leaves the old one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trace/base/expected.h"
+
+namespace stepscope::workloads {
+
+struct Checkpoint {
+  std::string model;  ///< workload and sizes; must be the same to resume
+  int64_t step = 0;   ///< the first step that is not in the weights
+  int64_t global_batch = 0;
+  uint64_t seed = 0;
+  std::vector<float> weights;
+};
+
+base::Expected<void> save_checkpoint(std::string const& path, Checkpoint const& checkpoint);
+/// Errors: missing, truncated or damaged file, or one of another model.
+base::Expected<Checkpoint> load_checkpoint(std::string const& path, std::string const& model, size_t weights);
+
+}  // namespace stepscope::workloads

@@ -1,0 +1,74 @@
+// Command line of the training workloads; see options.h.
+#include "workloads/options.h"
+
+#include <cstdio>
+#include <limits>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+namespace stepscope::workloads {
+namespace {
+
+constexpr int64_t kMaxCount = 1'000'000'000;  // no option means more than this many of anything
+
+void add_data_options(CLI::App& app, TrainOptions& o) {
+  app.add_option("--data", o.data, "folder with the data set's files (default: a generated set, cached)");
+  app.add_option("--loader-threads", o.loader_threads, "threads that prepare batches")->check(CLI::Range(1, 256));
+  app.add_option("--prefetch", o.prefetch, "batches staged to the device ahead, 0 = none")->check(CLI::Range(0, 64));
+  app.add_option("--input-delay-ms", o.input_delay_ms, "pretend a slow store: each batch comes this late, without read-ahead")
+      ->check(CLI::Range(0, 60'000));
+  app.add_flag_callback(
+      "--no-augment", [&o] { o.augment = false; }, "central crop only: no random distortion");
+}
+
+void add_training_options(CLI::App& app, TrainOptions& o) {
+  CLI::Range const count(int64_t{1}, kMaxCount);
+  CLI::Range const count_or_zero(int64_t{0}, kMaxCount);
+  app.add_option("--device", o.device, "host, host:N");
+  app.add_option("--batch", o.batch, "images per device and step")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  app.add_option("--steps", o.steps, "training steps of the whole job")->check(count);
+  app.add_option("--seed", o.seed, "weights, sample order and augmentation follow from it");
+  app.add_option("--learning-rate", o.learning_rate, "initial learning rate")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--decay-rate", o.decay_rate, "factor on the learning rate at each decay")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--decay-epochs", o.decay_epochs, "epochs between decays (default: 350; 1 on the generated set)")->check(count);
+  app.add_option("--bucket-mb", o.bucket_mb, "MiB of gradients per all-reduce")->check(CLI::Range(0.0, 1e6));
+  app.add_flag_callback(
+      "--no-overlap", [&o] { o.overlap = false; }, "all-reduce after the backward pass instead of during it");
+  app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
+  app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")->check(count_or_zero);
+  app.add_option("--checkpoint", o.checkpoint, "file to save weights to, at the end and every --checkpoint-every steps");
+  app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints, 0 = only at the end")
+      ->check(count_or_zero);
+  app.add_option("--resume", o.resume, "checkpoint file to go on from");
+  app.add_flag_callback(
+      "--no-evaluate", [&o] { o.evaluate = false; }, "skip the accuracy on the test set at the end");
+  app.add_flag("--json", o.json, "print a machine-readable summary to stdout, progress to stderr");
+}
+
+}  // namespace
+
+base::Expected<std::optional<TrainOptions>> parse_train_options(std::string const& workload, std::string const& description,
+                                                                std::span<std::string const> arguments) {
+  TrainOptions options;
+  CLI::App app(description, "stepscope run " + workload);
+  app.option_defaults()->always_capture_default();
+  add_training_options(app, options);
+  add_data_options(app, options);
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+  try {
+    app.parse(reversed);
+  } catch (CLI::CallForHelp const&) {
+    std::fputs(app.help().c_str(), stdout);
+    return std::nullopt;
+  } catch (CLI::ParseError const& error) {
+    return base::fail("run {}: {}, see stepscope run {} --help", workload, error.what(), workload);
+  }
+  if (options.checkpoint_every > 0 && options.checkpoint.empty()) {
+    return base::fail("run {}: --checkpoint-every needs --checkpoint FILE", workload);
+  }
+  return options;
+}
+
+}  // namespace stepscope::workloads

@@ -1,0 +1,41 @@
+// The options that all training workloads share, parsed from a command line with CLI11.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "trace/base/expected.h"
+
+namespace stepscope::workloads {
+
+struct TrainOptions {
+  std::string device = "host";
+  int64_t batch = 128;  ///< a device
+  int64_t steps = 100;  ///< of the whole job: a resumed one goes on to this step
+  uint64_t seed = 1;
+  double bucket_mb = 0.25;  ///< MiB of gradients that make a bucket full
+  bool overlap = true;      ///< all-reduce during the backward pass
+  int64_t prefetch = 1;     ///< batches staged to the device ahead
+  int64_t loader_threads = 1;
+  uint64_t memory_limit_mib = 0;  ///< a device; 0 = the backend's default
+  std::string data;               ///< folder; empty = the generated set
+  int64_t log_every = 10;         ///< steps; 0 = never
+  std::string checkpoint;         ///< file; empty = none
+  int64_t checkpoint_every = 0;   ///< steps; 0 = at the end only
+  std::string resume;             ///< checkpoint file; empty = start anew
+  bool json = false;
+  int64_t input_delay_ms = 0;
+  bool augment = true;
+  bool evaluate = true;
+  double learning_rate = 0.1;
+  double decay_rate = 0.1;   ///< the learning rate is multiplied by this …
+  int64_t decay_epochs = 0;  ///< … after each so many epochs; 0 = 350, as the tutorial, and 1 on the generated set
+};
+
+/// Nothing when --help was asked for (it is printed to stdout then). Errors: unknown option, value out of range.
+base::Expected<std::optional<TrainOptions>> parse_train_options(std::string const& workload, std::string const& description,
+                                                                std::span<std::string const> arguments);
+
+}  // namespace stepscope::workloads

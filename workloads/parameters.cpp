@@ -1,0 +1,60 @@
+// Flat parameter arrays and gradient buckets; see parameters.h.
+#include "workloads/parameters.h"
+
+#include <fmt/format.h>
+
+#include "workloads/data/random.h"
+
+namespace stepscope::workloads {
+namespace {
+
+constexpr size_t kLine = 16;                   // floats: every parameter begins on a cache line
+constexpr uint64_t kWeightStream = 0x77'6569;  // apart from the random numbers of the data
+
+Parameter place(ParameterLayout& layout, ParameterLayout::Layer const& layer, char const* part, int64_t count) {
+  Parameter p;
+  p.offset = layout.floats;
+  p.count = static_cast<size_t>(count);
+  p.update_name = fmt::format("{}.update.{}", layer.name, part);
+  layout.floats += (p.count + kLine - 1) / kLine * kLine;
+  return p;
+}
+
+}  // namespace
+
+void ParameterLayout::add(Layer const& layer) {
+  Parameter weights = place(*this, layer, "weights", layer.outputs * layer.inputs);
+  weights.deviation = static_cast<float>(layer.deviation);
+  weights.decay = layer.decay;
+  parameters.push_back(weights);
+  Parameter bias = place(*this, layer, "bias", layer.outputs);
+  bias.initial = layer.bias;
+  parameters.push_back(bias);
+}
+
+std::vector<float> initial_weights(ParameterLayout const& layout, uint64_t seed) {
+  std::vector<float> weights(layout.floats);
+  for (size_t id = 0; id < layout.parameters.size(); ++id) {
+    Parameter const& p = layout.parameters[id];
+    Random random = Random::of(seed, kWeightStream, id);
+    for (size_t i = 0; i < p.count; ++i) {
+      weights[p.offset + i] = p.deviation > 0 ? p.deviation * random.truncated_normal() : p.initial;
+    }
+  }
+  return weights;
+}
+
+std::vector<Bucket> make_buckets(ParameterLayout const& layout, double mebibytes) {
+  constexpr double kMebibyte = 1 << 20;
+  std::vector<Bucket> buckets;
+  for (size_t id = 0; id < layout.parameters.size(); ++id) {
+    Parameter const& p = layout.parameters[id];
+    bool const full = !buckets.empty() && static_cast<double>(buckets.back().count * sizeof(float)) >= mebibytes * kMebibyte;
+    if (buckets.empty() || full) buckets.push_back({id, id, p.offset, 0, fmt::format("allreduce.bucket{}", buckets.size())});
+    buckets.back().last = id;
+    buckets.back().count = p.offset + p.count - buckets.back().offset;
+  }
+  return buckets;
+}
+
+}  // namespace stepscope::workloads

@@ -1,0 +1,48 @@
+// The parameters of a network in two flat arrays (weights, gradients), and the buckets in which gradients are all-reduced.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace stepscope::workloads {
+
+struct Parameter {
+  size_t offset = 0, count = 0;  ///< floats in the flat arrays
+  float deviation = 0;           ///< initial values: truncated normal with this deviation; 0 = all `initial`
+  float initial = 0;
+  float decay = 0;  ///< weight decay
+  std::string update_name;
+};
+
+/// Add layers in the order in which the backward pass finishes their gradients: a bucket is then a range of memory.
+struct ParameterLayout {
+  std::string model;  ///< what a checkpoint must fit
+  std::vector<Parameter> parameters;
+  size_t floats = 0;
+
+  struct Layer {
+    std::string_view name;
+    int64_t outputs, inputs;
+    double deviation;
+    float bias;   ///< initial
+    float decay;  ///< of the weights; biases have none
+  };
+  /// Adds the layer's weights and then its bias.
+  void add(Layer const& layer);
+};
+
+/// Depends on the layout and the seed alone.
+std::vector<float> initial_weights(ParameterLayout const& layout, uint64_t seed);
+
+struct Bucket {
+  size_t first = 0, last = 0;  ///< parameters
+  size_t offset = 0, count = 0;
+  std::string name;  ///< "allreduce.bucket0"
+};
+/// A bucket ends with the parameter that brings it to `mebibytes` or above.
+std::vector<Bucket> make_buckets(ParameterLayout const& layout, double mebibytes);
+
+}  // namespace stepscope::workloads

@@ -1,0 +1,92 @@
+// Shared state of a training's host threads; see training.h.
+#include "workloads/training.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+
+namespace stepscope::workloads {
+namespace {
+
+// Signal handlers can reach nothing else. Lock-free, as handlers need.
+std::atomic<int>& interrupt_count() {
+  static std::atomic<int> count = 0;
+  return count;
+}
+static_assert(std::atomic<int>::is_always_lock_free);
+
+struct sigaction& previous_action() {
+  static struct sigaction action = {};
+  return action;
+}
+
+void on_interrupt(int signal) {
+  interrupt_count().store(1);
+  // The second Ctrl-C is for a program that does not react: the default action ends it.
+  struct sigaction fallback = {};
+  fallback.sa_handler = SIG_DFL;
+  sigaction(signal, &fallback, nullptr);
+}
+
+}  // namespace
+
+InterruptGuard::InterruptGuard() {
+  interrupt_count().store(0);
+  static_cast<void>(previous_action());  // constructed before a handler could need it
+  struct sigaction action = {};
+  action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGINT, &action, &previous_action());
+}
+
+InterruptGuard::~InterruptGuard() { sigaction(SIGINT, &previous_action(), nullptr); }
+
+bool InterruptGuard::interrupted() { return interrupt_count().load() != 0; }
+
+void StepLog::report(int64_t device, int64_t step, double loss, int64_t step_ns) {
+  std::lock_guard const lock(mutex_);
+  auto const index = static_cast<size_t>(step - settings_.first_step);
+  if (loss_sum_.size() <= index) {
+    loss_sum_.resize(index + 1);
+    reports_.resize(index + 1);
+  }
+  loss_sum_[index] += loss;
+  step_ns_[static_cast<size_t>(device)].push_back(step_ns);
+  if (++reports_[index] == settings_.devices) print(step);
+}
+
+void StepLog::print(int64_t step) {
+  auto const index = static_cast<size_t>(step - settings_.first_step);
+  int64_t slowest = 0;
+  for (auto const& times : step_ns_) slowest = std::max(slowest, times[index]);
+  printed_ns_ += slowest;
+  ++printed_steps_;
+  if (settings_.out == nullptr || settings_.every == 0 || (step + 1) % settings_.every != 0) return;
+  double const images = static_cast<double>(printed_steps_ * settings_.images_per_step);
+  fmt::print(settings_.out, "step {:5}  loss {:.4f}  {:8.1f} images/s\n", step + 1,
+             loss_sum_[index] / static_cast<double>(settings_.devices), images * 1e9 / static_cast<double>(printed_ns_));
+  std::fflush(settings_.out);
+  printed_ns_ = 0;
+  printed_steps_ = 0;
+}
+
+std::vector<double> StepLog::losses() const {
+  std::vector<double> result;
+  for (size_t i = 0; i < loss_sum_.size() && reports_[i] == settings_.devices; ++i) {
+    result.push_back(loss_sum_[i] / static_cast<double>(settings_.devices));
+  }
+  return result;
+}
+
+OpCounts operator+(OpCounts const& a, OpCounts const& b) {
+  return {a.launches + b.launches,
+          a.kernels + b.kernels,
+          a.copies + b.copies,
+          a.collectives + b.collectives,
+          a.host_to_device_bytes + b.host_to_device_bytes,
+          a.device_to_host_bytes + b.device_to_host_bytes,
+          a.collective_bytes + b.collective_bytes};
+}
+
+}  // namespace stepscope::workloads

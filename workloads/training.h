@@ -1,0 +1,102 @@
+// What the host threads of a data-parallel training share: when all stop, each step's loss and time, and Ctrl-C.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "workloads/backend/backend.h"
+#include "workloads/options.h"
+
+namespace stepscope::workloads {
+
+/// Lets all threads end after the same step without a barrier. Collectives need every member: once one thread has begun a step,
+/// all must do it.
+class StopGate {
+ public:
+  /// True: do this step. False: end. Steps are asked for in order.
+  bool may_start(int64_t step) {
+    std::lock_guard const lock(mutex_);
+    if (step >= end_) return false;
+    if (step + 1 > begun_) begun_ = step + 1;
+    return true;
+  }
+  /// No step begins that no thread has begun; `error` of the first caller is kept.
+  void stop(std::optional<std::string> error) {
+    std::lock_guard const lock(mutex_);
+    end_ = begun_;
+    if (error && !error_) error_ = std::move(error);
+  }
+  [[nodiscard]] bool stopped() const {
+    std::lock_guard const lock(mutex_);
+    return end_ != std::numeric_limits<int64_t>::max();
+  }
+  [[nodiscard]] std::optional<std::string> error() const {
+    std::lock_guard const lock(mutex_);
+    return error_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  int64_t begun_ = 0;
+  int64_t end_ = std::numeric_limits<int64_t>::max();
+  std::optional<std::string> error_;
+};
+
+/// Collects each device's loss and step time; the last device to report a step prints its line.
+class StepLog {
+ public:
+  struct Settings {
+    int64_t first_step, devices, images_per_step, every;
+    std::FILE* out;  ///< null = silent
+  };
+  explicit StepLog(Settings const& settings) : settings_(settings), step_ns_(static_cast<size_t>(settings.devices)) {}
+
+  void report(int64_t device, int64_t step, double loss, int64_t step_ns);
+  /// Mean over the devices, by step; only steps that all have reported.
+  [[nodiscard]] std::vector<double> losses() const;
+  [[nodiscard]] std::vector<std::vector<int64_t>> const& step_ns() const { return step_ns_; }
+
+ private:
+  void print(int64_t step);
+
+  Settings settings_;
+  std::mutex mutex_;
+  std::vector<double> loss_sum_;
+  std::vector<int64_t> reports_;
+  std::vector<std::vector<int64_t>> step_ns_;
+  int64_t printed_ns_ = 0;  ///< slowest device's time since the last line
+  int64_t printed_steps_ = 0;
+};
+
+/// While one of these lives, SIGINT sets interrupted() instead of ending the process; a second SIGINT ends it.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(InterruptGuard const&) = delete;
+  InterruptGuard& operator=(InterruptGuard const&) = delete;
+  [[nodiscard]] static bool interrupted();
+};
+
+struct TrainingResult {
+  int64_t first_step = 0;
+  std::vector<std::vector<int64_t>> step_ns;  ///< by device, by step, on the workload's own clock
+  std::vector<double> loss;                   ///< by step, mean over the devices
+  std::vector<std::vector<float>> weights;    ///< by device, at the end
+  std::optional<double> test_accuracy;
+  OpCounts counts;                ///< sum over the devices
+  std::vector<MemoryUse> memory;  ///< by device
+  bool interrupted = false;
+  std::optional<std::string> failure;  ///< training went wrong (NaN loss); what and where
+};
+/// The JSON object that --json prints: the numbers of the result, on one line.
+std::string summarize(std::string const& workload, TrainOptions const& options, TrainingResult const& result);
+
+OpCounts operator+(OpCounts const& a, OpCounts const& b);
+
+}  // namespace stepscope::workloads

@@ -1,0 +1,26 @@
+// THE list of workloads.
+#include <array>
+#include <string>
+
+#include "workloads/cifar10.h"
+#include "workloads/workload.h"
+
+namespace stepscope::workloads {
+
+std::span<Workload const> workloads() {
+  static constexpr std::array kWorkloads = {
+      Workload{"cifar10", kCifar10Description, run_cifar10},
+  };
+  return kWorkloads;
+}
+
+base::Expected<int> run_workload(std::string_view name, std::span<std::string const> arguments) {
+  std::string known;
+  for (Workload const& workload : workloads()) {
+    if (workload.name == name) return workload.run(arguments);
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", workload.name);
+  }
+  return base::fail("{}: unknown workload, choose one of: {}", name, known);
+}
+
+}  // namespace stepscope::workloads
