@@ -76,6 +76,21 @@ Trace TraceBuilder::finish() && {
   return std::move(trace_);
 }
 
+void TraceBuilder::repair_times(EventBatch& batch) {
+  for (size_t i = 0; i < batch.size(); ++i) {
+    if (batch.dur[i] < 0) {
+      batch.dur[i] = 0;
+      ++trace_.log_.negative_durations;
+    }
+    int64_t const start = std::clamp(batch.start[i], -kMaxTime, kMaxTime);
+    int64_t const dur = std::min(batch.dur[i], kMaxTime - start);
+    if (start == batch.start[i] && dur == batch.dur[i]) continue;
+    batch.start[i] = start;
+    batch.dur[i] = dur;
+    ++trace_.log_.impossible_times;
+  }
+}
+
 void TraceBuilder::sort_tracks() {
   auto& columns = trace_.columns_;
   size_t total = 0;
@@ -93,16 +108,11 @@ void TraceBuilder::sort_tracks() {
   int64_t last = std::numeric_limits<int64_t>::min();
   for (size_t t = 0; t < batches_.size(); ++t) {
     EventBatch& batch = batches_[t];
-    for (int64_t& dur : batch.dur) {
-      if (dur >= 0) continue;
-      dur = 0;
-      ++trace_.log_.negative_durations;
-    }
+    repair_times(batch);  // before sorting: the order is that of the times that are kept
     std::vector<uint32_t> const details = batch.detail_rows();
     for (uint32_t const row : batch.sorted_order()) {
-      int64_t const start = std::clamp(batch.start[row], -kMaxTime, kMaxTime);
-      int64_t const dur = std::min(batch.dur[row], kMaxTime - start);
-      if (start != batch.start[row] || dur != batch.dur[row]) ++trace_.log_.impossible_times;
+      int64_t const start = batch.start[row];
+      int64_t const dur = batch.dur[row];
       columns.start.push_back(start);
       columns.dur.push_back(dur);
       columns.name.push_back(batch.name[row]);

@@ -33,6 +33,7 @@ class TraceBuilder {
   [[nodiscard]] Trace finish() &&;
 
  private:
+  void repair_times(EventBatch& batch);
   void sort_tracks();
   void nest();
   void link_launches();

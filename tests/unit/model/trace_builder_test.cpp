@@ -145,6 +145,18 @@ TEST(TraceBuilder, RepairsDamagedDurations) {
   for (uint32_t row = 0; row < trace.event_count(); ++row) EXPECT_LE(trace.end(row), kMaxTime);
 }
 
+TEST(TraceBuilder, SortsByTheTimesThatItRepaired) {
+  TraceBuilder builder;
+  EventBatch& events = builder.events(builder.add_track(thread_track()));
+  constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+  events.add(EventKind::kRange, kMin, 5, StringId{0});  // all three are moved to the same start
+  events.add(EventKind::kRange, kMin + 1, 7, StringId{0});
+  events.add(EventKind::kRange, kMin + 2, 6, StringId{0});
+  Trace const trace = std::move(builder).finish();
+  EXPECT_EQ(trace.columns().start, std::vector<int64_t>(3, -kMaxTime));
+  EXPECT_EQ(trace.columns().dur, (std::vector<int64_t>{7, 6, 5}));
+}
+
 TEST(TraceBuilder, KeepsTrackIdsAndCountsTheirLosses) {
   TraceBuilder builder;
   TrackId const first = builder.add_track(stream_track()), second = builder.add_track(thread_track());
