@@ -28,6 +28,15 @@ void get_to(json const& object, char const* key, T& value) {
   }
 }
 
+/// Names come from the traced program: what is not UTF-8 is replaced.
+std::string text_of(json const& root) { return root.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+/// Nesting is bounded by the payload's size; nlohmann's parser keeps its stack on the heap.
+json parsed(base::ByteSpan bytes) {
+  auto const* const begin = reinterpret_cast<char const*>(bytes.data());
+  return json::parse(begin, begin + bytes.size(), nullptr, false);
+}
+
 json encode_log(model::ImportLog const& log) {
   return {{"dropped", log.dropped},
           {"negative_durations", log.negative_durations},
@@ -95,7 +104,7 @@ model::Track decode_track(json const& object) {
 }  // namespace
 
 std::string encode_description(model::TraceInfo const& info, std::span<model::Device const> devices,
-                               std::span<model::Track const> tracks, model::ImportLog const& log) {
+                               model::ImportLog const& log) {
   json root;
   root["info"] = {{"tool", info.tool},
                   {"host", info.host},
@@ -113,31 +122,19 @@ std::string encode_description(model::TraceInfo const& info, std::span<model::De
                            {"capacity_bytes", device.capacity_bytes},
                            {"threads", device.threads},
                            {"peak_flops", device.peak_flops}});
-  json& track_list = root["tracks"] = json::array();
-  for (model::Track const& track : tracks)
-    track_list.push_back({{"kind", static_cast<uint8_t>(track.kind)},
-                          {"name", track.name},
-                          {"id", track.id},
-                          {"device", track.device},
-                          {"stream_kind", static_cast<uint8_t>(track.stream_kind)},
-                          {"dropped", track.dropped}});
   root["log"] = encode_log(log);
   root["columns"] = encode_columns(current_columns());
-  return root.dump(-1, ' ', false, json::error_handler_t::replace);
+  return text_of(root);
 }
 
 bool decode_description(base::ByteSpan bytes, Description& description) {
-  auto const* const begin = reinterpret_cast<char const*>(bytes.data());
-  // Nesting is bounded by the payload's size; nlohmann's parser keeps its stack on the heap.
-  json const root = json::parse(begin, begin + bytes.size(), nullptr, false);
+  json const root = parsed(bytes);
   if (!root.is_object()) return false;
   description = Description{};
   if (auto const info = root.find("info"); info != root.end() && info->is_object()) decode_info(*info, description.info);
   if (auto const list = root.find("devices"); list != root.end() && list->is_array())
     for (json const& device : *list)
       if (device.is_object()) description.devices.push_back(decode_device(device));
-  if (auto const list = root.find("tracks"); list != root.end() && list->is_array())
-    for (json const& track : *list) description.tracks.push_back(track.is_object() ? decode_track(track) : model::Track{});
   if (auto const log = root.find("log"); log != root.end() && log->is_object()) {
     get_to(*log, "negative_durations", description.log.negative_durations);
     get_to(*log, "unknown_events", description.log.unknown_events);
@@ -149,6 +146,34 @@ bool decode_description(base::ByteSpan bytes, Description& description) {
     description.columns.base = strings_of(*columns, "events");
     for (int table = 0; table < model::kDetailTableCount; ++table)
       description.columns.details[static_cast<size_t>(table)] = strings_of(*columns, detail_table_name(table));
+  }
+  return true;
+}
+
+std::string encode_tracks(uint32_t first, std::span<model::Track const> tracks) {
+  json root = {{"first", first}};
+  json& track_list = root["tracks"] = json::array();
+  for (model::Track const& track : tracks)
+    track_list.push_back({{"kind", static_cast<uint8_t>(track.kind)},
+                          {"name", track.name},
+                          {"id", track.id},
+                          {"device", track.device},
+                          {"stream_kind", static_cast<uint8_t>(track.stream_kind)},
+                          {"dropped", track.dropped}});
+  return text_of(root);
+}
+
+bool decode_tracks(base::ByteSpan bytes, uint32_t max_tracks, std::vector<model::Track>& tracks) {
+  json const root = parsed(bytes);
+  if (!root.is_object()) return false;
+  uint32_t number = 0;
+  get_to(root, "first", number);
+  auto const list = root.find("tracks");
+  if (list == root.end() || !list->is_array()) return true;
+  for (json const& track : *list) {
+    if (number >= max_tracks) return false;
+    if (tracks.size() <= number) tracks.resize(size_t{number} + 1);
+    tracks[number++] = track.is_object() ? decode_track(track) : model::Track{};
   }
   return true;
 }

@@ -22,8 +22,11 @@ inline constexpr uint32_t kMaxPayloadBytes = 64U << 20;
 inline constexpr uint64_t kEndMagic = 0x0A444E4550435353;  // "SSCPEND\n"
 inline constexpr size_t kEndSize = 24;
 
+/// More tracks than any program has; what claims more is damaged.
+inline constexpr uint32_t kMaxTracks = 1U << 20;
+
 /// Numbers are stored in files. Blocks of types a reader does not know are skipped.
-enum class BlockType : uint16_t { kStrings = 1, kDescription = 2, kEvents = 3, kIndex = 4 };
+enum class BlockType : uint16_t { kStrings = 1, kDescription = 2, kEvents = 3, kIndex = 4, kTracks = 5 };
 
 /// What stands before every payload.
 struct BlockHeader {

@@ -97,8 +97,6 @@ BlockList scanned_blocks(ByteSpan bytes) {
   return list;
 }
 
-/// More tracks than any program has; a header that claims more is damaged.
-constexpr uint32_t kMaxTracks = 1U << 20;
 /// Bits of BlockHeader::kinds that only streams have.
 constexpr uint64_t kDeviceKinds = (uint64_t{1} << static_cast<int>(model::EventKind::kKernel)) |
                                   (uint64_t{1} << static_cast<int>(model::EventKind::kMemcpy)) |
@@ -114,7 +112,7 @@ class TraceLoader {
       if (block.header.type != static_cast<uint16_t>(BlockType::kEvents) && !load_texts(block)) ++lost_;
     if (description_.columns.base.empty())
       description_.columns = current_columns();  // lost: what this version writes is the best guess
-    for (model::Track const& track : description_.tracks) builder_.add_track(track);
+    for (model::Track const& track : tracks_) builder_.add_track(track);
     for (Block const& block : list.blocks)
       if (block.header.type == static_cast<uint16_t>(BlockType::kEvents) && !load_events(block)) ++lost_;
     finish(list);
@@ -124,10 +122,12 @@ class TraceLoader {
  private:
   bool load_texts(Block const& block) {
     auto const type = static_cast<BlockType>(block.header.type);
-    if (type != BlockType::kStrings && type != BlockType::kDescription) return true;  // of a newer version
+    if (type != BlockType::kStrings && type != BlockType::kDescription && type != BlockType::kTracks)
+      return true;  // of a newer version
     auto const payload = payload_of(block);
     if (!payload) return false;
     if (type == BlockType::kStrings) return load_strings(*payload);
+    if (type == BlockType::kTracks) return decode_tracks(*payload, kMaxTracks, tracks_);
     Description description;
     if (!decode_description(*payload, description)) return false;
     description_ = std::move(description);
@@ -195,6 +195,7 @@ class TraceLoader {
 
   model::TraceBuilder builder_;
   Description description_;
+  std::vector<model::Track> tracks_;
   std::vector<model::StringId> strings_;
   uint64_t lost_ = 0, unknown_events_ = 0, unknown_names_ = 0;
 };

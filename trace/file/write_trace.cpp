@@ -38,11 +38,15 @@ base::Expected<void> write_trace(model::Trace const& trace, std::string const& p
   // Readers add the tracks' losses to the log's own; the trace's log holds both already.
   model::ImportLog log = trace.log();
   for (model::Track const& track : trace.tracks()) log.dropped -= std::min(log.dropped, track.dropped);
-  if (auto const done = writer->write_description(trace.info(), trace.devices(), trace.tracks(), log); !done) return done;
+  auto const describe = [&]() -> base::Expected<void> {
+    if (auto const done = writer->write_description(trace.info(), trace.devices(), log); !done) return done;
+    return writer->write_tracks(model::TrackId{0}, trace.tracks());
+  };
+  if (auto const done = describe(); !done) return done;
   for (uint32_t track = 0; track < trace.tracks().size(); ++track)
     if (auto const done = writer->write_events(model::TrackId{track}, batch_of(trace, model::TrackId{track})); !done) return done;
   // Once more at the end: damage to one of the two loses no names of tracks.
-  if (auto const done = writer->write_description(trace.info(), trace.devices(), trace.tracks(), log); !done) return done;
+  if (auto const done = describe(); !done) return done;
   return writer->finish();
 }
 

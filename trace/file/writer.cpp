@@ -98,10 +98,17 @@ Expected<void> TraceWriter::write_strings(uint32_t first_id, std::span<std::stri
 }
 
 Expected<void> TraceWriter::write_description(model::TraceInfo const& info, std::span<model::Device const> devices,
-                                              std::span<model::Track const> tracks, model::ImportLog const& log) {
-  std::string const json = encode_description(info, devices, tracks, log);
+                                              model::ImportLog const& log) {
+  std::string const json = encode_description(info, devices, log);
   IndexEntry entry{};
   entry.type = static_cast<uint32_t>(BlockType::kDescription);
+  return write_block(entry, std::as_bytes(std::span(json)));
+}
+
+Expected<void> TraceWriter::write_tracks(model::TrackId first, std::span<model::Track const> tracks) {
+  std::string const json = encode_tracks(first.value, tracks);
+  IndexEntry entry{};
+  entry.type = static_cast<uint32_t>(BlockType::kTracks);
   return write_block(entry, std::as_bytes(std::span(json)));
 }
 

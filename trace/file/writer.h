@@ -34,12 +34,14 @@ class TraceWriter {
   /// Texts get the ids first_id, first_id + 1, …; call before the first block that uses them. Id 0 is the empty text, never
   /// written.
   base::Expected<void> write_strings(uint32_t first_id, std::span<std::string_view const> texts);
-  /// All that is known of the process, its devices and its tracks; write again when it changes: the last one counts.
+  /// All that is known of the process and its devices; write again when it changes: the last one counts.
   base::Expected<void> write_description(model::TraceInfo const& info, std::span<model::Device const> devices,
-                                         std::span<model::Track const> tracks, model::ImportLog const& log);
+                                         model::ImportLog const& log);
+  /// What is known of the tracks first, first + 1, …; write one again when it changes: the last one counts.
+  base::Expected<void> write_tracks(model::TrackId first, std::span<model::Track const> tracks);
   /// Events of one track, any order (they are sorted here); more than kMaxBlockRows become several blocks.
   base::Expected<void> write_events(model::TrackId track, model::EventBatch const& batch);
-  /// The index; after it nothing may be written. A description must have been written.
+  /// The index; after it nothing may be written.
   base::Expected<void> finish();
 
   [[nodiscard]] uint64_t bytes_written() const { return offset_; }

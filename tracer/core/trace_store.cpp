@@ -69,7 +69,8 @@ base::Expected<void> TraceStore::flush(file::TraceWriter& writer, int64_t now_ns
   auto result = write_pending_strings(writer);
   if (result && description_changed_) {
     description_changed_ = false;
-    result = writer.write_description(info, devices_, tracks_, log);
+    result = writer.write_description(info, devices_, log);
+    if (result) result = writer.write_tracks(model::TrackId{0}, tracks_);
   }
   for (model::TrackId const track : due) {
     auto const written = write_batch(writer, track, batches_[track.value]);

@@ -68,7 +68,8 @@ TEST(Recovery, AnUnfinishedFileKeepsEveryWrittenBlock) {
     std::string_view const name = "kernel";
     ASSERT_TRUE(writer->write_strings(1, {&name, 1}));
     model::Track const track{.name = "stream"};
-    ASSERT_TRUE(writer->write_description({.tool = "t"}, {}, {&track, 1}, {}));
+    ASSERT_TRUE(writer->write_description({.tool = "t"}, {}, {}));
+    ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, {&track, 1}));
     model::EventBatch batch;
     batch.add(model::EventKind::kRange, 5, 6, model::StringId{1});
     ASSERT_TRUE(writer->write_events(model::TrackId{0}, batch));
@@ -86,7 +87,8 @@ TEST(Recovery, AWriteThatFailsLeavesAReadableFileAndStaysFailed) {
   auto writer = TraceWriter::create(file.path());
   ASSERT_TRUE(writer);
   model::Track const track{.name = "stream"};
-  ASSERT_TRUE(writer->write_description({}, {}, {&track, 1}, {}));
+  ASSERT_TRUE(writer->write_description({}, {}, {}));
+  ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, {&track, 1}));
   std::mt19937_64 random(5);
   model::EventBatch batch;
   for (int i = 0; i < 2000; ++i)
