@@ -50,7 +50,10 @@ struct EventBatch {
     add_row(event_kind, start_ns, dur_ns, event_name, event_correlation);
     std::get<std::vector<Row>>(details).push_back(detail);
   }
-  /// Rows in (start, −dur) order; equal ones as they came.
+  /// Whether the rows are in (start, −dur) order: then nothing has to be reordered or copied.
+  [[nodiscard]] bool is_sorted() const;
+  /// Rows in (start, −dur) order; equal ones as they came. O(n) when few rows are out of place, O(n · bytes of the time range)
+  /// otherwise.
   [[nodiscard]] std::vector<uint32_t> sorted_order() const;
   /// For every row, its row in its kind's detail table (0 for kinds without one).
   [[nodiscard]] std::vector<uint32_t> detail_rows() const;
