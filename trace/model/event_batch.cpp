@@ -125,6 +125,21 @@ std::vector<uint32_t> EventBatch::detail_rows() const {
   return rows;
 }
 
+EventBatch sorted_copy(EventBatch const& batch) {
+  std::vector<uint32_t> const details = batch.detail_rows();
+  EventBatch out;
+  out.reserve(batch.size());
+  for (uint32_t const row : batch.sorted_order()) {
+    out.start.push_back(batch.start[row]);
+    out.dur.push_back(batch.dur[row]);
+    out.name.push_back(batch.name[row]);
+    out.kind.push_back(batch.kind[row]);
+    out.correlation.push_back(batch.correlation[row]);
+    copy_detail(batch.details, kind_info(batch.kind[row]).table, details[row], out.details);
+  }
+  return out;
+}
+
 uint32_t copy_detail(DetailTables const& from, DetailTable table, uint32_t row, DetailTables& to) {
   uint32_t new_row = 0;
   int index = 0;

@@ -42,6 +42,10 @@ struct EventBatch {
     STEPSCOPE_CHECK(kind_info(event_kind).table == DetailTable::kNone);
     add_row(event_kind, start_ns, dur_ns, event_name, event_correlation);
   }
+  /// A kRange, the most frequent kind: has no details, so that nothing has to be looked up.
+  void add_range(int64_t start_ns, int64_t dur_ns, StringId event_name) {
+    add_row(EventKind::kRange, start_ns, dur_ns, event_name, 0);
+  }
   /// An event with the details that its kind asks for.
   template <class Row>
   void add(EventKind event_kind, int64_t start_ns, int64_t dur_ns, StringId event_name, uint64_t event_correlation,
@@ -57,6 +61,13 @@ struct EventBatch {
   [[nodiscard]] std::vector<uint32_t> sorted_order() const;
   /// For every row, its row in its kind's detail table (0 for kinds without one).
   [[nodiscard]] std::vector<uint32_t> detail_rows() const;
+  void reserve(size_t rows) {
+    start.reserve(rows);
+    dur.reserve(rows);
+    name.reserve(rows);
+    kind.reserve(rows);
+    correlation.reserve(rows);
+  }
   void clear() {
     start.clear();
     dur.clear();
@@ -75,6 +86,9 @@ struct EventBatch {
     correlation.push_back(event_correlation);
   }
 };
+
+/// The batch's rows in (start, −dur) order, details along with them.
+EventBatch sorted_copy(EventBatch const& batch);
 
 /// Copies row `row` of table `table` of one set of detail tables to the end of another; returns its new row. kNone: does nothing.
 uint32_t copy_detail(DetailTables const& from, DetailTable table, uint32_t row, DetailTables& to);

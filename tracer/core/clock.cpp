@@ -1,7 +1,5 @@
 #include "tracer/core/clock.h"
 
-#include <algorithm>
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -49,8 +47,9 @@ ClockSample sample_clocks(TickSource source) {
   return best;
 }
 
-ClockFit::ClockFit(ClockSample origin) : origin_monotonic_ns_(origin.monotonic_ns), last_(origin) {
-  lines_.push_back({origin.ticks, 0, 1.0});
+ClockFit::ClockFit(ClockSample origin)
+    : origin_monotonic_ns_(origin.monotonic_ns), last_(origin), current_{origin.ticks, 0, 1.0} {
+  lines_.push_back(current_);
 }
 
 void ClockFit::add(ClockSample sample) {
@@ -59,21 +58,18 @@ void ClockFit::add(ClockSample sample) {
       static_cast<double>(sample.monotonic_ns - last_.monotonic_ns) / static_cast<double>(sample.ticks - last_.ticks);
   // The newest line becomes known only now: it ran from the previous sample to this one; the next goes on with its slope.
   lines_.back().ns_per_tick = slope;
+  current_ = lines_.back();
   if (lines_.size() == kMaxLines) lines_.erase(lines_.begin(), lines_.begin() + kMaxLines / 2);
   lines_.push_back({sample.ticks, sample.monotonic_ns - origin_monotonic_ns_, slope});
   last_ = sample;
 }
 
-int64_t ClockFit::to_trace_ns(int64_t ticks) const {
+int64_t ClockFit::to_trace_ns_on_any_line(int64_t ticks) const {
   size_t i = lines_.size() - 1;
   while (i > 0 && ticks < lines_[i].ticks) --i;
-  Line const& line = lines_[i];
-  auto const offset = static_cast<int64_t>(static_cast<double>(ticks - line.ticks) * line.ns_per_tick);
-  int64_t ns = line.ns + offset;
+  int64_t ns = ns_on(lines_[i], ticks);
   if (i + 1 < lines_.size()) ns = std::min(ns, lines_[i + 1].ns);  // rounding must not pass the next line's begin
   return std::max<int64_t>(ns, 0);
 }
-
-int64_t ClockFit::latest_ns() const { return last_.monotonic_ns - origin_monotonic_ns_; }
 
 }  // namespace stepscope::tracer

@@ -3,6 +3,7 @@
 // bit 8: constant_tsc and nonstop_tsc), else CLOCK_MONOTONIC in ns. Trace time 0 is the moment the session began.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -52,20 +53,31 @@ class ClockFit {
   /// Samples must come in order; one that goes back in either clock is ignored.
   void add(ClockSample sample);
   /// ns since the origin. Ticks past the last sample go on with the last line's slope; never negative.
-  [[nodiscard]] int64_t to_trace_ns(int64_t ticks) const;
+  [[nodiscard]] int64_t to_trace_ns(int64_t ticks) const {
+    // Records are converted right after a sample was taken: nearly all lie between it and the one before.
+    if (ticks >= current_.ticks && ticks < last_.ticks) [[likely]]
+      return std::min(ns_on(current_, ticks), latest_ns());
+    return to_trace_ns_on_any_line(ticks);
+  }
   /// Trace time of the newest sample.
-  [[nodiscard]] int64_t latest_ns() const;
+  [[nodiscard]] int64_t latest_ns() const { return last_.monotonic_ns - origin_monotonic_ns_; }
+  [[nodiscard]] int64_t latest_ticks() const { return last_.ticks; }
 
  private:
   struct Line {
     int64_t ticks, ns;  ///< where it begins
     double ns_per_tick;
   };
+  static int64_t ns_on(Line const& line, int64_t ticks) {
+    return line.ns + static_cast<int64_t>(static_cast<double>(ticks - line.ticks) * line.ns_per_tick);
+  }
+  [[nodiscard]] int64_t to_trace_ns_on_any_line(int64_t ticks) const;
   /// Lines kept: records are converted within a few drains, so a few seconds of lines are plenty.
   static constexpr size_t kMaxLines = 1024;
 
   int64_t origin_monotonic_ns_;
   ClockSample last_;
+  Line current_;  ///< from the last but one sample to the last
   std::vector<Line> lines_;
 };
 

@@ -8,9 +8,9 @@
 
 namespace stepscope::tracer {
 
-/// Every record begins with this word; `words` counts it.
+/// Records begin with this word; `words` counts it. Other formats of records may have bit 7 of `type` set.
 struct RecordHeader {
-  uint8_t type;   ///< RecordType; 0 = padding
+  uint8_t type;   ///< RecordType of record_layout.h; 0 = padding
   uint8_t flags;  ///< kHas… of record_layout.h
   uint16_t words;
   uint16_t domain;
@@ -64,6 +64,8 @@ class Ring {
   [[nodiscard]] uint64_t head() const { return head_.load(std::memory_order_acquire); }
   [[nodiscard]] uint64_t tail() const { return tail_.load(std::memory_order_relaxed); }
   [[nodiscard]] uint64_t const* at(uint64_t position) const { return words_ + (position & mask_); }
+  /// Words from there to the end of the ring: records never go on at its begin.
+  [[nodiscard]] uint64_t words_to_end(uint64_t position) const { return capacity_ - (position & mask_); }
   void release(uint64_t position) { tail_.store(position, std::memory_order_release); }
   /// Makes the system hand out the pages of the next `bytes` after the head, so that the producer takes no page fault there.
   /// Costs nothing once the ring has been written through.

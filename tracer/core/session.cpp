@@ -96,7 +96,7 @@ void Session::run() {
 void Session::run_until_stopped() {
   store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
   open_file();
-  if (!writer_) return;
+  if (!output_) return;
   for (bool stopping = false; !stopping;) {
     {
       std::unique_lock lock(mutex_);
@@ -105,7 +105,7 @@ void Session::run_until_stopped() {
     }
     drain_once();
     if (window_is_over()) stopping = true;
-    if (!stopping) flush(false);
+    if (!stopping) store_.flush(clock_.latest_ns(), false);
   }
   window_.stop();
   finish();
@@ -116,7 +116,8 @@ void Session::open_file() {
     std::string const path = options_.folder + "/" + trace_file_name(options_, ::getpid(), attempt);
     auto created = file::TraceWriter::create(path);
     if (created) {
-      writer_.emplace(std::move(*created));
+      output_.emplace(std::move(*created));
+      store_.set_output(&*output_);
       report_.path = path;
       report_.failure.clear();
       return;
@@ -133,14 +134,6 @@ void Session::drain_once() {
   if (clock_.latest_ns() - last_refresh_ns_ < kRefreshPeriodNs) return;
   last_refresh_ns_ = clock_.latest_ns();
   for (auto const& source : sources_) source->refresh(store_);
-}
-
-void Session::flush(bool all) {
-  if (!writer_ || !report_.failure.empty()) {
-    store_.discard();
-    return;
-  }
-  if (auto const flushed = store_.flush(*writer_, clock_.latest_ns(), all); !flushed) report_.failure = flushed.error().message;
 }
 
 bool Session::window_is_over() {
@@ -161,13 +154,11 @@ void Session::finish() {
   store_.log.dropped = report_.dropped;  // readers add the tracks' to it
   for (model::Track const& track : store_.tracks()) store_.log.dropped -= std::min(store_.log.dropped, track.dropped);
   store_.describe_again();
-  flush(true);
-  if (writer_ && report_.failure.empty()) {
-    if (auto const finished = writer_->finish(); !finished) report_.failure = finished.error().message;
-  }
-  writer_.reset();
-  report_.events = store_.written_rows();
-  report_.unwritten = store_.lost_rows();
+  store_.flush(clock_.latest_ns(), true);
+  FileThread::Result const result = output_->finish();
+  report_.events = result.written_rows;
+  report_.unwritten = result.lost_rows;
+  report_.failure = result.failure;
 }
 
 void Session::lock_for_fork() {

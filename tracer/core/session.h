@@ -1,4 +1,5 @@
-// One capture of one process: its writer thread drains the sources every few milliseconds, decodes, and writes the trace file.
+// One capture of one process: its writer thread drains the sources every few milliseconds, decodes, and hands the rows to the
+// thread that writes the trace file.
 #pragma once
 
 #include <chrono>
@@ -13,6 +14,7 @@
 
 #include "tracer/core/capture_window.h"
 #include "tracer/core/clock.h"
+#include "tracer/core/file_thread.h"
 #include "tracer/core/options.h"
 #include "tracer/core/source.h"
 #include "tracer/core/trace_store.h"
@@ -60,7 +62,6 @@ class Session {
   void run_until_stopped();
   void open_file();
   void drain_once();
-  void flush(bool all);
   bool window_is_over();
   void finish();
 
@@ -79,7 +80,7 @@ class Session {
   // The writer thread's own.
   TraceStore store_;
   ClockFit clock_;
-  std::optional<file::TraceWriter> writer_;
+  std::optional<FileThread> output_;
   int64_t last_refresh_ns_ = 0, done_since_ns_ = -1;
   SessionReport report_;
 };

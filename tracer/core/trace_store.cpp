@@ -1,17 +1,48 @@
 #include "tracer/core/trace_store.h"
 
 #include <algorithm>
+#include <string>
 
 #include <fmt/format.h>
 
 namespace stepscope::tracer {
+namespace {
+
+/// The table of names is emptied beyond this: a program that makes up a name an event must not fill the memory of its process.
+constexpr size_t kMaxStringBytes = 64 << 20;
+/// What a name costs in the table beside its characters: nodes, pointers, the string object.
+constexpr size_t kStringOverhead = 100;
+
+}  // namespace
+
+model::StringId TraceStore::intern(std::string_view text) {
+  if (text.empty()) return model::StringId{0};
+  uint32_t const before = strings_.size();
+  uint32_t const id = strings_.intern(text).value;
+  if (strings_.size() != before) string_bytes_ += text.size() + kStringOverhead;
+  return model::StringId{first_string_ + id};
+}
+
+std::string_view TraceStore::text(model::StringId id) const {
+  return id.value == 0 ? std::string_view() : strings_.text(model::StringId{id.value - first_string_});
+}
+
+void TraceStore::track_changed(model::TrackId id) {
+  if (std::exchange(batches_[id.value].track_changed, true)) return;
+  changed_tracks_.push_back(id.value);
+}
 
 model::TrackId TraceStore::add_track(model::Track track) {
   model::TrackId const id{static_cast<uint32_t>(tracks_.size())};
   tracks_.push_back(std::move(track));
   batches_.emplace_back();
-  describe_again();
+  changed_tracks_.push_back(id.value);
   return id;
+}
+
+void TraceStore::set_track(model::TrackId id, model::Track track) {
+  tracks_[id.value] = std::move(track);
+  track_changed(id);
 }
 
 model::TrackId TraceStore::stream_track(int32_t device, int64_t stream) {
@@ -36,55 +67,89 @@ void TraceStore::set_device(model::Device device) {
   describe_again();
 }
 
-base::Expected<void> TraceStore::write_pending_strings(file::TraceWriter& writer) {
+void TraceStore::write_strings() {
   uint32_t const count = strings_.size();
-  if (written_strings_ == count) return {};
-  std::vector<std::string_view> texts;
+  if (written_strings_ == count) return;
+  std::vector<std::string> texts;
   texts.reserve(count - written_strings_);
-  for (uint32_t id = written_strings_; id < count; ++id) texts.push_back(strings_.text(model::StringId{id}));
-  uint32_t const first = written_strings_;
+  for (uint32_t id = written_strings_; id < count; ++id) texts.emplace_back(strings_.text(model::StringId{id}));
+  output_->submit(0, [first = first_string_ + written_strings_, texts = std::move(texts)](file::TraceWriter& writer) {
+    std::vector<std::string_view> const views(texts.begin(), texts.end());
+    return writer.write_strings(first, views);
+  });
   written_strings_ = count;
-  return writer.write_strings(first, texts);
+  if (string_bytes_ < kMaxStringBytes) return;
+  first_string_ += count - 1;
+  strings_ = model::StringTable();
+  string_bytes_ = 0;
+  written_strings_ = 1;
 }
 
-base::Expected<void> TraceStore::write_batch(file::TraceWriter& writer, model::TrackId track, Batch& batch) {
-  size_t const rows = batch.events.size();
-  auto const written = writer.write_events(track, batch.events);
-  (written ? written_rows_ : lost_rows_) += rows;
-  batch.events.clear();
+void TraceStore::write_description() {
+  if (!description_changed_) return;
+  description_changed_ = false;
+  output_->submit(0, [info = info, devices = devices_, log = log](file::TraceWriter& writer) {
+    return writer.write_description(info, devices, log);
+  });
+}
+
+void TraceStore::write_tracks() {
+  std::sort(changed_tracks_.begin(), changed_tracks_.end());
+  for (size_t i = 0; i < changed_tracks_.size();) {
+    uint32_t const first = changed_tracks_[i];
+    std::vector<model::Track> run;
+    for (; i < changed_tracks_.size() && changed_tracks_[i] == first + run.size(); ++i) {
+      batches_[changed_tracks_[i]].track_changed = false;
+      run.push_back(tracks_[changed_tracks_[i]]);
+    }
+    output_->submit(
+        0, [first, run = std::move(run)](file::TraceWriter& writer) { return writer.write_tracks(model::TrackId{first}, run); });
+  }
+  changed_tracks_.clear();
+}
+
+void TraceStore::write_what_rows_need() {
+  write_strings();
+  write_description();
+  write_tracks();
+}
+
+void TraceStore::write_rows(model::TrackId id) {
+  Batch& batch = batches_[id.value];
+  // Only tracks that fill blocks get memory for whole ones: others would hold it for nothing.
+  model::EventBatch fresh;
+  if (batch.is_busy) {
+    fresh = output_->spare_batch();
+    fresh.reserve(file::kMaxBlockRows);
+  }
+  size_t const rows = batch.rows.ended();
   batch.since_ns = -1;
-  return written;
+  output_->submit(rows, [output = output_, id, events = batch.rows.take(std::move(fresh))](file::TraceWriter& writer) mutable {
+    auto written = writer.write_events(id, events);
+    output->give_back(std::move(events));
+    return written;
+  });
 }
 
-base::Expected<void> TraceStore::flush(file::TraceWriter& writer, int64_t now_ns, bool all) {
+void TraceStore::write_full(model::TrackId id) {
+  batches_[id.value].is_busy = true;
+  if (batches_[id.value].rows.ended() == 0) return;  // as many are open: they cannot be written yet
+  write_what_rows_need();
+  write_rows(id);
+}
+
+void TraceStore::flush(int64_t now_ns, bool all) {
+  if (output_ == nullptr) return;
   std::vector<model::TrackId> due;
   for (uint32_t i = 0; i < batches_.size(); ++i) {
     Batch& batch = batches_[i];
-    if (batch.events.empty()) continue;
+    if (batch.rows.ended() == 0) continue;
     if (batch.since_ns < 0) batch.since_ns = now_ns;
-    if (all || batch.events.size() >= file::kMaxBlockRows || now_ns - batch.since_ns >= kMaxAgeNs)
-      due.push_back(model::TrackId{i});
+    if (all || now_ns - batch.since_ns >= kMaxAgeNs) due.push_back(model::TrackId{i});
   }
-  if (due.empty() && !all) return {};
-  auto result = write_pending_strings(writer);
-  if (result && description_changed_) {
-    description_changed_ = false;
-    result = writer.write_description(info, devices_, log);
-    if (result) result = writer.write_tracks(model::TrackId{0}, tracks_);
-  }
-  for (model::TrackId const track : due) {
-    auto const written = write_batch(writer, track, batches_[track.value]);
-    if (result) result = written;
-  }
-  return result;
-}
-
-void TraceStore::discard() {
-  for (Batch& batch : batches_) {
-    lost_rows_ += batch.events.size();
-    batch.events.clear();
-    batch.since_ns = -1;
-  }
+  if (due.empty() && !all) return;
+  write_what_rows_need();
+  for (model::TrackId const track : due) write_rows(track);
 }
 
 }  // namespace stepscope::tracer

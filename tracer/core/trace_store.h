@@ -1,70 +1,85 @@
-// What the writer thread has decoded and not yet written: names, tracks, devices, and one batch of events a track.
+// What the writer thread has decoded and not yet handed to the file: names, tracks, devices, and the rows of every track.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "trace/base/expected.h"
-#include "trace/file/writer.h"
-#include "trace/model/event_batch.h"
 #include "trace/model/string_table.h"
 #include "trace/model/trace.h"
+#include "tracer/core/file_thread.h"
+#include "tracer/core/track_rows.h"
 
 namespace stepscope::tracer {
 
 /// Used by the writer thread alone.
 class TraceStore {
  public:
-  /// A batch that has waited this long is written even when it is small: what a killed process loses at most, twice over.
+  /// Rows that have waited this long are written even when they are few: what a killed process loses at most, twice over.
   static constexpr int64_t kMaxAgeNs = 500'000'000;
 
   model::TraceInfo info;
   model::ImportLog log;
 
-  model::StringId intern(std::string_view text) { return strings_.intern(text); }
-  [[nodiscard]] std::string_view text(model::StringId id) const { return strings_.text(id); }
+  /// Where rows go; without one they stay here.
+  void set_output(FileThread* output) { output_ = output; }
+
+  /// The text's id in the file. A text may get another id later, when the table of names was emptied to keep its memory bounded.
+  model::StringId intern(std::string_view text);
+  /// Of an id that intern() returned since then.
+  [[nodiscard]] std::string_view text(model::StringId id) const;
 
   model::TrackId add_track(model::Track track);
   /// The track of a device's stream, made with a plain name when it is not there.
   model::TrackId stream_track(int32_t device, int64_t stream);
-  /// Changes to what is returned need describe_again().
-  [[nodiscard]] model::Track& track(model::TrackId id) { return tracks_[id.value]; }
+  [[nodiscard]] model::Track const& track(model::TrackId id) const { return tracks_[id.value]; }
+  void set_track(model::TrackId id, model::Track track);
   [[nodiscard]] std::vector<model::Track> const& tracks() const { return tracks_; }
   [[nodiscard]] std::vector<model::Device> const& devices() const { return devices_; }
   /// Adds the device or replaces what was known of it.
   void set_device(model::Device device);
+  /// `info` or `log` changed.
   void describe_again() { description_changed_ = true; }
 
-  [[nodiscard]] model::EventBatch& events(model::TrackId id) { return batches_[id.value].events; }
-
-  /// Writes the batches that are full or older than kMaxAgeNs, or all of them, after the names and descriptions that they need.
-  /// Batches are emptied even when writing fails: the caller counts lost_rows().
-  base::Expected<void> flush(file::TraceWriter& writer, int64_t now_ns, bool all);
-  /// Empties every batch without writing; their rows count as lost.
-  void discard();
-
-  [[nodiscard]] uint64_t written_rows() const { return written_rows_; }
-  [[nodiscard]] uint64_t lost_rows() const { return lost_rows_; }
+  /// The reference stays valid for the store's life.
+  [[nodiscard]] TrackRows& rows(model::TrackId id) { return batches_[id.value].rows; }
+  /// To be called after a row was begun: writes the track's rows once they fill a block.
+  void row_begun(model::TrackId id) {
+    if (batches_[id.value].rows.size() >= file::kMaxBlockRows && output_ != nullptr) [[unlikely]]
+      write_full(id);
+  }
+  /// Writes the rows that are older than kMaxAgeNs, or all that have ended, and the names and descriptions that they need.
+  void flush(int64_t now_ns, bool all);
 
  private:
   struct Batch {
-    model::EventBatch events;
-    int64_t since_ns = -1;  ///< trace time when it stopped being empty, as flush() saw it; -1 = empty
+    TrackRows rows;
+    int64_t since_ns = -1;  ///< trace time when a row had ended, as flush() saw it first; -1 = none
+    bool is_busy = false;   ///< has filled a block: worth keeping memory for
+    bool track_changed = true;
   };
-  base::Expected<void> write_pending_strings(file::TraceWriter& writer);
-  base::Expected<void> write_batch(file::TraceWriter& writer, model::TrackId track, Batch& batch);
+  void write_full(model::TrackId id);
+  void write_rows(model::TrackId id);
+  void write_what_rows_need();
+  void write_strings();
+  void write_description();
+  void write_tracks();
+  void track_changed(model::TrackId id);
 
+  FileThread* output_ = nullptr;
   model::StringTable strings_;
-  uint32_t written_strings_ = 1;  ///< id 0, the empty text, is never written
+  size_t string_bytes_ = 0;
+  uint32_t first_string_ = 0;     ///< id in the file of the table's id 0
+  uint32_t written_strings_ = 1;  ///< of the table; id 0, the empty text, is never written
   std::vector<model::Track> tracks_;
+  std::vector<uint32_t> changed_tracks_;
   std::vector<model::Device> devices_;
-  std::vector<Batch> batches_;
+  std::deque<Batch> batches_;
   std::map<std::pair<int32_t, int64_t>, model::TrackId> streams_;
   bool description_changed_ = true;
-  uint64_t written_rows_ = 0, lost_rows_ = 0;
 };
 
 }  // namespace stepscope::tracer

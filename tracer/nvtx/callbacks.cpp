@@ -20,6 +20,10 @@ uint16_t domain_number(nvtxDomainHandle_t handle) {
 }
 nvtxDomainHandle_t domain_handle(uint16_t number) { return reinterpret_cast<nvtxDomainHandle_t>(uintptr_t{number}); }
 
+uint32_t string_handle(nvtxEventAttributes_t const& attributes) {
+  return static_cast<uint32_t>(reinterpret_cast<uintptr_t>(attributes.message.registered));
+}
+
 std::string_view bounded(char const* text) {
   return text == nullptr ? std::string_view() : std::string_view(text, ::strnlen(text, kMaxTextBytes));
 }
@@ -60,7 +64,7 @@ class Event {
         set_text(attributes.message.unicode);
         break;
       case NVTX_MESSAGE_TYPE_REGISTERED:
-        args.handle = static_cast<uint32_t>(reinterpret_cast<uintptr_t>(attributes.message.registered));
+        args.handle = string_handle(attributes);
         break;
       default:
         break;
@@ -128,6 +132,21 @@ auto with_attributes(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* att
     return Action(event);
   });
 }
+/// A range that has a name and nothing else is handed over without the detour of an Event.
+int push_with_attributes(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
+  bool const is_plain = attributes != nullptr && attributes->size >= sizeof *attributes && attributes->category == 0 &&
+                        attributes->payloadType == 0;
+  if (!is_plain) return with_attributes<push>(domain, attributes);
+  return guarded([&]() -> int {
+    ThreadRecorder* const thread = recorder();
+    if (thread == nullptr) return kNoNesting;
+    if (attributes->messageType == NVTX_MESSAGE_TYPE_ASCII)
+      return thread->push_text(domain_number(domain), attributes->message.ascii);
+    if (attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED)
+      return thread->push_handle(domain_number(domain), string_handle(*attributes));
+    return with_attributes<push>(domain, attributes);
+  });
+}
 template <auto Action>
 auto with_payload(nvtxDomainHandle_t domain, nvtxPayloadData_t const* data, size_t count) {
   return guarded([&] {
@@ -147,8 +166,13 @@ nvtxRangeId_t on_range_start_w(wchar_t const* text) { return with_text<start>(te
 void on_range_end(nvtxRangeId_t id) {
   guarded([&] { end(kDefaultDomain, id); });
 }
-int on_range_push_ex(nvtxEventAttributes_t const* attributes) { return with_attributes<push>(nullptr, attributes); }
-int on_range_push_a(char const* text) { return with_text<push>(text); }
+int on_range_push_ex(nvtxEventAttributes_t const* attributes) { return push_with_attributes(nullptr, attributes); }
+int on_range_push_a(char const* text) {
+  return guarded([&] {
+    ThreadRecorder* const thread = recorder();
+    return thread != nullptr ? thread->push_text(kDefaultDomain, text) : kNoNesting;
+  });
+}
 int on_range_push_w(wchar_t const* text) { return with_text<push>(text); }
 int on_range_pop() {
   return guarded([] { return pop(kDefaultDomain); });
@@ -171,7 +195,7 @@ void on_domain_range_end(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
   guarded([&] { end(domain_number(domain), id); });
 }
 int on_domain_range_push_ex(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
-  return with_attributes<push>(domain, attributes);
+  return push_with_attributes(domain, attributes);
 }
 int on_domain_range_pop(nvtxDomainHandle_t domain) {
   return guarded([&] { return pop(domain_number(domain)); });

@@ -1,5 +1,7 @@
 #include "tracer/nvtx/decoder.h"
 
+#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,6 +15,8 @@ namespace {
 /// Rounds for which the end of a start/end range waits for its begin: rings are drained one after the other, so the begin may be
 /// decoded one round later; after two it was dropped.
 constexpr int kWaitRounds = 2;
+/// Words decoded before the ring gets their room back: about 10 µs of work.
+constexpr size_t kSliceWords = 4096;
 
 /// A text cut at its bound may end in half a UTF-8 sequence: without it.
 std::string_view whole_characters(std::string_view text) {
@@ -75,100 +79,174 @@ model::StringId Decoder::name_of(Record const& record, TraceStore& store, std::s
   return store.intern(name_);
 }
 
-bool Decoder::apply_annotation(Record const& record, OpenRange& range) {
+model::StringId Decoder::plain_name(uint16_t domain, std::string_view text, TraceStore& store) {
+  if (text.empty()) text = "unnamed";
+  if (domain == kDefaultDomain || domain == kAnnotationDomain || domain == kDeviceDomain) return store.intern(text);
+  name_.assign(domain_prefix(domain)).append(text);
+  return store.intern(name_);
+}
+
+model::StringId Decoder::text_name(uint16_t domain, std::span<uint64_t const> words, TraceStore& store) {
+  model::StringId const known = text_names_.find(domain, words);
+  if (known.valid()) [[likely]]
+    return known;
+  auto const* const text = reinterpret_cast<char const*>(words.data());
+  model::StringId const name = plain_name(domain, {text, ::strnlen(text, words.size_bytes())}, store);
+  text_names_.add(domain, words, name);
+  return name;
+}
+
+model::StringId Decoder::handle_name(uint16_t domain, uint32_t handle, TraceStore& store) {
+  auto& known = handle_names_[domain];
+  if (handle < known.size() && known[handle].valid()) [[likely]]
+    return known[handle];
+  std::string const text = registry_.text_of(handle);
+  model::StringId const name = plain_name(domain, text, store);
+  if (text.empty()) return name;  // a handle of another tool: not worth remembering
+  if (handle >= known.size()) known.resize(handle + size_t{1});
+  known[handle] = name;
+  return name;
+}
+
+bool Decoder::apply_annotation(Record const& record, Meaning& meaning) {
   switch (static_cast<api::AnnotationCategory>(record.category)) {
     case api::AnnotationCategory::kStep:
-      range.kind = model::EventKind::kStep;
-      range.detail = model::StepDetail{integer_value(record.value_type, record.value)};
+      meaning.kind = model::EventKind::kStep;
+      meaning.detail = model::StepDetail{integer_value(record.value_type, record.value)};
       return true;
     case api::AnnotationCategory::kPhase:
-      range.kind = model::EventKind::kPhase;
+      meaning.kind = model::EventKind::kPhase;
       return true;
     case api::AnnotationCategory::kInputWait:
-      range.kind = model::EventKind::kInputWait;
+      meaning.kind = model::EventKind::kInputWait;
       return true;
     case api::AnnotationCategory::kMemory:
-      range.is_memory_category = true;
+      meaning.is_memory_category = true;
       return false;
     default:  // kNone: a range with a name and no further meaning
       return record.category == 0;
   }
 }
 
-void Decoder::apply_payload(Record const& record, OpenRange& range, TraceStore& store) {
-  if (record.domain != kDeviceDomain || record.payloads.empty()) return;
+bool Decoder::apply_payload(Thread const* thread, Record const& record, Meaning& meaning, TraceStore& store) {
+  if (record.domain != kDeviceDomain || record.payloads.empty()) return false;
   PayloadView const& payload = record.payloads.front();
   Schema const* const layout = schema(record.domain, payload.schema);
   auto const event =
       layout == nullptr ? std::nullopt : decode_device_range(payload.schema, FieldReader(*layout, payload.bytes()));
   if (!event) {
     ++store.log.unknown_events;
-    return;
+    return false;
   }
-  range.kind = event->kind;
-  range.correlation = event->correlation;
-  range.detail = event->detail;
-  if (event->on_stream && is_stream_event(event->kind)) range.track = store.stream_track(event->device, event->stream);
+  meaning.kind = event->kind;
+  meaning.correlation = event->correlation;
+  meaning.detail = event->detail;
+  if (event->on_stream && is_stream_event(event->kind)) meaning.track = store.stream_track(event->device, event->stream);
+  if (auto* const memory = std::get_if<model::MemoryDetail>(&meaning.detail)) {
+    bool const has_category = thread != nullptr && !thread->memory_purpose.empty();
+    if (memory->purpose == model::MemoryPurpose::kOther && has_category) memory->purpose = thread->memory_purpose.back();
+  }
   if (only_launched_ && event->kind == model::EventKind::kLaunch && event->correlation != 0) {
     launched_.insert(event->correlation);
     outstanding_.insert(event->correlation);
   }
+  return true;
 }
 
-Decoder::OpenRange Decoder::open_range(Thread& thread, Record const& record, int64_t start_ns, TraceStore& store) {
-  OpenRange range;
-  range.start_ns = start_ns;
+Decoder::OpenRange Decoder::begin_row(model::TrackId track, Meaning const& meaning, model::StringId name, int64_t start_ns,
+                                      TraceStore& store) {
+  TrackRows& rows = store.rows(track);
+  TrackRows::Open const row = std::visit(
+      [&](auto const& detail) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(detail)>, std::monostate>)
+          return rows.begin(meaning.kind, start_ns, name, meaning.correlation);
+        else
+          return rows.begin(meaning.kind, start_ns, name, meaning.correlation, detail);
+      },
+      meaning.detail);
+  store.row_begun(track);
+  return {track, row, meaning.is_memory_category};
+}
+
+Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
+  Meaning meaning;
   std::string_view prefix;
   if (record.domain == kAnnotationDomain) {
-    if (!apply_annotation(record, range))
-      prefix = range.is_memory_category ? std::string_view("memory: ") : std::string_view(domain_prefix(record.domain));
+    if (!apply_annotation(record, meaning))
+      prefix = meaning.is_memory_category ? std::string_view("memory: ") : std::string_view(domain_prefix(record.domain));
   } else if (record.domain != kDeviceDomain) {
     prefix = domain_prefix(record.domain);
   }
-  range.name = name_of(record, store, prefix);
-  if (range.is_memory_category) thread.memory_purpose.push_back(memory_purpose(message(record)));
-  apply_payload(record, range, store);
+  apply_payload(&thread, record, meaning, store);
+  if (record.type == RecordType::kMark) {
+    if (meaning.kind == model::EventKind::kRange) meaning.kind = model::EventKind::kMark;
+  } else if (record.type == RecordType::kPush && meaning.is_memory_category) {
+    thread.memory_purpose.push_back(memory_purpose(message(record)));
+  }
+  if (!meaning.track.valid()) {
+    need_track(thread, store);
+    meaning.track = thread.track;
+  }
+  return begin_row(meaning.track, meaning, name_of(record, store, prefix), now, store);
+}
+
+void Decoder::push_plain(Thread& thread, uint16_t domain, model::StringId name, int64_t now, TraceStore& store) {
+  need_track(thread, store);
+  TrackRows::Open const row = thread.rows->begin_range(now, name);
+  open_ranges(thread, domain).push_back({thread.track, row, false});
+  store.row_begun(thread.track);
+}
+
+/// Its end has a payload too, which replaces that of the begin.
+Decoder::OpenRange Decoder::apply_end_payload(Thread const* thread, Record const& record, OpenRange const& range,
+                                              TraceStore& store) {
+  TrackRows& rows = store.rows(range.track);
+  Meaning meaning;
+  if (!apply_payload(thread, record, meaning, store)) return range;
+  if (meaning.track.valid() && meaning.track != range.track) {
+    OpenRange const moved = begin_row(meaning.track, meaning, rows.name(range.row), rows.start(range.row), store);
+    rows.drop(range.row);
+    return moved;
+  }
+  std::visit(
+      [&](auto const& detail) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(detail)>, std::monostate>)
+          rows.change(range.row, meaning.kind, meaning.correlation);
+        else
+          rows.change(range.row, meaning.kind, meaning.correlation, detail);
+      },
+      meaning.detail);
   return range;
 }
 
-void Decoder::push(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
-  OpenRange range = open_range(thread, record, now, store);
-  thread.open[record.domain].push_back(std::move(range));
-}
-
-void Decoder::pop(uint32_t thread_number, Record const& record, int64_t now, TraceStore& store) {
-  Thread& own = thread(thread_number);
-  auto& open = own.open[record.domain];
+void Decoder::pop(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
+  auto& open = open_ranges(thread, record.domain);
   if (open.empty()) {  // recorders record both ends of a range or none
     ++store.log.unknown_events;
     return;
   }
-  OpenRange range = std::move(open.back());
+  OpenRange const range = open.back();
   open.pop_back();
-  if (range.is_memory_category && !own.memory_purpose.empty()) own.memory_purpose.pop_back();
-  if ((record.flags & kPayloadLost) != 0) return;  // counted by the recorder
-  apply_payload(record, range, store);
-  close_range(thread_number, std::move(range), now, store);
+  if (range.is_memory_category) thread.memory_purpose.pop_back();
+  if ((record.flags & kPayloadLost) != 0) {  // counted by the recorder
+    store.rows(range.track).drop(range.row);
+    return;
+  }
+  end_range(record.payloads.empty() ? range : apply_end_payload(&thread, record, range, store), now, store);
 }
 
-bool Decoder::end(uint32_t thread_number, Record const& record, int64_t now, TraceStore& store) {
+bool Decoder::end(Record const& record, int64_t now, TraceStore& store) {
   auto const found = started_.find(record.range);
   if (found == started_.end()) return false;
-  StartedRange started = std::move(found->second);
+  OpenRange const range = found->second;
   started_.erase(found);
-  apply_payload(record, started.range, store);
-  static_cast<void>(thread_number);  // the range belongs to the thread that started it
-  close_range(started.thread, std::move(started.range), now, store);
+  end_range(record.payloads.empty() ? range : apply_end_payload(nullptr, record, range, store), now, store);
   return true;
 }
 
-void Decoder::mark(uint32_t thread_number, Record const& record, int64_t now, TraceStore& store) {
+void Decoder::mark(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
   if (record.domain == kDeviceDomain && describe_device(record, store)) return;
-  OpenRange range = open_range(thread(thread_number), record, now, store);
-  if (range.is_memory_category) thread(thread_number).memory_purpose.pop_back();
-  if (range.kind == model::EventKind::kRange) range.kind = model::EventKind::kMark;
-  if (range.kind == model::EventKind::kMark) range.detail = std::monostate();
-  close_range(thread_number, std::move(range), now, store);
+  end_range(begin(thread, record, now, store), now, store);
 }
 
 bool Decoder::describe_device(Record const& record, TraceStore& store) {
@@ -182,104 +260,147 @@ bool Decoder::describe_device(Record const& record, TraceStore& store) {
     return true;
   }
   if (auto const stream = decode_stream_mark(payload.schema, fields, message(record))) {
-    model::Track& track = store.track(store.stream_track(stream->device, stream->id));
+    model::TrackId const id = store.stream_track(stream->device, stream->id);
+    model::Track track = store.track(id);
     if (!stream->name.empty()) track.name = stream->name;
     track.stream_kind = stream->stream_kind;
-    store.describe_again();
+    store.set_track(id, std::move(track));
     return true;
   }
   return false;
 }
 
-void Decoder::decode(uint32_t number, std::span<uint64_t const> words, ClockFit const& clock, TraceStore& store) {
-  if (!read_record(words, record_)) {
-    ++store.log.unknown_events;
-    return;
+size_t Decoder::decode(uint32_t number, std::span<uint64_t const> words, ClockFit const& clock, TraceStore& store) {
+  Thread& own = thread(number);
+  size_t position = 0;
+  while (position < words.size() && position < kSliceWords) {
+    auto const rest = words.subspan(position);
+    size_t const used = is_compact(rest[0]) ? decode_compact(own, rest, clock, store) : decode_general(own, rest, clock, store);
+    if (used == 0) [[unlikely]] {
+      ++store.log.unknown_events;
+      return words.size();
+    }
+    position += used;
   }
+  return position;
+}
+
+size_t Decoder::decode_compact(Thread& thread, std::span<uint64_t const> words, ClockFit const& clock, TraceStore& store) {
+  int64_t const now = clock.to_trace_ns(compact_ticks(words[0], clock.latest_ticks()));
+  uint16_t const domain = compact_domain(words[0]);
+  if ((words[0] & kCompactPop) != 0) {
+    auto& open = open_ranges(thread, domain);
+    if (open.empty()) return 0;
+    if (open.back().is_memory_category) [[unlikely]]
+      thread.memory_purpose.pop_back();
+    end_range(open.back(), now, store);
+    open.pop_back();
+    return 1;
+  }
+  if ((words[0] & kCompactHandle) != 0) {
+    if (words.size() < 2) return 0;
+    push_plain(thread, domain, handle_name(domain, static_cast<uint32_t>(words[1]), store), now, store);
+    return 2;
+  }
+  size_t const limit = std::min<size_t>(words.size(), 1 + kMaxCompactTextWords);
+  size_t end = 1;
+  while (end < limit && lowest_zero_byte(words[end]) == 0) ++end;
+  if (end == limit) return 0;
+  push_plain(thread, domain, text_name(domain, words.subspan(1, end), store), now, store);
+  return end + 1;
+}
+
+size_t Decoder::decode_general(Thread& thread, std::span<uint64_t const> words, ClockFit const& clock, TraceStore& store) {
+  RecordHeader header{};
+  std::memcpy(&header, words.data(), sizeof header);
+  if (header.words == 0 || header.words > words.size()) return 0;
+  if (header.type == kPaddingRecord) return header.words;
+  auto const own = words.first(header.words);
+  if (!read_record(own, record_)) return 0;
   int64_t const now = clock.to_trace_ns(record_.ticks);
   switch (record_.type) {
-    case RecordType::kPush:
-      return push(thread(number), record_, now, store);
-    case RecordType::kPop:
-      return pop(number, record_, now, store);
-    case RecordType::kMark:
-      return mark(number, record_, now, store);
-    case RecordType::kStart: {
-      OpenRange range = open_range(thread(number), record_, now, store);
-      if (range.is_memory_category) thread(number).memory_purpose.pop_back();  // nesting is push/pop's alone
-      started_[record_.range] = {std::move(range), number};
-      return;
+    case RecordType::kPush: {
+      OpenRange const range = begin(thread, record_, now, store);
+      open_ranges(thread, record_.domain).push_back(range);
+      break;
     }
+    case RecordType::kPop:
+      pop(thread, record_, now, store);
+      break;
+    case RecordType::kMark:
+      mark(thread, record_, now, store);
+      break;
+    case RecordType::kStart:
+      start(thread, record_, now, store);
+      break;
     case RecordType::kEnd:
-      if (!end(number, record_, now, store)) waiting_ends_.push_back({{words.begin(), words.end()}, now, number, 0});
-      return;
-    case RecordType::kPadding:
-      return;
+      if (!end(record_, now, store)) waiting_ends_.push_back({{own.begin(), own.end()}, now, 0});
+      break;
+    default:
+      ++store.log.unknown_events;
+      break;
   }
-  ++store.log.unknown_events;
+  return header.words;
 }
 
-void Decoder::close_range(uint32_t thread_number, OpenRange range, int64_t end_ns, TraceStore& store) {
-  if (!range.track.valid()) range.track = thread_track(thread_number, store);
-  if (auto* const memory = std::get_if<model::MemoryDetail>(&range.detail)) {
-    auto const& purposes = thread(thread_number).memory_purpose;
-    if (memory->purpose == model::MemoryPurpose::kOther && !purposes.empty()) memory->purpose = purposes.back();
-  }
-  bool const is_op = is_stream_event(range.kind) && range.correlation != 0;
-  if (only_launched_ && is_op && !launched_.contains(range.correlation)) {
-    waiting_ops_.push_back({std::move(range), end_ns});
+void Decoder::start(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
+  OpenRange const range = begin(thread, record, now, store);
+  auto const [place, is_new] = started_.try_emplace(record.range, range);
+  if (is_new) return;
+  // Recorders give every range another number: a damaged record.
+  ++store.log.unknown_events;
+  store.rows(range.track).drop(range.row);
+}
+
+void Decoder::end_range(OpenRange const& range, int64_t end_ns, TraceStore& store) {
+  TrackRows& rows = store.rows(range.track);
+  if (!only_launched_ || !is_stream_event(rows.kind(range.row))) [[likely]] {
+    rows.end(range.row, end_ns);
     return;
   }
-  emit(range, end_ns, store);
+  EndedOp const op = {range, rows.correlation(range.row), end_ns};
+  if (op.correlation != 0 && !launched_.contains(op.correlation))
+    waiting_ops_.push_back(op);
+  else
+    end_op(op, store);
 }
 
-void Decoder::emit(OpenRange const& range, int64_t end_ns, TraceStore& store) {
-  if (only_launched_ && is_stream_event(range.kind)) outstanding_.erase(range.correlation);
-  model::EventBatch& events = store.events(range.track);
-  int64_t const dur = end_ns > range.start_ns ? end_ns - range.start_ns : 0;
-  std::visit(
-      [&](auto const& detail) {
-        if constexpr (std::is_same_v<std::decay_t<decltype(detail)>, std::monostate>)
-          events.add(range.kind, range.start_ns, dur, range.name, range.correlation);
-        else
-          events.add(range.kind, range.start_ns, dur, range.name, range.correlation, detail);
-      },
-      range.detail);
+void Decoder::end_op(EndedOp const& op, TraceStore& store) {
+  outstanding_.erase(op.correlation);
+  store.rows(op.range.track).end(op.range.row, op.end_ns);
 }
 
 void Decoder::end_round(TraceStore& store) {
   std::vector<WaitingEnd> still_waiting;
   for (WaitingEnd& waiting : waiting_ends_) {
-    if (!read_record(waiting.words, record_) || end(waiting.thread, record_, waiting.end_ns, store)) continue;
+    if (!read_record(waiting.words, record_) || end(record_, waiting.end_ns, store)) continue;
     if (++waiting.rounds < kWaitRounds) still_waiting.push_back(std::move(waiting));
   }
   waiting_ends_ = std::move(still_waiting);
   // An op that came before its launch did has seen one whole round since: its launch was outside the window.
-  for (FinishedRange const& op : waiting_ops_before_) {
-    if (launched_.contains(op.range.correlation)) emit(op.range, op.end_ns, store);
+  for (EndedOp const& op : waiting_ops_before_) {
+    if (launched_.contains(op.correlation))
+      end_op(op, store);
+    else
+      store.rows(op.range.track).drop(op.range.row);
   }
   waiting_ops_before_ = std::exchange(waiting_ops_, {});
 }
 
-void Decoder::close_thread(uint32_t thread, int64_t end_ns, TraceStore& store) {
-  auto const found = threads_.find(thread);
+void Decoder::close_thread(uint32_t number, int64_t end_ns, TraceStore& store) {
+  auto const found = threads_.find(number);
   if (found == threads_.end()) return;
-  for (auto& [domain, open] : found->second.open) {
+  for (auto& open : found->second.open) {
     closed_ranges_ += open.size();
-    while (!open.empty()) {
-      OpenRange range = std::move(open.back());
-      open.pop_back();
-      close_range(thread, std::move(range), end_ns, store);
-    }
+    for (OpenRange const& range : open) end_range(range, end_ns, store);
+    open.clear();
   }
 }
 
 void Decoder::finish(int64_t end_ns, TraceStore& store) {
-  std::vector<uint32_t> numbers;
-  for (auto const& [number, thread] : threads_) numbers.push_back(number);
-  for (uint32_t const number : numbers) close_thread(number, end_ns, store);
+  for (auto const& [number, thread] : threads_) close_thread(number, end_ns, store);
   closed_ranges_ += started_.size();
-  for (auto& [id, started] : started_) close_range(started.thread, std::move(started.range), end_ns, store);
+  for (auto const& [id, range] : started_) end_range(range, end_ns, store);
   started_.clear();
   end_round(store);
   end_round(store);
@@ -287,16 +408,26 @@ void Decoder::finish(int64_t end_ns, TraceStore& store) {
     store.log.notes.push_back(fmt::format("{} ranges were still open when capture ended and end there", closed_ranges_));
 }
 
+void Decoder::need_track(Thread& thread, TraceStore& store) {
+  if (thread.rows != nullptr) [[likely]]
+    return;
+  model::Track track;
+  track.kind = model::TrackKind::kThread;
+  track.id = thread.thread_id;
+  track.name = fmt::format("thread {}", thread.thread_id);
+  thread.track = store.add_track(std::move(track));
+  thread.rows = &store.rows(thread.track);
+}
+
 model::TrackId Decoder::thread_track(uint32_t number, TraceStore& store) {
   Thread& known = thread(number);
-  if (!known.track.valid()) {
-    model::Track track;
-    track.kind = model::TrackKind::kThread;
-    track.id = known.thread_id;
-    track.name = fmt::format("thread {}", known.thread_id);
-    known.track = store.add_track(std::move(track));
-  }
+  need_track(known, store);
   return known.track;
+}
+
+void Decoder::forget_thread(uint32_t number) {
+  threads_.erase(number);
+  last_thread_ = nullptr;
 }
 
 bool Decoder::has_track(uint32_t thread) const {

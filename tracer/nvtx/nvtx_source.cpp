@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <fstream>
 #include <unordered_set>
 
@@ -65,16 +64,13 @@ void NvtxSource::snapshot() {
 void NvtxSource::drain_ring(Drained& drained, TraceStore& store, ClockFit const& clock) {
   Ring& ring = drained.recorder->ring();
   uint64_t position = ring.tail();
+  if (position == drained.until) return;
   while (position < drained.until) {
-    uint64_t const* const words = ring.at(position);
-    RecordHeader header{};
-    std::memcpy(&header, words, sizeof header);
-    if (header.type != kPaddingRecord) decoder_.decode(drained.recorder->number(), {words, header.words}, clock, store);
-    position += header.words;
+    size_t const words = std::min(drained.until - position, ring.words_to_end(position));
+    position += decoder_.decode(drained.recorder->number(), {ring.at(position), words}, clock, store);
+    ring.release(position);
   }
-  // Only threads that go on recording get more memory.
-  if (position != ring.tail()) ring.prefault(kPagesAhead);
-  ring.release(position);
+  ring.prefault(kPagesAhead);  // only threads that go on recording get more memory
 }
 
 void NvtxSource::drain(TraceStore& store, ClockFit const& clock) {
@@ -97,6 +93,7 @@ void NvtxSource::close(Drained const& drained, TraceStore& store, ClockFit const
   Drained last = drained;
   decoder_.close_thread(last.recorder->number(), clock.to_trace_ns(last.recorder->closing_ticks()), store);
   describe(last, store);
+  decoder_.forget_thread(last.recorder->number());
   dropped_by_exited_ += last.recorder->dropped();
   std::lock_guard const lock(mutex_);
   free_bytes_ += last.recorder->ring().bytes();
@@ -106,7 +103,8 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
   ThreadRecorder const& recorder = *drained.recorder;
   uint64_t const dropped = recorder.dropped();
   if (dropped == 0 && !decoder_.has_track(recorder.number())) return;
-  model::Track& track = store.track(decoder_.thread_track(recorder.number(), store));
+  model::TrackId const id = decoder_.thread_track(recorder.number(), store);
+  model::Track track = store.track(id);
   std::string const comm = drained.closing ? recorder.final_name() : comm_name(recorder.thread_id());
   if (!comm.empty()) drained.comm_name = comm;
   auto const given = registry_.thread_name(recorder.thread_id());
@@ -114,7 +112,7 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
   if ((name.empty() || name == track.name) && dropped == track.dropped) return;
   if (!name.empty()) track.name = name;
   track.dropped = dropped;
-  store.describe_again();
+  store.set_track(id, std::move(track));
 }
 
 void NvtxSource::refresh(TraceStore& store) {

@@ -1,4 +1,7 @@
-// What a record in a ring looks like: header, ticks, then what its flags say, in the order of the flags; 8-byte words.
+// What a record in a ring looks like, in 8-byte words.
+// Compact, most events by far: one word of ticks and tag; a push goes on with the handle of its name, or with its characters, at
+// least one of them 0, in as many words as they need. A range named "forward" takes three words.
+// General, all others: header, ticks, then what its flags say, in the order of the flags:
 //   kHasRangeId 1 word · kHasCategory 1 word (category, type of the value) · kHasValue 1 word · kHasHandle 1 word ·
 //   kHasText ⌈text_bytes / 8⌉ words · kHasPayloads, to the record's end: schema id, (copied bytes, original bytes), the bytes
 #pragma once
@@ -14,6 +17,29 @@
 namespace stepscope::tracer {
 
 enum class RecordType : uint8_t { kPadding = kPaddingRecord, kPush = 1, kPop = 2, kMark = 3, kStart = 4, kEnd = 5 };
+
+// A compact record's first word is ticks << 8 | tag. The tag is where other records have their type, which never has this bit.
+inline constexpr uint8_t kCompact = 0x80;
+inline constexpr uint8_t kCompactPop = 0x40;     ///< else a push
+inline constexpr uint8_t kCompactHandle = 0x20;  ///< of a push: its name is a handle
+/// The rest of the tag: domains from here on are written as general records.
+inline constexpr uint16_t kCompactDomains = 0x20;
+/// Of text: longer names are written as general records.
+inline constexpr uint32_t kMaxCompactTextWords = 16;
+
+constexpr bool is_compact(uint64_t first_word) { return (first_word & kCompact) != 0; }
+constexpr uint16_t compact_domain(uint64_t first_word) { return first_word & (kCompactDomains - 1); }
+constexpr uint64_t compact_word(int64_t ticks, unsigned tag) { return static_cast<uint64_t>(ticks) << 8 | tag; }
+/// The ticks of a compact record: of those with its 56 bits the nearest to `near` (2^55 ticks are five months at 2.6 GHz).
+constexpr int64_t compact_ticks(uint64_t first_word, int64_t near) {
+  uint64_t const difference = (first_word & ~uint64_t{0xFF}) - (static_cast<uint64_t>(near) << 8);
+  return near + (static_cast<int64_t>(difference) >> 8);
+}
+/// Bit 7 of the lowest byte that is zero is set and no bit below; 0 = no byte is zero.
+constexpr uint64_t lowest_zero_byte(uint64_t word) {
+  uint64_t const zeros = (word - 0x0101'0101'0101'0101) & ~word & 0x8080'8080'8080'8080;
+  return zeros & (0 - zeros);
+}
 
 /// RecordHeader::flags.
 inline constexpr uint8_t kHasRangeId = 1;

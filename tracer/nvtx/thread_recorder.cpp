@@ -59,6 +59,33 @@ uint64_t* put_payloads(uint64_t* out, std::span<PayloadView const> payloads) {
   return out;
 }
 
+/// The eight bytes from `text` on, or, where that would pass the page, those up to its end.
+/// Reads past the 0 like every strlen does: never into another page, so it cannot fault, but sanitizers must not look.
+__attribute__((no_sanitize("address", "thread"))) uint64_t load_characters(char const* text) {
+  using UnalignedWord __attribute__((may_alias, aligned(1))) = uint64_t;
+  constexpr uintptr_t kPage = 4096;  // the smallest there is
+  if ((reinterpret_cast<uintptr_t>(text) & (kPage - 1)) <= kPage - sizeof(uint64_t)) [[likely]]
+    return *reinterpret_cast<UnalignedWord const*>(text);
+  uint64_t word = 0;
+  for (unsigned i = 0; i < sizeof word && text[i] != '\0'; ++i) word |= uint64_t{static_cast<uint8_t>(text[i])} << (8 * i);
+  return word;
+}
+
+/// Copies a text with its final 0, the rest of the last word zero; the number of words, 0 when it is too long.
+uint32_t put_compact_text(uint64_t* out, char const* text) {
+  for (uint32_t i = 0; i < kMaxCompactTextWords; ++i, text += sizeof(uint64_t)) {
+    uint64_t const word = load_characters(text);
+    uint64_t const end = lowest_zero_byte(word);
+    if (end == 0) {
+      out[i] = word;
+      continue;
+    }
+    out[i] = word & ((end >> 7) - 1);
+    return i + 1;
+  }
+  return 0;
+}
+
 bool is_step(EventArgs const& args) {
   return args.domain == kAnnotationDomain && args.category == static_cast<uint32_t>(api::AnnotationCategory::kStep);
 }
@@ -82,20 +109,22 @@ bool ThreadRecorder::wants_baseline(EventArgs const& args) const {
 }
 
 bool ThreadRecorder::wants(EventArgs const& args) const {
-  if (!filtered_) [[likely]]
-    return window_.mode() == CaptureMode::kRecording;
-  CaptureMode const mode = window_.mode();
-  if (mode == CaptureMode::kStopped) return false;
-  if (mode == CaptureMode::kRecording && (!annotating_ || inside_)) return true;
-  return wants_baseline(args);
+  if (wants_all()) [[likely]]
+    return true;
+  return filtered_ && window_.mode() != CaptureMode::kStopped && wants_baseline(args);
 }
 
 void ThreadRecorder::write_plain_pop(uint16_t domain, uint8_t flags) {
-  auto const ticks = static_cast<uint64_t>(read_ticks(tick_source_));
-  uint64_t* const record = ring_.try_reserve(kPopWords, 0);  // push() kept this room free
+  int64_t const ticks = read_ticks(tick_source_);
+  if (domain < kCompactDomains && flags == 0) [[likely]] {
+    *ring_.try_reserve(1, 0) = compact_word(ticks, unsigned{kCompact} | kCompactPop | domain);  // push() kept this room free
+    ring_.commit(1);
+    return;
+  }
+  uint64_t* const record = ring_.try_reserve(kPopWords, 0);
   RecordHeader const header = {static_cast<uint8_t>(RecordType::kPop), flags, kPopWords, domain, 0};
   std::memcpy(record, &header, sizeof header);
-  record[1] = ticks;
+  record[1] = static_cast<uint64_t>(ticks);
   ring_.commit(kPopWords);
 }
 
@@ -147,15 +176,58 @@ bool ThreadRecorder::take_recorded(Nesting& nesting, int32_t level) {
   return false;
 }
 
+/// False when the range has to be recorded as a general record, or when there is no room: that then finds out which.
+template <class PutName>
+bool ThreadRecorder::push_compact(uint16_t domain, unsigned tag, uint32_t max_name_words, PutName const& put_name) {
+  if (domain >= kCompactDomains || !wants_all()) [[unlikely]]
+    return false;
+  Nesting& nesting = nesting_[domain];
+  if (nesting.level >= kBitLevels) [[unlikely]]
+    return false;
+  uint64_t* const record = ring_.try_reserve(1 + max_name_words, room_for_ends());
+  if (record == nullptr) [[unlikely]]
+    return false;
+  uint32_t const name_words = put_name(record + 1);
+  if (name_words == 0) [[unlikely]]
+    return false;
+  nesting.recorded |= uint64_t{1} << nesting.level++;
+  ++open_pushes_;
+  *record = compact_word(read_ticks(tick_source_), kCompact | tag | domain);
+  ring_.commit(1 + name_words);
+  return true;
+}
+
+int ThreadRecorder::push_text(uint16_t domain, char const* text) {
+  if (text == nullptr) text = "";
+  auto const put_text = [text](uint64_t* out) { return put_compact_text(out, text); };
+  if (push_compact(domain, 0, kMaxCompactTextWords, put_text)) [[likely]]
+    return nesting_[domain].level - 1;
+  EventArgs args;
+  args.domain = domain;
+  args.text = {text, ::strnlen(text, kMaxTextBytes)};
+  return push(args);
+}
+
+int ThreadRecorder::push_handle(uint16_t domain, uint32_t handle) {
+  auto const put_handle = [handle](uint64_t* out) {
+    *out = handle;
+    return 1U;
+  };
+  if (push_compact(domain, kCompactHandle, 1, put_handle)) [[likely]]
+    return nesting_[domain].level - 1;
+  EventArgs args;
+  args.domain = domain;
+  args.handle = handle;
+  return push(args);
+}
+
 int ThreadRecorder::push(EventArgs const& args) {
   Nesting& nesting = nesting_[args.domain];
   int32_t const level = nesting.level++;
   if (filtered_ && is_step(args)) step_begins(args, level);
   bool recorded = false;
   if (wants(args)) {
-    // Room for the ends of all open ranges stays free (plus one wrap-around), so that an end never gets lost.
-    uint64_t const keep_free = (open_pushes_ + 2) * kPopWords;
-    recorded = level < nesting.lost_from && write(RecordType::kPush, args, 0, keep_free);
+    recorded = level < nesting.lost_from && write(RecordType::kPush, args, 0, room_for_ends());
     if (recorded)
       ++open_pushes_;
     else
@@ -178,7 +250,7 @@ int ThreadRecorder::pop(uint16_t domain, std::span<PayloadView const> payloads) 
       args.domain = domain;
       args.payloads = payloads;
       // One more than is open: if the payload has no room, the end alone still has.
-      if (!write(RecordType::kPop, args, 0, (open_pushes_ + 2) * kPopWords)) {
+      if (!write(RecordType::kPop, args, 0, room_for_ends())) {
         write_plain_pop(domain, kPayloadLost);
         count_drop();
       }
@@ -189,14 +261,14 @@ int ThreadRecorder::pop(uint16_t domain, std::span<PayloadView const> payloads) 
 }
 
 void ThreadRecorder::mark(EventArgs const& args) {
-  if (wants(args) && !write(RecordType::kMark, args, 0, (open_pushes_ + 1) * kPopWords)) count_drop();
+  if (wants(args) && !write(RecordType::kMark, args, 0, room_for_ends())) count_drop();
 }
 
 uint64_t ThreadRecorder::start(EventArgs const& args) {
   constexpr int kNumberShift = 40;  // 2^40 ranges a thread, 2^23 threads
   uint64_t const range = uint64_t{number_ + 1} << kNumberShift | next_range_++;
   if (!wants(args)) return range | kUnrecordedRange;
-  if (write(RecordType::kStart, args, range, (open_pushes_ + 1) * kPopWords)) return range;
+  if (write(RecordType::kStart, args, range, room_for_ends())) return range;
   count_drop();
   return range | kUnrecordedRange;
 }
@@ -206,7 +278,7 @@ void ThreadRecorder::end(uint16_t domain, uint64_t range, std::span<PayloadView 
   EventArgs args;
   args.domain = domain;
   args.payloads = payloads;
-  if (!write(RecordType::kEnd, args, range, (open_pushes_ + 1) * kPopWords)) count_drop();
+  if (!write(RecordType::kEnd, args, range, room_for_ends())) count_drop();
 }
 
 void ThreadRecorder::step_begins(EventArgs const& args, int32_t level) {

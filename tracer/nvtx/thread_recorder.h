@@ -34,6 +34,9 @@ class ThreadRecorder {
 
   /// Level of the range in its domain and thread, from 0; as nvtxRangePush returns it.
   int push(EventArgs const& args);
+  /// The same for a range that has a name and nothing else: the hot path. `text` ends with a 0, a null pointer is an empty text.
+  int push_text(uint16_t domain, char const* text);
+  int push_handle(uint16_t domain, uint32_t handle);
   /// Level of the range that ends, -1 when there is none; a payload of the end replaces that of the begin.
   int pop(uint16_t domain, std::span<PayloadView const> payloads = {});
   void mark(EventArgs const& args);
@@ -60,8 +63,16 @@ class ThreadRecorder {
     uint64_t recorded = 0;  ///< bit l: the open range of level l is in the ring
   };
   static constexpr int32_t kBitLevels = 64;
-  static constexpr uint32_t kPopWords = 2;
+  static constexpr uint32_t kPopWords = 2;  ///< of the longest end without payload
 
+  /// Everything is recorded now, whatever it is.
+  [[nodiscard]] bool wants_all() const {
+    return window_.mode() == CaptureMode::kRecording && (!filtered_ || !annotating_ || inside_);
+  }
+  /// Room for the ends of all open ranges and of one more stays free (and of one wrap-around), so that an end never gets lost.
+  [[nodiscard]] uint64_t room_for_ends() const { return (open_pushes_ + 2) * kPopWords; }
+  template <class PutName>
+  bool push_compact(uint16_t domain, unsigned tag, uint32_t max_name_words, PutName const& put_name);
   [[nodiscard]] bool wants(EventArgs const& args) const;
   [[nodiscard]] bool wants_baseline(EventArgs const& args) const;
   bool write(RecordType type, EventArgs const& args, uint64_t range, uint64_t keep_free);

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,11 +39,17 @@ class Pipeline {
     drain();
     source.finish(store, clock.latest_ns());
   }
-  /// All rows, track by track in the order of their ends.
+  /// After finish(): the events of a track in the order in which a file would get them.
+  [[nodiscard]] model::EventBatch const& events(uint32_t track) {
+    auto const [place, is_new] = taken_.try_emplace(track);
+    if (is_new) place->second = store.rows(model::TrackId{track}).take();
+    return place->second;
+  }
+  /// After finish(): all rows, track by track in the order of their starts.
   [[nodiscard]] std::vector<Row> rows() {
     std::vector<Row> result;
     for (uint32_t t = 0; t < store.tracks().size(); ++t) {
-      model::EventBatch const& events = store.events(model::TrackId{t});
+      model::EventBatch const& events = this->events(t);
       for (size_t i = 0; i < events.size(); ++i) {
         result.push_back({std::string(store.text(events.name[i])), events.kind[i], store.tracks()[t].name, events.start[i],
                           events.dur[i], events.correlation[i]});
@@ -56,7 +64,7 @@ class Pipeline {
   }
   template <class Detail>
   [[nodiscard]] std::vector<Detail> details(uint32_t track) {
-    return std::get<std::vector<Detail>>(store.events(model::TrackId{track}).details);
+    return std::get<std::vector<Detail>>(events(track).details);
   }
 
   CaptureWindow window;
@@ -66,6 +74,8 @@ class Pipeline {
   ClockFit clock;
 
  private:
+  std::map<uint32_t, model::EventBatch> taken_;
+
   static ClockSample sample() { return sample_clocks(TickSource::kMonotonicClock); }
 };
 

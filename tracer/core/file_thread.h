@@ -1,0 +1,81 @@
+// The thread that encodes and writes what the session's thread has decoded, in the order in which it is handed over.
+//
+// Why a second one: decoding a range takes about 15 ns and encoding it about 50, so that one thread would keep up with 15 million
+// ranges a second and two keep up with 20 (docs/BENCHMARKS.md, Recorder).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "trace/base/expected.h"
+#include "trace/file/writer.h"
+#include "trace/model/event_batch.h"
+
+namespace stepscope::tracer {
+
+/// Everything but the thread itself is called by one thread, the session's.
+class FileThread {
+ public:
+  using Job = std::function<base::Expected<void>(file::TraceWriter&)>;
+  /// What became of the file.
+  struct Result {
+    uint64_t written_rows = 0;
+    uint64_t lost_rows = 0;
+    std::string failure;  ///< of the first job that failed; empty = none
+  };
+
+  /// Starts the thread. When the system gives none, jobs are done where they are handed over.
+  explicit FileThread(file::TraceWriter writer);
+  ~FileThread();  ///< waits for the jobs; the file is left without its index unless finish() was called
+  FileThread(FileThread const&) = delete;
+  FileThread& operator=(FileThread const&) = delete;
+
+  /// `rows` is how many events the job writes. Waits while kMaxWaitingRows are waiting: the rings then fill, and what does not
+  /// fit them is counted.
+  void submit(size_t rows, Job job);
+  /// A job failed: later ones can only fail too.
+  [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_relaxed); }
+  /// Does what waits, writes the file's index unless a job failed, and ends the thread. Nothing may be submitted afterwards.
+  Result finish();
+
+  // Memory of batches goes round, so that a flood of events takes no page faults.
+  /// An empty batch, with the memory of an earlier one where there is one.
+  model::EventBatch spare_batch();
+  /// Called by jobs.
+  void give_back(model::EventBatch batch);
+
+ private:
+  /// About 30 MB of rows: what a file system that stalls for a tenth of a second leaves behind at 10 M events/s.
+  static constexpr size_t kMaxWaitingRows = 16 * file::kMaxBlockRows;
+  static constexpr size_t kMaxSpareBatches = 4;
+  struct Waiting {
+    size_t rows;
+    Job job;
+  };
+
+  void run();
+  void execute(Waiting const& waiting);
+  void end_thread();
+
+  file::TraceWriter writer_;
+  Result result_;  ///< the thread's, until it has ended
+  std::atomic<bool> failed_{false};
+
+  std::mutex mutex_;
+  std::condition_variable wake_, room_;
+  std::deque<Waiting> queue_;
+  size_t waiting_rows_ = 0;
+  bool stop_requested_ = false;
+  std::vector<model::EventBatch> spare_;
+  std::thread thread_;  ///< the last member: everything is there when it starts
+};
+
+}  // namespace stepscope::tracer

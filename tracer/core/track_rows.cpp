@@ -1,0 +1,114 @@
+#include "tracer/core/track_rows.h"
+
+#include <utility>
+
+namespace stepscope::tracer {
+namespace {
+
+using model::DetailTable;
+using model::EventBatch;
+
+DetailTable table_of(EventBatch const& events, uint32_t row) { return model::kind_info(events.kind[row]).table; }
+
+/// Calls visit(vector) for that table of the batch; not for kNone.
+template <class Visit>
+void with_table(EventBatch& events, DetailTable table, Visit&& visit) {
+  int index = 0;
+  std::apply([&](auto&... vector) { ((index++ == static_cast<int>(table) ? visit(vector) : void()), ...); }, events.details);
+}
+
+/// Without the elements at `places`, which are sorted.
+template <class T>
+void erase_places(std::vector<T>& values, std::vector<uint32_t> const& places) {
+  if (places.empty()) return;
+  auto to = values.begin() + places.front();
+  for (size_t i = 0; i < places.size(); ++i) {
+    auto const from = values.begin() + places[i] + 1;
+    auto const until = i + 1 < places.size() ? values.begin() + places[i + 1] : values.end();
+    to = std::move(from, until, to);
+  }
+  values.erase(to, values.end());
+}
+
+/// For each of the rows, its place in the detail table of its kind (0 for kinds without one).
+std::vector<uint32_t> detail_places(EventBatch const& events, std::vector<uint32_t> const& rows) {
+  std::vector<uint32_t> places(rows.size());
+  bool const any =
+      std::any_of(rows.begin(), rows.end(), [&](uint32_t row) { return table_of(events, row) != DetailTable::kNone; });
+  if (!any) return places;
+  std::vector<uint32_t> const all = events.detail_rows();
+  for (size_t i = 0; i < rows.size(); ++i) places[i] = all[rows[i]];
+  return places;
+}
+
+void copy_row(EventBatch const& from, uint32_t row, uint32_t detail_place, EventBatch& to) {
+  to.start.push_back(from.start[row]);
+  to.dur.push_back(from.dur[row]);
+  to.name.push_back(from.name[row]);
+  to.kind.push_back(from.kind[row]);
+  to.correlation.push_back(from.correlation[row]);
+  model::copy_detail(from.details, table_of(from, row), detail_place, to.details);
+}
+
+/// `rows` are sorted, `places` are those of their details.
+void erase_rows(EventBatch& events, std::vector<uint32_t> const& rows, std::vector<uint32_t> const& places) {
+  if (rows.empty()) return;
+  for (int table = 0; table < model::kDetailTableCount; ++table) {
+    std::vector<uint32_t> erased;
+    for (size_t i = 0; i < rows.size(); ++i) {
+      if (static_cast<int>(table_of(events, rows[i])) == table) erased.push_back(places[i]);
+    }
+    with_table(events, static_cast<DetailTable>(table), [&](auto& vector) { erase_places(vector, erased); });
+  }
+  erase_places(events.start, rows);
+  erase_places(events.dur, rows);
+  erase_places(events.name, rows);
+  erase_places(events.kind, rows);
+  erase_places(events.correlation, rows);
+}
+
+}  // namespace
+
+size_t TrackRows::details_after(EventBatch const& events, uint32_t row, DetailTable table) {
+  size_t count = 0;
+  for (size_t i = row + size_t{1}; i < events.size(); ++i)
+    count += static_cast<size_t>(table_of(events, static_cast<uint32_t>(i)) == table);
+  return count;
+}
+
+void TrackRows::erase_detail(EventBatch& events, uint32_t row) {
+  DetailTable const table = table_of(events, row);
+  if (table == DetailTable::kNone) return;
+  auto const later = static_cast<ptrdiff_t>(details_after(events, row, table));
+  with_table(events, table, [&](auto& vector) { vector.erase(vector.end() - later - 1); });
+}
+
+std::vector<TrackRows::Open> TrackRows::open_in_row_order() const {
+  std::vector<bool> is_free(row_.size());
+  for (Open const open : free_) is_free[open] = true;
+  std::vector<Open> result;
+  for (Open open = 0; open < row_.size(); ++open) {
+    if (!is_free[open]) result.push_back(open);
+  }
+  std::sort(result.begin(), result.end(), [&](Open a, Open b) { return row_[a] < row_[b]; });
+  return result;
+}
+
+EventBatch TrackRows::take(EventBatch fresh) {
+  std::vector<Open> const open = open_in_row_order();
+  std::vector<uint32_t> leaving = std::exchange(dropped_, {});
+  for (Open const one : open) leaving.push_back(row_[one]);
+  std::sort(leaving.begin(), leaving.end());
+  std::vector<uint32_t> const places = detail_places(events_, leaving);
+  size_t at = 0;
+  for (Open const one : open) {
+    while (leaving[at] != row_[one]) ++at;
+    copy_row(events_, leaving[at], places[at], fresh);
+    row_[one] = static_cast<uint32_t>(fresh.size() - 1);
+  }
+  erase_rows(events_, leaving, places);
+  std::swap(events_, fresh);
+  return fresh;
+}
+
+}  // namespace stepscope::tracer
