@@ -32,7 +32,8 @@ base::ByteWriter blocks_of(base::ByteSpan file) {
   base::ByteWriter out;
   uint64_t offset = file::kFileHeaderSize;
   while (auto const block = file::block_at(file, offset)) {
-    auto const raw = block->header.compressed == 1 ? file::decompress(block->payload, block->header.raw_size) : std::nullopt;
+    auto const raw =
+        block->header.compressed == 1 ? file::Decompressor().decompress(block->payload, block->header.raw_size) : std::nullopt;
     if (block->header.type != static_cast<uint16_t>(file::BlockType::kIndex))
       fuzz::put_block(out, block->header, raw ? base::ByteSpan(*raw) : block->payload);
     offset += file::kBlockHeaderSize + block->header.stored_size;

@@ -28,11 +28,28 @@ class ByteWriter {
     put(static_cast<uint32_t>(text.size()));
     put_bytes(std::as_bytes(std::span(text)));
   }
+  /// LEB128: seven bits a byte, the lowest first; the top bit says that more follow.
+  void put_varint(uint64_t value) {
+    while (value >= 0x80) {
+      put(static_cast<uint8_t>(value | 0x80));
+      value >>= 7;
+    }
+    put(static_cast<uint8_t>(value));
+  }
+  /// Room for `count` bytes at the end, to be written by the caller; valid until the next call.
+  std::span<std::byte> grow(size_t count) {
+    bytes_.resize(bytes_.size() + count);
+    return {bytes_.data() + bytes_.size() - count, count};
+  }
+  /// Takes back everything behind the first `size` bytes.
+  void shrink(size_t size) { bytes_.resize(size); }
   /// Overwrites what was put at `offset`; the range must exist.
   template <class T>
   void patch(size_t offset, T value) {
     std::memcpy(bytes_.data() + offset, &value, sizeof value);
   }
+
+  void patch_bytes(size_t offset, ByteSpan bytes) { std::memcpy(bytes_.data() + offset, bytes.data(), bytes.size()); }
 
   [[nodiscard]] size_t size() const { return bytes_.size(); }
   [[nodiscard]] ByteSpan span() const { return bytes_; }
@@ -63,6 +80,18 @@ class ByteReader {
     ByteSpan const result = bytes_.subspan(position_, count);
     position_ += count;
     return result;
+  }
+  /// What put_varint wrote; more than 64 bits are damage.
+  uint64_t get_varint() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      auto const byte = get<uint8_t>();
+      if (shift == 63 && byte > 1) break;
+      value |= uint64_t{byte & 0x7FU} << shift;
+      if ((byte & 0x80U) == 0) return value;
+    }
+    ok_ = false;
+    return 0;
   }
   std::string_view get_string() {
     ByteSpan const raw = get_bytes(get<uint32_t>());

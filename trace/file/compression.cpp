@@ -2,29 +2,60 @@
 
 #include <zstd.h>
 
+#include "trace/base/check.h"
+
 namespace stepscope::file {
 namespace {
 
-// Level 3 is where size stops falling quickly and time starts to rise on shuffled timestamps.
-constexpr int kLevel = 3;
+// On byte planes level 3 makes files 1–5 % smaller and takes half as long again.
+constexpr int kLevel = 1;
 
 }  // namespace
 
-std::optional<std::vector<std::byte>> compress(base::ByteSpan raw) {
-  std::vector<std::byte> stored(ZSTD_compressBound(raw.size()));
-  size_t const size = ZSTD_compress(stored.data(), stored.size(), raw.data(), raw.size(), kLevel);
-  if (ZSTD_isError(size) != 0 || size >= raw.size()) return std::nullopt;
-  stored.resize(size);
-  return stored;
+struct Compressor::Context {
+  ZSTD_CCtx* zstd = ZSTD_createCCtx();
+  Context() { STEPSCOPE_CHECK(zstd != nullptr); }
+  Context(Context const&) = delete;
+  Context& operator=(Context const&) = delete;
+  ~Context() { ZSTD_freeCCtx(zstd); }
+};
+
+Compressor::Compressor() : context_(std::make_unique<Context>()) {}
+Compressor::~Compressor() = default;
+Compressor::Compressor(Compressor&&) noexcept = default;
+Compressor& Compressor::operator=(Compressor&&) noexcept = default;
+
+size_t Compressor::compress(base::ByteSpan raw, base::ByteWriter& out) {
+  size_t const begin = out.size();
+  std::span<std::byte> const room = out.grow(ZSTD_compressBound(raw.size()));
+  size_t size = ZSTD_compressCCtx(context_->zstd, room.data(), room.size(), raw.data(), raw.size(), kLevel);
+  if (ZSTD_isError(size) != 0 || size >= raw.size()) size = 0;
+  out.shrink(begin + size);
+  return size;
 }
 
-std::optional<std::vector<std::byte>> decompress(base::ByteSpan stored, size_t raw_size) {
-  // The frame's own size is read first: a header that promises more than the frame holds must not cost memory.
-  unsigned long long const content = ZSTD_getFrameContentSize(stored.data(), stored.size());
-  if (content != raw_size) return std::nullopt;
+struct Decompressor::Context {
+  ZSTD_DCtx* zstd = ZSTD_createDCtx();
+  Context() { STEPSCOPE_CHECK(zstd != nullptr); }
+  Context(Context const&) = delete;
+  Context& operator=(Context const&) = delete;
+  ~Context() { ZSTD_freeDCtx(zstd); }
+};
+
+Decompressor::Decompressor() : context_(std::make_unique<Context>()) {}
+Decompressor::~Decompressor() = default;
+Decompressor::Decompressor(Decompressor&&) noexcept = default;
+Decompressor& Decompressor::operator=(Decompressor&&) noexcept = default;
+
+bool Decompressor::decompress(base::ByteSpan stored, std::span<std::byte> raw) {
+  size_t const size = ZSTD_decompressDCtx(context_->zstd, raw.data(), raw.size(), stored.data(), stored.size());
+  return ZSTD_isError(size) == 0 && size == raw.size();
+}
+
+std::optional<std::vector<std::byte>> Decompressor::decompress(base::ByteSpan stored, size_t raw_size) {
+  if (ZSTD_getFrameContentSize(stored.data(), stored.size()) != raw_size) return std::nullopt;
   std::vector<std::byte> raw(raw_size);
-  size_t const size = ZSTD_decompress(raw.data(), raw.size(), stored.data(), stored.size());
-  if (ZSTD_isError(size) != 0 || size != raw_size) return std::nullopt;
+  if (!decompress(stored, raw)) return std::nullopt;
   return raw;
 }
 

@@ -1,6 +1,8 @@
-// zstd for block payloads, with the limits that untrusted input needs.
+// zstd, with its contexts kept from call to call (making one costs more than a small plane) and the limits that untrusted input
+// needs.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -8,9 +10,38 @@
 
 namespace stepscope::file {
 
-/// The zstd frame of `raw`, or nothing when it would not be smaller.
-std::optional<std::vector<std::byte>> compress(base::ByteSpan raw);
-/// Exactly `raw_size` bytes, or nothing when the frame is damaged or holds another amount.
-std::optional<std::vector<std::byte>> decompress(base::ByteSpan stored, size_t raw_size);
+/// Not thread-safe: one a thread.
+class Compressor {
+ public:
+  Compressor();
+  ~Compressor();
+  Compressor(Compressor&&) noexcept;
+  Compressor& operator=(Compressor&&) noexcept;
+
+  /// Appends the zstd frame of `raw` and returns its size; 0, and nothing is appended, when it would not be smaller.
+  size_t compress(base::ByteSpan raw, base::ByteWriter& out);
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
+
+/// Not thread-safe: one a thread.
+class Decompressor {
+ public:
+  Decompressor();
+  ~Decompressor();
+  Decompressor(Decompressor&&) noexcept;
+  Decompressor& operator=(Decompressor&&) noexcept;
+
+  /// Exactly raw.size() bytes, or false when the frame is damaged or holds another amount.
+  bool decompress(base::ByteSpan stored, std::span<std::byte> raw);
+  /// The same into new memory, which is taken only when the frame itself says that it holds that much.
+  std::optional<std::vector<std::byte>> decompress(base::ByteSpan stored, size_t raw_size);
+
+ private:
+  struct Context;
+  std::unique_ptr<Context> context_;
+};
 
 }  // namespace stepscope::file

@@ -3,9 +3,6 @@
 #include <bit>
 #include <type_traits>
 
-#include "trace/file/column_codec.h"
-#include "trace/file/writer.h"
-
 namespace stepscope::file {
 namespace {
 
@@ -27,12 +24,6 @@ template <class T>
 T from_bits(uint64_t bits) {
   if constexpr (std::is_same_v<T, double>) return std::bit_cast<double>(bits);
   return static_cast<T>(bits);
-}
-
-void put_column(uint8_t scope, uint8_t number, std::span<uint64_t const> values, base::ByteWriter& out) {
-  out.put(scope);
-  out.put(number);
-  encode_column(values, out);
 }
 
 /// Calls visit(table index, vector, fields tuple) for every detail table.
@@ -59,42 +50,8 @@ int column_number(std::vector<std::string> const& names, std::string_view name) 
   return -1;
 }
 
-/// The columns of a payload, found by (scope, number); the bytes after the two are still encoded.
-class ColumnDirectory {
- public:
-  /// False when the payload does not split into columns without rest.
-  bool parse(base::ByteSpan payload) {
-    base::ByteReader in(payload);
-    while (in.remaining() > 0) {
-      auto const scope = in.get<uint8_t>();
-      auto const number = in.get<uint8_t>();
-      size_t const begin = in.position();
-      if (!skip_column(in)) return false;
-      columns_.push_back({scope, number, payload.subspan(begin, in.position() - begin)});
-    }
-    return in.ok();
-  }
-  /// Decodes a column of `count` rows; zeros when the payload has none. False when damaged.
-  bool decode(uint8_t scope, int number, size_t count, std::vector<uint64_t>& values) const {
-    for (Entry const& entry : columns_) {
-      if (entry.scope != scope || entry.number != number) continue;
-      base::ByteReader in(entry.bytes);
-      return decode_column(in, count, values);
-    }
-    values.assign(count, 0);
-    return true;
-  }
-
- private:
-  struct Entry {
-    uint8_t scope, number;
-    base::ByteSpan bytes;
-  };
-  std::vector<Entry> columns_;
-};
-
-/// Drops rows of kinds that this version does not know.
-uint64_t drop_unknown_kinds(std::vector<uint64_t> const& kinds, EventBatch& batch) {
+/// Rows of kinds that this version does not know are left out.
+uint64_t drop_unknown_kinds(std::span<uint64_t const> kinds, EventBatch& batch) {
   size_t kept = 0;
   for (size_t i = 0; i < kinds.size(); ++i) {
     if (kinds[i] >= model::kKindCount) continue;
@@ -102,20 +59,19 @@ uint64_t drop_unknown_kinds(std::vector<uint64_t> const& kinds, EventBatch& batc
     batch.dur[kept] = batch.dur[i];
     batch.name[kept] = batch.name[i];
     batch.correlation[kept] = batch.correlation[i];
-    batch.kind.push_back(static_cast<EventKind>(kinds[i]));
+    batch.kind[kept] = static_cast<EventKind>(kinds[i]);
     ++kept;
   }
   batch.start.resize(kept);
   batch.dur.resize(kept);
   batch.name.resize(kept);
   batch.correlation.resize(kept);
+  batch.kind.resize(kept);
   return kinds.size() - kept;
 }
 
-template <class To>
-void assign_bits(std::vector<uint64_t> const& from, std::vector<To>& to) {
-  to.resize(from.size());
-  for (size_t i = 0; i < from.size(); ++i) to[i] = from_bits<To>(from[i]);
+std::span<uint64_t> as_unsigned(std::vector<int64_t>& values) {
+  return {reinterpret_cast<uint64_t*>(values.data()), values.size()};
 }
 
 }  // namespace
@@ -140,67 +96,79 @@ ColumnNames const& current_columns() {
   return names;
 }
 
-void encode_events(EventBatch const& batch, base::ByteWriter& out) {
-  std::vector<uint64_t> values(batch.size());
-  auto const put = [&](BaseColumn number, auto const& column) {
-    for (size_t i = 0; i < column.size(); ++i) values[i] = to_bits(column[i]);
-    put_column(kBaseScope, number, values, out);
-  };
-  put(kStart, batch.start);
-  put(kDur, batch.dur);
-  for (size_t i = 0; i < batch.size(); ++i) values[i] = batch.name[i].value;
-  put_column(kBaseScope, kName, values, out);
-  put(kKind, batch.kind);
-  put(kCorrelation, batch.correlation);
-  for_each_table(batch.details, [&](int index, auto const& table, auto const& fields) {
+void EventEncoder::encode(model::EventView const& events, base::ByteWriter& out) {
+  columns_.clear();
+  columns_.put_times(kBaseScope, kStart, kDur, events.start, events.dur);
+  names_.resize(events.size());
+  for (size_t i = 0; i < events.size(); ++i) names_[i] = events.name[i].value;
+  columns_.put_dictionary(kBaseScope, kName, names_);
+  values_.resize(events.size());
+  for (size_t i = 0; i < events.size(); ++i) values_[i] = to_bits(events.kind[i]);
+  columns_.put(kBaseScope, kKind, values_);
+  columns_.put_sparse(kBaseScope, kCorrelation, events.correlation);
+  for_each_table(events.details, [&](int index, auto const& table, auto const& fields) {
     if (table.empty()) return;
-    values.resize(table.size());
+    values_.resize(table.size());
     uint8_t number = 0;
     for_each_field(fields, [&](auto const& field) {
-      for (size_t i = 0; i < table.size(); ++i) values[i] = to_bits(table[i].*field.member);
-      put_column(static_cast<uint8_t>(index + 1), number++, values, out);
+      for (size_t i = 0; i < table.size(); ++i) values_[i] = to_bits(table[i].*field.member);
+      columns_.put(static_cast<uint8_t>(index + 1), number++, values_);
     });
   });
+  put_columns(columns_, out);
 }
 
-bool decode_events(base::ByteSpan payload, uint32_t rows, ColumnNames const& names, EventBatch& batch, uint64_t& unknown_rows) {
-  if (rows > kMaxBlockRows) return false;
-  ColumnDirectory directory;
-  if (!directory.parse(payload)) return false;
-  std::vector<uint64_t> values;
-  auto const base = [&](BaseColumn column) {
-    return directory.decode(kBaseScope, column_number(names.base, kBaseNames[column]), rows, values);
-  };
+bool EventDecoder::decode(base::ByteSpan payload, uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted,
+                          EventBatch& batch, uint64_t& unknown_rows) {
   batch.clear();
-  if (!base(kStart)) return false;
-  assign_bits(values, batch.start);
-  if (!base(kDur)) return false;
-  assign_bits(values, batch.dur);
-  if (!base(kCorrelation)) return false;
-  assign_bits(values, batch.correlation);
-  if (!base(kName)) return false;
-  batch.name.resize(rows);
-  for (size_t i = 0; i < rows; ++i) batch.name[i] = model::StringId{static_cast<uint32_t>(values[i])};
-  if (!base(kKind)) return false;
-  unknown_rows += drop_unknown_kinds(values, batch);
+  return rows <= kMaxBlockRows && columns_.parse(payload) && decode_base(rows, names, wanted, batch) &&
+         decode_kinds(rows, names, batch, unknown_rows) && decode_details(names, wanted, batch);
+}
 
-  std::array<size_t, model::kDetailTableCount> counts{};
-  for (EventKind const kind : batch.kind) {
-    auto const table = static_cast<int>(model::kind_info(kind).table);
-    if (table >= 0) ++counts[static_cast<size_t>(table)];
+bool EventDecoder::decode_base(uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted, EventBatch& batch) {
+  auto const number = [&](BaseColumn column) { return column_number(names.base, kBaseNames[column]); };
+  batch.start.resize(rows);
+  batch.dur.resize(rows);
+  batch.correlation.resize(rows);
+  batch.name.assign(rows, model::StringId{0});
+  if (!columns_.decode(kBaseScope, number(kDur), as_unsigned(batch.dur))) return false;
+  if (!columns_.decode(kBaseScope, number(kStart), as_unsigned(batch.start), batch.dur)) return false;
+  if (wanted.correlation && !columns_.decode(kBaseScope, number(kCorrelation), batch.correlation)) return false;
+  if (!wanted.name) return true;
+  values_.resize(rows);
+  if (!columns_.decode(kBaseScope, number(kName), values_)) return false;
+  for (size_t i = 0; i < rows; ++i) batch.name[i] = model::StringId{static_cast<uint32_t>(values_[i])};
+  return true;
+}
+
+bool EventDecoder::decode_kinds(uint32_t rows, ColumnNames const& names, EventBatch& batch, uint64_t& unknown_rows) {
+  values_.resize(rows);
+  if (!columns_.decode(kBaseScope, column_number(names.base, kBaseNames[kKind]), values_)) return false;
+  batch.kind.resize(rows);
+  bool known = true;
+  for (size_t i = 0; i < rows; ++i) {
+    known = known && values_[i] < model::kKindCount;
+    batch.kind[i] = static_cast<EventKind>(values_[i]);
   }
+  if (!known) unknown_rows += drop_unknown_kinds(values_, batch);
+  return true;
+}
+
+bool EventDecoder::decode_details(ColumnNames const& names, ColumnSelection const& wanted, EventBatch& batch) {
+  auto const counts = model::count_details(batch.kind);
   bool good = true;
   for_each_table(batch.details, [&](int index, auto& table, auto const& fields) {
-    size_t const count = counts[static_cast<size_t>(index)];
-    table.resize(count);
-    if (count == 0) return;
+    auto const number_of_table = static_cast<size_t>(index);
+    table.resize(counts[number_of_table]);
+    if (table.empty() || (wanted.tables >> index & 1) == 0) return;
+    values_.resize(table.size());
     for_each_field(fields, [&](auto const& field) {
-      int const number = column_number(names.details[static_cast<size_t>(index)], field.name);
-      good = good && directory.decode(static_cast<uint8_t>(index + 1), number, count, values);
+      int const number = column_number(names.details[number_of_table], field.name);
+      good = good && columns_.decode(static_cast<uint8_t>(index + 1), number, values_);
       if (!good) return;
-      for (size_t i = 0; i < count; ++i) {
+      for (size_t i = 0; i < table.size(); ++i) {
         auto& member = table[i].*field.member;
-        member = from_bits<std::remove_cvref_t<decltype(member)>>(values[i]);
+        member = from_bits<std::remove_cvref_t<decltype(member)>>(values_[i]);
       }
     });
   });

@@ -9,9 +9,13 @@
 #include <vector>
 
 #include "trace/base/bytes.h"
-#include "trace/model/event_batch.h"
+#include "trace/file/column_table.h"
+#include "trace/model/event_view.h"
 
 namespace stepscope::file {
+
+/// Rows a block holds at most: small enough to decode one for a glance, large enough to compress well.
+inline constexpr size_t kMaxBlockRows = 65'536;
 
 /// Column names of the base table and of every detail table, as a file's description lists them: position = column number.
 struct ColumnNames {
@@ -23,12 +27,39 @@ ColumnNames const& current_columns();
 /// "steps", "kernels", …: keys of the description; index = DetailTable.
 std::string_view detail_table_name(int table);
 
-/// The payload of `batch`, which must be sorted.
-void encode_events(model::EventBatch const& batch, base::ByteWriter& out);
+/// Which columns are decoded; the others are zero. Starts, durations and kinds always are.
+struct ColumnSelection {
+  bool name = true, correlation = true;
+  uint32_t tables = UINT32_MAX;  ///< bit t = detail table t
+};
 
-/// Reads a payload whose columns are named by `names`. Columns this version does not know are skipped, missing ones are zero,
-/// rows of unknown kinds are left out and counted in `unknown_rows`. String ids are those of the file. False when damaged.
-bool decode_events(base::ByteSpan payload, uint32_t rows, ColumnNames const& names, model::EventBatch& batch,
-                   uint64_t& unknown_rows);
+/// Not thread-safe: one a thread.
+class EventEncoder {
+ public:
+  /// Appends the payload of `events`: at most kMaxBlockRows, sorted.
+  void encode(model::EventView const& events, base::ByteWriter& out);
+
+ private:
+  ColumnEncoder columns_;
+  std::vector<uint64_t> values_;
+  std::vector<uint32_t> names_;
+};
+
+/// Not thread-safe: one a thread.
+class EventDecoder {
+ public:
+  /// Reads a payload whose columns are named by `names`. Columns this version does not know are skipped, missing ones are zero,
+  /// rows of unknown kinds are left out and counted in `unknown_rows`. String ids are those of the file. False when damaged.
+  bool decode(base::ByteSpan payload, uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted,
+              model::EventBatch& batch, uint64_t& unknown_rows);
+
+ private:
+  bool decode_base(uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted, model::EventBatch& batch);
+  bool decode_kinds(uint32_t rows, ColumnNames const& names, model::EventBatch& batch, uint64_t& unknown_rows);
+  bool decode_details(ColumnNames const& names, ColumnSelection const& wanted, model::EventBatch& batch);
+
+  ColumnTable columns_;
+  std::vector<uint64_t> values_;
+};
 
 }  // namespace stepscope::file

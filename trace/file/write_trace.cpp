@@ -3,32 +3,6 @@
 #include "trace/file/writer.h"
 
 namespace stepscope::file {
-namespace {
-
-/// The events of one track as a batch.
-model::EventBatch batch_of(model::Trace const& trace, model::TrackId track) {
-  auto const& columns = trace.columns();
-  auto const rows = trace.rows_of(track);
-  model::EventBatch batch;
-  auto const slice = [&](auto const& from, auto& to) { to.assign(from.begin() + rows.first, from.begin() + rows.last); };
-  slice(columns.start, batch.start);
-  slice(columns.dur, batch.dur);
-  slice(columns.name, batch.name);
-  slice(columns.kind, batch.kind);
-  slice(columns.correlation, batch.correlation);
-  for (uint32_t row = rows.first; row < rows.last; ++row) {
-    auto const table = static_cast<int>(model::kind_info(columns.kind[row]).table);
-    int index = 0;
-    auto const copy = [&]<class Row>(std::vector<Row>& target) {
-      if (index++ == table) target.push_back(trace.detail<Row>(row));
-    };
-    std::apply([&](auto&... target) { (copy(target), ...); }, batch.details);
-  }
-  return batch;
-}
-
-}  // namespace
-
 base::Expected<void> write_trace(model::Trace const& trace, std::string const& path) {
   auto writer = TraceWriter::create(path);
   if (!writer) return base::fail_with(writer);
@@ -44,7 +18,8 @@ base::Expected<void> write_trace(model::Trace const& trace, std::string const& p
   };
   if (auto const done = describe(); !done) return done;
   for (uint32_t track = 0; track < trace.tracks().size(); ++track)
-    if (auto const done = writer->write_events(model::TrackId{track}, batch_of(trace, model::TrackId{track})); !done) return done;
+    if (auto const done = writer->write_sorted_events(model::TrackId{track}, trace.events_of(model::TrackId{track})); !done)
+      return done;
   // Once more at the end: damage to one of the two loses no names of tracks.
   if (auto const done = describe(); !done) return done;
   return writer->finish();

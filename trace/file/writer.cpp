@@ -8,13 +8,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <xxhash.h>
-
 #include "trace/base/check.h"
-#include "trace/file/compression.h"
 #include "trace/file/description.h"
-#include "trace/file/event_codec.h"
-#include "trace/file/format.h"
 
 namespace stepscope::file {
 namespace {
@@ -23,20 +18,20 @@ using base::Expected;
 using base::fail;
 using model::EventBatch;
 
-/// Rows first..last of `batch`, sorted by (start, −dur), details along with them.
-EventBatch sorted_slice(EventBatch const& batch, std::vector<uint32_t> const& order, std::vector<uint32_t> const& detail_row,
-                        size_t first, size_t last) {
-  EventBatch out;
-  for (size_t i = first; i < last; ++i) {
-    uint32_t const row = order[i];
-    out.start.push_back(batch.start[row]);
-    out.dur.push_back(batch.dur[row]);
-    out.name.push_back(batch.name[row]);
-    out.kind.push_back(batch.kind[row]);
-    out.correlation.push_back(batch.correlation[row]);
-    model::copy_detail(batch.details, model::kind_info(batch.kind[row]).table, detail_row[row], out.details);
+/// What an event block's header says of its rows.
+BlockHeader header_of(model::TrackId track, model::EventView const& events) {
+  BlockHeader header;
+  header.type = static_cast<uint16_t>(BlockType::kEvents);
+  header.track = track.value;
+  header.rows = static_cast<uint32_t>(events.size());
+  header.min_start = header.max_end = events.start.front();
+  for (size_t i = 0; i < events.size(); ++i) {
+    int64_t end = 0;
+    if (__builtin_add_overflow(events.start[i], std::max<int64_t>(events.dur[i], 0), &end)) end = INT64_MAX;
+    header.max_end = std::max(header.max_end, end);
+    header.kinds |= uint64_t{1} << static_cast<uint8_t>(events.kind[i]);
   }
-  return out;
+  return header;
 }
 
 }  // namespace
@@ -68,6 +63,9 @@ TraceWriter& TraceWriter::operator=(TraceWriter&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(offset_, other.offset_);
   std::swap(index_, other.index_);
+  std::swap(block_, other.block_);
+  std::swap(encoder_, other.encoder_);
+  std::swap(compressor_, other.compressor_);
   return *this;
 }
 
@@ -88,9 +86,7 @@ Expected<void> TraceWriter::write_strings(uint32_t first_id, std::span<std::stri
     payload.put(static_cast<uint32_t>(count));
     for (std::string_view const text : texts.first(count)) payload.put(static_cast<uint32_t>(text.size()));
     for (std::string_view const text : texts.first(count)) payload.put_bytes(std::as_bytes(std::span(text)));
-    IndexEntry entry{};
-    entry.type = static_cast<uint32_t>(BlockType::kStrings);
-    if (auto const written = write_block(entry, payload.span()); !written) return written;
+    if (auto const written = write_text_block(BlockType::kStrings, payload.span()); !written) return written;
     texts = texts.subspan(count);
     first_id += static_cast<uint32_t>(count);
   }
@@ -100,61 +96,42 @@ Expected<void> TraceWriter::write_strings(uint32_t first_id, std::span<std::stri
 Expected<void> TraceWriter::write_description(model::TraceInfo const& info, std::span<model::Device const> devices,
                                               model::ImportLog const& log) {
   std::string const json = encode_description(info, devices, log);
-  IndexEntry entry{};
-  entry.type = static_cast<uint32_t>(BlockType::kDescription);
-  return write_block(entry, std::as_bytes(std::span(json)));
+  return write_text_block(BlockType::kDescription, std::as_bytes(std::span(json)));
 }
 
 Expected<void> TraceWriter::write_tracks(model::TrackId first, std::span<model::Track const> tracks) {
   std::string const json = encode_tracks(first.value, tracks);
-  IndexEntry entry{};
-  entry.type = static_cast<uint32_t>(BlockType::kTracks);
-  return write_block(entry, std::as_bytes(std::span(json)));
+  return write_text_block(BlockType::kTracks, std::as_bytes(std::span(json)));
 }
 
 Expected<void> TraceWriter::write_events(model::TrackId track, EventBatch const& batch) {
-  std::vector<uint32_t> const order = batch.sorted_order();
-  std::vector<uint32_t> const details = batch.detail_rows();
-  for (size_t first = 0; first < batch.size(); first += kMaxBlockRows) {
-    EventBatch const slice = sorted_slice(batch, order, details, first, std::min(first + kMaxBlockRows, batch.size()));
-    IndexEntry entry{};
-    entry.type = static_cast<uint32_t>(BlockType::kEvents);
-    entry.track = track.value;
-    entry.rows = static_cast<uint32_t>(slice.size());
-    entry.min_start = slice.start.front();
-    entry.max_end = slice.start.front();
-    for (size_t i = 0; i < slice.size(); ++i) {
-      entry.max_end = std::max(entry.max_end, slice.start[i] + std::max<int64_t>(slice.dur[i], 0));
-      entry.kinds |= uint64_t{1} << static_cast<uint8_t>(slice.kind[i]);
-    }
-    base::ByteWriter payload;
-    encode_events(slice, payload);
-    if (auto const written = write_block(entry, payload.span()); !written) return written;
+  if (batch.is_sorted()) return write_sorted_events(track, model::EventView(batch));
+  EventBatch const sorted = model::sorted_copy(batch);
+  return write_sorted_events(track, model::EventView(sorted));
+}
+
+Expected<void> TraceWriter::write_sorted_events(model::TrackId track, model::EventView events) {
+  while (!events.empty()) {
+    model::EventView const rows = events.take_front(std::min(kMaxBlockRows, events.size()));
+    block_.clear();
+    block_.grow(kBlockHeaderSize);
+    encoder_.encode(rows, block_);
+    if (auto const written = write_block(header_of(track, rows)); !written) return written;
   }
   return {};
 }
 
 Expected<void> TraceWriter::finish() {
-  base::ByteWriter payload;
-  payload.put(static_cast<uint32_t>(index_.size()));
-  for (IndexEntry const& entry : index_) {
-    payload.put(entry.offset);
-    payload.put(entry.size);
-    payload.put(entry.type);
-    payload.put(entry.track);
-    payload.put(entry.rows);
-    payload.put(entry.min_start);
-    payload.put(entry.max_end);
-    payload.put(entry.kinds);
-  }
   uint64_t const index_offset = offset_;
-  IndexEntry entry{};
-  entry.type = static_cast<uint32_t>(BlockType::kIndex);
-  if (auto const written = write_block(entry, payload.span()); !written) return written;
-  base::ByteWriter end;
-  end.put(index_offset);
-  end.put(XXH3_64bits(end.span().data(), end.size()));
-  end.put(kEndMagic);
+  BlockHeader header;
+  header.type = static_cast<uint16_t>(BlockType::kIndex);
+  header.rows = static_cast<uint32_t>(index_.size());
+  block_.clear();
+  block_.grow(kBlockHeaderSize);
+  ColumnEncoder columns;
+  encode_index(index_, columns, block_);
+  if (auto const written = write_block(header); !written) return written;
+  base::ByteWriter const end = encode_end(index_offset);
   if (auto const written = write_raw(end.span()); !written) return written;
   int const fd = std::exchange(fd_, -1);
   if (::close(fd) != 0) return fail("{}: cannot write ({}), free disk space", path_, std::strerror(errno));
@@ -162,25 +139,27 @@ Expected<void> TraceWriter::finish() {
   return {};
 }
 
-Expected<void> TraceWriter::write_block(IndexEntry entry, base::ByteSpan payload) {
-  if (payload.size() > kMaxPayloadBytes) return fail("{}: a block of {} bytes passes the format's limit", path_, payload.size());
-  auto const compressed = compress(payload);
-  base::ByteSpan const stored = compressed ? base::ByteSpan(*compressed) : payload;
+Expected<void> TraceWriter::write_text_block(BlockType type, base::ByteSpan payload) {
   BlockHeader header;
-  header.type = static_cast<uint16_t>(entry.type);
-  header.compressed = compressed ? 1 : 0;
-  header.stored_size = static_cast<uint32_t>(stored.size());
+  header.type = static_cast<uint16_t>(type);
   header.raw_size = static_cast<uint32_t>(payload.size());
-  header.track = entry.track;
-  header.rows = entry.rows;
-  header.min_start = entry.min_start;
-  header.max_end = entry.max_end;
-  header.kinds = entry.kinds;
-  base::ByteWriter block = encode_block_header(header, stored);
-  block.put_bytes(stored);
-  entry.offset = offset_;
-  entry.size = static_cast<uint32_t>(block.size());
-  if (auto const written = write_raw(block.span()); !written) return written;
+  if (payload.size() > kMaxPayloadBytes) return fail("{}: a block of {} bytes passes the format's limit", path_, payload.size());
+  block_.clear();
+  block_.grow(kBlockHeaderSize);
+  header.compressed = compressor_.compress(payload, block_) > 0 ? 1 : 0;
+  if (header.compressed == 0) block_.put_bytes(payload);
+  return write_block(header);
+}
+
+/// Completes the header of the block in block_ and writes it.
+Expected<void> TraceWriter::write_block(BlockHeader header) {
+  base::ByteSpan const payload = block_.span().subspan(kBlockHeaderSize);
+  if (payload.size() > kMaxPayloadBytes) return fail("{}: a block of {} bytes passes the format's limit", path_, payload.size());
+  header.stored_size = static_cast<uint32_t>(payload.size());
+  if (header.compressed == 0) header.raw_size = header.stored_size;
+  block_.patch_bytes(0, encode_block_header(header, payload).span());
+  IndexEntry const entry{offset_, block_.size(), header};
+  if (auto const written = write_raw(block_.span()); !written) return written;
   index_.push_back(entry);
   return {};
 }

@@ -10,13 +10,12 @@
 
 #include "trace/base/bytes.h"
 #include "trace/base/expected.h"
-#include "trace/model/event_batch.h"
+#include "trace/file/event_codec.h"
+#include "trace/file/index.h"
+#include "trace/model/event_view.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::file {
-
-/// Rows a block holds at most: small enough to decode one for a glance, large enough to compress well.
-inline constexpr size_t kMaxBlockRows = 65'536;
 
 /// Not thread-safe. After the first failed write (disk full, file gone) every further call returns that error and writes
 /// nothing: what is in the file stays readable.
@@ -39,22 +38,19 @@ class TraceWriter {
                                          model::ImportLog const& log);
   /// What is known of the tracks first, first + 1, …; write one again when it changes: the last one counts.
   base::Expected<void> write_tracks(model::TrackId first, std::span<model::Track const> tracks);
-  /// Events of one track, any order (they are sorted here); more than kMaxBlockRows become several blocks.
+  /// Events of one track, any order (they are sorted here when they are not); more than kMaxBlockRows become several blocks.
   base::Expected<void> write_events(model::TrackId track, model::EventBatch const& batch);
+  /// The same of events that are sorted by (start, −dur).
+  base::Expected<void> write_sorted_events(model::TrackId track, model::EventView events);
   /// The index; after it nothing may be written.
   base::Expected<void> finish();
 
   [[nodiscard]] uint64_t bytes_written() const { return offset_; }
 
  private:
-  struct IndexEntry {
-    uint64_t offset;
-    uint32_t size, type, track, rows;
-    int64_t min_start, max_end;
-    uint64_t kinds;  ///< bit k = an event of kind k is in the block
-  };
   TraceWriter() = default;
-  base::Expected<void> write_block(IndexEntry entry, base::ByteSpan payload);
+  base::Expected<void> write_block(BlockHeader header);
+  base::Expected<void> write_text_block(BlockType type, base::ByteSpan payload);
   base::Expected<void> write_raw(base::ByteSpan bytes);
 
   std::string path_;
@@ -62,6 +58,9 @@ class TraceWriter {
   int fd_ = -1;
   uint64_t offset_ = 0;
   std::vector<IndexEntry> index_;
+  base::ByteWriter block_;  ///< the block being made: room for its header, then its payload
+  EventEncoder encoder_;
+  Compressor compressor_;
 };
 
 /// Writes a whole trace to a new file.

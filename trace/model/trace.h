@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "trace/model/details.h"
-#include "trace/model/event_batch.h"
+#include "trace/model/event_view.h"
 #include "trace/model/ids.h"
 #include "trace/model/kinds.h"
 #include "trace/model/string_table.h"
@@ -92,6 +92,8 @@ class Trace {
   [[nodiscard]] Columns const& columns() const { return columns_; }
   [[nodiscard]] uint32_t event_count() const { return static_cast<uint32_t>(columns_.start.size()); }
   [[nodiscard]] Rows rows_of(TrackId track) const { return {track_begin_[track.value], track_begin_[track.value + 1]}; }
+  /// The rows of a track with their details.
+  [[nodiscard]] EventView events_of(TrackId track) const;
   [[nodiscard]] std::string_view text(StringId id) const { return strings_.text(id); }
   [[nodiscard]] StringTable const& strings() const { return strings_; }
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/check.h"
+#include "trace/model/event_view.h"
 
 namespace stepscope::model {
 namespace {
@@ -15,14 +16,59 @@ namespace {
 void check_consistent(EventBatch const& batch) {
   size_t const n = batch.size();
   STEPSCOPE_CHECK(batch.dur.size() == n && batch.name.size() == n && batch.kind.size() == n && batch.correlation.size() == n);
-  std::array<size_t, kDetailTableCount> expected{};
-  for (EventKind const kind : batch.kind) {
-    auto const table = static_cast<int>(kind_info(kind).table);
-    if (table >= 0) ++expected[static_cast<size_t>(table)];
-  }
+  auto const expected = count_details(batch.kind);
   size_t index = 0;
   std::apply([&](auto const&... table) { (STEPSCOPE_CHECK(table.size() == expected[index++]), ...); }, batch.details);
 }
+
+template <class T>
+void append_all(std::vector<T> const& from, std::vector<T>& to) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+void append_details(DetailTables const& from, DetailTables& to) {
+  std::apply([&](auto const&... table) { (append_all(table, std::get<std::remove_cvref_t<decltype(table)>>(to)), ...); }, from);
+}
+
+void extend(EventBatch& batch, EventBatch const& more) {
+  append_all(more.start, batch.start);
+  append_all(more.dur, batch.dur);
+  append_all(more.name, batch.name);
+  append_all(more.kind, batch.kind);
+  append_all(more.correlation, batch.correlation);
+  append_details(more.details, batch.details);
+}
+
+/// Correlation id → row. Ids are mostly given out one after the other: then a plain array finds a row in a nanosecond.
+class CorrelationMap {
+ public:
+  /// Of rows with the lowest and highest id, `count` of them.
+  CorrelationMap(uint64_t lowest, uint64_t highest, size_t count) : lowest_(lowest) {
+    constexpr uint64_t kMaxSparsity = 8;
+    if (count > 0 && highest - lowest < kMaxSparsity * count) dense_.assign(highest - lowest + 1, EventId{});
+  }
+  /// The first row of an id stays.
+  void insert(uint64_t correlation, uint32_t row) {
+    if (dense_.empty()) {
+      sparse_.emplace(correlation, row);
+    } else if (EventId& place = dense_[correlation - lowest_]; !place.valid()) {
+      place = EventId{row};
+    }
+  }
+  [[nodiscard]] EventId find(uint64_t correlation) const {
+    if (dense_.empty()) {
+      auto const found = sparse_.find(correlation);
+      return found == sparse_.end() ? EventId{} : EventId{found->second};
+    }
+    uint64_t const place = correlation - lowest_;  // wraps for lower ones: far too large then
+    return place < dense_.size() ? dense_[place] : EventId{};
+  }
+
+ private:
+  uint64_t lowest_;
+  std::vector<EventId> dense_;
+  std::unordered_map<uint64_t, uint32_t> sparse_;
+};
 
 }  // namespace
 
@@ -48,27 +94,21 @@ void TraceBuilder::add_device(Device device) {
   }
 }
 
+EventBatch& TraceBuilder::events(TrackId track) {
+  auto& batches = batches_[track.value];
+  if (batches.empty()) batches.emplace_back();
+  return batches.back();
+}
+
 void TraceBuilder::append(TrackId track, EventBatch batch) {
   STEPSCOPE_CHECK(track.value < batches_.size());
   check_consistent(batch);
-  EventBatch& to = batches_[track.value];
-  if (to.empty()) {
-    to = std::move(batch);
-    return;
-  }
-  auto const extend = [](auto& target, auto const& source) { target.insert(target.end(), source.begin(), source.end()); };
-  extend(to.start, batch.start);
-  extend(to.dur, batch.dur);
-  extend(to.name, batch.name);
-  extend(to.kind, batch.kind);
-  extend(to.correlation, batch.correlation);
-  std::apply([&](auto const&... source) { (extend(std::get<std::remove_cvref_t<decltype(source)>>(to.details), source), ...); },
-             batch.details);
+  if (!batch.empty()) batches_[track.value].push_back(std::move(batch));
 }
 
 Trace TraceBuilder::finish() && {
   for (Track const& track : trace_.tracks_) trace_.log_.dropped += track.dropped;
-  sort_tracks();
+  build_columns();
   nest();
   link_launches();
   if (uint64_t const moved = trace_.log_.impossible_times; moved > 0)
@@ -91,10 +131,47 @@ void TraceBuilder::repair_times(EventBatch& batch) {
   }
 }
 
-void TraceBuilder::sort_tracks() {
+/// Afterwards every batch is sorted and none begins before the one before it ends.
+void TraceBuilder::put_in_order(std::vector<EventBatch>& batches) {
+  for (EventBatch& batch : batches) repair_times(batch);  // before sorting: the order is that of the times that are kept
+  bool sorted = true;
+  for (size_t i = 0; i < batches.size(); ++i) {
+    sorted = sorted && batches[i].is_sorted();
+    if (i == 0 || batches[i].empty() || batches[i - 1].empty()) continue;
+    auto const last = std::pair(batches[i - 1].start.back(), -batches[i - 1].dur.back());
+    sorted = sorted && last <= std::pair(batches[i].start.front(), -batches[i].dur.front());
+  }
+  if (sorted) return;
+  EventBatch all = std::move(batches[0]);
+  for (size_t i = 1; i < batches.size(); ++i) extend(all, std::exchange(batches[i], {}));
+  batches.resize(1);
+  batches[0] = sorted_copy(all);
+}
+
+/// Appends the rows of a sorted batch to the trace's columns.
+void TraceBuilder::append_rows(uint32_t track, EventBatch const& batch) {
+  auto& columns = trace_.columns_;
+  append_all(batch.start, columns.start);
+  append_all(batch.dur, columns.dur);
+  append_all(batch.name, columns.name);
+  append_all(batch.kind, columns.kind);
+  append_all(batch.correlation, columns.correlation);
+  columns.track.insert(columns.track.end(), batch.size(), TrackId{track});
+  std::array<uint32_t, kDetailTableCount> next{};
+  size_t table_number = 0;
+  std::apply([&](auto const&... table) { ((next[table_number++] = static_cast<uint32_t>(table.size())), ...); }, trace_.details_);
+  for (EventKind const kind : batch.kind) {
+    auto const table = static_cast<int>(kind_info(kind).table);
+    columns.detail.push_back(table < 0 ? 0 : next[static_cast<size_t>(table)]++);
+  }
+  append_details(batch.details, trace_.details_);
+}
+
+void TraceBuilder::build_columns() {
   auto& columns = trace_.columns_;
   size_t total = 0;
-  for (EventBatch const& batch : batches_) total += batch.size();
+  for (auto const& batches : batches_)
+    for (EventBatch const& batch : batches) total += batch.size();
   STEPSCOPE_CHECK(total < std::numeric_limits<uint32_t>::max());
   columns.start.reserve(total);
   columns.dur.reserve(total);
@@ -104,27 +181,16 @@ void TraceBuilder::sort_tracks() {
   columns.detail.reserve(total);
   columns.track.reserve(total);
   trace_.track_begin_.assign(1, 0);
+  for (uint32_t track = 0; track < batches_.size(); ++track) {
+    put_in_order(batches_[track]);
+    for (EventBatch& batch : batches_[track]) append_rows(track, std::exchange(batch, {}));
+    trace_.track_begin_.push_back(static_cast<uint32_t>(columns.start.size()));
+  }
   int64_t first = std::numeric_limits<int64_t>::max();
   int64_t last = std::numeric_limits<int64_t>::min();
-  for (size_t t = 0; t < batches_.size(); ++t) {
-    EventBatch& batch = batches_[t];
-    repair_times(batch);  // before sorting: the order is that of the times that are kept
-    std::vector<uint32_t> const details = batch.detail_rows();
-    for (uint32_t const row : batch.sorted_order()) {
-      int64_t const start = batch.start[row];
-      int64_t const dur = batch.dur[row];
-      columns.start.push_back(start);
-      columns.dur.push_back(dur);
-      columns.name.push_back(batch.name[row]);
-      columns.kind.push_back(batch.kind[row]);
-      columns.correlation.push_back(batch.correlation[row]);
-      columns.track.push_back(TrackId{static_cast<uint32_t>(t)});
-      columns.detail.push_back(copy_detail(batch.details, kind_info(batch.kind[row]).table, details[row], trace_.details_));
-      first = std::min(first, start);
-      last = std::max(last, start + dur);
-    }
-    trace_.track_begin_.push_back(static_cast<uint32_t>(columns.start.size()));
-    batch = EventBatch{};
+  for (size_t row = 0; row < total; ++row) {
+    first = std::min(first, columns.start[row]);
+    last = std::max(last, columns.start[row] + columns.dur[row]);
   }
   if (total > 0) trace_.time_range_ = {first, last};
 }
@@ -152,24 +218,37 @@ void TraceBuilder::link_launches() {
   auto& columns = trace_.columns_;
   auto const count = static_cast<uint32_t>(columns.start.size());
   columns.link.assign(count, EventId{});
-  std::unordered_map<uint64_t, uint32_t> launches;
+  auto const is_launch = [&](uint32_t row) { return columns.kind[row] == EventKind::kLaunch && columns.correlation[row] != 0; };
+  uint64_t lowest = UINT64_MAX;
+  uint64_t highest = 0;
+  size_t launch_count = 0;
+  for (uint32_t row = 0; row < count; ++row) {
+    if (!is_launch(row)) continue;
+    lowest = std::min(lowest, columns.correlation[row]);
+    highest = std::max(highest, columns.correlation[row]);
+    ++launch_count;
+  }
+  CorrelationMap launches(lowest, highest, launch_count);
   for (uint32_t row = 0; row < count; ++row)
-    if (columns.kind[row] == EventKind::kLaunch && columns.correlation[row] != 0) launches.emplace(columns.correlation[row], row);
+    if (is_launch(row)) launches.insert(columns.correlation[row], row);
   for (uint32_t row = 0; row < count; ++row) {
     if (!is_device_op(columns.kind[row]) || columns.correlation[row] == 0) continue;
-    auto const found = launches.find(columns.correlation[row]);
-    if (found == launches.end()) {
+    EventId const found = launches.find(columns.correlation[row]);
+    if (!found.valid()) {
       ++trace_.log_.unmatched_ops;
       continue;
     }
-    uint32_t const launch = found->second;
+    uint32_t const launch = found.value;
     columns.link[row] = EventId{launch};
     EventId& first_op = columns.link[launch];
     if (!first_op.valid() || columns.start[row] < columns.start[first_op.value]) first_op = EventId{row};
     if (columns.start[row] < columns.start[launch]) ++trace_.log_.negative_latencies;
   }
-  for (auto const& [correlation, row] : launches)
-    if (!columns.link[row].valid()) ++trace_.log_.unmatched_launches;
+  for (uint32_t row = 0; row < count; ++row) {
+    if (!is_launch(row) || columns.link[row].valid()) continue;
+    // Of several launches with one id the first owns the device ops; the others do not count as lost.
+    if (launches.find(columns.correlation[row]).value == row) ++trace_.log_.unmatched_launches;
+  }
 }
 
 }  // namespace stepscope::model

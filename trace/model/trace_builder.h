@@ -23,9 +23,10 @@ class TraceBuilder {
   /// Adds a device or replaces the one with the same id.
   void add_device(Device device);
 
-  /// The batch that collects a track's events; add to it directly. Names must come from intern().
-  EventBatch& events(TrackId track) { return batches_[track.value]; }
-  /// Appends a whole batch (consistent by construction of EventBatch; checked).
+  /// A batch that collects a track's events; add to it directly. Names must come from intern().
+  EventBatch& events(TrackId track);
+  /// Appends a whole batch (consistent by construction of EventBatch; checked). Batches that are sorted and follow each other in
+  /// time are never sorted again.
   void append(TrackId track, EventBatch batch);
 
   /// Sorts by (track, start, −dur), repairs negative durations, computes depth and links, counts faults in the log.
@@ -34,12 +35,14 @@ class TraceBuilder {
 
  private:
   void repair_times(EventBatch& batch);
-  void sort_tracks();
+  void put_in_order(std::vector<EventBatch>& batches);
+  void append_rows(uint32_t track, EventBatch const& batch);
+  void build_columns();
   void nest();
   void link_launches();
 
   Trace trace_;
-  std::vector<EventBatch> batches_;
+  std::vector<std::vector<EventBatch>> batches_;  ///< by track, as they came
 };
 
 }  // namespace stepscope::model

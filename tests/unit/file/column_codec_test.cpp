@@ -1,78 +1,161 @@
-#include "trace/file/column_codec.h"
-
 #include <random>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "trace/file/column_table.h"
 
 namespace stepscope::file {
 namespace {
 
-std::vector<uint64_t> round_trip(std::vector<uint64_t> const& values, size_t* bytes = nullptr) {
+constexpr uint8_t kScope = 3;
+
+base::ByteWriter payload_of(ColumnEncoder const& encoder) {
   base::ByteWriter out;
-  encode_column(values, out);
-  if (bytes != nullptr) *bytes = out.size();
-  base::ByteReader in(out.span());
-  std::vector<uint64_t> result;
-  EXPECT_TRUE(decode_column(in, values.size(), result));
-  EXPECT_EQ(in.remaining(), 0U);
-  base::ByteReader skipping(out.span());
-  EXPECT_TRUE(skip_column(skipping));
-  EXPECT_EQ(skipping.remaining(), 0U);
-  return result;
+  put_columns(encoder, out);
+  return out;
+}
+
+/// What column `number` of a payload decodes to.
+std::vector<uint64_t> decoded(base::ByteSpan payload, size_t rows, int number = 0, std::span<int64_t const> dur = {}) {
+  ColumnTable columns;
+  EXPECT_TRUE(columns.parse(payload));
+  std::vector<uint64_t> values(rows, 12345);
+  EXPECT_TRUE(columns.decode(kScope, number, values, dur));
+  return values;
+}
+
+size_t expect_round_trip(std::vector<uint64_t> const& values) {
+  ColumnEncoder encoder;
+  encoder.put(kScope, 0, values);
+  encoder.put_sparse(kScope, 1, values);
+  base::ByteWriter const payload = payload_of(encoder);
+  EXPECT_EQ(decoded(payload.span(), values.size(), 0), values);
+  EXPECT_EQ(decoded(payload.span(), values.size(), 1), values);
+  encoder.clear();
+  encoder.put(kScope, 0, values);
+  return payload_of(encoder).size();
+}
+
+size_t expect_times_round_trip(std::vector<int64_t> const& start, std::vector<int64_t> const& dur) {
+  ColumnEncoder encoder;
+  encoder.put_times(kScope, 0, 1, start, dur);
+  base::ByteWriter const payload = payload_of(encoder);
+  auto const as_signed = [](std::vector<uint64_t> const& values) { return std::vector<int64_t>(values.begin(), values.end()); };
+  EXPECT_EQ(as_signed(decoded(payload.span(), dur.size(), 1)), dur);
+  EXPECT_EQ(as_signed(decoded(payload.span(), start.size(), 0, dur)), start);
+  return payload.size();
 }
 
 TEST(ColumnCodec, RoundTripsEveryWidthAndSign) {
   std::mt19937_64 random(1);
   for (int bits = 0; bits <= 64; ++bits) {
-    for (int shape = 0; shape < 3; ++shape) {
+    for (int shape = 0; shape < 4; ++shape) {
       std::vector<uint64_t> values;
       uint64_t sum = random();
-      for (int i = 0; i < 100; ++i) {
+      for (int i = 0; i < 100 + bits; ++i) {
         uint64_t const small = bits == 0 ? 0 : random() >> (64 - bits);
         sum += small;
-        values.push_back(shape == 0 ? small : shape == 1 ? 0 - small : sum);
+        values.push_back(shape == 0 ? small : shape == 1 ? 0 - small : shape == 2 || i % 3 == 0 ? sum : 0);
       }
-      EXPECT_EQ(round_trip(values), values) << bits << " bits, shape " << shape;
+      SCOPED_TRACE(fmt::format("{} bits, shape {}", bits, shape));
+      expect_round_trip(values);
     }
   }
 }
 
 TEST(ColumnCodec, RoundTripsEmptyAndExtremeColumns) {
-  EXPECT_TRUE(round_trip({}).empty());
-  std::vector<uint64_t> const extremes = {0, UINT64_MAX, 1, 1ULL << 63, (1ULL << 63) - 1};
-  EXPECT_EQ(round_trip(extremes), extremes);
+  expect_round_trip({});
+  expect_round_trip({0, UINT64_MAX, 1, 1ULL << 63, (1ULL << 63) - 1});
+  expect_round_trip({1ULL << 63, 1, 0, 1ULL << 63});  // a difference whose zigzag has all bits set
+  expect_times_round_trip({}, {});
+  expect_times_round_trip({INT64_MIN, INT64_MAX, 0, INT64_MIN}, {INT64_MAX, INT64_MIN, -1, 0});
 }
 
 TEST(ColumnCodec, AConstantColumnTakesNoSpacePerRow) {
-  size_t bytes = 0;
-  round_trip(std::vector<uint64_t>(10'000, 1'700'000'000), &bytes);
-  EXPECT_LE(bytes, 16U);
+  EXPECT_LE(expect_round_trip(std::vector<uint64_t>(10'000, 1'700'000'000)), 16U);
+  EXPECT_LE(expect_times_round_trip(std::vector<int64_t>(10'000, 5), std::vector<int64_t>(10'000, 7)), 32U);
 }
 
-TEST(ColumnCodec, RisingTimestampsAreStoredAsDifferences) {
-  std::vector<uint64_t> times;
-  for (uint64_t i = 0; i < 1000; ++i) times.push_back((1ULL << 60) + i * 50);
-  size_t bytes = 0;
-  EXPECT_EQ(round_trip(times, &bytes), times);
-  EXPECT_LE(bytes, 1000U + 16);  // one byte a difference
+TEST(ColumnCodec, RegularRisingValuesTakeNoSpacePerRow) {
+  std::vector<uint64_t> values;
+  for (uint64_t i = 0; i < 10'000; ++i) values.push_back((1ULL << 60) + i * 50);
+  EXPECT_LE(expect_round_trip(values), 48U);
+}
+
+TEST(ColumnCodec, OpsThatFollowEachOtherAreStoredAsGaps) {
+  std::mt19937_64 random(2);
+  std::vector<int64_t> start;
+  std::vector<int64_t> dur;
+  int64_t time = 1'000'000;
+  for (int i = 0; i < 10'000; ++i) {
+    start.push_back(time);
+    dur.push_back(static_cast<int64_t>(random() % 60'000));
+    time += dur.back() + 900;
+  }
+  EXPECT_LE(expect_times_round_trip(start, dur), 10'000U * 2 + 100);  // the durations' two noisy bytes, nothing for the starts
+}
+
+TEST(ColumnCodec, TimesInMicrosecondsLoseTheirZeros) {
+  std::mt19937_64 random(3);
+  std::vector<int64_t> start;
+  std::vector<int64_t> dur;
+  int64_t time = 123'456'789;  // the trace's origin need not be a multiple
+  for (int i = 0; i < 10'000; ++i) {
+    start.push_back(time);
+    dur.push_back(static_cast<int64_t>(random() % 200) * 1000);
+    time += static_cast<int64_t>(random() % 200) * 1000;
+  }
+  EXPECT_LE(expect_times_round_trip(start, dur), 10'000U * 2 + 200);
+  dur.back() += 1;  // one exception: still exact
+  expect_times_round_trip(start, dur);
+}
+
+TEST(ColumnCodec, NamesAreStoredByFirstUse) {
+  std::vector<uint32_t> names;
+  for (uint32_t i = 0; i < 5000; ++i) names.push_back(1'000'000 + i % 7 * 1000);
+  ColumnEncoder encoder;
+  for (int repeat = 0; repeat < 2; ++repeat) {  // what one block leaves behind must not be seen by the next
+    encoder.clear();
+    encoder.put_dictionary(kScope, 0, names);
+    encoder.put_dictionary(kScope, 1, std::vector<uint32_t>{4, 4});
+    encoder.put_dictionary(kScope, 2, {});
+    base::ByteWriter const payload = payload_of(encoder);
+    EXPECT_EQ(decoded(payload.span(), names.size()), std::vector<uint64_t>(names.begin(), names.end()));
+    EXPECT_EQ(decoded(payload.span(), 2, 1), (std::vector<uint64_t>{4, 4}));
+    EXPECT_TRUE(decoded(payload.span(), 0, 2).empty());
+    EXPECT_LE(payload.size(), 200U);
+  }
+}
+
+TEST(ColumnCodec, AColumnThatIsNotThereIsZero) {
+  ColumnEncoder encoder;
+  encoder.put(kScope, 0, std::vector<uint64_t>{1, 2});
+  EXPECT_EQ(decoded(payload_of(encoder).span(), 2, 9), (std::vector<uint64_t>{0, 0}));
 }
 
 TEST(ColumnCodec, DamagedBytesAreRefused) {
-  base::ByteWriter out;
-  encode_column(std::vector<uint64_t>{1, 2, 300}, out);
   std::vector<uint64_t> values;
-  for (size_t cut = 0; cut < out.size(); ++cut) {
-    base::ByteReader in(out.span().first(cut));
-    EXPECT_FALSE(decode_column(in, 3, values)) << cut;
-  }
-  base::ByteReader wrong_count(out.span());
-  EXPECT_FALSE(decode_column(wrong_count, 4, values));
-  base::ByteWriter wide;
-  wide.put(uint8_t{1});
-  wide.put(uint8_t{9});  // nine-byte integers do not exist
-  wide.put(uint32_t{0});
-  base::ByteReader in(wide.span());
-  EXPECT_FALSE(decode_column(in, 0, values));
+  for (uint64_t i = 0; i < 300; ++i) values.push_back(i * i % 1000);
+  ColumnEncoder encoder;
+  encoder.put(kScope, 0, values);
+  encoder.put_dictionary(kScope, 1, std::vector<uint32_t>{1, 2, 1});
+  base::ByteWriter const payload = payload_of(encoder);
+  ColumnTable columns;
+  for (size_t cut = 0; cut < payload.size(); ++cut) EXPECT_FALSE(columns.parse(payload.span().first(cut))) << cut;
+  ASSERT_TRUE(columns.parse(payload.span()));
+  std::vector<uint64_t> other_size(values.size() + 1);
+  EXPECT_FALSE(columns.decode(kScope, 0, other_size));
+}
+
+TEST(ColumnCodec, AHeadThatSaysTheImpossibleIsRefused) {
+  auto const parses = [](std::vector<uint8_t> const& bytes) { return ColumnTable().parse(std::as_bytes(std::span(bytes))); };
+  EXPECT_TRUE(parses({1, 0, 0, 0, 0, 5, 1}));      // one constant column
+  EXPECT_FALSE(parses({1, 0, 0, 7, 0, 5, 1}));     // a coding that does not exist
+  EXPECT_FALSE(parses({1, 0, 0, 1, 9, 5, 1}));     // nine-byte integers
+  EXPECT_FALSE(parses({1, 0, 0, 1, 1, 0, 1, 3}));  // a plane coding that does not exist
+  EXPECT_FALSE(parses({200, 1}));                  // more columns than bytes
+  EXPECT_FALSE(parses({1, 0, 0, 0, 0, 5, 1, 0}));  // bytes that belong to no column
 }
 
 }  // namespace

@@ -8,37 +8,6 @@
 namespace stepscope::file {
 namespace {
 
-/// Every column and detail of two traces, compared as text so that a difference names itself.
-std::vector<std::string> rows_of(model::Trace const& trace) {
-  std::vector<std::string> rows;
-  for (uint32_t row = 0; row < trace.event_count(); ++row) {
-    auto const& columns = trace.columns();
-    std::string text =
-        fmt::format("track {} start {} dur {} name {} kind {} correlation {} depth {} link {}:", columns.track[row].value,
-                    columns.start[row], columns.dur[row], trace.name(row), model::kind_info(columns.kind[row]).name,
-                    columns.correlation[row], columns.depth[row], columns.link[row].value);
-    int index = 0;
-    auto const table = static_cast<int>(model::kind_info(columns.kind[row]).table);
-    auto const describe = [&]<class Row>(std::vector<Row> const&) {
-      if (index++ != table) return;
-      std::apply(
-          [&](auto const&... field) {
-            auto const add = [&](char const* name, auto value) {
-              if constexpr (std::is_enum_v<decltype(value)>)
-                text += fmt::format(" {} {}", name, static_cast<int>(value));
-              else
-                text += fmt::format(" {} {}", name, value);
-            };
-            (add(field.name, trace.detail<Row>(row).*field.member), ...);
-          },
-          model::detail_fields<Row>);
-    };
-    std::apply([&](auto const&... rows_type) { (describe(rows_type), ...); }, model::DetailTables{});
-    rows.push_back(std::move(text));
-  }
-  return rows;
-}
-
 TEST(RoundTrip, EveryColumnOfEveryKindComesBack) {
   model::Trace const trace = sample_trace(7, 5, 3000);
   TemporaryFile const file;
@@ -116,12 +85,12 @@ TEST(EventCodec, ColumnsOfANewerVersionAreSkippedAndMissingOnesAreZero) {
   model::EventBatch batch;
   batch.add(model::EventKind::kMemcpy, 10, 5, model::StringId{0}, 7, model::CopyDetail{.bytes = 99, .peer_device = 2});
   base::ByteWriter payload;
-  encode_events(batch, payload);
+  EventEncoder().encode(model::EventView(batch), payload);
   ColumnNames names = current_columns();
   names.details[static_cast<size_t>(model::DetailTable::kCopies)][0] = "something newer";  // where "bytes" was
   model::EventBatch decoded;
   uint64_t unknown = 0;
-  ASSERT_TRUE(decode_events(payload.span(), 1, names, decoded, unknown));
+  ASSERT_TRUE(EventDecoder().decode(payload.span(), 1, names, {}, decoded, unknown));
   auto const& copy = std::get<std::vector<model::CopyDetail>>(decoded.details).at(0);
   EXPECT_EQ(copy.bytes, 0U);
   EXPECT_EQ(copy.peer_device, 2);

@@ -1,8 +1,13 @@
 // Traces with every kind of event and hostile values, for tests of the file format.
 #pragma once
 
+#include <cstdio>
 #include <random>
 #include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "trace/model/trace_builder.h"
 
@@ -71,6 +76,37 @@ inline model::Trace sample_trace(uint64_t seed, int tracks, int events_per_track
     }
   }
   return std::move(builder).finish();
+}
+
+/// Every column and detail of a trace as text, so that a difference names itself.
+inline std::vector<std::string> rows_of(model::Trace const& trace) {
+  std::vector<std::string> rows;
+  for (uint32_t row = 0; row < trace.event_count(); ++row) {
+    auto const& columns = trace.columns();
+    std::string text =
+        fmt::format("track {} start {} dur {} name {} kind {} correlation {} depth {} link {}:", columns.track[row].value,
+                    columns.start[row], columns.dur[row], trace.name(row), model::kind_info(columns.kind[row]).name,
+                    columns.correlation[row], columns.depth[row], columns.link[row].value);
+    int index = 0;
+    auto const table = static_cast<int>(model::kind_info(columns.kind[row]).table);
+    auto const describe = [&]<class Row>(std::vector<Row> const&) {
+      if (index++ != table) return;
+      std::apply(
+          [&](auto const&... field) {
+            auto const add = [&](char const* name, auto value) {
+              if constexpr (std::is_enum_v<decltype(value)>)
+                text += fmt::format(" {} {}", name, static_cast<int>(value));
+              else
+                text += fmt::format(" {} {}", name, value);
+            };
+            (add(field.name, trace.detail<Row>(row).*field.member), ...);
+          },
+          model::detail_fields<Row>);
+    };
+    std::apply([&](auto const&... rows_type) { (describe(rows_type), ...); }, model::DetailTables{});
+    rows.push_back(std::move(text));
+  }
+  return rows;
 }
 
 /// A file in the test's temporary folder, removed at the end.

@@ -1,0 +1,97 @@
+// Reading parts of a file: what the index and the description tell, and that a part is what a filter of the whole gives.
+#include "trace/file/trace_file.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/file/sample_trace.h"
+#include "trace/file/writer.h"
+
+namespace stepscope::file {
+namespace {
+
+/// The rows' own columns as text: those that do not depend on what else is in the trace.
+std::multiset<std::string> own_rows(model::Trace const& trace) {
+  std::multiset<std::string> rows;
+  for (std::string row : rows_of(trace)) {
+    size_t const depth = row.find(" depth ");
+    row.erase(depth, row.find(':', depth) - depth);
+    rows.insert(std::move(row));
+  }
+  return rows;
+}
+
+class TraceFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(write_trace(trace_, file_.path()));
+    auto opened = TraceFile::open(file_.path());
+    ASSERT_TRUE(opened) << opened.error().message;
+    open_.emplace(std::move(*opened));
+  }
+  TemporaryFile const file_;
+  model::Trace const trace_ = sample_trace(3, 4, 70'000);  // more than one block a track
+  std::optional<TraceFile> open_;
+};
+
+TEST_F(TraceFileTest, TheIndexAloneTellsWhatIsThere) {
+  EXPECT_TRUE(open_->has_index());
+  EXPECT_EQ(open_->event_count(), trace_.event_count());
+  EXPECT_EQ(open_->time_range().begin, trace_.time_range().first);
+  EXPECT_EQ(open_->time_range().end, trace_.time_range().second);
+  ASSERT_EQ(open_->tracks().size(), trace_.tracks().size());
+  EXPECT_EQ(open_->tracks()[2].name, trace_.tracks()[2].name);
+  EXPECT_EQ(open_->info().command, trace_.info().command);
+  EXPECT_TRUE(open_->find_damage().empty());
+}
+
+TEST_F(TraceFileTest, AWindowHoldsTheWholeEventsThatTouchIt) {
+  auto const [first, last] = trace_.time_range();
+  for (TimeWindow const window :
+       {TimeWindow{first + (last - first) / 3, first + (last - first) / 3 + 4000}, TimeWindow{first, first + 1},
+        TimeWindow{last - 10, last + 10}, TimeWindow{last + 1, last + 2}}) {
+    auto const part = open_->read({.window = window});
+    ASSERT_TRUE(part) << part.error().message;
+    std::multiset<std::string> expected;
+    auto const all = rows_of(trace_);
+    model::TraceBuilder builder;
+    for (uint32_t row = 0; row < trace_.event_count(); ++row) {
+      bool const starts_inside = trace_.start(row) >= window.begin && trace_.start(row) < window.end;
+      bool const reaches_in = trace_.start(row) < window.begin && trace_.end(row) > window.begin;
+      if (!starts_inside && !reaches_in) continue;
+      std::string text = all[row];
+      size_t const depth = text.find(" depth ");
+      expected.insert(text.erase(depth, text.find(':', depth) - depth));
+    }
+    EXPECT_EQ(own_rows(*part), expected);
+  }
+}
+
+TEST_F(TraceFileTest, OnlyTheTracksThatAreWantedAreRead) {
+  auto const part = open_->read({.tracks = std::vector{model::TrackId{1}, model::TrackId{77}}});
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->event_count(), trace_.rows_of(model::TrackId{1}).size());
+  EXPECT_EQ(part->rows_of(model::TrackId{0}).size(), 0U);
+  EXPECT_EQ(part->tracks().size(), trace_.tracks().size()) << "all tracks are known, whether read or not";
+}
+
+TEST_F(TraceFileTest, ColumnsThatAreNotWantedAreZero) {
+  auto const part = open_->read({.columns = {.name = false, .correlation = false, .tables = 0}});
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->columns().start, trace_.columns().start);
+  EXPECT_EQ(part->columns().dur, trace_.columns().dur);
+  EXPECT_EQ(part->columns().kind, trace_.columns().kind);
+  EXPECT_EQ(part->name(0), "");
+  for (model::CopyDetail const& copy : part->details<model::CopyDetail>()) ASSERT_EQ(copy.bytes, 0U);
+}
+
+TEST_F(TraceFileTest, MoreEventsThanAllowedIsAnErrorThatSaysWhatToDo) {
+  auto const all = open_->read({}, 1000);
+  ASSERT_FALSE(all);
+  EXPECT_NE(all.error().message.find("stepscope slice"), std::string::npos) << all.error().message;
+  EXPECT_TRUE(open_->read({.window = {INT64_MAX - 1, INT64_MAX}}, 1000)) << "only what is asked for counts";
+}
+
+}  // namespace
+}  // namespace stepscope::file

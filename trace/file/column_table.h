@@ -1,0 +1,37 @@
+// A payload made of columns: varint count, the head of each, then their data in the same order. A column is found by its scope
+// and number without touching the data of the others.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trace/base/bytes.h"
+#include "trace/file/column_codec.h"
+
+namespace stepscope::file {
+
+/// Appends the payload of what `encoder` holds.
+void put_columns(ColumnEncoder const& encoder, base::ByteWriter& out);
+
+/// Reads such payloads, one after the other. Not thread-safe: one a thread. The payload must stay where it is while it is used.
+class ColumnTable {
+ public:
+  /// False when the payload does not split into columns without rest.
+  bool parse(base::ByteSpan payload);
+  [[nodiscard]] bool contains(uint8_t scope, int number) const { return find(scope, number) != nullptr; }
+  /// Fills `values` with the column; with zeros when there is none. `dur`: decoded durations, for starts. False when damaged.
+  bool decode(uint8_t scope, int number, std::span<uint64_t> values, std::span<int64_t const> dur = {});
+
+ private:
+  struct Entry {
+    ColumnHead head;
+    base::ByteSpan data;
+  };
+  [[nodiscard]] Entry const* find(uint8_t scope, int number) const;
+
+  ColumnDecoder decoder_;
+  std::vector<Entry> entries_;
+};
+
+}  // namespace stepscope::file

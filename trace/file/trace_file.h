@@ -1,0 +1,75 @@
+// A .stepscope file that is open: what is in it is known from its index and description alone; events are decoded when they are
+// asked for, only those of the tracks, the time and the columns that are wanted, many blocks at once.
+// The bytes are untrusted: every length is checked, damaged blocks are left out and counted, a file without an index (killed
+// process) is scanned block by block.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trace/base/bytes.h"
+#include "trace/base/expected.h"
+#include "trace/file/block_list.h"
+#include "trace/file/event_codec.h"
+#include "trace/model/trace.h"
+
+namespace stepscope::file {
+
+/// Half-open, in trace time.
+struct TimeWindow {
+  int64_t begin = INT64_MIN, end = INT64_MAX;
+  [[nodiscard]] bool is_everything() const { return begin == INT64_MIN && end == INT64_MAX; }
+};
+
+/// What is read of a file.
+struct Selection {
+  TimeWindow window;                                  ///< events of which any part lies in it, whole
+  std::optional<std::vector<model::TrackId>> tracks;  ///< these; nothing = all
+  ColumnSelection columns;
+};
+
+/// How many events the machine's memory holds at once (a damaged or hostile file may claim any number).
+uint64_t events_that_fit();
+
+/// Immutable; may be read from several threads.
+class TraceFile {
+ public:
+  /// Errors: the file cannot be read, is no .stepscope file, or one of a newer version.
+  static base::Expected<TraceFile> open(std::string const& path);
+  /// The same of bytes that outlive the file; `name` is used in messages.
+  static base::Expected<TraceFile> open(base::ByteSpan bytes, std::string const& name);
+
+  TraceFile(TraceFile&&) noexcept;
+  TraceFile& operator=(TraceFile&&) noexcept;
+  ~TraceFile();
+
+  [[nodiscard]] model::TraceInfo const& info() const;
+  [[nodiscard]] std::span<model::Device const> devices() const;
+  [[nodiscard]] std::span<model::Track const> tracks() const;
+  /// Rows of event blocks; what unreadable blocks hold is in it when there is an index.
+  [[nodiscard]] uint64_t event_count() const;
+  /// First start and last end over all event blocks; {0, 0} when there are none.
+  [[nodiscard]] TimeWindow time_range() const;
+  /// Every block, in the order of the file.
+  [[nodiscard]] std::span<IndexEntry const> blocks() const;
+  /// False: the program was killed or is still running, or the file was cut.
+  [[nodiscard]] bool has_index() const;
+  /// What opening found unreadable; find_damage() looks at everything.
+  [[nodiscard]] std::span<DamagedPlace const> damage() const;
+
+  /// The selected events with all tracks, devices and what is known of the process. Errors: more events than `max_events`.
+  [[nodiscard]] base::Expected<model::Trace> read(Selection const& selection = {}, uint64_t max_events = events_that_fit()) const;
+  /// Checks and decodes every block.
+  [[nodiscard]] std::vector<DamagedPlace> find_damage() const;
+
+ private:
+  struct State;
+  explicit TraceFile(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stepscope::file
