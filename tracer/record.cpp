@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "trace/base/format.h"
+#include "trace/base/run_folder.h"
 #include "tracer/core/options.h"
 
 namespace stepscope::tracer {
@@ -26,58 +27,21 @@ namespace fs = std::filesystem;
 using base::Expected;
 using base::fail;
 
-/// What Stepscope itself puts into a run's folder beside the traces; --force removes these and the traces.
-constexpr std::array<std::string_view, 4> kOwnFiles = {"report.html", "viewer.png", "analysis.json", "findings.txt"};
-constexpr std::string_view kTraceSuffix = ".stepscope";
 constexpr int kNotFound = 127, kNotExecutable = 126, kSignalBase = 128;
 
-/// What a run consists of: the traces and Stepscope's own files. When this command is itself one rank of a job (mpirun stepscope
-/// record …), only that rank's traces: the others share the folder.
-bool is_of_this_run(fs::path const& path) {
-  std::string const name = path.filename().string();
-  if (auto const rank = rank_from_environment()) {
-    std::string const own = fmt::format("rank-{}", *rank);
-    return path.extension() == kTraceSuffix && (name == own + std::string(kTraceSuffix) || name.starts_with(own + "-"));
-  }
-  return path.extension() == kTraceSuffix || std::find(kOwnFiles.begin(), kOwnFiles.end(), name) != kOwnFiles.end();
-}
-
-/// Whether a new run must not be put here without force.
-bool is_taken(fs::path const& folder) {
-  std::error_code error;
-  if (!rank_from_environment()) return !fs::is_empty(folder, error);
-  fs::directory_iterator const entries(folder, error);
-  return std::any_of(begin(entries), end(entries), [](auto const& entry) { return is_of_this_run(entry.path()); });
-}
-
-Expected<void> remove_old_run(fs::path const& folder) {
-  std::error_code error;
-  for (auto const& entry : fs::directory_iterator(folder, error)) {
-    std::error_code removing;
-    if (entry.is_regular_file(removing) && is_of_this_run(entry.path())) fs::remove(entry.path(), removing);
-    if (removing) return fail("{}: cannot be removed ({}), check its permissions", entry.path().string(), removing.message());
-  }
-  return {};
+/// What this command may replace. When it is itself one rank of a job (mpirun stepscope record …), only that rank's traces: the
+/// others share the folder.
+bool is_own_file(std::string_view name) {
+  auto const rank = rank_from_environment();
+  if (!rank) return base::is_run_file(name);
+  std::string const own = fmt::format("rank-{}", *rank);
+  return name.ends_with(base::kTraceSuffix) && (name == own + std::string(base::kTraceSuffix) || name.starts_with(own + "-"));
 }
 
 /// True when the folder was made here.
 Expected<bool> prepare_folder(RecordOptions const& options) {
-  if (options.output.empty()) return fail("record: no run folder, give one with -o");
-  fs::path const folder = options.output;
-  std::error_code error;
-  bool const exists = fs::exists(folder, error);
-  if (exists && !fs::is_directory(folder, error))
-    return fail("{}: is a file, choose a folder for the run with -o", options.output);
-  if (exists && !options.force && is_taken(folder))
-    return fail("{}: exists and is not empty, choose another folder with -o or replace the run with --force", options.output);
-  if (!exists) fs::create_directories(folder, error);
-  if (error) return fail("{}: cannot be made ({}), choose another folder with -o", options.output, error.message());
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
-    return fail("{}: cannot be written ({}), choose another folder with -o", options.output, std::strerror(errno));
-  if (exists) {
-    if (auto const removed = remove_old_run(folder); !removed) return base::fail_with(removed);
-  }
-  return !exists;
+  return rank_from_environment() ? base::prepare_shared_run_folder(options.output, options.force, is_own_file)
+                                 : base::prepare_run_folder(options.output, options.force);
 }
 
 Expected<std::string> find_library(RecordOptions const& options) {
@@ -208,7 +172,7 @@ void say_what_was_recorded(RecordOptions const& options, std::string const& prog
   uint64_t bytes = 0;
   size_t files = 0;
   for (auto const& entry : fs::directory_iterator(options.output, error)) {
-    if (entry.path().extension() != kTraceSuffix || !is_of_this_run(entry.path())) continue;
+    if (entry.path().extension() != base::kTraceSuffix || !is_own_file(entry.path().filename().string())) continue;
     ++files;
     bytes += entry.file_size(error);
   }

@@ -1,5 +1,7 @@
 #include "tracer/core/clock.h"
 
+#include <algorithm>
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -47,9 +49,8 @@ ClockSample sample_clocks(TickSource source) {
   return best;
 }
 
-ClockFit::ClockFit(ClockSample origin)
-    : origin_monotonic_ns_(origin.monotonic_ns), last_(origin), current_{origin.ticks, 0, 1.0} {
-  lines_.push_back(current_);
+ClockFit::ClockFit(ClockSample origin) : origin_monotonic_ns_(origin.monotonic_ns), last_(origin) {
+  lines_.push_back({origin.ticks, 0, 1.0});
 }
 
 void ClockFit::add(ClockSample sample) {
@@ -58,16 +59,27 @@ void ClockFit::add(ClockSample sample) {
       static_cast<double>(sample.monotonic_ns - last_.monotonic_ns) / static_cast<double>(sample.ticks - last_.ticks);
   // The newest line becomes known only now: it ran from the previous sample to this one; the next goes on with its slope.
   lines_.back().ns_per_tick = slope;
-  current_ = lines_.back();
+  set_current_line(lines_.back(), sample);
   if (lines_.size() == kMaxLines) lines_.erase(lines_.begin(), lines_.begin() + kMaxLines / 2);
   lines_.push_back({sample.ticks, sample.monotonic_ns - origin_monotonic_ns_, slope});
   last_ = sample;
 }
 
+void ClockFit::set_current_line(Line const& line, ClockSample end) {
+  // Ticks of at most 8 ns and less than 2^28 of them: the product stays below 2^63.
+  constexpr int64_t kMaxTicks = int64_t{1} << 28;
+  constexpr double kMaxNsPerTick = 8;
+  int64_t const ticks = end.ticks - line.ticks;
+  bool const fits = ticks < kMaxTicks && line.ns_per_tick < kMaxNsPerTick;
+  auto const ns_per_tick = fits ? static_cast<uint64_t>(line.ns_per_tick * static_cast<double>(uint64_t{1} << kFraction)) : 0;
+  current_ = {line.ticks, line.ns, fits ? static_cast<uint64_t>(ticks) : 0, ns_per_tick};
+}
+
 int64_t ClockFit::to_trace_ns_on_any_line(int64_t ticks) const {
   size_t i = lines_.size() - 1;
   while (i > 0 && ticks < lines_[i].ticks) --i;
-  int64_t ns = ns_on(lines_[i], ticks);
+  Line const& line = lines_[i];
+  int64_t ns = line.ns + static_cast<int64_t>(static_cast<double>(ticks - line.ticks) * line.ns_per_tick);
   if (i + 1 < lines_.size()) ns = std::min(ns, lines_[i + 1].ns);  // rounding must not pass the next line's begin
   return std::max<int64_t>(ns, 0);
 }

@@ -3,7 +3,6 @@
 // bit 8: constant_tsc and nonstop_tsc), else CLOCK_MONOTONIC in ns. Trace time 0 is the moment the session began.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -55,8 +54,9 @@ class ClockFit {
   /// ns since the origin. Ticks past the last sample go on with the last line's slope; never negative.
   [[nodiscard]] int64_t to_trace_ns(int64_t ticks) const {
     // Records are converted right after a sample was taken: nearly all lie between it and the one before.
-    if (ticks >= current_.ticks && ticks < last_.ticks) [[likely]]
-      return std::min(ns_on(current_, ticks), latest_ns());
+    auto const since = static_cast<uint64_t>(ticks) - static_cast<uint64_t>(current_.ticks);
+    if (since < current_.length) [[likely]]
+      return current_.ns + static_cast<int64_t>(since * current_.ns_per_tick >> kFraction);
     return to_trace_ns_on_any_line(ticks);
   }
   /// Trace time of the newest sample.
@@ -68,16 +68,21 @@ class ClockFit {
     int64_t ticks, ns;  ///< where it begins
     double ns_per_tick;
   };
-  static int64_t ns_on(Line const& line, int64_t ticks) {
-    return line.ns + static_cast<int64_t>(static_cast<double>(ticks - line.ticks) * line.ns_per_tick);
-  }
+  /// The line from the last but one sample to the last, for one multiplication a record.
+  struct CurrentLine {
+    int64_t ticks, ns;     ///< where it begins
+    uint64_t length;       ///< ticks; 0 when they could overflow the product
+    uint64_t ns_per_tick;  ///< in units of 2^-kFraction, rounded down: never passes the next line's begin
+  };
+  static constexpr unsigned kFraction = 32;
   [[nodiscard]] int64_t to_trace_ns_on_any_line(int64_t ticks) const;
+  void set_current_line(Line const& line, ClockSample end);
   /// Lines kept: records are converted within a few drains, so a few seconds of lines are plenty.
   static constexpr size_t kMaxLines = 1024;
 
   int64_t origin_monotonic_ns_;
   ClockSample last_;
-  Line current_;  ///< from the last but one sample to the last
+  CurrentLine current_{};
   std::vector<Line> lines_;
 };
 

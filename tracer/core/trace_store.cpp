@@ -132,6 +132,7 @@ void TraceStore::write_rows(model::TrackId id) {
 }
 
 void TraceStore::write_full(model::TrackId id) {
+  if (output_ == nullptr) return;
   batches_[id.value].is_busy = true;
   if (batches_[id.value].rows.ended() == 0) return;  // as many are open: they cannot be written yet
   write_what_rows_need();

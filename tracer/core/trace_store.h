@@ -46,9 +46,9 @@ class TraceStore {
 
   /// The reference stays valid for the store's life.
   [[nodiscard]] TrackRows& rows(model::TrackId id) { return batches_[id.value].rows; }
-  /// To be called after a row was begun: writes the track's rows once they fill a block.
-  void row_begun(model::TrackId id) {
-    if (batches_[id.value].rows.size() >= file::kMaxBlockRows && output_ != nullptr) [[unlikely]]
+  /// To be called after a row was begun in the track's rows: writes them once they fill a block.
+  void row_begun(model::TrackId id, TrackRows const& rows) {
+    if (rows.size() >= file::kMaxBlockRows) [[unlikely]]
       write_full(id);
   }
   /// Writes the rows that are older than kMaxAgeNs, or all that have ended, and the names and descriptions that they need.

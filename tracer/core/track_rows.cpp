@@ -69,23 +69,36 @@ void erase_rows(EventBatch& events, std::vector<uint32_t> const& rows, std::vect
 
 }  // namespace
 
-size_t TrackRows::details_after(EventBatch const& events, uint32_t row, DetailTable table) {
+void TrackRows::resize(size_t rows) {
+  events_.start.resize(rows);
+  events_.dur.resize(rows);
+  events_.name.resize(rows);
+  events_.kind.resize(rows);
+  events_.correlation.resize(rows);
+}
+
+void TrackRows::add_unused_rows() {
+  // Few for tracks of few events; never so many that they leave the cache before they are used.
+  constexpr size_t kFewest = 32, kMost = 4096;
+  resize(size_ + std::clamp<size_t>(3 * size_, kFewest, kMost));
+}
+
+size_t TrackRows::details_after(uint32_t row, DetailTable table) const {
   size_t count = 0;
-  for (size_t i = row + size_t{1}; i < events.size(); ++i)
-    count += static_cast<size_t>(table_of(events, static_cast<uint32_t>(i)) == table);
+  for (uint32_t i = row + 1; i < size_; ++i) count += static_cast<size_t>(table_of(events_, i) == table);
   return count;
 }
 
-void TrackRows::erase_detail(EventBatch& events, uint32_t row) {
-  DetailTable const table = table_of(events, row);
+void TrackRows::erase_detail(uint32_t row) {
+  DetailTable const table = table_of(events_, row);
   if (table == DetailTable::kNone) return;
-  auto const later = static_cast<ptrdiff_t>(details_after(events, row, table));
-  with_table(events, table, [&](auto& vector) { vector.erase(vector.end() - later - 1); });
+  auto const later = static_cast<ptrdiff_t>(details_after(row, table));
+  with_table(events_, table, [&](auto& vector) { vector.erase(vector.end() - later - 1); });
 }
 
 std::vector<TrackRows::Open> TrackRows::open_in_row_order() const {
   std::vector<bool> is_free(row_.size());
-  for (Open const open : free_) is_free[open] = true;
+  for (Open open = first_free_; open != kNoOpen; open = row_[open]) is_free[open] = true;
   std::vector<Open> result;
   for (Open open = 0; open < row_.size(); ++open) {
     if (!is_free[open]) result.push_back(open);
@@ -95,6 +108,7 @@ std::vector<TrackRows::Open> TrackRows::open_in_row_order() const {
 }
 
 EventBatch TrackRows::take(EventBatch fresh) {
+  resize(size_);
   std::vector<Open> const open = open_in_row_order();
   std::vector<uint32_t> leaving = std::exchange(dropped_, {});
   for (Open const one : open) leaving.push_back(row_[one]);
@@ -108,6 +122,7 @@ EventBatch TrackRows::take(EventBatch fresh) {
   }
   erase_rows(events_, leaving, places);
   std::swap(events_, fresh);
+  size_ = static_cast<uint32_t>(events_.size());
   return fresh;
 }
 

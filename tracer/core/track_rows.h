@@ -20,15 +20,16 @@ class TrackRows {
   using Open = uint32_t;
 
   /// Begins a kRange, the frequent case.
-  Open begin_range(int64_t start_ns, model::StringId name) {
-    events_.add_range(start_ns, kNotEnded, name);
-    return remember_last_row();
-  }
+  Open begin_range(int64_t start_ns, model::StringId name) { return open_row(take_row(start_ns, name)); }
   /// Begins an event of any kind; `detail` is what its kind asks for, or nothing.
   template <class... Detail>
   Open begin(model::EventKind kind, int64_t start_ns, model::StringId name, uint64_t correlation, Detail const&... detail) {
-    events_.add(kind, start_ns, kNotEnded, name, correlation, detail...);
-    return remember_last_row();
+    check_table<Detail...>(kind);
+    uint32_t const row = take_row(start_ns, name);
+    events_.kind[row] = kind;
+    events_.correlation[row] = correlation;
+    (std::get<std::vector<Detail>>(events_.details).push_back(detail), ...);
+    return open_row(row);
   }
   /// An end before the start gives a duration of 0.
   void end(Open open, int64_t end_ns) {
@@ -44,11 +45,12 @@ class TrackRows {
   /// Its end told more: another kind and the details of that.
   template <class... Detail>
   void change(Open open, model::EventKind kind, uint64_t correlation, Detail const&... detail) {
+    check_table<Detail...>(kind);
     uint32_t const row = row_[open];
-    erase_detail(events_, row);
+    erase_detail(row);
     events_.kind[row] = kind;
     events_.correlation[row] = correlation;
-    (insert_detail(events_, row, detail), ...);
+    (insert_detail(row, detail), ...);
   }
 
   [[nodiscard]] int64_t start(Open open) const { return events_.start[row_[open]]; }
@@ -57,41 +59,62 @@ class TrackRows {
   [[nodiscard]] uint64_t correlation(Open open) const { return events_.correlation[row_[open]]; }
 
   /// All rows, open and dropped ones among them.
-  [[nodiscard]] size_t size() const { return events_.size(); }
+  [[nodiscard]] size_t size() const { return size_; }
   /// Rows that take() would give.
-  [[nodiscard]] size_t ended() const { return events_.size() - (row_.size() - free_.size()) - dropped_.size(); }
+  [[nodiscard]] size_t ended() const { return size_ - open_count_ - dropped_.size(); }
   /// The rows of all ended events, in the order of their starts. Open ones stay, in the memory of `fresh` (which must be empty).
   model::EventBatch take(model::EventBatch fresh = {});
 
  private:
-  static constexpr int64_t kNotEnded = -1;
+  static constexpr Open kNoOpen = UINT32_MAX;
 
-  Open remember_last_row() {
-    auto const row = static_cast<uint32_t>(events_.size() - 1);
-    if (free_.empty()) {
+  template <class... Detail>
+  static void check_table(model::EventKind kind) {
+    model::DetailTable table = model::DetailTable::kNone;
+    ((table = model::DetailTableOf<Detail>::value), ...);
+    STEPSCOPE_CHECK(model::kind_info(kind).table == table);
+  }
+  /// A row of a kRange without correlation: unused rows are already that, so that two stores are enough.
+  uint32_t take_row(int64_t start_ns, model::StringId name) {
+    if (size_ == events_.size()) [[unlikely]]
+      add_unused_rows();
+    events_.start[size_] = start_ns;
+    events_.name[size_] = name;
+    return size_++;
+  }
+  Open open_row(uint32_t row) {
+    ++open_count_;
+    if (first_free_ == kNoOpen) [[unlikely]] {
       row_.push_back(row);
       return static_cast<Open>(row_.size() - 1);
     }
-    Open const open = free_.back();
-    free_.pop_back();
+    Open const open = first_free_;
+    first_free_ = row_[open];
     row_[open] = row;
     return open;
   }
-  void forget(Open open) { free_.push_back(open); }
-
-  static void erase_detail(model::EventBatch& events, uint32_t row);
-  template <class Detail>
-  static void insert_detail(model::EventBatch& events, uint32_t row, Detail const& detail) {
-    auto& table = std::get<std::vector<Detail>>(events.details);
-    size_t const later = details_after(events, row, model::DetailTableOf<Detail>::value);
-    table.insert(table.end() - static_cast<ptrdiff_t>(later), detail);
+  void forget(Open open) {
+    --open_count_;
+    row_[open] = first_free_;
+    first_free_ = open;
   }
-  static size_t details_after(model::EventBatch const& events, uint32_t row, model::DetailTable table);
+  void add_unused_rows();
+  void resize(size_t rows);
+  void erase_detail(uint32_t row);
+  template <class Detail>
+  void insert_detail(uint32_t row, Detail const& detail) {
+    auto& table = std::get<std::vector<Detail>>(events_.details);
+    auto const later = static_cast<ptrdiff_t>(details_after(row, model::DetailTableOf<Detail>::value));
+    table.insert(table.end() - later, detail);
+  }
+  [[nodiscard]] size_t details_after(uint32_t row, model::DetailTable table) const;
   [[nodiscard]] std::vector<Open> open_in_row_order() const;
 
-  model::EventBatch events_;
-  std::vector<uint32_t> row_;  ///< of each Open
-  std::vector<Open> free_;     ///< to be given out again, the last one first: it is in the cache
+  model::EventBatch events_;  ///< rows from size_ on are unused: all zero but their names
+  uint32_t size_ = 0;
+  uint32_t open_count_ = 0;
+  std::vector<uint32_t> row_;  ///< of each Open; of a free one the next free one
+  Open first_free_ = kNoOpen;  ///< the last one that was forgotten: it is in the cache
   std::vector<uint32_t> dropped_;
 };
 

@@ -86,10 +86,7 @@ model::StringId Decoder::plain_name(uint16_t domain, std::string_view text, Trac
   return store.intern(name_);
 }
 
-model::StringId Decoder::text_name(uint16_t domain, std::span<uint64_t const> words, TraceStore& store) {
-  model::StringId const known = text_names_.find(domain, words);
-  if (known.valid()) [[likely]]
-    return known;
+model::StringId Decoder::new_text_name(uint16_t domain, std::span<uint64_t const> words, TraceStore& store) {
   auto const* const text = reinterpret_cast<char const*>(words.data());
   model::StringId const name = plain_name(domain, {text, ::strnlen(text, words.size_bytes())}, store);
   text_names_.add(domain, words, name);
@@ -164,8 +161,8 @@ Decoder::OpenRange Decoder::begin_row(model::TrackId track, Meaning const& meani
           return rows.begin(meaning.kind, start_ns, name, meaning.correlation, detail);
       },
       meaning.detail);
-  store.row_begun(track);
-  return {track, row, meaning.is_memory_category};
+  store.row_begun(track, rows);
+  return {&rows, row, meaning.is_memory_category};
 }
 
 Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
@@ -190,20 +187,13 @@ Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t 
   return begin_row(meaning.track, meaning, name_of(record, store, prefix), now, store);
 }
 
-void Decoder::push_plain(Thread& thread, uint16_t domain, model::StringId name, int64_t now, TraceStore& store) {
-  need_track(thread, store);
-  TrackRows::Open const row = thread.rows->begin_range(now, name);
-  open_ranges(thread, domain).push_back({thread.track, row, false});
-  store.row_begun(thread.track);
-}
-
 /// Its end has a payload too, which replaces that of the begin.
 Decoder::OpenRange Decoder::apply_end_payload(Thread const* thread, Record const& record, OpenRange const& range,
                                               TraceStore& store) {
-  TrackRows& rows = store.rows(range.track);
+  TrackRows& rows = *range.rows;
   Meaning meaning;
   if (!apply_payload(thread, record, meaning, store)) return range;
-  if (meaning.track.valid() && meaning.track != range.track) {
+  if (meaning.track.valid() && &store.rows(meaning.track) != range.rows) {
     OpenRange const moved = begin_row(meaning.track, meaning, rows.name(range.row), rows.start(range.row), store);
     rows.drop(range.row);
     return moved;
@@ -229,10 +219,10 @@ void Decoder::pop(Thread& thread, Record const& record, int64_t now, TraceStore&
   open.pop_back();
   if (range.is_memory_category) thread.memory_purpose.pop_back();
   if ((record.flags & kPayloadLost) != 0) {  // counted by the recorder
-    store.rows(range.track).drop(range.row);
+    range.rows->drop(range.row);
     return;
   }
-  end_range(record.payloads.empty() ? range : apply_end_payload(&thread, record, range, store), now, store);
+  end_range(record.payloads.empty() ? range : apply_end_payload(&thread, record, range, store), now);
 }
 
 bool Decoder::end(Record const& record, int64_t now, TraceStore& store) {
@@ -240,13 +230,13 @@ bool Decoder::end(Record const& record, int64_t now, TraceStore& store) {
   if (found == started_.end()) return false;
   OpenRange const range = found->second;
   started_.erase(found);
-  end_range(record.payloads.empty() ? range : apply_end_payload(nullptr, record, range, store), now, store);
+  end_range(record.payloads.empty() ? range : apply_end_payload(nullptr, record, range, store), now);
   return true;
 }
 
 void Decoder::mark(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
   if (record.domain == kDeviceDomain && describe_device(record, store)) return;
-  end_range(begin(thread, record, now, store), now, store);
+  end_range(begin(thread, record, now, store), now);
 }
 
 bool Decoder::describe_device(Record const& record, TraceStore& store) {
@@ -293,7 +283,7 @@ size_t Decoder::decode_compact(Thread& thread, std::span<uint64_t const> words, 
     if (open.empty()) return 0;
     if (open.back().is_memory_category) [[unlikely]]
       thread.memory_purpose.pop_back();
-    end_range(open.back(), now, store);
+    end_range(open.back(), now);
     open.pop_back();
     return 1;
   }
@@ -349,25 +339,21 @@ void Decoder::start(Thread& thread, Record const& record, int64_t now, TraceStor
   if (is_new) return;
   // Recorders give every range another number: a damaged record.
   ++store.log.unknown_events;
-  store.rows(range.track).drop(range.row);
+  range.rows->drop(range.row);
 }
 
-void Decoder::end_range(OpenRange const& range, int64_t end_ns, TraceStore& store) {
-  TrackRows& rows = store.rows(range.track);
-  if (!only_launched_ || !is_stream_event(rows.kind(range.row))) [[likely]] {
-    rows.end(range.row, end_ns);
-    return;
-  }
-  EndedOp const op = {range, rows.correlation(range.row), end_ns};
+void Decoder::end_if_launched(OpenRange const& range, int64_t end_ns) {
+  if (!is_stream_event(range.rows->kind(range.row))) return range.rows->end(range.row, end_ns);
+  EndedOp const op = {range, range.rows->correlation(range.row), end_ns};
   if (op.correlation != 0 && !launched_.contains(op.correlation))
     waiting_ops_.push_back(op);
   else
-    end_op(op, store);
+    end_op(op);
 }
 
-void Decoder::end_op(EndedOp const& op, TraceStore& store) {
+void Decoder::end_op(EndedOp const& op) {
   outstanding_.erase(op.correlation);
-  store.rows(op.range.track).end(op.range.row, op.end_ns);
+  op.range.rows->end(op.range.row, op.end_ns);
 }
 
 void Decoder::end_round(TraceStore& store) {
@@ -380,27 +366,27 @@ void Decoder::end_round(TraceStore& store) {
   // An op that came before its launch did has seen one whole round since: its launch was outside the window.
   for (EndedOp const& op : waiting_ops_before_) {
     if (launched_.contains(op.correlation))
-      end_op(op, store);
+      end_op(op);
     else
-      store.rows(op.range.track).drop(op.range.row);
+      op.range.rows->drop(op.range.row);
   }
   waiting_ops_before_ = std::exchange(waiting_ops_, {});
 }
 
-void Decoder::close_thread(uint32_t number, int64_t end_ns, TraceStore& store) {
+void Decoder::close_thread(uint32_t number, int64_t end_ns) {
   auto const found = threads_.find(number);
   if (found == threads_.end()) return;
   for (auto& open : found->second.open) {
     closed_ranges_ += open.size();
-    for (OpenRange const& range : open) end_range(range, end_ns, store);
+    for (OpenRange const& range : open) end_range(range, end_ns);
     open.clear();
   }
 }
 
 void Decoder::finish(int64_t end_ns, TraceStore& store) {
-  for (auto const& [number, thread] : threads_) close_thread(number, end_ns, store);
+  for (auto const& [number, thread] : threads_) close_thread(number, end_ns);
   closed_ranges_ += started_.size();
-  for (auto const& [id, range] : started_) end_range(range, end_ns, store);
+  for (auto const& [id, range] : started_) end_range(range, end_ns);
   started_.clear();
   end_round(store);
   end_round(store);
@@ -408,9 +394,7 @@ void Decoder::finish(int64_t end_ns, TraceStore& store) {
     store.log.notes.push_back(fmt::format("{} ranges were still open when capture ended and end there", closed_ranges_));
 }
 
-void Decoder::need_track(Thread& thread, TraceStore& store) {
-  if (thread.rows != nullptr) [[likely]]
-    return;
+void Decoder::add_track(Thread& thread, TraceStore& store) {
   model::Track track;
   track.kind = model::TrackKind::kThread;
   track.id = thread.thread_id;

@@ -34,7 +34,7 @@ class Decoder {
   /// All threads were drained up to one moment: what waited for a record of another thread is settled.
   void end_round(TraceStore& store);
   /// The thread has exited: its open push/pop ranges end at `end_ns`.
-  void close_thread(uint32_t thread, int64_t end_ns, TraceStore& store);
+  void close_thread(uint32_t thread, int64_t end_ns);
   /// Capture ends: every open range ends at `end_ns`.
   void finish(int64_t end_ns, TraceStore& store);
 
@@ -49,7 +49,7 @@ class Decoder {
 
  private:
   struct OpenRange {
-    model::TrackId track;
+    TrackRows* rows;  ///< of its track
     TrackRows::Open row;
     bool is_memory_category = false;
   };
@@ -82,24 +82,38 @@ class Decoder {
   };
 
   Thread& thread(uint32_t number);
-  std::vector<OpenRange>& open_ranges(Thread& thread, uint16_t domain) {
+  static std::vector<OpenRange>& open_ranges(Thread& thread, uint16_t domain) {
     if (domain >= thread.open.size()) [[unlikely]]
       thread.open.resize(domain + size_t{1});
     return thread.open[domain];
   }
-  void need_track(Thread& thread, TraceStore& store);
+  static void need_track(Thread& thread, TraceStore& store) {
+    if (thread.rows == nullptr) [[unlikely]]
+      add_track(thread, store);
+  }
+  static void add_track(Thread& thread, TraceStore& store);
   // Each returns the words of the first record, 0 when it contradicts itself.
   size_t decode_compact(Thread& thread, std::span<uint64_t const> words, ClockFit const& clock, TraceStore& store);
   size_t decode_general(Thread& thread, std::span<uint64_t const> words, ClockFit const& clock, TraceStore& store);
-  void push_plain(Thread& thread, uint16_t domain, model::StringId name, int64_t now, TraceStore& store);
+  void push_plain(Thread& thread, uint16_t domain, model::StringId name, int64_t now, TraceStore& store) {
+    need_track(thread, store);
+    open_ranges(thread, domain).push_back({thread.rows, thread.rows->begin_range(now, name), false});
+    store.row_begun(thread.track, *thread.rows);
+  }
   void pop(Thread& thread, Record const& record, int64_t now, TraceStore& store);
   void mark(Thread& thread, Record const& record, int64_t now, TraceStore& store);
   void start(Thread& thread, Record const& record, int64_t now, TraceStore& store);
   bool end(Record const& record, int64_t now, TraceStore& store);
   OpenRange begin(Thread& thread, Record const& record, int64_t now, TraceStore& store);
-  OpenRange begin_row(model::TrackId track, Meaning const& meaning, model::StringId name, int64_t start_ns, TraceStore& store);
-  void end_range(OpenRange const& range, int64_t end_ns, TraceStore& store);
-  void end_op(EndedOp const& op, TraceStore& store);
+  static OpenRange begin_row(model::TrackId track, Meaning const& meaning, model::StringId name, int64_t start_ns,
+                             TraceStore& store);
+  void end_range(OpenRange const& range, int64_t end_ns) {
+    if (only_launched_) [[unlikely]]
+      return end_if_launched(range, end_ns);
+    range.rows->end(range.row, end_ns);
+  }
+  void end_if_launched(OpenRange const& range, int64_t end_ns);
+  void end_op(EndedOp const& op);
   OpenRange apply_end_payload(Thread const* thread, Record const& record, OpenRange const& range, TraceStore& store);
   bool apply_payload(Thread const* thread, Record const& record, Meaning& meaning, TraceStore& store);
   static bool apply_annotation(Record const& record, Meaning& meaning);
@@ -108,7 +122,11 @@ class Decoder {
   std::string_view message(Record const& record);
   model::StringId name_of(Record const& record, TraceStore& store, std::string_view prefix);
   model::StringId plain_name(uint16_t domain, std::string_view text, TraceStore& store);
-  model::StringId text_name(uint16_t domain, std::span<uint64_t const> words, TraceStore& store);
+  model::StringId text_name(uint16_t domain, std::span<uint64_t const> words, TraceStore& store) {
+    model::StringId const known = text_names_.find(domain, words);
+    return known.valid() ? known : new_text_name(domain, words, store);
+  }
+  model::StringId new_text_name(uint16_t domain, std::span<uint64_t const> words, TraceStore& store);
   model::StringId handle_name(uint16_t domain, uint32_t handle, TraceStore& store);
   std::string const& domain_prefix(uint16_t domain);
 

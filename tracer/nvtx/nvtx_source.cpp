@@ -91,7 +91,7 @@ void NvtxSource::drain(TraceStore& store, ClockFit const& clock) {
 
 void NvtxSource::close(Drained const& drained, TraceStore& store, ClockFit const& clock) {
   Drained last = drained;
-  decoder_.close_thread(last.recorder->number(), clock.to_trace_ns(last.recorder->closing_ticks()), store);
+  decoder_.close_thread(last.recorder->number(), clock.to_trace_ns(last.recorder->closing_ticks()));
   describe(last, store);
   decoder_.forget_thread(last.recorder->number());
   dropped_by_exited_ += last.recorder->dropped();
