@@ -26,7 +26,15 @@ inline constexpr size_t kEndSize = 24;
 inline constexpr uint32_t kMaxTracks = 1U << 20;
 
 /// Numbers are stored in files. Blocks of types a reader does not know are skipped.
-enum class BlockType : uint16_t { kStrings = 1, kDescription = 2, kEvents = 3, kIndex = 4, kTracks = 5 };
+enum class BlockType : uint16_t {
+  kStrings = 1,
+  kDescription = 2,
+  kEvents = 3,
+  kIndex = 4,
+  kTracks = 5,
+  kSummary = 6,
+  kSteps = 7
+};
 
 /// What stands before every payload.
 struct BlockHeader {

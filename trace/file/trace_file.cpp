@@ -1,7 +1,7 @@
 #include "trace/file/trace_file.h"
 
 #include <algorithm>
-#include <array>
+#include <mutex>
 #include <utility>
 
 #include <unistd.h>
@@ -14,6 +14,7 @@
 #include "trace/file/description.h"
 #include "trace/file/format.h"
 #include "trace/file/reader.h"
+#include "trace/file/summaries.h"
 #include "trace/model/trace_builder.h"
 
 namespace stepscope::file {
@@ -42,40 +43,52 @@ std::optional<std::vector<std::byte>> text_of(ByteSpan bytes, IndexEntry const& 
 
 DamagedPlace damaged_block(IndexEntry const& entry, char const* what) { return {entry.offset, entry.size, what}; }
 
-/// Id in the file → id in the trace that is being built.
+/// The texts of a file by their ids.
 class FileStrings {
  public:
-  /// False when the payload is damaged.
-  bool add(ByteSpan payload, model::TraceBuilder& builder) {
-    base::ByteReader in(payload);
+  /// False when the payload is damaged. Views point into it.
+  bool add(std::vector<std::byte> payload) {
+    payloads_.push_back(std::move(payload));
+    base::ByteReader in(payloads_.back());
     auto const first = in.get<uint32_t>();
     auto const count = in.get<uint32_t>();
     base::ByteReader lengths(in.get_bytes(size_t{count} * sizeof(uint32_t)));
-    // Ids are given out one after the other; a gap larger than a payload could fill is damage (after a lost block ids stay
-    // unknown).
-    if (!in.ok() || first > ids_.size() + kMaxPayloadBytes) return false;
-    if (ids_.size() < size_t{first} + count) ids_.resize(size_t{first} + count);
+    // Ids are given out one after the other. After a lost block some stay unknown; a gap that no program's names fill is damage.
+    constexpr size_t kMaxGap = 1U << 22;
+    if (!in.ok() || first > texts_.size() + kMaxGap) return false;
+    if (texts_.size() < size_t{first} + count) texts_.resize(size_t{first} + count);
     for (uint32_t i = 0; i < count; ++i) {
       ByteSpan const text = in.get_bytes(lengths.get<uint32_t>());
       if (!in.ok()) return false;
-      ids_[first + i] = builder.intern({reinterpret_cast<char const*>(text.data()), text.size()});
+      texts_[first + i] = {reinterpret_cast<char const*>(text.data()), text.size()};
     }
     return true;
   }
-  /// Replaces the file's ids; returns how many names are not known.
-  uint64_t translate(std::vector<model::StringId>& names) const {
-    uint64_t unknown = 0;
-    for (model::StringId& name : names) {
-      bool const known = name.value < ids_.size() && ids_[name.value].valid();
-      if (!known && name.value != 0) ++unknown;
-      name = known ? ids_[name.value] : model::StringId{0};
-    }
-    return unknown;
-  }
+  [[nodiscard]] std::span<std::string_view const> texts() const { return texts_; }
 
  private:
-  std::vector<model::StringId> ids_;
+  std::vector<std::vector<std::byte>> payloads_;
+  std::vector<std::string_view> texts_;  ///< data() is null where the text is not known
 };
+
+/// Id in the file → id in a trace; invalid where the text is not known.
+std::vector<model::StringId> intern_all(std::span<std::string_view const> texts, model::TraceBuilder& builder) {
+  std::vector<model::StringId> ids(texts.size());
+  for (size_t id = 0; id < texts.size(); ++id)
+    if (texts[id].data() != nullptr) ids[id] = builder.intern(texts[id]);
+  return ids;
+}
+
+/// Replaces the file's ids; returns how many names are not known.
+uint64_t translate(std::span<model::StringId const> ids, std::vector<model::StringId>& names) {
+  uint64_t unknown = 0;
+  for (model::StringId& name : names) {
+    bool const known = name.value < ids.size() && ids[name.value].valid();
+    if (!known && name.value != 0) ++unknown;
+    name = known ? ids[name.value] : model::StringId{0};
+  }
+  return unknown;
+}
 
 /// Keeps the rows of which any part lies in the window.
 void keep_window(model::EventBatch& batch, TimeWindow window) {
@@ -123,12 +136,16 @@ struct TraceFile::State {
   BlockList list;
   Description description;
   std::vector<model::Track> tracks;
-  uint64_t lost_texts = 0;
+  uint64_t lost_descriptions = 0;
+  mutable std::once_flag strings_loaded;
+  mutable FileStrings strings;
+  mutable std::vector<DamagedPlace> damaged_strings;
 
-  void load_texts();
+  void load_descriptions();
+  void load_strings() const;
   void add_missing_tracks();
   [[nodiscard]] std::vector<IndexEntry> select(Selection const& selection) const;
-  void decode(IndexEntry const& entry, Selection const& selection, FileStrings const& strings, EventDecoder& decoder,
+  void decode(IndexEntry const& entry, Selection const& selection, std::span<model::StringId const> ids, EventDecoder& decoder,
               DecodedBlock& out) const;
   [[nodiscard]] model::ImportLog log_of(uint64_t lost_blocks, uint64_t unknown_events, uint64_t unknown_names) const;
 };
@@ -158,13 +175,13 @@ Expected<TraceFile> TraceFile::open(ByteSpan bytes, std::string const& name) {
   state->name = name;
   state->bytes = bytes;
   state->list = find_blocks(bytes);
-  state->load_texts();
+  state->load_descriptions();
   state->add_missing_tracks();
   return TraceFile(std::move(state));
 }
 
 /// Descriptions and tracks; one written later knows more.
-void TraceFile::State::load_texts() {
+void TraceFile::State::load_descriptions() {
   for (IndexEntry const& entry : list.blocks) {
     bool const is_tracks = has_type(entry, BlockType::kTracks);
     if (!is_tracks && !has_type(entry, BlockType::kDescription)) continue;
@@ -173,7 +190,7 @@ void TraceFile::State::load_texts() {
     bool const good = text && (is_tracks ? decode_tracks(*text, kMaxTracks, tracks) : decode_description(*text, next));
     if (!good) {
       list.damage.push_back(damaged_block(entry, is_tracks ? "a block of track descriptions" : "a description of the process"));
-      ++lost_texts;
+      ++lost_descriptions;
     } else if (!is_tracks) {
       description = std::move(next);
     }
@@ -220,6 +237,67 @@ TimeWindow TraceFile::time_range() const {
   return range.begin > range.end ? TimeWindow{0, 0} : range;
 }
 
+void TraceFile::State::load_strings() const {
+  for (IndexEntry const& entry : list.blocks) {
+    if (!has_type(entry, BlockType::kStrings)) continue;
+    auto text = text_of(bytes, entry);
+    if (!text || !strings.add(std::move(*text))) damaged_strings.push_back(damaged_block(entry, "a block of names"));
+  }
+}
+
+std::span<std::string_view const> TraceFile::texts() const {
+  std::call_once(state_->strings_loaded, [this] { state_->load_strings(); });
+  return state_->strings.texts();
+}
+
+/// The last block of the type and track.
+IndexEntry const* TraceFile::find_block(BlockType type, uint32_t track) const {
+  IndexEntry const* found = nullptr;
+  for (IndexEntry const& entry : blocks())
+    if (has_type(entry, type) && entry.header.track == track) found = &entry;
+  return found;
+}
+
+bool TraceFile::has_summaries() const { return find_block(BlockType::kSteps, 0) != nullptr; }
+
+Expected<model::TrackSummary> TraceFile::summary(model::TrackId track) const {
+  uint64_t events = 0;
+  for (IndexEntry const& entry : blocks())
+    if (has_type(entry, BlockType::kEvents) && entry.header.track == track.value)
+      events += std::min<uint64_t>(entry.header.rows, kMaxBlockRows);
+  if (IndexEntry const* const entry = find_block(BlockType::kSummary, track.value)) {
+    auto const block = block_at(state_->bytes, entry->offset);
+    model::TrackSummary summary;
+    if (block && block->header.rows <= max_bins(events) &&
+        decode_summary(block->payload, block->header.rows, block->header.max_end, summary))
+      return summary;
+  }
+  auto const trace = read({.tracks = std::vector{track}});
+  if (!trace) return base::fail_with(trace);
+  model::TrackSummary summary = summary_of(*trace, track);
+  auto const ids = file_ids(*this, *trace);
+  for (model::StringId& name : summary.longest_name) name = ids[name.value];
+  return summary;
+}
+
+Expected<std::vector<StepSpan>> TraceFile::steps() const {
+  if (IndexEntry const* const entry = find_block(BlockType::kSteps, 0)) {
+    auto const block = block_at(state_->bytes, entry->offset);
+    std::vector<StepSpan> steps;
+    if (block && decode_steps(block->payload, block->header.rows, steps)) return steps;
+  }
+  // Only tracks with steps, and of those only what tells a step.
+  Selection selection{
+      .columns = {.name = false, .correlation = false, .tables = 1U << static_cast<int>(model::DetailTable::kSteps)}};
+  selection.tracks.emplace();
+  for (IndexEntry const& entry : blocks())
+    if (has_type(entry, BlockType::kEvents) && (entry.header.kinds >> static_cast<int>(model::EventKind::kStep) & 1) != 0)
+      selection.tracks->push_back(model::TrackId{entry.header.track});
+  auto const trace = read(selection);
+  if (!trace) return base::fail_with(trace);
+  return steps_of(*trace);
+}
+
 /// The event blocks that may hold selected events.
 std::vector<IndexEntry> TraceFile::State::select(Selection const& selection) const {
   std::vector<bool> wanted(tracks.size(), !selection.tracks.has_value());
@@ -234,7 +312,7 @@ std::vector<IndexEntry> TraceFile::State::select(Selection const& selection) con
   return blocks;
 }
 
-void TraceFile::State::decode(IndexEntry const& entry, Selection const& selection, FileStrings const& strings,
+void TraceFile::State::decode(IndexEntry const& entry, Selection const& selection, std::span<model::StringId const> ids,
                               EventDecoder& decoder, DecodedBlock& out) const {
   auto const block = block_at(bytes, entry.offset);
   if (!block || block->header.compressed != 0 || block->header.track != entry.header.track ||
@@ -246,7 +324,7 @@ void TraceFile::State::decode(IndexEntry const& entry, Selection const& selectio
     return;
   }
   if (!selection.window.is_everything()) keep_window(out.events, selection.window);
-  out.unknown_names = strings.translate(out.events.name);
+  out.unknown_names = translate(ids, out.events.name);
 }
 
 model::ImportLog TraceFile::State::log_of(uint64_t lost_blocks, uint64_t unknown_events, uint64_t unknown_names) const {
@@ -272,20 +350,15 @@ Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_
                 state_->name, rows, max_events);
 
   model::TraceBuilder builder;
-  FileStrings strings;
-  uint64_t lost = state_->lost_texts;
-  for (IndexEntry const& entry : state_->list.blocks) {
-    if (!has_type(entry, BlockType::kStrings)) continue;
-    auto const text = text_of(state_->bytes, entry);
-    if (!text || !strings.add(*text, builder)) ++lost;
-  }
+  auto const ids = intern_all(texts(), builder);
+  uint64_t lost = state_->lost_descriptions + state_->damaged_strings.size();
   for (model::Track const& track : state_->tracks) builder.add_track(track);
   for (model::Device const& device : state_->description.devices) builder.add_device(device);
 
   std::vector<DecodedBlock> decoded(blocks.size());
   tbb::enumerable_thread_specific<EventDecoder> decoders;
   tbb::parallel_for(size_t{0}, blocks.size(),
-                    [&](size_t i) { state_->decode(blocks[i], selection, strings, decoders.local(), decoded[i]); });
+                    [&](size_t i) { state_->decode(blocks[i], selection, ids, decoders.local(), decoded[i]); });
 
   // A place between blocks that only a scan passes over counts as one lost block; the end of a killed program's file does not.
   for (DamagedPlace const& place : state_->list.damage)
@@ -305,19 +378,15 @@ Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_
 
 std::vector<DamagedPlace> TraceFile::find_damage() const {
   std::vector<DamagedPlace> damage = state_->list.damage;
-  model::TraceBuilder ignored;
-  FileStrings strings;
+  static_cast<void>(texts());  // loads them
+  damage.insert(damage.end(), state_->damaged_strings.begin(), state_->damaged_strings.end());
   EventDecoder decoder;
   for (IndexEntry const& entry : state_->list.blocks) {
-    if (has_type(entry, BlockType::kStrings)) {
-      auto const text = text_of(state_->bytes, entry);
-      if (!text || !strings.add(*text, ignored)) damage.push_back(damaged_block(entry, "a block of names"));
-    }
     if (!has_type(entry, BlockType::kEvents)) continue;
     DecodedBlock decoded;
-    if (entry.header.track < state_->tracks.size()) state_->decode(entry, {}, strings, decoder, decoded);
-    if (decoded.damaged || entry.header.track >= state_->tracks.size())
-      damage.push_back(damaged_block(entry, "a block of events"));
+    decoded.damaged = entry.header.track >= state_->tracks.size();
+    if (!decoded.damaged) state_->decode(entry, {}, {}, decoder, decoded);
+    if (decoded.damaged) damage.push_back(damaged_block(entry, "a block of events"));
   }
   std::sort(damage.begin(), damage.end(), [](DamagedPlace const& a, DamagedPlace const& b) { return a.offset < b.offset; });
   return damage;

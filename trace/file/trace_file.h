@@ -9,12 +9,14 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/base/bytes.h"
 #include "trace/base/expected.h"
 #include "trace/file/block_list.h"
 #include "trace/file/event_codec.h"
+#include "trace/file/summary_codec.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::file {
@@ -61,6 +63,16 @@ class TraceFile {
   /// What opening found unreadable; find_damage() looks at everything.
   [[nodiscard]] std::span<DamagedPlace const> damage() const;
 
+  /// The file's texts by id; empty where one is not known. Loaded when first asked for.
+  [[nodiscard]] std::span<std::string_view const> texts() const;
+  /// Whether the file holds summaries and steps, or they have to be made from its events.
+  [[nodiscard]] bool has_summaries() const;
+  /// The track from afar: from the file's summary, or, where there is none, from its events. Names are ids of texts().
+  /// Errors: those of read().
+  [[nodiscard]] base::Expected<model::TrackSummary> summary(model::TrackId track) const;
+  /// Where the steps are, by track and start; from the file's own list or from its events. Errors: those of read().
+  [[nodiscard]] base::Expected<std::vector<StepSpan>> steps() const;
+
   /// The selected events with all tracks, devices and what is known of the process. Errors: more events than `max_events`.
   [[nodiscard]] base::Expected<model::Trace> read(Selection const& selection = {}, uint64_t max_events = events_that_fit()) const;
   /// Checks and decodes every block.
@@ -68,6 +80,7 @@ class TraceFile {
 
  private:
   struct State;
+  [[nodiscard]] IndexEntry const* find_block(BlockType type, uint32_t track) const;
   explicit TraceFile(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

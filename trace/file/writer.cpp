@@ -55,6 +55,22 @@ Expected<TraceWriter> TraceWriter::create(std::string const& path) {
   return writer;
 }
 
+Expected<TraceWriter> TraceWriter::append_to(std::string const& path, std::vector<IndexEntry> blocks) {
+  int const fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  off_t const size = fd < 0 ? -1 : ::lseek(fd, 0, SEEK_END);
+  if (size < 0) {
+    int const reason = errno;
+    if (fd >= 0) ::close(fd);
+    return fail("{}: cannot write ({}), check its permissions", path, std::strerror(reason));
+  }
+  TraceWriter writer;
+  writer.path_ = path;
+  writer.fd_ = fd;
+  writer.offset_ = static_cast<uint64_t>(size);
+  writer.index_ = std::move(blocks);
+  return writer;
+}
+
 TraceWriter::TraceWriter(TraceWriter&& other) noexcept { *this = std::move(other); }
 
 TraceWriter& TraceWriter::operator=(TraceWriter&& other) noexcept {
@@ -65,6 +81,7 @@ TraceWriter& TraceWriter::operator=(TraceWriter&& other) noexcept {
   std::swap(index_, other.index_);
   std::swap(block_, other.block_);
   std::swap(encoder_, other.encoder_);
+  std::swap(columns_, other.columns_);
   std::swap(compressor_, other.compressor_);
   return *this;
 }
@@ -113,12 +130,32 @@ Expected<void> TraceWriter::write_events(model::TrackId track, EventBatch const&
 Expected<void> TraceWriter::write_sorted_events(model::TrackId track, model::EventView events) {
   while (!events.empty()) {
     model::EventView const rows = events.take_front(std::min(kMaxBlockRows, events.size()));
-    block_.clear();
-    block_.grow(kBlockHeaderSize);
+    begin_block();
     encoder_.encode(rows, block_);
     if (auto const written = write_block(header_of(track, rows)); !written) return written;
   }
   return {};
+}
+
+Expected<void> TraceWriter::write_summary(model::TrackId track, model::TrackSummary const& summary) {
+  BlockHeader header;
+  header.type = static_cast<uint16_t>(BlockType::kSummary);
+  header.track = track.value;
+  header.rows = static_cast<uint32_t>(summary.size());
+  header.min_start = summary.size() > 0 ? summary.begin.front() : 0;
+  header.max_end = summary.end;
+  begin_block();
+  encode_summary(summary, columns_, block_);
+  return write_block(header);
+}
+
+Expected<void> TraceWriter::write_steps(std::vector<StepSpan> const& steps) {
+  BlockHeader header;
+  header.type = static_cast<uint16_t>(BlockType::kSteps);
+  header.rows = static_cast<uint32_t>(steps.size());
+  begin_block();
+  encode_steps(steps, columns_, block_);
+  return write_block(header);
 }
 
 Expected<void> TraceWriter::finish() {
@@ -126,10 +163,8 @@ Expected<void> TraceWriter::finish() {
   BlockHeader header;
   header.type = static_cast<uint16_t>(BlockType::kIndex);
   header.rows = static_cast<uint32_t>(index_.size());
-  block_.clear();
-  block_.grow(kBlockHeaderSize);
-  ColumnEncoder columns;
-  encode_index(index_, columns, block_);
+  begin_block();
+  encode_index(index_, columns_, block_);
   if (auto const written = write_block(header); !written) return written;
   base::ByteWriter const end = encode_end(index_offset);
   if (auto const written = write_raw(end.span()); !written) return written;
@@ -144,11 +179,16 @@ Expected<void> TraceWriter::write_text_block(BlockType type, base::ByteSpan payl
   header.type = static_cast<uint16_t>(type);
   header.raw_size = static_cast<uint32_t>(payload.size());
   if (payload.size() > kMaxPayloadBytes) return fail("{}: a block of {} bytes passes the format's limit", path_, payload.size());
-  block_.clear();
-  block_.grow(kBlockHeaderSize);
+  begin_block();
   header.compressed = compressor_.compress(payload, block_) > 0 ? 1 : 0;
   if (header.compressed == 0) block_.put_bytes(payload);
   return write_block(header);
+}
+
+/// Room for the header, which is known when the payload behind it is.
+void TraceWriter::begin_block() {
+  block_.clear();
+  block_.grow(kBlockHeaderSize);
 }
 
 /// Completes the header of the block in block_ and writes it.

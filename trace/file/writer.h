@@ -12,6 +12,7 @@
 #include "trace/base/expected.h"
 #include "trace/file/event_codec.h"
 #include "trace/file/index.h"
+#include "trace/file/summary_codec.h"
 #include "trace/model/event_view.h"
 #include "trace/model/trace.h"
 
@@ -23,6 +24,9 @@ class TraceWriter {
  public:
   /// Creates `path`, which must not exist. Errors: it exists, or the folder cannot be written.
   static base::Expected<TraceWriter> create(std::string const& path);
+
+  /// Goes on behind a finished file with these blocks: for what is only known in the end. finish() writes a new index.
+  static base::Expected<TraceWriter> append_to(std::string const& path, std::vector<IndexEntry> blocks);
 
   TraceWriter(TraceWriter&& other) noexcept;
   TraceWriter& operator=(TraceWriter&& other) noexcept;
@@ -42,6 +46,10 @@ class TraceWriter {
   base::Expected<void> write_events(model::TrackId track, model::EventBatch const& batch);
   /// The same of events that are sorted by (start, −dur).
   base::Expected<void> write_sorted_events(model::TrackId track, model::EventView events);
+  /// What a track looks like from afar; once a track, after its last events.
+  base::Expected<void> write_summary(model::TrackId track, model::TrackSummary const& summary);
+  /// Where the steps are; once a file.
+  base::Expected<void> write_steps(std::vector<StepSpan> const& steps);
   /// The index; after it nothing may be written.
   base::Expected<void> finish();
 
@@ -49,6 +57,7 @@ class TraceWriter {
 
  private:
   TraceWriter() = default;
+  void begin_block();
   base::Expected<void> write_block(BlockHeader header);
   base::Expected<void> write_text_block(BlockType type, base::ByteSpan payload);
   base::Expected<void> write_raw(base::ByteSpan bytes);
@@ -60,10 +69,11 @@ class TraceWriter {
   std::vector<IndexEntry> index_;
   base::ByteWriter block_;  ///< the block being made: room for its header, then its payload
   EventEncoder encoder_;
+  ColumnEncoder columns_;
   Compressor compressor_;
 };
 
-/// Writes a whole trace to a new file.
+/// Writes a whole trace, summaries included, to a new file.
 base::Expected<void> write_trace(model::Trace const& trace, std::string const& path);
 
 }  // namespace stepscope::file

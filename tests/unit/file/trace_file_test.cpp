@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/file/sample_trace.h"
+#include "trace/file/summaries.h"
 #include "trace/file/writer.h"
 
 namespace stepscope::file {
@@ -91,6 +92,64 @@ TEST_F(TraceFileTest, MoreEventsThanAllowedIsAnErrorThatSaysWhatToDo) {
   ASSERT_FALSE(all);
   EXPECT_NE(all.error().message.find("stepscope slice"), std::string::npos) << all.error().message;
   EXPECT_TRUE(open_->read({.window = {INT64_MAX - 1, INT64_MAX}}, 1000)) << "only what is asked for counts";
+}
+
+void expect_same(TraceFile const& file, model::TrackSummary const& read, model::Trace const& trace,
+                 model::TrackSummary const& made) {
+  EXPECT_EQ(read.begin, made.begin);
+  EXPECT_EQ(read.end, made.end);
+  EXPECT_EQ(read.busy, made.busy);
+  EXPECT_EQ(read.starts, made.starts);
+  EXPECT_EQ(read.depth, made.depth);
+  EXPECT_EQ(read.longest, made.longest);
+  EXPECT_EQ(read.low, made.low);
+  EXPECT_EQ(read.high, made.high);
+  for (size_t bin = 0; bin < made.size(); ++bin)
+    ASSERT_EQ(file.texts()[read.longest_name[bin].value], trace.text(made.longest_name[bin]));
+}
+
+TEST_F(TraceFileTest, SummariesAndStepsComeFromTheFile) {
+  EXPECT_TRUE(open_->has_summaries());
+  EXPECT_EQ(open_->steps(), steps_of(trace_));
+  for (uint32_t track = 0; track < 4; ++track)
+    expect_same(*open_, *open_->summary(model::TrackId{track}), trace_, summary_of(trace_, model::TrackId{track}));
+}
+
+TEST(Summaries, ARecordedFileGetsThemAfterwardsAndLosesNothing) {
+  TemporaryFile const file;
+  model::Trace const trace = sample_trace(9, 3, 3000);
+  auto writer = TraceWriter::create(file.path());
+  std::vector<std::string_view> texts;
+  for (uint32_t id = 1; id < trace.strings().size(); ++id) texts.push_back(trace.text(model::StringId{id}));
+  ASSERT_TRUE(writer->write_strings(1, texts));
+  ASSERT_TRUE(writer->write_description(trace.info(), trace.devices(), trace.log()));
+  ASSERT_TRUE(writer->write_tracks(model::TrackId{0}, trace.tracks()));
+  for (uint32_t track = 0; track < 3; ++track)
+    ASSERT_TRUE(writer->write_sorted_events(model::TrackId{track}, trace.events_of(model::TrackId{track})));
+  ASSERT_TRUE(writer->finish());
+  {
+    auto const bare = TraceFile::open(file.path());
+    EXPECT_FALSE(bare->has_summaries());
+    EXPECT_EQ(bare->steps(), steps_of(trace)) << "made from the events";
+    expect_same(*bare, *bare->summary(model::TrackId{1}), trace, summary_of(trace, model::TrackId{1}));
+  }
+  ASSERT_TRUE(add_summaries(file.path()));
+  ASSERT_TRUE(add_summaries(file.path())) << "a second time does nothing";
+  auto const full = TraceFile::open(file.path());
+  ASSERT_TRUE(full->has_index() && full->has_summaries());
+  EXPECT_EQ(full->steps(), steps_of(trace));
+  for (uint32_t track = 0; track < 3; ++track)
+    expect_same(*full, *full->summary(model::TrackId{track}), trace, summary_of(trace, model::TrackId{track}));
+  EXPECT_EQ(rows_of(*full->read()), rows_of(trace));
+}
+
+TEST(Summaries, AFileThatIsStillWrittenIsLeftAlone) {
+  TemporaryFile const file;
+  auto writer = TraceWriter::create(file.path());
+  ASSERT_TRUE(writer->write_description({}, {}, {}));
+  ASSERT_TRUE(add_summaries(file.path()));
+  EXPECT_FALSE(TraceFile::open(file.path())->has_summaries());
+  ASSERT_TRUE(writer->finish());
 }
 
 }  // namespace
