@@ -13,6 +13,7 @@ constexpr std::array kCommands = {
     Command{"report", "write a run's HTML report", add_report},
     Command{"view", "open a run in the desktop viewer", add_view},
     Command{"info", "say what a run holds", add_info},
+    Command{"synth", "make a run of any size whose truth is known", add_synth},
 };
 
 }  // namespace

@@ -16,5 +16,6 @@ Action add_analyze(CLI::App& app);
 Action add_report(CLI::App& app);
 Action add_view(CLI::App& app);
 Action add_info(CLI::App& app);
+Action add_synth(CLI::App& app);
 
 }  // namespace stepscope::cli

@@ -15,6 +15,7 @@ LAYERS = {
     "trace/base": [],
     "trace/model": ["trace/base"],
     "trace/file": ["trace/base", "trace/model"],
+    "trace/synth": ["trace/base", "trace/model", "trace/file"],
     "trace/import": ["trace/base", "trace/model", "trace/file"],
     "trace/export": ["trace/base", "trace/model", "trace/file"],
     "tracer/api": [],

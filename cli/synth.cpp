@@ -1,0 +1,94 @@
+// stepscope synth -o RUN: makes a run of any size whose truth is known, for tests and for scale.
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "trace/base/format.h"
+#include "trace/base/run_folder.h"
+#include "trace/synth/synth.h"
+
+namespace stepscope::cli {
+namespace {
+
+struct Options {
+  synth::SynthOptions run;
+  std::string pattern = "dp";
+  std::string output;
+  bool force = false;
+};
+
+/// Shows how far it is, on a terminal and only when it takes longer than a second.
+class Progress {
+ public:
+  void show(double share) {
+    auto const now = std::chrono::steady_clock::now();
+    if (!is_terminal_ || now - shown_ < std::chrono::seconds(1)) return;
+    shown_ = now;
+    std::fprintf(stderr, "\rstepscope: %3.0f %%", share * 100);
+    is_shown_ = true;
+  }
+  void clear() const {
+    if (is_shown_) std::fputs("\r                 \r", stderr);
+  }
+
+ private:
+  bool is_terminal_ = ::isatty(STDERR_FILENO) == 1, is_shown_ = false;
+  std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
+};
+
+std::vector<std::string> pattern_names() {
+  std::vector<std::string> names;
+  for (synth::Pattern const& pattern : synth::patterns()) names.emplace_back(pattern.name);
+  return names;
+}
+
+std::string pattern_list() {
+  std::string text = "Patterns:\n";
+  for (synth::Pattern const& pattern : synth::patterns()) text += fmt::format("  {:<10} {}\n", pattern.name, pattern.summary);
+  return text + "What is true of the run is written to RUN/truth.json (docs/SYNTH.md).";
+}
+
+int make_run(Options options) {
+  auto const made_folder = base::prepare_run_folder(options.output, options.force);
+  if (!made_folder) return report_error(made_folder.error());
+  Progress progress;
+  options.run.pattern = synth::find_pattern(options.pattern);
+  options.run.progress = [&](double share) { progress.show(share); };
+  auto const summary = synth::make_run(options.run, options.output);
+  progress.clear();
+  if (!summary) {
+    std::error_code ignored;
+    if (*made_folder) std::filesystem::remove(options.output, ignored);
+    return report_error(summary.error());
+  }
+  std::fprintf(stderr, "stepscope: made %s events in %lld steps of %d ranks, in %s\n",
+               base::format_count(summary->events).c_str(), static_cast<long long>(summary->steps), options.run.ranks,
+               options.output.c_str());
+  return kGood;
+}
+
+}  // namespace
+
+Action add_synth(CLI::App& app) {
+  auto const options = std::make_shared<Options>();
+  app.footer(pattern_list());
+  app.add_option("-o,--output", options->output, "the run folder to write")->required();
+  app.add_option("--pattern", options->pattern, "how the ranks share the work")
+      ->check(CLI::IsMember(pattern_names()))
+      ->capture_default_str();
+  app.add_option("--ranks", options->run.ranks, "processes, each with a device of its own")
+      ->check(CLI::Range(1, synth::kMaxRanks))
+      ->default_val(4);
+  app.add_option("--events", options->run.events_per_rank, "events a rank; the step in which so many are reached is completed")
+      ->check(CLI::Range(uint64_t{1}, synth::kMaxEventsPerRank))
+      ->default_val(1'000'000);
+  app.add_option("--seed", options->run.seed, "the same seed gives the same bytes")->capture_default_str();
+  app.add_flag("--force", options->force, "overwrite a run that is there");
+  return [options] { return make_run(*options); };
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,65 @@
+// `stepscope synth` as a user runs it: a run that every command takes, and clear refusals.
+#include <fstream>
+
+#include "tests/e2e/main_job/program.h"
+
+namespace stepscope::e2e {
+namespace {
+
+class Synth : public Program {
+ protected:
+  void expect_refused(std::string const& arguments, std::string const& what) const {
+    Outcome const outcome = stepscope("synth " + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find("stepscope: "), std::string::npos) << outcome.output;
+    EXPECT_NE(outcome.output.find(what), std::string::npos) << arguments << "\n" << outcome.output;
+    EXPECT_EQ(outcome.output.find("internal error"), std::string::npos) << outcome.output;
+  }
+};
+
+TEST_F(Synth, MakesARunThatAnalyzeTakes) {
+  ASSERT_EQ(stepscope("synth --ranks 2 --events 20000 --pattern moe --seed 3 -o run").code, 0);
+  EXPECT_TRUE(std::filesystem::exists(path("run/truth.json")));
+  Outcome const analyzed = stepscope("analyze run");
+  EXPECT_EQ(analyzed.code, 0) << analyzed.output;
+  EXPECT_NE(analyzed.output.find("2 devices"), std::string::npos) << analyzed.output;
+}
+
+TEST_F(Synth, WrongCountsAndNamesAreRefused) {
+  expect_refused("-o run --ranks 0", "--ranks");
+  expect_refused("-o run --ranks -2", "--ranks");
+  expect_refused("-o run --ranks 100000", "--ranks");
+  expect_refused("-o run --events 0", "--events");
+  expect_refused("-o run --events -5", "--events");
+  expect_refused("-o run --events 99999999999999999999999", "--events");
+  expect_refused("-o run --events many", "--events");
+  expect_refused("-o run --pattern ring", "ring");
+  expect_refused("--ranks 2", "--output");
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+}
+
+TEST_F(Synth, ARunIsOverwrittenOnlyWithForce) {
+  ASSERT_EQ(stepscope("synth --events 1 --ranks 3 -o run").code, 0);
+  expect_refused("--events 1 --ranks 2 -o run", "--force");
+  std::ofstream(path("run/notes.txt")) << "mine";
+  ASSERT_EQ(stepscope("synth --events 1 --ranks 2 -o run --force").code, 0);
+  EXPECT_TRUE(std::filesystem::exists(path("run/notes.txt")));
+  EXPECT_FALSE(std::filesystem::exists(path("run/rank-2.stepscope")));
+}
+
+TEST_F(Synth, APlaceThatCannotBeWrittenIsNamed) {
+  expect_refused("--events 1 -o /proc/nosuch/run", "/proc/nosuch/run");
+  std::ofstream(path("file")) << "";
+  expect_refused("--events 1 -o file", "file");
+}
+
+TEST_F(Synth, AFullDiskLeavesNoHalfOfARun) {
+  // The shell's limit on the size of a file stands in for the disk; the signal that comes with it is ignored.
+  Outcome const outcome = shell("trap '' XFSZ; ulimit -f 64; " + program() + " synth --events 2000000 --ranks 2 -o run");
+  EXPECT_EQ(outcome.code, 2) << outcome.output;
+  EXPECT_NE(outcome.output.find("cannot write"), std::string::npos) << outcome.output;
+  EXPECT_FALSE(std::filesystem::exists(path("run"))) << outcome.output;
+}
+
+}  // namespace
+}  // namespace stepscope::e2e

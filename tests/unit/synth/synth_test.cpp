@@ -1,0 +1,249 @@
+// Made runs: the analyzer must find in the files what truth.json says, to the nanosecond.
+#include <fstream>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/analysis.h"
+#include "tests/unit/workloads/temporary_folder.h"
+#include "trace/import/open_run.h"
+#include "trace/synth/faults.h"
+#include "trace/synth/synth.h"
+
+namespace stepscope::synth {
+namespace {
+
+using analyzer::Analysis;
+using nlohmann::json;
+using workloads::testing::read_bytes;
+using workloads::testing::TemporaryFolder;
+
+/// A run in a folder of its own.
+struct MadeRun {
+  TemporaryFolder folder;
+  SynthSummary summary;
+  json truth;
+
+  MadeRun(std::string_view pattern, int32_t ranks, uint64_t events, uint64_t seed = 1) {
+    SynthOptions options;
+    options.pattern = find_pattern(pattern);
+    options.ranks = ranks;
+    options.events_per_rank = events;
+    options.seed = seed;
+    auto const made = make_run(options, folder.path());
+    EXPECT_TRUE(made) << (made ? "" : made.error().message);
+    if (made) summary = *made;
+    truth = json::parse(read_bytes(folder.file("truth.json")));
+  }
+  [[nodiscard]] model::Run open() const {
+    auto run = import::open_run(folder.path());
+    EXPECT_TRUE(run) << (run ? "" : run.error().message);
+    return std::move(*run);
+  }
+};
+
+/// What the analyzer says of a window, spelled as in truth.json.
+json time_of(model::Interval window, analyzer::TimeSplit const& time) {
+  json idle = json::object();
+  for (size_t cause = 0; cause < kIdleCauseCount; ++cause) idle[to_string(static_cast<IdleCause>(cause))] = 0;
+  for (size_t cause = 0; cause < analyzer::kIdleCauseCount; ++cause)
+    if (time.idle_by_cause[cause] != 0) idle[to_string(static_cast<analyzer::IdleCause>(cause))] = time.idle_by_cause[cause];
+  return {{"begin_ns", window.begin},
+          {"end_ns", window.end},
+          {"busy_ns", time.busy_ns},
+          {"compute_ns", time.compute_ns},
+          {"comm_ns", time.comm_ns},
+          {"copy_ns", time.copy_ns},
+          {"exposed_comm_ns", time.exposed_comm_ns},
+          {"exposed_copy_ns", time.exposed_copy_ns},
+          {"exposed_wait_ns", time.exposed_wait_ns},
+          {"idle_ns", idle}};
+}
+
+/// The members of `truth` that `found` has.
+json same_members(json const& truth, json const& found) {
+  json result = json::object();
+  for (auto const& [key, value] : found.items()) result[key] = truth.at(key);
+  return result;
+}
+
+json const& step_of(json const& truth, int64_t rank, int64_t step) {
+  for (json const& line : truth.at("steps"))
+    if (line.at("rank") == rank && line.at("step") == step) return line;
+  throw std::out_of_range("no such step in truth.json");
+}
+
+class EveryPattern : public testing::TestWithParam<std::tuple<char const*, int32_t>> {
+ protected:
+  /// Two cycles and some steps more.
+  MadeRun run_{std::get<0>(GetParam()), std::get<1>(GetParam()), 60'000};
+};
+
+TEST_P(EveryPattern, StepsAreSplitAsTheTruthSays) {
+  Analysis const analysis = analyzer::analyze(run_.open());
+  ASSERT_EQ(analysis.step_source, analyzer::StepSource::kAnnotation);
+  EXPECT_EQ(analysis.ops_outside_steps, 0U);
+  ASSERT_EQ(analysis.steps.size(), run_.truth.at("steps").size());
+  ASSERT_GE(static_cast<int64_t>(analysis.steps.size()), kCycle * std::get<1>(GetParam()));
+  for (analyzer::StepFacts const& step : analysis.steps) {
+    json const found = time_of(step.window, step.time);
+    EXPECT_EQ(found, same_members(step_of(run_.truth, step.ref.rank_index, step.step), found))
+        << "rank " << step.ref.rank_index << " step " << step.step;
+  }
+}
+
+TEST_P(EveryPattern, DevicesAreSplitAndCountedAsTheTruthSays) {
+  model::Run const run = run_.open();
+  Analysis const analysis = analyzer::analyze(run);
+  ASSERT_EQ(analysis.devices.size(), run_.truth.at("devices").size());
+  for (analyzer::DeviceFacts const& device : analysis.devices) {
+    auto const rank = static_cast<size_t>(device.ref.rank_index);
+    json found = time_of(device.window, device.time);
+    found["kernels"] = device.kernels;
+    found["copies"] = device.copies;
+    found["collectives"] = device.collectives;
+    found["launches"] = device.launches;
+    found["peak_allocated_bytes"] = device.memory.peak_allocated_bytes.value_or(0);
+    found["events"] = run.ranks[rank].trace.event_count();
+    found["offset_ns"] = run.ranks[rank].offset_ns;
+    EXPECT_EQ(found, same_members(run_.truth.at("devices")[rank], found));
+  }
+}
+
+TEST_P(EveryPattern, CollectivesAreFoundOnAllTheirParticipants) {
+  Analysis const analysis = analyzer::analyze(run_.open());
+  std::map<std::tuple<uint64_t, uint64_t>, int64_t> found;
+  for (analyzer::CollectiveFacts const& collective : analysis.collectives) {
+    ++found[{collective.communicator, collective.bytes}];
+    EXPECT_EQ(collective.participants.size(), collective.expected_participants);
+  }
+  std::map<std::tuple<uint64_t, uint64_t>, int64_t> expected;
+  for (json const& line : run_.truth.at("collectives")) expected[{line.at("communicator"), line.at("bytes")}] = line.at("count");
+  EXPECT_EQ(found, expected);
+}
+
+TEST_P(EveryPattern, NothingIsWrongWithTheTraces) {
+  for (model::RankTrace const& rank : run_.open().ranks) {
+    model::ImportLog const& log = rank.trace.log();
+    EXPECT_EQ(log.unmatched_launches, 0U);
+    EXPECT_EQ(log.unmatched_ops, 0U);
+    EXPECT_EQ(log.negative_latencies, 0U);
+    EXPECT_EQ(log.overlapping_slices, 0U);
+    EXPECT_EQ(log.negative_durations, 0U);
+    EXPECT_FALSE(log.truncated);
+  }
+}
+
+TEST_P(EveryPattern, AnInjectedFaultCostsItsTimeAndNothingElseIsUnexplained) {
+  std::map<std::string, int> injected;
+  for (json const& line : run_.truth.at("steps")) {
+    EXPECT_EQ(line.at("idle_ns").at("unexplained"), 0) << line;
+    if (line.at("injected").is_null()) continue;
+    std::string const cause = line.at("injected").at("cause");
+    ++injected[cause];
+    // Stages end at different times anyway: there the wait for a late one is longer or shorter than it is late.
+    if (cause == "peer" && std::get<0>(GetParam()) == std::string_view("pipeline")) continue;
+    int64_t const cost = line.at("injected").at("ns");
+    // A late peer is waited for from the moment at which the others come, sooner or later than it begins to be late; and an
+    // allocation that the host makes meanwhile comes before `dependency` in the order of causes.
+    int64_t const other = cause == "peer" ? cost / 5 : cause == "dependency" ? 20'000 : 0;
+    EXPECT_GE(line.at("idle_ns").at(cause), cost - other) << line;
+    EXPECT_LE(line.at("idle_ns").at(cause), cost + cost / 5) << line;
+  }
+  EXPECT_EQ(injected.size(), std::get<1>(GetParam()) > 1 ? 6U : 5U);
+}
+
+TEST_P(EveryPattern, PartsSumToTheWindow) {
+  for (json const& line : run_.truth.at("steps")) {
+    int64_t sum = line.at("compute_ns").get<int64_t>() + line.at("exposed_comm_ns").get<int64_t>() +
+                  line.at("exposed_copy_ns").get<int64_t>();
+    for (auto const& [cause, ns] : line.at("idle_ns").items()) sum += ns.get<int64_t>();
+    EXPECT_EQ(sum, line.at("end_ns").get<int64_t>() - line.at("begin_ns").get<int64_t>());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Synth, EveryPattern,
+                         testing::Values(std::tuple{"dp", 1}, std::tuple{"dp", 3}, std::tuple{"pipeline", 1},
+                                         std::tuple{"pipeline", 4}, std::tuple{"moe", 1}, std::tuple{"moe", 3}),
+                         [](auto const& made) {
+                           return std::string(std::get<0>(made.param)) + "_" + std::to_string(std::get<1>(made.param));
+                         });
+
+TEST(SynthStraggler, IsFoundInItsSteps) {
+  MadeRun const made("dp", 4, 30'000);
+  json const& straggler = made.truth.at("straggler");
+  analyzer::AnalyzeOptions options;
+  options.steps = {straggler.at("first_step"), straggler.at("last_step")};
+  Analysis const analysis = analyzer::analyze(made.open(), options);
+  auto const finding = std::find_if(analysis.findings.begin(), analysis.findings.end(),
+                                    [](analyzer::Finding const& f) { return f.rule == "straggler"; });
+  ASSERT_NE(finding, analysis.findings.end());
+  EXPECT_EQ(finding->where->rank_index, straggler.at("rank"));
+}
+
+TEST(SynthPipeline, TheBubbleIsThatOfTheSchedule) {
+  MadeRun const made("pipeline", 4, 5'000);
+  // 1F1B: every stage idles for the time that stages − 1 micro-batches take, mostly in its receives. The time that
+  // the crossings take lengthens it.
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    json const& step = step_of(made.truth, rank, 1);
+    double const whole = static_cast<double>(step.at("end_ns").get<int64_t>() - step.at("begin_ns").get<int64_t>());
+    EXPECT_NEAR(step.at("exposed_wait_ns").get<double>() / whole, 3.0 / (8 + 3), 0.08) << rank;
+  }
+}
+
+TEST(SynthFiles, TheSameOptionsGiveTheSameBytes) {
+  MadeRun const first("moe", 2, 20'000, 7);
+  MadeRun const second("moe", 2, 20'000, 7);
+  MadeRun const other("moe", 2, 20'000, 8);
+  for (char const* const name : {"rank-0.stepscope", "rank-1.stepscope", "truth.json"}) {
+    EXPECT_TRUE(read_bytes(first.folder.file(name)) == read_bytes(second.folder.file(name))) << name;
+    EXPECT_FALSE(read_bytes(first.folder.file(name)) == read_bytes(other.folder.file(name))) << name;
+  }
+}
+
+TEST(SynthFiles, AShorterRunIsTheBeginningOfALongerOne) {
+  MadeRun const shorter("dp", 2, 10'000);
+  MadeRun const longer("dp", 2, 20'000);
+  auto const& steps = shorter.truth.at("steps");
+  ASSERT_LT(steps.size(), longer.truth.at("steps").size());
+  for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(steps[i], longer.truth.at("steps")[i]);
+}
+
+TEST(SynthFiles, HoldTheEventsAskedForToTheEndOfTheStep) {
+  MadeRun const one_step("dp", 2, 1);
+  EXPECT_EQ(one_step.summary.steps, 1);
+  uint64_t const a_step = one_step.summary.events / 2;
+  // More than a block of each track.
+  MadeRun const made("dp", 2, 250'000);
+  for (model::RankTrace const& rank : made.open().ranks) {
+    EXPECT_GE(rank.trace.event_count(), 250'000U);
+    EXPECT_LT(rank.trace.event_count(), 250'000U + 2 * a_step);
+  }
+}
+
+TEST(SynthFiles, AFolderThatIsNotThereIsAnError) {
+  SynthOptions options;
+  options.pattern = find_pattern("dp");
+  options.events_per_rank = 1;
+  auto const made = make_run(options, "/nonexistent/run");
+  ASSERT_FALSE(made);
+  EXPECT_THAT(made.error().message, testing::HasSubstr("/nonexistent/run"));
+}
+
+TEST(SynthFiles, OneThatIsThereIsNotOverwritten) {
+  MadeRun const made("dp", 1, 1);
+  SynthOptions options;
+  options.pattern = find_pattern("dp");
+  options.events_per_rank = 5'000;
+  std::string const before = read_bytes(made.folder.file("rank-0.stepscope"));
+  auto const again = make_run(options, made.folder.path());
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message, testing::HasSubstr("exists"));
+  EXPECT_TRUE(read_bytes(made.folder.file("rank-0.stepscope")) == before);
+}
+
+}  // namespace
+}  // namespace stepscope::synth
