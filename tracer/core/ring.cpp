@@ -9,33 +9,76 @@
 
 namespace stepscope::tracer {
 
-Ring::Ring(size_t bytes) {
+namespace {
+
+bool is_ring_size(size_t bytes) { return bytes >= Ring::kMinBytes && (bytes & (bytes - 1)) == 0; }
+
+}  // namespace
+
+Ring::Ring(size_t bytes, size_t max_bytes) {
   if (bytes == 0) return;
-  STEPSCOPE_CHECK(bytes >= kMinBytes && (bytes & (bytes - 1)) == 0);
-  // Fresh pages are given on first touch, so that a thread of few events holds little.
-  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  max_bytes = std::max(bytes, max_bytes);
+  STEPSCOPE_CHECK(is_ring_size(bytes) && is_ring_size(max_bytes));
+  // Addresses only, which cost nothing; fresh pages are given on first touch.
+  void* const memory = ::mmap(nullptr, max_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return;
   words_ = static_cast<uint64_t*>(memory);
-  capacity_ = bytes / sizeof(uint64_t);
-  mask_ = capacity_ - 1;
+  max_words_ = max_bytes / sizeof(uint64_t);
+  if (grant(bytes)) {
+    mask_.store(bytes / sizeof(uint64_t) - 1, std::memory_order_relaxed);
+    return;
+  }
+  ::munmap(words_, max_bytes);
+  words_ = nullptr;
 }
 
 Ring::~Ring() {
-  if (words_ != nullptr) ::munmap(words_, bytes());
+  if (words_ != nullptr) ::munmap(words_, max_bytes());
 }
 
-void Ring::write_padding(uint64_t position, uint64_t count) {
+bool Ring::grant(size_t bytes) {
+  STEPSCOPE_CHECK(is_ring_size(bytes) && bytes <= max_bytes());
+  if (::mprotect(words_, bytes, PROT_READ | PROT_WRITE) != 0) return false;
+  granted_.store(bytes / sizeof(uint64_t), std::memory_order_release);
+  return true;
+}
+
+uint64_t* Ring::reserve_past_end(uint32_t count, uint64_t keep_free) {
+  uint64_t const capacity = capacity_words();
+  uint64_t const offset = (head_local_ - base_.load(std::memory_order_relaxed)) & (capacity - 1);
+  if (grow(offset)) return try_reserve(count, keep_free);
+  uint64_t const padding = capacity - offset;
+  if (!has_room(padding + count + keep_free)) return nullptr;
+  write_padding(offset, padding);
+  head_local_ += padding;
+  return words_;
+}
+
+bool Ring::grow(uint64_t offset) {
+  uint64_t const granted = granted_.load(std::memory_order_acquire);
+  if (granted <= capacity_words()) return false;
+  // Everything unread must be of this lap: its place stays the same when the positions that follow go on behind it.
+  uint64_t const lap = head_local_ - offset;
+  tail_cached_ = tail_.load(std::memory_order_acquire);
+  if (tail_cached_ < lap) return false;
+  base_.store(lap, std::memory_order_relaxed);
+  mask_.store(granted - 1, std::memory_order_release);
+  return true;
+}
+
+void Ring::write_padding(uint64_t offset, uint64_t count) {
   // count < kMaxRecordWords: only the rest that a record did not fit into.
   RecordHeader const header = {kPaddingRecord, 0, static_cast<uint16_t>(count), 0, 0};
-  std::memcpy(words_ + position, &header, sizeof header);
+  std::memcpy(words_ + offset, &header, sizeof header);
 }
 
 void Ring::prefault(size_t bytes) {
-  if (prefaulted_ == capacity_) return;
+  uint64_t const granted = granted_.load(std::memory_order_relaxed);
+  if (prefaulted_ == granted) return;
   constexpr uint64_t kStepWords = 128 * 1024 / sizeof(uint64_t);  // page aligned, few system calls
-  uint64_t const wanted = std::min(capacity_, head() + bytes / sizeof(uint64_t));
+  uint64_t const wanted = std::min(granted, offset_of(head()) + bytes / sizeof(uint64_t));
   while (prefaulted_ < wanted) {
-    uint64_t const words = std::min(kStepWords, capacity_ - prefaulted_);
+    uint64_t const words = std::min(kStepWords, granted - prefaulted_);
 #ifdef MADV_POPULATE_WRITE
     // Kernels before 5.14 refuse: then the producer's first writes take the faults.
     ::madvise(words_ + prefaulted_, words * sizeof(uint64_t), MADV_POPULATE_WRITE);
@@ -45,7 +88,7 @@ void Ring::prefault(size_t bytes) {
 }
 
 void Ring::discard_memory() {
-  if (words_ != nullptr) ::madvise(words_, bytes(), MADV_DONTNEED);
+  if (words_ != nullptr) ::madvise(words_, granted_bytes(), MADV_DONTNEED);
 }
 
 }  // namespace stepscope::tracer

@@ -1,7 +1,11 @@
 // One thread's events on their way to the writer thread: a ring of 8-byte words, one producer, one consumer, no lock. Records are
 // contiguous; the rest of the ring before its end is filled with padding when a record does not fit there.
+//
+// A ring begins small and grows in place when the consumer grants it more memory: the producer, where it would begin anew, goes
+// on behind the old end instead. So threads of few events hold little, and a flood may use what the others do not need.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -26,34 +30,25 @@ class Ring {
   /// The smallest ring: a few of the largest records.
   static constexpr size_t kMinBytes = 64 * 1024;
 
-  /// `bytes` is a power of two ≥ kMinBytes, or 0: a ring that has no room. valid() is false for that and when the memory cannot
-  /// be had.
-  explicit Ring(size_t bytes);
+  /// Memory for `bytes` and addresses for `max_bytes`, both powers of two ≥ kMinBytes. `bytes` 0: a ring that has no room.
+  /// valid() is false for that and when the memory cannot be had.
+  explicit Ring(size_t bytes, size_t max_bytes = 0);
   ~Ring();
   Ring(Ring const&) = delete;
   Ring& operator=(Ring const&) = delete;
 
   [[nodiscard]] bool valid() const { return words_ != nullptr; }
-  [[nodiscard]] size_t bytes() const { return capacity_ * sizeof(uint64_t); }
-  [[nodiscard]] uint64_t capacity_words() const { return capacity_; }
+  /// What the producer uses now.
+  [[nodiscard]] uint64_t capacity_words() const { return mask_.load(std::memory_order_relaxed) + 1; }
 
   // Producer. try_reserve() gives room for `count` words when `keep_free` further ones stay free, else nullptr; commit() makes
   // the words visible to the consumer.
   [[nodiscard]] uint64_t* try_reserve(uint32_t count, uint64_t keep_free) {
-    uint64_t const position = head_local_ & mask_;
-    uint64_t const to_end = capacity_ - position;
-    uint64_t const padding = count > to_end ? to_end : 0;
-    uint64_t const needed = head_local_ + padding + count + keep_free;
-    if (needed - tail_cached_ > capacity_) [[unlikely]] {
-      tail_cached_ = tail_.load(std::memory_order_acquire);
-      if (needed - tail_cached_ > capacity_) return nullptr;
-    }
-    if (padding != 0) [[unlikely]] {
-      write_padding(position, padding);
-      head_local_ += padding;
-      return words_;
-    }
-    return words_ + position;
+    uint64_t const mask = mask_.load(std::memory_order_relaxed);
+    uint64_t const offset = (head_local_ - base_.load(std::memory_order_relaxed)) & mask;
+    if (offset + count > mask + 1) [[unlikely]]
+      return reserve_past_end(count, keep_free);
+    return has_room(count + keep_free) ? words_ + offset : nullptr;
   }
   void commit(uint32_t count) {
     head_local_ += count;
@@ -63,26 +58,52 @@ class Ring {
   // Consumer: everything before head() may be read with at(), then handed back with release(). Positions count words for ever.
   [[nodiscard]] uint64_t head() const { return head_.load(std::memory_order_acquire); }
   [[nodiscard]] uint64_t tail() const { return tail_.load(std::memory_order_relaxed); }
-  [[nodiscard]] uint64_t const* at(uint64_t position) const { return words_ + (position & mask_); }
+  [[nodiscard]] uint64_t const* at(uint64_t position) const { return words_ + offset_of(position); }
   /// Words from there to the end of the ring: records never go on at its begin.
-  [[nodiscard]] uint64_t words_to_end(uint64_t position) const { return capacity_ - (position & mask_); }
+  [[nodiscard]] uint64_t words_to_end(uint64_t position) const {
+    uint64_t const offset = offset_of(position);
+    return std::max(capacity_words(), offset + 1) - offset;
+  }
   void release(uint64_t position) { tail_.store(position, std::memory_order_release); }
   /// Makes the system hand out the pages of the next `bytes` after the head, so that the producer takes no page fault there.
   /// Costs nothing once the ring has been written through.
   void prefault(size_t bytes);
+  /// Memory that the ring has, whether the producer uses it already or not.
+  [[nodiscard]] size_t granted_bytes() const { return granted_.load(std::memory_order_relaxed) * sizeof(uint64_t); }
+  [[nodiscard]] size_t max_bytes() const { return max_words_ * sizeof(uint64_t); }
+  /// The producer may use so much: a power of two ≤ max_bytes(). False when the system refuses.
+  bool grant(size_t bytes);
   /// Gives the memory back while the addresses stay valid: a producer may still be inside a write.
   void discard_memory();
 
  private:
-  void write_padding(uint64_t position, uint64_t count);
+  [[nodiscard]] bool has_room(uint64_t words) {
+    uint64_t const capacity = capacity_words();
+    if (head_local_ + words - tail_cached_ <= capacity) [[likely]]
+      return words_ != nullptr;
+    tail_cached_ = tail_.load(std::memory_order_acquire);
+    return head_local_ + words - tail_cached_ <= capacity && words_ != nullptr;
+  }
+  uint64_t* reserve_past_end(uint32_t count, uint64_t keep_free);
+  bool grow(uint64_t offset);
+  void write_padding(uint64_t offset, uint64_t count);
+  [[nodiscard]] uint64_t offset_of(uint64_t position) const {
+    // In this order: a new mask comes with its base; an old one gives the same offset with either, for every position that
+    // has not been released.
+    uint64_t const mask = mask_.load(std::memory_order_acquire);
+    return (position - base_.load(std::memory_order_relaxed)) & mask;
+  }
 
   static constexpr size_t kCacheLine = 64;
   uint64_t* words_ = nullptr;
-  uint64_t capacity_ = 0, mask_ = 0;
-  // The producer's line: it reads the consumer's only when the ring looks full.
+  uint64_t max_words_ = 0;
+  std::atomic<uint64_t> granted_{0};  ///< words
+  // The producer's line: it reads the consumer's only when the ring looks full. Only the producer writes base_ and mask_.
   alignas(kCacheLine) std::atomic<uint64_t> head_{0};
   uint64_t head_local_ = 0;
   uint64_t tail_cached_ = 0;
+  std::atomic<uint64_t> base_{0};  ///< a position that is at the begin of the memory
+  std::atomic<uint64_t> mask_{0};  ///< capacity − 1
   alignas(kCacheLine) std::atomic<uint64_t> tail_{0};
   uint64_t prefaulted_ = 0;  ///< words from the begin whose pages are there
 };

@@ -148,7 +148,7 @@ void TraceStore::flush(int64_t now_ns, bool all) {
     if (batch.since_ns < 0) batch.since_ns = now_ns;
     if (all || now_ns - batch.since_ns >= kMaxAgeNs) due.push_back(model::TrackId{i});
   }
-  if (due.empty() && !all) return;
+  if (due.empty() && !all && !description_changed_) return;
   write_what_rows_need();
   for (model::TrackId const track : due) write_rows(track);
 }

@@ -10,10 +10,15 @@
 namespace stepscope::tracer {
 namespace {
 
-/// At 10 M events/s of 32 bytes a ring of this size lasts 50 ms: ten of the writer's periods.
-constexpr size_t kMaxRingBytes = 16 << 20;
-/// A thread gets at most this share of the memory that is left, so that later threads get some too.
-constexpr size_t kShareOfRest = 4;
+/// At 10 M ranges/s of 24 bytes the first ring lasts 8 ms, more than one of the writer's periods; the largest a quarter of a
+/// second.
+constexpr size_t kFirstRingBytes = 2 << 20;
+constexpr size_t kMaxRingBytes = 64 << 20;
+/// A new thread gets at most this share of the memory that is left, so that hundreds of later ones get some too.
+constexpr size_t kShareOfRest = 64;
+/// A ring that was so full when the writer came by gets kGrowth times the memory, at most half of what is left.
+constexpr uint64_t kFullShare = 4;
+constexpr size_t kGrowth = 4;
 
 /// Of a new ring, in the thread's first event: lasts until the writer thread comes by.
 constexpr size_t kFirstPages = 64 * 1024;
@@ -34,7 +39,7 @@ NvtxSource::NvtxSource(CaptureWindow& window, TickSource ticks, Registry& regist
     : window_(window), ticks_(ticks), registry_(registry), free_bytes_(buffer_bytes), decoder_(registry, window.filtered()) {}
 
 size_t NvtxSource::take_ring_bytes() {
-  size_t const share = std::clamp(free_bytes_ / kShareOfRest, Ring::kMinBytes, kMaxRingBytes);
+  size_t const share = std::clamp(free_bytes_ / kShareOfRest, Ring::kMinBytes, kFirstRingBytes);
   if (free_bytes_ < Ring::kMinBytes) return 0;
   size_t const bytes = std::bit_floor(share);
   free_bytes_ -= bytes;
@@ -43,9 +48,19 @@ size_t NvtxSource::take_ring_bytes() {
 
 ThreadRecorder* NvtxSource::attach(int64_t thread_id) {
   std::lock_guard const lock(mutex_);
-  recorders_.push_back(std::make_unique<ThreadRecorder>(window_, ticks_, next_number_++, thread_id, take_ring_bytes()));
+  recorders_.push_back(
+      std::make_unique<ThreadRecorder>(window_, ticks_, next_number_++, thread_id, take_ring_bytes(), kMaxRingBytes));
   recorders_.back()->ring().prefault(kFirstPages);
   return recorders_.back().get();
+}
+
+void NvtxSource::grow_if_full(Ring& ring) {
+  size_t const bytes = ring.granted_bytes();
+  bool const is_used = bytes == ring.capacity_words() * sizeof(uint64_t);  // not granted more already
+  if (!is_used || ring.head() - ring.tail() < ring.capacity_words() / kFullShare) return;
+  size_t wanted = std::min(bytes * kGrowth, ring.max_bytes());
+  while (wanted > bytes && wanted - bytes > free_bytes_ / 2) wanted /= 2;
+  if (wanted > bytes && ring.grant(wanted)) free_bytes_ -= wanted - bytes;
 }
 
 void NvtxSource::snapshot() {
@@ -58,6 +73,7 @@ void NvtxSource::snapshot() {
   for (Drained& drained : drained_) {
     drained.closing = drained.recorder->closed();  // before the head: a closed recorder writes no more
     drained.until = drained.recorder->ring().head();
+    if (drained.recorder->ring().valid()) grow_if_full(drained.recorder->ring());
   }
 }
 
@@ -96,7 +112,7 @@ void NvtxSource::close(Drained const& drained, TraceStore& store, ClockFit const
   decoder_.forget_thread(last.recorder->number());
   dropped_by_exited_ += last.recorder->dropped();
   std::lock_guard const lock(mutex_);
-  free_bytes_ += last.recorder->ring().bytes();
+  free_bytes_ += last.recorder->ring().granted_bytes();
 }
 
 void NvtxSource::describe(Drained& drained, TraceStore& store) {

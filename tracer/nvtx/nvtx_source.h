@@ -43,6 +43,7 @@ class NvtxSource : public Source {
     std::string comm_name;  ///< as the system knows the thread
   };
   size_t take_ring_bytes();
+  void grow_if_full(Ring& ring);
   void drain_ring(Drained& drained, TraceStore& store, ClockFit const& clock);
   void describe(Drained& drained, TraceStore& store);
   void close(Drained const& drained, TraceStore& store, ClockFit const& clock);

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <fstream>
+#include <random>
 #include <set>
 #include <thread>
 
@@ -113,21 +115,66 @@ TEST_F(Injection, bears_odd_payloads) {
   EXPECT_EQ(trace.name(kernels[0]), "kernel") << "without a message the schema gives the name";
 }
 
-TEST_F(Injection, loses_less_than_a_second_to_kill_9) {
-  pid_t const child = start_child(folder.path(), {"run-for-ever"});
-  std::this_thread::sleep_for(std::chrono::milliseconds(1700));
-  ::kill(child, SIGKILL);
-  auto const killed_at =
-      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  int const status = wait_for(child);
-  ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << stderr_of(folder.path());
+int64_t epoch_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+/// Of what "run-for-ever" recorded: the newest of its time stamps; 0 when there is none.
+int64_t newest_stamp(model::Trace const& trace) {
+  int64_t newest = 0;
+  for (uint32_t row = 0; row < trace.event_count(); ++row) {
+    if (trace.name(row) != "around") newest = std::max<int64_t>(newest, std::stoll(std::string(trace.name(row))));
+  }
+  return newest;
+}
+
+/// How often to kill: STEPSCOPE_TEST_KILLS, for more than the few that a test should take.
+int kill_count() {
+  char const* const text = std::getenv("STEPSCOPE_TEST_KILLS");
+  return text != nullptr ? std::atoi(text) : 5;
+}
+
+TEST_F(Injection, loses_less_than_a_second_to_kill_9_at_any_moment) {
+  std::mt19937 random(20);
+  for (int i = 0; i < kill_count(); ++i) {
+    auto const one = folder.path() / std::to_string(i);
+    std::filesystem::create_directory(one);
+    pid_t const child = start_child(one, {"run-for-ever"});
+    std::this_thread::sleep_for(std::chrono::milliseconds(i == 0 ? 1700 : 200 + random() % 2300));
+    ::kill(child, SIGKILL);
+    int64_t const killed_at = epoch_ms();
+    int const status = wait_for(child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << stderr_of(one);
+    auto traces = read_traces(one);
+    ASSERT_THAT(traces, SizeIs(1)) << "kill " << i;
+    model::Trace const& trace = traces.begin()->second;
+    EXPECT_TRUE(trace.log().truncated);
+    EXPECT_EQ(trace.log().lost_blocks, 0U);
+    int64_t const begun_at = trace.info().origin_epoch_ns / 1'000'000;
+    if (killed_at - begun_at < 1000) continue;  // may have nothing to show, its description included
+    EXPECT_GT(newest_stamp(trace), killed_at - 1000) << "kill " << i << " after " << killed_at - begun_at << " ms";
+  }
+}
+
+TEST_F(Injection, loses_less_than_a_second_to_an_exit_that_runs_no_handlers) {
+  int const status = run_child(folder.path(), {"run-and-exit-now", "1400"});
+  int64_t const exited_at = epoch_ms();
+  EXPECT_EQ(WEXITSTATUS(status), 7);
   model::Trace const trace = only_trace();
   EXPECT_TRUE(trace.log().truncated);
-  ASSERT_GT(trace.event_count(), 100U);
-  int64_t newest = 0;
-  for (uint32_t row = 0; row < trace.event_count(); ++row)
-    newest = std::max<int64_t>(newest, std::stoll(std::string(trace.name(row))));
-  EXPECT_GT(newest, killed_at - 1000);
+  EXPECT_GT(newest_stamp(trace), exited_at - 1000);
+}
+
+TEST_F(Injection, records_thousands_of_short_threads_in_a_file_that_grows_with_their_number) {
+  constexpr uint32_t kThreads = 3000;
+  ASSERT_EQ(run_child(folder.path(), {"tasks", std::to_string(kThreads)}), 0) << stderr_of(folder.path());
+  model::Trace const trace = only_trace();
+  EXPECT_EQ(trace.event_count(), kThreads);
+  EXPECT_THAT(trace.tracks(), SizeIs(kThreads));
+  EXPECT_EQ(trace.log().dropped, 0U);
+  // Each track is described once or twice, and has a block of one row.
+  constexpr uintmax_t kBytesPerThread = 700;
+  EXPECT_LT(std::filesystem::file_size(std::filesystem::directory_iterator(folder.path())->path()), kThreads * kBytesPerThread);
 }
 
 TEST_F(Injection, keeps_what_was_recorded_when_the_program_calls_exit_at_once) {

@@ -67,6 +67,48 @@ TEST(Ring, gives_back_records_in_order_across_many_wrap_arounds) {
   EXPECT_GT(ring.head(), 100 * ring.capacity_words());
 }
 
+TEST(Ring, gives_back_records_in_order_while_it_grows) {
+  std::mt19937 random(8);
+  for (int trial = 0; trial < 50; ++trial) {
+    Ring ring(Ring::kMinBytes, Ring::kMinBytes * 64);
+    std::deque<std::vector<uint64_t>> twin;
+    uint64_t next = 0;
+    for (int round = 0; round < 500; ++round) {
+      if (random() % 20 == 0 && ring.granted_bytes() < ring.max_bytes()) {
+        ASSERT_TRUE(ring.grant(ring.granted_bytes() * 2));
+      }
+      for (auto count = random() % 100; count > 0; --count) {
+        auto const words = static_cast<uint16_t>(1 + random() % 300);
+        if (!write_record(ring, words, next)) continue;
+        std::vector<uint64_t> expected;
+        for (uint16_t w = 1; w < words; ++w) expected.push_back(next + w);
+        twin.push_back(expected);
+        next += words;
+      }
+      if (random() % 3 == 0) continue;  // let it fill
+      for (auto const& record : read_all(ring)) {
+        ASSERT_FALSE(twin.empty());
+        ASSERT_EQ(record, twin.front());
+        twin.pop_front();
+      }
+      ASSERT_TRUE(twin.empty());
+    }
+    EXPECT_EQ(ring.capacity_words() * sizeof(uint64_t), ring.max_bytes());
+  }
+}
+
+TEST(Ring, uses_all_the_memory_that_it_was_granted) {
+  Ring ring(Ring::kMinBytes, Ring::kMinBytes * 4);
+  uint64_t const first = ring.capacity_words() / 7;
+  for (uint64_t i = 0; i < first; ++i) ASSERT_TRUE(write_record(ring, 7, i));
+  EXPECT_FALSE(write_record(ring, 7, 0));
+  ASSERT_TRUE(ring.grant(Ring::kMinBytes * 4));
+  uint64_t written = first;
+  while (write_record(ring, 7, written)) ++written;
+  EXPECT_EQ(written, ring.max_bytes() / sizeof(uint64_t) / 7);
+  EXPECT_EQ(read_all(ring).size(), written);
+}
+
 TEST(Ring, refuses_what_does_not_fit_and_goes_on_after_the_consumer) {
   Ring ring(Ring::kMinBytes);
   uint64_t written = 0;
@@ -94,9 +136,9 @@ TEST(Ring, without_memory_refuses_everything) {
   EXPECT_EQ(ring.try_reserve(1, 0), nullptr);
 }
 
-TEST(Ring, carries_every_word_from_one_thread_to_another) {
-  Ring ring(Ring::kMinBytes);
-  constexpr uint64_t kRecords = 200'000;
+TEST(Ring, carries_every_word_from_one_thread_to_another_while_it_grows) {
+  Ring ring(Ring::kMinBytes, Ring::kMinBytes * 8);
+  constexpr uint64_t kRecords = 400'000;
   std::thread producer([&] {
     for (uint64_t i = 0; i < kRecords;) {
       if (write_record(ring, static_cast<uint16_t>(2 + i % 5), i * 10))
@@ -112,6 +154,8 @@ TEST(Ring, carries_every_word_from_one_thread_to_another) {
       ASSERT_EQ(record[0], seen * 10 + 1);
       ++seen;
     }
+    bool const may_grow = ring.granted_bytes() < ring.max_bytes() && seen > ring.granted_bytes();
+    if (may_grow) ring.grant(ring.granted_bytes() * 2);
     std::this_thread::yield();
   }
   producer.join();

@@ -115,13 +115,32 @@ void use_odd_payloads() {
   nvtxRangeEnd(~uint64_t{0});
 }
 
-/// One range a millisecond, named by the time since the epoch in ms, until it is killed.
-void run_for_ever() {
-  for (;;) {
-    auto const now = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch());
-    nvtxRangePushA(std::to_string(now.count()).c_str());
+/// For that long, or until it is killed: one range a millisecond, named by the time since the epoch in ms, and others around it.
+void run_for(std::chrono::milliseconds duration) {
+  using Clock = std::chrono::system_clock;
+  auto const end = Clock::now() + duration;
+  for (auto now = Clock::now(); now < end; now = Clock::now()) {
+    auto const ms = std::chrono::duration_cast<std::chrono::milliseconds>(now.time_since_epoch()).count();
+    nvtxRangePushA("around");
+    nvtxRangePushA(std::to_string(ms).c_str());
     sleep_ms(1);
     nvtxRangePop();
+    nvtxRangePop();
+  }
+}
+
+/// `count` threads, a few at a time, each with one range of its own.
+void run_tasks(int count) {
+  constexpr int kAtOnce = 10;
+  for (int done = 0; done < count; done += kAtOnce) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kAtOnce; ++i) {
+      threads.emplace_back([] {
+        nvtxRangePushA("task");
+        nvtxRangePop();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
   }
 }
 
@@ -229,7 +248,12 @@ int main(int argc, char** argv) {
   if (what == "train") train(argc > 2 ? std::atoi(argv[2]) : 3);
   if (what == "nvtx") use_nvtx();
   if (what == "odd-payloads") use_odd_payloads();
-  if (what == "run-for-ever") run_for_ever();
+  if (what == "run-for-ever") run_for(std::chrono::hours(1));
+  if (what == "run-and-exit-now") {
+    run_for(std::chrono::milliseconds(std::atoi(argv[2])));
+    ::_exit(7);
+  }
+  if (what == "tasks") run_tasks(std::atoi(argv[2]));
   if (what == "fork") fork_once();
   if (what == "fork-under-load") fork_under_load();
   if (what == "annotate-late") annotate_late();
