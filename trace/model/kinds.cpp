@@ -1,41 +1,8 @@
 #include "trace/model/kinds.h"
 
-#include <array>
-
-#include "trace/base/check.h"
 #include "trace/model/details.h"
 
 namespace stepscope::model {
-namespace {
-
-using enum OpClass;
-constexpr std::array<KindInfo, kKindCount> kKinds = {{
-    {"range", DetailTable::kNone, kNone},
-    {"mark", DetailTable::kNone, kNone},
-    {"step", DetailTable::kSteps, kNone},
-    {"phase", DetailTable::kNone, kNone},
-    {"input_wait", DetailTable::kNone, kNone},
-    {"launch", DetailTable::kNone, kNone},
-    {"api", DetailTable::kNone, kNone},
-    {"sync", DetailTable::kSyncs, kNone},
-    {"memory", DetailTable::kMemory, kNone},
-    {"overhead", DetailTable::kNone, kNone},
-    {"kernel", DetailTable::kKernels, kCompute},
-    {"memcpy", DetailTable::kCopies, kCopy},
-    {"memset", DetailTable::kCopies, kCompute},
-    {"collective", DetailTable::kCollectives, kComm},
-    {"stream_wait", DetailTable::kStreamWaits, kNone},
-    {"sample", DetailTable::kSamples, kNone},
-}};
-
-}  // namespace
-
-KindInfo const& kind_info(EventKind kind) {
-  auto const number = static_cast<uint8_t>(kind);
-  STEPSCOPE_CHECK(is_known_kind(number));
-  return kKinds[number];
-}
-
 char const* to_string(StreamKind kind) {
   switch (kind) {
     case StreamKind::kCompute:

@@ -2,8 +2,11 @@
 // class.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
+
+#include "trace/base/check.h"
 
 namespace stepscope::model {
 
@@ -51,8 +54,31 @@ struct KindInfo {
   OpClass op_class;  ///< kNone = not a device op
 };
 
-/// The kind table. `kind` must be one of the enumerators.
-KindInfo const& kind_info(EventKind kind);
+/// The kind table.
+inline constexpr std::array<KindInfo, kKindCount> kKindTable = {{
+    {"range", DetailTable::kNone, OpClass::kNone},
+    {"mark", DetailTable::kNone, OpClass::kNone},
+    {"step", DetailTable::kSteps, OpClass::kNone},
+    {"phase", DetailTable::kNone, OpClass::kNone},
+    {"input_wait", DetailTable::kNone, OpClass::kNone},
+    {"launch", DetailTable::kNone, OpClass::kNone},
+    {"api", DetailTable::kNone, OpClass::kNone},
+    {"sync", DetailTable::kSyncs, OpClass::kNone},
+    {"memory", DetailTable::kMemory, OpClass::kNone},
+    {"overhead", DetailTable::kNone, OpClass::kNone},
+    {"kernel", DetailTable::kKernels, OpClass::kCompute},
+    {"memcpy", DetailTable::kCopies, OpClass::kCopy},
+    {"memset", DetailTable::kCopies, OpClass::kCompute},
+    {"collective", DetailTable::kCollectives, OpClass::kComm},
+    {"stream_wait", DetailTable::kStreamWaits, OpClass::kNone},
+    {"sample", DetailTable::kSamples, OpClass::kNone},
+}};
+
+/// `kind` must be one of the enumerators.
+inline KindInfo const& kind_info(EventKind kind) {
+  STEPSCOPE_CHECK(static_cast<uint8_t>(kind) < kKindCount);
+  return kKindTable[static_cast<uint8_t>(kind)];
+}
 inline bool is_device_op(EventKind kind) { return kind_info(kind).op_class != OpClass::kNone; }
 /// False for numbers this version does not know (newer or damaged files).
 inline bool is_known_kind(uint8_t number) { return number < kKindCount; }

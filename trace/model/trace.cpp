@@ -16,9 +16,9 @@ EventView Trace::events_of(TrackId track) const {
   // Detail rows are in the order of the rows that own them, so a track's rows of one table lie together.
   auto const counts = count_details(view.kind);
   auto const take = [&]<class Row>(std::span<Row const>& span, size_t table) {
+    if (counts[table] == 0) return;
     auto const owns = [&](EventKind kind) { return static_cast<size_t>(kind_info(kind).table) == table; };
     auto const first = std::find_if(view.kind.begin(), view.kind.end(), owns);
-    if (first == view.kind.end()) return;
     uint32_t const begin = columns_.detail[rows.first + static_cast<uint32_t>(first - view.kind.begin())];
     span = details<Row>().subspan(begin, counts[table]);
   };
