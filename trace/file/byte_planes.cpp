@@ -33,34 +33,58 @@ Matrix transposed(Matrix matrix) {
 }
 #endif
 
-void split_group(uint64_t const* values, uint8_t width, std::byte* planes, size_t stride) {
+// The width is a template argument so that a group stays in registers: through memory, the narrow stores and the wide loads of
+// the same bytes would wait for each other.
+template <size_t kWidth>
+void split_group(uint64_t const* values, std::byte* planes, size_t stride) {
 #if defined(__SSE2__)
   Matrix matrix;
   std::memcpy(&matrix, values, sizeof matrix);
   matrix = transposed(matrix);
-  std::array<uint64_t, kGroup> columns;
-  std::memcpy(columns.data(), &matrix, sizeof columns);
-  for (size_t p = 0; p < width; ++p) std::memcpy(planes + p * stride, &columns[p], kGroup);
+  for (size_t p = 0; p < kWidth; ++p) {
+    __m128i const pair = matrix.rows[p / 2];
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(planes + p * stride), p % 2 == 0 ? pair : _mm_unpackhi_epi64(pair, pair));
+  }
 #else
-  for (size_t p = 0; p < width; ++p)
+  for (size_t p = 0; p < kWidth; ++p)
     for (size_t i = 0; i < kGroup; ++i) planes[p * stride + i] = static_cast<std::byte>(values[i] >> (8 * p));
 #endif
 }
 
-void join_group(std::byte const* planes, size_t stride, uint8_t width, uint64_t* values) {
+template <size_t kWidth>
+void join_group(std::byte const* planes, size_t stride, uint64_t* values) {
 #if defined(__SSE2__)
-  std::array<uint64_t, kGroup> columns{};
-  for (size_t p = 0; p < width; ++p) std::memcpy(&columns[p], planes + p * stride, kGroup);
+  auto const plane = [&](size_t p) {
+    return p < kWidth ? _mm_loadl_epi64(reinterpret_cast<__m128i const*>(planes + p * stride)) : _mm_setzero_si128();
+  };
   Matrix matrix;
-  std::memcpy(&matrix, columns.data(), sizeof columns);
+  for (size_t i = 0; i < kGroup / 2; ++i) matrix.rows[i] = _mm_unpacklo_epi64(plane(2 * i), plane(2 * i + 1));
   matrix = transposed(matrix);
   std::memcpy(values, &matrix, sizeof matrix);
 #else
   for (size_t i = 0; i < kGroup; ++i) {
     values[i] = 0;
-    for (size_t p = 0; p < width; ++p) values[i] |= static_cast<uint64_t>(planes[p * stride + i]) << (8 * p);
+    for (size_t p = 0; p < kWidth; ++p) values[i] |= static_cast<uint64_t>(planes[p * stride + i]) << (8 * p);
   }
 #endif
+}
+
+template <size_t kWidth>
+void split(std::span<uint64_t const> values, std::byte* planes) {
+  size_t const whole = values.size() / kGroup * kGroup;
+  for (size_t i = 0; i < whole; i += kGroup) split_group<kWidth>(values.data() + i, planes + i, values.size());
+  for (size_t i = whole; i < values.size(); ++i)
+    for (size_t p = 0; p < kWidth; ++p) planes[p * values.size() + i] = static_cast<std::byte>(values[i] >> (8 * p));
+}
+
+template <size_t kWidth>
+void join(std::byte const* planes, std::span<uint64_t> values) {
+  size_t const whole = values.size() / kGroup * kGroup;
+  for (size_t i = 0; i < whole; i += kGroup) join_group<kWidth>(planes + i, values.size(), values.data() + i);
+  for (size_t i = whole; i < values.size(); ++i) {
+    values[i] = 0;
+    for (size_t p = 0; p < kWidth; ++p) values[i] |= static_cast<uint64_t>(planes[p * values.size() + i]) << (8 * p);
+  }
 }
 
 // Shorter planes are not worth a zstd frame.
@@ -88,19 +112,13 @@ bool is_noise(base::ByteSpan plane) {
 uint8_t width_of(uint64_t bits) { return static_cast<uint8_t>((std::bit_width(bits) + 7) / 8); }
 
 void split_planes(std::span<uint64_t const> values, uint8_t width, std::byte* planes) {
-  size_t const whole = values.size() / kGroup * kGroup;
-  for (size_t i = 0; i < whole; i += kGroup) split_group(values.data() + i, width, planes + i, values.size());
-  for (size_t i = whole; i < values.size(); ++i)
-    for (size_t p = 0; p < width; ++p) planes[p * values.size() + i] = static_cast<std::byte>(values[i] >> (8 * p));
+  static constexpr std::array kSplit = {split<0>, split<1>, split<2>, split<3>, split<4>, split<5>, split<6>, split<7>, split<8>};
+  kSplit[width](values, planes);
 }
 
 void join_planes(std::byte const* planes, uint8_t width, std::span<uint64_t> values) {
-  size_t const whole = values.size() / kGroup * kGroup;
-  for (size_t i = 0; i < whole; i += kGroup) join_group(planes + i, values.size(), width, values.data() + i);
-  for (size_t i = whole; i < values.size(); ++i) {
-    values[i] = 0;
-    for (size_t p = 0; p < width; ++p) values[i] |= static_cast<uint64_t>(planes[p * values.size() + i]) << (8 * p);
-  }
+  static constexpr std::array kJoin = {join<0>, join<1>, join<2>, join<3>, join<4>, join<5>, join<6>, join<7>, join<8>};
+  kJoin[width](planes, values);
 }
 
 PlaneHead store_plane(base::ByteSpan plane, Compressor& compressor, base::ByteWriter& out) {

@@ -11,37 +11,54 @@ namespace {
 constexpr int64_t kNever = INT64_MIN / 2;
 
 /// OpClass of every kind, so that a row costs one look-up.
-std::array<uint8_t, kKindCount> class_of_kinds() {
+constexpr std::array<uint8_t, kKindCount> kClassOfKind = [] {
   std::array<uint8_t, kKindCount> classes{};
-  for (size_t kind = 0; kind < classes.size(); ++kind)
-    classes[kind] = static_cast<uint8_t>(kind_info(static_cast<EventKind>(kind)).op_class);
+  for (size_t kind = 0; kind < classes.size(); ++kind) classes[kind] = static_cast<uint8_t>(kKindTable[kind].op_class);
   return classes;
-}
+}();
 
 /// Sweeps over a track's events in order and closes bins on the way.
 class Summarizer {
  public:
   explicit Summarizer(size_t events) { summary_.begin.reserve(events / kEventsPerBin + 2); }
 
-  void add(int64_t start, int64_t dur, OpClass op_class, StringId name, uint16_t depth) {
-    int64_t const end = start + dur;
-    if (started_ == 0 && summary_.begin.empty()) open(start);
-    if (started_ >= kMinEventsPerBin) close_before(start);
-    auto const number = static_cast<size_t>(op_class);
-    // What earlier events of the class cover is not counted twice. Parts beyond the bin's end are taken out when it closes.
-    int64_t const uncovered = std::max(start, covered_[number]);
-    if (end > uncovered) {
-      busy_[number] += end - uncovered;
-      covered_[number] = end;
-      covered_until_ = std::max(covered_until_, end);
+  /// Adds rows from `row` on that are of one class and belong into one bin; returns the first one behind them.
+  size_t add_run(EventView const& events, std::span<uint16_t const> depth, size_t row) {
+    if (summary_.begin.empty()) open(events.start[row]);
+    if (started_ >= kMinEventsPerBin) close_before(events.start[row]);
+    uint8_t const op_class = kClassOfKind[static_cast<size_t>(events.kind[row])];
+    // Kept in registers: through memory, every row would wait for what the row before has stored.
+    int64_t covered = covered_[op_class];
+    int64_t covered_until = covered_until_;
+    int64_t last_start = last_start_;
+    int64_t busy = 0;
+    int64_t longest = longest_;
+    uint32_t started = started_;
+    uint16_t deepest = depth_;
+    for (; row < events.size() && kClassOfKind[static_cast<size_t>(events.kind[row])] == op_class; ++row) {
+      int64_t const start = events.start[row];
+      if (started >= kMinEventsPerBin && closes_before(start, last_start, covered_until, started)) break;
+      int64_t const end = start + events.dur[row];
+      // What earlier events of the class cover is not counted twice. Parts beyond the bin's end are taken out when it closes.
+      busy += std::max<int64_t>(0, end - std::max(start, covered));
+      covered = std::max(covered, end);
+      covered_until = std::max(covered_until, end > start ? end : kNever);
+      last_start = start;
+      deepest = std::max(deepest, depth[row]);
+      if (events.dur[row] > longest || started == 0) {
+        longest = events.dur[row];
+        longest_name_ = events.name[row];
+      }
+      ++started;
     }
-    last_start_ = start;
-    ++started_;
-    depth_ = std::max<uint16_t>(depth_, static_cast<uint16_t>(std::min(depth + 1, int{UINT16_MAX})));
-    if (dur > longest_ || started_ == 1) {
-      longest_ = dur;
-      longest_name_ = name;
-    }
+    covered_[op_class] = covered;
+    covered_until_ = covered_until;
+    last_start_ = last_start;
+    busy_[op_class] += busy;
+    longest_ = longest;
+    started_ = started;
+    depth_ = deepest;
+    return row;
   }
   void add_sample(double value) {
     low_ = samples_ == 0 ? value : std::min(low_, value);
@@ -54,18 +71,24 @@ class Summarizer {
   }
 
  private:
+  /// ns before `start` in which nothing runs; as far as the events so far tell.
+  static int64_t pause_before(int64_t start, int64_t last_start, int64_t covered_until) {
+    return start - std::max(covered_until, last_start + 1);
+  }
+  [[nodiscard]] bool closes_before(int64_t start, int64_t last_start, int64_t covered_until, uint32_t started) const {
+    if (start == last_start) return false;  // events of one start stay in one bin
+    int64_t const pause = pause_before(start, last_start, covered_until);
+    return started >= kEventsPerBin || (pause > 0 && pause >= start - pause - summary_.begin.back());
+  }
   void close_before(int64_t start) {
-    if (start == last_start_) return;  // events of one start stay in one bin
-    int64_t const pause = start - std::max(covered_until_, last_start_ + 1);
+    if (!closes_before(start, last_start_, covered_until_, started_)) return;
+    int64_t const pause = pause_before(start, last_start_, covered_until_);
     if (pause > 0 && pause >= start - pause - summary_.begin.back()) {
       close(start - pause);
       open(start - pause);
-      close(start);
-      open(start);
-    } else if (started_ >= kEventsPerBin) {
-      close(start);
-      open(start);
     }
+    close(start);
+    open(start);
   }
   void open(int64_t begin) { summary_.begin.push_back(begin); }
   void close(int64_t end) {
@@ -76,7 +99,7 @@ class Summarizer {
       busy_[c] = beyond;
     }
     summary_.starts.push_back(started_);
-    summary_.depth.push_back(depth_);
+    summary_.depth.push_back(static_cast<uint16_t>(started_ == 0 ? 0 : std::min(depth_ + 1, int{UINT16_MAX})));
     summary_.longest.push_back(longest_);
     summary_.longest_name.push_back(longest_name_);
     summary_.low.push_back(samples_ > 0 ? low_ : 0);
@@ -104,15 +127,15 @@ class Summarizer {
 TrackSummary summarize(EventView const& events, std::span<uint16_t const> depth) {
   STEPSCOPE_CHECK(depth.size() == events.size());
   static constexpr auto kSampleTable = static_cast<size_t>(DetailTable::kSamples);
-  auto const classes = class_of_kinds();
   auto const& samples = std::get<kSampleTable>(events.details);
   size_t next_sample = 0;
   Summarizer summarizer(events.size());
-  for (size_t row = 0; row < events.size(); ++row) {
-    EventKind const kind = events.kind[row];
-    summarizer.add(events.start[row], events.dur[row], static_cast<OpClass>(classes[static_cast<size_t>(kind)]), events.name[row],
-                   depth[row]);
-    if (kind == EventKind::kSample) summarizer.add_sample(samples[next_sample++].value);
+  for (size_t row = 0; row < events.size();) {
+    size_t const first = row;
+    row = summarizer.add_run(events, depth, row);
+    if (samples.empty()) continue;
+    for (size_t i = first; i < row; ++i)
+      if (events.kind[i] == EventKind::kSample) summarizer.add_sample(samples[next_sample++].value);
   }
   return std::move(summarizer).take();
 }
