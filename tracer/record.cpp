@@ -18,6 +18,7 @@
 
 #include "trace/base/format.h"
 #include "trace/base/run_folder.h"
+#include "trace/file/summaries.h"
 #include "tracer/core/options.h"
 
 namespace stepscope::tracer {
@@ -167,6 +168,16 @@ int explain_exec_error(std::string const& program, int reason) {
   return kNotExecutable;
 }
 
+/// Adds to the finished traces what the traced program was spared: summaries. Without them a trace is only slower to look at.
+void complete_traces(RecordOptions const& options) {
+  std::error_code error;
+  for (auto const& entry : fs::directory_iterator(options.output, error)) {
+    if (entry.path().extension() != base::kTraceSuffix || !is_own_file(entry.path().filename().string())) continue;
+    if (auto const added = file::add_summaries(entry.path().string()); !added)
+      fmt::print(stderr, "stepscope: {}\n", base::printable(added.error().message));
+  }
+}
+
 void say_what_was_recorded(RecordOptions const& options, std::string const& program) {
   std::error_code error;
   uint64_t bytes = 0;
@@ -200,6 +211,7 @@ Expected<int> record_command(RecordOptions const& options, std::vector<std::stri
   if (!made_folder) return base::fail_with(made_folder);
   auto const result = run_command(command, traced_environment(options, *library));
   if (result && result->exec_error == 0) {
+    complete_traces(options);
     say_what_was_recorded(options, command[0]);
     return result->exit_code;
   }

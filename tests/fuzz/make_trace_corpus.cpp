@@ -41,6 +41,19 @@ base::ByteWriter blocks_of(base::ByteSpan file) {
   return out;
 }
 
+/// The payloads of the trace's events in blocks of up to 200 rows, as input of fuzz_event_payload.
+void write_payloads(std::filesystem::path const& folder, std::string const& name, model::Trace const& trace) {
+  file::EventEncoder encoder;
+  for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
+    model::EventView events = trace.events_of(model::TrackId{track});
+    model::EventView const rows = events.take_front(std::min<size_t>(events.size(), 200));
+    base::ByteWriter out;
+    out.put(static_cast<uint8_t>(rows.size()));
+    encoder.encode(rows, out);
+    write_bytes(folder / fmt::format("{}-{}", name, track), out.span());
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -61,6 +74,7 @@ int main(int argc, char** argv) {
       fmt::print(stderr, "{}\n", done.error().message);
       return 1;
     }
+    write_payloads(folder / "event_payload", sample.name, file::sample_trace(7, sample.tracks, sample.events));
     auto const bytes = base::MappedFile::open(path);
     write_bytes(folder / "trace_blocks" / sample.name, blocks_of(bytes->bytes()).span());
     // As a killed process leaves it: no index, half a block at the end.

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include "trace/base/check.h"
 #include "trace/file/reader.h"
 #include "trace/file/writer.h"
+#include "trace/model/track_pyramid.h"
 
 namespace stepscope::fuzz {
 namespace {
@@ -53,14 +55,35 @@ struct TemporaryFile {
 
 }  // namespace
 
+bool same_events(model::EventBatch const& a, model::EventBatch const& b) {
+  bool details = true;
+  std::apply(
+      [&](auto const&... table) {
+        auto const compare = [&]<class Row>(std::vector<Row> const& rows) {
+          details = details && same_rows<Row>(rows, std::get<std::vector<Row>>(b.details));
+        };
+        (compare(table), ...);
+      },
+      a.details);
+  return details && a.start == b.start && a.dur == b.dur && a.name == b.name && a.kind == b.kind &&
+         a.correlation == b.correlation;
+}
+
 void check_readable(file::TraceFile const& file) {
   // A few bytes can say that a column is constant over 65,536 rows: without a limit the fuzzer would find nothing but large
   // traces.
   constexpr uint64_t kMaxEvents = 1 << 18;
-  file.find_damage();
   auto const trace = file.read({}, kMaxEvents);
   if (!trace) return;
   check_write_read_identity(*trace);
+  size_t const damaged = file.find_damage().size();
+  STEPSCOPE_CHECK(damaged >= file.damage().size());
+  STEPSCOPE_CHECK(file.steps().has_value());
+  for (uint32_t track = 0; track < std::min<size_t>(file.tracks().size(), 4); ++track) {
+    auto const summary = file.summary(model::TrackId{track});
+    STEPSCOPE_CHECK(summary.has_value());
+    STEPSCOPE_CHECK(model::TrackPyramid(*summary).view(-1000, 1'000'000, 16).size() == 16);
+  }
   auto const [begin, end] = trace->time_range();
   int64_t const middle = begin + (end - begin) / 2;
   auto const half = file.read({.window = {begin, middle}}, kMaxEvents);

@@ -12,4 +12,7 @@ void check_write_read_identity(model::Trace const& trace);
 /// Reads all of the file and a part of it, within bounds, and checks what was read as above.
 void check_readable(file::TraceFile const& file);
 
+/// Whether two batches are the same in every column and detail, bit by bit.
+bool same_events(model::EventBatch const& a, model::EventBatch const& b);
+
 }  // namespace stepscope::fuzz

@@ -45,10 +45,9 @@ BlockList scanned_blocks(ByteSpan bytes) {
   uint64_t damaged_since = UINT64_MAX;
   auto const end_of_damage = [&](uint64_t end) {
     if (damaged_since == UINT64_MAX) return;
-    bool const at_end = end == bytes.size();
-    list.damage.push_back(
-        {damaged_since, end - damaged_since,
-         at_end ? "the end of the file: a block that was being written, or was cut" : "bytes that are no sound block"});
+    bool const is_end = end == bytes.size();
+    list.damage.push_back({damaged_since, end - damaged_since,
+                           is_end ? "a block that is only partly there" : "bytes that are no sound block", is_end});
     damaged_since = UINT64_MAX;
   };
   while (offset < bytes.size()) {

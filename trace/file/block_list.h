@@ -13,7 +13,8 @@ namespace stepscope::file {
 /// A place of a file that cannot be read.
 struct DamagedPlace {
   uint64_t offset = 0, bytes = 0;
-  std::string what;  ///< "a block whose checksum is wrong", …
+  std::string what;     ///< "65,536 events of track 3 …", "bytes that are no sound block"
+  bool is_end = false;  ///< the file ends in it: it was cut, or a program was killed while it wrote
 };
 
 struct BlockList {

@@ -41,7 +41,7 @@ std::optional<std::vector<std::byte>> text_of(ByteSpan bytes, IndexEntry const& 
   return std::vector<std::byte>(block->payload.begin(), block->payload.end());
 }
 
-DamagedPlace damaged_block(IndexEntry const& entry, char const* what) { return {entry.offset, entry.size, what}; }
+DamagedPlace damaged_block(IndexEntry const& entry, std::string what) { return {entry.offset, entry.size, std::move(what)}; }
 
 /// The texts of a file by their ids.
 class FileStrings {
@@ -213,6 +213,7 @@ void TraceFile::State::add_missing_tracks() {
   }
 }
 
+uint64_t TraceFile::size_bytes() const { return state_->bytes.size(); }
 model::TraceInfo const& TraceFile::info() const { return state_->description.info; }
 std::span<model::Device const> TraceFile::devices() const { return state_->description.devices; }
 std::span<model::Track const> TraceFile::tracks() const { return state_->tracks; }
@@ -362,7 +363,7 @@ Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_
 
   // A place between blocks that only a scan passes over counts as one lost block; the end of a killed program's file does not.
   for (DamagedPlace const& place : state_->list.damage)
-    if (!state_->list.indexed && place.offset + place.bytes < state_->bytes.size()) ++lost;
+    if (!state_->list.indexed && !place.is_end) ++lost;
   uint64_t unknown_events = 0;
   uint64_t unknown_names = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
@@ -380,14 +381,20 @@ std::vector<DamagedPlace> TraceFile::find_damage() const {
   std::vector<DamagedPlace> damage = state_->list.damage;
   static_cast<void>(texts());  // loads them
   damage.insert(damage.end(), state_->damaged_strings.begin(), state_->damaged_strings.end());
-  EventDecoder decoder;
-  for (IndexEntry const& entry : state_->list.blocks) {
-    if (!has_type(entry, BlockType::kEvents)) continue;
+  auto const& blocks = state_->list.blocks;
+  std::vector<uint8_t> damaged(blocks.size());
+  tbb::enumerable_thread_specific<EventDecoder> decoders;
+  tbb::parallel_for(size_t{0}, blocks.size(), [&](size_t i) {
+    if (!has_type(blocks[i], BlockType::kEvents)) return;
     DecodedBlock decoded;
-    decoded.damaged = entry.header.track >= state_->tracks.size();
-    if (!decoded.damaged) state_->decode(entry, {}, {}, decoder, decoded);
-    if (decoded.damaged) damage.push_back(damaged_block(entry, "a block of events"));
-  }
+    decoded.damaged = blocks[i].header.track >= state_->tracks.size();
+    if (!decoded.damaged) state_->decode(blocks[i], {}, {}, decoders.local(), decoded);
+    damaged[i] = decoded.damaged ? 1 : 0;
+  });
+  for (size_t i = 0; i < blocks.size(); ++i)
+    if (damaged[i] != 0)
+      damage.push_back(
+          damaged_block(blocks[i], fmt::format("{} events of track {}", blocks[i].header.rows, blocks[i].header.track)));
   std::sort(damage.begin(), damage.end(), [](DamagedPlace const& a, DamagedPlace const& b) { return a.offset < b.offset; });
   return damage;
 }

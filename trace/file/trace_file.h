@@ -49,6 +49,7 @@ class TraceFile {
   TraceFile& operator=(TraceFile&&) noexcept;
   ~TraceFile();
 
+  [[nodiscard]] uint64_t size_bytes() const;
   [[nodiscard]] model::TraceInfo const& info() const;
   [[nodiscard]] std::span<model::Device const> devices() const;
   [[nodiscard]] std::span<model::Track const> tracks() const;

@@ -15,21 +15,6 @@ namespace fs = std::filesystem;
 using base::Expected;
 using base::fail;
 
-/// The files that a path stands for, sorted by name. A folder stands for every trace file directly inside.
-Expected<std::vector<std::string>> files_of(std::string const& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
-  std::vector<std::string> files;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_regular_file(ignored) && has_trace_name(it->path().filename().string())) files.push_back(it->path().string());
-  }
-  if (error) return fail("{}: cannot read the folder ({}), check its permissions", path, error.message());
-  if (files.empty()) return fail("{}: the folder holds no trace, name a run folder or record one with stepscope record", path);
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 Expected<model::Trace> read_any(std::string const& path) {
   auto const mapped = base::MappedFile::open(path);
   if (!mapped) return base::fail_with(mapped);
@@ -67,6 +52,20 @@ std::string run_name(std::string const& path) {
 }
 
 }  // namespace
+
+Expected<std::vector<std::string>> files_of(std::string const& path) {
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
+  std::vector<std::string> files;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_regular_file(ignored) && has_trace_name(it->path().filename().string())) files.push_back(it->path().string());
+  }
+  if (error) return fail("{}: cannot read the folder ({}), check its permissions", path, error.message());
+  if (files.empty()) return fail("{}: the folder holds no trace, name a run folder or record one with stepscope record", path);
+  std::sort(files.begin(), files.end());
+  return files;
+}
 
 Expected<model::Run> open_run(std::span<std::string const> paths) {
   if (paths.empty()) return fail("no run was named, name a trace file or a run folder");

@@ -3,11 +3,16 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 #include "trace/base/expected.h"
 #include "trace/model/run.h"
 
 namespace stepscope::import {
+
+/// The files that a path stands for, sorted by name: itself, or every trace file directly inside a folder. Errors: the folder cannot
+/// be read or holds none.
+base::Expected<std::vector<std::string>> files_of(std::string const& path);
 
 /// `paths`: files and folders (every trace file directly inside). Errors: nothing there, or nothing readable. A file that
 /// cannot be read beside others that can is told in Run::notes.

@@ -1,0 +1,155 @@
+// stepscope doctor RUN: can this trace be trusted? Reads and checks every byte, and says what was lost, where, and why.
+#include <cstdio>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "trace/base/format.h"
+#include "trace/file/trace_file.h"
+#include "trace/import/open_run.h"
+
+namespace stepscope::cli {
+namespace {
+
+using base::printable;
+using nlohmann::json;
+
+/// One thing that makes a trace less than what happened.
+struct Loss {
+  std::string what;  ///< with where
+  std::string why;   ///< and what avoids it
+};
+
+struct Diagnosis {
+  std::string file;
+  uint64_t bytes = 0, events = 0;
+  size_t tracks = 0;
+  int64_t duration_ns = 0;
+  bool has_index = false, has_summaries = false;
+  std::vector<Loss> losses;
+  std::vector<std::string> doubts;  ///< nothing is lost, but numbers may be off
+};
+
+void add_damage(file::TraceFile const& file, Diagnosis& diagnosis) {
+  if (!file.has_index())
+    diagnosis.losses.push_back(
+        {fmt::format("everything after {}: the file has no end", base::format_duration(diagnosis.duration_ns)),
+         "the program was killed, is still running, or the file was cut; what was written until then is here, a recorder writes "
+         "every second"});
+  for (file::DamagedPlace const& place : file.find_damage())
+    diagnosis.losses.push_back({fmt::format("{} at byte {}: {}", base::format_bytes(place.bytes), place.offset, place.what),
+                                place.is_end
+                                    ? "the file ends in the middle of it"
+                                    : "the bytes were changed after they were written: copy the file again, check the disk"});
+}
+
+void add_drops(model::Trace const& trace, Diagnosis& diagnosis) {
+  uint64_t on_tracks = 0;
+  for (model::Track const& track : trace.tracks()) {
+    on_tracks += track.dropped;
+    if (track.dropped > 0)
+      diagnosis.losses.push_back({fmt::format("{} events of {} {}", base::format_count(track.dropped),
+                                              track.kind == model::TrackKind::kThread ? "thread" : "track", track.name),
+                                  "the recorder's buffers were full: record with a larger --buffer-mb, or fewer annotations"});
+  }
+  if (trace.log().dropped > on_tracks)
+    diagnosis.losses.push_back(
+        {fmt::format("{} events that no track claims", base::format_count(trace.log().dropped - on_tracks)),
+         "the recorder's buffers were full: record with a larger --buffer-mb"});
+}
+
+void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
+  auto const add = [&](uint64_t count, char const* what) {
+    if (count > 0) diagnosis.doubts.push_back(fmt::format("{} {}", base::format_count(count), what));
+  };
+  add(log.unmatched_launches, "launches whose device op is not in the trace");
+  add(log.unmatched_ops, "device ops whose launch is not in the trace");
+  add(log.negative_latencies, "device ops that begin before their launch: the clocks of host and device disagree");
+  add(log.negative_durations, "events with a negative duration, taken as 0");
+  add(log.overlapping_slices, "device ops that overlap another on the same stream");
+  add(log.impossible_times, "events with impossible times");
+  add(log.unknown_events, "events of kinds that this version does not know");
+}
+
+base::Expected<Diagnosis> diagnose(std::string const& path) {
+  auto const file = file::TraceFile::open(path);
+  if (!file) return base::fail_with(file);
+  Diagnosis diagnosis{.file = path, .bytes = file->size_bytes(), .tracks = file->tracks().size()};
+  diagnosis.events = file->event_count();
+  diagnosis.duration_ns = file->time_range().end - file->time_range().begin;
+  diagnosis.has_index = file->has_index();
+  diagnosis.has_summaries = file->has_summaries();
+  add_damage(*file, diagnosis);
+  // Names and details tell nothing here.
+  auto const trace = file->read({.columns = {.name = false, .correlation = true, .tables = 0}});
+  if (!trace) return base::fail_with(trace);
+  add_drops(*trace, diagnosis);
+  add_doubts(trace->log(), diagnosis);
+  return diagnosis;
+}
+
+void print(Diagnosis const& diagnosis) {
+  std::printf("%s\n", printable(diagnosis.file).c_str());
+  std::printf("  %s, %s events on %zu tracks over %s\n", base::format_bytes(diagnosis.bytes).c_str(),
+              base::format_count(diagnosis.events).c_str(), diagnosis.tracks,
+              base::format_duration(diagnosis.duration_ns).c_str());
+  for (Loss const& loss : diagnosis.losses)
+    std::printf("  lost   %s\n         %s\n", printable(loss.what).c_str(), printable(loss.why).c_str());
+  for (std::string const& doubt : diagnosis.doubts) std::printf("  doubt  %s\n", printable(doubt).c_str());
+  if (diagnosis.losses.empty())
+    std::printf("  %s\n", diagnosis.doubts.empty() ? "complete: every block is sound, nothing was dropped" : "nothing was lost");
+}
+
+json json_of(Diagnosis const& diagnosis) {
+  json losses = json::array();
+  for (Loss const& loss : diagnosis.losses) losses.push_back({{"what", loss.what}, {"why", loss.why}});
+  return {{"file", diagnosis.file},
+          {"bytes", diagnosis.bytes},
+          {"events", diagnosis.events},
+          {"tracks", diagnosis.tracks},
+          {"duration_ns", diagnosis.duration_ns},
+          {"has_index", diagnosis.has_index},
+          {"has_summaries", diagnosis.has_summaries},
+          {"lost", losses},
+          {"doubts", diagnosis.doubts}};
+}
+
+int examine(std::vector<std::string> const& runs, bool as_json) {
+  int code = kGood;
+  json all = json::array();
+  for (std::string const& run : runs) {
+    auto const files = import::files_of(run);
+    if (!files) return report_error(files.error());
+    for (std::string const& file : *files) {
+      auto const diagnosis = diagnose(file);
+      if (!diagnosis) {
+        code = report_error(diagnosis.error());
+        continue;
+      }
+      if (!diagnosis->losses.empty()) code = std::max(code, kFinding);
+      if (as_json)
+        all.push_back(json_of(*diagnosis));
+      else
+        print(*diagnosis);
+    }
+  }
+  if (as_json) std::printf("%s\n", all.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+  return code;
+}
+
+}  // namespace
+
+Action add_doctor(CLI::App& app) {
+  struct Options {
+    std::vector<std::string> runs;
+    bool json = false;
+  };
+  auto const options = std::make_shared<Options>();
+  app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
+  app.add_flag("--json", options->json, "print it as JSON");
+  app.footer("Exit status: 0 complete, 1 something was lost, 2 a file cannot be read.");
+  return [options] { return examine(options->runs, options->json); };
+}
+
+}  // namespace stepscope::cli
