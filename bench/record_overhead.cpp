@@ -1,17 +1,17 @@
-// What does recording a range cost the traced thread? Prints, from one run, ns a range (median of bursts) and the ratio to the
-// limit:
-//   limit          two clock reads and the stores of what a range is: three words
-//   no tool        NVTX push + pop in a program without the tracer
-//   recorder       ThreadRecorder::push_text + pop into a ring that nobody drains meanwhile
-//   traced         NVTX push + pop with the tracer inside, in bursts between which the writer rests
-//   while draining the same at 10 M ranges/s: the writer decodes and encodes all the time
+// What does recording a range cost the traced thread? Prints, from one run, ns a range and the ratio to the limit:
+//   limit           two clock reads and the stores of what a range is: three words
+//   no tool         NVTX push + pop in a program without the tracer
+//   recorder        ThreadRecorder::push_text + pop into a ring that nobody drains meanwhile
+//   traced          NVTX push + pop with the tracer inside, in bursts between which the writer rests
+//   while draining  the same at 10 M ranges/s: the writer decodes and encodes all the time
 // and, on the other side of the ring,
-//   decode         records → rows of the track, of the writer thread's time
+//   decode          records → rows of the track, of the writer thread's time
 //
 //   build/release/bench/record_overhead
 //
-// A burst is short enough that most are not interrupted, so the median is what a range costs and not what the machine does else.
-// NVTX looks for its tool once in a process, so each of the two worlds is measured in a copy of this program.
+// Machines are shared and change their speed within seconds: everything is measured in turn, round after round. A figure is the
+// median of its rounds, a ratio the median of the rounds' ratios. Within a round the median burst counts: a burst is short enough
+// that most are not interrupted. NVTX looks for its tool once in a process, so the worlds without and with it are two processes.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -41,7 +41,8 @@ using stepscope::tracer::read_ticks;
 using stepscope::tracer::TickSource;
 
 constexpr int kBurst = 1000;
-constexpr int kBursts = 2000;
+constexpr int kBursts = 200;
+constexpr int kRounds = 25;
 /// The rate of the last line: a burst every 100 µs.
 constexpr int64_t kPacedBurstNs = 100'000;
 
@@ -61,19 +62,23 @@ double median_ns(Burst const& burst, Pause const& pause) {
 
 void nothing() {}
 
-double limit() {
+/// Two clock reads and the stores of a range named "forward", again and again.
+template <class Pause>
+double limit_after(Pause const& pause) {
   TickSource const source = stepscope::tracer::choose_tick_source();
   auto const words = std::make_unique<std::array<uint64_t, 3 * kBurst>>();
   auto const burst = [&] {
     for (uint64_t* record = words->data(); record != words->data() + words->size(); record += 3) {
-      record[1] = 0x0064'7261'7772'6f66;  // "forward"
+      record[1] = 0x0064'7261'7772'6f66;
       record[0] = static_cast<uint64_t>(read_ticks(source)) << 8;
       record[2] = static_cast<uint64_t>(read_ticks(source)) << 8;
       asm volatile("" ::: "memory");
     }
   };
-  return median_ns(burst, nothing);
+  return median_ns(burst, pause);
 }
+
+double limit() { return limit_after(nothing); }
 
 double recorder() {
   using namespace stepscope::tracer;
@@ -151,17 +156,67 @@ void wait_for_next_slot() {
   }
 }
 
-struct Results {
-  double limit, recorder, decode, no_tool, no_tool_payload, traced, draining, payload;
-};
+/// Both while the writer drains 10 M ranges/s. Where two cores share what they calculate with (hyper-threads, most rented
+/// machines), the writer at work slows the other core, and with it the limit: that is why it is measured again.
+double traced_while_draining() { return median_ns(push_and_pop, wait_for_next_slot); }
+double limit_while_draining() {
+  return limit_after([] {
+    wait_for_next_slot();
+    push_and_pop();
+  });
+}
 
-/// Runs measure() in a copy of this program.
-template <class Measure>
-void in_child(Measure const& measure) {
+struct Series {
+  char const* name;
+  double (*measure)();
+  size_t base;  ///< which of the list is its limit
+};
+constexpr std::array kWithoutTool = {
+    Series{"limit", limit, 0}, Series{"no tool", [] { return median_ns(push_and_pop, nothing); }, 0},
+    Series{"no tool, 40-byte payload", [] { return median_ns(push_and_pop_with_payload, nothing); }, 0},
+    Series{"recorder", recorder, 0}, Series{"decode", decode, 0}};
+constexpr std::array kWithTool = {Series{"limit beside the tracer", limit, 0},
+                                  Series{"traced", [] { return median_ns(push_and_pop, rest); }, 0},
+                                  Series{"traced, 40-byte payload", [] { return median_ns(push_and_pop_with_payload, rest); }, 0},
+                                  Series{"limit while the writer drains", limit_while_draining, 3},
+                                  Series{"traced while the writer drains", traced_while_draining, 3}};
+
+using Rounds = std::array<double, kRounds>;
+/// Of all series, in memory that parent and child share.
+using Results = std::array<Rounds, kWithoutTool.size() + kWithTool.size()>;
+
+template <size_t N>
+void measure(std::array<Series, N> const& series, Rounds* results) {
+  for (size_t round = 0; round < kRounds; ++round) {
+    for (size_t i = 0; i < N; ++i) results[i][round] = series[i].measure();
+  }
+}
+
+double median(Rounds values) {
+  std::nth_element(values.begin(), values.begin() + kRounds / 2, values.end());
+  return values[kRounds / 2];
+}
+
+double median_ratio(Rounds const& values, Rounds const& base) {
+  Rounds ratios;
+  for (size_t i = 0; i < kRounds; ++i) ratios[i] = values[i] / base[i];
+  return median(ratios);
+}
+
+template <size_t N>
+void print(std::array<Series, N> const& series, Rounds const* results) {
+  for (size_t i = 0; i < N; ++i)
+    std::printf("%-34s %6.1f ns  %5.2f x limit\n", series[i].name, median(results[i]),
+                median_ratio(results[i], results[series[i].base]));
+}
+
+/// Runs work() in a copy of this program.
+template <class Work>
+void in_child(Work const& work) {
   std::fflush(stdout);
   pid_t const child = ::fork();
   if (child == 0) {
-    measure();
+    work();
     std::exit(0);  // the tracer ends its file
   }
   int status = 0;
@@ -180,34 +235,15 @@ void use_tracer(fs::path const& folder) {
 int main() {
   void* const shared = ::mmap(nullptr, sizeof(Results), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto& results = *static_cast<Results*>(shared);
+  Rounds* const with_tool = results.data() + kWithoutTool.size();
   ::unsetenv("NVTX_INJECTION64_PATH");
-  in_child([&] {
-    results.limit = limit();
-    results.recorder = recorder();
-    results.decode = decode();
-    results.no_tool = median_ns(push_and_pop, nothing);
-    results.no_tool_payload = median_ns(push_and_pop_with_payload, nothing);
-  });
+  in_child([&] { measure(kWithoutTool, results.data()); });
   fs::path const folder = fs::temp_directory_path() / ("record_overhead_" + std::to_string(::getpid()));
   fs::create_directories(folder);
   use_tracer(folder);
-  in_child([&] {
-    results.traced = median_ns(push_and_pop, rest);
-    results.payload = median_ns(push_and_pop_with_payload, rest);
-    results.draining = median_ns(push_and_pop, wait_for_next_slot);
-  });
+  in_child([&] { measure(kWithTool, with_tool); });
   fs::remove_all(folder);
-  auto const print = [&](char const* name, double ns) {
-    std::printf("%-34s %6.1f ns  %5.2f x limit\n", name, ns, ns / results.limit);
-  };
-  print("limit", results.limit);
-  print("no tool", results.no_tool);
-  print("no tool, 40-byte payload", results.no_tool_payload);
-  print("recorder", results.recorder);
-  print("traced", results.traced);
-  print("traced, 40-byte payload", results.payload);
-  print("traced, while the writer drains", results.draining);
-  print("decode", results.decode);
-  std::printf("while draining / between drains    %6.2f\n", results.draining / results.traced);
+  print(kWithoutTool, results.data());
+  print(kWithTool, with_tool);
   return 0;
 }

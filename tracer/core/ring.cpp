@@ -26,6 +26,8 @@ Ring::Ring(size_t bytes, size_t max_bytes) {
   max_words_ = max_bytes / sizeof(uint64_t);
   if (grant(bytes)) {
     mask_.store(bytes / sizeof(uint64_t) - 1, std::memory_order_relaxed);
+    next_ = words_;
+    fence_ = words_ + capacity_words();
     return;
   }
   ::munmap(words_, max_bytes);
@@ -43,24 +45,31 @@ bool Ring::grant(size_t bytes) {
   return true;
 }
 
-uint64_t* Ring::reserve_past_end(uint32_t count, uint64_t keep_free) {
+uint64_t* Ring::reserve_past_fence(uint32_t count, uint64_t keep_free) {
+  if (words_ == nullptr) return nullptr;
+  uint64_t offset = offset_of(head_.load(std::memory_order_relaxed));
+  bool const is_past_end = offset + count > capacity_words();
+  if (is_past_end && grow(offset)) return reserve_past_fence(count, keep_free);
   uint64_t const capacity = capacity_words();
-  uint64_t const offset = (head_local_ - base_.load(std::memory_order_relaxed)) & (capacity - 1);
-  if (grow(offset)) return try_reserve(count, keep_free);
-  uint64_t const padding = capacity - offset;
-  if (!has_room(padding + count + keep_free)) return nullptr;
-  write_padding(offset, padding);
-  head_local_ += padding;
-  return words_;
+  uint64_t const padding = is_past_end ? capacity - offset : 0;
+  uint64_t const used = head_.load(std::memory_order_relaxed) - tail_.load(std::memory_order_acquire);
+  if (used + padding + count + keep_free > capacity) return nullptr;
+  if (padding != 0) {
+    write_padding(offset, padding);
+    commit(static_cast<uint32_t>(padding));
+    offset = 0;
+  }
+  next_ = words_ + offset;
+  fence_ = next_ + std::min(capacity - offset, capacity - used - padding);
+  return next_;
 }
 
 bool Ring::grow(uint64_t offset) {
   uint64_t const granted = granted_.load(std::memory_order_acquire);
   if (granted <= capacity_words()) return false;
   // Everything unread must be of this lap: its place stays the same when the positions that follow go on behind it.
-  uint64_t const lap = head_local_ - offset;
-  tail_cached_ = tail_.load(std::memory_order_acquire);
-  if (tail_cached_ < lap) return false;
+  uint64_t const lap = head_.load(std::memory_order_relaxed) - offset;
+  if (tail_.load(std::memory_order_acquire) < lap) return false;
   base_.store(lap, std::memory_order_relaxed);
   mask_.store(granted - 1, std::memory_order_release);
   return true;

@@ -42,17 +42,15 @@ class Ring {
   [[nodiscard]] uint64_t capacity_words() const { return mask_.load(std::memory_order_relaxed) + 1; }
 
   // Producer. try_reserve() gives room for `count` words when `keep_free` further ones stay free, else nullptr; commit() makes
-  // the words visible to the consumer.
+  // the words visible to the consumer. What is reserved and not committed is as if it had not been reserved.
   [[nodiscard]] uint64_t* try_reserve(uint32_t count, uint64_t keep_free) {
-    uint64_t const mask = mask_.load(std::memory_order_relaxed);
-    uint64_t const offset = (head_local_ - base_.load(std::memory_order_relaxed)) & mask;
-    if (offset + count > mask + 1) [[unlikely]]
-      return reserve_past_end(count, keep_free);
-    return has_room(count + keep_free) ? words_ + offset : nullptr;
+    if (next_ + count + keep_free <= fence_) [[likely]]
+      return next_;
+    return reserve_past_fence(count, keep_free);
   }
   void commit(uint32_t count) {
-    head_local_ += count;
-    head_.store(head_local_, std::memory_order_release);
+    next_ += count;
+    head_.store(head_.load(std::memory_order_relaxed) + count, std::memory_order_release);
   }
 
   // Consumer: everything before head() may be read with at(), then handed back with release(). Positions count words for ever.
@@ -77,14 +75,7 @@ class Ring {
   void discard_memory();
 
  private:
-  [[nodiscard]] bool has_room(uint64_t words) {
-    uint64_t const capacity = capacity_words();
-    if (head_local_ + words - tail_cached_ <= capacity) [[likely]]
-      return words_ != nullptr;
-    tail_cached_ = tail_.load(std::memory_order_acquire);
-    return head_local_ + words - tail_cached_ <= capacity && words_ != nullptr;
-  }
-  uint64_t* reserve_past_end(uint32_t count, uint64_t keep_free);
+  uint64_t* reserve_past_fence(uint32_t count, uint64_t keep_free);
   bool grow(uint64_t offset);
   void write_padding(uint64_t offset, uint64_t count);
   [[nodiscard]] uint64_t offset_of(uint64_t position) const {
@@ -98,12 +89,12 @@ class Ring {
   uint64_t* words_ = nullptr;
   uint64_t max_words_ = 0;
   std::atomic<uint64_t> granted_{0};  ///< words
-  // The producer's line: it reads the consumer's only when the ring looks full. Only the producer writes base_ and mask_.
+  // The producer's line: it reads the consumer's only where it reaches the fence. Only the producer writes base_ and mask_.
   alignas(kCacheLine) std::atomic<uint64_t> head_{0};
-  uint64_t head_local_ = 0;
-  uint64_t tail_cached_ = 0;
-  std::atomic<uint64_t> base_{0};  ///< a position that is at the begin of the memory
-  std::atomic<uint64_t> mask_{0};  ///< capacity − 1
+  uint64_t* next_ = nullptr;         ///< where head_ is
+  uint64_t const* fence_ = nullptr;  ///< the words from next_ to here are free, as far as is known
+  std::atomic<uint64_t> base_{0};    ///< a position that is at the begin of the memory
+  std::atomic<uint64_t> mask_{0};    ///< capacity − 1
   alignas(kCacheLine) std::atomic<uint64_t> tail_{0};
   uint64_t prefaulted_ = 0;  ///< words from the begin whose pages are there
 };

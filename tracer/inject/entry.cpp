@@ -128,7 +128,7 @@ __attribute__((destructor)) void process_exits() {
 
 Registry& process_registry() { return process().registry; }
 
-ThreadRecorder* attach_this_thread() {
+ThreadRecorder* attach_this_thread() noexcept try {
   Process& self = process();
   std::lock_guard const lock(self.mutex);
   start_session(self);
@@ -136,6 +136,8 @@ ThreadRecorder* attach_this_thread() {
   this_recorder = self.nvtx->attach(::syscall(SYS_gettid));
   ::pthread_setspecific(self.exit_key, this_recorder);
   return this_recorder;
+} catch (...) {
+  return nullptr;  // no memory: nothing is recorded, the next event tries again
 }
 
 }  // namespace stepscope::tracer

@@ -10,8 +10,8 @@ namespace stepscope::tracer {
 /// bytes of static TLS, which the loader has in reserve.
 extern thread_local ThreadRecorder* this_recorder __attribute__((tls_model("initial-exec")));
 
-/// Makes the calling thread's recorder; null when nothing is recorded in this process.
-ThreadRecorder* attach_this_thread();
+/// Makes the calling thread's recorder; null when nothing is recorded in this process or there is no memory.
+ThreadRecorder* attach_this_thread() noexcept;
 
 inline ThreadRecorder* recorder() {
   ThreadRecorder* const known = this_recorder;

@@ -91,7 +91,11 @@ int push(Event const& event) {
   ThreadRecorder* const thread = recorder();
   return thread != nullptr ? thread->push(event.args) : kNoNesting;
 }
-int pop(uint16_t domain, std::span<PayloadView const> payloads = {}) {
+int pop(uint16_t domain) {
+  ThreadRecorder* const thread = recorder();
+  return thread != nullptr ? thread->pop(domain) : kNoNesting;
+}
+int pop(uint16_t domain, std::span<PayloadView const> payloads) {
   ThreadRecorder* const thread = recorder();
   return thread != nullptr ? thread->pop(domain, payloads) : kNoNesting;
 }
@@ -106,7 +110,8 @@ void end(uint16_t domain, nvtxRangeId_t id, std::span<PayloadView const> payload
   if (ThreadRecorder* const thread = recorder(); thread != nullptr) thread->end(domain, id, payloads);
 }
 
-// Nothing may be thrown into a C program: what can throw (memory runs out) is caught, and the call did nothing.
+// Nothing may be thrown into a C program: what can throw (memory runs out) is caught, and the call did nothing. Recorders throw
+// nothing, and recorder() neither.
 template <class Call>
 auto guarded(Call const& call) noexcept -> decltype(call()) {
   try {
@@ -137,15 +142,13 @@ int push_with_attributes(nvtxDomainHandle_t domain, nvtxEventAttributes_t const*
   bool const is_plain = attributes != nullptr && attributes->size >= sizeof *attributes && attributes->category == 0 &&
                         attributes->payloadType == 0;
   if (!is_plain) return with_attributes<push>(domain, attributes);
-  return guarded([&]() -> int {
-    ThreadRecorder* const thread = recorder();
-    if (thread == nullptr) return kNoNesting;
-    if (attributes->messageType == NVTX_MESSAGE_TYPE_ASCII)
-      return thread->push_text(domain_number(domain), attributes->message.ascii);
-    if (attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED)
-      return thread->push_handle(domain_number(domain), string_handle(*attributes));
-    return with_attributes<push>(domain, attributes);
-  });
+  ThreadRecorder* const thread = recorder();
+  if (thread == nullptr) return kNoNesting;
+  if (attributes->messageType == NVTX_MESSAGE_TYPE_ASCII)
+    return thread->push_text(domain_number(domain), attributes->message.ascii);
+  if (attributes->messageType == NVTX_MESSAGE_TYPE_REGISTERED)
+    return thread->push_handle(domain_number(domain), string_handle(*attributes));
+  return with_attributes<push>(domain, attributes);
 }
 template <auto Action>
 auto with_payload(nvtxDomainHandle_t domain, nvtxPayloadData_t const* data, size_t count) {
@@ -168,15 +171,11 @@ void on_range_end(nvtxRangeId_t id) {
 }
 int on_range_push_ex(nvtxEventAttributes_t const* attributes) { return push_with_attributes(nullptr, attributes); }
 int on_range_push_a(char const* text) {
-  return guarded([&] {
-    ThreadRecorder* const thread = recorder();
-    return thread != nullptr ? thread->push_text(kDefaultDomain, text) : kNoNesting;
-  });
+  ThreadRecorder* const thread = recorder();
+  return thread != nullptr ? thread->push_text(kDefaultDomain, text) : kNoNesting;
 }
 int on_range_push_w(wchar_t const* text) { return with_text<push>(text); }
-int on_range_pop() {
-  return guarded([] { return pop(kDefaultDomain); });
-}
+int on_range_pop() { return pop(kDefaultDomain); }
 void on_name_thread_a(uint32_t thread, char const* name) {
   guarded([&] { process_registry().name_thread(thread, bounded(name)); });
 }
@@ -197,9 +196,7 @@ void on_domain_range_end(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
 int on_domain_range_push_ex(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
   return push_with_attributes(domain, attributes);
 }
-int on_domain_range_pop(nvtxDomainHandle_t domain) {
-  return guarded([&] { return pop(domain_number(domain)); });
-}
+int on_domain_range_pop(nvtxDomainHandle_t domain) { return pop(domain_number(domain)); }
 nvtxStringHandle_t text_handle(std::string_view text) {
   return reinterpret_cast<nvtxStringHandle_t>(uintptr_t{process_registry().text(text)});
 }

@@ -59,22 +59,18 @@ uint64_t* put_payloads(uint64_t* out, std::span<PayloadView const> payloads) {
   return out;
 }
 
-/// The eight bytes from `text` on, or, where that would pass the page, those up to its end.
-/// Reads past the 0 like every strlen does: never into another page, so it cannot fault, but sanitizers must not look.
-__attribute__((no_sanitize("address", "thread"))) uint64_t load_characters(char const* text) {
-  using UnalignedWord __attribute__((may_alias, aligned(1))) = uint64_t;
+/// Bytes that are read at once never pass a page's end, so that reading past a text's 0, as every strlen does, cannot fault.
+bool is_word_in_page(char const* text) {
   constexpr uintptr_t kPage = 4096;  // the smallest there is
-  if ((reinterpret_cast<uintptr_t>(text) & (kPage - 1)) <= kPage - sizeof(uint64_t)) [[likely]]
-    return *reinterpret_cast<UnalignedWord const*>(text);
-  uint64_t word = 0;
-  for (unsigned i = 0; i < sizeof word && text[i] != '\0'; ++i) word |= uint64_t{static_cast<uint8_t>(text[i])} << (8 * i);
-  return word;
+  return (reinterpret_cast<uintptr_t>(text) & (kPage - 1)) <= kPage - sizeof(uint64_t);
 }
 
-/// Copies a text with its final 0, the rest of the last word zero; the number of words, 0 when it is too long.
-uint32_t put_compact_text(uint64_t* out, char const* text) {
-  for (uint32_t i = 0; i < kMaxCompactTextWords; ++i, text += sizeof(uint64_t)) {
-    uint64_t const word = load_characters(text);
+/// Copies a text with its final 0, the rest of the last word zero; the number of words. 0 when it is too long, or when it is too
+/// near to a page's end to be read by words. Sanitizers must not look: it reads past the 0.
+__attribute__((no_sanitize("address", "thread"))) inline uint32_t put_compact_text(uint64_t* out, char const* text) {
+  using UnalignedWord __attribute__((may_alias, aligned(1))) = uint64_t;
+  for (uint32_t i = 0; i < kMaxCompactTextWords && is_word_in_page(text); ++i, text += sizeof(uint64_t)) {
+    uint64_t const word = *reinterpret_cast<UnalignedWord const*>(text);
     uint64_t const end = lowest_zero_byte(word);
     if (end == 0) {
       out[i] = word;
@@ -117,12 +113,7 @@ bool ThreadRecorder::wants(EventArgs const& args) const {
 
 void ThreadRecorder::write_plain_pop(uint16_t domain, uint8_t flags) {
   int64_t const ticks = read_ticks(tick_source_);
-  if (domain < kCompactDomains && flags == 0) [[likely]] {
-    *ring_.try_reserve(1, 0) = compact_word(ticks, unsigned{kCompact} | kCompactPop | domain);  // push() kept this room free
-    ring_.commit(1);
-    return;
-  }
-  uint64_t* const record = ring_.try_reserve(kPopWords, 0);
+  uint64_t* const record = ring_.try_reserve(kPopWords, 0);  // push() kept this room free
   RecordHeader const header = {static_cast<uint8_t>(RecordType::kPop), flags, kPopWords, domain, 0};
   std::memcpy(record, &header, sizeof header);
   record[1] = static_cast<uint64_t>(ticks);
@@ -177,49 +168,61 @@ bool ThreadRecorder::take_recorded(Nesting& nesting, int32_t level) {
   return false;
 }
 
-/// False when the range has to be recorded as a general record, or when there is no room: that then finds out which.
-template <class PutName>
-bool ThreadRecorder::push_compact(uint16_t domain, unsigned tag, uint32_t max_name_words, PutName const& put_name) {
-  if (domain >= kCompactDomains || !wants_all()) [[unlikely]]
-    return false;
+/// Room for a compact push; null when it has to be a general record or there is no room: push() then finds out which.
+inline uint64_t* ThreadRecorder::compact_room(uint16_t domain, uint32_t max_words) {
+  if (domain >= kCompactDomains || nesting_[domain].level >= kBitLevels || !wants_all()) [[unlikely]]
+    return nullptr;
+  return ring_.try_reserve(max_words, room_for_ends());
+}
+
+inline int ThreadRecorder::end_compact_push(uint16_t domain, uint64_t* record, unsigned tag, uint32_t words) {
   Nesting& nesting = nesting_[domain];
-  if (nesting.level >= kBitLevels) [[unlikely]]
-    return false;
-  uint64_t* const record = ring_.try_reserve(1 + max_name_words, room_for_ends());
-  if (record == nullptr) [[unlikely]]
-    return false;
-  uint32_t const name_words = put_name(record + 1);
-  if (name_words == 0) [[unlikely]]
-    return false;
-  nesting.recorded |= uint64_t{1} << nesting.level++;
+  int32_t const level = nesting.level++;
+  nesting.recorded |= uint64_t{1} << level;
   ++open_pushes_;
   *record = compact_word(read_ticks(tick_source_), kCompact | tag | domain);
-  ring_.commit(1 + name_words);
-  return true;
+  ring_.commit(words);
+  return level;
 }
 
 int ThreadRecorder::push_text(uint16_t domain, char const* text) {
-  if (text == nullptr) text = "";
-  auto const put_text = [text](uint64_t* out) { return put_compact_text(out, text); };
-  if (push_compact(domain, 0, kMaxCompactTextWords, put_text)) [[likely]]
-    return nesting_[domain].level - 1;
-  EventArgs args;
-  args.domain = domain;
-  args.text = {text, ::strnlen(text, kMaxTextBytes)};
-  return push(args);
+  uint64_t* const record = compact_room(domain, 1 + kMaxCompactTextWords);
+  uint32_t const words = record != nullptr && text != nullptr ? put_compact_text(record + 1, text) : 0;
+  if (words == 0) [[unlikely]]
+    return push_general(domain, text, 0);
+  return end_compact_push(domain, record, 0, 1 + words);
 }
 
 int ThreadRecorder::push_handle(uint16_t domain, uint32_t handle) {
-  auto const put_handle = [handle](uint64_t* out) {
-    *out = handle;
-    return 1U;
-  };
-  if (push_compact(domain, kCompactHandle, 1, put_handle)) [[likely]]
-    return nesting_[domain].level - 1;
+  uint64_t* const record = compact_room(domain, 2);
+  if (record == nullptr) [[unlikely]]
+    return push_general(domain, nullptr, handle);
+  record[1] = handle;
+  return end_compact_push(domain, record, kCompactHandle, 2);
+}
+
+__attribute__((noinline)) int ThreadRecorder::push_general(uint16_t domain, char const* text, uint32_t handle) {
   EventArgs args;
   args.domain = domain;
   args.handle = handle;
+  if (text != nullptr) args.text = {text, ::strnlen(text, kMaxTextBytes)};
   return push(args);
+}
+
+int ThreadRecorder::pop(uint16_t domain) {
+  Nesting& nesting = nesting_[domain];
+  int32_t const level = nesting.level - 1;
+  uint64_t const bit = uint64_t{1} << (level & (kBitLevels - 1));
+  bool const is_compact = domain < kCompactDomains && level >= 0 && level < kBitLevels && (nesting.recorded & bit) != 0;
+  if (!is_compact || filtered_ || window_.mode() == CaptureMode::kStopped) [[unlikely]]
+    return pop(domain, {});
+  int64_t const ticks = read_ticks(tick_source_);
+  nesting.level = level;
+  nesting.recorded &= ~bit;
+  --open_pushes_;
+  *ring_.try_reserve(1, 0) = compact_word(ticks, unsigned{kCompact} | kCompactPop | domain);  // push kept this room free
+  ring_.commit(1);
+  return level;
 }
 
 int ThreadRecorder::push(EventArgs const& args) {

@@ -40,7 +40,8 @@ class ThreadRecorder {
   int push_text(uint16_t domain, char const* text);
   int push_handle(uint16_t domain, uint32_t handle);
   /// Level of the range that ends, -1 when there is none; a payload of the end replaces that of the begin.
-  int pop(uint16_t domain, std::span<PayloadView const> payloads = {});
+  int pop(uint16_t domain, std::span<PayloadView const> payloads);
+  int pop(uint16_t domain);  ///< without a payload: the hot path
   void mark(EventArgs const& args);
   /// An id for end(), on any thread.
   uint64_t start(EventArgs const& args);
@@ -73,8 +74,9 @@ class ThreadRecorder {
   }
   /// Room for the ends of all open ranges and of one more stays free (and of one wrap-around), so that an end never gets lost.
   [[nodiscard]] uint64_t room_for_ends() const { return (open_pushes_ + 2) * kPopWords; }
-  template <class PutName>
-  bool push_compact(uint16_t domain, unsigned tag, uint32_t max_name_words, PutName const& put_name);
+  uint64_t* compact_room(uint16_t domain, uint32_t max_words);
+  int end_compact_push(uint16_t domain, uint64_t* record, unsigned tag, uint32_t words);
+  int push_general(uint16_t domain, char const* text, uint32_t handle);
   [[nodiscard]] bool wants(EventArgs const& args) const;
   [[nodiscard]] bool wants_baseline(EventArgs const& args) const;
   bool write(RecordType type, EventArgs const& args, uint64_t range, uint64_t keep_free);
