@@ -57,7 +57,7 @@ class ColumnEncoder {
   /// Starts (ascending is short) with the durations of the same rows, both in their common unit: traces in µs lose three digits.
   void put_times(uint8_t scope, uint8_t start_number, uint8_t dur_number, std::span<int64_t const> start,
                  std::span<int64_t const> dur);
-  /// Few different values; `values` below `limit`.
+  /// Few different values, such as string ids. Memory grows with the largest.
   void put_dictionary(uint8_t scope, uint8_t number, std::span<uint32_t const> values);
   /// Mostly rising, with zeros where there is none.
   void put_sparse(uint8_t scope, uint8_t number, std::span<uint64_t const> values);
