@@ -16,6 +16,8 @@ Action add_analyze(CLI::App& app);
 Action add_report(CLI::App& app);
 Action add_view(CLI::App& app);
 Action add_info(CLI::App& app);
+Action add_doctor(CLI::App& app);
+Action add_slice(CLI::App& app);
 Action add_synth(CLI::App& app);
 
 }  // namespace stepscope::cli

@@ -1,0 +1,211 @@
+// slice() and anonymize() on small traces whose parts are counted by hand.
+#include "trace/model/slice.h"
+
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trace/model/anonymize.h"
+#include "trace/model/trace_builder.h"
+
+namespace stepscope::model {
+namespace {
+
+using testing::ElementsAre;
+using testing::UnorderedElementsAre;
+
+std::vector<std::string> names_of(Trace const& trace) {
+  std::vector<std::string> names;
+  for (uint32_t row = 0; row < trace.event_count(); ++row) names.emplace_back(trace.name(row));
+  return names;
+}
+
+std::set<std::string> texts_of(Trace const& trace) {
+  std::set<std::string> texts;
+  for (uint32_t id = 1; id < trace.strings().size(); ++id) texts.emplace(trace.text(StringId{id}));
+  texts.insert({trace.info().tool, trace.info().host, trace.info().command});
+  for (auto const& [key, value] : trace.info().facts) texts.insert({key, value});
+  for (Track const& track : trace.tracks()) texts.insert(track.name);
+  for (Device const& device : trace.devices()) texts.insert(device.name);
+  for (std::string const& note : trace.log().notes) texts.insert(note);
+  texts.erase("");
+  return texts;
+}
+
+/// A thread that launches for one stream; steps 1 and 2 are [0, 100) and [100, 200).
+class Made {
+ public:
+  Made() {
+    thread_ = builder_.add_track({TrackKind::kThread, "secret thread", 77, -1, {}, 0});
+    stream_ = builder_.add_track({TrackKind::kStream, "secret stream", 7, 0, {}, 3});
+    builder_.add_device({0, "secret device", 1000, 1, 1});
+    builder_.info().tool = "secret tool";
+    builder_.info().host = "secret host";
+    builder_.info().command = "secret command";
+    builder_.info().process_id = 4711;
+    builder_.info().rank = 2;
+    builder_.info().world_size = 4;
+    builder_.info().origin_epoch_ns = 5'000;
+    builder_.info().facts = {{"cores", "8"}, {"secret key", "secret value"}};
+    builder_.log().unknown_events = 5;
+    builder_.log().notes = {"secret note"};
+  }
+  void host(EventKind kind, int64_t begin, int64_t end, std::string_view name) {
+    builder_.events(thread_).add(kind, begin, end - begin, builder_.intern(name));
+  }
+  void step(int64_t index, int64_t begin, int64_t end) {
+    builder_.events(thread_).add(EventKind::kStep, begin, end - begin, builder_.intern("step"), 0, StepDetail{index});
+  }
+  void launched(int64_t launch, int64_t begin, int64_t end, std::string_view name, std::string_view call = "launch") {
+    ++correlation_;
+    builder_.events(thread_).add(EventKind::kLaunch, launch, 5, builder_.intern(call), correlation_);
+    builder_.events(stream_).add(EventKind::kKernel, begin, end - begin, builder_.intern(name), correlation_,
+                                 KernelDetail{1, 2, 3});
+  }
+  void collective(int64_t begin, int64_t end, std::string_view name) {
+    CollectiveDetail detail;
+    detail.op = CollectiveOp::kAllReduce;
+    builder_.events(stream_).add(EventKind::kCollective, begin, end - begin, builder_.intern(name), 0, detail);
+  }
+  Trace finish() { return std::move(builder_).finish(); }
+  [[nodiscard]] TrackId thread() const { return thread_; }
+
+ private:
+  TraceBuilder builder_;
+  TrackId thread_, stream_;
+  uint64_t correlation_ = 0;
+};
+
+TEST(Slice, KeepsWholeWhatTouchesTheWindow) {
+  Made made;
+  made.host(EventKind::kRange, 0, 100, "before");
+  made.host(EventKind::kRange, 60, 101, "over the begin");
+  made.host(EventKind::kMark, 99, 99, "instant before");
+  made.host(EventKind::kMark, 100, 100, "instant at the begin");
+  made.host(EventKind::kRange, 120, 130, "inside");
+  made.host(EventKind::kRange, 199, 300, "over the end");
+  made.host(EventKind::kMark, 200, 200, "instant at the end");
+  made.host(EventKind::kRange, 200, 210, "after");
+  Trace const part = slice(made.finish(), {{100, 200}, {100, 200}});
+  EXPECT_THAT(names_of(part), ElementsAre("over the begin", "instant at the begin", "inside", "over the end"));
+  EXPECT_EQ(part.start(0), 60);
+  EXPECT_EQ(part.end(3), 300);
+}
+
+TEST(Slice, KeepsLaunchAndOpTogetherAndWhatEnclosesTheLaunch) {
+  Made made;
+  made.step(1, 0, 100);
+  made.host(EventKind::kRange, 10, 20, "layer");
+  made.launched(12, 150, 160, "late op");
+  made.launched(30, 50, 60, "early op");
+  made.host(EventKind::kRange, 70, 80, "unrelated");
+  made.step(2, 110, 200);
+  made.launched(140, 400, 410, "op after the window");
+  made.launched(300, 310, 320, "later op");
+  Trace const part = slice(made.finish(), {{120, 200}, {120, 200}});
+  EXPECT_THAT(names_of(part), ElementsAre("step", "layer", "launch", "step", "launch", "late op", "op after the window"));
+  EXPECT_EQ(part.log().unmatched_launches, 0U);
+  EXPECT_EQ(part.log().unmatched_ops, 0U);
+  EXPECT_EQ(part.detail<StepDetail>(3).index, 2);
+  EXPECT_EQ(part.detail<KernelDetail>(6).grid_x, 3U);
+}
+
+TEST(Slice, LeavesWhatIsKnownOfTheProcessAndDropsTextsThatNothingUses) {
+  Made made;
+  made.host(EventKind::kRange, 0, 10, "out");
+  made.host(EventKind::kRange, 20, 30, "in");
+  Trace const whole = made.finish();
+  Trace const part = slice(whole, {{20, 30}, {20, 30}});
+  EXPECT_EQ(part.info().command, whole.info().command);
+  ASSERT_EQ(part.tracks().size(), whole.tracks().size());
+  EXPECT_EQ(part.tracks()[1].name, "secret stream");
+  EXPECT_EQ(part.devices().size(), 1U);
+  EXPECT_EQ(part.log().dropped, 3U);
+  EXPECT_EQ(part.log().unknown_events, 5U);
+  EXPECT_FALSE(part.strings().find("out").valid());
+}
+
+TEST(Slice, OfEverythingIsTheTraceItself) {
+  Made made;
+  made.step(1, 0, 100);
+  made.launched(12, 150, 160, "late op");
+  made.collective(170, 180, "sum");
+  Trace const whole = made.finish();
+  Trace const part = slice(whole, {{INT64_MIN, INT64_MAX}, {INT64_MIN, INT64_MAX}});
+  EXPECT_EQ(names_of(part), names_of(whole));
+  EXPECT_EQ(part.columns().start, whole.columns().start);
+  EXPECT_EQ(part.columns().dur, whole.columns().dur);
+  EXPECT_EQ(part.columns().correlation, whole.columns().correlation);
+  EXPECT_EQ(part.columns().link, whole.columns().link);
+}
+
+TEST(Slice, HostAndDeviceMayLieApart) {
+  Made made;
+  made.step(1, 0, 100);
+  made.launched(12, 500, 510, "op");
+  made.launched(120, 600, 610, "next op");
+  made.host(EventKind::kRange, 501, 504, "later");
+  made.host(EventKind::kOverhead, 505, 508, "overhead");
+  Trace const part = slice(made.finish(), {{0, 100}, {500, 510}});
+  EXPECT_THAT(names_of(part), ElementsAre("step", "launch", "overhead", "op"));
+}
+
+TEST(WindowOfSteps, BeginsWithTheLastWorkBeforeAndEndsWithTheLastOpOfTheSteps) {
+  Made made;
+  made.step(1, 0, 100);
+  made.launched(10, 20, 90, "of step 1");
+  made.step(2, 100, 200);
+  made.launched(110, 150, 260, "of step 2");
+  made.step(3, 200, 300);
+  made.launched(210, 270, 290, "of step 3");
+  Trace const trace = made.finish();
+  auto const window = [&](Interval steps) { return window_of_steps(trace, {{made.thread(), steps}}); };
+  EXPECT_EQ(window({100, 200}).device, (Interval{89, 260}));
+  EXPECT_EQ(window({100, 200}).host, (Interval{89, 200}));
+  EXPECT_EQ(window({200, 300}).device, (Interval{259, 290})) << "work of step 2 goes on into step 3";
+  EXPECT_EQ(window({200, 300}).host, (Interval{200, 300}));
+  EXPECT_EQ(window({0, 200}).device, (Interval{0, 260}));
+}
+
+std::string meaning(std::string_view name) { return name == "secret step 12" ? "step 12" : ""; }
+
+TEST(Anonymize, LeavesNoTextOfTheTrace) {
+  Made made;
+  made.step(1, 0, 100);
+  for (EventKind const kind :
+       {EventKind::kRange, EventKind::kMark, EventKind::kPhase, EventKind::kInputWait, EventKind::kApi, EventKind::kOverhead})
+    made.host(kind, 1, 2, "secret event");
+  made.host(EventKind::kRange, 10, 20, "secret step 12");
+  made.launched(12, 150, 160, "secret kernel", "secret GraphLaunch");
+  made.collective(170, 180, "secret collective");
+  Trace const trace = made.finish();
+  Pseudonyms pseudonyms(meaning);
+  Trace const anonymous = anonymize(trace, pseudonyms, -4'000);
+  EXPECT_THAT(texts_of(anonymous),
+              UnorderedElementsAre("stepscope slice --anonymize", "host-1", "cores", "8", "thread-1", "stream-1", "device-1",
+                                   "step-1", "range-1", "mark-1", "phase-1", "input_wait-1", "api-1", "overhead-1", "step 12",
+                                   "launch-1 (GraphLaunch)", "kernel-1 (compute)", "collective-1 (all_reduce)"));
+  EXPECT_EQ(anonymous.columns().start, trace.columns().start);
+  EXPECT_EQ(anonymous.columns().kind, trace.columns().kind);
+  EXPECT_EQ(anonymous.columns().link, trace.columns().link);
+  EXPECT_EQ(anonymous.info().origin_epoch_ns, 1'000);
+  EXPECT_EQ(anonymous.info().rank, 2);
+  EXPECT_EQ(anonymous.info().process_id, 2);
+  EXPECT_EQ(anonymous.tracks()[0].id, 1);
+  EXPECT_EQ(anonymous.tracks()[1].id, 7) << "what stream waits refer to";
+}
+
+TEST(Anonymize, TheSameTextHasTheSamePseudonymInEveryTrace) {
+  Pseudonyms pseudonyms(meaning);
+  Made first, second;
+  first.host(EventKind::kRange, 0, 10, "a");
+  first.host(EventKind::kRange, 10, 20, "b");
+  second.host(EventKind::kRange, 0, 10, "b");
+  second.host(EventKind::kRange, 10, 20, "c");
+  EXPECT_THAT(names_of(anonymize(first.finish(), pseudonyms, 0)), ElementsAre("range-1", "range-2"));
+  EXPECT_THAT(names_of(anonymize(second.finish(), pseudonyms, 0)), ElementsAre("range-2", "range-3"));
+}
+
+}  // namespace
+}  // namespace stepscope::model

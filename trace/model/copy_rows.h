@@ -1,0 +1,15 @@
+// Making one trace from another: what slice() and anonymize() have in common.
+#pragma once
+
+#include "trace/model/event_batch.h"
+#include "trace/model/trace.h"
+
+namespace stepscope::model {
+
+/// Appends a row of a trace to a batch, with its details, under the name `name` (of the strings that the batch is for).
+void append_row(Trace const& trace, uint32_t row, StringId name, EventBatch& batch);
+
+/// The log of a trace without what TraceBuilder::finish() will count again in what is copied from it.
+ImportLog log_before_building(Trace const& trace);
+
+}  // namespace stepscope::model

@@ -1,0 +1,35 @@
+// The part of a trace that a window of time touches: small enough to share, whole enough that what lies in the window is analyzed
+// as in the whole trace.
+#pragma once
+
+#include <vector>
+
+#include "trace/model/intervals.h"
+#include "trace/model/trace.h"
+
+namespace stepscope::model {
+
+/// What of a trace is wanted, in trace time. Where the host runs ahead, its part of a step and the device's lie apart.
+struct SliceWindow {
+  Interval host;    ///< of threads
+  Interval device;  ///< of streams and counters; also of the calls by which the host touches the device's memory, and of overhead
+};
+
+/// Keeps every event of which any part lies in its window, whole: nothing is cut in half at the borders. Also kept, wherever they
+/// lie: the launches of kept device ops, the device ops of kept launches, and the events of their thread that enclose those
+/// launches, so that every op still has its launch and every launch its step. Tracks keep their ids, events their correlation;
+/// devices, process and log stay; texts that nothing uses any longer are left out. O(events).
+Trace slice(Trace const& trace, SliceWindow const& window);
+
+/// Steps of one thread, as the host marked them: from the begin of the first to the end of the last, trace time.
+struct ThreadSteps {
+  TrackId thread;
+  Interval when;
+};
+
+/// The window that steps need to be analyzed as in the whole trace. Device: from the end of the last work before them (their
+/// first idle time began there) to the end of the last op that they launched. Host: the steps, and what it did since that end.
+/// Ops launched by other threads belong to the steps in whose time they were launched. `steps` must not be empty.
+SliceWindow window_of_steps(Trace const& trace, std::vector<ThreadSteps> const& steps);
+
+}  // namespace stepscope::model
