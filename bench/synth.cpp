@@ -43,9 +43,9 @@ void bm_make_run(benchmark::State& state, char const* pattern) {
   state.counters["events/s"] = benchmark::Counter(static_cast<double>(events), benchmark::Counter::kIsRate);
 }
 
-BENCHMARK_CAPTURE(bm_make_run, dp, "dp")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(bm_make_run, pipeline, "pipeline")->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(bm_make_run, moe, "moe")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(bm_make_run, dp, "dp")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(bm_make_run, pipeline, "pipeline")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(bm_make_run, moe, "moe")->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
 

@@ -10,8 +10,8 @@
 
 namespace stepscope::import {
 
-/// The files that a path stands for, sorted by name: itself, or every trace file directly inside a folder. Errors: the folder cannot
-/// be read or holds none.
+/// The files that a path stands for, sorted by name: itself, or every trace file directly inside a folder. Errors: the folder
+/// cannot be read or holds none.
 base::Expected<std::vector<std::string>> files_of(std::string const& path);
 
 /// `paths`: files and folders (every trace file directly inside). Errors: nothing there, or nothing readable. A file that

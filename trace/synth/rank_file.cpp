@@ -8,6 +8,37 @@ namespace stepscope::synth {
 
 using base::Expected;
 
+namespace {
+
+/// How deep each row nests; rows by (start, −dur). Nothing is open at the first: batches begin and end with steps.
+std::vector<uint16_t> depths_of(model::EventBatch const& events) {
+  std::vector<uint16_t> depths;
+  depths.reserve(events.size());
+  std::vector<int64_t> open_ends;
+  for (size_t row = 0; row < events.size(); ++row) {
+    while (!open_ends.empty() && open_ends.back() <= events.start[row]) open_ends.pop_back();
+    depths.push_back(static_cast<uint16_t>(open_ends.size()));
+    open_ends.push_back(events.start[row] + events.dur[row]);
+  }
+  return depths;
+}
+
+/// The last bin of `whole` goes on to the first of `part`; no event does.
+void append_summary(model::TrackSummary const& part, model::TrackSummary& whole) {
+  auto const append = [](auto const& from, auto& to) { to.insert(to.end(), from.begin(), from.end()); };
+  append(part.begin, whole.begin);
+  for (size_t op_class = 0; op_class < model::kOpClassCount; ++op_class) append(part.busy[op_class], whole.busy[op_class]);
+  append(part.starts, whole.starts);
+  append(part.depth, whole.depth);
+  append(part.longest, whole.longest);
+  append(part.longest_name, whole.longest_name);
+  append(part.low, whole.low);
+  append(part.high, whole.high);
+  whole.end = part.end;
+}
+
+}  // namespace
+
 RankFile::RankFile(file::TraceWriter writer, size_t tracks, size_t block_rows)
     : writer_(std::move(writer)), block_rows_(block_rows), pending_(tracks) {}
 
@@ -38,6 +69,11 @@ Expected<void> RankFile::end_step() {
 Expected<void> RankFile::finish() {
   for (uint32_t track = 0; track < pending_.size(); ++track)
     if (auto const done = write(track); !done) return done;
+  for (uint32_t track = 0; track < pending_.size(); ++track) {
+    if (pending_[track].summary.size() == 0) continue;
+    if (auto const done = writer_.write_summary(model::TrackId{track}, pending_[track].summary); !done) return done;
+  }
+  if (auto const done = writer_.write_steps(steps_); !done) return done;
   return writer_.finish();
 }
 
@@ -45,9 +81,20 @@ Expected<void> RankFile::write(uint32_t track) {
   Pending& pending = pending_[track];
   if (pending.events.empty()) return {};
   if (auto const done = writer_.write_events(model::TrackId{track}, pending.events); !done) return done;
+  append_summary(model::summarize(model::EventView(pending.events), depths_of(pending.events)), pending.summary);
+  add_steps(model::TrackId{track}, pending.events);
   pending.written += pending.events.size();
   pending.events.clear();
   return {};
+}
+
+void RankFile::add_steps(model::TrackId track, model::EventBatch const& events) {
+  auto const& details = std::get<std::vector<model::StepDetail>>(events.details);
+  if (details.empty()) return;
+  auto detail = details.begin();
+  for (size_t row = 0; row < events.size(); ++row)
+    if (events.kind[row] == model::EventKind::kStep)
+      steps_.push_back({track, events.start[row], events.dur[row], (detail++)->index});
 }
 
 uint64_t RankFile::event_count() const {

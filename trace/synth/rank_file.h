@@ -1,5 +1,5 @@
 // The trace file of one made rank: events are added track by track and written block by block, so that a run of any size needs
-// the memory of a few blocks.
+// the memory of a few blocks and of its summaries.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "trace/file/writer.h"
 #include "trace/model/string_table.h"
 #include "trace/model/trace.h"
+#include "trace/model/track_summary.h"
 
 namespace stepscope::synth {
 
@@ -24,7 +25,7 @@ class RankFile {
   model::EventBatch& events(uint32_t track) { return pending_[track].events; }
   /// Writes the tracks whose next step might not fit into a block. No row before this call may be changed after it.
   base::Expected<void> end_step();
-  /// Writes everything and closes the file.
+  /// Writes everything, the summaries by which the file opens, and closes it.
   base::Expected<void> finish();
 
   [[nodiscard]] uint64_t event_count() const;
@@ -33,15 +34,18 @@ class RankFile {
   struct Pending {
     model::EventBatch events;
     uint64_t written = 0;
-    size_t before_step = 0;   ///< rows of `events` that the last step found
-    size_t longest_step = 0;  ///< most rows that a step added
+    model::TrackSummary summary;  ///< of what is written: less than a byte an event
+    size_t before_step = 0;       ///< rows of `events` that the last step found
+    size_t longest_step = 0;      ///< most rows that a step added
   };
   RankFile(file::TraceWriter writer, size_t tracks, size_t block_rows);
   base::Expected<void> write(uint32_t track);
+  void add_steps(model::TrackId track, model::EventBatch const& events);
 
   file::TraceWriter writer_;
   size_t block_rows_;
   std::vector<Pending> pending_;
+  std::vector<file::StepSpan> steps_;  ///< of what is written
 };
 
 }  // namespace stepscope::synth

@@ -8,6 +8,8 @@
 
 #include "analyzer/analysis.h"
 #include "tests/unit/workloads/temporary_folder.h"
+#include "trace/file/summaries.h"
+#include "trace/file/trace_file.h"
 #include "trace/import/open_run.h"
 #include "trace/synth/faults.h"
 #include "trace/synth/synth.h"
@@ -221,6 +223,34 @@ TEST(SynthFiles, HoldTheEventsAskedForToTheEndOfTheStep) {
   for (model::RankTrace const& rank : made.open().ranks) {
     EXPECT_GE(rank.trace.event_count(), 250'000U);
     EXPECT_LT(rank.trace.event_count(), 250'000U + 2 * a_step);
+  }
+}
+
+TEST(SynthFiles, OpenBySummariesThatAreThoseOfTheirEvents) {
+  MadeRun const made("moe", 2, 200'000);  // several blocks of each track
+  auto const file = file::TraceFile::open(made.folder.file("rank-1.stepscope"));
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->has_summaries());
+  auto const trace = file->read();
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(*file->steps(), file::steps_of(*trace));
+  for (uint32_t track = 0; track < file->tracks().size(); ++track) {
+    auto const summary = file->summary(model::TrackId{track});
+    ASSERT_TRUE(summary);
+    auto const rows = trace->rows_of(model::TrackId{track});
+    std::vector<std::vector<model::Interval>> busy(model::kOpClassCount);
+    uint64_t starts = 0;
+    for (uint32_t row = rows.first; row < rows.last; ++row)
+      busy[static_cast<size_t>(model::kind_info(trace->kind(row)).op_class)].push_back({trace->start(row), trace->end(row)});
+    for (uint32_t const count : summary->starts) starts += count;
+    EXPECT_EQ(starts, rows.size()) << file->tracks()[track].name;
+    for (size_t op_class = 1; op_class < model::kOpClassCount; ++op_class) {
+      model::IntervalSet const whole = model::unite(busy[op_class]);
+      for (size_t bin = 0; bin < summary->size(); ++bin) {
+        model::Interval const when{summary->begin[bin], summary->bin_end(bin)};
+        ASSERT_EQ(summary->busy[op_class][bin], model::measure(model::clip(whole, when))) << file->tracks()[track].name << bin;
+      }
+    }
   }
 }
 
