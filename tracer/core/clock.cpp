@@ -66,8 +66,8 @@ void ClockFit::add(ClockSample sample) {
 }
 
 void ClockFit::set_current_line(Line const& line, ClockSample end) {
-  // Ticks of at most 8 ns and less than 2^28 of them: the product stays below 2^63.
-  constexpr int64_t kMaxTicks = int64_t{1} << 28;
+  // Ticks of at most 8 ns and less than 2^32 of them, more than a second: the product stays below 2^63.
+  constexpr int64_t kMaxTicks = int64_t{1} << 32;
   constexpr double kMaxNsPerTick = 8;
   int64_t const ticks = end.ticks - line.ticks;
   bool const fits = ticks < kMaxTicks && line.ns_per_tick < kMaxNsPerTick;

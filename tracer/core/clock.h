@@ -74,7 +74,7 @@ class ClockFit {
     uint64_t length;       ///< ticks; 0 when they could overflow the product
     uint64_t ns_per_tick;  ///< in units of 2^-kFraction, rounded down: never passes the next line's begin
   };
-  static constexpr unsigned kFraction = 32;
+  static constexpr unsigned kFraction = 28;
   [[nodiscard]] int64_t to_trace_ns_on_any_line(int64_t ticks) const;
   void set_current_line(Line const& line, ClockSample end);
   /// Lines kept: records are converted within a few drains, so a few seconds of lines are plenty.

@@ -1,7 +1,8 @@
 // The thread that encodes and writes what the session's thread has decoded, in the order in which it is handed over.
 //
-// Why a second one: decoding a range takes about 15 ns and encoding it about 50, so that one thread would keep up with 15 million
-// ranges a second and two keep up with 20 (docs/BENCHMARKS.md, Recorder).
+// Why a second one: decoding and encoding a range take about 17 and 20 ns of processor time (docs/BENCHMARKS.md, Recorder). One
+// thread for both would just keep up with 20 million ranges a second, with nothing left for a disk that stalls or a core that is
+// shared.
 #pragma once
 
 #include <atomic>

@@ -22,7 +22,7 @@ inline constexpr char const* kBufferVariable = "STEPSCOPE_BUFFER_MB";
 inline constexpr char const* kReportLossVariable = "STEPSCOPE_REPORT_LOSS";
 inline constexpr char const* kVerboseVariable = "STEPSCOPE_VERBOSE";
 
-/// 16 threads at full speed (10 M events/s) for a hundred times the writer's period.
+/// Two threads at 10 M ranges/s of 24 bytes for half a second: what the writer may be kept from its work.
 inline constexpr size_t kDefaultBufferMb = 256;
 
 struct CaptureOptions {

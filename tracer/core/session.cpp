@@ -14,7 +14,8 @@
 namespace stepscope::tracer {
 namespace {
 
-/// How often rings are drained: rare enough to cost nothing, often enough that a 16 MiB ring never fills at 10 M events/s.
+/// How often rings are drained: rare enough to cost nothing, often enough that a new thread's ring of 2 MB does not fill at 10 M
+/// ranges/s.
 constexpr std::chrono::milliseconds kDrainPeriod{5};
 /// Names of threads are read again this often.
 constexpr int64_t kRefreshPeriodNs = 500'000'000;
