@@ -1,0 +1,69 @@
+// `stepscope doctor` as a user runs it: what is complete is called so, what is lost is named with its reason.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/main_job/program.h"
+
+namespace stepscope::e2e {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Doctor : public Program {
+ protected:
+  void make_run() const { ASSERT_EQ(stepscope("synth --ranks 2 --events 200000 -o run").code, 0); }
+  void flip_a_byte(std::string const& name, uintmax_t offset) const {
+    std::fstream file(path(name), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(static_cast<std::streamoff>(offset));
+    auto const byte = static_cast<char>(file.get() ^ 1);
+    file.seekp(static_cast<std::streamoff>(offset));
+    file.put(byte);
+  }
+};
+
+TEST_F(Doctor, CallsACompleteRunComplete) {
+  make_run();
+  Outcome const outcome = stepscope("doctor run");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("rank-1.stepscope"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("complete"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("lost "), std::string::npos) << outcome.output;
+}
+
+TEST_F(Doctor, SaysUntilWhenACutFileReaches) {
+  make_run();
+  fs::resize_file(path("run/rank-0.stepscope"), fs::file_size(path("run/rank-0.stepscope")) / 2);
+  Outcome const outcome = stepscope("doctor run/rank-0.stepscope");
+  EXPECT_EQ(outcome.code, 1) << outcome.output;
+  EXPECT_NE(outcome.output.find("everything after"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("ends in the middle"), std::string::npos) << outcome.output;
+  EXPECT_EQ(stepscope("doctor run").code, 1) << "the other file is complete, the run is not";
+}
+
+TEST_F(Doctor, NamesTheDamagedPlace) {
+  make_run();
+  flip_a_byte("run/rank-0.stepscope", fs::file_size(path("run/rank-0.stepscope")) / 2);
+  Outcome const outcome = stepscope("doctor --json run/rank-0.stepscope");
+  EXPECT_EQ(outcome.code, 1) << outcome.output;
+  auto const report = nlohmann::json::parse(outcome.output, nullptr, false);
+  ASSERT_TRUE(report.is_array() && report.size() == 1) << outcome.output;
+  ASSERT_EQ(report[0]["lost"].size(), 1U) << outcome.output;
+  EXPECT_NE(report[0]["lost"][0]["what"].get<std::string>().find("events of track"), std::string::npos) << outcome.output;
+}
+
+TEST_F(Doctor, RefusesWhatIsNoTrace) {
+  std::ofstream(path("notes.txt")) << "not a trace";
+  fs::create_directories(path("empty"));
+  for (char const* const argument : {"notes.txt", "empty", "nothing-here", ""}) {
+    Outcome const outcome = stepscope(std::string("doctor ") + argument);
+    EXPECT_EQ(outcome.code, 2) << outcome.output;
+    EXPECT_NE(outcome.output.find("stepscope: "), std::string::npos) << outcome.output;
+    EXPECT_EQ(outcome.output.find("internal error"), std::string::npos) << outcome.output;
+  }
+}
+
+}  // namespace
+}  // namespace stepscope::e2e
