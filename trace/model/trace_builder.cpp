@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/check.h"
+#include "trace/base/huge_pages.h"
 #include "trace/model/event_view.h"
 
 namespace stepscope::model {
@@ -167,19 +168,30 @@ void TraceBuilder::append_rows(uint32_t track, EventBatch const& batch) {
   append_details(batch.details, trace_.details_);
 }
 
+/// For all batches; returns how many rows they have.
+size_t TraceBuilder::reserve_columns() {
+  size_t total = 0;
+  std::array<size_t, kDetailTableCount> details{};
+  for (auto const& batches : batches_) {
+    for (EventBatch const& batch : batches) {
+      total += batch.size();
+      size_t number = 0;
+      std::apply([&](auto const&... table) { ((details[number++] += table.size()), ...); }, batch.details);
+    }
+  }
+  STEPSCOPE_CHECK(total < std::numeric_limits<uint32_t>::max());
+  auto& columns = trace_.columns_;
+  [total](auto&... column) { (base::reserve_long(column, total), ...); }(columns.start, columns.dur, columns.name, columns.kind,
+                                                                         columns.correlation, columns.detail, columns.track,
+                                                                         columns.link, columns.depth);
+  size_t number = 0;
+  std::apply([&](auto&... table) { (base::reserve_long(table, details[number++]), ...); }, trace_.details_);
+  return total;
+}
+
 void TraceBuilder::build_columns() {
   auto& columns = trace_.columns_;
-  size_t total = 0;
-  for (auto const& batches : batches_)
-    for (EventBatch const& batch : batches) total += batch.size();
-  STEPSCOPE_CHECK(total < std::numeric_limits<uint32_t>::max());
-  columns.start.reserve(total);
-  columns.dur.reserve(total);
-  columns.name.reserve(total);
-  columns.kind.reserve(total);
-  columns.correlation.reserve(total);
-  columns.detail.reserve(total);
-  columns.track.reserve(total);
+  size_t const total = reserve_columns();
   trace_.track_begin_.assign(1, 0);
   for (uint32_t track = 0; track < batches_.size(); ++track) {
     put_in_order(batches_[track]);

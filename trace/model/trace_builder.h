@@ -37,6 +37,7 @@ class TraceBuilder {
   void repair_times(EventBatch& batch);
   void put_in_order(std::vector<EventBatch>& batches);
   void append_rows(uint32_t track, EventBatch const& batch);
+  size_t reserve_columns();
   void build_columns();
   void nest();
   void link_launches();
