@@ -45,6 +45,18 @@ void TraceStore::set_track(model::TrackId id, model::Track track) {
   track_changed(id);
 }
 
+model::TrackId TraceStore::thread_track(int64_t thread_id) {
+  auto const [place, is_new] = threads_.try_emplace(thread_id);
+  if (is_new) {
+    model::Track track;
+    track.kind = model::TrackKind::kThread;
+    track.id = thread_id;
+    track.name = fmt::format("thread {}", thread_id);
+    place->second = add_track(std::move(track));
+  }
+  return place->second;
+}
+
 model::TrackId TraceStore::stream_track(int32_t device, int64_t stream) {
   auto const [place, is_new] = streams_.try_emplace({device, stream});
   if (is_new) {

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -33,6 +34,9 @@ class TraceStore {
   [[nodiscard]] std::string_view text(model::StringId id) const;
 
   model::TrackId add_track(model::Track track);
+  /// The track of a thread of this process, made with a plain name when it is not there: all that sources know of a thread is
+  /// there.
+  model::TrackId thread_track(int64_t thread_id);
   /// The track of a device's stream, made with a plain name when it is not there.
   model::TrackId stream_track(int32_t device, int64_t stream);
   [[nodiscard]] model::Track const& track(model::TrackId id) const { return tracks_[id.value]; }
@@ -78,6 +82,7 @@ class TraceStore {
   std::vector<uint32_t> changed_tracks_;
   std::vector<model::Device> devices_;
   std::deque<Batch> batches_;
+  std::unordered_map<int64_t, model::TrackId> threads_;
   std::map<std::pair<int32_t, int64_t>, model::TrackId> streams_;
   bool description_changed_ = true;
 };

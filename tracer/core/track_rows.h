@@ -31,6 +31,17 @@ class TrackRows {
     (std::get<std::vector<Detail>>(events_.details).push_back(detail), ...);
     return open_row(row);
   }
+  /// Adds an event that has ended; `dur_ns` ≥ 0.
+  template <class... Detail>
+  void add(model::EventKind kind, int64_t start_ns, int64_t dur_ns, model::StringId name, uint64_t correlation,
+           Detail const&... detail) {
+    check_table<Detail...>(kind);
+    uint32_t const row = take_row(start_ns, name);
+    events_.dur[row] = dur_ns;
+    events_.kind[row] = kind;
+    events_.correlation[row] = correlation;
+    (std::get<std::vector<Detail>>(events_.details).push_back(detail), ...);
+  }
   /// An end before the start gives a duration of 0.
   void end(Open open, int64_t end_ns) {
     uint32_t const row = row_[open];

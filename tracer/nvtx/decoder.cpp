@@ -399,11 +399,7 @@ void Decoder::finish(int64_t end_ns, TraceStore& store) {
 }
 
 void Decoder::add_track(Thread& thread, TraceStore& store) {
-  model::Track track;
-  track.kind = model::TrackKind::kThread;
-  track.id = thread.thread_id;
-  track.name = fmt::format("thread {}", thread.thread_id);
-  thread.track = store.add_track(std::move(track));
+  thread.track = store.thread_track(thread.thread_id);
   thread.rows = &store.rows(thread.track);
 }
 

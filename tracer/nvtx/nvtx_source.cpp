@@ -4,6 +4,7 @@
 #include <bit>
 #include <fstream>
 #include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -125,9 +126,10 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
   if (!comm.empty()) drained.comm_name = comm;
   auto const given = registry_.thread_name(recorder.thread_id());
   std::string const& name = given ? *given : drained.comm_name;
-  if ((name.empty() || name == track.name) && dropped == track.dropped) return;
+  if ((name.empty() || name == track.name) && dropped == drained.described_dropped) return;
   if (!name.empty()) track.name = name;
-  track.dropped = dropped;
+  // The system gives numbers of threads again: the track may have been that of an earlier one, too.
+  track.dropped += dropped - std::exchange(drained.described_dropped, dropped);
   store.set_track(id, std::move(track));
 }
 

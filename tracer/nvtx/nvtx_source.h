@@ -38,9 +38,10 @@ class NvtxSource : public Source {
   /// The writer thread's view of a recorder.
   struct Drained {
     ThreadRecorder* recorder = nullptr;
-    uint64_t until = 0;     ///< ring position of the last snapshot
-    bool closing = false;   ///< it was closed before the snapshot: nothing comes after it
-    std::string comm_name;  ///< as the system knows the thread
+    uint64_t until = 0;              ///< ring position of the last snapshot
+    bool closing = false;            ///< it was closed before the snapshot: nothing comes after it
+    std::string comm_name;           ///< as the system knows the thread
+    uint64_t described_dropped = 0;  ///< what the track's `dropped` has of it
   };
   size_t take_ring_bytes();
   void grow_if_full(Ring& ring);
