@@ -39,6 +39,10 @@ std::string value_text(std::string_view name, Member value) {
     return value < 0 ? "" : fmt::format("{}", value);
   } else if (name.ends_with("bytes")) {
     return value == 0 ? "" : fmt::format("{} ({} B)", base::format_bytes(value), base::format_count(value));
+  } else if (name.ends_with("_ns")) {
+    return value == 0 ? "" : base::format_duration(static_cast<int64_t>(value));
+  } else if (name == "plan") {
+    return "";  // tells which calls belong together, nothing to a person
   } else if (name == "address") {
     return fmt::format("{:#x}", value);
   } else if (name == "pinned") {

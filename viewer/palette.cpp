@@ -85,6 +85,7 @@ Paint paint_of(model::EventKind kind) {
     case kPhase:
       return Paint::kPhase;
     case kLaunch:
+    case kCollectiveCall:
       return Paint::kLaunch;
     case kApi:
       return Paint::kApi;

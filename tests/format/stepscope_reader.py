@@ -24,17 +24,19 @@ STRINGS, DESCRIPTION, EVENTS, INDEX, TRACKS, SUMMARY, STEPS = range(1, 8)
 
 DETAIL_TABLES = ("steps", "kernels", "copies", "collectives", "stream_waits", "syncs", "memory", "samples")  # scopes 1, 2, …
 TABLE_OF_KIND = {2: "steps", 7: "syncs", 8: "memory", 10: "kernels", 11: "copies", 12: "copies", 13: "collectives",
-                 14: "stream_waits", 15: "samples"}
+                 14: "stream_waits", 15: "samples", 16: "collectives"}
 # Names by column number. A file's description says the same of the event blocks and may add columns.
 COLUMNS = {name: columns.split() for name, columns in {
     "events": "start dur name kind correlation",
     "steps": "index",
-    "kernels": "bytes flops grid_x grid_y grid_z block_x block_y block_z registers_per_thread shared_memory_bytes",
-    "copies": "bytes direction peer_device pinned",
-    "collectives": "bytes communicator sequence op participants rank peer",
-    "stream_waits": "source_device source_stream",
-    "syncs": "sync device stream",
-    "memory": "address bytes allocated_bytes reserved_bytes device op purpose",
+    "kernels": "bytes flops grid_x grid_y grid_z block_x block_y block_z registers_per_thread shared_memory_bytes "
+               "occupancy_percent graph graph_node",
+    "copies": "bytes direction peer_device pinned graph graph_node",
+    "collectives": "bytes communicator sequence op participants rank peer data_type algorithm protocol channels plan "
+                   "gpu_wait_ns peer_wait_ns network_wait_ns",
+    "stream_waits": "source_device source_stream source_correlation",
+    "syncs": "sync device stream source_correlation",
+    "memory": "address bytes allocated_bytes reserved_bytes device op purpose memory pool",
     "samples": "value",
     "summary": "begin host compute communication copy starts most_open longest longest_name lowest highest",
     "step_list": "track start duration index",

@@ -29,8 +29,35 @@ enum class CollectiveOp : uint8_t {
   kReceive = 8,
   kBarrier = 9
 };
+enum class CollectiveAlgorithm : uint8_t {
+  kUnknown = 0,
+  kTree = 1,
+  kRing = 2,
+  kCollnetDirect = 3,
+  kCollnetChain = 4,
+  kNvls = 5,
+  kNvlsTree = 6,
+  kPat = 7
+};
+enum class CollectiveProtocol : uint8_t { kUnknown = 0, kLl = 1, kLl128 = 2, kSimple = 3 };
+enum class DataType : uint8_t {
+  kUnknown = 0,
+  kInt8 = 1,
+  kUint8 = 2,
+  kInt32 = 3,
+  kUint32 = 4,
+  kInt64 = 5,
+  kUint64 = 6,
+  kFloat16 = 7,
+  kFloat32 = 8,
+  kFloat64 = 9,
+  kBfloat16 = 10,
+  kFloat8E4m3 = 11,
+  kFloat8E5m2 = 12
+};
 enum class SyncKind : uint8_t { kUnknown = 0, kDevice = 1, kStream = 2, kEvent = 3 };
 enum class MemoryOp : uint8_t { kUnknown = 0, kAllocate = 1, kFree = 2 };
+enum class MemoryKind : uint8_t { kUnknown = 0, kPageable = 1, kPinned = 2, kDevice = 3, kManaged = 4, kDeviceStatic = 5 };
 enum class MemoryPurpose : uint8_t {
   kOther = 0,
   kWeights = 1,
@@ -50,13 +77,18 @@ struct KernelDetail {
   uint32_t grid_x = 0, grid_y = 0, grid_z = 0, block_x = 0, block_y = 0, block_z = 0;  ///< 0 = not a GPU kernel
   uint32_t registers_per_thread = 0;
   uint32_t shared_memory_bytes = 0;
+  uint8_t occupancy_percent = 0;  ///< warps that fit a multiprocessor, of the most it can hold; an estimate, 0 = unknown
+  uint32_t graph = 0;             ///< number of the CUDA graph that launched it; 0 = none
+  uint64_t graph_node = 0;        ///< its node there
 };
 /// A memcpy or memset.
 struct CopyDetail {
   uint64_t bytes = 0;
   CopyDirection direction = CopyDirection::kUnknown;
   int32_t peer_device = -1;
-  uint8_t pinned = 0;  ///< 1 = page-locked host side
+  uint8_t pinned = 0;       ///< 1 = page-locked host side
+  uint32_t graph = 0;       ///< number of the CUDA graph that launched it; 0 = none
+  uint64_t graph_node = 0;  ///< its node there
 };
 struct CollectiveDetail {
   uint64_t bytes = 0;         ///< message bytes as DEFINITIONS says
@@ -65,16 +97,26 @@ struct CollectiveDetail {
   CollectiveOp op = CollectiveOp::kUnknown;
   uint32_t participants = 0;  ///< 0 = unknown
   int32_t rank = -1;          ///< in the communicator
-  int32_t peer = -1;          ///< of a send or receive
+  int32_t peer = -1;          ///< of a send or receive; the root of a broadcast or reduce
+  DataType data_type = DataType::kUnknown;
+  CollectiveAlgorithm algorithm = CollectiveAlgorithm::kUnknown;
+  CollectiveProtocol protocol = CollectiveProtocol::kUnknown;
+  uint32_t channels = 0;         ///< blocks of the kernel that carry it; 0 = unknown
+  uint64_t plan = 0;             ///< of a call: calls of one process with the same plan share a kernel; 0 = unknown
+  uint64_t gpu_wait_ns = 0;      ///< the network threads waited for the GPU: summed over the channels, as the next two
+  uint64_t peer_wait_ns = 0;     ///< … for a receiver to be ready
+  uint64_t network_wait_ns = 0;  ///< … for data on the network
 };
 struct StreamWaitDetail {
   int32_t source_device = -1;
   int32_t source_stream = -1;
+  uint64_t source_correlation = 0;  ///< of the call that recorded the event; 0 = unknown
 };
 struct SyncDetail {
   SyncKind sync = SyncKind::kUnknown;
   int32_t device = -1;
   int32_t stream = -1;
+  uint64_t source_correlation = 0;  ///< of the call that recorded the event that is waited for; 0 = none or unknown
 };
 struct MemoryDetail {
   uint64_t address = 0;
@@ -84,6 +126,8 @@ struct MemoryDetail {
   int32_t device = -1;
   MemoryOp op = MemoryOp::kUnknown;
   MemoryPurpose purpose = MemoryPurpose::kOther;
+  MemoryKind memory = MemoryKind::kUnknown;
+  uint64_t pool = 0;  ///< address of the pool that it came from; 0 = none
 };
 struct SampleDetail {
   double value = 0;
@@ -112,11 +156,17 @@ inline constexpr auto detail_fields<KernelDetail> = std::tuple{Field{"bytes", &K
                                                                Field{"block_y", &KernelDetail::block_y},
                                                                Field{"block_z", &KernelDetail::block_z},
                                                                Field{"registers_per_thread", &KernelDetail::registers_per_thread},
-                                                               Field{"shared_memory_bytes", &KernelDetail::shared_memory_bytes}};
+                                                               Field{"shared_memory_bytes", &KernelDetail::shared_memory_bytes},
+                                                               Field{"occupancy_percent", &KernelDetail::occupancy_percent},
+                                                               Field{"graph", &KernelDetail::graph},
+                                                               Field{"graph_node", &KernelDetail::graph_node}};
 template <>
-inline constexpr auto detail_fields<CopyDetail> =
-    std::tuple{Field{"bytes", &CopyDetail::bytes}, Field{"direction", &CopyDetail::direction},
-               Field{"peer_device", &CopyDetail::peer_device}, Field{"pinned", &CopyDetail::pinned}};
+inline constexpr auto detail_fields<CopyDetail> = std::tuple{Field{"bytes", &CopyDetail::bytes},
+                                                             Field{"direction", &CopyDetail::direction},
+                                                             Field{"peer_device", &CopyDetail::peer_device},
+                                                             Field{"pinned", &CopyDetail::pinned},
+                                                             Field{"graph", &CopyDetail::graph},
+                                                             Field{"graph_node", &CopyDetail::graph_node}};
 template <>
 inline constexpr auto detail_fields<CollectiveDetail> = std::tuple{Field{"bytes", &CollectiveDetail::bytes},
                                                                    Field{"communicator", &CollectiveDetail::communicator},
@@ -124,13 +174,23 @@ inline constexpr auto detail_fields<CollectiveDetail> = std::tuple{Field{"bytes"
                                                                    Field{"op", &CollectiveDetail::op},
                                                                    Field{"participants", &CollectiveDetail::participants},
                                                                    Field{"rank", &CollectiveDetail::rank},
-                                                                   Field{"peer", &CollectiveDetail::peer}};
+                                                                   Field{"peer", &CollectiveDetail::peer},
+                                                                   Field{"data_type", &CollectiveDetail::data_type},
+                                                                   Field{"algorithm", &CollectiveDetail::algorithm},
+                                                                   Field{"protocol", &CollectiveDetail::protocol},
+                                                                   Field{"channels", &CollectiveDetail::channels},
+                                                                   Field{"plan", &CollectiveDetail::plan},
+                                                                   Field{"gpu_wait_ns", &CollectiveDetail::gpu_wait_ns},
+                                                                   Field{"peer_wait_ns", &CollectiveDetail::peer_wait_ns},
+                                                                   Field{"network_wait_ns", &CollectiveDetail::network_wait_ns}};
 template <>
-inline constexpr auto detail_fields<StreamWaitDetail> = std::tuple{Field{"source_device", &StreamWaitDetail::source_device},
-                                                                   Field{"source_stream", &StreamWaitDetail::source_stream}};
+inline constexpr auto detail_fields<StreamWaitDetail> =
+    std::tuple{Field{"source_device", &StreamWaitDetail::source_device}, Field{"source_stream", &StreamWaitDetail::source_stream},
+               Field{"source_correlation", &StreamWaitDetail::source_correlation}};
 template <>
 inline constexpr auto detail_fields<SyncDetail> =
-    std::tuple{Field{"sync", &SyncDetail::sync}, Field{"device", &SyncDetail::device}, Field{"stream", &SyncDetail::stream}};
+    std::tuple{Field{"sync", &SyncDetail::sync}, Field{"device", &SyncDetail::device}, Field{"stream", &SyncDetail::stream},
+               Field{"source_correlation", &SyncDetail::source_correlation}};
 template <>
 inline constexpr auto detail_fields<MemoryDetail> = std::tuple{Field{"address", &MemoryDetail::address},
                                                                Field{"bytes", &MemoryDetail::bytes},
@@ -138,7 +198,9 @@ inline constexpr auto detail_fields<MemoryDetail> = std::tuple{Field{"address", 
                                                                Field{"reserved_bytes", &MemoryDetail::reserved_bytes},
                                                                Field{"device", &MemoryDetail::device},
                                                                Field{"op", &MemoryDetail::op},
-                                                               Field{"purpose", &MemoryDetail::purpose}};
+                                                               Field{"purpose", &MemoryDetail::purpose},
+                                                               Field{"memory", &MemoryDetail::memory},
+                                                               Field{"pool", &MemoryDetail::pool}};
 template <>
 inline constexpr auto detail_fields<SampleDetail> = std::tuple{Field{"value", &SampleDetail::value}};
 
@@ -150,7 +212,13 @@ using DetailTables =
 char const* to_string(StreamKind kind);
 char const* to_string(CopyDirection direction);
 char const* to_string(CollectiveOp op);
+char const* to_string(CollectiveAlgorithm algorithm);
+char const* to_string(CollectiveProtocol protocol);
+char const* to_string(DataType type);
+/// Of one element; 0 = unknown.
+uint64_t bytes_of(DataType type);
 char const* to_string(SyncKind kind);
+char const* to_string(MemoryKind kind);
 char const* to_string(MemoryPurpose purpose);
 
 }  // namespace stepscope::model

@@ -59,6 +59,98 @@ char const* to_string(CollectiveOp op) {
   return "unknown";
 }
 
+char const* to_string(CollectiveAlgorithm algorithm) {
+  switch (algorithm) {
+    case CollectiveAlgorithm::kUnknown:
+      return "unknown";
+    case CollectiveAlgorithm::kTree:
+      return "tree";
+    case CollectiveAlgorithm::kRing:
+      return "ring";
+    case CollectiveAlgorithm::kCollnetDirect:
+      return "collnet direct";
+    case CollectiveAlgorithm::kCollnetChain:
+      return "collnet chain";
+    case CollectiveAlgorithm::kNvls:
+      return "NVLS";
+    case CollectiveAlgorithm::kNvlsTree:
+      return "NVLS tree";
+    case CollectiveAlgorithm::kPat:
+      return "PAT";
+  }
+  return "unknown";
+}
+
+char const* to_string(CollectiveProtocol protocol) {
+  switch (protocol) {
+    case CollectiveProtocol::kUnknown:
+      return "unknown";
+    case CollectiveProtocol::kLl:
+      return "LL";
+    case CollectiveProtocol::kLl128:
+      return "LL128";
+    case CollectiveProtocol::kSimple:
+      return "simple";
+  }
+  return "unknown";
+}
+
+char const* to_string(DataType type) {
+  switch (type) {
+    case DataType::kUnknown:
+      return "unknown";
+    case DataType::kInt8:
+      return "int8";
+    case DataType::kUint8:
+      return "uint8";
+    case DataType::kInt32:
+      return "int32";
+    case DataType::kUint32:
+      return "uint32";
+    case DataType::kInt64:
+      return "int64";
+    case DataType::kUint64:
+      return "uint64";
+    case DataType::kFloat16:
+      return "float16";
+    case DataType::kFloat32:
+      return "float32";
+    case DataType::kFloat64:
+      return "float64";
+    case DataType::kBfloat16:
+      return "bfloat16";
+    case DataType::kFloat8E4m3:
+      return "float8 e4m3";
+    case DataType::kFloat8E5m2:
+      return "float8 e5m2";
+  }
+  return "unknown";
+}
+
+uint64_t bytes_of(DataType type) {
+  switch (type) {
+    case DataType::kUnknown:
+      return 0;
+    case DataType::kInt8:
+    case DataType::kUint8:
+    case DataType::kFloat8E4m3:
+    case DataType::kFloat8E5m2:
+      return 1;
+    case DataType::kFloat16:
+    case DataType::kBfloat16:
+      return 2;
+    case DataType::kInt32:
+    case DataType::kUint32:
+    case DataType::kFloat32:
+      return 4;
+    case DataType::kInt64:
+    case DataType::kUint64:
+    case DataType::kFloat64:
+      return 8;
+  }
+  return 0;
+}
+
 char const* to_string(SyncKind kind) {
   switch (kind) {
     case SyncKind::kUnknown:
@@ -69,6 +161,24 @@ char const* to_string(SyncKind kind) {
       return "stream";
     case SyncKind::kEvent:
       return "event";
+  }
+  return "unknown";
+}
+
+char const* to_string(MemoryKind kind) {
+  switch (kind) {
+    case MemoryKind::kUnknown:
+      return "unknown";
+    case MemoryKind::kPageable:
+      return "pageable";
+    case MemoryKind::kPinned:
+      return "pinned";
+    case MemoryKind::kDevice:
+      return "device";
+    case MemoryKind::kManaged:
+      return "managed";
+    case MemoryKind::kDeviceStatic:
+      return "device static";
   }
   return "unknown";
 }

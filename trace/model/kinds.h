@@ -12,24 +12,25 @@ namespace stepscope::model {
 
 /// Numbers are stored in files: never renumber, add at the end.
 enum class EventKind : uint8_t {
-  kRange = 0,        ///< host: a named range (NVTX, framework op)
-  kMark = 1,         ///< host: an instant
-  kStep = 2,         ///< host: one training step
-  kPhase = 3,        ///< host: a named part of a step
-  kInputWait = 4,    ///< host: the thread waits for training data
-  kLaunch = 5,       ///< host: a call that enqueues a device op (linked by correlation)
-  kApi = 6,          ///< host: any other runtime or driver call
-  kSync = 7,         ///< host: a call that blocks until device work is over
-  kMemory = 8,       ///< host: a call that allocates or frees device memory
-  kOverhead = 9,     ///< host: the profiler's own time
-  kKernel = 10,      ///< device op: computes
-  kMemcpy = 11,      ///< device op: copies
-  kMemset = 12,      ///< device op: fills
-  kCollective = 13,  ///< device op: communicates
-  kStreamWait = 14,  ///< device: the stream is held by an event; not a device op
-  kSample = 15,      ///< counter: a value from here on
+  kRange = 0,            ///< host: a named range (NVTX, framework op)
+  kMark = 1,             ///< host: an instant
+  kStep = 2,             ///< host: one training step
+  kPhase = 3,            ///< host: a named part of a step
+  kInputWait = 4,        ///< host: the thread waits for training data
+  kLaunch = 5,           ///< host: a call that enqueues a device op (linked by correlation)
+  kApi = 6,              ///< host: any other runtime or driver call
+  kSync = 7,             ///< host: a call that blocks until device work is over
+  kMemory = 8,           ///< host: a call that allocates or frees device memory
+  kOverhead = 9,         ///< host: the profiler's own time
+  kKernel = 10,          ///< device op: computes
+  kMemcpy = 11,          ///< device op: copies
+  kMemset = 12,          ///< device op: fills
+  kCollective = 13,      ///< device op: communicates
+  kStreamWait = 14,      ///< device: the stream is held by an event; not a device op
+  kSample = 15,          ///< counter: a value from here on
+  kCollectiveCall = 16,  ///< host: the library enqueued a collective or point-to-point operation; its kernel communicates
 };
-inline constexpr int kKindCount = 16;
+inline constexpr int kKindCount = 17;
 
 /// Which detail table a kind's rows are in: an index of DetailTables, or none.
 enum class DetailTable : int8_t {
@@ -72,6 +73,7 @@ inline constexpr std::array<KindInfo, kKindCount> kKindTable = {{
     {"collective", DetailTable::kCollectives, OpClass::kComm},
     {"stream_wait", DetailTable::kStreamWaits, OpClass::kNone},
     {"sample", DetailTable::kSamples, OpClass::kNone},
+    {"collective_call", DetailTable::kCollectives, OpClass::kNone},
 }};
 
 /// `kind` must be one of the enumerators.
