@@ -55,11 +55,19 @@ void count_ops(DeviceIndex const& device, std::vector<uint32_t> const& ops, Devi
   }
 }
 
+/// From the begin of the first host step to the end of the last: where the memory calls of steps are.
+Interval host_window(std::vector<StepFacts> const& steps) {
+  Interval window = steps.empty() ? Interval{} : steps.front().host_window;
+  for (StepFacts const& step : steps)
+    window = {std::min(window.begin, step.host_window.begin), std::max(window.end, step.host_window.end)};
+  return window;
+}
+
 MemoryFacts memory_of(DeviceIndex const& device, std::vector<std::pair<int32_t, MemoryFacts>> const& of_process,
-                      std::vector<StepFacts> const& steps) {
+                      std::vector<StepFacts> const& steps, AnalyzeOptions const& options) {
   MemoryFacts memory;
   for (auto const& [id, facts] : of_process)
-    if (id == device.ref.device) memory = facts;
+    if (id == device.ref.device) memory = options.steps ? memory_within(facts, host_window(steps)) : facts;
   if (device.capacity_bytes > 0) memory.capacity_bytes = device.capacity_bytes;
   std::vector<Interval> windows;
   for (StepFacts const& step : steps)
@@ -107,7 +115,7 @@ void clip_gaps(std::vector<IdleGap>& gaps, Interval window) {
   std::erase_if(gaps, [](IdleGap const& gap) { return gap.when.begin >= gap.when.end; });
 }
 
-bool is_in(Interval window, int64_t instant) { return window.begin <= instant && instant <= window.end; }
+bool is_in(Interval window, int64_t instant) { return window.begin <= instant && instant < window.end; }
 
 /// Collectives of which a participant lies in the facts of a chosen device.
 void keep_chosen(std::vector<CollectiveFacts>& collectives, std::vector<DeviceFacts> const& devices) {
@@ -147,7 +155,7 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
       Interval const range = explained_range(op_window(device), assigned.steps);
       std::vector<IdleGap> gaps = explain_gaps(device, sets.busy, range, host, peers[d], options.launch_latency_limit_ns);
       if (options.steps) clip_gaps(gaps, selection.window);
-      MemoryFacts of_device = memory_of(device, memory, selection.steps);
+      MemoryFacts of_device = memory_of(device, memory, selection.steps, options);
       add_device(device, sets, std::move(selection), std::move(gaps), analysis);
       analysis.devices.back().memory = std::move(of_device);
     }

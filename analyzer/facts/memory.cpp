@@ -12,6 +12,20 @@ using model::EventKind;
 using model::MemoryDetail;
 using model::MemoryOp;
 
+/// Sources that do not report what is reserved report 0.
+MemoryFacts facts_of(std::vector<MemoryFacts::Point> timeline) {
+  MemoryFacts facts;
+  for (MemoryFacts::Point const& point : timeline) {
+    if (!facts.peak_allocated_bytes || point.allocated_bytes > *facts.peak_allocated_bytes) {
+      facts.peak_allocated_bytes = point.allocated_bytes;
+      facts.by_purpose_at_peak = point.by_purpose;
+    }
+    if (point.reserved_bytes > facts.peak_reserved_bytes.value_or(0)) facts.peak_reserved_bytes = point.reserved_bytes;
+  }
+  facts.timeline = std::move(timeline);
+  return facts;
+}
+
 /// Follows the calls of one device in order of time.
 class MemoryAccount {
  public:
@@ -27,15 +41,9 @@ class MemoryAccount {
     uint64_t const seen = std::accumulate(known_.begin(), known_.end(), uint64_t{0});
     MemoryFacts::Point point{time_ns, reports_totals_ ? detail.allocated_bytes : seen, detail.reserved_bytes, known_};
     if (point.allocated_bytes > seen) point.by_purpose[0] += point.allocated_bytes - seen;
-    reports_reserved_ = reports_reserved_ || detail.reserved_bytes > 0;
-    facts_.timeline.push_back(point);
-    if (!facts_.peak_allocated_bytes || point.allocated_bytes > *facts_.peak_allocated_bytes) {
-      facts_.peak_allocated_bytes = point.allocated_bytes;
-      facts_.by_purpose_at_peak = point.by_purpose;
-    }
-    if (reports_reserved_) facts_.peak_reserved_bytes = std::max(facts_.peak_reserved_bytes.value_or(0), detail.reserved_bytes);
+    timeline_.push_back(point);
   }
-  MemoryFacts finish() && { return std::move(facts_); }
+  MemoryFacts finish() && { return facts_of(std::move(timeline_)); }
 
  private:
   struct Block {
@@ -56,8 +64,8 @@ class MemoryAccount {
 
   std::unordered_map<uint64_t, Block> live_;
   std::array<uint64_t, 7> known_{};
-  bool reports_totals_ = false, reports_reserved_ = false;
-  MemoryFacts facts_;
+  bool reports_totals_ = false;
+  std::vector<MemoryFacts::Point> timeline_;
 };
 
 }  // namespace
@@ -76,6 +84,21 @@ std::vector<std::pair<int32_t, MemoryFacts>> memory_of_process(model::RankTrace 
   std::vector<std::pair<int32_t, MemoryFacts>> result;
   for (auto& [device, account] : accounts) result.emplace_back(device, std::move(account).finish());
   return result;
+}
+
+MemoryFacts memory_within(MemoryFacts const& memory, Interval window) {
+  auto const& timeline = memory.timeline;
+  auto const after_begin = std::partition_point(timeline.begin(), timeline.end(),
+                                                [&](MemoryFacts::Point const& point) { return point.time_ns <= window.begin; });
+  auto const after_end = std::partition_point(after_begin, timeline.end(),
+                                              [&](MemoryFacts::Point const& point) { return point.time_ns < window.end; });
+  std::vector<MemoryFacts::Point> within;
+  if (after_begin != timeline.begin()) {
+    within.push_back(*std::prev(after_begin));
+    within.back().time_ns = window.begin;
+  }
+  within.insert(within.end(), after_begin, after_end);
+  return facts_of(std::move(within));
 }
 
 std::vector<std::optional<uint64_t>> memory_floors(std::vector<MemoryFacts::Point> const& timeline,

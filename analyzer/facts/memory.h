@@ -10,6 +10,9 @@ namespace stepscope::analyzer {
 /// The memory calls of one process, by device; O(calls log calls).
 std::vector<std::pair<int32_t, MemoryFacts>> memory_of_process(model::RankTrace const& rank);
 
+/// The facts of a part of the time: what was there at its begin, and every call that took effect in it.
+MemoryFacts memory_within(MemoryFacts const& memory, Interval window);
+
 /// The lowest allocated_bytes within each window (windows disjoint, by time); what is live at its begin counts. None before the
 /// first point of the timeline.
 std::vector<std::optional<uint64_t>> memory_floors(std::vector<MemoryFacts::Point> const& timeline,

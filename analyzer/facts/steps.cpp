@@ -70,6 +70,15 @@ size_t default_thread(DeviceIndex const& device, std::vector<std::vector<HostSte
   return best;
 }
 
+/// Marks the first steps of the run; in a part of a run they may not be there.
+void mark_warmup(std::vector<StepFacts>& steps, model::WholeSteps const& whole, int32_t warmup_steps) {
+  bool const is_part = whole.count > 0;
+  size_t const count = is_part ? static_cast<size_t>(whole.count) : steps.size();
+  if (count <= kFewestStepsForWarmup) return;
+  for (size_t i = 0; i < steps.size(); ++i)
+    steps[i].warmup = (is_part ? steps[i].step - whole.first : static_cast<int64_t>(i)) < warmup_steps;
+}
+
 /// Groups ops by host step: fills step_of_op with numbers of `steps`, which come out by host begin.
 void group_ops(DeviceIndex const& device, std::vector<std::vector<HostStep>> const& threads, DeviceSteps& result) {
   size_t const fallback = default_thread(device, threads);
@@ -132,12 +141,33 @@ HostSteps find_host_steps(model::Run const& run) {
   return result;
 }
 
+std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>> const& threads,
+                                              std::pair<int64_t, int64_t> wanted, int64_t offset_ns) {
+  std::vector<model::ThreadSteps> result;
+  for (uint32_t thread = 0; thread < threads.size(); ++thread) {
+    std::optional<Interval> when;
+    for (HostStep const& step : threads[thread]) {
+      if (step.index < wanted.first || step.index > wanted.second) continue;
+      when = {when ? std::min(when->begin, step.when.begin) : step.when.begin,
+              when ? std::max(when->end, step.when.end) : step.when.end};
+    }
+    if (when) result.push_back({model::TrackId{thread}, {when->begin - offset_ns, when->end - offset_ns}});
+  }
+  return result;
+}
+
+model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads) {
+  model::WholeSteps whole;
+  for (std::vector<HostStep> const& steps : threads)
+    if (std::ssize(steps) > whole.count) whole = {std::ssize(steps), steps.front().index};
+  return whole;
+}
+
 DeviceSteps assign_steps(DeviceIndex const& device, HostSteps const& host, int32_t warmup_steps) {
   DeviceSteps result;
   result.step_of_op.assign(device.ops.size(), -1);
   group_ops(device, host.threads[static_cast<size_t>(device.ref.rank_index)], result);
   order_steps(result);
-  bool const has_warmup = result.steps.size() > kFewestStepsForWarmup;
   for (size_t i = 0; i < result.steps.size(); ++i) {
     StepFacts& step = result.steps[i];
     if (i > 0) {
@@ -145,8 +175,8 @@ DeviceSteps assign_steps(DeviceIndex const& device, HostSteps const& host, int32
       // All its ops ended before the last op of the step before: nothing is left of the window.
       step.window.end = std::max(step.window.end, step.window.begin);
     }
-    step.warmup = has_warmup && static_cast<int64_t>(i) < warmup_steps;
   }
+  mark_warmup(result.steps, device.rank->trace.info().whole_steps, warmup_steps);
   return result;
 }
 

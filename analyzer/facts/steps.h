@@ -11,6 +11,7 @@
 #pragma once
 
 #include "analyzer/facts/run_index.h"
+#include "trace/model/slice.h"
 
 namespace stepscope::analyzer {
 
@@ -30,12 +31,19 @@ struct HostSteps {
 /// dropped.
 HostSteps find_host_steps(model::Run const& run);
 
+/// Of one process, for slicing: the time of the steps A..B on each thread that has any of them, in trace time, and what a part
+/// cannot tell of the whole.
+std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>> const& threads,
+                                              std::pair<int64_t, int64_t> wanted, int64_t offset_ns);
+model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads);
+
 struct DeviceSteps {
   std::vector<StepFacts> steps;     ///< by time; `time` is not filled yet
   std::vector<int32_t> step_of_op;  ///< beside DeviceIndex::ops: index into steps, −1 = outside
 };
 
-/// `warmup_steps`: the first of these many steps are marked, when more than kFewestStepsForWarmup are there.
+/// `warmup_steps`: the first of these many steps are marked, when more than kFewestStepsForWarmup are there; in a part of a run,
+/// those that are in the whole.
 DeviceSteps assign_steps(DeviceIndex const& device, HostSteps const& host, int32_t warmup_steps);
 
 /// With 4 steps or fewer every step counts: leaving one out would leave too little to say anything about.

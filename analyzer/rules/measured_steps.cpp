@@ -57,6 +57,11 @@ void add_gaps(MeasuredDevice& device, std::vector<IdleGap> const& gaps, size_t f
 
 }  // namespace
 
+bool MeasuredDevice::is_measured(int64_t instant) const {
+  auto const period = std::partition_point(periods.begin(), periods.end(), [&](Interval const& p) { return p.end <= instant; });
+  return period != periods.end() && period->begin <= instant;
+}
+
 std::vector<MeasuredDevice> measure_steps(Analysis const& facts) {
   std::vector<MeasuredDevice> result;
   for (DeviceFacts const& of_device : facts.devices) {

@@ -25,6 +25,8 @@ struct MeasuredDevice {
   }
   /// Mean length of a period, ns.
   [[nodiscard]] double step_ns() const { return per_step(total_ns); }
+  /// Whether the instant lies in a period.
+  [[nodiscard]] bool is_measured(int64_t instant) const;
   [[nodiscard]] int64_t idle_of(IdleCause cause) const { return idle[static_cast<size_t>(cause)]; }
 };
 

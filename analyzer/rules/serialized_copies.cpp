@@ -6,14 +6,15 @@
 namespace stepscope::analyzer {
 namespace {
 
-void add_evidence(Finding& finding, RuleInput const& input, DeviceRef ref) {
+void add_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
+  DeviceRef const ref = device.ref;
   model::RankTrace const& rank = input.run.ranks[static_cast<size_t>(ref.rank_index)];
   model::Trace const& trace = rank.trace;
   for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
     if (trace.tracks()[t].kind != model::TrackKind::kStream || trace.tracks()[t].device != ref.device) continue;
     model::Trace::Rows const rows = trace.rows_of(model::TrackId{t});
     for (uint32_t row = rows.first; row < rows.last; ++row)
-      if (trace.kind(row) == model::EventKind::kMemcpy)
+      if (trace.kind(row) == model::EventKind::kMemcpy && device.is_measured(trace.start(row) + rank.offset_ns))
         finding.evidence.push_back({ref, {trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns}, t});
   }
   keep_longest(finding.evidence);
@@ -29,7 +30,7 @@ void find_serialized_copies(RuleInput const& input, std::vector<Finding>& findin
                                       [&](MeasuredDevice const& a, MeasuredDevice const& b) { return share(a) < share(b); });
   if (worst == input.measured.end() || share(*worst) < kWarningShare) return;
   Finding finding = make_cost_finding("serialized-copies", *worst, worst->per_step(worst->exposed_copy_ns));
-  add_evidence(finding, input, worst->ref);
+  add_evidence(finding, input, *worst);
   findings.push_back(std::move(finding));
 }
 

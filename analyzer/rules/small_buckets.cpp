@@ -22,12 +22,6 @@ MeasuredDevice const* measured_device(RuleInput const& input, DeviceRef ref) {
   return nullptr;
 }
 
-bool in_periods(MeasuredDevice const& device, int64_t instant) {
-  auto const after = std::partition_point(device.periods.begin(), device.periods.end(),
-                                          [&](Interval const& period) { return period.end <= instant; });
-  return after != device.periods.end() && after->begin <= instant;
-}
-
 void judge(RuleInput const& input, LinkFit const& fit, std::vector<Finding>& findings) {
   MeasuredDevice const* device = nullptr;  // the first participant's device stands for all
   int64_t count = 0;
@@ -37,7 +31,7 @@ void judge(RuleInput const& input, LinkFit const& fit, std::vector<Finding>& fin
     if (collective.communicator != fit.communicator || collective.op != fit.op || !is_small(collective, fit)) continue;
     auto const& participant = collective.participants.front();
     if (device == nullptr) device = measured_device(input, participant.ref);
-    if (device == nullptr || !in_periods(*device, participant.when.begin)) continue;
+    if (device == nullptr || !device->is_measured(participant.when.begin)) continue;
     ++count;
     bytes += static_cast<double>(collective.bytes);
     evidence.push_back({participant.ref, participant.when, std::nullopt});

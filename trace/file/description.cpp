@@ -68,6 +68,8 @@ void decode_info(json const& object, model::TraceInfo& info) {
   get_to(object, "rank", info.rank);
   get_to(object, "world_size", info.world_size);
   get_to(object, "origin_epoch_ns", info.origin_epoch_ns);
+  get_to(object, "whole_step_count", info.whole_steps.count);
+  get_to(object, "whole_first_step", info.whole_steps.first);
   auto const facts = object.find("facts");
   if (facts == object.end() || !facts->is_array()) return;
   for (json const& fact : *facts)
@@ -113,6 +115,10 @@ std::string encode_description(model::TraceInfo const& info, std::span<model::De
                   {"rank", info.rank},
                   {"world_size", info.world_size},
                   {"origin_epoch_ns", info.origin_epoch_ns}};
+  if (info.whole_steps.count > 0) {
+    root["info"]["whole_step_count"] = info.whole_steps.count;
+    root["info"]["whole_first_step"] = info.whole_steps.first;
+  }
   json& facts = root["info"]["facts"] = json::array();
   for (auto const& [key, value] : info.facts) facts.push_back(json::array({key, value}));
   json& device_list = root["devices"] = json::array();

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <unordered_map>
 
 #include "trace/base/check.h"
 #include "trace/model/copy_rows.h"
@@ -20,7 +21,9 @@ class RowChoice {
       kept_[row] = touches(row, trace.track(row).kind == TrackKind::kThread ? window.host : window.device) ||
                    (explains_by_itself(trace.kind(row)) && touches(row, window.device));
     keep_linked();
-    for (uint32_t track = 0; track < trace.tracks().size(); ++track) keep_enclosing(trace.rows_of(TrackId{track}));
+    for (uint32_t track = 0; track < trace.tracks().size(); ++track)
+      if (trace.tracks()[track].kind == TrackKind::kThread) keep_enclosing(trace.rows_of(TrackId{track}));
+    keep_memory_before(std::min(window.host.begin, window.device.begin));
   }
   [[nodiscard]] bool is_kept(uint32_t row) const { return kept_[row]; }
 
@@ -46,16 +49,40 @@ class RowChoice {
     }
   }
 
-  /// On threads: everything that encloses a kept row.
+  /// Everything of a thread that encloses a kept row. Rows come by start: from the last to the first, a row encloses one of those
+  /// behind it when it does not end before the one that ends first.
   void keep_enclosing(Trace::Rows rows) {
-    std::vector<uint32_t> open;
-    for (uint32_t row = rows.first; row < rows.last; ++row) {
-      if (trace_.track(row).kind != TrackKind::kThread) return;
-      while (!open.empty() && trace_.end(open.back()) <= trace_.start(row)) open.pop_back();
-      if (kept_[row])
-        for (uint32_t const outer : open)
-          if (trace_.end(outer) > trace_.start(row) && trace_.end(outer) >= trace_.end(row)) kept_[outer] = true;
-      open.push_back(row);
+    int64_t first_end = std::numeric_limits<int64_t>::max();
+    for (uint32_t row = rows.last; row-- > rows.first;) {
+      // An instant lies in what goes on after it.
+      if (kept_[row]) first_end = std::min(first_end, std::max(trace_.end(row), trace_.start(row) + 1));
+      kept_[row] = kept_[row] || first_end <= trace_.end(row);
+    }
+  }
+
+  /// Where each device's memory stood at `begin`: the calls that allocated what was live then, and the last call before, which
+  /// has the totals. A call takes effect at its end.
+  void keep_memory_before(int64_t begin) {
+    struct Memory {
+      std::unordered_map<uint64_t, uint32_t> allocated_by;  ///< of live blocks, by address
+      uint32_t last_call = 0;
+    };
+    std::vector<uint32_t> calls;
+    for (uint32_t row = 0; row < trace_.event_count(); ++row)
+      if (trace_.kind(row) == EventKind::kMemory && trace_.end(row) <= begin) calls.push_back(row);
+    std::stable_sort(calls.begin(), calls.end(), [&](uint32_t a, uint32_t b) { return trace_.end(a) < trace_.end(b); });
+    std::map<int32_t, Memory> devices;
+    for (uint32_t const row : calls) {
+      auto const& detail = trace_.detail<MemoryDetail>(row);
+      if (detail.op == MemoryOp::kUnknown) continue;
+      Memory& memory = devices[detail.device];
+      memory.last_call = row;
+      memory.allocated_by.erase(detail.address);
+      if (detail.op == MemoryOp::kAllocate) memory.allocated_by.emplace(detail.address, row);
+    }
+    for (auto const& [id, memory] : devices) {
+      kept_[memory.last_call] = true;
+      for (auto const& [address, row] : memory.allocated_by) kept_[row] = true;
     }
   }
 
@@ -99,10 +126,11 @@ Launched place_of_launch(Trace const& trace, uint32_t launch, std::vector<Thread
 
 }  // namespace
 
-Trace slice(Trace const& trace, SliceWindow const& window) {
+Trace slice(Trace const& trace, SliceWindow const& window, WholeSteps const& whole) {
   RowChoice const choice(trace, window);
   TraceBuilder builder;
   builder.info() = trace.info();
+  if (builder.info().whole_steps.count == 0) builder.info().whole_steps = whole;
   builder.log() = log_before_building(trace);
   for (Device const& device : trace.devices()) builder.add_device(device);
   StringMap names(trace, builder);
@@ -128,9 +156,14 @@ SliceWindow window_of_steps(Trace const& trace, std::vector<ThreadSteps> const& 
     std::optional<Interval> in_steps;
   };
   std::map<int32_t, DeviceWork> devices;
+  std::vector<uint32_t> not_launched;  // their launches were lost, or lie before what was read
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     EventId const launch = trace.columns().link[row];
-    if (!is_device_op(trace.kind(row)) || !launch.valid()) continue;
+    if (!is_device_op(trace.kind(row))) continue;
+    if (!launch.valid()) {
+      not_launched.push_back(row);
+      continue;
+    }
     DeviceWork& device = devices[trace.track(row).device];
     Launched const launched = place_of_launch(trace, launch.value, steps);
     if (launched == Launched::kBefore) device.end_before = std::max(device.end_before, trace.end(row));
@@ -138,6 +171,11 @@ SliceWindow window_of_steps(Trace const& trace, std::vector<ThreadSteps> const& 
     if (!device.in_steps) device.in_steps = Interval{trace.start(row), trace.end(row)};
     device.in_steps->begin = std::min(device.in_steps->begin, trace.start(row));
     device.in_steps->end = std::max(device.in_steps->end, trace.end(row));
+  }
+  for (uint32_t const row : not_launched) {
+    DeviceWork& device = devices[trace.track(row).device];
+    if (device.in_steps && trace.start(row) < device.in_steps->begin)
+      device.end_before = std::max(device.end_before, trace.end(row));
   }
   std::optional<Interval> work;
   for (auto const& [id, device] : devices) {

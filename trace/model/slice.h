@@ -17,9 +17,11 @@ struct SliceWindow {
 
 /// Keeps every event of which any part lies in its window, whole: nothing is cut in half at the borders. Also kept, wherever they
 /// lie: the launches of kept device ops, the device ops of kept launches, and the events of their thread that enclose those
-/// launches, so that every op still has its launch and every launch its step. Tracks keep their ids, events their correlation;
-/// devices, process and log stay; texts that nothing uses any longer are left out. O(events).
-Trace slice(Trace const& trace, SliceWindow const& window);
+/// launches, so that every op still has its launch and every launch its step; and, so that it is known what memory is there when
+/// the window begins, the calls that allocated what is live then and the last memory call before it. Tracks keep their ids,
+/// events their correlation; devices, process and log stay; texts that nothing uses any longer are left out. O(events). `whole`:
+/// the steps of the trace, for those who know them; of a part of a trace those of its whole stay.
+Trace slice(Trace const& trace, SliceWindow const& window, WholeSteps const& whole = {});
 
 /// Steps of one thread, as the host marked them: from the begin of the first to the end of the last, trace time.
 struct ThreadSteps {
@@ -29,7 +31,8 @@ struct ThreadSteps {
 
 /// The window that steps need to be analyzed as in the whole trace. Device: from the end of the last work before them (their
 /// first idle time began there) to the end of the last op that they launched. Host: the steps, and what it did since that end.
-/// Ops launched by other threads belong to the steps in whose time they were launched. `steps` must not be empty.
+/// Ops launched by other threads belong to the steps in whose time they were launched; ops without a launch are work before the
+/// steps when they start before the first op of the steps. `steps` must not be empty.
 SliceWindow window_of_steps(Trace const& trace, std::vector<ThreadSteps> const& steps);
 
 }  // namespace stepscope::model

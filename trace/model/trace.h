@@ -36,6 +36,12 @@ struct Device {
   double peak_flops = 0;        ///< 0 = unknown
 };
 
+/// What a part of a trace (slice.h) cannot tell of the whole: its steps.
+struct WholeSteps {
+  int64_t count = 0;  ///< 0 = this is the whole
+  int64_t first = 0;  ///< number of the first
+};
+
 /// Who recorded what, where and when.
 struct TraceInfo {
   std::string tool;  ///< program and version that recorded it
@@ -45,6 +51,7 @@ struct TraceInfo {
   int32_t rank = 0;
   int32_t world_size = 1;
   int64_t origin_epoch_ns = 0;                             ///< time 0 of the trace, ns since the Unix epoch; 0 = unknown
+  WholeSteps whole_steps;                                  ///< when this is a part of a trace
   std::vector<std::pair<std::string, std::string>> facts;  ///< further facts for people: cpu, cores, driver, settings
 };
 

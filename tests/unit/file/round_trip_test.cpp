@@ -25,6 +25,8 @@ TEST(RoundTrip, DescriptionsComeBack) {
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->info().command, trace.info().command);
   EXPECT_EQ(read->info().origin_epoch_ns, trace.info().origin_epoch_ns);
+  EXPECT_EQ(read->info().whole_steps.count, 9);
+  EXPECT_EQ(read->info().whole_steps.first, 5);
   EXPECT_EQ(read->info().facts, trace.info().facts);
   EXPECT_EQ(read->info().rank, 3);
   ASSERT_EQ(read->tracks().size(), 3U);

@@ -1,6 +1,7 @@
 // slice() and anonymize() on small traces whose parts are counted by hand.
 #include "trace/model/slice.h"
 
+#include <chrono>
 #include <set>
 
 #include <gmock/gmock.h>
@@ -62,6 +63,10 @@ class Made {
     builder_.events(thread_).add(EventKind::kLaunch, launch, 5, builder_.intern(call), correlation_);
     builder_.events(stream_).add(EventKind::kKernel, begin, end - begin, builder_.intern(name), correlation_,
                                  KernelDetail{1, 2, 3});
+  }
+  void memory(MemoryOp op, int64_t begin, uint64_t address, uint64_t allocated, std::string_view name, int32_t device = 0) {
+    builder_.events(thread_).add(EventKind::kMemory, begin, 2, builder_.intern(name), 0,
+                                 MemoryDetail{address, 8, allocated, 0, device, op, MemoryPurpose::kWeights});
   }
   void collective(int64_t begin, int64_t end, std::string_view name) {
     CollectiveDetail detail;
@@ -149,6 +154,52 @@ TEST(Slice, HostAndDeviceMayLieApart) {
   made.host(EventKind::kOverhead, 505, 508, "overhead");
   Trace const part = slice(made.finish(), {{0, 100}, {500, 510}});
   EXPECT_THAT(names_of(part), ElementsAre("step", "launch", "overhead", "op"));
+}
+
+TEST(Slice, KeepsWhatWasLiveBeforeAndTheLastCallOfEachDevice) {
+  Made made;
+  made.memory(MemoryOp::kAllocate, 0, 1, 8, "live");
+  made.memory(MemoryOp::kAllocate, 10, 2, 16, "freed before");
+  made.memory(MemoryOp::kFree, 20, 2, 8, "free before");
+  made.memory(MemoryOp::kAllocate, 30, 3, 8, "reused");
+  made.memory(MemoryOp::kAllocate, 40, 3, 8, "live again");
+  made.memory(MemoryOp::kAllocate, 50, 1, 8, "the same address elsewhere", 1);
+  made.memory(MemoryOp::kFree, 60, 9, 16, "last before");
+  made.memory(MemoryOp::kAllocate, 150, 4, 24, "inside");
+  made.memory(MemoryOp::kAllocate, 250, 5, 32, "after");
+  Trace const part = slice(made.finish(), {{100, 200}, {110, 200}});
+  EXPECT_THAT(names_of(part), ElementsAre("live", "live again", "the same address elsewhere", "last before", "inside"));
+}
+
+TEST(Slice, EnclosingIsFoundAmongRangesThatOverlap) {
+  Made made;
+  made.host(EventKind::kRange, 0, 300, "outer");
+  made.host(EventKind::kRange, 10, 40, "ends inside the launch");
+  made.host(EventKind::kRange, 20, 43, "begins before, ends after");
+  made.launched(37, 150, 160, "op");  // the call: [37, 42)
+  made.host(EventKind::kRange, 39, 60, "begins inside the launch");
+  Trace const part = slice(made.finish(), {{140, 200}, {140, 200}});
+  EXPECT_THAT(names_of(part), ElementsAre("outer", "begins before, ends after", "launch", "op"));
+}
+
+TEST(Slice, OfManyOverlappingRangesTakesTimeInProportion) {
+  Made made;
+  constexpr int64_t kCount = 400'000;
+  for (int64_t i = 0; i < kCount; ++i) made.host(EventKind::kRange, i, 3 * kCount - i, "all open");
+  auto const begin = std::chrono::steady_clock::now();
+  Trace const part = slice(made.finish(), {{0, 3 * kCount}, {0, 3 * kCount}});
+  EXPECT_EQ(part.event_count(), kCount);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5)) << "a minute when each looks at all around it";
+}
+
+TEST(Slice, KnowsTheStepsOfTheWhole) {
+  Made made;
+  made.step(7, 0, 100);
+  Trace const part = slice(made.finish(), {{0, 50}, {0, 50}}, {9, 5});
+  EXPECT_EQ(part.info().whole_steps.count, 9);
+  Trace const smaller = slice(part, {{0, 20}, {0, 20}}, {1, 7});
+  EXPECT_EQ(smaller.info().whole_steps.count, 9) << "of the whole, not of the part";
+  EXPECT_EQ(smaller.info().whole_steps.first, 5);
 }
 
 TEST(WindowOfSteps, BeginsWithTheLastWorkBeforeAndEndsWithTheLastOpOfTheSteps) {
