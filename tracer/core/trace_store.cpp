@@ -146,7 +146,8 @@ void TraceStore::write_rows(model::TrackId id) {
 void TraceStore::write_full(model::TrackId id) {
   if (output_ == nullptr) return;
   batches_[id.value].is_busy = true;
-  if (batches_[id.value].rows.ended() == 0) return;  // as many are open: they cannot be written yet
+  // Open rows stay and are copied: as long as at least as many leave, that costs no more a row than writing it.
+  if (2 * batches_[id.value].rows.open() > batches_[id.value].rows.size()) return;
   write_what_rows_need();
   write_rows(id);
 }

@@ -50,7 +50,7 @@ class TraceStore {
 
   /// The reference stays valid for the store's life.
   [[nodiscard]] TrackRows& rows(model::TrackId id) { return batches_[id.value].rows; }
-  /// To be called after a row was begun in the track's rows: writes them once they fill a block.
+  /// To be called after a row was begun in the track's rows: writes them once they fill a block and half of them have ended.
   void row_begun(model::TrackId id, TrackRows const& rows) {
     if (rows.size() >= file::kMaxBlockRows) [[unlikely]]
       write_full(id);

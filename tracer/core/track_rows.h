@@ -71,6 +71,8 @@ class TrackRows {
 
   /// All rows, open and dropped ones among them.
   [[nodiscard]] size_t size() const { return size_; }
+  /// Rows of events that have not ended: take() copies them.
+  [[nodiscard]] size_t open() const { return open_count_; }
   /// Rows that take() would give.
   [[nodiscard]] size_t ended() const { return size_ - open_count_ - dropped_.size(); }
   /// The rows of all ended events, in the order of their starts. Open ones stay, in the memory of `fresh` (which must be empty).

@@ -15,6 +15,11 @@ namespace {
 /// Rounds for which the end of a start/end range waits for its begin: rings are drained one after the other, so the begin may be
 /// decoded one round later; after two it was dropped.
 constexpr int kWaitRounds = 2;
+/// Open ranges kept of the deep levels of a thread and domain: more are a program that forgets to pop. The outermost of them are
+/// then left out.
+constexpr size_t kMaxDeepRanges = 65'536;
+/// Open start/end ranges kept: more are a program that forgets to end them. Later ones are left out.
+constexpr size_t kMaxStartedRanges = 1 << 20;
 /// Words decoded before the ring gets their room back: about 10 µs of work.
 constexpr size_t kSliceWords = 4096;
 /// About 20 records.
@@ -212,6 +217,8 @@ Decoder::OpenRange Decoder::apply_end_payload(Thread const* thread, Record const
 }
 
 void Decoder::pop(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
+  if (record.range != 0) return pop_deep(thread, record, now, store);
+  drop_deep_of(thread, record.domain);
   auto& open = open_ranges(thread, record.domain);
   if (open.empty()) {  // recorders record both ends of a range or none
     ++store.log.unknown_events;
@@ -219,12 +226,79 @@ void Decoder::pop(Thread& thread, Record const& record, int64_t now, TraceStore&
   }
   OpenRange const range = open.back();
   open.pop_back();
+  end_popped(thread, record, range, now, store);
+}
+
+void Decoder::end_popped(Thread& thread, Record const& record, OpenRange const& range, int64_t now, TraceStore& store) {
   if (range.is_memory_category) thread.memory_purpose.pop_back();
   if ((record.flags & kPayloadLost) != 0) {  // counted by the recorder
     range.rows->drop(range.row);
     return;
   }
   end_range(record.payloads.empty() ? range : apply_end_payload(&thread, record, range, store), now);
+}
+
+void Decoder::push(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
+  if (record.range != 0) return push_deep(thread, record, now, store);
+  OpenRange const range = begin(thread, record, now, store);
+  open_ranges(thread, record.domain).push_back(range);
+}
+
+void Decoder::push_deep(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
+  DeepRanges& deep = thread.deep[record.domain];
+  drop_deep(thread, deep, std::min(deep_level(record.range), deep_lost_from(record.range)));
+  if (deep.size() == kMaxDeepRanges) forget_outermost(thread, record.domain, deep);
+  deep.push_back({deep_level(record.range), begin(thread, record, now, store)});
+}
+
+void Decoder::pop_deep(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
+  auto const place = thread.deep.find(record.domain);
+  if (place == thread.deep.end()) return;  // its push was dropped
+  DeepRanges& deep = place->second;
+  int32_t const level = deep_level(record.range);
+  drop_deep(thread, deep, std::min(level + 1, deep_lost_from(record.range)));
+  if (!deep.empty() && deep.back().level == level) {
+    OpenRange const range = deep.back().range;
+    deep.pop_back();
+    end_popped(thread, record, range, now, store);
+  }
+  if (deep.empty()) thread.deep.erase(place);
+}
+
+/// Those from this level on: their pops were lost.
+void Decoder::drop_deep(Thread& thread, DeepRanges& deep, int32_t from_level) {
+  for (; !deep.empty() && deep.back().level >= from_level; deep.pop_back(), ++dropped_) {
+    OpenRange const& range = deep.back().range;
+    if (range.is_memory_category) thread.memory_purpose.pop_back();
+    range.rows->drop(range.row);
+  }
+}
+
+/// An outer level of the domain was pushed or popped: nothing is open on deep ones.
+void Decoder::drop_deep_of(Thread& thread, uint16_t domain) {
+  auto const place = thread.deep.find(domain);
+  if (place == thread.deep.end()) return;
+  drop_deep(thread, place->second, 0);
+  thread.deep.erase(place);
+}
+
+void Decoder::lose_deep_pops(uint32_t number) {
+  Thread& own = thread(number);
+  for (auto& [domain, deep] : own.deep) drop_deep(own, deep, 0);
+  own.deep.clear();
+}
+
+void Decoder::forget_outermost(Thread& thread, uint16_t domain, DeepRanges& deep) {
+  OpenRange const range = deep.front().range;
+  deep.pop_front();
+  if (range.is_memory_category) {
+    auto const& outer = open_ranges(thread, domain);
+    thread.memory_purpose.erase(
+        thread.memory_purpose.begin() +
+        std::count_if(outer.begin(), outer.end(), [](OpenRange const& one) { return one.is_memory_category; }));
+  }
+  range.rows->drop(range.row);
+  ++never_popped_;
 }
 
 bool Decoder::end(Record const& record, int64_t now, TraceStore& store) {
@@ -283,6 +357,8 @@ size_t Decoder::decode_compact(Thread& thread, std::span<uint64_t const> words, 
   int64_t const now = clock.to_trace_ns(compact_ticks(words[0], clock.latest_ticks()));
   uint16_t const domain = compact_domain(words[0]);
   if ((words[0] & kCompactPop) != 0) {
+    if (!thread.deep.empty()) [[unlikely]]
+      drop_deep_of(thread, domain);
     auto& open = open_ranges(thread, domain);
     if (open.empty()) return 0;
     if (open.back().is_memory_category) [[unlikely]]
@@ -313,11 +389,9 @@ size_t Decoder::decode_general(Thread& thread, std::span<uint64_t const> words, 
   if (!read_record(own, record_)) return 0;
   int64_t const now = clock.to_trace_ns(record_.ticks);
   switch (record_.type) {
-    case RecordType::kPush: {
-      OpenRange const range = begin(thread, record_, now, store);
-      open_ranges(thread, record_.domain).push_back(range);
+    case RecordType::kPush:
+      push(thread, record_, now, store);
       break;
-    }
     case RecordType::kPop:
       pop(thread, record_, now, store);
       break;
@@ -338,12 +412,33 @@ size_t Decoder::decode_general(Thread& thread, std::span<uint64_t const> words, 
 }
 
 void Decoder::start(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
+  if (started_.size() >= kMaxStartedRanges) {
+    ++too_many_started_;
+    return;
+  }
   OpenRange const range = begin(thread, record, now, store);
   auto const [place, is_new] = started_.try_emplace(record.range, range);
   if (is_new) return;
   // Recorders give every range another number: a damaged record.
   ++store.log.unknown_events;
   range.rows->drop(range.row);
+}
+
+void Decoder::lose_end(uint64_t range) {
+  auto const found = started_.find(range);
+  if (found == started_.end()) return;
+  found->second.rows->drop(found->second.row);
+  started_.erase(found);
+}
+
+void Decoder::lose_ends_before(int64_t last_ns, uint64_t counted) {
+  size_t const lost = std::erase_if(started_, [&](auto const& one) {
+    OpenRange const& range = one.second;
+    if (range.rows->start(range.row) > last_ns) return false;
+    range.rows->drop(range.row);
+    return true;
+  });
+  dropped_ += lost - std::min<uint64_t>(lost, counted);
 }
 
 void Decoder::end_if_launched(OpenRange const& range, int64_t end_ns) {
@@ -380,22 +475,33 @@ void Decoder::end_round(TraceStore& store) {
 void Decoder::close_thread(uint32_t number, int64_t end_ns) {
   auto const found = threads_.find(number);
   if (found == threads_.end()) return;
-  for (auto& open : found->second.open) {
-    closed_ranges_ += open.size();
+  Thread& own = found->second;
+  for (auto& open : own.open) {
+    open_at_end_ += open.size();
     for (OpenRange const& range : open) end_range(range, end_ns);
     open.clear();
   }
+  for (auto const& [domain, deep] : own.deep) {
+    open_at_end_ += deep.size();
+    for (DeepRange const& one : deep) end_range(one.range, end_ns);
+  }
+  own.deep.clear();
 }
 
 void Decoder::finish(int64_t end_ns, TraceStore& store) {
   for (auto const& [number, thread] : threads_) close_thread(number, end_ns);
-  closed_ranges_ += started_.size();
+  open_at_end_ += started_.size();
   for (auto const& [id, range] : started_) end_range(range, end_ns);
   started_.clear();
   end_round(store);
   end_round(store);
-  if (closed_ranges_ != 0)
-    store.log.notes.push_back(fmt::format("{} ranges were still open when capture ended and end there", closed_ranges_));
+  auto const note = [&](uint64_t count, char const* what) {
+    if (count != 0) store.log.notes.push_back(fmt::format("{} ranges {}", count, what));
+  };
+  note(open_at_end_, "were still open when their thread or the capture ended, and end there");
+  note(never_popped_,
+       "were pushed and not popped while 65,536 others were opened inside them, and are left out: add nvtxRangePop");
+  note(too_many_started_, "were started while 1,048,576 others were open, and are left out: add nvtxRangeEnd");
 }
 
 void Decoder::add_track(Thread& thread, TraceStore& store) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <span>
@@ -33,10 +34,18 @@ class Decoder {
   size_t decode(uint32_t number, std::span<uint64_t const> words, ClockFit const& clock, TraceStore& store);
   /// All threads were drained up to one moment: what waited for a record of another thread is settled.
   void end_round(TraceStore& store);
+  /// The end of this start/end range was lost: the range is dropped. It was counted by its recorder.
+  void lose_end(uint64_t range);
+  /// The ends of `counted` more were lost, the last of them at `last_ns`: any range begun before may be one of them.
+  void lose_ends_before(int64_t last_ns, uint64_t counted);
+  /// Pops of the thread's deep levels were lost, and which is not known: what is open there is dropped.
+  void lose_deep_pops(uint32_t number);
   /// The thread has exited: its open push/pop ranges end at `end_ns`.
-  void close_thread(uint32_t thread, int64_t end_ns);
+  void close_thread(uint32_t number, int64_t end_ns);
   /// Capture ends: every open range ends at `end_ns`.
   void finish(int64_t end_ns, TraceStore& store);
+  /// Ranges dropped here, and not counted by their recorder, because their ends were lost.
+  [[nodiscard]] uint64_t dropped() const { return dropped_; }
 
   /// The thread's track, made when it is needed first.
   model::TrackId thread_track(uint32_t number, TraceStore& store);
@@ -53,11 +62,18 @@ class Decoder {
     TrackRows::Open row;
     bool is_memory_category = false;
   };
+  /// A push/pop range on a level ≥ kBitLevels.
+  struct DeepRange {
+    int32_t level;
+    OpenRange range;
+  };
+  using DeepRanges = std::deque<DeepRange>;  ///< the innermost is last, levels ascend
   struct Thread {
     int64_t thread_id = 0;
     model::TrackId track;
     TrackRows* rows = nullptr;                         ///< of its track; null until the track is needed
     std::vector<std::vector<OpenRange>> open;          ///< by domain; the innermost is last
+    std::map<uint16_t, DeepRanges> deep;               ///< by domain, only those that have some
     std::vector<model::MemoryPurpose> memory_purpose;  ///< of the open memory categories
   };
   /// What a record says of its range.
@@ -100,7 +116,14 @@ class Decoder {
     open_ranges(thread, domain).push_back({thread.rows, thread.rows->begin_range(now, name), false});
     store.row_begun(thread.track, *thread.rows);
   }
+  void push(Thread& thread, Record const& record, int64_t now, TraceStore& store);
   void pop(Thread& thread, Record const& record, int64_t now, TraceStore& store);
+  void push_deep(Thread& thread, Record const& record, int64_t now, TraceStore& store);
+  void pop_deep(Thread& thread, Record const& record, int64_t now, TraceStore& store);
+  void end_popped(Thread& thread, Record const& record, OpenRange const& range, int64_t now, TraceStore& store);
+  void drop_deep(Thread& thread, DeepRanges& deep, int32_t from_level);
+  void drop_deep_of(Thread& thread, uint16_t domain);
+  void forget_outermost(Thread& thread, uint16_t domain, DeepRanges& deep);
   void mark(Thread& thread, Record const& record, int64_t now, TraceStore& store);
   void start(Thread& thread, Record const& record, int64_t now, TraceStore& store);
   bool end(Record const& record, int64_t now, TraceStore& store);
@@ -139,7 +162,8 @@ class Decoder {
   std::vector<WaitingEnd> waiting_ends_;
   std::vector<EndedOp> waiting_ops_, waiting_ops_before_;
   std::unordered_set<uint64_t> launched_, outstanding_;
-  uint64_t closed_ranges_ = 0;
+  uint64_t dropped_ = 0;
+  uint64_t open_at_end_ = 0, never_popped_ = 0, too_many_started_ = 0;
   Record record_;
   std::string text_, name_;
   std::vector<std::string> prefixes_;

@@ -68,11 +68,15 @@ void NvtxSource::snapshot() {
   std::lock_guard const lock(mutex_);
   for (size_t i = drained_.size(); i < recorders_.size(); ++i) {
     ThreadRecorder* const recorder = recorders_[i].get();
-    drained_.push_back({recorder, 0, false, {}});
+    drained_.push_back({.recorder = recorder});
     decoder_.describe_thread(recorder->number(), recorder->thread_id());
   }
   for (Drained& drained : drained_) {
     drained.closing = drained.recorder->closed();  // before the head: a closed recorder writes no more
+    drained.lost_ends = drained.recorder->lost_ends().mark();
+  }
+  // After the marks: the begins of the ranges whose ends were lost are then in what is drained.
+  for (Drained& drained : drained_) {
     drained.until = drained.recorder->ring().head();
     if (drained.recorder->ring().valid()) grow_if_full(drained.recorder->ring());
   }
@@ -90,8 +94,16 @@ void NvtxSource::drain_ring(Drained& drained, TraceStore& store, ClockFit const&
   ring.prefault(kPagesAhead);  // only threads that go on recording get more memory
 }
 
+void NvtxSource::lose_ends(Drained& drained, ClockFit const& clock) {
+  LostEnds::Mark const& lost = drained.lost_ends;
+  drained.recorder->lost_ends().take(lost, [this](uint64_t range) { decoder_.lose_end(range); });
+  uint64_t const forgotten = lost.forgotten - std::exchange(drained.forgotten_ends, lost.forgotten);
+  if (forgotten != 0) decoder_.lose_ends_before(clock.to_trace_ns(lost.last_forgotten_ticks), forgotten);
+}
+
 void NvtxSource::drain(TraceStore& store, ClockFit const& clock) {
   for (Drained& drained : drained_) drain_ring(drained, store, clock);
+  for (Drained& drained : drained_) lose_ends(drained, clock);
   decoder_.end_round(store);
   // All threads that ended at once: programs that start a thread a task end thousands between two rounds.
   std::unordered_set<ThreadRecorder const*> ended;
@@ -108,6 +120,7 @@ void NvtxSource::drain(TraceStore& store, ClockFit const& clock) {
 
 void NvtxSource::close(Drained const& drained, TraceStore& store, ClockFit const& clock) {
   Drained last = drained;
+  if (last.recorder->has_lost_pops()) decoder_.lose_deep_pops(last.recorder->number());
   decoder_.close_thread(last.recorder->number(), clock.to_trace_ns(last.recorder->closing_ticks()));
   describe(last, store);
   decoder_.forget_thread(last.recorder->number());
@@ -138,12 +151,15 @@ void NvtxSource::refresh(TraceStore& store) {
 }
 
 void NvtxSource::finish(TraceStore& store, int64_t end_ns) {
+  for (Drained const& drained : drained_) {
+    if (drained.recorder->has_lost_pops()) decoder_.lose_deep_pops(drained.recorder->number());
+  }
   decoder_.finish(end_ns, store);
   refresh(store);
 }
 
 uint64_t NvtxSource::dropped() const {
-  uint64_t sum = dropped_by_exited_;
+  uint64_t sum = dropped_by_exited_ + decoder_.dropped();
   for (Drained const& drained : drained_) sum += drained.recorder->dropped();
   return sum;
 }

@@ -39,6 +39,8 @@ class NvtxSource : public Source {
   struct Drained {
     ThreadRecorder* recorder = nullptr;
     uint64_t until = 0;              ///< ring position of the last snapshot
+    LostEnds::Mark lost_ends;        ///< of the last snapshot
+    uint64_t forgotten_ends = 0;     ///< of lost_ends: what the decoder knows of
     bool closing = false;            ///< it was closed before the snapshot: nothing comes after it
     std::string comm_name;           ///< as the system knows the thread
     uint64_t described_dropped = 0;  ///< what the track's `dropped` has of it
@@ -46,6 +48,7 @@ class NvtxSource : public Source {
   size_t take_ring_bytes();
   void grow_if_full(Ring& ring);
   void drain_ring(Drained& drained, TraceStore& store, ClockFit const& clock);
+  void lose_ends(Drained& drained, ClockFit const& clock);
   void describe(Drained& drained, TraceStore& store);
   void close(Drained const& drained, TraceStore& store, ClockFit const& clock);
 

@@ -41,6 +41,18 @@ constexpr uint64_t lowest_zero_byte(uint64_t word) {
   return zeros & (0 - zeros);
 }
 
+/// Ids of start/end ranges are (recorder's number + 1) << kRangeNumberShift | count: 2^40 ranges a thread, 2^23 threads.
+inline constexpr int kRangeNumberShift = 40;
+
+/// The "range id" of a push or pop on a deep level: its level and, in the upper half, from which level on the pops of earlier
+/// ranges were lost (kNoLevel = none).
+inline constexpr int32_t kNoLevel = INT32_MAX;
+constexpr uint64_t deep_id(int32_t level, int32_t lost_from) {
+  return static_cast<uint32_t>(level) | uint64_t{static_cast<uint32_t>(lost_from)} << 32;
+}
+constexpr int32_t deep_level(uint64_t id) { return static_cast<int32_t>(static_cast<uint32_t>(id)); }
+constexpr int32_t deep_lost_from(uint64_t id) { return static_cast<int32_t>(id >> 32); }
+
 /// RecordHeader::flags.
 inline constexpr uint8_t kHasRangeId = 1;
 inline constexpr uint8_t kHasCategory = 2;

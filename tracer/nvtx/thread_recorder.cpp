@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "tracer/api/annotate.h"
 #include "tracer/api/device_events.h"
@@ -147,39 +148,18 @@ bool ThreadRecorder::write(RecordType type, EventArgs const& args, uint64_t rang
   return true;
 }
 
-void ThreadRecorder::note_recorded(Nesting& nesting, int32_t level, bool recorded) {
-  if (level < kBitLevels) {
-    if (recorded) nesting.recorded |= uint64_t{1} << level;
-  } else if (!recorded) {
-    nesting.lost_from = std::min(nesting.lost_from, level);
-  }
-}
-
-bool ThreadRecorder::take_recorded(Nesting& nesting, int32_t level) {
-  if (level < kBitLevels) {
-    uint64_t const bit = uint64_t{1} << level;
-    bool const recorded = (nesting.recorded & bit) != 0;
-    nesting.recorded &= ~bit;
-    return recorded;
-  }
-  if (level > nesting.lost_from) return false;
-  if (level < nesting.lost_from) return true;
-  nesting.lost_from = INT32_MAX;
-  return false;
-}
-
 /// Room for a compact push; null when it has to be a general record or there is no room: push() then finds out which.
 inline uint64_t* ThreadRecorder::compact_room(uint16_t domain, uint32_t max_words) {
   if (domain >= kCompactDomains || nesting_[domain].level >= kBitLevels || !wants_all()) [[unlikely]]
     return nullptr;
-  return ring_.try_reserve(max_words, room_for_ends());
+  return ring_.try_reserve(max_words, end_room_);
 }
 
 inline int ThreadRecorder::end_compact_push(uint16_t domain, uint64_t* record, unsigned tag, uint32_t words) {
   Nesting& nesting = nesting_[domain];
   int32_t const level = nesting.level++;
   nesting.recorded |= uint64_t{1} << level;
-  ++open_pushes_;
+  end_room_ += kPopWords;
   *record = compact_word(read_ticks(tick_source_), kCompact | tag | domain);
   ring_.commit(words);
   return level;
@@ -219,7 +199,7 @@ int ThreadRecorder::pop(uint16_t domain) {
   int64_t const ticks = read_ticks(tick_source_);
   nesting.level = level;
   nesting.recorded &= ~bit;
-  --open_pushes_;
+  end_room_ -= kPopWords;
   *ring_.try_reserve(1, 0) = compact_word(ticks, unsigned{kCompact} | kCompactPop | domain);  // push kept this room free
   ring_.commit(1);
   return level;
@@ -229,15 +209,15 @@ int ThreadRecorder::push(EventArgs const& args) {
   Nesting& nesting = nesting_[args.domain];
   int32_t const level = nesting.level++;
   if (filtered_ && is_step(args)) step_begins(args, level);
-  bool recorded = false;
-  if (wants(args)) {
-    recorded = level < nesting.lost_from && write(RecordType::kPush, args, 0, room_for_ends());
-    if (recorded)
-      ++open_pushes_;
-    else
-      count_drop();
+  if (!wants(args)) return level;
+  if (level >= kBitLevels) {
+    if (!write_deep(RecordType::kPush, args, nesting, level)) count_drop();
+  } else if (write(RecordType::kPush, args, 0, end_room_)) {
+    nesting.recorded |= uint64_t{1} << level;
+    end_room_ += kPopWords;
+  } else {
+    count_drop();
   }
-  note_recorded(nesting, level, recorded);
   return level;
 }
 
@@ -245,44 +225,76 @@ int ThreadRecorder::pop(uint16_t domain, std::span<PayloadView const> payloads) 
   Nesting& nesting = nesting_[domain];
   if (nesting.level == 0) return -1;
   int32_t const level = --nesting.level;
-  if (take_recorded(nesting, level) && window_.mode() != CaptureMode::kStopped) {
-    --open_pushes_;
-    if (payloads.empty()) {
-      write_plain_pop(domain, 0);
-    } else {
-      EventArgs args;
-      args.domain = domain;
-      args.payloads = payloads;
-      // One more than is open: if the payload has no room, the end alone still has.
-      if (!write(RecordType::kPop, args, 0, room_for_ends())) {
-        write_plain_pop(domain, kPayloadLost);
-        count_drop();
-      }
-    }
+  bool const is_stopped = window_.mode() == CaptureMode::kStopped;
+  EventArgs args;
+  args.domain = domain;
+  args.payloads = payloads;
+  if (level >= kBitLevels) {
+    if (!is_stopped) pop_deep(args, nesting, level);
+  } else if (uint64_t const bit = uint64_t{1} << level; (nesting.recorded & bit) != 0) {
+    nesting.recorded &= ~bit;
+    if (!is_stopped) pop_recorded(args);
   }
   if (filtered_ && domain == kAnnotationDomain) step_ends(level);
   return level;
 }
 
+/// Of one of the outer levels.
+void ThreadRecorder::pop_recorded(EventArgs const& args) {
+  end_room_ -= kPopWords;
+  if (args.payloads.empty()) return write_plain_pop(args.domain, 0);
+  // One more than is open: if the payload has no room, the end alone still has.
+  if (write(RecordType::kPop, args, 0, end_room_)) return;
+  write_plain_pop(args.domain, kPayloadLost);
+  count_drop();
+}
+
+bool ThreadRecorder::write_deep(RecordType type, EventArgs const& args, Nesting& nesting, int32_t level) {
+  if (!write(type, args, deep_id(level, nesting.lost_from), end_room_)) return false;
+  if (std::exchange(nesting.lost_from, kNoLevel) != kNoLevel)
+    untold_domains_.store(untold_domains_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
+  return true;
+}
+
+/// Whether the push was recorded is not known here: the decoder passes over the pop when it was not.
+void ThreadRecorder::pop_deep(EventArgs const& args, Nesting& nesting, int32_t level) {
+  if (write_deep(RecordType::kPop, args, nesting, level)) return;
+  if (nesting.lost_from == kNoLevel)
+    untold_domains_.store(untold_domains_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  nesting.lost_from = std::min(nesting.lost_from, level);
+}
+
 void ThreadRecorder::mark(EventArgs const& args) {
-  if (wants(args) && !write(RecordType::kMark, args, 0, room_for_ends())) count_drop();
+  if (wants(args) && !write(RecordType::kMark, args, 0, end_room_)) count_drop();
 }
 
 uint64_t ThreadRecorder::start(EventArgs const& args) {
-  constexpr int kNumberShift = 40;  // 2^40 ranges a thread, 2^23 threads
-  uint64_t const range = uint64_t{number_ + 1} << kNumberShift | next_range_++;
+  uint64_t const range = uint64_t{number_ + 1} << kRangeNumberShift | next_range_++;
   if (!wants(args)) return range | kUnrecordedRange;
-  if (write(RecordType::kStart, args, range, room_for_ends())) return range;
-  count_drop();
-  return range | kUnrecordedRange;
+  if (!write(RecordType::kStart, args, range, end_room_ + kEndWords)) {
+    count_drop();
+    return range | kUnrecordedRange;
+  }
+  // Bounded: ranges that end on another thread, or never, must not use up the ring.
+  if (started_room_ < ring_.capacity_words() / kEndsShare) {
+    started_room_ += kEndWords;
+    end_room_ += kEndWords;
+  }
+  return range;
 }
 
 void ThreadRecorder::end(uint16_t domain, uint64_t range, std::span<PayloadView const> payloads) {
   if (range == 0 || (range & kUnrecordedRange) != 0 || window_.mode() == CaptureMode::kStopped) return;
+  if (is_own(range) && started_room_ > 0) {
+    started_room_ -= kEndWords;
+    end_room_ -= kEndWords;
+  }
   EventArgs args;
   args.domain = domain;
   args.payloads = payloads;
-  if (!write(RecordType::kEnd, args, range, room_for_ends())) count_drop();
+  if (write(RecordType::kEnd, args, range, end_room_)) return;
+  lost_ends_.add(range, read_ticks(tick_source_));
+  count_drop();
 }
 
 void ThreadRecorder::step_begins(EventArgs const& args, int32_t level) {

@@ -1,5 +1,9 @@
-// The recorder of one thread: what the callbacks of a source call. Writes records into the thread's ring and keeps the nesting of
-// push/pop ranges, so that a range is either recorded whole or dropped and counted whole.
+// The recorder of one thread: what the callbacks of a source call. Writes records into the thread's ring, so that a range is
+// either recorded whole or dropped and counted whole:
+//   push/pop, the outer kBitLevels levels   a push that is recorded keeps room free for its pop
+//   push/pop, deeper levels                 records name their level, so that the decoder finds what lost its other end; programs
+//                                           that forget to pop get there, and keep no room free for what never comes
+//   start/end                               a start keeps room for its end, within bounds; a lost end is told beside the ring
 #pragma once
 
 #include <array>
@@ -11,6 +15,7 @@
 #include "tracer/core/capture_window.h"
 #include "tracer/core/clock.h"
 #include "tracer/core/ring.h"
+#include "tracer/nvtx/lost_ends.h"
 #include "tracer/nvtx/record_layout.h"
 
 namespace stepscope::tracer {
@@ -23,6 +28,8 @@ inline constexpr uint16_t kFirstOtherDomain = 3;
 
 /// What NVTX wants to be returned where no nesting is tracked.
 inline constexpr int kNoNesting = -2;
+/// Levels of push/pop ranges, from 0, whose pops always find room.
+inline constexpr int32_t kBitLevels = 64;
 /// Bit of the ids of start/end ranges that were not recorded.
 inline constexpr uint64_t kUnrecordedRange = uint64_t{1} << 63;
 
@@ -51,29 +58,32 @@ class ThreadRecorder {
 
   [[nodiscard]] int64_t thread_id() const { return thread_id_; }
   [[nodiscard]] uint32_t number() const { return number_; }
-  [[nodiscard]] Ring& ring() { return ring_; }                                                 ///< writer
+  [[nodiscard]] Ring& ring() { return ring_; }  ///< writer
+  /// Events dropped here; a range whose end alone was lost on a deep level is dropped and counted by the decoder.
   [[nodiscard]] uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }  ///< writer
-  [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }        ///< writer
-  [[nodiscard]] std::string const& final_name() const { return final_name_; }                  ///< writer, once closed()
-  [[nodiscard]] int64_t closing_ticks() const { return closing_ticks_; }                       ///< writer, once closed()
+  [[nodiscard]] LostEnds& lost_ends() { return lost_ends_; }                                   ///< writer
+  /// Pops of deep levels were lost that no later record has told of.
+  [[nodiscard]] bool has_lost_pops() const { return untold_domains_.load(std::memory_order_relaxed) != 0; }  ///< writer
+  [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }                      ///< writer
+  [[nodiscard]] std::string const& final_name() const { return final_name_; }  ///< writer, once closed()
+  [[nodiscard]] int64_t closing_ticks() const { return closing_ticks_; }       ///< writer, once closed()
 
  private:
   /// Push/pop state of one domain on this thread.
   struct Nesting {
     int32_t level = 0;
-    /// From this level on nothing is recorded until it ends; only for levels that have no bit in `recorded`.
-    int32_t lost_from = INT32_MAX;
+    /// The lowest deep level whose pop was lost since a record told of it.
+    int32_t lost_from = kNoLevel;
     uint64_t recorded = 0;  ///< bit l: the open range of level l is in the ring
   };
-  static constexpr int32_t kBitLevels = 64;
-  static constexpr uint32_t kPopWords = 2;  ///< of the longest end without payload
+  static constexpr uint32_t kPopWords = 2;   ///< of the longest pop without payload
+  static constexpr uint32_t kEndWords = 3;   ///< of the end of a start/end range
+  static constexpr uint64_t kEndsShare = 8;  ///< of the ring: what is kept free for ends of start/end ranges at most
 
   /// Everything is recorded now, whatever it is.
   [[nodiscard]] bool wants_all() const {
     return window_.mode() == CaptureMode::kRecording && (!filtered_ || !annotating_ || inside_);
   }
-  /// Room for the ends of all open ranges and of one more stays free (and of one wrap-around), so that an end never gets lost.
-  [[nodiscard]] uint64_t room_for_ends() const { return (open_pushes_ + 2) * kPopWords; }
   uint64_t* compact_room(uint16_t domain, uint32_t max_words);
   int end_compact_push(uint16_t domain, uint64_t* record, unsigned tag, uint32_t words);
   int push_general(uint16_t domain, char const* text, uint32_t handle);
@@ -81,8 +91,10 @@ class ThreadRecorder {
   [[nodiscard]] bool wants_baseline(EventArgs const& args) const;
   bool write(RecordType type, EventArgs const& args, uint64_t range, uint64_t keep_free);
   void write_plain_pop(uint16_t domain, uint8_t flags);
-  bool take_recorded(Nesting& nesting, int32_t level);
-  void note_recorded(Nesting& nesting, int32_t level, bool recorded);
+  bool write_deep(RecordType type, EventArgs const& args, Nesting& nesting, int32_t level);
+  void pop_deep(EventArgs const& args, Nesting& nesting, int32_t level);
+  void pop_recorded(EventArgs const& args);
+  [[nodiscard]] bool is_own(uint64_t range) const { return range >> kRangeNumberShift == number_ + uint64_t{1}; }
   void count_drop() { dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
   void step_begins(EventArgs const& args, int32_t level);
   void step_ends(int32_t level);
@@ -93,8 +105,12 @@ class ThreadRecorder {
   uint32_t const number_;
   int64_t const thread_id_;
   Ring ring_;
-  uint64_t open_pushes_ = 0;  ///< recorded, not yet popped: room for their ends is kept free
+  /// Words that stay free for the ends of open ranges: of one push more than are open and of one wrap-around, so that the pop of
+  /// a recorded push never gets lost.
+  uint64_t end_room_ = 2 * kPopWords;
+  uint64_t started_room_ = 0;  ///< of end_room_: for ends of start/end ranges
   uint64_t next_range_ = 1;
+  std::atomic<uint32_t> untold_domains_{0};  ///< those with a Nesting::lost_from
   std::atomic<uint64_t> dropped_{0};
   std::array<Nesting, kMaxDomains> nesting_{};
   // Steps of this thread, when the window is filtered.
@@ -104,6 +120,7 @@ class ThreadRecorder {
   std::atomic<bool> closed_{false};
   std::string final_name_;
   int64_t closing_ticks_ = 0;
+  LostEnds lost_ends_;  ///< large and rarely used: behind everything
 };
 
 }  // namespace stepscope::tracer

@@ -1,5 +1,10 @@
 #include "tracer/core/trace_store.h"
 
+#include <filesystem>
+#include <string>
+
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,6 +39,30 @@ TEST(TraceStore, keeps_rows_that_were_added_whole_in_the_order_in_which_they_cam
   EXPECT_THAT(events.dur, ElementsAre(30, 5, 6));
   EXPECT_THAT(events.correlation, ElementsAre(0U, 7U, 8U));
   EXPECT_EQ(std::get<std::vector<model::CopyDetail>>(events.details).at(0).bytes, 512U);
+}
+
+TEST(TraceStore, writes_whole_blocks_however_many_events_are_open) {
+  std::string const path = ::testing::TempDir() + "/store_of_open_rows_" + std::to_string(::getpid()) + ".stepscope";
+  auto writer = file::TraceWriter::create(path);
+  ASSERT_TRUE(writer) << writer.error().message;
+  FileThread output(std::move(*writer));
+  TraceStore store;
+  store.set_output(&output);
+  model::TrackId const track = store.thread_track(1);
+  TrackRows& rows = store.rows(track);
+  constexpr int64_t kOpen = 2 * file::kMaxBlockRows, kEnded = 8 * file::kMaxBlockRows;
+  for (int64_t i = 0; i < kOpen + kEnded; ++i) {
+    TrackRows::Open const row = rows.begin_range(i, model::StringId{0});
+    if (i >= kOpen) rows.end(row, i);
+    store.row_begun(track, rows);
+  }
+  store.flush(0, true);
+  EXPECT_EQ(output.finish().written_rows, uint64_t{kEnded});
+  EXPECT_EQ(rows.open(), size_t{kOpen});
+  // A block has a header of 64 bytes: blocks of a few rows would pass this.
+  constexpr uintmax_t kBytesPerRow = 8;
+  EXPECT_LT(std::filesystem::file_size(path), kBytesPerRow * kEnded);
+  std::filesystem::remove(path);
 }
 
 TEST(TraceStore, gives_a_number_that_the_system_used_again_the_same_track_with_the_losses_of_both_threads) {
