@@ -50,6 +50,13 @@ base::Expected<StepRange> parse_steps(std::string const& text) {
   return StepRange{*a, *b};
 }
 
+base::Expected<NcclDetail> parse_nccl_detail(std::string const& text) {
+  if (text == "off") return NcclDetail::kOff;
+  if (text == "calls") return NcclDetail::kCalls;
+  if (text == "network") return NcclDetail::kNetwork;
+  return base::fail("--nccl {}: write off, calls or network", text);
+}
+
 std::optional<int32_t> rank_from_environment() {
   return first_number_of<int32_t>(std::array<char const*, 4>{"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"});
 }
@@ -65,6 +72,9 @@ std::optional<CaptureOptions> options_from_environment() {
   if (char const* const text = std::getenv(kBufferVariable); text != nullptr) {
     if (auto const megabytes = parse_int<size_t>(text); megabytes && *megabytes > 0 && *megabytes <= kMaxBufferMb)
       options.buffer_bytes = *megabytes << 20;
+  }
+  if (char const* const text = std::getenv(kNcclVariable); text != nullptr) {
+    if (auto const detail = parse_nccl_detail(text)) options.nccl = *detail;
   }
   options.rank = rank_from_environment();
   options.world_size =

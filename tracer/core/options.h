@@ -2,6 +2,7 @@
 //   STEPSCOPE_OUTPUT       the run's folder; not set = nothing is recorded
 //   STEPSCOPE_STEPS        A:B, both inclusive: only these steps
 //   STEPSCOPE_BUFFER_MB    memory for events on their way to the file, all threads together
+//   STEPSCOPE_NCCL         off, calls or network: what NCCL reports; network when not set
 //   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something was lost
 //   RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
 #pragma once
@@ -19,11 +20,16 @@ namespace stepscope::tracer {
 inline constexpr char const* kOutputVariable = "STEPSCOPE_OUTPUT";
 inline constexpr char const* kStepsVariable = "STEPSCOPE_STEPS";
 inline constexpr char const* kBufferVariable = "STEPSCOPE_BUFFER_MB";
+inline constexpr char const* kNcclVariable = "STEPSCOPE_NCCL";
 inline constexpr char const* kReportLossVariable = "STEPSCOPE_REPORT_LOSS";
 inline constexpr char const* kVerboseVariable = "STEPSCOPE_VERBOSE";
 
 /// Two threads at 10 M ranges/s of 24 bytes for half a second: what the writer may be kept from its work.
 inline constexpr size_t kDefaultBufferMb = 256;
+
+/// What NCCL reports: nothing, its calls, or its calls and what its network threads wait for (they call us several times a
+/// transfer, some 50 ns each).
+enum class NcclDetail : uint8_t { kOff, kCalls, kNetwork };
 
 struct CaptureOptions {
   std::string folder;
@@ -31,12 +37,16 @@ struct CaptureOptions {
   size_t buffer_bytes = kDefaultBufferMb << 20;
   std::optional<int32_t> rank;
   int32_t world_size = 1;
+  NcclDetail nccl = NcclDetail::kNetwork;
   bool report_loss = false;
   bool forked = false;  ///< the process is a fork of a traced one: never takes the rank's file name
 };
 
 /// "A:B", "A:" or ":B", both inclusive. Errors: not numbers, negative, or B < A.
 base::Expected<StepRange> parse_steps(std::string const& text);
+
+/// "off", "calls" or "network". Errors: anything else.
+base::Expected<NcclDetail> parse_nccl_detail(std::string const& text);
 
 /// This process's rank in its job, from the first of RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK that is set.
 std::optional<int32_t> rank_from_environment();

@@ -18,6 +18,7 @@
 namespace stepscope::tracer {
 
 thread_local ThreadRecorder* this_recorder = nullptr;
+thread_local nccl::Recorder* this_nccl_recorder = nullptr;
 
 namespace {
 
@@ -28,11 +29,13 @@ constexpr std::chrono::seconds kStopTimeout{30};
 struct Process {
   std::mutex mutex;
   Registry registry;
+  nccl::Communicators communicators;
   Session* session = nullptr;
   NvtxSource* nvtx = nullptr;
+  nccl::NcclSource* nccl = nullptr;
   bool tried = false;   ///< a session was started or cannot be
   bool forked = false;  ///< this process is a fork of a traced one
-  pthread_key_t exit_key{};
+  pthread_key_t exit_key{}, nccl_exit_key{};
 };
 
 Process& process() {
@@ -52,14 +55,21 @@ void thread_exits(void* recorder) {
   static_cast<ThreadRecorder*>(recorder)->close(current_thread_name());
 }
 
+void nccl_thread_exits(void* recorder) {
+  this_nccl_recorder = nullptr;
+  static_cast<nccl::Recorder*>(recorder)->close();
+}
+
 void before_fork() {
   Process& self = process();
   self.mutex.lock();
   if (self.session != nullptr) self.session->lock_for_fork();
   self.registry.lock_for_fork();
+  self.communicators.lock_for_fork();
 }
 
 void unlock_after_fork(Process& self) {
+  self.communicators.unlock_after_fork();
   self.registry.unlock_after_fork();
   if (self.session != nullptr) self.session->unlock_after_fork();
   self.mutex.unlock();
@@ -74,10 +84,13 @@ void after_fork_in_child() {
   unlock_after_fork(self);
   self.session = nullptr;
   self.nvtx = nullptr;
+  self.nccl = nullptr;
   self.tried = false;
   self.forked = true;
   this_recorder = nullptr;
+  this_nccl_recorder = nullptr;
   ::pthread_setspecific(self.exit_key, nullptr);
+  ::pthread_setspecific(self.nccl_exit_key, nullptr);
 }
 
 void prepare_process_once(Process& self) {
@@ -85,6 +98,7 @@ void prepare_process_once(Process& self) {
   if (prepared) return;
   prepared = true;
   ::pthread_key_create(&self.exit_key, thread_exits);
+  ::pthread_key_create(&self.nccl_exit_key, nccl_thread_exits);
   ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }
 
@@ -98,6 +112,7 @@ void start_session(Process& self) {
   options->forked = self.forked;
   auto* const session = new Session(std::move(*options));
   self.nvtx = &add_sources(*session, self.registry);
+  self.nccl = &add_nccl_source(*session, self.communicators);
   self.session = session;
   session->start();
 }
@@ -127,6 +142,14 @@ __attribute__((destructor)) void process_exits() {
 }  // namespace
 
 Registry& process_registry() { return process().registry; }
+nccl::Communicators& process_communicators() { return process().communicators; }
+
+NcclDetail start_nccl() {
+  Process& self = process();
+  std::lock_guard const lock(self.mutex);
+  start_session(self);
+  return self.session != nullptr ? self.session->options().nccl : NcclDetail::kOff;
+}
 
 ThreadRecorder* attach_this_thread() noexcept try {
   Process& self = process();
@@ -138,6 +161,17 @@ ThreadRecorder* attach_this_thread() noexcept try {
   return this_recorder;
 } catch (...) {
   return nullptr;  // no memory: nothing is recorded, the next event tries again
+}
+
+nccl::Recorder* attach_this_thread_to_nccl() noexcept try {
+  Process& self = process();
+  std::lock_guard const lock(self.mutex);
+  if (self.nccl == nullptr) return nullptr;
+  this_nccl_recorder = self.nccl->attach(::syscall(SYS_gettid));
+  ::pthread_setspecific(self.nccl_exit_key, this_nccl_recorder);
+  return this_nccl_recorder;
+} catch (...) {
+  return nullptr;
 }
 
 }  // namespace stepscope::tracer

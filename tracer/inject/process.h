@@ -1,6 +1,9 @@
 // The injected library's state of the process: the only process-wide state of the project. Callbacks reach it through here.
 #pragma once
 
+#include "tracer/core/options.h"
+#include "tracer/nccl/communicators.h"
+#include "tracer/nccl/recorder.h"
 #include "tracer/nvtx/registry.h"
 #include "tracer/nvtx/thread_recorder.h"
 
@@ -19,5 +22,19 @@ inline ThreadRecorder* recorder() {
 }
 
 Registry& process_registry();
+
+// The same for threads that NCCL calls the plugin on.
+extern thread_local nccl::Recorder* this_nccl_recorder __attribute__((tls_model("initial-exec")));
+nccl::Recorder* attach_this_thread_to_nccl() noexcept;
+
+inline nccl::Recorder* nccl_recorder() {
+  nccl::Recorder* const known = this_nccl_recorder;
+  return known != nullptr ? known : attach_this_thread_to_nccl();
+}
+
+nccl::Communicators& process_communicators();
+/// NCCL made a communicator: starts recording where it has not begun. What NCCL is asked to report; kOff when nothing is recorded
+/// in this process.
+NcclDetail start_nccl();
 
 }  // namespace stepscope::tracer

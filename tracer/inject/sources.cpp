@@ -3,12 +3,22 @@
 #include <memory>
 #include <utility>
 
+#include <unistd.h>
+
 namespace stepscope::tracer {
 
 NvtxSource& add_sources(Session& session, Registry& registry) {
   auto nvtx = std::make_unique<NvtxSource>(session.window(), session.tick_source(), registry, session.options().buffer_bytes);
   NvtxSource& result = *nvtx;
   session.add_source(std::move(nvtx));
+  return result;
+}
+
+nccl::NcclSource& add_nccl_source(Session& session, nccl::Communicators const& communicators) {
+  auto source = std::make_unique<nccl::NcclSource>(session.window(), session.tick_source(), communicators, ::getpid(),
+                                                   session.options().buffer_bytes);
+  nccl::NcclSource& result = *source;
+  session.add_source(std::move(source));
   return result;
 }
 

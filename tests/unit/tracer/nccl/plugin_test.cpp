@@ -1,0 +1,231 @@
+// The real library as NCCL uses it: dlopen, dlsym("ncclProfiler_v<N>"), init, events, finalize, dlclose; each in a process of its
+// own.
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+
+#include <dlfcn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/tracer/child_program.h"
+#include "trace/model/details.h"
+#include "tracer/nccl/abi.h"
+
+namespace stepscope::tracer::nccl {
+namespace {
+
+using ::testing::SizeIs;
+
+constexpr char const* kLibrary = STEPSCOPE_BINARY_DIR "/lib/libstepscope-tracer.so";
+constexpr uint64_t kHash = 0xFEED'0000'1234;
+constexpr int kCollectives = 5;
+
+template <class Plugin>
+Plugin const* find_plugin(char const* symbol) {
+  void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  return library != nullptr ? static_cast<Plugin const*>(::dlsym(library, symbol)) : nullptr;
+}
+
+int init(PluginV1 const& plugin, void** context, int* mask) { return plugin.init(context, mask); }
+int init(PluginV2 const& plugin, void** context, int* mask) { return plugin.init(context, mask); }
+int init(PluginV3 const& plugin, void** context, int* mask) { return plugin.init(context, mask); }
+int init(PluginV4 const& plugin, void** context, int* mask) {
+  return plugin.init(context, mask, "pipeline", kHash, 1, 4, 2, nullptr);
+}
+int init(PluginV5 const& plugin, void** context, int* mask) {
+  return plugin.init(context, kHash, mask, nullptr, 1, 4, 2, nullptr);
+}
+
+template <class Event>
+Event all_reduce(void* group, uint64_t sequence) {
+  Event event;
+  std::memset(static_cast<void*>(&event), 0, sizeof event);
+  event.type = static_cast<decltype(event.type)>(kCollective);
+  event.parent = group;
+  event.rank = 2;
+  event.collective.sequence = sequence;
+  event.collective.count = 1'000;
+  if constexpr (std::is_same_v<Event, EventV1>) {
+    event.collective.function = 4;
+    event.collective.data_type = 7;
+  } else {
+    event.collective.function = "AllReduce";
+    event.collective.data_type = "ncclFloat32";
+    event.collective.algorithm = "RING";
+    event.collective.protocol = "LL";
+  }
+  if constexpr (requires { event.collective.communicator; }) event.collective.communicator = kHash;
+  if constexpr (requires { event.collective.group; }) event.collective.group = group;
+  return event;
+}
+
+/// What NCCL does for a plan of one collective; a process' exit status.
+template <class Init, class Event>
+int use(Plugin<Init, Event> const* plugin) {
+  void* context = nullptr;
+  int mask = 0;
+  if (plugin == nullptr || init(*plugin, &context, &mask) != kSuccess) return 10;
+  if (context == nullptr || mask != (kGroup | kCollective | kPointToPoint | kProxyOp | kProxyStep)) return 11;
+  for (uint64_t i = 0; i < kCollectives; ++i) {
+    Event group;
+    std::memset(static_cast<void*>(&group), 0, sizeof group);
+    group.type = static_cast<decltype(group.type)>(kGroup);
+    void* group_handle = nullptr;
+    void* handle = nullptr;
+    plugin->start_event(context, &group_handle, &group);
+    Event const event = all_reduce<Event>(group_handle, i);
+    plugin->start_event(context, &handle, &event);
+    if (handle == nullptr) return 12;
+    plugin->stop_event(handle);
+    plugin->stop_event(group_handle);
+  }
+  return plugin->finalize(context) == kSuccess ? 0 : 13;
+}
+
+class NcclPlugin : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+  }
+  /// Runs it in a process that records into the folder; its exit status.
+  int in_child(std::function<int()> const& work, Environment const& environment = {}) const {
+    pid_t const child = ::fork();
+    if (child == 0) {
+      ::setenv("STEPSCOPE_OUTPUT", folder.path().c_str(), 1);
+      for (auto const& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+      if (environment.contains("STEPSCOPE_OUTPUT") && environment.at("STEPSCOPE_OUTPUT").empty()) ::unsetenv("STEPSCOPE_OUTPUT");
+      std::exit(work());  // NOLINT(concurrency-mt-unsafe): the child has one thread
+    }
+    return wait_for(child);
+  }
+  std::vector<model::CollectiveDetail> recorded_calls() const {
+    auto const traces = read_traces(folder.path());
+    EXPECT_THAT(traces, SizeIs(1));
+    std::vector<model::CollectiveDetail> calls;
+    for (auto const& [name, trace] : traces)
+      for (uint32_t row = 0; row < trace.event_count(); ++row)
+        if (trace.kind(row) == model::EventKind::kCollectiveCall) calls.push_back(trace.detail<model::CollectiveDetail>(row));
+    return calls;
+  }
+  void expect_all_recorded() const {
+    auto const calls = recorded_calls();
+    ASSERT_THAT(calls, SizeIs(kCollectives));
+    for (size_t i = 0; i < calls.size(); ++i) {
+      EXPECT_EQ(calls[i].op, model::CollectiveOp::kAllReduce);
+      EXPECT_EQ(calls[i].bytes, 4'000U);
+      EXPECT_EQ(calls[i].communicator, kHash);
+      EXPECT_EQ(calls[i].rank, 2);
+      EXPECT_EQ(calls[i].sequence >> 4, i);
+      EXPECT_NE(calls[i].plan, 0U);
+    }
+  }
+  TestFolder folder;
+};
+
+TEST_F(NcclPlugin, version_1_is_recorded) {
+  ASSERT_EQ(in_child([] { return use(find_plugin<PluginV1>("ncclProfiler_v1")); }), 0);
+  expect_all_recorded();
+}
+TEST_F(NcclPlugin, version_2_is_recorded) {
+  ASSERT_EQ(in_child([] { return use(find_plugin<PluginV2>("ncclProfiler_v2")); }), 0);
+  expect_all_recorded();
+}
+TEST_F(NcclPlugin, version_3_is_recorded) {
+  ASSERT_EQ(in_child([] { return use(find_plugin<PluginV3>("ncclProfiler_v3")); }), 0);
+  expect_all_recorded();
+}
+TEST_F(NcclPlugin, version_4_is_recorded) {
+  ASSERT_EQ(in_child([] { return use(find_plugin<PluginV4>("ncclProfiler_v4")); }), 0);
+  expect_all_recorded();
+}
+TEST_F(NcclPlugin, version_5_is_recorded) {
+  ASSERT_EQ(in_child([] { return use(find_plugin<PluginV5>("ncclProfiler_v5")); }), 0);
+  expect_all_recorded();
+}
+
+TEST_F(NcclPlugin, asks_for_nothing_when_nothing_is_recorded) {
+  auto const is_off = [] {
+    auto const* const plugin = find_plugin<PluginV5>("ncclProfiler_v5");
+    void* context = nullptr;
+    int mask = 0;
+    return init(*plugin, &context, &mask) == kSuccess && context == nullptr && mask == 0 ? 0 : 1;
+  };
+  EXPECT_EQ(in_child(is_off, {{"STEPSCOPE_OUTPUT", ""}}), 0);
+  EXPECT_EQ(in_child(is_off, {{"STEPSCOPE_NCCL", "off"}}), 0);
+}
+
+TEST_F(NcclPlugin, asks_for_no_network_events_when_told_so) {
+  EXPECT_EQ(in_child(
+                [] {
+                  void* context = nullptr;
+                  int mask = 0;
+                  init(*find_plugin<PluginV4>("ncclProfiler_v4"), &context, &mask);
+                  return mask == (kGroup | kCollective | kPointToPoint) ? 0 : 1;
+                },
+                {{"STEPSCOPE_NCCL", "calls"}}),
+            0);
+}
+
+TEST_F(NcclPlugin, bears_null_arguments_and_calls_after_its_end) {
+  EXPECT_EQ(in_child([] {
+              auto const* const plugin = find_plugin<PluginV5>("ncclProfiler_v5");
+              auto const event = all_reduce<EventV5>(nullptr, 0);
+              void* handle = nullptr;
+              int mask = 0;
+              plugin->init(nullptr, 0, &mask, nullptr, 0, 0, 0, nullptr);
+              plugin->init(&handle, 0, nullptr, nullptr, 0, 0, 0, nullptr);
+              plugin->start_event(nullptr, nullptr, nullptr);
+              plugin->start_event(nullptr, &handle, nullptr);
+              plugin->stop_event(nullptr);
+              plugin->record_state(nullptr, kSendWait, nullptr);
+              plugin->finalize(nullptr);
+              plugin->start_event(nullptr, &handle, &event);  // before any init
+              void* context = nullptr;
+              plugin->init(&context, kHash, &mask, nullptr, 1, 4, 2, nullptr);
+              plugin->start_event(context, &handle, &event);
+              plugin->finalize(context);
+              plugin->stop_event(handle);
+              plugin->stop_event(handle);
+              plugin->record_state(handle, 99, nullptr);
+              plugin->finalize(context);
+              return 0;
+            }),
+            0);
+  EXPECT_THAT(recorded_calls(), SizeIs(1)) << "what was begun before the end";
+}
+
+TEST_F(NcclPlugin, a_communicator_of_a_parent_goes_on_in_its_fork) {
+  EXPECT_EQ(in_child([] {
+              auto const* const plugin = find_plugin<PluginV5>("ncclProfiler_v5");
+              void* context = nullptr;
+              int mask = 0;
+              init(*plugin, &context, &mask);
+              pid_t const fork = ::fork();
+              if (fork != 0) return wait_for(fork);
+              void* handle = nullptr;
+              auto const event = all_reduce<EventV5>(nullptr, 7);
+              plugin->start_event(context, &handle, &event);  // no session here yet: not recorded
+              void* other = nullptr;
+              init(*plugin, &other, &mask);
+              plugin->start_event(context, &handle, &event);
+              plugin->stop_event(handle);
+              return handle != nullptr ? 0 : 1;
+            }),
+            0);
+  size_t calls = 0;
+  for (auto const& [name, trace] : read_traces(folder.path()))
+    for (uint32_t row = 0; row < trace.event_count(); ++row) {
+      if (trace.kind(row) != model::EventKind::kCollectiveCall) continue;
+      ++calls;
+      EXPECT_EQ(trace.detail<model::CollectiveDetail>(row).communicator, kHash);
+    }
+  EXPECT_EQ(calls, 1U);
+}
+
+}  // namespace
+}  // namespace stepscope::tracer::nccl

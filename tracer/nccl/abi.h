@@ -1,0 +1,240 @@
+// The binary interface of NCCL's profiler plugins, versions 1 to 5 (NCCL 2.23 to 2.30), as far as this plugin reads it: the
+// structs that NCCL passes and the struct of functions that it looks for under the name ncclProfiler_v<N>. Only this folder knows
+// it. Our own declarations after NCCL's public plugin headers (src/include/plugin/profiler): the members of an event that nobody
+// here reads are left out at the end of their struct, since NCCL allocates every event.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <sys/types.h>
+
+namespace stepscope::tracer::nccl {
+
+/// ncclResult_t: the plugin only ever answers 0, success.
+using Result = int;
+inline constexpr Result kSuccess = 0;
+
+/// Bits of the activation mask, and the types of events.
+inline constexpr uint64_t kGroup = 1 << 0;  ///< a plan: what shares a kernel
+inline constexpr uint64_t kCollective = 1 << 1;
+inline constexpr uint64_t kPointToPoint = 1 << 2;
+inline constexpr uint64_t kProxyOp = 1 << 3;    ///< a channel's share of an operation, on a network thread
+inline constexpr uint64_t kProxyStep = 1 << 4;  ///< one transfer of it
+
+/// States of a proxy step that are told apart: what it waits for from here on.
+enum State : int {
+  kSendGpuWait = 8,        ///< the GPU has not filled the buffer
+  kSendWait = 9,           ///< the network sends
+  kReceiveWait = 10,       ///< the network receives
+  kReceiveFlushWait = 11,  ///< received data are on their way to the GPU
+  kReceiveGpuWait = 12,    ///< the GPU has not emptied the buffer
+  kSendPeerWait = 20,      ///< the receiver has no buffer free (from version 4 on)
+};
+
+using Logger = void (*)(int level, unsigned long flags, char const* file, int line, char const* format, ...);
+
+// What the descriptors of all versions share, by one name each.
+struct ProxyOpV1 {
+  pid_t process;  ///< that made the operation: its parent means nothing to another one
+  uint8_t channel;
+  int peer;
+  int steps;
+  int chunk_bytes;
+  int is_send;
+};
+
+struct EventV1 {
+  struct Collective {
+    char const* name;
+    uint64_t communicator;
+    uint64_t sequence;
+    uint8_t function;
+    void const* send_buffer;
+    void* receive_buffer;
+    size_t count;
+    int root;
+    uint8_t data_type;
+    uint32_t reduction;
+    size_t traffic_bytes;
+    uint8_t max_channels;
+    uint8_t warps;
+    uint8_t algorithm;
+    uint8_t protocol;
+  };
+  struct PointToPoint {
+    char const* name;
+    uint64_t communicator;
+    uint8_t function;
+    void* buffer;
+    uint8_t data_type;
+    size_t count;
+    int peer;
+  };
+  uint8_t type;
+  void* parent;
+  int rank;
+  union {
+    Collective collective;
+    PointToPoint point_to_point;
+    ProxyOpV1 proxy_op;
+  };
+};
+
+/// Names instead of numbers.
+struct EventV2 {
+  struct Collective {
+    char const* name;
+    uint64_t communicator;
+    uint64_t sequence;
+    char const* function;
+    void const* send_buffer;
+    void* receive_buffer;
+    size_t count;
+    int root;
+    char const* data_type;
+    size_t traffic_bytes;
+    uint8_t max_channels;
+    uint8_t warps;
+    char const* algorithm;
+    char const* protocol;
+  };
+  struct PointToPoint {
+    char const* name;
+    uint64_t communicator;
+    char const* function;
+    void* buffer;
+    char const* data_type;
+    size_t count;
+    int peer;
+  };
+  uint8_t type;
+  void* parent;
+  int rank;
+  union {
+    Collective collective;
+    PointToPoint point_to_point;
+    ProxyOpV1 proxy_op;
+  };
+};
+
+/// Without traffic_bytes.
+struct EventV3 {
+  struct Collective {
+    char const* name;
+    uint64_t communicator;
+    uint64_t sequence;
+    char const* function;
+    void const* send_buffer;
+    void* receive_buffer;
+    size_t count;
+    int root;
+    char const* data_type;
+    uint8_t max_channels;
+    uint8_t warps;
+    char const* algorithm;
+    char const* protocol;
+  };
+  using PointToPoint = EventV2::PointToPoint;
+  uint8_t type;
+  void* parent;
+  int rank;
+  union {
+    Collective collective;
+    PointToPoint point_to_point;
+    ProxyOpV1 proxy_op;
+  };
+};
+
+/// The communicator is told at its init().
+struct EventV4 {
+  struct Collective {
+    uint64_t sequence;
+    char const* function;
+    void const* send_buffer;
+    void* receive_buffer;
+    size_t count;
+    int root;
+    char const* data_type;
+    uint8_t channels;
+    uint8_t warps;
+    char const* algorithm;
+    char const* protocol;
+  };
+  struct PointToPoint {
+    char const* function;
+    void* buffer;
+    char const* data_type;
+    size_t count;
+    int peer;
+    uint8_t channels;
+  };
+  uint8_t type;
+  void* parent;
+  int rank;
+  union {
+    Collective collective;
+    PointToPoint point_to_point;
+    ProxyOpV1 proxy_op;
+  };
+};
+
+/// The parent is the API call; the plan has a member of its own.
+struct EventV5 {
+  struct Collective {
+    uint64_t sequence;
+    char const* function;
+    void const* send_buffer;
+    void* receive_buffer;
+    size_t count;
+    int root;
+    char const* data_type;
+    uint8_t channels;
+    uint8_t warps;
+    char const* algorithm;
+    char const* protocol;
+    void* group;
+  };
+  struct PointToPoint {
+    char const* function;
+    void* buffer;
+    char const* data_type;
+    size_t count;
+    int peer;
+    uint8_t channels;
+    void* group;
+  };
+  uint64_t type;
+  void* parent;
+  int rank;
+  union {
+    Collective collective;
+    PointToPoint point_to_point;
+    ProxyOpV1 proxy_op;
+  };
+};
+
+/// What NCCL looks for; `Init` and `Event` are those of the version. A handle is whatever start_event() wrote.
+template <class Init, class Event>
+struct Plugin {
+  char const* name;
+  Init init;
+  Result (*start_event)(void* context, void** handle, Event const* event);
+  Result (*stop_event)(void* handle);
+  Result (*record_state)(void* handle, int state, void const* arguments);
+  Result (*finalize)(void* context);
+};
+
+using InitV1 = Result (*)(void** context, int* activation_mask);
+using InitV4 = Result (*)(void** context, int* activation_mask, char const* name, uint64_t communicator, int nodes, int ranks,
+                          int rank, Logger log);
+using InitV5 = Result (*)(void** context, uint64_t communicator, int* activation_mask, char const* name, int nodes, int ranks,
+                          int rank, Logger log);
+
+using PluginV1 = Plugin<InitV1, EventV1>;
+using PluginV2 = Plugin<InitV1, EventV2>;
+using PluginV3 = Plugin<InitV1, EventV3>;
+using PluginV4 = Plugin<InitV4, EventV4>;
+using PluginV5 = Plugin<InitV5, EventV5>;
+
+}  // namespace stepscope::tracer::nccl

@@ -1,0 +1,40 @@
+// The communicators that NCCL told of, by number: what every operation of one has in common. It outlives sessions, as NCCL goes
+// on using a number after a fork. Thread-safe; nothing here is on a hot path.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+
+namespace stepscope::tracer::nccl {
+
+struct Communicator {
+  uint64_t hash = 0;   ///< same value on every participant; 0 = its operations say it
+  int32_t rank = -1;   ///< of this process; -1 = its operations say it
+  uint32_t ranks = 0;  ///< 0 = unknown
+  std::string name;    ///< as the program called it, mostly empty
+};
+
+class Communicators {
+ public:
+  uint32_t add(Communicator communicator) {
+    std::lock_guard const lock(mutex_);
+    all_.push_back(std::move(communicator));
+    return static_cast<uint32_t>(all_.size() - 1);
+  }
+  /// An unknown one when there is none of that number.
+  [[nodiscard]] Communicator get(uint32_t number) const {
+    std::lock_guard const lock(mutex_);
+    return number < all_.size() ? all_[number] : Communicator{};
+  }
+
+  void lock_for_fork() { mutex_.lock(); }
+  void unlock_after_fork() { mutex_.unlock(); }
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<Communicator> all_;
+};
+
+}  // namespace stepscope::tracer::nccl

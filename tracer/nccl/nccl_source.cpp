@@ -1,0 +1,86 @@
+#include "tracer/nccl/nccl_source.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace stepscope::tracer::nccl {
+namespace {
+
+/// Of the buffers, for each thread that NCCL calls us on, few as they are: by default 1 MB, which is 9,000 calls between two
+/// drains or a hundred times what NCCL enqueues.
+constexpr size_t kShareOfBuffers = 256;
+constexpr size_t kMaxRingBytes = 16 << 20;
+
+}  // namespace
+
+NcclSource::NcclSource(CaptureWindow& window, TickSource ticks, Communicators const& communicators, int64_t process_id,
+                       size_t buffer_bytes)
+    : window_(window),
+      ticks_(ticks),
+      process_id_(process_id),
+      ring_bytes_(std::bit_floor(std::clamp(buffer_bytes / kShareOfBuffers, Ring::kMinBytes, kMaxRingBytes))),
+      decoder_(communicators) {}
+
+Recorder* NcclSource::attach(int64_t thread_id) {
+  std::lock_guard const lock(mutex_);
+  recorders_.push_back(
+      std::make_unique<Recorder>(window_, ticks_, RecorderIds{next_number_++, thread_id, process_id_}, ring_bytes_));
+  return recorders_.back().get();
+}
+
+void NcclSource::snapshot() {
+  std::lock_guard const lock(mutex_);
+  for (size_t i = drained_.size(); i < recorders_.size(); ++i) drained_.push_back({recorders_[i].get(), 0, false});
+  for (Drained& drained : drained_) {
+    drained.closing = drained.recorder->closed();  // before the head: a closed recorder writes no more
+    drained.until = drained.recorder->ring().head();
+  }
+}
+
+void NcclSource::drain_ring(Drained const& drained, ClockFit const& clock) {
+  Ring& ring = drained.recorder->ring();
+  uint64_t position = ring.tail();
+  while (position < drained.until) {
+    size_t const words = std::min(drained.until - position, ring.words_to_end(position));
+    position +=
+        decoder_.decode(drained.recorder->ids().number, drained.recorder->ids().thread, {ring.at(position), words}, clock);
+    ring.release(position);
+  }
+}
+
+void NcclSource::drain(TraceStore& store, ClockFit const& clock) {
+  for (Drained const& drained : drained_) drain_ring(drained, clock);
+  decoder_.end_round(clock.latest_ns(), store);
+  forget_closed();
+}
+
+void NcclSource::forget_closed() {
+  auto const is_closing = [](Drained const& drained) { return drained.closing; };
+  if (std::none_of(drained_.begin(), drained_.end(), is_closing)) return;
+  std::lock_guard const lock(mutex_);
+  for (Drained const& drained : drained_) {
+    if (!drained.closing) continue;
+    decoder_.forget_thread(drained.recorder->ids().number);
+    dropped_by_exited_ += drained.recorder->dropped();
+    std::erase_if(recorders_, [&](auto const& recorder) { return recorder.get() == drained.recorder; });
+  }
+  std::erase_if(drained_, is_closing);
+}
+
+void NcclSource::finish(TraceStore& store, int64_t /*end_ns*/) {
+  decoder_.finish(store);
+  store.log.unknown_events += decoder_.malformed_records();
+}
+
+uint64_t NcclSource::dropped() const {
+  uint64_t sum = dropped_by_exited_;
+  for (Drained const& drained : drained_) sum += drained.recorder->dropped();
+  return sum;
+}
+
+void NcclSource::release() {
+  std::lock_guard const lock(mutex_);
+  for (auto const& recorder : recorders_) recorder->ring().discard_memory();
+}
+
+}  // namespace stepscope::tracer::nccl

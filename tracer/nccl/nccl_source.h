@@ -1,0 +1,63 @@
+// The NCCL source: owns the recorders of all threads that NCCL calls the plugin on and turns their rings into rows on the writer
+// thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "tracer/core/capture_window.h"
+#include "tracer/core/source.h"
+#include "tracer/nccl/communicators.h"
+#include "tracer/nccl/decoder.h"
+#include "tracer/nccl/recorder.h"
+
+namespace stepscope::tracer::nccl {
+
+class NcclSource : public Source {
+ public:
+  /// A thread's ring gets a share of `buffer_bytes`. Window and communicators outlive the source.
+  NcclSource(CaptureWindow& window, TickSource ticks, Communicators const& communicators, int64_t process_id,
+             size_t buffer_bytes);
+
+  /// A recorder for the calling thread, valid until it was closed. Thread-safe.
+  Recorder* attach(int64_t thread_id);
+
+  void snapshot() override;
+  void drain(TraceStore& store, ClockFit const& clock) override;
+  void finish(TraceStore& store, int64_t end_ns) override;
+  [[nodiscard]] bool idle() const override { return true; }  // what belongs to the window is recorded when it is enqueued
+  void refresh(TraceStore& /*store*/) override {}
+  [[nodiscard]] uint64_t dropped() const override;
+  void release() override;
+  void lock_for_fork() override { mutex_.lock(); }
+  void unlock_after_fork() override { mutex_.unlock(); }
+
+ private:
+  /// The writer thread's view of a recorder.
+  struct Drained {
+    Recorder* recorder = nullptr;
+    uint64_t until = 0;    ///< ring position of the last snapshot
+    bool closing = false;  ///< it was closed before the snapshot: nothing comes after it
+  };
+  void drain_ring(Drained const& drained, ClockFit const& clock);
+  void forget_closed();
+
+  CaptureWindow& window_;
+  TickSource const ticks_;
+  int64_t const process_id_;
+  size_t const ring_bytes_;
+
+  std::mutex mutex_;  ///< recorders_, next_number_
+  std::vector<std::unique_ptr<Recorder>> recorders_;
+  uint32_t next_number_ = 0;
+
+  // The writer thread's own.
+  Decoder decoder_;
+  std::vector<Drained> drained_;
+  uint64_t dropped_by_exited_ = 0;
+};
+
+}  // namespace stepscope::tracer::nccl
