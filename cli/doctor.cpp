@@ -1,4 +1,5 @@
 // stepscope doctor RUN: can this trace be trusted? Reads and checks every byte, and says what was lost, where, and why.
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
@@ -26,37 +27,69 @@ struct Diagnosis {
   uint64_t bytes = 0, events = 0;
   size_t tracks = 0;
   int64_t duration_ns = 0;
-  bool has_index = false, has_summaries = false;
+  bool is_finished = false, has_summaries = false;
   std::vector<Loss> losses;
   std::vector<std::string> doubts;  ///< nothing is lost, but numbers may be off
 };
 
-void add_damage(file::TraceFile const& file, Diagnosis& diagnosis) {
-  if (!file.has_index())
-    diagnosis.losses.push_back(
-        {fmt::format("everything after {}: the file has no end", base::format_duration(diagnosis.duration_ns)),
-         "the program was killed, is still running, or the file was cut; what was written until then is here, a recorder writes "
-         "every second"});
-  for (file::DamagedPlace const& place : file.find_damage())
-    diagnosis.losses.push_back({fmt::format("{} at byte {}: {}", base::format_bytes(place.bytes), place.offset, place.what),
-                                place.is_end
-                                    ? "the file ends in the middle of it"
-                                    : "the bytes were changed after they were written: copy the file again, check the disk"});
+/// Of a file without an end: how far each track reaches.
+std::string last_events(file::TraceFile const& file) {
+  std::vector<int64_t> ends(file.tracks().size(), INT64_MIN);
+  for (file::IndexEntry const& entry : file.blocks())
+    if (entry.header.type == static_cast<uint16_t>(file::BlockType::kEvents) && entry.header.track < ends.size())
+      ends[entry.header.track] = std::max(ends[entry.header.track], entry.header.max_end);
+  auto const reached = std::partition(ends.begin(), ends.end(), [](int64_t end) { return end != INT64_MIN; });
+  if (reached == ends.begin()) return "nothing was written yet";
+  auto const [first, last] = std::minmax_element(ends.begin(), reached);
+  std::string text =
+      fmt::format("the tracks reach to between {} and {}", base::format_duration(*first), base::format_duration(*last));
+  if (reached != ends.end()) text += fmt::format(", {} of {} hold nothing yet", ends.end() - reached, ends.size());
+  return text;
 }
 
-void add_drops(model::Trace const& trace, Diagnosis& diagnosis) {
+Loss lost_end(file::TraceFile const& file, std::vector<file::DamagedPlace> const& damage) {
+  std::string what = "what came after the last block: the file has no end";
+  if (!damage.empty() && damage.back().is_end)
+    what += fmt::format(", it ends in the middle of {}", file::describe(damage.back(), file.tracks()));
+  return {what + "; " + last_events(file),
+          "the program was killed or left without its exit handlers, is still running, its disk was full, or the file was cut; a "
+          "recorder writes every second"};
+}
+
+void add_damage(file::TraceFile const& file, Diagnosis& diagnosis) {
+  auto const damage = file.find_damage();
+  if (!file.is_finished()) diagnosis.losses.push_back(lost_end(file, damage));
+  for (file::DamagedPlace const& place : damage) {
+    if (place.is_end && !file.is_finished()) continue;  // told above
+    std::string const what =
+        fmt::format("{} at byte {}: {}", base::format_bytes(place.bytes), place.offset, file::describe(place, file.tracks()));
+    char const* const why = place.is_end ? "the file was cut: copy it again"
+                                         : "the bytes were changed after they were written: copy the file again, check the disk";
+    diagnosis.losses.push_back({what, fmt::format("{}{}", why, place.is_derived ? "; nothing recorded is in it" : "")});
+  }
+}
+
+/// What the trace had lost before this file was made of it.
+void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
+  if (log.lost_blocks > 0)
+    diagnosis.losses.push_back({fmt::format("{} damaged block{} of the trace that this one was made of", log.lost_blocks,
+                                            log.lost_blocks == 1 ? "" : "s"),
+                                "make it again from an intact copy"});
+  for (std::string const& note : log.notes) diagnosis.doubts.push_back(note);
+}
+
+void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
   uint64_t on_tracks = 0;
-  for (model::Track const& track : trace.tracks()) {
+  for (model::Track const& track : file.tracks()) {
     on_tracks += track.dropped;
     if (track.dropped > 0)
       diagnosis.losses.push_back({fmt::format("{} events of {} {}", base::format_count(track.dropped),
                                               track.kind == model::TrackKind::kThread ? "thread" : "track", track.name),
                                   "the recorder's buffers were full: record with a larger --buffer-mb, or fewer annotations"});
   }
-  if (trace.log().dropped > on_tracks)
-    diagnosis.losses.push_back(
-        {fmt::format("{} events that no track claims", base::format_count(trace.log().dropped - on_tracks)),
-         "the recorder's buffers were full: record with a larger --buffer-mb"});
+  if (file.log().dropped > 0)
+    diagnosis.losses.push_back({fmt::format("{} events that no track claims", base::format_count(file.log().dropped)),
+                                "the recorder's buffers were full: record with a larger --buffer-mb"});
 }
 
 void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
@@ -78,14 +111,16 @@ base::Expected<Diagnosis> diagnose(std::string const& path) {
   Diagnosis diagnosis{.file = path, .bytes = file->size_bytes(), .tracks = file->tracks().size()};
   diagnosis.events = file->event_count();
   diagnosis.duration_ns = file->time_range().end - file->time_range().begin;
-  diagnosis.has_index = file->has_index();
+  diagnosis.is_finished = file->is_finished();
   diagnosis.has_summaries = file->has_summaries();
   add_damage(*file, diagnosis);
+  add_drops(*file, diagnosis);
+  add_earlier_losses(file->log(), diagnosis);
   // Names and details tell nothing here.
-  auto const trace = file->read({.columns = {.name = false, .correlation = true, .tables = 0}});
-  if (!trace) return base::fail_with(trace);
-  add_drops(*trace, diagnosis);
-  add_doubts(trace->log(), diagnosis);
+  if (auto const trace = file->read({.columns = {.name = false, .correlation = true, .tables = 0}}))
+    add_doubts(trace->log(), diagnosis);
+  else
+    diagnosis.doubts.push_back("too many events for this machine's memory: whether launches and device ops fit was not checked");
   return diagnosis;
 }
 
@@ -98,7 +133,8 @@ void print(Diagnosis const& diagnosis) {
     std::printf("  lost   %s\n         %s\n", printable(loss.what).c_str(), printable(loss.why).c_str());
   for (std::string const& doubt : diagnosis.doubts) std::printf("  doubt  %s\n", printable(doubt).c_str());
   if (diagnosis.losses.empty())
-    std::printf("  %s\n", diagnosis.doubts.empty() ? "complete: every block is sound, nothing was dropped" : "nothing was lost");
+    std::printf("  %s\n",
+                diagnosis.doubts.empty() ? "complete: every byte is as it was written, nothing was dropped" : "nothing was lost");
 }
 
 json json_of(Diagnosis const& diagnosis) {
@@ -109,7 +145,7 @@ json json_of(Diagnosis const& diagnosis) {
           {"events", diagnosis.events},
           {"tracks", diagnosis.tracks},
           {"duration_ns", diagnosis.duration_ns},
-          {"has_index", diagnosis.has_index},
+          {"finished", diagnosis.is_finished},
           {"has_summaries", diagnosis.has_summaries},
           {"lost", losses},
           {"doubts", diagnosis.doubts}};
@@ -148,7 +184,7 @@ Action add_doctor(CLI::App& app) {
   auto const options = std::make_shared<Options>();
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_flag("--json", options->json, "print it as JSON");
-  app.footer("Exit status: 0 complete, 1 something was lost, 2 a file cannot be read.");
+  app.footer("Exit status: 0 complete, 1 something was lost or damaged, 2 a file cannot be read.");
   return [options] { return examine(options->runs, options->json); };
 }
 

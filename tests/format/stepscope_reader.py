@@ -179,15 +179,23 @@ class Block(namedtuple("Block", "offset type flags stored_size size track rows f
         return self.offset + BLOCK_HEADER.size + self.stored_size
 
 
-def read_block(data, offset):
-    """The block at `offset`; None when there is none, it is cut, or its checksum is wrong."""
+def read_header(data, offset):
+    """The block at `offset` without its payload; None when there is none or its header's checksum is wrong."""
     header = data[offset:offset + BLOCK_HEADER.size]
     if len(header) < BLOCK_HEADER.size or not header.startswith(BLOCK_MAGIC):
         return None
-    _, *fields, _, checksum = BLOCK_HEADER.unpack(header)
+    _, *fields, header_checksum, _ = BLOCK_HEADER.unpack(header)
     block = Block(offset, *fields, payload=b"")
-    stored = data[offset + BLOCK_HEADER.size:block.end]
-    if len(stored) < block.stored_size or xxh3(stored, xxh3(header[:-8])) != checksum:
+    return block if xxh3(header[:-16]) == header_checksum and block.stored_size <= MAX_PAYLOAD_BYTES else None
+
+
+def read_block(data, offset):
+    """The block at `offset`; None when there is none, it is cut, or a checksum is wrong."""
+    block = read_header(data, offset)
+    if not block:
+        return None
+    header, stored = data[offset:offset + BLOCK_HEADER.size], data[offset + BLOCK_HEADER.size:block.end]
+    if len(stored) < block.stored_size or xxh3(stored, xxh3(header[:-8])) != BLOCK_HEADER.unpack(header)[-1]:
         return None
     if block.size > MAX_PAYLOAD_BYTES or (block.type == EVENTS and block.rows > MAX_ROWS):
         raise FormatError(f"the block at {offset} is larger than a block may be")
@@ -199,13 +207,16 @@ def walk_blocks(data):
     blocks, damage = [], []
     at = expected = FILE_HEADER.size
     while (at := data.find(BLOCK_MAGIC, at)) >= 0:
-        if block := read_block(data, at):
-            damage += [(expected, at - expected)] if at > expected else []
-            blocks.append(block)
-            is_finished = block.type == INDEX and data[block.end:block.end + END.size].endswith(END_MAGIC)
-            at = expected = block.end + (END.size if is_finished else 0)
-        else:
+        header = read_header(data, at)
+        if not header:
             at += 1
+            continue
+        damage += [(expected, at - expected)] if at > expected else []
+        block, end = read_block(data, at), min(header.end, len(data))
+        is_finished = header.type == INDEX and data[end:end + END.size].endswith(END_MAGIC)
+        at = expected = end + (END.size if is_finished else 0)
+        blocks += [block] if block else []
+        damage += [] if block else [(header.offset, end - header.offset)]
     damage += [(expected, len(data) - expected)] if expected < len(data) else []
     return blocks, damage
 

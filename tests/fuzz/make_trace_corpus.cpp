@@ -34,8 +34,8 @@ base::ByteWriter blocks_of(base::ByteSpan file) {
   while (auto const block = file::block_at(file, offset)) {
     auto const raw =
         block->header.compressed == 1 ? file::Decompressor().decompress(block->payload, block->header.raw_size) : std::nullopt;
-    if (block->header.type != static_cast<uint16_t>(file::BlockType::kIndex))
-      fuzz::put_block(out, block->header, raw ? base::ByteSpan(*raw) : block->payload);
+    bool const is_index = block->header.type == static_cast<uint16_t>(file::BlockType::kIndex);
+    fuzz::put_block(out, block->header, is_index ? base::ByteSpan() : raw ? base::ByteSpan(*raw) : block->payload);
     offset += file::kBlockHeaderSize + block->header.stored_size;
   }
   return out;

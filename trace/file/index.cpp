@@ -49,10 +49,10 @@ void set_value(IndexEntry& entry, IndexColumn column, uint64_t value) {
       entry.header.rows = static_cast<uint32_t>(value);
       break;
     case kMinStart:
-      entry.header.min_start = static_cast<int64_t>(value);
+      entry.header.min_start = possible_time(static_cast<int64_t>(value));
       break;
     case kMaxEnd:
-      entry.header.max_end = static_cast<int64_t>(value);
+      entry.header.max_end = possible_time(static_cast<int64_t>(value));
       break;
     case kKinds:
       entry.header.kinds = value;
@@ -72,7 +72,7 @@ void encode_index(std::vector<IndexEntry> const& entries, ColumnEncoder& columns
   put_columns(columns, out);
 }
 
-std::optional<std::vector<IndexEntry>> decode_index(base::ByteSpan payload, uint32_t count) {
+std::optional<std::vector<IndexEntry>> decode_index(base::ByteSpan payload, uint32_t count, uint64_t file_size) {
   ColumnTable columns;
   if (!columns.parse(payload)) return std::nullopt;
   std::vector<IndexEntry> entries(count);
@@ -80,6 +80,12 @@ std::optional<std::vector<IndexEntry>> decode_index(base::ByteSpan payload, uint
   for (uint8_t column = kOffset; column <= kKinds; ++column) {
     if (!columns.decode(kScope, column, values)) return std::nullopt;
     for (size_t i = 0; i < count; ++i) set_value(entries[i], static_cast<IndexColumn>(column), values[i]);
+  }
+  uint64_t free_from = kFileHeaderSize;
+  for (IndexEntry const& entry : entries) {
+    bool const fits = entry.offset >= free_from && entry.offset <= file_size && entry.size <= file_size - entry.offset;
+    if (!fits || entry.size < kBlockHeaderSize) return std::nullopt;
+    free_from = entry.offset + entry.size;
   }
   return entries;
 }
@@ -92,15 +98,15 @@ base::ByteWriter encode_end(uint64_t index_offset) {
   return end;
 }
 
-std::optional<uint64_t> find_index(base::ByteSpan file) {
-  if (file.size() < kFileHeaderSize + kEndSize) return std::nullopt;
-  base::ByteSpan const end = file.last(kEndSize);
+std::optional<uint64_t> end_at(base::ByteSpan file, uint64_t offset) {
+  if (offset > file.size() || file.size() - offset < kEndSize) return std::nullopt;
+  base::ByteSpan const end = file.subspan(offset, kEndSize);
   base::ByteReader in(end);
-  auto const offset = in.get<uint64_t>();
+  auto const index_offset = in.get<uint64_t>();
   auto const checksum = in.get<uint64_t>();
   auto const magic = in.get<uint64_t>();
-  if (magic != kEndMagic || checksum != XXH3_64bits(end.data(), sizeof offset)) return std::nullopt;
-  return offset;
+  if (magic != kEndMagic || checksum != XXH3_64bits(end.data(), sizeof index_offset)) return std::nullopt;
+  return index_offset;
 }
 
 }  // namespace stepscope::file

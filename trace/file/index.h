@@ -20,12 +20,12 @@ struct IndexEntry {
 
 /// The payload of the index block.
 void encode_index(std::vector<IndexEntry> const& entries, ColumnEncoder& columns, base::ByteWriter& out);
-/// Nothing when it is damaged.
-std::optional<std::vector<IndexEntry>> decode_index(base::ByteSpan payload, uint32_t count);
+/// Nothing when it is damaged, or names blocks that are out of order, overlap or pass `file_size`.
+std::optional<std::vector<IndexEntry>> decode_index(base::ByteSpan payload, uint32_t count, uint64_t file_size);
 
 /// The last bytes of a file, which say where its index is.
 base::ByteWriter encode_end(uint64_t index_offset);
-/// Where the index block is, when the file has a sound end.
-std::optional<uint64_t> find_index(base::ByteSpan file);
+/// Where the index block is of which a sound end at `offset` tells.
+std::optional<uint64_t> end_at(base::ByteSpan file, uint64_t offset);
 
 }  // namespace stepscope::file

@@ -59,7 +59,7 @@ std::vector<model::StringId> file_ids(TraceFile const& file, model::Trace const&
 Expected<void> add_summaries(std::string const& path) {
   auto const file = TraceFile::open(path);
   if (!file) return base::fail_with(file);
-  if (!file->has_index() || file->has_summaries()) return {};
+  if (!file->is_finished() || !file->damage().empty() || file->has_summaries()) return {};
   auto const blocks = file->blocks();
   auto writer = TraceWriter::append_to(path, {blocks.begin(), blocks.end()});
   if (!writer) return base::fail_with(writer);

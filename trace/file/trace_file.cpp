@@ -1,6 +1,7 @@
 #include "trace/file/trace_file.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 
@@ -25,23 +26,30 @@ using base::Expected;
 using base::fail;
 
 /// Bits of BlockHeader::kinds that only streams have.
-constexpr uint64_t kDeviceKinds = (uint64_t{1} << static_cast<int>(model::EventKind::kKernel)) |
-                                  (uint64_t{1} << static_cast<int>(model::EventKind::kMemcpy)) |
-                                  (uint64_t{1} << static_cast<int>(model::EventKind::kMemset)) |
-                                  (uint64_t{1} << static_cast<int>(model::EventKind::kCollective));
+constexpr uint64_t kDeviceKinds = kind_bit(model::EventKind::kKernel) | kind_bit(model::EventKind::kMemcpy) |
+                                  kind_bit(model::EventKind::kMemset) | kind_bit(model::EventKind::kCollective);
 
 bool has_type(IndexEntry const& entry, BlockType type) { return entry.header.type == static_cast<uint16_t>(type); }
 
-/// A text block's payload as it was before compression; nothing when it is damaged.
-std::optional<std::vector<std::byte>> text_of(ByteSpan bytes, IndexEntry const& entry) {
-  auto const block = block_at(bytes, entry.offset);
-  if (!block || block->header.type != entry.header.type) return std::nullopt;
-  if (block->header.compressed == 1) return Decompressor().decompress(block->payload, block->header.raw_size);
-  if (block->header.compressed != 0 || block->payload.size() != block->header.raw_size) return std::nullopt;
-  return std::vector<std::byte>(block->payload.begin(), block->payload.end());
+bool is_text(IndexEntry const& entry) {
+  return has_type(entry, BlockType::kStrings) || has_type(entry, BlockType::kDescription) || has_type(entry, BlockType::kTracks);
 }
 
-DamagedPlace damaged_block(IndexEntry const& entry, std::string what) { return {entry.offset, entry.size, std::move(what)}; }
+/// Texts of a file that are kept in memory, compressed ones as they were before. Names of real programs compress to a third or a
+/// tenth; a few kB of zeros that claim to be gigabytes are damage.
+uint64_t text_budget(uint64_t file_bytes) {
+  constexpr uint64_t kAlways = 256U << 20;
+  constexpr uint64_t kFactor = 16;
+  return std::max(kAlways, kFactor * file_bytes);
+}
+
+bool is_sound_file_header(ByteSpan bytes) {
+  base::ByteReader in(bytes.subspan(kFileMagic.size()));
+  in.get<uint32_t>();  // the version: opening looks at it
+  bool sound = in.get<uint32_t>() == kFileHeaderSize;
+  while (in.ok() && in.position() < kFileHeaderSize - kFileMagic.size()) sound = in.get<uint8_t>() == 0 && sound;
+  return sound && in.ok();
+}
 
 /// The texts of a file by their ids.
 class FileStrings {
@@ -53,9 +61,11 @@ class FileStrings {
     auto const first = in.get<uint32_t>();
     auto const count = in.get<uint32_t>();
     base::ByteReader lengths(in.get_bytes(size_t{count} * sizeof(uint32_t)));
-    // Ids are given out one after the other. After a lost block some stay unknown; a gap that no program's names fill is damage.
-    constexpr size_t kMaxGap = 1U << 22;
-    if (!in.ok() || first > texts_.size() + kMaxGap) return false;
+    // Ids are given out one after the other. After lost blocks some stay unknown; more than any program has are damage.
+    constexpr size_t kMaxUnknown = 1U << 22;
+    size_t const gap = first - std::min<size_t>(first, texts_.size());
+    if (!in.ok() || gap > kMaxUnknown - unknown_) return false;
+    unknown_ += gap;
     if (texts_.size() < size_t{first} + count) texts_.resize(size_t{first} + count);
     for (uint32_t i = 0; i < count; ++i) {
       ByteSpan const text = in.get_bytes(lengths.get<uint32_t>());
@@ -69,6 +79,7 @@ class FileStrings {
  private:
   std::vector<std::vector<std::byte>> payloads_;
   std::vector<std::string_view> texts_;  ///< data() is null where the text is not known
+  size_t unknown_ = 0;                   ///< ids that blocks skipped
 };
 
 /// Id in the file → id in a trace; invalid where the text is not known.
@@ -90,11 +101,13 @@ uint64_t translate(std::span<model::StringId const> ids, std::vector<model::Stri
   return unknown;
 }
 
-/// Keeps the rows of which any part lies in the window.
-void keep_window(model::EventBatch& batch, TimeWindow window) {
+/// Keeps the rows of which any part lies in the window, and those before it that are wanted.
+void keep_selected(model::EventBatch& batch, Selection const& selection) {
+  TimeWindow const window = selection.window;
   auto const inside = [&](size_t row) {
     int64_t const start = batch.start[row];
     if (start >= window.begin) return start < window.end;
+    if ((selection.before & kind_bit(batch.kind[row])) != 0) return true;
     // The distance in 64 unsigned bits: a damaged file's times must not overflow.
     return batch.dur[row] > 0 &&
            static_cast<uint64_t>(batch.dur[row]) > static_cast<uint64_t>(window.begin) - static_cast<uint64_t>(start);
@@ -111,6 +124,17 @@ void keep_window(model::EventBatch& batch, TimeWindow window) {
     model::copy_detail(batch.details, model::kind_info(batch.kind[row]).table, details[row], kept.details);
   }
   batch = std::move(kept);
+}
+
+/// Whether a block may hold events of the window, or wanted ones before it.
+bool may_be_selected(BlockHeader const& block, Selection const& selection) {
+  if (block.min_start >= selection.window.end) return false;
+  return block.max_end >= selection.window.begin || (block.kinds & selection.before) != 0;
+}
+
+/// Whether all events of a block lie in the window.
+bool is_all_selected(BlockHeader const& block, TimeWindow window) {
+  return block.min_start >= window.begin && block.max_end < window.end;
 }
 
 /// What decoding one block gave.
@@ -137,16 +161,22 @@ struct TraceFile::State {
   Description description;
   std::vector<model::Track> tracks;
   uint64_t lost_descriptions = 0;
+  mutable uint64_t text_bytes_left = 0;
   mutable std::once_flag strings_loaded;
   mutable FileStrings strings;
   mutable std::vector<DamagedPlace> damaged_strings;
 
+  [[nodiscard]] std::optional<std::vector<std::byte>> text_of(IndexEntry const& entry) const;
   void load_descriptions();
   void load_strings() const;
+  [[nodiscard]] std::optional<model::TrackSummary> stored_summary(IndexEntry const& entry) const;
+  [[nodiscard]] std::optional<std::vector<StepSpan>> stored_steps(IndexEntry const& entry) const;
+  [[nodiscard]] bool is_sound(IndexEntry const& entry, EventDecoder& decoder) const;
   void add_missing_tracks();
   [[nodiscard]] std::vector<IndexEntry> select(Selection const& selection) const;
   void decode(IndexEntry const& entry, Selection const& selection, std::span<model::StringId const> ids, EventDecoder& decoder,
               DecodedBlock& out) const;
+  [[nodiscard]] uint64_t lost_while_opening() const;
   [[nodiscard]] model::ImportLog log_of(uint64_t lost_blocks, uint64_t unknown_events, uint64_t unknown_names) const;
 };
 
@@ -168,16 +198,27 @@ Expected<TraceFile> TraceFile::open(ByteSpan bytes, std::string const& name) {
   if (!is_stepscope_file(bytes)) return fail("{}: is not a .stepscope file, name a trace that stepscope recorded", name);
   base::ByteReader in(bytes.subspan(kFileMagic.size()));
   auto const version = in.get<uint32_t>();
-  if (!in.ok()) return fail("{}: is cut after {} bytes, record the run again", name, bytes.size());
+  if (bytes.size() < kFileHeaderSize) return fail("{}: is cut after {} bytes, record the run again", name, bytes.size());
   if (version == 0 || version > kFormatVersion)
     return fail("{}: has format version {}, this program reads up to {}, update stepscope", name, version, kFormatVersion);
   auto state = std::make_unique<State>();
   state->name = name;
   state->bytes = bytes;
   state->list = find_blocks(bytes);
+  state->text_bytes_left = text_budget(bytes.size());
   state->load_descriptions();
   state->add_missing_tracks();
   return TraceFile(std::move(state));
+}
+
+/// A text block's payload as it was before compression; nothing when it is damaged.
+std::optional<std::vector<std::byte>> TraceFile::State::text_of(IndexEntry const& entry) const {
+  auto const block = block_at(bytes, entry.offset);
+  if (!block || block->header.type != entry.header.type || block->header.raw_size > text_bytes_left) return std::nullopt;
+  text_bytes_left -= block->header.raw_size;
+  if (block->header.compressed == 1) return Decompressor().decompress(block->payload, block->header.raw_size);
+  if (block->header.compressed != 0 || block->payload.size() != block->header.raw_size) return std::nullopt;
+  return std::vector<std::byte>(block->payload.begin(), block->payload.end());
 }
 
 /// Descriptions and tracks; one written later knows more.
@@ -185,11 +226,11 @@ void TraceFile::State::load_descriptions() {
   for (IndexEntry const& entry : list.blocks) {
     bool const is_tracks = has_type(entry, BlockType::kTracks);
     if (!is_tracks && !has_type(entry, BlockType::kDescription)) continue;
-    auto const text = text_of(bytes, entry);
+    auto const text = text_of(entry);
     Description next;
     bool const good = text && (is_tracks ? decode_tracks(*text, kMaxTracks, tracks) : decode_description(*text, next));
     if (!good) {
-      list.damage.push_back(damaged_block(entry, is_tracks ? "a block of track descriptions" : "a description of the process"));
+      list.damage.push_back(damaged_block(entry));
       ++lost_descriptions;
     } else if (!is_tracks) {
       description = std::move(next);
@@ -218,8 +259,15 @@ model::TraceInfo const& TraceFile::info() const { return state_->description.inf
 std::span<model::Device const> TraceFile::devices() const { return state_->description.devices; }
 std::span<model::Track const> TraceFile::tracks() const { return state_->tracks; }
 std::span<IndexEntry const> TraceFile::blocks() const { return state_->list.blocks; }
-bool TraceFile::has_index() const { return state_->list.indexed; }
+model::ImportLog const& TraceFile::log() const { return state_->description.log; }
+bool TraceFile::is_finished() const { return state_->list.finished; }
 std::span<DamagedPlace const> TraceFile::damage() const { return state_->list.damage; }
+
+model::ImportLog TraceFile::known_losses() const {
+  model::ImportLog log = state_->log_of(state_->lost_while_opening(), 0, 0);
+  for (model::Track const& track : tracks()) log.dropped += track.dropped;
+  return log;
+}
 
 uint64_t TraceFile::event_count() const {
   uint64_t count = 0;
@@ -241,8 +289,8 @@ TimeWindow TraceFile::time_range() const {
 void TraceFile::State::load_strings() const {
   for (IndexEntry const& entry : list.blocks) {
     if (!has_type(entry, BlockType::kStrings)) continue;
-    auto text = text_of(bytes, entry);
-    if (!text || !strings.add(std::move(*text))) damaged_strings.push_back(damaged_block(entry, "a block of names"));
+    auto text = text_of(entry);
+    if (!text || !strings.add(std::move(*text))) damaged_strings.push_back(damaged_block(entry));
   }
 }
 
@@ -261,17 +309,28 @@ IndexEntry const* TraceFile::find_block(BlockType type, uint32_t track) const {
 
 bool TraceFile::has_summaries() const { return find_block(BlockType::kSteps, 0) != nullptr; }
 
-Expected<model::TrackSummary> TraceFile::summary(model::TrackId track) const {
+std::optional<model::TrackSummary> TraceFile::State::stored_summary(IndexEntry const& entry) const {
   uint64_t events = 0;
-  for (IndexEntry const& entry : blocks())
-    if (has_type(entry, BlockType::kEvents) && entry.header.track == track.value)
-      events += std::min<uint64_t>(entry.header.rows, kMaxBlockRows);
+  for (IndexEntry const& other : list.blocks)
+    if (has_type(other, BlockType::kEvents) && other.header.track == entry.header.track)
+      events += std::min<uint64_t>(other.header.rows, kMaxBlockRows);
+  auto const block = block_at(bytes, entry.offset);
+  model::TrackSummary summary;
+  if (!block || block->header.rows > max_bins(events)) return std::nullopt;
+  if (!decode_summary(block->payload, block->header.rows, block->header.max_end, summary)) return std::nullopt;
+  return summary;
+}
+
+std::optional<std::vector<StepSpan>> TraceFile::State::stored_steps(IndexEntry const& entry) const {
+  auto const block = block_at(bytes, entry.offset);
+  std::vector<StepSpan> steps;
+  if (!block || !decode_steps(block->payload, block->header.rows, steps)) return std::nullopt;
+  return steps;
+}
+
+Expected<model::TrackSummary> TraceFile::summary(model::TrackId track) const {
   if (IndexEntry const* const entry = find_block(BlockType::kSummary, track.value)) {
-    auto const block = block_at(state_->bytes, entry->offset);
-    model::TrackSummary summary;
-    if (block && block->header.rows <= max_bins(events) &&
-        decode_summary(block->payload, block->header.rows, block->header.max_end, summary))
-      return summary;
+    if (auto stored = state_->stored_summary(*entry)) return std::move(*stored);
   }
   auto const trace = read({.tracks = std::vector{track}});
   if (!trace) return base::fail_with(trace);
@@ -283,9 +342,7 @@ Expected<model::TrackSummary> TraceFile::summary(model::TrackId track) const {
 
 Expected<std::vector<StepSpan>> TraceFile::steps() const {
   if (IndexEntry const* const entry = find_block(BlockType::kSteps, 0)) {
-    auto const block = block_at(state_->bytes, entry->offset);
-    std::vector<StepSpan> steps;
-    if (block && decode_steps(block->payload, block->header.rows, steps)) return steps;
+    if (auto stored = state_->stored_steps(*entry)) return std::move(*stored);
   }
   // Only tracks with steps, and of those only what tells a step.
   Selection selection{
@@ -308,7 +365,7 @@ std::vector<IndexEntry> TraceFile::State::select(Selection const& selection) con
   std::vector<IndexEntry> blocks;
   for (IndexEntry const& entry : list.blocks) {
     if (!has_type(entry, BlockType::kEvents) || entry.header.track >= tracks.size() || !wanted[entry.header.track]) continue;
-    if (entry.header.min_start < selection.window.end && entry.header.max_end >= selection.window.begin) blocks.push_back(entry);
+    if (may_be_selected(entry.header, selection)) blocks.push_back(entry);
   }
   return blocks;
 }
@@ -324,13 +381,21 @@ void TraceFile::State::decode(IndexEntry const& entry, Selection const& selectio
     out.damaged = true;
     return;
   }
-  if (!selection.window.is_everything()) keep_window(out.events, selection.window);
+  if (!selection.window.is_everything()) keep_selected(out.events, selection);
   out.unknown_names = translate(ids, out.events.name);
+}
+
+/// Blocks. A place between blocks that only a scan passes over counts as one; the end of a killed program's file does not.
+uint64_t TraceFile::State::lost_while_opening() const {
+  uint64_t lost = lost_descriptions;
+  for (DamagedPlace const& place : list.damage)
+    if (!list.indexed && !place.is_end && !place.is_derived) ++lost;
+  return lost;
 }
 
 model::ImportLog TraceFile::State::log_of(uint64_t lost_blocks, uint64_t unknown_events, uint64_t unknown_names) const {
   model::ImportLog log = description.log;
-  log.truncated = !list.indexed;
+  log.truncated = !list.finished;
   log.lost_blocks += lost_blocks;
   log.unknown_events += unknown_events;
   if (log.truncated)
@@ -344,26 +409,30 @@ model::ImportLog TraceFile::State::log_of(uint64_t lost_blocks, uint64_t unknown
 
 Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_events) const {
   std::vector<IndexEntry> const blocks = state_->select(selection);
-  uint64_t rows = 0;
-  for (IndexEntry const& entry : blocks) rows += entry.header.rows;
-  if (rows > max_events)
+  std::atomic<uint64_t> rows = 0;  // of blocks in part selected, those that were kept, once they are decoded
+  for (IndexEntry const& entry : blocks)
+    if (is_all_selected(entry.header, selection.window)) rows += entry.header.rows;
+  auto const too_many = [&] {
     return fail("{}: {} events are more than the {} that fit into memory, take a part with stepscope slice --steps or --time",
-                state_->name, rows, max_events);
+                state_->name, rows.load(), max_events);
+  };
+  if (rows > max_events) return too_many();
 
   model::TraceBuilder builder;
   auto const ids = intern_all(texts(), builder);
-  uint64_t lost = state_->lost_descriptions + state_->damaged_strings.size();
+  uint64_t lost = state_->lost_while_opening() + state_->damaged_strings.size();
   for (model::Track const& track : state_->tracks) builder.add_track(track);
   for (model::Device const& device : state_->description.devices) builder.add_device(device);
 
   std::vector<DecodedBlock> decoded(blocks.size());
   tbb::enumerable_thread_specific<EventDecoder> decoders;
-  tbb::parallel_for(size_t{0}, blocks.size(),
-                    [&](size_t i) { state_->decode(blocks[i], selection, ids, decoders.local(), decoded[i]); });
+  tbb::parallel_for(size_t{0}, blocks.size(), [&](size_t i) {
+    if (rows > max_events) return;
+    state_->decode(blocks[i], selection, ids, decoders.local(), decoded[i]);
+    if (!is_all_selected(blocks[i].header, selection.window)) rows += decoded[i].events.size();
+  });
+  if (rows > max_events) return too_many();
 
-  // A place between blocks that only a scan passes over counts as one lost block; the end of a killed program's file does not.
-  for (DamagedPlace const& place : state_->list.damage)
-    if (!state_->list.indexed && !place.is_end) ++lost;
   uint64_t unknown_events = 0;
   uint64_t unknown_names = 0;
   for (size_t i = 0; i < blocks.size(); ++i) {
@@ -377,24 +446,39 @@ Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_
   return std::move(builder).finish();
 }
 
+/// Events, summaries, steps: decoded; of blocks of other types the checksum is what can be checked here.
+bool TraceFile::State::is_sound(IndexEntry const& entry, EventDecoder& decoder) const {
+  switch (static_cast<BlockType>(entry.header.type)) {
+    case BlockType::kEvents: {
+      DecodedBlock decoded;
+      if (entry.header.track < tracks.size()) decode(entry, {}, {}, decoder, decoded);
+      return entry.header.track < tracks.size() && !decoded.damaged;
+    }
+    case BlockType::kSummary:
+      return stored_summary(entry).has_value();
+    case BlockType::kSteps:
+      return stored_steps(entry).has_value();
+    default:
+      return block_at(bytes, entry.offset).has_value();
+  }
+}
+
 std::vector<DamagedPlace> TraceFile::find_damage() const {
   std::vector<DamagedPlace> damage = state_->list.damage;
   static_cast<void>(texts());  // loads them
   damage.insert(damage.end(), state_->damaged_strings.begin(), state_->damaged_strings.end());
+  if (!is_sound_file_header(state_->bytes)) damage.push_back({0, kFileHeaderSize, {}, false, true});
   auto const& blocks = state_->list.blocks;
   std::vector<uint8_t> damaged(blocks.size());
   tbb::enumerable_thread_specific<EventDecoder> decoders;
-  tbb::parallel_for(size_t{0}, blocks.size(), [&](size_t i) {
-    if (!has_type(blocks[i], BlockType::kEvents)) return;
-    DecodedBlock decoded;
-    decoded.damaged = blocks[i].header.track >= state_->tracks.size();
-    if (!decoded.damaged) state_->decode(blocks[i], {}, {}, decoders.local(), decoded);
-    damaged[i] = decoded.damaged ? 1 : 0;
-  });
+  tbb::parallel_for(size_t{0}, blocks.size(),
+                    [&](size_t i) { damaged[i] = is_text(blocks[i]) || state_->is_sound(blocks[i], decoders.local()) ? 0 : 1; });
   for (size_t i = 0; i < blocks.size(); ++i)
-    if (damaged[i] != 0)
-      damage.push_back(
-          damaged_block(blocks[i], fmt::format("{} events of track {}", blocks[i].header.rows, blocks[i].header.track)));
+    if (damaged[i] != 0) damage.push_back(damaged_block(blocks[i]));
+  if (state_->list.indexed) {
+    auto const unclaimed = unclaimed_places(state_->bytes, blocks);
+    damage.insert(damage.end(), unclaimed.begin(), unclaimed.end());
+  }
   std::sort(damage.begin(), damage.end(), [](DamagedPlace const& a, DamagedPlace const& b) { return a.offset < b.offset; });
   return damage;
 }

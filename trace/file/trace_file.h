@@ -27,9 +27,13 @@ struct TimeWindow {
   [[nodiscard]] bool is_everything() const { return begin == INT64_MIN && end == INT64_MAX; }
 };
 
+/// The bit of a kind in BlockHeader::kinds and Selection::before.
+constexpr uint64_t kind_bit(model::EventKind kind) { return uint64_t{1} << static_cast<int>(kind); }
+
 /// What is read of a file.
 struct Selection {
   TimeWindow window;                                  ///< events of which any part lies in it, whole
+  uint64_t before = 0;                                ///< kinds of which all that begins before the window is read too
   std::optional<std::vector<model::TrackId>> tracks;  ///< these; nothing = all
   ColumnSelection columns;
 };
@@ -53,14 +57,18 @@ class TraceFile {
   [[nodiscard]] model::TraceInfo const& info() const;
   [[nodiscard]] std::span<model::Device const> devices() const;
   [[nodiscard]] std::span<model::Track const> tracks() const;
+  /// What the recorder said that it lost, and what a trace that this one was made of had lost before. Reading may find more.
+  [[nodiscard]] model::ImportLog const& log() const;
   /// Rows of event blocks; what unreadable blocks hold is in it when there is an index.
   [[nodiscard]] uint64_t event_count() const;
   /// First start and last end over all event blocks; {0, 0} when there are none.
   [[nodiscard]] TimeWindow time_range() const;
   /// Every block, in the order of the file.
   [[nodiscard]] std::span<IndexEntry const> blocks() const;
-  /// False: the program was killed or is still running, or the file was cut.
-  [[nodiscard]] bool has_index() const;
+  /// False: the program was killed or is still running, or the file was cut in what was recorded.
+  [[nodiscard]] bool is_finished() const;
+  /// What is known to be lost without reading events.
+  [[nodiscard]] model::ImportLog known_losses() const;
   /// What opening found unreadable; find_damage() looks at everything.
   [[nodiscard]] std::span<DamagedPlace const> damage() const;
 
@@ -76,7 +84,7 @@ class TraceFile {
 
   /// The selected events with all tracks, devices and what is known of the process. Errors: more events than `max_events`.
   [[nodiscard]] base::Expected<model::Trace> read(Selection const& selection = {}, uint64_t max_events = events_that_fit()) const;
-  /// Checks and decodes every block.
+  /// Checks every byte and decodes every block.
   [[nodiscard]] std::vector<DamagedPlace> find_damage() const;
 
  private:

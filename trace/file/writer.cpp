@@ -67,6 +67,7 @@ Expected<TraceWriter> TraceWriter::append_to(std::string const& path, std::vecto
   writer.path_ = path;
   writer.fd_ = fd;
   writer.offset_ = static_cast<uint64_t>(size);
+  writer.appended_at_ = writer.offset_;
   writer.index_ = std::move(blocks);
   return writer;
 }
@@ -78,6 +79,7 @@ TraceWriter& TraceWriter::operator=(TraceWriter&& other) noexcept {
   std::swap(failure_, other.failure_);
   std::swap(fd_, other.fd_);
   std::swap(offset_, other.offset_);
+  std::swap(appended_at_, other.appended_at_);
   std::swap(index_, other.index_);
   std::swap(block_, other.block_);
   std::swap(encoder_, other.encoder_);
@@ -211,10 +213,9 @@ Expected<void> TraceWriter::write_raw(base::ByteSpan bytes) {
     ssize_t const written = ::write(fd_, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0) {
-      failure_ = fmt::format("{}: cannot write ({}), free disk space; what was recorded until then is readable", path_,
-                             std::strerror(errno));
+      failure_ = fmt::format("{}: cannot write ({}), free disk space", path_, std::strerror(errno));
       // Half a block helps nobody; without it the file ends after a whole one. If even this fails, readers skip the rest.
-      [[maybe_unused]] int const ignored = ::ftruncate(fd_, static_cast<off_t>(begin));
+      [[maybe_unused]] int const ignored = ::ftruncate(fd_, static_cast<off_t>(appended_at_.value_or(begin)));
       return fail("{}", failure_);
     }
     offset_ += static_cast<uint64_t>(written);

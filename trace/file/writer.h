@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ class TraceWriter {
   static base::Expected<TraceWriter> create(std::string const& path);
 
   /// Goes on behind a finished file with these blocks: for what is only known in the end. finish() writes a new index.
+  /// When a write fails the file is made what it was.
   static base::Expected<TraceWriter> append_to(std::string const& path, std::vector<IndexEntry> blocks);
 
   TraceWriter(TraceWriter&& other) noexcept;
@@ -66,6 +68,7 @@ class TraceWriter {
   std::string failure_;
   int fd_ = -1;
   uint64_t offset_ = 0;
+  std::optional<uint64_t> appended_at_;  ///< size of the finished file behind which this writer goes on
   std::vector<IndexEntry> index_;
   base::ByteWriter block_;  ///< the block being made: room for its header, then its payload
   EventEncoder encoder_;

@@ -37,7 +37,7 @@ class TraceFileTest : public ::testing::Test {
 };
 
 TEST_F(TraceFileTest, TheIndexAloneTellsWhatIsThere) {
-  EXPECT_TRUE(open_->has_index());
+  EXPECT_TRUE(open_->is_finished());
   EXPECT_EQ(open_->event_count(), trace_.event_count());
   EXPECT_EQ(open_->time_range().begin, trace_.time_range().first);
   EXPECT_EQ(open_->time_range().end, trace_.time_range().second);
@@ -136,7 +136,7 @@ TEST(Summaries, ARecordedFileGetsThemAfterwardsAndLosesNothing) {
   ASSERT_TRUE(add_summaries(file.path()));
   ASSERT_TRUE(add_summaries(file.path())) << "a second time does nothing";
   auto const full = TraceFile::open(file.path());
-  ASSERT_TRUE(full->has_index() && full->has_summaries());
+  ASSERT_TRUE(full->is_finished() && full->has_summaries());
   EXPECT_EQ(full->steps(), steps_of(trace));
   for (uint32_t track = 0; track < 3; ++track)
     expect_same(*full, *full->summary(model::TrackId{track}), trace, summary_of(trace, model::TrackId{track}));
