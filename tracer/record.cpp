@@ -6,6 +6,7 @@
 #include <climits>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
@@ -56,22 +57,36 @@ Expected<std::string> find_library(RecordOptions const& options) {
   return absolute.string();
 }
 
+constexpr char const* kNcclPluginVariable = "NCCL_PROFILER_PLUGIN";
+constexpr std::string_view kLibraryName = "libstepscope-tracer.so";
+
+/// The profiler plugin that the user chose for NCCL, which can have one; empty = none. That of an outer `stepscope record` is
+/// none.
+std::string_view nccl_plugin_of_user() {
+  char const* const text = std::getenv(kNcclPluginVariable);
+  std::string_view const plugin = text != nullptr ? text : "";
+  return plugin.ends_with(kLibraryName) ? std::string_view() : plugin;
+}
+
 /// This process's environment with the tracer's variables set.
 std::vector<std::string> traced_environment(RecordOptions const& options, std::string const& library) {
   std::vector<std::pair<std::string, std::string>> set = {
       {"NVTX_INJECTION64_PATH", library},
       {kOutputVariable, fs::absolute(options.output).lexically_normal().string()},
       {kReportLossVariable, "1"}};
+  if (!options.nccl.empty()) set.emplace_back(kNcclVariable, options.nccl);
+  if (nccl_plugin_of_user().empty()) set.emplace_back(kNcclPluginVariable, library);
   if (!options.steps.empty()) set.emplace_back(kStepsVariable, options.steps);
   if (options.buffer_mb != 0) set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
   // What an outer `stepscope record` set for its own run must not leak into this one.
-  std::array<std::string, 5> const ours = {"NVTX_INJECTION64_PATH", kOutputVariable, kReportLossVariable, kStepsVariable,
-                                           kBufferVariable};
+  std::array<std::string, 6> const ours = {"NVTX_INJECTION64_PATH", kOutputVariable, kReportLossVariable,
+                                           kStepsVariable,          kBufferVariable, kNcclVariable};
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     std::string_view const text = *variable;
     std::string_view const name = text.substr(0, text.find('='));
-    bool const replaced = std::find(ours.begin(), ours.end(), name) != ours.end();
+    bool const replaced = std::find(ours.begin(), ours.end(), name) != ours.end() ||
+                          std::any_of(set.begin(), set.end(), [&](auto const& one) { return one.first == name; });
     if (!replaced) environment.emplace_back(text);
   }
   for (auto const& [name, value] : set) environment.push_back(name + "=" + value);
@@ -159,6 +174,13 @@ Expected<CommandResult> run_command(std::vector<std::string> const& command, std
   return result;
 }
 
+void say_what_is_left_out(RecordOptions const& options) {
+  std::string_view const plugin = nccl_plugin_of_user();
+  if (plugin.empty() || options.nccl == "off") return;
+  fmt::print(stderr, "stepscope: {}={} is kept, so that nothing is recorded of NCCL; unset it to record its collectives\n",
+             kNcclPluginVariable, base::printable(std::string(plugin)));
+}
+
 int explain_exec_error(std::string const& program, int reason) {
   if (reason == ENOENT || reason == ENOTDIR) {
     fmt::print(stderr, "stepscope: {}: command not found, check its name or give its path\n", program);
@@ -205,6 +227,9 @@ Expected<int> record_command(RecordOptions const& options, std::vector<std::stri
   if (!options.steps.empty()) {
     if (auto const steps = parse_steps(options.steps); !steps) return base::fail_with(steps);
   }
+  if (!options.nccl.empty()) {
+    if (auto const detail = parse_nccl_detail(options.nccl); !detail) return base::fail_with(detail);
+  }
   auto const library = find_library(options);
   if (!library) return base::fail_with(library);
   auto const made_folder = prepare_folder(options);
@@ -212,6 +237,7 @@ Expected<int> record_command(RecordOptions const& options, std::vector<std::stri
   auto const result = run_command(command, traced_environment(options, *library));
   if (result && result->exec_error == 0) {
     complete_traces(options);
+    say_what_is_left_out(options);
     say_what_was_recorded(options, command[0]);
     return result->exit_code;
   }

@@ -1,0 +1,68 @@
+// What `stepscope record` tells NCCL.
+#include <cstdlib>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/tracer/child_program.h"
+#include "tracer/record.h"
+
+namespace stepscope::tracer {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class RecordNccl : public ::testing::Test {
+ protected:
+  RecordNccl() {
+    options.output = (folder.path() / "run").string();
+    options.library = STEPSCOPE_BINARY_DIR "/lib/libstepscope-tracer.so";
+  }
+  ~RecordNccl() override { ::unsetenv("NCCL_PROFILER_PLUGIN"); }
+  /// What the command finds in its environment, and what is printed beside it.
+  std::string recorded_environment() {
+    std::string const file = folder.path() / "environment";
+    ::testing::internal::CaptureStderr();
+    auto const code = record_command(options, {"sh", "-c", "echo \"$NCCL_PROFILER_PLUGIN,$STEPSCOPE_NCCL\" > " + file});
+    said = ::testing::internal::GetCapturedStderr();
+    EXPECT_TRUE(code);
+    std::string line;
+    std::getline(std::ifstream(file) >> std::ws, line);
+    return line;
+  }
+  TestFolder folder;
+  RecordOptions options;
+  std::string said;
+};
+
+TEST_F(RecordNccl, gives_nccl_the_tracer_as_its_plugin) {
+  ::unsetenv("NCCL_PROFILER_PLUGIN");
+  EXPECT_THAT(recorded_environment(), HasSubstr("lib/libstepscope-tracer.so,"));
+  EXPECT_THAT(said, Not(HasSubstr("NCCL")));
+}
+
+TEST_F(RecordNccl, keeps_the_plugin_that_the_user_chose_and_says_so) {
+  ::setenv("NCCL_PROFILER_PLUGIN", "inspector", 1);
+  EXPECT_EQ(recorded_environment(), "inspector,");
+  EXPECT_THAT(said, HasSubstr("NCCL_PROFILER_PLUGIN=inspector is kept"));
+}
+
+TEST_F(RecordNccl, takes_the_tracer_of_an_outer_record_for_none) {
+  ::setenv("NCCL_PROFILER_PLUGIN", "/elsewhere/lib/libstepscope-tracer.so", 1);
+  EXPECT_THAT(recorded_environment(), Not(HasSubstr("elsewhere")));
+  EXPECT_THAT(said, Not(HasSubstr("NCCL")));
+}
+
+TEST_F(RecordNccl, passes_on_what_nccl_shall_report_and_refuses_what_it_cannot) {
+  options.nccl = "calls";
+  EXPECT_THAT(recorded_environment(), HasSubstr(",calls"));
+  options.nccl = "everything";
+  auto const refused = record_command(options, {"true"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("off, calls or network"));
+}
+
+}  // namespace
+}  // namespace stepscope::tracer
