@@ -67,15 +67,17 @@ json description_json(model::Trace const& trace) {
                        {"capacity_bytes", device.capacity_bytes},
                        {"threads", device.threads},
                        {"peak_flops", device.peak_flops}});
-  return {{"info",
-           {{"tool", info.tool},
-            {"host", info.host},
-            {"command", info.command},
-            {"process_id", info.process_id},
-            {"rank", info.rank},
-            {"world_size", info.world_size},
-            {"origin_epoch_ns", info.origin_epoch_ns},
-            {"facts", info.facts}}},
+  json who = {{"tool", info.tool},
+              {"host", info.host},
+              {"command", info.command},
+              {"process_id", info.process_id},
+              {"rank", info.rank},
+              {"world_size", info.world_size},
+              {"origin_epoch_ns", info.origin_epoch_ns},
+              {"facts", info.facts}};
+  if (info.whole_steps.count > 0)
+    who.update({{"whole_step_count", info.whole_steps.count}, {"whole_first_step", info.whole_steps.first}});
+  return {{"info", who},
           {"devices", devices},
           {"log",
            {{"dropped", dropped},
