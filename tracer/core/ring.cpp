@@ -11,38 +11,47 @@ namespace stepscope::tracer {
 
 namespace {
 
+/// A ring that is so full where it would begin anew grows instead …
+constexpr uint64_t kFullShare = 4;
+/// … to so many times its memory, with at most one part in kBudgetParts of what all rings have left.
+constexpr size_t kGrowth = 4;
+constexpr size_t kBudgetParts = 2;
+
 bool is_ring_size(size_t bytes) { return bytes >= Ring::kMinBytes && (bytes & (bytes - 1)) == 0; }
+
+/// Addresses only, which cost nothing; fresh pages are given on first touch. Null when the system refuses.
+uint64_t* addresses_for(size_t bytes) {
+  void* const memory = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : static_cast<uint64_t*>(memory);
+}
+
+bool make_usable(uint64_t* words, size_t bytes) { return ::mprotect(words, bytes, PROT_READ | PROT_WRITE) == 0; }
 
 }  // namespace
 
-Ring::Ring(size_t bytes, size_t max_bytes) {
+Ring::Ring(size_t bytes, size_t max_bytes, RingBudget* budget) : budget_(budget) {
   if (bytes == 0) return;
   max_bytes = std::max(bytes, max_bytes);
   STEPSCOPE_CHECK(is_ring_size(bytes) && is_ring_size(max_bytes));
-  // Addresses only, which cost nothing; fresh pages are given on first touch.
-  void* const memory = ::mmap(nullptr, max_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) return;
-  words_ = static_cast<uint64_t*>(memory);
-  max_words_ = max_bytes / sizeof(uint64_t);
-  if (grant(bytes)) {
-    mask_.store(bytes / sizeof(uint64_t) - 1, std::memory_order_relaxed);
-    next_ = words_;
-    fence_ = words_ + capacity_words();
+  words_ = addresses_for(max_bytes);
+  if (words_ == nullptr) {  // a limit of addresses (ulimit -v): without room to grow then
+    max_bytes = bytes;
+    words_ = addresses_for(max_bytes);
+  }
+  if (words_ == nullptr) return;
+  if (!make_usable(words_, bytes)) {
+    ::munmap(words_, max_bytes);
+    words_ = nullptr;
     return;
   }
-  ::munmap(words_, max_bytes);
-  words_ = nullptr;
+  max_words_ = max_bytes / sizeof(uint64_t);
+  mask_.store(bytes / sizeof(uint64_t) - 1, std::memory_order_relaxed);
+  next_ = words_;
+  fence_ = words_ + capacity_words();
 }
 
 Ring::~Ring() {
   if (words_ != nullptr) ::munmap(words_, max_bytes());
-}
-
-bool Ring::grant(size_t bytes) {
-  STEPSCOPE_CHECK(is_ring_size(bytes) && bytes <= max_bytes());
-  if (::mprotect(words_, bytes, PROT_READ | PROT_WRITE) != 0) return false;
-  granted_.store(bytes / sizeof(uint64_t), std::memory_order_release);
-  return true;
 }
 
 uint64_t* Ring::reserve_past_fence(uint32_t count, uint64_t keep_free) {
@@ -65,14 +74,27 @@ uint64_t* Ring::reserve_past_fence(uint32_t count, uint64_t keep_free) {
 }
 
 bool Ring::grow(uint64_t offset) {
-  uint64_t const granted = granted_.load(std::memory_order_acquire);
-  if (granted <= capacity_words()) return false;
   // Everything unread must be of this lap: its place stays the same when the positions that follow go on behind it.
-  uint64_t const lap = head_.load(std::memory_order_relaxed) - offset;
-  if (tail_.load(std::memory_order_acquire) < lap) return false;
+  uint64_t const head = head_.load(std::memory_order_relaxed);
+  uint64_t const tail = tail_.load(std::memory_order_acquire);
+  uint64_t const lap = head - offset;
+  if (tail < lap || head - tail < capacity_words() / kFullShare) return false;
+  size_t const bytes = take_memory(capacity_bytes());
+  if (bytes == 0) return false;
   base_.store(lap, std::memory_order_relaxed);
-  mask_.store(granted - 1, std::memory_order_release);
+  mask_.store(bytes / sizeof(uint64_t) - 1, std::memory_order_release);
   return true;
+}
+
+/// What the ring may have instead of `now` bytes; 0 = nothing is left.
+size_t Ring::take_memory(size_t now) {
+  if (budget_ == nullptr) return 0;
+  for (size_t wanted = std::min(now * kGrowth, max_bytes()); wanted > now; wanted /= 2) {
+    if (!budget_->take(wanted - now, kBudgetParts)) continue;
+    if (make_usable(words_, wanted)) return wanted;
+    budget_->give_back(wanted - now);
+  }
+  return 0;
 }
 
 void Ring::write_padding(uint64_t offset, uint64_t count) {
@@ -82,12 +104,12 @@ void Ring::write_padding(uint64_t offset, uint64_t count) {
 }
 
 void Ring::prefault(size_t bytes) {
-  uint64_t const granted = granted_.load(std::memory_order_relaxed);
-  if (prefaulted_ == granted) return;
+  uint64_t const capacity = capacity_words();
+  if (words_ == nullptr || prefaulted_ == capacity) return;
   constexpr uint64_t kStepWords = 128 * 1024 / sizeof(uint64_t);  // page aligned, few system calls
-  uint64_t const wanted = std::min(granted, offset_of(head()) + bytes / sizeof(uint64_t));
+  uint64_t const wanted = std::min(capacity, offset_of(head()) + bytes / sizeof(uint64_t));
   while (prefaulted_ < wanted) {
-    uint64_t const words = std::min(kStepWords, granted - prefaulted_);
+    uint64_t const words = std::min(kStepWords, capacity - prefaulted_);
 #ifdef MADV_POPULATE_WRITE
     // Kernels before 5.14 refuse: then the producer's first writes take the faults.
     ::madvise(words_ + prefaulted_, words * sizeof(uint64_t), MADV_POPULATE_WRITE);
@@ -97,7 +119,7 @@ void Ring::prefault(size_t bytes) {
 }
 
 void Ring::discard_memory() {
-  if (words_ != nullptr) ::madvise(words_, granted_bytes(), MADV_DONTNEED);
+  if (words_ != nullptr) ::madvise(words_, capacity_bytes(), MADV_DONTNEED);
 }
 
 }  // namespace stepscope::tracer

@@ -1,14 +1,17 @@
 // One thread's events on their way to the writer thread: a ring of 8-byte words, one producer, one consumer, no lock. Records are
 // contiguous; the rest of the ring before its end is filled with padding when a record does not fit there.
 //
-// A ring begins small and grows in place when the consumer grants it more memory: the producer, where it would begin anew, goes
-// on behind the old end instead. So threads of few events hold little, and a flood may use what the others do not need.
+// A ring begins small and grows in place: the producer, where it would begin anew although the consumer is far behind, takes more
+// memory from the session's budget and goes on behind the old end instead. So threads of few events hold little, and a burst may
+// use what the others do not need at once, not only when the consumer comes by.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+
+#include "tracer/core/ring_budget.h"
 
 namespace stepscope::tracer {
 
@@ -30,16 +33,17 @@ class Ring {
   /// The smallest ring: a few of the largest records.
   static constexpr size_t kMinBytes = 64 * 1024;
 
-  /// Memory for `bytes` and addresses for `max_bytes`, both powers of two ≥ kMinBytes. `bytes` 0: a ring that has no room.
-  /// valid() is false for that and when the memory cannot be had.
-  explicit Ring(size_t bytes, size_t max_bytes = 0);
+  /// Memory for `bytes`, which the ring has, and addresses for `max_bytes`, up to which it grows when `budget` has more; both are
+  /// powers of two ≥ kMinBytes. `bytes` 0: a ring that has no room. valid() is false for that and when the memory cannot be had.
+  explicit Ring(size_t bytes, size_t max_bytes = 0, RingBudget* budget = nullptr);
   ~Ring();
   Ring(Ring const&) = delete;
   Ring& operator=(Ring const&) = delete;
 
   [[nodiscard]] bool valid() const { return words_ != nullptr; }
-  /// What the producer uses now.
-  [[nodiscard]] uint64_t capacity_words() const { return mask_.load(std::memory_order_relaxed) + 1; }
+  [[nodiscard]] uint64_t capacity_words() const { return mask_.load(std::memory_order_acquire) + 1; }
+  [[nodiscard]] size_t capacity_bytes() const { return capacity_words() * sizeof(uint64_t); }
+  [[nodiscard]] size_t max_bytes() const { return max_words_ * sizeof(uint64_t); }
 
   // Producer. try_reserve() gives room for `count` words when `keep_free` further ones stay free, else nullptr; commit() makes
   // the words visible to the consumer. What is reserved and not committed is as if it had not been reserved.
@@ -66,17 +70,13 @@ class Ring {
   /// Makes the system hand out the pages of the next `bytes` after the head, so that the producer takes no page fault there.
   /// Costs nothing once the ring has been written through.
   void prefault(size_t bytes);
-  /// Memory that the ring has, whether the producer uses it already or not.
-  [[nodiscard]] size_t granted_bytes() const { return granted_.load(std::memory_order_relaxed) * sizeof(uint64_t); }
-  [[nodiscard]] size_t max_bytes() const { return max_words_ * sizeof(uint64_t); }
-  /// The producer may use so much: a power of two ≤ max_bytes(). False when the system refuses.
-  bool grant(size_t bytes);
   /// Gives the memory back while the addresses stay valid: a producer may still be inside a write.
   void discard_memory();
 
  private:
   uint64_t* reserve_past_fence(uint32_t count, uint64_t keep_free);
   bool grow(uint64_t offset);
+  size_t take_memory(size_t now);
   void write_padding(uint64_t offset, uint64_t count);
   [[nodiscard]] uint64_t offset_of(uint64_t position) const {
     // In this order: a new mask comes with its base; an old one gives the same offset with either, for every position that
@@ -88,7 +88,7 @@ class Ring {
   static constexpr size_t kCacheLine = 64;
   uint64_t* words_ = nullptr;
   uint64_t max_words_ = 0;
-  std::atomic<uint64_t> granted_{0};  ///< words
+  RingBudget* budget_ = nullptr;
   // The producer's line: it reads the consumer's only where it reaches the fence. Only the producer writes base_ and mask_.
   alignas(kCacheLine) std::atomic<uint64_t> head_{0};
   uint64_t* next_ = nullptr;         ///< where head_ is

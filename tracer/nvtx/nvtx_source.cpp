@@ -11,15 +11,13 @@
 namespace stepscope::tracer {
 namespace {
 
-/// At 10 M ranges/s of 24 bytes the first ring lasts 8 ms, more than one of the writer's periods; the largest a quarter of a
-/// second.
-constexpr size_t kFirstRingBytes = 2 << 20;
-constexpr size_t kMaxRingBytes = 64 << 20;
+/// A thread may have a quarter of all memory in a burst, and half of what is left at a time: with the default 64 MB, a quarter of
+/// a second of 10 M ranges/s.
+constexpr size_t kMaxRingShare = 4;
+/// Only addresses: a process has 128 TB of them, and thousands of threads.
+constexpr size_t kMaxRingBytes = size_t{1} << 30;
 /// A new thread gets at most this share of the memory that is left, so that hundreds of later ones get some too.
 constexpr size_t kShareOfRest = 64;
-/// A ring that was so full when the writer came by gets kGrowth times the memory, at most half of what is left.
-constexpr uint64_t kFullShare = 4;
-constexpr size_t kGrowth = 4;
 
 /// Of a new ring, in the thread's first event: lasts until the writer thread comes by.
 constexpr size_t kFirstPages = 64 * 1024;
@@ -37,31 +35,24 @@ std::string comm_name(int64_t thread_id) {
 }  // namespace
 
 NvtxSource::NvtxSource(CaptureWindow& window, TickSource ticks, Registry& registry, size_t buffer_bytes)
-    : window_(window), ticks_(ticks), registry_(registry), free_bytes_(buffer_bytes), decoder_(registry, window.filtered()) {}
+    : window_(window),
+      ticks_(ticks),
+      registry_(registry),
+      max_ring_bytes_(std::bit_floor(std::clamp(buffer_bytes / kMaxRingShare, Ring::kMinBytes, kMaxRingBytes))),
+      budget_(buffer_bytes),
+      decoder_(registry, window.filtered()) {}
 
 size_t NvtxSource::take_ring_bytes() {
-  size_t const share = std::clamp(free_bytes_ / kShareOfRest, Ring::kMinBytes, kFirstRingBytes);
-  if (free_bytes_ < Ring::kMinBytes) return 0;
-  size_t const bytes = std::bit_floor(share);
-  free_bytes_ -= bytes;
-  return bytes;
+  size_t const bytes = std::bit_floor(std::clamp(budget_.left() / kShareOfRest, Ring::kMinBytes, max_ring_bytes_));
+  return budget_.take(bytes, 1) ? bytes : 0;
 }
 
 ThreadRecorder* NvtxSource::attach(int64_t thread_id) {
   std::lock_guard const lock(mutex_);
   recorders_.push_back(
-      std::make_unique<ThreadRecorder>(window_, ticks_, next_number_++, thread_id, take_ring_bytes(), kMaxRingBytes));
+      std::make_unique<ThreadRecorder>(window_, ticks_, next_number_++, thread_id, take_ring_bytes(), max_ring_bytes_, &budget_));
   recorders_.back()->ring().prefault(kFirstPages);
   return recorders_.back().get();
-}
-
-void NvtxSource::grow_if_full(Ring& ring) {
-  size_t const bytes = ring.granted_bytes();
-  bool const is_used = bytes == ring.capacity_words() * sizeof(uint64_t);  // not granted more already
-  if (!is_used || ring.head() - ring.tail() < ring.capacity_words() / kFullShare) return;
-  size_t wanted = std::min(bytes * kGrowth, ring.max_bytes());
-  while (wanted > bytes && wanted - bytes > free_bytes_ / 2) wanted /= 2;
-  if (wanted > bytes && ring.grant(wanted)) free_bytes_ -= wanted - bytes;
 }
 
 void NvtxSource::snapshot() {
@@ -76,10 +67,7 @@ void NvtxSource::snapshot() {
     drained.lost_ends = drained.recorder->lost_ends().mark();
   }
   // After the marks: the begins of the ranges whose ends were lost are then in what is drained.
-  for (Drained& drained : drained_) {
-    drained.until = drained.recorder->ring().head();
-    if (drained.recorder->ring().valid()) grow_if_full(drained.recorder->ring());
-  }
+  for (Drained& drained : drained_) drained.until = drained.recorder->ring().head();
 }
 
 void NvtxSource::drain_ring(Drained& drained, TraceStore& store, ClockFit const& clock) {
@@ -125,8 +113,7 @@ void NvtxSource::close(Drained const& drained, TraceStore& store, ClockFit const
   describe(last, store);
   decoder_.forget_thread(last.recorder->number());
   dropped_by_exited_ += last.recorder->dropped();
-  std::lock_guard const lock(mutex_);
-  free_bytes_ += last.recorder->ring().granted_bytes();
+  if (last.recorder->ring().valid()) budget_.give_back(last.recorder->ring().capacity_bytes());
 }
 
 void NvtxSource::describe(Drained& drained, TraceStore& store) {

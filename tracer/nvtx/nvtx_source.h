@@ -46,7 +46,6 @@ class NvtxSource : public Source {
     uint64_t described_dropped = 0;  ///< what the track's `dropped` has of it
   };
   size_t take_ring_bytes();
-  void grow_if_full(Ring& ring);
   void drain_ring(Drained& drained, TraceStore& store, ClockFit const& clock);
   void lose_ends(Drained& drained, ClockFit const& clock);
   void describe(Drained& drained, TraceStore& store);
@@ -56,10 +55,12 @@ class NvtxSource : public Source {
   TickSource const ticks_;
   Registry& registry_;
 
-  std::mutex mutex_;  ///< recorders_, next_number_ and free_bytes_
+  size_t const max_ring_bytes_;
+  RingBudget budget_;
+
+  std::mutex mutex_;  ///< recorders_ and next_number_
   std::vector<std::unique_ptr<ThreadRecorder>> recorders_;
   uint32_t next_number_ = 0;
-  size_t free_bytes_;
 
   // The writer thread's own.
   Decoder decoder_;

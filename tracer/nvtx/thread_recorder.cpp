@@ -90,13 +90,13 @@ bool is_step(EventArgs const& args) {
 }  // namespace
 
 ThreadRecorder::ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t number, int64_t thread_id, size_t ring_bytes,
-                               size_t max_ring_bytes)
+                               size_t max_ring_bytes, RingBudget* budget)
     : window_(window),
       tick_source_(ticks),
       filtered_(window.filtered()),
       number_(number),
       thread_id_(thread_id),
-      ring_(ring_bytes, max_ring_bytes) {}
+      ring_(ring_bytes, max_ring_bytes, budget) {}
 
 bool ThreadRecorder::wants_baseline(EventArgs const& args) const {
   if (args.domain == kAnnotationDomain) return args.category == static_cast<uint32_t>(api::AnnotationCategory::kMemory);

@@ -36,10 +36,10 @@ inline constexpr uint64_t kUnrecordedRange = uint64_t{1} << 63;
 /// Called by its thread alone, but for the accessors marked "writer".
 class ThreadRecorder {
  public:
-  /// `number` tells the session's recorders apart; the ring has `ring_bytes` and may be granted `max_ring_bytes`. 0 = no memory
-  /// left: every event is dropped and counted.
+  /// `number` tells the session's recorders apart; the ring has `ring_bytes` and grows up to `max_ring_bytes` when `budget` has
+  /// more. 0 = no memory left: every event is dropped and counted.
   ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t number, int64_t thread_id, size_t ring_bytes,
-                 size_t max_ring_bytes = 0);
+                 size_t max_ring_bytes = 0, RingBudget* budget = nullptr);
 
   /// Level of the range in its domain and thread, from 0; as nvtxRangePush returns it.
   int push(EventArgs const& args);

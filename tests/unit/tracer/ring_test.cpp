@@ -70,13 +70,11 @@ TEST(Ring, gives_back_records_in_order_across_many_wrap_arounds) {
 TEST(Ring, gives_back_records_in_order_while_it_grows) {
   std::mt19937 random(8);
   for (int trial = 0; trial < 50; ++trial) {
-    Ring ring(Ring::kMinBytes, Ring::kMinBytes * 64);
+    RingBudget budget(Ring::kMinBytes * 256);
+    Ring ring(Ring::kMinBytes, Ring::kMinBytes * 64, &budget);
     std::deque<std::vector<uint64_t>> twin;
     uint64_t next = 0;
     for (int round = 0; round < 500; ++round) {
-      if (random() % 20 == 0 && ring.granted_bytes() < ring.max_bytes()) {
-        ASSERT_TRUE(ring.grant(ring.granted_bytes() * 2));
-      }
       for (auto count = random() % 100; count > 0; --count) {
         auto const words = static_cast<uint16_t>(1 + random() % 300);
         if (!write_record(ring, words, next)) continue;
@@ -93,20 +91,37 @@ TEST(Ring, gives_back_records_in_order_while_it_grows) {
       }
       ASSERT_TRUE(twin.empty());
     }
-    EXPECT_EQ(ring.capacity_words() * sizeof(uint64_t), ring.max_bytes());
+    EXPECT_GT(ring.capacity_bytes(), Ring::kMinBytes);
+    EXPECT_EQ(budget.left() + ring.capacity_bytes(), Ring::kMinBytes * 257);
   }
 }
 
-TEST(Ring, uses_all_the_memory_that_it_was_granted) {
-  Ring ring(Ring::kMinBytes, Ring::kMinBytes * 4);
-  uint64_t const first = ring.capacity_words() / 7;
-  for (uint64_t i = 0; i < first; ++i) ASSERT_TRUE(write_record(ring, 7, i));
-  EXPECT_FALSE(write_record(ring, 7, 0));
-  ASSERT_TRUE(ring.grant(Ring::kMinBytes * 4));
-  uint64_t written = first;
+TEST(Ring, takes_memory_where_it_would_be_full_until_it_has_the_most_that_it_may_have) {
+  RingBudget budget(Ring::kMinBytes * 100);
+  Ring ring(Ring::kMinBytes, Ring::kMinBytes * 4, &budget);
+  uint64_t written = 0;
   while (write_record(ring, 7, written)) ++written;
   EXPECT_EQ(written, ring.max_bytes() / sizeof(uint64_t) / 7);
   EXPECT_EQ(read_all(ring).size(), written);
+}
+
+TEST(Ring, leaves_half_of_the_budget_to_others) {
+  RingBudget budget(Ring::kMinBytes * 3);
+  Ring ring(Ring::kMinBytes, Ring::kMinBytes * 64, &budget);
+  uint64_t written = 0;
+  while (write_record(ring, 7, written)) ++written;
+  EXPECT_EQ(ring.capacity_bytes(), 2 * Ring::kMinBytes);
+  EXPECT_EQ(budget.left(), 2 * Ring::kMinBytes);
+}
+
+TEST(Ring, takes_nothing_when_its_consumer_keeps_up) {
+  RingBudget budget(Ring::kMinBytes * 100);
+  Ring ring(Ring::kMinBytes, Ring::kMinBytes * 4, &budget);
+  for (uint64_t i = 0; i < 100'000; ++i) {
+    ASSERT_TRUE(write_record(ring, 7, i));
+    if (i % 100 == 0) read_all(ring);
+  }
+  EXPECT_EQ(ring.capacity_bytes(), Ring::kMinBytes);
 }
 
 TEST(Ring, refuses_what_does_not_fit_and_goes_on_after_the_consumer) {
@@ -137,7 +152,8 @@ TEST(Ring, without_memory_refuses_everything) {
 }
 
 TEST(Ring, carries_every_word_from_one_thread_to_another_while_it_grows) {
-  Ring ring(Ring::kMinBytes, Ring::kMinBytes * 8);
+  RingBudget budget(Ring::kMinBytes * 100);
+  Ring ring(Ring::kMinBytes, Ring::kMinBytes * 8, &budget);
   constexpr uint64_t kRecords = 400'000;
   std::thread producer([&] {
     for (uint64_t i = 0; i < kRecords;) {
@@ -154,8 +170,6 @@ TEST(Ring, carries_every_word_from_one_thread_to_another_while_it_grows) {
       ASSERT_EQ(record[0], seen * 10 + 1);
       ++seen;
     }
-    bool const may_grow = ring.granted_bytes() < ring.max_bytes() && seen > ring.granted_bytes();
-    if (may_grow) ring.grant(ring.granted_bytes() * 2);
     std::this_thread::yield();
   }
   producer.join();
