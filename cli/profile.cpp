@@ -67,6 +67,7 @@ Action add_profile(CLI::App& app) {
   app.add_option("--trace-steps", options->record.steps, "record only steps first:last");
   app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not written yet")
       ->check(CLI::PositiveNumber);
+  app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")->check(CLI::PositiveNumber);
   app.add_flag("--force", options->record.force, "overwrite a run that is there");
   app.footer("Every other option goes to the workload: stepscope run WORKLOAD --help");
   return [options, &app] { return profile(*options, app.remaining()); };

@@ -18,6 +18,7 @@ Action add_record(CLI::App& app) {
   app.add_option("--steps", options->record.steps, "record only steps first:last");
   app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not written yet")
       ->check(CLI::PositiveNumber);
+  app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")->check(CLI::PositiveNumber);
   app.add_option("--nccl", options->record.nccl,
                  "what NCCL reports: off, calls (collectives, point-to-point), network (and what its network threads wait for)")
       ->check(CLI::IsMember({"off", "calls", "network"}))

@@ -1,10 +1,16 @@
 # The two ways in which this project makes targets: a layer and a test program.
 
 # stepscope_library(name SOURCES … DEPENDS …): one static library a layer, target stepscope::name, includes spelled
-# from the repository's root. Every header of the folder is checked to compile alone (target all_verify_interface_header_sets).
+# from the repository's root. Every header of the folder is checked to compile alone (target all_verify_interface_header_sets); those
+# of a subfolder with a CMakeLists.txt belong to that one's library.
 function(stepscope_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  file(GLOB inner_libraries ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
+  foreach(inner ${inner_libraries})
+    get_filename_component(inner ${inner} DIRECTORY)
+    list(FILTER headers EXCLUDE REGEX "^${inner}/")
+  endforeach()
   add_library(stepscope_${name} STATIC ${ARG_SOURCES})
   add_library(stepscope::${name} ALIAS stepscope_${name})
   target_sources(stepscope_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})

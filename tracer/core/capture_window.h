@@ -4,7 +4,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace stepscope::tracer {
 
@@ -31,11 +34,15 @@ class CaptureWindow {
   [[nodiscard]] CaptureMode mode() const { return mode_.load(std::memory_order_relaxed); }
   void stop() { mode_.store(CaptureMode::kStopped, std::memory_order_relaxed); }
 
+  /// `call` is made once, by the thread that enters the window first. To be said before any thread annotates.
+  void when_entered(std::function<void()> call) { when_entered_.push_back(std::move(call)); }
+
   // Called by threads that annotate steps, only when filtered().
   void thread_begins_annotating() { annotating_.fetch_add(1, std::memory_order_relaxed); }
   void thread_enters_window() {
     CaptureMode expected = CaptureMode::kBaseline;
-    mode_.compare_exchange_strong(expected, CaptureMode::kRecording, std::memory_order_relaxed);
+    if (!mode_.compare_exchange_strong(expected, CaptureMode::kRecording, std::memory_order_relaxed)) return;
+    for (auto const& call : when_entered_) call();
   }
   void thread_leaves_window() { done_.fetch_add(1, std::memory_order_release); }
   /// A thread that annotated steps exits before its last step.
@@ -51,6 +58,7 @@ class CaptureWindow {
   std::optional<StepRange> steps_;
   std::atomic<CaptureMode> mode_;
   std::atomic<int32_t> annotating_{0}, done_{0};
+  std::vector<std::function<void()>> when_entered_;
 };
 
 }  // namespace stepscope::tracer

@@ -29,6 +29,14 @@ std::optional<Int> first_number_of(std::array<char const*, N> const& variables) 
   return {};
 }
 
+/// What the variable says in MB; `otherwise` when it is not set or malformed.
+size_t buffer_bytes(char const* variable, size_t otherwise) {
+  char const* const text = std::getenv(variable);
+  if (text == nullptr) return otherwise;
+  auto const megabytes = parse_int<size_t>(text);
+  return megabytes && *megabytes > 0 && *megabytes <= kMaxBufferMb ? *megabytes << 20 : otherwise;
+}
+
 bool is_set(char const* variable) {
   char const* const text = std::getenv(variable);
   return text != nullptr && *text != '\0' && std::string_view(text) != "0";
@@ -69,10 +77,8 @@ std::optional<CaptureOptions> options_from_environment() {
   if (char const* const text = std::getenv(kStepsVariable); text != nullptr) {
     if (auto const steps = parse_steps(text)) options.steps = *steps;
   }
-  if (char const* const text = std::getenv(kBufferVariable); text != nullptr) {
-    if (auto const megabytes = parse_int<size_t>(text); megabytes && *megabytes > 0 && *megabytes <= kMaxBufferMb)
-      options.buffer_bytes = *megabytes << 20;
-  }
+  options.buffer_bytes = buffer_bytes(kBufferVariable, options.buffer_bytes);
+  options.cuda_buffers_bytes = buffer_bytes(kCudaBufferVariable, options.cuda_buffers_bytes);
   if (char const* const text = std::getenv(kNcclVariable); text != nullptr) {
     if (auto const detail = parse_nccl_detail(text)) options.nccl = *detail;
   }

@@ -3,6 +3,7 @@
 //   STEPSCOPE_STEPS        A:B, both inclusive: only these steps
 //   STEPSCOPE_BUFFER_MB    memory for events on their way to the file, all threads together
 //   STEPSCOPE_NCCL         off, calls or network: what NCCL reports; network when not set
+//   STEPSCOPE_CUDA_BUFFER_MB  memory for what CUDA reports, on top of that
 //   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something was lost
 //   RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
 #pragma once
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "trace/base/expected.h"
 #include "tracer/core/capture_window.h"
@@ -21,6 +23,7 @@ inline constexpr char const* kOutputVariable = "STEPSCOPE_OUTPUT";
 inline constexpr char const* kStepsVariable = "STEPSCOPE_STEPS";
 inline constexpr char const* kBufferVariable = "STEPSCOPE_BUFFER_MB";
 inline constexpr char const* kNcclVariable = "STEPSCOPE_NCCL";
+inline constexpr char const* kCudaBufferVariable = "STEPSCOPE_CUDA_BUFFER_MB";
 inline constexpr char const* kReportLossVariable = "STEPSCOPE_REPORT_LOSS";
 inline constexpr char const* kVerboseVariable = "STEPSCOPE_VERBOSE";
 
@@ -31,10 +34,21 @@ inline constexpr size_t kDefaultBufferMb = 256;
 /// transfer, some 50 ns each).
 enum class NcclDetail : uint8_t { kOff, kCalls, kNetwork };
 
+/// A million launches a second, of some 300 bytes each, for most of a second.
+inline constexpr size_t kDefaultCudaBufferMb = 256;
+/// Large enough that a thread asks for one a few hundred times a second at most, small enough that an ordinary training loop
+/// fills one in about a second: CUPTI gives a buffer back when it is full, or when nothing in it still runs.
+inline constexpr size_t kDefaultCudaBufferBytes = 256 << 10;
+// What to enlarge, as people are told it.
+inline constexpr std::string_view kBufferSetting = "STEPSCOPE_BUFFER_MB (--buffer-mb)";
+inline constexpr std::string_view kCudaBufferSetting = "STEPSCOPE_CUDA_BUFFER_MB (--cuda-buffer-mb)";
+
 struct CaptureOptions {
   std::string folder;
   std::optional<StepRange> steps;
   size_t buffer_bytes = kDefaultBufferMb << 20;
+  size_t cuda_buffers_bytes = kDefaultCudaBufferMb << 20;  ///< all of CUPTI's buffers together
+  size_t cuda_buffer_bytes = kDefaultCudaBufferBytes;      ///< each of them
   std::optional<int32_t> rank;
   int32_t world_size = 1;
   NcclDetail nccl = NcclDetail::kNetwork;

@@ -38,6 +38,13 @@ std::string steps_text(CaptureOptions const& options) {
 
 }  // namespace
 
+std::string thread_name(int64_t thread_id) {
+  std::ifstream file(fmt::format("/proc/self/task/{}/comm", thread_id));
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
 model::TraceInfo describe_process(CaptureOptions const& options, TickSource ticks, int64_t origin_epoch_ns) {
   model::TraceInfo info;
   info.tool = "stepscope " STEPSCOPE_VERSION;

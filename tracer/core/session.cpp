@@ -38,8 +38,9 @@ std::string loss_message(SessionReport const& report) {
     return fmt::format("stepscope: {} events were lost: {}; what was written before can be read", report.unwritten,
                        report.failure);
   if (report.dropped > 0)
-    return fmt::format("stepscope: {} events did not fit the buffers and were lost, record with a larger {} (--buffer-mb)",
-                       report.dropped, kBufferVariable);
+    return fmt::format("stepscope: {} events did not fit the buffers and were lost, record with a larger {}", report.dropped,
+                       report.dropped_setting);
+  if (!report.problem.empty()) return fmt::format("stepscope: {}", report.problem);
   return {};
 }
 
@@ -145,12 +146,22 @@ bool Session::window_is_over() {
   return idle || clock_.latest_ns() - done_since_ns_ > kDeviceWorkTimeoutNs;
 }
 
+void Session::add_losses(Source const& source) {
+  uint64_t const dropped = source.dropped();
+  report_.dropped += dropped;
+  if (dropped > most_dropped_) {
+    most_dropped_ = dropped;
+    report_.dropped_setting = source.buffer_setting();
+  }
+  if (report_.problem.empty()) report_.problem = source.problem();
+}
+
 void Session::finish() {
   drain_once();  // what was recorded while the window was being closed
   for (auto const& source : sources_) {
     source->refresh(store_);
     source->finish(store_, clock_.latest_ns());
-    report_.dropped += source->dropped();
+    add_losses(*source);
   }
   store_.log.dropped = report_.dropped;  // readers add the tracks' to it
   for (model::Track const& track : store_.tracks()) store_.log.dropped -= std::min(store_.log.dropped, track.dropped);
@@ -160,6 +171,14 @@ void Session::finish() {
   report_.events = result.written_rows;
   report_.unwritten = result.lost_rows;
   report_.failure = result.failure;
+}
+
+void Session::driver_starts() {
+  for (auto const& source : sources_) source->driver_starts();
+}
+
+void Session::program_exits() {
+  for (auto const& source : sources_) source->program_exits();
 }
 
 void Session::lock_for_fork() {

@@ -23,11 +23,13 @@ namespace stepscope::tracer {
 
 /// What became of a capture.
 struct SessionReport {
-  std::string path;        ///< the trace file; empty when none could be made
-  uint64_t events = 0;     ///< rows in the file
-  uint64_t dropped = 0;    ///< lost because buffers were full
-  uint64_t unwritten = 0;  ///< lost because the file could not be written
-  std::string failure;     ///< why the file could not be written
+  std::string path;                  ///< the trace file; empty when none could be made
+  uint64_t events = 0;               ///< rows in the file
+  uint64_t dropped = 0;              ///< lost because buffers were full
+  std::string_view dropped_setting;  ///< what to enlarge: of the source that lost the most
+  std::string problem;               ///< why a source recorded nothing at all
+  uint64_t unwritten = 0;            ///< lost because the file could not be written
+  std::string failure;               ///< why the file could not be written
 };
 
 /// The sentence a person needs when something was lost ("stepscope: …" without the line end), else empty.
@@ -54,6 +56,10 @@ class Session {
   /// After stop().
   [[nodiscard]] SessionReport const& report() const { return report_; }
 
+  // Handed on to the sources; any thread.
+  void driver_starts();
+  void program_exits();
+
   void lock_for_fork();
   void unlock_after_fork();
 
@@ -63,6 +69,7 @@ class Session {
   void open_file();
   void drain_once();
   bool window_is_over();
+  void add_losses(Source const& source);
   void finish();
 
   CaptureOptions const options_;
@@ -82,6 +89,7 @@ class Session {
   ClockFit clock_;
   std::optional<FileThread> output_;
   int64_t last_refresh_ns_ = 0, done_since_ns_ = -1;
+  uint64_t most_dropped_ = 0;
   SessionReport report_;
 };
 

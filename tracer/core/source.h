@@ -3,20 +3,29 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "tracer/core/clock.h"
+#include "tracer/core/options.h"
 #include "tracer/core/trace_store.h"
 
 namespace stepscope::tracer {
 
-/// Its recorders run on the program's threads; everything below runs on the writer thread, in the order snapshot, drain,
-/// snapshot, drain, …, snapshot, drain, finish.
+/// Its recorders run on the program's threads; everything below that says nothing else runs on the writer thread, in the order
+/// snapshot, drain, snapshot, drain, …, snapshot, drain, finish.
 class Source {
  public:
   Source() = default;
   Source(Source const&) = delete;
   Source& operator=(Source const&) = delete;
   virtual ~Source() = default;
+
+  // On threads of the program, at any time after the session was made; a source that needs them does something.
+  /// The CUDA driver is being initialized by the calling thread, which waits for this.
+  virtual void driver_starts() {}
+  /// The program runs its exit handlers; drivers may go next.
+  virtual void program_exits() {}
 
   /// Marks what has been recorded by now; the clocks are sampled after it, so that no record is younger than the sample.
   virtual void snapshot() = 0;
@@ -30,6 +39,10 @@ class Source {
   virtual void refresh(TraceStore& store) = 0;
   /// Events that could not be recorded so far.
   [[nodiscard]] virtual uint64_t dropped() const = 0;
+  /// What to enlarge when events were dropped: the variable and the option.
+  [[nodiscard]] virtual std::string_view buffer_setting() const { return kBufferSetting; }
+  /// After finish(): why nothing of this source was recorded although the program used it, and what to do; empty = no problem.
+  [[nodiscard]] virtual std::string problem() const { return {}; }
   /// After finish(): memory that nobody needs is given back; recorders may still be running into their end.
   virtual void release() = 0;
   // Around fork(): no lock of the source may be held by another thread while the process is copied.

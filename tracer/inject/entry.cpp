@@ -1,8 +1,9 @@
-// The library inside the traced program: what NVTX calls when it loads it, and the process's one capture session. Sessions are
-// never destroyed: threads may still be in a callback when the program ends.
+// The library inside the traced program: what NVTX and CUDA call when they load it, and the process's one capture session.
+// Sessions are never destroyed: threads may still be in a callback when the program ends.
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 
@@ -33,6 +34,7 @@ struct Process {
   Session* session = nullptr;
   NvtxSource* nvtx = nullptr;
   nccl::NcclSource* nccl = nullptr;
+  std::once_flag cuda_started;
   bool tried = false;   ///< a session was started or cannot be
   bool forked = false;  ///< this process is a fork of a traced one
   pthread_key_t exit_key{}, nccl_exit_key{};
@@ -112,6 +114,7 @@ void start_session(Process& self) {
   options->forked = self.forked;
   auto* const session = new Session(std::move(*options));
   self.nvtx = &add_sources(*session, self.registry);
+  add_cuda_source(*session);
   self.nccl = &add_nccl_source(*session, self.communicators);
   self.session = session;
   session->start();
@@ -125,14 +128,27 @@ bool start_process() {
   return self.session != nullptr;
 }
 
+Session* current_session() {
+  Process& self = process();
+  std::lock_guard const lock(self.mutex);
+  return self.session;
+}
+
+/// Among the program's exit handlers, registered while CUDA starts: so it runs while the driver still works.
+void exit_handlers_run() {
+  if (Session* const session = current_session(); session != nullptr) session->program_exits();
+}
+
+/// The driver calls this on the thread that initializes it.
+void cuda_starts() {
+  if (!start_process()) return;
+  std::call_once(process().cuda_started, [] { std::atexit(exit_handlers_run); });
+  if (Session* const session = current_session(); session != nullptr) session->driver_starts();
+}
+
 /// After the program's own exit handlers: what they annotate is recorded too.
 __attribute__((destructor)) void process_exits() {
-  Process& self = process();
-  Session* session = nullptr;
-  {
-    std::lock_guard const lock(self.mutex);
-    session = self.session;
-  }
+  Session* const session = current_session();
   if (session == nullptr || !session->stop(kStopTimeout)) return;
   if (!session->options().report_loss) return;
   std::string const message = loss_message(session->report());
@@ -180,6 +196,7 @@ nccl::Recorder* attach_this_thread_to_nccl() noexcept try {
 extern "C" {
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table);
 __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module);
+__attribute__((visibility("default"))) int InitializeInjection();
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
   try {
@@ -197,5 +214,15 @@ int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   } catch (...) {
     return 0;
   }
+}
+
+/// Of CUDA_INJECTION64_PATH. 1 = all is well, as far as the driver is concerned: the program goes on in any case.
+int InitializeInjection() {
+  try {
+    stepscope::tracer::cuda_starts();
+  } catch (...) {
+    return 1;
+  }
+  return 1;
 }
 }

@@ -11,6 +11,9 @@ namespace stepscope::tracer {
 /// Adds every source to the session; returns the NVTX one, whose recorders the callbacks write to.
 NvtxSource& add_sources(Session& session, Registry& registry);
 
+/// The source of CUDA's calls and device ops, where this build has one. In cupti.cpp or no_cupti.cpp, as CMake finds the headers.
+void add_cuda_source(Session& session);
+
 nccl::NcclSource& add_nccl_source(Session& session, nccl::Communicators const& communicators);
 
 }  // namespace stepscope::tracer

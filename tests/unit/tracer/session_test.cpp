@@ -144,7 +144,10 @@ TEST(LossMessage, is_empty_when_nothing_was_lost_and_names_the_setting_otherwise
   SessionReport report;
   report.path = "x";
   EXPECT_EQ(loss_message(report), "");
+  report.problem = "CUDA was not recorded";
+  EXPECT_EQ(loss_message(report), "stepscope: CUDA was not recorded");
   report.dropped = 5;
+  report.dropped_setting = kBufferSetting;
   EXPECT_NE(loss_message(report).find("--buffer-mb"), std::string::npos);
 }
 

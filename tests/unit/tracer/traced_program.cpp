@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -24,6 +25,14 @@
 namespace {
 
 using namespace stepscope::api;
+
+/// As the driver does in cuInit() of a program that uses CUDA.
+void start_cuda() {
+  char const* const path = std::getenv("CUDA_INJECTION64_PATH");
+  void* const library = path == nullptr ? nullptr : ::dlopen(path, RTLD_NOW);
+  auto const initialize = library == nullptr ? nullptr : reinterpret_cast<int (*)()>(::dlsym(library, "InitializeInjection"));
+  std::printf("InitializeInjection: %d\n", initialize == nullptr ? -1 : initialize());
+}
 
 void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
@@ -247,6 +256,9 @@ int main(int argc, char** argv) {
   std::string_view const what = argc > 1 ? argv[1] : "";
   if (what == "train") train(argc > 2 ? std::atoi(argv[2]) : 3);
   if (what == "nvtx") use_nvtx();
+  if (what.starts_with("cuda")) start_cuda();
+  if (what == "cuda-and-fork") fork_once();
+  if (what == "cuda-and-train") train(3);
   if (what == "odd-payloads") use_odd_payloads();
   if (what == "run-for-ever") run_for(std::chrono::hours(1));
   if (what == "run-and-exit-now") {

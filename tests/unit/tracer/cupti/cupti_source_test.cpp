@@ -1,0 +1,302 @@
+#include "tracer/cupti/cupti_source.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/unit/tracer/cupti/fake_cupti.h"
+#include "tracer/cupti/activities.h"
+
+namespace stepscope::tracer {
+namespace {
+
+using testing::AllOf;
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+constexpr size_t kBufferBytes = 16 << 10;
+
+/// A session's source and store, driven by hand. CUPTI is the fake.
+class CuptiSourceTest : public testing::Test {
+ protected:
+  explicit CuptiSourceTest(std::optional<StepRange> steps = {}) : window(steps) {
+    CaptureOptions options;
+    options.cuda_buffers_bytes = 4 * kBufferBytes;
+    options.cuda_buffer_bytes = kBufferBytes;
+    source = std::make_unique<CuptiSource>(window, options, [this]() -> base::Expected<CuptiLibrary> {
+      if (!load_error.empty()) return base::fail("{}", load_error);
+      return CuptiLibrary{FakeCupti::api(), "/fake/libcupti.so", kOldestCuptiVersion};
+    });
+  }
+
+  void drain() {
+    source->snapshot();
+    source->drain(store, clock);
+  }
+  void finish() {
+    drain();
+    source->refresh(store);
+    source->finish(store, 1'000'000);
+    source->release();
+  }
+  std::vector<std::string> names() {
+    std::vector<std::string> result;
+    for (uint32_t track = 0; track < store.tracks().size(); ++track)
+      for (model::StringId const name : store.rows(model::TrackId{track}).take().name) result.emplace_back(store.text(name));
+    return result;
+  }
+  static RecordBuffer launches(uint32_t first, uint32_t count) {
+    RecordBuffer records;
+    for (uint32_t i = 0; i < count; ++i) {
+      uint64_t const start = uint64_t{1000} * (first + i);
+      records.add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {start, start + 100}, first + i));
+      records.add(kernel("k", {start + 200, start + 700}, first + i));
+    }
+    return records;
+  }
+
+  FakeCupti fake;
+  CaptureWindow window;
+  TraceStore store;
+  ClockFit clock{ClockSample{kOrigin, kOrigin}};
+  std::string load_error;
+  std::unique_ptr<CuptiSource> source;
+};
+
+TEST_F(CuptiSourceTest, does_nothing_in_a_program_that_does_not_use_cuda) {
+  finish();
+  EXPECT_THAT(fake.calls(), IsEmpty());
+  EXPECT_THAT(store.info.facts, IsEmpty());
+  EXPECT_EQ(source->problem(), "");
+}
+
+TEST_F(CuptiSourceTest, sets_the_clock_and_the_buffers_before_it_asks_for_anything) {
+  source->driver_starts();
+  size_t const first_enabled = fake.position("ActivityEnable " + std::to_string(kActivities[0].kind));
+  for (char const* const call : {"Subscribe", "SetThreadIdType", "ActivityRegisterTimestampCallback", "ActivitySetAttribute",
+                                 "ActivityEnableHWTrace", "ActivityRegisterCallbacks"})
+    EXPECT_LT(fake.position(call), first_enabled) << call;
+  EXPECT_EQ(fake.position("Subscribe"), 0U);
+  for (Activity const& activity : kActivities) EXPECT_TRUE(fake.enabled().contains(activity.kind)) << activity.kind;
+  EXPECT_FALSE(fake.enabled().contains(CUPTI_ACTIVITY_KIND_KERNEL));  // would run one kernel at a time
+}
+
+TEST_F(CuptiSourceTest, has_cupti_use_the_clock_of_the_trace) {
+  source->driver_starts();
+  auto const before = static_cast<uint64_t>(monotonic_ns());
+  uint64_t const now = fake.timestamp();
+  EXPECT_GE(now, before);
+  EXPECT_LE(now, static_cast<uint64_t>(monotonic_ns()));
+}
+
+TEST_F(CuptiSourceTest, asks_for_the_functions_that_say_something) {
+  source->driver_starts();
+  EXPECT_TRUE(fake.runtime_function_enabled(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000));
+  EXPECT_FALSE(fake.runtime_function_enabled(CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020));
+  EXPECT_TRUE(fake.driver_function_enabled(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+  EXPECT_FALSE(fake.driver_function_enabled(CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent));
+}
+
+TEST_F(CuptiSourceTest, records_what_cupti_completes_and_uses_its_buffers_again) {
+  source->driver_starts();
+  constexpr uint32_t kPlays = 20, kLaunches = 5;
+  for (uint32_t play = 0; play < kPlays; ++play) {
+    ASSERT_TRUE(fake.play(launches(1 + play * kLaunches, kLaunches)));
+    drain();
+  }
+  finish();
+  auto const all = names();
+  EXPECT_EQ(std::count(all.begin(), all.end(), "k"), kPlays * kLaunches);
+  EXPECT_EQ(std::count(all.begin(), all.end(), "cudaLaunchKernel"), kPlays * kLaunches);
+  EXPECT_EQ(fake.requested_bytes(), kBufferBytes);
+  EXPECT_EQ(source->dropped(), 0U);
+  EXPECT_EQ(source->problem(), "");
+}
+
+TEST_F(CuptiSourceTest, refuses_buffers_beyond_its_memory_and_counts_what_cupti_dropped_then) {
+  source->driver_starts();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(fake.request());
+  EXPECT_FALSE(fake.request());
+  fake.dropped = 123;
+  finish();
+  EXPECT_EQ(source->dropped(), 123U);
+  EXPECT_THAT(std::string(source->buffer_setting()), HasSubstr("--cuda-buffer-mb"));
+}
+
+TEST_F(CuptiSourceTest, fetches_buffers_that_are_not_full) {
+  source->driver_starts();
+  drain();
+  EXPECT_EQ(fake.count("ActivityFlushAll"), 1U);
+  drain();  // at once: not again
+  EXPECT_EQ(fake.count("ActivityFlushAll"), 1U);
+}
+
+TEST_F(CuptiSourceTest, gets_what_is_completed_only_when_the_capture_ends) {
+  source->driver_starts();
+  ASSERT_TRUE(fake.request());
+  drain();
+  fake.complete(launches(1, 3));
+  finish();
+  EXPECT_EQ(names().size(), 6U);
+  EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
+  EXPECT_THAT(fake.enabled(), IsEmpty());
+}
+
+TEST_F(CuptiSourceTest, takes_cupti_down_when_the_next_cuda_call_returns_and_not_before) {
+  source->driver_starts();
+  ASSERT_TRUE(fake.play(launches(1, 1)));
+  finish();
+  EXPECT_EQ(fake.count("Finalize"), 0U);
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  EXPECT_EQ(fake.count("Finalize"), 1U);
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  EXPECT_EQ(fake.count("Finalize"), 1U);
+  EXPECT_FALSE(fake.request());  // no memory of ours is given any more
+}
+
+TEST_F(CuptiSourceTest, leaves_cupti_alone_once_the_program_exits) {
+  source->driver_starts();
+  ASSERT_TRUE(fake.request());
+  source->program_exits();
+  size_t const calls = fake.calls().size();
+  finish();
+  EXPECT_EQ(fake.calls().size(), calls);
+  EXPECT_EQ(fake.count("Finalize"), 0U);
+  EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
+}
+
+TEST_F(CuptiSourceTest, fetches_what_there_is_before_a_device_is_reset) {
+  source->driver_starts();
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  EXPECT_EQ(fake.count("ActivityFlushAll"), 0U);
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
+  EXPECT_EQ(fake.count("ActivityFlushAll"), 1U);
+}
+
+TEST_F(CuptiSourceTest, says_which_error_it_got_when_another_tool_holds_cupti) {
+  fake.answers["Subscribe"] = CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED;
+  source->driver_starts();
+  finish();
+  EXPECT_THAT(fake.calls(), ElementsAre("Subscribe"));
+  EXPECT_THAT(source->problem(),
+              AllOf(HasSubstr("CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"), HasSubstr("another profiler")));
+  EXPECT_THAT(store.info.facts, Contains(Pair("cuda tracing", HasSubstr("off: cuptiSubscribe failed"))));
+}
+
+TEST_F(CuptiSourceTest, names_the_drivers_setting_when_it_may_not_profile) {
+  fake.answers["ActivityEnable"] = CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  source->driver_starts();
+  EXPECT_EQ(fake.count("Unsubscribe"), 1U);
+  finish();
+  EXPECT_THAT(source->problem(), HasSubstr("NVreg_RestrictProfilingToAdminUsers"));
+}
+
+TEST_F(CuptiSourceTest, goes_on_without_records_that_are_not_essential) {
+  fake.answers["ActivityEnable " + std::to_string(CUPTI_ACTIVITY_KIND_MEMORY_POOL)] = CUPTI_ERROR_NOT_COMPATIBLE;
+  source->driver_starts();
+  ASSERT_TRUE(fake.play(launches(1, 1)));
+  finish();
+  EXPECT_EQ(names().size(), 2U);
+  EXPECT_THAT(store.info.facts, Contains(Pair("cuda tracing", HasSubstr("without records of kind 50"))));
+}
+
+TEST_F(CuptiSourceTest, survives_every_refusal_of_a_call_that_it_needs) {
+  for (char const* const call :
+       {"Subscribe", "SetThreadIdType", "ActivityRegisterTimestampCallback", "ActivityRegisterCallbacks"}) {
+    CaptureWindow all({});
+    FakeCupti* const same = &fake;
+    same->answers = {{call, CUPTI_ERROR_UNKNOWN}};
+    CuptiSource refused(all, {}, [] {
+      return base::Expected<CuptiLibrary>(CuptiLibrary{FakeCupti::api(), "", kOldestCuptiVersion});
+    });
+    refused.driver_starts();
+    refused.snapshot();
+    refused.drain(store, clock);
+    refused.finish(store, 0);
+    refused.release();
+    EXPECT_THAT(refused.problem(), HasSubstr(call));
+    EXPECT_THAT(fake.enabled(), IsEmpty()) << call;
+  }
+}
+
+TEST_F(CuptiSourceTest, falls_back_to_software_timestamps) {
+  fake.answers["ActivityEnableHWTrace"] = CUPTI_ERROR_NOT_SUPPORTED;
+  source->driver_starts();
+  finish();
+  EXPECT_THAT(store.info.facts, Contains(Pair("cuda timestamps", "software")));
+}
+
+TEST_F(CuptiSourceTest, says_why_there_is_no_cupti) {
+  load_error = "CUPTI was not found (tried everything), install it";
+  source->driver_starts();
+  finish();
+  EXPECT_EQ(source->problem(), "CUDA calls and kernels were not recorded: " + load_error);
+}
+
+TEST_F(CuptiSourceTest, says_how_many_ops_were_still_running) {
+  source->driver_starts();
+  auto running = kernel("running", {0, 0}, 1);
+  running.start = running.end = 0;
+  ASSERT_TRUE(fake.play(RecordBuffer().add(running)));
+  finish();
+  EXPECT_THAT(source->problem(), HasSubstr("1 kernels and copies have no times"));
+  EXPECT_EQ(source->dropped(), 0U);
+}
+
+TEST_F(CuptiSourceTest, names_threads_as_the_system_does) {
+  source->driver_starts();
+  auto const self = static_cast<uint32_t>(::gettid());
+  ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, {0, 1}, 1, self))));
+  finish();
+  ASSERT_EQ(store.tracks().size(), 1U);
+  EXPECT_EQ(store.tracks()[0].name, "tracer_cupti_te");
+}
+
+class CuptiSourceOfSteps : public CuptiSourceTest {
+ protected:
+  CuptiSourceOfSteps() : CuptiSourceTest(StepRange{1, 2}) {}
+};
+
+TEST_F(CuptiSourceOfSteps, keeps_only_devices_and_memory_before_the_first_of_them) {
+  source->driver_starts();
+  EXPECT_THAT(fake.enabled(), ElementsAre(CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_MEMORY2,
+                                          CUPTI_ACTIVITY_KIND_MEMORY_POOL));
+  window.thread_begins_annotating();
+  window.thread_enters_window();
+  EXPECT_EQ(fake.enabled().size(), kActivities.size());
+  window.thread_enters_window();
+  EXPECT_EQ(fake.count("ActivityEnable " + std::to_string(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)), 1U);
+}
+
+TEST_F(CuptiSourceOfSteps, asks_for_everything_at_once_when_the_driver_starts_inside_of_them) {
+  window.thread_begins_annotating();
+  window.thread_enters_window();
+  EXPECT_THAT(fake.enabled(), IsEmpty());
+  source->driver_starts();
+  EXPECT_EQ(fake.enabled().size(), kActivities.size());
+}
+
+TEST_F(CuptiSourceOfSteps, waits_for_the_kernels_that_they_launched) {
+  source->driver_starts();
+  window.thread_begins_annotating();
+  window.thread_enters_window();
+  ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1))));
+  drain();
+  window.thread_leaves_window();
+  drain();
+  EXPECT_FALSE(source->idle());
+  ASSERT_TRUE(fake.play(RecordBuffer().add(kernel("k", {10, 20}, 1))));
+  drain();
+  EXPECT_TRUE(source->idle());
+}
+
+}  // namespace
+}  // namespace stepscope::tracer

@@ -1,0 +1,77 @@
+// A CUPTI behind the seam that does what a test says: answers, refuses, requests and completes buffers, drops records. It writes
+// the layouts of CUPTI 12.0 and notes every call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/unit/tracer/cupti/records.h"
+#include "tracer/cupti/cupti_api.h"
+
+namespace stepscope::tracer {
+
+/// One at a time: CUPTI's entry points know no object.
+class FakeCupti {
+ public:
+  FakeCupti();
+  ~FakeCupti();
+  FakeCupti(FakeCupti const&) = delete;
+  FakeCupti& operator=(FakeCupti const&) = delete;
+
+  [[nodiscard]] static CuptiApi api();
+
+  /// What a call answers; those that are not here succeed. Named as in CUPTI, without "cupti".
+  std::map<std::string, CUptiResult> answers;
+  /// Records that are lost from now on, until they are asked for.
+  size_t dropped = 0;
+
+  /// Requests a buffer and completes it with these records, as a thread of the program does. False when none was given.
+  bool play(RecordBuffer const& records);
+  /// Requests a buffer that stays with CUPTI until complete() or the next forced flush. False when none was given.
+  bool request();
+  void complete(RecordBuffer const& records);
+  /// The program enters or leaves that function of the runtime, if anybody wants to know.
+  void program_calls(CUpti_runtime_api_trace_cbid function);
+
+  [[nodiscard]] std::vector<std::string> calls() const;
+  [[nodiscard]] size_t count(std::string const& call) const;
+  /// Position of the first such call; fails the test when there is none.
+  [[nodiscard]] size_t position(std::string const& call) const;
+  [[nodiscard]] std::set<CUpti_ActivityKind> enabled() const;
+  [[nodiscard]] uint64_t timestamp() const { return timestamp_ == nullptr ? 0 : timestamp_(); }
+  [[nodiscard]] size_t requested_bytes() const { return requested_bytes_; }
+  [[nodiscard]] bool driver_function_enabled(CUpti_driver_api_trace_cbid function) const;
+  [[nodiscard]] bool runtime_function_enabled(CUpti_runtime_api_trace_cbid function) const;
+
+  static CUptiResult get_next_record(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record);
+  static CUptiResult get_callback_name(CUpti_CallbackDomain domain, uint32_t function, char const** name);
+
+ private:
+  struct Buffer {
+    uint8_t* data = nullptr;
+    size_t size = 0;
+  };
+  friend struct FakeEntryPoints;
+  CUptiResult note(std::string call);
+  void callback(CUpti_CallbackDomain domain, CUpti_CallbackId function, CUpti_ApiCallbackSite site);
+
+  mutable std::mutex mutex_;
+  std::vector<std::string> calls_;
+  std::set<CUpti_ActivityKind> enabled_;
+  std::map<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>, bool> functions_, callbacks_;
+  std::set<CUpti_CallbackDomain> domains_;
+  CUpti_BuffersCallbackRequestFunc request_ = nullptr;
+  CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
+  CUpti_TimestampCallbackFunc timestamp_ = nullptr;
+  CUpti_CallbackFunc callback_ = nullptr;
+  void* callback_data_ = nullptr;
+  std::vector<Buffer> held_;
+  size_t requested_bytes_ = 0;
+};
+
+}  // namespace stepscope::tracer

@@ -1,0 +1,40 @@
+// What CUPTI is asked to record, and why: THE table.
+#pragma once
+
+#include <array>
+
+#include "tracer/cupti/cupti_api.h"
+
+namespace stepscope::tracer {
+
+struct Activity {
+  CUpti_ActivityKind kind;
+  bool before_window;  ///< needed of the time before the recorded steps, too
+  bool is_essential;   ///< without it there is no use in the rest
+};
+
+/// Not asked for: KERNEL runs one kernel at a time; GRAPH_TRACE would hide the kernels of graphs; DRIVER as a whole reports every
+/// call of the runtime twice, so single functions are asked for instead (cupti_source.cpp); NAME, MARKER and EXTERNAL_CORRELATION
+/// repeat what the NVTX source knows better; ENVIRONMENT and NVLINK are the NVML source's; STREAM says nothing that the first op
+/// of a stream does not.
+inline constexpr std::array kActivities = {
+    // Names, limits and capacities of devices; the device and the default stream of each context.
+    Activity{CUPTI_ACTIVITY_KIND_DEVICE, true, true},
+    Activity{CUPTI_ACTIVITY_KIND_CONTEXT, true, true},
+    // What is allocated before the window is live in it.
+    Activity{CUPTI_ACTIVITY_KIND_MEMORY2, true, false},
+    Activity{CUPTI_ACTIVITY_KIND_MEMORY_POOL, true, false},
+    // Device ops. Concurrent: the program's kernels overlap as they do without us.
+    Activity{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, false, true},
+    Activity{CUPTI_ACTIVITY_KIND_MEMCPY, false, true},
+    Activity{CUPTI_ACTIVITY_KIND_MEMCPY2, false, false},
+    Activity{CUPTI_ACTIVITY_KIND_MEMSET, false, true},
+    // Calls: launches, waits and the rest that takes time.
+    Activity{CUPTI_ACTIVITY_KIND_RUNTIME, false, true},
+    Activity{CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, false, false},
+    Activity{CUPTI_ACTIVITY_KIND_CUDA_EVENT, false, false},
+    // What the profiler itself costs is no fault of the program.
+    Activity{CUPTI_ACTIVITY_KIND_OVERHEAD, false, false},
+};
+
+}  // namespace stepscope::tracer

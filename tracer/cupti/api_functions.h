@@ -1,0 +1,62 @@
+// What a call of the CUDA runtime or driver API is to us: a launch, a wait, an allocation, another call, or noise. Told from the
+// function's name, which CUPTI knows for each of its numbers: so functions that newer versions add are classed too.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "tracer/core/trace_store.h"
+#include "tracer/cupti/cupti_api.h"
+
+namespace stepscope::tracer {
+
+enum class ApiClass : uint8_t {
+  kNoise,   ///< asks something of the host alone, many thousand times a second: not recorded
+  kOther,   ///< recorded as what it is
+  kLaunch,  ///< enqueues a device op, which carries its correlation
+  kSync,    ///< waits for the device
+  kMemory   ///< allocates or frees
+};
+
+/// "cudaLaunchKernel_ptsz_v7000" → "cudaLaunchKernel": as programs call it.
+std::string_view plain_name(std::string_view cupti_name);
+ApiClass classify(std::string_view plain_name);
+
+/// Calls visit(cbid, plain name) for every function of the domain that this CUPTI knows.
+template <class Visit>
+void for_each_function(CuptiApi const& api, CUpti_CallbackDomain domain, Visit&& visit) {
+  char const* name = nullptr;
+  for (CUpti_CallbackId cbid = 1; api.get_callback_name(domain, cbid, &name) == CUPTI_SUCCESS && name != nullptr; ++cbid)
+    visit(cbid, plain_name(name));
+}
+
+/// Names and classes by number, looked up once. The writer thread's.
+class ApiFunctions {
+ public:
+  struct Function {
+    ApiClass api_class = ApiClass::kOther;
+    model::StringId name;  ///< invalid = not looked up yet
+  };
+
+  explicit ApiFunctions(CuptiApi const& api) : api_(api) {}
+
+  /// `domain`: of the runtime or the driver API.
+  Function const& find(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, TraceStore& store) {
+    auto& known = functions_[domain == CUPTI_CB_DOMAIN_DRIVER_API ? 0 : 1];
+    if (cbid < known.size() && known[cbid].name.valid()) [[likely]]
+      return known[cbid];
+    return look_up(domain, cbid, store);
+  }
+
+ private:
+  /// Larger numbers are damage.
+  static constexpr CUpti_CallbackId kMaxFunctions = 1 << 16;
+  Function const& look_up(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, TraceStore& store);
+
+  CuptiApi const& api_;
+  std::array<std::vector<Function>, 2> functions_;
+};
+
+}  // namespace stepscope::tracer

@@ -1,0 +1,91 @@
+#include "tracer/cupti/record_decoder.h"
+
+namespace stepscope::tracer {
+namespace {
+
+template <class Record>
+Record const& as(CUpti_Activity const& record) {
+  return reinterpret_cast<Record const&>(record);
+}
+
+}  // namespace
+
+void RecordDecoder::note_launch(uint32_t correlation) {
+  if (!seen_ops_.contains(correlation)) outstanding_.insert(correlation);
+}
+
+void RecordDecoder::note_op(uint32_t correlation) {
+  outstanding_.erase(correlation);
+  seen_ops_.insert(correlation);  // the record of the launch may come later
+}
+
+template <class Record>
+void RecordDecoder::add_op(CUpti_Activity const& record, void (DeviceOps::*add)(Record const&, ClockFit const&, TraceStore&),
+                           ClockFit const& clock, TraceStore& store) {
+  (ops_.*add)(as<Record>(record), clock, store);
+  if (counts_launches_) note_op(as<Record>(record).correlationId);
+}
+
+void RecordDecoder::decode_record(CUpti_Activity const& record, ClockFit const& clock, TraceStore& store) {
+  switch (record.kind) {
+    case CUPTI_ACTIVITY_KIND_KERNEL:
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return add_op(record, &DeviceOps::add_kernel, clock, store);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return add_op(record, &DeviceOps::add_memcpy, clock, store);
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:
+      return add_op(record, &DeviceOps::add_peer_copy, clock, store);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return add_op(record, &DeviceOps::add_memset, clock, store);
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER: {
+      auto const& call = as<CUpti_ActivityAPI>(record);
+      if (calls_.add_call(call, clock, store) && counts_launches_ &&
+          clock.monotonic_to_trace_ns(static_cast<int64_t>(call.start)) <= last_counted_ns_)
+        note_launch(call.correlationId);
+      return;
+    }
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
+      return calls_.add_sync(as<SyncRecord>(record));
+    case CUPTI_ACTIVITY_KIND_CUDA_EVENT:
+      return calls_.add_event(as<EventRecord>(record));
+    case CUPTI_ACTIVITY_KIND_MEMORY2:
+      return calls_.add_memory(as<MemoryRecord>(record));
+    case CUPTI_ACTIVITY_KIND_MEMORY_POOL:
+      return calls_.add_pool(as<PoolRecord>(record));
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+      return calls_.add_overhead(as<OverheadRecord>(record), clock, store);
+    case CUPTI_ACTIVITY_KIND_DEVICE:
+      return ops_.add_device(as<DeviceRecord>(record), store);
+    case CUPTI_ACTIVITY_KIND_CONTEXT: {
+      auto const& context = as<CUpti_ActivityContext>(record);
+      return streams_.describe_context(context.deviceId, context.contextId, context.nullStreamId, store);
+    }
+    case CUPTI_ACTIVITY_KIND_STREAM:
+    case CUPTI_ACTIVITY_KIND_DEVICE_ATTRIBUTE:
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+      return;  // a stream gets its track from its first op; the others come along and say nothing that a row could hold
+    default:
+      ++store.log.unknown_events;
+  }
+}
+
+void RecordDecoder::decode(std::span<uint8_t> buffer, ClockFit const& clock, TraceStore& store) {
+  CUpti_Activity* record = nullptr;
+  CUptiResult result = CUPTI_SUCCESS;
+  while ((result = api_.get_next_record(buffer.data(), buffer.size(), &record)) == CUPTI_SUCCESS)
+    decode_record(*record, clock, store);
+  if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) ++store.log.unknown_events;  // where the next record begins is not known
+}
+
+void RecordDecoder::end_round(ClockFit const& clock, TraceStore& store) {
+  ops_.end_round();
+  calls_.end_round(clock, store);
+}
+
+void RecordDecoder::finish(ClockFit const& clock, TraceStore& store) {
+  ops_.end_round();
+  calls_.finish(clock, store);
+}
+
+}  // namespace stepscope::tracer
