@@ -9,6 +9,7 @@
 
 #include "trace/base/check.h"
 #include "trace/base/huge_pages.h"
+#include "trace/model/collective_merge.h"
 #include "trace/model/event_view.h"
 
 namespace stepscope::model {
@@ -109,6 +110,7 @@ void TraceBuilder::append(TrackId track, EventBatch batch) {
 
 Trace TraceBuilder::finish() && {
   for (Track const& track : trace_.tracks_) trace_.log_.dropped += track.dropped;
+  merge_collective_calls(trace_.tracks_, batches_);
   build_columns();
   nest();
   link_launches();

@@ -29,8 +29,9 @@ class TraceBuilder {
   /// time are never sorted again.
   void append(TrackId track, EventBatch batch);
 
-  /// Sorts by (track, start, −dur), repairs negative durations, computes depth and links, counts faults in the log.
-  /// Tracks keep their ids. Events of equal key keep the order in which they came.
+  /// Merges the calls of communication libraries with their kernels, sorts by (track, start, −dur), repairs negative durations,
+  /// computes depth and links, counts faults in the log. Tracks keep their ids. Events of equal key keep the order in which they
+  /// came.
   [[nodiscard]] Trace finish() &&;
 
  private:

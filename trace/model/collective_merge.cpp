@@ -1,0 +1,213 @@
+#include "trace/model/collective_merge.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+namespace stepscope::model {
+namespace {
+
+using Batches = std::vector<EventBatch>;
+
+struct Place {
+  uint32_t batch = 0, row = 0;
+};
+
+struct Call {
+  int64_t start = 0;
+  Place place;
+  CollectiveDetail detail;
+};
+struct Launch {
+  int64_t start = 0, end = 0;
+  uint64_t correlation = 0;
+};
+/// Calls [first, last) of a thread that one kernel runs.
+struct Plan {
+  size_t first = 0, last = 0;
+};
+
+bool has_calls(EventBatch const& batch) {
+  return !std::get<std::vector<CollectiveDetail>>(batch.details).empty() &&
+         std::find(batch.kind.begin(), batch.kind.end(), EventKind::kCollectiveCall) != batch.kind.end();
+}
+
+std::vector<Call> calls_of(Batches const& batches) {
+  std::vector<Call> calls;
+  for (uint32_t b = 0; b < batches.size(); ++b) {
+    EventBatch const& batch = batches[b];
+    if (!has_calls(batch)) continue;
+    auto const& details = std::get<std::vector<CollectiveDetail>>(batch.details);
+    std::vector<uint32_t> const detail_rows = batch.detail_rows();
+    for (uint32_t row = 0; row < batch.size(); ++row)
+      if (batch.kind[row] == EventKind::kCollectiveCall) calls.push_back({batch.start[row], {b, row}, details[detail_rows[row]]});
+  }
+  std::stable_sort(calls.begin(), calls.end(), [](Call const& a, Call const& b) { return a.start < b.start; });
+  return calls;
+}
+
+std::vector<Launch> launches_of(Batches const& batches) {
+  std::vector<Launch> launches;
+  for (EventBatch const& batch : batches) {
+    for (size_t row = 0; row < batch.size(); ++row)
+      if (batch.kind[row] == EventKind::kLaunch && batch.correlation[row] != 0)
+        launches.push_back({batch.start[row], batch.start[row] + std::max<int64_t>(batch.dur[row], 0), batch.correlation[row]});
+  }
+  std::stable_sort(launches.begin(), launches.end(), [](Launch const& a, Launch const& b) { return a.start < b.start; });
+  return launches;
+}
+
+std::vector<Plan> plans_of(std::vector<Call> const& calls) {
+  std::vector<Plan> plans;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    bool const goes_on = i > 0 && calls[i].detail.plan != 0 && calls[i].detail.plan == calls[i - 1].detail.plan;
+    if (!goes_on) plans.push_back({i, i});
+    plans.back().last = i + 1;
+  }
+  return plans;
+}
+
+/// By correlation of the kernel.
+using Matches = std::unordered_map<uint64_t, CollectiveDetail>;
+
+/// The rule: a plan is reported by the thread that launched its kernel, next after the launch.
+class ThreadMerge {
+ public:
+  explicit ThreadMerge(Batches& batches) : batches_(batches), calls_(calls_of(batches)) {}
+
+  void match(Matches& matches) {
+    if (calls_.empty()) return;
+    std::vector<Launch> const launches = launches_of(batches_);
+    int64_t before = INT64_MIN;  // the plan before was reported: launches until then are not ours
+    for (Plan const& plan : plans_of(calls_)) {
+      int64_t const reported = calls_[plan.first].start;
+      auto const next = std::lower_bound(launches.begin(), launches.end(), reported,
+                                         [](Launch const& launch, int64_t time) { return launch.start < time; });
+      bool const found =
+          next != launches.begin() && std::prev(next)->start >= before && reported - std::prev(next)->end <= kMaxPlanDelayNs;
+      if (found) add(plan, std::prev(next)->correlation, matches);
+      before = reported;
+    }
+  }
+  /// The calls of the kernels that were found get their correlation.
+  void apply(Matches const& carried) {
+    for (auto const& [place, correlation] : matched_)
+      if (carried.contains(correlation)) batches_[place.batch].correlation[place.row] = correlation;
+  }
+
+ private:
+  void add(Plan const& plan, uint64_t correlation, Matches& matches) {
+    std::vector<CollectiveDetail> details;
+    for (size_t i = plan.first; i < plan.last; ++i) {
+      details.push_back(calls_[i].detail);
+      matched_.emplace_back(calls_[i].place, correlation);
+    }
+    matches.insert_or_assign(correlation, combine(details));
+  }
+
+  Batches& batches_;
+  std::vector<Call> calls_;
+  std::vector<std::pair<Place, uint64_t>> matched_;
+};
+
+/// A kernel of a communication library has one block a channel, in one dimension, and no CUDA graph replays it under the
+/// correlation of one launch.
+bool can_carry(KernelDetail const& kernel, CollectiveDetail const& detail) {
+  if (kernel.graph != 0) return false;
+  return kernel.grid_x == 0 || (kernel.grid_y == 1 && kernel.grid_z == 1 && kernel.grid_x >= detail.channels);
+}
+
+/// Kernels of the batch that are in `matches` become collectives; those found are added to `carried`.
+void turn_kernels(EventBatch& batch, Matches const& matches, Matches& carried) {
+  auto const is_matched = [&](size_t row) {
+    return batch.kind[row] == EventKind::kKernel && batch.correlation[row] != 0 && matches.contains(batch.correlation[row]);
+  };
+  bool any = false;
+  for (size_t row = 0; row < batch.size() && !any; ++row) any = is_matched(row);
+  if (!any) return;
+  std::vector<uint32_t> const detail_rows = batch.detail_rows();
+  std::vector<KernelDetail> kernels;
+  std::vector<CollectiveDetail> collectives;
+  for (size_t row = 0; row < batch.size(); ++row) {
+    DetailTable const table = kind_info(batch.kind[row]).table;
+    if (table == DetailTable::kCollectives)
+      collectives.push_back(std::get<std::vector<CollectiveDetail>>(batch.details)[detail_rows[row]]);
+    if (table != DetailTable::kKernels) continue;
+    KernelDetail const& kernel = std::get<std::vector<KernelDetail>>(batch.details)[detail_rows[row]];
+    bool const turns = is_matched(row) && can_carry(kernel, matches.at(batch.correlation[row]));
+    if (!turns) {
+      kernels.push_back(kernel);
+      continue;
+    }
+    batch.kind[row] = EventKind::kCollective;
+    auto const& match = *matches.find(batch.correlation[row]);
+    collectives.push_back(match.second);
+    carried.insert(match);
+  }
+  std::get<std::vector<KernelDetail>>(batch.details) = std::move(kernels);
+  std::get<std::vector<CollectiveDetail>>(batch.details) = std::move(collectives);
+}
+
+/// The value that all have, else `unknown`.
+template <class Value>
+Value common(std::span<CollectiveDetail const> calls, Value CollectiveDetail::*member, Value unknown) {
+  Value const first = calls.front().*member;
+  bool const same = std::all_of(calls.begin(), calls.end(), [&](CollectiveDetail const& call) { return call.*member == first; });
+  return same ? first : unknown;
+}
+
+bool is_all_to_all(std::span<CollectiveDetail const> calls) {
+  auto const count = [&](CollectiveOp op) {
+    return std::count_if(calls.begin(), calls.end(), [&](CollectiveDetail const& call) { return call.op == op; });
+  };
+  auto const participants = static_cast<ptrdiff_t>(calls.front().participants);
+  ptrdiff_t const sends = count(CollectiveOp::kSend);
+  // The part that stays is copied, in some libraries without a send and a receive.
+  return participants > 2 && sends == count(CollectiveOp::kReceive) && static_cast<size_t>(2 * sends) == calls.size() &&
+         (sends == participants || sends == participants - 1);
+}
+
+}  // namespace
+
+CollectiveDetail combine(std::span<CollectiveDetail const> calls) {
+  STEPSCOPE_CHECK(!calls.empty());
+  CollectiveDetail result = calls.front();  // its sequence and plan stand for all
+  if (calls.size() == 1) return result;
+  bool const all_to_all = is_all_to_all(calls);
+  result.op = all_to_all ? CollectiveOp::kAllToAll : common(calls, &CollectiveDetail::op, CollectiveOp::kUnknown);
+  result.communicator = common(calls, &CollectiveDetail::communicator, uint64_t{0});
+  result.participants = common(calls, &CollectiveDetail::participants, uint32_t{0});
+  result.rank = common(calls, &CollectiveDetail::rank, int32_t{-1});
+  result.peer = common(calls, &CollectiveDetail::peer, int32_t{-1});
+  result.data_type = common(calls, &CollectiveDetail::data_type, DataType::kUnknown);
+  result.algorithm = common(calls, &CollectiveDetail::algorithm, CollectiveAlgorithm::kUnknown);
+  result.protocol = common(calls, &CollectiveDetail::protocol, CollectiveProtocol::kUnknown);
+  result.bytes = result.gpu_wait_ns = result.peer_wait_ns = result.network_wait_ns = 0;
+  for (CollectiveDetail const& call : calls) {
+    bool const counts = !all_to_all || call.op == CollectiveOp::kSend;  // the message is what is sent
+    result.bytes += counts ? call.bytes : 0;
+    result.channels = std::max(result.channels, call.channels);
+    result.gpu_wait_ns += call.gpu_wait_ns;
+    result.peer_wait_ns += call.peer_wait_ns;
+    result.network_wait_ns += call.network_wait_ns;
+  }
+  return result;
+}
+
+void merge_collective_calls(std::span<Track const> tracks, std::vector<std::vector<EventBatch>>& batches) {
+  Matches matches;
+  std::vector<ThreadMerge> threads;
+  for (size_t t = 0; t < tracks.size(); ++t) {
+    if (tracks[t].kind != TrackKind::kThread || std::none_of(batches[t].begin(), batches[t].end(), has_calls)) continue;
+    threads.emplace_back(batches[t]).match(matches);
+  }
+  if (matches.empty()) return;
+  Matches carried;
+  for (size_t t = 0; t < tracks.size(); ++t) {
+    if (tracks[t].kind != TrackKind::kStream) continue;
+    for (EventBatch& batch : batches[t]) turn_kernels(batch, matches, carried);
+  }
+  for (ThreadMerge& thread : threads) thread.apply(carried);
+}
+
+}  // namespace stepscope::model

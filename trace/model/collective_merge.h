@@ -1,0 +1,26 @@
+// Which kernel carries a collective: from the calls that a communication library reports on the threads that enqueue them, never
+// from a kernel's name. The rule and why it holds: docs/decisions/0008-collective-kernels.md.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "trace/model/event_batch.h"
+#include "trace/model/trace.h"
+
+namespace stepscope::model {
+
+/// The calls of one plan were reported so long after their kernel's launch at most; a thread that is interrupted just there loses
+/// its match, a plan without a kernel does not take an older one.
+inline constexpr int64_t kMaxPlanDelayNs = 1'000'000;
+
+/// Turns the kernels that carry collective calls into collectives with the calls' details, and gives the calls their kernel's
+/// correlation. `batches` are the tracks' rows in any order. A call whose kernel is not found stays as it is; nothing changes
+/// when there are no calls.
+void merge_collective_calls(std::span<Track const> tracks, std::vector<std::vector<EventBatch>>& batches);
+
+/// What one kernel does that runs these calls (at least one): sums of bytes and waits; what the calls do not agree in is unknown.
+/// A send to and a receive from every participant are an all-to-all.
+CollectiveDetail combine(std::span<CollectiveDetail const> calls);
+
+}  // namespace stepscope::model
