@@ -1,6 +1,7 @@
 // stepscope analyze RUN: facts and findings as text or JSON.
 #include <cstdio>
 #include <memory>
+#include <optional>
 
 #include "analyzer/analysis.h"
 #include "cli/commands.h"
@@ -14,7 +15,7 @@ struct Options {
   std::vector<std::string> runs;
   bool json = false;
   std::string steps;
-  int32_t rank = -1;
+  std::optional<int32_t> rank;
 };
 
 int analyze_run(Options const& options) {
@@ -24,7 +25,7 @@ int analyze_run(Options const& options) {
     if (!steps) return report_error(steps.error());
     wanted.steps = *steps;
   }
-  if (options.rank >= 0) wanted.rank = options.rank;
+  wanted.rank = options.rank;
   auto const run = open_run_and_warn(options.runs);
   if (!run) return report_error(run.error());
   analyzer::Analysis const analysis = analyzer::analyze(*run, wanted);
@@ -41,7 +42,7 @@ Action add_analyze(CLI::App& app) {
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_flag("--json", options->json, "print every fact as JSON (docs/ANALYSIS_JSON.md)");
   app.add_option("--steps", options->steps, "only steps first:last");
-  app.add_option("--rank", options->rank, "only this rank")->check(CLI::NonNegativeNumber);
+  app.add_option("--rank", options->rank, "only this rank")->check(whole_number(0, INT32_MAX));
   return [options] { return analyze_run(*options); };
 }
 

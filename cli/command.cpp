@@ -12,6 +12,15 @@
 #include "trace/import/open_run.h"
 
 namespace stepscope::cli {
+namespace {
+
+/// On stderr, each after the file that it is about, if any.
+void warn(std::vector<std::string> const& notes, std::string const& file = {}) {
+  std::string const about = file.empty() ? std::string() : base::printable(file) + ": ";
+  for (std::string const& note : notes) std::fprintf(stderr, "stepscope: %s%s\n", about.c_str(), base::printable(note).c_str());
+}
+
+}  // namespace
 
 int report_error(base::Error const& error) {
   std::fprintf(stderr, "stepscope: %s\n", base::printable(error.message).c_str());
@@ -38,11 +47,28 @@ std::string program_folder() {
 base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths) {
   auto run = import::open_run(paths);
   if (!run) return run;
-  for (std::string const& note : run->notes) std::fprintf(stderr, "stepscope: %s\n", base::printable(note).c_str());
-  for (model::RankTrace const& rank : run->ranks)
-    for (std::string const& note : rank.trace.log().notes)
-      std::fprintf(stderr, "stepscope: %s: %s\n", base::printable(rank.file).c_str(), base::printable(note).c_str());
+  warn(run->notes);
+  for (model::RankTrace const& rank : run->ranks) warn(rank.trace.log().notes, rank.file);
   return run;
+}
+
+base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths) {
+  auto run = import::open_sources(paths);
+  if (!run) return run;
+  warn(run->notes);
+  for (import::RankSource const& rank : run->ranks) warn(rank.source.log().notes, rank.file);
+  return run;
+}
+
+CLI::Validator whole_number(uint64_t low, uint64_t high) {
+  return {[low, high](std::string const& text) {
+            uint64_t value = 0;
+            char const* const end = text.data() + text.size();
+            auto const [last, error] = std::from_chars(text.data(), end, value);
+            bool const good = error == std::errc() && last == end && value >= low && value <= high;
+            return good ? std::string() : fmt::format("{} is not a whole number from {} to {}", text, low, high);
+          },
+          fmt::format("{} - {}", low, high)};
 }
 
 base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text) {

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include "trace/base/expected.h"
+#include "trace/import/trace_source.h"
 #include "trace/model/run.h"
 
 namespace stepscope::cli {
@@ -38,6 +39,10 @@ int terminal_width();
 std::string program_folder();
 /// Opens a RUN and prints what could not be read of it.
 base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths);
+/// The same without reading events: for what the files' indexes answer, or to read parts of them.
+base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths);
+/// For an option: a whole number from `low` to `high`. Says so in words when it is anything else.
+CLI::Validator whole_number(uint64_t low, uint64_t high);
 /// "A:B" or "A" as a closed range of steps. Errors: not that form, or B < A.
 base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text);
 

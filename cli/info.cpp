@@ -1,6 +1,7 @@
-// stepscope info RUN: who recorded what, where and how much of it there is. Reads the files, analyzes nothing.
+// stepscope info RUN: who recorded what, where and how much of it there is. Reads indexes and descriptions, no events.
 #include <cstdio>
 #include <memory>
+#include <numeric>
 
 #include <nlohmann/json.hpp>
 
@@ -24,36 +25,30 @@ char const* kind_of(model::Track const& track) {
   return "track";
 }
 
-nlohmann::json json_of(model::RankTrace const& rank) {
-  model::Trace const& trace = rank.trace;
-  model::TraceInfo const& info = trace.info();
-  auto const [first, last] = trace.time_range();
+uint64_t sum_of(std::vector<uint64_t> const& counts) { return std::accumulate(counts.begin(), counts.end(), uint64_t{0}); }
+
+nlohmann::json json_of(import::RankSource const& rank) {
+  import::TraceSource const& source = rank.source;
+  model::TraceInfo const& info = source.info();
+  std::vector<uint64_t> const events = source.event_counts();
+  model::ImportLog const log = source.log();
   nlohmann::json tracks = nlohmann::json::array();
-  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
-    model::Track const& track = trace.tracks()[t];
-    tracks.push_back({{"kind", kind_of(track)},
-                      {"name", track.name},
-                      {"events", trace.rows_of(model::TrackId{t}).size()},
-                      {"dropped", track.dropped}});
+  for (size_t t = 0; t < events.size(); ++t) {
+    model::Track const& track = source.tracks()[t];
+    tracks.push_back({{"kind", kind_of(track)}, {"name", track.name}, {"events", events[t]}, {"dropped", track.dropped}});
   }
-  return {{"file", rank.file},
-          {"rank", info.rank},
-          {"host", info.host},
-          {"command", info.command},
-          {"tool", info.tool},
-          {"process_id", info.process_id},
-          {"events", trace.event_count()},
-          {"duration_ns", last - first},
-          {"dropped", trace.log().dropped},
-          {"truncated", trace.log().truncated},
-          {"tracks", tracks},
-          {"facts", info.facts}};
+  return {{"file", rank.file},        {"rank", info.rank},
+          {"host", info.host},        {"command", info.command},
+          {"tool", info.tool},        {"process_id", info.process_id},
+          {"events", sum_of(events)}, {"duration_ns", source.time_range().length()},
+          {"dropped", log.dropped},   {"truncated", log.truncated},
+          {"tracks", tracks},         {"facts", info.facts}};
 }
 
-void print(model::RankTrace const& rank) {
-  model::Trace const& trace = rank.trace;
-  model::TraceInfo const& info = trace.info();
-  auto const [first, last] = trace.time_range();
+void print(import::RankSource const& rank) {
+  import::TraceSource const& source = rank.source;
+  model::TraceInfo const& info = source.info();
+  std::vector<uint64_t> const events = source.event_counts();
   std::printf("%s\n", printable(rank.file).c_str());
   auto const line = [](char const* key, std::string const& value) {
     if (!value.empty()) std::printf("  %-14s %s\n", key, printable(value).c_str());
@@ -62,16 +57,16 @@ void print(model::RankTrace const& rank) {
   line("host", info.host);
   line("command", info.command);
   line("recorded by", info.tool);
-  line("events", fmt::format("{} over {}", base::format_count(trace.event_count()), base::format_duration(last - first)));
-  if (trace.log().dropped > 0) line("dropped", base::format_count(trace.log().dropped));
+  line("events",
+       fmt::format("{} over {}", base::format_count(sum_of(events)), base::format_duration(source.time_range().length())));
+  if (uint64_t const dropped = source.log().dropped; dropped > 0) line("dropped", base::format_count(dropped));
   for (auto const& [key, value] : info.facts) line(key.c_str(), value);
-  for (model::Device const& device : trace.devices())
+  for (model::Device const& device : source.devices())
     line("device", fmt::format("{} {}, memory {}", device.id, device.name,
                                device.capacity_bytes > 0 ? base::format_bytes(device.capacity_bytes) : "unlimited"));
-  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
-    model::Track const& track = trace.tracks()[t];
-    line(kind_of(track),
-         fmt::format("{:>10} events  {}", base::format_count(trace.rows_of(model::TrackId{t}).size()), track.name));
+  for (size_t t = 0; t < events.size(); ++t) {
+    model::Track const& track = source.tracks()[t];
+    line(kind_of(track), fmt::format("{:>10} events  {}", base::format_count(events[t]), track.name));
   }
 }
 
@@ -86,10 +81,10 @@ Action add_info(CLI::App& app) {
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_flag("--json", options->json, "print it as JSON");
   return [options] {
-    auto const run = open_run_and_warn(options->runs);
+    auto const run = open_sources_and_warn(options->runs);
     if (!run) return report_error(run.error());
     nlohmann::json all = nlohmann::json::array();
-    for (model::RankTrace const& rank : run->ranks) {
+    for (import::RankSource const& rank : run->ranks) {
       if (options->json)
         all.push_back(json_of(rank));
       else

@@ -65,9 +65,9 @@ int make_run(Options options) {
     if (*made_folder) std::filesystem::remove(options.output, ignored);
     return report_error(summary.error());
   }
-  std::fprintf(stderr, "stepscope: made %s events in %lld steps of %d ranks, in %s\n",
-               base::format_count(summary->events).c_str(), static_cast<long long>(summary->steps), options.run.ranks,
-               options.output.c_str());
+  std::fprintf(stderr, "stepscope: made %s in %s of %s, in %s\n", base::format_count(summary->events, "event").c_str(),
+               base::format_count(static_cast<uint64_t>(summary->steps), "step").c_str(),
+               base::format_count(static_cast<uint64_t>(options.run.ranks), "rank").c_str(), options.output.c_str());
   return kGood;
 }
 
@@ -81,12 +81,14 @@ Action add_synth(CLI::App& app) {
       ->check(CLI::IsMember(pattern_names()))
       ->capture_default_str();
   app.add_option("--ranks", options->run.ranks, "processes, each with a device of its own")
-      ->check(CLI::Range(1, synth::kMaxRanks))
+      ->check(whole_number(1, synth::kMaxRanks))
       ->default_val(4);
   app.add_option("--events", options->run.events_per_rank, "events a rank; the step in which so many are reached is completed")
-      ->check(CLI::Range(uint64_t{1}, synth::kMaxEventsPerRank))
+      ->check(whole_number(1, synth::kMaxEventsPerRank))
       ->default_val(1'000'000);
-  app.add_option("--seed", options->run.seed, "the same seed gives the same bytes")->capture_default_str();
+  app.add_option("--seed", options->run.seed, "the same seed gives the same bytes")
+      ->check(whole_number(0, UINT64_MAX))
+      ->capture_default_str();
   app.add_flag("--force", options->force, "overwrite a run that is there");
   return [options] { return make_run(*options); };
 }

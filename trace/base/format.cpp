@@ -80,6 +80,10 @@ std::string format_count(uint64_t count) {
   return digits;
 }
 
+std::string format_count(uint64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+}
+
 std::string printable(std::string_view text) {
   static constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   std::string result;

@@ -17,6 +17,8 @@ std::string format_bandwidth(double bytes_per_second);
 std::string format_share(double fraction);
 /// 1234567 → "1,234,567".
 std::string format_count(uint64_t count);
+/// The same with what is counted: "1 rank", "1,234 ranks".
+std::string format_count(uint64_t count, std::string_view noun);
 
 /// The text with control characters and invalid UTF-8 replaced by U+FFFD: names in traces are hostile, terminals obey escapes.
 std::string printable(std::string_view text);

@@ -5,7 +5,6 @@
 #include <tuple>
 #include <vector>
 
-#include "trace/base/mapped_file.h"
 #include "trace/import/importers.h"
 
 namespace stepscope::import {
@@ -15,28 +14,19 @@ namespace fs = std::filesystem;
 using base::Expected;
 using base::fail;
 
-Expected<model::Trace> read_any(std::string const& path) {
-  auto const mapped = base::MappedFile::open(path);
-  if (!mapped) return base::fail_with(mapped);
-  if (mapped->bytes().empty()) return fail("{}: is empty, record the run again", path);
-  for (Importer const& importer : importers())
-    if (importer.sniff(mapped->bytes())) return importer.read(mapped->bytes(), path);
-  return fail("{}: is of no known trace format ({}), name a trace", path, importer_names());
-}
-
 /// Whether the trace says when it began, and says something possible.
 bool has_origin(model::TraceInfo const& info) { return info.origin_epoch_ns > 0 && info.origin_epoch_ns < 2 * model::kMaxTime; }
 
 /// Puts every rank on one time axis by the epoch time of its origin.
-void align_clocks(model::Run& run) {
+void align_clocks(RunSources& run) {
   if (run.ranks.size() < 2) return;
   int64_t earliest = INT64_MAX;
-  for (model::RankTrace const& rank : run.ranks)
-    if (has_origin(rank.trace.info())) earliest = std::min(earliest, rank.trace.info().origin_epoch_ns);
+  for (RankSource const& rank : run.ranks)
+    if (has_origin(rank.source.info())) earliest = std::min(earliest, rank.source.info().origin_epoch_ns);
   run.clock.method = "epoch";
-  for (model::RankTrace& rank : run.ranks) {
-    int64_t const origin = rank.trace.info().origin_epoch_ns;
-    if (has_origin(rank.trace.info())) {
+  for (RankSource& rank : run.ranks) {
+    int64_t const origin = rank.source.info().origin_epoch_ns;
+    if (has_origin(rank.source.info())) {
       rank.offset_ns = origin - earliest;
     } else {
       run.notes.push_back(
@@ -67,30 +57,45 @@ Expected<std::vector<std::string>> files_of(std::string const& path) {
   return files;
 }
 
-Expected<model::Run> open_run(std::span<std::string const> paths) {
+Expected<RunSources> open_sources(std::span<std::string const> paths) {
   if (paths.empty()) return fail("no run was named, name a trace file or a run folder");
-  model::Run run;
+  RunSources run;
   run.name = run_name(paths.front());
-  std::string first_error;
   for (std::string const& path : paths) {
     auto const files = files_of(path);
     if (!files) return base::fail_with(files);
     for (std::string const& file : *files) {
-      auto trace = read_any(file);
-      if (trace) {
-        run.ranks.push_back({std::move(*trace), 0, file});
-        continue;
-      }
-      if (first_error.empty()) first_error = trace.error().message;
-      run.notes.push_back(trace.error().message);
+      auto source = TraceSource::open(file);
+      if (source)
+        run.ranks.push_back({std::move(*source), 0, file});
+      else
+        run.notes.push_back(source.error().message);
     }
   }
-  if (run.ranks.empty()) return fail("{}", first_error);
-  std::stable_sort(run.ranks.begin(), run.ranks.end(), [](model::RankTrace const& a, model::RankTrace const& b) {
-    return std::tuple(a.trace.info().rank, a.trace.info().process_id) <
-           std::tuple(b.trace.info().rank, b.trace.info().process_id);
+  if (run.ranks.empty()) return fail("{}", run.notes.front());
+  std::stable_sort(run.ranks.begin(), run.ranks.end(), [](RankSource const& a, RankSource const& b) {
+    return std::tuple(a.source.info().rank, a.source.info().process_id) <
+           std::tuple(b.source.info().rank, b.source.info().process_id);
   });
   align_clocks(run);
+  return run;
+}
+
+Expected<model::Run> open_run(std::span<std::string const> paths) {
+  auto sources = open_sources(paths);
+  if (!sources) return base::fail_with(sources);
+  model::Run run{std::move(sources->name), {}, std::move(sources->clock), std::move(sources->notes)};
+  std::string first_error;
+  for (RankSource& rank : sources->ranks) {
+    auto trace = std::move(rank.source).load();
+    if (trace) {
+      run.ranks.push_back({std::move(*trace), rank.offset_ns, rank.file});
+      continue;
+    }
+    if (first_error.empty()) first_error = trace.error().message;
+    run.notes.push_back(trace.error().message);
+  }
+  if (run.ranks.empty()) return fail("{}", first_error);
   return run;
 }
 

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <vector>
 
+#include <sys/resource.h>
+
 #include "trace/base/check.h"
 #include "trace/file/writer.h"
 #include "trace/synth/exchange.h"
@@ -117,11 +119,24 @@ class Simulation {
   std::vector<Process> processes_;
 };
 
+/// Every rank's file is open until the last step. Errors: more than the system lets a process open.
+Expected<void> allow_files(int32_t ranks) {
+  constexpr rlim_t kOthers = 32;  // truth, standard streams, what the caller has open
+  rlim_t const needed = static_cast<rlim_t>(ranks) + kOthers;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= needed) return {};
+  limit.rlim_cur = std::min(needed, limit.rlim_max);
+  if (limit.rlim_cur == needed && ::setrlimit(RLIMIT_NOFILE, &limit) == 0) return {};
+  return base::fail("{} ranks need {} open files, the limit is {}: raise it with ulimit -n, or make fewer ranks", ranks, needed,
+                    limit.rlim_max);
+}
+
 }  // namespace
 
 Expected<SynthSummary> make_run(SynthOptions const& options, std::string const& folder) {
   STEPSCOPE_CHECK(options.pattern != nullptr && options.ranks >= 1 && options.ranks <= kMaxRanks);
   STEPSCOPE_CHECK(options.events_per_rank >= 1 && options.events_per_rank <= kMaxEventsPerRank);
+  if (auto const allowed = allow_files(options.ranks); !allowed) return base::fail_with(allowed);
   Simulation simulation(options, folder);
   auto summary = simulation.run();
   if (!summary) simulation.remove_what_was_made();

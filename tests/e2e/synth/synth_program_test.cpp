@@ -33,6 +33,8 @@ TEST_F(Synth, WrongCountsAndNamesAreRefused) {
   expect_refused("-o run --events -5", "--events");
   expect_refused("-o run --events 99999999999999999999999", "--events");
   expect_refused("-o run --events many", "--events");
+  expect_refused("-o run --seed -1", "--seed");
+  expect_refused("-o run --seed 99999999999999999999999", "whole number from 0 to 18446744073709551615");
   expect_refused("-o run --pattern ring", "ring");
   expect_refused("--ranks 2", "--output");
   EXPECT_FALSE(std::filesystem::exists(path("run")));
@@ -51,6 +53,20 @@ TEST_F(Synth, APlaceThatCannotBeWrittenIsNamed) {
   expect_refused("--events 1 -o /proc/nosuch/run", "/proc/nosuch/run");
   std::ofstream(path("file")) << "";
   expect_refused("--events 1 -o file", "file");
+}
+
+TEST_F(Synth, SaysWhatItMadeInWords) {
+  Outcome const outcome = stepscope("synth --events 1 --ranks 1 -o run");
+  EXPECT_NE(outcome.output.find(" events in 1 step of 1 rank, in run"), std::string::npos) << outcome.output;
+}
+
+TEST_F(Synth, MoreRanksThanFilesMayBeOpenIsSaidWithTheRemedy) {
+  Outcome const refused = shell("ulimit -n 64; " + program() + " synth --events 1 --ranks 100 -o run");
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.output.find("raise it with ulimit -n, or make fewer ranks"), std::string::npos) << refused.output;
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+  Outcome const raised = shell("ulimit -Sn 64; " + program() + " synth --events 1 --ranks 100 -o run");
+  EXPECT_EQ(raised.code, 0) << "the soft limit is ours to raise: " << raised.output;
 }
 
 TEST_F(Synth, AFullDiskLeavesNoHalfOfARun) {

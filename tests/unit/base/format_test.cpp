@@ -39,6 +39,8 @@ TEST(Format, CountsAreGroupedByThousands) {
   EXPECT_EQ(format_count(7), "7");
   EXPECT_EQ(format_count(1234), "1,234");
   EXPECT_EQ(format_count(1'234'567), "1,234,567");
+  EXPECT_EQ(format_count(1, "rank"), "1 rank");
+  EXPECT_EQ(format_count(1234, "rank"), "1,234 ranks");
 }
 
 TEST(Format, PrintableKeepsTextAndReplacesWhatATerminalWouldObey) {

@@ -1,0 +1,109 @@
+#include "trace/import/trace_source.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "trace/base/check.h"
+#include "trace/base/mapped_file.h"
+#include "trace/file/format.h"
+#include "trace/file/reader.h"
+#include "trace/file/summaries.h"
+#include "trace/import/importers.h"
+
+namespace stepscope::import {
+namespace {
+
+using base::Expected;
+using base::fail;
+using file::TraceFile;
+using InMemory = std::shared_ptr<model::Trace>;
+
+}  // namespace
+
+Expected<TraceSource> TraceSource::open(std::string const& path) {
+  auto const mapped = base::MappedFile::open(path);
+  if (!mapped) return base::fail_with(mapped);
+  if (mapped->bytes().empty()) return fail("{}: is empty, record the run again", path);
+  if (file::is_stepscope_file(mapped->bytes())) {
+    auto file = TraceFile::open(path);
+    return file ? TraceSource(std::move(*file)) : Expected<TraceSource>(base::fail_with(file));
+  }
+  for (Importer const& importer : importers()) {
+    if (!importer.sniff(mapped->bytes())) continue;
+    auto trace = importer.read(mapped->bytes(), path);
+    return trace ? TraceSource(std::move(*trace)) : Expected<TraceSource>(base::fail_with(trace));
+  }
+  return fail("{}: is of no known trace format ({}), name a trace", path, importer_names());
+}
+
+model::TraceInfo const& TraceSource::info() const {
+  auto const* const file = std::get_if<TraceFile>(&of_);
+  return file != nullptr ? file->info() : std::get<InMemory>(of_)->info();
+}
+
+std::span<model::Track const> TraceSource::tracks() const {
+  auto const* const file = std::get_if<TraceFile>(&of_);
+  return file != nullptr ? file->tracks() : std::get<InMemory>(of_)->tracks();
+}
+
+std::span<model::Device const> TraceSource::devices() const {
+  auto const* const file = std::get_if<TraceFile>(&of_);
+  return file != nullptr ? file->devices() : std::get<InMemory>(of_)->devices();
+}
+
+model::ImportLog TraceSource::log() const {
+  auto const* const file = std::get_if<TraceFile>(&of_);
+  return file != nullptr ? file->known_losses() : std::get<InMemory>(of_)->log();
+}
+
+std::vector<uint64_t> TraceSource::event_counts() const {
+  std::vector<uint64_t> counts(tracks().size());
+  if (auto const* const file = std::get_if<TraceFile>(&of_)) {
+    for (file::IndexEntry const& block : file->blocks())
+      if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents) && block.header.track < counts.size())
+        counts[block.header.track] += block.header.rows;
+  } else {
+    for (uint32_t track = 0; track < counts.size(); ++track)
+      counts[track] = std::get<InMemory>(of_)->rows_of(model::TrackId{track}).size();
+  }
+  return counts;
+}
+
+model::Interval TraceSource::time_range() const {
+  if (auto const* const file = std::get_if<TraceFile>(&of_)) return {file->time_range().begin, file->time_range().end};
+  auto const [first, last] = std::get<InMemory>(of_)->time_range();
+  return {first, last};
+}
+
+Expected<std::vector<file::StepSpan>> TraceSource::steps() const {
+  auto const* const file = std::get_if<TraceFile>(&of_);
+  return file != nullptr ? file->steps() : file::steps_of(*std::get<InMemory>(of_));
+}
+
+Expected<std::shared_ptr<model::Trace const>> TraceSource::read(file::Selection const& selection) const {
+  using Read = std::shared_ptr<model::Trace const>;
+  auto const* const file = std::get_if<TraceFile>(&of_);
+  if (file == nullptr) return Read(std::get<InMemory>(of_));
+  auto trace = file->read(selection);
+  return trace ? std::make_shared<model::Trace const>(std::move(*trace)) : Expected<Read>(base::fail_with(trace));
+}
+
+Expected<model::Trace> TraceSource::load() && {
+  if (auto const* const file = std::get_if<TraceFile>(&of_)) return file->read();
+  InMemory const trace = std::move(std::get<InMemory>(of_));
+  STEPSCOPE_CHECK(trace.use_count() == 1);
+  return std::move(*trace);
+}
+
+model::Interval time_range(RunSources const& run) {
+  model::Interval range{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
+  for (RankSource const& rank : run.ranks) {
+    auto const counts = rank.source.event_counts();
+    if (std::all_of(counts.begin(), counts.end(), [](uint64_t count) { return count == 0; })) continue;
+    model::Interval const own = rank.source.time_range();
+    range = {std::min(range.begin, own.begin + rank.offset_ns), std::max(range.end, own.end + rank.offset_ns)};
+  }
+  return range.begin > range.end ? model::Interval{} : range;
+}
+
+}  // namespace stepscope::import

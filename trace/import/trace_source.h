@@ -1,0 +1,65 @@
+// A process of a run that is open but not read: what its file's index and description say is there at once, events are read when
+// they are asked for, only those that are wanted. Formats without an index are read whole when they are opened.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "trace/base/expected.h"
+#include "trace/file/trace_file.h"
+#include "trace/model/intervals.h"
+#include "trace/model/run.h"
+
+namespace stepscope::import {
+
+/// Immutable; may be read from several threads.
+class TraceSource {
+ public:
+  /// Errors: the file cannot be read or is of no known format.
+  static base::Expected<TraceSource> open(std::string const& path);
+  /// Of a file's bytes, which outlive it.
+  explicit TraceSource(file::TraceFile file) : of_(std::move(file)) {}
+  explicit TraceSource(model::Trace trace) : of_(std::make_shared<model::Trace>(std::move(trace))) {}
+
+  [[nodiscard]] model::TraceInfo const& info() const;
+  [[nodiscard]] std::span<model::Track const> tracks() const;
+  [[nodiscard]] std::span<model::Device const> devices() const;
+  /// What is known to be lost without reading events.
+  [[nodiscard]] model::ImportLog log() const;
+  /// By track; damaged blocks may hold fewer than the index says.
+  [[nodiscard]] std::vector<uint64_t> event_counts() const;
+  /// First start and last end, trace time; {0, 0} without events.
+  [[nodiscard]] model::Interval time_range() const;
+  /// Annotated steps, by track and start. Errors: those of read().
+  [[nodiscard]] base::Expected<std::vector<file::StepSpan>> steps() const;
+  /// At least the selected events. Errors: they do not fit into memory.
+  [[nodiscard]] base::Expected<std::shared_ptr<model::Trace const>> read(file::Selection const& selection) const;
+  /// Everything; nobody may hold what read() gave. Errors: as above.
+  [[nodiscard]] base::Expected<model::Trace> load() &&;
+
+ private:
+  std::variant<file::TraceFile, std::shared_ptr<model::Trace>> of_;  ///< in memory: shared with who reads it
+};
+
+/// One process of an open run. Run time = trace time + offset_ns.
+struct RankSource {
+  TraceSource source;
+  int64_t offset_ns = 0;
+  std::string file;  ///< where it comes from
+};
+
+/// A Run before its events are read.
+struct RunSources {
+  std::string name;
+  std::vector<RankSource> ranks;  ///< by (rank, process id)
+  model::ClockFit clock;
+  std::vector<std::string> notes;  ///< what could not be opened or does not fit together, for people
+};
+
+/// First start to last end over all ranks, run time; {0, 0} without events.
+model::Interval time_range(RunSources const& run);
+
+}  // namespace stepscope::import
