@@ -19,6 +19,9 @@ Action add_record(CLI::App& app) {
   app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not written yet")
       ->check(CLI::PositiveNumber);
   app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")->check(CLI::PositiveNumber);
+  app.add_option("--sample-ms", options->record.sample_ms, "how often the GPUs' counters are read, 0 = not at all")
+      ->check(CLI::NonNegativeNumber)
+      ->default_str("100");
   app.add_option("--nccl", options->record.nccl,
                  "what NCCL reports: off, calls (collectives, point-to-point), network (and what its network threads wait for)")
       ->check(CLI::IsMember({"off", "calls", "network"}))

@@ -76,14 +76,15 @@ std::vector<std::string> traced_environment(RecordOptions const& options, std::s
       {kOutputVariable, fs::absolute(options.output).lexically_normal().string()},
       {kReportLossVariable, "1"}};
   if (!options.nccl.empty()) set.emplace_back(kNcclVariable, options.nccl);
+  if (options.sample_ms >= 0) set.emplace_back(kSampleVariable, fmt::format("{}", options.sample_ms));
   if (nccl_plugin_of_user().empty()) set.emplace_back(kNcclPluginVariable, library);
   if (!options.steps.empty()) set.emplace_back(kStepsVariable, options.steps);
   if (options.buffer_mb != 0) set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
   if (options.cuda_buffer_mb != 0) set.emplace_back(kCudaBufferVariable, fmt::format("{}", options.cuda_buffer_mb));
   // What an outer `stepscope record` set for its own run must not leak into this one.
-  std::array<std::string, 8> const ours = {
-      "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,     kReportLossVariable,
-      kStepsVariable,          kBufferVariable,         kCudaBufferVariable, kNcclVariable};
+  std::array<std::string, 9> const ours = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,
+                                           kReportLossVariable,     kStepsVariable,          kBufferVariable,
+                                           kCudaBufferVariable,     kNcclVariable,           kSampleVariable};
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     std::string_view const text = *variable;

@@ -79,6 +79,9 @@ std::optional<CaptureOptions> options_from_environment() {
   }
   options.buffer_bytes = buffer_bytes(kBufferVariable, options.buffer_bytes);
   options.cuda_buffers_bytes = buffer_bytes(kCudaBufferVariable, options.cuda_buffers_bytes);
+  if (char const* const text = std::getenv(kSampleVariable); text != nullptr) {
+    if (auto const period = parse_int<int32_t>(text); period && *period >= 0) options.sample_ms = *period;
+  }
   if (char const* const text = std::getenv(kNcclVariable); text != nullptr) {
     if (auto const detail = parse_nccl_detail(text)) options.nccl = *detail;
   }

@@ -2,6 +2,7 @@
 //   STEPSCOPE_OUTPUT       the run's folder; not set = nothing is recorded
 //   STEPSCOPE_STEPS        A:B, both inclusive: only these steps
 //   STEPSCOPE_BUFFER_MB    memory for events on their way to the file, all threads together
+//   STEPSCOPE_SAMPLE_MS    how often the counters of the GPUs are read; 0 = not at all
 //   STEPSCOPE_NCCL         off, calls or network: what NCCL reports; network when not set
 //   STEPSCOPE_CUDA_BUFFER_MB  memory for what CUDA reports, on top of that
 //   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something was lost
@@ -22,6 +23,7 @@ namespace stepscope::tracer {
 inline constexpr char const* kOutputVariable = "STEPSCOPE_OUTPUT";
 inline constexpr char const* kStepsVariable = "STEPSCOPE_STEPS";
 inline constexpr char const* kBufferVariable = "STEPSCOPE_BUFFER_MB";
+inline constexpr char const* kSampleVariable = "STEPSCOPE_SAMPLE_MS";
 inline constexpr char const* kNcclVariable = "STEPSCOPE_NCCL";
 inline constexpr char const* kCudaBufferVariable = "STEPSCOPE_CUDA_BUFFER_MB";
 inline constexpr char const* kReportLossVariable = "STEPSCOPE_REPORT_LOSS";
@@ -29,6 +31,10 @@ inline constexpr char const* kVerboseVariable = "STEPSCOPE_VERBOSE";
 
 /// Two threads at 10 M ranges/s of 24 bytes for half a second: what the writer may be kept from its work.
 inline constexpr size_t kDefaultBufferMb = 256;
+
+/// Some samples a training step of ordinary length. A round of NVML calls takes about a millisecond a GPU, on a thread of ours: a
+/// hundredth of a core.
+inline constexpr int32_t kDefaultSampleMs = 100;
 
 /// What NCCL reports: nothing, its calls, or its calls and what its network threads wait for (they call us several times a
 /// transfer, some 50 ns each).
@@ -52,6 +58,7 @@ struct CaptureOptions {
   std::optional<int32_t> rank;
   int32_t world_size = 1;
   NcclDetail nccl = NcclDetail::kNetwork;
+  int32_t sample_ms = kDefaultSampleMs;  ///< 0 = no counters of GPUs
   bool report_loss = false;
   bool forked = false;  ///< the process is a fork of a traced one: never takes the rank's file name
 };

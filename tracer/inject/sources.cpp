@@ -1,9 +1,12 @@
 #include "tracer/inject/sources.h"
 
+#include <chrono>
 #include <memory>
 #include <utility>
 
 #include <unistd.h>
+
+#include "tracer/nvml/nvml_source.h"
 
 namespace stepscope::tracer {
 
@@ -11,6 +14,9 @@ NvtxSource& add_sources(Session& session, Registry& registry) {
   auto nvtx = std::make_unique<NvtxSource>(session.window(), session.tick_source(), registry, session.options().buffer_bytes);
   NvtxSource& result = *nvtx;
   session.add_source(std::move(nvtx));
+  if (int32_t const period_ms = session.options().sample_ms; period_ms > 0)
+    session.add_source(
+        std::make_unique<nvml::NvmlSource>(session.window(), std::chrono::milliseconds(period_ms), nvml::load_api));
   return result;
 }
 

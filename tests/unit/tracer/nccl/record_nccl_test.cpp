@@ -1,4 +1,4 @@
-// What `stepscope record` tells NCCL.
+// What `stepscope record` tells NCCL and the sampler.
 #include <cstdlib>
 #include <fstream>
 
@@ -25,7 +25,8 @@ class RecordNccl : public ::testing::Test {
   std::string recorded_environment() {
     std::string const file = folder.path() / "environment";
     ::testing::internal::CaptureStderr();
-    auto const code = record_command(options, {"sh", "-c", "echo \"$NCCL_PROFILER_PLUGIN,$STEPSCOPE_NCCL\" > " + file});
+    auto const code =
+        record_command(options, {"sh", "-c", "echo \"$NCCL_PROFILER_PLUGIN,$STEPSCOPE_NCCL,$STEPSCOPE_SAMPLE_MS\" > " + file});
     said = ::testing::internal::GetCapturedStderr();
     EXPECT_TRUE(code);
     std::string line;
@@ -45,7 +46,7 @@ TEST_F(RecordNccl, gives_nccl_the_tracer_as_its_plugin) {
 
 TEST_F(RecordNccl, keeps_the_plugin_that_the_user_chose_and_says_so) {
   ::setenv("NCCL_PROFILER_PLUGIN", "inspector", 1);
-  EXPECT_EQ(recorded_environment(), "inspector,");
+  EXPECT_EQ(recorded_environment(), "inspector,,");
   EXPECT_THAT(said, HasSubstr("NCCL_PROFILER_PLUGIN=inspector is kept"));
 }
 
@@ -62,6 +63,11 @@ TEST_F(RecordNccl, passes_on_what_nccl_shall_report_and_refuses_what_it_cannot) 
   auto const refused = record_command(options, {"true"});
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, HasSubstr("off, calls or network"));
+}
+
+TEST_F(RecordNccl, passes_on_how_often_the_gpus_are_sampled) {
+  options.sample_ms = 0;
+  EXPECT_THAT(recorded_environment(), ::testing::EndsWith(",0"));
 }
 
 }  // namespace

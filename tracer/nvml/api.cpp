@@ -1,0 +1,42 @@
+#include "tracer/nvml/api.h"
+
+#include <dlfcn.h>
+
+namespace stepscope::tracer::nvml {
+namespace {
+
+template <class Function>
+void find(void* library, char const* name, Function*& function) {
+  if (function == nullptr) function = reinterpret_cast<Function*>(::dlsym(library, name));
+}
+
+}  // namespace
+
+std::optional<Api> load_api() {
+  void* const library = ::dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return {};
+  Api api;
+  find(library, "nvmlInit_v2", api.init);
+  find(library, "nvmlShutdown", api.shutdown);
+  find(library, "nvmlDeviceGetCount_v2", api.device_count);
+  find(library, "nvmlDeviceGetHandleByIndex_v2", api.device_by_index);
+  find(library, "nvmlDeviceGetHandleByUUID", api.device_by_uuid);
+  find(library, "nvmlDeviceGetUtilizationRates", api.utilization);
+  find(library, "nvmlDeviceGetMemoryInfo", api.memory);
+  find(library, "nvmlDeviceGetPowerUsage", api.power_mw);
+  find(library, "nvmlDeviceGetClockInfo", api.clock_mhz);
+  find(library, "nvmlDeviceGetCurrentClocksEventReasons", api.clock_limits);
+  find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", api.clock_limits);  // its name before
+  find(library, "nvmlDeviceGetTemperature", api.temperature_c);
+  find(library, "nvmlDeviceGetPcieThroughput", api.pcie_kb_per_s);
+  find(library, "nvmlDeviceGetFieldValues", api.fields);
+  find(library, "nvmlGpmQueryDeviceSupport", api.gpm_support);
+  find(library, "nvmlGpmSampleAlloc", api.gpm_alloc);
+  find(library, "nvmlGpmSampleFree", api.gpm_free);
+  find(library, "nvmlGpmSampleGet", api.gpm_sample);
+  find(library, "nvmlGpmMetricsGet", api.gpm_metrics);
+  if (api.init == nullptr || api.device_count == nullptr || api.device_by_index == nullptr) return {};
+  return api;
+}
+
+}  // namespace stepscope::tracer::nvml

@@ -1,0 +1,84 @@
+// The seam to NVML, the driver's management library: the functions that are sampled, found at run time. Our own declarations
+// after NVIDIA's public header (nvml.h); structs have the layout of the versions that are asked for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace stepscope::tracer::nvml {
+
+using Device = void*;
+using Result = int;
+inline constexpr Result kSuccess = 0, kNotSupported = 3, kFunctionNotFound = 13, kGpuIsLost = 15;
+
+struct Utilization {
+  unsigned gpu = 0, memory = 0;  ///< percent of the time in which a kernel ran, memory was read or written
+};
+struct Memory {
+  unsigned long long total = 0, free = 0, used = 0;  ///< bytes
+};
+enum Clock : int { kSmClock = 1, kMemoryClock = 2 };
+inline constexpr int kGpuTemperature = 0;
+enum PcieCounter : int { kPcieSent = 0, kPcieReceived = 1 };
+
+struct FieldValue {
+  unsigned field = 0;
+  unsigned scope = 0;
+  long long timestamp = 0, latency_us = 0;
+  int value_type = 0;
+  Result result = 0;
+  uint64_t value = 0;
+};
+// Since the driver was loaded, KiB; the scope kAllLinks sums the links up.
+inline constexpr unsigned kNvlinkSentKib = 138, kNvlinkReceivedKib = 139, kAllLinks = UINT32_MAX;
+
+// Hardware counters between two samples, on Hopper and later GPUs.
+struct GpmSupport {
+  unsigned version = 1;
+  unsigned is_supported = 0;
+};
+inline constexpr unsigned kGpmSmActivity = 2, kGpmTensorActivity = 5, kGpmDramBandwidth = 10;
+struct GpmMetric {
+  unsigned metric = 0;
+  Result result = 0;
+  double value = 0;  ///< percent
+  std::array<char const*, 3> texts{};
+};
+struct GpmMetrics {
+  /// Room for more than any version of the library writes.
+  static constexpr size_t kMaxMetrics = 512;
+
+  unsigned version = 1;
+  unsigned count = 0;
+  void* before = nullptr;
+  void* after = nullptr;
+  std::array<GpmMetric, kMaxMetrics> metrics{};
+};
+
+/// Functions that the library does not have are null.
+struct Api {
+  Result (*init)() = nullptr;
+  Result (*shutdown)() = nullptr;
+  Result (*device_count)(unsigned* count) = nullptr;
+  Result (*device_by_index)(unsigned index, Device* device) = nullptr;
+  Result (*device_by_uuid)(char const* uuid, Device* device) = nullptr;
+  Result (*utilization)(Device device, Utilization* rates) = nullptr;
+  Result (*memory)(Device device, Memory* memory) = nullptr;
+  Result (*power_mw)(Device device, unsigned* power) = nullptr;
+  Result (*clock_mhz)(Device device, int clock, unsigned* value) = nullptr;
+  Result (*clock_limits)(Device device, unsigned long long* reasons) = nullptr;
+  Result (*temperature_c)(Device device, int sensor, unsigned* value) = nullptr;
+  Result (*pcie_kb_per_s)(Device device, int counter, unsigned* value) = nullptr;
+  Result (*fields)(Device device, int count, FieldValue* values) = nullptr;
+  Result (*gpm_support)(Device device, GpmSupport* support) = nullptr;
+  Result (*gpm_alloc)(void** sample) = nullptr;
+  Result (*gpm_free)(void* sample) = nullptr;
+  Result (*gpm_sample)(Device device, void* sample) = nullptr;
+  Result (*gpm_metrics)(GpmMetrics* metrics) = nullptr;
+};
+
+/// Nothing when this machine has no NVML or one without the functions that name devices. The library stays loaded.
+std::optional<Api> load_api();
+
+}  // namespace stepscope::tracer::nvml
