@@ -1,6 +1,6 @@
 # What `cmake --install` puts where. bin/ and lib/ stand beside each other, as in the build folder: the program finds the tracer
 # and the viewer from its own place. Components: programs, api, docs and, for scripts/package.sh alone, tests.
-set(STEPSCOPE_PROGRAMS stepscope stepscope-viewer stepscope-tracer)
+set(STEPSCOPE_PROGRAMS stepscope stepscope-viewer stepscope-tracer stepscope-exit)
 
 # What scripts/demo.sh runs.
 add_custom_target(demo_programs)
@@ -29,7 +29,7 @@ if(STEPSCOPE_PORTABLE)
   endif()
   # Programs that tests start, and documents that tests hold against the code.
   if(TARGET traced_program)
-    install(TARGETS traced_program RUNTIME DESTINATION tests COMPONENT tests EXCLUDE_FROM_ALL)
+    install(TARGETS traced_program ending_program RUNTIME DESTINATION tests COMPONENT tests EXCLUDE_FROM_ALL)
   endif()
   install(FILES docs/FINDINGS.md docs/ANALYSIS_JSON.md DESTINATION docs COMPONENT tests EXCLUDE_FROM_ALL)
   foreach(folder data golden)

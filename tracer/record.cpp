@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -20,6 +21,7 @@
 #include "trace/base/format.h"
 #include "trace/base/run_folder.h"
 #include "trace/file/summaries.h"
+#include "trace/file/trace_file.h"
 #include "tracer/core/options.h"
 
 namespace stepscope::tracer {
@@ -68,6 +70,18 @@ std::string_view nccl_plugin_of_user() {
   return plugin.ends_with(kLibraryName) ? std::string_view() : plugin;
 }
 
+/// LD_PRELOAD with the library that tells the tracer when a program ends without exit handlers, in front of what is there.
+/// Nothing when it is there already, or cannot be named: the loader separates names by spaces and colons.
+std::optional<std::string> preloads(fs::path const& tracer) {
+  std::string const library = tracer.parent_path() / "libstepscope-exit.so";
+  char const* const text = std::getenv("LD_PRELOAD");
+  std::string const others = text != nullptr ? text : "";
+  std::error_code error;
+  if (library.find_first_of(" :") != std::string::npos || !fs::exists(library, error)) return {};
+  if (others.find(library) != std::string::npos) return {};
+  return others.empty() ? library : library + ":" + others;
+}
+
 /// This process's environment with the tracer's variables set.
 std::vector<std::string> traced_environment(RecordOptions const& options, std::string const& library) {
   std::vector<std::pair<std::string, std::string>> set = {
@@ -81,10 +95,17 @@ std::vector<std::string> traced_environment(RecordOptions const& options, std::s
   if (!options.steps.empty()) set.emplace_back(kStepsVariable, options.steps);
   if (options.buffer_mb != 0) set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
   if (options.cuda_buffer_mb != 0) set.emplace_back(kCudaBufferVariable, fmt::format("{}", options.cuda_buffer_mb));
+  if (auto list = preloads(library)) {
+    set.emplace_back("LD_PRELOAD", std::move(*list));
+    // Programs built with the address sanitizer refuse to start behind a preloaded library else; what the user set comes after.
+    char const* const options_of_user = std::getenv("ASAN_OPTIONS");
+    set.emplace_back("ASAN_OPTIONS", std::string("verify_asan_link_order=0") + (options_of_user != nullptr ? ":" : "") +
+                                         (options_of_user != nullptr ? options_of_user : ""));
+  }
   // What an outer `stepscope record` set for its own run must not leak into this one.
-  std::array<std::string, 9> const ours = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,
-                                           kReportLossVariable,     kStepsVariable,          kBufferVariable,
-                                           kCudaBufferVariable,     kNcclVariable,           kSampleVariable};
+  std::array<std::string, 9> const ours = {
+      "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,     kReportLossVariable,
+      kStepsVariable,          kBufferVariable,         kCudaBufferVariable, kNcclVariable, kSampleVariable};
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     std::string_view const text = *variable;
@@ -204,24 +225,44 @@ void complete_traces(RecordOptions const& options) {
   }
 }
 
-void say_what_was_recorded(RecordOptions const& options, std::string const& program) {
-  std::error_code error;
+/// What the command left in the folder.
+struct Recorded {
+  size_t files = 0, without_events = 0, unfinished = 0;
   uint64_t bytes = 0;
-  size_t files = 0;
+};
+
+Recorded look_at(RecordOptions const& options) {
+  Recorded recorded;
+  std::error_code error;
   for (auto const& entry : fs::directory_iterator(options.output, error)) {
     if (entry.path().extension() != base::kTraceSuffix || !is_own_file(entry.path().filename().string())) continue;
-    ++files;
-    bytes += entry.file_size(error);
+    auto const file = file::TraceFile::open(entry.path().string());
+    ++recorded.files;
+    recorded.bytes += entry.file_size(error);
+    recorded.unfinished += static_cast<size_t>(!file || !file->is_finished());
+    recorded.without_events += static_cast<size_t>(!file || file->event_count() == 0);
   }
-  if (files == 0) {
-    fmt::print(stderr,
-               "stepscope: nothing was recorded: {} used neither CUDA nor NVTX, annotate it as docs/ANNOTATIONS.md says or "
-               "record a program that does\n",
-               program);
+  return recorded;
+}
+
+std::string why_no_events(Recorded const& recorded, RecordOptions const& options) {
+  if (recorded.files == 0)
+    return "used neither CUDA nor NVTX, annotate it as docs/ANNOTATIONS.md says or record a program that does";
+  if (recorded.unfinished > 0)
+    return "was ended (a signal, an exit without exit handlers) before anything reached its file, which takes up to a second";
+  if (!options.steps.empty()) return fmt::format("reached none of the steps {}, choose others with --steps", options.steps);
+  return "used CUDA or NVTX, but no range, mark or operation of the device";
+}
+
+void say_what_was_recorded(RecordOptions const& options, std::string const& program) {
+  Recorded const recorded = look_at(options);
+  if (recorded.without_events == recorded.files) {
+    fmt::print(stderr, "stepscope: nothing was recorded: {} {}\n", program, why_no_events(recorded, options));
     return;
   }
-  fmt::print(stderr, "stepscope: recorded {} trace file{}, {}, in {}\n", files, files == 1 ? "" : "s", base::format_bytes(bytes),
-             options.output);
+  size_t const files = recorded.files - recorded.without_events;
+  fmt::print(stderr, "stepscope: recorded {} trace file{}, {}, in {}\n", files, files == 1 ? "" : "s",
+             base::format_bytes(recorded.bytes), options.output);
 }
 
 }  // namespace
@@ -234,6 +275,8 @@ Expected<int> record_command(RecordOptions const& options, std::vector<std::stri
   if (!options.nccl.empty()) {
     if (auto const detail = parse_nccl_detail(options.nccl); !detail) return base::fail_with(detail);
   }
+  if (options.buffer_mb > kMaxBufferMb)
+    return fail("--buffer-mb {}: more than any machine has, give at most {}", options.buffer_mb, kMaxBufferMb);
   auto const library = find_library(options);
   if (!library) return base::fail_with(library);
   auto const made_folder = prepare_folder(options);

@@ -8,9 +8,6 @@
 namespace stepscope::tracer {
 namespace {
 
-/// More than any machine's memory: a larger number is a mistake.
-constexpr size_t kMaxBufferMb = 1 << 20;
-
 template <class Int>
 std::optional<Int> parse_int(std::string_view text) {
   Int value = 0;

@@ -31,6 +31,8 @@ inline constexpr char const* kVerboseVariable = "STEPSCOPE_VERBOSE";
 
 /// Two threads at 10 M ranges/s of 24 bytes for half a second: what the writer may be kept from its work.
 inline constexpr size_t kDefaultBufferMb = 256;
+/// More than any machine's memory: a larger number is a mistake.
+inline constexpr size_t kMaxBufferMb = 1 << 20;
 
 /// Some samples a training step of ordinary length. A round of NVML calls takes about a millisecond a GPU, on a thread of ours: a
 /// hundredth of a core.

@@ -59,14 +59,21 @@ bool Session::start() {
   sigset_t all, before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    writer_thread_ = std::thread([this] { run(); });
-  } catch (std::system_error const& error) {
-    report_.failure = fmt::format("no thread could be started ({}), raise the limit of threads", error.what());
-    window_.stop();
-  }
+  bool const started = open_file() && start_threads();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return writer_thread_.joinable();
+  if (started) return true;
+  window_.stop();
+  message_ = loss_message(report_);
+  finished_ = true;
+  return false;
+}
+
+bool Session::start_threads() try {
+  writer_thread_ = std::thread([this] { run(); });
+  return true;
+} catch (std::system_error const& error) {
+  report_.failure = fmt::format("no thread could be started ({}), raise the limit of threads", error.what());
+  return false;
 }
 
 bool Session::stop(std::chrono::seconds timeout) {
@@ -75,9 +82,21 @@ bool Session::stop(std::chrono::seconds timeout) {
   std::unique_lock lock(mutex_);
   stop_requested_ = true;
   wake_.notify_all();
-  if (!wake_.wait_for(lock, timeout, [this] { return finished_; })) return false;
+  if (!wake_.wait_for(lock, timeout, [this] { return finished_.load(); })) return false;
   lock.unlock();
   writer_thread_.join();
+  return true;
+}
+
+bool Session::stop_without_locks(std::chrono::seconds timeout) {
+  window_.stop();
+  stop_requested_ = true;  // seen within kDrainPeriod
+  constexpr timespec kPause = {0, 100'000};
+  int64_t const until = monotonic_ns() + std::chrono::nanoseconds(timeout).count();
+  while (!finished_) {
+    if (monotonic_ns() > until) return false;
+    ::nanosleep(&kPause, nullptr);
+  }
   return true;
 }
 
@@ -90,19 +109,17 @@ void Session::run() {
   }
   window_.stop();
   for (auto const& source : sources_) source->release();
+  message_ = loss_message(report_);
   std::lock_guard const lock(mutex_);
   finished_ = true;
   wake_.notify_all();
 }
 
 void Session::run_until_stopped() {
-  store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
-  open_file();
-  if (!output_) return;
   for (bool stopping = false; !stopping;) {
     {
       std::unique_lock lock(mutex_);
-      wake_.wait_for(lock, kDrainPeriod, [this] { return stop_requested_; });
+      wake_.wait_for(lock, kDrainPeriod, [this] { return stop_requested_.load(); });
       stopping = stop_requested_;
     }
     drain_once();
@@ -113,20 +130,25 @@ void Session::run_until_stopped() {
   finish();
 }
 
-void Session::open_file() {
+/// The file is there, with its description, before the first event: a program that ends at once shows that it was recorded.
+bool Session::open_file() {
+  store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
     std::string const path = options_.folder + "/" + trace_file_name(options_, ::getpid(), attempt);
     auto created = file::TraceWriter::create(path);
     if (created) {
+      // A disk that is full already: the next block says so again.
+      [[maybe_unused]] auto const written = created->write_description(store_.info, {}, store_.log);
       output_.emplace(std::move(*created));
       store_.set_output(&*output_);
       report_.path = path;
       report_.failure.clear();
-      return;
+      return true;
     }
     report_.failure = created.error().message;
-    if (::access(path.c_str(), F_OK) != 0) return;  // not "it exists": the next name would fail too
+    if (::access(path.c_str(), F_OK) != 0) break;  // not "it exists": the next name would fail too
   }
+  return false;
 }
 
 void Session::drain_once() {

@@ -2,6 +2,7 @@
 // thread that writes the trace file.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -32,6 +34,10 @@ struct SessionReport {
   std::string failure;               ///< why the file could not be written
 };
 
+/// Said at exit instead of loss_message() when stop() gave up.
+inline constexpr std::string_view kUnfinishedMessage =
+    "stepscope: the trace could not be finished in time, is its disk overloaded? Its last events are lost";
+
 /// The sentence a person needs when something was lost ("stepscope: …" without the line end), else empty.
 std::string loss_message(SessionReport const& report);
 
@@ -48,13 +54,20 @@ class Session {
 
   /// Before start(). The source lives as long as the session.
   void add_source(std::unique_ptr<Source> source) { sources_.push_back(std::move(source)); }
-  /// Starts the writer thread, with every signal blocked in it. False when the system gives no thread: nothing is recorded then.
+  /// Makes the trace file, which says who records from now on, and starts the writer threads, with every signal blocked in them.
+  /// False when one of these is refused: nothing is recorded then.
   bool start();
   /// Ends the capture: recorders stop, everything recorded is written, open ranges end here, the file gets its index. Waits for
   /// that; false when it took longer than `timeout` (then the session must not be destroyed). Later calls do nothing.
   bool stop(std::chrono::seconds timeout = std::chrono::hours(1));
-  /// After stop().
+  /// The same for a signal handler and whoever else may hold any lock: takes none, allocates nothing, and leaves the writer
+  /// thread to the process's end. Within `timeout` unless the file system is slow or the caller holds a lock that the writer
+  /// needs.
+  bool stop_without_locks(std::chrono::seconds timeout);
+  /// After either.
   [[nodiscard]] SessionReport const& report() const { return report_; }
+  /// After either: what a person must be told, as loss_message() says it.
+  [[nodiscard]] std::string const& message() const { return message_; }
 
   // Handed on to the sources; any thread.
   void driver_starts();
@@ -66,7 +79,8 @@ class Session {
  private:
   void run();
   void run_until_stopped();
-  void open_file();
+  bool open_file();
+  bool start_threads();
   void drain_once();
   bool window_is_over();
   void add_losses(Source const& source);
@@ -81,7 +95,7 @@ class Session {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool stop_requested_ = false, finished_ = false;
+  std::atomic<bool> stop_requested_{false}, finished_{false};
   std::thread writer_thread_;
 
   // The writer thread's own.
@@ -91,6 +105,7 @@ class Session {
   int64_t last_refresh_ns_ = 0, done_since_ns_ = -1;
   uint64_t most_dropped_ = 0;
   SessionReport report_;
+  std::string message_;
 };
 
 }  // namespace stepscope::tracer

@@ -84,7 +84,7 @@ class TraceStore {
   std::deque<Batch> batches_;
   std::unordered_map<int64_t, model::TrackId> threads_;
   std::map<std::pair<int32_t, int64_t>, model::TrackId> streams_;
-  bool description_changed_ = true;
+  bool description_changed_ = false;  ///< the session writes the first one when it makes the file
 };
 
 }  // namespace stepscope::tracer

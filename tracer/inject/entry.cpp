@@ -2,16 +2,18 @@
 // Sessions are never destroyed: threads may still be in a callback when the program ends.
 #include <array>
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "tracer/inject/exit_hooks.h"
 #include "tracer/inject/process.h"
 #include "tracer/inject/sources.h"
 #include "tracer/nvtx/callbacks.h"
@@ -26,6 +28,10 @@ namespace {
 /// A file system that hangs must not hold up the program's exit for ever.
 constexpr std::chrono::seconds kStopTimeout{30};
 
+/// The same for a program that ends without exit handlers. Shorter: it may do so in a signal handler that interrupted a holder of
+/// what the writer waits for.
+constexpr std::chrono::seconds kAbruptStopTimeout{5};
+
 /// The process's capture. Held by a pointer that is never deleted, so that nothing here is destroyed before its last user.
 struct Process {
   std::mutex mutex;
@@ -38,6 +44,10 @@ struct Process {
   bool tried = false;   ///< a session was started or cannot be
   bool forked = false;  ///< this process is a fork of a traced one
   pthread_key_t exit_key{}, nccl_exit_key{};
+  // For who may take no lock: the session once it was started, and the process that it records.
+  std::atomic<Session*> recording{nullptr};
+  std::atomic<pid_t> recorded_process{0};
+  std::atomic<bool> has_spoken{false};
 };
 
 Process& process() {
@@ -85,6 +95,8 @@ void after_fork_in_child() {
   Process& self = process();
   unlock_after_fork(self);
   self.session = nullptr;
+  self.recording = nullptr;
+  self.has_spoken = false;
   self.nvtx = nullptr;
   self.nccl = nullptr;
   self.tried = false;
@@ -95,6 +107,34 @@ void after_fork_in_child() {
   ::pthread_setspecific(self.nccl_exit_key, nullptr);
 }
 
+/// One line on stderr, once, when the user asked for it. Allocates nothing.
+void say(Session const& session, std::string_view message) {
+  if (message.empty() || !session.options().report_loss || process().has_spoken.exchange(true)) return;
+  std::array<iovec, 2> parts = {iovec{const_cast<char*>(message.data()), message.size()}, iovec{const_cast<char*>("\n"), 1}};
+  [[maybe_unused]] ssize_t const written = ::writev(STDERR_FILENO, parts.data(), parts.size());
+}
+
+/// Ends the capture and says what was lost. `abruptly`: see ExitHooks.
+void end_recording(bool abruptly) {
+  Process& self = process();
+  Session* const session = self.recording;
+  // Not the process that is recorded: a child that still shares its memory.
+  if (session == nullptr || self.recorded_process != ::getpid()) return;
+  bool const finished = abruptly ? session->stop_without_locks(kAbruptStopTimeout) : session->stop(kStopTimeout);
+  say(*session, finished ? std::string_view(session->message()) : kUnfinishedMessage);
+}
+
+void process_ends_abruptly() { end_recording(true); }
+
+void exec_has_failed() {
+  Process& self = process();
+  Session const* const session = self.recording;
+  if (session != nullptr && self.recorded_process == ::getpid())
+    say(*session, "stepscope: recording ended where the program tried to execute another one, which failed");
+}
+
+constexpr ExitHooks kExitHooks = {process_ends_abruptly, exec_has_failed};
+
 void prepare_process_once(Process& self) {
   static bool prepared = false;  // under self.mutex
   if (prepared) return;
@@ -102,6 +142,8 @@ void prepare_process_once(Process& self) {
   ::pthread_key_create(&self.exit_key, thread_exits);
   ::pthread_key_create(&self.nccl_exit_key, nccl_thread_exits);
   ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
+  ::at_quick_exit([] { end_recording(false); });
+  if (stepscope_set_exit_hooks != nullptr) stepscope_set_exit_hooks(&kExitHooks);
 }
 
 /// Under self.mutex.
@@ -118,6 +160,8 @@ void start_session(Process& self) {
   self.nccl = &add_nccl_source(*session, self.communicators);
   self.session = session;
   session->start();
+  self.recorded_process = ::getpid();
+  self.recording = session;
 }
 
 /// True when this process records.
@@ -147,13 +191,7 @@ void cuda_starts() {
 }
 
 /// After the program's own exit handlers: what they annotate is recorded too.
-__attribute__((destructor)) void process_exits() {
-  Session* const session = current_session();
-  if (session == nullptr || !session->stop(kStopTimeout)) return;
-  if (!session->options().report_loss) return;
-  std::string const message = loss_message(session->report());
-  if (!message.empty()) std::fprintf(stderr, "%s\n", message.c_str());
-}
+__attribute__((destructor)) void process_exits() { end_recording(false); }
 
 }  // namespace
 

@@ -1,8 +1,11 @@
 #include "tracer/record.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <map>
+#include <string>
 #include <thread>
 
 #include <sys/wait.h>
@@ -111,6 +114,82 @@ TEST_F(RecordTest, says_when_the_command_used_nothing_that_can_be_recorded) {
   EXPECT_THAT(said, HasSubstr("neither CUDA nor NVTX"));
 }
 
+/// How a program ends, and how many processes of it record.
+struct Ending {
+  char const* how;
+  int processes = 1;
+  int records = 1;  ///< of 1000 ranges and one that stays open, in all processes
+};
+
+class EndingTest : public RecordTest, public ::testing::WithParamInterface<Ending> {};
+
+TEST_P(EndingTest, loses_nothing) {
+  if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+  std::string const ending_program = STEPSCOPE_BINARY_DIR "/tests/ending_program";
+  std::string const said = stderr_during([&] {
+    EXPECT_EQ(record_command(options, {ending_program, GetParam().how}).value(), 7);
+  });
+  auto const traces = read_traces(options.output);
+  EXPECT_THAT(traces, SizeIs(GetParam().processes)) << said;
+  std::map<std::string, int> all;
+  for (auto const& [name, trace] : traces) {
+    EXPECT_FALSE(trace.log().truncated) << name;
+    for (auto const& [text, count] : count_names(trace)) all[text] += count;
+  }
+  std::map<std::string, int> const expected = {{"range", 1000 * GetParam().records}, {"left open", GetParam().records}};
+  EXPECT_EQ(all, expected) << said;
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, EndingTest,
+                         ::testing::Values(Ending{"return"}, Ending{"_exit"}, Ending{"_Exit"}, Ending{"quick_exit"},
+                                           Ending{"execv"}, Ending{"execve"}, Ending{"execvp"}, Ending{"execl"}, Ending{"execlp"},
+                                           Ending{"execle"}, Ending{"signal-handler"}, Ending{"fork", 2, 2},
+                                           Ending{"vfork", 1, 2}, Ending{"failing-exec", 1, 2}),
+                         [](auto const& test) {
+                           std::string name = test.param.how;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST_F(RecordTest, says_that_a_program_was_killed_before_anything_reached_its_file) {
+  if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+  std::string const said = stderr_during([&] {
+    EXPECT_EQ(record_command(options, {STEPSCOPE_BINARY_DIR "/tests/ending_program", "abort"}).value(), 128 + SIGABRT);
+  });
+  EXPECT_THAT(said, HasSubstr("nothing was recorded"));
+  EXPECT_THAT(said, HasSubstr("was ended"));
+  EXPECT_THAT(said, ::testing::Not(HasSubstr("neither CUDA nor NVTX")));
+  EXPECT_THAT(read_traces(options.output), SizeIs(1)) << "a file that says who recorded";
+}
+
+TEST_F(RecordTest, says_that_none_of_the_steps_was_reached) {
+  if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+  options.steps = "1000:2000";
+  std::string const said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
+  EXPECT_THAT(said, HasSubstr("none of the steps 1000:2000"));
+}
+
+TEST_F(RecordTest, lets_programs_with_the_address_sanitizer_start_with_the_options_of_the_user) {
+  ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
+  std::string const list = options.output + "/list";
+  stderr_during([&] { EXPECT_EQ(record_command(options, {"sh", "-c", "printf %s \"$ASAN_OPTIONS\" > " + list}).value(), 0); });
+  ::unsetenv("ASAN_OPTIONS");
+  std::string text;
+  std::ifstream in(list);
+  std::getline(in, text);
+  EXPECT_EQ(text, "verify_asan_link_order=0:detect_leaks=0");
+}
+
+TEST_F(RecordTest, preloads_its_library_in_front_of_what_is_preloaded_and_only_once) {
+  ::setenv("LD_PRELOAD", "/nowhere/other.so", 1);
+  std::string const list = options.output + "/list";
+  stderr_during([&] { EXPECT_EQ(record_command(options, {"sh", "-c", "printf %s \"$LD_PRELOAD\" > " + list}).value(), 0); });
+  ::unsetenv("LD_PRELOAD");
+  std::string text;
+  std::getline(std::ifstream(list), text);
+  EXPECT_EQ(text, STEPSCOPE_BINARY_DIR "/lib/libstepscope-exit.so:/nowhere/other.so");
+}
+
 TEST_F(RecordTest, returns_127_for_a_command_that_does_not_exist_and_leaves_no_folder) {
   std::string const said = stderr_during([&] { EXPECT_EQ(record_command(options, {"no-such-command-here"}).value(), 127); });
   EXPECT_THAT(said, HasSubstr("command not found"));
@@ -161,6 +240,9 @@ TEST_F(RecordTest, refuses_bad_options_before_it_touches_anything) {
   options.steps = "9:1";
   EXPECT_THAT(error_of({"true"}), HasSubstr("A:B"));
   options.steps.clear();
+  options.buffer_mb = 99'999'999'999;
+  EXPECT_THAT(error_of({"true"}), HasSubstr("--buffer-mb"));
+  options.buffer_mb = 0;
   options.library = "/nowhere/lib.so";
   EXPECT_THAT(error_of({"true"}), HasSubstr("tracer library is missing"));
   EXPECT_FALSE(fs::exists(options.output));

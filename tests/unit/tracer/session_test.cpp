@@ -1,7 +1,10 @@
 #include "tracer/core/session.h"
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -102,10 +105,11 @@ TEST_F(SessionTest, never_overwrites_a_file) {
 
 TEST_F(SessionTest, that_cannot_write_its_folder_says_so_and_records_nothing) {
   options.folder = (folder / "missing").string();
-  start();
-  EXPECT_TRUE(session->stop());
-  EXPECT_NE(session->report().failure, "");
-  EXPECT_TRUE(loss_message(session->report()).starts_with("stepscope: nothing was recorded: "));
+  Session refused(options);
+  EXPECT_FALSE(refused.start());
+  EXPECT_TRUE(refused.stop());
+  EXPECT_NE(refused.report().failure, "");
+  EXPECT_TRUE(refused.message().starts_with("stepscope: nothing was recorded: "));
 }
 
 TEST_F(SessionTest, ends_by_itself_after_the_last_chosen_step) {
@@ -138,6 +142,54 @@ TEST_F(SessionTest, times_do_not_run_backwards_on_a_thread) {
     ASSERT_GE(trace.columns().dur[row], 0);
     before = trace.end(row);
   }
+}
+
+/// Stays in its drain() until it is released.
+class StuckSource : public Source {
+ public:
+  explicit StuckSource(std::atomic<bool>& released) : released_(released) {}
+  void snapshot() override {}
+  void drain(TraceStore&, ClockFit const&) override { released_.wait(false); }
+  void finish(TraceStore&, int64_t) override {}
+  [[nodiscard]] bool idle() const override { return true; }
+  void refresh(TraceStore&) override {}
+  [[nodiscard]] uint64_t dropped() const override { return 0; }
+  void release() override {}
+  void lock_for_fork() override {}
+  void unlock_after_fork() override {}
+
+ private:
+  std::atomic<bool>& released_;
+};
+
+TEST_F(SessionTest, gives_up_in_time_when_its_writer_is_stuck_with_locks_and_without) {
+  std::atomic<bool> released{false};
+  Session stuck(options);
+  stuck.add_source(std::make_unique<StuckSource>(released));
+  ASSERT_TRUE(stuck.start());
+  EXPECT_FALSE(stuck.stop(std::chrono::seconds(0)));
+  EXPECT_FALSE(stuck.stop_without_locks(std::chrono::seconds(0)));
+  released = true;
+  released.notify_all();
+  EXPECT_TRUE(stuck.stop_without_locks(std::chrono::hours(1)));
+  EXPECT_EQ(stuck.message(), "");
+}
+
+TEST_F(SessionTest, stopped_without_locks_has_written_everything) {
+  start();
+  source->attach(1)->mark(named("here"));
+  EXPECT_TRUE(session->stop_without_locks(std::chrono::hours(1)));
+  auto const trace = file::read_trace_file(session->report().path);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->event_count(), 1U);
+  EXPECT_FALSE(trace->log().truncated);
+}
+
+TEST_F(SessionTest, has_a_file_that_says_who_records_before_anything_happens) {
+  start();
+  auto const trace = file::read_trace_file(fs::directory_iterator(folder)->path().string());
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->info().process_id, ::getpid());
 }
 
 TEST(LossMessage, is_empty_when_nothing_was_lost_and_names_the_setting_otherwise) {
