@@ -22,41 +22,17 @@ class Summarizer {
  public:
   explicit Summarizer(size_t events) { summary_.begin.reserve(events / kEventsPerBin + 2); }
 
-  /// Adds rows from `row` on that are of one class and belong into one bin; returns the first one behind them.
-  size_t add_run(EventView const& events, std::span<uint16_t const> depth, size_t row) {
-    if (summary_.begin.empty()) open(events.start[row]);
-    if (started_ >= kMinEventsPerBin) close_before(events.start[row]);
-    uint8_t const op_class = kClassOfKind[static_cast<size_t>(events.kind[row])];
-    // Kept in registers: through memory, every row would wait for what the row before has stored.
-    int64_t covered = covered_[op_class];
-    int64_t covered_until = covered_until_;
-    int64_t last_start = last_start_;
-    int64_t busy = 0;
-    int64_t longest = longest_;
-    uint32_t started = started_;
+  /// Adds rows from `first` on that are of one class and belong into one bin; returns the first one behind them.
+  size_t add_run(EventView const& events, std::span<uint16_t const> depth, size_t first) {
+    if (summary_.begin.empty()) open(events.start[first]);
+    if (started_ >= kMinEventsPerBin) close_before(events.start[first]);
+    if (started_ == 0) longest_name_ = events.name[first];  // also when none is longer than 0 ns
+    // No bin closes before its kMinEventsPerBin-th row.
+    size_t const open_until = first + kMinEventsPerBin - std::min(started_, kMinEventsPerBin);
+    size_t row = add_rows<false>(events, first, std::min(open_until, events.size()));
+    if (row == open_until) row = add_rows<true>(events, row, events.size());
     uint16_t deepest = depth_;
-    for (; row < events.size() && kClassOfKind[static_cast<size_t>(events.kind[row])] == op_class; ++row) {
-      int64_t const start = events.start[row];
-      if (started >= kMinEventsPerBin && closes_before(start, last_start, covered_until, started)) break;
-      int64_t const end = start + events.dur[row];
-      // What earlier events of the class cover is not counted twice. Parts beyond the bin's end are taken out when it closes.
-      busy += std::max<int64_t>(0, end - std::max(start, covered));
-      covered = std::max(covered, end);
-      covered_until = std::max(covered_until, end > start ? end : kNever);
-      last_start = start;
-      deepest = std::max(deepest, depth[row]);
-      if (events.dur[row] > longest || started == 0) {
-        longest = events.dur[row];
-        longest_name_ = events.name[row];
-      }
-      ++started;
-    }
-    covered_[op_class] = covered;
-    covered_until_ = covered_until;
-    last_start_ = last_start;
-    busy_[op_class] += busy;
-    longest_ = longest;
-    started_ = started;
+    for (uint16_t const open : depth.subspan(first, row - first)) deepest = std::max(deepest, open);
     depth_ = deepest;
     return row;
   }
@@ -71,21 +47,59 @@ class Summarizer {
   }
 
  private:
-  /// ns before `start` in which nothing runs; as far as the events so far tell.
-  static int64_t pause_before(int64_t start, int64_t last_start, int64_t covered_until) {
-    return start - std::max(covered_until, last_start + 1);
+  /// Adds rows from `row` on, before `end`, that are of the first one's class and, when `kMayClose`, belong into the open bin.
+  template <bool kMayClose>
+  size_t add_rows(EventView const& events, size_t row, size_t end) {
+    if (row == end) return row;
+    EventKind const* const kinds = events.kind.data();
+    int64_t const* const starts = events.start.data();
+    int64_t const* const durs = events.dur.data();
+    uint8_t const op_class = kClassOfKind[static_cast<size_t>(kinds[row])];
+    // Kept in registers: through memory, every row would wait for what the row before has stored.
+    int64_t covered = covered_[op_class];
+    int64_t busy = 0;
+    int64_t longest = longest_;
+    size_t longest_row = end;
+    size_t const first = row;
+    for (; row < end && (kinds[row] == kinds[first] || kClassOfKind[static_cast<size_t>(kinds[row])] == op_class); ++row) {
+      int64_t const start = starts[row];
+      if (kMayClose && closes_before(start, row > first ? starts[row - 1] : last_start_, std::max(covered_until_, covered),
+                                     started_ + (row - first)))
+        break;
+      int64_t const dur = durs[row];
+      // What earlier events of the class cover is not counted twice. Parts beyond the bin's end are taken out when it closes.
+      busy += std::max<int64_t>(0, start + dur - std::max(start, covered));
+      covered = std::max(covered, start + dur);
+      // No branch: which row is the longest so far cannot be guessed.
+      bool const is_longest = dur > longest;
+      longest = is_longest ? dur : longest;
+      longest_row = is_longest ? row : longest_row;
+    }
+    if (row == first) return row;
+    if (longest_row != end) longest_name_ = events.name[longest_row];
+    longest_ = longest;
+    covered_[op_class] = covered;
+    covered_until_ = std::max(covered_until_, covered);
+    last_start_ = starts[row - 1];
+    busy_[op_class] += busy;
+    started_ += static_cast<uint32_t>(row - first);
+    return row;
   }
-  [[nodiscard]] bool closes_before(int64_t start, int64_t last_start, int64_t covered_until, uint32_t started) const {
-    if (start == last_start) return false;  // events of one start stay in one bin
-    int64_t const pause = pause_before(start, last_start, covered_until);
-    return started >= kEventsPerBin || (pause > 0 && pause >= start - pause - summary_.begin.back());
+  /// Until when something runs, as far as the events so far tell.
+  static int64_t pause_begin(int64_t last_start, int64_t covered_until) { return std::max(covered_until, last_start + 1); }
+  /// The pause before `start` is as long as the bin before it. (What is compared is seldom true, so that the processor guesses
+  /// it.)
+  [[nodiscard]] bool is_long_pause(int64_t begin, int64_t start) const { return start - begin >= begin - summary_.begin.back(); }
+  [[nodiscard]] bool closes_before(int64_t start, int64_t last_start, int64_t covered_until, size_t started) const {
+    // Events of one start stay in one bin.
+    return is_long_pause(pause_begin(last_start, covered_until), start) || (started >= kEventsPerBin && start != last_start);
   }
   void close_before(int64_t start) {
     if (!closes_before(start, last_start_, covered_until_, started_)) return;
-    int64_t const pause = pause_before(start, last_start_, covered_until_);
-    if (pause > 0 && pause >= start - pause - summary_.begin.back()) {
-      close(start - pause);
-      open(start - pause);
+    int64_t const pause = pause_begin(last_start_, covered_until_);
+    if (is_long_pause(pause, start)) {
+      close(pause);
+      open(pause);
     }
     close(start);
     open(start);
