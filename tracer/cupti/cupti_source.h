@@ -80,8 +80,7 @@ class CuptiSource : public Source {
   std::vector<CUpti_ActivityKind> enabled_;
   std::vector<std::pair<std::string, std::string>> notes_;  ///< facts that the trace does not have yet
   std::string problem_;
-  bool exiting_ = false;
-  std::atomic<bool> finalize_wanted_{false}, finalized_{false};
+  std::atomic<bool> exiting_{false}, finalize_wanted_{false}, finalized_{false};
 
   // The writer thread's own.
   std::optional<RecordDecoder> decoder_;

@@ -1,7 +1,9 @@
 // Names of kernels as people write them: demangled once, then found by the pointer that CUPTI gives for each kernel.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <unordered_map>
 
@@ -26,28 +28,33 @@ class KernelNames {
  public:
   /// `name` may be null.
   KernelInfo& find(char const* name, TraceStore& store) {
-    if (name != last_name_) [[unlikely]] {
-      last_ = &look_up(name, store);
-      last_name_ = name;
-    }
-    return *last_;
+    Recent& recent = recent_[std::hash<void const*>{}(name) / kAlignment % recent_.size()];
+    if (recent.kernel == nullptr || recent.name != name) [[unlikely]]
+      recent = {name, &look_up(name, store)};
+    return *recent.kernel;
   }
   /// Pointers are not trusted for longer than a round of buffers: a module that was unloaded may have left its place to another.
   void forget_pointers() {
     by_pointer_.clear();
-    last_name_ = kNoName;
+    recent_.fill({});
   }
 
  private:
   /// Beyond this a program makes up kernels as it goes: what was learned is dropped, so that memory stays bounded.
   static constexpr size_t kMaxNames = 1 << 16;
-  static constexpr char const* kNoName = "";  // no pointer of CUPTI
+  /// Of texts that are allocated one by one.
+  static constexpr size_t kAlignment = 16;
+  /// More than the kernels of a training step.
+  static constexpr size_t kRecent = 512;
+  struct Recent {
+    char const* name = nullptr;
+    KernelInfo* kernel = nullptr;
+  };
   KernelInfo& look_up(char const* name, TraceStore& store);
 
   std::unordered_map<std::string, model::StringId> names_;  ///< by the mangled one
   std::unordered_map<char const*, KernelInfo> by_pointer_;  ///< whose elements never move
-  char const* last_name_ = kNoName;
-  KernelInfo* last_ = nullptr;
+  std::array<Recent, kRecent> recent_{};
 };
 
 }  // namespace stepscope::tracer

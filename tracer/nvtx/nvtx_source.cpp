@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <fstream>
 #include <unordered_set>
 #include <utility>
 
-#include <fmt/format.h>
+#include "tracer/core/process_info.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -23,14 +22,6 @@ constexpr size_t kShareOfRest = 64;
 constexpr size_t kFirstPages = 64 * 1024;
 /// Ahead of a thread that records: more than 10 M events/s need in one of the writer's periods.
 constexpr size_t kPagesAhead = 2 << 20;
-
-/// The thread's name as the system knows it, or empty once it is gone.
-std::string comm_name(int64_t thread_id) {
-  std::ifstream file(fmt::format("/proc/self/task/{}/comm", thread_id));
-  std::string name;
-  std::getline(file, name);
-  return name;
-}
 
 }  // namespace
 
@@ -122,7 +113,7 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
   if (dropped == 0 && !decoder_.has_track(recorder.number())) return;
   model::TrackId const id = decoder_.thread_track(recorder.number(), store);
   model::Track track = store.track(id);
-  std::string const comm = drained.closing ? recorder.final_name() : comm_name(recorder.thread_id());
+  std::string const comm = drained.closing ? recorder.final_name() : thread_name(recorder.thread_id());
   if (!comm.empty()) drained.comm_name = comm;
   auto const given = registry_.thread_name(recorder.thread_id());
   std::string const& name = given ? *given : drained.comm_name;

@@ -1,6 +1,7 @@
 #include "tracer/core/options.h"
 
 #include <cstdlib>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -19,6 +20,18 @@ TEST(ParseSteps, are_parsed_with_open_ends) {
 TEST(ParseSteps, that_make_no_range_are_refused) {
   for (char const* const text : {"", ":", "7", "a:b", "7:3", "-1:4", "1:2:3", "1 :2", "99999999999999999999:"})
     EXPECT_FALSE(parse_steps(text)) << text;
+}
+
+TEST(BufferVariables, say_how_much_memory_each_kind_of_event_may_take) {
+  ::setenv(kOutputVariable, "/tmp", 1);
+  EXPECT_EQ(options_from_environment()->cuda_buffers_bytes, kDefaultCudaBufferMb << 20);
+  for (auto const& [text, megabytes] : {std::pair{"7", size_t{7}}, {"0", kDefaultCudaBufferMb}, {"much", kDefaultCudaBufferMb}}) {
+    ::setenv(kCudaBufferVariable, text, 1);
+    EXPECT_EQ(options_from_environment()->cuda_buffers_bytes, megabytes << 20) << text;
+    EXPECT_EQ(options_from_environment()->buffer_bytes, kDefaultBufferMb << 20);
+  }
+  ::unsetenv(kCudaBufferVariable);
+  ::unsetenv(kOutputVariable);
 }
 
 TEST(FileName, of_a_rank_gives_way_to_one_that_exists) {
