@@ -103,9 +103,9 @@ std::vector<std::string> traced_environment(RecordOptions const& options, std::s
                                          (options_of_user != nullptr ? options_of_user : ""));
   }
   // What an outer `stepscope record` set for its own run must not leak into this one.
-  std::array<std::string, 9> const ours = {
-      "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,     kReportLossVariable,
-      kStepsVariable,          kBufferVariable,         kCudaBufferVariable, kNcclVariable, kSampleVariable};
+  std::array<std::string, 9> const ours = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,
+                                           kReportLossVariable,     kStepsVariable,          kBufferVariable,
+                                           kCudaBufferVariable,     kNcclVariable,           kSampleVariable};
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     std::string_view const text = *variable;
