@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -71,19 +72,27 @@ CLI::Validator whole_number(uint64_t low, uint64_t high) {
           fmt::format("{} - {}", low, high)};
 }
 
-base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text) {
-  std::pair<int64_t, int64_t> steps{0, 0};
-  char const* const end = text.data() + text.size();
-  auto parsed = std::from_chars(text.data(), end, steps.first);
-  if (parsed.ec == std::errc() && parsed.ptr == end) {
-    steps.second = steps.first;
-    return steps;
-  }
-  if (parsed.ec == std::errc() && *parsed.ptr == ':') {
-    parsed = std::from_chars(parsed.ptr + 1, end, steps.second);
-    if (parsed.ec == std::errc() && parsed.ptr == end && steps.first >= 0 && steps.second >= steps.first) return steps;
-  }
-  return base::fail("--steps {}: not a range of steps, write first:last, for example 10:20", text);
+base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text, std::string_view option) {
+  size_t const colon = text.find(':');
+  std::string_view const first = std::string_view(text).substr(0, colon);
+  std::string_view const last = colon == std::string::npos ? first : std::string_view(text).substr(colon + 1);
+  auto const number = [](std::string_view digits, int64_t if_empty) -> std::optional<int64_t> {
+    if (digits.empty()) return if_empty;
+    int64_t value = 0;
+    auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return error == std::errc() && end == digits.data() + digits.size() && value >= 0 ? std::optional(value) : std::nullopt;
+  };
+  auto const begin = number(first, 0);
+  auto const end = number(last, INT64_MAX);
+  if (text.size() > (colon != std::string::npos ? 1U : 0U) && begin && end && *begin <= *end) return std::pair{*begin, *end};
+  return base::fail("{} {}: not a range of steps, write first:last, for example 10:20", option, base::printable(text));
+}
+
+base::Expected<std::string> steps_for_tracer(std::string const& text, std::string_view option) {
+  if (text.empty()) return text;
+  auto const steps = parse_steps(text, option);
+  if (!steps) return base::fail_with(steps);
+  return fmt::format("{}:{}", steps->first, steps->second);
 }
 
 }  // namespace stepscope::cli

@@ -43,7 +43,9 @@ base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& pat
 base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths);
 /// For an option: a whole number from `low` to `high`. Says so in words when it is anything else.
 CLI::Validator whole_number(uint64_t low, uint64_t high);
-/// "A:B" or "A" as a closed range of steps. Errors: not that form, or B < A.
-base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text);
+/// "A:B", "A:", ":B" or "A" as a closed range of steps. Errors: not that form, or B < A.
+base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text, std::string_view option = "--steps");
+/// The same as "A:B", which the tracer takes; empty stays empty.
+base::Expected<std::string> steps_for_tracer(std::string const& text, std::string_view option = "--steps");
 
 }  // namespace stepscope::cli

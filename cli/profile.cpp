@@ -9,6 +9,7 @@
 #include "reports/json/json.h"
 #include "reports/text/text.h"
 #include "trace/base/output_file.h"
+#include "tracer/core/options.h"
 #include "tracer/record.h"
 
 namespace stepscope::cli {
@@ -45,8 +46,9 @@ int analyze_and_report(std::string const& folder) {
 }
 
 int profile(Options options, std::vector<std::string> const& workload_options) {
-  if (!options.record.steps.empty())
-    if (auto const steps = parse_steps(options.record.steps); !steps) return report_error(steps.error());
+  auto const steps = steps_for_tracer(options.record.steps, "--trace-steps");
+  if (!steps) return report_error(steps.error());
+  options.record.steps = *steps;
   if (options.record.output.empty()) options.record.output = default_output(options.workload);
   std::vector<std::string> command = {program_folder() + "/stepscope", "run", options.workload};
   command.insert(command.end(), workload_options.begin(), workload_options.end());
@@ -66,8 +68,9 @@ Action add_profile(CLI::App& app) {
   app.add_option("-o,--output", options->record.output, "the run folder to write (default: the workload's name and the time)");
   app.add_option("--trace-steps", options->record.steps, "record only steps first:last");
   app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not written yet")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")->check(CLI::PositiveNumber);
+      ->check(whole_number(1, tracer::kMaxBufferMb));
+  app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")
+      ->check(whole_number(1, tracer::kMaxBufferMb));
   app.add_flag("--force", options->record.force, "overwrite a run that is there");
   app.footer("Every other option goes to the workload: stepscope run WORKLOAD --help");
   return [options, &app] { return profile(*options, app.remaining()); };

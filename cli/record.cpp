@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "tracer/core/options.h"
 #include "tracer/record.h"
 
 namespace stepscope::cli {
@@ -17,8 +18,9 @@ Action add_record(CLI::App& app) {
   app.add_option("-o,--output", options->record.output, "the run folder to write")->capture_default_str();
   app.add_option("--steps", options->record.steps, "record only steps first:last");
   app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not written yet")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")->check(CLI::PositiveNumber);
+      ->check(whole_number(1, tracer::kMaxBufferMb));
+  app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")
+      ->check(whole_number(1, tracer::kMaxBufferMb));
   app.add_option("--sample-ms", options->record.sample_ms, "how often the GPUs' counters are read, 0 = not at all")
       ->check(CLI::NonNegativeNumber)
       ->default_str("100");
@@ -29,8 +31,9 @@ Action add_record(CLI::App& app) {
   app.add_flag("--force", options->record.force, "overwrite a run that is there");
   app.add_option("CMD", options->command, "the program to record and its arguments, after --")->required();
   return [options]() -> int {
-    if (!options->record.steps.empty())
-      if (auto const steps = parse_steps(options->record.steps); !steps) return report_error(steps.error());
+    auto const steps = steps_for_tracer(options->record.steps);
+    if (!steps) return report_error(steps.error());
+    options->record.steps = *steps;
     auto const code = tracer::record_command(options->record, options->command);
     return code ? *code : report_error(code.error());
   };

@@ -1,5 +1,4 @@
 // stepscope slice RUN -o OUT: a small part of a run to share: some steps, some time, one rank, without names.
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -13,6 +12,7 @@
 #include "analyzer/facts/steps.h"
 #include "cli/commands.h"
 #include "trace/base/format.h"
+#include "trace/base/parse_time.h"
 #include "trace/base/run_folder.h"
 #include "trace/file/writer.h"
 #include "trace/import/slice_source.h"
@@ -33,20 +33,6 @@ struct Options {
   std::optional<int32_t> rank;
   bool anonymize = false, force = false;
 };
-
-/// "A:B" in seconds as an interval of ns. Errors: not that form, or B ≤ A.
-Expected<Interval> parse_time(std::string const& text) {
-  double begin = 0, end = 0;
-  char const* const last = text.data() + text.size();
-  auto parsed = std::from_chars(text.data(), last, begin);
-  if (parsed.ec == std::errc() && parsed.ptr != last && *parsed.ptr == ':') {
-    parsed = std::from_chars(parsed.ptr + 1, last, end);
-    constexpr double kMostSeconds = 1e9;  // 31 years: what fits into the ns of a trace
-    if (parsed.ec == std::errc() && parsed.ptr == last && begin >= 0 && end > begin && end <= kMostSeconds)
-      return Interval{std::llround(begin * 1e9), std::llround(end * 1e9)};
-  }
-  return fail("--time {}: not a range of time, write begin:end in seconds, for example 1.5:2.25", text);
-}
 
 Expected<void> keep_rank(import::RunSources& run, int32_t rank) {
   std::set<int32_t> there;
@@ -126,8 +112,8 @@ std::optional<std::pair<int64_t, int64_t>> range_of(analyzer::HostSteps const& h
 }
 
 /// The wanted steps in every process that has them.
-Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostSteps const& host,
-                               std::pair<int64_t, int64_t> wanted) {
+Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostSteps const& host, std::pair<int64_t, int64_t> wanted,
+                               std::string const& text) {
   Parts parts(run.ranks.size());
   bool found = false;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
@@ -138,9 +124,8 @@ Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostStep
   }
   if (found) return parts;
   auto const there = range_of(host);
-  if (!there) return fail("--steps {}:{}: the run has no steps, choose a part with --time", wanted.first, wanted.second);
-  return fail("--steps {}:{}: are not in the run, it has steps {} to {}", wanted.first, wanted.second, there->first,
-              there->second);
+  if (!there) return fail("--steps {}: the run has no steps, choose a part with --time", text);
+  return fail("--steps {}: are not in the run, it has steps {} to {}", text, there->first, there->second);
 }
 
 Expected<Parts> parts_of_time(import::RunSources const& run, analyzer::HostSteps const& host, Interval time) {
@@ -157,17 +142,17 @@ Expected<Parts> parts_of(import::RunSources const& run, Interval range, Options 
   if (options.steps.empty() && options.time.empty()) return Parts(run.ranks.size(), Part{});
   std::optional<Interval> time;
   if (!options.time.empty()) {
-    auto const parsed = parse_time(options.time);
+    auto const parsed = base::parse_time_range(options.time);
     if (!parsed) return base::fail_with(parsed);
-    if (parsed->begin >= range.length())
+    if (parsed->begin_ns >= static_cast<double>(range.length()))
       return fail("--time {}: is behind the run's end, it has {:.6f} s", options.time, static_cast<double>(range.length()) / 1e9);
-    time = {parsed->begin + range.begin, parsed->end + range.begin};
+    time = {range.begin + std::llround(parsed->begin_ns), range.begin + std::llround(parsed->end_ns)};
   }
   Expected<std::pair<int64_t, int64_t>> const steps = time ? std::pair<int64_t, int64_t>{} : parse_steps(options.steps);
   if (!steps) return base::fail_with(steps);
   auto const host = find_steps(run);
   if (!host) return base::fail_with(host);
-  return time ? parts_of_time(run, *host, *time) : parts_of_steps(run, *host, *steps);
+  return time ? parts_of_time(run, *host, *time) : parts_of_steps(run, *host, *steps, options.steps);
 }
 
 /// What the analysis reads in a range's name (Pseudonyms::Meaning).
@@ -303,7 +288,8 @@ Action add_slice(CLI::App& app) {
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   auto* const steps = app.add_option("--steps", options->steps, "only steps first:last");
-  app.add_option("--time", options->time, "only the time begin:end, seconds since the run's first event")->excludes(steps);
+  app.add_option("--time", options->time, "only the time begin:end since the run's first event, such as 1.5s:1600ms")
+      ->excludes(steps);
   app.add_option("--rank", options->rank, "only this rank")->check(whole_number(0, INT32_MAX));
   app.add_flag("--anonymize", options->anonymize, "replace every name: of ranges, kernels, threads, hosts, devices");
   app.add_flag("--force", options->force, "overwrite a run that is there");

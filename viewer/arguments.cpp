@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trace/base/format.h"
+#include "trace/base/parse_time.h"
 #include "viewer/navigate.h"
 #include "viewer/ui.h"
 
@@ -20,17 +21,6 @@ std::optional<int> parse_side(std::string_view text) {
   return value;
 }
 
-std::optional<double> parse_instant(std::string_view text) {
-  double value = 0;
-  auto const [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || !std::isfinite(value)) return std::nullopt;
-  std::string_view const unit(rest, static_cast<size_t>(text.data() + text.size() - rest));
-  static constexpr std::pair<std::string_view, double> kUnits[] = {{"ns", 1}, {"us", 1e3}, {"µs", 1e3}, {"ms", 1e6}, {"s", 1e9}};
-  for (auto const& [name, ns] : kUnits)
-    if (unit == name) return value * ns;
-  return unit.empty() && value == 0 ? std::optional(0.0) : std::nullopt;
-}
-
 }  // namespace
 
 base::Expected<PixelSize> parse_size(std::string_view text) {
@@ -44,16 +34,6 @@ base::Expected<PixelSize> parse_size(std::string_view text) {
                     kMaxSide);
 }
 
-base::Expected<TimeWindow> parse_time_window(std::string_view text) {
-  size_t const colon = text.find(':');
-  if (colon != std::string_view::npos) {
-    auto const begin = parse_instant(text.substr(0, colon));
-    auto const end = parse_instant(text.substr(colon + 1));
-    if (begin && end && *begin < *end) return TimeWindow{*begin, *end};
-  }
-  return base::fail("--time {}: not a range of time, write BEGIN:END with units, such as 1.5s:1600ms", base::printable(text));
-}
-
 base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene, ViewState& state) {
   if (arguments.theme != "dark" && arguments.theme != "light")
     return base::fail("--theme {}: unknown, write dark or light", base::printable(arguments.theme));
@@ -62,9 +42,9 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
     return base::fail("--panel {}: unknown, write findings, details, statistics, kernels, memory or run",
                       base::printable(arguments.panel));
   if (!arguments.time.empty()) {
-    auto const window = parse_time_window(arguments.time);
-    if (!window) return base::fail_with(window);
-    go_to(state, scene, *window);
+    auto const time = base::parse_time_range(arguments.time);
+    if (!time) return base::fail_with(time);
+    go_to(state, scene, {time->begin_ns, time->end_ns});
   }
   if (arguments.select.empty()) return {};
   // The rows' height is not known before the first frame; any screen shows this many pixels.

@@ -24,8 +24,6 @@ struct PixelSize {
 };
 /// "1600x900"; each side 320 to 16384.
 base::Expected<PixelSize> parse_size(std::string_view text);
-/// "1.5s:1600ms" since the run's first event; units ns, us, ms, s; begin < end.
-base::Expected<TimeWindow> parse_time_window(std::string_view text);
 /// Puts what --time, --select, --panel and --theme ask for into the state.
 base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene, ViewState& state);
 

@@ -13,7 +13,7 @@ using model::Interval;
 using model::SliceWindow;
 using model::Trace;
 
-/// Where a trace is read: no less than a process does between two launches.
+/// Read around instants, too: a few launches at least.
 constexpr int64_t kLeastMarginNs = 10'000'000;
 
 bool touches(Trace const& trace, uint32_t row, Interval window) {

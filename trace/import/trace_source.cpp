@@ -89,7 +89,7 @@ Expected<std::shared_ptr<model::Trace const>> TraceSource::read(file::Selection 
 }
 
 Expected<model::Trace> TraceSource::load() && {
-  if (auto const* const file = std::get_if<TraceFile>(&of_)) return file->read();
+  if (auto* const file = std::get_if<TraceFile>(&of_)) return TraceFile(std::move(*file)).read();  // and closes it
   InMemory const trace = std::move(std::get<InMemory>(of_));
   STEPSCOPE_CHECK(trace.use_count() == 1);
   return std::move(*trace);

@@ -106,22 +106,15 @@ class StringMap {
   std::vector<StringId> ids_;
 };
 
-/// Where an op was launched, as seen from the steps that are wanted.
-enum class Launched : uint8_t { kBefore, kWithin, kAfter };
-
-Launched place_of_launch(Trace const& trace, uint32_t launch, std::vector<ThreadSteps> const& steps) {
-  Interval when = steps.front().when;
-  bool has_own = false;
+/// In the time of its own thread's steps; of a thread without steps, in that of any.
+bool is_launched_within(Trace const& trace, uint32_t launch, std::vector<ThreadSteps> const& steps) {
+  auto const contains = [&](Interval when) { return when.begin <= trace.start(launch) && trace.start(launch) < when.end; };
+  Interval all = steps.front().when;
   for (ThreadSteps const& of_thread : steps) {
-    if (of_thread.thread == trace.columns().track[launch]) {
-      when = of_thread.when;
-      has_own = true;
-    } else if (!has_own) {
-      when = {std::min(when.begin, of_thread.when.begin), std::max(when.end, of_thread.when.end)};
-    }
+    if (of_thread.thread == trace.columns().track[launch]) return contains(of_thread.when);
+    all = {std::min(all.begin, of_thread.when.begin), std::max(all.end, of_thread.when.end)};
   }
-  int64_t const instant = trace.start(launch);
-  return instant < when.begin ? Launched::kBefore : instant < when.end ? Launched::kWithin : Launched::kAfter;
+  return contains(all);
 }
 
 }  // namespace
@@ -150,40 +143,31 @@ SliceWindow window_of_steps(Trace const& trace, std::vector<ThreadSteps> const& 
   Interval host = steps.front().when;
   for (ThreadSteps const& of_thread : steps)
     host = {std::min(host.begin, of_thread.when.begin), std::max(host.end, of_thread.when.end)};
-  constexpr int64_t kNever = std::numeric_limits<int64_t>::min();
   struct DeviceWork {
-    int64_t end_before = kNever;
+    std::optional<int64_t> end_before;  ///< when it became idle, if it was when the steps began
+    bool busy_at_begin = false;
     std::optional<Interval> in_steps;
   };
   std::map<int32_t, DeviceWork> devices;
-  std::vector<uint32_t> not_launched;  // their launches were lost, or lie before what was read
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
-    EventId const launch = trace.columns().link[row];
     if (!is_device_op(trace.kind(row))) continue;
-    if (!launch.valid()) {
-      not_launched.push_back(row);
-      continue;
-    }
     DeviceWork& device = devices[trace.track(row).device];
-    Launched const launched = place_of_launch(trace, launch.value, steps);
-    if (launched == Launched::kBefore) device.end_before = std::max(device.end_before, trace.end(row));
-    if (launched != Launched::kWithin) continue;
-    if (!device.in_steps) device.in_steps = Interval{trace.start(row), trace.end(row)};
-    device.in_steps->begin = std::min(device.in_steps->begin, trace.start(row));
-    device.in_steps->end = std::max(device.in_steps->end, trace.end(row));
-  }
-  for (uint32_t const row : not_launched) {
-    DeviceWork& device = devices[trace.track(row).device];
-    if (device.in_steps && trace.start(row) < device.in_steps->begin)
-      device.end_before = std::max(device.end_before, trace.end(row));
+    Interval const when{trace.start(row), trace.end(row)};
+    if (when.end <= host.begin) device.end_before = std::max(device.end_before.value_or(when.end), when.end);
+    device.busy_at_begin = device.busy_at_begin || (when.begin < host.begin && host.begin < when.end);
+    EventId const launch = trace.columns().link[row];
+    if (!launch.valid() || !is_launched_within(trace, launch.value, steps)) continue;
+    Interval const known = device.in_steps.value_or(when);
+    device.in_steps = {std::min(known.begin, when.begin), std::max(known.end, when.end)};
   }
   std::optional<Interval> work;
   for (auto const& [id, device] : devices) {
     if (!device.in_steps) continue;
-    // One ns earlier, so that the op that ended there is in it. Before any work, the host's begin is the step's.
-    int64_t const before = device.end_before == kNever ? host.begin : device.end_before - 1;
-    Interval const needed{std::min(before, device.in_steps->begin), device.in_steps->end};
-    work = work ? Interval{std::min(work->begin, needed.begin), std::max(work->end, needed.end)} : needed;
+    // One ns earlier, so that the op that ended there is in it.
+    bool const was_idle = !device.busy_at_begin && device.end_before;
+    int64_t const begin = std::min(was_idle ? *device.end_before - 1 : host.begin, device.in_steps->begin);
+    work = work ? Interval{std::min(work->begin, begin), std::max(work->end, device.in_steps->end)}
+                : Interval{begin, device.in_steps->end};
   }
   if (!work) return {host, host};
   return {{std::min(host.begin, work->begin), host.end}, *work};

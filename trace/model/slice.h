@@ -29,10 +29,10 @@ struct ThreadSteps {
   Interval when;
 };
 
-/// The window that steps need to be analyzed as in the whole trace. Device: from the end of the last work before them (their
-/// first idle time began there) to the end of the last op that they launched. Host: the steps, and what it did since that end.
-/// Ops launched by other threads belong to the steps in whose time they were launched; ops without a launch are work before the
-/// steps when they start before the first op of the steps. `steps` must not be empty.
+/// The window that steps need to be analyzed as in the whole trace. Device: from the steps' begin on the host, or, when a device
+/// was idle then, from the end of its last work, where that idle time began; to the end of the last op that they launched. Where
+/// the host runs ahead, the device's part thus has what it still had to do. Host: the steps, and what it did in that idle time.
+/// Ops launched by other threads belong to the steps in whose time they were launched. `steps` must not be empty.
 SliceWindow window_of_steps(Trace const& trace, std::vector<ThreadSteps> const& steps);
 
 }  // namespace stepscope::model

@@ -32,6 +32,9 @@ TEST_F(BadInput, WrongUseOfAWorkloadIsSaid) {
   expect_refused("nosuch", "nosuch");
   expect_refused("record", "--");
   expect_refused("record --steps 9:3 -- true", "9:3");
+  expect_refused("profile cifar10 --trace-steps 9:3", "--trace-steps 9:3");
+  for (char const* const megabytes : {"0", "-5", "2000000", "99999999999999999999"})
+    expect_refused(std::string("record --buffer-mb ") + megabytes + " -- true", "from 1 to 1048576");
 }
 
 TEST_F(BadInput, BadDataFilesAreNamed) {

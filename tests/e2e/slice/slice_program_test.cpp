@@ -131,11 +131,23 @@ TEST_F(Slice, OfTimeAndRankKeepsTheseOnly) {
   EXPECT_EQ(stepscope("analyze part").code, 0);
 }
 
+TEST_F(Slice, TakesStepsWithAnOpenEndAndTimesWithUnits) {
+  ASSERT_EQ(stepscope("slice run --steps 12: -o last").code, 0);
+  ASSERT_EQ(stepscope("slice run --steps 12:14 -o same").code, 0);
+  EXPECT_EQ(events_of("last"), events_of("same"));
+  ASSERT_EQ(stepscope("slice run --time 50ms:0.08s -o units").code, 0);
+  ASSERT_EQ(stepscope("slice run --time 0.05:0.08 -o seconds").code, 0);
+  EXPECT_EQ(events_of("units"), events_of("seconds"));
+}
+
 TEST_F(Slice, WhatIsNotThereIsSaidWithWhatIs) {
   expect_refused("run --steps 900:901 -o part", "steps 0 to 14");
   expect_refused("run --steps 5:3 -o part", "5:3");
   expect_refused("run --time 3:2 -o part", "3:2");
   expect_refused("run --time a:b -o part", "a:b");
+  expect_refused("run --steps : -o part", "first:last");
+  expect_refused("run --steps 1:x -o part", "first:last");
+  expect_refused("run --steps -1:2 -o part", "first:last");
   expect_refused("run --time 100:200 -o part", "behind the run's end");
   expect_refused("run --rank 7 -o part", "2 ranks from 0 to 1");
   expect_refused("run --rank -3 -o part", "from 0 to 2147483647");

@@ -202,7 +202,7 @@ TEST(Slice, KnowsTheStepsOfTheWhole) {
   EXPECT_EQ(smaller.info().whole_steps.first, 5);
 }
 
-TEST(WindowOfSteps, BeginsWithTheLastWorkBeforeAndEndsWithTheLastOpOfTheSteps) {
+TEST(WindowOfSteps, BeginsWhereTheDeviceBecameIdleAndEndsWithTheLastOpOfTheSteps) {
   Made made;
   made.step(1, 0, 100);
   made.launched(10, 20, 90, "of step 1");
@@ -214,9 +214,21 @@ TEST(WindowOfSteps, BeginsWithTheLastWorkBeforeAndEndsWithTheLastOpOfTheSteps) {
   auto const window = [&](Interval steps) { return window_of_steps(trace, {{made.thread(), steps}}); };
   EXPECT_EQ(window({100, 200}).device, (Interval{89, 260}));
   EXPECT_EQ(window({100, 200}).host, (Interval{89, 200}));
-  EXPECT_EQ(window({200, 300}).device, (Interval{259, 290})) << "work of step 2 goes on into step 3";
+  EXPECT_EQ(window({200, 300}).device, (Interval{200, 290})) << "work of step 2 goes on into step 3";
   EXPECT_EQ(window({200, 300}).host, (Interval{200, 300}));
   EXPECT_EQ(window({0, 200}).device, (Interval{0, 260}));
+}
+
+TEST(WindowOfSteps, HasAllWorkSinceItsBeginWhoeverLaunchedIt) {
+  Made made;
+  made.collective(20, 90, "its launch was lost");
+  made.launched(92, 105, 110, "launched between the steps");
+  made.launched(94, 120, 125, "so was this, which ends last");
+  made.step(2, 100, 200);
+  made.launched(110, 150, 260, "of step 2");
+  made.collective(255, 270, "its launch was lost, too");
+  Trace const trace = made.finish();
+  EXPECT_EQ(window_of_steps(trace, {{made.thread(), {100, 200}}}).device, (Interval{89, 260}));
 }
 
 std::string meaning(std::string_view name) { return name == "secret step 12" ? "step 12" : ""; }

@@ -20,20 +20,6 @@ TEST(ParseSize, RefusesWhatIsNoSize) {
     EXPECT_FALSE(parse_size(text)) << text;
 }
 
-TEST(ParseTimeWindow, TakesUnits) {
-  auto const window = parse_time_window("1.5s:1600ms");
-  ASSERT_TRUE(window);
-  EXPECT_DOUBLE_EQ(window->begin, 1.5e9);
-  EXPECT_DOUBLE_EQ(window->end, 1.6e9);
-  EXPECT_TRUE(parse_time_window("0:10us"));
-  EXPECT_TRUE(parse_time_window("5ns:10µs"));
-}
-
-TEST(ParseTimeWindow, RefusesAnEmptyRangeAndNumbersWithoutUnit) {
-  for (char const* text : {"", ":", "1s", "1:2", "2s:1s", "1s:1s", "1s:nan", "1s:inf s", "1h:2h"})
-    EXPECT_FALSE(parse_time_window(text)) << text;
-}
-
 TEST(ApplyArguments, ShowsTheAskedTimeAndSelectsInIt) {
   Scene const scene = synthetic_scene({.devices = 2, .steps = 10});
   ViewState state = initial_view(scene);
@@ -69,8 +55,8 @@ TEST(ApplyArguments, SaysWhatIsWrongAndWhatToDo) {
   EXPECT_THAT(message(arguments), testing::HasSubstr("no event has this name"));
   EXPECT_THAT(message(arguments), testing::Not(testing::HasSubstr("\x1B")));
   arguments = {};
-  arguments.time = "1:2";
-  EXPECT_THAT(message(arguments), testing::HasSubstr("BEGIN:END"));
+  arguments.time = "2:1";
+  EXPECT_THAT(message(arguments), testing::HasSubstr("begin:end"));
 }
 
 }  // namespace
