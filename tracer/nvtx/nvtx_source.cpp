@@ -10,9 +10,9 @@
 namespace stepscope::tracer {
 namespace {
 
-/// A thread may have a quarter of all memory in a burst, and half of what is left at a time: with the default 64 MB, a quarter of
-/// a second of 10 M ranges/s.
-constexpr size_t kMaxRingShare = 4;
+/// A thread may have half of all memory in a burst, and half of what is left at a time: with the default 128 MB, half a second of
+/// 10 M ranges/s.
+constexpr size_t kMaxRingShare = 2;
 /// Only addresses: a process has 128 TB of them, and thousands of threads.
 constexpr size_t kMaxRingBytes = size_t{1} << 30;
 /// A new thread gets at most this share of the memory that is left, so that hundreds of later ones get some too.

@@ -419,12 +419,12 @@ TEST_P(LostEndsTest, leave_no_range_that_seems_to_go_on) {
 
 INSTANTIATE_TEST_SUITE_P(FewAndMany, LostEndsTest, ::testing::Values(1, LostEnds::kRemembered, 5 * LostEnds::kRemembered));
 
-TEST(Recorder, takes_a_burst_of_a_quarter_of_the_buffer_whatever_its_size_while_nobody_drains) {
+TEST(Recorder, takes_a_burst_of_half_the_buffer_whatever_its_size_while_nobody_drains) {
   for (size_t const megabytes : {8, 32}) {
     Pipeline pipeline({}, megabytes << 20);
     ThreadRecorder& thread = *pipeline.source.attach(1);
     constexpr size_t kRangeBytes = 24;
-    for (size_t i = 0; i < (megabytes << 20) / 4 / kRangeBytes - 100; ++i) {
+    for (size_t i = 0; i < (megabytes << 20) / 2 / kRangeBytes - 100; ++i) {
       thread.push_text(kDefaultDomain, "range");
       thread.pop(kDefaultDomain);
     }
