@@ -69,6 +69,30 @@ TEST_F(TraceFileTest, AWindowHoldsTheWholeEventsThatTouchIt) {
   }
 }
 
+TEST_F(TraceFileTest, OfWantedKindsAllThatBeginsBeforeTheWindowIsReadToo) {
+  auto const [first, last] = trace_.time_range();
+  TimeWindow const window{first + (last - first) / 2, first + (last - first) / 2 + 4000};
+  auto const part = open_->read({.window = window, .before = kind_bit(model::EventKind::kMemory)});
+  ASSERT_TRUE(part) << part.error().message;
+  uint64_t expected = 0;
+  for (uint32_t row = 0; row < trace_.event_count(); ++row) {
+    bool const before = trace_.start(row) < window.begin;
+    bool const touches = before ? trace_.end(row) > window.begin : trace_.start(row) < window.end;
+    if (touches || (before && trace_.kind(row) == model::EventKind::kMemory)) ++expected;
+  }
+  EXPECT_EQ(part->event_count(), expected);
+  EXPECT_GT(expected, open_->read({.window = window})->event_count()) << "there are such events";
+}
+
+TEST_F(TraceFileTest, TheLimitCountsWhatIsKept) {
+  auto const [first, last] = trace_.time_range();
+  Selection const selection{.window = {first + (last - first) / 2, first + (last - first) / 2 + 4000}};
+  uint64_t const kept = open_->read(selection)->event_count();
+  ASSERT_GT(kept, 0U);
+  EXPECT_TRUE(open_->read(selection, kept));
+  EXPECT_FALSE(open_->read(selection, kept - 1));
+}
+
 TEST_F(TraceFileTest, OnlyTheTracksThatAreWantedAreRead) {
   auto const part = open_->read({.tracks = std::vector{model::TrackId{1}, model::TrackId{77}}});
   ASSERT_TRUE(part);
