@@ -38,8 +38,8 @@ inline constexpr size_t kMaxBufferMb = 1 << 20;
 /// hundredth of a core.
 inline constexpr int32_t kDefaultSampleMs = 100;
 
-/// What NCCL reports: nothing, its calls, or its calls and what its network threads wait for (they call us several times a
-/// transfer, some 50 ns each).
+/// What NCCL reports: nothing, its calls, or its calls and what its network threads wait for (they call us five times a
+/// transfer, some 10 ns each).
 enum class NcclDetail : uint8_t { kOff, kCalls, kNetwork };
 
 /// A million launches a second, of some 300 bytes each, for most of a second.
