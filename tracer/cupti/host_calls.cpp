@@ -224,7 +224,8 @@ void HostCalls::add_waiting_calls(TraceStore& store) {
 
 /// No runtime call came around these: the program called the driver itself.
 void HostCalls::add_old_driver_calls(TraceStore& store) {
-  for (auto& [thread, calls] : driver_calls_) {
+  for (auto& thread : driver_calls_) {
+    DriverCalls& calls = thread.second;
     remove_done(calls.waiting, [&](Call& call) {
       if (!std::exchange(call.is_old, true)) return false;
       call.is_old = false;  // its details are waited for from now on

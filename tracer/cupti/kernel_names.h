@@ -29,9 +29,11 @@ class KernelNames {
   /// `name` may be null.
   KernelInfo& find(char const* name, TraceStore& store) {
     Recent& recent = recent_[std::hash<void const*>{}(name) / kAlignment % recent_.size()];
-    if (recent.kernel == nullptr || recent.name != name) [[unlikely]]
-      recent = {name, &look_up(name, store)};
-    return *recent.kernel;
+    if (recent.kernel != nullptr && recent.name == name) [[likely]]
+      return *recent.kernel;
+    KernelInfo& kernel = look_up(name, store);
+    recent = {name, &kernel};
+    return kernel;
   }
   /// Pointers are not trusted for longer than a round of buffers: a module that was unloaded may have left its place to another.
   void forget_pointers() {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tests/unit/tracer/cupti/fake_cupti.h"
+#include "tracer/core/process_info.h"
 #include "tracer/cupti/activities.h"
 
 namespace stepscope::tracer {
@@ -257,7 +258,8 @@ TEST_F(CuptiSourceTest, names_threads_as_the_system_does) {
   ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, {0, 1}, 1, self))));
   finish();
   ASSERT_EQ(store.tracks().size(), 1U);
-  EXPECT_EQ(store.tracks()[0].name, "tracer_cupti_te");
+  EXPECT_EQ(store.tracks()[0].name, thread_name(self));
+  EXPECT_NE(store.tracks()[0].name, fmt::format("thread {}", self));
 }
 
 class CuptiSourceOfSteps : public CuptiSourceTest {

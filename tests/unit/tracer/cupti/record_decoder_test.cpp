@@ -1,7 +1,10 @@
 #include "tracer/cupti/record_decoder.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -18,7 +21,6 @@ using model::EventKind;
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::Field;
-using testing::IsEmpty;
 using testing::SizeIs;
 
 /// Who wrote the records, and who walks over them.
@@ -53,9 +55,9 @@ struct Row {
   uint64_t correlation = 0;
   bool operator==(Row const&) const = default;
 };
-void PrintTo(Row const& row, std::ostream* out) {
-  *out << fmt::format("{{{} '{}' on '{}' {}+{} #{}}}", model::kind_info(row.kind).name, row.name, row.track, row.start, row.dur,
-                      row.correlation);
+std::ostream& operator<<(std::ostream& out, Row const& row) {
+  return out << fmt::format("{{{} '{}' on '{}' {}+{} #{}}}", model::kind_info(row.kind).name, row.name, row.track, row.start,
+                            row.dur, row.correlation);
 }
 
 class RecordDecoderTest : public testing::TestWithParam<Writer> {
@@ -84,7 +86,7 @@ class RecordDecoderTest : public testing::TestWithParam<Writer> {
     std::span<uint8_t const> const bytes = buffer_.bytes();
     std::vector<uint64_t> words(bytes.size() / sizeof(uint64_t) + 1);
     auto* const copy = reinterpret_cast<uint8_t*>(words.data());
-    std::memcpy(copy, bytes.data(), bytes.size());
+    std::copy(bytes.begin(), bytes.end(), copy);
     decoder_->decode({copy, bytes.size()}, clock_, store);
     buffer_ = {};
   }
