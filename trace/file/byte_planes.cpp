@@ -113,12 +113,15 @@ uint8_t width_of(uint64_t bits) { return static_cast<uint8_t>((std::bit_width(bi
 
 void split_planes(std::span<uint64_t const> values, uint8_t width, std::byte* planes) {
   static constexpr std::array kSplit = {split<0>, split<1>, split<2>, split<3>, split<4>, split<5>, split<6>, split<7>, split<8>};
-  kSplit[width](values, planes);
+  if (width > 0) kSplit[width](values, planes);
 }
 
 void join_planes(std::byte const* planes, uint8_t width, std::span<uint64_t> values) {
   static constexpr std::array kJoin = {join<0>, join<1>, join<2>, join<3>, join<4>, join<5>, join<6>, join<7>, join<8>};
-  kJoin[width](planes, values);
+  if (width > 0)
+    kJoin[width](planes, values);
+  else  // there may be no pointer to planes that are not there
+    std::fill(values.begin(), values.end(), 0);
 }
 
 PlaneHead store_plane(base::ByteSpan plane, Compressor& compressor, base::ByteWriter& out) {
