@@ -52,8 +52,7 @@ Loss lost_end(file::TraceFile const& file, std::vector<file::DamagedPlace> const
   if (!damage.empty() && damage.back().is_end)
     what += fmt::format(", it ends in the middle of {}", file::describe(damage.back(), file.tracks()));
   return {what + "; " + last_events(file),
-          "the program was killed or left without its exit handlers, is still running, its disk was full, or the file was cut; a "
-          "recorder writes every second"};
+          "the program was killed or is still running, its disk was full, or the file was cut; a recorder writes every second"};
 }
 
 void add_damage(file::TraceFile const& file, Diagnosis& diagnosis) {
