@@ -117,7 +117,7 @@ TEST(NcclRandomRecords, damaged_records_never_crash_the_decoder) {
     RecordHeader const header = {static_cast<uint8_t>(random() % 6), 0, static_cast<uint16_t>(random() % 20), 0, 0};
     std::memcpy(words.data(), &header, sizeof header);
     EXPECT_LE(decoder.decode(static_cast<uint32_t>(random() % 3), 1, words, clock), words.size());
-    if (round % 100 == 0) decoder.end_round(round * 10'000'000, nccl.store);
+    if (round % 100 == 0) decoder.end_round(round * int64_t{10'000'000}, nccl.store);
   }
   decoder.finish(nccl.store);
 }
