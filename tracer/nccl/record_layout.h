@@ -39,7 +39,7 @@ struct Call {
   model::CollectiveAlgorithm algorithm = model::CollectiveAlgorithm::kUnknown;
   model::CollectiveProtocol protocol = model::CollectiveProtocol::kUnknown;
   uint8_t channels = 0;
-  bool has_sequence = false;
+  uint8_t has_sequence = 0;  ///< 0 or 1; no bool, so that every byte is a value
   std::array<uint8_t, 6> unused = {};
 };
 static_assert(std::is_trivially_copyable_v<Call> && sizeof(Call) % sizeof(uint64_t) == 0);
