@@ -132,9 +132,9 @@ TEST_F(ViewerProgram, SaysWhatToDoWhenThereIsNoDisplayForAWindow) {
 TEST_F(ViewerProgram, RefusesWrongUseWithStatus2) {
   std::string const picture = " --screenshot " + path("x.png");
   for (std::string const& arguments :
-       {std::string(), run() + picture + " --size 1x1", run() + picture + " --time five:six", run() + picture + " --panel nothing",
-        run() + picture + " --theme blue", run() + picture + " --select 'no such event'", run() + " --unknown",
-        path("not there") + picture, run() + " --screenshot " + path("no/such/folder.png")}) {
+       {std::string(), run() + picture + " --size 1x1", run() + picture + " --time five:six",
+        run() + picture + " --panel nothing", run() + picture + " --theme blue", run() + picture + " --select 'no such event'",
+        run() + " --unknown", path("not there") + picture, run() + " --screenshot " + path("no/such/folder.png")}) {
     auto const outcome = shell(kNoDisplay + kViewer + " " + arguments);
     EXPECT_EQ(outcome.status, 2) << arguments << "\n" << outcome.output;
     EXPECT_FALSE(outcome.output.empty()) << arguments;
