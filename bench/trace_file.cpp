@@ -213,10 +213,11 @@ model::Trace long_track(uint32_t count) {
 }
 
 void print_pyramid() {
-  constexpr uint32_t kEvents = 20'000'000;
+  constexpr uint32_t kEvents = 100'000'000;
   model::Trace const trace = long_track(kEvents);
   model::TrackSummary summary;
-  double const building = seconds_of([&] { summary = file::summary_of(trace, model::TrackId{0}); });
+  model::EventView const events = trace.events_of(model::TrackId{0});
+  double const building = median_seconds([&] { summary = model::summarize(events, trace.columns().depth); });
   base::ByteWriter stored;
   file::ColumnEncoder columns;
   file::encode_summary(summary, columns, stored);
