@@ -15,8 +15,9 @@ namespace {
 constexpr size_t kMaxRingShare = 2;
 /// Only addresses: a process has 128 TB of them, and thousands of threads.
 constexpr size_t kMaxRingBytes = size_t{1} << 30;
-/// A new thread gets at most this share of the memory that is left, so that hundreds of later ones get some too.
-constexpr size_t kShareOfRest = 64;
+/// A new thread gets at most this share of the memory that is left: 256 KB with the default, so that thousands that come and go
+/// while the writer is kept from its work get some too. Who records more than that lasts takes more while it records.
+constexpr size_t kShareOfRest = 1024;
 
 /// Of a new ring, in the thread's first event: lasts until the writer thread comes by.
 constexpr size_t kFirstPages = 64 * 1024;
