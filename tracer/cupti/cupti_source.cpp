@@ -296,7 +296,8 @@ std::string CuptiSource::problem() const {
   return problem_;
 }
 
-void CuptiSource::release() { pool_.close(exiting_ || finalized_ || state_ == State::kWaiting); }
+/// While the program exits CUPTI is alive and may still hold buffers: the process gives their memory back, not we.
+void CuptiSource::release() { pool_.close(finalized_ || state_ == State::kWaiting); }
 
 void CuptiSource::lock_for_fork() {
   mutex_.lock();

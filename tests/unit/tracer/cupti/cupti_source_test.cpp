@@ -174,6 +174,14 @@ TEST_F(CuptiSourceTest, leaves_cupti_alone_once_the_program_exits) {
   EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
 }
 
+TEST_F(CuptiSourceTest, leaves_a_buffer_that_cupti_holds_where_it_is_while_the_program_exits) {
+  source->driver_starts();
+  source->program_exits();
+  ASSERT_TRUE(fake.request());  // by a call that was under way
+  finish();
+  fake.complete(launches(1, 1));  // CUPTI writes into it
+}
+
 TEST_F(CuptiSourceTest, fetches_what_there_is_before_a_device_is_reset) {
   source->driver_starts();
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
