@@ -1,7 +1,9 @@
 #include "trace/model/collective_merge.h"
 
 #include <algorithm>
+#include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace stepscope::model {
@@ -14,7 +16,7 @@ struct Place {
 };
 
 struct Call {
-  int64_t start = 0;
+  int64_t start = 0, end = 0;
   Place place;
   CollectiveDetail detail;
 };
@@ -40,7 +42,9 @@ std::vector<Call> calls_of(Batches const& batches) {
     auto const& details = std::get<std::vector<CollectiveDetail>>(batch.details);
     std::vector<uint32_t> const detail_rows = batch.detail_rows();
     for (uint32_t row = 0; row < batch.size(); ++row)
-      if (batch.kind[row] == EventKind::kCollectiveCall) calls.push_back({batch.start[row], {b, row}, details[detail_rows[row]]});
+      if (batch.kind[row] == EventKind::kCollectiveCall)
+        calls.push_back(
+            {batch.start[row], batch.start[row] + std::max<int64_t>(batch.dur[row], 0), {b, row}, details[detail_rows[row]]});
   }
   std::stable_sort(calls.begin(), calls.end(), [](Call const& a, Call const& b) { return a.start < b.start; });
   return calls;
@@ -70,7 +74,8 @@ std::vector<Plan> plans_of(std::vector<Call> const& calls) {
 /// By correlation of the kernel.
 using Matches = std::unordered_map<uint64_t, CollectiveDetail>;
 
-/// The rule: a plan is reported by the thread that launched its kernel, next after the launch.
+/// A thread's calls and the launches of their kernels: the launch that the call encloses where the library told it; else the rule
+/// that a plan is reported by the thread that launched its kernel, next after the launch.
 class ThreadMerge {
  public:
   explicit ThreadMerge(Batches& batches) : batches_(batches), calls_(calls_of(batches)) {}
@@ -80,13 +85,12 @@ class ThreadMerge {
     std::vector<Launch> const launches = launches_of(batches_);
     int64_t before = INT64_MIN;  // the plan before was reported: launches until then are not ours
     for (Plan const& plan : plans_of(calls_)) {
-      int64_t const reported = calls_[plan.first].start;
-      auto const next = std::lower_bound(launches.begin(), launches.end(), reported,
-                                         [](Launch const& launch, int64_t time) { return launch.start < time; });
-      bool const found =
-          next != launches.begin() && std::prev(next)->start >= before && reported - std::prev(next)->end <= kMaxPlanDelayNs;
-      if (found) add(plan, std::prev(next)->correlation, matches);
-      before = reported;
+      Call const& first = calls_[plan.first];
+      Launch const* launch = nullptr;
+      if (first.detail.launch == CallLaunch::kInside) launch = launch_inside(launches, first);
+      if (first.detail.launch == CallLaunch::kBefore) launch = launch_before(launches, first.start, before);
+      if (launch != nullptr) add(plan, launch->correlation, matches);
+      before = first.start;
     }
   }
   /// The calls of the kernels that were found get their correlation.
@@ -96,13 +100,33 @@ class ThreadMerge {
   }
 
  private:
+  static Launch const* launch_before(std::span<Launch const> launches, int64_t reported, int64_t before) {
+    auto const next = first_from(launches, reported);
+    if (next == launches.begin()) return nullptr;
+    Launch const& last = *std::prev(next);
+    return last.start >= before && reported - last.end <= kMaxPlanDelayNs ? &last : nullptr;
+  }
+  /// By the launch's middle: two clocks told the two times, and they may differ by a microsecond.
+  static Launch const* launch_inside(std::span<Launch const> launches, Call const& call) {
+    for (auto at = first_from(launches, call.start - kMaxPlanDelayNs); at != launches.end() && at->start <= call.end; ++at) {
+      int64_t const middle = at->start + (at->end - at->start) / 2;
+      if (middle >= call.start && middle <= call.end) return &*at;
+    }
+    return nullptr;
+  }
+  static std::span<Launch const>::iterator first_from(std::span<Launch const> launches, int64_t time) {
+    return std::lower_bound(launches.begin(), launches.end(), time,
+                            [](Launch const& launch, int64_t start) { return launch.start < start; });
+  }
   void add(Plan const& plan, uint64_t correlation, Matches& matches) {
     std::vector<CollectiveDetail> details;
     for (size_t i = plan.first; i < plan.last; ++i) {
       details.push_back(calls_[i].detail);
       matched_.emplace_back(calls_[i].place, correlation);
     }
-    matches.insert_or_assign(correlation, combine(details));
+    CollectiveDetail carried = combine(details);
+    carried.launch = CallLaunch::kBefore;  // says something of calls only
+    matches.insert_or_assign(correlation, carried);
   }
 
   Batches& batches_;
@@ -168,6 +192,23 @@ bool is_all_to_all(std::span<CollectiveDetail const> calls) {
 }
 
 }  // namespace
+
+uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track const> tracks,
+                                   std::vector<std::vector<EventBatch>> const& batches) {
+  std::unordered_set<uint32_t> names;
+  for (uint32_t id = 0; id < strings.size(); ++id) {
+    std::string_view const text = strings.text(StringId{id});
+    if (text.starts_with("nccl") && text.find("Kernel_") != std::string_view::npos) names.insert(id);
+  }
+  uint64_t count = 0;
+  for (size_t t = 0; t < tracks.size() && !names.empty(); ++t) {
+    if (tracks[t].kind != TrackKind::kStream) continue;
+    for (EventBatch const& batch : batches[t])
+      for (size_t row = 0; row < batch.size(); ++row)
+        count += batch.kind[row] == EventKind::kKernel && names.contains(batch.name[row].value) ? 1 : 0;
+  }
+  return count;
+}
 
 CollectiveDetail combine(std::span<CollectiveDetail const> calls) {
   STEPSCOPE_CHECK(!calls.empty());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trace/model/event_batch.h"
+#include "trace/model/string_table.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::model {
@@ -18,6 +19,11 @@ inline constexpr int64_t kMaxPlanDelayNs = 1'000'000;
 /// correlation. `batches` are the tracks' rows in any order. A call whose kernel is not found stays as it is; nothing changes
 /// when there are no calls.
 void merge_collective_calls(std::span<Track const> tracks, std::vector<std::vector<EventBatch>>& batches);
+
+/// Kernels that NCCL named as its own and that no call of it is known to run: they are shown as computation. After the merge. A
+/// name only tells that something is missing, never what it is.
+uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track const> tracks,
+                                   std::vector<std::vector<EventBatch>> const& batches);
 
 /// What one kernel does that runs these calls (at least one): sums of bytes and waits; what the calls do not agree in is unknown.
 /// A send to and a receive from every participant are an all-to-all.

@@ -40,6 +40,12 @@ enum class CollectiveAlgorithm : uint8_t {
   kPat = 7
 };
 enum class CollectiveProtocol : uint8_t { kUnknown = 0, kLl = 1, kLl128 = 2, kSimple = 3 };
+/// Where the launch of a call's kernel is, among the launches of the call's thread.
+enum class CallLaunch : uint8_t {
+  kBefore = 0,  ///< not known, most likely the last before the call: the library tells of a call just after its launch
+  kInside = 1,  ///< known: within the first call of its plan
+  kNone = 2     ///< there is none, or it cannot be known which it is
+};
 enum class DataType : uint8_t {
   kUnknown = 0,
   kInt8 = 1,
@@ -101,11 +107,12 @@ struct CollectiveDetail {
   DataType data_type = DataType::kUnknown;
   CollectiveAlgorithm algorithm = CollectiveAlgorithm::kUnknown;
   CollectiveProtocol protocol = CollectiveProtocol::kUnknown;
-  uint32_t channels = 0;         ///< blocks of the kernel that carry it; 0 = unknown
-  uint64_t plan = 0;             ///< of a call: calls of one process with the same plan share a kernel; 0 = unknown
-  uint64_t gpu_wait_ns = 0;      ///< the network threads waited for the GPU: summed over the channels, as the next two
-  uint64_t peer_wait_ns = 0;     ///< … for a receiver to be ready
-  uint64_t network_wait_ns = 0;  ///< … for data on the network
+  uint32_t channels = 0;                    ///< blocks of the kernel that carry it; 0 = unknown
+  uint64_t plan = 0;                        ///< of a call: calls of one process with the same plan share a kernel; 0 = unknown
+  uint64_t gpu_wait_ns = 0;                 ///< the network threads waited for the GPU: summed over the channels, as the next two
+  uint64_t peer_wait_ns = 0;                ///< … for a receiver to be ready
+  uint64_t network_wait_ns = 0;             ///< … for data on the network
+  CallLaunch launch = CallLaunch::kBefore;  ///< of a call
 };
 struct StreamWaitDetail {
   int32_t source_device = -1;
@@ -182,7 +189,8 @@ inline constexpr auto detail_fields<CollectiveDetail> = std::tuple{Field{"bytes"
                                                                    Field{"plan", &CollectiveDetail::plan},
                                                                    Field{"gpu_wait_ns", &CollectiveDetail::gpu_wait_ns},
                                                                    Field{"peer_wait_ns", &CollectiveDetail::peer_wait_ns},
-                                                                   Field{"network_wait_ns", &CollectiveDetail::network_wait_ns}};
+                                                                   Field{"network_wait_ns", &CollectiveDetail::network_wait_ns},
+                                                                   Field{"launch", &CollectiveDetail::launch}};
 template <>
 inline constexpr auto detail_fields<StreamWaitDetail> =
     std::tuple{Field{"source_device", &StreamWaitDetail::source_device}, Field{"source_stream", &StreamWaitDetail::source_stream},

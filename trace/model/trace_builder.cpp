@@ -111,12 +111,22 @@ void TraceBuilder::append(TrackId track, EventBatch batch) {
 Trace TraceBuilder::finish() && {
   for (Track const& track : trace_.tracks_) trace_.log_.dropped += track.dropped;
   merge_collective_calls(trace_.tracks_, batches_);
+  note_unexplained_kernels();
   build_columns();
   nest();
   link_launches();
   if (uint64_t const moved = trace_.log_.impossible_times; moved > 0)
     trace_.log_.notes.push_back(fmt::format("{} events claim times beyond 73 years and were moved: the trace is damaged", moved));
   return std::move(trace_);
+}
+
+void TraceBuilder::note_unexplained_kernels() {
+  uint64_t const count = count_unexplained_kernels(trace_.strings_, trace_.tracks_, batches_);
+  if (count == 0) return;
+  std::string_view const what = "kernels of NCCL are shown as computation: it told no call that they run";
+  // The log may be that of a file which says it already, of other kernels when it is a part.
+  std::erase_if(trace_.log_.notes, [&](std::string const& note) { return note.ends_with(what); });
+  trace_.log_.notes.push_back(fmt::format("{} {}", count, what));
 }
 
 void TraceBuilder::repair_times(EventBatch& batch) {

@@ -35,6 +35,7 @@ class TraceBuilder {
   [[nodiscard]] Trace finish() &&;
 
  private:
+  void note_unexplained_kernels();
   void repair_times(EventBatch& batch);
   void put_in_order(std::vector<EventBatch>& batches);
   void append_rows(uint32_t track, EventBatch const& batch);

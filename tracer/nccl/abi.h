@@ -1,4 +1,4 @@
-// The binary interface of NCCL's profiler plugins, versions 1 to 5 (NCCL 2.23 to 2.30), as far as this plugin reads it: the
+// The binary interface of NCCL's profiler plugins, versions 1 to 6 (from NCCL 2.23 on), as far as this plugin reads it: the
 // structs that NCCL passes and the struct of functions that it looks for under the name ncclProfiler_v<N>. Only this folder knows
 // it. Our own declarations after NCCL's public plugin headers (src/include/plugin/profiler): the members of an event that nobody
 // here reads are left out at the end of their struct, since NCCL allocates every event.
@@ -21,6 +21,12 @@ inline constexpr uint64_t kCollective = 1 << 1;
 inline constexpr uint64_t kPointToPoint = 1 << 2;
 inline constexpr uint64_t kProxyOp = 1 << 3;    ///< a channel's share of an operation, on a network thread
 inline constexpr uint64_t kProxyStep = 1 << 4;  ///< one transfer of it
+// From version 5 on: what the program called, and the launch of a plan's kernel, on the threads that do it.
+inline constexpr uint64_t kGroupCall = 1 << 8;  ///< of a call outside of ncclGroupStart too
+inline constexpr uint64_t kCollectiveCall = 1 << 9;
+inline constexpr uint64_t kPointToPointCall = 1 << 10;
+inline constexpr uint64_t kKernelLaunch = 1 << 11;
+inline constexpr uint64_t kCopyEngine = 1 << 12;  ///< from version 6 on: a collective of copies, without a kernel
 
 /// States of a proxy step that are told apart: what it waits for from here on.
 enum State : int {
@@ -179,8 +185,23 @@ struct EventV4 {
   };
 };
 
-/// The parent is the API call; the plan has a member of its own.
+/// The parent is the call of the program; the plan has a member of its own. A call's parent is its group, as is a launch's.
 struct EventV5 {
+  struct CollectiveCall {
+    char const* function;
+    size_t count;
+    char const* data_type;
+    int root;
+    void* stream;
+    uint8_t is_captured;  ///< into a CUDA graph: nothing runs
+  };
+  struct PointToPointCall {
+    char const* function;
+    size_t count;
+    char const* data_type;
+    void* stream;
+    uint8_t is_captured;
+  };
   struct Collective {
     uint64_t sequence;
     char const* function;
@@ -206,10 +227,38 @@ struct EventV5 {
   };
   uint64_t type;
   void* parent;
-  int rank;
+  int rank;  ///< 0 in calls and launches, whatever it is
   union {
+    CollectiveCall collective_call;
+    PointToPointCall point_to_point_call;
     Collective collective;
     PointToPoint point_to_point;
+    ProxyOpV1 proxy_op;
+  };
+};
+
+/// With collectives that the copy engines run.
+struct EventV6 {
+  struct CopyEngine {
+    uint64_t sequence;  ///< counts these alone, of all functions
+    char const* function;
+    void const* send_buffer;
+    void* receive_buffer;
+    size_t count;
+    int root;
+    char const* data_type;
+  };
+  using Collective = EventV5::Collective;
+  using PointToPoint = EventV5::PointToPoint;
+  uint64_t type;
+  void* parent;
+  int rank;
+  union {
+    EventV5::CollectiveCall collective_call;
+    EventV5::PointToPointCall point_to_point_call;
+    Collective collective;
+    PointToPoint point_to_point;
+    CopyEngine copy_engine;
     ProxyOpV1 proxy_op;
   };
 };
@@ -236,5 +285,6 @@ using PluginV2 = Plugin<InitV1, EventV2>;
 using PluginV3 = Plugin<InitV1, EventV3>;
 using PluginV4 = Plugin<InitV4, EventV4>;
 using PluginV5 = Plugin<InitV5, EventV5>;
+using PluginV6 = Plugin<InitV5, EventV6>;
 
 }  // namespace stepscope::tracer::nccl

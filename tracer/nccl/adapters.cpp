@@ -9,36 +9,40 @@ using model::CollectiveOp;
 
 bool has_root(CollectiveOp op) { return op == CollectiveOp::kBroadcast || op == CollectiveOp::kReduce; }
 
-/// What all versions have, as numbers (version 1) or names.
-template <class Collective>
-Call common_collective(Collective const& from) {
+/// What everything that NCCL tells of an operation has, as numbers (version 1) or names.
+template <class Operation>
+Call common_operation(Operation const& from) {
   Call call;
-  call.sequence = from.sequence;
-  call.has_sequence = true;
   call.count = from.count;
   call.op = op_of(from.function);
   call.data_type = data_type_of(from.data_type);
+  if constexpr (requires { from.root; })
+    if (has_root(call.op)) call.peer = from.root;
+  if constexpr (requires { from.communicator; }) call.communicator_hash = from.communicator;
+  if constexpr (requires { from.is_captured; }) call.is_captured = from.is_captured != 0 ? 1 : 0;
+  return call;
+}
+
+template <class Collective>
+Call common_collective(Collective const& from) {
+  Call call = common_operation(from);
+  call.sequence = from.sequence;
+  call.has_sequence = 1;
   call.algorithm = algorithm_of(from.algorithm);
   call.protocol = protocol_of(from.protocol);
-  if (has_root(call.op)) call.peer = from.root;
   if constexpr (requires { from.channels; })
     call.channels = from.channels;
   else
     call.channels = from.max_channels;
-  if constexpr (requires { from.communicator; }) call.communicator_hash = from.communicator;
   if constexpr (requires { from.traffic_bytes; }) call.traffic_bytes = from.traffic_bytes;
   return call;
 }
 
 template <class PointToPoint>
 Call common_point_to_point(PointToPoint const& from) {
-  Call call;
-  call.count = from.count;
-  call.op = op_of(from.function);
-  call.data_type = data_type_of(from.data_type);
+  Call call = common_operation(from);
   call.peer = from.peer;
   if constexpr (requires { from.channels; }) call.channels = from.channels;
-  if constexpr (requires { from.communicator; }) call.communicator_hash = from.communicator;
   return call;
 }
 
@@ -53,6 +57,15 @@ Call to_call(EventV1::PointToPoint const& from) { return common_point_to_point(f
 Call to_call(EventV2::PointToPoint const& from) { return common_point_to_point(from); }
 Call to_call(EventV4::PointToPoint const& from) { return common_point_to_point(from); }
 Call to_call(EventV5::PointToPoint const& from) { return common_point_to_point(from); }
+Call to_call(EventV5::CollectiveCall const& from) { return common_operation(from); }
+Call to_call(EventV5::PointToPointCall const& from) { return common_operation(from); }
+Call to_call(EventV6::CopyEngine const& from) {
+  Call call = common_operation(from);
+  call.sequence = from.sequence;
+  call.has_sequence = 1;
+  call.by_copy_engine = 1;
+  return call;
+}
 
 bool is_step_state(int state) { return (state >= kSendGpuWait && state <= kReceiveGpuWait) || state == kSendPeerWait; }
 

@@ -14,6 +14,7 @@ struct Communicator {
   int32_t rank = -1;   ///< of this process; -1 = its operations say it
   uint32_t ranks = 0;  ///< 0 = unknown
   std::string name;    ///< as the program called it, mostly empty
+  int version = 0;     ///< of the interface by which NCCL tells of it
 };
 
 class Communicators {
@@ -22,6 +23,10 @@ class Communicators {
     std::lock_guard const lock(mutex_);
     all_.push_back(std::move(communicator));
     return static_cast<uint32_t>(all_.size() - 1);
+  }
+  [[nodiscard]] size_t size() const {
+    std::lock_guard const lock(mutex_);
+    return all_.size();
   }
   /// An unknown one when there is none of that number.
   [[nodiscard]] Communicator get(uint32_t number) const {

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tracer/nccl/launch_links.h"
 #include "tracer/nccl/message_bytes.h"
 
 namespace stepscope::tracer::nccl {
 namespace {
 
 /// Open calls are looked through this often: half of a call's time to settle more or less is the same to a reader.
-constexpr int64_t kSettlePeriodNs = Decoder::kSettleNs / 2;
+constexpr int64_t kSettlePeriodNs = OpenCall::kSettleNs / 2;
 
 /// Names of rows: the function that the program called.
 char const* name_of(model::CollectiveOp op) {
@@ -38,12 +39,18 @@ char const* name_of(model::CollectiveOp op) {
   return "NCCL operation";
 }
 
-/// NCCL counts by function: with the function it is one number for each collective of a communicator. 0 stays "none".
-uint64_t unique_sequence(Call const& call) { return call.has_sequence ? call.sequence << 4 | static_cast<uint64_t>(call.op) : 0; }
+/// NCCL counts by function: with the function it is one number for each collective of a communicator. 0 stays "none". Those of
+/// the copy engines have a count of their own.
+uint64_t unique_sequence(Call const& call) {
+  constexpr uint64_t kOfCopyEngine = uint64_t{1} << 63;
+  if (call.has_sequence == 0) return 0;
+  return call.sequence << 4 | static_cast<uint64_t>(call.op) | (call.by_copy_engine != 0 ? kOfCopyEngine : 0);
+}
 
 uint16_t words_of(RecordType type) {
   switch (type) {
     case RecordType::kCall:
+    case RecordType::kProgramCall:
       return kCallWords;
     case RecordType::kCallEnd:
       return kCallEndWords;
@@ -51,6 +58,10 @@ uint16_t words_of(RecordType type) {
       return kNetworkBeginWords;
     case RecordType::kNetworkEnd:
       return kNetworkEndWords;
+    case RecordType::kLaunch:
+      return kLaunchWords;
+    case RecordType::kLaunchEnd:
+      return kLaunchEndWords;
     case RecordType::kPadding:
       break;
   }
@@ -80,11 +91,31 @@ size_t Decoder::decode(uint32_t recorder, int64_t thread_id, std::span<uint64_t 
       begin_call(recorder, thread_id, call, now);
     } else if (type == RecordType::kCallEnd) {
       end_call(record[2], now);
+    } else if (decode_program_call(type, thread_id, record, now)) {
+      continue;
     } else if (NetworkEvent const event = network_event(record, clock); !apply(event)) {
       early_.push_back(event);
     }
   }
   return at;
+}
+
+/// False when the record is not of these.
+bool Decoder::decode_program_call(RecordType type, int64_t thread_id, std::span<uint64_t const> record, int64_t now) {
+  if (type == RecordType::kProgramCall) {
+    Call call;
+    std::memcpy(static_cast<void*>(&call), &record[2], sizeof call);
+    program_calls_.add(thread_id, call, now);
+  } else if (type == RecordType::kLaunch) {
+    Launch launch;
+    std::memcpy(static_cast<void*>(&launch), &record[2], sizeof launch);
+    program_calls_.begin_launch(thread_id, launch, now);
+  } else if (type == RecordType::kLaunchEnd) {
+    program_calls_.end_launch(record[2], now);
+  } else {
+    return false;
+  }
+  return true;
 }
 
 Decoder::NetworkEvent Decoder::network_event(std::span<uint64_t const> record, ClockFit const& clock) {
@@ -100,7 +131,7 @@ Decoder::NetworkEvent Decoder::network_event(std::span<uint64_t const> record, C
   return event;
 }
 
-Decoder::OpenCall* Decoder::find(uint64_t handle) {
+OpenCall* Decoder::find(uint64_t handle) {
   auto const found = calls_.find(handle);
   return found == calls_.end() ? nullptr : &found->second;
 }
@@ -156,6 +187,7 @@ model::CollectiveDetail Decoder::detail_of(OpenCall const& open) const {
   detail.protocol = call.protocol;
   detail.channels = call.channels;
   detail.plan = call.plan;
+  detail.launch = open.launch;
   static_assert(kWaits == 3 && static_cast<int>(Wait::kGpu) == 1 && static_cast<int>(Wait::kPeer) == 2);
   detail.gpu_wait_ns = open.waited_ns[0];
   detail.peer_wait_ns = open.waited_ns[1];
@@ -178,19 +210,39 @@ void Decoder::end_round(int64_t now_ns, TraceStore& store) {
   settle(now_ns, store);
 }
 
+void Decoder::settle_groups(int64_t now_ns, ProgramCalls::Operations const& operations, std::vector<OpenCall>& settled) {
+  for (uint64_t const handle : program_calls_.settled(now_ns, operations)) {
+    CallGroup const group = program_calls_.take(handle);
+    std::vector<OpenCall*> done;
+    if (auto const found = operations.find(handle); found != operations.end()) done = found->second;
+    for (OpenCall& call : link_launches(group, done)) settled.push_back(call);
+    for (OpenCall const* const call : done) {
+      settled.push_back(*call);
+      calls_.erase(settled.back().call.handle);
+    }
+  }
+}
+
 void Decoder::settle(int64_t now_ns, TraceStore& store) {
-  std::vector<uint64_t> settled;
-  for (auto const& [handle, open] : calls_) {
-    bool const silent = open.returned && open.open_network_ops <= 0 && now_ns - open.heard_ns >= kSettleNs;
-    if (silent || now_ns - open.start_ns >= kLatestNs) settled.push_back(handle);
+  std::vector<OpenCall> settled;
+  ProgramCalls::Operations operations;
+  for (auto& [handle, open] : calls_) {
+    if (uint64_t const group = program_calls_.group_of(open.call.program_call); group != 0)
+      operations[group].push_back(&open);
+    else if (open.is_settled(now_ns))
+      settled.push_back(open);
   }
+  for (OpenCall& call : settled) {
+    // Its group is over: a graph runs again what was captured there, or it is very late.
+    if (call.call.program_call != 0) call.launch = model::CallLaunch::kNone;
+    calls_.erase(call.call.handle);
+  }
+  settle_groups(now_ns, operations, settled);
   // In the order of their starts, so that the file has little to sort.
-  std::sort(settled.begin(), settled.end(),
-            [&](uint64_t a, uint64_t b) { return std::pair(calls_.at(a).start_ns, a) < std::pair(calls_.at(b).start_ns, b); });
-  for (uint64_t const handle : settled) {
-    write(calls_.at(handle), store);
-    calls_.erase(handle);
-  }
+  std::sort(settled.begin(), settled.end(), [](OpenCall const& a, OpenCall const& b) {
+    return std::pair(a.start_ns, a.call.handle) < std::pair(b.start_ns, b.call.handle);
+  });
+  for (OpenCall const& call : settled) write(call, store);
 }
 
 void Decoder::finish(TraceStore& store) {

@@ -1,5 +1,6 @@
 // Records → rows: each call that NCCL told of becomes a row on the thread that enqueued it, with its details and the sum of what
-// its network operations waited for. A call of a plan lasts until the next one of the plan or its own end.
+// its network operations waited for. A call of a plan lasts until the next one of the plan or its own end; the first one begins
+// with the launch of the plan's kernel, where that is known.
 #pragma once
 
 #include <array>
@@ -13,6 +14,8 @@
 #include "tracer/core/clock.h"
 #include "tracer/core/trace_store.h"
 #include "tracer/nccl/communicators.h"
+#include "tracer/nccl/open_call.h"
+#include "tracer/nccl/program_calls.h"
 #include "tracer/nccl/record_layout.h"
 
 namespace stepscope::tracer::nccl {
@@ -20,12 +23,6 @@ namespace stepscope::tracer::nccl {
 /// Used by the writer thread alone.
 class Decoder {
  public:
-  /// A call is written when nothing came of it for so long and none of its network operations is open: the network thread begins
-  /// with an operation within a millisecond or so after it was enqueued.
-  static constexpr int64_t kSettleNs = 200'000'000;
-  /// It is written even so when it has waited this long: of collectives that hang a trace must tell.
-  static constexpr int64_t kLatestNs = 10'000'000'000;
-
   explicit Decoder(Communicators const& communicators) : communicators_(communicators) {}
 
   /// Whole records of that thread in their order, from the first word on; returns the words that were decoded, all of them unless
@@ -38,19 +35,10 @@ class Decoder {
   void forget_thread(uint32_t recorder) { last_call_.erase(recorder); }
 
   [[nodiscard]] size_t open_calls() const { return calls_.size(); }
+  [[nodiscard]] size_t open_groups() const { return program_calls_.open_groups(); }
   [[nodiscard]] uint64_t malformed_records() const { return malformed_; }
 
  private:
-  struct OpenCall {
-    Call call;
-    int64_t thread_id = 0;
-    int64_t start_ns = 0;
-    int64_t end_ns = -1;    ///< −1 = not yet
-    bool returned = false;  ///< NCCL said that it is enqueued
-    int64_t heard_ns = 0;   ///< when the last record of it was made
-    int64_t open_network_ops = 0;
-    std::array<uint64_t, kWaits> waited_ns{};
-  };
   /// A network operation of a call began or ended.
   struct NetworkEvent {
     uint64_t call = 0;
@@ -65,7 +53,9 @@ class Decoder {
   static NetworkEvent network_event(std::span<uint64_t const> record, ClockFit const& clock);
   bool apply(NetworkEvent const& event);
   void apply_early_events();
+  bool decode_program_call(RecordType type, int64_t thread_id, std::span<uint64_t const> record, int64_t now);
   void settle(int64_t now_ns, TraceStore& store);
+  void settle_groups(int64_t now_ns, ProgramCalls::Operations const& operations, std::vector<OpenCall>& settled);
   [[nodiscard]] model::CollectiveDetail detail_of(OpenCall const& open) const;
   void write(OpenCall const& open, TraceStore& store) const;
   OpenCall* find(uint64_t handle);
@@ -73,6 +63,7 @@ class Decoder {
   Communicators const& communicators_;
   std::unordered_map<uint64_t, OpenCall> calls_;      ///< by handle
   std::unordered_map<uint32_t, uint64_t> last_call_;  ///< handle, by recorder
+  ProgramCalls program_calls_;
   std::vector<NetworkEvent> early_;
   int64_t settled_ns_ = 0;
   uint64_t malformed_ = 0;

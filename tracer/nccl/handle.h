@@ -8,7 +8,16 @@
 
 namespace stepscope::tracer::nccl {
 
-enum class HandleType : uint8_t { kNone = 0, kPlan = 1, kCall = 2, kNetworkOp = 3, kNetworkStep = 4 };
+enum class HandleType : uint8_t {
+  kNone = 0,
+  kPlan = 1,
+  kCall = 2,
+  kNetworkOp = 3,
+  kNetworkStep = 4,
+  kCallGroup = 5,    ///< of calls that the program makes
+  kProgramCall = 6,  ///< one of them
+  kLaunch = 7
+};
 
 // Bits: 0–3 type, 4–47 what it is, 48–63 the recorder's number.
 inline constexpr unsigned kValueShift = 4, kRecorderShift = 48;

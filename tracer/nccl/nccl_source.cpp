@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace stepscope::tracer::nccl {
 namespace {
@@ -17,12 +20,15 @@ NcclSource::NcclSource(CaptureWindow& window, TickSource ticks, Communicators co
                        size_t buffer_bytes)
     : window_(window),
       ticks_(ticks),
+      communicators_(communicators),
       process_id_(process_id),
       ring_bytes_(std::bit_floor(std::clamp(buffer_bytes / kShareOfBuffers, Ring::kMinBytes, kMaxRingBytes))),
+      idle_(window, ticks, RecorderIds{UINT32_MAX, 0, process_id}, 0),
       decoder_(communicators) {}
 
 Recorder* NcclSource::attach(int64_t thread_id) {
   std::lock_guard const lock(mutex_);
+  if (window_.mode() == CaptureMode::kStopped) return &idle_;
   recorders_.push_back(
       std::make_unique<Recorder>(window_, ticks_, RecorderIds{next_number_++, thread_id, process_id_}, ring_bytes_));
   return recorders_.back().get();
@@ -69,7 +75,22 @@ void NcclSource::forget_closed() {
 
 void NcclSource::finish(TraceStore& store, int64_t /*end_ns*/) {
   decoder_.finish(store);
+  if (std::string text = describe_interface(); !text.empty()) {
+    store.info.facts.emplace_back("nccl profiler", std::move(text));
+    store.describe_again();
+  }
   store.log.unknown_events += decoder_.malformed_records();
+}
+
+std::string NcclSource::describe_interface() const {
+  size_t const count = communicators_.size();
+  if (count == 0) return {};
+  constexpr int kTellsLaunches = 5;
+  int const version = communicators_.get(static_cast<uint32_t>(count - 1)).version;
+  return fmt::format("interface {}, {} communicators{}", version, count,
+                     version >= kTellsLaunches ? ""
+                                               : "; below interface 5 collectives of a communicator that CUDA graphs use may be "
+                                                 "shown as computation: NCCL 2.28 tells them");
 }
 
 uint64_t NcclSource::dropped() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "tracer/core/capture_window.h"
@@ -22,7 +23,7 @@ class NcclSource : public Source {
   NcclSource(CaptureWindow& window, TickSource ticks, Communicators const& communicators, int64_t process_id,
              size_t buffer_bytes);
 
-  /// A recorder for the calling thread, valid until it was closed. Thread-safe.
+  /// A recorder for the calling thread, valid until it was closed; one that records nothing when capture has ended. Thread-safe.
   Recorder* attach(int64_t thread_id);
 
   void snapshot() override;
@@ -45,14 +46,19 @@ class NcclSource : public Source {
   void drain_ring(Drained const& drained, ClockFit const& clock);
   void forget_closed();
 
+  /// Its interface and what that means, for people; empty when the program made no communicator.
+  [[nodiscard]] std::string describe_interface() const;
+
   CaptureWindow& window_;
   TickSource const ticks_;
+  Communicators const& communicators_;
   int64_t const process_id_;
   size_t const ring_bytes_;
 
   std::mutex mutex_;  ///< recorders_, next_number_
   std::vector<std::unique_ptr<Recorder>> recorders_;
   uint32_t next_number_ = 0;
+  Recorder idle_;  ///< of all threads that come after the end: it has no ring
 
   // The writer thread's own.
   Decoder decoder_;

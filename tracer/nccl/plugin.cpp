@@ -10,7 +10,7 @@ Result join(void** context, int* activation_mask, Communicator communicator) {
   *context = nullptr;
   // The mask is one for all communicators: those that are at work must not see it change.
   try {
-    int const mask = mask_of(start_nccl());
+    int const mask = mask_of(start_nccl(), communicator.version);
     if (mask == 0) return kSuccess;
     *context = to_pointer(uint64_t{process_communicators().add(std::move(communicator))} + 1);
     *activation_mask = mask;
@@ -20,22 +20,31 @@ Result join(void** context, int* activation_mask, Communicator communicator) {
   return kSuccess;
 }
 
-Communicator describe(uint64_t hash, char const* name, int ranks, int rank) {
-  return {hash, rank, ranks > 0 ? static_cast<uint32_t>(ranks) : 0, name != nullptr ? name : ""};
+Communicator describe(uint64_t hash, char const* name, int ranks, int rank, int version) {
+  return {hash, rank, ranks > 0 ? static_cast<uint32_t>(ranks) : 0, name != nullptr ? name : "", version};
 }
 
-Result init_v1(void** context, int* activation_mask) { return join(context, activation_mask, {}); }
+Result describe_and_join(void** context, int* activation_mask, char const* name, uint64_t hash, int ranks, int rank,
+                         int version) try {
+  return join(context, activation_mask, describe(hash, name, ranks, rank, version));
+} catch (...) {
+  return join(context, activation_mask, describe(hash, nullptr, ranks, rank, version));  // no memory for the name
+}
+
+template <int kVersion>
+Result init_unnamed(void** context, int* activation_mask) {
+  return join(context, activation_mask, describe(0, nullptr, 0, -1, kVersion));
+}
 
 Result init_v4(void** context, int* activation_mask, char const* name, uint64_t communicator, int /*nodes*/, int ranks, int rank,
-               Logger /*log*/) try {
-  return join(context, activation_mask, describe(communicator, name, ranks, rank));
-} catch (...) {
-  return join(context, activation_mask, describe(communicator, nullptr, ranks, rank));  // no memory for the name
+               Logger /*log*/) {
+  return describe_and_join(context, activation_mask, name, communicator, ranks, rank, 4);
 }
 
-Result init_v5(void** context, uint64_t communicator, int* activation_mask, char const* name, int nodes, int ranks, int rank,
-               Logger log) {
-  return init_v4(context, activation_mask, name, communicator, nodes, ranks, rank, log);
+template <int kVersion>
+Result init_named(void** context, uint64_t communicator, int* activation_mask, char const* name, int /*nodes*/, int ranks,
+                  int rank, Logger /*log*/) {
+  return describe_and_join(context, activation_mask, name, communicator, ranks, rank, kVersion);
 }
 
 template <class Event>
@@ -70,15 +79,17 @@ constexpr char const* kName = "Stepscope";
 // NOLINTBEGIN(readability-identifier-naming): names that NCCL looks for.
 extern "C" {
 using namespace stepscope::tracer::nccl;  // NOLINT(google-build-using-namespace)
-__attribute__((visibility("default"))) extern PluginV1 const ncclProfiler_v1 = {kName, init_v1,      start,
-                                                                                stop,  record_state, finalize};
-__attribute__((visibility("default"))) extern PluginV2 const ncclProfiler_v2 = {kName, init_v1,      start,
-                                                                                stop,  record_state, finalize};
-__attribute__((visibility("default"))) extern PluginV3 const ncclProfiler_v3 = {kName, init_v1,      start,
-                                                                                stop,  record_state, finalize};
+__attribute__((visibility("default"))) extern PluginV1 const ncclProfiler_v1 = {kName, init_unnamed<1>, start,
+                                                                                stop,  record_state,    finalize};
+__attribute__((visibility("default"))) extern PluginV2 const ncclProfiler_v2 = {kName, init_unnamed<2>, start,
+                                                                                stop,  record_state,    finalize};
+__attribute__((visibility("default"))) extern PluginV3 const ncclProfiler_v3 = {kName, init_unnamed<3>, start,
+                                                                                stop,  record_state,    finalize};
 __attribute__((visibility("default"))) extern PluginV4 const ncclProfiler_v4 = {kName, init_v4,      start,
                                                                                 stop,  record_state, finalize};
-__attribute__((visibility("default"))) extern PluginV5 const ncclProfiler_v5 = {kName, init_v5,      start,
-                                                                                stop,  record_state, finalize};
+__attribute__((visibility("default"))) extern PluginV5 const ncclProfiler_v5 = {kName, init_named<5>, start,
+                                                                                stop,  record_state,  finalize};
+__attribute__((visibility("default"))) extern PluginV6 const ncclProfiler_v6 = {kName, init_named<6>, start,
+                                                                                stop,  record_state,  finalize};
 }
 // NOLINTEND(readability-identifier-naming)

@@ -18,23 +18,42 @@ uint64_t* Recorder::begin_record(RecordType type, uint16_t words, int64_t ticks)
 }
 
 void Recorder::write_handle(RecordType type, uint64_t handle) {
-  static_assert(kCallEndWords == kNetworkBeginWords);
+  static_assert(kCallEndWords == kNetworkBeginWords && kCallEndWords == kLaunchEndWords);
   uint64_t* const record = begin_record(type, kCallEndWords, read_ticks(tick_source_));
   if (record == nullptr) return;
   record[2] = handle;
   ring_.commit(kCallEndWords);
 }
 
-uint64_t Recorder::begin_plan() { return is_recording() ? make_handle(HandleType::kPlan, ids_.number, next_value_++) : 0; }
+uint64_t Recorder::begin_plan() { return is_recording() ? next_handle(HandleType::kPlan) : 0; }
 
-uint64_t Recorder::begin_call(Call call) {
+uint64_t Recorder::begin_group() { return is_recording() ? next_handle(HandleType::kCallGroup) : 0; }
+
+uint64_t Recorder::write_call(RecordType type, HandleType handle, Call& call) {
   if (!is_recording()) return 0;
-  uint64_t* const record = begin_record(RecordType::kCall, kCallWords, read_ticks(tick_source_));
+  uint64_t* const record = begin_record(type, kCallWords, read_ticks(tick_source_));
   if (record == nullptr) return 0;
-  call.handle = make_handle(HandleType::kCall, ids_.number, next_value_++);
+  call.handle = next_handle(handle);
   std::memcpy(record + 2, &call, sizeof call);
   ring_.commit(kCallWords);
   return call.handle;
+}
+
+uint64_t Recorder::begin_call(Call call) { return write_call(RecordType::kCall, HandleType::kCall, call); }
+
+uint64_t Recorder::begin_program_call(Call call) {
+  if (type_of(call.plan) != HandleType::kCallGroup) return 0;  // its group began before the capture did
+  return write_call(RecordType::kProgramCall, HandleType::kProgramCall, call);
+}
+
+uint64_t Recorder::begin_launch(uint64_t group, uint32_t communicator) {
+  if (!is_recording() || type_of(group) != HandleType::kCallGroup) return 0;
+  uint64_t* const record = begin_record(RecordType::kLaunch, kLaunchWords, read_ticks(tick_source_));
+  if (record == nullptr) return 0;
+  Launch const launch = {next_handle(HandleType::kLaunch), group, communicator};
+  std::memcpy(record + 2, &launch, sizeof launch);
+  ring_.commit(kLaunchWords);
+  return launch.handle;
 }
 
 uint64_t Recorder::begin_network_op(uint64_t call) {
@@ -60,9 +79,13 @@ void Recorder::wait(uint64_t step, Wait wait) {
 }
 
 void Recorder::end(uint64_t handle) {
+  if (is_stopped()) return;
   switch (type_of(handle)) {
     case HandleType::kCall:
       write_handle(RecordType::kCallEnd, handle);
+      break;
+    case HandleType::kLaunch:
+      write_handle(RecordType::kLaunchEnd, handle);
       break;
     case HandleType::kNetworkStep:
       if (is_own(handle, HandleType::kNetworkStep)) network_->end_step(slot_of(handle), read_ticks(tick_source_));

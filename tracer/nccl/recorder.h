@@ -27,6 +27,12 @@ class Recorder {
   Recorder(CaptureWindow& window, TickSource ticks, RecorderIds ids, size_t ring_bytes)
       : window_(window), tick_source_(ticks), ids_(ids), ring_(ring_bytes) {}
 
+  /// The program calls NCCL, once or with several calls at once.
+  uint64_t begin_group();
+  /// One of its calls; its handle is made here.
+  uint64_t begin_program_call(Call call);
+  /// The kernel of a plan is about to be launched.
+  uint64_t begin_launch(uint64_t group, uint32_t communicator);
   /// A group of operations that one kernel runs.
   uint64_t begin_plan();
   /// An operation is enqueued; its handle is made here.
@@ -36,7 +42,7 @@ class Recorder {
   uint64_t begin_network_step(uint64_t op);
   /// From now on the step waits for `wait`.
   void wait(uint64_t step, Wait wait);
-  /// Of any handle that was given; others do nothing.
+  /// Of any handle that was given; others do nothing, as after the capture's end: the ring's memory was given back.
   void end(uint64_t handle);
   /// The thread exits; nothing may be called afterwards.
   void close() { closed_.store(true, std::memory_order_release); }
@@ -48,6 +54,9 @@ class Recorder {
 
  private:
   [[nodiscard]] bool is_recording() const { return window_.mode() == CaptureMode::kRecording; }
+  [[nodiscard]] bool is_stopped() const { return window_.mode() == CaptureMode::kStopped; }
+  uint64_t next_handle(HandleType type) { return make_handle(type, ids_.number, next_value_++); }
+  uint64_t write_call(RecordType type, HandleType handle, Call& call);
   /// It is of this thread's network table.
   [[nodiscard]] bool is_own(uint64_t handle, HandleType type) const {
     return network_ != nullptr && type_of(handle) == type &&

@@ -46,8 +46,9 @@ class CollectiveMerge : public ::testing::Test {
     builder_.events(stream_).add(EventKind::kKernel, start + 50, 10, builder_.intern("kernel"), correlation, kernel);
   }
   void call(int64_t start, CollectiveDetail const& detail) { call(thread_, start, detail); }
-  void call(TrackId thread, int64_t start, CollectiveDetail const& detail) {
-    builder_.events(thread).add(EventKind::kCollectiveCall, start, 1, builder_.intern("ncclAllReduce"), 0, detail);
+  void call(TrackId thread, int64_t start, CollectiveDetail const& detail) { call(thread, start, 1, detail); }
+  void call(TrackId thread, int64_t start, int64_t dur, CollectiveDetail const& detail) {
+    builder_.events(thread).add(EventKind::kCollectiveCall, start, dur, builder_.intern("ncclAllReduce"), 0, detail);
   }
   /// Correlations of the stream's collectives.
   std::vector<uint64_t> merge() {
@@ -144,6 +145,61 @@ TEST_F(CollectiveMerge, kernels_that_cannot_carry_it_stay_kernels) {
   call(310, all_reduce(3, 72));
   EXPECT_THAT(merge(), SizeIs(0));
   EXPECT_EQ(trace_.columns().correlation[trace_.rows_of(thread_).first + 1], 0U);
+}
+
+TEST_F(CollectiveMerge, a_launch_inside_of_its_call_is_known) {
+  CollectiveDetail detail = all_reduce(1, 70);
+  detail.launch = CallLaunch::kInside;
+  call(thread_, 95, 10, detail);  // the launch is from 100 to 105
+  launch(100, 1);
+  CollectiveDetail second = all_reduce(2, 70);
+  second.launch = CallLaunch::kInside;
+  call(thread_, 105, 1, second);
+  launch(200, 2);
+  EXPECT_THAT(merge(), ElementsAre(1));
+  EXPECT_EQ(collective(1).bytes, 200U) << "both calls of the plan";
+  EXPECT_EQ(collective(1).launch, CallLaunch::kBefore) << "says something of calls only";
+}
+
+TEST_F(CollectiveMerge, a_call_may_begin_a_little_after_its_launch_by_another_clock) {
+  CollectiveDetail detail = all_reduce(1, 70);
+  detail.launch = CallLaunch::kInside;
+  call(thread_, 101, 10, detail);
+  launch(100, 1);
+  call(thread_, 204, 10, detail);  // only its end lies inside
+  launch(200, 2);
+  EXPECT_THAT(merge(), ElementsAre(1));
+}
+
+TEST_F(CollectiveMerge, a_call_without_a_launch_takes_no_other_kernel) {
+  launch(100, 1);
+  CollectiveDetail detail = all_reduce(1, 70);
+  detail.launch = CallLaunch::kNone;
+  call(110, detail);
+  launch(200, 2);
+  detail.launch = CallLaunch::kInside;
+  call(210, detail);  // its launch is lost
+  EXPECT_THAT(merge(), SizeIs(0));
+}
+
+TEST_F(CollectiveMerge, kernels_of_nccl_without_a_call_are_told) {
+  launch(100, 1);
+  call(110, all_reduce(1, 70));
+  auto const nccl = builder_.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
+  for (int64_t const start : {300, 400})
+    builder_.events(stream_).add(EventKind::kKernel, start, 10, nccl, static_cast<uint64_t>(start), grid(8));
+  builder_.log().notes = {"9 kernels of NCCL are shown as computation: it told no call that they run", "else"};
+  EXPECT_THAT(merge(), ElementsAre(1));
+  EXPECT_THAT(trace_.log().notes,
+              ElementsAre("else", "2 kernels of NCCL are shown as computation: it told no call that they run"));
+}
+
+TEST_F(CollectiveMerge, kernels_that_carry_their_calls_are_nothing_to_tell) {
+  builder_.events(thread_).add(EventKind::kLaunch, 100, 5, builder_.intern("cuLaunchKernelEx"), 1);
+  builder_.events(stream_).add(EventKind::kKernel, 150, 10, builder_.intern("ncclDevKernel_AllReduce"), 1, grid(8));
+  call(110, all_reduce(1, 70));
+  EXPECT_THAT(merge(), ElementsAre(1));
+  EXPECT_THAT(trace_.log().notes, SizeIs(0));
 }
 
 TEST_F(CollectiveMerge, what_was_merged_before_stays_as_it_is) {

@@ -14,6 +14,7 @@ using model::CollectiveAlgorithm;
 using model::CollectiveOp;
 using model::CollectiveProtocol;
 using model::DataType;
+using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
 constexpr int64_t kThread = 100, kNetworkThread = 200;
@@ -85,7 +86,7 @@ TEST(NcclDecoder, version_1_tells_numbers) {
 
 template <class Event>
 class NcclNamedVersions : public ::testing::Test {};
-using NamedVersions = ::testing::Types<EventV2, EventV3, EventV4, EventV5>;
+using NamedVersions = ::testing::Types<EventV2, EventV3, EventV4, EventV5, EventV6>;
 TYPED_TEST_SUITE(NcclNamedVersions, NamedVersions);
 
 TYPED_TEST(NcclNamedVersions, collectives_become_rows_with_everything_that_was_told) {
@@ -250,9 +251,9 @@ TEST(NcclDecoder, a_call_waits_for_its_network_operations_but_not_for_ever) {
   ClockFit const clock({0, 0});
   Ring& ring = thread.ring();
   decoder.decode(0, kThread, {ring.at(0), ring.head()}, clock);
-  decoder.end_round(now + 2 * Decoder::kSettleNs, nccl.store);
+  decoder.end_round(now + 2 * OpenCall::kSettleNs, nccl.store);
   EXPECT_EQ(decoder.open_calls(), 1U) << "its network operation is open";
-  decoder.end_round(now + 2 * Decoder::kLatestNs, nccl.store);
+  decoder.end_round(now + 2 * OpenCall::kLatestNs, nccl.store);
   EXPECT_EQ(decoder.open_calls(), 0U) << "a trace must tell of collectives that hang";
 }
 
@@ -297,6 +298,46 @@ TEST(NcclDecoder, a_thread_that_exits_is_forgotten_and_its_calls_are_kept) {
     nccl.drain();
   }
   EXPECT_THAT(nccl.finish(), SizeIs(3));
+}
+
+TEST(NcclDecoder, nothing_is_written_after_the_end) {
+  NcclPipeline nccl;
+  Recorder& thread = *nccl.source.attach(kThread);
+  void* const context = nccl.context({1, 0, 2, ""});
+  void* const call = nccl.start(thread, context, collective_event<EventV4>(nullptr, "AllReduce", 1, 10));
+  void* const op = nccl.start(thread, context, network_event<EventV4>(kProxyOp, call));
+  nccl.window.stop();
+  uint64_t const head = thread.ring().head();
+  thread.end(to_handle(op));
+  thread.end(to_handle(call));
+  EXPECT_EQ(thread.ring().head(), head) << "its memory was given back";
+}
+
+TEST(NcclDecoder, threads_that_come_after_the_end_get_no_ring) {
+  NcclPipeline nccl;
+  nccl.window.stop();
+  Recorder* const thread = nccl.source.attach(kThread);
+  ASSERT_NE(thread, nullptr) << "else it would ask again at each event";
+  EXPECT_FALSE(thread->ring().valid());
+  EXPECT_EQ(nccl.source.attach(kThread + 1), thread);
+  void* const context = nccl.context({1, 0, 2, ""});
+  EXPECT_EQ(nccl.start(*thread, context, collective_event<EventV4>(nullptr, "AllReduce", 1, 10)), nullptr);
+  thread->close();
+  EXPECT_THAT(nccl.finish(), SizeIs(0));
+}
+
+TEST(NcclDecoder, says_which_interface_told_it) {
+  auto const told = [](int version) {
+    NcclPipeline nccl;
+    if (version > 0) nccl.context({1, 0, 2, "", version});
+    nccl.finish();
+    for (auto const& [name, text] : nccl.store.info.facts)
+      if (name == "nccl profiler") return text;
+    return std::string();
+  };
+  EXPECT_EQ(told(0), "") << "the program made no communicator";
+  EXPECT_THAT(told(4), HasSubstr("interface 4, 1 communicators; below interface 5"));
+  EXPECT_EQ(told(5), "interface 5, 1 communicators");
 }
 
 TEST(NcclMessageBytes, are_the_whole_array_where_ncclcounts_a_share) {

@@ -40,13 +40,33 @@ int init(PluginV4 const& plugin, void** context, int* mask) {
 int init(PluginV5 const& plugin, void** context, int* mask) {
   return plugin.init(context, kHash, mask, nullptr, 1, 4, 2, nullptr);
 }
+int init(PluginV6 const& plugin, void** context, int* mask) {
+  return plugin.init(context, kHash, mask, "tensor parallel", 1, 4, 2, nullptr);
+}
+
+/// What that version of NCCL may be asked for.
+template <class Event>
+constexpr int whole_mask() {
+  uint64_t mask = kGroup | kCollective | kPointToPoint | kProxyOp | kProxyStep;
+  if constexpr (requires(Event event) { event.collective_call; })
+    mask |= kGroupCall | kCollectiveCall | kPointToPointCall | kKernelLaunch;
+  if constexpr (requires(Event event) { event.copy_engine; }) mask |= kCopyEngine;
+  return static_cast<int>(mask);
+}
 
 template <class Event>
-Event all_reduce(void* group, uint64_t sequence) {
+Event plain_event(uint64_t type, void* parent) {
   Event event;
   std::memset(static_cast<void*>(&event), 0, sizeof event);
-  event.type = static_cast<decltype(event.type)>(kCollective);
-  event.parent = group;
+  event.type = static_cast<decltype(event.type)>(type);
+  event.parent = parent;
+  return event;
+}
+
+template <class Event>
+Event all_reduce(void* group, void* program_call, uint64_t sequence) {
+  auto event = plain_event<Event>(kCollective, group);
+  if constexpr (requires { event.collective_call; }) event.parent = program_call;
   event.rank = 2;
   event.collective.sequence = sequence;
   event.collective.count = 1'000;
@@ -64,21 +84,43 @@ Event all_reduce(void* group, uint64_t sequence) {
   return event;
 }
 
+/// The program's call and the launch that NCCL makes of it, in versions that tell them; the call's handle.
+template <class Plugin, class Event>
+void* call_and_launch(Plugin const& plugin, void* context) {
+  if constexpr (requires(Event event) { event.collective_call; }) {
+    std::array<void*, 3> handles{};  // group, call, launch
+    auto const group = plain_event<Event>(kGroupCall, nullptr);
+    plugin.start_event(context, &handles[0], &group);
+    auto call = plain_event<Event>(kCollectiveCall, handles[0]);
+    call.collective_call.function = "AllReduce";
+    call.collective_call.count = 1'000;
+    call.collective_call.data_type = "ncclFloat32";
+    plugin.start_event(context, &handles[1], &call);
+    plugin.stop_event(handles[1]);
+    auto const launch = plain_event<Event>(kKernelLaunch, handles[0]);
+    plugin.start_event(context, &handles[2], &launch);
+    plugin.stop_event(handles[2]);
+    plugin.stop_event(handles[0]);
+    return handles[1];
+  } else {
+    return nullptr;
+  }
+}
+
 /// What NCCL does for a plan of one collective; a process' exit status.
 template <class Init, class Event>
 int use(Plugin<Init, Event> const* plugin) {
   void* context = nullptr;
   int mask = 0;
   if (plugin == nullptr || init(*plugin, &context, &mask) != kSuccess) return 10;
-  if (context == nullptr || mask != (kGroup | kCollective | kPointToPoint | kProxyOp | kProxyStep)) return 11;
+  if (context == nullptr || mask != whole_mask<Event>()) return 11;
   for (uint64_t i = 0; i < kCollectives; ++i) {
-    Event group;
-    std::memset(static_cast<void*>(&group), 0, sizeof group);
-    group.type = static_cast<decltype(group.type)>(kGroup);
+    void* const program_call = call_and_launch<Plugin<Init, Event>, Event>(*plugin, context);
+    auto const group = plain_event<Event>(kGroup, nullptr);
     void* group_handle = nullptr;
     void* handle = nullptr;
     plugin->start_event(context, &group_handle, &group);
-    Event const event = all_reduce<Event>(group_handle, i);
+    auto const event = all_reduce<Event>(group_handle, program_call, i);
     plugin->start_event(context, &handle, &event);
     if (handle == nullptr) return 12;
     plugin->stop_event(handle);
@@ -112,7 +154,7 @@ class NcclPlugin : public ::testing::Test {
         if (trace.kind(row) == model::EventKind::kCollectiveCall) calls.push_back(trace.detail<model::CollectiveDetail>(row));
     return calls;
   }
-  void expect_all_recorded() const {
+  void expect_all_recorded(model::CallLaunch launch = model::CallLaunch::kBefore) const {
     auto const calls = recorded_calls();
     ASSERT_THAT(calls, SizeIs(kCollectives));
     for (size_t i = 0; i < calls.size(); ++i) {
@@ -122,6 +164,7 @@ class NcclPlugin : public ::testing::Test {
       EXPECT_EQ(calls[i].rank, 2);
       EXPECT_EQ(calls[i].sequence >> 4, i);
       EXPECT_NE(calls[i].plan, 0U);
+      EXPECT_EQ(calls[i].launch, launch);
     }
   }
   TestFolder folder;
@@ -145,7 +188,40 @@ TEST_F(NcclPlugin, version_4_is_recorded) {
 }
 TEST_F(NcclPlugin, version_5_is_recorded) {
   ASSERT_EQ(in_child([] { return use(find_plugin<PluginV5>("ncclProfiler_v5")); }), 0);
-  expect_all_recorded();
+  expect_all_recorded(model::CallLaunch::kInside);
+}
+TEST_F(NcclPlugin, version_6_is_recorded) {
+  ASSERT_EQ(in_child([] { return use(find_plugin<PluginV6>("ncclProfiler_v6")); }), 0);
+  expect_all_recorded(model::CallLaunch::kInside);
+}
+
+TEST_F(NcclPlugin, collectives_of_copy_engines_are_recorded) {
+  ASSERT_EQ(in_child([] {
+              auto const* const plugin = find_plugin<PluginV6>("ncclProfiler_v6");
+              void* context = nullptr;
+              void* handle = nullptr;
+              int mask = 0;
+              if (plugin == nullptr || init(*plugin, &context, &mask) != kSuccess) return 10;
+              auto event = plain_event<EventV6>(kCopyEngine, nullptr);
+              event.copy_engine.sequence = 3;
+              event.copy_engine.function = "AllGather";
+              event.copy_engine.count = 10;
+              event.copy_engine.data_type = "ncclFloat32";
+              plugin->start_event(context, &handle, &event);
+              plugin->stop_event(handle);
+              return handle != nullptr ? 0 : 11;
+            }),
+            0);
+  auto const calls = recorded_calls();
+  ASSERT_THAT(calls, SizeIs(1));
+  EXPECT_EQ(calls[0].op, model::CollectiveOp::kAllGather);
+  EXPECT_EQ(calls[0].bytes, 160U);
+  EXPECT_EQ(calls[0].communicator, kHash);
+}
+
+TEST_F(NcclPlugin, a_newer_nccl_finds_no_newer_interface_and_takes_this_one) {
+  EXPECT_EQ(find_plugin<PluginV6>("ncclProfiler_v7"), nullptr);
+  EXPECT_NE(find_plugin<PluginV6>("ncclProfiler_v6"), nullptr);
 }
 
 TEST_F(NcclPlugin, asks_for_nothing_when_nothing_is_recorded) {
@@ -174,7 +250,7 @@ TEST_F(NcclPlugin, asks_for_no_network_events_when_told_so) {
 TEST_F(NcclPlugin, bears_null_arguments_and_calls_after_its_end) {
   EXPECT_EQ(in_child([] {
               auto const* const plugin = find_plugin<PluginV5>("ncclProfiler_v5");
-              auto const event = all_reduce<EventV5>(nullptr, 0);
+              auto const event = all_reduce<EventV5>(nullptr, nullptr, 0);
               void* handle = nullptr;
               int mask = 0;
               plugin->init(nullptr, 0, &mask, nullptr, 0, 0, 0, nullptr);
@@ -208,7 +284,7 @@ TEST_F(NcclPlugin, a_communicator_of_a_parent_goes_on_in_its_fork) {
               pid_t const fork = ::fork();
               if (fork != 0) return wait_for(fork);
               void* handle = nullptr;
-              auto const event = all_reduce<EventV5>(nullptr, 7);
+              auto const event = all_reduce<EventV5>(nullptr, nullptr, 7);
               plugin->start_event(context, &handle, &event);  // no session here yet: not recorded
               void* other = nullptr;
               init(*plugin, &other, &mask);
