@@ -134,7 +134,7 @@ void decode(benchmark::State& state) {
   auto const library = load_cupti();
   if (!library) return state.SkipWithError(library.error().message.c_str());
   Records records = make_buffer();
-  ClockFit const clock(ClockSample{1, 1});
+  RecordClock const clock(1);
   TraceStore store;
   RecordDecoder decoder(library->api, false);
   constexpr int kBuffersInRound = 16;

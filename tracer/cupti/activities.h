@@ -14,9 +14,10 @@ struct Activity {
 };
 
 /// Not asked for: KERNEL runs one kernel at a time; GRAPH_TRACE would hide the kernels of graphs; DRIVER as a whole reports every
-/// call of the runtime twice, so single functions are asked for instead (cupti_source.cpp); NAME, MARKER and EXTERNAL_CORRELATION
-/// repeat what the NVTX source knows better; ENVIRONMENT and NVLINK are the NVML source's; STREAM says nothing that the first op
-/// of a stream does not.
+/// call of the runtime twice, so single functions are asked for instead (cupti_control.cpp); NAME and MARKER repeat what the NVTX
+/// source knows better; EXTERNAL_CORRELATION has ids that only who pushed them understands; ENVIRONMENT and NVLINK are the NVML
+/// source's (and NVLINK's layout breaks in 13.2); UNIFIED_MEMORY_COUNTER takes a thread, and seconds to turn off; STREAM says
+/// nothing that the first op of a stream does not. Decision 7 says more.
 inline constexpr std::array kActivities = {
     // Names, limits and capacities of devices; the device and the default stream of each context.
     Activity{CUPTI_ACTIVITY_KIND_DEVICE, true, true},

@@ -44,6 +44,14 @@ constexpr std::array kRules = {
     Rule{"cuMemFree", ApiClass::kMemory},
     Rule{"cu64MemFree", ApiClass::kMemory},
     Rule{"cuMemHostAlloc", ApiClass::kMemory},
+    // Segments that grow (PyTorch's expandable_segments), and memory of the program that it pins.
+    Rule{"cuMemCreate", ApiClass::kMemory},
+    Rule{"cuMemRelease", ApiClass::kMemory},
+    Rule{"cuMemMap", ApiClass::kMemory},
+    Rule{"cudaHostRegister", ApiClass::kMemory},
+    Rule{"cudaHostUnregister", ApiClass::kMemory},
+    Rule{"cuMemHostRegister", ApiClass::kMemory},
+    Rule{"cuMemHostUnregister", ApiClass::kMemory},
     // Frameworks ask these around every launch; none of them waits or enqueues anything.
     Rule{"__cuda", ApiClass::kNoise},
     Rule{"cudaGetLastError", ApiClass::kNoise},
@@ -90,6 +98,12 @@ ApiClass classify(std::string_view plain_name) {
   return found == kRules.end() ? ApiClass::kOther : found->api_class;
 }
 
+model::SyncKind sync_kind_of(std::string_view plain_name) {
+  if (classify(plain_name) != ApiClass::kSync) return model::SyncKind::kUnknown;
+  if (plain_name.find("Event") != std::string_view::npos) return model::SyncKind::kEvent;
+  return plain_name.find("Stream") != std::string_view::npos ? model::SyncKind::kStream : model::SyncKind::kDevice;
+}
+
 ApiFunctions::Function const& ApiFunctions::look_up(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, TraceStore& store) {
   auto& known = functions_[domain == CUPTI_CB_DOMAIN_DRIVER_API ? 0 : 1];
   if (cbid >= kMaxFunctions) cbid = 0;
@@ -97,7 +111,7 @@ ApiFunctions::Function const& ApiFunctions::look_up(CUpti_CallbackDomain domain,
   char const* name = nullptr;
   bool const is_known = cbid != 0 && api_.get_callback_name(domain, cbid, &name) == CUPTI_SUCCESS && name != nullptr;
   std::string const text = is_known ? std::string(plain_name(name)) : fmt::format("CUDA function {}", cbid);
-  known[cbid] = {classify(text), store.intern(text)};
+  known[cbid] = {classify(text), sync_kind_of(text), store.intern(text)};
   return known[cbid];
 }
 

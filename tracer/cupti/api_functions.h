@@ -20,16 +20,28 @@ enum class ApiClass : uint8_t {
   kMemory   ///< allocates or frees
 };
 
+/// What a kSync function waits for.
+model::SyncKind sync_kind_of(std::string_view plain_name);
+
 /// "cudaLaunchKernel_ptsz_v7000" → "cudaLaunchKernel": as programs call it.
 std::string_view plain_name(std::string_view cupti_name);
 ApiClass classify(std::string_view plain_name);
 
-/// Calls visit(cbid, plain name) for every function of the domain that this CUPTI knows.
+/// Calls visit(cbid, plain name) for every function of the domain that this CUPTI knows. Numbers are dense up to CUDA 13.0;
+/// should a later one leave some out, the rest is still found.
 template <class Visit>
 void for_each_function(CuptiApi const& api, CUpti_CallbackDomain domain, Visit&& visit) {
-  char const* name = nullptr;
-  for (CUpti_CallbackId cbid = 1; api.get_callback_name(domain, cbid, &name) == CUPTI_SUCCESS && name != nullptr; ++cbid)
-    visit(cbid, plain_name(name));
+  constexpr int kMaxGap = 64;
+  int misses = 0;
+  for (CUpti_CallbackId cbid = 1; misses <= kMaxGap; ++cbid) {
+    char const* name = nullptr;
+    if (api.get_callback_name(domain, cbid, &name) == CUPTI_SUCCESS && name != nullptr) {
+      misses = 0;
+      visit(cbid, plain_name(name));
+    } else {
+      ++misses;
+    }
+  }
 }
 
 /// Names and classes by number, looked up once. The writer thread's.
@@ -37,6 +49,7 @@ class ApiFunctions {
  public:
   struct Function {
     ApiClass api_class = ApiClass::kOther;
+    model::SyncKind sync = model::SyncKind::kUnknown;
     model::StringId name;  ///< invalid = not looked up yet
   };
 

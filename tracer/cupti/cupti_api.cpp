@@ -91,6 +91,7 @@ char const* fill(void* library, CuptiApi& api) {
   need("cuptiEnableDomain", api.enable_domain);
   need("cuptiSetThreadIdType", api.set_thread_id_type);
   need("cuptiActivitySetAttribute", api.set_attribute);
+  need("cuptiGetTimestamp", api.get_timestamp);
   need("cuptiActivityRegisterTimestampCallback", api.register_timestamp_callback);
   need("cuptiActivityRegisterCallbacks", api.register_callbacks);
   need("cuptiActivityEnable", api.enable);

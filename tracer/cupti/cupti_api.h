@@ -24,6 +24,7 @@ struct CuptiApi {
   decltype(&cuptiEnableDomain) enable_domain = nullptr;
   decltype(&cuptiSetThreadIdType) set_thread_id_type = nullptr;
   decltype(&cuptiActivitySetAttribute) set_attribute = nullptr;
+  decltype(&cuptiGetTimestamp) get_timestamp = nullptr;
   decltype(&cuptiActivityRegisterTimestampCallback) register_timestamp_callback = nullptr;
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
   decltype(&cuptiActivityEnable) enable = nullptr;

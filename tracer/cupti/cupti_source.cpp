@@ -3,219 +3,277 @@
 #include <algorithm>
 #include <array>
 #include <exception>
-#include <string_view>
 
 #include <fmt/format.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "tracer/core/process_info.h"
-#include "tracer/cupti/activities.h"
 
 namespace stepscope::tracer {
 namespace {
 
 /// How often buffers in which nothing runs any more are fetched: with kMaxAgeNs of the store and the round that calls wait for
 /// their details, a program that is killed loses less than a second.
-constexpr int64_t kFlushPeriodNs = 100'000'000;
+constexpr int64_t kFetchPeriodNs = 100'000'000;
+
+/// After the window records are waited for this long: one round hands over what had ended, the next what ended meanwhile.
+constexpr int kRoundsAfterWindow = 2;
+
+/// How long the end of the capture waits for another thread that is at it.
+constexpr int64_t kEndTimeoutNs = 5'000'000'000;
 
 /// Calls after which a context is gone, and what CUPTI has not handed over with it.
 constexpr std::array<std::string_view, 4> kResets = {"cudaDeviceReset", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxRelease",
                                                      "cuCtxDestroy"};
 
 /// CUPTI's buffer callbacks say nothing of whose they are; there is one CUPTI in a process, and one source that uses it.
-std::atomic<BufferPool*> active_pool{nullptr};
+std::atomic<CuptiSource*> active_source{nullptr};
 
-void CUPTIAPI buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) {
-  BufferPool* const pool = active_pool.load(std::memory_order_acquire);
-  *max_records = 0;  // as many as fit
-  *buffer = pool == nullptr ? nullptr : pool->request();
-  *bytes = *buffer == nullptr ? 0 : pool->buffer_bytes();
+/// False when it did not come true in time.
+template <class Condition>
+bool wait_until(Condition&& is_true, int64_t timeout_ns) {
+  constexpr timespec kPause = {0, 200'000};
+  for (int64_t const until = monotonic_ns() + timeout_ns; !is_true();) {
+    if (monotonic_ns() > until) return false;
+    ::nanosleep(&kPause, nullptr);
+  }
+  return true;
 }
-
-void CUPTIAPI buffer_completed(CUcontext /*context*/, uint32_t /*stream*/, uint8_t* buffer, size_t /*bytes*/,
-                               size_t valid_bytes) {
-  BufferPool* const pool = active_pool.load(std::memory_order_acquire);
-  if (pool != nullptr && buffer != nullptr) pool->complete(buffer, valid_bytes);
-}
-
-uint64_t CUPTIAPI timestamp() { return static_cast<uint64_t>(monotonic_ns()); }
 
 }  // namespace
 
-CuptiSource::CuptiSource(CaptureWindow& window, CaptureOptions const& options, Loader load)
-    : window_(window), load_(std::move(load)), pool_(options.cuda_buffers_bytes, options.cuda_buffer_bytes) {
-  window_.when_entered([this] { enter_window(); });
+CuptiSource::CuptiSource(CaptureWindow& window, CaptureOptions const& options, Loader load, int64_t exit_timeout_ns)
+    : window_(window),
+      load_(std::move(load)),
+      exit_timeout_ns_(exit_timeout_ns),
+      pool_(options.cuda_buffers_bytes, options.cuda_buffer_bytes) {
+  window_.when_entered([this] { follow_window(); });
 }
 
 CuptiSource::~CuptiSource() {
-  BufferPool* mine = &pool_;
-  active_pool.compare_exchange_strong(mine, nullptr);
+  CuptiSource* mine = this;
+  active_source.compare_exchange_strong(mine, nullptr);
 }
 
-bool CuptiSource::succeeds(CUptiResult result, std::string_view call) {
-  if (result == CUPTI_SUCCESS) return true;
-  give_up(describe_cupti_error(library_->api, call, result));
-  return false;
+void CuptiSource::note(std::string name, std::string text) {
+  std::lock_guard const lock(mutex_);
+  notes_.emplace_back(std::move(name), std::move(text));
 }
 
 void CuptiSource::give_up(std::string reason) {
   note("cuda tracing", fmt::format("off: {}", reason));
+  std::lock_guard const lock(mutex_);
   problem_ = fmt::format("CUDA calls and kernels were not recorded: {}", reason);
 }
 
-void CuptiSource::note(std::string name, std::string text) { notes_.emplace_back(std::move(name), std::move(text)); }
-
 void CuptiSource::driver_starts() {
-  try {
-    std::lock_guard const lock(mutex_);
-    if (state_ == State::kWaiting && window_.mode() != CaptureMode::kStopped) attach();
-  } catch (std::exception const&) {
-    state_ = State::kDetached;  // no memory: the program goes on without us
-  }
+  driver_started_ = true;
+  follow_window();
 }
 
-void CuptiSource::attach() {
-  state_ = State::kDetached;
+/// Has CUPTI record what the window asks for now. Nobody waits: who comes while another thread is at it leaves it to that one,
+/// which looks again.
+void CuptiSource::follow_window() noexcept {
+  if (requests_.fetch_add(1) != 0) return;
+  uint32_t seen = 0;
+  do {
+    seen = requests_;
+    try {
+      recording_ = move_to(target());
+    } catch (std::exception const&) {
+      recording_ = Recording::kOver;  // no memory: the program goes on without us
+    }
+  } while (!requests_.compare_exchange_strong(seen, 0));
+}
+
+CuptiSource::Recording CuptiSource::target() const {
+  Recording const now = recording_;
+  if (!driver_started_ || exiting_ || now == Recording::kOver) return now;
+  if (capture_is_over_) return Recording::kOver;
+  switch (window_.mode()) {
+    case CaptureMode::kBaseline:
+      return Recording::kBaseline;
+    case CaptureMode::kRecording:
+      return Recording::kWindow;
+    case CaptureMode::kStopped:
+      break;
+  }
+  return now == Recording::kNotYet ? Recording::kOver : now;  // until the writer has what is under way
+}
+
+/// Where that leads to.
+CuptiSource::Recording CuptiSource::move_to(Recording to) {
+  Recording const from = recording_;
+  if (from == to) return to;
+  if (to == Recording::kOver) {
+    if (from != Recording::kNotYet) stop_recording();
+    return to;
+  }
+  bool const works = from == Recording::kNotYet ? attach() && start_recording(to) : enable(false);
+  if (works) return to;
+  if (from != Recording::kNotYet) stop_recording();
+  return Recording::kOver;
+}
+
+bool CuptiSource::attach() {
   auto library = load_();
-  if (!library) return give_up(library.error().message);
-  library_ = std::move(*library);
-  has_library_ = true;
-  note("cupti", fmt::format("{}, API version {}", library_->path, library_->version));
-  if (!configure()) return;
-  pool_.prepare();
-  active_pool.store(&pool_, std::memory_order_release);
-  bool const is_on =
-      succeeds(library_->api.register_callbacks(buffer_requested, buffer_completed), "cuptiActivityRegisterCallbacks") &&
-      enable(true) && (window_.mode() == CaptureMode::kBaseline || enable(false));
-  if (!is_on) {
-    for (CUpti_ActivityKind const kind : std::exchange(enabled_, {})) library_->api.disable(kind);
-    library_->api.unsubscribe(subscriber_);
-    return;
-  }
-  watch_for_resets();
-  note("cuda buffers", fmt::format("{} of {} KiB", pool_.max_buffers(), pool_.buffer_bytes() >> 10));
-  state_ = State::kAttached;
-}
-
-/// Everything that has to be said before anything is recorded.
-bool CuptiSource::configure() {
-  CuptiApi const& api = library_->api;
-  // First: CUPTI has one user at a time, and only this tells whether it is us.
-  if (!succeeds(api.subscribe(&subscriber_, on_call, this), "cuptiSubscribe")) return false;
-  bool const is_set = succeeds(api.set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), "cuptiSetThreadIdType") &&
-                      succeeds(api.register_timestamp_callback(timestamp), "cuptiActivityRegisterTimestampCallback");
-  if (!is_set) {
-    api.unsubscribe(subscriber_);
+  if (!library) {
+    give_up(library.error().message);
     return false;
   }
-  // We zero buffers on our thread, so that CUPTI need not on the program's. One that does not know this does it all the same.
-  uint8_t zeroed = 1;
-  size_t bytes = sizeof zeroed;
-  api.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &bytes, &zeroed);
-  bool const hardware = api.enable_hw_trace != nullptr && api.enable_hw_trace(1) == CUPTI_SUCCESS;
-  note("cuda timestamps", hardware ? "hardware events" : "software");
-  // Asking whether something is done, and it is not: nobody waits.
-  if (api.enable_all_sync_records != nullptr) api.enable_all_sync_records(0);
+  process_ = ::getpid();
+  control_.emplace(std::move(*library), [this](std::string name, std::string text) { note(std::move(name), std::move(text)); });
+  if (control_->workarounds().never_refuse_buffers) pool_.never_refuse();
+  pool_.prepare();
+  active_source.store(this, std::memory_order_release);
+  auto const begun = control_->begin(
+      {.call = on_call, .call_data = this, .buffer_requested = buffer_requested, .buffer_completed = buffer_completed});
+  if (!begun) {
+    give_up(begun.error().message);
+    pool_.cupti_leaves();
+    return false;
+  }
+  first_clock_sample_ = control_->sample_clock();
+  has_control_ = true;
+  return true;
+}
+
+bool CuptiSource::start_recording(Recording what) {
+  bool const works = enable(true) && (what == Recording::kBaseline || enable(false));
+  if (!works) {
+    control_->end();
+    control_->unsubscribe();
+    return false;
+  }
+  control_->watch({kResets.begin(), kResets.end()});
+  note("cuda buffers", fmt::format("{} of {} KiB", pool_.max_buffers(), pool_.buffer_bytes() >> 10));
   return true;
 }
 
 bool CuptiSource::enable(bool before_window) {
-  for (Activity const& activity : kActivities) {
-    if (activity.before_window != before_window) continue;
-    CUptiResult const result = library_->api.enable(activity.kind);
-    if (result == CUPTI_SUCCESS) {
-      enabled_.push_back(activity.kind);
-    } else if (activity.is_essential) {
-      return succeeds(result, fmt::format("cuptiActivityEnable of kind {}", static_cast<int>(activity.kind)));
-    } else {
-      note("cuda tracing", fmt::format("without records of kind {}: {}", static_cast<int>(activity.kind),
-                                       describe_cupti_error(library_->api, "cuptiActivityEnable", result)));
-    }
-  }
-  if (!before_window) choose_functions();
-  return true;
+  auto const enabled = control_->enable(before_window);
+  if (!enabled) give_up(enabled.error().message);
+  return enabled.has_value();
 }
 
-/// Of the runtime all but noise, of the driver what programs call it for. Only after the kinds: they override single functions.
-void CuptiSource::choose_functions() {
-  CuptiApi const& api = library_->api;
-  if (api.enable_runtime_api != nullptr) {
-    for_each_function(api, CUPTI_CB_DOMAIN_RUNTIME_API, [&](CUpti_CallbackId function, std::string_view name) {
-      if (classify(name) == ApiClass::kNoise) api.enable_runtime_api(function, 0);
-    });
-  }
-  if (api.enable_driver_api == nullptr) {  // all or nothing; the decoder leaves out what is not wanted
-    if (api.enable(CUPTI_ACTIVITY_KIND_DRIVER) == CUPTI_SUCCESS) enabled_.push_back(CUPTI_ACTIVITY_KIND_DRIVER);
-    return;
-  }
-  for_each_function(api, CUPTI_CB_DOMAIN_DRIVER_API, [&](CUpti_CallbackId function, std::string_view name) {
-    ApiClass const api_class = classify(name);
-    if (api_class != ApiClass::kNoise && api_class != ApiClass::kOther) api.enable_driver_api(function, 1);
-  });
+void CuptiSource::stop_recording() {
+  recording_ = Recording::kOver;  // nobody else begins to flush
+  control_->end();
+  dropped_by_cupti_ += control_->take_dropped();
 }
 
-void CuptiSource::watch_for_resets() {
-  for (CUpti_CallbackDomain const domain : {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_DRIVER_API}) {
-    for_each_function(library_->api, domain, [&](CUpti_CallbackId function, std::string_view name) {
-      if (std::find(kResets.begin(), kResets.end(), name) != kResets.end())
-        library_->api.enable_callback(1, subscriber_, domain, function);
-    });
-  }
+bool CuptiSource::is_live() const {
+  Recording const now = recording_;
+  return !exiting_ && (now == Recording::kBaseline || now == Recording::kWindow);
+}
+
+void CUPTIAPI CuptiSource::buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) {
+  CuptiSource* const source = active_source.load(std::memory_order_acquire);
+  std::span<uint8_t> const memory = source == nullptr ? std::span<uint8_t>() : source->pool_.request();
+  *buffer = memory.data();
+  *bytes = memory.size();
+  *max_records = 0;  // as many as fit
+}
+
+void CUPTIAPI CuptiSource::buffer_completed(CUcontext /*context*/, uint32_t /*stream*/, uint8_t* buffer, size_t /*bytes*/,
+                                            size_t valid_bytes) {
+  CuptiSource* const source = active_source.load(std::memory_order_acquire);
+  if (source == nullptr || buffer == nullptr) return;
+  std::span<uint8_t> const overflow = source->pool_.complete(buffer, valid_bytes);
+  if (overflow.data() == nullptr) return;
+  source->count_lost(overflow);
+  source->pool_.reuse(overflow);
+}
+
+void CuptiSource::count_lost(std::span<uint8_t> records) {
+  if (exiting_ || pool_.closed()) return;
+  uint64_t lost = 0;
+  CUpti_Activity* record = nullptr;
+  while (control_->api().get_next_record(records.data(), records.size(), &record) == CUPTI_SUCCESS) ++lost;
+  lost_in_overflow_ += lost;
 }
 
 void CUPTIAPI CuptiSource::on_call(void* source, CUpti_CallbackDomain domain, CUpti_CallbackId /*function*/, void const* data) {
-  if (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
   auto& self = *static_cast<CuptiSource*>(source);
-  auto const site = static_cast<CUpti_CallbackData const*>(data)->callbackSite;
-  if (site == CUPTI_API_ENTER) {
-    if (self.state_ == State::kAttached) self.flush(false);
-    return;
-  }
-  if (!self.finalize_wanted_.exchange(false)) return;
-  self.library_->api.finalize();
-  self.finalized_ = true;
-  self.pool_.close(true);
+  if (self.process_ != ::getpid()) return;  // a fork: CUDA does not work in it, and the writer is not there
+  if (domain == CUPTI_CB_DOMAIN_RESOURCE) return self.control_->ask_for_hardware_events();
+  if (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
+  auto const& call = *static_cast<CUpti_CallbackData const*>(data);
+  if (call.callbackSite == CUPTI_API_ENTER)
+    self.call_begins(call.functionName == nullptr ? std::string_view() : plain_name(call.functionName));
+  else
+    self.call_returns();
 }
 
-void CuptiSource::enter_window() {
-  try {
-    std::lock_guard const lock(mutex_);
-    if (state_ == State::kAttached && !enable(false)) stop_recording();
-  } catch (std::exception const&) {
-    state_ = State::kDetached;
-  }
+void CuptiSource::call_begins(std::string_view function) {
+  if (is_live() && std::find(kResets.begin(), kResets.end(), function) != kResets.end()) control_->flush(false);
 }
 
-void CuptiSource::flush(bool forced) { library_->api.flush_all(forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0); }
+/// CUPTI may be taken down safely when a CUDA call returns (documentation of cuptiFinalize); until the next one nothing of it
+/// runs.
+void CuptiSource::call_returns() {
+  auto wanted = TakeDown::kWanted;
+  if (exiting_ || !take_down_.compare_exchange_strong(wanted, TakeDown::kUnderWay)) return;
+  control_->finalize();
+  pool_.cupti_leaves();
+  take_down_ = TakeDown::kDone;
+}
+
+void CuptiSource::fetch(bool all) {
+  // Another thread does the same for a device that is reset: it will do, but not at the end.
+  if (!control_->flush(all) && all) return;
+  dropped_by_cupti_ += control_->take_dropped();
+  if (all) exit_flush_ = ExitFlush::kDone;
+}
 
 void CuptiSource::snapshot() {
-  if (state_ != State::kAttached) return;
+  if (exit_flush_ == ExitFlush::kAsked) return fetch(true);
+  if (!is_live() || !has_control_) return;
   pool_.prepare();
+  if (clock_)
+    if (auto const sample = control_->sample_clock()) clock_->add(*sample);
   int64_t const now = monotonic_ns();
-  if (now - last_flush_ns_ < kFlushPeriodNs) return;
-  last_flush_ns_ = now;
-  flush(false);
+  if (now - last_fetch_ns_ < kFetchPeriodNs) return;
+  last_fetch_ns_ = now;
+  fetch(false);
   round_is_over_ = true;
+}
+
+void CuptiSource::make_decoder(ClockFit const& clock) {
+  int64_t const origin_ns = -clock.monotonic_to_trace_ns(0);
+  trace_clock_ = clock;
+  if (first_clock_sample_)
+    clock_.emplace(origin_ns, *first_clock_sample_);
+  else
+    clock_.emplace(origin_ns);
+  decoder_.emplace(control_->api(), window_.filtered(), control_->workarounds());
 }
 
 void CuptiSource::drain(TraceStore& store, ClockFit const& clock) {
   write_notes(store);
-  if (!clock_) clock_ = clock;
   if (!decoder_) {
-    if (!has_library_) return;
-    decoder_.emplace(library_->api, window_.filtered());
+    if (!has_control_) return;
+    make_decoder(clock);
   }
   if (!counting_stopped_ && window_.all_threads_done()) {
     counting_stopped_ = true;
     decoder_->stop_counting_at(clock.latest_ns());
   }
+  clock_->set_now(clock.monotonic_to_trace_ns(monotonic_ns()));
   for (std::span<uint8_t> const records : pool_.take_completed()) {
-    decoder_->decode(records, clock, store);
+    decoder_->decode(records, *clock_, store);
     pool_.give_back(records);
   }
-  if (std::exchange(round_is_over_, false)) decoder_->end_round(clock, store);
+  if (!std::exchange(round_is_over_, false)) return;
+  decoder_->end_round(*clock_, store);
+  if (counting_stopped_) ++rounds_after_window_;
 }
 
-bool CuptiSource::idle() const { return state_ != State::kAttached || !decoder_ || decoder_->outstanding_ops() == 0; }
+bool CuptiSource::idle() const {
+  if (!is_live() || !decoder_) return true;
+  return rounds_after_window_ >= kRoundsAfterWindow && decoder_->outstanding_launches() == 0;
+}
 
 void CuptiSource::write_notes(TraceStore& store) {
   std::lock_guard const lock(mutex_);
@@ -236,55 +294,62 @@ void CuptiSource::refresh(TraceStore& store) {
   }
 }
 
-/// No record comes after this.
-void CuptiSource::stop_recording() {
-  CuptiApi const& api = library_->api;
-  for (CUpti_ActivityKind const kind : std::exchange(enabled_, {})) api.disable(kind);
-  if (api.enable_driver_api != nullptr) {
-    for_each_function(api, CUPTI_CB_DOMAIN_DRIVER_API,
-                      [&](CUpti_CallbackId function, std::string_view) { api.enable_driver_api(function, 0); });
-  }
-  flush(true);
-  count_dropped();
-  state_ = State::kDetached;
+/// What CUPTI dropped is asked of it, and may be wrong with buffers by thread; how often there was no buffer is not.
+uint64_t CuptiSource::dropped() const {
+  return lost_in_overflow_ > 0 ? lost_in_overflow_.load() : std::max(dropped_by_cupti_.load(), pool_.refused());
 }
 
-void CuptiSource::count_dropped() {
-  size_t dropped = 0;
-  if (library_->api.get_num_dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS) dropped_ += dropped;
-}
-
+/// CUPTI is emptied and, on the thread of the program that runs its exit handlers, no kind is disabled and nothing waited for
+/// without limit: disabling may deadlock in CUPTI before CUDA 13.0 Update 1. The process ends anyway.
 void CuptiSource::program_exits() {
-  std::lock_guard const lock(mutex_);
+  bool const was_live = is_live();
   exiting_ = true;
-  finalize_wanted_ = false;
-  if (state_ == State::kAttached) stop_recording();
-}
-
-/// CUPTI may be taken down safely when a CUDA call returns (documentation of cuptiFinalize); until the next one nothing of it
-/// runs.
-void CuptiSource::detach() {
-  std::lock_guard const lock(mutex_);
-  bool const was_attached = state_ == State::kAttached;
-  if (was_attached) stop_recording();
-  state_ = State::kDetached;
-  if (!was_attached || exiting_) return;
-  finalize_wanted_ = true;
-  for (CUpti_CallbackDomain const domain : {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_DRIVER_API})
-    library_->api.enable_domain(1, subscriber_, domain);
+  auto wanted = TakeDown::kWanted;
+  take_down_.compare_exchange_strong(wanted, TakeDown::kNo);
+  if (was_live) exit_flush_ = ExitFlush::kAsked;
+  wait_until(
+      [this] { return released_ || (exit_flush_ != ExitFlush::kAsked && take_down_ != TakeDown::kUnderWay && requests_ == 0); },
+      exit_timeout_ns_);
+  auto asked = ExitFlush::kAsked;
+  exit_flush_.compare_exchange_strong(asked, ExitFlush::kNo);  // the driver may go now
 }
 
 void CuptiSource::finish(TraceStore& store, int64_t /*end_ns*/) {
-  detach();
-  if (clock_) drain(store, *clock_);
-  if (!decoder_) return;
-  decoder_->finish(*clock_, store);
+  capture_is_over_ = true;
+  if (exit_flush_ == ExitFlush::kAsked) fetch(true);
+  follow_window();
+  bool const has_ended = wait_until([this] { return requests_ == 0; }, kEndTimeoutNs);
+  if (trace_clock_) drain(store, *trace_clock_);
+  if (decoder_) {
+    decoder_->finish(*clock_, store);
+    tell_untimed(store);
+  }
+  if (has_ended) take_down();
+  write_notes(store);
+}
+
+/// Only after the last buffer was decoded: what CUPTI holds goes with it.
+void CuptiSource::take_down() {
+  if (exiting_ || !has_control_ || recording_ != Recording::kOver || !control_->is_subscribed()) return;
+  if (control_->workarounds().never_finalize) {
+    control_->unsubscribe();
+    return note("cuda end", "CUPTI stays in the process, resting: taking down that of CUDA 12.5 and older is not safe");
+  }
+  take_down_ = TakeDown::kWanted;
+  if (exiting_) {
+    take_down_ = TakeDown::kNo;
+    return;
+  }
+  control_->watch_everything();
+}
+
+void CuptiSource::tell_untimed(TraceStore& store) {
   uint64_t const untimed = decoder_->untimed();
   if (untimed == 0) return;
   std::string const text = fmt::format(
-      "{} kernels and copies have no times and were left out: they were still running when capture ended, or CUPTI had no room "
-      "for "
-      "their times on the device",
+      "{} kernels and copies have no possible times and were left out: they were still running when capture ended, or CUPTI had "
+      "no "
+      "room for their times on the device, or it made a mistake",
       untimed);
   store.log.notes.push_back(text);
   std::lock_guard const lock(mutex_);
@@ -296,8 +361,15 @@ std::string CuptiSource::problem() const {
   return problem_;
 }
 
-/// While the program exits CUPTI is alive and may still hold buffers: the process gives their memory back, not we.
-void CuptiSource::release() { pool_.close(finalized_ || state_ == State::kWaiting); }
+/// While the program exits CUPTI is alive and may still write: the process gives the memory back, not we.
+void CuptiSource::release() {
+  if (!exiting_) {
+    capture_is_over_ = true;
+    follow_window();
+    pool_.writer_leaves();
+  }
+  released_ = true;
+}
 
 void CuptiSource::lock_for_fork() {
   mutex_.lock();

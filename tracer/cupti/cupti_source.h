@@ -1,10 +1,13 @@
 // The CUDA source: has CUPTI record what the program does on its devices, and turns the buffers into rows on the writer thread.
+//
+// Who calls CUPTI: threads of the program, as little as can be (when CUDA starts, when the window opens, before a device is
+// reset, and once when CUPTI is taken down), else the writer. No lock that a fork or the program's exit needs is held meanwhile:
+// CUPTI may take long or, in faulty versions, for ever.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -12,11 +15,14 @@
 #include <utility>
 #include <vector>
 
+#include <sys/types.h>
+
 #include "tracer/core/capture_window.h"
 #include "tracer/core/options.h"
 #include "tracer/core/source.h"
 #include "tracer/cupti/buffer_pool.h"
-#include "tracer/cupti/cupti_api.h"
+#include "tracer/cupti/cupti_control.h"
+#include "tracer/cupti/record_clock.h"
 #include "tracer/cupti/record_decoder.h"
 
 namespace stepscope::tracer {
@@ -25,9 +31,12 @@ namespace stepscope::tracer {
 class CuptiSource : public Source {
  public:
   using Loader = std::function<base::Expected<CuptiLibrary>()>;
+  /// How long the program's end may wait for the writer to fetch what CUPTI holds.
+  static constexpr int64_t kExitTimeoutNs = 5'000'000'000;
 
   /// Nothing happens before driver_starts(). The window outlives the source.
-  CuptiSource(CaptureWindow& window, CaptureOptions const& options, Loader load = load_cupti);
+  CuptiSource(CaptureWindow& window, CaptureOptions const& options, Loader load = load_cupti,
+              int64_t exit_timeout_ns = kExitTimeoutNs);
   ~CuptiSource() override;
 
   void driver_starts() override;
@@ -38,56 +47,78 @@ class CuptiSource : public Source {
   void finish(TraceStore& store, int64_t end_ns) override;
   [[nodiscard]] bool idle() const override;
   void refresh(TraceStore& store) override;
-  [[nodiscard]] uint64_t dropped() const override { return dropped_; }
+  [[nodiscard]] uint64_t dropped() const override;
   [[nodiscard]] std::string_view buffer_setting() const override { return kCudaBufferSetting; }
   [[nodiscard]] std::string problem() const override;
   void release() override;
+  /// Of CUPTI's buffers, now.
+  [[nodiscard]] size_t buffer_bytes() const { return pool_.mapped_bytes(); }
   void lock_for_fork() override;
   void unlock_after_fork() override;
 
  private:
-  /// Rises only.
-  enum class State : uint8_t {
-    kWaiting,   ///< for the driver
-    kAttached,  ///< records
-    kDetached   ///< CUPTI records nothing any more, or never did
-  };
-  void attach();
-  bool configure();
+  /// What CUPTI has been told to record.
+  enum class Recording : uint8_t { kNotYet, kBaseline, kWindow, kOver };
+  /// CUPTI is taken down when a call of CUDA returns after recording has ended.
+  enum class TakeDown : uint8_t { kNo, kWanted, kUnderWay, kDone };
+  enum class ExitFlush : uint8_t { kNo, kAsked, kDone };
+
+  void follow_window() noexcept;
+  [[nodiscard]] Recording target() const;
+  Recording move_to(Recording to);
+  bool attach();
+  bool start_recording(Recording what);
   bool enable(bool before_window);
-  void choose_functions();
-  void watch_for_resets();
-  void enter_window();
-  void detach();
   void stop_recording();
-  bool succeeds(CUptiResult result, std::string_view call);
+  void take_down();
+  /// Records, and CUPTI may be called.
+  [[nodiscard]] bool is_live() const;
   void give_up(std::string reason);
   void note(std::string name, std::string text);
-  void flush(bool forced);
-  void count_dropped();
+
+  void fetch(bool all);
+  void fetch_for_exit();
   void write_notes(TraceStore& store);
+  void make_decoder(ClockFit const& clock);
+  void tell_untimed(TraceStore& store);
+
+  // CUPTI's callbacks.
   static void on_call(void* source, CUpti_CallbackDomain domain, CUpti_CallbackId function, void const* data);
+  static void buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records);
+  static void buffer_completed(CUcontext context, uint32_t stream, uint8_t* buffer, size_t bytes, size_t valid_bytes);
+  void call_begins(std::string_view function);
+  void call_returns();
+  void count_lost(std::span<uint8_t> records);
 
   CaptureWindow& window_;
   Loader const load_;
+  int64_t const exit_timeout_ns_;
   BufferPool pool_;
 
-  mutable std::mutex mutex_;  ///< attaching, entering the window, detaching; and what they note
-  std::atomic<State> state_{State::kWaiting};
-  std::optional<CuptiLibrary> library_;
-  std::atomic<bool> has_library_{false};  ///< library_ is there and stays as it is
-  CUpti_SubscriberHandle subscriber_ = nullptr;
-  std::vector<CUpti_ActivityKind> enabled_;
+  // Moved by whoever is in follow_window().
+  std::optional<CuptiControl> control_;
+  std::optional<ClockSample> first_clock_sample_;
+  std::atomic<bool> has_control_{false};  ///< the two above are there and stay as they are
+  std::atomic<Recording> recording_{Recording::kNotYet};
+  std::atomic<uint32_t> requests_{0};  ///< to follow the window; 0 = nobody is at it
+
+  std::atomic<bool> driver_started_{false}, capture_is_over_{false}, exiting_{false}, released_{false};
+  std::atomic<TakeDown> take_down_{TakeDown::kNo};
+  std::atomic<ExitFlush> exit_flush_{ExitFlush::kNo};
+  std::atomic<uint64_t> dropped_by_cupti_{0}, lost_in_overflow_{0};
+  pid_t process_ = 0;  ///< that CUPTI was attached in: not a fork of it
+
+  mutable std::mutex mutex_;                                ///< for what follows; never held while CUPTI is called
   std::vector<std::pair<std::string, std::string>> notes_;  ///< facts that the trace does not have yet
   std::string problem_;
-  std::atomic<bool> exiting_{false}, finalize_wanted_{false}, finalized_{false};
 
   // The writer thread's own.
   std::optional<RecordDecoder> decoder_;
-  std::optional<ClockFit> clock_;  ///< only its origin is used, which never changes
-  int64_t last_flush_ns_ = 0;
+  std::optional<RecordClock> clock_;
+  std::optional<ClockFit> trace_clock_;  ///< only its origin is used, which never changes
+  int64_t last_fetch_ns_ = 0;
   bool round_is_over_ = false, counting_stopped_ = false;
-  uint64_t dropped_ = 0;
+  int rounds_after_window_ = 0;
   size_t named_tracks_ = 0;
 };
 

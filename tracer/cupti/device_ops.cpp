@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -57,20 +58,32 @@ uint32_t positive(int32_t value) { return value < 0 ? 0 : static_cast<uint32_t>(
 }  // namespace
 
 template <class Record>
-bool DeviceOps::is_timed(Record const& record) {
-  // CUPTI had no room on the device for the times, or was asked for the record before the op had ended.
-  if (record.start != 0 && record.end != 0) [[likely]]
-    return true;
+std::optional<DeviceOps::Times> DeviceOps::times(Record const& record, RecordClock const& clock, TraceStore& store) {
+  // 0: CUPTI had no room on the device for the times, or was asked for the record before the op had ended.
+  if (record.start != 0 && record.end != 0) [[likely]] {
+    Times const result = {clock.to_trace_ns(record.start), clock.to_trace_ns(record.end)};
+    if (clock.is_possible(result.start_ns, result.end_ns)) [[likely]]
+      return result;
+  }
   ++untimed_;
-  return false;
+  ++untimed_of_track_[streams_.find(record.deviceId, record.contextId, record.streamId, store).id.value];
+  return {};
+}
+
+void DeviceOps::end_round(TraceStore& store) {
+  kernels_.forget_pointers();
+  for (auto const& [number, untimed] : std::exchange(untimed_of_track_, {})) {
+    model::Track track = store.track(model::TrackId{number});
+    track.dropped += untimed;
+    store.set_track(model::TrackId{number}, std::move(track));
+  }
 }
 
 template <class Record, class Detail>
 void DeviceOps::add_op(Record const& record, model::EventKind kind, model::StringId name, Detail const& detail,
-                       ClockFit const& clock, TraceStore& store) {
+                       Times const& times, TraceStore& store) {
   TrackRef const& track = streams_.find(record.deviceId, record.contextId, record.streamId, store);
-  add_row(track, store, kind, clock.monotonic_to_trace_ns(static_cast<int64_t>(record.start)),
-          clock.monotonic_to_trace_ns(static_cast<int64_t>(record.end)), name, record.correlationId, detail);
+  add_row(track, store, kind, times.start_ns, times.end_ns, name, record.correlationId, detail);
 }
 
 uint8_t DeviceOps::occupancy(KernelInfo& kernel, BlockNeeds const& block, uint32_t device) {
@@ -89,8 +102,9 @@ uint8_t DeviceOps::occupancy(KernelInfo& kernel, BlockNeeds const& block, uint32
   return kernel.occupancy_percent;
 }
 
-void DeviceOps::add_kernel(KernelRecord const& record, ClockFit const& clock, TraceStore& store) {
-  if (!is_timed(record)) return;
+void DeviceOps::add_kernel(KernelRecord const& record, RecordClock const& clock, TraceStore& store) {
+  auto const when = times(record, clock, store);
+  if (!when) return;
   KernelInfo& kernel = kernels_.find(record.name, store);
   model::KernelDetail detail;
   detail.grid_x = positive(record.gridX);
@@ -106,30 +120,33 @@ void DeviceOps::add_kernel(KernelRecord const& record, ClockFit const& clock, Tr
   uint32_t const threads = detail.block_x * detail.block_y * detail.block_z;
   detail.occupancy_percent = occupancy(
       kernel, {threads, detail.registers_per_thread, detail.shared_memory_bytes, record.sharedMemoryExecuted}, record.deviceId);
-  add_op(record, model::EventKind::kKernel, kernel.name, detail, clock, store);
+  add_op(record, model::EventKind::kKernel, kernel.name, detail, *when, store);
 }
 
-void DeviceOps::add_memcpy(MemcpyRecord const& record, ClockFit const& clock, TraceStore& store) {
-  if (!is_timed(record)) return;
+void DeviceOps::add_memcpy(MemcpyRecord const& record, RecordClock const& clock, TraceStore& store) {
+  auto const when = times(record, clock, store);
+  if (!when) return;
   model::CopyDetail detail = copy_detail(record);
   detail.direction = copy_kind(record.copyKind).direction;
   detail.pinned = static_cast<uint8_t>(is_pinned(record.srcKind, record.dstKind));
-  add_op(record, model::EventKind::kMemcpy, copy_name(record.copyKind, record.srcKind, record.dstKind, store), detail, clock,
+  add_op(record, model::EventKind::kMemcpy, copy_name(record.copyKind, record.srcKind, record.dstKind, store), detail, *when,
          store);
 }
 
-void DeviceOps::add_peer_copy(PeerCopyRecord const& record, ClockFit const& clock, TraceStore& store) {
-  if (!is_timed(record)) return;
+void DeviceOps::add_peer_copy(PeerCopyRecord const& record, RecordClock const& clock, TraceStore& store) {
+  auto const when = times(record, clock, store);
+  if (!when) return;
   model::CopyDetail detail = copy_detail(record);
   detail.direction = CopyDirection::kPeerToPeer;
   detail.peer_device = static_cast<int32_t>(record.dstDeviceId != record.deviceId ? record.dstDeviceId : record.srcDeviceId);
   add_op(record, model::EventKind::kMemcpy, copy_name(CUPTI_ACTIVITY_MEMCPY_KIND_PTOP, record.srcKind, record.dstKind, store),
-         detail, clock, store);
+         detail, *when, store);
 }
 
-void DeviceOps::add_memset(MemsetRecord const& record, ClockFit const& clock, TraceStore& store) {
-  if (!is_timed(record)) return;
-  add_op(record, model::EventKind::kMemset, fill_name(record.memoryKind, store), copy_detail(record), clock, store);
+void DeviceOps::add_memset(MemsetRecord const& record, RecordClock const& clock, TraceStore& store) {
+  auto const when = times(record, clock, store);
+  if (!when) return;
+  add_op(record, model::EventKind::kMemset, fill_name(record.memoryKind, store), copy_detail(record), *when, store);
 }
 
 model::StringId DeviceOps::copy_name(uint8_t copy, uint8_t source, uint8_t target, TraceStore& store) {

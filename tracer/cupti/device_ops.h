@@ -2,14 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <unordered_map>
-#include <unordered_set>
-#include <vector>
 
-#include "tracer/core/clock.h"
 #include "tracer/core/trace_store.h"
 #include "tracer/cupti/cupti_api.h"
 #include "tracer/cupti/kernel_names.h"
+#include "tracer/cupti/record_clock.h"
 #include "tracer/cupti/tracks.h"
 
 namespace stepscope::tracer {
@@ -27,22 +27,25 @@ class DeviceOps {
  public:
   explicit DeviceOps(StreamTracks& streams) : streams_(streams) {}
 
-  void add_kernel(KernelRecord const& record, ClockFit const& clock, TraceStore& store);
-  void add_memcpy(MemcpyRecord const& record, ClockFit const& clock, TraceStore& store);
-  void add_peer_copy(PeerCopyRecord const& record, ClockFit const& clock, TraceStore& store);
-  void add_memset(MemsetRecord const& record, ClockFit const& clock, TraceStore& store);
+  void add_kernel(KernelRecord const& record, RecordClock const& clock, TraceStore& store);
+  void add_memcpy(MemcpyRecord const& record, RecordClock const& clock, TraceStore& store);
+  void add_peer_copy(PeerCopyRecord const& record, RecordClock const& clock, TraceStore& store);
+  void add_memset(MemsetRecord const& record, RecordClock const& clock, TraceStore& store);
   void add_device(DeviceRecord const& record, TraceStore& store);
 
   /// All buffers that were there are decoded.
-  void end_round() { kernels_.forget_pointers(); }
-  /// Ops that CUPTI could not time, and that are not in the trace therefore.
+  void end_round(TraceStore& store);
+  /// Ops that CUPTI could not time, and that are not in the trace therefore. They count as dropped from their streams.
   [[nodiscard]] uint64_t untimed() const { return untimed_; }
 
  private:
+  struct Times {
+    int64_t start_ns, end_ns;
+  };
   template <class Record>
-  bool is_timed(Record const& record);
+  std::optional<Times> times(Record const& record, RecordClock const& clock, TraceStore& store);
   template <class Record, class Detail>
-  void add_op(Record const& record, model::EventKind kind, model::StringId name, Detail const& detail, ClockFit const& clock,
+  void add_op(Record const& record, model::EventKind kind, model::StringId name, Detail const& detail, Times const& times,
               TraceStore& store);
   uint8_t occupancy(KernelInfo& kernel, BlockNeeds const& block, uint32_t device);
   model::StringId copy_name(uint8_t copy, uint8_t source, uint8_t target, TraceStore& store);
@@ -53,6 +56,7 @@ class DeviceOps {
   std::unordered_map<uint32_t, MultiprocessorLimits> limits_;  ///< by device
   std::unordered_map<uint32_t, model::StringId> copy_names_;
   uint64_t untimed_ = 0;
+  std::map<uint32_t, uint64_t> untimed_of_track_;  ///< since the last round
 };
 
 }  // namespace stepscope::tracer

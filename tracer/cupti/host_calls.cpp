@@ -60,6 +60,9 @@ std::string_view overhead_name(CUpti_ActivityOverheadKind kind) {
   }
 }
 
+/// Columns of details have 32 bits. Streams of a device's second and later contexts do not fit: better none than another one.
+int32_t number_in_detail(int64_t stream) { return stream <= INT32_MAX ? static_cast<int32_t>(stream) : -1; }
+
 /// Removes those for which done(value) is true; done() may change the others.
 template <class T, class Done>
 void remove_done(std::vector<T>& values, Done&& done) {
@@ -83,17 +86,22 @@ TrackRef HostCalls::track(uint32_t thread, TraceStore& store) {
   return no_thread_;
 }
 
-bool HostCalls::add_call(CUpti_ActivityAPI const& record, ClockFit const& clock, TraceStore& store) {
+bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clock, TraceStore& store) {
   bool const is_driver = record.kind == CUPTI_ACTIVITY_KIND_DRIVER;
   auto const& function =
       functions_.find(is_driver ? CUPTI_CB_DOMAIN_DRIVER_API : CUPTI_CB_DOMAIN_RUNTIME_API, record.cbid, store);
   if (function.api_class == ApiClass::kNoise || (is_driver && function.api_class == ApiClass::kOther)) return false;
   Call call;
-  call.start_ns = clock.monotonic_to_trace_ns(static_cast<int64_t>(record.start));
-  call.end_ns = clock.monotonic_to_trace_ns(static_cast<int64_t>(record.end));
+  call.start_ns = clock.to_trace_ns(record.start);
+  call.end_ns = clock.to_trace_ns(record.end);
+  if (!clock.is_possible(call.start_ns, call.end_ns)) {
+    ++store.log.unknown_events;
+    return false;
+  }
   call.name = function.name;
   call.thread = record.threadId;
   call.correlation = record.correlationId;
+  call.sync = function.sync;
   call.kind = record.returnValue == 0 ? kind_of(function.api_class) : EventKind::kApi;  // a call that failed did nothing
   first_call_ns_ = std::min(first_call_ns_, call.start_ns);
   if (is_driver) {
@@ -134,11 +142,16 @@ void HostCalls::add_sync(SyncRecord const& record) {
     syncs_[record.correlationId] = {record};
 }
 
-void HostCalls::add_overhead(OverheadRecord const& record, ClockFit const& clock, TraceStore& store) {
-  bool const has_thread = record.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD;
-  add_row(track(has_thread ? record.objectId.pt.threadId : kNoThread, store), store, EventKind::kOverhead,
-          clock.monotonic_to_trace_ns(static_cast<int64_t>(record.start)),
-          clock.monotonic_to_trace_ns(static_cast<int64_t>(record.end)), store.intern(overhead_name(record.overheadKind)), 0);
+void HostCalls::add_overhead(OverheadRecord const& record, RecordClock const& clock, TraceStore& store) {
+  int64_t const start_ns = clock.to_trace_ns(record.start);
+  int64_t const end_ns = clock.to_trace_ns(record.end);
+  if (!clock.is_possible(start_ns, end_ns)) {
+    ++store.log.unknown_events;
+    return;
+  }
+  bool const has_thread = record.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD && !workarounds_.wrong_overhead_threads;
+  add_row(track(has_thread ? record.objectId.pt.threadId : kNoThread, store), store, EventKind::kOverhead, start_ns, end_ns,
+          store.intern(overhead_name(record.overheadKind)), 0);
 }
 
 model::SyncDetail HostCalls::sync_detail(SyncRecord const& record) {
@@ -154,7 +167,7 @@ model::SyncDetail HostCalls::sync_detail(SyncRecord const& record) {
   }
   detail.device = streams_.device_of(context);
   if (detail.sync != SyncKind::kDevice && stream != CUPTI_SYNCHRONIZATION_INVALID_VALUE && detail.device >= 0)
-    detail.stream = static_cast<int32_t>(streams_.stream_number(static_cast<uint32_t>(detail.device), context, stream));
+    detail.stream = number_in_detail(streams_.stream_number(static_cast<uint32_t>(detail.device), context, stream));
   return detail;
 }
 
@@ -162,7 +175,9 @@ bool HostCalls::add_with_details(Call const& call, TraceStore& store) {
   if (call.kind == EventKind::kSync) {
     auto const found = syncs_.find(call.correlation);
     if (found == syncs_.end() && !call.is_old) return false;
-    model::SyncDetail const detail = found == syncs_.end() ? model::SyncDetail{} : sync_detail(found->second.record);
+    // CUPTI 13.0 wrote no record of cudaDeviceSynchronize(): then the name says what there is to say.
+    model::SyncDetail const detail =
+        found == syncs_.end() ? model::SyncDetail{.sync = call.sync} : sync_detail(found->second.record);
     if (found != syncs_.end()) syncs_.erase(found);
     add_row(track(call.thread, store), store, call.kind, call.start_ns, call.end_ns, call.name, call.correlation, detail);
     return true;
@@ -180,22 +195,22 @@ bool HostCalls::add_with_details(Call const& call, TraceStore& store) {
   return true;
 }
 
-void HostCalls::apply_memory_records(ClockFit const& clock) {
+void HostCalls::apply_memory_records(RecordClock const& clock) {
   std::stable_sort(memory_records_.begin(), memory_records_.end(),
                    [](MemoryRecord const& a, MemoryRecord const& b) { return a.timestamp < b.timestamp; });
   for (MemoryRecord const& record : memory_records_) {
-    int64_t const time_ns = clock.monotonic_to_trace_ns(static_cast<int64_t>(record.timestamp));
+    int64_t const time_ns = clock.to_trace_ns(record.timestamp);
     memory_.emplace(record.correlationId, Memory{account_.apply(record), time_ns, false});
   }
   memory_records_.clear();
 }
 
-void HostCalls::add_stream_waits(ClockFit const& clock, TraceStore& store) {
+void HostCalls::add_stream_waits(RecordClock const& clock, TraceStore& store) {
   remove_done(stream_waits_, [&](Sync& wait) {
     SyncRecord const& record = wait.record;
     EventPlace const source = events_.find(record.cudaEventId, record.correlationId);
-    if (source.correlation == 0 && !std::exchange(wait.is_old, true)) return false;
     int32_t const device = streams_.device_of(record.contextId);
+    if ((source.correlation == 0 || device < 0) && !std::exchange(wait.is_old, true)) return false;
     if (device < 0 || record.streamId == CUPTI_SYNCHRONIZATION_INVALID_VALUE) {
       ++store.log.unknown_events;
       return true;
@@ -204,11 +219,10 @@ void HostCalls::add_stream_waits(ClockFit const& clock, TraceStore& store) {
     detail.source_correlation = source.correlation;
     if (source.correlation != 0) detail.source_device = streams_.device_of(source.context);
     if (detail.source_device >= 0)
-      detail.source_stream = static_cast<int32_t>(
-          streams_.stream_number(static_cast<uint32_t>(detail.source_device), source.context, source.stream));
+      detail.source_stream =
+          number_in_detail(streams_.stream_number(static_cast<uint32_t>(detail.source_device), source.context, source.stream));
     add_row(streams_.find(static_cast<uint32_t>(device), record.contextId, record.streamId, store), store, EventKind::kStreamWait,
-            clock.monotonic_to_trace_ns(static_cast<int64_t>(record.start)),
-            clock.monotonic_to_trace_ns(static_cast<int64_t>(record.end)), store.intern("stream wait"), record.correlationId,
+            clock.to_trace_ns(record.start), clock.to_trace_ns(record.end), store.intern("stream wait"), record.correlationId,
             detail);
     return true;
   });
@@ -250,7 +264,7 @@ void HostCalls::drop_old_details(TraceStore& store) {
   for (auto& [correlation, memory] : memory_) memory.is_old = true;
 }
 
-void HostCalls::end_round(ClockFit const& clock, TraceStore& store) {
+void HostCalls::end_round(RecordClock const& clock, TraceStore& store) {
   apply_memory_records(clock);
   add_stream_waits(clock, store);
   add_old_driver_calls(store);
@@ -258,7 +272,7 @@ void HostCalls::end_round(ClockFit const& clock, TraceStore& store) {
   drop_old_details(store);
 }
 
-void HostCalls::finish(ClockFit const& clock, TraceStore& store) {
+void HostCalls::finish(RecordClock const& clock, TraceStore& store) {
   // What comes now grows old, and is then let go; a driver call may have to wait for its details once more.
   for (int round = 0; round < 4; ++round) end_round(clock, store);
 }

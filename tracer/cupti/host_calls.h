@@ -8,12 +8,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tracer/core/clock.h"
 #include "tracer/core/trace_store.h"
 #include "tracer/cupti/api_functions.h"
 #include "tracer/cupti/cupti_api.h"
 #include "tracer/cupti/event_log.h"
+#include "tracer/cupti/known_faults.h"
 #include "tracer/cupti/memory_account.h"
+#include "tracer/cupti/record_clock.h"
 #include "tracer/cupti/tracks.h"
 
 namespace stepscope::tracer {
@@ -26,21 +27,22 @@ using OverheadRecord = CUpti_ActivityOverhead;
 /// The writer thread's. A round is all buffers that were there when it began; records of one call lie at most one round apart.
 class HostCalls {
  public:
-  HostCalls(CuptiApi const& api, StreamTracks& streams) : functions_(api), streams_(streams) {}
+  HostCalls(CuptiApi const& api, Workarounds const& workarounds, StreamTracks& streams)
+      : functions_(api), workarounds_(workarounds), streams_(streams) {}
 
   /// Whether the call is a launch that worked.
-  bool add_call(CUpti_ActivityAPI const& record, ClockFit const& clock, TraceStore& store);
+  bool add_call(CUpti_ActivityAPI const& record, RecordClock const& clock, TraceStore& store);
   void add_sync(SyncRecord const& record);
   void add_event(EventRecord const& record) {
     events_.add(record.eventId, {record.correlationId, record.contextId, record.streamId});
   }
   void add_memory(MemoryRecord const& record) { memory_records_.push_back(record); }
   void add_pool(PoolRecord const& record) { account_.apply(record); }
-  void add_overhead(OverheadRecord const& record, ClockFit const& clock, TraceStore& store);
+  void add_overhead(OverheadRecord const& record, RecordClock const& clock, TraceStore& store);
 
-  void end_round(ClockFit const& clock, TraceStore& store);
+  void end_round(RecordClock const& clock, TraceStore& store);
   /// No record will come any more: what still waits for another is written as it is.
-  void finish(ClockFit const& clock, TraceStore& store);
+  void finish(RecordClock const& clock, TraceStore& store);
 
  private:
   struct Call {
@@ -48,7 +50,8 @@ class HostCalls {
     model::StringId name;
     uint32_t thread = 0, correlation = 0;
     model::EventKind kind = model::EventKind::kApi;
-    bool is_old = false;  ///< has waited for a whole round
+    model::SyncKind sync = model::SyncKind::kUnknown;  ///< of a kSync, by its name
+    bool is_old = false;                               ///< has waited for a whole round
   };
   struct DriverCalls {
     std::vector<Call> waiting;      ///< they may be part of a runtime call that has not come yet
@@ -68,8 +71,8 @@ class HostCalls {
   void settle_driver_calls(Call& runtime_call, TraceStore& store);
   void add(Call const& call, TraceStore& store);
   bool add_with_details(Call const& call, TraceStore& store);
-  void apply_memory_records(ClockFit const& clock);
-  void add_stream_waits(ClockFit const& clock, TraceStore& store);
+  void apply_memory_records(RecordClock const& clock);
+  void add_stream_waits(RecordClock const& clock, TraceStore& store);
   void add_waiting_calls(TraceStore& store);
   void add_old_driver_calls(TraceStore& store);
   void drop_old_details(TraceStore& store);
@@ -77,6 +80,7 @@ class HostCalls {
   TrackRef track(uint32_t thread, TraceStore& store);
 
   ApiFunctions functions_;
+  Workarounds const workarounds_;
   StreamTracks& streams_;
   ThreadTracks threads_;
   EventLog events_;

@@ -57,7 +57,7 @@ inline constexpr std::array kKnownFaults = {
     // 2).
     KnownFault{cupti::k12v8, cupti::k13v0, &Workarounds::ask_for_thread_buffers,
                "threads would share one buffer and its lock: one for each is asked for", "13.0"},
-    KnownFault{cupti::k12v0, cupti::k12v8, nullptr, "threads that launch at the same time wait for each other, in CUPTI", "13.0"},
+    KnownFault{cupti::k12v0, cupti::k12v8, nullptr, "threads that launch at the same time wait for each other, in CUPTI", "12.8"},
     // New APIs of 12.5: "cuptiActivityEnableDriverApi and cuptiActivityEnableRuntimeApi to limit the tracing of CUDA APIs".
     KnownFault{cupti::k12v0, cupti::k12v5, nullptr, "every call of the CUDA APIs is recorded, which costs each of them time",
                "12.5"},

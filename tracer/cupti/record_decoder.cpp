@@ -10,23 +10,14 @@ Record const& as(CUpti_Activity const& record) {
 
 }  // namespace
 
-void RecordDecoder::note_launch(uint32_t correlation) {
-  if (!seen_ops_.contains(correlation)) outstanding_.insert(correlation);
-}
-
-void RecordDecoder::note_op(uint32_t correlation) {
-  outstanding_.erase(correlation);
-  seen_ops_.insert(correlation);  // the record of the launch may come later
-}
-
 template <class Record>
-void RecordDecoder::add_op(CUpti_Activity const& record, void (DeviceOps::*add)(Record const&, ClockFit const&, TraceStore&),
-                           ClockFit const& clock, TraceStore& store) {
+void RecordDecoder::add_op(CUpti_Activity const& record, void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&),
+                           RecordClock const& clock, TraceStore& store) {
   (ops_.*add)(as<Record>(record), clock, store);
-  if (counts_launches_) note_op(as<Record>(record).correlationId);
+  if (counts_launches_) launches_.add_op(as<Record>(record).correlationId, as<Record>(record).graphId != 0);
 }
 
-void RecordDecoder::decode_record(CUpti_Activity const& record, ClockFit const& clock, TraceStore& store) {
+void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock const& clock, TraceStore& store) {
   switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
@@ -40,9 +31,8 @@ void RecordDecoder::decode_record(CUpti_Activity const& record, ClockFit const& 
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER: {
       auto const& call = as<CUpti_ActivityAPI>(record);
-      if (calls_.add_call(call, clock, store) && counts_launches_ &&
-          clock.monotonic_to_trace_ns(static_cast<int64_t>(call.start)) <= last_counted_ns_)
-        note_launch(call.correlationId);
+      if (calls_.add_call(call, clock, store) && counts_launches_ && clock.to_trace_ns(call.start) <= last_counted_ns_)
+        launches_.add_launch(call.correlationId);
       return;
     }
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
@@ -70,7 +60,7 @@ void RecordDecoder::decode_record(CUpti_Activity const& record, ClockFit const& 
   }
 }
 
-void RecordDecoder::decode(std::span<uint8_t> buffer, ClockFit const& clock, TraceStore& store) {
+void RecordDecoder::decode(std::span<uint8_t> buffer, RecordClock const& clock, TraceStore& store) {
   CUpti_Activity* record = nullptr;
   CUptiResult result = CUPTI_SUCCESS;
   while ((result = api_.get_next_record(buffer.data(), buffer.size(), &record)) == CUPTI_SUCCESS)
@@ -78,13 +68,14 @@ void RecordDecoder::decode(std::span<uint8_t> buffer, ClockFit const& clock, Tra
   if (result != CUPTI_ERROR_MAX_LIMIT_REACHED) ++store.log.unknown_events;  // where the next record begins is not known
 }
 
-void RecordDecoder::end_round(ClockFit const& clock, TraceStore& store) {
-  ops_.end_round();
+void RecordDecoder::end_round(RecordClock const& clock, TraceStore& store) {
+  ops_.end_round(store);
   calls_.end_round(clock, store);
+  launches_.end_round();
 }
 
-void RecordDecoder::finish(ClockFit const& clock, TraceStore& store) {
-  ops_.end_round();
+void RecordDecoder::finish(RecordClock const& clock, TraceStore& store) {
+  ops_.end_round(store);
   calls_.finish(clock, store);
 }
 

@@ -20,8 +20,8 @@ TrackRef StreamTracks::look_up(Key const& key, TraceStore& store) {
     track.name = fmt::format("stream {} of context {}", key.stream, key.context);
     store.set_track(id, std::move(track));
   }
-  auto const context = contexts_.find(key.context);
-  if (context != contexts_.end() && context->second.default_stream == key.stream) name_default_stream(key.context, store);
+  Context const& context = contexts_.try_emplace(key.context, Context{key.device}).first->second;
+  if (context.default_stream == key.stream) name_default_stream(key.context, store);
   return {id, &store.rows(id)};
 }
 

@@ -49,7 +49,8 @@ class StreamTracks {
   /// As tracks number it.
   int64_t stream_number(uint32_t device, uint32_t context, uint32_t stream);
 
-  /// A context record came: the device of its records, and which of its streams is the one that CUDA makes itself.
+  /// A context record came (from CUDA 13.2 on none does for green contexts: their first op tells their device): the device of its
+  /// records, and which of its streams is the one that CUDA makes itself.
   void describe_context(uint32_t device, uint32_t context, uint32_t default_stream, TraceStore& store);
   /// -1 = not known.
   [[nodiscard]] int32_t device_of(uint32_t context) const;

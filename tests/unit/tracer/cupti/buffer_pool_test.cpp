@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -13,81 +14,150 @@ namespace stepscope::tracer {
 namespace {
 
 using testing::IsEmpty;
-using testing::NotNull;
 using testing::SizeIs;
 
 constexpr size_t kBytes = 64 << 10;
 
-bool is_zero(uint8_t const* buffer) {
-  return std::all_of(buffer, buffer + kBytes, [](uint8_t byte) { return byte == 0; });
+bool is_zero(std::span<uint8_t const> buffer) {
+  return std::all_of(buffer.begin(), buffer.end(), [](uint8_t byte) { return byte == 0; });
+}
+
+/// CUPTI gives it back; it is no overflow buffer.
+void complete(BufferPool& pool, std::span<uint8_t> buffer, size_t valid_bytes) {
+  EXPECT_THAT(pool.complete(buffer.data(), valid_bytes), IsEmpty());
 }
 
 TEST(BufferPool, gives_no_more_memory_than_it_was_granted) {
   BufferPool pool(3 * kBytes, kBytes);
-  std::vector<uint8_t*> buffers;
+  std::vector<std::span<uint8_t>> buffers;
   for (int i = 0; i < 3; ++i) {
     buffers.push_back(pool.request());
-    ASSERT_THAT(buffers.back(), NotNull());
+    ASSERT_THAT(buffers.back(), SizeIs(kBytes));
   }
-  EXPECT_EQ(pool.request(), nullptr);
+  EXPECT_THAT(pool.request(), IsEmpty());
   EXPECT_EQ(pool.mapped_bytes(), 3 * kBytes);
-  pool.complete(buffers[0], 10);
-  EXPECT_EQ(pool.request(), nullptr);  // until the writer has read it
-  for (auto const records : pool.take_completed()) pool.give_back(records);
-  EXPECT_EQ(pool.request(), buffers[0]);
+  complete(pool, buffers[0], 10);
+  EXPECT_THAT(pool.request(), IsEmpty());  // until the writer has read it
+  auto const taken = pool.take_completed();
+  EXPECT_THAT(pool.request(), IsEmpty());
+  for (auto const records : taken) pool.give_back(records);
+  EXPECT_EQ(pool.request().data(), buffers[0].data());
+  EXPECT_EQ(pool.refused(), 3U);
 }
 
 TEST(BufferPool, hands_over_what_was_completed_in_its_order_and_no_more_than_a_buffer_holds) {
   BufferPool pool(4 * kBytes, kBytes);
-  uint8_t* const a = pool.request();
-  uint8_t* const b = pool.request();
-  pool.complete(b, 8);
-  pool.complete(a, kBytes + 100);
+  std::span<uint8_t> const a = pool.request();
+  std::span<uint8_t> const b = pool.request();
+  complete(pool, b, 8);
+  complete(pool, a, kBytes + 100);
   auto const completed = pool.take_completed();
   ASSERT_THAT(completed, SizeIs(2));
-  EXPECT_EQ(completed[0].data(), b);
+  EXPECT_EQ(completed[0].data(), b.data());
   EXPECT_EQ(completed[0].size(), 8U);
-  EXPECT_EQ(completed[1].data(), a);
+  EXPECT_EQ(completed[1].data(), a.data());
   EXPECT_EQ(completed[1].size(), kBytes);
   EXPECT_THAT(pool.take_completed(), IsEmpty());
 }
 
 TEST(BufferPool, gives_only_zeroed_buffers) {
   BufferPool pool(2 * kBytes, kBytes);
-  uint8_t* const buffer = pool.request();
+  std::span<uint8_t> const buffer = pool.request();
   EXPECT_TRUE(is_zero(buffer));
-  std::memset(buffer, 0xAB, kBytes);
-  pool.complete(buffer, 16);
+  std::memset(buffer.data(), 0xAB, kBytes);
+  complete(pool, buffer, 16);
   for (auto const records : pool.take_completed()) pool.give_back(records);
-  ASSERT_EQ(pool.request(), buffer);
+  ASSERT_EQ(pool.request().data(), buffer.data());
   EXPECT_TRUE(is_zero(buffer));
 }
 
-TEST(BufferPool, ignores_buffers_that_are_not_its_own) {
+TEST(BufferPool, leaves_memory_that_is_not_its_own_alone) {
   BufferPool pool(2 * kBytes, kBytes);
-  std::vector<uint8_t> other(kBytes);
-  pool.complete(other.data(), 8);
+  std::vector<uint8_t> other(kBytes, 0xAB);
+  complete(pool, other, 8);
   EXPECT_THAT(pool.take_completed(), IsEmpty());
+  pool.give_back(other);
+  EXPECT_EQ(other[0], 0xAB);
+  EXPECT_EQ(pool.mapped_bytes(), 0U);
 }
 
-TEST(BufferPool, that_is_closed_keeps_only_what_cupti_still_holds_and_then_nothing) {
+TEST(BufferPool, gives_a_small_buffer_instead_of_none_to_who_cannot_do_without) {
+  BufferPool pool(2 * kBytes, kBytes);
+  pool.never_refuse();
+  EXPECT_THAT(pool.request(), SizeIs(kBytes));
+  EXPECT_THAT(pool.request(), SizeIs(kBytes));
+  std::span<uint8_t> const overflow = pool.request();
+  ASSERT_FALSE(overflow.empty());
+  EXPECT_LT(overflow.size(), kBytes);
+  EXPECT_TRUE(is_zero(overflow));
+  std::memset(overflow.data(), 0xAB, 100);
+  std::span<uint8_t> const records = pool.complete(overflow.data(), 100);
+  EXPECT_EQ(records.data(), overflow.data());
+  EXPECT_THAT(records, SizeIs(100));
+  EXPECT_THAT(pool.take_completed(), IsEmpty());  // nobody reads it
+  pool.reuse(records);
+  EXPECT_EQ(pool.request().data(), overflow.data());
+  EXPECT_TRUE(is_zero(overflow));
+}
+
+TEST(BufferPool, that_the_writer_left_keeps_only_what_cupti_still_holds_and_then_nothing) {
   BufferPool pool(8 * kBytes, kBytes);
-  uint8_t* const held = pool.request();
-  pool.complete(pool.request(), 8);
+  std::span<uint8_t> const held = pool.request();
+  complete(pool, pool.request(), 8);
   pool.prepare();
   EXPECT_GT(pool.mapped_bytes(), 2 * kBytes);
-  pool.close(false);
+  pool.writer_leaves();
   EXPECT_EQ(pool.mapped_bytes(), kBytes);
-  EXPECT_EQ(pool.request(), nullptr);
-  pool.complete(held, 8);
+  EXPECT_THAT(pool.request(), IsEmpty());
+  held[0] = 1;  // CUPTI writes into it
+  complete(pool, held, 8);
   EXPECT_EQ(pool.mapped_bytes(), 0U);
   EXPECT_THAT(pool.take_completed(), IsEmpty());
 }
 
-TEST(BufferPool, lets_go_of_everything_when_cupti_did) {
+TEST(BufferPool, that_cupti_left_keeps_what_the_writer_reads) {
   BufferPool pool(8 * kBytes, kBytes);
-  EXPECT_THAT(pool.request(), NotNull());
-  pool.close(true);
+  complete(pool, pool.request(), 8);
+  complete(pool, pool.request(), 8);
+  auto const taken = pool.take_completed();
+  std::span<uint8_t> const last = pool.request();
+  complete(pool, last, 8);
+  pool.cupti_leaves();
+  for (auto const records : taken) {
+    records[0] = 1;  // decoded meanwhile
+    pool.give_back(records);
+  }
+  auto const rest = pool.take_completed();
+  ASSERT_THAT(rest, SizeIs(1));
+  EXPECT_EQ(rest[0].data(), last.data());
+  pool.give_back(rest[0]);
+  pool.writer_leaves();
+  EXPECT_EQ(pool.mapped_bytes(), 0U);
+}
+
+TEST(BufferPool, never_unmaps_twice_what_the_writer_gives_back_late) {
+  BufferPool pool(4 * kBytes, kBytes);
+  complete(pool, pool.request(), 8);
+  auto const taken = pool.take_completed();
+  pool.cupti_leaves();
+  pool.writer_leaves();
+  EXPECT_EQ(pool.mapped_bytes(), 0U);
+  // The place may be the program's by now: it is neither written nor unmapped.
+  pool.give_back(taken[0]);
+}
+
+TEST(BufferPool, lets_go_of_overflow_buffers_too) {
+  BufferPool pool(2 * kBytes, kBytes);
+  pool.never_refuse();
+  std::vector<std::span<uint8_t>> buffers;
+  for (int i = 0; i < 5; ++i) buffers.push_back(pool.request());
+  pool.reuse(pool.complete(buffers[4].data(), 8));
+  std::span<uint8_t> const counted = pool.complete(buffers[3].data(), 8);
+  pool.writer_leaves();
+  EXPECT_FALSE(pool.request().empty());  // still
+  pool.cupti_leaves();
+  counted[0] = 1;  // whoever counts has it
+  pool.reuse(counted);
   EXPECT_EQ(pool.mapped_bytes(), 0U);
 }
 
@@ -100,13 +170,13 @@ TEST(BufferPool, serves_many_threads_while_the_writer_empties_it) {
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&] {
       for (int i = 0; i < kRequests; ++i) {
-        uint8_t* const buffer = pool.request();
-        if (buffer == nullptr) {
+        std::span<uint8_t> const buffer = pool.request();
+        if (buffer.empty()) {
           ++refused;
           continue;
         }
         buffer[0] = 1;
-        pool.complete(buffer, 1);
+        complete(pool, buffer, 1);
         ++completed;
       }
       --running;
@@ -124,6 +194,7 @@ TEST(BufferPool, serves_many_threads_while_the_writer_empties_it) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(seen, completed);
   EXPECT_EQ(completed + refused, uint64_t{kThreads} * kRequests);
+  EXPECT_EQ(pool.refused(), refused);
   EXPECT_LE(pool.mapped_bytes(), 8 * kBytes);
 }
 

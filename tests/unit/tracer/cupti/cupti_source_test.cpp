@@ -1,9 +1,14 @@
 #include "tracer/cupti/cupti_source.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -24,6 +29,7 @@ using testing::IsEmpty;
 using testing::Pair;
 
 constexpr size_t kBufferBytes = 16 << 10;
+constexpr int64_t kExitTimeoutNs = 200'000'000;
 
 /// A session's source and store, driven by hand. CUPTI is the fake.
 class CuptiSourceTest : public testing::Test {
@@ -32,15 +38,21 @@ class CuptiSourceTest : public testing::Test {
     CaptureOptions options;
     options.cuda_buffers_bytes = 4 * kBufferBytes;
     options.cuda_buffer_bytes = kBufferBytes;
-    source = std::make_unique<CuptiSource>(window, options, [this]() -> base::Expected<CuptiLibrary> {
+    auto const load = [this]() -> base::Expected<CuptiLibrary> {
       if (!load_error.empty()) return base::fail("{}", load_error);
-      return CuptiLibrary{FakeCupti::api(), "/fake/libcupti.so", kOldestCuptiVersion};
-    });
+      return CuptiLibrary{FakeCupti::api(), "/fake/libcupti.so", version};
+    };
+    source = std::make_unique<CuptiSource>(window, options, load, kExitTimeoutNs);
   }
 
   void drain() {
     source->snapshot();
     source->drain(store, clock);
+  }
+  /// One in which buffers are fetched.
+  void next_round() {
+    size_t const before = fake.count("ActivityFlushAll");
+    while (fake.count("ActivityFlushAll") == before) drain();
   }
   void finish() {
     drain();
@@ -69,6 +81,7 @@ class CuptiSourceTest : public testing::Test {
   TraceStore store;
   ClockFit clock{ClockSample{kOrigin, kOrigin}};
   std::string load_error;
+  uint32_t version = cupti::k13v1;  ///< of the fake, before driver_starts()
   std::unique_ptr<CuptiSource> source;
 };
 
@@ -82,8 +95,8 @@ TEST_F(CuptiSourceTest, does_nothing_in_a_program_that_does_not_use_cuda) {
 TEST_F(CuptiSourceTest, sets_the_clock_and_the_buffers_before_it_asks_for_anything) {
   source->driver_starts();
   size_t const first_enabled = fake.position("ActivityEnable " + std::to_string(kActivities[0].kind));
-  for (char const* const call : {"Subscribe", "SetThreadIdType", "ActivityRegisterTimestampCallback", "ActivitySetAttribute",
-                                 "ActivityEnableHWTrace", "ActivityRegisterCallbacks"})
+  for (char const* const call :
+       {"Subscribe", "SetThreadIdType", "ActivityRegisterTimestampCallback", "ActivitySetAttribute", "ActivityRegisterCallbacks"})
     EXPECT_LT(fake.position(call), first_enabled) << call;
   EXPECT_EQ(fake.position("Subscribe"), 0U);
   for (Activity const& activity : kActivities) EXPECT_TRUE(fake.enabled().contains(activity.kind)) << activity.kind;
@@ -132,6 +145,34 @@ TEST_F(CuptiSourceTest, refuses_buffers_beyond_its_memory_and_counts_what_cupti_
   EXPECT_THAT(std::string(source->buffer_setting()), HasSubstr("--cuda-buffer-mb"));
 }
 
+TEST_F(CuptiSourceTest, knows_of_lost_records_that_cupti_does_not_tell_of) {
+  source->driver_starts();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(fake.request());
+  for (int i = 0; i < 7; ++i) EXPECT_FALSE(fake.request());
+  EXPECT_EQ(source->dropped(), 7U);
+}
+
+TEST_F(CuptiSourceTest, asks_each_round_what_cupti_dropped) {
+  source->driver_starts();
+  fake.dropped = 5;
+  drain();
+  EXPECT_EQ(source->dropped(), 5U);
+}
+
+TEST_F(CuptiSourceTest, never_refuses_a_buffer_to_a_cupti_that_would_crash) {
+  version = cupti::k12v8;
+  fake.crashes_without_buffer = true;
+  source->driver_starts();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(fake.request());
+  RecordBuffer const records = launches(1, 3);
+  ASSERT_TRUE(fake.request());
+  ASSERT_TRUE(fake.complete_last(records));  // into an overflow buffer
+  finish();
+  EXPECT_TRUE(fake.request());  // by a call that was under way
+  EXPECT_EQ(source->dropped(), 6U);
+  EXPECT_THAT(names(), IsEmpty());
+}
+
 TEST_F(CuptiSourceTest, fetches_buffers_that_are_not_full) {
   source->driver_starts();
   drain();
@@ -163,20 +204,126 @@ TEST_F(CuptiSourceTest, takes_cupti_down_when_the_next_cuda_call_returns_and_not
   EXPECT_FALSE(fake.request());  // no memory of ours is given any more
 }
 
-TEST_F(CuptiSourceTest, leaves_cupti_alone_once_the_program_exits) {
+TEST_F(CuptiSourceTest, is_not_taken_down_before_the_last_buffer_was_read) {
   source->driver_starts();
   ASSERT_TRUE(fake.request());
-  source->program_exits();
+  ASSERT_TRUE(fake.request());
+  // The program goes on: it calls CUDA whenever CUPTI is called, within the last flush, too.
+  fake.inside = [this](std::string const& call) {
+    if (call == "ActivityFlushAll forced") fake.complete(launches(1, 2));
+    if (call != "Finalize") fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  };
+  finish();
+  EXPECT_EQ(names().size(), 4U);
+  fake.inside = {};
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  EXPECT_EQ(fake.count("Finalize"), 1U);
+}
+
+TEST_F(CuptiSourceTest, leaves_an_old_cupti_in_the_process_but_at_rest) {
+  version = cupti::k12v5;
+  fake.crashes_without_buffer = true;
+  source->driver_starts();
+  ASSERT_TRUE(fake.play(launches(1, 1)));
+  finish();
+  EXPECT_THAT(fake.enabled(), IsEmpty());
+  EXPECT_EQ(fake.count("Unsubscribe"), 1U);
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  EXPECT_EQ(fake.count("Finalize"), 0U);
+  EXPECT_THAT(store.info.facts, Contains(Pair("cuda end", HasSubstr("stays in the process"))));
+  EXPECT_TRUE(fake.request());  // it may still ask
+}
+
+/// What a session's writer thread does, beside the thread of the test.
+class Writer {
+ public:
+  explicit Writer(std::function<void()> round)
+      : thread_([this, round = std::move(round)] {
+          while (!done_) round();
+        }) {}
+  ~Writer() {
+    done_ = true;
+    thread_.join();
+  }
+  Writer(Writer const&) = delete;
+  Writer& operator=(Writer const&) = delete;
+
+ private:
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+TEST_F(CuptiSourceTest, is_emptied_by_the_writer_when_the_program_exits_and_then_left_alone) {
+  source->driver_starts();
+  ASSERT_TRUE(fake.request());
+  {
+    Writer const writer([this] { drain(); });
+    source->program_exits();
+  }
+  EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
   size_t const calls = fake.calls().size();
   finish();
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
   EXPECT_EQ(fake.calls().size(), calls);
-  EXPECT_EQ(fake.count("Finalize"), 0U);
-  EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
+  EXPECT_THAT(fake.enabled(), testing::Not(IsEmpty()));  // disabling may deadlock, and the process ends anyway
+}
+
+/// Made in that call, and only left when the test ends.
+class Hang {
+ public:
+  Hang(FakeCupti& fake, std::string const& call) : fake_(fake), call_(call) {
+    fake.inside = [this](std::string const& made) {
+      while (made == call_ && hangs_) std::this_thread::yield();
+    };
+  }
+  void await() const {
+    while (fake_.count(call_) == 0) std::this_thread::yield();
+  }
+  void end() { hangs_ = false; }
+
+ private:
+  FakeCupti& fake_;
+  std::string const call_;
+  std::atomic<bool> hangs_{true};
+};
+
+/// Far less than for ever, and long enough for a machine that does other things, too.
+constexpr int64_t kSoonNs = 60'000'000'000;
+
+TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti_hangs) {
+  source->driver_starts();
+  Hang hang(fake, "ActivityFlushAll");
+  Writer const writer([this] { drain(); });
+  hang.await();
+  int64_t const before = monotonic_ns();
+  source->lock_for_fork();  // a fork does not wait for CUPTI
+  source->unlock_after_fork();
+  source->program_exits();
+  EXPECT_LT(monotonic_ns() - before, kSoonNs);
+  hang.end();
+}
+
+TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti_hangs_while_capture_ends) {
+  source->driver_starts();
+  Hang hang(fake, "ActivityDisable " + std::to_string(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+  std::thread writer([this] { finish(); });
+  hang.await();
+  int64_t const before = monotonic_ns();
+  source->lock_for_fork();
+  source->unlock_after_fork();
+  EXPECT_FALSE(fake.enabled().contains(CUPTI_ACTIVITY_KIND_RUNTIME));  // kernels are disabled last
+  source->program_exits();
+  EXPECT_LT(monotonic_ns() - before, kSoonNs);
+  hang.end();
+  writer.join();
 }
 
 TEST_F(CuptiSourceTest, leaves_a_buffer_that_cupti_holds_where_it_is_while_the_program_exits) {
   source->driver_starts();
-  source->program_exits();
+  {
+    Writer const writer([this] { drain(); });
+    source->program_exits();
+  }
   ASSERT_TRUE(fake.request());  // by a call that was under way
   finish();
   fake.complete(launches(1, 1));  // CUPTI writes into it
@@ -220,12 +367,10 @@ TEST_F(CuptiSourceTest, goes_on_without_records_that_are_not_essential) {
 TEST_F(CuptiSourceTest, survives_every_refusal_of_a_call_that_it_needs) {
   for (char const* const call :
        {"Subscribe", "SetThreadIdType", "ActivityRegisterTimestampCallback", "ActivityRegisterCallbacks"}) {
-    CaptureWindow all({});
+    CaptureWindow all{std::nullopt};
     FakeCupti* const same = &fake;
     same->answers = {{call, CUPTI_ERROR_UNKNOWN}};
-    CuptiSource refused(all, {}, [] {
-      return base::Expected<CuptiLibrary>(CuptiLibrary{FakeCupti::api(), "", kOldestCuptiVersion});
-    });
+    CuptiSource refused(all, {}, [] { return base::Expected<CuptiLibrary>(CuptiLibrary{FakeCupti::api(), "", cupti::k13v1}); });
     refused.driver_starts();
     refused.snapshot();
     refused.drain(store, clock);
@@ -236,11 +381,92 @@ TEST_F(CuptiSourceTest, survives_every_refusal_of_a_call_that_it_needs) {
   }
 }
 
-TEST_F(CuptiSourceTest, falls_back_to_software_timestamps) {
+class HardwareEventsVariable {
+ public:
+  HardwareEventsVariable() { ::setenv(kHardwareEventsVariable, "1", 1); }
+  ~HardwareEventsVariable() { ::unsetenv(kHardwareEventsVariable); }
+  HardwareEventsVariable(HardwareEventsVariable const&) = delete;
+  HardwareEventsVariable& operator=(HardwareEventsVariable const&) = delete;
+};
+
+TEST_F(CuptiSourceTest, asks_for_hardware_events_only_on_demand) {
+  source->driver_starts();
+  fake.driver_is_initialized();
+  EXPECT_EQ(fake.count("ActivityEnableHWTrace"), 0U);
+}
+
+TEST_F(CuptiSourceTest, asks_for_hardware_events_once_the_driver_is_there) {
+  HardwareEventsVariable const wish;
+  source->driver_starts();
+  EXPECT_EQ(fake.count("ActivityEnableHWTrace"), 0U);
+  fake.driver_is_initialized();
+  EXPECT_EQ(fake.count("ActivityEnableHWTrace"), 1U);
+  finish();
+  EXPECT_THAT(store.info.facts, Contains(Pair("cuda timestamps", HasSubstr("asked for"))));
+}
+
+TEST_F(CuptiSourceTest, says_why_there_are_no_hardware_events) {
+  HardwareEventsVariable const wish;
   fake.answers["ActivityEnableHWTrace"] = CUPTI_ERROR_NOT_SUPPORTED;
   source->driver_starts();
+  fake.driver_is_initialized();
   finish();
-  EXPECT_THAT(store.info.facts, Contains(Pair("cuda timestamps", "software")));
+  EXPECT_THAT(store.info.facts, Contains(Pair("cuda timestamps", HasSubstr("cuptiActivityEnableHWTrace failed"))));
+}
+
+TEST_F(CuptiSourceTest, converts_the_clock_of_a_cupti_that_must_not_use_ours) {
+  version = cupti::k13v0;
+  constexpr int64_t kAhead = 1'700'000'000'000'000'000;
+  fake.clock_offset_ns = kAhead;
+  source->driver_starts();
+  EXPECT_EQ(fake.count("ActivityRegisterTimestampCallback"), 0U);
+  int64_t const start = monotonic_ns();
+  auto record = kernel("k", {0, 0}, 1);
+  record.start = static_cast<uint64_t>(start + kAhead);
+  record.end = record.start + 5'000;
+  drain();
+  ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
+  finish();
+  auto const rows = store.rows(model::TrackId{0}).take();
+  ASSERT_EQ(rows.size(), 1U);
+  constexpr double kClocksAreRead = 100'000;  // one after the other, beside other programs
+  EXPECT_NEAR(static_cast<double>(rows.start[0]), static_cast<double>(start - static_cast<int64_t>(kOrigin)), kClocksAreRead);
+  EXPECT_THAT(store.info.facts, Contains(Pair("cuda clock", HasSubstr("converted"))));
+}
+
+TEST_F(CuptiSourceTest, does_not_record_by_a_clock_that_it_cannot_read) {
+  version = cupti::k13v0;
+  fake.answers["GetTimestamp"] = CUPTI_ERROR_UNKNOWN;
+  source->driver_starts();
+  EXPECT_THAT(fake.enabled(), IsEmpty());
+  EXPECT_THAT(source->problem(), HasSubstr("cuptiGetTimestamp"));
+}
+
+TEST_F(CuptiSourceTest, asks_for_buffers_by_thread_where_they_are_safe_and_not_the_default) {
+  version = cupti::k12v8;
+  source->driver_starts();
+  EXPECT_TRUE(fake.attributes().contains(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER));
+  EXPECT_LT(fake.position("ActivitySetAttribute"), fake.position("ActivityRegisterCallbacks"));
+}
+
+TEST_F(CuptiSourceTest, does_not_flush_from_two_threads_at_once) {
+  source->driver_starts();
+  std::atomic<int> inside{0}, most{0};
+  std::atomic<bool> entered{false}, go_on{false};
+  fake.inside = [&](std::string const& call) {
+    if (!call.starts_with("ActivityFlushAll")) return;
+    most = std::max(most.load(), ++inside);
+    entered = true;
+    while (!go_on) std::this_thread::yield();
+    --inside;
+  };
+  std::thread program([this] { fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020); });
+  while (!entered) std::this_thread::yield();
+  drain();  // leaves it to the other
+  go_on = true;
+  program.join();
+  EXPECT_EQ(most, 1);
+  EXPECT_EQ(fake.count("ActivityFlushAll"), 1U);
 }
 
 TEST_F(CuptiSourceTest, says_why_there_is_no_cupti) {
@@ -256,7 +482,7 @@ TEST_F(CuptiSourceTest, says_how_many_ops_were_still_running) {
   running.start = running.end = 0;
   ASSERT_TRUE(fake.play(RecordBuffer().add(running)));
   finish();
-  EXPECT_THAT(source->problem(), HasSubstr("1 kernels and copies have no times"));
+  EXPECT_THAT(source->problem(), HasSubstr("1 kernels and copies have no possible times"));
   EXPECT_EQ(source->dropped(), 0U);
 }
 
@@ -299,12 +525,46 @@ TEST_F(CuptiSourceOfSteps, waits_for_the_kernels_that_they_launched) {
   window.thread_begins_annotating();
   window.thread_enters_window();
   ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1))));
-  drain();
+  next_round();
+  window.thread_leaves_window();
+  for (int round = 0; round < 5; ++round) {
+    next_round();
+    EXPECT_FALSE(source->idle());
+  }
+  ASSERT_TRUE(fake.play(RecordBuffer().add(kernel("k", {10, 20}, 1))));
+  next_round();
+  EXPECT_TRUE(source->idle());
+}
+
+TEST_F(CuptiSourceOfSteps, waits_for_buffers_that_have_not_come_yet) {
+  source->driver_starts();
+  window.thread_begins_annotating();
+  window.thread_enters_window();
   window.thread_leaves_window();
   drain();
   EXPECT_FALSE(source->idle());
-  ASSERT_TRUE(fake.play(RecordBuffer().add(kernel("k", {10, 20}, 1))));
-  drain();
+  next_round();
+  next_round();
+  EXPECT_TRUE(source->idle());
+}
+
+TEST_F(CuptiSourceOfSteps, waits_for_all_nodes_of_a_graph) {
+  source->driver_starts();
+  window.thread_begins_annotating();
+  window.thread_enters_window();
+  ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, {0, 5}, 1))));
+  next_round();
+  window.thread_leaves_window();
+  for (uint64_t node = 1; node < 6; ++node) {
+    auto record = kernel("node", {node * 10, node * 10 + 5}, 1);
+    record.graphId = 2;
+    record.graphNodeId = node;
+    ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
+    next_round();
+    EXPECT_FALSE(source->idle());
+  }
+  next_round();
+  next_round();
   EXPECT_TRUE(source->idle());
 }
 

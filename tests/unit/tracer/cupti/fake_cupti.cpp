@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "tracer/core/clock.h"
+
 namespace stepscope::tracer {
 namespace {
 
@@ -123,7 +125,15 @@ struct FakeEntryPoints {
     EXPECT_EQ(type, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
     return current->note("SetThreadIdType");
   }
-  static CUptiResult set_attribute(CUpti_ActivityAttribute, size_t*, void*) { return current->note("ActivitySetAttribute"); }
+  static CUptiResult set_attribute(CUpti_ActivityAttribute attribute, size_t*, void*) {
+    current->attributes_.insert(attribute);
+    return current->note("ActivitySetAttribute");
+  }
+  static CUptiResult get_timestamp(uint64_t* time) {
+    *time = static_cast<uint64_t>(monotonic_ns() + current->clock_offset_ns);
+    auto const answer = current->answers.find("GetTimestamp");
+    return answer == current->answers.end() ? CUPTI_SUCCESS : answer->second;
+  }
   static CUptiResult register_timestamp(CUpti_TimestampCallbackFunc callback) {
     current->timestamp_ = callback;
     return current->note("ActivityRegisterTimestampCallback");
@@ -141,7 +151,7 @@ struct FakeEntryPoints {
   }
   static CUptiResult disable(CUpti_ActivityKind kind) {
     current->enabled_.erase(kind);
-    return current->note("ActivityDisable");
+    return current->note(fmt::format("ActivityDisable {}", static_cast<int>(kind)));
   }
   static CUptiResult get_dropped(CUcontext, uint32_t, size_t* dropped) {
     *dropped = std::exchange(current->dropped, 0);
@@ -149,12 +159,14 @@ struct FakeEntryPoints {
   }
   static CUptiResult flush_all(uint32_t flag) {
     CUptiResult const result = current->note(flag == 0 ? "ActivityFlushAll" : "ActivityFlushAll forced");
-    if (flag != 0)
-      while (!current->held_.empty()) current->complete({});
+    if (flag != 0) current->deliver_held();
     return result;
   }
   static CUptiResult finalize() {
+    current->deliver_held();
     current->callback_ = nullptr;
+    current->callbacks_.clear();
+    current->domains_.clear();
     return current->note("Finalize");
   }
   static CUptiResult enable_runtime(CUpti_CallbackId function, uint8_t enable) {
@@ -186,6 +198,7 @@ CuptiApi FakeCupti::api() {
           .enable_domain = Fake::enable_domain,
           .set_thread_id_type = Fake::set_thread_id_type,
           .set_attribute = Fake::set_attribute,
+          .get_timestamp = Fake::get_timestamp,
           .register_timestamp_callback = Fake::register_timestamp,
           .register_callbacks = Fake::register_callbacks,
           .enable = Fake::enable,
@@ -200,21 +213,34 @@ CuptiApi FakeCupti::api() {
           .enable_all_sync_records = Fake::enable_all_sync};
 }
 
-CUptiResult FakeCupti::note(std::string call) {
-  std::lock_guard const lock(mutex_);
+CUptiResult FakeCupti::note(std::string const& call) {
+  {
+    std::lock_guard const lock(mutex_);
+    calls_.push_back(call);
+  }
+  if (inside) inside(call);
   auto const answer = answers.find(call);
-  calls_.push_back(std::move(call));
   return answer == answers.end() ? CUPTI_SUCCESS : answer->second;
+}
+
+void FakeCupti::deliver_held() {
+  while (!held_.empty()) complete({});
 }
 
 bool FakeCupti::request() {
   Buffer buffer;
   size_t max_records = 0;
   request_(&buffer.data, &buffer.size, &max_records);
+  EXPECT_FALSE(crashes_without_buffer && buffer.data == nullptr) << "CUPTI crashes";
   if (buffer.data == nullptr) return false;
   requested_bytes_ = buffer.size;
   held_.push_back(buffer);
   return true;
+}
+
+void FakeCupti::complete(Buffer const& buffer, RecordBuffer const& records) {
+  std::copy(records.bytes().begin(), records.bytes().end(), buffer.data);
+  complete_(nullptr, 0, buffer.data, buffer.size, records.bytes().size());
 }
 
 void FakeCupti::complete(RecordBuffer const& records) {
@@ -222,8 +248,15 @@ void FakeCupti::complete(RecordBuffer const& records) {
   Buffer const buffer = held_.front();
   held_.erase(held_.begin());
   ASSERT_LE(records.bytes().size(), buffer.size);
-  std::copy(records.bytes().begin(), records.bytes().end(), buffer.data);
-  complete_(nullptr, 0, buffer.data, buffer.size, records.bytes().size());
+  complete(buffer, records);
+}
+
+bool FakeCupti::complete_last(RecordBuffer const& records) {
+  if (held_.empty() || records.bytes().size() > held_.back().size) return false;
+  Buffer const buffer = held_.back();
+  held_.pop_back();
+  complete(buffer, records);
+  return true;
 }
 
 bool FakeCupti::play(RecordBuffer const& records) {
@@ -238,12 +271,19 @@ void FakeCupti::callback(CUpti_CallbackDomain domain, CUpti_CallbackId function,
   if (!wanted || callback_ == nullptr) return;
   CUpti_CallbackData data{};
   data.callbackSite = site;
+  get_callback_name(domain, function, &data.functionName);
   callback_(callback_data_, domain, function, &data);
 }
 
 void FakeCupti::program_calls(CUpti_runtime_api_trace_cbid function) {
   callback(CUPTI_CB_DOMAIN_RUNTIME_API, function, CUPTI_API_ENTER);
   callback(CUPTI_CB_DOMAIN_RUNTIME_API, function, CUPTI_API_EXIT);
+}
+
+void FakeCupti::driver_is_initialized() {
+  CUpti_ResourceData data{};
+  if (callbacks_[{CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED}])
+    callback_(callback_data_, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED, &data);
 }
 
 std::vector<std::string> FakeCupti::calls() const {
@@ -264,6 +304,14 @@ size_t FakeCupti::position(std::string const& call) const {
 }
 
 std::set<CUpti_ActivityKind> FakeCupti::enabled() const { return enabled_; }
+
+size_t FakeCupti::enabled_functions() const {
+  auto const is_on = [](auto const& entry) { return entry.second; };
+  auto const drivers = std::count_if(functions_.begin(), functions_.end(), [](auto const& entry) {
+    return entry.first.first == CUPTI_CB_DOMAIN_DRIVER_API && entry.second;
+  });
+  return static_cast<size_t>(drivers + std::count_if(callbacks_.begin(), callbacks_.end(), is_on)) + domains_.size();
+}
 
 bool FakeCupti::driver_function_enabled(CUpti_driver_api_trace_cbid function) const {
   auto const found = functions_.find({CUPTI_CB_DOMAIN_DRIVER_API, function});

@@ -1,9 +1,10 @@
-// A CUPTI behind the seam that does what a test says: answers, refuses, requests and completes buffers, drops records. It writes
-// the layouts of CUPTI 12.0 and notes every call.
+// A CUPTI behind the seam that does what a test says: answers, refuses, requests and completes buffers, drops records, takes its
+// time. It writes the layouts of CUPTI 12.0, notes every call, and fails the test where the real one would crash.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <set>
@@ -29,20 +30,34 @@ class FakeCupti {
   std::map<std::string, CUptiResult> answers;
   /// Records that are lost from now on, until they are asked for.
   size_t dropped = 0;
+  /// Called inside each call that is noted, with its name.
+  std::function<void(std::string const&)> inside;
+  /// It cannot do without a buffer, as before CUDA 12.9.
+  bool crashes_without_buffer = false;
+  /// What its own clock is ahead of CLOCK_MONOTONIC.
+  int64_t clock_offset_ns = 0;
 
   /// Requests a buffer and completes it with these records, as a thread of the program does. False when none was given.
   bool play(RecordBuffer const& records);
   /// Requests a buffer that stays with CUPTI until complete() or the next forced flush. False when none was given.
   bool request();
   void complete(RecordBuffer const& records);
+  /// Completes the buffer that was requested last. False when the records do not fit it.
+  bool complete_last(RecordBuffer const& records);
   /// The program enters or leaves that function of the runtime, if anybody wants to know.
   void program_calls(CUpti_runtime_api_trace_cbid function);
+  /// The driver has been initialized.
+  void driver_is_initialized();
 
   [[nodiscard]] std::vector<std::string> calls() const;
   [[nodiscard]] size_t count(std::string const& call) const;
   /// Position of the first such call; fails the test when there is none.
   [[nodiscard]] size_t position(std::string const& call) const;
   [[nodiscard]] std::set<CUpti_ActivityKind> enabled() const;
+  /// Callbacks and driver functions that are on.
+  [[nodiscard]] size_t enabled_functions() const;
+  [[nodiscard]] bool has_subscriber() const { return callback_ != nullptr; }
+  [[nodiscard]] std::set<CUpti_ActivityAttribute> attributes() const { return attributes_; }
   [[nodiscard]] uint64_t timestamp() const { return timestamp_ == nullptr ? 0 : timestamp_(); }
   [[nodiscard]] size_t requested_bytes() const { return requested_bytes_; }
   [[nodiscard]] bool driver_function_enabled(CUpti_driver_api_trace_cbid function) const;
@@ -57,7 +72,9 @@ class FakeCupti {
     size_t size = 0;
   };
   friend struct FakeEntryPoints;
-  CUptiResult note(std::string call);
+  CUptiResult note(std::string const& call);
+  void deliver_held();
+  void complete(Buffer const& buffer, RecordBuffer const& records);
   void callback(CUpti_CallbackDomain domain, CUpti_CallbackId function, CUpti_ApiCallbackSite site);
 
   mutable std::mutex mutex_;
@@ -65,6 +82,7 @@ class FakeCupti {
   std::set<CUpti_ActivityKind> enabled_;
   std::map<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>, bool> functions_, callbacks_;
   std::set<CUpti_CallbackDomain> domains_;
+  std::set<CUpti_ActivityAttribute> attributes_;
   CUpti_BuffersCallbackRequestFunc request_ = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
   CUpti_TimestampCallbackFunc timestamp_ = nullptr;

@@ -87,16 +87,16 @@ class RecordDecoderTest : public testing::TestWithParam<Writer> {
     std::vector<uint64_t> words(bytes.size() / sizeof(uint64_t) + 1);
     auto* const copy = reinterpret_cast<uint8_t*>(words.data());
     std::copy(bytes.begin(), bytes.end(), copy);
-    decoder_->decode({copy, bytes.size()}, clock_, store);
+    decoder_->decode({copy, bytes.size()}, clock, store);
     buffer_ = {};
   }
   void round() {
     complete();
-    decoder_->end_round(clock_, store);
+    decoder_->end_round(clock, store);
   }
   void finish() {
     complete();
-    decoder_->finish(clock_, store);
+    decoder_->finish(clock, store);
   }
 
   model::EventBatch const& events(uint32_t track) {
@@ -129,9 +129,9 @@ class RecordDecoderTest : public testing::TestWithParam<Writer> {
   std::optional<RecordDecoder> decoder_;
   CuptiApi api_;
   bool counts_launches_ = false;
+  RecordClock clock{kOrigin};
 
  private:
-  ClockFit clock_{ClockSample{kOrigin, kOrigin}};
   std::map<uint32_t, model::EventBatch> taken_;
 };
 
@@ -279,7 +279,8 @@ TEST_P(RecordDecoderTest, puts_a_wait_together_whichever_record_comes_first_and_
   EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kSync, "cudaDeviceSynchronize", "thread 100", 100, 100, 5},
                                   Row{EventKind::kSync, "cuStreamSynchronize", "thread 100", 300, 100, 6}));
   EXPECT_THAT(details<model::SyncDetail>(), ElementsAre(Field(&model::SyncDetail::sync, model::SyncKind::kDevice),
-                                                        Field(&model::SyncDetail::sync, model::SyncKind::kUnknown)));
+                                                        // by its name
+                                                        Field(&model::SyncDetail::sync, model::SyncKind::kStream)));
 }
 
 TEST_P(RecordDecoderTest, says_which_call_recorded_the_event_that_a_stream_waits_for) {
@@ -391,15 +392,71 @@ TEST_P(RecordDecoderTest, does_not_trust_the_place_of_a_name_for_longer_than_a_r
   EXPECT_THAT(rows(), ElementsAre(Field(&Row::name, "first"), Field(&Row::name, "other")));
 }
 
-TEST_P(RecordDecoderTest, counts_ops_that_have_no_times_and_ends_before_starts) {
+TEST_P(RecordDecoderTest, leaves_out_ops_without_possible_times_and_counts_them_for_their_streams) {
   auto untimed = kernel("untimed", {0, 0}, 1);
   untimed.start = untimed.end = 0;
   add(untimed);
   add(kernel("backwards", {20, 10}, 2));
+  add(kernel("of another clock", {10, 100'000'000'000'000}, 3));
+  add(kernel("good", {10, 20}, 4));
+  add(kernel("backwards elsewhere", {20, 10}, 5, 13));
+  clock.set_now(100);
   finish();
-  EXPECT_EQ(decoder_->untimed(), 1U);
-  EXPECT_EQ(store.log.negative_durations, 1U);
-  EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kKernel, "backwards", "stream 7", 20, 0, 2}));
+  EXPECT_EQ(decoder_->untimed(), 4U);
+  EXPECT_EQ(store.log.negative_durations, 0U);
+  EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kKernel, "good", "stream 7", 10, 10, 4}));
+  ASSERT_THAT(store.tracks(), SizeIs(2));
+  EXPECT_EQ(store.tracks()[0].dropped, 3U);
+  EXPECT_EQ(store.tracks()[1].dropped, 1U);
+}
+
+TEST_P(RecordDecoderTest, leaves_out_calls_of_another_clock) {
+  clock.set_now(100);
+  add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, {0, 100'000'000'000'000}, 1));
+  add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020, {0, 5}, 2));
+  finish();
+  EXPECT_THAT(rows(), ElementsAre(Field(&Row::correlation, 2U)));
+  EXPECT_EQ(store.log.unknown_events, 1U);
+}
+
+TEST_P(RecordDecoderTest, tells_no_stream_where_its_number_does_not_fit) {
+  add(kernel("first context", {0, 1}, 1, 7, 0));
+  add(context_record(1, 0, 7));
+  add(context_record(9, 0, 7));
+  auto wait = sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE, {110, 190}, 5, 7);
+  wait.contextId = 9;
+  add(wait);
+  add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaStreamSynchronize_v3020, {100, 200}, 5));
+  finish();
+  EXPECT_THAT(details<model::SyncDetail>(),
+              ElementsAre(AllOf(Field(&model::SyncDetail::device, 0), Field(&model::SyncDetail::stream, -1))));
+}
+
+TEST_P(RecordDecoderTest, learns_the_device_of_a_context_that_no_record_describes) {
+  auto wait = sync_record(CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT, {100, 110}, 30, 9, 77);
+  wait.contextId = 3;
+  auto recorded = event_record(77, 9, 20);
+  recorded.contextId = 3;
+  add(recorded);
+  add(wait);
+  round();
+  add(kernel("on a green context", {200, 300}, 31, 9, 2));  // of context 3
+  finish();
+  EXPECT_EQ(store.log.unknown_events, 0U);
+  EXPECT_THAT(details<model::StreamWaitDetail>(), ElementsAre(Field(&model::StreamWaitDetail::source_device, 2)));
+}
+
+TEST_P(RecordDecoderTest, does_not_believe_whose_overhead_it_was_where_cupti_is_wrong) {
+  decoder_.emplace(api_, false, workarounds_of(cupti::k12v0));
+  CUpti_ActivityOverhead record{};
+  record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+  record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
+  record.objectId.pt.threadId = 3'239'786'240;
+  record.start = record.end = kOrigin + 5;
+  add(record);
+  finish();
+  ASSERT_THAT(store.tracks(), SizeIs(1));
+  EXPECT_EQ(store.tracks()[0].name, "CUDA (thread unknown)");
 }
 
 TEST_P(RecordDecoderTest, counts_records_of_kinds_that_it_does_not_model) {
@@ -442,20 +499,23 @@ TEST_P(RecordDecoderTest, counts_a_record_that_makes_the_rest_unreadable) {
 
 TEST_P(RecordDecoderTest, knows_which_launches_still_run) {
   RecordDecoder counting(api_, true);
-  ClockFit const clock(ClockSample{kOrigin, kOrigin});
   auto const decode = [&](auto const& record) {
     counting.decode_record(reinterpret_cast<CUpti_Activity const&>(record), clock, store);
   };
+  auto const outstanding = [&] {
+    counting.end_round(clock, store);
+    return counting.outstanding_launches();
+  };
   decode(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1));
-  EXPECT_EQ(counting.outstanding_ops(), 1U);
+  EXPECT_EQ(outstanding(), 1U);
   decode(kernel("k", {10, 20}, 1));
-  EXPECT_EQ(counting.outstanding_ops(), 0U);
+  EXPECT_EQ(outstanding(), 0U);
   decode(kernel("k", {10, 20}, 2));  // before the record of its launch
   decode(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {6, 8}, 2));
-  EXPECT_EQ(counting.outstanding_ops(), 0U);
+  EXPECT_EQ(outstanding(), 0U);
   counting.stop_counting_at(100);
   decode(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {101, 105}, 3));
-  EXPECT_EQ(counting.outstanding_ops(), 0U);
+  EXPECT_EQ(outstanding(), 0U);
 }
 
 }  // namespace

@@ -1,0 +1,87 @@
+// What CUPTI is told: what to record, by which clock, when to hand it over, and when to end. Knows the faults of versions
+// (known_faults.h), nothing of rows and sessions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tracer/core/clock.h"
+#include "tracer/cupti/cupti_api.h"
+#include "tracer/cupti/known_faults.h"
+
+namespace stepscope::tracer {
+
+/// Set to 1 it asks for the hardware's own timestamps (Blackwell and later; STEPSCOPE_CUDA_HES). Not by default: the faults of it
+/// that NVIDIA mended last, in CUDA 13.4 and its update 1, are memory that is damaged or leaks, times of zero and a system that
+/// crashes; and it cannot be turned off again.
+inline constexpr char const* kHardwareEventsVariable = "STEPSCOPE_CUDA_HES";
+
+/// One thread at a time, but for what says something else.
+class CuptiControl {
+ public:
+  /// Keeps a fact for the trace: its name, its text. On any thread.
+  using Note = std::function<void(std::string, std::string)>;
+  /// Where CUPTI calls us.
+  struct Callbacks {
+    CUpti_CallbackFunc call = nullptr;
+    void* call_data = nullptr;
+    CUpti_BuffersCallbackRequestFunc buffer_requested = nullptr;
+    CUpti_BuffersCallbackCompleteFunc buffer_completed = nullptr;
+  };
+
+  CuptiControl(CuptiLibrary library, Note note);
+
+  [[nodiscard]] CuptiApi const& api() const { return library_.api; }
+  [[nodiscard]] Workarounds const& workarounds() const { return workarounds_; }
+
+  /// Takes hold of CUPTI and says everything that must be said before something is recorded. Errors: the call, CUPTI's reason,
+  /// what to do; CUPTI is let go of then.
+  base::Expected<void> begin(Callbacks const& callbacks);
+  /// Records the kinds that are wanted before the window, or the others. Errors as of begin().
+  base::Expected<void> enable(bool before_window);
+  /// Has `call` called for these functions of the runtime and the driver.
+  void watch(std::vector<std::string_view> const& functions);
+  /// Nothing is recorded any more, and all that was has been handed over.
+  void end();
+  void unsubscribe();
+  [[nodiscard]] bool is_subscribed() const { return is_subscribed_; }
+  /// Has `call` called for every function of CUDA, one of which can then finalize().
+  void watch_everything();
+  /// In `call`, when a function returns.
+  void finalize() { library_.api.finalize(); }
+  /// In `call`, when the driver has been initialized: the earliest moment for it in CUDA 12.8 to 13.2, and before any context.
+  void ask_for_hardware_events();
+
+  // Any thread.
+  /// Has CUPTI hand over buffers: those in which nothing runs any more, or all. False when another thread is at it.
+  bool flush(bool all);
+  /// Both clocks, its own and ours, at one moment; only where it does not use ours.
+  [[nodiscard]] std::optional<ClockSample> sample_clock() const;
+  /// Records that CUPTI dropped since it was asked last.
+  [[nodiscard]] size_t take_dropped() const;
+
+ private:
+  [[nodiscard]] base::Expected<void> check(CUptiResult result, std::string_view call) const;
+  base::Expected<void> configure(Callbacks const& callbacks);
+  void watch(CUpti_CallbackDomain domain, CUpti_CallbackId function);
+  void set_attribute(CUpti_ActivityAttribute attribute);
+  void choose_functions();
+
+  CuptiLibrary const library_;
+  Workarounds const workarounds_;
+  Note const note_;
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+  bool is_subscribed_ = false;
+  std::vector<CUpti_ActivityKind> enabled_;
+  std::vector<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>> watched_;
+  std::mutex flush_mutex_;  ///< CUPTI is told by one thread at a time to hand over buffers or to end
+};
+
+}  // namespace stepscope::tracer
