@@ -206,9 +206,11 @@ void Session::program_exits() {
 void Session::lock_for_fork() {
   mutex_.lock();
   for (auto const& source : sources_) source->lock_for_fork();
+  devices_.lock_for_fork();
 }
 
 void Session::unlock_after_fork() {
+  devices_.unlock_after_fork();
   for (auto const& source : sources_) source->unlock_after_fork();
   mutex_.unlock();
 }

@@ -16,6 +16,7 @@
 
 #include "tracer/core/capture_window.h"
 #include "tracer/core/clock.h"
+#include "tracer/core/device_registry.h"
 #include "tracer/core/file_thread.h"
 #include "tracer/core/options.h"
 #include "tracer/core/source.h"
@@ -49,6 +50,8 @@ class Session {
   Session& operator=(Session const&) = delete;
 
   [[nodiscard]] CaptureWindow& window() { return window_; }
+  /// The CUDA devices that the program uses, as far as a source tells them.
+  [[nodiscard]] DeviceRegistry& devices() { return devices_; }
   [[nodiscard]] TickSource tick_source() const { return tick_source_; }
   [[nodiscard]] CaptureOptions const& options() const { return options_; }
 
@@ -89,6 +92,7 @@ class Session {
   CaptureOptions const options_;
   TickSource const tick_source_;
   CaptureWindow window_;
+  DeviceRegistry devices_;
   ClockSample const origin_;
   int64_t const origin_epoch_ns_;
   std::vector<std::unique_ptr<Source>> sources_;

@@ -21,6 +21,10 @@ std::optional<Api> load_api() {
   find(library, "nvmlDeviceGetCount_v2", api.device_count);
   find(library, "nvmlDeviceGetHandleByIndex_v2", api.device_by_index);
   find(library, "nvmlDeviceGetHandleByUUID", api.device_by_uuid);
+  find(library, "nvmlDeviceGetName", api.device_name);
+  find(library, "nvmlDeviceGetUUID", api.device_uuid);
+  find(library, "nvmlDeviceGetNvLinkState", api.link_state);
+  find(library, "nvmlDeviceGetP2PStatus", api.peer_status);
   find(library, "nvmlDeviceGetUtilizationRates", api.utilization);
   find(library, "nvmlDeviceGetMemoryInfo", api.memory);
   find(library, "nvmlDeviceGetPowerUsage", api.power_mw);
@@ -28,7 +32,6 @@ std::optional<Api> load_api() {
   find(library, "nvmlDeviceGetCurrentClocksEventReasons", api.clock_limits);
   find(library, "nvmlDeviceGetCurrentClocksThrottleReasons", api.clock_limits);  // its name before
   find(library, "nvmlDeviceGetTemperature", api.temperature_c);
-  find(library, "nvmlDeviceGetPcieThroughput", api.pcie_kb_per_s);
   find(library, "nvmlDeviceGetFieldValues", api.fields);
   find(library, "nvmlGpmQueryDeviceSupport", api.gpm_support);
   find(library, "nvmlGpmSampleAlloc", api.gpm_alloc);

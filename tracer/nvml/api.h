@@ -20,7 +20,6 @@ struct Memory {
 };
 enum Clock : int { kSmClock = 1, kMemoryClock = 2 };
 inline constexpr int kGpuTemperature = 0;
-enum PcieCounter : int { kPcieSent = 0, kPcieReceived = 1 };
 
 struct FieldValue {
   unsigned field = 0;
@@ -30,19 +29,28 @@ struct FieldValue {
   Result result = 0;
   uint64_t value = 0;
 };
+inline constexpr unsigned kMomentaryPowerMw = 186;
 // Since the driver was loaded, KiB; the scope kAllLinks sums the links up.
 inline constexpr unsigned kNvlinkSentKib = 138, kNvlinkReceivedKib = 139, kAllLinks = UINT32_MAX;
+
+/// Room for the texts that NVML writes, with their terminator.
+inline constexpr unsigned kMaxText = 96;
+/// Asks whether two devices reach each other over NVLink; the answer 0 is yes.
+inline constexpr int kPeerOverNvlink = 2;
+/// Room for more links than any GPU has.
+inline constexpr unsigned kMaxLinks = 64;
 
 // Hardware counters between two samples, on Hopper and later GPUs.
 struct GpmSupport {
   unsigned version = 1;
   unsigned is_supported = 0;
 };
-inline constexpr unsigned kGpmSmActivity = 2, kGpmTensorActivity = 5, kGpmDramBandwidth = 10;
+inline constexpr unsigned kGpmSmActivity = 2, kGpmTensorActivity = 5, kGpmDramBandwidth = 10;                      // percent
+inline constexpr unsigned kGpmPcieSent = 20, kGpmPcieReceived = 21, kGpmNvlinkReceived = 60, kGpmNvlinkSent = 61;  // MiB/s
 struct GpmMetric {
   unsigned metric = 0;
   Result result = 0;
-  double value = 0;  ///< percent
+  double value = 0;
   std::array<char const*, 3> texts{};
 };
 struct GpmMetrics {
@@ -63,13 +71,16 @@ struct Api {
   Result (*device_count)(unsigned* count) = nullptr;
   Result (*device_by_index)(unsigned index, Device* device) = nullptr;
   Result (*device_by_uuid)(char const* uuid, Device* device) = nullptr;
+  Result (*device_name)(Device device, char* text, unsigned room) = nullptr;
+  Result (*device_uuid)(Device device, char* text, unsigned room) = nullptr;
+  Result (*link_state)(Device device, unsigned link, int* is_up) = nullptr;
+  Result (*peer_status)(Device from, Device to, int question, int* answer) = nullptr;
   Result (*utilization)(Device device, Utilization* rates) = nullptr;
   Result (*memory)(Device device, Memory* memory) = nullptr;
   Result (*power_mw)(Device device, unsigned* power) = nullptr;
   Result (*clock_mhz)(Device device, int clock, unsigned* value) = nullptr;
   Result (*clock_limits)(Device device, unsigned long long* reasons) = nullptr;
   Result (*temperature_c)(Device device, int sensor, unsigned* value) = nullptr;
-  Result (*pcie_kb_per_s)(Device device, int counter, unsigned* value) = nullptr;
   Result (*fields)(Device device, int count, FieldValue* values) = nullptr;
   Result (*gpm_support)(Device device, GpmSupport* support) = nullptr;
   Result (*gpm_alloc)(void** sample) = nullptr;

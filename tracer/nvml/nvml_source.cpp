@@ -1,83 +1,59 @@
 #include "tracer/nvml/nvml_source.h"
 
 #include <cstdlib>
-#include <exception>
 #include <system_error>
 
-#include <fmt/format.h>
-#include <pthread.h>
-
 namespace stepscope::tracer::nvml {
+namespace {
+
+std::optional<std::string> variable(char const* name) {
+  char const* const value = std::getenv(name);
+  return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
+}
+
+}  // namespace
 
 void NvmlSource::driver_starts() {
-  // Read here, where CUDA reads it, and not on a thread of ours: the program may change its environment at any time.
-  char const* const visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  // Read here, where CUDA reads them, and not on a thread of ours: the program may change its environment at any time.
+  auto visible_devices = variable("CUDA_VISIBLE_DEVICES");
+  auto device_order = variable("CUDA_DEVICE_ORDER");
   std::lock_guard const lock(mutex_);
-  if (visible != nullptr) visible_devices_ = visible;
+  visible_devices_ = std::move(visible_devices);
+  device_order_ = std::move(device_order);
   wanted_.store(true, std::memory_order_relaxed);
 }
 
+void NvmlSource::program_exits() {
+  SamplingThread* thread = nullptr;
+  {
+    std::lock_guard const lock(mutex_);
+    is_stopping_ = true;
+    thread = thread_.get();
+  }
+  if (thread == nullptr) return;
+  thread->request_stop();
+  thread->wait_until_done(kExitLimit);
+}
+
 void NvmlSource::snapshot() {
-  if (!wanted_.load(std::memory_order_relaxed) || thread_.joinable()) return;
-  {
-    std::lock_guard const lock(mutex_);
-    if (stop_requested_) return;
-  }
-  try {
-    thread_ = std::thread([this] { run(); });  // on the writer thread: signals are blocked there, so in the new one
-  } catch (std::system_error const&) {
-    std::lock_guard const lock(mutex_);
-    stop_requested_ = true;
-    outcome_ = "not sampled: no thread could be started";
-  }
-}
-
-void NvmlSource::run() {
-  ::pthread_setname_np(::pthread_self(), "stepscope-nvml");
-  std::string outcome;
-  try {
-    outcome = sample_until_stopped();
-  } catch (std::exception const& error) {
-    outcome = fmt::format("sampling stopped: {}", error.what());
-  }
+  if (!wanted_.load(std::memory_order_relaxed)) return;
   std::lock_guard const lock(mutex_);
-  outcome_ = std::move(outcome);
+  if (is_stopping_) return;
+  if (!thread_) start_thread();
+  if (!thread_) return;
+  thread_->set_recording(window_.mode() == CaptureMode::kRecording);
+  if (uint64_t const version = devices_.version(); version != device_version_) {
+    device_version_ = version;
+    if (devices_.is_expected()) thread_->set_devices(devices_.used());
+  }
 }
 
-std::string NvmlSource::sample_until_stopped() {
-  auto const api = load_();
-  if (!api) return "not sampled: no libnvidia-ml.so.1";
-  if (Result const result = api->init(); result != kSuccess) return fmt::format("not sampled: NVML error {}", result);
-  unsigned count = 0;
-  api->device_count(&count);
-  std::optional<std::string> visible;
-  {
-    std::lock_guard const lock(mutex_);
-    visible = visible_devices_;
-  }
-  size_t devices = 0;
-  {
-    Sampler sampler(*api, visible_devices(visible ? visible->c_str() : nullptr, count));
-    devices = sampler.device_count();
-    std::vector<Sample> fresh;
-    auto next = std::chrono::steady_clock::now();
-    while (devices > 0 && wait_until(next)) {
-      next += period_;
-      fresh.clear();
-      if (window_.mode() == CaptureMode::kRecording) sampler.sample(monotonic_ns(), fresh);
-      // After a pause (a slow driver, a stopped process) goes on from now.
-      next = std::max(next, std::chrono::steady_clock::now());
-      std::lock_guard const lock(mutex_);
-      samples_.insert(samples_.end(), fresh.begin(), fresh.end());
-    }
-  }
-  if (api->shutdown != nullptr) api->shutdown();
-  return fmt::format("{} of {} devices, every {} ms", devices, count, period_.count());
-}
-
-bool NvmlSource::wait_until(std::chrono::steady_clock::time_point time) {
-  std::unique_lock lock(mutex_);
-  return !wake_.wait_until(lock, time, [this] { return stop_requested_; });
+/// On the writer thread: signals are blocked there, so in the new one.
+void NvmlSource::start_thread() try {
+  thread_ = std::make_unique<SamplingThread>(SamplingThread::Settings{period_, load_, visible_devices_, device_order_});
+} catch (std::system_error const&) {
+  is_stopping_ = true;
+  outcome_ = "not sampled: no thread could be started";
 }
 
 model::TrackId NvmlSource::track_of(Sample const& sample, TraceStore& store) {
@@ -94,10 +70,10 @@ model::TrackId NvmlSource::track_of(Sample const& sample, TraceStore& store) {
 }
 
 void NvmlSource::drain(TraceStore& store, ClockFit const& clock) {
-  drained_.clear();
   {
     std::lock_guard const lock(mutex_);
-    std::swap(drained_, samples_);
+    if (!thread_) return;
+    thread_->take(drained_, facts_);
   }
   for (Sample const& sample : drained_) {
     model::TrackId const track = track_of(sample, store);
@@ -106,26 +82,38 @@ void NvmlSource::drain(TraceStore& store, ClockFit const& clock) {
              model::SampleDetail{sample.value});
     store.row_begun(track, rows);
   }
+  if (facts_.empty()) return;
+  for (auto& fact : facts_) store.info.facts.push_back(std::move(fact));
+  store.describe_again();
 }
 
 void NvmlSource::finish(TraceStore& store, int64_t /*end_ns*/) {
   stop();
+  std::lock_guard const lock(mutex_);
   if (outcome_.empty()) return;  // the program did not use CUDA
   store.info.facts.emplace_back("GPU counters", outcome_);
   store.describe_again();
 }
 
-void NvmlSource::request_stop() {
+void NvmlSource::stop() {
   {
     std::lock_guard const lock(mutex_);
-    stop_requested_ = true;
+    is_stopping_ = true;
+    if (!thread_ || std::exchange(is_stopped_, true)) return;
   }
-  wake_.notify_all();
+  bool const is_done = thread_->stop(kStopLimit);
+  std::lock_guard const lock(mutex_);
+  outcome_ = is_done ? thread_->outcome() : "end early: the GPU driver no longer answers";
 }
 
-void NvmlSource::stop() {
-  request_stop();
-  if (thread_.joinable()) thread_.join();
+void NvmlSource::lock_for_fork() {
+  mutex_.lock();
+  if (thread_) thread_->lock_for_fork();
+}
+
+void NvmlSource::unlock_after_fork() {
+  if (thread_) thread_->unlock_after_fork();
+  mutex_.unlock();
 }
 
 }  // namespace stepscope::tracer::nvml

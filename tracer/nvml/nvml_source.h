@@ -1,36 +1,39 @@
-// The NVML source: a thread of its own reads the counters of the process's GPUs every few milliseconds, from the moment on when
-// the program starts CUDA. A call of NVML takes 10 to 100 µs and some wait for milliseconds: nothing for the writer thread.
+// The NVML source: a thread of its own reads the counters of the GPUs that the process uses every few milliseconds, from the
+// moment on when the program starts CUDA. A call of NVML takes 10 to 100 µs and some wait for milliseconds: nothing for the
+// writer thread.
 #pragma once
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "tracer/core/capture_window.h"
+#include "tracer/core/device_registry.h"
 #include "tracer/core/source.h"
-#include "tracer/nvml/sampler.h"
+#include "tracer/nvml/sampling_thread.h"
 
 namespace stepscope::tracer::nvml {
 
 class NvmlSource : public Source {
  public:
-  using Loader = std::function<std::optional<Api>()>;
+  /// How long the end of the capture waits for a driver that does not answer.
+  static constexpr std::chrono::milliseconds kStopLimit{1'000};
+  /// How long the program's exit does: NVML goes after its exit handlers, and must not be in use then.
+  static constexpr std::chrono::milliseconds kExitLimit{100};
 
-  /// `load` finds NVML, on the source's thread. The window outlives the source.
-  NvmlSource(CaptureWindow& window, std::chrono::milliseconds period, Loader load)
-      : window_(window), period_(period), load_(std::move(load)) {}
+  /// `load` finds NVML, on the source's thread. Window and devices outlive the source.
+  NvmlSource(CaptureWindow& window, DeviceRegistry const& devices, std::chrono::milliseconds period, SamplingThread::Loader load)
+      : window_(window), devices_(devices), period_(period), load_(std::move(load)) {}
   ~NvmlSource() override { stop(); }
 
   void driver_starts() override;
-  void program_exits() override { request_stop(); }
+  void program_exits() override;
   void snapshot() override;
   void drain(TraceStore& store, ClockFit const& clock) override;
   void finish(TraceStore& store, int64_t end_ns) override;
@@ -38,33 +41,31 @@ class NvmlSource : public Source {
   void refresh(TraceStore& /*store*/) override {}
   [[nodiscard]] uint64_t dropped() const override { return 0; }
   void release() override { stop(); }
-  void lock_for_fork() override { mutex_.lock(); }
-  void unlock_after_fork() override { mutex_.unlock(); }
+  void lock_for_fork() override;
+  void unlock_after_fork() override;
 
  private:
-  void run();
-  /// What became of it, for people.
-  std::string sample_until_stopped();
-  bool wait_until(std::chrono::steady_clock::time_point time);
-  void request_stop();
+  void start_thread();
+  /// Waits for the thread's end, kStopLimit at most, once.
   void stop();
   model::TrackId track_of(Sample const& sample, TraceStore& store);
 
   CaptureWindow& window_;
+  DeviceRegistry const& devices_;
   std::chrono::milliseconds const period_;
-  Loader const load_;
+  SamplingThread::Loader const load_;
   std::atomic<bool> wanted_{false};  ///< the program uses CUDA
-  std::thread thread_;
 
-  std::mutex mutex_;  ///< all below
-  std::condition_variable wake_;
-  bool stop_requested_ = false;
-  std::optional<std::string> visible_devices_;
-  std::vector<Sample> samples_;
+  mutable std::mutex mutex_;  ///< all below
+  bool is_stopping_ = false, is_stopped_ = false;
+  std::optional<std::string> visible_devices_, device_order_;
+  std::unique_ptr<SamplingThread> thread_;  ///< once it is there, it stays
   std::string outcome_;
 
   // The writer thread's own.
+  uint64_t device_version_ = 0;
   std::vector<Sample> drained_;
+  SamplingThread::Facts facts_;
   std::map<std::pair<int32_t, Counter>, model::TrackId> tracks_;
 };
 

@@ -1,58 +1,66 @@
 #include "tracer/nvml/sampler.h"
 
-#include <charconv>
+#include <algorithm>
 #include <utility>
 
 namespace stepscope::tracer::nvml {
 namespace {
 
 constexpr std::array<std::string_view, kCounters> kNames = {
-    "GPU utilization (%)", "memory utilization (%)", "memory used (MiB)", "power (W)",           "SM clock (MHz)",
-    "memory clock (MHz)",  "clock limits (bits)",    "temperature (°C)",  "PCIe sent (MB/s)",    "PCIe received (MB/s)",
-    "NVLink sent (MB/s)",  "NVLink received (MB/s)", "SM activity (%)",   "tensor activity (%)", "DRAM bandwidth (%)"};
+    "GPU utilization (%)", "memory utilization (%)", "memory used (MiB)",   "power (W)",
+    "SM clock (MHz)",      "memory clock (MHz)",     "clock limits (bits)", "temperature (°C)",
+    "PCIe sent (MB/s)",    "PCIe received (MB/s)",   "NVLink sent (MB/s)",  "NVLink received (MB/s)",
+    "SM activity (%)",     "tensor activity (%)",    "DRAM bandwidth (%)",  "power, average of a second (W)"};
 
 constexpr double kMib = 1 << 20;
+constexpr double kMbOfMib = kMib / 1e6;
 /// Bit of the clocks' reasons: nothing runs. That is no limit.
 constexpr unsigned long long kIdle = 1;
+
+struct GpmCounter {
+  unsigned metric = 0;
+  Counter counter{};
+  double scale = 1;
+};
+constexpr std::array<GpmCounter, 7> kGpmCounters = {{{kGpmSmActivity, Counter::kSmActivity},
+                                                     {kGpmTensorActivity, Counter::kTensorActivity},
+                                                     {kGpmDramBandwidth, Counter::kDramBandwidth},
+                                                     {kGpmPcieSent, Counter::kPcieSent, kMbOfMib},
+                                                     {kGpmPcieReceived, Counter::kPcieReceived, kMbOfMib},
+                                                     {kGpmNvlinkSent, Counter::kNvlinkSent, kMbOfMib},
+                                                     {kGpmNvlinkReceived, Counter::kNvlinkReceived, kMbOfMib}}};
+
+bool is_of_links(Counter counter) { return counter == Counter::kNvlinkSent || counter == Counter::kNvlinkReceived; }
+bool is_final(Result result) { return result == kNotSupported || result == kFunctionNotFound; }
 
 }  // namespace
 
 std::string_view name_of(Counter counter) { return kNames[static_cast<size_t>(counter)]; }
-
-std::vector<DeviceName> visible_devices(char const* variable, unsigned count) {
-  std::vector<DeviceName> result;
-  if (variable == nullptr) {
-    for (unsigned index = 0; index < count; ++index) result.push_back({index, {}});
-    return result;
-  }
-  std::string_view rest = variable;
-  while (!rest.empty()) {
-    size_t const comma = rest.find(',');
-    std::string_view const name = rest.substr(0, comma);
-    rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
-    unsigned index = 0;
-    auto const [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
-    bool const is_number = error == std::errc() && end == name.data() + name.size();
-    if (is_number && index < count)
-      result.push_back({index, {}});
-    else if (name.starts_with("GPU-") || name.starts_with("MIG-"))
-      result.push_back({{}, std::string(name)});
-    else
-      break;
-  }
-  return result;
-}
 
 /// What one device says in one round.
 class Sampler::Round {
  public:
   Round(Sampled& device, int64_t now_ns, std::vector<Sample>& samples) : device_(device), now_ns_(now_ns), samples_(samples) {}
 
+  void read_all(Api const& api, GpmMetrics& metrics) {
+    read_utilization(api);
+    read_memory(api);
+    read_power(api);
+    read<unsigned>(Counter::kSmClock, 1, api.clock_mhz, static_cast<int>(kSmClock));
+    read<unsigned>(Counter::kMemoryClock, 1, api.clock_mhz, static_cast<int>(kMemoryClock));
+    read_clock_limits(api);
+    read<unsigned>(Counter::kTemperature, 1, api.temperature_c, kGpuTemperature);
+    read_links(api, 0);
+    read_links(api, 1);
+    read_gpm(api, metrics);
+  }
+
+ private:
   [[nodiscard]] bool wants(Counter counter) const { return !device_.lost && !device_.off[static_cast<size_t>(counter)]; }
   /// Whether the call gave a value; others are remembered where they are final.
   bool worked(Counter counter, Result result) {
     if (result == kGpuIsLost) device_.lost = true;
-    if (result == kNotSupported || result == kFunctionNotFound) device_.off[static_cast<size_t>(counter)] = true;
+    if (is_final(result)) device_.off[static_cast<size_t>(counter)] = true;
     return result == kSuccess;
   }
   void add(Counter counter, double value) { samples_.push_back({device_.number, counter, value, now_ns_}); }
@@ -63,6 +71,15 @@ class Sampler::Round {
     Value value{};
     if (worked(counter, function != nullptr ? function(device_.handle, arguments..., &value) : kFunctionNotFound))
       add(counter, scale * static_cast<double>(value));
+  }
+  Result read_field(Api const& api, unsigned number, unsigned scope, uint64_t& value) const {
+    if (api.fields == nullptr) return kFunctionNotFound;
+    FieldValue field;
+    field.field = number;
+    field.scope = scope;
+    Result const call = api.fields(device_.handle, 1, &field);
+    value = field.value;
+    return call != kSuccess ? call : field.result;
   }
   void read_utilization(Api const& api) {
     Utilization rates;
@@ -77,62 +94,64 @@ class Sampler::Round {
     if (worked(Counter::kMemoryUsed, api.memory(device_.handle, &memory)))
       add(Counter::kMemoryUsed, static_cast<double>(memory.used) / kMib);
   }
+  /// The older call tells the average of a second on most GPUs since Ampere: a step is shorter.
+  void read_power(Api const& api) {
+    constexpr double kWattsOfMw = 1e-3;
+    uint64_t milliwatts = 0;
+    if (wants(Counter::kPower) && worked(Counter::kPower, read_field(api, kMomentaryPowerMw, 0, milliwatts)))
+      add(Counter::kPower, kWattsOfMw * static_cast<double>(milliwatts));
+    if (device_.off[static_cast<size_t>(Counter::kPower)]) read<unsigned>(Counter::kAveragePower, kWattsOfMw, api.power_mw);
+  }
   void read_clock_limits(Api const& api) {
     unsigned long long reasons = 0;
     if (!wants(Counter::kClockLimits) || api.clock_limits == nullptr) return;
     if (worked(Counter::kClockLimits, api.clock_limits(device_.handle, &reasons)))
       add(Counter::kClockLimits, static_cast<double>(reasons & ~kIdle));
   }
-  void read_nvlink(Api const& api, size_t direction) {
-    Counter const counter = direction == 0 ? Counter::kNvlinkSent : Counter::kNvlinkReceived;
-    if (!wants(counter) || api.fields == nullptr) return;
-    FieldValue field;
-    field.field = direction == 0 ? kNvlinkSentKib : kNvlinkReceivedKib;
-    field.scope = kAllLinks;
-    Result const call = api.fields(device_.handle, 1, &field);
-    if (!worked(counter, call != kSuccess ? call : field.result)) return;
-    Total& before = device_.nvlink[direction];
+  void read_links(Api const& api, size_t direction) {
+    if (device_.lost || !device_.has_link_totals) return;
+    uint64_t kib = 0;
+    Result const result = read_field(api, direction == 0 ? kNvlinkSentKib : kNvlinkReceivedKib, kAllLinks, kib);
+    if (result == kGpuIsLost) device_.lost = true;
+    if (is_final(result)) device_.has_link_totals = false;
+    if (result != kSuccess) return;
+    Total& before = device_.links[direction];
     // A counter that went back was reset.
-    if (before.at_ns >= 0 && field.value >= before.kib && now_ns_ > before.at_ns)
-      add(counter, static_cast<double>(field.value - before.kib) * 1024e3 / static_cast<double>(now_ns_ - before.at_ns));
-    before = {now_ns_, field.value};
+    if (before.at_ns >= 0 && kib >= before.kib && now_ns_ > before.at_ns)
+      add(direction == 0 ? Counter::kNvlinkSent : Counter::kNvlinkReceived,
+          static_cast<double>(kib - before.kib) * 1024e3 / static_cast<double>(now_ns_ - before.at_ns));
+    before = {now_ns_, kib};
   }
   void read_gpm(Api const& api, GpmMetrics& metrics) {
     if (!wants(Counter::kSmActivity) || device_.gpm[1] == nullptr) return;
     std::swap(device_.gpm[0], device_.gpm[1]);
     bool const has_newest = worked(Counter::kSmActivity, api.gpm_sample(device_.handle, device_.gpm[1]));
-    bool const has_both = has_newest && std::exchange(device_.has_gpm_before, has_newest);
-    if (!has_newest) device_.has_gpm_before = false;
+    bool const has_both = has_newest && device_.has_gpm_before;
+    device_.has_gpm_before = has_newest;
     if (!has_both) return;
-    constexpr std::array<std::pair<unsigned, Counter>, 3> kWanted = {{{kGpmSmActivity, Counter::kSmActivity},
-                                                                      {kGpmTensorActivity, Counter::kTensorActivity},
-                                                                      {kGpmDramBandwidth, Counter::kDramBandwidth}}};
     metrics.version = 1;
-    metrics.count = kWanted.size();
+    metrics.count = kGpmCounters.size();
     metrics.before = device_.gpm[0];
     metrics.after = device_.gpm[1];
-    for (size_t i = 0; i < kWanted.size(); ++i) metrics.metrics[i] = {kWanted[i].first, kSuccess, 0, {}};
+    for (size_t i = 0; i < kGpmCounters.size(); ++i) metrics.metrics[i] = {kGpmCounters[i].metric, kSuccess, 0, {}};
     if (!worked(Counter::kSmActivity, api.gpm_metrics(&metrics))) return;
-    for (size_t i = 0; i < kWanted.size(); ++i)
-      if (metrics.metrics[i].result == kSuccess) add(kWanted[i].second, metrics.metrics[i].value);
+    for (size_t i = 0; i < kGpmCounters.size(); ++i) {
+      auto const& [metric, counter, scale] = kGpmCounters[i];
+      bool const is_told = is_of_links(counter) && device_.has_link_totals;
+      if (metrics.metrics[i].result == kSuccess && !is_told) add(counter, scale * metrics.metrics[i].value);
+    }
   }
 
- private:
   Sampled& device_;
   int64_t const now_ns_;
   std::vector<Sample>& samples_;
 };
 
-Sampler::Sampler(Api const& api, std::vector<DeviceName> const& devices) : api_(api) {
-  for (size_t i = 0; i < devices.size(); ++i) {
+Sampler::Sampler(Api const& api, std::span<OpenDevice const> devices) : api_(api) {
+  for (OpenDevice const& open : devices) {
     Sampled device;
-    device.number = static_cast<int32_t>(i);
-    Result result = kFunctionNotFound;
-    if (devices[i].index)
-      result = api.device_by_index(*devices[i].index, &device.handle);
-    else if (api.device_by_uuid != nullptr)
-      result = api.device_by_uuid(devices[i].uuid.c_str(), &device.handle);
-    if (result != kSuccess) continue;
+    device.number = open.number;
+    device.handle = open.handle;
     open_gpm(device);
     devices_.push_back(device);
   }
@@ -142,6 +161,10 @@ Sampler::~Sampler() {
   for (Sampled const& device : devices_)
     for (void* const sample : device.gpm)
       if (sample != nullptr && api_.gpm_free != nullptr) api_.gpm_free(sample);
+}
+
+bool Sampler::has_hardware_counters() const {
+  return std::all_of(devices_.begin(), devices_.end(), [](Sampled const& device) { return device.gpm[1] != nullptr; });
 }
 
 void Sampler::open_gpm(Sampled& device) const {
@@ -158,26 +181,7 @@ void Sampler::open_gpm(Sampled& device) const {
 }
 
 void Sampler::sample(int64_t now_ns, std::vector<Sample>& samples) {
-  // Throughput of PCIe is measured while one waits, 20 ms a direction: of one device a round.
-  for (size_t i = 0; i < devices_.size(); ++i) sample_device(devices_[i], round_ % devices_.size() == i, now_ns, samples);
-  ++round_;
-}
-
-void Sampler::sample_device(Sampled& device, bool slow, int64_t now_ns, std::vector<Sample>& samples) {
-  Round round(device, now_ns, samples);
-  round.read_utilization(api_);
-  round.read_memory(api_);
-  round.read<unsigned>(Counter::kPower, 1e-3, api_.power_mw);
-  round.read<unsigned>(Counter::kSmClock, 1, api_.clock_mhz, static_cast<int>(kSmClock));
-  round.read<unsigned>(Counter::kMemoryClock, 1, api_.clock_mhz, static_cast<int>(kMemoryClock));
-  round.read_clock_limits(api_);
-  round.read<unsigned>(Counter::kTemperature, 1, api_.temperature_c, kGpuTemperature);
-  round.read_nvlink(api_, 0);
-  round.read_nvlink(api_, 1);
-  round.read_gpm(api_, metrics_);
-  if (!slow) return;
-  round.read<unsigned>(Counter::kPcieSent, 1e-3, api_.pcie_kb_per_s, static_cast<int>(kPcieSent));
-  round.read<unsigned>(Counter::kPcieReceived, 1e-3, api_.pcie_kb_per_s, static_cast<int>(kPcieReceived));
+  for (Sampled& device : devices_) Round(device, now_ns, samples).read_all(api_, metrics_);
 }
 
 }  // namespace stepscope::tracer::nvml

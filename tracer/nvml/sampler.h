@@ -1,15 +1,15 @@
-// Reads what NVML says of some devices, once a call. Only devices that the process uses: CUDA_VISIBLE_DEVICES decides.
+// Reads what NVML says of some devices, once a call.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
-#include <string>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "tracer/nvml/api.h"
+#include "tracer/nvml/devices.h"
 
 namespace stepscope::tracer::nvml {
 
@@ -28,9 +28,10 @@ enum class Counter : uint8_t {
   kNvlinkReceived,
   kSmActivity,
   kTensorActivity,
-  kDramBandwidth
+  kDramBandwidth,
+  kAveragePower  ///< where the momentary one is not told
 };
-inline constexpr size_t kCounters = 15;
+inline constexpr size_t kCounters = 16;
 /// With its unit: "power (W)".
 std::string_view name_of(Counter counter);
 
@@ -41,28 +42,21 @@ struct Sample {
   int64_t at_ns = 0;
 };
 
-/// A visible device: number of the machine's, or the UUID of a GPU or of a MIG instance.
-struct DeviceName {
-  std::optional<unsigned> index;
-  std::string uuid;
-};
-/// What CUDA_VISIBLE_DEVICES says; null = not set, the first `count` devices. As CUDA does, ends at what is no device.
-std::vector<DeviceName> visible_devices(char const* variable, unsigned count);
-
 /// Used by one thread. Errors are answered by leaving out: what a device does not support is not asked for again, a device that
-/// is lost neither.
+/// is lost neither. Asks nothing that waits: throughput of PCIe is only told where hardware counters tell it.
 class Sampler {
  public:
   /// NVML is initialized and its functions outlive the sampler.
-  Sampler(Api const& api, std::vector<DeviceName> const& devices);
+  Sampler(Api const& api, std::span<OpenDevice const> devices);
   ~Sampler();
   Sampler(Sampler const&) = delete;
   Sampler& operator=(Sampler const&) = delete;
 
   /// Adds the samples of all devices. `now_ns` counts in any steady clock; rates are those since the call before.
   void sample(int64_t now_ns, std::vector<Sample>& samples);
-  /// Devices that answer.
   [[nodiscard]] size_t device_count() const { return devices_.size(); }
+  /// All devices have hardware counters.
+  [[nodiscard]] bool has_hardware_counters() const;
 
  private:
   struct Total {
@@ -76,16 +70,15 @@ class Sampler {
     bool lost = false;
     std::array<void*, 2> gpm{};  ///< the sample before and the newest; null = not supported
     bool has_gpm_before = false;
-    std::array<Total, 2> nvlink{};
+    bool has_link_totals = true;  ///< else hardware counters tell the throughput of links
+    std::array<Total, 2> links{};
   };
   class Round;
 
   void open_gpm(Sampled& device) const;
-  void sample_device(Sampled& device, bool slow, int64_t now_ns, std::vector<Sample>& samples);
 
   Api const& api_;
   std::vector<Sampled> devices_;
-  size_t round_ = 0;
   GpmMetrics metrics_;
 };
 

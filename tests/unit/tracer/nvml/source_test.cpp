@@ -1,4 +1,6 @@
 // The source with its thread: from the start of CUDA in the program to rows.
+#include <atomic>
+#include <set>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -29,22 +31,30 @@ class NvmlSourceTest : public ::testing::Test {
       std::this_thread::yield();
     }
   }
-  std::string outcome() const {
+  [[nodiscard]] std::string fact(std::string_view wanted) const {
     for (auto const& [name, text] : store.info.facts)
-      if (name == "GPU counters") return text;
+      if (name == wanted) return text;
     return {};
   }
+  [[nodiscard]] std::string outcome() const { return fact("GPU counters"); }
+  /// The numbers of the devices that have counters.
+  [[nodiscard]] std::set<int32_t> sampled() const {
+    std::set<int32_t> result;
+    for (model::Track const& track : store.tracks()) result.insert(track.device);
+    return result;
+  }
   CaptureWindow window{std::nullopt};
+  DeviceRegistry devices;
   TraceStore store;
   ClockFit clock{sample_clocks(TickSource::kMonotonicClock)};
 };
 
 TEST_F(NvmlSourceTest, samples_become_rows_of_counter_tracks) {
-  NvmlSource source(window, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
   source.driver_starts();
-  drain_until_tracks(source, 2 * (kCounters - 1));
+  drain_until_tracks(source, 2 * (kCounters - 2));
   source.finish(store, clock.latest_ns());
-  ASSERT_THAT(store.tracks(), SizeIs(2 * (kCounters - 1))) << "one metric fails in the fake";
+  ASSERT_THAT(store.tracks(), SizeIs(2 * (kCounters - 2))) << "one metric fails in the fake, and only one power is told";
   for (uint32_t t = 0; t < store.tracks().size(); ++t) {
     EXPECT_EQ(store.tracks()[t].kind, model::TrackKind::kCounter);
     auto const events = store.rows(model::TrackId{t}).take();
@@ -52,13 +62,13 @@ TEST_F(NvmlSourceTest, samples_become_rows_of_counter_tracks) {
     EXPECT_EQ(events.kind[0], model::EventKind::kSample);
     EXPECT_TRUE(events.is_sorted());
   }
-  EXPECT_THAT(outcome(), HasSubstr("2 of 2 devices"));
+  EXPECT_THAT(outcome(), HasSubstr("2 of the machine's 2 GPUs"));
   EXPECT_EQ(machine().shutdowns, machine().inits);
 }
 
 TEST_F(NvmlSourceTest, does_nothing_in_a_program_that_does_not_use_cuda) {
   bool loaded = false;
-  NvmlSource source(window, std::chrono::milliseconds(1), [&] { return loaded = true, std::optional<Api>(); });
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), [&] { return loaded = true, std::optional<Api>(); });
   drain(source);
   source.finish(store, clock.latest_ns());
   EXPECT_FALSE(loaded);
@@ -68,7 +78,7 @@ TEST_F(NvmlSourceTest, does_nothing_in_a_program_that_does_not_use_cuda) {
 TEST_F(NvmlSourceTest, says_that_there_is_no_driver_or_that_it_refuses) {
   for (bool const refuses : {false, true}) {
     store.info.facts.clear();
-    NvmlSource source(window, std::chrono::milliseconds(1), [&] {
+    NvmlSource source(window, devices, std::chrono::milliseconds(1), [&] {
       Api api = fake_api();
       api.init = [] { return Result{9}; };
       return refuses ? std::optional(api) : std::nullopt;
@@ -83,7 +93,7 @@ TEST_F(NvmlSourceTest, says_that_there_is_no_driver_or_that_it_refuses) {
 
 TEST_F(NvmlSourceTest, samples_only_while_the_program_is_recorded) {
   CaptureWindow filtered{StepRange{5, 6}};
-  NvmlSource source(filtered, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
+  NvmlSource source(filtered, devices, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
   source.driver_starts();
   drain(source);
   for (int i = 0; i < 5; ++i) drain(source);
@@ -96,12 +106,98 @@ TEST_F(NvmlSourceTest, samples_only_while_the_program_is_recorded) {
 }
 
 TEST_F(NvmlSourceTest, a_program_that_ends_at_once_is_not_held_up) {
-  NvmlSource source(window, std::chrono::hours(1), [] { return std::optional(fake_api()); });
+  NvmlSource source(window, devices, std::chrono::hours(1), [] { return std::optional(fake_api()); });
   source.driver_starts();
   drain(source);
   source.program_exits();
   source.finish(store, clock.latest_ns());  // a test that hangs here fails by its time limit
   source.release();
+}
+
+DeviceRegistry::Uuid const kSecondGpu = {0xab};
+constexpr char const* kSecondUuid = "GPU-ab000000-0000-0000-0000-000000000000";
+
+TEST_F(NvmlSourceTest, samples_only_devices_that_the_program_uses) {
+  machine().uuids[1] = kSecondUuid;
+  devices.expect();
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
+  source.driver_starts();
+  drain(source);
+  devices.add_device(5, kSecondGpu);
+  devices.add_context(5);
+  drain_until_tracks(source, kCounters - 2);
+  source.finish(store, clock.latest_ns());
+  EXPECT_THAT(sampled(), ::testing::ElementsAre(5));
+  EXPECT_EQ(machine().gpus[0].calls, 0) << "not so much as asked";
+  EXPECT_THAT(outcome(), HasSubstr("1 of the machine's 2 GPUs"));
+}
+
+TEST_F(NvmlSourceTest, follows_a_program_that_begins_to_use_another_device) {
+  machine().uuids = {"GPU-cd000000-0000-0000-0000-000000000000", kSecondUuid};
+  devices.expect();
+  devices.add_device(0, {0xcd});
+  devices.add_context(0);
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
+  source.driver_starts();
+  drain_until_tracks(source, 1);
+  devices.add_device(1, kSecondGpu);
+  devices.add_context(1);
+  drain_until_tracks(source, kCounters);  // more than one device has
+  source.finish(store, clock.latest_ns());
+  EXPECT_THAT(sampled(), ::testing::ElementsAre(0, 1));
+  EXPECT_EQ(machine().open_gpm_samples, 0);
+}
+
+TEST_F(NvmlSourceTest, tells_what_is_not_sampled_and_the_links) {
+  machine().gpus[1].has_gpm = false;
+  NvmlSource source(window, devices, std::chrono::milliseconds(1), [] { return std::optional(fake_api()); });
+  source.driver_starts();
+  drain_until_tracks(source, 1);
+  drain(source);
+  source.finish(store, clock.latest_ns());
+  EXPECT_THAT(fact("PCIe throughput"), HasSubstr("not sampled"));
+  EXPECT_THAT(fact("NVLink"), HasSubstr("cuda:0 reaches cuda:1"));
+}
+
+/// A driver with a call that does not return until it is let go.
+struct HangingDriver {
+  std::atomic<bool> is_inside{false}, is_let_go{false}, is_left{false};
+};
+HangingDriver hanging;
+
+TEST_F(NvmlSourceTest, a_driver_that_hangs_holds_nothing_up_for_long) {
+  using SteadyClock = std::chrono::steady_clock;
+  {
+    NvmlSource source(window, devices, std::chrono::milliseconds(1), [] {
+      Api api = fake_api();
+      api.utilization = [](Device, Utilization*) {
+        hanging.is_inside = true;
+        hanging.is_inside.notify_all();
+        hanging.is_let_go.wait(false);
+        return Result{999};
+      };
+      api.shutdown = [] {
+        hanging.is_left = true;
+        hanging.is_left.notify_all();
+        return kSuccess;
+      };
+      return std::optional(api);
+    });
+    source.driver_starts();
+    drain(source);
+    hanging.is_inside.wait(false);
+    auto const exit_begins = SteadyClock::now();
+    source.program_exits();
+    EXPECT_LT(SteadyClock::now() - exit_begins, NvmlSource::kStopLimit / 2);
+    auto const end_begins = SteadyClock::now();
+    source.finish(store, clock.latest_ns());
+    source.release();
+    EXPECT_LT(SteadyClock::now() - end_begins, 5 * NvmlSource::kStopLimit) << "once, not again and again";
+  }
+  EXPECT_THAT(outcome(), HasSubstr("no longer answers"));
+  hanging.is_let_go = true;
+  hanging.is_let_go.notify_all();
+  hanging.is_left.wait(false);
 }
 
 }  // namespace
