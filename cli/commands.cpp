@@ -13,7 +13,8 @@ constexpr std::array kCommands = {
     Command{"report", "write a run's HTML report", add_report},
     Command{"view", "open a run in the desktop viewer", add_view},
     Command{"info", "say what a run holds", add_info},
-    Command{"doctor", "say whether a trace is complete, and what was lost and why", add_doctor},
+    Command{"doctor", "say whether this machine is ready, or whether a trace is complete", add_doctor},
+    Command{"selftest", "run known work under the tracer and check its traces", add_selftest},
     Command{"slice", "keep a part of a run, small enough to share", add_slice},
     Command{"synth", "make a run of any size whose truth is known", add_synth},
 };

@@ -17,6 +17,7 @@ Action add_report(CLI::App& app);
 Action add_view(CLI::App& app);
 Action add_info(CLI::App& app);
 Action add_doctor(CLI::App& app);
+Action add_selftest(CLI::App& app);
 Action add_slice(CLI::App& app);
 Action add_synth(CLI::App& app);
 

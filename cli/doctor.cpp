@@ -1,10 +1,12 @@
-// stepscope doctor RUN: can this trace be trusted? Reads and checks every byte, and says what was lost, where, and why.
+// stepscope doctor: is this machine ready (doctor_machine.cpp)? stepscope doctor RUN: can this trace be trusted? Reads and checks
+// every byte, and says what was lost, where, and why.
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 
 #include <nlohmann/json.hpp>
 
+#include "cli/checks.h"
 #include "cli/commands.h"
 #include "trace/base/format.h"
 #include "trace/file/trace_file.h"
@@ -181,10 +183,11 @@ Action add_doctor(CLI::App& app) {
     bool json = false;
   };
   auto const options = std::make_shared<Options>();
-  app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
+  app.add_option("RUN", options->runs, "a trace file or a run folder; without one this machine is examined");
   app.add_flag("--json", options->json, "print it as JSON");
-  app.footer("Exit status: 0 complete, 1 something was lost or damaged, 2 a file cannot be read.");
-  return [options] { return examine(options->runs, options->json); };
+  app.footer(
+      "Exit status: 0 ready, or complete; 1 something fails on this machine, or was lost or damaged; 2 a file cannot be read.");
+  return [options] { return options->runs.empty() ? examine_machine(options->json) : examine(options->runs, options->json); };
 }
 
 }  // namespace stepscope::cli

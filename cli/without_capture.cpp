@@ -1,16 +1,20 @@
-// Stands in for run, record and profile where the NVTX headers were not found at build time: says so instead of missing silently.
+// Stands in for run, record, profile, selftest and the examination of the machine where the NVTX headers were not found at build
+// time: says so instead of missing silently.
+#include "cli/checks.h"
 #include "cli/commands.h"
 
 namespace stepscope::cli {
 namespace {
 
+int explain() {
+  return report_error(
+      {"this build has no tracer and no workloads: install a CUDA toolkit or configure with -DSTEPSCOPE_FETCH_NVTX=ON, and "
+       "oneDNN"});
+}
+
 Action explain(CLI::App& app) {
   app.prefix_command();
-  return [] {
-    return report_error(
-        {"this build has no tracer and no workloads: install a CUDA toolkit or configure with -DSTEPSCOPE_FETCH_NVTX=ON, and "
-         "oneDNN"});
-  };
+  return [] { return explain(); };
 }
 
 }  // namespace
@@ -18,5 +22,7 @@ Action explain(CLI::App& app) {
 Action add_profile(CLI::App& app) { return explain(app); }
 Action add_run(CLI::App& app) { return explain(app); }
 Action add_record(CLI::App& app) { return explain(app); }
+Action add_selftest(CLI::App& app) { return explain(app); }
+int examine_machine(bool /*as_json*/) { return explain(); }
 
 }  // namespace stepscope::cli

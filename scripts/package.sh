@@ -34,7 +34,7 @@ done
 # What every Linux brings: glibc, and OpenGL where there is a screen (it comes with the graphics driver).
 system_libraries='^(ld-linux-x86-64|libc|libm|libmvec|libdl|libpthread|librt|libresolv|libutil|libanl|libnsl)\.so|^lib(GL|GLX|OpenGL|GLdispatch|EGL)\.so'
 needed_by() { objdump -p "$1" | sed -n 's/^ *NEEDED *//p'; }
-elf_files() { find "$stage/bin" "$stage/lib" "$stage/tests" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -print; }
+elf_files() { find "$stage" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -print; }
 
 # carry FILE FOR: FOR's libraries and theirs go to lib/, found from there by $ORIGIN.
 say "Carrying libraries"

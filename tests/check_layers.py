@@ -25,7 +25,9 @@ LAYERS = {
     "reports": ["analyzer", "trace/model", "trace/base"],
     # Words are the reports' (reports/wording): the viewer shows the same ones.
     "viewer": ["analyzer", "reports", "trace/import", "trace/file", "trace/model", "trace/base"],
-    "cli": ["trace", "tracer", "workloads", "analyzer", "reports"],
+    "machine": ["trace/base", "tracer"],
+    "selftest": ["machine", "trace", "tracer", "workloads", "analyzer"],
+    "cli": ["trace", "tracer", "machine", "workloads", "selftest", "analyzer", "reports"],
 }
 # Folders outside the layers that may include everything.
 FREE = ["tests", "bench", "examples"]
@@ -36,7 +38,7 @@ VENDOR_HEADERS = {
     r"(cupti|generated_cuda|nvperf)": ["tracer/cupti", "tests/gpu", "tests/unit/tracer", "bench"],
     r"nvml\.h": ["tracer/nvml", "workloads/backend/cuda", "tests/gpu"],
     r"nccl": ["tracer/nccl", "workloads/backend/cuda", "tests/gpu"],
-    r"(cuda|cudnn|cublas|curand|device_launch_parameters)": ["workloads/backend/cuda", "tracer/cupti", "tests/gpu", "bench"],
+    r"(cuda|cudnn|cublas|curand|device_launch_parameters)": ["workloads/backend/cuda", "tracer/cupti", "selftest/cuda_probe", "tests/gpu", "bench"],
     r"(dnnl|oneapi/dnnl)": ["workloads/backend/host", "tests", "bench"],
     r"(imgui|imstb|GLFW/|GL/|backends/imgui|stb_)": ["viewer", "tests", "bench"],
     r"simdjson": ["trace/import", "tests", "bench"],

@@ -57,12 +57,39 @@ TEST_F(Doctor, NamesTheDamagedPlace) {
 TEST_F(Doctor, RefusesWhatIsNoTrace) {
   std::ofstream(path("notes.txt")) << "not a trace";
   fs::create_directories(path("empty"));
-  for (char const* const argument : {"notes.txt", "empty", "nothing-here", ""}) {
+  for (char const* const argument : {"notes.txt", "empty", "nothing-here"}) {
     Outcome const outcome = stepscope(std::string("doctor ") + argument);
     EXPECT_EQ(outcome.code, 2) << outcome.output;
     EXPECT_NE(outcome.output.find("stepscope: "), std::string::npos) << outcome.output;
     EXPECT_EQ(outcome.output.find("internal error"), std::string::npos) << outcome.output;
   }
+}
+
+TEST_F(Doctor, WithoutARunExaminesTheMachine) {
+  Outcome const outcome = stepscope("doctor");
+  EXPECT_NE(outcome.output.find("clock"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("disk"), std::string::npos) << outcome.output;
+  bool const is_ready = outcome.output.find("\nready") != std::string::npos;
+  EXPECT_EQ(outcome.code, is_ready ? 0 : 1) << outcome.output;
+  EXPECT_EQ(is_ready, outcome.output.find("FAIL") == std::string::npos) << outcome.output;
+}
+
+TEST_F(Doctor, SaysOfTheMachineAsJsonWhatItSaysInWords) {
+  Outcome const outcome = stepscope("doctor --json");
+  auto const report = nlohmann::json::parse(outcome.output, nullptr, false);
+  ASSERT_TRUE(report.is_object()) << outcome.output;
+  bool has_failed = false;
+  for (auto const& check : report["checks"]) {
+    has_failed = has_failed || check["verdict"] == "FAIL";
+    EXPECT_EQ(check["fix"].get<std::string>().empty(), check["verdict"] == "OK") << check;
+  }
+  EXPECT_EQ(report["ready"].get<bool>(), !has_failed);
+  EXPECT_EQ(outcome.code, has_failed ? 1 : 0);
+}
+
+TEST_F(Doctor, NamesAnotherToolsLibraryInTheEnvironment) {
+  Outcome const outcome = shell("CUDA_INJECTION64_PATH=/opt/other/libinject.so " + program() + " doctor");
+  EXPECT_NE(outcome.output.find("CUDA_INJECTION64_PATH=/opt/other/libinject.so"), std::string::npos) << outcome.output;
 }
 
 }  // namespace

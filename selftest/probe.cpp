@@ -1,0 +1,76 @@
+// The plain CUDA program under the tracer: each of its modes is a check, and what recording adds to a launch is one.
+#include <algorithm>
+#include <array>
+#include <filesystem>
+
+#include "selftest/probe_checks.h"
+#include "selftest/recording.h"
+#include "selftest/trace_checks.h"
+#include "trace/base/format.h"
+
+namespace stepscope::selftest {
+namespace {
+
+struct Mode {
+  char const* name;
+  int exit_code;  ///< that it ends with, as a shell reports it
+};
+constexpr int kKilledBySegv = 139, kNoDevice = 77;
+constexpr std::array kModes = {Mode{"work", 0},  Mode{"graph", 0}, Mode{"streams", 0}, Mode{"long-name", 0},
+                               Mode{"reset", 0}, Mode{"fork", 0},  Mode{"exit", 0},    Mode{"crash", kKilledBySegv}};
+
+std::string join(std::string const& a, std::string const& b) { return a.empty() || b.empty() ? a + b : a + ", " + b; }
+
+Check check_mode(Setup const& setup, Mode const& mode) {
+  std::string const name = fmt::format("probe {}", mode.name);
+  auto const recording = record(setup, name, {setup.probe, mode.name});
+  if (!recording) return {name, Verdict::kFailure, recording.error().message, ""};
+  Work const asked = asked_for(recording->said);
+  std::string wrong = join(differences(found_in(recording->run), asked), faults_of(recording->run));
+  if (recording->exit_code != mode.exit_code)
+    wrong = join(fmt::format("exit status {} instead of {}", recording->exit_code, mode.exit_code), wrong);
+  if (wrong.empty()) return {name, Verdict::kGood, describe(asked), ""};
+  return {name, Verdict::kFailure, wrong, "please report it with what stepscope doctor --json says"};
+}
+
+double ns_per_launch(Recording const& recording) { return recording.said.back().value("ns_per_launch", 0.0); }
+
+/// Empty launches, alone and recorded in turns.
+Check check_launch_cost(Setup const& setup) {
+  constexpr int kPairs = 5;
+  constexpr double kTargetNs = 100;
+  std::vector<double> added;
+  double alone_ns = 0;
+  for (int pair = 0; pair < kPairs; ++pair) {
+    auto const alone = run_alone({setup.probe, "empty"});
+    auto const recorded = record(setup, "probe empty", {setup.probe, "empty"});
+    if (!alone || !recorded) return {"probe empty", Verdict::kFailure, (alone ? recorded : alone).error().message, ""};
+    std::string const wrong = join(differences(found_in(recorded->run), asked_for(recorded->said)), faults_of(recorded->run));
+    if (!wrong.empty()) return {"probe empty", Verdict::kFailure, wrong, ""};
+    added.push_back(ns_per_launch(*recorded) - ns_per_launch(*alone));
+    alone_ns = ns_per_launch(*alone);
+  }
+  std::sort(added.begin(), added.end());
+  double const median = added[added.size() / 2];
+  return {"probe empty", median <= kTargetNs ? Verdict::kGood : Verdict::kWarning,
+          fmt::format("recording adds {:.0f} ns to a launch of {:.0f} ns ({:.0f} to {:.0f} over {} pairs)", median, alone_ns,
+                      added.front(), added.back(), kPairs),
+          median <= kTargetNs ? "" : "let nothing else run on this machine and try again: the target is 100 ns"};
+}
+
+}  // namespace
+
+void check_probe(Setup const& setup, Report const& report) {
+  if (!std::filesystem::exists(setup.probe))
+    return report({"probe", Verdict::kSkipped, setup.probe + ": not built, this build found no CUDA compiler", ""});
+  auto const works = machine::run_program({setup.probe, "long-name"}, std::chrono::seconds(60));
+  if (!works || !works->succeeded()) {
+    std::string const reason = works ? works->output.substr(0, works->output.find('\n')) : works.error().message;
+    bool const is_skipped = works && works->exit_code == kNoDevice;
+    return report({"probe", is_skipped ? Verdict::kSkipped : Verdict::kFailure, reason, ""});
+  }
+  for (Mode const& mode : kModes) report(check_mode(setup, mode));
+  report(check_launch_cost(setup));
+}
+
+}  // namespace stepscope::selftest

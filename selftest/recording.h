@@ -1,0 +1,29 @@
+// Runs a program under `stepscope record` and reads what it said and what was recorded.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "machine/child.h"
+#include "selftest/selftest.h"
+#include "trace/model/run.h"
+
+namespace stepscope::selftest {
+
+struct Recording {
+  model::Run run;
+  std::vector<nlohmann::json> said;  ///< each line of its output that is a JSON object
+  int exit_code = 0;                 ///< as a shell reports it
+};
+
+/// The lines of `output` that are JSON objects.
+std::vector<nlohmann::json> json_lines(std::string const& output);
+
+/// Runs `command` alone. Errors: it did not end by itself within minutes, or said nothing.
+base::Expected<Recording> run_alone(std::vector<std::string> const& command);
+/// The same under `stepscope record`, into a folder of that name. Errors also: nothing readable was recorded.
+base::Expected<Recording> record(Setup const& setup, std::string const& name, std::vector<std::string> const& command);
+
+}  // namespace stepscope::selftest

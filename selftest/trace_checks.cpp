@@ -1,0 +1,157 @@
+#include "selftest/trace_checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "analyzer/analysis.h"
+#include "trace/base/format.h"
+
+namespace stepscope::selftest {
+namespace {
+
+using model::EventKind;
+using nlohmann::json;
+
+Check verdict(char const* name, bool is_good, std::string found, char const* fix = "") {
+  return {name, is_good ? Verdict::kGood : Verdict::kFailure, std::move(found), is_good ? "" : fix};
+}
+
+constexpr char const* kReport = "this is a fault of Stepscope or of CUPTI: please report it with stepscope doctor --json";
+
+uint64_t number(json const& summary, char const* key) { return summary.value(key, uint64_t{0}); }
+
+std::map<EventKind, uint64_t> count_kinds(model::Run const& run) {
+  std::map<EventKind, uint64_t> counts;
+  for (model::RankTrace const& rank : run.ranks)
+    for (EventKind const kind : rank.trace.columns().kind) ++counts[kind];
+  return counts;
+}
+
+Check check_launches(model::Run const& run, json const& summary) {
+  auto counts = count_kinds(run);
+  uint64_t const ops =
+      counts[EventKind::kKernel] + counts[EventKind::kMemcpy] + counts[EventKind::kMemset] + counts[EventKind::kCollective];
+  bool const is_good = counts[EventKind::kLaunch] == number(summary, "launches") && ops == number(summary, "launches") &&
+                       counts[EventKind::kMemcpy] == number(summary, "copies") &&
+                       counts[EventKind::kCollective] == number(summary, "collectives");
+  return verdict("launches", is_good,
+                 fmt::format("{} launches and {} device ops ({} copies, {} collectives) of {} asked for ({}, {})",
+                             base::format_count(counts[EventKind::kLaunch]), base::format_count(ops),
+                             base::format_count(counts[EventKind::kMemcpy]), base::format_count(counts[EventKind::kCollective]),
+                             base::format_count(number(summary, "launches")), base::format_count(number(summary, "copies")),
+                             base::format_count(number(summary, "collectives"))),
+                 kReport);
+}
+
+Check check_correlation(model::Run const& run) {
+  std::string const faults = faults_of(run);
+  return verdict("correlation", faults.empty(), faults.empty() ? "100 %, nothing dropped, no negative latency" : faults, kReport);
+}
+
+Check check_copies(model::Run const& run, json const& summary) {
+  uint64_t to_device = 0;
+  uint64_t to_host = 0;
+  for (model::RankTrace const& rank : run.ranks)
+    for (model::CopyDetail const& copy : rank.trace.details<model::CopyDetail>()) {
+      to_device += copy.direction == model::CopyDirection::kHostToDevice ? copy.bytes : 0;
+      to_host += copy.direction == model::CopyDirection::kDeviceToHost ? copy.bytes : 0;
+    }
+  uint64_t const asked_to_device = number(summary, "host_to_device_bytes");
+  uint64_t const asked_to_host = number(summary, "device_to_host_bytes");
+  return verdict("bytes copied", to_device == asked_to_device && to_host == asked_to_host,
+                 fmt::format("{} of {} to the devices, {} of {} back", base::format_count(to_device),
+                             base::format_count(asked_to_device), base::format_count(to_host), base::format_count(asked_to_host)),
+                 kReport);
+}
+
+Check check_all_reduces(analyzer::Analysis const& analysis, json const& summary) {
+  size_t const devices = summary.at("devices").size();
+  uint64_t bytes = 0;
+  bool are_whole = true;
+  for (analyzer::CollectiveFacts const& collective : analysis.collectives) {
+    bytes += collective.bytes;
+    are_whole = are_whole && collective.participants.size() == devices;
+  }
+  uint64_t const asked = number(summary, "all_reduces");
+  return verdict("all-reduces", are_whole && analysis.collectives.size() == asked && bytes == number(summary, "all_reduce_bytes"),
+                 fmt::format("{} of {}, {} of {} bytes, {}", analysis.collectives.size(), asked, base::format_count(bytes),
+                             base::format_count(number(summary, "all_reduce_bytes")),
+                             are_whole ? "each matched over all devices" : "some not matched over all devices"),
+                 kReport);
+}
+
+/// Of host devices, whose ops have the names of the layers: a GPU's libraries take as many kernels as they like.
+Check check_ops(model::Run const& run, json const& summary) {
+  auto const steps = number(summary, "steps");
+  std::map<std::pair<int32_t, std::string_view>, uint64_t> counts;
+  for (model::RankTrace const& rank : run.ranks)
+    for (uint32_t row = 0; row < rank.trace.event_count(); ++row)
+      if (rank.trace.kind(row) == EventKind::kKernel) ++counts[{rank.trace.track(row).device, rank.trace.name(row)}];
+  for (auto const& [op, count] : counts)
+    if (count != steps)
+      return verdict("ops of the network", false,
+                     fmt::format("{} ran {} times in {} steps on device {}", op.second, count, steps, op.first), kReport);
+  size_t const devices = std::max<size_t>(1, summary.at("devices").size());
+  return verdict("ops of the network", !counts.empty() && counts.size() % devices == 0,
+                 fmt::format("{} ops once in each of {} steps on each of {} devices", counts.size() / devices, steps, devices),
+                 kReport);
+}
+
+/// Both clocks end with the device's work. A thread may lose its core between the two, so that it is the median that counts.
+Check check_step_lengths(analyzer::Analysis const& analysis, json const& summary) {
+  constexpr double kTolerance = 0.01;
+  std::vector<double> differences;
+  for (analyzer::StepFacts const& step : analysis.steps) {
+    auto const& own = summary.at("devices").at(static_cast<size_t>(step.ref.device)).at("step_ns");
+    if (step.step < 0 || static_cast<size_t>(step.step) >= own.size()) continue;
+    auto const own_ns = own.at(static_cast<size_t>(step.step)).get<double>();
+    differences.push_back(std::fabs(static_cast<double>(step.window.length()) / own_ns - 1));
+  }
+  if (differences.empty()) return verdict("step lengths", false, "no steps in the trace", kReport);
+  auto const middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
+  std::nth_element(differences.begin(), middle, differences.end());
+  return verdict("step lengths", *middle <= kTolerance,
+                 fmt::format("of {} steps, median difference between the trace and the program's own clock {}",
+                             differences.size(), base::format_share(*middle)),
+                 "let nothing else run on this machine and try again");
+}
+
+}  // namespace
+
+std::string faults_of(model::Run const& run) {
+  model::ImportLog sum;
+  for (model::RankTrace const& rank : run.ranks) {
+    model::ImportLog const& log = rank.trace.log();
+    sum.dropped += log.dropped;
+    sum.unmatched_launches += log.unmatched_launches;
+    sum.unmatched_ops += log.unmatched_ops;
+    sum.negative_latencies += log.negative_latencies;
+    sum.negative_durations += log.negative_durations;
+    sum.impossible_times += log.impossible_times;
+    sum.lost_blocks += log.lost_blocks;
+  }
+  std::string text;
+  auto const add = [&](uint64_t count, char const* what) {
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", base::format_count(count), what);
+  };
+  add(sum.dropped, "events dropped");
+  add(sum.unmatched_launches, "launches without their device op");
+  add(sum.unmatched_ops, "device ops without their launch");
+  add(sum.negative_latencies, "device ops that begin before their launch");
+  add(sum.negative_durations, "events of negative duration");
+  add(sum.impossible_times, "events with impossible times");
+  add(sum.lost_blocks, "damaged blocks");
+  return text;
+}
+
+std::vector<Check> check_trace(model::Run const& run, json const& summary) {
+  analyzer::Analysis const analysis = analyzer::analyze(run);
+  std::vector<Check> checks = {check_launches(run, summary), check_correlation(run), check_copies(run, summary)};
+  if (summary.at("devices").size() > 1) checks.push_back(check_all_reduces(analysis, summary));
+  if (summary.value("device", "").starts_with("host")) checks.push_back(check_ops(run, summary));
+  checks.push_back(check_step_lengths(analysis, summary));
+  return checks;
+}
+
+}  // namespace stepscope::selftest
