@@ -1,0 +1,92 @@
+"""PyTorch under `stepscope record` against torch.profiler, each in a process of its own: torch.profiler gets nothing in a process that
+another tool traces. The same counts, by kernel name; and what each costs."""
+import collections
+import json
+import os
+import shutil
+import statistics
+import sys
+
+import processes
+
+PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pytorch_training.py")
+PROFILE_CATEGORIES = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
+
+
+def why_not():
+    """Why PyTorch cannot run on a GPU here; empty when it can."""
+    found = processes.run([sys.executable, "-c", "import torch; assert torch.cuda.is_available(), 'torch finds no GPU'"], limit_s=120)
+    return "" if found.code == 0 else found.output.strip().splitlines()[-1]
+
+
+def counts_of_profile(path):
+    """{'kernel': Counter by name, 'memcpy': number, 'memset': number} of a Chrome trace of torch.profiler."""
+    with open(path, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    counts = {"kernel": collections.Counter(), "memcpy": 0, "memset": 0}
+    for event in events:
+        kind = PROFILE_CATEGORIES.get(event.get("cat"))
+        if kind == "kernel":
+            counts["kernel"][event["name"]] += 1
+        elif kind:
+            counts[kind] += 1
+    return counts
+
+
+def counts_of_analysis(analysis):
+    """The same of what `stepscope analyze --json` says."""
+    counts = {"kernel": collections.Counter(), "memcpy": 0, "memset": 0}
+    for row in analysis["kernels"]:
+        if row["kind"] in ("kernel", "collective"):
+            counts["kernel"][row["name"]] += row["count"]
+        elif row["kind"] in counts:
+            counts[row["kind"]] += row["count"]
+    return counts
+
+
+def differences(ours, theirs):
+    """Sentences; empty when both counted the same."""
+    found = [f"{kind}: {ours[kind]} recorded, {theirs[kind]} by torch.profiler"
+             for kind in ("memcpy", "memset") if ours[kind] != theirs[kind]]
+    for name in sorted(set(ours["kernel"]) | set(theirs["kernel"])):
+        if ours["kernel"][name] != theirs["kernel"][name]:
+            found.append(f"{name[:120]}: {ours['kernel'][name]} recorded, {theirs['kernel'][name]} by torch.profiler")
+    return found
+
+
+def compare_counts(stepscope, model, mode, folder):
+    """One training under each; (differences, numbers)."""
+    profile = os.path.join(folder, f"{model}-{mode}-torch.json")
+    run = os.path.join(folder, f"{model}-{mode}")
+    processes.run_well([sys.executable, PROGRAM, model, mode, "--profile", profile])
+    processes.run_well([stepscope, "record", "--force", "-o", run, "--", sys.executable, PROGRAM, model, mode])
+    analysis = json.loads(processes.run_well([stepscope, "analyze", "--json", run], keep_stderr=False).output)
+    ours, theirs = counts_of_analysis(analysis), counts_of_profile(profile)
+    os.remove(profile)
+    numbers = {"kernels": sum(ours["kernel"].values()), "kernel_names": len(ours["kernel"]), "memcpy": ours["memcpy"],
+               "memset": ours["memset"], "torch_kernels": sum(theirs["kernel"].values()), "torch_memcpy": theirs["memcpy"],
+               "torch_memset": theirs["memset"], "quality": analysis.get("quality")}
+    return differences(ours, theirs), numbers
+
+
+def step_ms(output):
+    return json.loads(output.strip().splitlines()[-1])["step_ms"]
+
+
+def measure_overhead(stepscope, model, mode, folder, rounds=5, steps=300):
+    """Step times alone, recorded and under torch.profiler, in turns; ratios of each round and their medians."""
+    plain = [sys.executable, PROGRAM, model, mode, "--steps", str(steps)]
+    run, profile = os.path.join(folder, "overhead"), os.path.join(folder, "overhead.json")
+    commands = {"alone": plain, "recorded": [stepscope, "record", "--force", "-o", run, "--", *plain],
+                "torch_profiler": [*plain, "--profile", profile]}
+    times = {name: [] for name in commands}
+    for turn in range(rounds):
+        names = list(commands)
+        for name in names[turn % 3:] + names[:turn % 3]:  # another is first in every round
+            times[name].append(step_ms(processes.run_well(commands[name], keep_stderr=False).output))
+    shutil.rmtree(run, ignore_errors=True)
+    if os.path.exists(profile):
+        os.remove(profile)
+    ratios = {name: [x / alone for x, alone in zip(times[name], times["alone"])] for name in ("recorded", "torch_profiler")}
+    return {"step_ms": times, "ratios": ratios, "recorded": statistics.median(ratios["recorded"]),
+            "torch_profiler": statistics.median(ratios["torch_profiler"])}
