@@ -9,21 +9,27 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/unit/tracer/child_program.h"
 #include "trace/model/details.h"
+#include "tracer/core/clock.h"
 #include "tracer/nccl/abi.h"
 
 namespace stepscope::tracer::nccl {
 namespace {
 
+using ::testing::Contains;
+using ::testing::Pair;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 constexpr char const* kLibrary = STEPSCOPE_BINARY_DIR "/lib/libstepscope-tracer.so";
 constexpr uint64_t kHash = 0xFEED'0000'1234;
-constexpr int kCollectives = 5;
+constexpr size_t kCollectives = 5;
+constexpr int64_t kNetworkNs = 50'000;
 
 template <class Plugin>
 Plugin const* find_plugin(char const* symbol) {
@@ -107,26 +113,62 @@ void* call_and_launch(Plugin const& plugin, void* context) {
   }
 }
 
-/// What NCCL does for a plan of one collective; a process' exit status.
+/// A plan of one collective, as NCCL tells it: false when it gets no handle.
+template <class Init, class Event>
+bool enqueue_all_reduce(Plugin<Init, Event> const& plugin, void* context, uint64_t sequence) {
+  void* const program_call = call_and_launch<Plugin<Init, Event>, Event>(plugin, context);
+  auto const plan = plain_event<Event>(kGroup, nullptr);
+  void* plan_handle = nullptr;
+  void* handle = nullptr;
+  plugin.start_event(context, &plan_handle, &plan);
+  auto const event = all_reduce<Event>(plan_handle, program_call, sequence);
+  plugin.start_event(context, &handle, &event);
+  plugin.stop_event(handle);
+  plugin.stop_event(plan_handle);
+  return handle != nullptr;
+}
+
+/// A send and the transfer that a network thread makes for it.
+template <class Init, class Event>
+bool send_over_network(Plugin<Init, Event> const& plugin, void* context) {
+  auto send = plain_event<Event>(kPointToPoint, nullptr);
+  send.rank = 2;
+  send.point_to_point.count = 250;
+  send.point_to_point.peer = 3;
+  if constexpr (std::is_same_v<Event, EventV1>) {
+    send.point_to_point.function = 6;
+    send.point_to_point.data_type = 7;
+  } else {
+    send.point_to_point.function = "Send";
+    send.point_to_point.data_type = "ncclFloat32";
+  }
+  std::array<void*, 3> handles{};  // send, operation, step
+  plugin.start_event(context, &handles[0], &send);
+  plugin.stop_event(handles[0]);
+  auto operation = plain_event<Event>(kProxyOp, handles[0]);
+  operation.proxy_op.process = ::getpid();
+  plugin.start_event(context, &handles[1], &operation);
+  auto const step = plain_event<Event>(kProxyStep, handles[1]);
+  plugin.start_event(context, &handles[2], &step);
+  plugin.record_state(handles[2], kSendWait, nullptr);
+  for (int64_t const until = monotonic_ns() + kNetworkNs; monotonic_ns() < until;) {
+  }
+  plugin.stop_event(handles[2]);
+  plugin.stop_event(handles[1]);
+  return handles[2] != nullptr;
+}
+
+/// What NCCL does in a program with one communicator; a process' exit status.
 template <class Init, class Event>
 int use(Plugin<Init, Event> const* plugin) {
   void* context = nullptr;
   int mask = 0;
   if (plugin == nullptr || init(*plugin, &context, &mask) != kSuccess) return 10;
   if (context == nullptr || mask != whole_mask<Event>()) return 11;
-  for (uint64_t i = 0; i < kCollectives; ++i) {
-    void* const program_call = call_and_launch<Plugin<Init, Event>, Event>(*plugin, context);
-    auto const group = plain_event<Event>(kGroup, nullptr);
-    void* group_handle = nullptr;
-    void* handle = nullptr;
-    plugin->start_event(context, &group_handle, &group);
-    auto const event = all_reduce<Event>(group_handle, program_call, i);
-    plugin->start_event(context, &handle, &event);
-    if (handle == nullptr) return 12;
-    plugin->stop_event(handle);
-    plugin->stop_event(group_handle);
-  }
-  return plugin->finalize(context) == kSuccess ? 0 : 13;
+  for (uint64_t i = 0; i < kCollectives; ++i)
+    if (!enqueue_all_reduce(*plugin, context, i)) return 12;
+  if (!send_over_network(*plugin, context)) return 13;
+  return plugin->finalize(context) == kSuccess ? 0 : 14;
 }
 
 class NcclPlugin : public ::testing::Test {
@@ -154,45 +196,54 @@ class NcclPlugin : public ::testing::Test {
         if (trace.kind(row) == model::EventKind::kCollectiveCall) calls.push_back(trace.detail<model::CollectiveDetail>(row));
     return calls;
   }
-  void expect_all_recorded(model::CallLaunch launch = model::CallLaunch::kBefore) const {
+  /// What use() plays, told by that version of the interface.
+  void expect_all_recorded(int version) const {
     auto const calls = recorded_calls();
-    ASSERT_THAT(calls, SizeIs(kCollectives));
-    for (size_t i = 0; i < calls.size(); ++i) {
+    ASSERT_THAT(calls, SizeIs(kCollectives + 1));
+    for (size_t i = 0; i < kCollectives; ++i) {
       EXPECT_EQ(calls[i].op, model::CollectiveOp::kAllReduce);
       EXPECT_EQ(calls[i].bytes, 4'000U);
       EXPECT_EQ(calls[i].communicator, kHash);
       EXPECT_EQ(calls[i].rank, 2);
       EXPECT_EQ(calls[i].sequence >> 4, i);
       EXPECT_NE(calls[i].plan, 0U);
-      EXPECT_EQ(calls[i].launch, launch);
+      EXPECT_EQ(calls[i].launch, version < 5 ? model::CallLaunch::kBefore : model::CallLaunch::kInside);
     }
+    model::CollectiveDetail const& send = calls.back();
+    EXPECT_EQ(send.op, model::CollectiveOp::kSend);
+    EXPECT_EQ(send.bytes, 1'000U);
+    EXPECT_EQ(send.peer, 3);
+    EXPECT_GE(send.network_wait_ns, static_cast<uint64_t>(kNetworkNs));
+    EXPECT_EQ(send.gpu_wait_ns, 0U);
+    for (auto const& [name, trace] : read_traces(folder.path()))
+      EXPECT_THAT(trace.info().facts, Contains(Pair("nccl profiler", StartsWith(fmt::format("interface {}, 1 ", version)))));
   }
   TestFolder folder;
 };
 
 TEST_F(NcclPlugin, version_1_is_recorded) {
   ASSERT_EQ(in_child([] { return use(find_plugin<PluginV1>("ncclProfiler_v1")); }), 0);
-  expect_all_recorded();
+  expect_all_recorded(1);
 }
 TEST_F(NcclPlugin, version_2_is_recorded) {
   ASSERT_EQ(in_child([] { return use(find_plugin<PluginV2>("ncclProfiler_v2")); }), 0);
-  expect_all_recorded();
+  expect_all_recorded(2);
 }
 TEST_F(NcclPlugin, version_3_is_recorded) {
   ASSERT_EQ(in_child([] { return use(find_plugin<PluginV3>("ncclProfiler_v3")); }), 0);
-  expect_all_recorded();
+  expect_all_recorded(3);
 }
 TEST_F(NcclPlugin, version_4_is_recorded) {
   ASSERT_EQ(in_child([] { return use(find_plugin<PluginV4>("ncclProfiler_v4")); }), 0);
-  expect_all_recorded();
+  expect_all_recorded(4);
 }
 TEST_F(NcclPlugin, version_5_is_recorded) {
   ASSERT_EQ(in_child([] { return use(find_plugin<PluginV5>("ncclProfiler_v5")); }), 0);
-  expect_all_recorded(model::CallLaunch::kInside);
+  expect_all_recorded(5);
 }
 TEST_F(NcclPlugin, version_6_is_recorded) {
   ASSERT_EQ(in_child([] { return use(find_plugin<PluginV6>("ncclProfiler_v6")); }), 0);
-  expect_all_recorded(model::CallLaunch::kInside);
+  expect_all_recorded(6);
 }
 
 TEST_F(NcclPlugin, collectives_of_copy_engines_are_recorded) {
