@@ -43,8 +43,10 @@ bool wait_until(Condition&& is_true, int64_t timeout_ns) {
 
 }  // namespace
 
-CuptiSource::CuptiSource(CaptureWindow& window, CaptureOptions const& options, Loader load, int64_t exit_timeout_ns)
+CuptiSource::CuptiSource(CaptureWindow& window, CaptureOptions const& options, DeviceRegistry& devices, Loader load,
+                         int64_t exit_timeout_ns)
     : window_(window),
+      devices_(devices),
       load_(std::move(load)),
       exit_timeout_ns_(exit_timeout_ns),
       pool_(options.cuda_buffers_bytes, options.cuda_buffer_bytes) {
@@ -146,6 +148,7 @@ bool CuptiSource::start_recording(Recording what) {
     control_->unsubscribe();
     return false;
   }
+  devices_.expect();
   control_->watch({kResets.begin(), kResets.end()});
   note("cuda buffers", fmt::format("{} of {} KiB", pool_.max_buffers(), pool_.buffer_bytes() >> 10));
   return true;
@@ -247,7 +250,7 @@ void CuptiSource::make_decoder(ClockFit const& clock) {
     clock_.emplace(origin_ns, *first_clock_sample_);
   else
     clock_.emplace(origin_ns);
-  decoder_.emplace(control_->api(), window_.filtered(), control_->workarounds());
+  decoder_.emplace(control_->api(), window_.filtered(), control_->workarounds(), &devices_);
 }
 
 void CuptiSource::drain(TraceStore& store, ClockFit const& clock) {

@@ -18,6 +18,7 @@
 #include <sys/types.h>
 
 #include "tracer/core/capture_window.h"
+#include "tracer/core/device_registry.h"
 #include "tracer/core/options.h"
 #include "tracer/core/source.h"
 #include "tracer/cupti/buffer_pool.h"
@@ -34,8 +35,9 @@ class CuptiSource : public Source {
   /// How long the program's end may wait for the writer to fetch what CUPTI holds.
   static constexpr int64_t kExitTimeoutNs = 5'000'000'000;
 
-  /// Nothing happens before driver_starts(). The window outlives the source.
-  CuptiSource(CaptureWindow& window, CaptureOptions const& options, Loader load = load_cupti,
+  /// Nothing happens before driver_starts(). The window and the devices, which it tells of those that the program uses, outlive
+  /// the source.
+  CuptiSource(CaptureWindow& window, CaptureOptions const& options, DeviceRegistry& devices, Loader load = load_cupti,
               int64_t exit_timeout_ns = kExitTimeoutNs);
   ~CuptiSource() override;
 
@@ -91,6 +93,7 @@ class CuptiSource : public Source {
   void count_lost(std::span<uint8_t> records);
 
   CaptureWindow& window_;
+  DeviceRegistry& devices_;
   Loader const load_;
   int64_t const exit_timeout_ns_;
   BufferPool pool_;

@@ -1,5 +1,8 @@
 #include "tracer/cupti/record_decoder.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace stepscope::tracer {
 namespace {
 
@@ -15,6 +18,19 @@ void RecordDecoder::add_op(CUpti_Activity const& record, void (DeviceOps::*add)(
                            RecordClock const& clock, TraceStore& store) {
   (ops_.*add)(as<Record>(record), clock, store);
   if (counts_launches_) launches_.add_op(as<Record>(record).correlationId, as<Record>(record).graphId != 0);
+}
+
+void RecordDecoder::add_device(DeviceRecord const& record, TraceStore& store) {
+  ops_.add_device(record, store);
+  if (devices_ == nullptr) return;
+  DeviceRegistry::Uuid uuid{};
+  std::copy(std::begin(record.uuid.bytes), std::end(record.uuid.bytes), uuid.begin());
+  devices_->add_device(static_cast<int32_t>(record.id), uuid);
+}
+
+void RecordDecoder::add_context(CUpti_ActivityContext const& record, TraceStore& store) {
+  streams_.describe_context(record.deviceId, record.contextId, record.nullStreamId, store);
+  if (devices_ != nullptr) devices_->add_context(static_cast<int32_t>(record.deviceId));
 }
 
 void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock const& clock, TraceStore& store) {
@@ -46,11 +62,9 @@ void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock cons
     case CUPTI_ACTIVITY_KIND_OVERHEAD:
       return calls_.add_overhead(as<OverheadRecord>(record), clock, store);
     case CUPTI_ACTIVITY_KIND_DEVICE:
-      return ops_.add_device(as<DeviceRecord>(record), store);
-    case CUPTI_ACTIVITY_KIND_CONTEXT: {
-      auto const& context = as<CUpti_ActivityContext>(record);
-      return streams_.describe_context(context.deviceId, context.contextId, context.nullStreamId, store);
-    }
+      return add_device(as<DeviceRecord>(record), store);
+    case CUPTI_ACTIVITY_KIND_CONTEXT:
+      return add_context(as<CUpti_ActivityContext>(record), store);
     case CUPTI_ACTIVITY_KIND_STREAM:
     case CUPTI_ACTIVITY_KIND_DEVICE_ATTRIBUTE:
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:

@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "tracer/core/device_registry.h"
 #include "tracer/core/trace_store.h"
 #include "tracer/cupti/cupti_api.h"
 #include "tracer/cupti/device_ops.h"
@@ -20,9 +21,10 @@ namespace stepscope::tracer {
 /// Records' threads must have the system's numbers. The writer thread's.
 class RecordDecoder {
  public:
-  /// `counts_launches`: outstanding_launches() is asked for (a window of steps is recorded). The api outlives the decoder.
-  RecordDecoder(CuptiApi const& api, bool counts_launches, Workarounds const& workarounds = {})
-      : api_(api), counts_launches_(counts_launches), calls_(api, workarounds, streams_) {}
+  /// `counts_launches`: outstanding_launches() is asked for (a window is recorded). `devices`: is told of devices and contexts
+  /// where there is one. It and the api outlive the decoder.
+  RecordDecoder(CuptiApi const& api, bool counts_launches, Workarounds const& workarounds = {}, DeviceRegistry* devices = nullptr)
+      : api_(api), counts_launches_(counts_launches), devices_(devices), calls_(api, workarounds, streams_) {}
   RecordDecoder(RecordDecoder const&) = delete;
   RecordDecoder& operator=(RecordDecoder const&) = delete;
 
@@ -42,12 +44,15 @@ class RecordDecoder {
   [[nodiscard]] uint64_t untimed() const { return ops_.untimed(); }
 
  private:
+  void add_device(DeviceRecord const& record, TraceStore& store);
+  void add_context(CUpti_ActivityContext const& record, TraceStore& store);
   template <class Record>
   void add_op(CUpti_Activity const& record, void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&),
               RecordClock const& clock, TraceStore& store);
 
   CuptiApi const& api_;
   bool const counts_launches_;
+  DeviceRegistry* const devices_;
   StreamTracks streams_;
   DeviceOps ops_{streams_};
   HostCalls calls_;

@@ -42,7 +42,7 @@ class CuptiSourceTest : public testing::Test {
       if (!load_error.empty()) return base::fail("{}", load_error);
       return CuptiLibrary{FakeCupti::api(), "/fake/libcupti.so", version};
     };
-    source = std::make_unique<CuptiSource>(window, options, load, kExitTimeoutNs);
+    source = std::make_unique<CuptiSource>(window, options, devices, load, kExitTimeoutNs);
   }
 
   void drain() {
@@ -78,6 +78,7 @@ class CuptiSourceTest : public testing::Test {
 
   FakeCupti fake;
   CaptureWindow window;
+  DeviceRegistry devices;
   TraceStore store;
   ClockFit clock{ClockSample{kOrigin, kOrigin}};
   std::string load_error;
@@ -208,12 +209,15 @@ TEST_F(CuptiSourceTest, is_not_taken_down_before_the_last_buffer_was_read) {
   source->driver_starts();
   ASSERT_TRUE(fake.request());
   ASSERT_TRUE(fake.request());
+  size_t tracks_then = 0;
   // The program goes on: it calls CUDA whenever CUPTI is called, within the last flush, too.
-  fake.inside = [this](std::string const& call) {
+  fake.inside = [&](std::string const& call) {
     if (call == "ActivityFlushAll forced") fake.complete(launches(1, 2));
+    if (call == "EnableDomain") tracks_then = store.tracks().size();
     if (call != "Finalize") fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
   };
   finish();
+  EXPECT_EQ(tracks_then, 2U);
   EXPECT_EQ(names().size(), 4U);
   fake.inside = {};
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
@@ -370,7 +374,9 @@ TEST_F(CuptiSourceTest, survives_every_refusal_of_a_call_that_it_needs) {
     CaptureWindow all{std::nullopt};
     FakeCupti* const same = &fake;
     same->answers = {{call, CUPTI_ERROR_UNKNOWN}};
-    CuptiSource refused(all, {}, [] { return base::Expected<CuptiLibrary>(CuptiLibrary{FakeCupti::api(), "", cupti::k13v1}); });
+    CuptiSource refused(all, {}, devices, [] {
+      return base::Expected<CuptiLibrary>(CuptiLibrary{FakeCupti::api(), "", cupti::k13v1});
+    });
     refused.driver_starts();
     refused.snapshot();
     refused.drain(store, clock);
@@ -484,6 +490,25 @@ TEST_F(CuptiSourceTest, says_how_many_ops_were_still_running) {
   finish();
   EXPECT_THAT(source->problem(), HasSubstr("1 kernels and copies have no possible times"));
   EXPECT_EQ(source->dropped(), 0U);
+}
+
+TEST_F(CuptiSourceTest, tells_which_devices_the_program_uses) {
+  source->driver_starts();
+  EXPECT_TRUE(devices.is_expected());
+  auto used = device_record("H100", 1);
+  used.uuid.bytes[0] = 0x12;
+  used.uuid.bytes[15] = 0x34;
+  ASSERT_TRUE(fake.play(RecordBuffer().add(device_record("H100", 0)).add(used).add(context_record(5, 1))));
+  drain();
+  ASSERT_EQ(devices.used().size(), 1U);
+  EXPECT_EQ(devices.used()[0].number, 1);
+  EXPECT_EQ(devices.used()[0].uuid, "GPU-12000000-0000-0000-0000-000000000034");
+}
+
+TEST_F(CuptiSourceTest, tells_of_no_devices_when_it_records_nothing) {
+  load_error = "no CUPTI";
+  source->driver_starts();
+  EXPECT_FALSE(devices.is_expected());
 }
 
 TEST_F(CuptiSourceTest, names_threads_as_the_system_does) {
