@@ -123,7 +123,7 @@ Trace TraceBuilder::finish() && {
 void TraceBuilder::note_unexplained_kernels() {
   uint64_t const count = count_unexplained_kernels(trace_.strings_, trace_.tracks_, batches_);
   if (count == 0) return;
-  std::string_view const what = "kernels of NCCL are shown as computation: it told no call that they run";
+  std::string_view const what = "kernels of NCCL are shown as computation: the calls that they run are not known";
   // The log may be that of a file which says it already, of other kernels when it is a part.
   std::erase_if(trace_.log_.notes, [&](std::string const& note) { return note.ends_with(what); });
   trace_.log_.notes.push_back(fmt::format("{} {}", count, what));

@@ -15,9 +15,11 @@ namespace stepscope::tracer {
 class DeviceRegistry {
  public:
   using Uuid = std::array<uint8_t, 16>;
+  /// Of what: a MIG instance is a device of its own.
+  enum class UuidOf : uint8_t { kGpu, kMigInstance };
   struct Device {
     int32_t number = 0;  ///< as CUDA numbers it in this process
-    std::string uuid;    ///< "GPU-…", as NVIDIA's tools write it; empty = not known yet
+    std::string uuid;    ///< "GPU-…" or "MIG-…", as NVIDIA's tools write it; empty = not known yet
     bool has_context = false;
   };
 
@@ -27,9 +29,9 @@ class DeviceRegistry {
     is_expected_ = true;
     ++version_;
   }
-  void add_device(int32_t number, Uuid const& uuid) {
+  void add_device(int32_t number, Uuid const& uuid, UuidOf of = UuidOf::kGpu) {
     std::lock_guard const lock(mutex_);
-    find(number).uuid = to_text(uuid);
+    find(number).uuid = to_text(uuid, of);
     ++version_;
   }
   /// The process has made a context on the device.
@@ -58,9 +60,9 @@ class DeviceRegistry {
   void unlock_after_fork() { mutex_.unlock(); }
 
  private:
-  static std::string to_text(Uuid const& uuid) {
+  static std::string to_text(Uuid const& uuid, UuidOf of) {
     constexpr char const* kDigits = "0123456789abcdef";
-    std::string text = "GPU";
+    std::string text = of == UuidOf::kGpu ? "GPU" : "MIG";
     for (size_t i = 0; i < uuid.size(); ++i) {
       if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
       text += kDigits[uuid[i] >> 4];

@@ -188,10 +188,10 @@ TEST_F(CollectiveMerge, kernels_of_nccl_without_a_call_are_told) {
   auto const nccl = builder_.intern("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)");
   for (int64_t const start : {300, 400})
     builder_.events(stream_).add(EventKind::kKernel, start, 10, nccl, static_cast<uint64_t>(start), grid(8));
-  builder_.log().notes = {"9 kernels of NCCL are shown as computation: it told no call that they run", "else"};
+  builder_.log().notes = {"9 kernels of NCCL are shown as computation: the calls that they run are not known", "else"};
   EXPECT_THAT(merge(), ElementsAre(1));
   EXPECT_THAT(trace_.log().notes,
-              ElementsAre("else", "2 kernels of NCCL are shown as computation: it told no call that they run"));
+              ElementsAre("else", "2 kernels of NCCL are shown as computation: the calls that they run are not known"));
 }
 
 TEST_F(CollectiveMerge, kernels_that_carry_their_calls_are_nothing_to_tell) {

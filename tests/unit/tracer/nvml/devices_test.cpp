@@ -42,6 +42,9 @@ TEST_F(NvmlDevices, are_found_by_the_uuid_that_cuda_tells) {
   registry.add_context(7);
   ASSERT_THAT(registry.used(), SizeIs(1)) << "the UUID of the other is not known yet";
   EXPECT_EQ(registry.used()[0].uuid, "GPU-8f2a0102-0304-0506-0708-090a0b0c0dff");
+  registry.add_device(7, kUuid, DeviceRegistry::UuidOf::kMigInstance);
+  ASSERT_THAT(registry.used(), SizeIs(2));
+  EXPECT_EQ(registry.used()[1].uuid, "MIG-8f2a0102-0304-0506-0708-090a0b0c0dff");
 
   machine().uuids[1] = "GPU-8f2a0102-0304-0506-0708-090a0b0c0dff";
   auto const open = open_devices(api, registry.used());
