@@ -2,14 +2,27 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "trace/base/parse_time.h"
 #include "tracer/core/options.h"
 #include "tracer/record.h"
 
 namespace stepscope::cli {
+namespace {
+
+base::Expected<void> set_time(std::string const& text, std::string_view option, std::optional<int64_t>& ns) {
+  if (text.empty()) return {};
+  auto const parsed = base::parse_duration(text, option);
+  if (!parsed) return base::fail_with(parsed);
+  ns = *parsed;
+  return {};
+}
+
+}  // namespace
 
 Action add_record(CLI::App& app) {
   struct Options {
     tracer::RecordOptions record;
+    std::string delay, duration;
     std::vector<std::string> command;
   };
   auto const options = std::make_shared<Options>();
@@ -17,6 +30,11 @@ Action add_record(CLI::App& app) {
   app.footer("CMD and its arguments follow after --: stepscope record -o my-run -- python3 train.py");
   app.add_option("-o,--output", options->record.output, "the run folder to write")->capture_default_str();
   app.add_option("--steps", options->record.steps, "record only steps first:last");
+  app.add_option("--range", options->record.range, "record only while the first NVTX range NAME or NAME@DOMAIN is open");
+  app.add_option("--delay", options->delay, "begin this long after the program's first use of CUDA or NVTX: 30, 500ms");
+  app.add_option("--duration", options->duration, "record only this long");
+  app.add_flag("--from-code", options->record.from_code,
+               "record only between cudaProfilerStart() and cudaProfilerStop(), or the calls of tracer/api/capture.h");
   app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not written yet")
       ->check(whole_number(1, tracer::kMaxBufferMb));
   app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")
@@ -34,6 +52,9 @@ Action add_record(CLI::App& app) {
     auto const steps = steps_for_tracer(options->record.steps);
     if (!steps) return report_error(steps.error());
     options->record.steps = *steps;
+    if (auto const set = set_time(options->delay, "--delay", options->record.delay_ns); !set) return report_error(set.error());
+    if (auto const set = set_time(options->duration, "--duration", options->record.duration_ns); !set)
+      return report_error(set.error());
     auto const code = tracer::record_command(options->record, options->command);
     return code ? *code : report_error(code.error());
   };

@@ -33,18 +33,9 @@ using base::fail;
 
 constexpr int kNotFound = 127, kNotExecutable = 126, kSignalBase = 128;
 
-/// What this command may replace. When it is itself one rank of a job (mpirun stepscope record …), only that rank's traces: the
-/// others share the folder.
-bool is_own_file(std::string_view name) {
-  auto const rank = rank_from_environment();
-  if (!rank) return base::is_run_file(name);
-  std::string const own = fmt::format("rank-{}", *rank);
-  return name.ends_with(base::kTraceSuffix) && (name == own + std::string(base::kTraceSuffix) || name.starts_with(own + "-"));
-}
-
 /// True when the folder was made here.
 Expected<bool> prepare_folder(RecordOptions const& options) {
-  return rank_from_environment() ? base::prepare_shared_run_folder(options.output, options.force, is_own_file)
+  return rank_from_environment() ? base::prepare_shared_run_folder(options.output, options.force, is_own_run_file)
                                  : base::prepare_run_folder(options.output, options.force);
 }
 
@@ -93,6 +84,10 @@ std::vector<std::string> traced_environment(RecordOptions const& options, std::s
   if (options.sample_ms >= 0) set.emplace_back(kSampleVariable, fmt::format("{}", options.sample_ms));
   if (nccl_plugin_of_user().empty()) set.emplace_back(kNcclPluginVariable, library);
   if (!options.steps.empty()) set.emplace_back(kStepsVariable, options.steps);
+  if (!options.range.empty()) set.emplace_back(kRangeVariable, options.range);
+  if (options.delay_ns) set.emplace_back(kDelayVariable, fmt::format("{}", *options.delay_ns));
+  if (options.duration_ns) set.emplace_back(kDurationVariable, fmt::format("{}", *options.duration_ns));
+  if (options.from_code) set.emplace_back(kFromCodeVariable, "1");
   if (options.buffer_mb != 0) set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
   if (options.cuda_buffer_mb != 0) set.emplace_back(kCudaBufferVariable, fmt::format("{}", options.cuda_buffer_mb));
   if (auto list = preloads(library)) {
@@ -103,9 +98,10 @@ std::vector<std::string> traced_environment(RecordOptions const& options, std::s
                                          (options_of_user != nullptr ? options_of_user : ""));
   }
   // What an outer `stepscope record` set for its own run must not leak into this one.
-  std::array<std::string, 9> const ours = {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,
-                                           kReportLossVariable,     kStepsVariable,          kBufferVariable,
-                                           kCudaBufferVariable,     kNcclVariable,           kSampleVariable};
+  std::array<std::string, 13> const ours = {
+      "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,   kReportLossVariable, kStepsVariable,
+      kRangeVariable,          kDelayVariable,          kDurationVariable, kFromCodeVariable,   kBufferVariable,
+      kCudaBufferVariable,     kNcclVariable,           kSampleVariable};
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     std::string_view const text = *variable;
@@ -219,7 +215,7 @@ int explain_exec_error(std::string const& program, int reason) {
 void complete_traces(RecordOptions const& options) {
   std::error_code error;
   for (auto const& entry : fs::directory_iterator(options.output, error)) {
-    if (entry.path().extension() != base::kTraceSuffix || !is_own_file(entry.path().filename().string())) continue;
+    if (entry.path().extension() != base::kTraceSuffix || !is_own_run_file(entry.path().filename().string())) continue;
     if (auto const added = file::add_summaries(entry.path().string()); !added)
       fmt::print(stderr, "stepscope: {}\n", base::printable(added.error().message));
   }
@@ -235,7 +231,7 @@ Recorded look_at(RecordOptions const& options) {
   Recorded recorded;
   std::error_code error;
   for (auto const& entry : fs::directory_iterator(options.output, error)) {
-    if (entry.path().extension() != base::kTraceSuffix || !is_own_file(entry.path().filename().string())) continue;
+    if (entry.path().extension() != base::kTraceSuffix || !is_own_run_file(entry.path().filename().string())) continue;
     auto const file = file::TraceFile::open(entry.path().string());
     ++recorded.files;
     recorded.bytes += entry.file_size(error);
@@ -251,6 +247,11 @@ std::string why_no_events(Recorded const& recorded, RecordOptions const& options
   if (recorded.unfinished > 0)
     return "was ended (a signal, an exit without exit handlers) before anything reached its file, which takes up to a second";
   if (!options.steps.empty()) return fmt::format("reached none of the steps {}, choose others with --steps", options.steps);
+  if (!options.range.empty())
+    return fmt::format("opened no NVTX range {}, choose another with --range", base::printable(options.range));
+  if (options.delay_ns)
+    return fmt::format("did nothing after {}, choose a shorter --delay", base::format_duration(*options.delay_ns));
+  if (options.from_code) return "called neither cudaProfilerStart() nor stepscope::api::start_capture(), as --from-code asks for";
   return "used CUDA or NVTX, but no range, mark or operation of the device";
 }
 
@@ -272,6 +273,9 @@ Expected<int> record_command(RecordOptions const& options, std::vector<std::stri
   if (!options.steps.empty()) {
     if (auto const steps = parse_steps(options.steps); !steps) return base::fail_with(steps);
   }
+  int const choices = static_cast<int>(!options.steps.empty()) + static_cast<int>(!options.range.empty()) +
+                      static_cast<int>(options.delay_ns.has_value()) + static_cast<int>(options.from_code);
+  if (choices > 1) return fail("--steps, --range, --delay and --from-code: each says where recording begins, give one of them");
   if (!options.nccl.empty()) {
     if (auto const detail = parse_nccl_detail(options.nccl); !detail) return base::fail_with(detail);
   }

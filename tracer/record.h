@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +12,12 @@
 namespace stepscope::tracer {
 
 struct RecordOptions {
-  std::string output;         ///< the run's folder: made when missing
-  std::string steps;          ///< "A:B", both inclusive; empty = all
+  std::string output;  ///< the run's folder: made when missing
+  // Which part; at most one of steps, range, delay_ns and from_code, see WindowOptions.
+  std::string steps;  ///< "A:B", both inclusive; empty = all
+  std::string range;  ///< "NAME" or "NAME@DOMAIN"; empty = no range decides
+  std::optional<int64_t> delay_ns, duration_ns;
+  bool from_code = false;
   size_t buffer_mb = 0;       ///< memory for events on their way to the file; 0 = the tracer's default
   size_t cuda_buffer_mb = 0;  ///< memory for what CUDA reports; 0 = the tracer's default
   int sample_ms = -1;         ///< how often the GPUs' counters are read, 0 = not at all; −1 = the tracer's default

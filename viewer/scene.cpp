@@ -167,7 +167,7 @@ class TreeBuilder {
     node.device = device;
     node.label = "Memory";
     node.bytes = true;
-    if (memory.peak_allocated_bytes) node.note = "peak " + base::format_bytes(*memory.peak_allocated_bytes);
+    if (memory.peak_allocated_bytes) node.note = "peak allocated " + base::format_bytes(*memory.peak_allocated_bytes);
     for (auto const& point : memory.timeline) {
       node.curve.time.push_back(scene_.to_view(point.time_ns));
       node.curve.value.push_back(static_cast<double>(point.allocated_bytes));

@@ -34,7 +34,7 @@ std::string key_numbers(Page const& page) {
     tiles += key_number(base::format_share(*summary.overlap), "communication hidden",
                         "Communication that runs while compute runs / all communication");
   if (summary.peak_reserved_bytes)
-    tiles += key_number(base::format_bytes(*summary.peak_reserved_bytes), "peak memory", "Reserved, on the device with most");
+    tiles += key_number(base::format_bytes(*summary.peak_reserved_bytes), "peak reserved memory", "On the device with most");
   return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
 }
 

@@ -66,7 +66,7 @@ std::vector<std::string> device_row(model::Run const& run, analyzer::DeviceFacts
 std::string devices_text(model::Run const& run, analyzer::Analysis const& analysis, Paint const& paint) {
   if (analysis.devices.empty()) return {};
   std::vector<std::vector<std::string>> rows = {
-      {"device", "window", "busy", "compute", "exp. comm", "exp. copy", "idle", "overlap", "peak memory"}};
+      {"device", "window", "busy", "compute", "exp. comm", "exp. copy", "idle", "overlap", "peak reserved"}};
   size_t const shown_devices = std::min(analysis.devices.size(), kMaxDeviceLines);
   for (size_t i = 0; i < shown_devices; ++i) rows.push_back(device_row(run, analysis.devices[i]));
   std::string text = aligned(rows, paint);

@@ -38,4 +38,9 @@ Expected<TimeRange> parse_time_range(std::string_view text) {
               printable(text));
 }
 
+Expected<int64_t> parse_duration(std::string_view text, std::string_view option) {
+  if (auto const ns = parse_instant(text)) return static_cast<int64_t>(*ns);
+  return fail("{} {}: not a time, write for example 500ms or, in seconds, 2.5", option, printable(text));
+}
+
 }  // namespace stepscope::base

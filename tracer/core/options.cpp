@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "trace/base/run_folder.h"
+
 namespace stepscope::tracer {
 namespace {
 
@@ -39,6 +41,22 @@ bool is_set(char const* variable) {
   return text != nullptr && *text != '\0' && std::string_view(text) != "0";
 }
 
+std::optional<int64_t> time_from_environment(char const* variable) {
+  return first_number_of<int64_t>(std::array<char const*, 1>{variable});
+}
+
+WindowOptions window_from_environment() {
+  WindowOptions window;
+  if (char const* const text = std::getenv(kStepsVariable); text != nullptr) {
+    if (auto const steps = parse_steps(text)) window.steps = *steps;
+  }
+  if (char const* const text = std::getenv(kRangeVariable); text != nullptr) window.range = text;
+  window.delay_ns = time_from_environment(kDelayVariable);
+  window.duration_ns = time_from_environment(kDurationVariable);
+  window.from_code = is_set(kFromCodeVariable);
+  return window;
+}
+
 }  // namespace
 
 base::Expected<StepRange> parse_steps(std::string const& text) {
@@ -71,9 +89,7 @@ std::optional<CaptureOptions> options_from_environment() {
   if (folder == nullptr || *folder == '\0') return {};
   CaptureOptions options;
   options.folder = folder;
-  if (char const* const text = std::getenv(kStepsVariable); text != nullptr) {
-    if (auto const steps = parse_steps(text)) options.steps = *steps;
-  }
+  options.window = window_from_environment();
   options.buffer_bytes = buffer_bytes(kBufferVariable, options.buffer_bytes);
   options.cuda_buffers_bytes = buffer_bytes(kCudaBufferVariable, options.cuda_buffers_bytes);
   if (char const* const text = std::getenv(kSampleVariable); text != nullptr) {
@@ -88,6 +104,14 @@ std::optional<CaptureOptions> options_from_environment() {
           .value_or(1);
   options.report_loss = is_set(kReportLossVariable) || is_set(kVerboseVariable);
   return options;
+}
+
+bool is_own_run_file(std::string_view file_name) {
+  auto const rank = rank_from_environment();
+  if (!rank) return base::is_run_file(file_name);
+  std::string const own = fmt::format("rank-{}", *rank);
+  return file_name.ends_with(base::kTraceSuffix) &&
+         (file_name == own + std::string(base::kTraceSuffix) || file_name.starts_with(own + "-"));
 }
 
 std::string trace_file_name(CaptureOptions const& options, int64_t process_id, int attempt) {

@@ -1,10 +1,15 @@
 // How a capture is asked for: the environment contract between `stepscope record` and the library inside the traced process.
 //   STEPSCOPE_OUTPUT       the run's folder; not set = nothing is recorded
 //   STEPSCOPE_STEPS        A:B, both inclusive: only these steps
+//   STEPSCOPE_RANGE        NAME or NAME@DOMAIN: only while the first NVTX range of that name is open
+//   STEPSCOPE_DELAY_NS     only from this long after the program's first event
+//   STEPSCOPE_FROM_CODE    1: only between cudaProfilerStart and cudaProfilerStop, or the calls of tracer/api/capture.h
+//   STEPSCOPE_DURATION_NS  only this long
 //   STEPSCOPE_BUFFER_MB    memory for events on their way to the file, all threads together
 //   STEPSCOPE_SAMPLE_MS    how often the counters of the GPUs are read; 0 = not at all
 //   STEPSCOPE_NCCL         off, calls or network: what NCCL reports; network when not set
 //   STEPSCOPE_CUDA_BUFFER_MB  memory for what CUDA reports, on top of that
+//   STEPSCOPE_CUDA_HES     1 = the GPU's own timestamps where it has them (Blackwell and later)
 //   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something was lost
 //   RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
 #pragma once
@@ -22,6 +27,10 @@ namespace stepscope::tracer {
 
 inline constexpr char const* kOutputVariable = "STEPSCOPE_OUTPUT";
 inline constexpr char const* kStepsVariable = "STEPSCOPE_STEPS";
+inline constexpr char const* kRangeVariable = "STEPSCOPE_RANGE";
+inline constexpr char const* kDelayVariable = "STEPSCOPE_DELAY_NS";
+inline constexpr char const* kFromCodeVariable = "STEPSCOPE_FROM_CODE";
+inline constexpr char const* kDurationVariable = "STEPSCOPE_DURATION_NS";
 inline constexpr char const* kBufferVariable = "STEPSCOPE_BUFFER_MB";
 inline constexpr char const* kSampleVariable = "STEPSCOPE_SAMPLE_MS";
 inline constexpr char const* kNcclVariable = "STEPSCOPE_NCCL";
@@ -53,7 +62,7 @@ inline constexpr std::string_view kCudaBufferSetting = "STEPSCOPE_CUDA_BUFFER_MB
 
 struct CaptureOptions {
   std::string folder;
-  std::optional<StepRange> steps;
+  WindowOptions window;
   size_t buffer_bytes = kDefaultBufferMb << 20;
   size_t cuda_buffers_bytes = kDefaultCudaBufferMb << 20;  ///< all of CUPTI's buffers together
   size_t cuda_buffer_bytes = kDefaultCudaBufferBytes;      ///< each of them
@@ -76,6 +85,10 @@ std::optional<int32_t> rank_from_environment();
 
 /// Nothing when STEPSCOPE_OUTPUT is not set. A malformed variable counts as not set: `stepscope record` checks them beforehand.
 std::optional<CaptureOptions> options_from_environment();
+
+/// Whether this process may write a run's file of that name: any, or, as one rank of a job that shares the folder, that rank's
+/// traces.
+bool is_own_run_file(std::string_view file_name);
 
 /// The n-th choice of file name for this process; a file that exists is never overwritten, so the next choice is tried.
 std::string trace_file_name(CaptureOptions const& options, int64_t process_id, int attempt);

@@ -4,9 +4,12 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <utility>
 
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#include "trace/base/format.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -30,10 +33,20 @@ std::string cpu_model() {
   return "unknown";
 }
 
-std::string steps_text(CaptureOptions const& options) {
-  if (!options.steps) return "all";
-  if (options.steps->last == INT64_MAX) return fmt::format("{}:", options.steps->first);
-  return fmt::format("{}:{}", options.steps->first, options.steps->last);
+std::string steps_text(WindowOptions const& window) {
+  if (!window.steps) return "all";
+  if (window.steps->last == INT64_MAX) return fmt::format("{}:", window.steps->first);
+  return fmt::format("{}:{}", window.steps->first, window.steps->last);
+}
+
+/// Empty when only steps decide.
+std::string window_text(WindowOptions const& window) {
+  std::string text;
+  if (!window.range.empty()) text = fmt::format("the first range {}", window.range);
+  if (window.delay_ns) text = fmt::format("from {} after the first event", base::format_duration(*window.delay_ns));
+  if (window.from_code) text = "where the program asks for it";
+  if (window.duration_ns) text += fmt::format("{}for {}", text.empty() ? "" : ", ", base::format_duration(*window.duration_ns));
+  return text;
 }
 
 }  // namespace
@@ -61,7 +74,8 @@ model::TraceInfo describe_process(CaptureOptions const& options, TickSource tick
   if (::uname(&system) == 0) info.facts.emplace_back("kernel", fmt::format("{} {}", system.sysname, system.release));
   info.facts.emplace_back("clock", to_string(ticks));
   info.facts.emplace_back("buffer", fmt::format("{} MiB", options.buffer_bytes >> 20));
-  info.facts.emplace_back("recorded steps", steps_text(options));
+  info.facts.emplace_back("recorded steps", steps_text(options.window));
+  if (std::string text = window_text(options.window); !text.empty()) info.facts.emplace_back("recorded part", std::move(text));
   return info;
 }
 

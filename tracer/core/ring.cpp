@@ -11,11 +11,16 @@ namespace stepscope::tracer {
 
 namespace {
 
-/// A ring that is so full where it would begin anew grows instead …
-constexpr uint64_t kFullShare = 4;
+/// A ring that is so full where it would begin anew grows instead: its consumer may be kept from its work for many times as long
+/// as it usually takes …
+constexpr uint64_t kFullShare = 16;
 /// … to so many times its memory, with at most one part in kBudgetParts of what all rings have left.
 constexpr size_t kGrowth = 4;
 constexpr size_t kBudgetParts = 2;
+/// A small ring grows in any case, as long as there is plenty: how full it is says little, it lasts shorter than its consumer
+/// sleeps.
+constexpr size_t kSmallBytes = 4 << 20;
+constexpr size_t kPlentyParts = 64;
 
 bool is_ring_size(size_t bytes) { return bytes >= Ring::kMinBytes && (bytes & (bytes - 1)) == 0; }
 
@@ -78,19 +83,21 @@ bool Ring::grow(uint64_t offset) {
   uint64_t const head = head_.load(std::memory_order_relaxed);
   uint64_t const tail = tail_.load(std::memory_order_acquire);
   uint64_t const lap = head - offset;
-  if (tail < lap || head - tail < capacity_words() / kFullShare) return false;
-  size_t const bytes = take_memory(capacity_bytes());
+  if (tail < lap) return false;
+  bool const is_full = head - tail >= capacity_words() / kFullShare;
+  if (!is_full && capacity_bytes() >= kSmallBytes) return false;
+  size_t const bytes = take_memory(capacity_bytes(), is_full ? kBudgetParts : kPlentyParts);
   if (bytes == 0) return false;
   base_.store(lap, std::memory_order_relaxed);
   mask_.store(bytes / sizeof(uint64_t) - 1, std::memory_order_release);
   return true;
 }
 
-/// What the ring may have instead of `now` bytes; 0 = nothing is left.
-size_t Ring::take_memory(size_t now) {
+/// What the ring may have instead of `now` bytes, for at most one part in `parts` of what is left; 0 = nothing.
+size_t Ring::take_memory(size_t now, size_t parts) {
   if (budget_ == nullptr) return 0;
   for (size_t wanted = std::min(now * kGrowth, max_bytes()); wanted > now; wanted /= 2) {
-    if (!budget_->take(wanted - now, kBudgetParts)) continue;
+    if (!budget_->take(wanted - now, parts)) continue;
     if (make_usable(words_, wanted)) return wanted;
     budget_->give_back(wanted - now);
   }

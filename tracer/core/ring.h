@@ -76,7 +76,7 @@ class Ring {
  private:
   uint64_t* reserve_past_fence(uint32_t count, uint64_t keep_free);
   bool grow(uint64_t offset);
-  size_t take_memory(size_t now);
+  size_t take_memory(size_t now, size_t parts);
   void write_padding(uint64_t offset, uint64_t count);
   [[nodiscard]] uint64_t offset_of(uint64_t position) const {
     // In this order: a new mask comes with its base; an old one gives the same offset with either, for every position that

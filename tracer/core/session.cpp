@@ -47,7 +47,7 @@ std::string loss_message(SessionReport const& report) {
 Session::Session(CaptureOptions options)
     : options_(std::move(options)),
       tick_source_(choose_tick_source()),
-      window_(options_.steps),
+      window_(options_.window),
       origin_(sample_clocks(tick_source_)),
       origin_epoch_ns_(epoch_ns() - (monotonic_ns() - origin_.monotonic_ns)),
       clock_(origin_) {}
@@ -84,7 +84,21 @@ bool Session::stop(std::chrono::seconds timeout) {
   wake_.notify_all();
   if (!wake_.wait_for(lock, timeout, [this] { return finished_.load(); })) return false;
   lock.unlock();
-  writer_thread_.join();
+  join_writer();
+  return true;
+}
+
+void Session::join_writer() {
+  std::lock_guard const lock(joining_);
+  if (writer_thread_.joinable()) writer_thread_.join();
+}
+
+bool Session::end_window(std::chrono::seconds timeout) {
+  window_.close();
+  std::unique_lock lock(mutex_);
+  if (!wake_.wait_for(lock, timeout, [this] { return finished_.load(); })) return false;
+  lock.unlock();
+  join_writer();
   return true;
 }
 
@@ -110,6 +124,7 @@ void Session::run() {
   window_.stop();
   for (auto const& source : sources_) source->release();
   message_ = loss_message(report_);
+  if (when_over_ && !stop_requested_) when_over_();
   std::lock_guard const lock(mutex_);
   finished_ = true;
   wake_.notify_all();
@@ -154,6 +169,7 @@ bool Session::open_file() {
 void Session::drain_once() {
   for (auto const& source : sources_) source->snapshot();
   clock_.add(sample_clocks(tick_source_));
+  window_.keep_time(clock_.latest_ns());
   for (auto const& source : sources_) source->drain(store_, clock_);
   if (clock_.latest_ns() - last_refresh_ns_ < kRefreshPeriodNs) return;
   last_refresh_ns_ = clock_.latest_ns();
@@ -161,7 +177,7 @@ void Session::drain_once() {
 }
 
 bool Session::window_is_over() {
-  if (!window_.all_threads_done()) return false;
+  if (!window_.is_over()) return false;
   if (done_since_ns_ < 0) done_since_ns_ = clock_.latest_ns();
   bool idle = true;
   for (auto const& source : sources_) idle = idle && source->idle();
@@ -193,6 +209,9 @@ void Session::finish() {
   report_.events = result.written_rows;
   report_.unwritten = result.lost_rows;
   report_.failure = result.failure;
+  // The session stays for as long as the process lives, its memory does not.
+  output_.reset();
+  store_ = TraceStore();
 }
 
 void Session::driver_starts() {

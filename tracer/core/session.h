@@ -6,6 +6,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -57,13 +58,18 @@ class Session {
 
   /// Before start(). The source lives as long as the session.
   void add_source(std::unique_ptr<Source> source) { sources_.push_back(std::move(source)); }
+  /// Before start(). `call` is made on the writer thread when the capture has ended before the program does.
+  void when_over(std::function<void()> call) { when_over_ = std::move(call); }
   /// Makes the trace file, which says who records from now on, and starts the writer threads, with every signal blocked in them.
   /// False when one of these is refused: nothing is recorded then.
   bool start();
   /// Ends the capture: recorders stop, everything recorded is written, open ranges end here, the file gets its index. Waits for
   /// that; false when it took longer than `timeout` (then the session must not be destroyed). Later calls do nothing.
   bool stop(std::chrono::seconds timeout = std::chrono::hours(1));
-  /// The same for a signal handler and whoever else may hold any lock: takes none, allocates nothing, and leaves the writer
+  /// Closes the window and waits for the rest: device work that was launched inside is over, all is written, nothing runs any
+  /// more. False when that took longer than `timeout`: it goes on.
+  bool end_window(std::chrono::seconds timeout);
+  /// As stop() for a signal handler and whoever else may hold any lock: takes none, allocates nothing, and leaves the writer
   /// thread to the process's end. Within `timeout` unless the file system is slow or the caller holds a lock that the writer
   /// needs.
   bool stop_without_locks(std::chrono::seconds timeout);
@@ -80,6 +86,7 @@ class Session {
   void unlock_after_fork();
 
  private:
+  void join_writer();
   void run();
   void run_until_stopped();
   bool open_file();
@@ -96,10 +103,12 @@ class Session {
   ClockSample const origin_;
   int64_t const origin_epoch_ns_;
   std::vector<std::unique_ptr<Source>> sources_;
+  std::function<void()> when_over_;
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::atomic<bool> stop_requested_{false}, finished_{false};
+  std::mutex joining_;
   std::thread writer_thread_;
 
   // The writer thread's own.

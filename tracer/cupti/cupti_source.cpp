@@ -98,6 +98,7 @@ CuptiSource::Recording CuptiSource::target() const {
       return Recording::kBaseline;
     case CaptureMode::kRecording:
       return Recording::kWindow;
+    case CaptureMode::kEnding:
     case CaptureMode::kStopped:
       break;
   }
@@ -250,7 +251,7 @@ void CuptiSource::make_decoder(ClockFit const& clock) {
     clock_.emplace(origin_ns, *first_clock_sample_);
   else
     clock_.emplace(origin_ns);
-  decoder_.emplace(control_->api(), window_.filtered(), control_->workarounds(), &devices_);
+  decoder_.emplace(control_->api(), window_.ends_early(), control_->workarounds(), &devices_);
 }
 
 void CuptiSource::drain(TraceStore& store, ClockFit const& clock) {
@@ -259,7 +260,7 @@ void CuptiSource::drain(TraceStore& store, ClockFit const& clock) {
     if (!has_control_) return;
     make_decoder(clock);
   }
-  if (!counting_stopped_ && window_.all_threads_done()) {
+  if (!counting_stopped_ && window_.is_over()) {
     counting_stopped_ = true;
     decoder_->stop_counting_at(clock.latest_ns());
   }

@@ -36,6 +36,7 @@ constexpr std::chrono::seconds kAbruptStopTimeout{5};
 struct Process {
   std::mutex mutex;
   Registry registry;
+  InstalledCallbacks callbacks;
   nccl::Communicators communicators;
   Session* session = nullptr;
   NvtxSource* nvtx = nullptr;
@@ -77,11 +78,13 @@ void before_fork() {
   self.mutex.lock();
   if (self.session != nullptr) self.session->lock_for_fork();
   self.registry.lock_for_fork();
+  self.callbacks.lock_for_fork();
   self.communicators.lock_for_fork();
 }
 
 void unlock_after_fork(Process& self) {
   self.communicators.unlock_after_fork();
+  self.callbacks.unlock_after_fork();
   self.registry.unlock_after_fork();
   if (self.session != nullptr) self.session->unlock_after_fork();
   self.mutex.unlock();
@@ -149,45 +152,25 @@ void prepare_process_once(Process& self) {
 /// Under self.mutex.
 void start_session(Process& self) {
   if (self.tried) return;
-  self.tried = true;
   auto options = options_from_environment();
   if (!options) return;
+  self.tried = true;
   prepare_process_once(self);
   options->forked = self.forked;
   auto* const session = new Session(std::move(*options));
   self.nvtx = &add_sources(*session, self.registry);
   add_cuda_source(*session);
   self.nccl = &add_nccl_source(*session, self.communicators);
+  session->when_over([&self] { self.callbacks.uninstall(); });
   self.session = session;
   session->start();
   self.recorded_process = ::getpid();
   self.recording = session;
 }
 
-/// True when this process records.
-bool start_process() {
-  Process& self = process();
-  std::lock_guard const lock(self.mutex);
-  start_session(self);
-  return self.session != nullptr;
-}
-
-Session* current_session() {
-  Process& self = process();
-  std::lock_guard const lock(self.mutex);
-  return self.session;
-}
-
 /// Among the program's exit handlers, registered while CUDA starts: so it runs while the driver still works.
 void exit_handlers_run() {
   if (Session* const session = current_session(); session != nullptr) session->program_exits();
-}
-
-/// The driver calls this on the thread that initializes it.
-void cuda_starts() {
-  if (!start_process()) return;
-  std::call_once(process().cuda_started, [] { std::atexit(exit_handlers_run); });
-  if (Session* const session = current_session(); session != nullptr) session->driver_starts();
 }
 
 /// After the program's own exit handlers: what they annotate is recorded too.
@@ -196,6 +179,28 @@ __attribute__((destructor)) void process_exits() { end_recording(false); }
 }  // namespace
 
 Registry& process_registry() { return process().registry; }
+InstalledCallbacks& process_callbacks() { return process().callbacks; }
+
+Session* start_process_session() {
+  Process& self = process();
+  std::lock_guard const lock(self.mutex);
+  start_session(self);
+  return self.session;
+}
+
+Session* current_session() {
+  Process& self = process();
+  std::lock_guard const lock(self.mutex);
+  return self.session;
+}
+
+void cuda_starts() {
+  Session* const session = start_process_session();
+  if (session == nullptr) return;
+  std::call_once(process().cuda_started, [] { std::atexit(exit_handlers_run); });
+  session->driver_starts();
+}
+
 nccl::Communicators& process_communicators() { return process().communicators; }
 
 NcclDetail start_nccl() {
@@ -238,7 +243,7 @@ __attribute__((visibility("default"))) int InitializeInjection();
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
   try {
-    if (get_export_table == nullptr || !stepscope::tracer::start_process()) return 0;
+    if (get_export_table == nullptr || stepscope::tracer::start_process_session() == nullptr) return 0;
     return stepscope::tracer::install_nvtx_callbacks(get_export_table) ? 1 : 0;
   } catch (...) {
     return 0;
@@ -247,7 +252,7 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
 
 int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   try {
-    if (module == nullptr || !stepscope::tracer::start_process()) return 0;
+    if (module == nullptr || stepscope::tracer::start_process_session() == nullptr) return 0;
     return stepscope::tracer::install_payload_callbacks(*module) ? 1 : 0;
   } catch (...) {
     return 0;

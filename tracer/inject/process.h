@@ -2,8 +2,10 @@
 #pragma once
 
 #include "tracer/core/options.h"
+#include "tracer/core/session.h"
 #include "tracer/nccl/communicators.h"
 #include "tracer/nccl/recorder.h"
+#include "tracer/nvtx/installed_callbacks.h"
 #include "tracer/nvtx/registry.h"
 #include "tracer/nvtx/thread_recorder.h"
 
@@ -22,6 +24,16 @@ inline ThreadRecorder* recorder() {
 }
 
 Registry& process_registry();
+/// Where NVTX calls us.
+InstalledCallbacks& process_callbacks();
+
+/// Starts the capture that the environment asks for, if it asks and this was not done. Null when nothing is recorded in this
+/// process.
+Session* start_process_session();
+/// Null before it was started.
+Session* current_session();
+/// CUDA is being initialized by this thread, or was before the capture began. More than once does no harm.
+void cuda_starts();
 
 // The same for threads that NCCL calls the plugin on.
 extern thread_local nccl::Recorder* this_nccl_recorder __attribute__((tls_model("initial-exec")));

@@ -279,7 +279,8 @@ bool fill_table(NvtxExportTableCallbacks const& tables, NvtxCallbackModule modul
   unsigned size = 0;
   if (tables.GetModuleFunctionTable(module, &table, &size) == 0 || table == nullptr) return false;
   for (TableEntry const& entry : entries) {
-    if (entry.id < size && table[entry.id] != nullptr) *table[entry.id] = entry.function;
+    if (entry.id >= size || table[entry.id] == nullptr) continue;
+    process_callbacks().install(reinterpret_cast<void**>(table[entry.id]), reinterpret_cast<void*>(entry.function));
   }
   return true;
 }
@@ -327,7 +328,9 @@ bool install_payload_callbacks(nvtxExtModuleInfo_t const& module) {
                               TableEntry{NVTX3EXT_CBID_nvtxScopeRegister, generic(on_scope_register)}};
   nvtxExtModuleSegment_t const& segment = module.segments[0];
   for (TableEntry const& entry : entries) {
-    if (entry.id < segment.slotCount) segment.functionSlots[entry.id] = reinterpret_cast<intptr_t>(entry.function);
+    if (entry.id < segment.slotCount)
+      process_callbacks().install(reinterpret_cast<void**>(&segment.functionSlots[entry.id]),
+                                  reinterpret_cast<void*>(entry.function));
   }
   return true;
 }

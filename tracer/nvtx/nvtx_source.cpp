@@ -32,7 +32,8 @@ NvtxSource::NvtxSource(CaptureWindow& window, TickSource ticks, Registry& regist
       registry_(registry),
       max_ring_bytes_(std::bit_floor(std::clamp(buffer_bytes / kMaxRingShare, Ring::kMinBytes, kMaxRingBytes))),
       budget_(buffer_bytes),
-      decoder_(registry, window.filtered()) {}
+      trigger_(window.options().range, registry),
+      decoder_(registry, window.ends_early()) {}
 
 size_t NvtxSource::take_ring_bytes() {
   size_t const bytes = std::bit_floor(std::clamp(budget_.left() / kShareOfRest, Ring::kMinBytes, max_ring_bytes_));
@@ -41,8 +42,8 @@ size_t NvtxSource::take_ring_bytes() {
 
 ThreadRecorder* NvtxSource::attach(int64_t thread_id) {
   std::lock_guard const lock(mutex_);
-  recorders_.push_back(
-      std::make_unique<ThreadRecorder>(window_, ticks_, next_number_++, thread_id, take_ring_bytes(), max_ring_bytes_, &budget_));
+  recorders_.push_back(std::make_unique<ThreadRecorder>(window_, ticks_, next_number_++, thread_id, take_ring_bytes(),
+                                                        max_ring_bytes_, &budget_, trigger_.is_on() ? &trigger_ : nullptr));
   recorders_.back()->ring().prefault(kFirstPages);
   return recorders_.back().get();
 }

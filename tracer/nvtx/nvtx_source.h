@@ -57,6 +57,7 @@ class NvtxSource : public Source {
 
   size_t const max_ring_bytes_;
   RingBudget budget_;
+  RangeTrigger trigger_;
 
   std::mutex mutex_;  ///< recorders_ and next_number_
   std::vector<std::unique_ptr<ThreadRecorder>> recorders_;

@@ -90,13 +90,14 @@ bool is_step(EventArgs const& args) {
 }  // namespace
 
 ThreadRecorder::ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t number, int64_t thread_id, size_t ring_bytes,
-                               size_t max_ring_bytes, RingBudget* budget)
+                               size_t max_ring_bytes, RingBudget* budget, RangeTrigger* trigger)
     : window_(window),
       tick_source_(ticks),
       filtered_(window.filtered()),
       number_(number),
       thread_id_(thread_id),
-      ring_(ring_bytes, max_ring_bytes, budget) {}
+      ring_(ring_bytes, max_ring_bytes, budget),
+      trigger_(trigger) {}
 
 bool ThreadRecorder::wants_baseline(EventArgs const& args) const {
   if (args.domain == kAnnotationDomain) return args.category == static_cast<uint32_t>(api::AnnotationCategory::kMemory);
@@ -106,10 +107,20 @@ bool ThreadRecorder::wants_baseline(EventArgs const& args) const {
   return schema == api::DeviceSchema::kDevice || schema == api::DeviceSchema::kStream || schema == api::DeviceSchema::kMemory;
 }
 
+/// Behind the window: what devices still do of what was launched inside (the decoder leaves out the rest).
+bool ThreadRecorder::wants_ending(EventArgs const& args) const {
+  if (wants_baseline(args)) return true;
+  if (args.domain != kDeviceDomain) return false;
+  auto const schema = static_cast<api::DeviceSchema>(args.payloads.front().schema);
+  return schema != api::DeviceSchema::kLaunch && schema != api::DeviceSchema::kSync;
+}
+
 bool ThreadRecorder::wants(EventArgs const& args) const {
   if (wants_all()) [[likely]]
     return true;
-  return filtered_ && window_.mode() != CaptureMode::kStopped && wants_baseline(args);
+  CaptureMode const mode = window_.mode();
+  if (mode == CaptureMode::kEnding) return wants_ending(args);
+  return filtered_ && mode != CaptureMode::kStopped && wants_baseline(args);
 }
 
 void ThreadRecorder::write_plain_pop(uint16_t domain, uint8_t flags) {
@@ -208,7 +219,7 @@ int ThreadRecorder::pop(uint16_t domain) {
 int ThreadRecorder::push(EventArgs const& args) {
   Nesting& nesting = nesting_[args.domain];
   int32_t const level = nesting.level++;
-  if (filtered_ && is_step(args)) step_begins(args, level);
+  if (filtered_) range_begins(args, level);
   if (!wants(args)) return level;
   if (level >= kBitLevels) {
     if (!write_deep(RecordType::kPush, args, nesting, level)) count_drop();
@@ -235,7 +246,7 @@ int ThreadRecorder::pop(uint16_t domain, std::span<PayloadView const> payloads) 
     nesting.recorded &= ~bit;
     if (!is_stopped) pop_recorded(args);
   }
-  if (filtered_ && domain == kAnnotationDomain) step_ends(level);
+  if (filtered_) range_ends(domain, level);
   return level;
 }
 
@@ -270,6 +281,7 @@ void ThreadRecorder::mark(EventArgs const& args) {
 
 uint64_t ThreadRecorder::start(EventArgs const& args) {
   uint64_t const range = uint64_t{number_ + 1} << kRangeNumberShift | next_range_++;
+  if (filtered_ && triggers(args) && window_.open()) trigger_->started_range = range;
   if (!wants(args)) return range | kUnrecordedRange;
   if (!write(RecordType::kStart, args, range, end_room_ + kEndWords)) {
     count_drop();
@@ -292,9 +304,28 @@ void ThreadRecorder::end(uint16_t domain, uint64_t range, std::span<PayloadView 
   EventArgs args;
   args.domain = domain;
   args.payloads = payloads;
-  if (write(RecordType::kEnd, args, range, end_room_)) return;
-  lost_ends_.add(range, read_ticks(tick_source_));
-  count_drop();
+  if (!write(RecordType::kEnd, args, range, end_room_)) {
+    lost_ends_.add(range, read_ticks(tick_source_));
+    count_drop();
+  }
+  if (trigger_ != nullptr && trigger_->started_range == range) window_.close();
+}
+
+bool ThreadRecorder::triggers(EventArgs const& args) const {
+  return trigger_ != nullptr && window_.mode() == CaptureMode::kBaseline && trigger_->matches(args);
+}
+
+/// What opens the window is recorded itself.
+void ThreadRecorder::range_begins(EventArgs const& args, int32_t level) {
+  if (window_.by_steps() && is_step(args)) step_begins(args, level);
+  if (triggers(args) && window_.open()) opened_by_ = {args.domain, level};
+}
+
+void ThreadRecorder::range_ends(uint16_t domain, int32_t level) {
+  if (window_.by_steps() && domain == kAnnotationDomain) step_ends(level);
+  if (opened_by_ != std::pair{domain, level}) return;
+  opened_by_.second = kNoLevel;
+  window_.close();
 }
 
 void ThreadRecorder::step_begins(EventArgs const& args, int32_t level) {
@@ -324,6 +355,7 @@ void ThreadRecorder::step_ends(int32_t level) {
 
 void ThreadRecorder::close(std::string const& name) {
   if (annotating_ && !done_) window_.thread_gives_up();
+  if (opened_by_.second != kNoLevel) window_.close();
   final_name_ = name;
   closing_ticks_ = read_ticks(tick_source_);
   closed_.store(true, std::memory_order_release);

@@ -11,11 +11,13 @@
 #include <climits>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "tracer/core/capture_window.h"
 #include "tracer/core/clock.h"
 #include "tracer/core/ring.h"
 #include "tracer/nvtx/lost_ends.h"
+#include "tracer/nvtx/range_trigger.h"
 #include "tracer/nvtx/record_layout.h"
 
 namespace stepscope::tracer {
@@ -37,9 +39,9 @@ inline constexpr uint64_t kUnrecordedRange = uint64_t{1} << 63;
 class ThreadRecorder {
  public:
   /// `number` tells the session's recorders apart; the ring has `ring_bytes` and grows up to `max_ring_bytes` when `budget` has
-  /// more. 0 = no memory left: every event is dropped and counted.
+  /// more. 0 = no memory left: every event is dropped and counted. `trigger`: of the range that opens the window; null = none.
   ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t number, int64_t thread_id, size_t ring_bytes,
-                 size_t max_ring_bytes = 0, RingBudget* budget = nullptr);
+                 size_t max_ring_bytes = 0, RingBudget* budget = nullptr, RangeTrigger* trigger = nullptr);
 
   /// Level of the range in its domain and thread, from 0; as nvtxRangePush returns it.
   int push(EventArgs const& args);
@@ -89,6 +91,7 @@ class ThreadRecorder {
   int push_general(uint16_t domain, char const* text, uint32_t handle);
   [[nodiscard]] bool wants(EventArgs const& args) const;
   [[nodiscard]] bool wants_baseline(EventArgs const& args) const;
+  [[nodiscard]] bool wants_ending(EventArgs const& args) const;
   bool write(RecordType type, EventArgs const& args, uint64_t range, uint64_t keep_free);
   void write_plain_pop(uint16_t domain, uint8_t flags);
   bool write_deep(RecordType type, EventArgs const& args, Nesting& nesting, int32_t level);
@@ -96,6 +99,9 @@ class ThreadRecorder {
   void pop_recorded(EventArgs const& args);
   [[nodiscard]] bool is_own(uint64_t range) const { return range >> kRangeNumberShift == number_ + uint64_t{1}; }
   void count_drop() { dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  void range_begins(EventArgs const& args, int32_t level);
+  void range_ends(uint16_t domain, int32_t level);
+  [[nodiscard]] bool triggers(EventArgs const& args) const;
   void step_begins(EventArgs const& args, int32_t level);
   void step_ends(int32_t level);
 
@@ -113,7 +119,9 @@ class ThreadRecorder {
   std::atomic<uint32_t> untold_domains_{0};  ///< those with a Nesting::lost_from
   std::atomic<uint64_t> dropped_{0};
   std::array<Nesting, kMaxDomains> nesting_{};
-  // Steps of this thread, when the window is filtered.
+  RangeTrigger* const trigger_;
+  std::pair<uint16_t, int32_t> opened_by_ = {0, kNoLevel};  ///< domain and level of the range that opened the window
+  // Steps of this thread, when they open the window.
   bool annotating_ = false, inside_ = false, done_ = false;
   int32_t step_level_ = -1;
   int64_t step_index_ = 0;

@@ -466,7 +466,7 @@ class Steps : public ::testing::Test {
     host.pop(kDeviceDomain, {&view, 1});
   }
 
-  Pipeline pipeline{StepRange{2, 3}};
+  Pipeline pipeline{WindowOptions{.steps = StepRange{2, 3}}};
   ThreadRecorder& executor = *pipeline.source.attach(2);  // drained before the host's ring
   ThreadRecorder& host = *pipeline.source.attach(1);
 };
@@ -503,9 +503,9 @@ TEST_F(Steps, capture_is_over_when_every_annotating_thread_and_the_device_are_do
   host.push(step_args(3));
   launch(1);
   host.pop(kAnnotationDomain);
-  EXPECT_FALSE(pipeline.window.all_threads_done());
+  EXPECT_FALSE(pipeline.window.is_over());
   other.close("done early");
-  EXPECT_TRUE(pipeline.window.all_threads_done());
+  EXPECT_TRUE(pipeline.window.is_over());
   pipeline.drain();
   EXPECT_FALSE(pipeline.source.idle());
   execute(1);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -102,6 +103,90 @@ TEST_F(Injection, records_every_call_of_the_core_api) {
   ASSERT_THAT(trace.tracks(), SizeIs(1));
   EXPECT_EQ(trace.tracks()[0].name, "trainer");
   EXPECT_EQ(rows_of_kind(trace, model::EventKind::kMark).size(), 3U);
+}
+
+/// What "train-part" prints.
+struct PartResult {
+  int started = -1, stopped = -1, level = 0, threads = 0, again = -1, grown_kib = -1;
+};
+
+PartResult part_result(std::string const& printed) {
+  PartResult result;
+  std::sscanf(printed.c_str(), "started %d stopped %d level %d threads %d again %d grown %d", &result.started, &result.stopped,
+              &result.level, &result.threads, &result.again, &result.grown_kib);
+  return result;
+}
+
+/// Three steps of four device ops and three launches each, and nothing of what was before and behind.
+void expect_only_the_part(model::Trace const& trace) {
+  auto names = count_names(trace);
+  EXPECT_EQ(names.count("too late"), 0U);
+  EXPECT_EQ(names.count("step"), 0U);
+  EXPECT_EQ(names["around the end"], 1);
+  EXPECT_EQ(names["flood"], 400'000);
+  EXPECT_THAT(rows_of_kind(trace, model::EventKind::kKernel), SizeIs(3));
+  EXPECT_THAT(rows_of_kind(trace, model::EventKind::kLaunch), SizeIs(9));
+  EXPECT_EQ(trace.log().dropped, 0U);
+}
+
+/// Nothing of the tracer runs, holds memory, or is called by NVTX (which answers −2 without a tool).
+void expect_nothing_is_left(PartResult const& result) {
+  EXPECT_EQ(result.threads, 1);
+  EXPECT_EQ(result.level, -2);
+  EXPECT_LT(result.grown_kib, 4096) << "what the C library keeps of freed memory, not rings of 10 MB and more";
+  EXPECT_EQ(result.again, 0);
+}
+
+TEST_F(Injection, records_what_code_asks_for_and_is_gone_behind_it) {
+  ASSERT_EQ(run_child(folder.path(), {"train-part"}, {{"STEPSCOPE_FROM_CODE", "1"}}), 0) << stderr_of(folder.path());
+  std::string const printed = stdout_of(folder.path());
+  PartResult const result = part_result(printed);
+  EXPECT_EQ(result.started, 1) << printed;
+  EXPECT_EQ(result.stopped, 1) << printed;
+  expect_nothing_is_left(result);
+  EXPECT_THAT(printed, HasSubstr("it can be started once in a process"));
+  expect_only_the_part(only_trace());
+}
+
+TEST_F(Injection, records_from_code_without_the_command) {
+  std::string const library = STEPSCOPE_BINARY_DIR "/lib/libstepscope-tracer.so";
+  Environment const none = {{"STEPSCOPE_TRACER", library}, {"NVTX_INJECTION64_PATH", ""}, {"STEPSCOPE_OUTPUT", ""}};
+  std::string const run = (folder.path() / "run").string();
+  ASSERT_EQ(run_child(folder.path(), {"train-part", run}, none), 0) << stderr_of(folder.path());
+  PartResult const result = part_result(stdout_of(folder.path()));
+  EXPECT_EQ(result.started, 1) << stdout_of(folder.path());
+  EXPECT_EQ(result.stopped, 1) << stdout_of(folder.path());
+  expect_nothing_is_left(result);
+  auto const traces = read_traces(run);
+  ASSERT_THAT(traces, SizeIs(1));
+  expect_only_the_part(traces.begin()->second);
+  // The run is there: a second one is never mixed with it.
+  ASSERT_EQ(run_child(folder.path(), {"train-part", run}, none), 0);
+  EXPECT_EQ(part_result(stdout_of(folder.path())).started, 0);
+  EXPECT_THAT(stdout_of(folder.path()), HasSubstr(run));
+  EXPECT_THAT(read_traces(run), SizeIs(1));
+}
+
+TEST_F(Injection, says_from_code_that_there_is_no_tracer) {
+  Environment const none = {{"NVTX_INJECTION64_PATH", ""}, {"STEPSCOPE_OUTPUT", ""}};
+  ASSERT_EQ(run_child(folder.path(), {"train-part", "run"}, none), 0);
+  EXPECT_EQ(part_result(stdout_of(folder.path())).started, 0);
+  EXPECT_THAT(stdout_of(folder.path()), HasSubstr("libstepscope-tracer.so was not found"));
+}
+
+TEST_F(Injection, stops_by_itself_after_the_duration) {
+  ASSERT_EQ(run_child(folder.path(), {"run", "1500"}, {{"STEPSCOPE_DURATION_NS", "300000000"}}), 0);
+  model::Trace const trace = only_trace();
+  int const ranges = count_names(trace)["around"];
+  EXPECT_GT(ranges, 10);
+  EXPECT_LT(ranges, 700) << "one a millisecond, of 1,500";
+}
+
+TEST_F(Injection, begins_after_the_delay) {
+  ASSERT_EQ(run_child(folder.path(), {"run", "1500"}, {{"STEPSCOPE_DELAY_NS", "1000000000"}}), 0);
+  model::Trace const trace = only_trace();
+  ASSERT_GT(trace.event_count(), 0U);
+  EXPECT_GE(trace.start(0), 1'000'000'000);
 }
 
 TEST_F(Injection, bears_odd_payloads) {

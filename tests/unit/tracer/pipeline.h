@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tracer/api/device_events.h"
@@ -26,8 +27,8 @@ struct Row {
 
 class Pipeline {
  public:
-  explicit Pipeline(std::optional<StepRange> steps = {}, size_t buffer_bytes = 8 << 20)
-      : window(steps), source(window, TickSource::kMonotonicClock, registry, buffer_bytes), clock(sample()) {}
+  explicit Pipeline(WindowOptions options = {}, size_t buffer_bytes = 8 << 20)
+      : window(std::move(options)), source(window, TickSource::kMonotonicClock, registry, buffer_bytes), clock(sample()) {}
 
   void drain() {
     source.snapshot();

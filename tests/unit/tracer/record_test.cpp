@@ -169,6 +169,40 @@ TEST_F(RecordTest, says_that_none_of_the_steps_was_reached) {
   EXPECT_THAT(said, HasSubstr("none of the steps 1000:2000"));
 }
 
+TEST_F(RecordTest, says_what_never_began) {
+  if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+  options.range = "no such range";
+  std::string said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
+  EXPECT_THAT(said, HasSubstr("opened no NVTX range no such range"));
+  options.force = true;
+  options.range.clear();
+  options.from_code = true;
+  said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
+  EXPECT_THAT(said, HasSubstr("called neither cudaProfilerStart()"));
+  options.from_code = false;
+  options.delay_ns = 3'600'000'000'000;
+  said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
+  EXPECT_THAT(said, HasSubstr("did nothing after 60 min 0 s"));
+}
+
+TEST_F(RecordTest, records_the_range_that_was_named) {
+  if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+  options.range = "outer";
+  stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
+  auto const traces = read_traces(options.output);
+  ASSERT_THAT(traces, SizeIs(1));
+  EXPECT_EQ(count_names(traces.begin()->second), (std::map<std::string, int>{{"outer", 1}, {"wide \u00e4\u4e2d", 1}}));
+  EXPECT_THAT(traces.begin()->second.info().facts,
+              ::testing::Contains(std::pair<std::string, std::string>("recorded part", "the first range outer")));
+}
+
+TEST_F(RecordTest, refuses_two_ways_to_begin) {
+  options.steps = "1:2";
+  options.from_code = true;
+  EXPECT_THAT(error_of({"true"}), HasSubstr("give one of them"));
+  EXPECT_FALSE(fs::exists(options.output));
+}
+
 TEST_F(RecordTest, lets_programs_with_the_address_sanitizer_start_with_the_options_of_the_user) {
   ::setenv("ASAN_OPTIONS", "detect_leaks=0", 1);
   std::string const list = options.output + "/list";
@@ -187,7 +221,8 @@ TEST_F(RecordTest, preloads_its_library_in_front_of_what_is_preloaded_and_only_o
   ::unsetenv("LD_PRELOAD");
   std::string text;
   std::getline(std::ifstream(list), text);
-  EXPECT_EQ(text, STEPSCOPE_BINARY_DIR "/lib/libstepscope-exit.so:/nowhere/other.so");
+  // In the bundle the folder is relative to where the tests run.
+  EXPECT_EQ(text, fs::canonical(STEPSCOPE_BINARY_DIR "/lib/libstepscope-exit.so").string() + ":/nowhere/other.so");
 }
 
 TEST_F(RecordTest, returns_127_for_a_command_that_does_not_exist_and_leaves_no_folder) {

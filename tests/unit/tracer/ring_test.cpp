@@ -114,14 +114,25 @@ TEST(Ring, leaves_half_of_the_budget_to_others) {
   EXPECT_EQ(budget.left(), 2 * Ring::kMinBytes);
 }
 
-TEST(Ring, takes_nothing_when_its_consumer_keeps_up) {
-  RingBudget budget(Ring::kMinBytes * 100);
-  Ring ring(Ring::kMinBytes, Ring::kMinBytes * 4, &budget);
-  for (uint64_t i = 0; i < 100'000; ++i) {
-    ASSERT_TRUE(write_record(ring, 7, i));
-    if (i % 100 == 0) read_all(ring);
+/// Size of a ring after many laps behind a consumer that keeps up.
+size_t bytes_when_kept_empty(RingBudget& budget) {
+  Ring ring(Ring::kMinBytes, size_t{64} << 20, &budget);
+  for (uint64_t i = 0; i < 2'000'000; ++i) {
+    EXPECT_TRUE(write_record(ring, 7, i));
+    if (i % 20 == 0) read_all(ring);
   }
-  EXPECT_EQ(ring.capacity_bytes(), Ring::kMinBytes);
+  return ring.capacity_bytes();
+}
+
+TEST(Ring, is_never_small_when_there_is_plenty_of_memory) {
+  RingBudget plenty(size_t{1} << 30);
+  EXPECT_EQ(bytes_when_kept_empty(plenty), size_t{4} << 20);
+}
+
+TEST(Ring, takes_nothing_when_memory_is_short_and_its_consumer_keeps_up) {
+  RingBudget little(Ring::kMinBytes * 63);
+  EXPECT_EQ(bytes_when_kept_empty(little), Ring::kMinBytes);
+  EXPECT_EQ(little.left(), Ring::kMinBytes * 63);
 }
 
 TEST(Ring, refuses_what_does_not_fit_and_goes_on_after_the_consumer) {

@@ -113,7 +113,7 @@ TEST_F(SessionTest, that_cannot_write_its_folder_says_so_and_records_nothing) {
 }
 
 TEST_F(SessionTest, ends_by_itself_after_the_last_chosen_step) {
-  options.steps = StepRange{1, 1};
+  options.window.steps = StepRange{1, 1};
   start();
   ThreadRecorder& thread = *source->attach(1);
   for (int64_t i = 0; i < 3; ++i) {

@@ -7,6 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -20,6 +23,7 @@
 #include <unistd.h>
 
 #include "tracer/api/annotate.h"
+#include "tracer/api/capture.h"
 #include "tracer/api/device_events.h"
 
 namespace {
@@ -236,6 +240,43 @@ void annotate_late() {
   }).join();
 }
 
+/// A thread that was joined is listed for some moments more.
+int count_threads() {
+  auto const deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  for (;;) {
+    auto const tasks = std::filesystem::directory_iterator("/proc/self/task");
+    auto const count = static_cast<int>(std::distance(begin(tasks), end(tasks)));
+    if (count == 1 || std::chrono::steady_clock::now() > deadline) return count;
+    std::this_thread::yield();
+  }
+}
+
+int64_t resident_kb() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssAnon:")) return std::atoll(line.c_str() + line.find(':') + 1);
+  return -1;
+}
+
+/// Trains before, between and after the two calls, and prints what is left of the tracer behind them.
+void train_part(char const* folder) {
+  bool const early = folder != nullptr;  // the first use of NVTX has to come after the start then
+  if (!early) train(1);
+  bool const started = start_capture(folder);
+  int64_t const resident = resident_kb();
+  for (int i = 0; i < 3; ++i) launch_step(static_cast<uint64_t>(i) * 10);
+  flood(2, 200'000);
+  nvtxRangePushA("around the end");
+  bool const stopped = stop_capture();
+  nvtxRangePop();
+  int const level = nvtxRangePushA("too late");
+  train(1);
+  bool const again = start_capture(folder);
+  std::printf("started %d stopped %d level %d threads %d again %d grown %d KiB\n%s\n", static_cast<int>(started),
+              static_cast<int>(stopped), level, count_threads(), static_cast<int>(again),
+              static_cast<int>(resident_kb() - resident), capture_error());
+}
+
 /// Writes more than RLIMIT_FSIZE lets it: to the tracer the disk is full.
 void fill_disk() {
   std::signal(SIGXFSZ, SIG_IGN);
@@ -261,6 +302,7 @@ int main(int argc, char** argv) {
   if (what == "cuda-and-train") train(3);
   if (what == "odd-payloads") use_odd_payloads();
   if (what == "run-for-ever") run_for(std::chrono::hours(1));
+  if (what == "run") run_for(std::chrono::milliseconds(std::atoi(argv[2])));
   if (what == "run-and-exit-now") {
     run_for(std::chrono::milliseconds(std::atoi(argv[2])));
     ::_exit(7);
@@ -270,6 +312,7 @@ int main(int argc, char** argv) {
   if (what == "fork-under-load") fork_under_load();
   if (what == "annotate-late") annotate_late();
   if (what == "flood") flood(std::atoi(argv[2]), std::atoi(argv[3]));
+  if (what == "train-part") train_part(argc > 2 ? argv[2] : nullptr);
   if (what == "fill-disk") fill_disk();
   if (what == "exec") {
     nvtxMarkA("before exec");

@@ -1,0 +1,115 @@
+// What tracer/api/capture.h calls: a program starts and stops its own recording, under `stepscope record` or without.
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+#include <dlfcn.h>
+
+#include "trace/base/run_folder.h"
+#include "tracer/core/options.h"
+#include "tracer/core/session.h"
+#include "tracer/inject/process.h"
+
+extern "C" {
+__attribute__((visibility("default"))) int stepscope_start_capture(char const* folder);
+__attribute__((visibility("default"))) int stepscope_stop_capture();
+__attribute__((visibility("default"))) char const* stepscope_capture_error();
+}
+
+namespace stepscope::tracer {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char const* kDefaultFolder = "stepscope-run";
+constexpr std::chrono::seconds kStopTimeout{30};
+constexpr int kNotInitialized = 3;  // CUDA_ERROR_NOT_INITIALIZED
+
+/// Why the last call failed. Kept by the process that it was made in.
+std::string& last_error() {
+  static auto* const text = new std::string;
+  return *text;
+}
+
+bool fails(std::string reason) {
+  last_error() = std::move(reason);
+  return false;
+}
+
+/// As `stepscope record` sets it, for the libraries that look for it from now on.
+void set_environment(std::string const& folder) {
+  Dl_info self{};
+  ::dladdr(reinterpret_cast<void const*>(&stepscope_start_capture), &self);
+  for (char const* const variable : {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN"}) {
+    char const* const text = std::getenv(variable);
+    bool const is_free = text == nullptr || *text == '\0';  // else another tool's
+    if (is_free && self.dli_fname != nullptr) ::setenv(variable, self.dli_fname, 1);
+  }
+  ::setenv(kOutputVariable, folder.c_str(), 1);
+}
+
+bool prepare_own_run(char const* folder) {
+  std::error_code error;
+  std::string const path = fs::absolute(folder == nullptr || *folder == '\0' ? kDefaultFolder : folder, error).string();
+  auto const made = base::prepare_shared_run_folder(path, false, is_own_run_file);
+  if (!made) return fails(made.error().message);
+  set_environment(path);
+  return true;
+}
+
+/// The driver calls us when it is initialized; when it was before, nobody does.
+bool driver_is_initialized() {
+  void* const driver = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  if (driver == nullptr) return false;
+  auto const get_context = reinterpret_cast<int (*)(void**)>(::dlsym(driver, "cuCtxGetCurrent"));
+  void* context = nullptr;
+  bool const is_initialized = get_context != nullptr && get_context(&context) != kNotInitialized;
+  ::dlclose(driver);
+  return is_initialized;
+}
+
+bool start_capture(char const* folder) {
+  if (!options_from_environment() && !prepare_own_run(folder)) return false;
+  Session* const session = start_process_session();
+  if (session == nullptr) return fails("nothing can be recorded in this process");
+  session->window().open();
+  if (driver_is_initialized()) cuda_starts();
+  if (session->window().mode() == CaptureMode::kRecording) return true;
+  bool const never_began = !session->report().failure.empty() && session->report().path.empty();
+  return fails(never_began ? session->message() : "recording has ended: it can be started once in a process");
+}
+
+bool stop_capture() {
+  Session* const session = current_session();
+  if (session == nullptr) return fails("nothing was recorded in this process");
+  if (!session->end_window(kStopTimeout)) return fails(std::string(kUnfinishedMessage));
+  return session->report().failure.empty() || fails(session->message());
+}
+
+/// One call at a time, and nothing is thrown into a C program.
+template <class Call>
+int guarded(Call const& call) noexcept {
+  static auto* const mutex = new std::mutex;
+  try {
+    std::lock_guard const lock(*mutex);
+    last_error().clear();
+    return call() ? 1 : 0;
+  } catch (...) {
+    return 0;
+  }
+}
+
+}  // namespace
+}  // namespace stepscope::tracer
+
+int stepscope_start_capture(char const* folder) {
+  return stepscope::tracer::guarded([&] { return stepscope::tracer::start_capture(folder); });
+}
+int stepscope_stop_capture() {
+  return stepscope::tracer::guarded([] { return stepscope::tracer::stop_capture(); });
+}
+/// Why the last of the two calls returned 0; valid until the next.
+char const* stepscope_capture_error() { return stepscope::tracer::last_error().c_str(); }
