@@ -1,8 +1,11 @@
 // CUPTI as the tracer would load it: into a plain CUDA program, and into a program that brings CUDA in a Python package.
 #include "tracer/cupti/cupti_api.h"
 
+#include <chrono>
+#include <cstdlib>
 #include <vector>
 
+#include "machine/child.h"
 #include "machine/library.h"
 #include "machine/machine.h"
 #include "tracer/cupti/known_faults.h"
@@ -28,10 +31,16 @@ Check describe(tracer::CuptiLibrary const& cupti, std::string const& user, Place
   return check;
 }
 
-/// The runtime in a folder of Python's packages; empty = none there.
-std::string runtime_in(std::string const& folder) {
-  for (char const* const name : {"/libcudart.so.13", "/libcudart.so.12"})
-    if (exists({}, folder + name)) return folder + name;
+/// The newest version of a library in a folder; empty = none there.
+std::string newest_in(std::string const& folder, char const* library) {
+  for (char const* const major : {"13", "12"})
+    if (std::string const path = fmt::format("{}/{}.so.{}", folder, library, major); exists({}, path)) return path;
+  return {};
+}
+
+std::string python_cupti(Places const& places) {
+  for (std::string const& folder : python_library_folders(places))
+    if (std::string const path = newest_in(folder, "libcupti"); !path.empty()) return path;
   return {};
 }
 
@@ -43,15 +52,33 @@ std::vector<Check> check_cupti(Places const& places) {
   auto const cupti = tracer::load_cupti();
   if (cupti) return {describe(*cupti, "CUDA programs", places)};
   if (!has_gpu(places)) return {};
-  return {{"CUPTI", Verdict::kWarning, cupti.error().message,
-           "without it CUDA programs are traced by their annotations alone; those that bring their own, as PyTorch does, are not "
-           "concerned"}};
+  Check check{"CUPTI", Verdict::kWarning, cupti.error().message,
+              "without it CUDA programs are traced by their annotations alone; those that bring their own, as PyTorch does, are "
+              "not concerned"};
+  if (std::string const path = python_cupti(places); !path.empty())
+    check.fix += fmt::format("; a Python package has one: {}={}", tracer::kCuptiVariable, path);
+  return {check};
+}
+
+std::string use_python_cupti(Places const& places) {
+  constexpr std::chrono::seconds kLimit{30};
+  // Asked in another process: what is loaded here would stay.
+  auto const has_one = run_in_child(
+      [&](int /*output*/) {
+        auto const driver = Library::open(places, "libcuda.so.1");
+        if (!tracer::load_cupti()) std::_Exit(1);
+      },
+      kLimit);
+  if (!has_one || has_one->succeeded()) return {};
+  std::string path = python_cupti(places);
+  if (!path.empty()) ::setenv(tracer::kCuptiVariable, path.c_str(), 1);
+  return path;
 }
 
 std::vector<Check> check_python_cupti(Places const& places) {
   auto const driver = Library::open(places, "libcuda.so.1");
   for (std::string const& folder : python_library_folders(places)) {
-    std::string const runtime = runtime_in(folder);
+    std::string const runtime = newest_in(folder, "libcudart");
     if (runtime.empty() || !Library::open({}, runtime)) continue;
     // One only: it stays in this process, and would be found for every other.
     auto const cupti = tracer::load_cupti();

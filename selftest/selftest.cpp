@@ -32,6 +32,9 @@ void check_cuda(Setup const& setup, std::string const& device, std::string const
     check_workloads(setup, device, report);
   else
     report({device + " workloads", Verdict::kSkipped, devices.error().message, ""});
+  if (std::string const cupti = machine::use_python_cupti(machine::this_machine("")); !cupti.empty())
+    report({"CUPTI", Verdict::kWarning, "none that plain CUDA programs find, taken for these tests: " + cupti,
+            "set STEPSCOPE_CUPTI to it when you record plain CUDA programs"});
   check_probe(setup, report);
 }
 

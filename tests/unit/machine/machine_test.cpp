@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::EndsWith;
 using ::testing::Field;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -170,10 +171,21 @@ TEST_F(MadeMachine, CuptiOfAPythonPackageIsFoundBesideItsRuntime) {
   EXPECT_THAT(checks, ElementsAre(is(Verdict::kGood, "cuda_cupti/lib/libcupti.so.12")));
 }
 
-TEST_F(MadeMachine, WithAGpuAndNoCuptiTheWarningSaysWhatIsLost) {
+TEST_F(MadeMachine, WithAGpuAndNoCuptiTheOneOfAPythonPackageIsNamedAndTaken) {
   add_gpus();
+  places_.environment["VIRTUAL_ENV"] = "/env";
   set("STEPSCOPE_CUPTI", "/nonexistent/libcupti.so");
   EXPECT_THAT(check_cupti(places_), ElementsAre(is(Verdict::kWarning, "")));
+  EXPECT_EQ(use_python_cupti(places_), "");
+  std::string const path = places_.root + "/env/lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13";
+  install_at(path);
+  std::vector<Check> const checks = check_cupti(places_);
+  ASSERT_THAT(checks, SizeIs(1));
+  if (checks.front().found.find("this build of Stepscope") != std::string::npos) GTEST_SKIP() << checks.front().found;
+  EXPECT_THAT(checks.front().fix, HasSubstr("STEPSCOPE_CUPTI="));
+  EXPECT_THAT(use_python_cupti(places_), EndsWith("nvidia/cu13/lib/libcupti.so.13"));
+  EXPECT_THAT(std::getenv("STEPSCOPE_CUPTI"), EndsWith("nvidia/cu13/lib/libcupti.so.13"));
+  EXPECT_EQ(use_python_cupti(places_), "") << "there is one now";
 }
 
 TEST_F(MadeMachine, TheTracerIsLookedAt) {
