@@ -27,6 +27,15 @@ constexpr int64_t kEndTimeoutNs = 5'000'000'000;
 constexpr std::array<std::string_view, 4> kResets = {"cudaDeviceReset", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxRelease",
                                                      "cuCtxDestroy"};
 
+/// By these the program itself says what it wants to be recorded.
+constexpr std::array<std::string_view, 2> kStarts = {"cudaProfilerStart", "cuProfilerStart"};
+constexpr std::array<std::string_view, 2> kStops = {"cudaProfilerStop", "cuProfilerStop"};
+
+template <size_t N>
+bool contains(std::array<std::string_view, N> const& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
 /// CUPTI's buffer callbacks say nothing of whose they are; there is one CUPTI in a process, and one source that uses it.
 std::atomic<CuptiSource*> active_source{nullptr};
 
@@ -150,9 +159,17 @@ bool CuptiSource::start_recording(Recording what) {
     return false;
   }
   devices_.expect();
-  control_->watch({kResets.begin(), kResets.end()});
+  control_->watch(watched_functions());
   note("cuda buffers", fmt::format("{} of {} KiB", pool_.max_buffers(), pool_.buffer_bytes() >> 10));
   return true;
+}
+
+std::vector<std::string_view> CuptiSource::watched_functions() const {
+  std::vector<std::string_view> result(kResets.begin(), kResets.end());
+  if (!window_.options().from_code) return result;
+  result.insert(result.end(), kStarts.begin(), kStarts.end());
+  result.insert(result.end(), kStops.begin(), kStops.end());
+  return result;
 }
 
 bool CuptiSource::enable(bool before_window) {
@@ -204,19 +221,23 @@ void CUPTIAPI CuptiSource::on_call(void* source, CUpti_CallbackDomain domain, CU
   if (domain == CUPTI_CB_DOMAIN_RESOURCE) return self.control_->ask_for_hardware_events();
   if (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
   auto const& call = *static_cast<CUpti_CallbackData const*>(data);
+  std::string_view const function = call.functionName == nullptr ? std::string_view() : plain_name(call.functionName);
   if (call.callbackSite == CUPTI_API_ENTER)
-    self.call_begins(call.functionName == nullptr ? std::string_view() : plain_name(call.functionName));
+    self.call_begins(function);
   else
-    self.call_returns();
+    self.call_returns(function);
 }
 
 void CuptiSource::call_begins(std::string_view function) {
-  if (is_live() && std::find(kResets.begin(), kResets.end(), function) != kResets.end()) control_->flush(false);
+  if (!is_live()) return;
+  if (contains(kResets, function)) control_->flush(false);
+  if (contains(kStops, function)) window_.close();
 }
 
 /// CUPTI may be taken down safely when a CUDA call returns (documentation of cuptiFinalize); until the next one nothing of it
 /// runs.
-void CuptiSource::call_returns() {
+void CuptiSource::call_returns(std::string_view function) {
+  if (is_live() && contains(kStarts, function)) window_.open();
   auto wanted = TakeDown::kWanted;
   if (exiting_ || !take_down_.compare_exchange_strong(wanted, TakeDown::kUnderWay)) return;
   control_->finalize();

@@ -89,7 +89,8 @@ class CuptiSource : public Source {
   static void buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records);
   static void buffer_completed(CUcontext context, uint32_t stream, uint8_t* buffer, size_t bytes, size_t valid_bytes);
   void call_begins(std::string_view function);
-  void call_returns();
+  void call_returns(std::string_view function);
+  [[nodiscard]] std::vector<std::string_view> watched_functions() const;
   void count_lost(std::span<uint8_t> records);
 
   CaptureWindow& window_;

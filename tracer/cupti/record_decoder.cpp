@@ -23,9 +23,12 @@ void RecordDecoder::add_op(CUpti_Activity const& record, void (DeviceOps::*add)(
 void RecordDecoder::add_device(DeviceRecord const& record, TraceStore& store) {
   ops_.add_device(record, store);
   if (devices_ == nullptr) return;
+  bool const is_mig = record.isMigEnabled != 0;
+  auto const& bytes = is_mig ? record.migUuid.bytes : record.uuid.bytes;
   DeviceRegistry::Uuid uuid{};
-  std::copy(std::begin(record.uuid.bytes), std::end(record.uuid.bytes), uuid.begin());
-  devices_->add_device(static_cast<int32_t>(record.id), uuid);
+  std::copy(std::begin(bytes), std::end(bytes), uuid.begin());
+  devices_->add_device(static_cast<int32_t>(record.id), uuid,
+                       is_mig ? DeviceRegistry::UuidOf::kMigInstance : DeviceRegistry::UuidOf::kGpu);
 }
 
 void RecordDecoder::add_context(CUpti_ActivityContext const& record, TraceStore& store) {

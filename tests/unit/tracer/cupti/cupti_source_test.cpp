@@ -34,7 +34,7 @@ constexpr int64_t kExitTimeoutNs = 200'000'000;
 /// A session's source and store, driven by hand. CUPTI is the fake.
 class CuptiSourceTest : public testing::Test {
  protected:
-  explicit CuptiSourceTest(std::optional<StepRange> steps = {}) : window(steps) {
+  explicit CuptiSourceTest(WindowOptions const& wanted = {}) : window(wanted) {
     CaptureOptions options;
     options.cuda_buffers_bytes = 4 * kBufferBytes;
     options.cuda_buffer_bytes = kBufferBytes;
@@ -495,12 +495,17 @@ TEST_F(CuptiSourceTest, says_how_many_ops_were_still_running) {
 TEST_F(CuptiSourceTest, tells_which_devices_the_program_uses) {
   source->driver_starts();
   EXPECT_TRUE(devices.is_expected());
+  auto instance = device_record("H100 MIG 1g.10gb", 2);
+  instance.isMigEnabled = 1;
+  instance.migUuid.bytes[0] = 0x56;
   auto used = device_record("H100", 1);
   used.uuid.bytes[0] = 0x12;
   used.uuid.bytes[15] = 0x34;
-  ASSERT_TRUE(fake.play(RecordBuffer().add(device_record("H100", 0)).add(used).add(context_record(5, 1))));
+  ASSERT_TRUE(fake.play(
+      RecordBuffer().add(device_record("H100", 0)).add(used).add(instance).add(context_record(5, 1)).add(context_record(6, 2))));
   drain();
-  ASSERT_EQ(devices.used().size(), 1U);
+  ASSERT_EQ(devices.used().size(), 2U);
+  EXPECT_EQ(devices.used()[1].uuid, "MIG-56000000-0000-0000-0000-000000000000");
   EXPECT_EQ(devices.used()[0].number, 1);
   EXPECT_EQ(devices.used()[0].uuid, "GPU-12000000-0000-0000-0000-000000000034");
 }
@@ -521,9 +526,33 @@ TEST_F(CuptiSourceTest, names_threads_as_the_system_does) {
   EXPECT_NE(store.tracks()[0].name, fmt::format("thread {}", self));
 }
 
+class CuptiSourceFromCode : public CuptiSourceTest {
+ protected:
+  CuptiSourceFromCode() : CuptiSourceTest(WindowOptions{.from_code = true}) {}
+};
+
+TEST_F(CuptiSourceFromCode, records_from_the_programs_start_to_its_stop) {
+  source->driver_starts();
+  EXPECT_FALSE(fake.enabled().contains(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000);
+  EXPECT_EQ(window.mode(), CaptureMode::kRecording);
+  EXPECT_EQ(fake.enabled().size(), kActivities.size());
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000);  // some do it twice
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000);
+  EXPECT_TRUE(window.is_over());
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000);  // it opens once
+  EXPECT_EQ(window.mode(), CaptureMode::kEnding);
+}
+
+TEST_F(CuptiSourceTest, does_not_let_the_program_stop_it_unless_asked_to) {
+  source->driver_starts();
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000);
+  EXPECT_EQ(window.mode(), CaptureMode::kRecording);
+}
+
 class CuptiSourceOfSteps : public CuptiSourceTest {
  protected:
-  CuptiSourceOfSteps() : CuptiSourceTest(StepRange{1, 2}) {}
+  CuptiSourceOfSteps() : CuptiSourceTest(WindowOptions{.steps = StepRange{1, 2}}) {}
 };
 
 TEST_F(CuptiSourceOfSteps, keeps_only_devices_and_memory_before_the_first_of_them) {

@@ -54,7 +54,7 @@ size_t record_bytes(CUpti_ActivityKind kind) {
   }
 }
 
-constexpr std::array<std::pair<uint32_t, char const*>, 12> kRuntimeNames = {{
+constexpr std::array<std::pair<uint32_t, char const*>, 14> kRuntimeNames = {{
     {CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, "cudaLaunchKernel_v7000"},
     {CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, "cudaGraphLaunch_v10000"},
     {CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyAsync_v3020, "cudaMemcpyAsync_v3020"},
@@ -67,6 +67,8 @@ constexpr std::array<std::pair<uint32_t, char const*>, 12> kRuntimeNames = {{
     {CUPTI_RUNTIME_TRACE_CBID_cudaFree_v3020, "cudaFree_v3020"},
     {CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020, "cudaGetLastError_v3020"},
     {CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020, "cudaDeviceReset_v3020"},
+    {CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStart_v4000, "cudaProfilerStart_v4000"},
+    {CUPTI_RUNTIME_TRACE_CBID_cudaProfilerStop_v4000, "cudaProfilerStop_v4000"},
 }};
 constexpr std::array<std::pair<uint32_t, char const*>, 4> kDriverNames = {{
     {CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, "cuLaunchKernel"},
