@@ -187,6 +187,7 @@ bool Session::window_is_over() {
 void Session::add_losses(Source const& source) {
   uint64_t const dropped = source.dropped();
   report_.dropped += dropped;
+  store_.log.dropped += dropped - std::min(dropped, source.dropped_on_tracks());  // readers add the tracks' to it
   if (dropped > most_dropped_) {
     most_dropped_ = dropped;
     report_.dropped_setting = source.buffer_setting();
@@ -201,8 +202,6 @@ void Session::finish() {
     source->finish(store_, clock_.latest_ns());
     add_losses(*source);
   }
-  store_.log.dropped = report_.dropped;  // readers add the tracks' to it
-  for (model::Track const& track : store_.tracks()) store_.log.dropped -= std::min(store_.log.dropped, track.dropped);
   store_.describe_again();
   store_.flush(clock_.latest_ns(), true);
   FileThread::Result const result = output_->finish();

@@ -39,6 +39,8 @@ class Source {
   virtual void refresh(TraceStore& store) = 0;
   /// Events that could not be recorded so far.
   [[nodiscard]] virtual uint64_t dropped() const = 0;
+  /// Of them: those that the tracks of the store count themselves.
+  [[nodiscard]] virtual uint64_t dropped_on_tracks() const { return 0; }
   /// What to enlarge when events were dropped: the variable and the option.
   [[nodiscard]] virtual std::string_view buffer_setting() const { return kBufferSetting; }
   /// After finish(): why nothing of this source was recorded although the program used it, and what to do; empty = no problem.

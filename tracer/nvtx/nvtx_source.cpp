@@ -122,7 +122,9 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
   if ((name.empty() || name == track.name) && dropped == drained.described_dropped) return;
   if (!name.empty()) track.name = name;
   // The system gives numbers of threads again: the track may have been that of an earlier one, too.
-  track.dropped += dropped - std::exchange(drained.described_dropped, dropped);
+  uint64_t const fresh = dropped - std::exchange(drained.described_dropped, dropped);
+  track.dropped += fresh;
+  dropped_on_tracks_ += fresh;
   store.set_track(id, std::move(track));
 }
 

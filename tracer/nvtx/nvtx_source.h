@@ -30,6 +30,7 @@ class NvtxSource : public Source {
   [[nodiscard]] bool idle() const override { return decoder_.outstanding_ops() == 0; }
   void refresh(TraceStore& store) override;
   [[nodiscard]] uint64_t dropped() const override;
+  [[nodiscard]] uint64_t dropped_on_tracks() const override { return dropped_on_tracks_; }
   void release() override;
   void lock_for_fork() override;
   void unlock_after_fork() override;
@@ -66,7 +67,7 @@ class NvtxSource : public Source {
   // The writer thread's own.
   Decoder decoder_;
   std::vector<Drained> drained_;
-  uint64_t dropped_by_exited_ = 0;
+  uint64_t dropped_by_exited_ = 0, dropped_on_tracks_ = 0;
 };
 
 }  // namespace stepscope::tracer
