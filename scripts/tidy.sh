@@ -40,9 +40,12 @@ print("\n".join(sorted(entries, key=os.path.getsize, reverse=True)))
 PYTHON
 )
 if ((${#files[@]} == 0)) || [[ -z ${files[0]} ]]; then die "tidy: none of ${paths[*]} is compiled in $folder"; fi
+# States of a function that the static analyzer looks at: with a tenth of its own limit the checks take half the time, and functions
+# as short as ours rarely need more.
+analyzer=(-Xclang -analyzer-config -Xclang max-nodes=20000)
 # A fault in a header is found once for every source that includes it: it is told once.
 status=0
-printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" "$program" -p "$once" --quiet >"$once/faults" 2>"$once/log" || status=$?
+printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" "$program" -p "$once" --quiet "${analyzer[@]/#/--extra-arg=}" >"$once/faults" 2>"$once/log" || status=$?
 if ((status != 0)); then
   awk '/^[^ ].*: (error|warning): / {shown = !seen[$0]++} shown' "$once/faults"
   grep -E 'error:|Error' "$once/log" | sort -u | head -n 20 || true
