@@ -172,9 +172,10 @@ std::vector<Check> check_peer_access(Places const& places) {
 std::vector<Check> check_permission(Places const& places) {
   if (!has_gpu(places)) return {};
   std::vector<Check> checks;
-  for (char const* const device : {"/dev/nvidia0", "/dev/nvidiactl"}) {
-    std::string const path = places.root + device;
-    if (!exists(places, device) || ::access(path.c_str(), R_OK | W_OK) == 0) continue;
+  std::vector<std::string> devices = gpu_device_files(places);
+  devices.emplace_back("/dev/nvidiactl");
+  for (std::string const& device : devices) {
+    if (!exists(places, device) || ::access((places.root + device).c_str(), R_OK | W_OK) == 0) continue;
     checks.push_back({"permission", Verdict::kFailure, fmt::format("{} cannot be opened by this user", device),
                       "join the group that owns it (ls -l /dev/nvidia*), or load the driver with NVreg_DeviceFileMode=0666"});
   }

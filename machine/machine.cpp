@@ -77,12 +77,22 @@ std::vector<Check> examine(Places const& places) {
   return all;
 }
 
+std::vector<std::string> gpu_device_files(Places const& places) {
+  constexpr std::string_view kPrefix = "/dev/nvidia";
+  std::vector<std::string> files = list_folder(places, "/dev");
+  std::erase_if(files, [&](std::string const& file) {
+    return !file.starts_with(kPrefix) || file.size() == kPrefix.size() ||
+           file.find_first_not_of("0123456789", kPrefix.size()) != std::string::npos;
+  });
+  return files;
+}
+
 bool has_gpu(Places const& places) {
-  if (exists(places, "/dev/nvidia0") || exists(places, "/dev/dxg")) return true;
+  if (!gpu_device_files(places).empty() || exists(places, "/dev/dxg")) return true;
   if (!list_folder(places, "/proc/driver/nvidia/gpus").empty()) return true;
   std::vector<std::string> const devices = list_folder(places, "/sys/bus/pci/devices");
   return std::any_of(devices.begin(), devices.end(), [&](std::string const& device) {
-    // NVIDIA's display controllers (class 03): its network cards and bridges have the same vendor or other classes.
+    // Of NVIDIA's devices the display controllers (class 03): its network cards and bridges have other classes.
     return read_file(places, device + "/vendor").value_or("").starts_with("0x10de") &&
            read_file(places, device + "/class").value_or("").starts_with("0x03");
   });

@@ -27,6 +27,8 @@ std::vector<Check> examine(Places const& places);
 
 /// Whether there is an NVIDIA device at all, with a driver or without: on the PCI bus, as a device file, or behind WSL.
 bool has_gpu(Places const& places);
+/// /dev/nvidia0 … : a container may have any of them.
+std::vector<std::string> gpu_device_files(Places const& places);
 
 // gpus.cpp
 std::vector<Check> check_driver(Places const& places);

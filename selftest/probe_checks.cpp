@@ -19,11 +19,10 @@ struct Quantity {
   char const* name;  ///< for people
   uint64_t Work::*value;
 };
-/// All but name_bytes, which is a minimum.
+/// All but the two that are not compared for equality alone.
 constexpr std::array kQuantities = {
     Quantity{"kernels", "kernels", &Work::kernels},
     Quantity{"launches", "launches", &Work::launches},
-    Quantity{"streams", "streams with kernels", &Work::streams},
     Quantity{"to_device", "copies to the device", &Work::to_device},
     Quantity{"to_device_bytes", "bytes to the device", &Work::to_device_bytes},
     Quantity{"to_host", "copies to the host", &Work::to_host},
@@ -98,6 +97,7 @@ Work asked_for(std::span<nlohmann::json const> said) {
   Work work;
   for (nlohmann::json const& one : said) {
     for (Quantity const& quantity : kQuantities) work.*quantity.value += one.value(quantity.key, uint64_t{0});
+    work.streams += one.value("streams", uint64_t{0});
     work.name_bytes = std::max(work.name_bytes, one.value("name_bytes", uint64_t{0}));
   }
   return work;
@@ -124,13 +124,13 @@ std::string differences(Work const& found, Work const& asked) {
   };
   for (Quantity const& quantity : kQuantities)
     if (found.*quantity.value != asked.*quantity.value) add(quantity.name, found.*quantity.value, asked.*quantity.value);
+  if (asked.streams > 0 && found.streams != asked.streams) add("streams with kernels", found.streams, asked.streams);
   if (found.name_bytes < asked.name_bytes) add("bytes of the longest name", found.name_bytes, asked.name_bytes);
   return text;
 }
 
 std::string describe(Work const& work) {
-  return fmt::format("{} kernels on {} streams, {} copies of {}, {} fills, {} allocations, {} launches",
-                     base::format_count(work.kernels), base::format_count(work.streams),
+  return fmt::format("{} kernels, {} copies of {}, {} fills, {} allocations, {} launches", base::format_count(work.kernels),
                      base::format_count(work.to_device + work.to_host + work.on_device),
                      base::format_bytes(work.to_device_bytes + work.to_host_bytes + work.on_device_bytes),
                      base::format_count(work.memsets), base::format_count(work.allocations), base::format_count(work.launches));

@@ -13,7 +13,8 @@ namespace stepscope::selftest {
 
 /// Device work, as a program asked for it or as a trace shows it.
 struct Work {
-  uint64_t kernels = 0, launches = 0, streams = 0;
+  uint64_t kernels = 0, launches = 0;
+  uint64_t streams = 0;  ///< with kernels; asked for: 0 = any number
   uint64_t to_device = 0, to_device_bytes = 0, to_host = 0, to_host_bytes = 0, on_device = 0, on_device_bytes = 0;
   uint64_t pinned = 0;
   uint64_t memsets = 0, memset_bytes = 0;

@@ -42,6 +42,15 @@ TEST_F(MadeMachine, ANetworkCardOfNvidiasIsNoGpu) {
   EXPECT_FALSE(has_gpu(places_));
 }
 
+TEST_F(MadeMachine, AContainerMayHaveAnyOfTheGpus) {
+  write("/dev/nvidia-uvm", "");
+  write("/dev/nvidiactl", "");
+  EXPECT_FALSE(has_gpu(places_));
+  write("/dev/nvidia3", "");
+  EXPECT_TRUE(has_gpu(places_));
+  EXPECT_THAT(gpu_device_files(places_), ElementsAre("/dev/nvidia3"));
+}
+
 TEST_F(MadeMachine, AContainerWithoutTheDriversLibrariesIsToldToBeGivenThem) {
   write("/proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.1  Release\n");
   write("/dev/nvidia0", "");

@@ -80,6 +80,12 @@ TEST(ProbeChecks, ProcessesAddUpOnBothSides) {
   EXPECT_THAT(differences(found_in(make_run()), asked_for(said)), HasSubstr("kernels: 2 instead of 4"));
 }
 
+TEST(ProbeChecks, AnyNumberOfStreamsWillDoWhereTheProgramKnowsNone) {
+  std::vector<nlohmann::json> said = what_the_program_says();
+  said.front()["streams"] = 0;
+  EXPECT_THAT(differences(found_in(make_run()), asked_for(said)), IsEmpty());
+}
+
 TEST(ProbeChecks, ANameThatWasCutIsADifference) {
   std::vector<nlohmann::json> said = what_the_program_says();
   said.front()["name_bytes"] = 9;
