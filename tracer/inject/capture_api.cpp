@@ -55,7 +55,10 @@ bool prepare_own_run(char const* folder) {
   std::error_code error;
   std::string const path = fs::absolute(folder == nullptr || *folder == '\0' ? kDefaultFolder : folder, error).string();
   auto const made = base::prepare_shared_run_folder(path, false, is_own_run_file);
-  if (!made) return fails(made.error().message);
+  if (!made) {
+    bool const is_used = fs::is_directory(path, error) && !fs::is_empty(path, error);
+    return fails(is_used ? path + ": exists and is not empty, choose another folder" : made.error().message);
+  }
   set_environment(path);
   return true;
 }
