@@ -79,7 +79,6 @@ class CuptiSource : public Source {
   void note(std::string name, std::string text);
 
   void fetch(bool all);
-  void fetch_for_exit();
   void write_notes(TraceStore& store);
   void make_decoder(ClockFit const& clock);
   void tell_untimed(TraceStore& store);

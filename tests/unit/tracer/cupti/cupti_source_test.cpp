@@ -1,11 +1,6 @@
-#include "tracer/cupti/cupti_source.h"
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
-#include <functional>
-#include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,7 +9,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "tests/unit/tracer/cupti/fake_cupti.h"
+#include "tests/unit/tracer/cupti/cupti_source_fixture.h"
 #include "tracer/core/process_info.h"
 #include "tracer/cupti/activities.h"
 
@@ -27,64 +22,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
-
-constexpr size_t kBufferBytes = 16 << 10;
-constexpr int64_t kExitTimeoutNs = 200'000'000;
-
-/// A session's source and store, driven by hand. CUPTI is the fake.
-class CuptiSourceTest : public testing::Test {
- protected:
-  explicit CuptiSourceTest(WindowOptions const& wanted = {}) : window(wanted) {
-    CaptureOptions options;
-    options.cuda_buffers_bytes = 4 * kBufferBytes;
-    options.cuda_buffer_bytes = kBufferBytes;
-    auto const load = [this]() -> base::Expected<CuptiLibrary> {
-      if (!load_error.empty()) return base::fail("{}", load_error);
-      return CuptiLibrary{FakeCupti::api(), "/fake/libcupti.so", version};
-    };
-    source = std::make_unique<CuptiSource>(window, options, devices, load, kExitTimeoutNs);
-  }
-
-  void drain() {
-    source->snapshot();
-    source->drain(store, clock);
-  }
-  /// One in which buffers are fetched.
-  void next_round() {
-    size_t const before = fake.count("ActivityFlushAll");
-    while (fake.count("ActivityFlushAll") == before) drain();
-  }
-  void finish() {
-    drain();
-    source->refresh(store);
-    source->finish(store, 1'000'000);
-    source->release();
-  }
-  std::vector<std::string> names() {
-    std::vector<std::string> result;
-    for (uint32_t track = 0; track < store.tracks().size(); ++track)
-      for (model::StringId const name : store.rows(model::TrackId{track}).take().name) result.emplace_back(store.text(name));
-    return result;
-  }
-  static RecordBuffer launches(uint32_t first, uint32_t count) {
-    RecordBuffer records;
-    for (uint32_t i = 0; i < count; ++i) {
-      uint64_t const start = uint64_t{1000} * (first + i);
-      records.add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {start, start + 100}, first + i));
-      records.add(kernel("k", {start + 200, start + 700}, first + i));
-    }
-    return records;
-  }
-
-  FakeCupti fake;
-  CaptureWindow window;
-  DeviceRegistry devices;
-  TraceStore store;
-  ClockFit clock{ClockSample{kOrigin, kOrigin}};
-  std::string load_error;
-  uint32_t version = cupti::k13v1;  ///< of the fake, before driver_starts()
-  std::unique_ptr<CuptiSource> source;
-};
 
 TEST_F(CuptiSourceTest, does_nothing_in_a_program_that_does_not_use_cuda) {
   finish();
@@ -191,146 +128,6 @@ TEST_F(CuptiSourceTest, gets_what_is_completed_only_when_the_capture_ends) {
   EXPECT_EQ(names().size(), 6U);
   EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
   EXPECT_THAT(fake.enabled(), IsEmpty());
-}
-
-TEST_F(CuptiSourceTest, takes_cupti_down_when_the_next_cuda_call_returns_and_not_before) {
-  source->driver_starts();
-  ASSERT_TRUE(fake.play(launches(1, 1)));
-  finish();
-  EXPECT_EQ(fake.count("Finalize"), 0U);
-  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
-  EXPECT_EQ(fake.count("Finalize"), 1U);
-  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
-  EXPECT_EQ(fake.count("Finalize"), 1U);
-  EXPECT_FALSE(fake.request());  // no memory of ours is given any more
-}
-
-TEST_F(CuptiSourceTest, is_not_taken_down_before_the_last_buffer_was_read) {
-  source->driver_starts();
-  ASSERT_TRUE(fake.request());
-  ASSERT_TRUE(fake.request());
-  size_t tracks_then = 0;
-  // The program goes on: it calls CUDA whenever CUPTI is called, within the last flush, too.
-  fake.inside = [&](std::string const& call) {
-    if (call == "ActivityFlushAll forced") fake.complete(launches(1, 2));
-    if (call == "EnableDomain") tracks_then = store.tracks().size();
-    if (call != "Finalize") fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
-  };
-  finish();
-  EXPECT_EQ(tracks_then, 2U);
-  EXPECT_EQ(names().size(), 4U);
-  fake.inside = {};
-  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
-  EXPECT_EQ(fake.count("Finalize"), 1U);
-}
-
-TEST_F(CuptiSourceTest, leaves_an_old_cupti_in_the_process_but_at_rest) {
-  version = cupti::k12v5;
-  fake.crashes_without_buffer = true;
-  source->driver_starts();
-  ASSERT_TRUE(fake.play(launches(1, 1)));
-  finish();
-  EXPECT_THAT(fake.enabled(), IsEmpty());
-  EXPECT_EQ(fake.count("Unsubscribe"), 1U);
-  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
-  EXPECT_EQ(fake.count("Finalize"), 0U);
-  EXPECT_THAT(store.info.facts, Contains(Pair("cuda end", HasSubstr("stays in the process"))));
-  EXPECT_TRUE(fake.request());  // it may still ask
-}
-
-/// What a session's writer thread does, beside the thread of the test.
-class Writer {
- public:
-  explicit Writer(std::function<void()> round)
-      : thread_([this, round = std::move(round)] {
-          while (!done_) round();
-        }) {}
-  ~Writer() {
-    done_ = true;
-    thread_.join();
-  }
-  Writer(Writer const&) = delete;
-  Writer& operator=(Writer const&) = delete;
-
- private:
-  std::atomic<bool> done_{false};
-  std::thread thread_;
-};
-
-TEST_F(CuptiSourceTest, is_emptied_by_the_writer_when_the_program_exits_and_then_left_alone) {
-  source->driver_starts();
-  ASSERT_TRUE(fake.request());
-  {
-    Writer const writer([this] { drain(); });
-    source->program_exits();
-  }
-  EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
-  size_t const calls = fake.calls().size();
-  finish();
-  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
-  EXPECT_EQ(fake.calls().size(), calls);
-  EXPECT_THAT(fake.enabled(), testing::Not(IsEmpty()));  // disabling may deadlock, and the process ends anyway
-}
-
-/// Made in that call, and only left when the test ends.
-class Hang {
- public:
-  Hang(FakeCupti& fake, std::string const& call) : fake_(fake), call_(call) {
-    fake.inside = [this](std::string const& made) {
-      while (made == call_ && hangs_) std::this_thread::yield();
-    };
-  }
-  void await() const {
-    while (fake_.count(call_) == 0) std::this_thread::yield();
-  }
-  void end() { hangs_ = false; }
-
- private:
-  FakeCupti& fake_;
-  std::string const call_;
-  std::atomic<bool> hangs_{true};
-};
-
-/// Far less than for ever, and long enough for a machine that does other things, too.
-constexpr int64_t kSoonNs = 60'000'000'000;
-
-TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti_hangs) {
-  source->driver_starts();
-  Hang hang(fake, "ActivityFlushAll");
-  Writer const writer([this] { drain(); });
-  hang.await();
-  int64_t const before = monotonic_ns();
-  source->lock_for_fork();  // a fork does not wait for CUPTI
-  source->unlock_after_fork();
-  source->program_exits();
-  EXPECT_LT(monotonic_ns() - before, kSoonNs);
-  hang.end();
-}
-
-TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti_hangs_while_capture_ends) {
-  source->driver_starts();
-  Hang hang(fake, "ActivityDisable " + std::to_string(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
-  std::thread writer([this] { finish(); });
-  hang.await();
-  int64_t const before = monotonic_ns();
-  source->lock_for_fork();
-  source->unlock_after_fork();
-  EXPECT_FALSE(fake.enabled().contains(CUPTI_ACTIVITY_KIND_RUNTIME));  // kernels are disabled last
-  source->program_exits();
-  EXPECT_LT(monotonic_ns() - before, kSoonNs);
-  hang.end();
-  writer.join();
-}
-
-TEST_F(CuptiSourceTest, leaves_a_buffer_that_cupti_holds_where_it_is_while_the_program_exits) {
-  source->driver_starts();
-  {
-    Writer const writer([this] { drain(); });
-    source->program_exits();
-  }
-  ASSERT_TRUE(fake.request());  // by a call that was under way
-  finish();
-  fake.complete(launches(1, 1));  // CUPTI writes into it
 }
 
 TEST_F(CuptiSourceTest, fetches_what_there_is_before_a_device_is_reset) {
@@ -550,11 +347,6 @@ TEST_F(CuptiSourceTest, does_not_let_the_program_stop_it_unless_asked_to) {
   EXPECT_EQ(window.mode(), CaptureMode::kRecording);
 }
 
-class CuptiSourceOfSteps : public CuptiSourceTest {
- protected:
-  CuptiSourceOfSteps() : CuptiSourceTest(WindowOptions{.steps = StepRange{1, 2}}) {}
-};
-
 TEST_F(CuptiSourceOfSteps, keeps_only_devices_and_memory_before_the_first_of_them) {
   source->driver_starts();
   EXPECT_THAT(fake.enabled(), ElementsAre(CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_CONTEXT, CUPTI_ACTIVITY_KIND_MEMORY2,
@@ -572,54 +364,6 @@ TEST_F(CuptiSourceOfSteps, asks_for_everything_at_once_when_the_driver_starts_in
   EXPECT_THAT(fake.enabled(), IsEmpty());
   source->driver_starts();
   EXPECT_EQ(fake.enabled().size(), kActivities.size());
-}
-
-TEST_F(CuptiSourceOfSteps, waits_for_the_kernels_that_they_launched) {
-  source->driver_starts();
-  window.thread_begins_annotating();
-  window.thread_enters_window();
-  ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1))));
-  next_round();
-  window.thread_leaves_window();
-  for (int round = 0; round < 5; ++round) {
-    next_round();
-    EXPECT_FALSE(source->idle());
-  }
-  ASSERT_TRUE(fake.play(RecordBuffer().add(kernel("k", {10, 20}, 1))));
-  next_round();
-  EXPECT_TRUE(source->idle());
-}
-
-TEST_F(CuptiSourceOfSteps, waits_for_buffers_that_have_not_come_yet) {
-  source->driver_starts();
-  window.thread_begins_annotating();
-  window.thread_enters_window();
-  window.thread_leaves_window();
-  drain();
-  EXPECT_FALSE(source->idle());
-  next_round();
-  next_round();
-  EXPECT_TRUE(source->idle());
-}
-
-TEST_F(CuptiSourceOfSteps, waits_for_all_nodes_of_a_graph) {
-  source->driver_starts();
-  window.thread_begins_annotating();
-  window.thread_enters_window();
-  ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, {0, 5}, 1))));
-  next_round();
-  window.thread_leaves_window();
-  for (uint64_t node = 1; node < 6; ++node) {
-    auto record = kernel("node", {node * 10, node * 10 + 5}, 1);
-    record.graphId = 2;
-    record.graphNodeId = node;
-    ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
-    next_round();
-    EXPECT_FALSE(source->idle());
-  }
-  next_round();
-  next_round();
-  EXPECT_TRUE(source->idle());
 }
 
 }  // namespace

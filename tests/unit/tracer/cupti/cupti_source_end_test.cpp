@@ -1,0 +1,210 @@
+// How a capture of CUDA ends: what is waited for, who takes CUPTI down and when, and that a program which exits is not kept.
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/tracer/cupti/cupti_source_fixture.h"
+
+namespace stepscope::tracer {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Pair;
+
+TEST_F(CuptiSourceTest, takes_cupti_down_when_the_next_cuda_call_returns_and_not_before) {
+  source->driver_starts();
+  ASSERT_TRUE(fake.play(launches(1, 1)));
+  finish();
+  EXPECT_EQ(fake.count("Finalize"), 0U);
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  EXPECT_EQ(fake.count("Finalize"), 1U);
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  EXPECT_EQ(fake.count("Finalize"), 1U);
+  EXPECT_FALSE(fake.request());  // no memory of ours is given any more
+}
+
+TEST_F(CuptiSourceTest, is_not_taken_down_before_the_last_buffer_was_read) {
+  source->driver_starts();
+  ASSERT_TRUE(fake.request());
+  ASSERT_TRUE(fake.request());
+  size_t tracks_then = 0;
+  // The program goes on: it calls CUDA whenever CUPTI is called, within the last flush, too.
+  fake.inside = [&](std::string const& call) {
+    if (call == "ActivityFlushAll forced") fake.complete(launches(1, 2));
+    if (call == "EnableDomain") tracks_then = store.tracks().size();
+    if (call != "Finalize") fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  };
+  finish();
+  EXPECT_EQ(tracks_then, 2U);
+  EXPECT_EQ(names().size(), 4U);
+  fake.inside = {};
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  EXPECT_EQ(fake.count("Finalize"), 1U);
+}
+
+TEST_F(CuptiSourceTest, leaves_an_old_cupti_in_the_process_but_at_rest) {
+  version = cupti::k12v5;
+  fake.crashes_without_buffer = true;
+  source->driver_starts();
+  ASSERT_TRUE(fake.play(launches(1, 1)));
+  finish();
+  EXPECT_THAT(fake.enabled(), IsEmpty());
+  EXPECT_EQ(fake.count("Unsubscribe"), 1U);
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  EXPECT_EQ(fake.count("Finalize"), 0U);
+  EXPECT_THAT(store.info.facts, Contains(Pair("cuda end", HasSubstr("stays in the process"))));
+  EXPECT_TRUE(fake.request());  // it may still ask
+}
+
+/// What a session's writer thread does, beside the thread of the test.
+class Writer {
+ public:
+  explicit Writer(std::function<void()> round)
+      : thread_([this, round = std::move(round)] {
+          while (!done_) round();
+        }) {}
+  ~Writer() {
+    done_ = true;
+    thread_.join();
+  }
+  Writer(Writer const&) = delete;
+  Writer& operator=(Writer const&) = delete;
+
+ private:
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+TEST_F(CuptiSourceTest, is_emptied_by_the_writer_when_the_program_exits_and_then_left_alone) {
+  source->driver_starts();
+  ASSERT_TRUE(fake.request());
+  {
+    Writer const writer([this] { drain(); });
+    source->program_exits();
+  }
+  EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
+  size_t const calls = fake.calls().size();
+  finish();
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
+  EXPECT_EQ(fake.calls().size(), calls);
+  EXPECT_THAT(fake.enabled(), testing::Not(IsEmpty()));  // disabling may deadlock, and the process ends anyway
+}
+
+/// Made in that call, and only left when the test ends.
+class Hang {
+ public:
+  Hang(FakeCupti& fake, std::string const& call) : fake_(fake), call_(call) {
+    fake.inside = [this](std::string const& made) {
+      while (made == call_ && hangs_) std::this_thread::yield();
+    };
+  }
+  void await() const {
+    while (fake_.count(call_) == 0) std::this_thread::yield();
+  }
+  void end() { hangs_ = false; }
+
+ private:
+  FakeCupti& fake_;
+  std::string const call_;
+  std::atomic<bool> hangs_{true};
+};
+
+/// Far less than for ever, and long enough for a machine that does other things, too.
+constexpr int64_t kSoonNs = 60'000'000'000;
+
+TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti_hangs) {
+  source->driver_starts();
+  Hang hang(fake, "ActivityFlushAll");
+  Writer const writer([this] { drain(); });
+  hang.await();
+  int64_t const before = monotonic_ns();
+  source->lock_for_fork();  // a fork does not wait for CUPTI
+  source->unlock_after_fork();
+  source->program_exits();
+  EXPECT_LT(monotonic_ns() - before, kSoonNs);
+  hang.end();
+}
+
+TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti_hangs_while_capture_ends) {
+  source->driver_starts();
+  Hang hang(fake, "ActivityDisable " + std::to_string(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL));
+  std::thread writer([this] { finish(); });
+  hang.await();
+  int64_t const before = monotonic_ns();
+  source->lock_for_fork();
+  source->unlock_after_fork();
+  EXPECT_FALSE(fake.enabled().contains(CUPTI_ACTIVITY_KIND_RUNTIME));  // kernels are disabled last
+  source->program_exits();
+  EXPECT_LT(monotonic_ns() - before, kSoonNs);
+  hang.end();
+  writer.join();
+}
+
+TEST_F(CuptiSourceTest, leaves_a_buffer_that_cupti_holds_where_it_is_while_the_program_exits) {
+  source->driver_starts();
+  {
+    Writer const writer([this] { drain(); });
+    source->program_exits();
+  }
+  ASSERT_TRUE(fake.request());  // by a call that was under way
+  finish();
+  fake.complete(launches(1, 1));  // CUPTI writes into it
+}
+
+TEST_F(CuptiSourceOfSteps, waits_for_the_kernels_that_they_launched) {
+  source->driver_starts();
+  window.thread_begins_annotating();
+  window.thread_enters_window();
+  ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, {0, 5}, 1))));
+  next_round();
+  window.thread_leaves_window();
+  for (int round = 0; round < 5; ++round) {
+    next_round();
+    EXPECT_FALSE(source->idle());
+  }
+  ASSERT_TRUE(fake.play(RecordBuffer().add(kernel("k", {10, 20}, 1))));
+  next_round();
+  EXPECT_TRUE(source->idle());
+}
+
+TEST_F(CuptiSourceOfSteps, waits_for_buffers_that_have_not_come_yet) {
+  source->driver_starts();
+  window.thread_begins_annotating();
+  window.thread_enters_window();
+  window.thread_leaves_window();
+  drain();
+  EXPECT_FALSE(source->idle());
+  next_round();
+  next_round();
+  EXPECT_TRUE(source->idle());
+}
+
+TEST_F(CuptiSourceOfSteps, waits_for_all_nodes_of_a_graph) {
+  source->driver_starts();
+  window.thread_begins_annotating();
+  window.thread_enters_window();
+  ASSERT_TRUE(fake.play(RecordBuffer().add(runtime_call(CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000, {0, 5}, 1))));
+  next_round();
+  window.thread_leaves_window();
+  for (uint64_t node = 1; node < 6; ++node) {
+    auto record = kernel("node", {node * 10, node * 10 + 5}, 1);
+    record.graphId = 2;
+    record.graphNodeId = node;
+    ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
+    next_round();
+    EXPECT_FALSE(source->idle());
+  }
+  next_round();
+  next_round();
+  EXPECT_TRUE(source->idle());
+}
+
+}  // namespace
+}  // namespace stepscope::tracer
