@@ -3,7 +3,7 @@
 the CUDA program, how many kernels a second are recorded without loss, and PyTorch against torch.profiler. Needs the programs (a build or the bundle)
 and Python; PyTorch where it is to be compared with. Without a GPU everything is skipped.
 
-usage: gpu_proof.py [--stepscope PROGRAM] [--out FOLDER] [--stage NAME]…
+usage: gpu_proof.py [--stepscope PROGRAM] [--out FOLDER] [--stage NAME]… [--limit-s SECONDS]
 
 FOLDER/summary.json has every number, FOLDER/recordings a few small traces. One line a stage; the last line is "N passed, N failed,
 N skipped". Exit status 1 when one failed, 77 when all were skipped.
@@ -123,12 +123,12 @@ STAGES = {"doctor": stage_doctor, "selftest": stage_selftest, "rate": stage_rate
           **{f"overhead-{model}-{mode}": pytorch_overhead(model, mode) for model, mode in (("cnn", "eager"), ("gpt", "graph"))}}
 
 
-def run_stage(name, machine, why_no_gpu):
+def run_stage(name, machine, why_not):
     begin = time.monotonic()
     entry = {"stage": name, "status": "passed"}
     try:
-        if why_no_gpu:
-            raise Skip(why_no_gpu)
+        if why_not:
+            raise Skip(why_not)
         entry["numbers"] = STAGES[name](machine)
     except Skip as reason:
         entry.update(status="skipped", reason=str(reason))
@@ -157,12 +157,15 @@ def main(arguments):
     parser.add_argument("--stepscope", default=os.path.join(here, "..", "..", "bin", "stepscope"))
     parser.add_argument("--out", default="gpu-proof")
     parser.add_argument("--stage", action="append", choices=list(STAGES))
+    parser.add_argument("--limit-s", type=float, default=float("inf"), help="no stage begins later: the machine is lent for a while")
     options = parser.parse_args(arguments)
     machine = Machine(os.path.abspath(options.stepscope), os.path.abspath(options.out))
     why_no_gpu = machine.why_no_gpu()
     entries = []
+    begin = time.monotonic()
     for name in options.stage or STAGES:
-        entry = run_stage(name, machine, why_no_gpu)
+        late = "no time left" if time.monotonic() - begin > options.limit_s else ""
+        entry = run_stage(name, machine, why_no_gpu or late)
         entries.append(entry)
         print(f"{entry['status']:8} {name:24} {entry['seconds']:6.1f} s  {entry.get('reason', '')[:2000]}", flush=True)
         # After every stage: a machine that goes away leaves what was found so far.

@@ -26,7 +26,7 @@ class Proof(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def run_proof(self, doctor, selftest, code=0, stages=("doctor", "selftest")):
+    def run_proof(self, doctor, selftest, code=0, stages=("doctor", "selftest"), more=()):
         """Exit status, what was printed, the summary."""
         os.makedirs(self.path("bin"))
         program = self.path("bin/stepscope")
@@ -34,7 +34,7 @@ class Proof(unittest.TestCase):
             file.write(f"#!/bin/sh\ncase $1 in\ndoctor) cat <<'END'\n{json.dumps({'checks': doctor})}\nEND\n;;\n"
                        f"selftest) cat <<'END'\n{json.dumps(selftest)}\nEND\nexit {code};;\nesac\n")
         os.chmod(program, 0o755)
-        arguments = ["--stepscope", program, "--out", self.path("out")]
+        arguments = ["--stepscope", program, "--out", self.path("out"), *more]
         for stage in stages:
             arguments += ["--stage", stage]
         printed = io.StringIO()
@@ -66,6 +66,11 @@ class Proof(unittest.TestCase):
                                             stages=["doctor"])
         self.assertEqual(status, 1)
         self.assertIn("cuInit failed", summary[0]["reason"])
+
+    def test_what_comes_too_late_is_skipped(self):
+        status, printed, _ = self.run_proof([GPU], {}, stages=["doctor"], more=["--limit-s", "-1"])
+        self.assertEqual(status, gpu_proof.SKIPPED)
+        self.assertIn("no time left", printed)
 
     def test_large_recordings_are_not_kept(self):
         os.makedirs(self.path("r/large"))

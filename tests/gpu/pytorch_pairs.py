@@ -73,9 +73,9 @@ def step_ms(output):
     return json.loads(output.strip().splitlines()[-1])["step_ms"]
 
 
-def measure_overhead(stepscope, model, mode, folder, rounds=5, steps=300):
+def measure_overhead(stepscope, model, mode, folder, rounds=3, blocks=9):
     """Step times alone, recorded and under torch.profiler, in turns; ratios of each round and their medians."""
-    plain = [sys.executable, PROGRAM, model, mode, "--steps", str(steps)]
+    plain = [sys.executable, PROGRAM, model, mode, "--blocks", str(blocks)]
     run, profile = os.path.join(folder, "overhead"), os.path.join(folder, "overhead.json")
     commands = {"alone": plain, "recorded": [stepscope, "record", "--force", "-o", run, "--", *plain],
                 "torch_profiler": [*plain, "--profile", profile]}

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """A small PyTorch training whose device work is the same in every run: what a profiler of it counts can be compared with what another
-counts. Prints one line of JSON: milliseconds a step.
+counts. Prints one line of JSON: milliseconds a step, the median over blocks of steps.
 
-usage: pytorch_training.py cnn|gpt eager|graph [--steps N] [--profile FILE]
+usage: pytorch_training.py cnn|gpt eager|graph [--blocks N] [--profile FILE]
 
 --profile FILE   the whole of it under torch.profiler (CUDA activities only); its Chrome trace goes to FILE
 """
 import argparse
 import contextlib
 import json
+import statistics
 import time
 
 import torch
@@ -16,6 +17,7 @@ from torch import nn
 from torch.nn import functional
 
 WARM_UP = 5  # steps that are not timed; a graph is captured after them
+BLOCK = 50  # steps that are timed together
 
 
 class Cnn(nn.Module):
@@ -104,10 +106,8 @@ class Training:
                 self.step()
         torch.cuda.current_stream().wait_stream(stream)
 
-    def run(self, mode, steps):
+    def run_block(self, graph, steps):
         """Milliseconds a step."""
-        self.warm_up()
-        graph = self.capture() if mode == "graph" else None
         torch.cuda.synchronize()
         begin = time.perf_counter()
         for step in range(steps):
@@ -122,12 +122,17 @@ class Training:
         torch.cuda.synchronize()
         return (time.perf_counter() - begin) * 1e3 / steps
 
+    def run(self, mode, blocks):
+        self.warm_up()
+        graph = self.capture() if mode == "graph" else None
+        return statistics.median(self.run_block(graph, BLOCK) for _ in range(blocks))
+
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", choices=["cnn", "gpt"])
     parser.add_argument("mode", choices=["eager", "graph"])
-    parser.add_argument("--steps", type=int, default=50)
+    parser.add_argument("--blocks", type=int, default=1)
     parser.add_argument("--profile")
     options = parser.parse_args()
     torch.backends.cudnn.benchmark = False  # it would try algorithms, another number of them in every run
@@ -135,10 +140,10 @@ def main():
     activities = [torch.profiler.ProfilerActivity.CUDA]
     profiler = torch.profiler.profile(activities=activities) if options.profile else contextlib.nullcontext()
     with profiler:
-        step_ms = Training({"cnn": Cnn, "gpt": Gpt}[options.model]).run(options.mode, options.steps)
+        step_ms = Training({"cnn": Cnn, "gpt": Gpt}[options.model]).run(options.mode, options.blocks)
     if options.profile:
         profiler.export_chrome_trace(options.profile)
-    print(json.dumps({"step_ms": step_ms, "steps": options.steps, "torch": torch.__version__, "cuda": torch.version.cuda,
+    print(json.dumps({"step_ms": step_ms, "steps": options.blocks * BLOCK, "torch": torch.__version__, "cuda": torch.version.cuda,
                       "gpu": torch.cuda.get_device_name()}))
 
 
