@@ -4,6 +4,7 @@
 //   recorder        ThreadRecorder::push_text + pop into a ring that nobody drains meanwhile
 //   traced          NVTX push + pop with the tracer inside, in bursts between which the writer rests
 //   while draining  the same at 10 M ranges/s: the writer decodes and encodes all the time
+//   behind the end  NVTX push + pop after the capture has ended
 // and, on the other side of the ring,
 //   decode          records → rows of the track, of the writer thread's time
 //
@@ -28,6 +29,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tracer/api/capture.h"
 #include "tracer/api/device_events.h"
 #include "tracer/core/clock.h"
 #include "tracer/nvtx/decoder.h"
@@ -181,9 +183,12 @@ constexpr std::array kWithTool = {Series{"limit beside the tracer", limit, 0},
                                   Series{"limit while the writer drains", limit_while_draining, 3},
                                   Series{"traced while the writer drains", traced_while_draining, 3}};
 
+constexpr std::array kBehindTheEnd = {Series{"limit, capture ended", limit, 0},
+                                      Series{"no tool any more", [] { return median_ns(push_and_pop, nothing); }, 0}};
+
 using Rounds = std::array<double, kRounds>;
 /// Of all series, in memory that parent and child share.
-using Results = std::array<Rounds, kWithoutTool.size() + kWithTool.size()>;
+using Results = std::array<Rounds, kWithoutTool.size() + kWithTool.size() + kBehindTheEnd.size()>;
 
 template <size_t N>
 void measure(std::array<Series, N> const& series, Rounds* results) {
@@ -242,8 +247,15 @@ int main() {
   fs::create_directories(folder);
   use_tracer(folder);
   in_child([&] { measure(kWithTool, with_tool); });
+  Rounds* const behind = with_tool + kWithTool.size();
+  in_child([&] {
+    push_and_pop();
+    if (!stepscope::api::stop_capture()) std::fprintf(stderr, "%s\n", stepscope::api::capture_error());
+    measure(kBehindTheEnd, behind);
+  });
   fs::remove_all(folder);
   print(kWithoutTool, results.data());
   print(kWithTool, with_tool);
+  print(kBehindTheEnd, behind);
   return 0;
 }
