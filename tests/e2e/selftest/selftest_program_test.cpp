@@ -39,6 +39,18 @@ TEST_F(Selftest, OnCudaSaysWhyItIsSkippedOrPasses) {
   EXPECT_THAT(outcome.output, HasSubstr(" 0 failed, "));
 }
 
+TEST_F(Selftest, ItsCudaProgramIsNotChangedByBeingRecordedWhereThereIsNoDriver) {
+  std::string const probe =
+      "'" + std::filesystem::absolute(STEPSCOPE_BINARY_DIR "/libexec/stepscope/stepscope-cuda-probe").string() + "'";
+  Outcome const alone = shell(probe + " work");
+  if (alone.code == 127) GTEST_SKIP() << "built without nvcc";
+  if (alone.code == 0) GTEST_SKIP() << "there is a GPU: selftest records it";
+  Outcome const recorded = stepscope("record -o run -- " + probe + " work");
+  EXPECT_EQ(recorded.code, alone.code) << recorded.output;
+  EXPECT_THAT(recorded.output, HasSubstr(alone.output));
+  EXPECT_THAT(recorded.output, HasSubstr("nothing was recorded"));
+}
+
 TEST_F(Selftest, RefusesADeviceThatThereIsNone) {
   Outcome const outcome = stepscope("selftest --device toaster");
   EXPECT_EQ(outcome.code, 2) << outcome.output;
