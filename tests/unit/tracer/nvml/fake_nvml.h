@@ -50,8 +50,7 @@ inline Result write(std::string const& from, char* text, unsigned room) {
 }
 inline Device handle_of(unsigned index) { return reinterpret_cast<Device>(uintptr_t{index} + 1); }
 
-inline Api fake_api() {
-  Api api;
+inline void fake_devices(Api& api) {
   api.init = [] { return ++machine().inits, kSuccess; };
   api.shutdown = [] { return ++machine().shutdowns, kSuccess; };
   api.device_count = [](unsigned* count) { return *count = 2, kSuccess; };
@@ -71,6 +70,9 @@ inline Api fake_api() {
   api.peer_status = [](Device, Device, int question, int* answer) {
     return *answer = question == kPeerOverNvlink && machine().are_peers ? 0 : 1, kSuccess;
   };
+}
+
+inline void fake_counters(Api& api) {
   api.utilization = [](Device device, Utilization* rates) { return *rates = gpu_of(device).utilization, call(device); };
   api.memory = [](Device device, Memory* memory) { return memory->used = 3 << 20, call(device); };
   api.power_mw = [](Device device, unsigned* power) {
@@ -94,6 +96,9 @@ inline Api fake_api() {
     }
     return call(device);
   };
+}
+
+inline void fake_hardware_counters(Api& api) {
   api.gpm_support = [](Device device, GpmSupport* support) {
     return support->is_supported = gpu_of(device).has_gpm ? 1 : 0, call(device);
   };
@@ -111,6 +116,13 @@ inline Api fake_api() {
     }
     return kSuccess;
   };
+}
+
+inline Api fake_api() {
+  Api api;
+  fake_devices(api);
+  fake_counters(api);
+  fake_hardware_counters(api);
   return api;
 }
 
