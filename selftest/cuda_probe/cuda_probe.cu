@@ -17,6 +17,7 @@
 #include <vector>
 
 #include <cuda_runtime.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -322,6 +323,8 @@ int run_and_crash() {
   print("crash", counts);
   // What a recorder promises to have saved: everything up to a second ago.
   std::this_thread::sleep_for(std::chrono::seconds(3));
+  rlimit const no_core = {0, 0};  // it would hold the GPU's memory, too
+  ::setrlimit(RLIMIT_CORE, &no_core);
   std::raise(SIGSEGV);
   return 1;
 }

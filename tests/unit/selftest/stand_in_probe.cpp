@@ -8,6 +8,7 @@
 #include <string_view>
 #include <thread>
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,8 @@ int main(int argc, char** argv) {
   if (mode == "exit") ::_exit(0);
   if (mode == "crash") {
     std::this_thread::sleep_for(std::chrono::seconds(2));  // what the recorder promises to have saved is a second old
+    rlimit const no_core = {0, 0};
+    ::setrlimit(RLIMIT_CORE, &no_core);
     std::signal(SIGSEGV, SIG_DFL);
     std::raise(SIGSEGV);
   }
