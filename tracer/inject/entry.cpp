@@ -197,8 +197,10 @@ Session* current_session() {
 void cuda_starts() {
   Session* const session = start_process_session();
   if (session == nullptr) return;
-  std::call_once(process().cuda_started, [] { std::atexit(exit_handlers_run); });
   session->driver_starts();
+  // Behind that: exit handlers run from the last to the first, and so do destructors of libraries. CUPTI's, which was loaded just
+  // now, must find its buffers fetched.
+  std::call_once(process().cuda_started, [] { std::atexit(exit_handlers_run); });
 }
 
 nccl::Communicators& process_communicators() { return process().communicators; }

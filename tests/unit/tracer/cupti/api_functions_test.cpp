@@ -26,7 +26,7 @@ TEST(ApiFunctions, are_classed_by_what_they_do) {
   for (char const* const name : {"cudaDeviceSynchronize", "cudaStreamSynchronize", "cuCtxSynchronize", "cuEventSynchronize"})
     EXPECT_EQ(classify(name), ApiClass::kSync) << name;
   for (char const* const name : {"cudaMalloc", "cudaMallocAsync", "cudaMallocHost", "cudaFree", "cudaFreeAsync", "cuMemAlloc",
-                                 "cuMemFree", "cuMemAllocFromPoolAsync"})
+                                 "cuMemFree", "cuMemAllocFromPoolAsync", "cuMemCreate", "cuMemMap", "cudaHostRegister"})
     EXPECT_EQ(classify(name), ApiClass::kMemory) << name;
   for (char const* const name :
        {"cudaGetLastError", "cudaGetDevice", "cudaStreamIsCapturing", "cudaEventQuery", "__cudaPushCallConfiguration"})
@@ -34,6 +34,27 @@ TEST(ApiFunctions, are_classed_by_what_they_do) {
   for (char const* const name : {"cudaEventRecord", "cudaStreamWaitEvent", "cudaLaunchHostFunc", "cuLaunchHostFunc",
                                  "cudaStreamBeginCapture", "cuModuleLoadData"})
     EXPECT_EQ(classify(name), ApiClass::kOther) << name;
+}
+
+TEST(ApiFunctions, are_found_behind_numbers_that_are_left_out) {
+  CuptiApi api;
+  api.get_callback_name = [](CUpti_CallbackDomain, uint32_t function, char const** name) {
+    constexpr uint32_t kFirst = 1, kBehindAGap = 60;
+    if (function != kFirst && function != kBehindAGap) return CUPTI_ERROR_INVALID_PARAMETER;
+    *name = "cudaLaunchKernel_v7000";
+    return CUPTI_SUCCESS;
+  };
+  size_t found = 0;
+  for_each_function(api, CUPTI_CB_DOMAIN_RUNTIME_API, [&](CUpti_CallbackId, std::string_view) { ++found; });
+  EXPECT_EQ(found, 2U);
+}
+
+TEST(ApiFunctions, say_by_their_names_what_they_wait_for) {
+  EXPECT_EQ(sync_kind_of("cudaDeviceSynchronize"), model::SyncKind::kDevice);
+  EXPECT_EQ(sync_kind_of("cuCtxSynchronize"), model::SyncKind::kDevice);
+  EXPECT_EQ(sync_kind_of("cudaStreamSynchronize"), model::SyncKind::kStream);
+  EXPECT_EQ(sync_kind_of("cuEventSynchronize"), model::SyncKind::kEvent);
+  EXPECT_EQ(sync_kind_of("cudaEventRecord"), model::SyncKind::kUnknown);
 }
 
 TEST(ApiFunctions, that_this_cupti_does_not_know_get_their_number_as_name) {

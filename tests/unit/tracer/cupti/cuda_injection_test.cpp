@@ -62,6 +62,14 @@ TEST_F(CudaInjection, says_that_the_driver_does_not_work) {
   EXPECT_EQ(count_names(read_traces(folder.path()).begin()->second).at("step"), 3);
 }
 
+TEST_F(CudaInjection, empties_cupti_before_the_destructors_of_that_run) {
+  EXPECT_EQ(run("cuda-and-train", {{"STEPSCOPE_CUPTI", STEPSCOPE_CUPTI_STUB}}), 0);
+  std::string const said = stdout_of(folder.path());
+  EXPECT_THAT(said, AllOf(HasSubstr("cupti: flushed\n"), HasSubstr("cupti: gone\n")));
+  EXPECT_LT(said.find("cupti: flushed"), said.find("cupti: gone"));
+  EXPECT_EQ(stderr_of(folder.path()), "");
+}
+
 TEST_F(CudaInjection, is_silent_when_not_asked_to_report) {
   EXPECT_EQ(run("cuda", {{"STEPSCOPE_CUPTI", "/does/not/exist"}, {"STEPSCOPE_REPORT_LOSS", "0"}}), 0);
   EXPECT_EQ(stderr_of(folder.path()), "");
