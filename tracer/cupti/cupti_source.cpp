@@ -249,7 +249,8 @@ void CuptiSource::fetch(bool all) {
   // Another thread does the same for a device that is reset: it will do, but not at the end.
   if (!control_->flush(all) && all) return;
   dropped_by_cupti_ += control_->take_dropped();
-  if (all) exit_flush_ = ExitFlush::kDone;
+  auto asked = ExitFlush::kAsked;
+  if (all) exit_flush_.compare_exchange_strong(asked, ExitFlush::kFetched);
 }
 
 void CuptiSource::snapshot() {
@@ -286,13 +287,20 @@ void CuptiSource::drain(TraceStore& store, ClockFit const& clock) {
     decoder_->stop_counting_at(clock.latest_ns());
   }
   clock_->set_now(clock.monotonic_to_trace_ns(monotonic_ns()));
+  decode_completed(store);
+  if (!std::exchange(round_is_over_, false)) return;
+  decoder_->end_round(*clock_, store);
+  if (counting_stopped_) ++rounds_after_window_;
+}
+
+void CuptiSource::decode_completed(TraceStore& store) {
+  if (exit_flush_ == ExitFlush::kDone) return;  // what came later is not read: CUPTI may be gone
+  auto fetched = exit_flush_.load();
   for (std::span<uint8_t> const records : pool_.take_completed()) {
     decoder_->decode(records, *clock_, store);
     pool_.give_back(records);
   }
-  if (!std::exchange(round_is_over_, false)) return;
-  decoder_->end_round(*clock_, store);
-  if (counting_stopped_) ++rounds_after_window_;
+  if (fetched == ExitFlush::kFetched) exit_flush_.compare_exchange_strong(fetched, ExitFlush::kDone);
 }
 
 bool CuptiSource::idle() const {
@@ -332,11 +340,13 @@ void CuptiSource::program_exits() {
   auto wanted = TakeDown::kWanted;
   take_down_.compare_exchange_strong(wanted, TakeDown::kNo);
   if (was_live) exit_flush_ = ExitFlush::kAsked;
-  wait_until(
-      [this] { return released_ || (exit_flush_ != ExitFlush::kAsked && take_down_ != TakeDown::kUnderWay && requests_ == 0); },
-      exit_timeout_ns_);
+  auto const is_over = [this] {
+    bool const is_emptied = exit_flush_ == ExitFlush::kNo || exit_flush_ == ExitFlush::kDone;
+    return released_ || (is_emptied && take_down_ != TakeDown::kUnderWay && requests_ == 0);
+  };
+  wait_until(is_over, exit_timeout_ns_);
   auto asked = ExitFlush::kAsked;
-  exit_flush_.compare_exchange_strong(asked, ExitFlush::kNo);  // the driver may go now
+  exit_flush_.compare_exchange_strong(asked, ExitFlush::kDone);  // the driver may go now
 }
 
 void CuptiSource::finish(TraceStore& store, int64_t /*end_ns*/) {

@@ -63,7 +63,8 @@ class CuptiSource : public Source {
   enum class Recording : uint8_t { kNotYet, kBaseline, kWindow, kOver };
   /// CUPTI is taken down when a call of CUDA returns after recording has ended.
   enum class TakeDown : uint8_t { kNo, kWanted, kUnderWay, kDone };
-  enum class ExitFlush : uint8_t { kNo, kAsked, kDone };
+  /// What the program's exit waits for: the last records are fetched, then decoded, as names in them are CUPTI's memory.
+  enum class ExitFlush : uint8_t { kNo, kAsked, kFetched, kDone };
 
   void follow_window() noexcept;
   [[nodiscard]] Recording target() const;
@@ -79,6 +80,7 @@ class CuptiSource : public Source {
   void note(std::string name, std::string text);
 
   void fetch(bool all);
+  void decode_completed(TraceStore& store);
   void write_notes(TraceStore& store);
   void make_decoder(ClockFit const& clock);
   void tell_untimed(TraceStore& store);

@@ -147,6 +147,24 @@ TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti
   writer.join();
 }
 
+TEST_F(CuptiSourceTest, has_read_the_last_records_when_the_exit_handler_is_over) {
+  source->driver_starts();
+  drain();
+  ASSERT_TRUE(fake.request());
+  fake.inside = [this](std::string const& call) {
+    if (call == "ActivityFlushAll forced") fake.complete(launches(1, 2));
+  };
+  {
+    Writer const writer([this] { drain(); });
+    source->program_exits();
+    EXPECT_EQ(fake.buffers_read(), 1U);
+  }
+  EXPECT_EQ(names().size(), 4U);
+  ASSERT_TRUE(fake.play(launches(3, 1)));  // CUPTI's destructors deliver the rest: its memory is not to be trusted
+  finish();
+  EXPECT_THAT(names(), IsEmpty());
+}
+
 TEST_F(CuptiSourceTest, leaves_a_buffer_that_cupti_holds_where_it_is_while_the_program_exits) {
   source->driver_starts();
   {

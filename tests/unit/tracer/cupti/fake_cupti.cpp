@@ -328,7 +328,10 @@ bool FakeCupti::runtime_function_enabled(CUpti_runtime_api_trace_cbid function) 
 CUptiResult FakeCupti::get_next_record(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record) {
   size_t at = 0;
   if (*record != nullptr) at = static_cast<size_t>(reinterpret_cast<uint8_t*>(*record) - buffer) + record_bytes((*record)->kind);
-  if (at + sizeof(CUpti_Activity) > valid_bytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  if (at + sizeof(CUpti_Activity) > valid_bytes) {
+    if (current != nullptr) ++current->buffers_read_;
+    return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  }
   auto* const next = reinterpret_cast<CUpti_Activity*>(buffer + at);
   size_t const bytes = record_bytes(next->kind);
   if (bytes == 0) return CUPTI_ERROR_INVALID_KIND;

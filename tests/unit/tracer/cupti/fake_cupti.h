@@ -2,6 +2,7 @@
 // time. It writes the layouts of CUPTI 12.0, notes every call, and fails the test where the real one would crash.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -63,6 +64,9 @@ class FakeCupti {
   [[nodiscard]] bool driver_function_enabled(CUpti_driver_api_trace_cbid function) const;
   [[nodiscard]] bool runtime_function_enabled(CUpti_runtime_api_trace_cbid function) const;
 
+  /// Buffers whose end was reached.
+  [[nodiscard]] size_t buffers_read() const { return buffers_read_; }
+
   static CUptiResult get_next_record(uint8_t* buffer, size_t valid_bytes, CUpti_Activity** record);
   static CUptiResult get_callback_name(CUpti_CallbackDomain domain, uint32_t function, char const** name);
 
@@ -90,6 +94,7 @@ class FakeCupti {
   void* callback_data_ = nullptr;
   std::vector<Buffer> held_;
   size_t requested_bytes_ = 0;
+  std::atomic<size_t> buffers_read_{0};
 };
 
 }  // namespace stepscope::tracer
