@@ -13,23 +13,33 @@ namespace {
 
 struct Mode {
   char const* name;
-  int exit_code;  ///< that it ends with, as a shell reports it
+  int exit_code = 0;             ///< that it ends with, as a shell reports it
+  char const* option = nullptr;  ///< of `stepscope record`
 };
 constexpr int kKilledBySegv = 139, kNoDevice = 77;
-constexpr std::array kModes = {Mode{"work", 0},  Mode{"graph", 0}, Mode{"streams", 0}, Mode{"long-name", 0},
-                               Mode{"reset", 0}, Mode{"fork", 0},  Mode{"exit", 0},    Mode{"crash", kKilledBySegv}};
+constexpr std::array kModes = {Mode{"work"},
+                               Mode{"graph"},
+                               Mode{"streams"},
+                               Mode{"long-name"},
+                               Mode{"reset"},
+                               Mode{"fork"},
+                               Mode{"exit"},
+                               Mode{"crash", kKilledBySegv},
+                               Mode{"window", 0, "--from-code"}};
 
 std::string join(std::string const& a, std::string const& b) { return a.empty() || b.empty() ? a + b : a + ", " + b; }
 
 Check check_mode(Setup const& setup, Mode const& mode) {
   std::string const name = fmt::format("probe {}", mode.name);
-  auto const recording = record(setup, name, {setup.probe, mode.name});
+  std::vector<std::string> const options =
+      mode.option == nullptr ? std::vector<std::string>() : std::vector<std::string>{mode.option};
+  auto const recording = record(setup, name, {setup.probe, mode.name}, options);
   if (!recording) return {name, Verdict::kFailure, recording.error().message, ""};
-  Work const asked = asked_for(recording->said);
-  std::string wrong = join(differences(found_in(recording->run), asked), faults_of(recording->run));
+  Work const found = found_in(recording->run);
+  std::string wrong = join(differences(found, asked_for(recording->said)), faults_of(recording->run));
   if (recording->exit_code != mode.exit_code)
     wrong = join(fmt::format("exit status {} instead of {}", recording->exit_code, mode.exit_code), wrong);
-  if (wrong.empty()) return {name, Verdict::kGood, describe(asked), ""};
+  if (wrong.empty()) return {name, Verdict::kGood, describe(found), ""};
   return {name, Verdict::kFailure, wrong, "please report it with what stepscope doctor --json says"};
 }
 

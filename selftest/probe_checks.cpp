@@ -19,10 +19,11 @@ struct Quantity {
   char const* name;  ///< for people
   uint64_t Work::*value;
 };
-/// All but the two that are not compared for equality alone.
+/// All but name_bytes, which is a minimum.
 constexpr std::array kQuantities = {
     Quantity{"kernels", "kernels", &Work::kernels},
     Quantity{"launches", "launches", &Work::launches},
+    Quantity{"streams", "streams with kernels", &Work::streams},
     Quantity{"to_device", "copies to the device", &Work::to_device},
     Quantity{"to_device_bytes", "bytes to the device", &Work::to_device_bytes},
     Quantity{"to_host", "copies to the host", &Work::to_host},
@@ -96,8 +97,10 @@ void add_event(model::Trace const& trace, uint32_t row, Work& work) {
 Work asked_for(std::span<nlohmann::json const> said) {
   Work work;
   for (nlohmann::json const& one : said) {
-    for (Quantity const& quantity : kQuantities) work.*quantity.value += one.value(quantity.key, uint64_t{0});
-    work.streams += one.value("streams", uint64_t{0});
+    for (Quantity const& quantity : kQuantities) {
+      uint64_t& sum = work.*quantity.value;
+      sum = sum != kAny && one.contains(quantity.key) ? sum + one.value(quantity.key, uint64_t{0}) : kAny;
+    }
     work.name_bytes = std::max(work.name_bytes, one.value("name_bytes", uint64_t{0}));
   }
   return work;
@@ -122,9 +125,10 @@ std::string differences(Work const& found, Work const& asked) {
     text +=
         fmt::format("{}{}: {} instead of {}", text.empty() ? "" : ", ", name, base::format_count(is), base::format_count(should));
   };
-  for (Quantity const& quantity : kQuantities)
-    if (found.*quantity.value != asked.*quantity.value) add(quantity.name, found.*quantity.value, asked.*quantity.value);
-  if (asked.streams > 0 && found.streams != asked.streams) add("streams with kernels", found.streams, asked.streams);
+  for (Quantity const& quantity : kQuantities) {
+    bool const is_as_asked = asked.*quantity.value == kAny || found.*quantity.value == asked.*quantity.value;
+    if (!is_as_asked) add(quantity.name, found.*quantity.value, asked.*quantity.value);
+  }
   if (found.name_bytes < asked.name_bytes) add("bytes of the longest name", found.name_bytes, asked.name_bytes);
   return text;
 }

@@ -11,10 +11,12 @@
 
 namespace stepscope::selftest {
 
+/// Of what a program does not say: any number will do.
+inline constexpr uint64_t kAny = UINT64_MAX;
+
 /// Device work, as a program asked for it or as a trace shows it.
 struct Work {
-  uint64_t kernels = 0, launches = 0;
-  uint64_t streams = 0;  ///< with kernels; asked for: 0 = any number
+  uint64_t kernels = 0, launches = 0, streams = 0;
   uint64_t to_device = 0, to_device_bytes = 0, to_host = 0, to_host_bytes = 0, on_device = 0, on_device_bytes = 0;
   uint64_t pinned = 0;
   uint64_t memsets = 0, memset_bytes = 0;
@@ -23,7 +25,7 @@ struct Work {
   uint64_t name_bytes = 0;  ///< of the longest kernel name; asked for: at least
 };
 
-/// The sum over the processes that said something.
+/// The sum over the processes that said something; kAny where one of them left it out.
 Work asked_for(std::span<nlohmann::json const> said);
 /// The sum over the processes of the run.
 Work found_in(model::Run const& run);

@@ -29,9 +29,12 @@ base::Expected<Recording> run_alone(std::vector<std::string> const& command) {
   return recording;
 }
 
-base::Expected<Recording> record(Setup const& setup, std::string const& name, std::vector<std::string> const& command) {
+base::Expected<Recording> record(Setup const& setup, std::string const& name, std::vector<std::string> const& command,
+                                 std::vector<std::string> const& options) {
   std::string const folder = setup.folder + "/" + name;
-  std::vector<std::string> recorded = {setup.program, "record", "--force", "-o", folder, "--"};
+  std::vector<std::string> recorded = {setup.program, "record", "--force", "-o", folder};
+  recorded.insert(recorded.end(), options.begin(), options.end());
+  recorded.emplace_back("--");
   recorded.insert(recorded.end(), command.begin(), command.end());
   auto recording = run_alone(recorded);
   if (!recording) return recording;

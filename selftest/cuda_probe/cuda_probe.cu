@@ -3,8 +3,8 @@
 //
 //   stepscope-cuda-probe MODE [--launches N] [--threads T]
 //
-// MODE: work, graph, streams, long-name, reset, fork, exit, crash, empty. Exit status 1 and a line on stderr when CUDA fails;
-// 77 when there is no device.
+// MODE: work, graph, streams, long-name, reset, fork, exit, crash, window (only what is between cudaProfilerStart and …Stop is
+// said), empty. Exit status 1 and a line on stderr when CUDA fails; 77 when there is no device.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include <cuda_profiler_api.h>
 #include <cuda_runtime.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -35,29 +36,45 @@ void check(cudaError_t result, char const* call, int line) {
 /// What was asked of CUDA. The functions below count what they do; nothing else in this program does device work.
 struct Counts {
   uint64_t kernels = 0, launches = 0;
-  uint64_t streams = 0;  ///< with kernels; 0 = not known
+  uint64_t streams = 0;  ///< with kernels
   uint64_t to_device = 0, to_device_bytes = 0, to_host = 0, to_host_bytes = 0, on_device = 0, on_device_bytes = 0;
   uint64_t pinned = 0;  ///< copies whose host side is page-locked
   uint64_t memsets = 0, memset_bytes = 0;
   uint64_t allocations = 0, allocated_bytes = 0, frees = 0;  ///< device memory
+  bool knows_streams = true;                                 ///< the driver may run a graph's nodes on streams of its own
+  bool knows_memory = true;                                  ///< a recorder may need the allocations before its window, too
   uint64_t stream_waits = 0;
   uint64_t name_bytes = 0;   ///< the longest kernel name is at least this long
   double ns_per_launch = 0;  ///< host time
   double launches_per_second = 0;
 };
 
+/// What this program cannot know is left out.
 void print(char const* mode, Counts const& c) {
-  auto const n = [](uint64_t value) { return static_cast<unsigned long long>(value); };
-  std::printf(
-      "{\"mode\":\"%s\",\"pid\":%d,\"kernels\":%llu,\"launches\":%llu,\"streams\":%llu,\"to_device\":%llu,\"to_device_bytes\":%"
-      "llu,"
-      "\"to_host\":%llu,\"to_host_bytes\":%llu,\"on_device\":%llu,\"on_device_bytes\":%llu,\"pinned\":%llu,\"memsets\":%llu,"
-      "\"memset_bytes\":%llu,\"allocations\":%llu,\"allocated_bytes\":%llu,\"frees\":%llu,\"stream_waits\":%llu,"
-      "\"name_bytes\":%llu,\"ns_per_launch\":%.1f,\"launches_per_second\":%.0f}\n",
-      mode, static_cast<int>(::getpid()), n(c.kernels), n(c.launches), n(c.streams), n(c.to_device), n(c.to_device_bytes),
-      n(c.to_host), n(c.to_host_bytes), n(c.on_device), n(c.on_device_bytes), n(c.pinned), n(c.memsets), n(c.memset_bytes),
-      n(c.allocations), n(c.allocated_bytes), n(c.frees), n(c.stream_waits), n(c.name_bytes), c.ns_per_launch,
-      c.launches_per_second);
+  auto const say = [](char const* key, uint64_t value) {
+    std::printf("\"%s\":%llu,", key, static_cast<unsigned long long>(value));
+  };
+  std::printf("{\"mode\":\"%s\",\"pid\":%d,", mode, static_cast<int>(::getpid()));
+  say("kernels", c.kernels);
+  say("launches", c.launches);
+  if (c.knows_streams) say("streams", c.streams);
+  say("to_device", c.to_device);
+  say("to_device_bytes", c.to_device_bytes);
+  say("to_host", c.to_host);
+  say("to_host_bytes", c.to_host_bytes);
+  say("on_device", c.on_device);
+  say("on_device_bytes", c.on_device_bytes);
+  say("pinned", c.pinned);
+  say("memsets", c.memsets);
+  say("memset_bytes", c.memset_bytes);
+  if (c.knows_memory) {
+    say("allocations", c.allocations);
+    say("allocated_bytes", c.allocated_bytes);
+    say("frees", c.frees);
+  }
+  say("stream_waits", c.stream_waits);
+  say("name_bytes", c.name_bytes);
+  std::printf("\"ns_per_launch\":%.1f,\"launches_per_second\":%.0f}\n", c.ns_per_launch, c.launches_per_second);
   std::fflush(stdout);
 }
 
@@ -241,7 +258,7 @@ void launch_graph(Counts& counts) {
   counts.memset_bytes += kBytes * kLaunches;
   counts.on_device += kLaunches;
   counts.on_device_bytes += kBytes * kLaunches;
-  counts.streams = 0;  // the driver may run a graph's nodes on streams of its own
+  counts.knows_streams = false;
   CHECK(cudaGraphExecDestroy(executable));
   CHECK(cudaGraphDestroy(graph));
   probe.release(a);
@@ -306,6 +323,16 @@ void launch_empty(Counts& counts, int64_t launches, int threads) {
 
 constexpr int kKernels = 1000;
 
+void work_in_window(Counts& counts) {
+  Counts outside;
+  do_work(outside, kKernels / 10);
+  CHECK(cudaProfilerStart());
+  do_work(counts, kKernels);
+  CHECK(cudaProfilerStop());
+  do_work(outside, kKernels / 10);
+  counts.knows_memory = false;
+}
+
 int run_and_fork() {
   pid_t const child = ::fork();  // before CUDA is initialized, as it must be
   Counts counts;
@@ -345,6 +372,8 @@ int run(std::string const& mode, int64_t launches, int threads) {
     do_work(counts, kKernels);
     CHECK(cudaDeviceReset());
     do_work(counts, kKernels);
+  } else if (mode == "window") {
+    work_in_window(counts);
   } else if (mode == "empty") {
     launch_empty(counts, launches, threads);
   } else {

@@ -37,8 +37,9 @@ class Probe : public ::testing::Test {
 
 TEST_F(Probe, EveryModeOfACompleteCapturePasses) {
   std::vector<Check> const checks = check();
-  ASSERT_EQ(checks.size(), 9U);
+  ASSERT_EQ(checks.size(), 10U);
   for (Check const& one : checks) EXPECT_EQ(one.verdict, Verdict::kGood) << one.name << ": " << one.found;
+  EXPECT_THAT(checks.front().found, HasSubstr("20 kernels, 0 copies"));
 }
 
 TEST_F(Probe, AMissingKernelFailsEveryMode) {

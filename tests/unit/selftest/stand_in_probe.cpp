@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tracer/api/capture.h"
 #include "tracer/api/device_events.h"
 
 namespace {
@@ -47,8 +48,16 @@ int main(int argc, char** argv) {
   }
   std::string const name(mode == "long-name" ? 4000 : 8, 'k');
   pid_t const child = mode == "fork" ? ::fork() : -1;
+  if (mode == "window") {
+    work(kKernels, name.c_str());
+    if (!start_capture()) return 1;
+  }
   work(std::getenv("STAND_IN_LOSES") != nullptr ? kKernels - 1 : kKernels, name.c_str());
   say(argc > 1 ? argv[1] : "work", name.size());
+  if (mode == "window") {
+    if (!stop_capture()) return 1;
+    work(kKernels, name.c_str());
+  }
   if (mode == "exit") ::_exit(0);
   if (mode == "crash") {
     std::this_thread::sleep_for(std::chrono::seconds(2));  // what the recorder promises to have saved is a second old
