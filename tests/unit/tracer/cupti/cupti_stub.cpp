@@ -17,7 +17,7 @@ struct State {
   State(State const&) = delete;
   State& operator=(State const&) = delete;
 };
-State const state;
+State const kState;
 
 }  // namespace
 
