@@ -52,17 +52,15 @@ inline constexpr std::array kKnownFaults = {
     KnownFault{cupti::k12v0, cupti::k12v4, &Workarounds::wrong_overhead_threads,
                "the profiler's own time is shown without its thread", "12.4"},
     // "By default, CUPTI will request activity buffers separately for each thread … it avoids contention." Asked for where
-    // flushing
-    // such buffers is safe: "Made flushing of activity buffers thread-safe for per-thread activity buffer feature" (12.6 Update
-    // 2).
+    // flushing such buffers is safe, from 12.6 Update 2: "Made flushing of activity buffers thread-safe for per-thread …".
     KnownFault{cupti::k12v8, cupti::k13v0, &Workarounds::ask_for_thread_buffers,
                "threads would share one buffer and its lock: one for each is asked for", "13.0"},
     KnownFault{cupti::k12v0, cupti::k12v8, nullptr, "threads that launch at the same time wait for each other, in CUPTI", "12.8"},
     // New APIs of 12.5: "cuptiActivityEnableDriverApi and cuptiActivityEnableRuntimeApi to limit the tracing of CUDA APIs".
     KnownFault{cupti::k12v0, cupti::k12v5, nullptr, "every call of the CUDA APIs is recorded, which costs each of them time",
                "12.5"},
-    // "Fixed a potential deadlock that could occur while disabling … CONCURRENT_KERNEL"; "… crash in the API
-    // cuptiActivityFlushAll."
+    // "Fixed a potential deadlock that could occur while disabling … CONCURRENT_KERNEL"; "Fixed a potential
+    // crash in the API cuptiActivityFlushAll."
     KnownFault{cupti::k12v0, cupti::k13v0Update1, nullptr, "ending a capture before the program ends may hang or crash, rarely",
                "13.0 Update 1"},
     // "Fixed the crash when NVTX API is called before the CUPTI API. This issue was introduced in the CUDA 13.0 GA release."

@@ -15,9 +15,8 @@ NvtxSource& add_sources(Session& session, Registry& registry) {
   NvtxSource& result = *nvtx;
   session.add_source(std::move(nvtx));
   if (int32_t const period_ms = session.options().sample_ms; period_ms > 0)
-    session.add_source(
-        std::make_unique<nvml::NvmlSource>(session.window(), session.devices(), std::chrono::milliseconds(period_ms),
-                                           nvml::load_api));
+    session.add_source(std::make_unique<nvml::NvmlSource>(session.window(), session.devices(),
+                                                          std::chrono::milliseconds(period_ms), nvml::load_api));
   return result;
 }
 
