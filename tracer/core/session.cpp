@@ -217,6 +217,10 @@ void Session::driver_starts() {
   for (auto const& source : sources_) source->driver_starts();
 }
 
+void Session::stream_named(void* stream, std::string_view name) {
+  for (auto const& source : sources_) source->stream_named(stream, name);
+}
+
 void Session::program_exits() {
   for (auto const& source : sources_) source->program_exits();
 }

@@ -80,6 +80,7 @@ class Session {
 
   // Handed on to the sources; any thread.
   void driver_starts();
+  void stream_named(void* stream, std::string_view name);
   void program_exits();
 
   void lock_for_fork();

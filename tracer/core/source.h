@@ -24,6 +24,8 @@ class Source {
   // On threads of the program, at any time after the session was made; a source that needs them does something.
   /// The CUDA driver is being initialized by the calling thread, which waits for this.
   virtual void driver_starts() {}
+  /// The program names one of CUDA's streams: a CUstream or cudaStream_t.
+  virtual void stream_named(void* /*stream*/, std::string_view /*name*/) {}
   /// The program runs its exit handlers; drivers may go next.
   virtual void program_exits() {}
 

@@ -79,6 +79,22 @@ void TraceStore::set_device(model::Device device) {
   describe_again();
 }
 
+void TraceStore::name_device(int32_t device, std::string_view name) {
+  std::string& given = device_names_[device];
+  if (given == name) return;
+  given = name;
+  describe_again();
+}
+
+std::vector<model::Device> TraceStore::devices() const {
+  std::vector<model::Device> result = devices_;
+  for (model::Device& device : result) {
+    auto const given = device_names_.find(device.id);
+    if (given != device_names_.end() && !given->second.empty()) device.name += fmt::format(" ({})", given->second);
+  }
+  return result;
+}
+
 void TraceStore::write_strings() {
   uint32_t const count = strings_.size();
   if (written_strings_ == count) return;
@@ -100,7 +116,7 @@ void TraceStore::write_strings() {
 void TraceStore::write_description() {
   if (!description_changed_) return;
   description_changed_ = false;
-  output_->submit(0, [info = info, devices = devices_, log = log](file::TraceWriter& writer) {
+  output_->submit(0, [info = info, devices = devices(), log = log](file::TraceWriter& writer) {
     return writer.write_description(info, devices, log);
   });
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -42,9 +43,12 @@ class TraceStore {
   [[nodiscard]] model::Track const& track(model::TrackId id) const { return tracks_[id.value]; }
   void set_track(model::TrackId id, model::Track track);
   [[nodiscard]] std::vector<model::Track> const& tracks() const { return tracks_; }
-  [[nodiscard]] std::vector<model::Device> const& devices() const { return devices_; }
+  /// With the names that the program gave them behind those of the hardware: "NVIDIA H100 (left half)".
+  [[nodiscard]] std::vector<model::Device> devices() const;
   /// Adds the device or replaces what was known of it.
   void set_device(model::Device device);
+  /// The program's own name of a device that is there or may come; empty = none.
+  void name_device(int32_t device, std::string_view name);
   /// `info` or `log` changed.
   void describe_again() { description_changed_ = true; }
 
@@ -81,6 +85,7 @@ class TraceStore {
   std::vector<model::Track> tracks_;
   std::vector<uint32_t> changed_tracks_;
   std::vector<model::Device> devices_;
+  std::map<int32_t, std::string> device_names_;  ///< that the program gave
   std::deque<Batch> batches_;
   std::unordered_map<int64_t, model::TrackId> threads_;
   std::map<std::pair<int32_t, int64_t>, model::TrackId> streams_;

@@ -183,6 +183,23 @@ void on_name_thread_w(uint32_t thread, wchar_t const* name) {
   guarded([&] { process_registry().name_thread(thread, utf8_from_wide(name, kMaxTextBytes)); });
 }
 
+// CUDA and CUDART: names of what CUDA has. A name of a stream is for the source that knows streams, if the capture has one now.
+void name_stream(void* stream, std::string_view name) {
+  if (Session* const session = current_session(); session != nullptr) session->stream_named(stream, name);
+}
+void on_name_device_a(int device, char const* name) {
+  guarded([&] { process_registry().name_device(device, bounded(name)); });
+}
+void on_name_device_w(int device, wchar_t const* name) {
+  guarded([&] { process_registry().name_device(device, utf8_from_wide(name, kMaxTextBytes)); });
+}
+void on_name_stream_a(void* stream, char const* name) {
+  guarded([&] { name_stream(stream, bounded(name)); });
+}
+void on_name_stream_w(void* stream, wchar_t const* name) {
+  guarded([&] { name_stream(stream, utf8_from_wide(name, kMaxTextBytes)); });
+}
+
 // CORE2: domains.
 void on_domain_mark_ex(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
   with_attributes<mark>(domain, attributes);
@@ -312,6 +329,17 @@ bool install_nvtx_callbacks(NvtxGetExportTableFunc_t get_export_table) {
                             TableEntry{NVTX_CBID_CORE2_DomainRegisterStringW, generic(on_register_string_w)},
                             TableEntry{NVTX_CBID_CORE2_DomainCreateA, generic(on_domain_create_a)},
                             TableEntry{NVTX_CBID_CORE2_DomainCreateW, generic(on_domain_create_w)}};
+  std::array const cuda = {TableEntry{NVTX_CBID_CUDA_NameCuDeviceA, generic(on_name_device_a)},
+                           TableEntry{NVTX_CBID_CUDA_NameCuDeviceW, generic(on_name_device_w)},
+                           TableEntry{NVTX_CBID_CUDA_NameCuStreamA, generic(on_name_stream_a)},
+                           TableEntry{NVTX_CBID_CUDA_NameCuStreamW, generic(on_name_stream_w)}};
+  std::array const cuda_runtime = {TableEntry{NVTX_CBID_CUDART_NameCudaDeviceA, generic(on_name_device_a)},
+                                   TableEntry{NVTX_CBID_CUDART_NameCudaDeviceW, generic(on_name_device_w)},
+                                   TableEntry{NVTX_CBID_CUDART_NameCudaStreamA, generic(on_name_stream_a)},
+                                   TableEntry{NVTX_CBID_CUDART_NameCudaStreamW, generic(on_name_stream_w)}};
+  // An NVTX without them records as well as any.
+  fill_table(*tables, NVTX_CB_MODULE_CUDA, cuda);
+  fill_table(*tables, NVTX_CB_MODULE_CUDART, cuda_runtime);
   return fill_table(*tables, NVTX_CB_MODULE_CORE, core) && fill_table(*tables, NVTX_CB_MODULE_CORE2, core2);
 }
 

@@ -129,6 +129,7 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
 }
 
 void NvtxSource::refresh(TraceStore& store) {
+  for (auto const& [device, name] : registry_.device_names()) store.name_device(device, name);
   for (Drained& drained : drained_) describe(drained, store);
 }
 

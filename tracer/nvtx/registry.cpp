@@ -61,6 +61,16 @@ std::optional<std::string> Registry::thread_name(int64_t thread_id) const {
   return found == thread_names_.end() ? std::nullopt : std::optional(found->second);
 }
 
+void Registry::name_device(int32_t device, std::string_view name) {
+  std::lock_guard const lock(mutex_);
+  device_names_[device] = name;
+}
+
+std::map<int32_t, std::string> Registry::device_names() const {
+  std::lock_guard const lock(mutex_);
+  return device_names_;
+}
+
 uint64_t Registry::add_schema(uint16_t domain, uint64_t id, Schema schema) {
   std::lock_guard const lock(mutex_);
   if (id == 0) id = next_schema_++;

@@ -1,5 +1,5 @@
-// What a program registers with NVTX once and refers to later: domains, texts, payload schemas, names of threads. It outlives
-// sessions (a forked child goes on using its parent's handles). Thread-safe; nothing here is on a hot path.
+// What a program registers with NVTX once and refers to later: domains, texts, payload schemas, names of threads and devices. It
+// outlives sessions (a forked child goes on using its parent's handles). Thread-safe; nothing here is on a hot path.
 #pragma once
 
 #include <atomic>
@@ -35,6 +35,10 @@ class Registry {
   void name_thread(int64_t thread_id, std::string_view name);
   [[nodiscard]] std::optional<std::string> thread_name(int64_t thread_id) const;
 
+  /// By CUDA's number of the device.
+  void name_device(int32_t device, std::string_view name);
+  [[nodiscard]] std::map<int32_t, std::string> device_names() const;
+
   /// Registers the schema under `id`, or under a new one when that is 0; returns the id.
   uint64_t add_schema(uint16_t domain, uint64_t id, Schema schema);
   [[nodiscard]] std::shared_ptr<Schema const> schema(uint16_t domain, uint64_t id) const;
@@ -50,6 +54,7 @@ class Registry {
   std::deque<std::string> texts_;
   std::unordered_map<std::string_view, uint32_t> text_handles_;
   std::unordered_map<int64_t, std::string> thread_names_;
+  std::map<int32_t, std::string> device_names_;
   std::map<std::pair<uint16_t, uint64_t>, std::shared_ptr<Schema const>> schemas_;
   uint64_t next_schema_;
   std::atomic<uint64_t> schema_version_{0};

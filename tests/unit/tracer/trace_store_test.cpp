@@ -41,6 +41,20 @@ TEST(TraceStore, keeps_rows_that_were_added_whole_in_the_order_in_which_they_cam
   EXPECT_EQ(std::get<std::vector<model::CopyDetail>>(events.details).at(0).bytes, 512U);
 }
 
+TEST(TraceStore, puts_the_names_that_the_program_gave_behind_those_of_the_hardware) {
+  TraceStore store;
+  store.name_device(1, "left half");
+  store.set_device({.id = 1, .name = "NVIDIA H100"});
+  store.set_device({.id = 2, .name = "NVIDIA H200"});
+  ASSERT_EQ(store.devices().size(), 2U);
+  EXPECT_EQ(store.devices()[0].name, "NVIDIA H100 (left half)");
+  EXPECT_EQ(store.devices()[1].name, "NVIDIA H200");
+  store.name_device(1, "trainer");
+  store.name_device(2, "");
+  EXPECT_EQ(store.devices()[0].name, "NVIDIA H100 (trainer)");
+  EXPECT_EQ(store.devices()[1].name, "NVIDIA H200");
+}
+
 TEST(TraceStore, writes_whole_blocks_however_many_events_are_open) {
   std::string const path = ::testing::TempDir() + "/store_of_open_rows_" + std::to_string(::getpid()) + ".stepscope";
   auto writer = file::TraceWriter::create(path);

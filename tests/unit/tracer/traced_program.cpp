@@ -22,6 +22,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#ifdef STEPSCOPE_HAS_CUDA_HEADERS
+#include <nvtx3/nvToolsExtCuda.h>
+#include <nvtx3/nvToolsExtCudaRt.h>
+#endif
+
 #include "tracer/api/annotate.h"
 #include "tracer/api/capture.h"
 #include "tracer/api/device_events.h"
@@ -106,6 +111,23 @@ void use_nvtx() {
   nvtxRangePushA(long_name.c_str());
   nvtxRangePop();
   nvtxRangePushA("left open");
+}
+
+/// Every way of naming a device and a stream, with a driver or without; the last name counts.
+void name_cuda_resources() {
+#ifdef STEPSCOPE_HAS_CUDA_HEADERS
+  describe_devices();
+  nvtxNameCuDeviceA(0, "first");
+  nvtxNameCuDeviceW(0, L"second");
+  nvtxNameCudaDeviceW(0, L"third");
+  nvtxNameCudaDeviceA(0, "left half");
+  nvtxNameCudaDeviceA(7, "not there");
+  nvtxNameCuStreamA(nullptr, "default");
+  nvtxNameCuStreamW(nullptr, L"default");
+  nvtxNameCudaStreamA(nullptr, "default");
+  nvtxNameCudaStreamW(nullptr, L"default");
+  train(1);
+#endif
 }
 
 /// The payload extension with odd arguments: unknown sizes, null pointers, more payloads than anybody needs.
@@ -298,6 +320,7 @@ int main(int argc, char** argv) {
   if (what == "train") train(argc > 2 ? std::atoi(argv[2]) : 3);
   if (what == "nvtx") use_nvtx();
   if (what.starts_with("cuda")) start_cuda();
+  if (what == "cuda-and-names") name_cuda_resources();
   if (what == "cuda-and-fork") fork_once();
   if (what == "cuda-and-train") train(3);
   if (what == "odd-payloads") use_odd_payloads();

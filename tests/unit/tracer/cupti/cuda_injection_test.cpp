@@ -70,6 +70,15 @@ TEST_F(CudaInjection, empties_cupti_before_the_destructors_of_that_run) {
   EXPECT_EQ(stderr_of(folder.path()), "");
 }
 
+TEST_F(CudaInjection, keeps_the_names_of_devices_and_bears_those_of_streams_that_nobody_knows) {
+  EXPECT_EQ(run("cuda-and-names", {{"STEPSCOPE_CUPTI", "/does/not/exist"}}), 0);
+  auto const traces = read_traces(folder.path());
+  ASSERT_THAT(traces, SizeIs(1));
+  auto const devices = traces.begin()->second.devices();
+  ASSERT_THAT(devices, SizeIs(1));
+  EXPECT_EQ(devices[0].name, "host device (left half)");
+}
+
 TEST_F(CudaInjection, is_silent_when_not_asked_to_report) {
   EXPECT_EQ(run("cuda", {{"STEPSCOPE_CUPTI", "/does/not/exist"}, {"STEPSCOPE_REPORT_LOSS", "0"}}), 0);
   EXPECT_EQ(stderr_of(folder.path()), "");

@@ -159,7 +159,7 @@ TEST_P(RecordDecoderTest, describes_the_device) {
   add(device_record("NVIDIA H100", 3));
   finish();
   ASSERT_THAT(store.devices(), SizeIs(1));
-  model::Device const& device = store.devices()[0];
+  model::Device const device = store.devices()[0];
   EXPECT_EQ(device.id, 3);
   EXPECT_EQ(device.name, "NVIDIA H100");
   EXPECT_EQ(device.capacity_bytes, uint64_t{80} << 30);
