@@ -76,6 +76,15 @@ bool find_symbol(void* library, char const* name, Function& function) {
   return function != nullptr;
 }
 
+/// Null when the process has no driver.
+decltype(&cuStreamGetCtx) find_stream_context() {
+  void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (driver == nullptr) return nullptr;
+  auto const function = reinterpret_cast<decltype(&cuStreamGetCtx)>(::dlsym(driver, "cuStreamGetCtx"));
+  ::dlclose(driver);  // who loaded it keeps it
+  return function;
+}
+
 /// The first entry point that is missing, or null.
 char const* fill(void* library, CuptiApi& api) {
   char const* missing = nullptr;
@@ -104,6 +113,9 @@ char const* fill(void* library, CuptiApi& api) {
   find_symbol(library, "cuptiActivityEnableDriverApi", api.enable_driver_api);
   find_symbol(library, "cuptiActivityEnableHWTrace", api.enable_hw_trace);
   find_symbol(library, "cuptiActivityEnableAllSyncRecords", api.enable_all_sync_records);
+  find_symbol(library, "cuptiGetContextId", api.get_context_id);
+  find_symbol(library, "cuptiGetStreamIdEx", api.get_stream_id);
+  api.get_stream_context = find_stream_context();
   return missing;
 }
 

@@ -39,6 +39,11 @@ struct CuptiApi {
   CUptiResult (*enable_driver_api)(CUpti_CallbackId cbid, uint8_t enable) = nullptr;
   CUptiResult (*enable_hw_trace)(uint8_t enable) = nullptr;
   CUptiResult (*enable_all_sync_records)(uint8_t enable) = nullptr;
+
+  // For names of streams; null = they keep their numbers.
+  decltype(&cuptiGetContextId) get_context_id = nullptr;
+  decltype(&cuptiGetStreamIdEx) get_stream_id = nullptr;
+  decltype(&cuStreamGetCtx) get_stream_context = nullptr;  ///< the driver's, of the process
 };
 
 struct CuptiLibrary {

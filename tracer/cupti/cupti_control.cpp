@@ -172,6 +172,18 @@ std::optional<ClockSample> CuptiControl::sample_clock() const {
   return best;
 }
 
+std::optional<StreamNumber> CuptiControl::find_stream(CUstream stream) const {
+  CuptiApi const& cupti = api();
+  if (cupti.get_stream_context == nullptr || cupti.get_context_id == nullptr || cupti.get_stream_id == nullptr) return {};
+  uint8_t const is_of_thread = stream == CU_STREAM_PER_THREAD ? 1 : 0;
+  CUcontext context = nullptr;
+  StreamNumber result;
+  bool const is_known = cupti.get_stream_context(stream, &context) == CUDA_SUCCESS &&
+                        cupti.get_context_id(context, &result.context) == CUPTI_SUCCESS &&
+                        cupti.get_stream_id(nullptr, stream, is_of_thread, &result.stream) == CUPTI_SUCCESS;
+  return is_known ? std::optional(result) : std::nullopt;
+}
+
 size_t CuptiControl::take_dropped() const {
   size_t dropped = 0;
   bool const is_known = api().get_num_dropped_records(nullptr, 0, &dropped) == CUPTI_SUCCESS;

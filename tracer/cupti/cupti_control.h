@@ -23,6 +23,11 @@ namespace stepscope::tracer {
 /// crashes; and it cannot be turned off again.
 inline constexpr char const* kHardwareEventsVariable = "STEPSCOPE_CUDA_HES";
 
+/// A stream as records number it.
+struct StreamNumber {
+  uint32_t context = 0, stream = 0;
+};
+
 /// One thread at a time, but for what says something else.
 class CuptiControl {
  public:
@@ -64,6 +69,8 @@ class CuptiControl {
   bool flush(bool all);
   /// Both clocks, its own and ours, at one moment; only where it does not use ours.
   [[nodiscard]] std::optional<ClockSample> sample_clock() const;
+  /// Nothing for what is no stream.
+  [[nodiscard]] std::optional<StreamNumber> find_stream(CUstream stream) const;
   /// Records that CUPTI dropped since it was asked last.
   [[nodiscard]] size_t take_dropped() const;
 

@@ -83,6 +83,28 @@ void CuptiSource::driver_starts() {
   follow_window();
 }
 
+void CuptiSource::stream_named(void* stream, std::string_view name) {
+  auto const number = find_stream(stream);
+  if (!number) return;
+  std::lock_guard const lock(mutex_);
+  stream_names_.emplace_back(*number, name);
+}
+
+/// CUPTI is not taken down meanwhile: who does that waits until nobody asks, and nobody begins to once recording is over.
+std::optional<StreamNumber> CuptiSource::find_stream(void* stream) {
+  ++finding_streams_;
+  std::optional<StreamNumber> number;
+  if (is_live() && process_ == ::getpid()) number = control_->find_stream(static_cast<CUstream>(stream));
+  --finding_streams_;
+  return number;
+}
+
+void CuptiSource::name_streams(TraceStore& store) {
+  std::lock_guard const lock(mutex_);
+  for (auto& [number, name] : std::exchange(stream_names_, {}))
+    decoder_->name_stream(number.context, number.stream, std::move(name), store);
+}
+
 /// Has CUPTI record what the window asks for now. Nobody waits: who comes while another thread is at it leaves it to that one,
 /// which looks again.
 void CuptiSource::follow_window() noexcept {
@@ -282,6 +304,7 @@ void CuptiSource::drain(TraceStore& store, ClockFit const& clock) {
     if (!has_control_) return;
     make_decoder(clock);
   }
+  name_streams(store);
   if (!counting_stopped_ && window_.is_over()) {
     counting_stopped_ = true;
     decoder_->stop_counting_at(clock.latest_ns());
@@ -370,6 +393,7 @@ void CuptiSource::take_down() {
     control_->unsubscribe();
     return note("cuda end", "CUPTI stays in the process, resting: taking down that of CUDA 12.5 and older is not safe");
   }
+  if (!wait_until([this] { return finding_streams_ == 0; }, kEndTimeoutNs)) return;
   take_down_ = TakeDown::kWanted;
   if (exiting_) {
     take_down_ = TakeDown::kNo;

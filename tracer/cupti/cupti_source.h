@@ -42,6 +42,8 @@ class CuptiSource : public Source {
   ~CuptiSource() override;
 
   void driver_starts() override;
+  /// A stream that is named while nothing of CUDA is recorded keeps its number for a name.
+  void stream_named(void* stream, std::string_view name) override;
   void program_exits() override;
 
   void snapshot() override;
@@ -79,6 +81,8 @@ class CuptiSource : public Source {
   void give_up(std::string reason);
   void note(std::string name, std::string text);
 
+  [[nodiscard]] std::optional<StreamNumber> find_stream(void* stream);
+  void name_streams(TraceStore& store);
   void fetch(bool all);
   void decode_completed(TraceStore& store);
   void write_notes(TraceStore& store);
@@ -110,12 +114,14 @@ class CuptiSource : public Source {
   std::atomic<bool> driver_started_{false}, capture_is_over_{false}, exiting_{false}, released_{false};
   std::atomic<TakeDown> take_down_{TakeDown::kNo};
   std::atomic<ExitFlush> exit_flush_{ExitFlush::kNo};
+  std::atomic<uint32_t> finding_streams_{0};  ///< threads that ask CUPTI for the number of a stream now
   std::atomic<uint64_t> dropped_by_cupti_{0}, lost_in_overflow_{0};
   pid_t process_ = 0;  ///< that CUPTI was attached in: not a fork of it
 
   mutable std::mutex mutex_;                                ///< for what follows; never held while CUPTI is called
   std::vector<std::pair<std::string, std::string>> notes_;  ///< facts that the trace does not have yet
   std::string problem_;
+  std::vector<std::pair<StreamNumber, std::string>> stream_names_;  ///< that the tracks do not have yet
 
   // The writer thread's own.
   std::optional<RecordDecoder> decoder_;

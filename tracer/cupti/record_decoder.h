@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
+#include <utility>
 
 #include "tracer/core/device_registry.h"
 #include "tracer/core/trace_store.h"
@@ -31,6 +33,10 @@ class RecordDecoder {
   /// A buffer as CUPTI completed it. What is cut or unknown is counted; nothing behind its end is read.
   void decode(std::span<uint8_t> buffer, RecordClock const& clock, TraceStore& store);
   void decode_record(CUpti_Activity const& record, RecordClock const& clock, TraceStore& store);
+  /// The program named the stream, before or after its first op.
+  void name_stream(uint32_t context, uint32_t stream, std::string name, TraceStore& store) {
+    streams_.name(context, stream, std::move(name), store);
+  }
   /// All buffers that were there at one moment are decoded: what records of different buffers say of one call is put together.
   void end_round(RecordClock const& clock, TraceStore& store);
   /// After the last buffer.

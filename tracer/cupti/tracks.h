@@ -4,7 +4,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "tracer/core/trace_store.h"
 
@@ -52,6 +56,8 @@ class StreamTracks {
   /// A context record came (from CUDA 13.2 on none does for green contexts: their first op tells their device): the device of its
   /// records, and which of its streams is the one that CUDA makes itself.
   void describe_context(uint32_t device, uint32_t context, uint32_t default_stream, TraceStore& store);
+  /// The program's own name for a stream; one without ops gets no track.
+  void name(uint32_t context, uint32_t stream, std::string name, TraceStore& store);
   /// -1 = not known.
   [[nodiscard]] int32_t device_of(uint32_t context) const;
 
@@ -64,11 +70,14 @@ class StreamTracks {
     uint32_t device = 0, default_stream = UINT32_MAX;
   };
   TrackRef look_up(Key const& key, TraceStore& store);
+  [[nodiscard]] std::optional<model::TrackId> find_track(uint32_t device, uint32_t context, uint32_t stream,
+                                                         TraceStore const& store);
   void name_default_stream(uint32_t context, TraceStore& store);
 
   TrackCache<Key> cache_;
   std::unordered_map<uint32_t, uint32_t> first_context_;  ///< by device
   std::unordered_map<uint32_t, Context> contexts_;
+  std::map<std::pair<uint32_t, uint32_t>, std::string> names_;  ///< that the program gave, by context and stream
 };
 
 /// Threads by the system's number.

@@ -180,8 +180,25 @@ struct FakeEntryPoints {
     return CUPTI_SUCCESS;
   }
   static CUptiResult enable_hw_trace(uint8_t) { return current->note("ActivityEnableHWTrace"); }
+  // A handle is what FakeCupti::stream() makes of its numbers, a context its own number.
+  static CUresult get_stream_context(CUstream stream, CUcontext* context) {
+    *context = reinterpret_cast<CUcontext>(reinterpret_cast<uint64_t>(stream) >> 32);
+    return *context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+  }
+  static CUptiResult get_context_id(CUcontext context, uint32_t* number) {
+    *number = static_cast<uint32_t>(reinterpret_cast<uint64_t>(context));
+    return current->note("GetContextId");
+  }
+  static CUptiResult get_stream_id(CUcontext, CUstream stream, uint8_t, uint32_t* number) {
+    *number = static_cast<uint32_t>(reinterpret_cast<uint64_t>(stream));
+    return current->note("GetStreamIdEx");
+  }
   static CUptiResult enable_all_sync(uint8_t) { return current->note("ActivityEnableAllSyncRecords"); }
 };
+
+CUstream FakeCupti::stream(uint32_t context, uint32_t number) {
+  return reinterpret_cast<CUstream>(uint64_t{context} << 32 | number);
+}
 
 FakeCupti::FakeCupti() {
   EXPECT_EQ(current, nullptr);
@@ -212,7 +229,10 @@ CuptiApi FakeCupti::api() {
           .enable_runtime_api = Fake::enable_runtime,
           .enable_driver_api = Fake::enable_driver,
           .enable_hw_trace = Fake::enable_hw_trace,
-          .enable_all_sync_records = Fake::enable_all_sync};
+          .enable_all_sync_records = Fake::enable_all_sync,
+          .get_context_id = Fake::get_context_id,
+          .get_stream_id = Fake::get_stream_id,
+          .get_stream_context = Fake::get_stream_context};
 }
 
 CUptiResult FakeCupti::note(std::string const& call) {

@@ -26,6 +26,8 @@ class FakeCupti {
   FakeCupti& operator=(FakeCupti const&) = delete;
 
   [[nodiscard]] static CuptiApi api();
+  /// The handle of the stream with these numbers.
+  [[nodiscard]] static CUstream stream(uint32_t context, uint32_t number);
 
   /// What a call answers; those that are not here succeed. Named as in CUPTI, without "cupti".
   std::map<std::string, CUptiResult> answers;
