@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "tracer/core/clock.h"
+
 namespace stepscope::tracer {
 
 /// Steps first to last, both inclusive.
@@ -66,6 +68,7 @@ class CaptureWindow {
   }
   /// Any thread, at any time: nothing more of the host is wanted.
   void close() {
+    ends_now();
     CaptureMode expected = CaptureMode::kRecording;
     if (!mode_.compare_exchange_strong(expected, CaptureMode::kEnding, std::memory_order_relaxed)) {
       expected = CaptureMode::kBaseline;
@@ -84,7 +87,10 @@ class CaptureWindow {
   // Called by threads that annotate steps, only when by_steps().
   void thread_begins_annotating() { annotating_.fetch_add(1, std::memory_order_relaxed); }
   void thread_enters_window() { open(); }
-  void thread_leaves_window() { done_.fetch_add(1, std::memory_order_release); }
+  void thread_leaves_window() {
+    ends_now();
+    done_.fetch_add(1, std::memory_order_release);
+  }
   /// A thread that annotated steps exits before its last step.
   void thread_gives_up() { annotating_.fetch_sub(1, std::memory_order_relaxed); }
 
@@ -94,11 +100,20 @@ class CaptureWindow {
     int32_t const done = done_.load(std::memory_order_acquire);
     return by_steps() && done > 0 && done >= annotating_.load(std::memory_order_relaxed);
   }
+  /// When is_over(): the moment of monotonic_ns() behind which what the host does is not wanted. By steps the end of the last
+  /// one.
+  [[nodiscard]] int64_t end_ns() const { return end_ns_.load(std::memory_order_acquire); }
 
  private:
+  /// The first close() counts, or of threads that annotate steps the last.
+  void ends_now() {
+    if (!closed_.load(std::memory_order_acquire)) end_ns_.store(monotonic_ns(), std::memory_order_release);
+  }
+
   WindowOptions const options_;
   std::atomic<CaptureMode> mode_;
   std::atomic<bool> closed_{false};
+  std::atomic<int64_t> end_ns_{INT64_MAX};
   std::atomic<int32_t> annotating_{0}, done_{0};
   std::vector<std::function<void()>> when_entered_;
   std::optional<int64_t> prepared_ns_, opened_ns_;  ///< the writer thread's own
