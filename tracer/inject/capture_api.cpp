@@ -5,6 +5,8 @@
 #include <filesystem>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include <dlfcn.h>
 
@@ -39,16 +41,34 @@ bool fails(std::string reason) {
   return false;
 }
 
-/// As `stepscope record` sets it, for the libraries that look for it from now on.
+/// What set_environment() has set: of a process that started its recording itself.
+std::vector<char const*>& own_variables() {
+  static auto* const names = new std::vector<char const*>;
+  return *names;
+}
+
+void set_variable(char const* name, char const* value) {
+  ::setenv(name, value, 1);
+  own_variables().push_back(name);
+}
+
+/// As `stepscope record --from-code` sets it, for the libraries that look for it from now on. Children record what they ask for
+/// themselves.
 void set_environment(std::string const& folder) {
   Dl_info self{};
   ::dladdr(reinterpret_cast<void const*>(&stepscope_start_capture), &self);
   for (char const* const variable : {"NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", "NCCL_PROFILER_PLUGIN"}) {
     char const* const text = std::getenv(variable);
     bool const is_free = text == nullptr || *text == '\0';  // else another tool's
-    if (is_free && self.dli_fname != nullptr) ::setenv(variable, self.dli_fname, 1);
+    if (is_free && self.dli_fname != nullptr) set_variable(variable, self.dli_fname);
   }
-  ::setenv(kOutputVariable, folder.c_str(), 1);
+  set_variable(kOutputVariable, folder.c_str());
+  set_variable(kFromCodeVariable, "1");
+}
+
+/// Programs that are started from now on have nothing of us.
+void restore_environment() {
+  for (char const* const name : std::exchange(own_variables(), {})) ::unsetenv(name);
 }
 
 bool prepare_own_run(char const* folder) {
@@ -75,7 +95,8 @@ bool driver_is_initialized() {
 }
 
 bool start_capture(char const* folder) {
-  if (!options_from_environment() && !prepare_own_run(folder)) return false;
+  bool const is_own = current_session() == nullptr && !options_from_environment();
+  if (is_own && !prepare_own_run(folder)) return false;
   Session* const session = start_process_session();
   if (session == nullptr) return fails("nothing can be recorded in this process");
   session->window().open();
@@ -88,6 +109,7 @@ bool start_capture(char const* folder) {
 bool stop_capture() {
   Session* const session = current_session();
   if (session == nullptr) return fails("nothing was recorded in this process");
+  restore_environment();
   if (!session->end_window(kStopTimeout)) return fails(std::string(kUnfinishedMessage));
   return session->report().failure.empty() || fails(session->message());
 }

@@ -42,8 +42,10 @@ size_t NvtxSource::take_ring_bytes() {
 
 ThreadRecorder* NvtxSource::attach(int64_t thread_id) {
   std::lock_guard const lock(mutex_);
-  recorders_.push_back(std::make_unique<ThreadRecorder>(window_, ticks_, next_number_++, thread_id, take_ring_bytes(),
-                                                        max_ring_bytes_, &budget_, trigger_.is_on() ? &trigger_ : nullptr));
+  size_t const bytes = take_ring_bytes();
+  recorders_.push_back(std::make_unique<ThreadRecorder>(window_, ticks_, next_number_++, thread_id, bytes, max_ring_bytes_,
+                                                        &budget_, trigger_.is_on() ? &trigger_ : nullptr));
+  if (!recorders_.back()->ring().valid()) budget_.give_back(bytes);
   recorders_.back()->ring().prefault(kFirstPages);
   return recorders_.back().get();
 }

@@ -54,7 +54,7 @@ pid_t start_child(fs::path const& folder, std::vector<std::string> const& argume
   ::setenv("NVTX_INJECTION64_PATH", STEPSCOPE_BINARY_DIR "/lib/libstepscope-tracer.so", 1);
   ::setenv("STEPSCOPE_OUTPUT", folder.c_str(), 1);
   ::setenv("STEPSCOPE_REPORT_LOSS", "1", 1);
-  for (auto const& [name, value] : more) ::setenv(name.c_str(), value.c_str(), 1);
+  for (auto const& [name, value] : more) value.empty() ? ::unsetenv(name.c_str()) : ::setenv(name.c_str(), value.c_str(), 1);
   redirect(STDOUT_FILENO, beside(folder, ".out"));
   redirect(STDERR_FILENO, beside(folder, ".err"));
   std::vector<std::string> all = {STEPSCOPE_BINARY_DIR "/tests/traced_program"};

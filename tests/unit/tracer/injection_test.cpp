@@ -157,6 +157,7 @@ TEST_F(Injection, records_from_code_without_the_command) {
   EXPECT_EQ(result.started, 1) << stdout_of(folder.path());
   EXPECT_EQ(result.stopped, 1) << stdout_of(folder.path());
   expect_nothing_is_left(result);
+  EXPECT_THAT(stdout_of(folder.path()), HasSubstr("environment is as it was")) << "children would be recorded";
   auto const traces = read_traces(run);
   ASSERT_THAT(traces, SizeIs(1));
   expect_only_the_part(traces.begin()->second);

@@ -293,10 +293,12 @@ void train_part(char const* folder) {
   nvtxRangePop();
   int const level = nvtxRangePushA("too late");
   train(1);
+  bool const is_set = std::getenv("STEPSCOPE_OUTPUT") != nullptr;
   bool const again = start_capture(folder);
   std::printf("started %d stopped %d level %d threads %d again %d grown %d KiB\n%s\n", static_cast<int>(started),
               static_cast<int>(stopped), level, count_threads(), static_cast<int>(again),
               static_cast<int>(resident_kb() - resident), capture_error());
+  std::printf("environment %s\n", is_set ? "is set" : "is as it was");
 }
 
 /// Writes more than RLIMIT_FSIZE lets it: to the tracer the disk is full.
