@@ -222,6 +222,7 @@ char const* to_string(CopyDirection direction);
 char const* to_string(CollectiveOp op);
 char const* to_string(CollectiveAlgorithm algorithm);
 char const* to_string(CollectiveProtocol protocol);
+char const* to_string(CallLaunch launch);
 char const* to_string(DataType type);
 /// Of one element; 0 = unknown.
 uint64_t bytes_of(DataType type);

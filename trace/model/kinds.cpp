@@ -95,6 +95,18 @@ char const* to_string(CollectiveProtocol protocol) {
   return "unknown";
 }
 
+char const* to_string(CallLaunch launch) {
+  switch (launch) {
+    case CallLaunch::kBefore:
+      return "before the call";
+    case CallLaunch::kInside:
+      return "inside the call";
+    case CallLaunch::kNone:
+      return "none";
+  }
+  return "unknown";
+}
+
 char const* to_string(DataType type) {
   switch (type) {
     case DataType::kUnknown:
