@@ -150,6 +150,11 @@ void CuptiControl::unsubscribe() {
   is_subscribed_ = false;
 }
 
+void CuptiControl::finalize() {
+  unsubscribe();
+  api().finalize();
+}
+
 bool CuptiControl::flush(bool all) {
   std::unique_lock const lock(flush_mutex_, std::try_to_lock);
   if (lock) api().flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);

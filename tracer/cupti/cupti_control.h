@@ -59,8 +59,8 @@ class CuptiControl {
   [[nodiscard]] bool is_subscribed() const { return is_subscribed_; }
   /// Has `call` called for every function of CUDA, one of which can then finalize().
   void watch_everything();
-  /// In `call`, when a function returns.
-  void finalize() { library_.api.finalize(); }
+  /// In `call`, when a function returns. The subscriber first: its handle means nothing afterwards.
+  void finalize();
   /// In `call`, when the driver has been initialized: the earliest moment for it in CUDA 12.8 to 13.2, and before any context.
   void ask_for_hardware_events();
 

@@ -245,23 +245,30 @@ void CUPTIAPI CuptiSource::on_call(void* source, CUpti_CallbackDomain domain, CU
   auto const& call = *static_cast<CUpti_CallbackData const*>(data);
   std::string_view const function = call.functionName == nullptr ? std::string_view() : plain_name(call.functionName);
   if (call.callbackSite == CUPTI_API_ENTER)
-    self.call_begins(function);
+    self.call_begins(domain, function);
   else
-    self.call_returns(function);
+    self.call_returns(domain, function);
 }
 
-void CuptiSource::call_begins(std::string_view function) {
+void CuptiSource::call_begins(CUpti_CallbackDomain domain, std::string_view function) {
+  if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) calls_runtime_ = true;
   if (!is_live()) return;
   if (contains(kResets, function)) control_->flush(false);
   if (contains(kStops, function)) window_.close();
 }
 
 /// CUPTI may be taken down safely when a CUDA call returns (documentation of cuptiFinalize); until the next one nothing of it
-/// runs.
-void CuptiSource::call_returns(std::string_view function) {
+/// runs. Calls of the driver are often made by the runtime, in the middle of its own: they will do only where there is no other.
+bool CuptiSource::may_take_down(CUpti_CallbackDomain domain) const {
+  if (exiting_) return false;
+  return domain == CUPTI_CB_DOMAIN_RUNTIME_API || (!calls_runtime_ && monotonic_ns() - take_down_wanted_ns_ > kDriverOnlyNs);
+}
+
+void CuptiSource::call_returns(CUpti_CallbackDomain domain, std::string_view function) {
   if (is_live() && contains(kStarts, function)) window_.open();
   auto wanted = TakeDown::kWanted;
-  if (exiting_ || !take_down_.compare_exchange_strong(wanted, TakeDown::kUnderWay)) return;
+  if (take_down_ != wanted || !may_take_down(domain)) return;
+  if (!take_down_.compare_exchange_strong(wanted, TakeDown::kUnderWay)) return;
   control_->finalize();
   pool_.cupti_leaves();
   take_down_ = TakeDown::kDone;
@@ -394,12 +401,11 @@ void CuptiSource::take_down() {
     return note("cuda end", "CUPTI stays in the process, resting: taking down that of CUDA 12.5 and older is not safe");
   }
   if (!wait_until([this] { return finding_streams_ == 0; }, kEndTimeoutNs)) return;
-  take_down_ = TakeDown::kWanted;
-  if (exiting_) {
-    take_down_ = TakeDown::kNo;
-    return;
-  }
-  control_->watch_everything();
+  control_->watch_everything();  // before it is wanted: who takes CUPTI down must not do so under this call
+  take_down_wanted_ns_ = monotonic_ns();
+  auto wanted = TakeDown::kWanted;
+  take_down_ = wanted;
+  if (exiting_) take_down_.compare_exchange_strong(wanted, TakeDown::kNo);
 }
 
 void CuptiSource::tell_untimed(TraceStore& store) {

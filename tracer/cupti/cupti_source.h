@@ -34,6 +34,8 @@ class CuptiSource : public Source {
   using Loader = std::function<base::Expected<CuptiLibrary>()>;
   /// How long the program's end may wait for the writer to fetch what CUPTI holds.
   static constexpr int64_t kExitTimeoutNs = 5'000'000'000;
+  /// A program that makes no call of the runtime for so long calls the driver only.
+  static constexpr int64_t kDriverOnlyNs = 500'000'000;
 
   /// Nothing happens before driver_starts(). The window and the devices, which it tells of those that the program uses, outlive
   /// the source.
@@ -93,8 +95,9 @@ class CuptiSource : public Source {
   static void on_call(void* source, CUpti_CallbackDomain domain, CUpti_CallbackId function, void const* data);
   static void buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records);
   static void buffer_completed(CUcontext context, uint32_t stream, uint8_t* buffer, size_t bytes, size_t valid_bytes);
-  void call_begins(std::string_view function);
-  void call_returns(std::string_view function);
+  void call_begins(CUpti_CallbackDomain domain, std::string_view function);
+  void call_returns(CUpti_CallbackDomain domain, std::string_view function);
+  [[nodiscard]] bool may_take_down(CUpti_CallbackDomain domain) const;
   [[nodiscard]] std::vector<std::string_view> watched_functions() const;
   void count_lost(std::span<uint8_t> records);
 
@@ -113,6 +116,8 @@ class CuptiSource : public Source {
 
   std::atomic<bool> driver_started_{false}, capture_is_over_{false}, exiting_{false}, released_{false};
   std::atomic<TakeDown> take_down_{TakeDown::kNo};
+  std::atomic<int64_t> take_down_wanted_ns_{0};
+  std::atomic<bool> calls_runtime_{false};  ///< seen to begin, so that one will return
   std::atomic<ExitFlush> exit_flush_{ExitFlush::kNo};
   std::atomic<uint32_t> finding_streams_{0};  ///< threads that ask CUPTI for the number of a stream now
   std::atomic<uint64_t> dropped_by_cupti_{0}, lost_in_overflow_{0};

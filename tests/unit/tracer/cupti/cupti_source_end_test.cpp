@@ -49,6 +49,38 @@ TEST_F(CuptiSourceTest, is_not_taken_down_before_the_last_buffer_was_read) {
   EXPECT_EQ(fake.count("Finalize"), 1U);
 }
 
+TEST_F(CuptiSourceTest, is_not_taken_down_while_the_writer_still_asks_for_calls) {
+  source->driver_starts();
+  // A thread in a loop of calls: one returns as soon as any is reported.
+  fake.inside = [&](std::string const& call) {
+    if (call == "EnableDomain") fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  };
+  finish();
+  EXPECT_EQ(fake.count("EnableDomain"), 2U);
+  EXPECT_EQ(fake.count("Finalize"), 0U);
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);
+  EXPECT_LT(fake.position("Unsubscribe"), fake.position("Finalize"));
+}
+
+TEST_F(CuptiSourceTest, is_not_taken_down_in_the_middle_of_a_call_of_the_runtime) {
+  source->driver_starts();
+  int64_t const before = monotonic_ns();
+  finish();
+  fake.program_enters(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020);
+  while (monotonic_ns() - before < 2 * CuptiSource::kDriverOnlyNs) fake.program_calls(CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent);
+  EXPECT_EQ(fake.count("Finalize"), 0U);
+  fake.program_leaves(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020);
+  EXPECT_EQ(fake.count("Finalize"), 1U);
+}
+
+TEST_F(CuptiSourceTest, is_taken_down_by_a_call_of_the_driver_where_the_runtime_is_not_used) {
+  source->driver_starts();
+  int64_t const before = monotonic_ns();
+  finish();
+  while (fake.count("Finalize") == 0) fake.program_calls(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel);
+  EXPECT_GT(monotonic_ns() - before, CuptiSource::kDriverOnlyNs);
+}
+
 TEST_F(CuptiSourceTest, leaves_an_old_cupti_in_the_process_but_at_rest) {
   version = cupti::k12v5;
   fake.crashes_without_buffer = true;

@@ -298,7 +298,20 @@ void FakeCupti::callback(CUpti_CallbackDomain domain, CUpti_CallbackId function,
 }
 
 void FakeCupti::program_calls(CUpti_runtime_api_trace_cbid function) {
+  program_enters(function);
+  program_leaves(function);
+}
+
+void FakeCupti::program_calls(CUpti_driver_api_trace_cbid function) {
+  callback(CUPTI_CB_DOMAIN_DRIVER_API, function, CUPTI_API_ENTER);
+  callback(CUPTI_CB_DOMAIN_DRIVER_API, function, CUPTI_API_EXIT);
+}
+
+void FakeCupti::program_enters(CUpti_runtime_api_trace_cbid function) {
   callback(CUPTI_CB_DOMAIN_RUNTIME_API, function, CUPTI_API_ENTER);
+}
+
+void FakeCupti::program_leaves(CUpti_runtime_api_trace_cbid function) {
   callback(CUPTI_CB_DOMAIN_RUNTIME_API, function, CUPTI_API_EXIT);
 }
 

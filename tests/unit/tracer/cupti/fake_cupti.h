@@ -49,6 +49,9 @@ class FakeCupti {
   bool complete_last(RecordBuffer const& records);
   /// The program enters or leaves that function of the runtime, if anybody wants to know.
   void program_calls(CUpti_runtime_api_trace_cbid function);
+  void program_calls(CUpti_driver_api_trace_cbid function);
+  void program_enters(CUpti_runtime_api_trace_cbid function);
+  void program_leaves(CUpti_runtime_api_trace_cbid function);
   /// The driver has been initialized.
   void driver_is_initialized();
 
