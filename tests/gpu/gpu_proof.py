@@ -5,23 +5,26 @@ and Python; PyTorch where it is to be compared with. Without a GPU everything is
 
 usage: gpu_proof.py [--stepscope PROGRAM] [--out FOLDER] [--stage NAME]… [--limit-s SECONDS]
 
-FOLDER/summary.json has every number, FOLDER/recordings a few small traces. One line a stage; the last line is "N passed, N failed,
-N skipped". Exit status 1 when one failed, 77 when all were skipped.
+FOLDER/summary.json has every number and what each recording says of itself, FOLDER/recordings.tar.gz the recordings (12 MB at most, the
+largest are left out). Both are written when the limit is reached or SIGTERM comes, too. One line a stage; the last line is "N passed,
+N failed, N skipped". Exit status 1 when one failed, 77 when all were skipped.
 """
 import argparse
+import contextlib
 import json
 import os
-import shutil
+import re
+import signal
 import sys
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import processes  # noqa: E402
 import pytorch_pairs  # noqa: E402
+import results  # noqa: E402
 
 SKIPPED = 77
-# A recording beyond that is not kept: what it showed is in the summary.
-MAX_KEPT_BYTES = 8 << 20
+CUPTI_VARIABLE = "STEPSCOPE_CUPTI"
 TARGETS = {"kernels_per_second": 1e6, "share_of_torch_profiler": 0.5}
 
 
@@ -29,14 +32,17 @@ class Skip(Exception):
     """The stage needs what this machine lacks."""
 
 
-class Machine:
-    """The programs, and where results go."""
+class TimeIsUp(BaseException):
+    """The limit is reached, or somebody asks this script to end: no error of a stage."""
 
-    def __init__(self, stepscope, out):
+
+class Machine:
+    """The programs, and the folder in which the present stage records."""
+
+    def __init__(self, stepscope):
         self.stepscope = stepscope
         self.probe = os.path.join(os.path.dirname(stepscope), "..", "libexec", "stepscope", "stepscope-cuda-probe")
-        self.recordings = os.path.join(out, "recordings")
-        os.makedirs(self.recordings, exist_ok=True)
+        self.recordings = ""
 
     def doctor(self):
         result = processes.run([self.stepscope, "doctor", "--json"], keep_stderr=False)
@@ -45,11 +51,29 @@ class Machine:
         except json.JSONDecodeError:
             raise processes.Failure(f"doctor ended with {result.code}: {result.output[-800:]}") from None
 
-    def why_no_gpu(self):
-        for check in self.doctor()["checks"]:
-            if check["name"] == "gpu" and check["found"].startswith("none"):
-                return check["found"]
-        return ""
+    def describe(self):
+        """Why nothing can run on a GPU here (empty when it can), and the CUPTI for plain CUDA programs where they find none but a
+        Python package has one (else empty). A doctor that fails is a stage's failure, not the end."""
+        try:
+            checks = self.doctor()["checks"]
+        except (processes.Failure, KeyError):
+            return "", ""
+        why_not = [check["found"] for check in checks if check["name"] == "gpu" and check["found"].startswith("none")]
+        named = [re.search(CUPTI_VARIABLE + r"=(\S+)", check["fix"]) for check in checks if check["name"] == "CUPTI"]
+        return "".join(why_not[:1]), "".join(match.group(1) for match in named[:1] if match)
+
+    def words_of_recordings(self):
+        """What each recording of this stage says of itself: facts, notes, losses."""
+        words = {}
+        for folder, _, files in os.walk(self.recordings):
+            if not any(name.endswith(".stepscope") for name in files):
+                continue
+            result = processes.run([self.stepscope, "info", "--json", folder], keep_stderr=False)
+            with contextlib.suppress(json.JSONDecodeError):
+                words[os.path.relpath(folder, self.recordings)] = [
+                    {key: process[key] for key in ("facts", "notes", "dropped", "truncated", "events") if key in process}
+                    for process in json.loads(result.output)]
+        return words
 
 
 # Stages: each returns its numbers, raises Skip with the reason or processes.Failure with what went wrong.
@@ -63,15 +87,15 @@ def stage_doctor(machine):
 
 
 def stage_selftest(machine):
-    kept = os.path.join(machine.recordings, "selftest")
-    result = processes.run([machine.stepscope, "selftest", "--device", "cuda", "--json", "--keep", kept], limit_s=500, keep_stderr=False)
+    result = processes.run([machine.stepscope, "selftest", "--device", "cuda", "--json", "--keep", machine.recordings], limit_s=500,
+                           keep_stderr=False)
     try:
         report = json.loads(result.output)
     except json.JSONDecodeError:
         raise processes.Failure(f"selftest ended with {result.code}: {result.output[-800:]}") from None
     bad = [f"{check['name']}: {check['found']}" for check in report["checks"] if check["verdict"] == "FAIL"]
     if bad or result.code != 0:
-        raise processes.Failure(f"exit status {result.code}; " + "; ".join(bad))
+        raise processes.Failure(f"exit status {result.code}; " + "; ".join(bad), report)
     if report["passed"] == 0:
         raise Skip("; ".join(check["found"] for check in report["checks"]))
     return report
@@ -93,7 +117,7 @@ def stage_rate(machine):
                "kernels_per_second": recorded["launches_per_second"], "kernels_per_second_alone": alone["launches_per_second"],
                "ns_per_launch": recorded["ns_per_launch"], "ns_per_launch_alone": alone["ns_per_launch"]}
     if kernels != recorded["kernels"] or dropped > 0:
-        raise processes.Failure(json.dumps(numbers))
+        raise processes.Failure(f"{kernels} of {recorded['kernels']} kernels, {dropped} dropped", numbers)
     return numbers
 
 
@@ -103,7 +127,7 @@ def pytorch_counts(model, mode):
             raise Skip(reason)
         wrong, numbers = pytorch_pairs.compare_counts(machine.stepscope, model, mode, machine.recordings)
         if wrong:
-            raise processes.Failure(f"{len(wrong)} differences: " + "; ".join(wrong[:20]) + f"; {json.dumps(numbers)}")
+            raise processes.Failure(f"{len(wrong)} counts are too small: " + "; ".join(wrong[:20]), numbers)
         return numbers
     return stage
 
@@ -118,37 +142,92 @@ def pytorch_overhead(model, mode):
     return stage
 
 
+# What decides whether the rest is worth its time comes first.
 STAGES = {"doctor": stage_doctor, "selftest": stage_selftest, "rate": stage_rate,
           **{f"pytorch-{model}-{mode}": pytorch_counts(model, mode) for model in ("cnn", "gpt") for mode in ("eager", "graph")},
           **{f"overhead-{model}-{mode}": pytorch_overhead(model, mode) for model, mode in (("cnn", "eager"), ("gpt", "graph"))}}
 
 
-def run_stage(name, machine, why_not):
+# Plain CUDA programs. Those with PyTorch have to find the CUPTI beside it by themselves.
+PLAIN_STAGES = {"selftest", "rate"}
+
+
+@contextlib.contextmanager
+def variable(name, value):
+    """Sets it for the programs of a stage, where the caller has not set it."""
+    if not value or name in os.environ:
+        yield
+        return
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
+
+
+def run_stage(name, machine, cupti, why_not):
+    """The stage's entry of the summary."""
     begin = time.monotonic()
     entry = {"stage": name, "status": "passed"}
     try:
         if why_not:
             raise Skip(why_not)
-        entry["numbers"] = STAGES[name](machine)
+        with variable(CUPTI_VARIABLE, cupti if name in PLAIN_STAGES else ""):
+            entry["numbers"] = STAGES[name](machine)
     except Skip as reason:
         entry.update(status="skipped", reason=str(reason))
+    except TimeIsUp as reason:
+        entry.update(status="failed", reason=f"ended while it ran: {reason}")
     except Exception as error:  # pylint: disable=broad-except: the other stages must still run
         entry.update(status="failed", reason=f"{type(error).__name__}: {error}")
+        if numbers := getattr(error, "numbers", None):
+            entry["numbers"] = numbers
     entry["seconds"] = round(time.monotonic() - begin, 1)
     return entry
 
 
-def drop_large_recordings(folder):
-    """Keeps the traces that are small; what a large one showed is in the summary."""
-    for top, _, files in os.walk(folder):
-        for name in files:
-            path = os.path.join(top, name)
-            if os.path.getsize(path) > MAX_KEPT_BYTES:
-                os.remove(path)
-    for name in os.listdir(folder):
-        path = os.path.join(folder, name)
-        if os.path.isdir(path) and not any(files for _, _, files in os.walk(path)):
-            shutil.rmtree(path)
+def run_stages(names, machine, found, entries):
+    """Fills `entries`. Returns at the limit with what there is then."""
+    why_no_gpu, cupti = "", ""
+    with contextlib.suppress(TimeIsUp):
+        why_no_gpu, cupti = machine.describe()
+    for name in names:
+        machine.recordings = found.stage_folder(name)
+        entry = run_stage(name, machine, cupti, why_no_gpu or ("no time left" if time_is_up() else ""))
+        entries.append(entry)
+        print(f"{entry['status']:8} {name:24} {entry['seconds']:6.1f} s  {entry.get('reason', '')[:2000]}", flush=True)
+        if entry["status"] != "skipped":
+            with contextlib.suppress(TimeIsUp):
+                entry["recordings"] = machine.words_of_recordings()
+        if large := found.drop_large(name):
+            entry["left_out"] = large
+        found.write(entries)
+
+
+_ends = []
+
+
+def time_is_up():
+    return bool(_ends)
+
+
+def end_by_signal(number, _):
+    """The first one ends the stage that runs; further ones must not disturb the packing."""
+    is_first = not _ends
+    _ends.append(number)
+    if is_first:
+        raise TimeIsUp("the limit is reached" if number == signal.SIGALRM else "SIGTERM")
+
+
+def watch_time(limit_s):
+    """TimeIsUp comes after that many seconds, or with SIGTERM."""
+    _ends.clear()
+    for number in (signal.SIGALRM, signal.SIGTERM):
+        signal.signal(number, end_by_signal)
+    if limit_s <= 0:
+        _ends.append(signal.SIGALRM)
+    elif limit_s != float("inf"):
+        signal.setitimer(signal.ITIMER_REAL, limit_s)
 
 
 def main(arguments):
@@ -157,21 +236,19 @@ def main(arguments):
     parser.add_argument("--stepscope", default=os.path.join(here, "..", "..", "bin", "stepscope"))
     parser.add_argument("--out", default="gpu-proof")
     parser.add_argument("--stage", action="append", choices=list(STAGES))
-    parser.add_argument("--limit-s", type=float, default=float("inf"), help="no stage begins later: the machine is lent for a while")
+    parser.add_argument("--limit-s", type=float, default=float("inf"), help="end then, with what there is: the machine is lent for a while")
     options = parser.parse_args(arguments)
-    machine = Machine(os.path.abspath(options.stepscope), os.path.abspath(options.out))
-    why_no_gpu = machine.why_no_gpu()
+    machine = Machine(os.path.abspath(options.stepscope))
     entries = []
-    begin = time.monotonic()
-    for name in options.stage or STAGES:
-        late = "no time left" if time.monotonic() - begin > options.limit_s else ""
-        entry = run_stage(name, machine, why_no_gpu or late)
-        entries.append(entry)
-        print(f"{entry['status']:8} {name:24} {entry['seconds']:6.1f} s  {entry.get('reason', '')[:2000]}", flush=True)
-        # After every stage: a machine that goes away leaves what was found so far.
-        with open(os.path.join(options.out, "summary.json"), "w", encoding="utf-8") as file:
-            json.dump(entries, file, indent=1)
-    drop_large_recordings(machine.recordings)
+    watch_time(options.limit_s)
+    with results.Results(os.path.abspath(options.out)) as found:
+        with contextlib.suppress(TimeIsUp):  # between two stages
+            run_stages(options.stage or list(STAGES), machine, found, entries)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        if entries and (left_out := found.pack()):
+            entries[-1]["left_out"] = entries[-1].get("left_out", []) + left_out
+            print("left out of recordings.tar.gz: " + ", ".join(left_out))
+        found.write(entries)
     count = {status: sum(entry["status"] == status for entry in entries) for status in ("passed", "failed", "skipped")}
     print(", ".join(f"{number} {status}" for status, number in count.items()))
     if count["failed"]:

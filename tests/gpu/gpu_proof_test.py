@@ -5,14 +5,18 @@ import io
 import json
 import os
 import sys
+import signal
+import tarfile
 import tempfile
 import unittest
 from contextlib import redirect_stdout
+from unittest import mock
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import gpu_proof  # noqa: E402
 import processes  # noqa: E402
 import pytorch_pairs  # noqa: E402
+import results  # noqa: E402
 
 GPU = {"name": "gpu 0", "verdict": "OK", "found": "H100", "fix": ""}
 NO_GPU = {"name": "gpu", "verdict": "WARN", "found": "none: no NVIDIA device on this machine", "fix": "nothing"}
@@ -26,13 +30,14 @@ class Proof(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder.name, name)
 
-    def run_proof(self, doctor, selftest, code=0, stages=("doctor", "selftest"), more=()):
+    def run_proof(self, doctor, selftest, code=0, stages=("doctor", "selftest"), more=(), doctor_text="", info=()):
         """Exit status, what was printed, the summary."""
-        os.makedirs(self.path("bin"))
+        os.makedirs(self.path("bin"), exist_ok=True)
         program = self.path("bin/stepscope")
         with open(program, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\ncase $1 in\ndoctor) cat <<'END'\n{json.dumps({'checks': doctor})}\nEND\n;;\n"
-                       f"selftest) cat <<'END'\n{json.dumps(selftest)}\nEND\nexit {code};;\nesac\n")
+            file.write(f"#!/bin/sh\ncase $1 in\ndoctor) cat <<'END'\n{doctor_text or json.dumps({'checks': doctor})}\nEND\n;;\n"
+                       f"selftest) cat <<'END'\n{json.dumps(selftest)}\nEND\nexit {code};;\n"
+                       f"info) cat <<'END'\n{json.dumps(list(info))}\nEND\n;;\nesac\n")
         os.chmod(program, 0o755)
         arguments = ["--stepscope", program, "--out", self.path("out"), *more]
         for stage in stages:
@@ -57,7 +62,8 @@ class Proof(unittest.TestCase):
 
     def test_a_failed_check_fails_with_its_words(self):
         report = {"checks": [{"name": "probe graph", "verdict": "FAIL", "found": "kernels: 1 instead of 2"}], "passed": 3, "failed": 1}
-        status, printed, _ = self.run_proof([GPU], report, code=1)
+        status, printed, summary = self.run_proof([GPU], report, code=1)
+        self.assertEqual(summary[1]["numbers"], report)
         self.assertEqual(status, 1)
         self.assertIn("probe graph: kernels: 1 instead of 2", printed)
 
@@ -72,15 +78,71 @@ class Proof(unittest.TestCase):
         self.assertEqual(status, gpu_proof.SKIPPED)
         self.assertIn("no time left", printed)
 
-    def test_large_recordings_are_not_kept(self):
-        os.makedirs(self.path("r/large"))
-        os.makedirs(self.path("r/small"))
-        with open(self.path("r/large/a"), "wb") as file:
-            file.truncate(gpu_proof.MAX_KEPT_BYTES + 1)
-        with open(self.path("r/small/a"), "wb") as file:
-            file.write(b"trace")
-        gpu_proof.drop_large_recordings(self.path("r"))
-        self.assertEqual(os.listdir(self.path("r")), ["small"])
+    def test_only_two_files_come_back(self):
+        self.run_proof([GPU], {"checks": [], "passed": 1})
+        self.assertEqual(sorted(os.listdir(self.path("out"))), ["recordings.tar.gz", "summary.json"])
+
+    def test_a_doctor_that_says_nothing_fails_its_stage_and_the_rest_runs(self):
+        status, printed, summary = self.run_proof([GPU], {"checks": [], "passed": 1}, doctor_text="Killed")
+        self.assertEqual((status, [entry["status"] for entry in summary]), (1, ["failed", "passed"]))
+        self.assertIn("doctor ended with 0: Killed", printed)
+
+    def test_plain_programs_get_pythons_cupti_and_those_with_pytorch_do_not(self):
+        no_cupti = {"name": "CUPTI", "verdict": "WARN", "found": "none", "fix": "a package has one: STEPSCOPE_CUPTI=/p/libcupti.so.13"}
+        seen = {}
+        def stage(name):
+            return lambda machine: seen.update({name: os.environ.get("STEPSCOPE_CUPTI")})
+        with mock.patch.dict(gpu_proof.STAGES, {name: stage(name) for name in ("rate", "pytorch-cnn-eager")}):
+            self.run_proof([GPU, no_cupti], {}, stages=["rate", "pytorch-cnn-eager"])
+        self.assertEqual(seen, {"rate": "/p/libcupti.so.13", "pytorch-cnn-eager": None})
+
+    def test_at_the_limit_and_at_sigterm_there_is_a_summary(self):
+        for end in (["--limit-s", "1"], []):
+            def stage(_, end=end):
+                if not end:
+                    os.kill(os.getpid(), signal.SIGTERM)
+                processes.run(["sleep", "1000"])
+            with self.subTest(end=end), mock.patch.dict(gpu_proof.STAGES, {"rate": stage}):
+                status, _, summary = self.run_proof([GPU], {}, stages=["rate", "doctor"], more=end)
+                self.assertEqual((status, [entry["status"] for entry in summary]), (1, ["failed", "skipped"]))
+                self.assertIn("ended while it ran", summary[0]["reason"])
+
+    def test_recordings_say_of_themselves_in_the_summary(self):
+        info = [{"facts": [["cuda tracing", "off: no CUPTI"]], "notes": [], "dropped": 0, "tracks": []}]
+        def stage(machine):
+            os.makedirs(os.path.join(machine.recordings, "probe work"))
+            with open(os.path.join(machine.recordings, "probe work", "rank-0.stepscope"), "wb"):
+                pass
+            raise processes.Failure("0 kernels")
+        with mock.patch.dict(gpu_proof.STAGES, {"rate": stage}):
+            _, _, summary = self.run_proof([GPU], {}, stages=["rate"], info=info)
+        self.assertEqual(summary[0]["recordings"], {"probe work": [{"facts": info[0]["facts"], "notes": [], "dropped": 0}]})
+
+
+class Packing(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def write(self, found, stage, name, size):
+        with open(os.path.join(found.stage_folder(stage), name), "wb") as file:
+            file.write(os.urandom(size))
+
+    def test_the_largest_are_left_out_and_told(self):
+        with results.Results(self.folder.name, max_bytes=10_000) as found:
+            for name, size in (("a", 6_000), ("b", 3_000), ("c", 2_000)):
+                self.write(found, "selftest", name, size)
+            self.assertEqual(found.pack(), ["selftest/a"])
+        with tarfile.open(os.path.join(self.folder.name, "recordings.tar.gz")) as archive:
+            self.assertEqual(sorted(archive.getnames()), ["selftest/b", "selftest/c"])
+        self.assertFalse(os.path.exists(found.scratch))
+
+    def test_what_no_archive_holds_goes_at_once(self):
+        with results.Results(self.folder.name, max_bytes=10_000) as found:
+            self.write(found, "rate", "trace", 10_001)
+            self.write(found, "selftest", "trace", 10_001)
+            self.assertEqual(found.drop_large("rate"), ["rate/trace"])
+            self.assertEqual(os.listdir(found.stage_folder("selftest")), ["trace"])
 
 
 class Pairs(unittest.TestCase):
@@ -97,13 +159,13 @@ class Pairs(unittest.TestCase):
         return pytorch_pairs.counts_of_profile(file.name)
 
     def test_equal_counts_differ_in_nothing(self):
-        self.assertEqual(pytorch_pairs.differences(pytorch_pairs.counts_of_analysis({"kernels": self.ROWS}), self.profile()), [])
+        self.assertEqual(pytorch_pairs.differences(pytorch_pairs.counts_of_analysis({"kernels": self.ROWS}), self.profile()), ([], []))
 
     def test_every_difference_is_named(self):
         ours = {"kernel": collections.Counter({"gemm": 1, "other": 1}), "memcpy": 2, "memset": 1}
-        found = pytorch_pairs.differences(ours, self.profile())
-        self.assertEqual(found, ["memcpy: 2 recorded, 1 by torch.profiler", "gemm: 1 recorded, 2 by torch.profiler",
-                                 "other: 1 recorded, 0 by torch.profiler", "relu: 0 recorded, 1 by torch.profiler"])
+        missing, more = pytorch_pairs.differences(ours, self.profile())
+        self.assertEqual(missing, ["gemm: 1 recorded, 2 by torch.profiler", "relu: 0 recorded, 1 by torch.profiler"])
+        self.assertEqual(more, ["memcpy: 2 recorded, 1 by torch.profiler", "other: 1 recorded, 0 by torch.profiler"])
 
     def test_the_last_line_is_the_programs(self):
         self.assertEqual(pytorch_pairs.step_ms('warning: x\n{"step_ms": 1.5}\n'), 1.5)

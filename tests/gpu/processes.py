@@ -9,7 +9,11 @@ LIMIT_S = 240
 
 
 class Failure(Exception):
-    """A program did not do what it should have."""
+    """A program did not do what it should have; the numbers that it gave nevertheless."""
+
+    def __init__(self, text, numbers=None):
+        super().__init__(text)
+        self.numbers = numbers
 
 
 def run(command, limit_s=LIMIT_S, keep_stderr=True):
@@ -22,6 +26,10 @@ def run(command, limit_s=LIMIT_S, keep_stderr=True):
         os.killpg(process.pid, signal.SIGKILL)
         output, errors = process.communicate()
         return Result(124, (output or "") + (errors or "") + f"\nkilled after {limit_s} s")
+    except BaseException:  # this script is being ended: what it started must not go on
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+        raise
     code = process.returncode if process.returncode >= 0 else 128 - process.returncode
     return Result(code, output if code == 0 else output + (errors or ""))
 
