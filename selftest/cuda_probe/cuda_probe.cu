@@ -4,7 +4,8 @@
 //   stepscope-cuda-probe MODE [--launches N] [--threads T]
 //
 // MODE: work, graph, streams, long-name, reset, fork, exit, crash, window (only what is between cudaProfilerStart and …Stop is
-// said), empty. Exit status 1 and a line on stderr when CUDA fails; 77 when there is no device.
+// said), empty (N launches by T threads), rate (N kernels in graphs on T streams). Exit status 1 and a line on stderr when CUDA
+// fails; 77 when there is no device.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -46,7 +47,7 @@ struct Counts {
   uint64_t stream_waits = 0;
   uint64_t name_bytes = 0;   ///< the longest kernel name is at least this long
   double ns_per_launch = 0;  ///< host time
-  double launches_per_second = 0;
+  double kernels_per_second = 0;
 };
 
 /// What this program cannot know is left out.
@@ -74,7 +75,7 @@ void print(char const* mode, Counts const& c) {
   }
   say("stream_waits", c.stream_waits);
   say("name_bytes", c.name_bytes);
-  std::printf("\"ns_per_launch\":%.1f,\"launches_per_second\":%.0f}\n", c.ns_per_launch, c.launches_per_second);
+  std::printf("\"ns_per_launch\":%.1f,\"kernels_per_second\":%.0f}\n", c.ns_per_launch, c.kernels_per_second);
   std::fflush(stdout);
 }
 
@@ -213,6 +214,17 @@ void do_work(Counts& counts, int kernels) {
   probe.release(b);
 }
 
+/// Appends a kernel to a row of nodes; `last` is null for the first.
+void append_kernel(cudaGraph_t graph, cudaGraphNode_t& last, void* function, int blocks, int threads, void** arguments) {
+  cudaKernelNodeParams kernel = {};
+  kernel.func = function;
+  kernel.gridDim = dim3(static_cast<unsigned>(blocks));
+  kernel.blockDim = dim3(static_cast<unsigned>(threads));
+  kernel.kernelParams = arguments;
+  cudaGraphNode_t const before = last;
+  CHECK(cudaGraphAddKernelNode(&last, graph, &before, before != nullptr ? 1 : 0, &kernel));
+}
+
 /// A fill, 48 kernels and a copy in a row. Made node by node: launches that a stream capture swallows are no device work, and
 /// none of this program's calls should be.
 cudaGraph_t make_graph(float* a, float* b, int kernels) {
@@ -227,15 +239,7 @@ cudaGraph_t make_graph(float* a, float* b, int kernels) {
   CHECK(cudaGraphAddMemsetNode(&last, graph, nullptr, 0, &fill));
   int count = kFloats;
   void* arguments[] = {&a, &count};
-  for (int i = 0; i < kernels; ++i) {
-    cudaKernelNodeParams kernel = {};
-    kernel.func = reinterpret_cast<void*>(add_one);
-    kernel.gridDim = dim3(kFloats / 128);
-    kernel.blockDim = dim3(128);
-    kernel.kernelParams = arguments;
-    cudaGraphNode_t const before = last;
-    CHECK(cudaGraphAddKernelNode(&last, graph, &before, 1, &kernel));
-  }
+  for (int i = 0; i < kernels; ++i) append_kernel(graph, last, reinterpret_cast<void*>(add_one), kFloats / 128, 128, arguments);
   cudaGraphNode_t const before = last;
   CHECK(cudaGraphAddMemcpyNode1D(&last, graph, &before, 1, b, a, kBytes, cudaMemcpyDeviceToDevice));
   return graph;
@@ -318,7 +322,38 @@ void launch_empty(Counts& counts, int64_t launches, int threads) {
   counts.kernels += static_cast<uint64_t>((each + 1) * threads);
   counts.launches = counts.kernels;
   counts.ns_per_launch = ns / static_cast<double>(each);
-  counts.launches_per_second = static_cast<double>(each * threads) / (ns * 1e-9);
+  counts.kernels_per_second = static_cast<double>(each * threads) / (ns * 1e-9);
+}
+
+/// Kernels that do nothing, in graphs that are replayed on several streams at once: more a second than threads can launch one by
+/// one, since those take turns in the driver.
+void replay_empty(Counts& counts, int64_t kernels, int stream_count) {
+  constexpr int64_t kNodes = 1000;
+  Probe probe(counts);
+  cudaGraph_t graph = nullptr;
+  CHECK(cudaGraphCreate(&graph, 0));
+  cudaGraphNode_t last = nullptr;
+  for (int64_t i = 0; i < kNodes; ++i) append_kernel(graph, last, reinterpret_cast<void*>(empty_kernel), 1, 1, nullptr);
+  std::vector<std::pair<cudaGraphExec_t, cudaStream_t>> replays;  // one instance runs once at a time
+  for (int i = 0; i < stream_count; ++i) {
+    replays.emplace_back(nullptr, probe.make_stream());
+    auto const& [instance, stream] = replays.back();
+    CHECK(cudaGraphInstantiate(&replays.back().first, graph, 0));
+    CHECK(cudaGraphLaunch(instance, stream));  // puts it on the device outside of the timed section
+    CHECK(cudaStreamSynchronize(stream));
+  }
+  int64_t const rounds = kernels / (kNodes * stream_count);
+  auto const begin = std::chrono::steady_clock::now();
+  for (int64_t round = 0; round < rounds; ++round)
+    for (auto const& [instance, stream] : replays) CHECK(cudaGraphLaunch(instance, stream));
+  CHECK(cudaDeviceSynchronize());
+  double const ns = std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+  counts.launches += static_cast<uint64_t>((rounds + 1) * stream_count);
+  counts.kernels += static_cast<uint64_t>((rounds + 1) * stream_count * kNodes);
+  counts.knows_streams = false;
+  counts.kernels_per_second = static_cast<double>(rounds * stream_count * kNodes) / (ns * 1e-9);
+  for (auto const& [instance, stream] : replays) CHECK(cudaGraphExecDestroy(instance));
+  CHECK(cudaGraphDestroy(graph));
 }
 
 constexpr int kKernels = 1000;
@@ -376,6 +411,8 @@ int run(std::string const& mode, int64_t launches, int threads) {
     work_in_window(counts);
   } else if (mode == "empty") {
     launch_empty(counts, launches, threads);
+  } else if (mode == "rate") {
+    replay_empty(counts, launches, threads);
   } else {
     std::fprintf(stderr, "stepscope-cuda-probe: %s: no such mode\n", mode.c_str());
     return 2;

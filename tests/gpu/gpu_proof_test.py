@@ -119,6 +119,27 @@ class Proof(unittest.TestCase):
         self.assertEqual(summary[0]["recordings"], {"probe work": [{"facts": info[0]["facts"], "notes": [], "dropped": 0}]})
 
 
+class Rate(unittest.TestCase):
+    def rate(self, kernels, dropped):
+        """Of a recording that holds so many of 8 kernels."""
+        answers = {"info": [{"dropped": dropped}], "analyze": {"kernels": [{"count": kernels}]}}
+        said = {"kernels": 8, "kernels_per_second": 2e6, "ns_per_launch": 1.0}
+        def run(command, **_):
+            return processes.Result(0, json.dumps(answers.get(command[1], said)))
+        with mock.patch.object(processes, "run_well", run):
+            return gpu_proof.stage_rate(gpu_proof.Machine("/bin/stepscope"))
+
+    def test_has_both_ways_to_launch(self):
+        numbers = self.rate(8, 0)
+        self.assertEqual({mode: found["kernels_per_second"] for mode, found in numbers.items()}, {"empty": 2e6, "rate": 2e6})
+
+    def test_fails_with_its_numbers_where_a_kernel_is_missing_or_dropped(self):
+        for kernels, dropped in ((7, 0), (8, 1)):
+            with self.assertRaisesRegex(processes.Failure, f"rate: {kernels} of 8 kernels, {dropped} dropped") as failure:
+                self.rate(kernels, dropped)
+            self.assertEqual(failure.exception.numbers["rate"]["found"], kernels)
+
+
 class Packing(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
