@@ -138,6 +138,18 @@ def pytorch_counts(model, mode):
     return stage
 
 
+def pytorch_check(check):
+    """A stage of a function that returns what is wrong, and numbers."""
+    def stage(machine):
+        if reason := pytorch_pairs.why_not():
+            raise Skip(reason)
+        wrong, numbers = check(machine.stepscope, machine.recordings)
+        if wrong:
+            raise processes.Failure("; ".join(wrong), numbers)
+        return numbers
+    return stage
+
+
 def pytorch_overhead(model, mode):
     def stage(machine):
         if reason := pytorch_pairs.why_not():
@@ -151,6 +163,7 @@ def pytorch_overhead(model, mode):
 # What decides whether the rest is worth its time comes first.
 STAGES = {"doctor": stage_doctor, "selftest": stage_selftest, "rate": stage_rate,
           **{f"pytorch-{model}-{mode}": pytorch_counts(model, mode) for model in ("cnn", "gpt") for mode in ("eager", "graph")},
+          "window": pytorch_check(pytorch_pairs.record_window), "nccl": pytorch_check(pytorch_pairs.use_nccl),
           **{f"overhead-{model}-{mode}": pytorch_overhead(model, mode) for model, mode in (("cnn", "eager"), ("gpt", "graph"))}}
 
 

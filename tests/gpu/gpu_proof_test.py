@@ -140,6 +140,36 @@ class Rate(unittest.TestCase):
             self.assertEqual(failure.exception.numbers["rate"]["found"], kernels)
 
 
+class OfPytorch(unittest.TestCase):
+    """What the stages make of the answers of programs."""
+
+    @staticmethod
+    def answers(recorded, **said):
+        def run(command, **_):
+            words = {"info": said.get("info"), "analyze": said.get("analyze")}
+            return processes.Result(0, json.dumps(words.get(command[1]) or recorded[command[1] == "record"]))
+        return mock.patch.object(processes, "run_well", run)
+
+    def test_a_window_has_whole_steps_and_leaves_the_speed_as_it_was(self):
+        for kernels, wrong in ((30, []), (31, ["31 kernels in 3 steps that are alike"]), (0, ["0 kernels in 3 steps that are alike"])):
+            rows = {"kernels": [{"kind": "kernel", "name": "gemm", "count": kernels}]}
+            with self.answers([{"step_ms": 2.0}, {"step_ms": 3.0}], analyze=rows):
+                found, numbers = pytorch_pairs.record_window("/bin/stepscope", "/r")
+            self.assertEqual((found, numbers["behind_window"]), (wrong, 1.5))
+
+    def test_nccl_has_our_plugin_and_the_counters_have_samples(self):
+        process = {"facts": [["nccl profiler", "interface 6"], ["GPU counters", "1 of the machine's 1 GPUs"]],
+                   "tracks": [{"kind": "counter", "name": "power (W)", "events": 9}, {"kind": "stream", "name": "7", "events": 5}]}
+        said = [None, {"is_right": True, "all_reduces": 10}]
+        with self.answers(said, info=[process]):
+            found, numbers = pytorch_pairs.use_nccl("/bin/stepscope", "/r")
+        self.assertEqual((found, numbers["samples"]), ([], {"power (W)": 9}))
+        with self.answers([None, {"is_right": False}], info=[{"facts": [], "tracks": []}]):
+            found, _ = pytorch_pairs.use_nccl("/bin/stepscope", "/r")
+        self.assertEqual(found, ["the sum of the all-reduces is wrong", "no fact nccl profiler", "no fact GPU counters",
+                                 "no sample of a GPU's counters"])
+
+
 class Packing(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()

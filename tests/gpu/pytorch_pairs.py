@@ -9,7 +9,9 @@ import sys
 
 import processes
 
-PROGRAM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "pytorch_training.py")
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = os.path.join(FOLDER, "pytorch_training.py")
+NCCL_PROGRAM = os.path.join(FOLDER, "pytorch_nccl.py")
 PROFILE_CATEGORIES = {"kernel": "kernel", "gpu_memcpy": "memcpy", "gpu_memset": "memset"}
 
 
@@ -72,6 +74,39 @@ def compare_counts(stepscope, model, mode, folder):
     missing, more = differences(ours, theirs)
     numbers["more_than_torch_profiler"] = more[:20]
     return missing, numbers
+
+
+def record_window(stepscope, folder, steps=3, rounds=2, blocks=5):
+    """A part of a training is recorded; (what is wrong with it, numbers): each of its steps has the same number of kernels, and
+    what the steps behind it cost against those of a training that is not recorded."""
+    plain = [sys.executable, PROGRAM, "cnn", "eager", "--blocks", str(blocks), "--window", str(steps)]
+    run = os.path.join(folder, "window")
+    record = [stepscope, "record", "--force", "--range", "window", "-o", run, "--"]
+    times = {"alone": [], "behind_window": []}
+    for _ in range(rounds):
+        times["alone"].append(step_ms(processes.run_well(plain, keep_stderr=False).output))
+        times["behind_window"].append(step_ms(processes.run_well([*record, *plain], keep_stderr=False).output))
+    analysis = json.loads(processes.run_well([stepscope, "analyze", "--json", run], keep_stderr=False).output)
+    kernels = sum(counts_of_analysis(analysis)["kernel"].values())
+    numbers = {"steps": steps, "kernels": kernels, "step_ms": times, "quality": analysis.get("quality"),
+               "behind_window": statistics.median(times["behind_window"]) / statistics.median(times["alone"])}
+    is_right = kernels > 0 and kernels % steps == 0
+    return [] if is_right else [f"{kernels} kernels in {steps} steps that are alike"], numbers
+
+
+def use_nccl(stepscope, folder):
+    """(what is wrong, numbers): NCCL takes our plugin, its results are right, and the GPU's counters were read."""
+    run = os.path.join(folder, "nccl")
+    command = [stepscope, "record", "--force", "-o", run, "--", sys.executable, NCCL_PROGRAM]
+    said = json.loads(processes.run_well(command, keep_stderr=False).output.strip().splitlines()[-1])
+    processes_of_run = json.loads(processes.run_well([stepscope, "info", "--json", run], keep_stderr=False).output)
+    facts = dict(fact for process in processes_of_run for fact in process["facts"])
+    samples = {track["name"]: track["events"] for process in processes_of_run for track in process["tracks"] if track["kind"] == "counter"}
+    wrong = [] if said["is_right"] else ["the sum of the all-reduces is wrong"]
+    wrong += [f"no fact {name}" for name in ("nccl profiler", "GPU counters") if name not in facts]
+    if not sum(samples.values()):
+        wrong.append("no sample of a GPU's counters")
+    return wrong, {**said, "facts": facts, "samples": samples}
 
 
 def step_ms(output):

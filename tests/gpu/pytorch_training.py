@@ -2,9 +2,10 @@
 """A small PyTorch training whose device work is the same in every run: what a profiler of it counts can be compared with what another
 counts. Prints one line of JSON: milliseconds a step, the median over blocks of steps.
 
-usage: pytorch_training.py cnn|gpt eager|graph [--blocks N] [--profile FILE]
+usage: pytorch_training.py cnn|gpt eager|graph [--blocks N] [--profile FILE] [--window STEPS]
 
 --profile FILE   the whole of it under torch.profiler (CUDA activities only); its Chrome trace goes to FILE
+--window STEPS   before the timed blocks that many steps in an NVTX range of the name "window"
 """
 import argparse
 import contextlib
@@ -122,9 +123,13 @@ class Training:
         torch.cuda.synchronize()
         return (time.perf_counter() - begin) * 1e3 / steps
 
-    def run(self, mode, blocks):
+    def run(self, mode, blocks, window):
         self.warm_up()
         graph = self.capture() if mode == "graph" else None
+        if window:
+            torch.cuda.nvtx.range_push("window")
+            self.run_block(graph, window)
+            torch.cuda.nvtx.range_pop()
         return statistics.median(self.run_block(graph, BLOCK) for _ in range(blocks))
 
 
@@ -134,13 +139,14 @@ def main():
     parser.add_argument("mode", choices=["eager", "graph"])
     parser.add_argument("--blocks", type=int, default=1)
     parser.add_argument("--profile")
+    parser.add_argument("--window", type=int, default=0)
     options = parser.parse_args()
     torch.backends.cudnn.benchmark = False  # it would try algorithms, another number of them in every run
     torch.backends.cudnn.deterministic = True
     activities = [torch.profiler.ProfilerActivity.CUDA]
     profiler = torch.profiler.profile(activities=activities) if options.profile else contextlib.nullcontext()
     with profiler:
-        step_ms = Training({"cnn": Cnn, "gpt": Gpt}[options.model]).run(options.mode, options.blocks)
+        step_ms = Training({"cnn": Cnn, "gpt": Gpt}[options.model]).run(options.mode, options.blocks, options.window)
     if options.profile:
         profiler.export_chrome_trace(options.profile)
     print(json.dumps({"step_ms": step_ms, "steps": options.blocks * BLOCK, "torch": torch.__version__, "cuda": torch.version.cuda,
