@@ -59,7 +59,7 @@ Expected<void> add_named_steps(import::TraceSource const& source, model::TrackId
   if (!trace) return base::fail_with(trace);
   auto const rows = (*trace)->rows_of(thread);
   for (uint32_t row = rows.first; row < rows.last; ++row) {
-    if ((*trace)->kind(row) != model::EventKind::kRange) continue;
+    if (!model::is_range((*trace)->kind(row))) continue;
     if (auto const step = analyzer::step_number((*trace)->name(row)))
       builder.events(thread).add_range((*trace)->start(row), (*trace)->columns().dur[row],
                                        builder.intern(fmt::format("step {}", *step)));

@@ -1,6 +1,7 @@
 #include "viewer/describe.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 #include <type_traits>
 
@@ -69,6 +70,31 @@ void add_details(model::Trace const& trace, uint32_t row, Properties& into) {
       model::detail_fields<Row>);
 }
 
+std::string number_text(model::NumberType type, uint64_t bits) {
+  switch (type) {
+    case model::NumberType::kNone:
+      break;
+    case model::NumberType::kUnsigned:
+      return fmt::format("{}", bits);
+    case model::NumberType::kSigned:
+      return fmt::format("{}", static_cast<int64_t>(bits));
+    case model::NumberType::kReal:
+      return fmt::format("{:.6g}", std::bit_cast<double>(bits));
+  }
+  return "";
+}
+
+void add_range_details(model::RangeDetail const& detail, Properties& into) {
+  auto const add = [&](char const* name, std::string value) {
+    if (!value.empty()) into.emplace_back(name, std::move(value));
+  };
+  add("category", detail.category == 0 ? "" : fmt::format("{}", detail.category));
+  add("payload", number_text(detail.payload_type, detail.payload));
+  add("bytes", value_text("bytes", detail.bytes));
+  add("communicator", value_text("communicator", detail.communicator));
+  add("colour", detail.color == 0 ? "" : fmt::format("#{:06x}", detail.color & 0xFFFFFFU));
+}
+
 void add_all_details(model::Trace const& trace, uint32_t row, Properties& into) {
   switch (model::kind_info(trace.kind(row)).table) {
     case model::DetailTable::kNone:
@@ -96,6 +122,9 @@ void add_all_details(model::Trace const& trace, uint32_t row, Properties& into) 
       break;
     case model::DetailTable::kSamples:
       add_details<model::SampleDetail>(trace, row, into);
+      break;
+    case model::DetailTable::kRanges:
+      add_range_details(trace.detail<model::RangeDetail>(row), into);
       break;
   }
 }

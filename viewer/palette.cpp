@@ -79,6 +79,7 @@ Paint paint_of(model::EventKind kind) {
     case kMemcpy:
       return Paint::kCopy;
     case kRange:
+    case kAnnotatedRange:
       return Paint::kRange;
     case kStep:
       return Paint::kStep;
@@ -92,6 +93,7 @@ Paint paint_of(model::EventKind kind) {
     case kStreamWait:
       return Paint::kStreamWait;
     case kMark:
+    case kAnnotatedMark:
       return Paint::kMark;
     case kInputWait:
       return Paint::kInput;

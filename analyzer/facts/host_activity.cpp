@@ -16,7 +16,7 @@ bool is_loader_next(std::string_view name) {
 
 /// Instants and the step itself never explain an idle device.
 bool can_explain(EventKind kind) {
-  return kind != EventKind::kMark && kind != EventKind::kStep && kind != EventKind::kSample && !model::is_device_op(kind) &&
+  return !model::is_mark(kind) && kind != EventKind::kStep && kind != EventKind::kSample && !model::is_device_op(kind) &&
          kind != EventKind::kStreamWait;
 }
 
@@ -57,7 +57,8 @@ ThreadSets const& HostActivity::thread(model::TrackId track) {
       case EventKind::kInputWait:
         input.push_back(when);
         break;
-      case EventKind::kRange: {
+      case EventKind::kRange:
+      case EventKind::kAnnotatedRange: {
         int8_t& wait = waits[trace.columns().name[row].value];
         if (wait < 0) wait = is_input_wait_name(trace.name(row)) ? 1 : 0;
         if (wait == 1) input.push_back(when);

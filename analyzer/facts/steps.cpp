@@ -32,19 +32,19 @@ void add_step(std::vector<HostStep>& steps, HostStep step) {
   steps.push_back(step);
 }
 
-bool find_steps(model::RankTrace const& rank, EventKind kind, std::vector<std::vector<HostStep>>& threads) {
+bool find_steps(model::RankTrace const& rank, StepSource source, std::vector<std::vector<HostStep>>& threads) {
   model::Trace const& trace = rank.trace;
   auto const tracks = trace.tracks();
   threads.assign(tracks.size(), {});
   StepNumbers numbers(trace);
+  bool const is_annotated = source == StepSource::kAnnotation;
   bool found = false;
   for (uint32_t t = 0; t < tracks.size(); ++t) {
     if (tracks[t].kind != model::TrackKind::kThread) continue;
     model::Trace::Rows const rows = trace.rows_of(model::TrackId{t});
     for (uint32_t row = rows.first; row < rows.last; ++row) {
-      if (trace.kind(row) != kind) continue;
-      std::optional<int64_t> const index =
-          kind == EventKind::kStep ? trace.detail<model::StepDetail>(row).index : numbers.of(row);
+      if (is_annotated ? trace.kind(row) != EventKind::kStep : !model::is_range(trace.kind(row))) continue;
+      std::optional<int64_t> const index = is_annotated ? trace.detail<model::StepDetail>(row).index : numbers.of(row);
       if (index) add_step(threads[t], {{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns}, *index});
     }
     found = found || !threads[t].empty();
@@ -130,10 +130,9 @@ void order_steps(DeviceSteps& result) {
 HostSteps find_host_steps(model::Run const& run) {
   HostSteps result;
   result.threads.resize(run.ranks.size());
-  for (auto const& [kind, source] :
-       {std::pair{EventKind::kStep, StepSource::kAnnotation}, {EventKind::kRange, StepSource::kNvtxPattern}}) {
+  for (StepSource const source : {StepSource::kAnnotation, StepSource::kNvtxPattern}) {
     bool found = false;
-    for (size_t r = 0; r < run.ranks.size(); ++r) found = find_steps(run.ranks[r], kind, result.threads[r]) || found;
+    for (size_t r = 0; r < run.ranks.size(); ++r) found = find_steps(run.ranks[r], source, result.threads[r]) || found;
     if (!found) continue;
     result.source = source;
     break;

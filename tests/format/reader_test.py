@@ -148,7 +148,7 @@ class ReaderTest(unittest.TestCase):
                     kinds |= {kind for kind in range(64) if block.kinds >> kind & 1}
                     codings |= {column.coding for column in columns}
                     planes |= {kind for column in columns for kind, _ in column.planes}
-        self.assertEqual(kinds, set(range(17)))
+        self.assertEqual(kinds, set(range(19)))
         self.assertEqual(codings, set(range(7)))
         self.assertEqual(planes, {0, 1, 2})
 

@@ -22,9 +22,10 @@ MAX_ROWS = 65_536
 
 STRINGS, DESCRIPTION, EVENTS, INDEX, TRACKS, SUMMARY, STEPS = range(1, 8)
 
-DETAIL_TABLES = ("steps", "kernels", "copies", "collectives", "stream_waits", "syncs", "memory", "samples")  # scopes 1, 2, …
+DETAIL_TABLES = ("steps", "kernels", "copies", "collectives", "stream_waits", "syncs", "memory", "samples",
+                 "ranges")  # scopes 1, 2, …
 TABLE_OF_KIND = {2: "steps", 7: "syncs", 8: "memory", 10: "kernels", 11: "copies", 12: "copies", 13: "collectives",
-                 14: "stream_waits", 15: "samples", 16: "collectives"}
+                 14: "stream_waits", 15: "samples", 16: "collectives", 17: "ranges", 18: "ranges"}
 # Names by column number. A file's description says the same of the event blocks and may add columns.
 COLUMNS = {name: columns.split() for name, columns in {
     "events": "start dur name kind correlation",
@@ -38,6 +39,7 @@ COLUMNS = {name: columns.split() for name, columns in {
     "syncs": "sync device stream source_correlation",
     "memory": "address bytes allocated_bytes reserved_bytes device op purpose memory pool",
     "samples": "value",
+    "ranges": "category color payload_type payload bytes communicator",
     "summary": "begin host compute communication copy starts most_open longest longest_name lowest highest",
     "step_list": "track start duration index",
     "index": "offset size type track rows first_start last_end kinds"}.items()}

@@ -57,6 +57,9 @@ class Worker {
   }
   void mark_step(int64_t begin, int64_t index) {
     if (options_.marks == StepMarks::kRangeName) host(EventKind::kRange, begin, now_, fmt::format("step {}", index));
+    if (options_.marks == StepMarks::kColouredRange)
+      batch(thread_).add(EventKind::kAnnotatedRange, at(begin), now_ - begin, builder_.intern(fmt::format("step {}", index)), 0,
+                         RangeDetail{.color = 0xFF76B900});
     if (options_.marks == StepMarks::kProfilerStep) host(EventKind::kRange, begin, now_, fmt::format("ProfilerStep#{}", index));
     if (options_.marks == StepMarks::kAnnotation)
       batch(thread_).add(EventKind::kStep, at(begin), now_ - begin, builder_.intern("step"), 0, StepDetail{index});

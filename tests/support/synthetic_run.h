@@ -10,7 +10,7 @@
 namespace stepscope::support {
 
 /// How the host marks its steps.
-enum class StepMarks : uint8_t { kAnnotation, kRangeName, kProfilerStep, kNone };
+enum class StepMarks : uint8_t { kAnnotation, kRangeName, kColouredRange, kProfilerStep, kNone };
 
 struct SyntheticOptions {
   int32_t devices = 2;

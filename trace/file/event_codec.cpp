@@ -78,7 +78,7 @@ std::span<uint64_t> as_unsigned(std::vector<int64_t>& values) {
 
 std::string_view detail_table_name(int table) {
   static constexpr std::array<std::string_view, model::kDetailTableCount> kNames = {
-      "steps", "kernels", "copies", "collectives", "stream_waits", "syncs", "memory", "samples"};
+      "steps", "kernels", "copies", "collectives", "stream_waits", "syncs", "memory", "samples", "ranges"};
   return kNames[static_cast<size_t>(table)];
 }
 

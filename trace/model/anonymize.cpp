@@ -47,7 +47,7 @@ class EventNames {
 
  private:
   std::string text(EventKind kind, CollectiveOp op, std::string_view name) {
-    if (kind == EventKind::kRange) return pseudonyms_.of_range(name);
+    if (is_range(kind)) return pseudonyms_.of_range(name);
     KindInfo const& info = kind_info(kind);
     std::string text = pseudonyms_.of(info.name, name);
     if (text.empty()) return text;

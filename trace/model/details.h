@@ -73,6 +73,8 @@ enum class MemoryPurpose : uint8_t {
   kWorkspace = 5,
   kInput = 6
 };
+/// How the payload of a range is to be read.
+enum class NumberType : uint8_t { kNone = 0, kUnsigned = 1, kSigned = 2, kReal = 3 };
 
 struct StepDetail {
   int64_t index = 0;  ///< of the step in the job, from 0
@@ -138,6 +140,15 @@ struct MemoryDetail {
 };
 struct SampleDetail {
   double value = 0;
+};
+/// What an NVTX range or mark says beside its name.
+struct RangeDetail {
+  uint32_t category = 0;  ///< numbered by each domain for itself; 0 = none
+  uint32_t color = 0;     ///< alpha, red, green, blue, from the highest byte on; 0 = none
+  NumberType payload_type = NumberType::kNone;
+  uint64_t payload = 0;       ///< the number's 64 bits: of an integer or of a double
+  uint64_t bytes = 0;         ///< of the message that an NCCL call is about; 0 = unknown
+  uint64_t communicator = 0;  ///< as NCCL numbers it; 0 = unknown
 };
 
 template <class Row, class Member>
@@ -211,11 +222,18 @@ inline constexpr auto detail_fields<MemoryDetail> = std::tuple{Field{"address", 
                                                                Field{"pool", &MemoryDetail::pool}};
 template <>
 inline constexpr auto detail_fields<SampleDetail> = std::tuple{Field{"value", &SampleDetail::value}};
+template <>
+inline constexpr auto detail_fields<RangeDetail> = std::tuple{Field{"category", &RangeDetail::category},
+                                                              Field{"color", &RangeDetail::color},
+                                                              Field{"payload_type", &RangeDetail::payload_type},
+                                                              Field{"payload", &RangeDetail::payload},
+                                                              Field{"bytes", &RangeDetail::bytes},
+                                                              Field{"communicator", &RangeDetail::communicator}};
 
 /// One vector a detail table. The order is the DetailTable numbering of kinds.h.
-using DetailTables =
-    std::tuple<std::vector<StepDetail>, std::vector<KernelDetail>, std::vector<CopyDetail>, std::vector<CollectiveDetail>,
-               std::vector<StreamWaitDetail>, std::vector<SyncDetail>, std::vector<MemoryDetail>, std::vector<SampleDetail>>;
+using DetailTables = std::tuple<std::vector<StepDetail>, std::vector<KernelDetail>, std::vector<CopyDetail>,
+                                std::vector<CollectiveDetail>, std::vector<StreamWaitDetail>, std::vector<SyncDetail>,
+                                std::vector<MemoryDetail>, std::vector<SampleDetail>, std::vector<RangeDetail>>;
 
 char const* to_string(StreamKind kind);
 char const* to_string(CopyDirection direction);

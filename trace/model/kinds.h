@@ -29,8 +29,10 @@ enum class EventKind : uint8_t {
   kStreamWait = 14,      ///< device: the stream is held by an event; not a device op
   kSample = 15,          ///< counter: a value from here on
   kCollectiveCall = 16,  ///< host: the library enqueued a collective or point-to-point operation; its kernel communicates
+  kAnnotatedRange = 17,  ///< host: a range that says more than its name
+  kAnnotatedMark = 18,   ///< host: an instant that says more than its name
 };
-inline constexpr int kKindCount = 17;
+inline constexpr int kKindCount = 19;
 
 /// Which detail table a kind's rows are in: an index of DetailTables, or none.
 enum class DetailTable : int8_t {
@@ -42,9 +44,10 @@ enum class DetailTable : int8_t {
   kStreamWaits = 4,
   kSyncs = 5,
   kMemory = 6,
-  kSamples = 7
+  kSamples = 7,
+  kRanges = 8
 };
-inline constexpr int kDetailTableCount = 8;
+inline constexpr int kDetailTableCount = 9;
 
 /// Class of a device op (DEFINITIONS, "Time and classes").
 enum class OpClass : uint8_t { kNone = 0, kCompute = 1, kComm = 2, kCopy = 3 };
@@ -74,6 +77,8 @@ inline constexpr std::array<KindInfo, kKindCount> kKindTable = {{
     {"stream_wait", DetailTable::kStreamWaits, OpClass::kNone},
     {"sample", DetailTable::kSamples, OpClass::kNone},
     {"collective_call", DetailTable::kCollectives, OpClass::kNone},
+    {"annotated_range", DetailTable::kRanges, OpClass::kNone},
+    {"annotated_mark", DetailTable::kRanges, OpClass::kNone},
 }};
 
 /// `kind` must be one of the enumerators.
@@ -82,6 +87,10 @@ inline KindInfo const& kind_info(EventKind kind) {
   return kKindTable[static_cast<uint8_t>(kind)];
 }
 inline bool is_device_op(EventKind kind) { return kind_info(kind).op_class != OpClass::kNone; }
+/// A named range of the host, whatever else it says.
+inline bool is_range(EventKind kind) { return kind == EventKind::kRange || kind == EventKind::kAnnotatedRange; }
+/// An instant of the host, whatever else it says.
+inline bool is_mark(EventKind kind) { return kind == EventKind::kMark || kind == EventKind::kAnnotatedMark; }
 /// False for numbers this version does not know (newer or damaged files).
 inline bool is_known_kind(uint8_t number) { return number < kKindCount; }
 

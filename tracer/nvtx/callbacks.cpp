@@ -49,6 +49,7 @@ class Event {
     // Older programs hand over shorter structs; the message is the last member.
     if (attributes.size < offsetof(nvtxEventAttributes_t, message) + sizeof attributes.message) return;
     args.category = attributes.category;
+    if (attributes.colorType == NVTX_COLOR_ARGB) args.color = attributes.color;
     if (attributes.payloadType == NVTX_PAYLOAD_TYPE_EXT) {
       set_payloads(reinterpret_cast<nvtxPayloadData_t const*>(attributes.payload.ullValue),
                    static_cast<uint32_t>(attributes.reserved0));
@@ -140,7 +141,7 @@ auto with_attributes(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* att
 /// A range that has a name and nothing else is handed over without the detour of an Event.
 int push_with_attributes(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
   bool const is_plain = attributes != nullptr && attributes->size >= sizeof *attributes && attributes->category == 0 &&
-                        attributes->payloadType == 0;
+                        attributes->payloadType == 0 && (attributes->colorType == 0 || attributes->color == 0);
   if (!is_plain) return with_attributes<push>(domain, attributes);
   ThreadRecorder* const thread = recorder();
   if (thread == nullptr) return kNoNesting;
@@ -183,6 +184,13 @@ void on_name_thread_w(uint32_t thread, wchar_t const* name) {
   guarded([&] { process_registry().name_thread(thread, utf8_from_wide(name, kMaxTextBytes)); });
 }
 
+void on_name_category_a(uint32_t category, char const* name) {
+  guarded([&] { process_registry().name_category(kDefaultDomain, category, bounded(name)); });
+}
+void on_name_category_w(uint32_t category, wchar_t const* name) {
+  guarded([&] { process_registry().name_category(kDefaultDomain, category, utf8_from_wide(name, kMaxTextBytes)); });
+}
+
 // CUDA and CUDART: names of what CUDA has. A name of a stream is for the source that knows streams, if the capture has one now.
 void name_stream(void* stream, std::string_view name) {
   if (Session* const session = current_session(); session != nullptr) session->stream_named(stream, name);
@@ -214,6 +222,12 @@ int on_domain_range_push_ex(nvtxDomainHandle_t domain, nvtxEventAttributes_t con
   return push_with_attributes(domain, attributes);
 }
 int on_domain_range_pop(nvtxDomainHandle_t domain) { return pop(domain_number(domain)); }
+void on_domain_name_category_a(nvtxDomainHandle_t domain, uint32_t category, char const* name) {
+  guarded([&] { process_registry().name_category(domain_number(domain), category, bounded(name)); });
+}
+void on_domain_name_category_w(nvtxDomainHandle_t domain, uint32_t category, wchar_t const* name) {
+  guarded([&] { process_registry().name_category(domain_number(domain), category, utf8_from_wide(name, kMaxTextBytes)); });
+}
 nvtxStringHandle_t text_handle(std::string_view text) {
   return reinterpret_cast<nvtxStringHandle_t>(uintptr_t{process_registry().text(text)});
 }
@@ -318,6 +332,8 @@ bool install_nvtx_callbacks(NvtxGetExportTableFunc_t get_export_table) {
                            TableEntry{NVTX_CBID_CORE_RangePushA, generic(on_range_push_a)},
                            TableEntry{NVTX_CBID_CORE_RangePushW, generic(on_range_push_w)},
                            TableEntry{NVTX_CBID_CORE_RangePop, generic(on_range_pop)},
+                           TableEntry{NVTX_CBID_CORE_NameCategoryA, generic(on_name_category_a)},
+                           TableEntry{NVTX_CBID_CORE_NameCategoryW, generic(on_name_category_w)},
                            TableEntry{NVTX_CBID_CORE_NameOsThreadA, generic(on_name_thread_a)},
                            TableEntry{NVTX_CBID_CORE_NameOsThreadW, generic(on_name_thread_w)}};
   std::array const core2 = {TableEntry{NVTX_CBID_CORE2_DomainMarkEx, generic(on_domain_mark_ex)},
@@ -325,6 +341,8 @@ bool install_nvtx_callbacks(NvtxGetExportTableFunc_t get_export_table) {
                             TableEntry{NVTX_CBID_CORE2_DomainRangeEnd, generic(on_domain_range_end)},
                             TableEntry{NVTX_CBID_CORE2_DomainRangePushEx, generic(on_domain_range_push_ex)},
                             TableEntry{NVTX_CBID_CORE2_DomainRangePop, generic(on_domain_range_pop)},
+                            TableEntry{NVTX_CBID_CORE2_DomainNameCategoryA, generic(on_domain_name_category_a)},
+                            TableEntry{NVTX_CBID_CORE2_DomainNameCategoryW, generic(on_domain_name_category_w)},
                             TableEntry{NVTX_CBID_CORE2_DomainRegisterStringA, generic(on_register_string_a)},
                             TableEntry{NVTX_CBID_CORE2_DomainRegisterStringW, generic(on_register_string_w)},
                             TableEntry{NVTX_CBID_CORE2_DomainCreateA, generic(on_domain_create_a)},

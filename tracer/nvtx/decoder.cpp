@@ -1,7 +1,9 @@
 #include "tracer/nvtx/decoder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -34,6 +36,30 @@ std::string_view whole_characters(std::string_view text) {
   auto const lead = static_cast<unsigned char>(text[end - 1]);
   size_t const length = lead >= 0xF0U ? 4 : lead >= 0xE0U ? 3 : lead >= 0xC0U ? 2 : 1;
   return end - 1 + length > text.size() ? text.substr(0, end - 1) : text;
+}
+
+/// Fields of the payloads of NCCL's ranges, in the domain "NCCL".
+constexpr std::string_view kNcclCommunicator = "NCCL communicator ID";
+constexpr std::string_view kNcclBytes = "Message size [bytes]";
+
+/// In 64 bits, whatever it was given as.
+std::pair<model::NumberType, uint64_t> number_of(ValueType type, uint64_t value) {
+  using enum model::NumberType;
+  switch (type) {
+    case ValueType::kUint64:
+      return {kUnsigned, value};
+    case ValueType::kUint32:
+      return {kUnsigned, static_cast<uint32_t>(value)};
+    case ValueType::kInt64:
+    case ValueType::kInt32:
+      return {kSigned, static_cast<uint64_t>(integer_value(type, value))};
+    case ValueType::kDouble:
+      return {kReal, value};
+    case ValueType::kFloat:
+      return {kReal, std::bit_cast<uint64_t>(double{std::bit_cast<float>(static_cast<uint32_t>(value))})};
+    default:
+      return {kNone, 0};
+  }
 }
 
 bool is_stream_event(model::EventKind kind) { return model::is_device_op(kind) || kind == model::EventKind::kStreamWait; }
@@ -157,6 +183,27 @@ bool Decoder::apply_payload(Thread const* thread, Record const& record, Meaning&
   return true;
 }
 
+/// What a range of the program's own domains says beside its name.
+void Decoder::apply_attributes(Record const& record, Meaning& meaning) {
+  model::RangeDetail detail;
+  detail.category = record.category;
+  detail.color = record.color;
+  std::tie(detail.payload_type, detail.payload) = number_of(record.value_type, record.value);
+  if (!record.payloads.empty()) {
+    PayloadView const& payload = record.payloads.front();
+    if (Schema const* const layout = schema(record.domain, payload.schema); layout != nullptr) {
+      FieldReader fields(*layout, payload.bytes());
+      detail.communicator = fields.get<uint64_t>(kNcclCommunicator);
+      detail.bytes = fields.get<uint64_t>(kNcclBytes);
+    }
+  }
+  bool const says_nothing = detail.category == 0 && detail.color == 0 && detail.payload_type == model::NumberType::kNone &&
+                            detail.bytes == 0 && detail.communicator == 0;
+  if (says_nothing) return;
+  meaning.kind = model::EventKind::kAnnotatedRange;
+  meaning.detail = detail;
+}
+
 Decoder::OpenRange Decoder::begin_row(model::TrackId track, Meaning const& meaning, model::StringId name, int64_t start_ns,
                                       TraceStore& store) {
   TrackRows& rows = store.rows(track);
@@ -180,10 +227,12 @@ Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t 
       prefix = meaning.is_memory_category ? std::string_view("memory: ") : std::string_view(domain_prefix(record.domain));
   } else if (record.domain != kDeviceDomain) {
     prefix = domain_prefix(record.domain);
+    apply_attributes(record, meaning);
   }
   apply_payload(&thread, record, meaning, store);
   if (record.type == RecordType::kMark) {
-    if (meaning.kind == model::EventKind::kRange) meaning.kind = model::EventKind::kMark;
+    if (model::is_range(meaning.kind))
+      meaning.kind = meaning.kind == model::EventKind::kRange ? model::EventKind::kMark : model::EventKind::kAnnotatedMark;
   } else if (record.type == RecordType::kPush && meaning.is_memory_category) {
     thread.memory_purpose.push_back(memory_purpose(message(record)));
   }

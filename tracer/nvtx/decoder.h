@@ -140,6 +140,7 @@ class Decoder {
   OpenRange apply_end_payload(Thread const* thread, Record const& record, OpenRange const& range, TraceStore& store);
   bool apply_payload(Thread const* thread, Record const& record, Meaning& meaning, TraceStore& store);
   static bool apply_annotation(Record const& record, Meaning& meaning);
+  void apply_attributes(Record const& record, Meaning& meaning);
   bool describe_device(Record const& record, TraceStore& store);
   Schema const* schema(uint16_t domain, uint64_t id);
   std::string_view message(Record const& record);

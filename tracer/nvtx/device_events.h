@@ -15,7 +15,7 @@ namespace stepscope::tracer {
 
 /// The details of an event; monostate for kinds without a detail table.
 using Detail = std::variant<std::monostate, model::StepDetail, model::KernelDetail, model::CopyDetail, model::CollectiveDetail,
-                            model::StreamWaitDetail, model::SyncDetail, model::MemoryDetail>;
+                            model::StreamWaitDetail, model::SyncDetail, model::MemoryDetail, model::RangeDetail>;
 
 struct DeviceEvent {
   model::EventKind kind = model::EventKind::kRange;

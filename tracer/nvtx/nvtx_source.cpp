@@ -5,6 +5,8 @@
 #include <unordered_set>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "tracer/core/process_info.h"
 
 namespace stepscope::tracer {
@@ -130,7 +132,24 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
   store.set_track(id, std::move(track));
 }
 
+void NvtxSource::name_categories(TraceStore& store) {
+  for (auto const& [category, name] : registry_.category_names()) {
+    if (std::string& known = named_categories_[category]; std::exchange(known, name) == name) continue;
+    auto const [domain, number] = category;
+    std::string const of = domain == kDefaultDomain ? std::string() : " of " + registry_.domain_name(domain);
+    std::string const fact = fmt::format("category {}{}", number, of);
+    auto& facts = store.info.facts;
+    auto const earlier = std::find_if(facts.begin(), facts.end(), [&](auto const& one) { return one.first == fact; });
+    if (earlier != facts.end())
+      earlier->second = name;
+    else
+      facts.emplace_back(fact, name);
+    store.describe_again();
+  }
+}
+
 void NvtxSource::refresh(TraceStore& store) {
+  name_categories(store);
   for (auto const& [device, name] : registry_.device_names()) store.name_device(device, name);
   for (Drained& drained : drained_) describe(drained, store);
 }

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracer/core/capture_window.h"
@@ -50,6 +52,7 @@ class NvtxSource : public Source {
   void drain_ring(Drained& drained, TraceStore& store, ClockFit const& clock);
   void lose_ends(Drained& drained, ClockFit const& clock);
   void describe(Drained& drained, TraceStore& store);
+  void name_categories(TraceStore& store);
   void close(Drained const& drained, TraceStore& store, ClockFit const& clock);
 
   CaptureWindow& window_;
@@ -67,6 +70,7 @@ class NvtxSource : public Source {
   // The writer thread's own.
   Decoder decoder_;
   std::vector<Drained> drained_;
+  std::map<std::pair<uint16_t, uint32_t>, std::string> named_categories_;  ///< that are facts of the trace
   uint64_t dropped_by_exited_ = 0, dropped_on_tracks_ = 0;
 };
 

@@ -2,8 +2,9 @@
 // Compact, most events by far: one word of ticks and tag; a push goes on with the handle of its name, or with its characters, at
 // least one of them 0, in as many words as they need. A range named "forward" takes three words.
 // General, all others: header, ticks, then what its flags say, in the order of the flags:
-//   kHasRangeId 1 word · kHasCategory 1 word (category, type of the value) · kHasValue 1 word · kHasHandle 1 word ·
-//   kHasText ⌈text_bytes / 8⌉ words · kHasPayloads, to the record's end: schema id, (copied bytes, original bytes), the bytes
+//   kHasRangeId 1 word · kHasCategory 1 word (category, type of the value) · kHasValue 1 word · kHasColor 1 word · kHasHandle 1
+//   word · kHasText ⌈text_bytes / 8⌉ words · kHasPayloads, to the record's end: schema id, (copied bytes, original bytes), the
+//   bytes
 #pragma once
 
 #include <cstddef>
@@ -60,6 +61,7 @@ inline constexpr uint8_t kHasValue = 4;
 inline constexpr uint8_t kHasHandle = 8;
 inline constexpr uint8_t kHasText = 16;
 inline constexpr uint8_t kHasPayloads = 32;
+inline constexpr uint8_t kHasColor = 128;
 inline constexpr uint8_t kPayloadLost = 64;  ///< the ring had room for the end of the range but not for its payload
 
 /// Longer names are cut here, as a ring must hold many records.
@@ -93,6 +95,7 @@ struct EventArgs {
   ValueType value_type = ValueType::kNone;
   uint32_t category = 0;
   uint64_t value = 0;
+  uint32_t color = 0;   ///< ARGB; 0 = none
   uint32_t handle = 0;  ///< of a registered string; 0 = none, then `text`
   std::string_view text;
   std::span<PayloadView const> payloads;

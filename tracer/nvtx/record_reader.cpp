@@ -79,6 +79,7 @@ bool read_record(std::span<uint64_t const> words, Record& record) {
   record.category = static_cast<uint32_t>(category);
   record.value_type = static_cast<ValueType>(category >> 32);
   record.value = (header.flags & kHasValue) != 0 ? rest.next() : 0;
+  record.color = (header.flags & kHasColor) != 0 ? static_cast<uint32_t>(rest.next()) : 0;
   record.handle = (header.flags & kHasHandle) != 0 ? static_cast<uint32_t>(rest.next()) : 0;
   record.text = {};
   if ((header.flags & kHasText) != 0) {

@@ -17,6 +17,7 @@ struct Record {
   uint16_t domain = 0;
   ValueType value_type = ValueType::kNone;
   uint32_t category = 0;
+  uint32_t color = 0;
   uint32_t handle = 0;
   int64_t ticks = 0;
   uint64_t range = 0;

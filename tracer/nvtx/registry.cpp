@@ -12,6 +12,8 @@ namespace {
 constexpr uint64_t kFirstDynamicSchema = uint64_t{1} << 32;
 /// Texts a program may register; one that registers more builds them from data and must pay for that itself.
 constexpr size_t kMaxTexts = 1 << 20;
+/// They are written with every description of the trace.
+constexpr size_t kMaxCategories = 1024;
 
 }  // namespace
 
@@ -69,6 +71,17 @@ void Registry::name_device(int32_t device, std::string_view name) {
 std::map<int32_t, std::string> Registry::device_names() const {
   std::lock_guard const lock(mutex_);
   return device_names_;
+}
+
+void Registry::name_category(uint16_t domain, uint32_t category, std::string_view name) {
+  std::lock_guard const lock(mutex_);
+  if (category_names_.size() == kMaxCategories && !category_names_.contains({domain, category})) return;
+  category_names_[{domain, category}] = name;
+}
+
+std::map<std::pair<uint16_t, uint32_t>, std::string> Registry::category_names() const {
+  std::lock_guard const lock(mutex_);
+  return category_names_;
 }
 
 uint64_t Registry::add_schema(uint16_t domain, uint64_t id, Schema schema) {

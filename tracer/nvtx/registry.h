@@ -1,4 +1,5 @@
-// What a program registers with NVTX once and refers to later: domains, texts, payload schemas, names of threads and devices. It
+// What a program registers with NVTX once and refers to later: domains, texts, payload schemas, names of threads, devices and
+// categories. It
 // outlives sessions (a forked child goes on using its parent's handles). Thread-safe; nothing here is on a hot path.
 #pragma once
 
@@ -39,6 +40,11 @@ class Registry {
   void name_device(int32_t device, std::string_view name);
   [[nodiscard]] std::map<int32_t, std::string> device_names() const;
 
+  /// Of a category of that domain; the first 1,024 of the process are kept.
+  void name_category(uint16_t domain, uint32_t category, std::string_view name);
+  /// By domain and number.
+  [[nodiscard]] std::map<std::pair<uint16_t, uint32_t>, std::string> category_names() const;
+
   /// Registers the schema under `id`, or under a new one when that is 0; returns the id.
   uint64_t add_schema(uint16_t domain, uint64_t id, Schema schema);
   [[nodiscard]] std::shared_ptr<Schema const> schema(uint16_t domain, uint64_t id) const;
@@ -55,6 +61,7 @@ class Registry {
   std::unordered_map<std::string_view, uint32_t> text_handles_;
   std::unordered_map<int64_t, std::string> thread_names_;
   std::map<int32_t, std::string> device_names_;
+  std::map<std::pair<uint16_t, uint32_t>, std::string> category_names_;
   std::map<std::pair<uint16_t, uint64_t>, std::shared_ptr<Schema const>> schemas_;
   uint64_t next_schema_;
   std::atomic<uint64_t> schema_version_{0};

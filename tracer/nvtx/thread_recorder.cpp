@@ -15,6 +15,7 @@ uint8_t flags_of(EventArgs const& args, uint64_t range) {
   if (range != 0) flags |= kHasRangeId;
   if (args.category != 0 || args.value_type != ValueType::kNone) flags |= kHasCategory;
   if (args.value_type != ValueType::kNone) flags |= kHasValue;
+  if (args.color != 0) flags |= kHasColor;
   if (args.handle != 0) flags |= kHasHandle;
   if (!args.text.empty()) flags |= kHasText;
   if (!args.payloads.empty()) flags |= kHasPayloads;
@@ -139,7 +140,8 @@ bool ThreadRecorder::write(RecordType type, EventArgs const& args, uint64_t rang
   uint8_t const flags = flags_of(args, range);
   uint32_t words = 2 + words_for(args.text.size());
   words += static_cast<uint32_t>((flags & kHasRangeId) != 0) + static_cast<uint32_t>((flags & kHasCategory) != 0) +
-           static_cast<uint32_t>((flags & kHasValue) != 0) + static_cast<uint32_t>((flags & kHasHandle) != 0);
+           static_cast<uint32_t>((flags & kHasValue) != 0) + static_cast<uint32_t>((flags & kHasColor) != 0) +
+           static_cast<uint32_t>((flags & kHasHandle) != 0);
   if ((flags & kHasPayloads) != 0) words += payload_words(args.payloads);
   uint64_t* const record = ring_.try_reserve(words, keep_free);
   if (record == nullptr) [[unlikely]]
@@ -151,6 +153,7 @@ bool ThreadRecorder::write(RecordType type, EventArgs const& args, uint64_t rang
   if ((flags & kHasRangeId) != 0) *out++ = range;
   if ((flags & kHasCategory) != 0) *out++ = args.category | static_cast<uint64_t>(args.value_type) << 32;
   if ((flags & kHasValue) != 0) *out++ = args.value;
+  if ((flags & kHasColor) != 0) *out++ = args.color;
   if ((flags & kHasHandle) != 0) *out++ = args.handle;
   if ((flags & kHasText) != 0) out = put_bytes(out, args.text.data(), args.text.size());
   if ((flags & kHasPayloads) != 0) put_payloads(out, args.payloads);

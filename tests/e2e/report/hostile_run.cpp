@@ -43,6 +43,9 @@ void copy_event(Trace const& trace, uint32_t row, model::StringId name, model::E
     case DetailTable::kSamples:
       add(static_cast<model::SampleDetail const*>(nullptr));
       break;
+    case DetailTable::kRanges:
+      add(static_cast<model::RangeDetail const*>(nullptr));
+      break;
   }
 }
 

@@ -303,7 +303,7 @@ TEST(OversubscribedHost, NeedsMoreThreadsThanCores) {
 TEST(Marks, RangeNamesGiveTheSameStepsAsAnnotations) {
   SyntheticOptions options;
   Analysis const annotated = analyze(make_synthetic_run(options));
-  for (StepMarks const marks : {StepMarks::kRangeName, StepMarks::kProfilerStep}) {
+  for (StepMarks const marks : {StepMarks::kRangeName, StepMarks::kColouredRange, StepMarks::kProfilerStep}) {
     options.marks = marks;
     Analysis const named = analyze(make_synthetic_run(options));
     EXPECT_EQ(named.step_source, StepSource::kNvtxPattern);

@@ -259,6 +259,24 @@ TEST(Anonymize, LeavesNoTextOfTheTrace) {
   EXPECT_EQ(anonymous.tracks()[1].id, 7) << "what stream waits refer to";
 }
 
+TEST(Anonymize, KeepsWhatRangesSayBesideTheirNames) {
+  TraceBuilder builder;
+  TrackId const track = builder.add_track({});
+  RangeDetail detail;
+  detail.category = 7;
+  detail.bytes = 4096;
+  builder.info().facts = {{"category 7", "secret category"}};
+  builder.events(track).add(EventKind::kAnnotatedRange, 0, 10, builder.intern("secret step 12"), 0, detail);
+  builder.events(track).add(EventKind::kAnnotatedRange, 10, 10, builder.intern("secret range"), 0, detail);
+  Pseudonyms pseudonyms(meaning);
+  Trace const anonymous = anonymize(std::move(builder).finish(), pseudonyms, 0);
+  EXPECT_TRUE(anonymous.info().facts.empty());
+  EXPECT_EQ(anonymous.name(0), "step 12");
+  EXPECT_EQ(anonymous.name(1), "range-1");
+  EXPECT_EQ(anonymous.detail<RangeDetail>(1).category, 7U);
+  EXPECT_EQ(anonymous.detail<RangeDetail>(1).bytes, 4096U);
+}
+
 TEST(Anonymize, TheSameTextHasTheSamePseudonymInEveryTrace) {
   Pseudonyms pseudonyms(meaning);
   Made first, second;

@@ -220,5 +220,15 @@ TEST(Kinds, DeviceOpsAreTheFourThatADeviceExecutes) {
   EXPECT_FALSE(is_known_kind(kKindCount));
 }
 
+TEST(Kinds, RangesAndMarksAreThoseWhateverElseTheySay) {
+  std::vector<EventKind> ranges, marks;
+  for (int i = 0; i < kKindCount; ++i) {
+    if (is_range(static_cast<EventKind>(i))) ranges.push_back(static_cast<EventKind>(i));
+    if (is_mark(static_cast<EventKind>(i))) marks.push_back(static_cast<EventKind>(i));
+  }
+  EXPECT_THAT(ranges, testing::ElementsAre(EventKind::kRange, EventKind::kAnnotatedRange));
+  EXPECT_THAT(marks, testing::ElementsAre(EventKind::kMark, EventKind::kAnnotatedMark));
+}
+
 }  // namespace
 }  // namespace stepscope::model

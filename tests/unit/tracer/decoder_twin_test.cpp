@@ -189,8 +189,14 @@ class Twin {
     started_.erase(one);
   }
   void mark(uint32_t thread) {
-    put(thread, RecordType::kMark, kDefaultDomain, kHasText, {'!'});
-    list({track(thread), "!", time_}, EventKind::kMark, 0);
+    uint64_t const payload = random_() % 3;
+    if (payload == 0) {
+      put(thread, RecordType::kMark, kDefaultDomain, kHasText, {'!'});
+      return list({track(thread), "!", time_}, EventKind::kMark, 0);
+    }
+    put(thread, RecordType::kMark, kDefaultDomain, kHasCategory | kHasValue | kHasColor | kHasText,
+        {5 | uint64_t{1} << 32, payload, 0xFF123456, '!'});
+    list({track(thread), "!", time_}, EventKind::kAnnotatedMark, payload);
   }
 
   std::mt19937_64 random_{17};
@@ -211,6 +217,8 @@ uint64_t detail_number(model::Trace const& trace, uint32_t row) {
       return trace.detail<model::KernelDetail>(row).bytes;
     case EventKind::kMemory:
       return trace.detail<model::MemoryDetail>(row).bytes;
+    case EventKind::kAnnotatedMark:
+      return trace.detail<model::RangeDetail>(row).payload;
     default:
       return 0;
   }

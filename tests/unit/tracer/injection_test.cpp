@@ -1,5 +1,6 @@
 // The real library in a real program: NVTX loads it, and what the program did is in the file.
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -91,6 +92,26 @@ TEST_F(Injection, records_training_with_every_kind_track_and_payload) {
   EXPECT_EQ(trace.log().negative_latencies, 0U);
   EXPECT_FALSE(trace.log().truncated);
   EXPECT_THAT(trace.info().command, HasSubstr("traced_program train 3"));
+}
+
+TEST_F(Injection, records_what_ranges_say_beside_their_names) {
+  ASSERT_EQ(run_child(folder.path(), {"annotated-ranges"}), 0) << stderr_of(folder.path());
+  model::Trace const trace = only_trace();
+  auto const ranges = rows_of_kind(trace, model::EventKind::kAnnotatedRange);
+  ASSERT_THAT(ranges, SizeIs(2));
+  EXPECT_EQ(trace.name(ranges[0]), "coloured");
+  EXPECT_EQ(trace.detail<model::RangeDetail>(ranges[0]).color, 0xFF76B900U);
+  EXPECT_EQ(trace.name(ranges[1]), "NCCL: ncclAllGather");
+  EXPECT_EQ(trace.detail<model::RangeDetail>(ranges[1]).bytes, 1U << 20);
+  EXPECT_EQ(trace.detail<model::RangeDetail>(ranges[1]).communicator, 77U);
+  auto const marks = rows_of_kind(trace, model::EventKind::kAnnotatedMark);
+  ASSERT_THAT(marks, SizeIs(1));
+  auto const& mark = trace.detail<model::RangeDetail>(marks[0]);
+  EXPECT_EQ(mark.category, 3U);
+  EXPECT_EQ(mark.payload_type, model::NumberType::kReal);
+  EXPECT_EQ(std::bit_cast<double>(mark.payload), 0.25);
+  EXPECT_THAT(trace.info().facts, ::testing::IsSupersetOf({std::pair<std::string, std::string>("category 3", "loading"),
+                                                           std::pair<std::string, std::string>("category 4 of NCCL", "init")}));
 }
 
 TEST_F(Injection, records_every_call_of_the_core_api) {

@@ -113,6 +113,58 @@ void use_nvtx() {
   nvtxRangePushA("left open");
 }
 
+/// Ranges that say more than their names, as programs and NCCL make them.
+void annotate_ranges() {
+  struct Message {
+    uint64_t communicator;
+    size_t bytes;
+  } const message = {77, 1 << 20};
+  nvtxNameCategoryA(3, "loading");
+  nvtxDomainHandle_t const nccl = nvtxDomainCreateA("NCCL");
+  nvtxDomainNameCategoryW(nccl, 4, L"init");
+  nvtxEventAttributes_t attributes{};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  attributes.message.ascii = "coloured";
+  attributes.colorType = NVTX_COLOR_ARGB;
+  attributes.color = 0xFF76B900;
+  nvtxRangePushEx(&attributes);
+  nvtxRangePop();
+  attributes.message.ascii = "loss";
+  attributes.colorType = NVTX_COLOR_UNKNOWN;
+  attributes.category = 3;
+  attributes.payloadType = NVTX_PAYLOAD_TYPE_DOUBLE;
+  attributes.payload.dValue = 0.25;
+  nvtxMarkEx(&attributes);
+  std::array<nvtxPayloadSchemaEntry_t, 2> entries{};
+  entries[0].type = NVTX_PAYLOAD_ENTRY_TYPE_UINT64;
+  entries[0].name = "NCCL communicator ID";
+  entries[1].type = NVTX_PAYLOAD_ENTRY_TYPE_SIZE;
+  entries[1].name = "Message size [bytes]";
+  nvtxPayloadSchemaAttr_t schema{};
+  schema.fieldMask = NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_TYPE | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_ENTRIES |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_NUM_ENTRIES | NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_STATIC_SIZE |
+                     NVTX_PAYLOAD_SCHEMA_ATTR_FIELD_SCHEMA_ID;
+  schema.type = NVTX_PAYLOAD_SCHEMA_TYPE_STATIC;
+  schema.entries = entries.data();
+  schema.numEntries = entries.size();
+  schema.payloadStaticSize = sizeof message;
+  schema.schemaId = NVTX_PAYLOAD_SCHEMA_ID_STATIC_START + 5;
+  nvtxPayloadSchemaRegister(nccl, &schema);
+  nvtxPayloadData_t const data = {schema.schemaId, sizeof message, &message};
+  attributes = {};
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
+  attributes.message.registered = nvtxDomainRegisterStringA(nccl, "ncclAllGather");
+  attributes.payloadType = NVTX_PAYLOAD_TYPE_EXT;
+  attributes.payload.ullValue = reinterpret_cast<uintptr_t>(&data);
+  attributes.reserved0 = 1;
+  nvtxDomainRangePushEx(nccl, &attributes);
+  nvtxDomainRangePop(nccl);
+}
+
 /// Every way of naming a device and a stream, with a driver or without; the last name counts.
 void name_cuda_resources() {
 #ifdef STEPSCOPE_HAS_CUDA_HEADERS
@@ -321,6 +373,7 @@ int main(int argc, char** argv) {
   std::string_view const what = argc > 1 ? argv[1] : "";
   if (what == "train") train(argc > 2 ? std::atoi(argv[2]) : 3);
   if (what == "nvtx") use_nvtx();
+  if (what == "annotated-ranges") annotate_ranges();
   if (what.starts_with("cuda")) start_cuda();
   if (what == "cuda-and-names") name_cuda_resources();
   if (what == "cuda-and-fork") fork_once();
