@@ -52,9 +52,11 @@ void print_check(machine::Check const& check, VerdictWords const& words) {
 
 nlohmann::json json_of(std::span<machine::Check const> checks, VerdictWords const& words) {
   nlohmann::json all = nlohmann::json::array();
-  for (machine::Check const& check : checks)
+  for (machine::Check const& check : checks) {
     all.push_back(
         {{"name", check.name}, {"verdict", word_for(check.verdict, words)}, {"found", check.found}, {"fix", check.fix}});
+    if (!check.numbers.empty()) all.back()["numbers"] = check.numbers;
+  }
   return all;
 }
 

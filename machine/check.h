@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 
 namespace stepscope::machine {
@@ -11,8 +12,9 @@ enum class Verdict : uint8_t { kGood = 0, kWarning = 1, kFailure = 2, kSkipped =
 struct Check {
   std::string name;
   Verdict verdict = Verdict::kGood;
-  std::string found;  ///< with numbers, versions and paths
-  std::string fix;    ///< what to do; empty where nothing is to be done
+  std::string found;                        ///< with numbers, versions and paths
+  std::string fix;                          ///< what to do; empty where nothing is to be done
+  std::map<std::string, double> numbers{};  ///< measured, for programs; the name has the unit
 };
 
 }  // namespace stepscope::machine

@@ -38,7 +38,8 @@ constexpr std::array kQuestions = {
 
 void send(std::vector<Check> const& checks, int to) {
   json all = json::array();
-  for (Check const& check : checks) all.push_back({check.name, static_cast<int>(check.verdict), check.found, check.fix});
+  for (Check const& check : checks)
+    all.push_back({check.name, static_cast<int>(check.verdict), check.found, check.fix, check.numbers});
   std::string const text = all.dump(-1, ' ', false, json::error_handler_t::replace);
   for (size_t sent = 0; sent < text.size();) {
     ssize_t const written = ::write(to, text.data() + sent, text.size() - sent);
@@ -51,7 +52,7 @@ std::vector<Check> receive(json const& all) {
   std::vector<Check> checks;
   for (json const& one : all)
     checks.push_back({one.at(0).get<std::string>(), static_cast<Verdict>(one.at(1).get<int>()), one.at(2).get<std::string>(),
-                      one.at(3).get<std::string>()});
+                      one.at(3).get<std::string>(), one.at(4).get<std::map<std::string, double>>()});
   return checks;
 }
 

@@ -36,11 +36,10 @@ Check check_mode(Setup const& setup, Mode const& mode) {
   auto const recording = record(setup, name, {setup.probe, mode.name}, options);
   if (!recording) return {name, Verdict::kFailure, recording.error().message, ""};
   Work const found = found_in(recording->run);
-  std::string wrong = join(differences(found, asked_for(recording->said)), faults_of(recording->run));
+  std::string wrong = differences(found, asked_for(recording->said));
   if (recording->exit_code != mode.exit_code)
     wrong = join(fmt::format("exit status {} instead of {}", recording->exit_code, mode.exit_code), wrong);
-  if (wrong.empty()) return {name, Verdict::kGood, describe(found), ""};
-  return {name, Verdict::kFailure, wrong, "please report it with what stepscope doctor --json says"};
+  return judge(name, recording->run, wrong, describe(found), kGpuClockToleranceNs);
 }
 
 double ns_per_launch(Recording const& recording) { return recording.said.back().value("ns_per_launch", 0.0); }
@@ -51,21 +50,27 @@ Check check_launch_cost(Setup const& setup) {
   constexpr double kTargetNs = 100;
   std::vector<double> added;
   double alone_ns = 0;
+  std::map<std::string, double> numbers;
   for (int pair = 0; pair < kPairs; ++pair) {
     auto const alone = run_alone({setup.probe, "empty"});
     auto const recorded = record(setup, "probe empty", {setup.probe, "empty"});
     if (!alone || !recorded) return {"probe empty", Verdict::kFailure, (alone ? recorded : alone).error().message, ""};
-    std::string const wrong = join(differences(found_in(recorded->run), asked_for(recorded->said)), faults_of(recorded->run));
-    if (!wrong.empty()) return {"probe empty", Verdict::kFailure, wrong, ""};
+    Check check = judge("probe empty", recorded->run, differences(found_in(recorded->run), asked_for(recorded->said)), "",
+                        kGpuClockToleranceNs);
+    if (check.verdict == Verdict::kFailure) return check;
+    numbers = std::move(check.numbers);
     added.push_back(ns_per_launch(*recorded) - ns_per_launch(*alone));
     alone_ns = ns_per_launch(*alone);
   }
   std::sort(added.begin(), added.end());
   double const median = added[added.size() / 2];
+  numbers["added_ns_per_launch"] = median;
+  numbers["ns_per_launch_alone"] = alone_ns;
   return {"probe empty", median <= kTargetNs ? Verdict::kGood : Verdict::kWarning,
           fmt::format("recording adds {:.0f} ns to a launch of {:.0f} ns ({:.0f} to {:.0f} over {} pairs)", median, alone_ns,
                       added.front(), added.back(), kPairs),
-          median <= kTargetNs ? "" : "let nothing else run on this machine and try again: the target is 100 ns"};
+          median <= kTargetNs ? "" : "let nothing else run on this machine and try again: the target is 100 ns",
+          std::move(numbers)};
 }
 
 }  // namespace

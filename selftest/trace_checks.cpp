@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "analyzer/analysis.h"
 #include "trace/base/format.h"
@@ -48,9 +49,8 @@ Check check_launches(model::Run const& run, json const& summary) {
                  kReport);
 }
 
-Check check_correlation(model::Run const& run) {
-  std::string const faults = faults_of(run);
-  return verdict("correlation", faults.empty(), faults.empty() ? "100 %, nothing dropped, no negative latency" : faults, kReport);
+Check check_correlation(model::Run const& run, json const& summary) {
+  return judge("correlation", run, "", "100 %, nothing dropped", is_on_host(summary) ? 0 : kGpuClockToleranceNs);
 }
 
 Check check_copies(model::Run const& run, json const& summary) {
@@ -121,9 +121,20 @@ Check check_step_lengths(analyzer::Analysis const& analysis, json const& summary
                  "let nothing else run on this machine and try again");
 }
 
-}  // namespace
+/// Of the device ops of all ranks that begin before their launch call: how long before it the earliest does.
+int64_t largest_lead_ns(model::Run const& run) {
+  int64_t largest = 0;
+  for (model::RankTrace const& rank : run.ranks) {
+    model::Trace::Columns const& columns = rank.trace.columns();
+    for (uint32_t row = 0; row < rank.trace.event_count(); ++row)
+      if (model::is_device_op(columns.kind[row]) && columns.link[row].valid())
+        largest = std::max(largest, columns.start[columns.link[row].value] - columns.start[row]);
+  }
+  return largest;
+}
 
-std::string faults_of(model::Run const& run) {
+/// The sum over all ranks.
+model::ImportLog log_of(model::Run const& run) {
   model::ImportLog sum;
   for (model::RankTrace const& rank : run.ranks) {
     model::ImportLog const& log = rank.trace.log();
@@ -135,23 +146,64 @@ std::string faults_of(model::Run const& run) {
     sum.impossible_times += log.impossible_times;
     sum.lost_blocks += log.lost_blocks;
   }
+  return sum;
+}
+
+/// What the capture says of itself: its facts about CUDA and its notes, each once.
+std::string words_of_capture(model::Run const& run) {
+  std::set<std::string> words;
+  for (model::RankTrace const& rank : run.ranks) {
+    for (auto const& [key, value] : rank.trace.info().facts)
+      if (key.starts_with("cuda ")) words.insert(fmt::format("{}: {}", key, value));
+    words.insert(rank.trace.log().notes.begin(), rank.trace.log().notes.end());
+  }
   std::string text;
-  auto const add = [&](uint64_t count, char const* what) {
+  for (std::string const& word : words) text += (text.empty() ? "" : "; ") + word;
+  return text;
+}
+
+}  // namespace
+
+std::string faults_of(model::Run const& run, int64_t clock_tolerance_ns) {
+  model::ImportLog const sum = log_of(run);
+  std::string text;
+  auto const add = [&](uint64_t count, std::string_view what) {
     if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", base::format_count(count), what);
   };
   add(sum.dropped, "events dropped");
   add(sum.unmatched_launches, "launches without their device op");
   add(sum.unmatched_ops, "device ops without their launch");
-  add(sum.negative_latencies, "device ops that begin before their launch");
+  if (int64_t const lead_ns = largest_lead_ns(run); lead_ns > clock_tolerance_ns)
+    add(sum.negative_latencies,
+        fmt::format("device ops that begin before their launch, by up to {}", base::format_duration(lead_ns)));
   add(sum.negative_durations, "events of negative duration");
   add(sum.impossible_times, "events with impossible times");
   add(sum.lost_blocks, "damaged blocks");
   return text;
 }
 
+Check judge(std::string name, model::Run const& run, std::string const& wrong, std::string found, int64_t clock_tolerance_ns) {
+  uint64_t const early_ops = log_of(run).negative_latencies;
+  int64_t const early_ns = largest_lead_ns(run);
+  std::map<std::string, double> numbers = {{"ops_before_launch", static_cast<double>(early_ops)},
+                                           {"device_clock_early_ns", static_cast<double>(early_ns)}};
+  std::string const faults = faults_of(run, clock_tolerance_ns);
+  std::string const all = fmt::format("{}{}{}", wrong, wrong.empty() || faults.empty() ? "" : ", ", faults);
+  if (!all.empty()) {
+    std::string const words = words_of_capture(run);
+    return {std::move(name), Verdict::kFailure, words.empty() ? all : fmt::format("{} [{}]", all, words), kReport,
+            std::move(numbers)};
+  }
+  if (early_ops == 0) return {std::move(name), Verdict::kGood, found + ", no negative latency", "", std::move(numbers)};
+  return {std::move(name), Verdict::kWarning,
+          fmt::format("{}; device clock up to {} early ({} ops)", found, base::format_duration(early_ns),
+                      base::format_count(early_ops)),
+          "latencies of launches are too short by that much: CUPTI's conversion of the GPU's clock", std::move(numbers)};
+}
+
 std::vector<Check> check_trace(model::Run const& run, json const& summary) {
   analyzer::Analysis const analysis = analyzer::analyze(run);
-  std::vector<Check> checks = {check_launches(run, summary), check_correlation(run), check_copies(run, summary)};
+  std::vector<Check> checks = {check_launches(run, summary), check_correlation(run, summary), check_copies(run, summary)};
   if (summary.at("devices").size() > 1) checks.push_back(check_all_reduces(analysis, summary));
   if (is_on_host(summary)) checks.push_back(check_ops(run, summary));
   checks.push_back(check_step_lengths(analysis, summary));

@@ -14,7 +14,8 @@ namespace {
 using model::EventKind;
 
 struct Faults {
-  bool without_a_launch = false, begins_too_early = false, without_a_kernel = false;
+  bool without_a_launch = false, without_a_kernel = false;
+  int64_t early_ns = 0;
   uint64_t dropped = 0, bytes = 1000;
 };
 
@@ -24,6 +25,7 @@ constexpr int64_t kStepNs = 1'000'000;
 model::Run make_run(Faults const& faults = {}) {
   model::TraceBuilder builder;
   builder.log().dropped = faults.dropped;
+  builder.info().facts = {{"cpu", "a processor"}, {"cuda clock", "CLOCK_MONOTONIC"}};
   builder.add_device({.id = 0, .name = "device"});
   auto const thread = builder.add_track({.kind = model::TrackKind::kThread, .name = "train"});
   auto const stream = builder.add_track({.kind = model::TrackKind::kStream, .id = 0, .device = 0});
@@ -37,7 +39,7 @@ model::Run make_run(Faults const& faults = {}) {
     builder.events(thread).add(EventKind::kLaunch, begin, 100, copy_name, id);
     if (!(faults.without_a_launch && step == 1))
       builder.events(thread).add(EventKind::kLaunch, begin + 200, 100, kernel_name, id + 1);
-    builder.events(stream).add(EventKind::kMemcpy, begin + (faults.begins_too_early ? -50 : 150), 1000, copy_name, id,
+    builder.events(stream).add(EventKind::kMemcpy, begin + (faults.early_ns > 0 ? -faults.early_ns : 150), 1000, copy_name, id,
                                model::CopyDetail{.bytes = faults.bytes, .direction = model::CopyDirection::kHostToDevice});
     if (!(faults.without_a_kernel && step == 1))
       builder.events(stream).add(EventKind::kKernel, begin + 2000, kStepNs - 2000, kernel_name, id + 1, model::KernelDetail{});
@@ -97,10 +99,28 @@ TEST(TraceChecks, AMissingKernelFailsTheOpsOfTheNetworkToo) {
               ::testing::IsSupersetOf({"launches", "correlation", "ops of the network"}));
 }
 
-TEST(TraceChecks, AnOpBeforeItsLaunchFails) {
-  model::Run const run = make_run({.begins_too_early = true});
+TEST(TraceChecks, AnOpBeforeItsLaunchFailsOnTheHostWhichHasOneClock) {
+  model::Run const run = make_run({.early_ns = 50});
   EXPECT_THAT(failures(run, summary()), ::testing::Contains("correlation"));
-  EXPECT_THAT(faults_of(run), HasSubstr("2 device ops that begin before their launch"));
+  EXPECT_THAT(faults_of(run, 0), HasSubstr("2 device ops that begin before their launch, by up to 50 ns"));
+}
+
+TEST(TraceChecks, AGpusClockThatIsALittleEarlyIsAWarningWithItsNumbers) {
+  Check const check = judge("probe work", make_run({.early_ns = 9'000}), "", "2 kernels", kGpuClockToleranceNs);
+  EXPECT_EQ(check.verdict, Verdict::kWarning);
+  EXPECT_EQ(check.found, "2 kernels; device clock up to 9.00 µs early (2 ops)");
+  EXPECT_THAT(check.numbers,
+              ElementsAre(::testing::Pair("device_clock_early_ns", 9'000), ::testing::Pair("ops_before_launch", 2)));
+  EXPECT_EQ(judge("probe work", make_run({.early_ns = kGpuClockToleranceNs}), "", "", kGpuClockToleranceNs).verdict,
+            Verdict::kWarning);
+  EXPECT_EQ(judge("probe work", make_run({.early_ns = kGpuClockToleranceNs + 1}), "", "", kGpuClockToleranceNs).verdict,
+            Verdict::kFailure);
+}
+
+TEST(TraceChecks, AFailureHasWhatTheCaptureSaysOfCuda) {
+  Check const check = judge("probe work", make_run({.dropped = 3}), "kernels: 1 instead of 2", "", 0);
+  EXPECT_EQ(check.verdict, Verdict::kFailure);
+  EXPECT_EQ(check.found, "kernels: 1 instead of 2, 3 events dropped [cuda clock: CLOCK_MONOTONIC]");
 }
 
 TEST(TraceChecks, OneByteLessFails) { EXPECT_THAT(failures(make_run({.bytes = 999}), summary()), ElementsAre("bytes copied")); }
