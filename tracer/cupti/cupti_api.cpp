@@ -151,7 +151,8 @@ Expected<CuptiLibrary> open(std::string const& name) {
 std::vector<std::string> cupti_candidates(int major, std::vector<std::string> const& cuda_folders) {
   // From the folder of libcudart: a toolkit's lib64, Python's nvidia/cu13/lib, Python's nvidia/cuda_runtime/lib.
   constexpr std::array<char const*, 3> kBeside = {"", "../extras/CUPTI/lib64/", "../../cuda_cupti/lib/"};
-  constexpr std::array<char const*, 2> kToolkit = {"/usr/local/cuda/extras/CUPTI/lib64/", "/usr/local/cuda/lib64/"};
+  constexpr std::array<char const*, 3> kToolkit = {"/usr/local/cuda/extras/CUPTI/lib64/", "/usr/local/cuda/lib64/",
+                                                   "/usr/local/cuda/targets/x86_64-linux/lib/"};
   std::vector<std::string> result;
   for (std::string const& folder : cuda_folders)
     for (char const* const beside : kBeside) result.push_back(folder + "/" + beside + soname(major));

@@ -41,7 +41,8 @@ TEST(LoadCupti, looks_beside_the_cuda_libraries_of_the_process_first) {
   EXPECT_THAT(cupti_candidates(13, {"/env/nvidia/cu13/lib"}),
               ElementsAre("/env/nvidia/cu13/lib/libcupti.so.13", "/env/nvidia/cu13/lib/../extras/CUPTI/lib64/libcupti.so.13",
                           "/env/nvidia/cu13/lib/../../cuda_cupti/lib/libcupti.so.13", "libcupti.so.13",
-                          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so.13"));
+                          "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so.13", "/usr/local/cuda/lib64/libcupti.so.13",
+                          "/usr/local/cuda/targets/x86_64-linux/lib/libcupti.so.13"));
 }
 
 TEST(LoadCupti, says_where_it_found_the_installed_one_and_which_it_is) {
