@@ -20,16 +20,16 @@ struct Activity {
 /// nothing that the first op of a stream does not. Decision 7 says more.
 inline constexpr std::array kActivities = {
     // Names, limits and capacities of devices; the device and the default stream of each context.
-    Activity{CUPTI_ACTIVITY_KIND_DEVICE, true, true},
-    Activity{CUPTI_ACTIVITY_KIND_CONTEXT, true, true},
+    Activity{CUPTI_ACTIVITY_KIND_DEVICE, true, false},
+    Activity{CUPTI_ACTIVITY_KIND_CONTEXT, true, false},
     // What is allocated before the window is live in it.
     Activity{CUPTI_ACTIVITY_KIND_MEMORY2, true, false},
     Activity{CUPTI_ACTIVITY_KIND_MEMORY_POOL, true, false},
     // Device ops. Concurrent: the program's kernels overlap as they do without us.
     Activity{CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, false, true},
-    Activity{CUPTI_ACTIVITY_KIND_MEMCPY, false, true},
+    Activity{CUPTI_ACTIVITY_KIND_MEMCPY, false, false},
     Activity{CUPTI_ACTIVITY_KIND_MEMCPY2, false, false},
-    Activity{CUPTI_ACTIVITY_KIND_MEMSET, false, true},
+    Activity{CUPTI_ACTIVITY_KIND_MEMSET, false, false},
     // Calls: launches, waits and the rest that takes time.
     Activity{CUPTI_ACTIVITY_KIND_RUNTIME, false, true},
     Activity{CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, false, false},

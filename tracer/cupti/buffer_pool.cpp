@@ -102,7 +102,7 @@ std::span<uint8_t> BufferPool::complete(uint8_t* buffer, size_t valid_bytes) noe
 
 void BufferPool::reuse(std::span<uint8_t> overflow_records) noexcept {
   uint8_t* const buffer = overflow_records.data();
-  std::memset(buffer, 0, overflow_records.size());
+  std::memset(buffer, 0, kOverflowBytes);  // what CUPTI may have written behind the last whole record, too
   std::lock_guard const lock(mutex_);
   if (writer_is_out_ || cupti_is_out_) {
     ::munmap(buffer, kOverflowBytes);

@@ -77,10 +77,10 @@ bool find_symbol(void* library, char const* name, Function& function) {
 }
 
 /// Null when the process has no driver.
-decltype(&cuStreamGetCtx) find_stream_context() {
+decltype(&cuCtxGetCurrent) find_current_context() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   if (driver == nullptr) return nullptr;
-  auto const function = reinterpret_cast<decltype(&cuStreamGetCtx)>(::dlsym(driver, "cuStreamGetCtx"));
+  auto const function = reinterpret_cast<decltype(&cuCtxGetCurrent)>(::dlsym(driver, "cuCtxGetCurrent"));
   ::dlclose(driver);  // who loaded it keeps it
   return function;
 }
@@ -115,7 +115,7 @@ char const* fill(void* library, CuptiApi& api) {
   find_symbol(library, "cuptiActivityEnableAllSyncRecords", api.enable_all_sync_records);
   find_symbol(library, "cuptiGetContextId", api.get_context_id);
   find_symbol(library, "cuptiGetStreamIdEx", api.get_stream_id);
-  api.get_stream_context = find_stream_context();
+  api.get_current_context = find_current_context();
   return missing;
 }
 

@@ -43,7 +43,7 @@ struct CuptiApi {
   // For names of streams; null = they keep their numbers.
   decltype(&cuptiGetContextId) get_context_id = nullptr;
   decltype(&cuptiGetStreamIdEx) get_stream_id = nullptr;
-  decltype(&cuStreamGetCtx) get_stream_context = nullptr;  ///< the driver's, of the process
+  decltype(&cuCtxGetCurrent) get_current_context = nullptr;  ///< the driver's, of the process
 };
 
 struct CuptiLibrary {

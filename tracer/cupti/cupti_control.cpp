@@ -6,12 +6,17 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <time.h>
 
 #include "tracer/cupti/activities.h"
 #include "tracer/cupti/api_functions.h"
 
 namespace stepscope::tracer {
 namespace {
+
+/// Of CUPTI itself.
+constexpr std::array<CUpti_CallbackId, 3> kStates = {CUPTI_CBID_STATE_FATAL_ERROR, CUPTI_CBID_STATE_ERROR,
+                                                     CUPTI_CBID_STATE_WARNING};
 
 constexpr std::array kApiDomains = {CUPTI_CB_DOMAIN_RUNTIME_API, CUPTI_CB_DOMAIN_DRIVER_API};
 
@@ -37,6 +42,26 @@ base::Expected<void> CuptiControl::check(CUptiResult result, std::string_view ca
   return {};
 }
 
+void CuptiControl::note_failure(CUptiResult result, std::string_view call) {
+  if (result == CUPTI_SUCCESS) [[likely]]
+    return;
+  if (is_new_failure(call))
+    note_("cuda tracing", fmt::format("a call did not work: {}", describe_cupti_error(api(), call, result)));
+}
+
+bool CuptiControl::is_new_failure(std::string_view what) {
+  std::lock_guard const lock(failures_mutex_);
+  return failures_.emplace(what).second;
+}
+
+std::optional<std::string> CuptiControl::hear_state(CUpti_CallbackId state, CUpti_StateData const& data) {
+  auto const& [result, message] = data.notification;
+  std::string text = describe_cupti_error(api(), "CUPTI", result);
+  if (message != nullptr) text += fmt::format(" ({})", message);
+  if (is_new_failure(text)) note_("cuda tracing", text);
+  return state == CUPTI_CBID_STATE_FATAL_ERROR ? std::optional(std::move(text)) : std::nullopt;
+}
+
 base::Expected<void> CuptiControl::begin(Callbacks const& callbacks) {
   // First: CUPTI has one user at a time, and only this tells whether it is us.
   if (auto taken = check(api().subscribe(&subscriber_, callbacks.call, callbacks.call_data), "cuptiSubscribe"); !taken)
@@ -51,13 +76,13 @@ base::Expected<void> CuptiControl::configure(Callbacks const& callbacks) {
   auto done = check(api().set_thread_id_type(CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM), "cuptiSetThreadIdType");
   if (done && !workarounds_.no_timestamp_callback)
     done = check(api().register_timestamp_callback(timestamp), "cuptiActivityRegisterTimestampCallback");
-  if (done && workarounds_.no_timestamp_callback && !sample_clock())
-    done = base::fail("cuptiGetTimestamp failed, set {} to the libcupti.so of another CUDA toolkit", kCuptiVariable);
   if (!done) return done;
   note_("cuda clock", workarounds_.no_timestamp_callback ? "CUPTI's own, converted" : "CLOCK_MONOTONIC");
   // We zero buffers on our thread, so that CUPTI need not on the program's. One that does not know this does it all the same.
   set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER);
-  if (workarounds_.ask_for_thread_buffers) set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER);
+  if (workarounds_.ask_for_thread_buffers)
+    note_failure(set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER), "cuptiActivitySetAttribute");
+  for (CUpti_CallbackId const state : kStates) watch(CUPTI_CB_DOMAIN_STATE, state);
   if (api().enable_hw_trace != nullptr && wants_hardware_events())
     watch(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
   // Asking whether something is done, and it is not: nobody waits.
@@ -66,10 +91,10 @@ base::Expected<void> CuptiControl::configure(Callbacks const& callbacks) {
                "cuptiActivityRegisterCallbacks");
 }
 
-void CuptiControl::set_attribute(CUpti_ActivityAttribute attribute) {
+CUptiResult CuptiControl::set_attribute(CUpti_ActivityAttribute attribute) {
   uint8_t yes = 1;
   size_t bytes = sizeof yes;
-  api().set_attribute(attribute, &bytes, &yes);
+  return api().set_attribute(attribute, &bytes, &yes);
 }
 
 /// Where the GPU has none, newer versions agree all the same and use software: only the wish is known.
@@ -100,7 +125,8 @@ base::Expected<void> CuptiControl::enable(bool before_window) {
 void CuptiControl::choose_functions() {
   if (api().enable_runtime_api != nullptr) {
     for_each_function(api(), CUPTI_CB_DOMAIN_RUNTIME_API, [&](CUpti_CallbackId function, std::string_view name) {
-      if (classify(name) == ApiClass::kNoise) api().enable_runtime_api(function, 0);
+      if (classify(name) == ApiClass::kNoise)
+        note_failure(api().enable_runtime_api(function, 0), "cuptiActivityEnableRuntimeApi");
     });
   }
   if (api().enable_driver_api == nullptr) {  // all or nothing; the decoder leaves out what is not wanted
@@ -110,7 +136,8 @@ void CuptiControl::choose_functions() {
   }
   for_each_function(api(), CUPTI_CB_DOMAIN_DRIVER_API, [&](CUpti_CallbackId function, std::string_view name) {
     ApiClass const api_class = classify(name);
-    if (api_class != ApiClass::kNoise && api_class != ApiClass::kOther) api().enable_driver_api(function, 1);
+    if (api_class != ApiClass::kNoise && api_class != ApiClass::kOther)
+      note_failure(api().enable_driver_api(function, 1), "cuptiActivityEnableDriverApi");
   });
 }
 
@@ -123,12 +150,13 @@ void CuptiControl::watch(std::vector<std::string_view> const& functions) {
 }
 
 void CuptiControl::watch(CUpti_CallbackDomain domain, CUpti_CallbackId function) {
-  api().enable_callback(1, subscriber_, domain, function);
+  note_failure(api().enable_callback(1, subscriber_, domain, function), "cuptiEnableCallback");
   watched_.emplace_back(domain, function);
 }
 
 void CuptiControl::watch_everything() {
-  for (CUpti_CallbackDomain const domain : kApiDomains) api().enable_domain(1, subscriber_, domain);
+  for (CUpti_CallbackDomain const domain : kApiDomains)
+    note_failure(api().enable_domain(1, subscriber_, domain), "cuptiEnableDomain");
 }
 
 void CuptiControl::end() {
@@ -141,51 +169,67 @@ void CuptiControl::end() {
                       [&](CUpti_CallbackId function, std::string_view) { api().enable_driver_api(function, 0); });
   }
   for (auto const& [domain, function] : std::exchange(watched_, {})) api().enable_callback(0, subscriber_, domain, function);
-  for (CUpti_ActivityKind const kind : std::exchange(enabled_, {})) api().disable(kind);
-  api().flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  for (CUpti_ActivityKind const kind : std::exchange(enabled_, {})) note_failure(api().disable(kind), "cuptiActivityDisable");
+  note_failure(api().flush_all(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED), "cuptiActivityFlushAll");
 }
 
 void CuptiControl::unsubscribe() {
-  api().unsubscribe(subscriber_);
+  note_failure(api().unsubscribe(subscriber_), "cuptiUnsubscribe");
   is_subscribed_ = false;
 }
 
 void CuptiControl::finalize() {
   unsubscribe();
-  api().finalize();
+  note_failure(api().finalize(), "cuptiFinalize");
 }
 
 bool CuptiControl::flush(bool all) {
   std::unique_lock const lock(flush_mutex_, std::try_to_lock);
-  if (lock) api().flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0);
+  if (lock) note_failure(api().flush_all(all ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0), "cuptiActivityFlushAll");
   return lock.owns_lock();
 }
 
+void CuptiControl::assume_realtime_clock() {
+  clock_is_realtime_ = true;
+  note_("cuda clock", "CUPTI does not tell its time: taken for CLOCK_REALTIME, converted");
+}
+
+std::optional<int64_t> CuptiControl::read_clock() const {
+  if (clock_is_realtime_) {
+    constexpr int64_t kNsPerSecond = 1'000'000'000;
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    return static_cast<int64_t>(now.tv_sec) * kNsPerSecond + now.tv_nsec;
+  }
+  uint64_t time = 0;
+  return api().get_timestamp(&time) == CUPTI_SUCCESS ? std::optional(static_cast<int64_t>(time)) : std::nullopt;
+}
+
 std::optional<ClockSample> CuptiControl::sample_clock() const {
-  if (!workarounds_.no_timestamp_callback) return {};
+  if (!has_own_clock()) return {};
   std::optional<ClockSample> best;
   int64_t best_width = INT64_MAX;
   for (int i = 0; i < kClockTries; ++i) {
-    uint64_t theirs = 0;
     int64_t const before = monotonic_ns();
-    if (api().get_timestamp(&theirs) != CUPTI_SUCCESS) continue;
+    auto const theirs = read_clock();
     int64_t const after = monotonic_ns();
-    if (after - before >= best_width) continue;
+    if (!theirs || after - before >= best_width) continue;
     best_width = after - before;
-    best = ClockSample{static_cast<int64_t>(theirs), before + (after - before) / 2};
+    best = ClockSample{*theirs, before + (after - before) / 2};
   }
   return best;
 }
 
+/// The driver is not asked: it follows handles without a look, those of streams that are gone, too. CUPTI looks them up.
 std::optional<StreamNumber> CuptiControl::find_stream(CUstream stream) const {
   CuptiApi const& cupti = api();
-  if (cupti.get_stream_context == nullptr || cupti.get_context_id == nullptr || cupti.get_stream_id == nullptr) return {};
+  if (cupti.get_current_context == nullptr || cupti.get_context_id == nullptr || cupti.get_stream_id == nullptr) return {};
   uint8_t const is_of_thread = stream == CU_STREAM_PER_THREAD ? 1 : 0;
   CUcontext context = nullptr;
   StreamNumber result;
-  bool const is_known = cupti.get_stream_context(stream, &context) == CUDA_SUCCESS &&
+  bool const is_known = cupti.get_current_context(&context) == CUDA_SUCCESS && context != nullptr &&
                         cupti.get_context_id(context, &result.context) == CUPTI_SUCCESS &&
-                        cupti.get_stream_id(nullptr, stream, is_of_thread, &result.stream) == CUPTI_SUCCESS;
+                        cupti.get_stream_id(context, stream, is_of_thread, &result.stream) == CUPTI_SUCCESS;
   return is_known ? std::optional(result) : std::nullopt;
 }
 

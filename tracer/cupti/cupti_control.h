@@ -7,6 +7,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -53,9 +54,14 @@ class CuptiControl {
   base::Expected<void> enable(bool before_window);
   /// Has `call` called for these functions of the runtime and the driver.
   void watch(std::vector<std::string_view> const& functions);
+  /// In `call`, when CUPTI tells of its own state: keeps it as a fact. The reason when it has ended itself: it must not be called
+  /// any more.
+  std::optional<std::string> hear_state(CUpti_CallbackId state, CUpti_StateData const& data);
   /// Nothing is recorded any more, and all that was has been handed over.
   void end();
   void unsubscribe();
+  /// It never tells the time of its clock, which is taken for what it is by default then. Only by who samples the clock.
+  void assume_realtime_clock();
   [[nodiscard]] bool is_subscribed() const { return is_subscribed_; }
   /// Has `call` called for every function of CUDA, one of which can then finalize().
   void watch_everything();
@@ -67,28 +73,37 @@ class CuptiControl {
   // Any thread.
   /// Has CUPTI hand over buffers: those in which nothing runs any more, or all. False when another thread is at it.
   bool flush(bool all);
-  /// Both clocks, its own and ours, at one moment; only where it does not use ours.
+  /// It does not use ours.
+  [[nodiscard]] bool has_own_clock() const { return workarounds_.no_timestamp_callback; }
+  /// Both clocks, its own and ours, at one moment. Nothing where it has none of its own, or does not tell its time.
   [[nodiscard]] std::optional<ClockSample> sample_clock() const;
-  /// Nothing for what is no stream.
+  /// Nothing for what is no stream of the thread's current context.
   [[nodiscard]] std::optional<StreamNumber> find_stream(CUstream stream) const;
   /// Records that CUPTI dropped since it was asked last.
   [[nodiscard]] size_t take_dropped() const;
 
  private:
+  [[nodiscard]] std::optional<int64_t> read_clock() const;
   [[nodiscard]] base::Expected<void> check(CUptiResult result, std::string_view call) const;
   base::Expected<void> configure(Callbacks const& callbacks);
   void watch(CUpti_CallbackDomain domain, CUpti_CallbackId function);
-  void set_attribute(CUpti_ActivityAttribute attribute);
+  CUptiResult set_attribute(CUpti_ActivityAttribute attribute);
   void choose_functions();
+  /// The first failure of each call is a fact of the trace; recording goes on.
+  void note_failure(CUptiResult result, std::string_view call);
+  [[nodiscard]] bool is_new_failure(std::string_view what);
 
   CuptiLibrary const library_;
   Workarounds const workarounds_;
   Note const note_;
   CUpti_SubscriberHandle subscriber_ = nullptr;
   bool is_subscribed_ = false;
+  bool clock_is_realtime_ = false;
   std::vector<CUpti_ActivityKind> enabled_;
   std::vector<std::pair<CUpti_CallbackDomain, CUpti_CallbackId>> watched_;
-  std::mutex flush_mutex_;  ///< CUPTI is told by one thread at a time to hand over buffers or to end
+  std::mutex failures_mutex_;                    ///< for what follows; never held while CUPTI is called
+  std::set<std::string, std::less<>> failures_;  ///< that are facts already
+  std::mutex flush_mutex_;                       ///< CUPTI is told by one thread at a time to hand over buffers or to end
 };
 
 }  // namespace stepscope::tracer

@@ -23,6 +23,9 @@ constexpr int kRoundsAfterWindow = 2;
 /// How long the end of the capture waits for another thread that is at it.
 constexpr int64_t kEndTimeoutNs = 5'000'000'000;
 
+/// How long records wait for CUPTI to tell its time. Their memory holds some millions of them.
+constexpr int64_t kClockTimeoutNs = 1'000'000'000;
+
 /// Calls after which a context is gone, and what CUPTI has not handed over with it.
 constexpr std::array<std::string_view, 4> kResets = {"cudaDeviceReset", "cuDevicePrimaryCtxReset", "cuDevicePrimaryCtxRelease",
                                                      "cuCtxDestroy"};
@@ -123,7 +126,7 @@ void CuptiSource::follow_window() noexcept {
 CuptiSource::Recording CuptiSource::target() const {
   Recording const now = recording_;
   if (!driver_started_ || exiting_ || now == Recording::kOver) return now;
-  if (capture_is_over_) return Recording::kOver;
+  if (capture_is_over_ || has_failed_) return Recording::kOver;
   switch (window_.mode()) {
     case CaptureMode::kBaseline:
       return Recording::kBaseline;
@@ -168,7 +171,7 @@ bool CuptiSource::attach() {
     pool_.cupti_leaves();
     return false;
   }
-  first_clock_sample_ = control_->sample_clock();
+  attached_ns_ = monotonic_ns();
   has_control_ = true;
   return true;
 }
@@ -202,13 +205,14 @@ bool CuptiSource::enable(bool before_window) {
 
 void CuptiSource::stop_recording() {
   recording_ = Recording::kOver;  // nobody else begins to flush
+  if (has_failed_) return;
   control_->end();
   dropped_by_cupti_ += control_->take_dropped();
 }
 
 bool CuptiSource::is_live() const {
   Recording const now = recording_;
-  return !exiting_ && (now == Recording::kBaseline || now == Recording::kWindow);
+  return !exiting_ && !has_failed_ && (now == Recording::kBaseline || now == Recording::kWindow);
 }
 
 void CUPTIAPI CuptiSource::buffer_requested(uint8_t** buffer, size_t* bytes, size_t* max_records) {
@@ -237,10 +241,11 @@ void CuptiSource::count_lost(std::span<uint8_t> records) {
   lost_in_overflow_ += lost;
 }
 
-void CUPTIAPI CuptiSource::on_call(void* source, CUpti_CallbackDomain domain, CUpti_CallbackId /*function*/, void const* data) {
+void CUPTIAPI CuptiSource::on_call(void* source, CUpti_CallbackDomain domain, CUpti_CallbackId function_id, void const* data) {
   auto& self = *static_cast<CuptiSource*>(source);
   if (self.process_ != ::getpid()) return;  // a fork: CUDA does not work in it, and the writer is not there
   if (domain == CUPTI_CB_DOMAIN_RESOURCE) return self.control_->ask_for_hardware_events();
+  if (domain == CUPTI_CB_DOMAIN_STATE) return self.state_changes(function_id, *static_cast<CUpti_StateData const*>(data));
   if (domain != CUPTI_CB_DOMAIN_RUNTIME_API && domain != CUPTI_CB_DOMAIN_DRIVER_API) return;
   auto const& call = *static_cast<CUpti_CallbackData const*>(data);
   std::string_view const function = call.functionName == nullptr ? std::string_view() : plain_name(call.functionName);
@@ -248,6 +253,14 @@ void CUPTIAPI CuptiSource::on_call(void* source, CUpti_CallbackDomain domain, CU
     self.call_begins(domain, function);
   else
     self.call_returns(domain, function);
+}
+
+/// After a fatal error CUPTI takes itself down, and any call would start it anew: what was handed over is the capture.
+void CuptiSource::state_changes(CUpti_CallbackId state, CUpti_StateData const& data) {
+  auto const reason = control_->hear_state(state, data);
+  if (!reason || has_failed_.exchange(true)) return;
+  std::lock_guard const lock(mutex_);
+  problem_ = fmt::format("CUDA calls and kernels were recorded only until CUPTI failed: {}", *reason);
 }
 
 void CuptiSource::call_begins(CUpti_CallbackDomain domain, std::string_view function) {
@@ -295,9 +308,20 @@ void CuptiSource::snapshot() {
   round_is_over_ = true;
 }
 
+/// CUPTI may not tell its time before the driver is up. Buffers wait for it; when nothing more will come, or for too long, they
+/// are read by what its clock is by default.
+bool CuptiSource::knows_clock() {
+  if (!control_->has_own_clock() || first_clock_sample_) return true;
+  if (is_live()) first_clock_sample_ = control_->sample_clock();
+  if (first_clock_sample_) return true;
+  if (is_live() && monotonic_ns() - attached_ns_ < kClockTimeoutNs) return false;
+  control_->assume_realtime_clock();
+  first_clock_sample_ = control_->sample_clock();
+  return true;
+}
+
 void CuptiSource::make_decoder(ClockFit const& clock) {
   int64_t const origin_ns = -clock.monotonic_to_trace_ns(0);
-  trace_clock_ = clock;
   if (first_clock_sample_)
     clock_.emplace(origin_ns, *first_clock_sample_);
   else
@@ -307,26 +331,30 @@ void CuptiSource::make_decoder(ClockFit const& clock) {
 
 void CuptiSource::drain(TraceStore& store, ClockFit const& clock) {
   write_notes(store);
+  if (!trace_clock_) trace_clock_ = clock;
   if (!decoder_) {
-    if (!has_control_) return;
+    if (!has_control_ || !knows_clock()) return;
     make_decoder(clock);
   }
   name_streams(store);
-  if (!counting_stopped_ && window_.is_over()) {
-    counting_stopped_ = true;
-    decoder_->stop_counting_at(clock.latest_ns());
-  }
   clock_->set_now(clock.monotonic_to_trace_ns(monotonic_ns()));
   decode_completed(store);
   if (!std::exchange(round_is_over_, false)) return;
   decoder_->end_round(*clock_, store);
-  if (counting_stopped_) ++rounds_after_window_;
+  if (decoder_->window_has_ended()) ++rounds_after_window_;
+}
+
+/// Between taking buffers and decoding them: what was begun behind the window is in buffers that were completed after its end.
+void CuptiSource::note_end_of_window() {
+  if (window_.is_over()) decoder_->end_window_at(trace_clock_->monotonic_to_trace_ns(window_.end_ns()));
 }
 
 void CuptiSource::decode_completed(TraceStore& store) {
   if (exit_flush_ == ExitFlush::kDone) return;  // what came later is not read: CUPTI may be gone
   auto fetched = exit_flush_.load();
-  for (std::span<uint8_t> const records : pool_.take_completed()) {
+  auto const completed = pool_.take_completed();
+  note_end_of_window();
+  for (std::span<uint8_t> const records : completed) {
     decoder_->decode(records, *clock_, store);
     pool_.give_back(records);
   }
@@ -365,14 +393,14 @@ uint64_t CuptiSource::dropped() const {
 /// CUPTI is emptied and, on the thread of the program that runs its exit handlers, no kind is disabled and nothing waited for
 /// without limit: disabling may deadlock in CUPTI before CUDA 13.0 Update 1. The process ends anyway.
 void CuptiSource::program_exits() {
-  bool const was_live = is_live();
+  if (is_live()) exit_flush_ = ExitFlush::kAsked;  // first: who sees the next sees this
   exiting_ = true;
   auto wanted = TakeDown::kWanted;
   take_down_.compare_exchange_strong(wanted, TakeDown::kNo);
-  if (was_live) exit_flush_ = ExitFlush::kAsked;
   auto const is_over = [this] {
     bool const is_emptied = exit_flush_ == ExitFlush::kNo || exit_flush_ == ExitFlush::kDone;
-    return released_ || (is_emptied && take_down_ != TakeDown::kUnderWay && requests_ == 0);
+    bool const writer_is_done = released_ || has_finished_ || (is_emptied && !capture_is_over_);
+    return writer_is_done && take_down_ != TakeDown::kUnderWay && requests_ == 0;
   };
   wait_until(is_over, exit_timeout_ns_);
   auto asked = ExitFlush::kAsked;
@@ -381,8 +409,8 @@ void CuptiSource::program_exits() {
 
 void CuptiSource::finish(TraceStore& store, int64_t /*end_ns*/) {
   capture_is_over_ = true;
-  if (exit_flush_ == ExitFlush::kAsked) fetch(true);
   follow_window();
+  if (exit_flush_ == ExitFlush::kAsked) fetch(true);
   bool const has_ended = wait_until([this] { return requests_ == 0; }, kEndTimeoutNs);
   if (trace_clock_) drain(store, *trace_clock_);
   if (decoder_) {
@@ -391,11 +419,12 @@ void CuptiSource::finish(TraceStore& store, int64_t /*end_ns*/) {
   }
   if (has_ended) take_down();
   write_notes(store);
+  has_finished_ = true;
 }
 
 /// Only after the last buffer was decoded: what CUPTI holds goes with it.
 void CuptiSource::take_down() {
-  if (exiting_ || !has_control_ || recording_ != Recording::kOver || !control_->is_subscribed()) return;
+  if (exiting_ || has_failed_ || !has_control_ || recording_ != Recording::kOver || !control_->is_subscribed()) return;
   if (control_->workarounds().never_finalize) {
     control_->unsubscribe();
     return note("cuda end", "CUPTI stays in the process, resting: taking down that of CUDA 12.5 and older is not safe");

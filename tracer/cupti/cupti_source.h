@@ -57,6 +57,8 @@ class CuptiSource : public Source {
   [[nodiscard]] std::string_view buffer_setting() const override { return kCudaBufferSetting; }
   [[nodiscard]] std::string problem() const override;
   void release() override;
+  /// The program runs its exit handlers.
+  [[nodiscard]] bool is_exiting() const { return exiting_; }
   /// Of CUPTI's buffers, now.
   [[nodiscard]] size_t buffer_bytes() const { return pool_.mapped_bytes(); }
   void lock_for_fork() override;
@@ -87,7 +89,9 @@ class CuptiSource : public Source {
   void name_streams(TraceStore& store);
   void fetch(bool all);
   void decode_completed(TraceStore& store);
+  void note_end_of_window();
   void write_notes(TraceStore& store);
+  [[nodiscard]] bool knows_clock();
   void make_decoder(ClockFit const& clock);
   void tell_untimed(TraceStore& store);
 
@@ -97,6 +101,7 @@ class CuptiSource : public Source {
   static void buffer_completed(CUcontext context, uint32_t stream, uint8_t* buffer, size_t bytes, size_t valid_bytes);
   void call_begins(CUpti_CallbackDomain domain, std::string_view function);
   void call_returns(CUpti_CallbackDomain domain, std::string_view function);
+  void state_changes(CUpti_CallbackId state, CUpti_StateData const& data);
   [[nodiscard]] bool may_take_down(CUpti_CallbackDomain domain) const;
   [[nodiscard]] std::vector<std::string_view> watched_functions() const;
   void count_lost(std::span<uint8_t> records);
@@ -109,12 +114,14 @@ class CuptiSource : public Source {
 
   // Moved by whoever is in follow_window().
   std::optional<CuptiControl> control_;
-  std::optional<ClockSample> first_clock_sample_;
+  int64_t attached_ns_ = 0;
   std::atomic<bool> has_control_{false};  ///< the two above are there and stay as they are
   std::atomic<Recording> recording_{Recording::kNotYet};
   std::atomic<uint32_t> requests_{0};  ///< to follow the window; 0 = nobody is at it
 
   std::atomic<bool> driver_started_{false}, capture_is_over_{false}, exiting_{false}, released_{false};
+  std::atomic<bool> has_failed_{false};    ///< CUPTI has ended itself and must not be called
+  std::atomic<bool> has_finished_{false};  ///< the writer calls CUPTI no more, nor reads its memory
   std::atomic<TakeDown> take_down_{TakeDown::kNo};
   std::atomic<int64_t> take_down_wanted_ns_{0};
   std::atomic<bool> calls_runtime_{false};  ///< seen to begin, so that one will return
@@ -130,10 +137,11 @@ class CuptiSource : public Source {
 
   // The writer thread's own.
   std::optional<RecordDecoder> decoder_;
+  std::optional<ClockSample> first_clock_sample_;
   std::optional<RecordClock> clock_;
   std::optional<ClockFit> trace_clock_;  ///< only its origin is used, which never changes
   int64_t last_fetch_ns_ = 0;
-  bool round_is_over_ = false, counting_stopped_ = false;
+  bool round_is_over_ = false;
   int rounds_after_window_ = 0;
   size_t named_tracks_ = 0;
 };

@@ -98,6 +98,7 @@ bool HostCalls::add_call(CUpti_ActivityAPI const& record, RecordClock const& clo
     ++store.log.unknown_events;
     return false;
   }
+  if (!window_end_.add_call(call.start_ns, record.correlationId)) return false;
   call.name = function.name;
   call.thread = record.threadId;
   call.correlation = record.correlationId;
@@ -121,7 +122,8 @@ void HostCalls::settle_driver_calls(Call& runtime_call, TraceStore& store) {
   if (found->second.last_correlation == runtime_call.correlation) runtime_call.kind = EventKind::kApi;
   std::vector<Call>& calls = found->second.waiting;
   std::erase_if(calls, [&](Call const& call) {
-    return call.correlation == runtime_call.correlation && call.start_ns >= runtime_call.start_ns;
+    bool const is_same = call.correlation == runtime_call.correlation || call.end_ns <= runtime_call.end_ns;
+    return is_same && call.start_ns >= runtime_call.start_ns;
   });
   // What began before the runtime call is no part of it or of a later one.
   for (Call const& call : calls) add(call, store);
@@ -149,6 +151,7 @@ void HostCalls::add_overhead(OverheadRecord const& record, RecordClock const& cl
     ++store.log.unknown_events;
     return;
   }
+  if (!window_end_.is_inside(start_ns)) return;
   bool const has_thread = record.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD && !workarounds_.wrong_overhead_threads;
   add_row(track(has_thread ? record.objectId.pt.threadId : kNoThread, store), store, EventKind::kOverhead, start_ns, end_ns,
           store.intern(overhead_name(record.overheadKind)), 0);
@@ -208,6 +211,8 @@ void HostCalls::apply_memory_records(RecordClock const& clock) {
 void HostCalls::add_stream_waits(RecordClock const& clock, TraceStore& store) {
   remove_done(stream_waits_, [&](Sync& wait) {
     SyncRecord const& record = wait.record;
+    WindowEnd::Side const side = window_end_.side_of(record.correlationId);
+    if (side != WindowEnd::Side::kInside) return side == WindowEnd::Side::kBehind || std::exchange(wait.is_old, true);
     EventPlace const source = events_.find(record.cudaEventId, record.correlationId);
     int32_t const device = streams_.device_of(record.contextId);
     if ((source.correlation == 0 || device < 0) && !std::exchange(wait.is_old, true)) return false;
@@ -257,6 +262,7 @@ void HostCalls::drop_old_details(TraceStore& store) {
   for (auto& [correlation, memory] : memory_) {
     // Before calls are recorded only the account is kept; later, memory that no call of ours asked for is shown where it can be.
     if (!memory.is_old || memory.time_ns < first_call_ns_) continue;
+    if (window_end_.side_of(correlation) != WindowEnd::Side::kInside) continue;
     add_row(track(kNoThread, store), store, EventKind::kMemory, memory.time_ns, memory.time_ns,
             store.intern(memory.detail.op == model::MemoryOp::kFree ? "free" : "allocate"), correlation, memory.detail);
   }

@@ -16,6 +16,7 @@
 #include "tracer/cupti/memory_account.h"
 #include "tracer/cupti/record_clock.h"
 #include "tracer/cupti/tracks.h"
+#include "tracer/cupti/window_end.h"
 
 namespace stepscope::tracer {
 
@@ -27,10 +28,11 @@ using OverheadRecord = CUpti_ActivityOverhead;
 /// The writer thread's. A round is all buffers that were there when it began; records of one call lie at most one round apart.
 class HostCalls {
  public:
-  HostCalls(CuptiApi const& api, Workarounds const& workarounds, StreamTracks& streams)
-      : functions_(api), workarounds_(workarounds), streams_(streams) {}
+  /// What begins behind the end of the window is left out; `window_end` learns the numbers of calls.
+  HostCalls(CuptiApi const& api, Workarounds const& workarounds, StreamTracks& streams, WindowEnd& window_end)
+      : functions_(api), workarounds_(workarounds), streams_(streams), window_end_(window_end) {}
 
-  /// Whether the call is a launch that worked.
+  /// Whether the call is a launch that worked, in the window.
   bool add_call(CUpti_ActivityAPI const& record, RecordClock const& clock, TraceStore& store);
   void add_sync(SyncRecord const& record);
   void add_event(EventRecord const& record) {
@@ -82,6 +84,7 @@ class HostCalls {
   ApiFunctions functions_;
   Workarounds const workarounds_;
   StreamTracks& streams_;
+  WindowEnd& window_end_;
   ThreadTracks threads_;
   EventLog events_;
   MemoryAccount account_;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <type_traits>
 
 namespace stepscope::tracer {
 namespace {
@@ -16,8 +18,42 @@ Record const& as(CUpti_Activity const& record) {
 template <class Record>
 void RecordDecoder::add_op(CUpti_Activity const& record, void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&),
                            RecordClock const& clock, TraceStore& store) {
-  (ops_.*add)(as<Record>(record), clock, store);
-  if (counts_launches_) launches_.add_op(as<Record>(record).correlationId, as<Record>(record).graphId != 0);
+  auto const& op = as<Record>(record);
+  WindowEnd::Side const side = window_end_.side_of(op.correlationId);
+  if (side == WindowEnd::Side::kBehind) return;
+  if (side == WindowEnd::Side::kUnknown) {
+    add_waiting_op(op, add);
+    return;
+  }
+  (ops_.*add)(op, clock, store);
+  uses_device(op.deviceId);
+  if (counts_launches_) launches_.add_op(op.correlationId, op.graphId != 0);
+}
+
+/// With its name: that is CUPTI's memory, which may be gone by then.
+template <class Record>
+void RecordDecoder::add_waiting_op(Record const& op, void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&)) {
+  std::optional<std::string> name;
+  if constexpr (std::is_same_v<Record, KernelRecord>)
+    if (op.name != nullptr) name = op.name;
+  auto write = [this, add, op, name = std::move(name)](RecordClock const& clock, TraceStore& store) {
+    Record copy = op;
+    if constexpr (std::is_same_v<Record, KernelRecord>) copy.name = name ? name->c_str() : nullptr;
+    add_op(reinterpret_cast<CUpti_Activity const&>(copy), add, clock, store);
+  };
+  waiting_ops_.push_back({op.correlationId, std::move(write), false});
+}
+
+/// Before pointers to names are forgotten, as those of the copies are valid here only.
+void RecordDecoder::decide_waiting_ops(RecordClock const& clock, TraceStore& store, bool is_last_round) {
+  for (WaitingOp& op : std::exchange(waiting_ops_, {})) {
+    WindowEnd::Side const side = window_end_.side_of(op.correlation);
+    if (side == WindowEnd::Side::kInside) {
+      op.add(clock, store);
+    } else if (side == WindowEnd::Side::kUnknown && !is_last_round && !std::exchange(op.is_old, true)) {
+      waiting_ops_.push_back(std::move(op));
+    }
+  }
 }
 
 void RecordDecoder::add_device(DeviceRecord const& record, TraceStore& store) {
@@ -33,7 +69,15 @@ void RecordDecoder::add_device(DeviceRecord const& record, TraceStore& store) {
 
 void RecordDecoder::add_context(CUpti_ActivityContext const& record, TraceStore& store) {
   streams_.describe_context(record.deviceId, record.contextId, record.nullStreamId, store);
-  if (devices_ != nullptr) devices_->add_context(static_cast<int32_t>(record.deviceId));
+  uses_device(record.deviceId);
+}
+
+/// By a context that was made while we looked, or by an op: no record comes of one that was there before us.
+void RecordDecoder::uses_device(uint32_t device) {
+  if (devices_ == nullptr || device == last_device_) [[likely]]
+    return;
+  last_device_ = device;
+  if (used_devices_.insert(device).second) devices_->add_context(static_cast<int32_t>(device));
 }
 
 void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock const& clock, TraceStore& store) {
@@ -50,8 +94,7 @@ void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock cons
     case CUPTI_ACTIVITY_KIND_RUNTIME:
     case CUPTI_ACTIVITY_KIND_DRIVER: {
       auto const& call = as<CUpti_ActivityAPI>(record);
-      if (calls_.add_call(call, clock, store) && counts_launches_ && clock.to_trace_ns(call.start) <= last_counted_ns_)
-        launches_.add_launch(call.correlationId);
+      if (calls_.add_call(call, clock, store) && counts_launches_) launches_.add_launch(call.correlationId);
       return;
     }
     case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION:
@@ -86,12 +129,14 @@ void RecordDecoder::decode(std::span<uint8_t> buffer, RecordClock const& clock, 
 }
 
 void RecordDecoder::end_round(RecordClock const& clock, TraceStore& store) {
+  decide_waiting_ops(clock, store, false);
   ops_.end_round(store);
   calls_.end_round(clock, store);
   launches_.end_round();
 }
 
 void RecordDecoder::finish(RecordClock const& clock, TraceStore& store) {
+  decide_waiting_ops(clock, store, true);
   ops_.end_round(store);
   calls_.finish(clock, store);
 }

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
+#include <functional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tracer/core/device_registry.h"
 #include "tracer/core/trace_store.h"
@@ -17,6 +19,7 @@
 #include "tracer/cupti/launches_under_way.h"
 #include "tracer/cupti/record_clock.h"
 #include "tracer/cupti/tracks.h"
+#include "tracer/cupti/window_end.h"
 
 namespace stepscope::tracer {
 
@@ -26,7 +29,7 @@ class RecordDecoder {
   /// `counts_launches`: outstanding_launches() is asked for (a window is recorded). `devices`: is told of devices and contexts
   /// where there is one. It and the api outlive the decoder.
   RecordDecoder(CuptiApi const& api, bool counts_launches, Workarounds const& workarounds = {}, DeviceRegistry* devices = nullptr)
-      : api_(api), counts_launches_(counts_launches), devices_(devices), calls_(api, workarounds, streams_) {}
+      : api_(api), counts_launches_(counts_launches), devices_(devices), calls_(api, workarounds, streams_, window_end_) {}
   RecordDecoder(RecordDecoder const&) = delete;
   RecordDecoder& operator=(RecordDecoder const&) = delete;
 
@@ -42,28 +45,44 @@ class RecordDecoder {
   /// After the last buffer.
   void finish(RecordClock const& clock, TraceStore& store);
 
-  /// As of the last round: launches that were recorded whose device op was not, yet, and graphs of which nodes may still come;
-  /// launches that begin after stop_counting_at() do not count.
+  /// The window has ended at that trace time: what the host begins later, and device work of it, is left out from now on.
+  void end_window_at(int64_t time_ns) { window_end_.set(time_ns); }
+  [[nodiscard]] bool window_has_ended() const { return window_end_.is_known(); }
+  /// As of the last round: launches in the window whose device op was not recorded, yet, and graphs of which nodes may still
+  /// come.
   [[nodiscard]] size_t outstanding_launches() const { return launches_.count(); }
-  void stop_counting_at(int64_t time_ns) { last_counted_ns_ = time_ns; }
   /// Device ops that CUPTI could not time: they are not in the trace.
   [[nodiscard]] uint64_t untimed() const { return ops_.untimed(); }
 
  private:
+  /// Behind the end of the window, until it is known on which side it was launched.
+  struct WaitingOp {
+    uint32_t correlation = 0;
+    std::function<void(RecordClock const&, TraceStore&)> add;
+    bool is_old = false;  ///< has waited for a whole round
+  };
+
   void add_device(DeviceRecord const& record, TraceStore& store);
   void add_context(CUpti_ActivityContext const& record, TraceStore& store);
+  void uses_device(uint32_t device);
   template <class Record>
   void add_op(CUpti_Activity const& record, void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&),
               RecordClock const& clock, TraceStore& store);
+  template <class Record>
+  void add_waiting_op(Record const& op, void (DeviceOps::*add)(Record const&, RecordClock const&, TraceStore&));
+  void decide_waiting_ops(RecordClock const& clock, TraceStore& store, bool is_last_round);
 
   CuptiApi const& api_;
   bool const counts_launches_;
   DeviceRegistry* const devices_;
   StreamTracks streams_;
   DeviceOps ops_{streams_};
+  WindowEnd window_end_;
   HostCalls calls_;
   LaunchesUnderWay launches_;
-  int64_t last_counted_ns_ = std::numeric_limits<int64_t>::max();
+  std::vector<WaitingOp> waiting_ops_;
+  std::set<uint32_t> used_devices_;  ///< that the registry has been told of
+  uint32_t last_device_ = UINT32_MAX;
 };
 
 }  // namespace stepscope::tracer

@@ -197,6 +197,28 @@ TEST_F(CuptiSourceTest, has_read_the_last_records_when_the_exit_handler_is_over)
   EXPECT_THAT(names(), IsEmpty());
 }
 
+TEST_F(CuptiSourceTest, is_waited_for_by_the_exit_handler_when_it_is_just_ending) {
+  source->driver_starts();
+  drain();
+  std::atomic<bool> is_ending = false, may_go_on = false, has_gone_on = false;
+  fake.inside = [&](std::string const& call) {
+    if (call != "EnableDomain" || is_ending.exchange(true)) return;
+    while (!may_go_on) std::this_thread::yield();
+    has_gone_on = true;
+  };
+  std::thread writer([this] { finish(); });
+  while (!is_ending) std::this_thread::yield();
+  std::thread other([&] {  // not before the exit handler is under way
+    while (!source->is_exiting()) std::this_thread::yield();
+    may_go_on = true;
+  });
+  source->program_exits();
+  EXPECT_TRUE(has_gone_on);
+  EXPECT_EQ(fake.count("EnableDomain"), 2U);
+  writer.join();
+  other.join();
+}
+
 TEST_F(CuptiSourceTest, leaves_a_buffer_that_cupti_holds_where_it_is_while_the_program_exits) {
   source->driver_starts();
   {
@@ -222,6 +244,26 @@ TEST_F(CuptiSourceOfSteps, waits_for_the_kernels_that_they_launched) {
   ASSERT_TRUE(fake.play(RecordBuffer().add(kernel("k", {10, 20}, 1))));
   next_round();
   EXPECT_TRUE(source->idle());
+}
+
+TEST_F(CuptiSourceOfSteps, are_all_of_the_trace_though_the_program_goes_on_while_their_kernels_end) {
+  source->driver_starts();
+  window.thread_begins_annotating();
+  window.thread_enters_window();
+  constexpr auto kLaunch = CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000;
+  auto const now = [] { return static_cast<uint64_t>(monotonic_ns()) - kOrigin; };
+  uint64_t const inside = now();
+  window.thread_leaves_window();
+  uint64_t const behind = now() + 1;
+  ASSERT_TRUE(fake.play(RecordBuffer()
+                            .add(runtime_call(kLaunch, {inside, inside}, 1))
+                            .add(runtime_call(kLaunch, {behind, behind}, 2))
+                            .add(kernel("behind", {behind, behind}, 2))));
+  next_round();
+  EXPECT_FALSE(source->idle());
+  ASSERT_TRUE(fake.play(RecordBuffer().add(kernel("inside", {behind, behind}, 1)).add(kernel("behind", {behind, behind}, 3))));
+  finish();
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("cudaLaunchKernel", "inside"));
 }
 
 TEST_F(CuptiSourceOfSteps, waits_for_buffers_that_have_not_come_yet) {

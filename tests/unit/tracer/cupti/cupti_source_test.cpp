@@ -165,6 +165,34 @@ TEST_F(CuptiSourceTest, goes_on_without_records_that_are_not_essential) {
   EXPECT_THAT(store.info.facts, Contains(Pair("cuda tracing", HasSubstr("without records of kind 50"))));
 }
 
+TEST_F(CuptiSourceTest, tells_once_which_call_did_not_work) {
+  fake.answers["ActivityFlushAll"] = CUPTI_ERROR_UNKNOWN;
+  source->driver_starts();
+  next_round();
+  next_round();
+  finish();
+  EXPECT_EQ(std::count_if(store.info.facts.begin(), store.info.facts.end(),
+                          [](auto const& fact) { return fact.second.find("cuptiActivityFlushAll") != std::string::npos; }),
+            1);
+}
+
+TEST_F(CuptiSourceTest, leaves_a_cupti_alone_that_has_ended_itself) {
+  source->driver_starts();
+  ASSERT_TRUE(fake.play(launches(1, 1)));
+  next_round();
+  fake.tell_state(CUPTI_CBID_STATE_WARNING, "low on memory");
+  EXPECT_FALSE(source->idle());
+  fake.tell_state(CUPTI_CBID_STATE_FATAL_ERROR, "no memory");
+  EXPECT_TRUE(source->idle());
+  size_t const calls = fake.calls().size();
+  finish();
+  fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaDeviceReset_v3020);
+  EXPECT_EQ(fake.calls().size(), calls);
+  EXPECT_EQ(names().size(), 2U);
+  EXPECT_THAT(source->problem(), HasSubstr("no memory"));
+  EXPECT_THAT(store.info.facts, Contains(Pair("cuda tracing", HasSubstr("low on memory"))));
+}
+
 TEST_F(CuptiSourceTest, survives_every_refusal_of_a_call_that_it_needs) {
   for (char const* const call :
        {"Subscribe", "SetThreadIdType", "ActivityRegisterTimestampCallback", "ActivityRegisterCallbacks"}) {
@@ -237,12 +265,39 @@ TEST_F(CuptiSourceTest, converts_the_clock_of_a_cupti_that_must_not_use_ours) {
   EXPECT_THAT(store.info.facts, Contains(Pair("cuda clock", HasSubstr("converted"))));
 }
 
-TEST_F(CuptiSourceTest, does_not_record_by_a_clock_that_it_cannot_read) {
+TEST_F(CuptiSourceTest, waits_for_a_clock_that_cannot_be_read_yet) {
+  version = cupti::k13v0;
+  constexpr int64_t kAhead = 1'700'000'000'000'000'000;
+  fake.clock_offset_ns = kAhead;
+  fake.answers["GetTimestamp"] = CUPTI_ERROR_NOT_INITIALIZED;
+  source->driver_starts();
+  auto record = kernel("k", {0, 0}, 1);
+  int64_t const start = monotonic_ns();
+  record.start = record.end = static_cast<uint64_t>(start + kAhead);
+  ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
+  drain();
+  EXPECT_TRUE(store.tracks().empty());
+  fake.answers.clear();
+  drain();
+  auto const rows = store.rows(model::TrackId{0}).take();
+  ASSERT_EQ(rows.size(), 1U);
+  constexpr double kClocksAreRead = 100'000;  // one after the other, beside other programs
+  EXPECT_NEAR(static_cast<double>(rows.start[0]), static_cast<double>(start - static_cast<int64_t>(kOrigin)), kClocksAreRead);
+}
+
+TEST_F(CuptiSourceTest, takes_a_clock_that_is_never_told_for_real_time) {
   version = cupti::k13v0;
   fake.answers["GetTimestamp"] = CUPTI_ERROR_UNKNOWN;
   source->driver_starts();
-  EXPECT_THAT(fake.enabled(), IsEmpty());
-  EXPECT_THAT(source->problem(), HasSubstr("cuptiGetTimestamp"));
+  auto record = kernel("k", {0, 0}, 1);
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  record.start = record.end = static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+  ASSERT_TRUE(fake.play(RecordBuffer().add(record)));
+  finish();
+  EXPECT_THAT(names(), ElementsAre("k"));
+  EXPECT_THAT(store.info.facts, Contains(Pair("cuda clock", HasSubstr("CLOCK_REALTIME"))));
+  EXPECT_EQ(source->problem(), "");
 }
 
 TEST_F(CuptiSourceTest, asks_for_buffers_by_thread_where_they_are_safe_and_not_the_default) {
@@ -287,6 +342,16 @@ TEST_F(CuptiSourceTest, says_how_many_ops_were_still_running) {
   finish();
   EXPECT_THAT(source->problem(), HasSubstr("1 kernels and copies have no possible times"));
   EXPECT_EQ(source->dropped(), 0U);
+}
+
+TEST_F(CuptiSourceTest, tells_of_a_device_whose_context_was_there_before_it) {
+  source->driver_starts();
+  auto used = device_record("H100", 0);
+  used.uuid.bytes[0] = 0x12;
+  ASSERT_TRUE(fake.play(RecordBuffer().add(used).add(device_record("H100", 1)).add(kernel("k", {100, 200}, 1))));
+  drain();
+  ASSERT_EQ(devices.used().size(), 1U);
+  EXPECT_EQ(devices.used()[0].number, 0);
 }
 
 TEST_F(CuptiSourceTest, tells_which_devices_the_program_uses) {

@@ -181,15 +181,16 @@ struct FakeEntryPoints {
   }
   static CUptiResult enable_hw_trace(uint8_t) { return current->note("ActivityEnableHWTrace"); }
   // A handle is what FakeCupti::stream() makes of its numbers, a context its own number.
-  static CUresult get_stream_context(CUstream stream, CUcontext* context) {
-    *context = reinterpret_cast<CUcontext>(reinterpret_cast<uint64_t>(stream) >> 32);
-    return *context == nullptr ? CUDA_ERROR_INVALID_CONTEXT : CUDA_SUCCESS;
+  static CUresult get_current_context(CUcontext* context) {
+    *context = reinterpret_cast<CUcontext>(uint64_t{current->current_context});
+    return CUDA_SUCCESS;
   }
   static CUptiResult get_context_id(CUcontext context, uint32_t* number) {
     *number = static_cast<uint32_t>(reinterpret_cast<uint64_t>(context));
     return current->note("GetContextId");
   }
-  static CUptiResult get_stream_id(CUcontext, CUstream stream, uint8_t, uint32_t* number) {
+  static CUptiResult get_stream_id(CUcontext context, CUstream stream, uint8_t, uint32_t* number) {
+    if (reinterpret_cast<uint64_t>(stream) >> 32 != reinterpret_cast<uint64_t>(context)) return CUPTI_ERROR_INVALID_STREAM;
     *number = static_cast<uint32_t>(reinterpret_cast<uint64_t>(stream));
     return current->note("GetStreamIdEx");
   }
@@ -232,7 +233,7 @@ CuptiApi FakeCupti::api() {
           .enable_all_sync_records = Fake::enable_all_sync,
           .get_context_id = Fake::get_context_id,
           .get_stream_id = Fake::get_stream_id,
-          .get_stream_context = Fake::get_stream_context};
+          .get_current_context = Fake::get_current_context};
 }
 
 CUptiResult FakeCupti::note(std::string const& call) {
@@ -313,6 +314,12 @@ void FakeCupti::program_enters(CUpti_runtime_api_trace_cbid function) {
 
 void FakeCupti::program_leaves(CUpti_runtime_api_trace_cbid function) {
   callback(CUPTI_CB_DOMAIN_RUNTIME_API, function, CUPTI_API_EXIT);
+}
+
+void FakeCupti::tell_state(CUpti_CallbackIdState state, char const* message) {
+  CUpti_StateData data{};
+  data.notification = {CUPTI_ERROR_UNKNOWN, message};
+  if (callbacks_[{CUPTI_CB_DOMAIN_STATE, state}]) callback_(callback_data_, CUPTI_CB_DOMAIN_STATE, state, &data);
 }
 
 void FakeCupti::driver_is_initialized() {

@@ -37,6 +37,8 @@ class FakeCupti {
   std::function<void(std::string const&)> inside;
   /// It cannot do without a buffer, as before CUDA 12.9.
   bool crashes_without_buffer = false;
+  /// Of the threads of the program; 0 = none.
+  uint32_t current_context = 1;
   /// What its own clock is ahead of CLOCK_MONOTONIC.
   int64_t clock_offset_ns = 0;
 
@@ -52,6 +54,8 @@ class FakeCupti {
   void program_calls(CUpti_driver_api_trace_cbid function);
   void program_enters(CUpti_runtime_api_trace_cbid function);
   void program_leaves(CUpti_runtime_api_trace_cbid function);
+  /// CUPTI tells of its own state.
+  void tell_state(CUpti_CallbackIdState state, char const* message);
   /// The driver has been initialized.
   void driver_is_initialized();
 

@@ -44,7 +44,9 @@ TEST_F(StreamNames, are_those_of_tracks_whether_given_before_the_first_op_or_aft
 
 TEST_F(StreamNames, are_kept_apart_by_context) {
   source->driver_starts();
+  fake.current_context = 9;
   source->stream_named(FakeCupti::stream(9, 13), "of the second");
+  source->stream_named(FakeCupti::stream(1, 13), "not of the thread's context");
   play_kernel(13);
   play_kernel(13, 9);
   EXPECT_THAT(track_names(), UnorderedElementsAre("stream 13", "of the second"));
@@ -70,6 +72,9 @@ TEST_F(StreamNames, are_not_asked_for_where_nothing_is_recorded) {
   source->stream_named(FakeCupti::stream(1, 13), "before CUDA");
   source->driver_starts();
   source->stream_named(nullptr, "no stream");
+  fake.current_context = 0;
+  source->stream_named(FakeCupti::stream(1, 13), "without a context");
+  fake.current_context = 1;
   fake.answers["GetStreamIdEx"] = CUPTI_ERROR_INVALID_STREAM;
   source->stream_named(FakeCupti::stream(1, 14), "refused");
   play_kernel(13);
