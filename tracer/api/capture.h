@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdlib>
+#include <initializer_list>
 
 #include <dlfcn.h>
 
