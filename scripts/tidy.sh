@@ -22,7 +22,7 @@ if [[ -z $program ]]; then
   exit 77
 fi
 paths=("$@")
-if ((${#paths[@]} == 0)); then paths=(trace tracer workloads analyzer reports viewer cli); fi
+if ((${#paths[@]} == 0)); then paths=(trace tracer workloads machine selftest analyzer reports viewer cli); fi
 # Only what this build compiles, and each source once even if two targets compile it (clang-tidy would check it twice). The largest
 # first, so that no core idles at the end.
 once=$folder/tidy

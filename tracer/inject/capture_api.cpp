@@ -114,12 +114,16 @@ bool stop_capture() {
   return session->report().failure.empty() || fails(session->message());
 }
 
-/// One call at a time, and nothing is thrown into a C program.
+std::mutex& one_call_at_a_time() {
+  static auto* const mutex = new std::mutex;
+  return *mutex;
+}
+
+/// Nothing is thrown into a C program.
 template <class Call>
 int guarded(Call const& call) noexcept {
-  static auto* const mutex = new std::mutex;
   try {
-    std::lock_guard const lock(*mutex);
+    std::lock_guard const lock(one_call_at_a_time());
     last_error().clear();
     return call() ? 1 : 0;
   } catch (...) {
