@@ -66,6 +66,7 @@ INSTANTIATE_TEST_SUITE_P(Cupti, AfterStop, testing::Values(cupti::k12v4, cupti::
                          [](auto const& test) { return std::to_string(test.param); });
 
 TEST_P(AfterStop, there_is_no_thread_no_callback_no_kind_and_no_memory) {
+  std::thread([] {}).join();  // the thread sanitizer starts one of its own with the first that a program starts
   size_t const threads_before = threads();
   ASSERT_TRUE(session->start());
   session->driver_starts();
@@ -78,7 +79,7 @@ TEST_P(AfterStop, there_is_no_thread_no_callback_no_kind_and_no_memory) {
   fake.program_calls(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000);  // the program goes on
   auto const until = std::chrono::steady_clock::now() + kPatience;
   while (threads() > threads_before && std::chrono::steady_clock::now() < until) std::this_thread::yield();
-  EXPECT_EQ(threads(), threads_before);
+  EXPECT_LE(threads(), threads_before);
   EXPECT_THAT(fake.enabled(), testing::IsEmpty());
   EXPECT_EQ(fake.enabled_functions(), 0U);
   EXPECT_FALSE(fake.has_subscriber());
