@@ -25,18 +25,27 @@ endif()
 # In the bundle the tracer must not bring libraries into somebody's process, so what can be is linked statically or used
 # header-only; the rest (oneDNN, GLFW and what they need) is carried in lib/ by scripts/package.sh.
 if(STEPSCOPE_PORTABLE)
-  find_path(STEPSCOPE_FMT_INCLUDE fmt/format.h REQUIRED)
-  add_library(fmt::fmt INTERFACE IMPORTED GLOBAL)
-  target_include_directories(fmt::fmt SYSTEM INTERFACE ${STEPSCOPE_FMT_INCLUDE})
-  target_compile_definitions(fmt::fmt INTERFACE FMT_HEADER_ONLY=1)
-  add_library(fmt::fmt-header-only ALIAS fmt::fmt)
   foreach(library zstd xxhash)
     find_library(STEPSCOPE_STATIC_${library} lib${library}.a REQUIRED)
     set_target_properties(PkgConfig::${library} PROPERTIES INTERFACE_LINK_LIBRARIES ${STEPSCOPE_STATIC_${library}})
   endforeach()
-else()
-  find_package(fmt 9 REQUIRED)
 endif()
+
+# stepscope::fmt. Debian has libfmt as a shared library alone, which must not come into other people's processes, and header-only use
+# costs 3 s of compiling in each of our sources (7 s sanitized): so its functions are compiled once, from its headers. Clang cannot
+# keep functions that nothing in the source calls; what it builds (fuzzers, the lint) uses the shared library.
+find_package(fmt 9 REQUIRED)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_library(stepscope_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt_functions.cpp)
+  get_target_property(fmt_include fmt::fmt-header-only INTERFACE_INCLUDE_DIRECTORIES)
+  target_include_directories(stepscope_fmt SYSTEM PUBLIC ${fmt_include})
+  target_compile_definitions(stepscope_fmt PRIVATE FMT_HEADER_ONLY=1)
+  target_compile_options(stepscope_fmt PRIVATE -w -fkeep-inline-functions)
+else()
+  add_library(stepscope_fmt INTERFACE)
+  target_link_libraries(stepscope_fmt INTERFACE fmt::fmt)
+endif()
+add_library(stepscope::fmt ALIAS stepscope_fmt)
 
 # NVTX 3: headers only, from the CUDA toolkit, Python's nvidia packages or the system; downloaded where none has them.
 file(GLOB python_nvtx LIST_DIRECTORIES true

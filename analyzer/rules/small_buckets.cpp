@@ -1,5 +1,6 @@
 // small-buckets: collectives are so small that most of their time is latency. Cost: the latency that would be saved if
-// those of a step went as one, alpha × (count − 1), per step; a ceiling, since hidden latency costs nothing.
+// those of a step went as one, alpha × (count − 1), per step, and never more than the communication that is exposed: hidden
+// latency costs nothing. Still a ceiling: of the exposed part, some is transfer.
 #include <algorithm>
 
 #include "analyzer/rules/rules.h"
@@ -38,7 +39,8 @@ void judge(RuleInput const& input, LinkFit const& fit, std::vector<Finding>& fin
   }
   if (device == nullptr) return;
   double const per_step = device->per_step(count);
-  double const cost = fit.alpha_us * 1e3 * (per_step - 1);
+  double const exposed = device->per_step(device->exposed_comm_ns - device->exposed_wait_ns);
+  double const cost = std::min(fit.alpha_us * 1e3 * (per_step - 1), exposed);
   if (per_step < kFewestPerStep || cost < kLeastShare * device->step_ns()) return;
   Finding finding = make_cost_finding("small-buckets", *device, cost);
   finding.severity = Severity::kWarning;  // a ceiling, not a measured loss

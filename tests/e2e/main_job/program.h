@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include "tests/support/paths.h"
+
 namespace stepscope::e2e {
 
 struct Outcome {
@@ -42,7 +44,7 @@ class Program : public ::testing::Test {
     return outcome;
   }
   [[nodiscard]] static std::string program() {
-    return "'" + std::filesystem::absolute(STEPSCOPE_BINARY_DIR "/bin/stepscope").string() + "'";
+    return "'" + std::filesystem::absolute(support::build_path("bin/stepscope")).string() + "'";
   }
   [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/main_job/program.h"
+#include "tests/support/paths.h"
 
 namespace stepscope::e2e {
 namespace {
@@ -41,7 +42,7 @@ TEST_F(Selftest, OnCudaSaysWhyItIsSkippedOrPasses) {
 
 TEST_F(Selftest, ItsCudaProgramIsNotChangedByBeingRecordedWhereThereIsNoDriver) {
   std::string const probe =
-      "'" + std::filesystem::absolute(STEPSCOPE_BINARY_DIR "/libexec/stepscope/stepscope-cuda-probe").string() + "'";
+      "'" + std::filesystem::absolute(support::build_path("libexec/stepscope/stepscope-cuda-probe")).string() + "'";
   Outcome const alone = shell(probe + " work");
   if (alone.code == 127) GTEST_SKIP() << "built without nvcc";
   if (alone.code == 0) GTEST_SKIP() << "there is a GPU: selftest records it";

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 
+#include "tests/support/paths.h"
 #include "tests/support/synthetic_run.h"
 #include "trace/file/writer.h"
 
@@ -38,7 +39,7 @@ Outcome shell(std::string const& command) {
   return outcome;
 }
 
-std::string const kViewer = std::string(STEPSCOPE_BINARY_DIR) + "/bin/stepscope-viewer";
+std::string const kViewer = support::build_path("bin/stepscope-viewer");
 /// No display of any kind: the picture is drawn without OpenGL.
 std::string const kNoDisplay = "env -u DISPLAY -u WAYLAND_DISPLAY ";
 

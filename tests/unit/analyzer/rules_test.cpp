@@ -1,5 +1,6 @@
 // What holds for the list of rules as a whole.
 #include "analyzer/rules/rule.h"
+#include "tests/support/paths.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +13,7 @@ namespace stepscope::analyzer {
 namespace {
 
 TEST(Rules, HaveDistinctNamesAndASectionInTheDocument) {
-  std::ifstream file(STEPSCOPE_SOURCE_DIR "/docs/FINDINGS.md");
+  std::ifstream file(support::source_path("docs/FINDINGS.md"));
   std::stringstream text;
   text << file.rdbuf();
   std::set<std::string> sections;

@@ -217,7 +217,7 @@ TEST(NoOverlap, ShowsAsExposedCommunication) {
   EXPECT_EQ(find(analyze(make_synthetic_run(options)), "exposed-communication"), nullptr);
 }
 
-TEST(SmallBuckets, AreFoundByTheFittedLatency) {
+SyntheticOptions many_small_buckets() {
   SyntheticOptions options;
   options.steps = 10;
   options.layers = 40;
@@ -227,14 +227,29 @@ TEST(SmallBuckets, AreFoundByTheFittedLatency) {
   options.backward_ns = 200'000;
   options.bucket_bytes = 64U << 10;
   options.link_alpha_ns = 100'000;
+  return options;
+}
+
+TEST(SmallBuckets, AreFoundByTheFittedLatency) {
+  SyntheticOptions options = many_small_buckets();
+  options.overlap = false;
   Analysis const analysis = analyze(make_synthetic_run(options));
   ASSERT_EQ(analysis.links.size(), 1U);
   EXPECT_NEAR(analysis.links[0].alpha_us, 100, 1);
   EXPECT_NEAR(analysis.links[0].beta_gbps, 10, 0.1);
   EXPECT_NEAR(analysis.links[0].half_bandwidth_bytes, 1e6, 2e4);
-  EXPECT_NE(find(analysis, "small-buckets"), nullptr);
+  Finding const* const found = find(analysis, "small-buckets");
+  ASSERT_NE(found, nullptr);
+  EXPECT_NEAR(static_cast<double>(found->cost_ns_per_step.value_or(0)), 39 * 100'000, 1e5);
   options.link_alpha_ns = 2'000;  // half bandwidth at 20 kB: the same buckets are large enough
   EXPECT_EQ(find(analyze(make_synthetic_run(options)), "small-buckets"), nullptr);
+}
+
+TEST(SmallBuckets, CostNothingBehindTheBackwardPass) {
+  Analysis const analysis = analyze(make_synthetic_run(many_small_buckets()));
+  ASSERT_EQ(analysis.links.size(), 1U);
+  EXPECT_NEAR(analysis.links[0].alpha_us, 100, 1);
+  EXPECT_EQ(find(analysis, "small-buckets"), nullptr);
 }
 
 TEST(SerializedCopies, AreFoundFromFivePerCentOn) {

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "machine/machine.h"
+#include "tests/support/paths.h"
 
 namespace stepscope::machine {
 
@@ -19,7 +20,7 @@ class MadeMachine : public ::testing::Test {
     places_.root = folder_.string();
     places_.libraries = (folder_ / "libraries").string();
     places_.run_folder = folder_.string();
-    places_.tracer_folder = std::filesystem::absolute(STEPSCOPE_BINARY_DIR "/lib").string();
+    places_.tracer_folder = std::filesystem::absolute(support::build_path("lib")).string();
   }
   ~MadeMachine() override {
     for (std::string const& name : variables_) ::unsetenv(name.c_str());
@@ -36,7 +37,7 @@ class MadeMachine : public ::testing::Test {
   static void install_at(std::string const& path) {
     std::filesystem::create_directories(std::filesystem::path(path).parent_path());
     // A copy: the loader takes links to one file for one library.
-    std::filesystem::copy_file(std::filesystem::absolute(STEPSCOPE_BINARY_DIR "/tests/libfake_nvidia.so"), path);
+    std::filesystem::copy_file(std::filesystem::absolute(support::build_path("tests/libfake_nvidia.so")), path);
   }
   /// A machine with two GPUs whose driver works.
   void add_gpus() const {

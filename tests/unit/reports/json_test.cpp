@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/paths.h"
 #include "tests/unit/reports/sample.h"
 
 namespace stepscope::reports {
@@ -142,7 +143,7 @@ void collect_keys(Json const& value, std::string const& parent, std::vector<std:
 }
 
 TEST(AnalysisJson, every_key_is_described_in_the_documentation) {
-  std::ifstream file(STEPSCOPE_SOURCE_DIR "/docs/ANALYSIS_JSON.md");
+  std::ifstream file(support::source_path("docs/ANALYSIS_JSON.md"));
   ASSERT_TRUE(file.is_open());
   std::stringstream text;
   text << file.rdbuf();

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/rules/rule.h"
+#include "tests/support/paths.h"
 #include "tests/unit/reports/sample.h"
 
 namespace stepscope::reports {
@@ -28,7 +29,7 @@ TEST(Wording, no_words_are_left_over_from_a_rule_that_is_gone) {
 }
 
 TEST(Wording, every_rule_has_a_section_in_the_documentation) {
-  std::ifstream file(STEPSCOPE_SOURCE_DIR "/docs/FINDINGS.md");
+  std::ifstream file(support::source_path("docs/FINDINGS.md"));
   ASSERT_TRUE(file.is_open()) << "docs/FINDINGS.md is missing";
   std::stringstream text;
   text << file.rdbuf();

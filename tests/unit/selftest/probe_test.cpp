@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "selftest/selftest.h"
+#include "tests/support/paths.h"
 
 namespace stepscope::selftest {
 namespace {
@@ -22,11 +23,10 @@ class Probe : public ::testing::Test {
     ::unsetenv("STAND_IN_LOSES");
     ::unsetenv("STAND_IN_HAS_NO_DEVICE");
   }
-  std::vector<Check> check(std::string const& probe = STEPSCOPE_BINARY_DIR "/tests/stand_in_probe") {
+  std::vector<Check> check(std::string const& probe = support::build_path("tests/stand_in_probe")) {
     std::vector<Check> checks;
-    check_probe(
-        {fs::absolute(STEPSCOPE_BINARY_DIR "/bin/stepscope").string(), fs::absolute(probe).string(), "", folder_.string()},
-        [&](Check const& one) { checks.push_back(one); });
+    check_probe({fs::absolute(support::build_path("bin/stepscope")).string(), fs::absolute(probe).string(), "", folder_.string()},
+                [&](Check const& one) { checks.push_back(one); });
     return checks;
   }
 

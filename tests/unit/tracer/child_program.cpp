@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
 #include "trace/file/reader.h"
 
 namespace stepscope::tracer {
@@ -51,13 +52,13 @@ pid_t start_child(fs::path const& folder, std::vector<std::string> const& argume
   pid_t const child = ::fork();
   if (child != 0) return child;
   for (char const* const name : {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK", "STEPSCOPE_STEPS"}) ::unsetenv(name);
-  ::setenv("NVTX_INJECTION64_PATH", STEPSCOPE_BINARY_DIR "/lib/libstepscope-tracer.so", 1);
+  ::setenv("NVTX_INJECTION64_PATH", support::build_path("lib/libstepscope-tracer.so").c_str(), 1);
   ::setenv("STEPSCOPE_OUTPUT", folder.c_str(), 1);
   ::setenv("STEPSCOPE_REPORT_LOSS", "1", 1);
   for (auto const& [name, value] : more) value.empty() ? ::unsetenv(name.c_str()) : ::setenv(name.c_str(), value.c_str(), 1);
   redirect(STDOUT_FILENO, beside(folder, ".out"));
   redirect(STDERR_FILENO, beside(folder, ".err"));
-  std::vector<std::string> all = {STEPSCOPE_BINARY_DIR "/tests/traced_program"};
+  std::vector<std::string> all = {support::build_path("tests/traced_program")};
   all.insert(all.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
   for (std::string& text : all) pointers.push_back(text.data());

@@ -17,6 +17,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
 #include "tests/unit/tracer/child_program.h"
 #include "trace/model/details.h"
 
@@ -170,7 +171,7 @@ TEST_F(Injection, records_what_code_asks_for_and_is_gone_behind_it) {
 }
 
 TEST_F(Injection, records_from_code_without_the_command) {
-  std::string const library = STEPSCOPE_BINARY_DIR "/lib/libstepscope-tracer.so";
+  std::string const library = support::build_path("lib/libstepscope-tracer.so");
   Environment const none = {{"STEPSCOPE_TRACER", library}, {"NVTX_INJECTION64_PATH", ""}, {"STEPSCOPE_OUTPUT", ""}};
   std::string const run = (folder.path() / "run").string();
   ASSERT_EQ(run_child(folder.path(), {"train-part", run}, none), 0) << stderr_of(folder.path());

@@ -14,6 +14,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
 #include "tests/unit/tracer/child_program.h"
 
 namespace stepscope::tracer {
@@ -27,7 +28,7 @@ class RecordTest : public ::testing::Test {
  protected:
   RecordTest() {
     options.output = (folder.path() / "run").string();
-    options.library = STEPSCOPE_BINARY_DIR "/lib/libstepscope-tracer.so";
+    options.library = support::build_path("lib/libstepscope-tracer.so");
   }
   /// What record_command() printed.
   template <class Call>
@@ -43,7 +44,7 @@ class RecordTest : public ::testing::Test {
   }
   TestFolder folder;
   RecordOptions options;
-  std::string const program = STEPSCOPE_BINARY_DIR "/tests/traced_program";
+  std::string const program = support::build_path("tests/traced_program");
 };
 
 TEST_F(RecordTest, runs_a_program_and_says_what_was_recorded) {
@@ -125,7 +126,7 @@ class EndingTest : public RecordTest, public ::testing::WithParamInterface<Endin
 
 TEST_P(EndingTest, loses_nothing) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
-  std::string const ending_program = STEPSCOPE_BINARY_DIR "/tests/ending_program";
+  std::string const ending_program = support::build_path("tests/ending_program");
   std::string const said = stderr_during([&] {
     EXPECT_EQ(record_command(options, {ending_program, GetParam().how}).value(), 7);
   });
@@ -154,7 +155,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, EndingTest,
 TEST_F(RecordTest, says_that_a_program_was_killed_before_anything_reached_its_file) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
   std::string const said = stderr_during([&] {
-    EXPECT_EQ(record_command(options, {STEPSCOPE_BINARY_DIR "/tests/ending_program", "abort"}).value(), 128 + SIGABRT);
+    EXPECT_EQ(record_command(options, {support::build_path("tests/ending_program"), "abort"}).value(), 128 + SIGABRT);
   });
   EXPECT_THAT(said, HasSubstr("nothing was recorded"));
   EXPECT_THAT(said, HasSubstr("was ended"));
@@ -222,7 +223,7 @@ TEST_F(RecordTest, preloads_its_library_in_front_of_what_is_preloaded_and_only_o
   std::string text;
   std::getline(std::ifstream(list), text);
   // In the bundle the folder is relative to where the tests run.
-  EXPECT_EQ(text, fs::canonical(STEPSCOPE_BINARY_DIR "/lib/libstepscope-exit.so").string() + ":/nowhere/other.so");
+  EXPECT_EQ(text, fs::canonical(support::build_path("lib/libstepscope-exit.so")).string() + ":/nowhere/other.so");
 }
 
 TEST_F(RecordTest, returns_127_for_a_command_that_does_not_exist_and_leaves_no_folder) {

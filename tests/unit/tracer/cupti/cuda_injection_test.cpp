@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
 #include "tests/unit/tracer/child_program.h"
 #include "tracer/record.h"
 
@@ -21,7 +22,7 @@ using testing::HasSubstr;
 using testing::Pair;
 using testing::SizeIs;
 
-constexpr char const* kLibrary = STEPSCOPE_BINARY_DIR "/lib/libstepscope-tracer.so";
+std::string const kLibrary = support::build_path("lib/libstepscope-tracer.so");
 
 bool has_driver() {
   void* const driver = ::dlopen("libcuda.so.1", RTLD_LAZY);

@@ -13,6 +13,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
 #include "tests/unit/tracer/child_program.h"
 #include "trace/model/details.h"
 #include "tracer/core/clock.h"
@@ -26,14 +27,14 @@ using ::testing::Pair;
 using ::testing::SizeIs;
 using ::testing::StartsWith;
 
-constexpr char const* kLibrary = STEPSCOPE_BINARY_DIR "/lib/libstepscope-tracer.so";
+std::string const kLibrary = support::build_path("lib/libstepscope-tracer.so");
 constexpr uint64_t kHash = 0xFEED'0000'1234;
 constexpr size_t kCollectives = 5;
 constexpr int64_t kNetworkNs = 50'000;
 
 template <class Plugin>
 Plugin const* find_plugin(char const* symbol) {
-  void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
+  void* const library = ::dlopen(kLibrary.c_str(), RTLD_NOW | RTLD_LOCAL);
   return library != nullptr ? static_cast<Plugin const*>(::dlsym(library, symbol)) : nullptr;
 }
 

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/paths.h"
 #include "tests/unit/tracer/child_program.h"
 #include "tracer/record.h"
 
@@ -18,7 +19,7 @@ class RecordNccl : public ::testing::Test {
  protected:
   RecordNccl() {
     options.output = (folder.path() / "run").string();
-    options.library = STEPSCOPE_BINARY_DIR "/lib/libstepscope-tracer.so";
+    options.library = support::build_path("lib/libstepscope-tracer.so");
   }
   ~RecordNccl() override { ::unsetenv("NCCL_PROFILER_PLUGIN"); }
   /// What the command finds in its environment, and what is printed beside it.
