@@ -32,6 +32,8 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--learning-rate", o.learning_rate, "initial learning rate")->check(CLI::Range(0.0, 1e6));
   app.add_option("--decay-rate", o.decay_rate, "factor on the learning rate at each decay")->check(CLI::Range(0.0, 1.0));
   app.add_option("--decay-epochs", o.decay_epochs, "epochs between decays (default: 350; 1 on the generated set)")->check(count);
+  app.add_option("--accumulate", o.accumulate, "batches per device and step whose mean gradient is all-reduced")
+      ->check(CLI::Range(1, 1024));
   app.add_option("--bucket-mb", o.bucket_mb, "MiB of gradients per all-reduce")->check(CLI::Range(0.0, 1e6));
   app.add_flag_callback(
       "--no-overlap", [&o] { o.overlap = false; }, "all-reduce after the backward pass instead of during it");

@@ -15,6 +15,7 @@ struct TrainOptions {
   int64_t batch = 128;  ///< a device
   int64_t steps = 100;  ///< of the whole job: a resumed one goes on to this step
   uint64_t seed = 1;
+  int64_t accumulate = 1;   ///< batches a step and device, whose mean gradient is reduced
   double bucket_mb = 0.25;  ///< MiB of gradients that make a bucket full
   bool overlap = true;      ///< all-reduce during the backward pass
   int64_t prefetch = 1;     ///< batches staged to the device ahead

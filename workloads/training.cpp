@@ -63,9 +63,10 @@ void StepLog::print(int64_t step) {
   printed_ns_ += slowest;
   ++printed_steps_;
   if (settings_.out == nullptr || settings_.every == 0 || (step + 1) % settings_.every != 0) return;
-  double const images = static_cast<double>(printed_steps_ * settings_.images_per_step);
-  fmt::print(settings_.out, "step {:5}  loss {:.4f}  {:8.1f} images/s\n", step + 1,
-             loss_sum_[index] / static_cast<double>(settings_.devices), images * 1e9 / static_cast<double>(printed_ns_));
+  double const samples = static_cast<double>(printed_steps_ * settings_.samples_per_step);
+  fmt::print(settings_.out, "step {:5}  loss {:.4f}  {:8.1f} {}/s\n", step + 1,
+             loss_sum_[index] / static_cast<double>(settings_.devices), samples * 1e9 / static_cast<double>(printed_ns_),
+             settings_.samples);
   std::fflush(settings_.out);
   printed_ns_ = 0;
   printed_steps_ = 0;

@@ -51,8 +51,10 @@ class StopGate {
 class StepLog {
  public:
   struct Settings {
-    int64_t first_step, devices, images_per_step, every;
-    std::FILE* out;  ///< null = silent
+    int64_t first_step, devices, samples_per_step;
+    std::string samples;  ///< what they are called: "images"
+    int64_t every;        ///< steps from line to line, 0 = none
+    std::FILE* out;       ///< null = silent
   };
   explicit StepLog(Settings const& settings) : settings_(settings), step_ns_(static_cast<size_t>(settings.devices)) {}
 

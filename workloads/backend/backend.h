@@ -19,9 +19,13 @@
 
 #include "trace/base/expected.h"
 #include "tracer/api/device_events.h"
+#include "workloads/backend/elementwise.h"
+#include "workloads/backend/layers.h"
+#include "workloads/backend/rowwise.h"
 
 namespace stepscope::workloads {
 
+using api::CollectiveOp;
 using api::CopyDirection;
 using api::MemoryPurpose;
 using api::StreamKind;
@@ -65,65 +69,6 @@ class EventState {
 };
 using Event = std::shared_ptr<EventState>;
 
-struct Conv2dShape {
-  int64_t batch, height, width, in_channels, out_channels;
-  int64_t kernel, padding;  ///< square kernel, stride 1, `padding` zeros on every side
-  bool relu;                ///< max(0, ·) on the output, inside the same operation
-
-  [[nodiscard]] int64_t out_height() const { return height + 2 * padding - kernel + 1; }
-  [[nodiscard]] int64_t out_width() const { return width + 2 * padding - kernel + 1; }
-};
-/// The gradients that backward_* take are those before the activation: apply Device::relu_backward first where `relu` is set.
-class Conv2d {
- public:
-  virtual ~Conv2d() = default;
-  virtual void forward(float const* x, float const* weights, float const* bias, float* y) = 0;
-  virtual void backward_data(float const* dy, float const* weights, float* dx) = 0;
-  virtual void backward_weights(float const* x, float const* dy, float* d_weights, float* d_bias) = 0;
-};
-
-/// Square window; "same" padding: output = ceil(input / stride), padding (less at the front) never wins.
-struct MaxPoolShape {
-  int64_t batch, height, width, channels;
-  int64_t window, stride;
-
-  [[nodiscard]] int64_t out_height() const { return (height + stride - 1) / stride; }
-  [[nodiscard]] int64_t out_width() const { return (width + stride - 1) / stride; }
-};
-/// backward uses the positions that the last forward found.
-class MaxPool {
- public:
-  virtual ~MaxPool() = default;
-  virtual void forward(float const* x, float* y) = 0;
-  virtual void backward(float const* dy, float* dx) = 0;
-};
-
-/// Local response normalisation across channels: y_c = x_c · (bias + alpha · Σ_{|j−c| ≤ radius} x_j²)^(−beta).
-struct LrnShape {
-  int64_t batch, height, width, channels;
-  int64_t radius;
-  float bias, alpha, beta;
-};
-class Lrn {
- public:
-  virtual ~Lrn() = default;
-  virtual void forward(float const* x, float* y) = 0;
-  virtual void backward(float const* x, float const* dy, float* dx) = 0;
-};
-
-struct DenseShape {
-  int64_t batch, inputs, outputs;
-  bool relu;
-};
-/// y = x · weightsᵀ + bias, as Conv2d with regard to `relu`.
-class Dense {
- public:
-  virtual ~Dense() = default;
-  virtual void forward(float const* x, float const* weights, float const* bias, float* y) = 0;
-  virtual void backward_data(float const* dy, float const* weights, float* dx) = 0;
-  virtual void backward_weights(float const* x, float const* dy, float* d_weights, float* d_bias) = 0;
-};
-
 /// The members of a collective; made by the backend, one for all devices of a group, rank = position in the group.
 class Communicator {
  public:
@@ -137,6 +82,16 @@ struct MemoryUse {
 struct OpCounts {
   uint64_t launches = 0, kernels = 0, copies = 0, collectives = 0;
   uint64_t host_to_device_bytes = 0, device_to_host_bytes = 0, collective_bytes = 0;
+};
+
+/// What one member does in a collective. `count`: floats of the whole message (of one member's part × members for all-gather and
+/// reduce-scatter). Reductions are means. In place: all-reduce; all-gather where send is the member's part of receive.
+struct Collective {
+  CollectiveOp op;
+  float const* send = nullptr;
+  float* receive = nullptr;
+  size_t count = 0;
+  uint32_t peer = 0;  ///< root of a broadcast, the other side of a send or receive
 };
 
 class Device {
@@ -166,16 +121,15 @@ class Device {
   virtual Expected<std::unique_ptr<Lrn>> lrn(std::string_view name, LrnShape const& shape) = 0;
   virtual Expected<std::unique_ptr<Dense>> dense(std::string_view name, DenseShape const& shape) = 0;
 
-  /// dy ← dy where y > 0, else 0.
-  virtual void relu_backward(char const* name, float const* y, float* dy, size_t count) = 0;
-  /// Over rows of `classes` logits: d_logits = (softmax − one-hot) / batch; result[0] = mean cross entropy, result[1] = number
-  /// of rows whose largest logit is the label's. A row with a negative label counts for nothing.
-  virtual void softmax_cross_entropy(char const* name, int64_t batch, int64_t classes, float const* logits, int32_t const* labels,
-                                     float* d_logits, float* result) = 0;
-  /// weights ← weights − rate · (gradients + decay · weights)
-  virtual void sgd_update(char const* name, float* weights, float const* gradients, size_t count, float rate, float decay) = 0;
-  /// data ← mean over the members, bit-identical on all of them. Every member must call it in the same order with the same count.
-  virtual void all_reduce_mean(char const* name, Communicator& communicator, float* data, size_t count) = 0;
+  virtual Expected<std::unique_ptr<MatMul>> matmul(std::string_view name, MatMulShape const& shape) = 0;
+
+  /// One operation on `count` elements, or on `rows` rows.
+  virtual void run(char const* name, elementwise::Op const& op, size_t count) = 0;
+  virtual void run_rows(char const* name, rowwise::Op const& op, int64_t rows) = 0;
+
+  /// This device's part in a collective or in a message to a peer. Every member must call them in the same order with the same
+  /// count. Results are bit-identical on all members.
+  virtual void collective(char const* name, Communicator& communicator, Collective const& what) = 0;
 
   [[nodiscard]] virtual OpCounts counts() const = 0;
 };

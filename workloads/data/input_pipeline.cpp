@@ -9,7 +9,6 @@
 #include "trace/base/check.h"
 #include "trace/base/expected.h"
 #include "tracer/api/annotate.h"
-#include "workloads/data/augment.h"
 #include "workloads/data/random.h"
 #include "workloads/thread_name.h"
 
@@ -29,8 +28,8 @@ class LoaderRange {
 
 }  // namespace
 
-InputPipeline::InputPipeline(CifarImages const& images, InputSettings const& settings) : images_(images), settings_(settings) {
-  STEPSCOPE_CHECK(images.size() > 0 && settings.devices > 0 && settings.batch > 0 && settings.depth > 0 && settings.threads > 0);
+InputPipeline::InputPipeline(Samples const& samples, InputSettings const& settings) : samples_(samples), settings_(settings) {
+  STEPSCOPE_CHECK(samples.size() > 0 && settings.devices > 0 && settings.batch > 0 && settings.depth > 0 && settings.threads > 0);
   // A slow store serves all devices at the same time, whatever the number of threads that prepare.
   if (settings_.delay_ms > 0) settings_.threads = std::max(settings_.threads, settings_.devices);
   lanes_.resize(static_cast<size_t>(settings_.devices));
@@ -38,8 +37,8 @@ InputPipeline::InputPipeline(CifarImages const& images, InputSettings const& set
     lane.asked = lane.taken = lane.released = settings_.first_step;
     lane.slots.resize(static_cast<size_t>(settings_.depth));
     for (Slot& slot : lane.slots) {
-      slot.images.resize(static_cast<size_t>(settings_.batch) * kCropFloats);
-      slot.labels.resize(static_cast<size_t>(settings_.batch));
+      slot.inputs.resize(static_cast<size_t>(settings_.batch) * samples.input_bytes());
+      slot.labels.resize(static_cast<size_t>(settings_.batch) * samples.label_bytes());
     }
   }
   for (int64_t i = 0; i < settings_.threads; ++i) threads_.emplace_back([this, i] { run(i); });
@@ -64,7 +63,7 @@ HostBatch InputPipeline::next(int64_t device) {
   Slot const& slot = lane.slots[static_cast<size_t>(step % settings_.depth)];
   consumers_.wait(lock, [&] { return slot.ready_step == step; });
   lane.taken = step + 1;
-  return {slot.images.data(), slot.labels.data()};
+  return {slot.inputs.data(), slot.labels.data()};
 }
 
 void InputPipeline::release(int64_t device) {
@@ -108,27 +107,15 @@ void InputPipeline::run(int64_t thread) {
 }
 
 void InputPipeline::prepare(int64_t step, int64_t device, Slot& slot) {
-  auto const count = static_cast<int64_t>(images_.size());
+  LoaderRange const range("prepare batch");
+  auto const count = static_cast<int64_t>(samples_.size());
   int64_t const first = (step * settings_.devices + device) * settings_.batch;
-  std::vector<std::pair<int64_t, uint32_t>> samples(static_cast<size_t>(settings_.batch));  // epoch, image
-  {
-    LoaderRange const range("decode batch");
-    for (int64_t i = 0; i < settings_.batch; ++i) {
-      int64_t const epoch = (first + i) / count;
-      uint32_t const image = (*order_of(epoch))[static_cast<size_t>((first + i) % count)];
-      samples[static_cast<size_t>(i)] = {epoch, image};
-      slot.labels[static_cast<size_t>(i)] = images_.label(image);
-    }
-  }
-  LoaderRange const range("augment batch");
-  for (size_t i = 0; i < samples.size(); ++i) {
-    auto const [epoch, image] = samples[i];
-    CropSpan const out(slot.images.data() + i * kCropFloats, kCropFloats);
-    if (settings_.augment) {
-      augment_image(images_.pixels(image), Random::of(settings_.seed, epoch, image), out);
-    } else {
-      central_image(images_.pixels(image), out);
-    }
+  for (int64_t i = 0; i < settings_.batch; ++i) {
+    int64_t const epoch = (first + i) / count;
+    uint32_t const sample = (*order_of(epoch))[static_cast<size_t>((first + i) % count)];
+    auto const at = static_cast<size_t>(i);
+    samples_.prepare(sample, Random::of(settings_.seed, epoch, sample), slot.inputs.data() + at * samples_.input_bytes(),
+                     slot.labels.data() + at * samples_.label_bytes());
   }
 }
 
@@ -136,14 +123,14 @@ InputPipeline::Order InputPipeline::order_of(int64_t epoch) {
   std::lock_guard const lock(order_mutex_);
   Order& order = orders_[epoch];
   if (order == nullptr) {
-    std::vector<uint32_t> shuffled(images_.size());
+    std::vector<uint32_t> shuffled(samples_.size());
     std::iota(shuffled.begin(), shuffled.end(), 0U);
     Random random = Random::of(settings_.seed, kShuffleStream, epoch);
     for (auto i = static_cast<uint32_t>(shuffled.size()); i > 1; --i) std::swap(shuffled[i - 1], shuffled[random.below(i)]);
     order = std::make_shared<std::vector<uint32_t> const>(std::move(shuffled));
   }
   Order const result = order;
-  constexpr size_t kKept = 2;  // a batch spans two epochs at most, when there are more images than in a batch
+  constexpr size_t kKept = 2;  // a batch spans two epochs at most, when there are more samples than in a batch
   while (orders_.size() > kKept) orders_.erase(orders_.begin());
   return result;
 }

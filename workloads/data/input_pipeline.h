@@ -1,4 +1,4 @@
-// Batches of CIFAR-10 for N devices, prepared ahead by loader threads. Sample order: the epochs' shuffles one after the other;
+// Batches of a data set for N devices, prepared ahead by loader threads. Sample order: the epochs' shuffles one after the other;
 // step s takes the next N × batch samples, device d the d-th slice of them. So the order depends on the seed alone, and N devices
 // with batch B see what one device with batch N × B sees.
 #pragma once
@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "workloads/data/cifar10_file.h"
+#include "workloads/data/samples.h"
 
 namespace stepscope::workloads {
 
@@ -21,20 +21,19 @@ struct InputSettings {
   int64_t depth = 2;                     ///< batches held per device, taken ones included
   int64_t threads = 1;
   uint64_t seed = 0;
-  bool augment = true;
   /// A slow store: nothing is read ahead, and each batch is handed over this much after it was asked for.
   int64_t delay_ms = 0;
 };
 
 struct HostBatch {
-  float const* images;    ///< [batch][24][24][3]
-  int32_t const* labels;  ///< [batch]
+  std::byte const* inputs;  ///< [batch][Samples::input_bytes()]
+  std::byte const* labels;  ///< [batch][Samples::label_bytes()]
 };
 
 class InputPipeline {
  public:
-  /// `images` must outlive the pipeline.
-  InputPipeline(CifarImages const& images, InputSettings const& settings);
+  /// `samples` must outlive the pipeline.
+  InputPipeline(Samples const& samples, InputSettings const& settings);
   ~InputPipeline();
   InputPipeline(InputPipeline const&) = delete;
   InputPipeline& operator=(InputPipeline const&) = delete;
@@ -46,8 +45,7 @@ class InputPipeline {
 
  private:
   struct Slot {
-    std::vector<float> images;
-    std::vector<int32_t> labels;
+    std::vector<std::byte> inputs, labels;
     int64_t ready_step = -1;
   };
   struct Lane {  // of one device
@@ -61,7 +59,7 @@ class InputPipeline {
   void prepare(int64_t step, int64_t device, Slot& slot);
   Order order_of(int64_t epoch);
 
-  CifarImages const& images_;
+  Samples const& samples_;
   InputSettings settings_;
   std::mutex mutex_;
   std::condition_variable loaders_, consumers_;

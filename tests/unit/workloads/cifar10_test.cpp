@@ -86,6 +86,18 @@ TEST_F(Cifar10, WeightsDependNeitherOnOverlapNorOnBucketsPrefetchOrLoaderThreads
   EXPECT_EQ(train(other).weights[0], usual.weights[0]);
 }
 
+TEST_F(Cifar10, AccumulatedBatchesEqualOneLargeBatch) {
+  TrainOptions whole = options("host:2", 8, 6);
+  TrainOptions parts = options("host:2", 2, 6);
+  parts.accumulate = 4;
+  whole.augment = parts.augment = false;
+  EXPECT_LT(relative_difference(train(whole).weights[0], train(parts).weights[0]), 1e-4);
+  TrainOptions late = parts;
+  late.overlap = false;
+  late.prefetch = 3;
+  EXPECT_EQ(train(late).weights[0], train(parts).weights[0]);
+}
+
 TEST_F(Cifar10, TrainingLowersTheLoss) {
   TrainOptions o = options("host:2", 16, 120);
   o.learning_rate = 0.1;

@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
-#include "workloads/data/augment.h"
 #include "workloads/data/cifar10_generator.h"
+#include "workloads/data/cifar10_samples.h"
 
 namespace stepscope::workloads {
 namespace {
@@ -62,22 +63,21 @@ TEST(CentralCrop, TakesTheMiddleAndPutsChannelsLast) {
 }
 
 struct Batches {
-  std::vector<std::vector<float>> images;
-  std::vector<std::vector<int32_t>> labels;
+  std::vector<std::vector<std::byte>> images, labels;
   bool operator==(Batches const&) const = default;
 };
 
 /// What step by step comes out, the devices' slices one after the other.
 Batches run(CifarImages const& images, InputSettings const& settings) {
-  InputPipeline pipeline(images, settings);
+  CifarSamples const samples(images, true);
+  InputPipeline pipeline(samples, settings);
   Batches result;
   for (int64_t step = settings.first_step; step < settings.end_step; ++step) {
-    std::vector<float> all;
-    std::vector<int32_t> labels;
+    std::vector<std::byte> all, labels;
     for (int64_t device = 0; device < settings.devices; ++device) {
       HostBatch const batch = pipeline.next(device);
-      all.insert(all.end(), batch.images, batch.images + settings.batch * static_cast<int64_t>(kCropFloats));
-      labels.insert(labels.end(), batch.labels, batch.labels + settings.batch);
+      all.insert(all.end(), batch.inputs, batch.inputs + settings.batch * static_cast<int64_t>(samples.input_bytes()));
+      labels.insert(labels.end(), batch.labels, batch.labels + settings.batch * static_cast<int64_t>(samples.label_bytes()));
       pipeline.release(device);
     }
     result.images.push_back(all);
@@ -114,7 +114,11 @@ TEST(InputPipeline, ShowsEveryImageOnceInAnEpoch) {
   Batches const batches = run(images, {.batch = 8, .end_step = 5});
   std::array<int, 10> counts = {};
   for (auto const& labels : batches.labels) {
-    for (int32_t const label : labels) ++counts[static_cast<size_t>(label)];
+    for (size_t i = 0; i < labels.size(); i += sizeof(int32_t)) {
+      int32_t label = 0;
+      std::memcpy(&label, labels.data() + i, sizeof label);
+      ++counts[static_cast<size_t>(label)];
+    }
   }
   for (int const count : counts) EXPECT_EQ(count, 4);
 }
@@ -127,7 +131,8 @@ TEST(InputPipeline, WithASlowStoreGivesTheSameBatches) {
 
 TEST(InputPipeline, CanBeLeftBeforeItsEnd) {
   CifarImages const images = generate_cifar(50, 0);
-  InputPipeline pipeline(images, {.batch = 4, .end_step = 1000, .threads = 3});
+  CifarSamples const samples(images, true);
+  InputPipeline pipeline(samples, {.batch = 4, .end_step = 1000, .threads = 3});
   static_cast<void>(pipeline.next(0));
 }
 

@@ -11,6 +11,7 @@
 #include "workloads/backend/backend.h"
 #include "workloads/backend/host/plain_lrn.h"
 #include "workloads/data/random.h"
+#include "workloads/loss.h"
 
 namespace stepscope::workloads {
 namespace {
@@ -181,18 +182,51 @@ TEST_F(Layers, FullyConnectedLayerMatchesItsTwinAndItsFiniteDifferences) {
   check_dense({8, 192, 10, false});
 }
 
+TEST_F(Layers, MatrixProductMatchesItsTwinInEveryOrientation) {
+  for (bool const transpose_a : {false, true})
+    for (bool const transpose_b : {false, true})
+      for (float const beta : {0.0F, 1.0F, 0.5F}) {
+        MatMulShape const s = {3, 5, 7, 11, transpose_a, transpose_b, 0.25F, beta};
+        auto const layer = device_.matmul("product", s).value();
+        Values const a = random(3 * 5 * 11), b = random(3 * 11 * 7), c = random(3 * 5 * 7);
+        Buffer const dev_a = upload(a), dev_b = upload(b), dev_c = upload(c);
+        layer->run(dev_a.floats(), dev_b.floats(), dev_c.floats());
+        expect_near(download(dev_c), reference::matmul(s, a, b, c), "product");
+      }
+}
+
+TEST_F(Layers, AdamWFollowsItsDefinition) {
+  Values const weights = random(100), gradients = random(100), mean = random(100), square(100, 0.3);
+  Buffer const w = upload(weights), g = upload(gradients), m = upload(mean), v = upload(square);
+  double const rate = 0.01, decay = 0.1, beta1 = 0.9, beta2 = 0.99, epsilon = 1e-8;
+  int const step = 3;
+  double const correction1 = 1 - std::pow(beta1, step), correction2 = 1 - std::pow(beta2, step);
+  device_.run("update",
+              elementwise::AdamWUpdate{w.floats(), g.floats(), m.floats(), v.floats(), 0.01F, 0.1F, 0.9F, 0.99F, 1e-8F,
+                                       static_cast<float>(correction1), static_cast<float>(correction2)},
+              100);
+  Values expected(100);
+  for (size_t i = 0; i < 100; ++i) {
+    double const new_mean = beta1 * mean[i] + (1 - beta1) * gradients[i];
+    double const new_square = beta2 * square[i] + (1 - beta2) * gradients[i] * gradients[i];
+    double const direction = new_mean / correction1 / (std::sqrt(new_square / correction2) + epsilon);
+    expected[i] = weights[i] - rate * (direction + decay * weights[i]);
+  }
+  expect_near(download(w), expected, "weights");
+}
+
 TEST_F(Layers, ReluGradientPassesOnlyWhereTheOutputIsPositive) {
   Buffer const y = upload({0.0, 1.0, 0.0, 2.0, 1e-30});
   Buffer const dy = upload({5.0, 6.0, -7.0, -8.0, 9.0});
-  device_.relu_backward("relu", y.floats(), dy.floats(), 5);
+  device_.run("relu", elementwise::ReluBackward{y.floats(), dy.floats()}, 5);
   EXPECT_EQ(download(dy), (Values{0.0, 6.0, 0.0, -8.0, 9.0}));
 }
 
 TEST_F(Layers, CrossEntropyMatchesItsTwinAndItsFiniteDifferences) {
   std::vector<int32_t> const labels = {3, 0, 9, 5};
   Values const logits = random(40, 3.0F);
-  Buffer const dev_logits = upload(logits), d_logits = empty(40), result = empty(2);
-  device_.softmax_cross_entropy("loss", 4, 10, dev_logits.floats(), labels.data(), d_logits.floats(), result.floats());
+  Buffer const dev_logits = upload(logits), d_logits = empty(40), rows = empty(8), result = empty(2);
+  softmax_cross_entropy(device_, {4, 10, dev_logits.floats(), labels.data(), d_logits.floats(), rows.floats(), result.floats()});
   EXPECT_NEAR(download(result)[0], reference::cross_entropy(10, logits, labels), 1e-6);
   expect_gradient(
       download(d_logits), logits, [&](Values const& v) { return reference::cross_entropy(10, v, labels); }, "logits");
@@ -201,8 +235,8 @@ TEST_F(Layers, CrossEntropyMatchesItsTwinAndItsFiniteDifferences) {
 TEST_F(Layers, CrossEntropyCountsTheRowsWhoseLargestLogitIsTheLabelAndSkipsNegativeLabels) {
   std::vector<int32_t> const labels = {1, 0, -1};
   Buffer const logits = upload({0.0, 2.0, /**/ 0.0, 3.0, /**/ 9.0, 0.0});
-  Buffer const d_logits = empty(6), result = empty(2);
-  device_.softmax_cross_entropy("loss", 3, 2, logits.floats(), labels.data(), d_logits.floats(), result.floats());
+  Buffer const d_logits = empty(6), rows = empty(6), result = empty(2);
+  softmax_cross_entropy(device_, {3, 2, logits.floats(), labels.data(), d_logits.floats(), rows.floats(), result.floats()});
   EXPECT_EQ(download(result)[1], 1.0);
   EXPECT_EQ(download(d_logits)[4], 0.0);
   EXPECT_EQ(download(d_logits)[5], 0.0);
@@ -211,15 +245,15 @@ TEST_F(Layers, CrossEntropyCountsTheRowsWhoseLargestLogitIsTheLabelAndSkipsNegat
 TEST_F(Layers, CrossEntropyOfHugeLogitsIsFinite) {
   std::vector<int32_t> const labels = {0};
   Buffer const logits = upload({1000.0, -1000.0});
-  Buffer const d_logits = empty(2), result = empty(2);
-  device_.softmax_cross_entropy("loss", 1, 2, logits.floats(), labels.data(), d_logits.floats(), result.floats());
+  Buffer const d_logits = empty(2), rows = empty(2), result = empty(2);
+  softmax_cross_entropy(device_, {1, 2, logits.floats(), labels.data(), d_logits.floats(), rows.floats(), result.floats()});
   EXPECT_EQ(download(result)[0], 0.0);
 }
 
 TEST_F(Layers, SgdStepsAgainstTheGradientAndTheDecayedWeight) {
   Buffer const weights = upload({1.0, -2.0, 4.0});
   Buffer const gradients = upload({0.5, 0.25, -1.0});
-  device_.sgd_update("update", weights.floats(), gradients.floats(), 3, 0.5F, 0.25F);
+  device_.run("update", elementwise::SgdUpdate{weights.floats(), gradients.floats(), 0.5F, 0.25F}, 3);
   EXPECT_THAT(download(weights), ::testing::Pointwise(::testing::DoubleNear(1e-6), {0.625, -1.875, 4.0}));
 }
 

@@ -97,4 +97,21 @@ inline double cross_entropy(int64_t classes, Values const& logits, std::vector<i
   return loss / static_cast<double>(labels.size());
 }
 
+inline Values matmul(MatMulShape const& s, Values const& a, Values const& b, Values const& c) {
+  Values result(c.size());
+  for (int64_t i = 0; i < s.batch; ++i)
+    for (int64_t row = 0; row < s.m; ++row)
+      for (int64_t column = 0; column < s.n; ++column) {
+        double sum = 0;
+        for (int64_t j = 0; j < s.k; ++j) {
+          int64_t const at_a = i * s.m * s.k + (s.transpose_a ? j * s.m + row : row * s.k + j);
+          int64_t const at_b = i * s.k * s.n + (s.transpose_b ? column * s.k + j : j * s.n + column);
+          sum += a[static_cast<size_t>(at_a)] * b[static_cast<size_t>(at_b)];
+        }
+        auto const at = static_cast<size_t>((i * s.m + row) * s.n + column);
+        result[at] = static_cast<double>(s.alpha) * sum + static_cast<double>(s.beta) * c[at];
+      }
+  return result;
+}
+
 }  // namespace stepscope::workloads::reference

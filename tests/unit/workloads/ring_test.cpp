@@ -81,9 +81,10 @@ TEST(AllReduceOfDevices, RunsBehindTheComputeThatItWaitsForAndBeforeTheComputeTh
     Buffer& buffer = data.back();
     device->copy(StreamKind::kCompute, "zero", buffer.data(), zeros.data(), buffer.bytes(), CopyDirection::kHostToDevice);
     // weights −= −(rank + 1) · 1: the buffer becomes rank + 1
-    device->sgd_update("fill", buffer.floats(), ones.data(), kCount, -static_cast<float>(device->index() + 1), 0.0F);
+    device->run("fill", elementwise::SgdUpdate{buffer.floats(), ones.data(), -static_cast<float>(device->index() + 1), 0.0F},
+                kCount);
     device->wait(StreamKind::kCommunication, device->record(StreamKind::kCompute));
-    device->all_reduce_mean("mean", *group.communicator, buffer.floats(), kCount);
+    device->collective("mean", *group.communicator, {CollectiveOp::kAllReduce, buffer.floats(), buffer.floats(), kCount});
     device->wait(StreamKind::kCopy, device->record(StreamKind::kCommunication));
     device->copy(StreamKind::kCopy, "result", results[device->index()].data(), buffer.data(), buffer.bytes(),
                  CopyDirection::kDeviceToHost);

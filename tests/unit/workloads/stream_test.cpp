@@ -65,7 +65,7 @@ TEST(Device, ExecutesExactlyWhatWasLaunched) {
   std::vector<float> host(16, 1.0F);
   device.copy(StreamKind::kCopy, "in", buffer.data(), host.data(), 64, CopyDirection::kHostToDevice);
   device.wait(StreamKind::kCompute, device.record(StreamKind::kCopy));
-  device.relu_backward("relu", buffer.floats(), buffer.floats(), 16);
+  device.run("relu", elementwise::ReluBackward{buffer.floats(), buffer.floats()}, 16);
   device.copy(StreamKind::kCompute, "out", host.data(), buffer.data(), 64, CopyDirection::kDeviceToHost);
   device.synchronize();
   OpCounts const counts = device.counts();

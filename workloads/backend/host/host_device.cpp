@@ -117,26 +117,19 @@ void HostDevice::copy(StreamKind kind, char const* name, void* to, void const* f
   });
 }
 
-void HostDevice::all_reduce_mean(char const* name, Communicator& communicator, float* data, size_t count) {
+void HostDevice::collective(char const* name, Communicator& communicator, Collective const& what) {
   auto& ring = dynamic_cast<Ring&>(communicator);
   uint32_t const rank = index_;  // a group holds the devices 0 … n − 1
   STEPSCOPE_CHECK(rank < ring.members());
+  STEPSCOPE_CHECK(what.op == CollectiveOp::kAllReduce);
   HostStream& target = stream(StreamKind::kCommunication);
-  api::CollectivePayload const payload{next_correlation(),
-                                       index_,
-                                       target.id(),
-                                       count * sizeof(float),
-                                       ring.id(),
-                                       ring.next_sequence(rank),
-                                       api::CollectiveOp::kAllReduce,
-                                       ring.members(),
-                                       static_cast<int32_t>(rank),
-                                       -1};
+  api::CollectivePayload const payload{next_correlation(),       index_,  target.id(),    what.count * sizeof(float), ring.id(),
+                                       ring.next_sequence(rank), what.op, ring.members(), static_cast<int32_t>(rank), -1};
   api::DeviceRange const launch(api::DeviceSchema::kLaunch, name, api::LaunchPayload{payload.correlation, index_, target.id()});
   launches_.fetch_add(1, std::memory_order_relaxed);
-  target.push([this, name, payload, &ring, rank, data, count] {
+  target.push([this, name, payload, &ring, rank, what] {
     api::DeviceRange const range(api::DeviceSchema::kCollective, name, payload);
-    ring.all_reduce_mean(rank, data, count);
+    ring.all_reduce_mean(rank, what.receive, what.count);
     collectives_.fetch_add(1, std::memory_order_relaxed);
     collective_bytes_.fetch_add(payload.bytes, std::memory_order_relaxed);
   });

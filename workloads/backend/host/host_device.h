@@ -42,11 +42,11 @@ class HostDevice final : public Device {
   Expected<std::unique_ptr<Lrn>> lrn(std::string_view name, LrnShape const& shape) override;
   Expected<std::unique_ptr<Dense>> dense(std::string_view name, DenseShape const& shape) override;
 
-  void relu_backward(char const* name, float const* y, float* dy, size_t count) override;
-  void softmax_cross_entropy(char const* name, int64_t batch, int64_t classes, float const* logits, int32_t const* labels,
-                             float* d_logits, float* result) override;
-  void sgd_update(char const* name, float* weights, float const* gradients, size_t count, float rate, float decay) override;
-  void all_reduce_mean(char const* name, Communicator& communicator, float* data, size_t count) override;
+  Expected<std::unique_ptr<MatMul>> matmul(std::string_view name, MatMulShape const& shape) override;
+
+  void run(char const* name, elementwise::Op const& op, size_t count) override;
+  void run_rows(char const* name, rowwise::Op const& op, int64_t rows) override;
+  void collective(char const* name, Communicator& communicator, Collective const& what) override;
   [[nodiscard]] OpCounts counts() const override;
 
   // For the layers of this backend.

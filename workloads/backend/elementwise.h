@@ -1,0 +1,80 @@
+// Element-wise operations, written once: functors that a backend calls for every element, in a loop (host) or as a kernel (CUDA).
+// A new operation is a struct here and its name in the list at the end; no backend changes.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#if defined(__CUDACC__)
+#define STEPSCOPE_BOTH __host__ __device__
+#else
+#define STEPSCOPE_BOTH
+#endif
+
+namespace stepscope::workloads::elementwise {
+
+// kBytes and kFlops: of one element, what it has to read and write and to compute at least.
+
+struct Fill {
+  static constexpr int kBytes = 4, kFlops = 0;
+  float* y;
+  float value;
+  STEPSCOPE_BOTH void operator()(size_t i) const { y[i] = value; }
+};
+
+struct Copy {
+  static constexpr int kBytes = 8, kFlops = 0;
+  float const* x;
+  float* y;
+  STEPSCOPE_BOTH void operator()(size_t i) const { y[i] = x[i]; }
+};
+
+/// y ← (y + x) · scale
+struct AddScaled {
+  static constexpr int kBytes = 12, kFlops = 2;
+  float const* x;
+  float* y;
+  float scale;
+  STEPSCOPE_BOTH void operator()(size_t i) const { y[i] = (y[i] + x[i]) * scale; }
+};
+
+/// dy ← dy where y > 0, else 0.
+struct ReluBackward {
+  static constexpr int kBytes = 12, kFlops = 1;
+  float const* y;
+  float* dy;
+  STEPSCOPE_BOTH void operator()(size_t i) const { dy[i] = y[i] > 0.0F ? dy[i] : 0.0F; }
+};
+
+/// weights ← weights − rate · (gradients + decay · weights)
+struct SgdUpdate {
+  static constexpr int kBytes = 12, kFlops = 4;
+  float* weights;
+  float const* gradients;
+  float rate, decay;
+  STEPSCOPE_BOTH void operator()(size_t i) const { weights[i] -= rate * (gradients[i] + decay * weights[i]); }
+};
+
+/// Adam with decoupled weight decay (Loshchilov, Hutter, ICLR 2019). correction1 = 1 − beta1ᵗ, correction2 = 1 − beta2ᵗ in step
+/// t, counted from 1.
+struct AdamWUpdate {
+  static constexpr int kBytes = 28, kFlops = 14;
+  float* weights;
+  float const* gradients;
+  float *mean, *square;
+  float rate, decay, beta1, beta2, epsilon, correction1, correction2;
+  STEPSCOPE_BOTH void operator()(size_t i) const {
+    float const g = gradients[i];
+    mean[i] = beta1 * mean[i] + (1.0F - beta1) * g;
+    square[i] = beta2 * square[i] + (1.0F - beta2) * g * g;
+    float const step = (mean[i] / correction1) / (std::sqrt(square[i] / correction2) + epsilon);
+    weights[i] -= rate * (step + decay * weights[i]);
+  }
+};
+
+/// THE list of element-wise operations.
+using Op = std::variant<Fill, Copy, AddScaled, ReluBackward, SgdUpdate, AdamWUpdate>;
+
+}  // namespace stepscope::workloads::elementwise

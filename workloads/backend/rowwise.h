@@ -1,0 +1,74 @@
+// Operations on whole rows, written once: functors that a backend calls for every row with the lanes that share it, one thread
+// (host) or a block (CUDA). A new operation is a struct here and its name in the list at the end; no backend changes.
+//
+// Lanes offer: each(n, f) calls f(i) for i < n; sum(n, f) and max(n, f) give the sum and the largest of f(i), the same on every
+// lane and the same in every run; first() is true on one lane, the one that writes what a row has one of.
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#include "workloads/backend/elementwise.h"
+
+namespace stepscope::workloads::rowwise {
+
+/// A row of `classes` logits: d_logits = (softmax − one-hot) · scale; result[row][0] = cross entropy, result[row][1] = 1 where
+/// the label's logit is the largest, else 0. A row with a negative label gives zeros.
+struct CrossEntropy {
+  static constexpr int kBytes = 8, kFlops = 6;  // of one element of a row
+  int64_t width;                                ///< classes
+  float const* logits;
+  int32_t const* labels;
+  float* d_logits;
+  float* result;
+  float scale;
+
+  template <class Lanes>
+  STEPSCOPE_BOTH void operator()(Lanes const& lanes, int64_t row) const {
+    float const* const x = logits + row * width;
+    float* const dx = d_logits + row * width;
+    int32_t const label = labels[row];
+    float loss = 0, correct = 0;
+    if (label < 0) {
+      lanes.each(width, [=](int64_t c) { dx[c] = 0.0F; });
+    } else {
+      float const largest = lanes.max(width, [=](int64_t c) { return x[c]; });
+      float const log_sum = std::log(lanes.sum(width, [=](int64_t c) { return std::exp(x[c] - largest); }));
+      float const factor = scale;
+      lanes.each(width, [=](int64_t c) { dx[c] = (std::exp(x[c] - largest - log_sum) - (c == label ? 1.0F : 0.0F)) * factor; });
+      loss = log_sum + largest - x[label];
+      correct = x[label] >= largest ? 1.0F : 0.0F;
+    }
+    if (lanes.first()) {
+      result[2 * row] = loss;
+      result[2 * row + 1] = correct;
+    }
+  }
+};
+
+/// One row: y[0] = scale · Σ x[i][0], y[1] = Σ x[i][1] over `width` pairs x[i]: what CrossEntropy leaves, for the whole batch.
+struct SumOfPairs {
+  static constexpr int kBytes = 8, kFlops = 2;
+  int64_t width;
+  float const* x;
+  float* y;
+  float scale;
+
+  template <class Lanes>
+  STEPSCOPE_BOTH void operator()(Lanes const& lanes, int64_t /*row*/) const {
+    float const* const from = x;
+    float const first = lanes.sum(width, [=](int64_t i) { return from[2 * i]; });
+    float const second = lanes.sum(width, [=](int64_t i) { return from[2 * i + 1]; });
+    if (lanes.first()) {
+      y[0] = first * scale;
+      y[1] = second;
+    }
+  }
+};
+
+/// THE list of row operations.
+using Op = std::variant<CrossEntropy, SumOfPairs>;
+
+}  // namespace stepscope::workloads::rowwise

@@ -1,0 +1,384 @@
+// The data-parallel training job, from top to bottom: one device's state, its input, a training step, the device's training loop,
+// evaluation, the whole job. See data_parallel.h.
+#include "workloads/data_parallel.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <thread>
+
+#include "trace/base/check.h"
+#include "tracer/api/annotate.h"
+#include "workloads/checkpoint.h"
+#include "workloads/data/input_pipeline.h"
+#include "workloads/thread_name.h"
+
+namespace stepscope::workloads {
+namespace {
+
+// ---- One device's state
+// --------------------------------------------------------------------------------------------------------
+
+struct Worker {
+  Device* device = nullptr;
+  Buffer weights, gradients, accumulated, optimizer_state, result;
+  std::vector<InputBuffers> inputs;                ///< batch b is in inputs[b % size]
+  std::vector<std::array<float, 2>> host_results;  ///< loss and correct of a step's batches
+  std::unique_ptr<Replica> replica;
+  std::optional<GradientReducer> reducer;
+
+  [[nodiscard]] double step_loss() const {
+    double sum = 0;
+    for (auto const& result_of_batch : host_results) sum += static_cast<double>(result_of_batch[0]);
+    return sum / static_cast<double>(host_results.size());
+  }
+};
+
+/// What all host threads share.
+struct Job {
+  TrainOptions const& options;
+  Network const& network;
+  std::vector<Bucket> buckets;
+  Communicator* communicator;  ///< null for one device
+  int64_t devices, first_step;
+  InputPipeline& pipeline;
+  StopGate gate;
+  StepLog log;
+  std::atomic<int64_t> correct = 0;
+  std::atomic<bool> interrupted = false;
+
+  [[nodiscard]] int64_t samples_per_step() const { return devices * options.batch * options.accumulate; }
+};
+
+size_t state_floats(Network const& network) { return network.layout.floats * static_cast<size_t>(network.optimizer.states()); }
+
+base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions const& o) {
+  std::optional<base::Error> error;
+  auto const allocate = [&](Buffer& buffer, size_t bytes, MemoryPurpose purpose, std::string_view owner) {
+    if (error || bytes == 0) return;
+    auto made = w.device->allocate(bytes, purpose, owner);
+    if (made) {
+      buffer = std::move(*made);
+    } else {
+      error = made.error();
+    }
+  };
+  size_t const floats = network.layout.floats * sizeof(float);
+  allocate(w.weights, floats, MemoryPurpose::kWeights, "weights");
+  allocate(w.gradients, floats, MemoryPurpose::kGradients, "gradients");
+  if (o.accumulate > 1) allocate(w.accumulated, floats, MemoryPurpose::kGradients, "gradients.accumulated");
+  allocate(w.optimizer_state, state_floats(network) * sizeof(float), MemoryPurpose::kOptimizer, "optimizer");
+  allocate(w.result, 2 * sizeof(float), MemoryPurpose::kOther, "loss");
+  w.inputs.resize(static_cast<size_t>(o.prefetch) + 1);
+  auto const batch = static_cast<size_t>(o.batch);
+  for (InputBuffers& input : w.inputs) {
+    allocate(input.inputs, batch * network.train->input_bytes(), MemoryPurpose::kInput, network.sample + "s");
+    allocate(input.labels, batch * network.train->label_bytes(), MemoryPurpose::kInput, "labels");
+  }
+  if (error) return tl::unexpected(*error);
+  return {};
+}
+
+base::Expected<std::unique_ptr<Worker>> make_worker(Device& device, Communicator* communicator,
+                                                    std::vector<Bucket> const& buckets, Network const& network,
+                                                    TrainOptions const& o, std::vector<float> const& state) {
+  auto w = std::make_unique<Worker>();
+  w->device = &device;
+  w->host_results.resize(static_cast<size_t>(o.accumulate));
+  if (auto made = make_memory(*w, network, o); !made) return base::fail_with(made);
+  auto replica =
+      network.make_replica({&device, &network.layout, o.batch, w->weights.floats(), w->gradients.floats(), w->result.floats()});
+  if (!replica) return base::fail_with(replica);
+  w->replica = std::move(*replica);
+  w->reducer.emplace(device, communicator, buckets, w->gradients.floats(), w->accumulated.floats(),
+                     GradientReducer::Settings{o.overlap, o.accumulate});
+  device.copy(StreamKind::kCopy, "h2d.weights", w->weights.data(), state.data(), w->weights.bytes(),
+              CopyDirection::kHostToDevice);
+  if (state_floats(network) > 0) {
+    device.copy(StreamKind::kCopy, "h2d.optimizer", w->optimizer_state.data(), state.data() + network.layout.floats,
+                w->optimizer_state.bytes(), CopyDirection::kHostToDevice);
+  }
+  device.synchronize(device.record(StreamKind::kCopy));
+  return w;
+}
+
+// ---- Input
+// ---------------------------------------------------------------------------------------------------------------------
+
+void copy_in(Device& device, StreamKind stream, InputBuffers& input, std::string const& sample, std::byte const* inputs,
+             std::byte const* labels) {
+  char const* const name = sample == "image" ? "h2d.images" : "h2d.inputs";
+  device.copy(stream, name, input.inputs.data(), inputs, input.inputs.bytes(), CopyDirection::kHostToDevice);
+  if (input.labels.bytes() > 0) {
+    device.copy(stream, "h2d.labels", input.labels.data(), labels, input.labels.bytes(), CopyDirection::kHostToDevice);
+  }
+}
+
+/// Takes batch `batch` from the loader and copies it to the device.
+void stage_input(Job& job, Worker& w, int64_t batch) {
+  if (batch >= job.options.steps * job.options.accumulate) return;
+  InputBuffers& input = w.inputs[static_cast<size_t>(batch) % w.inputs.size()];
+  HostBatch host = {};
+  {
+    api::InputWait const wait;
+    host = job.pipeline.next(w.device->index());
+  }
+  if (input.consumed) w.device->wait(StreamKind::kCopy, input.consumed);
+  copy_in(*w.device, StreamKind::kCopy, input, job.network.sample, host.inputs, host.labels);
+  input.ready = w.device->record(StreamKind::kCopy);
+}
+
+// ---- A training step
+// -----------------------------------------------------------------------------------------------------------
+
+/// Enqueues one batch: input, forward, backward.
+void run_batch(Job& job, Worker& w, int64_t step, int64_t number) {
+  Device& device = *w.device;
+  int64_t const batch = step * job.options.accumulate + number;
+  {
+    api::Phase const phase("input");
+    stage_input(job, w, batch + job.options.prefetch);
+  }
+  InputBuffers& input = w.inputs[static_cast<size_t>(batch) % w.inputs.size()];
+  {
+    api::Phase const phase("forward");
+    device.wait(StreamKind::kCompute, input.ready);
+    w.replica->forward(input);
+    auto& result = w.host_results[static_cast<size_t>(number)];
+    device.copy(StreamKind::kCompute, "d2h.loss", result.data(), w.result.data(), sizeof result, CopyDirection::kDeviceToHost);
+  }
+  {
+    api::Phase const phase("backward");
+    w.reducer->begin(number);
+    w.replica->backward(input, *w.reducer);
+    w.reducer->finish();
+  }
+  input.consumed = device.record(StreamKind::kCompute);
+}
+
+void update(Job& job, Worker& w, int64_t step) {
+  auto const rate = static_cast<float>(job.network.learning_rate(step, step * job.samples_per_step()));
+  ParameterLayout const& layout = job.network.layout;
+  for (size_t b = 0; b < job.buckets.size(); ++b) {
+    w.reducer->await(b);
+    for (size_t id = job.buckets[b].first; id <= job.buckets[b].last; ++id) {
+      update_parameter(*w.device, job.network.optimizer, layout.parameters[id], w.weights.floats(), w.gradients.floats(),
+                       w.optimizer_state.floats(), layout.floats, rate, step);
+    }
+  }
+}
+
+/// One training step, launched and finished. The host waits for the device at its end: the step's host range and the device's
+/// work then span the same time, and a step's loss is known within it. Returns the event that ends it.
+Event train_step(Job& job, Worker& w, int64_t step) {
+  for (int64_t number = 0; number < job.options.accumulate; ++number) run_batch(job, w, step, number);
+  {
+    api::Phase const phase("optimizer");
+    update(job, w, step);
+  }
+  Event const end = w.device->record(StreamKind::kCompute);
+  w.device->synchronize(end);
+  return end;
+}
+
+// ---- The training loop of one device
+// -------------------------------------------------------------------------------------------
+
+/// Weights, and the optimizer's state behind them.
+std::vector<float> download_state(Job const& job, Worker& w, char const* name) {
+  std::vector<float> state(job.network.layout.floats + state_floats(job.network));
+  w.device->copy(StreamKind::kCopy, name, state.data(), w.weights.data(), w.weights.bytes(), CopyDirection::kDeviceToHost);
+  if (w.optimizer_state.bytes() > 0) {
+    w.device->copy(StreamKind::kCopy, "d2h.optimizer", state.data() + job.network.layout.floats, w.optimizer_state.data(),
+                   w.optimizer_state.bytes(), CopyDirection::kDeviceToHost);
+  }
+  w.device->synchronize(w.device->record(StreamKind::kCopy));
+  return state;
+}
+
+/// The first device saves; all have the same weights.
+void save(Job& job, Worker& w, int64_t next_step) {
+  if (job.options.checkpoint.empty() || w.device->index() != 0) return;
+  api::Phase const phase("checkpoint");
+  Checkpoint const checkpoint{job.network.layout.model, next_step, job.samples_per_step(), job.options.seed,
+                              download_state(job, w, "d2h.checkpoint")};
+  // Another device may have met a NaN in this very step: its gradients are in these weights.
+  if (!std::all_of(checkpoint.weights.begin(), checkpoint.weights.end(), [](float v) { return std::isfinite(v); })) {
+    return job.gate.stop(fmt::format("{}: the weights are not finite after step {}, no checkpoint is written",
+                                     job.network.workload, next_step - 1));
+  }
+  if (auto saved = save_checkpoint(job.options.checkpoint, checkpoint); !saved) job.gate.stop(saved.error().message);
+}
+
+void train(Job& job, Worker& w) {
+  name_this_thread("train " + w.device->name());
+  TrainOptions const& o = job.options;
+  int64_t step = job.first_step;
+  for (int64_t ahead = 0; ahead < o.prefetch; ++ahead) stage_input(job, w, step * o.accumulate + ahead);
+  for (; step < o.steps && job.gate.may_start(step); ++step) {
+    int64_t elapsed_ns = 0;
+    {
+      // ==== timed section: one step ====
+      api::Step const annotation(step);
+      auto const begin = std::chrono::steady_clock::now().time_since_epoch();
+      // Until the device is done, not until the host is told: on a busy machine that comes milliseconds later.
+      elapsed_ns = train_step(job, w, step)->reached_ns() - begin.count();
+      // ==== end of the timed section ====
+    }
+    for (int64_t batch = 0; batch < o.accumulate; ++batch) job.pipeline.release(w.device->index());
+    double const loss = w.step_loss();
+    job.log.report(w.device->index(), step, loss, elapsed_ns);
+    if (!std::isfinite(loss)) {
+      job.gate.stop(fmt::format("{}: the loss is {} at step {} on {}, lower --learning-rate", job.network.workload, loss, step,
+                                w.device->name()));
+    }
+    if (InterruptGuard::interrupted()) {
+      job.interrupted = true;
+      job.gate.stop(std::nullopt);
+    }
+    if (o.checkpoint_every > 0 && (step + 1) % o.checkpoint_every == 0 && step + 1 < o.steps) save(job, w, step + 1);
+  }
+  if (!job.gate.error()) save(job, w, step);
+}
+
+// ---- Evaluation
+// ----------------------------------------------------------------------------------------------------------------
+
+/// Device d takes test batches d, d + devices, …; the last batch is filled up with samples that do not count.
+void evaluate(Job& job, Worker& w) {
+  api::Phase const phase("evaluate");
+  Samples const& test = *job.network.test;
+  auto const batch = static_cast<size_t>(job.options.batch);
+  std::vector<std::byte> inputs(batch * test.input_bytes()), labels(batch * test.label_bytes());
+  InputBuffers& input = w.inputs.front();
+  auto const stride = batch * static_cast<size_t>(job.devices);
+  for (size_t first = w.device->index() * batch; first < test.size(); first += stride) {
+    for (size_t i = 0; i < batch; ++i) {
+      std::byte* const label = labels.data() + i * test.label_bytes();
+      if (first + i < test.size()) {
+        test.prepare(first + i, Random(0), inputs.data() + i * test.input_bytes(), label);
+      } else {
+        std::memset(label, 0xFF, test.label_bytes());  // int32 −1
+      }
+    }
+    copy_in(*w.device, StreamKind::kCompute, input, job.network.sample, inputs.data(), labels.data());
+    w.replica->forward(input);
+    auto& result = w.host_results.front();
+    w.device->copy(StreamKind::kCompute, "d2h.loss", result.data(), w.result.data(), sizeof result, CopyDirection::kDeviceToHost);
+    w.device->synchronize(w.device->record(StreamKind::kCompute));
+    job.correct += std::lround(result[1]);
+  }
+}
+
+// ---- The whole job
+// -------------------------------------------------------------------------------------------------------------
+
+base::Expected<Checkpoint> starting_point(TrainOptions const& o, Network const& network, int64_t global_batch) {
+  ParameterLayout const& layout = network.layout;
+  size_t const floats = layout.floats + state_floats(network);
+  if (o.resume.empty()) {
+    Checkpoint fresh{layout.model, 0, global_batch, o.seed, initial_weights(layout, o.seed)};
+    fresh.weights.resize(floats);
+    return fresh;
+  }
+  auto start = load_checkpoint(o.resume, layout.model, floats);
+  if (!start) return start;
+  if (start->global_batch != global_batch || start->seed != o.seed) {
+    return base::fail(
+        "{}: was trained with {} {}s a step and --seed {}, not {} and {}: the samples would not go on where they stopped",
+        o.resume, start->global_batch, network.sample, start->seed, global_batch, o.seed);
+  }
+  if (start->step >= o.steps) {
+    return base::fail("{}: is already at step {}, give a larger --steps", o.resume, start->step);
+  }
+  return start;
+}
+
+void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
+  std::vector<std::thread> threads;
+  threads.reserve(workers.size());
+  for (auto& worker : workers) {
+    threads.emplace_back([&job, &w = *worker] {
+      train(job, w);
+      if (job.options.evaluate && job.network.test != nullptr && !job.gate.stopped()) evaluate(job, w);
+      w.device->synchronize();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
+  TrainingResult result;
+  result.first_step = job.first_step;
+  result.step_ns = job.log.step_ns();
+  result.loss = job.log.losses();
+  result.interrupted = job.interrupted;
+  result.failure = job.gate.error();
+  if (job.options.evaluate && job.network.test != nullptr && !job.gate.stopped()) {
+    auto const answers = static_cast<int64_t>(job.network.test->size()) * job.network.answers_per_sample;
+    result.test_accuracy = static_cast<double>(job.correct) / static_cast<double>(answers);
+  }
+  for (auto& worker : workers) {
+    result.weights.push_back(download_state(job, *worker, "d2h.weights"));
+    result.weights.back().resize(job.network.layout.floats);
+    result.counts = result.counts + worker->device->counts();
+    result.memory.push_back(worker->device->memory());
+  }
+  return result;
+}
+
+}  // namespace
+
+base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Network const& network, std::FILE* log) {
+  InterruptGuard const interrupts;
+  auto group = open_devices(o.device, {o.memory_limit_mib << 20U});
+  if (!group) return base::fail_with(group);
+  auto const devices = static_cast<int64_t>(group->devices.size());
+  int64_t const samples_per_step = devices * o.batch * o.accumulate;
+  auto start = starting_point(o, network, samples_per_step);
+  if (!start) return base::fail_with(start);
+  std::vector<Bucket> buckets = make_buckets(network.layout, o.bucket_mb);
+  Communicator* const communicator = devices > 1 ? group->communicator.get() : nullptr;
+
+  std::vector<std::unique_ptr<Worker>> workers;
+  for (auto& device : group->devices) {
+    auto worker = make_worker(*device, communicator, buckets, network, o, start->weights);
+    if (!worker) return base::fail_with(worker);
+    workers.push_back(std::move(*worker));
+  }
+  if (log != nullptr) {
+    fmt::print(log, "{} on {}: {} {}s a device and step, {} to train on, {} to test\n", network.workload, o.device,
+               o.batch * o.accumulate, network.sample, network.train->size(), network.test == nullptr ? 0 : network.test->size());
+  }
+  constexpr int64_t kReadAhead = 2;  // batches a device that the loader may be ahead of what is staged
+  InputPipeline pipeline(*network.train, {devices, o.batch, start->step * o.accumulate, o.steps * o.accumulate,
+                                          o.prefetch + o.accumulate + kReadAhead, o.loader_threads, o.seed, o.input_delay_ms});
+  Job job{o,
+          network,
+          buckets,
+          communicator,
+          devices,
+          start->step,
+          pipeline,
+          {},
+          StepLog({start->step, devices, samples_per_step, network.sample + "s", o.log_every, log})};
+  run_threads(job, workers);
+  return collect(job, workers);
+}
+
+int finish_training(std::string const& workload, TrainOptions const& o, TrainingResult const& result) {
+  std::FILE* const log = o.json ? stderr : stdout;
+  if (result.test_accuracy) fmt::print(log, "test accuracy {:.1f} %\n", *result.test_accuracy * 100.0);
+  if (o.json) fmt::print("{}\n", summarize(workload, o, result));
+  if (result.failure) {
+    fmt::print(stderr, "stepscope: {}\n", *result.failure);
+    return 1;
+  }
+  constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
+  return result.interrupted ? kInterrupted : 0;
+}
+
+}  // namespace stepscope::workloads
