@@ -29,6 +29,7 @@ struct Worker {
   std::vector<std::array<float, 2>> host_results;  ///< loss and correct of a step's batches
   std::unique_ptr<Replica> replica;
   std::optional<GradientReducer> reducer;
+  std::optional<StepFaultInjector> faults;
 
   [[nodiscard]] double step_loss() const {
     double sum = 0;
@@ -95,6 +96,7 @@ base::Expected<std::unique_ptr<Worker>> make_worker(Device& device, Communicator
   w->replica = std::move(*replica);
   w->reducer.emplace(device, communicator, buckets, w->gradients.floats(), w->accumulated.floats(),
                      GradientReducer::Settings{o.overlap, o.accumulate});
+  w->faults.emplace(device, o.step_faults);
   device.copy(StreamKind::kCopy, "h2d.weights", w->weights.data(), state.data(), w->weights.bytes(),
               CopyDirection::kHostToDevice);
   if (state_floats(network) > 0) {
@@ -201,8 +203,14 @@ std::vector<float> download_state(Job const& job, Worker& w, char const* name) {
 
 /// The first device saves; all have the same weights.
 void save(Job& job, Worker& w, int64_t next_step) {
-  if (job.options.checkpoint.empty() || w.device->index() != 0) return;
+  int64_t const stall_ms = job.options.step_faults.checkpoint_stall_ms;
+  if ((job.options.checkpoint.empty() && stall_ms == 0) || w.device->index() != 0) return;
   api::Phase const phase("checkpoint");
+  if (stall_ms > 0) {
+    api::Work const slow("slow store");
+    std::this_thread::sleep_for(std::chrono::milliseconds(stall_ms));
+    if (job.options.checkpoint.empty()) return;
+  }
   Checkpoint const checkpoint{job.network.layout.model, next_step, job.samples_per_step(), job.options.seed,
                               download_state(job, w, "d2h.checkpoint")};
   // Another device may have met a NaN in this very step: its gradients are in these weights.
@@ -224,8 +232,10 @@ void train(Job& job, Worker& w) {
       // ==== timed section: one step ====
       api::Step const annotation(step);
       auto const begin = std::chrono::steady_clock::now().time_since_epoch();
+      if (auto done = w.faults->begin_step(step); !done) job.gate.stop(done.error().message);
       // Until the device is done, not until the host is told: on a busy machine that comes milliseconds later.
       elapsed_ns = train_step(job, w, step)->reached_ns() - begin.count();
+      w.faults->end_step();
       // ==== end of the timed section ====
     }
     for (int64_t batch = 0; batch < o.accumulate; ++batch) job.pipeline.release(w.device->index());
@@ -334,9 +344,11 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
 
 base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Network const& network, std::FILE* log) {
   InterruptGuard const interrupts;
-  auto group = open_devices(o.device, {o.memory_limit_mib << 20U});
+  auto group = open_devices(o.device, {o.memory_limit_mib << 20U, o.device_faults});
   if (!group) return base::fail_with(group);
   auto const devices = static_cast<int64_t>(group->devices.size());
+  if (auto known = check_pathologies(o, devices); !known) return base::fail_with(known);
+  record_pathologies(o.pathologies);
   int64_t const samples_per_step = devices * o.batch * o.accumulate;
   auto start = starting_point(o, network, samples_per_step);
   if (!start) return base::fail_with(start);

@@ -1,6 +1,7 @@
 // Command line of the training workloads; see options.h.
 #include "workloads/options.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <vector>
@@ -49,7 +50,57 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--json", o.json, "print a machine-readable summary to stdout, progress to stderr");
 }
 
+void add_pathology_option(CLI::App& app, std::vector<std::string>& texts) {
+  std::string list;
+  for (PathologyKind const& kind : pathology_kinds()) {
+    std::string const value = *kind.unit == '\0' ? "" : fmt::format("={}", kind.unit);
+    list += fmt::format("\n  {}{}: {}", kind.name, value, kind.what);
+    if (kind.default_value > 0) list += fmt::format(" (default {:g})", kind.default_value);
+  }
+  app.add_option("--pathology", texts, "make a known fault on purpose, to see what the analysis says of it:" + list)
+      ->type_name("NAME[=X]");
+}
+
 }  // namespace
+
+void apply_pathologies(TrainOptions& o) {
+  for (Pathology const& pathology : o.pathologies) {
+    std::string_view const name = pathology.kind->name;
+    auto const number = static_cast<int64_t>(pathology.value);
+    auto const bytes = static_cast<uint64_t>(pathology.value);
+    constexpr uint64_t kMebibyte = 1U << 20U;
+    constexpr int64_t kLateMs = 30, kCheckpointSteps = 10;
+    if (name == "slow-input") o.input_delay_ms = number;
+    if (name == "sync-every-op") o.device_faults.synchronize_every_op = true;
+    if (name == "tiny-kernels") o.device_faults.largest_operation = static_cast<size_t>(std::max<int64_t>(1, number));
+    if (name == "pageable-copies") o.device_faults.pageable_copies = true;
+    if (name == "small-buckets") o.bucket_mb = 0;
+    if (name == "no-overlap") o.overlap = false;
+    if (name == "straggler") o.device_faults.slow_device = number;
+    if (name == "late-rank") {
+      o.step_faults.late_device = number;
+      o.step_faults.late_ms = kLateMs;
+    }
+    if (name == "alloc-every-step") {
+      o.step_faults.allocate_bytes = bytes * kMebibyte;
+      o.device_faults.uncached_memory = true;
+    }
+    if (name == "leak") o.step_faults.leak_bytes = bytes;
+    if (name == "fragmentation") o.step_faults.fragment_bytes = bytes * kMebibyte;
+    if (name == "host-bound") o.device_faults.launch_delay_us = number;
+    if (name == "checkpoint-stall") {
+      o.step_faults.checkpoint_stall_ms = number;
+      o.checkpoint_every = kCheckpointSteps;
+    }
+  }
+}
+
+base::Expected<void> check_pathologies(TrainOptions const& o, int64_t devices) {
+  for (int64_t const device : {o.device_faults.slow_device, o.step_faults.late_device}) {
+    if (device >= devices) return base::fail("--pathology: there is no device {}, they are 0 to {}", device, devices - 1);
+  }
+  return {};
+}
 
 base::Expected<std::optional<TrainOptions>> parse_train_options(std::string const& workload, std::string const& description,
                                                                 std::span<std::string const> arguments) {
@@ -58,6 +109,8 @@ base::Expected<std::optional<TrainOptions>> parse_train_options(std::string cons
   app.option_defaults()->always_capture_default();
   add_training_options(app, options);
   add_data_options(app, options);
+  std::vector<std::string> pathologies;
+  add_pathology_option(app, pathologies);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
   try {
     app.parse(reversed);
@@ -67,9 +120,15 @@ base::Expected<std::optional<TrainOptions>> parse_train_options(std::string cons
   } catch (CLI::ParseError const& error) {
     return base::fail("run {}: {}, see stepscope run {} --help", workload, error.what(), workload);
   }
+  for (std::string const& text : pathologies) {
+    auto pathology = parse_pathology(text);
+    if (!pathology) return base::fail("run {}: --{}", workload, pathology.error().message);
+    options.pathologies.push_back(*pathology);
+  }
   if (options.checkpoint_every > 0 && options.checkpoint.empty()) {
     return base::fail("run {}: --checkpoint-every needs --checkpoint FILE", workload);
   }
+  apply_pathologies(options);
   return options;
 }
 

@@ -5,8 +5,10 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "trace/base/expected.h"
+#include "workloads/pathology.h"
 
 namespace stepscope::workloads {
 
@@ -28,6 +30,9 @@ struct TrainOptions {
   std::string resume;             ///< checkpoint file; empty = start anew
   bool json = false;
   int64_t input_delay_ms = 0;
+  std::vector<Pathology> pathologies;  ///< as asked for; apply_pathologies() puts them into the other options
+  DeviceFaults device_faults;
+  StepFaults step_faults;
   bool augment = true;
   bool evaluate = true;
   double learning_rate = 0.1;
@@ -38,5 +43,11 @@ struct TrainOptions {
 /// Nothing when --help was asked for (it is printed to stdout then). Errors: unknown option, value out of range.
 base::Expected<std::optional<TrainOptions>> parse_train_options(std::string const& workload, std::string const& description,
                                                                 std::span<std::string const> arguments);
+
+/// Puts the pathologies into the options that make them. parse_train_options() has done it.
+void apply_pathologies(TrainOptions& options);
+
+/// Error: a pathology names a device that is not among the `devices`.
+base::Expected<void> check_pathologies(TrainOptions const& options, int64_t devices);
 
 }  // namespace stepscope::workloads

@@ -138,8 +138,19 @@ inline Buffer::~Buffer() {
   if (device_ != nullptr) device_->release(data_);
 }
 
+/// What a device does wrong on purpose, see pathology.h.
+struct DeviceFaults {
+  bool synchronize_every_op = false;  ///< the caller waits for each operation
+  bool pageable_copies = false;       ///< the caller waits for each copy, from memory that is not page-locked
+  bool uncached_memory = false;       ///< every allocation comes from the system and goes back to it
+  int64_t launch_delay_us = 0;        ///< the caller is busy before each launch
+  size_t largest_operation = 0;       ///< elements; longer element-wise operations are launched in pieces; 0 = as they are
+  int64_t slow_device = -1;           ///< takes twice as long to compute
+};
+
 struct DeviceOptions {
   uint64_t memory_limit_bytes = 0;  ///< per device; 0 = the backend's default
+  DeviceFaults faults = {};
 };
 struct DeviceGroup {
   std::shared_ptr<Communicator> communicator;

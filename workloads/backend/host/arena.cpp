@@ -111,6 +111,11 @@ Arena::Block Arena::release(void* data) {
   return block;
 }
 
+void Arena::give_back() {
+  std::lock_guard const lock(mutex_);
+  drop_free_segments();
+}
+
 MemoryUse Arena::use() const {
   std::lock_guard const lock(mutex_);
   return {capacity_, allocated_, reserved_, peak_allocated_, peak_reserved_};

@@ -35,6 +35,8 @@ class Arena {
   base::Expected<Block> allocate(size_t bytes, api::MemoryPurpose purpose, std::string_view owner);
   /// `data` must have come from allocate().
   Block release(void* data);
+  /// Gives segments that hold no block back to the system.
+  void give_back();
   [[nodiscard]] MemoryUse use() const;
 
   static constexpr uint64_t kAlignment = 256;            ///< no two blocks share a cache line or a vector load

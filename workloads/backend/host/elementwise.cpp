@@ -37,14 +37,19 @@ constexpr size_t kWorthThreads = 16'384;
 }  // namespace
 
 void HostDevice::run(char const* name, elementwise::Op const& op, size_t count) {
-  std::visit(
-      [&](auto const& f) {
-        launch_kernel(name, static_cast<double>(f.kFlops) * static_cast<double>(count), f.kBytes * count, [f, count] {
-#pragma omp parallel for simd schedule(static) if (count >= kWorthThreads)
-          for (size_t i = 0; i < count; ++i) f(i);
-        });
-      },
-      op);
+  size_t const piece = faults_.largest_operation > 0 ? faults_.largest_operation : std::max<size_t>(1, count);
+  for (size_t first = 0; first < count; first += piece) {
+    size_t const last = std::min(count, first + piece);
+    std::visit(
+        [&](auto const& f) {
+          launch_kernel(name, static_cast<double>(f.kFlops) * static_cast<double>(last - first), f.kBytes * (last - first),
+                        [f, first, last] {
+#pragma omp parallel for simd schedule(static) if (last - first >= kWorthThreads)
+                          for (size_t i = first; i < last; ++i) f(i);
+                        });
+        },
+        op);
+  }
 }
 
 void HostDevice::run_rows(char const* name, rowwise::Op const& op, int64_t rows) {

@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "trace/base/check.h"
+#include "tracer/api/annotate.h"
 #include "workloads/backend/host/threads.h"
 
 namespace stepscope::workloads::host {
@@ -19,16 +21,30 @@ constexpr uint32_t kMaxDevices = 64;  // three threads each: more is a typing er
 // error message and not the kernel's out-of-memory killer.
 constexpr uint64_t kDefaultMemoryShare = 2;
 
+using Clock = std::chrono::steady_clock;
+
+/// Busy, not asleep: that is what it stands for.
+void spin_until(Clock::time_point end) {
+  while (Clock::now() < end) {
+  }
+}
+
+void spin_for(char const* name, Clock::duration duration) {
+  api::Work const range(name);
+  spin_until(Clock::now() + duration);
+}
+
 uint64_t physical_memory() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
 }
 
 }  // namespace
 
-HostDevice::HostDevice(uint32_t index, int threads, uint64_t capacity_bytes)
+HostDevice::HostDevice(uint32_t index, int threads, uint64_t capacity_bytes, DeviceFaults const& faults)
     : index_(index),
       name_(fmt::format("host:{}", index)),
       threads_(threads),
+      faults_(faults),
       arena_(name_, capacity_bytes),
       engine_(dnnl::engine::kind::cpu, 0),
       math_(engine_) {
@@ -54,7 +70,10 @@ Expected<Buffer> HostDevice::allocate(size_t bytes, MemoryPurpose purpose, std::
   std::string const name(owner);
   api::MemoryPayload payload{};
   api::DeviceResultRange<api::MemoryPayload> const range(api::DeviceSchema::kMemory, name.c_str(), payload);
+  if (faults_.uncached_memory) synchronize();
   Expected<Arena::Block> const block = arena_.allocate(bytes, purpose, owner);
+  if (faults_.uncached_memory && block)
+    std::memset(block->data, 0, bytes);  // what has just come from the system has no pages yet
   // A refused allocation is reported with address 0 and no bytes.
   report_memory(block.value_or(Arena::Block{nullptr, 0, purpose, name}), api::MemoryOp::kAllocate, payload);
   if (!block) return base::fail_with(block);
@@ -65,6 +84,7 @@ void HostDevice::release(void* data) {
   api::MemoryPayload payload{};
   api::DeviceResultRange<api::MemoryPayload> const range(api::DeviceSchema::kMemory, "free", payload);
   report_memory(arena_.release(data), api::MemoryOp::kFree, payload);
+  if (faults_.uncached_memory) arena_.give_back();
 }
 
 Event HostDevice::record(StreamKind kind) { return stream(kind).record(); }
@@ -91,21 +111,36 @@ void HostDevice::synchronize() {
   for (auto const& event : events) event->wait();
 }
 
+void HostDevice::before_launch() const {
+  if (faults_.launch_delay_us > 0) spin_for("busy host", std::chrono::microseconds(faults_.launch_delay_us));
+}
+
+void HostDevice::after_launch(StreamKind kind, bool is_copy) {
+  if (faults_.synchronize_every_op || (is_copy && faults_.pageable_copies)) synchronize(record(kind));
+}
+
 void HostDevice::launch_kernel(char const* name, double flops, uint64_t bytes, std::function<void()> work) {
+  before_launch();
   HostStream& compute = stream(StreamKind::kCompute);
   api::KernelPayload const payload{next_correlation(), index_, compute.id(), bytes, flops};
   api::DeviceRange const launch(api::DeviceSchema::kLaunch, name, api::LaunchPayload{payload.correlation, index_, compute.id()});
   launches_.fetch_add(1, std::memory_order_relaxed);
-  compute.push([this, name, payload, work = std::move(work)] {
+  bool const slow = faults_.slow_device == static_cast<int64_t>(index_);
+  compute.push([this, name, payload, slow, work = std::move(work)] {
     api::DeviceRange const range(api::DeviceSchema::kKernel, name, payload);
+    auto const begin = Clock::now();
     work();
+    if (slow) spin_until(begin + 2 * (Clock::now() - begin));
     kernels_.fetch_add(1, std::memory_order_relaxed);
   });
+  after_launch(StreamKind::kCompute, false);
 }
 
 void HostDevice::copy(StreamKind kind, char const* name, void* to, void const* from, size_t bytes, CopyDirection direction) {
+  before_launch();
   HostStream& target = stream(kind);
-  api::CopyPayload const payload{next_correlation(), index_, target.id(), bytes, direction, index_, 1};
+  uint32_t const pinned = faults_.pageable_copies ? 0 : 1;
+  api::CopyPayload const payload{next_correlation(), index_, target.id(), bytes, direction, index_, pinned};
   api::DeviceRange const launch(api::DeviceSchema::kLaunch, name, api::LaunchPayload{payload.correlation, index_, target.id()});
   launches_.fetch_add(1, std::memory_order_relaxed);
   target.push([this, name, payload, to, from, bytes, direction] {
@@ -115,6 +150,7 @@ void HostDevice::copy(StreamKind kind, char const* name, void* to, void const* f
     if (direction == CopyDirection::kHostToDevice) host_to_device_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     if (direction == CopyDirection::kDeviceToHost) device_to_host_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   });
+  after_launch(kind, true);
 }
 
 void HostDevice::collective(char const* name, Communicator& communicator, Collective const& what) {
@@ -122,6 +158,7 @@ void HostDevice::collective(char const* name, Communicator& communicator, Collec
   uint32_t const rank = index_;  // a group holds the devices 0 … n − 1
   STEPSCOPE_CHECK(rank < ring.members());
   STEPSCOPE_CHECK(what.op == CollectiveOp::kAllReduce);
+  before_launch();
   HostStream& target = stream(StreamKind::kCommunication);
   api::CollectivePayload const payload{next_correlation(),       index_,  target.id(),    what.count * sizeof(float), ring.id(),
                                        ring.next_sequence(rank), what.op, ring.members(), static_cast<int32_t>(rank), -1};
@@ -133,6 +170,7 @@ void HostDevice::collective(char const* name, Communicator& communicator, Collec
     collectives_.fetch_add(1, std::memory_order_relaxed);
     collective_bytes_.fetch_add(payload.bytes, std::memory_order_relaxed);
   });
+  after_launch(StreamKind::kCommunication, false);
 }
 
 Expected<void> HostDevice::reserve_workspace(size_t bytes, std::string_view owner) {
@@ -169,7 +207,8 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
       options.memory_limit_bytes != 0 ? options.memory_limit_bytes : physical_memory() / kDefaultMemoryShare / count;
   DeviceGroup group;
   group.communicator = std::make_shared<Ring>(count);
-  for (uint32_t i = 0; i < count; ++i) group.devices.push_back(std::make_unique<HostDevice>(i, threads, capacity));
+  for (uint32_t i = 0; i < count; ++i)
+    group.devices.push_back(std::make_unique<HostDevice>(i, threads, capacity, options.faults));
   return group;
 }
 

@@ -21,7 +21,7 @@ namespace stepscope::workloads::host {
 class HostDevice final : public Device {
  public:
   /// `index` is also the device's rank in its group's ring.
-  HostDevice(uint32_t index, int threads, uint64_t capacity_bytes);
+  HostDevice(uint32_t index, int threads, uint64_t capacity_bytes, DeviceFaults const& faults);
   ~HostDevice() override;
 
   [[nodiscard]] std::string const& name() const override { return name_; }
@@ -63,11 +63,15 @@ class HostDevice final : public Device {
 
  private:
   HostStream& stream(StreamKind kind) { return *streams_[static_cast<size_t>(kind)]; }
+  // What DeviceFaults does around every launch.
+  void before_launch() const;
+  void after_launch(StreamKind stream, bool is_copy);
   void report_memory(Arena::Block const& block, api::MemoryOp op, api::MemoryPayload& payload) const;
 
   uint32_t index_;
   std::string name_;
   int threads_;
+  DeviceFaults faults_;
   Arena arena_;
   dnnl::engine engine_;
   dnnl::stream math_;

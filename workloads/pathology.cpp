@@ -1,0 +1,127 @@
+// The list of pathologies, and those that happen once a step; see pathology.h.
+#include "workloads/pathology.h"
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include <nlohmann/json.hpp>
+
+#include "tracer/api/annotate.h"
+
+namespace stepscope::workloads {
+namespace {
+
+constexpr std::array kKinds = {
+    PathologyKind{"slow-input", "MS", 100, "every batch comes so late from the store, without read-ahead", "input-bound"},
+    PathologyKind{"sync-every-op", "", 0, "the host waits for every operation before it launches the next", "blocking-sync"},
+    PathologyKind{"tiny-kernels", "ELEMENTS", 1024, "element-wise operations are launched in pieces of so many elements",
+                  "host-bound-launches"},
+    PathologyKind{"pageable-copies", "", 0, "copies from memory that is not page-locked: the host waits for each",
+                  "blocking-sync"},
+    PathologyKind{"small-buckets", "", 0, "an all-reduce for every parameter", "small-buckets"},
+    PathologyKind{"no-overlap", "", 0, "all-reduces begin after the backward pass", "exposed-communication"},
+    PathologyKind{"straggler", "DEVICE", -1, "this device takes twice as long to compute", "straggler"},
+    PathologyKind{"late-rank", "DEVICE", -1, "this device's host comes 30 ms late to every step", "straggler"},
+    PathologyKind{"alloc-every-step", "MIB", 64, "so much device memory is allocated and freed in every step, without a cache",
+                  "allocation-in-step"},
+    PathologyKind{"leak", "BYTES", 1 << 20, "so much device memory stays behind after every step", "memory-leak"},
+    PathologyKind{"fragmentation", "MIB", 16, "so much device memory is churned in sizes that leave holes", "memory-pressure"},
+    PathologyKind{"host-bound", "US", 1000, "the host is busy for so long before every launch", "host-bound-launches"},
+    PathologyKind{"checkpoint-stall", "MS", 500, "the store takes so long for a checkpoint, every tenth step", "step-outliers"},
+};
+
+std::string known_names() {
+  std::string names;
+  for (PathologyKind const& kind : kKinds) names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.name);
+  return names;
+}
+
+}  // namespace
+
+std::span<PathologyKind const> pathology_kinds() { return kKinds; }
+
+std::string Pathology::text() const {
+  return *kind->unit == '\0' ? std::string(kind->name) : fmt::format("{}={:g}", kind->name, value);
+}
+
+base::Expected<Pathology> parse_pathology(std::string_view text) {
+  size_t const equals = text.find('=');
+  std::string_view const name = text.substr(0, equals);
+  for (PathologyKind const& kind : kKinds) {
+    if (kind.name != name) continue;
+    bool const takes_value = *kind.unit != '\0';
+    if (equals == std::string_view::npos) {
+      if (kind.default_value < 0) return base::fail("pathology {}: needs a value, {}={}", name, name, kind.unit);
+      return Pathology{&kind, kind.default_value};
+    }
+    if (!takes_value) return base::fail("pathology {}: takes no value", name);
+    std::string_view const digits = text.substr(equals + 1);
+    double value = 0;
+    auto const [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    constexpr double kLargest = 1e12;
+    if (error != std::errc() || end != digits.data() + digits.size() || !(value >= 0 && value <= kLargest)) {
+      return base::fail("pathology {}: {}: not a number from 0 to {:g}, use {}={}", name, digits, kLargest, name, kind.unit);
+    }
+    return Pathology{&kind, value};
+  }
+  return base::fail("pathology {}: unknown, choose one of: {}", name, known_names());
+}
+
+base::Expected<void> StepFaultInjector::begin_step(int64_t step) {
+  if (faults_.late_device == static_cast<int64_t>(device_.index())) {
+    api::Work const busy("busy elsewhere");
+    std::this_thread::sleep_for(std::chrono::milliseconds(faults_.late_ms));
+  }
+  if (faults_.allocate_bytes > 0) {
+    auto made = device_.allocate(faults_.allocate_bytes, MemoryPurpose::kWorkspace, "scratch of the step");
+    if (!made) return base::fail_with(made);
+    in_step_ = std::move(*made);
+  }
+  if (faults_.leak_bytes > 0) {
+    auto made = device_.allocate(faults_.leak_bytes, MemoryPurpose::kOther, "leaked");
+    if (!made) return base::fail_with(made);
+    kept_.push_back(std::move(*made));
+  }
+  if (faults_.fragment_bytes > 0) return fragment(step);
+  return {};
+}
+
+/// Large blocks, freed a step later, each followed by a small one that stays: every hole is a little too small for the blocks of
+/// the next step. What is reserved grows, what is allocated hardly does.
+base::Expected<void> StepFaultInjector::fragment(int64_t step) {
+  constexpr uint64_t kBlocks = 16, kGrowth = 4096, kSmall = 256;
+  uint64_t const large = faults_.fragment_bytes / kBlocks + static_cast<uint64_t>(step) * kGrowth;
+  std::vector<Buffer> next;
+  for (uint64_t i = 0; i < 2 * kBlocks; ++i) {
+    bool const stays = i % 2 == 1;
+    auto made = device_.allocate(stays ? kSmall : large, MemoryPurpose::kActivations, "churn");
+    if (!made) return base::fail_with(made);
+    (stays ? kept_ : next).push_back(std::move(*made));
+  }
+  churned_ = std::move(next);
+  return {};
+}
+
+void record_pathologies(std::span<Pathology const> pathologies) {
+  if (pathologies.empty()) return;
+  nlohmann::json list = nlohmann::json::array();
+  for (Pathology const& pathology : pathologies) {
+    api::Work const mark(("pathology " + pathology.text()).c_str());
+    list.push_back({{"name", pathology.kind->name},
+                    {"value", pathology.value},
+                    {"unit", pathology.kind->unit},
+                    {"what", pathology.kind->what},
+                    {"expected_finding", pathology.kind->finding}});
+  }
+  char const* const folder = std::getenv("STEPSCOPE_OUTPUT");
+  if (folder == nullptr || *folder == '\0') return;
+  std::ofstream file(std::filesystem::path(folder) / "pathology.json");
+  file << nlohmann::json{{"pathologies", list}}.dump(2) << '\n';
+}
+
+}  // namespace stepscope::workloads

@@ -1,0 +1,66 @@
+// Faults made on purpose (--pathology NAME[=X]): each is one known loss, the ground truth that the analyzer is judged by.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "workloads/backend/backend.h"
+
+namespace stepscope::workloads {
+
+struct PathologyKind {
+  char const* name;
+  char const* unit;      ///< of X, "" = takes none
+  double default_value;  ///< of X; negative = X must be given
+  char const* what;      ///< what goes wrong
+  char const* finding;   ///< the rule of docs/FINDINGS.md that should name it
+};
+/// THE list.
+std::span<PathologyKind const> pathology_kinds();
+
+struct Pathology {
+  PathologyKind const* kind;
+  double value;
+
+  /// "straggler=1"
+  [[nodiscard]] std::string text() const;
+};
+
+/// Errors: unknown name (lists the known ones), a value that is missing, superfluous or no number ≥ 0.
+base::Expected<Pathology> parse_pathology(std::string_view text);
+
+/// Those that happen once a step, on the host thread of a device.
+struct StepFaults {
+  int64_t late_device = -1;  ///< whose host comes late_ms late to every step
+  int64_t late_ms = 0;
+  uint64_t allocate_bytes = 0;      ///< allocated and freed in every step
+  uint64_t leak_bytes = 0;          ///< allocated in every step and kept
+  uint64_t fragment_bytes = 0;      ///< churned in every step in sizes that do not fit into each other's holes
+  int64_t checkpoint_stall_ms = 0;  ///< how long the store takes for a checkpoint, beyond writing the file
+};
+
+/// Does a device's step faults and keeps what they keep.
+class StepFaultInjector {
+ public:
+  StepFaultInjector(Device& device, StepFaults const& faults) : device_(device), faults_(faults) {}
+  /// Errors: out of memory.
+  base::Expected<void> begin_step(int64_t step);
+  void end_step() { in_step_ = Buffer(); }
+
+ private:
+  base::Expected<void> fragment(int64_t step);
+
+  Device& device_;
+  StepFaults faults_;
+  Buffer in_step_;
+  std::vector<Buffer> kept_, churned_;
+};
+
+/// Says what is injected where a recorder sees it: as a mark in the trace, and as pathology.json in the folder of the run that
+/// STEPSCOPE_OUTPUT names.
+void record_pathologies(std::span<Pathology const> pathologies);
+
+}  // namespace stepscope::workloads
