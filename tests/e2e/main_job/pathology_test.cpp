@@ -1,0 +1,63 @@
+// Known faults, end to end: a training with one fault on purpose, recorded as users do, must get the finding that names it.
+#include <fstream>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/main_job/program.h"
+
+namespace stepscope::e2e {
+namespace {
+
+class PathologyRun : public Program {
+ protected:
+  /// The findings of a training with this pathology, by rule.
+  [[nodiscard]] std::map<std::string, nlohmann::json> findings(std::string const& pathology) const {
+    Outcome const outcome = stepscope("profile cifar10 -o run --device host:2 --pathology " + pathology + kSmall);
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    std::map<std::string, nlohmann::json> by_rule;
+    nlohmann::json const analysis = json("run/analysis.json"), injected = json("run/pathology.json");
+    for (auto const& finding : analysis.at("findings")) by_rule[finding.at("rule").get<std::string>()] = finding;
+    EXPECT_EQ(injected.at("pathologies").size(), 1U);
+    EXPECT_TRUE(by_rule.contains(injected.at("pathologies").at(0).at("expected_finding").get<std::string>())) << outcome.output;
+    return by_rule;
+  }
+  [[nodiscard]] nlohmann::json json(std::string const& name) const {
+    std::ifstream file(path(name));
+    return nlohmann::json::parse(file, nullptr, false);
+  }
+};
+
+TEST_F(PathologyRun, SlowInputIsInputBoundAndCostsItsDelay) {
+  auto const found = findings("slow-input=60");
+  constexpr double kMs = 1e6;
+  EXPECT_THAT(found.at("input-bound")["cost_ns_per_step"].get<double>(),
+              ::testing::AllOf(::testing::Gt(20 * kMs), ::testing::Lt(90 * kMs)));
+  EXPECT_EQ(found.at("input-bound")["severity"], "critical");
+}
+
+TEST_F(PathologyRun, MemoryThatIsLeftBehindIsALeakOfThatSize) {
+  auto const leak = findings("leak=8388608").at("memory-leak");
+  EXPECT_NEAR(leak["metrics"]["bytes_per_step"].get<double>(), 8388608, 4096);
+}
+
+TEST_F(PathologyRun, MemoryThatIsAllocatedInEveryStepIsFound) {
+  EXPECT_GT(findings("alloc-every-step=128").at("allocation-in-step")["cost_ns_per_step"].get<double>(), 0);
+}
+
+TEST_F(PathologyRun, ABusyHostIsHostBound) {
+  EXPECT_EQ(findings("host-bound=2000").at("host-bound-launches")["severity"], "critical");
+}
+
+TEST_F(PathologyRun, UnknownNamesAndDevicesSayWhatThereIs) {
+  Outcome const unknown = stepscope("run cifar10 --pathology nonsense" + kSmall);
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.output, ::testing::HasSubstr("straggler"));
+  Outcome const nobody = stepscope("run cifar10 --device host:2 --pathology straggler=2" + kSmall);
+  EXPECT_EQ(nobody.code, 2);
+  EXPECT_THAT(nobody.output, ::testing::HasSubstr("no device 2"));
+}
+
+}  // namespace
+}  // namespace stepscope::e2e
