@@ -1,9 +1,9 @@
 // What a workload is written against: devices with three in-order streams, events between streams, device memory, copies,
-// the layers of the bundled networks and an all-reduce. A backend is one folder; backends.cpp is the list of them.
+// the layers of the bundled networks and collectives. A backend is one folder; backends.cpp is the list of them.
 //
 // Everything that works on a device is asynchronous: the call enqueues on a stream and returns. Compute runs on the compute
-// stream, all-reduce on the communication stream, copies where the caller says. Pointers are device memory, float32, and must
-// stay valid until the work is over. Layouts: images [batch][height][width][channels], convolution weights
+// stream, collectives and messages on the communication stream, copies where the caller says. Pointers are device memory,
+// float32, and must stay valid until the work is over. Layouts: images [batch][height][width][channels], convolution weights
 // [out][kernel row][kernel column][in], fully connected weights [out][in]. Names of operations are what a trace shows; a
 // `char const*` name must outlive the operation, and so must a layer. One host thread a device at a time.
 #pragma once
@@ -84,8 +84,11 @@ struct OpCounts {
   uint64_t host_to_device_bytes = 0, device_to_host_bytes = 0, collective_bytes = 0;
 };
 
-/// What one member does in a collective. `count`: floats of the whole message (of one member's part × members for all-gather and
-/// reduce-scatter). Reductions are means. In place: all-reduce; all-gather where send is the member's part of receive.
+/// What one member does in a collective or message. `count`: floats of the whole message (of one member's part × members for
+/// all-gather and reduce-scatter). Reductions are means. All-reduce works in `receive`, which `send` may repeat. Also in place:
+/// all-gather where `send` is the member's part of `receive`, reduce-scatter the other way round, broadcast on the root. Ops:
+/// all-reduce, reduce-scatter, all-gather, broadcast, send, receive. Messages of a pair arrive in order; a send does not wait for
+/// its receive, so that two members may both send first.
 struct Collective {
   CollectiveOp op;
   float const* send = nullptr;
@@ -127,8 +130,8 @@ class Device {
   virtual void run(char const* name, elementwise::Op const& op, size_t count) = 0;
   virtual void run_rows(char const* name, rowwise::Op const& op, int64_t rows) = 0;
 
-  /// This device's part in a collective or in a message to a peer. Every member must call them in the same order with the same
-  /// count. Results are bit-identical on all members.
+  /// This device's part in a collective or in a message to a peer. Every member must call collectives in the same order with the
+  /// same count; the results are bit-identical on all members. The same holds for messages between their two sides.
   virtual void collective(char const* name, Communicator& communicator, Collective const& what) = 0;
 
   [[nodiscard]] virtual OpCounts counts() const = 0;

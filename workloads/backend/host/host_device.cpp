@@ -38,6 +38,29 @@ uint64_t physical_memory() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
 }
 
+/// Member `rank`'s part, executed by its communication stream.
+void exchange(Ring& ring, uint32_t rank, Collective const& what) {
+  switch (what.op) {
+    case CollectiveOp::kAllReduce:
+      return ring.all_reduce_mean(rank, what.receive, what.count);
+    case CollectiveOp::kReduceScatter:
+      return ring.reduce_scatter_mean(rank, what.send, what.receive, what.count);
+    case CollectiveOp::kAllGather:
+      return ring.all_gather(rank, what.send, what.receive, what.count);
+    case CollectiveOp::kBroadcast:
+      return ring.broadcast(rank, what.peer, what.send, what.receive, what.count);
+    case CollectiveOp::kSend:
+      return ring.mailbox(rank, what.peer).send(what.send, what.count);
+    case CollectiveOp::kReceive:
+      return ring.mailbox(what.peer, rank).receive(what.receive, what.count);
+    case CollectiveOp::kReduce:
+    case CollectiveOp::kAllToAll:
+    case CollectiveOp::kBarrier:
+      break;
+  }
+  STEPSCOPE_CHECK(false);  // no workload uses it
+}
+
 }  // namespace
 
 HostDevice::HostDevice(uint32_t index, int threads, uint64_t capacity_bytes, DeviceFaults const& faults)
@@ -153,20 +176,44 @@ void HostDevice::copy(StreamKind kind, char const* name, void* to, void const* f
   after_launch(kind, true);
 }
 
-void HostDevice::collective(char const* name, Communicator& communicator, Collective const& what) {
-  auto& ring = dynamic_cast<Ring&>(communicator);
+api::CollectivePayload HostDevice::describe(Ring& ring, Collective const& what) {
   uint32_t const rank = index_;  // a group holds the devices 0 … n − 1
   STEPSCOPE_CHECK(rank < ring.members());
-  STEPSCOPE_CHECK(what.op == CollectiveOp::kAllReduce);
+  api::CollectivePayload payload = {};
+  payload.correlation = next_correlation();
+  payload.device = index_;
+  payload.stream = static_cast<uint32_t>(StreamKind::kCommunication);
+  payload.bytes = what.count * sizeof(float);
+  payload.op = what.op;
+  if (bool const sends = what.op == CollectiveOp::kSend; sends || what.op == CollectiveOp::kReceive) {
+    STEPSCOPE_CHECK(what.peer < ring.members());
+    payload.communicator = sends ? ring.mailbox_id(rank, what.peer) : ring.mailbox_id(what.peer, rank);
+    auto& messages = sends ? sent_ : received_;
+    if (messages.size() < ring.members()) messages.resize(ring.members());
+    payload.sequence = messages[what.peer]++;
+    payload.participants = 2;
+    payload.rank = sends ? 0 : 1;
+    payload.peer = 1 - payload.rank;
+  } else {
+    payload.communicator = ring.id();
+    payload.sequence = ring.next_sequence(rank);
+    payload.participants = ring.members();
+    payload.rank = static_cast<int32_t>(rank);
+    payload.peer = -1;
+  }
+  return payload;
+}
+
+void HostDevice::collective(char const* name, Communicator& communicator, Collective const& what) {
+  auto& ring = dynamic_cast<Ring&>(communicator);
   before_launch();
-  HostStream& target = stream(StreamKind::kCommunication);
-  api::CollectivePayload const payload{next_correlation(),       index_,  target.id(),    what.count * sizeof(float), ring.id(),
-                                       ring.next_sequence(rank), what.op, ring.members(), static_cast<int32_t>(rank), -1};
-  api::DeviceRange const launch(api::DeviceSchema::kLaunch, name, api::LaunchPayload{payload.correlation, index_, target.id()});
+  api::CollectivePayload const payload = describe(ring, what);
+  api::DeviceRange const launch(api::DeviceSchema::kLaunch, name,
+                                api::LaunchPayload{payload.correlation, index_, payload.stream});
   launches_.fetch_add(1, std::memory_order_relaxed);
-  target.push([this, name, payload, &ring, rank, what] {
+  stream(StreamKind::kCommunication).push([this, name, payload, &ring, what] {
     api::DeviceRange const range(api::DeviceSchema::kCollective, name, payload);
-    ring.all_reduce_mean(rank, what.receive, what.count);
+    exchange(ring, index_, what);
     collectives_.fetch_add(1, std::memory_order_relaxed);
     collective_bytes_.fetch_add(payload.bytes, std::memory_order_relaxed);
   });

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <dnnl.hpp>
 
@@ -66,6 +67,8 @@ class HostDevice final : public Device {
   // What DeviceFaults does around every launch.
   void before_launch() const;
   void after_launch(StreamKind stream, bool is_copy);
+  /// How this member's part is reported; counts it in its communicator.
+  api::CollectivePayload describe(Ring& ring, Collective const& what);
   void report_memory(Arena::Block const& block, api::MemoryOp op, api::MemoryPayload& payload) const;
 
   uint32_t index_;
@@ -76,6 +79,7 @@ class HostDevice final : public Device {
   dnnl::engine engine_;
   dnnl::stream math_;
   Buffer workspace_;
+  std::vector<uint64_t> sent_, received_;  ///< messages, by peer
   std::atomic<uint64_t> launches_ = 0, kernels_ = 0, copies_ = 0, collectives_ = 0;
   std::atomic<uint64_t> host_to_device_bytes_ = 0, device_to_host_bytes_ = 0, collective_bytes_ = 0;
   std::array<std::unique_ptr<HostStream>, 3> streams_;  // last: their threads end before what they use

@@ -1,6 +1,7 @@
-// The ring all-reduce; see ring.h. Step s of member r takes segment (r − 1 − s) mod n from member r − 1, adds it to its own in
-// the first n − 1 steps and replaces its own in the others. The step that completes a segment also writes it back to member r −
-// 1, which nobody but r reads it from: that saves the last step of the all-gather, and between two members all of it.
+// The collectives of host devices; see ring.h. The ring all-reduce: step s of member r takes segment (r − 1 − s) mod n from
+// member r − 1, adds it to its own in the first n − 1 steps and replaces its own in the others. The step that completes a segment
+// also writes it back to member r − 1, which nobody but r reads it from: that saves the last step of the all-gather, and between
+// two members all of it.
 #include "workloads/backend/host/ring.h"
 
 #include <algorithm>
@@ -14,14 +15,23 @@ namespace {
 // 128 KiB: a piece stays in the second-level cache between being reduced and being copied on, and is long against a wake-up.
 constexpr size_t kPieceFloats = 32 * 1024;
 
-uint64_t next_communicator_id() {
+/// The first of `count` numbers, > 0, that no other communicator of this process has.
+uint64_t next_communicator_ids(uint64_t count) {
   static std::atomic<uint64_t> last = 0;
-  return last.fetch_add(1, std::memory_order_relaxed) + 1;
+  return last.fetch_add(count, std::memory_order_relaxed) + 1;
+}
+
+void copy_unless_same(float const* from, float* to, size_t count) {
+  if (from != to && count > 0) std::memcpy(to, from, count * sizeof(float));
 }
 
 }  // namespace
 
-Ring::Ring(uint32_t members) : id_(next_communicator_id()), members_(members), state_(std::make_unique<Member[]>(members)) {
+Ring::Ring(uint32_t members)
+    : id_(next_communicator_ids(1 + uint64_t{members} * members)),
+      members_(members),
+      state_(std::make_unique<Member[]>(members)),
+      mailboxes_(std::make_unique<Mailbox[]>(size_t{members} * members)) {
   STEPSCOPE_CHECK(members > 0);
 }
 
@@ -36,6 +46,26 @@ void Ring::await(Member const& member, uint32_t progress) {
     if (static_cast<int32_t>(seen - progress) >= 0) return;
     member.progress.wait(seen, std::memory_order_acquire);
   }
+}
+
+void Ring::await_all(uint32_t progress) const {
+  for (uint32_t member = 0; member < members_; ++member) await(state_[member], progress);
+}
+
+void Ring::arrive(uint32_t rank, float const* send, size_t count) {
+  Member& me = state_[rank];
+  me.send = send;
+  me.count = count;
+  publish(me, me.base + 1);
+  await_all(me.base + 1);
+  for (uint32_t member = 0; member < members_; ++member) STEPSCOPE_CHECK(state_[member].count == count);
+}
+
+void Ring::leave(uint32_t rank) {
+  Member& me = state_[rank];
+  publish(me, me.base + 2);
+  await_all(me.base + 2);
+  me.base += 2;
 }
 
 void Ring::all_reduce_mean(uint32_t rank, float* data, size_t count) {
@@ -81,6 +111,48 @@ void Ring::all_reduce_mean(uint32_t rank, float* data, size_t count) {
   uint32_t const end = arrived + steps * pieces;
   await(right, end);
   me.base = end;
+}
+
+void Ring::reduce_scatter_mean(uint32_t rank, float const* send, float* receive, size_t count) {
+  uint32_t const n = members_;
+  STEPSCOPE_CHECK(count % n == 0);
+  if (n == 1) return copy_unless_same(send, receive, count);
+  size_t const part = count / n;
+  float const scale = 1.0F / static_cast<float>(n);
+  arrive(rank, send, count);
+  for (size_t begin = 0; begin < part; begin += kPieceFloats) {
+    size_t const length = std::min(part - begin, kPieceFloats);
+    float const* const own = send + rank * part + begin;  // may be `sum`
+    float* const sum = receive + begin;
+    for (uint32_t distance = 1; distance < n; ++distance) {
+      float const* const theirs = state_[(rank + distance) % n].send + rank * part + begin;
+      float const* const so_far = distance == 1 ? own : sum;
+      float const factor = distance + 1 == n ? scale : 1.0F;
+#pragma omp simd
+      for (size_t i = 0; i < length; ++i) sum[i] = (so_far[i] + theirs[i]) * factor;
+    }
+  }
+  leave(rank);
+}
+
+void Ring::all_gather(uint32_t rank, float const* send, float* receive, size_t count) {
+  uint32_t const n = members_;
+  STEPSCOPE_CHECK(count % n == 0);
+  size_t const part = count / n;
+  if (n > 1) arrive(rank, send, count);
+  // From the right neighbour on: the members do not all read the same one.
+  for (uint32_t distance = 0; distance < n; ++distance) {
+    uint32_t const member = (rank + distance) % n;
+    copy_unless_same(member == rank ? send : state_[member].send, receive + member * part, part);
+  }
+  if (n > 1) leave(rank);
+}
+
+void Ring::broadcast(uint32_t rank, uint32_t root, float const* send, float* receive, size_t count) {
+  STEPSCOPE_CHECK(root < members_);
+  arrive(rank, send, count);
+  copy_unless_same(state_[root].send, receive, count);
+  leave(rank);
 }
 
 }  // namespace stepscope::workloads::host
