@@ -17,7 +17,8 @@ void copy(float* to, float const* from, size_t count) {
 
 void Mailbox::send(float const* data, size_t count) {
   std::unique_lock lock(mutex_);
-  if (float* const target = waiting_; target != nullptr) {
+  // A receiver that has not woken up yet for a message that is kept gets that one.
+  if (float* const target = waiting_; target != nullptr && kept_.empty()) {
     STEPSCOPE_CHECK(waiting_count_ == count);
     lock.unlock();
     copy(target, data, count);  // the receiver leaves it alone until waiting_ says that it is filled
