@@ -27,7 +27,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   CLI::Range const count(int64_t{1}, kMaxCount);
   CLI::Range const count_or_zero(int64_t{0}, kMaxCount);
   app.add_option("--device", o.device, "host, host:N");
-  app.add_option("--batch", o.batch, "images per device and step")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  app.add_option("--batch", o.batch, "samples per device and step")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app.add_option("--steps", o.steps, "training steps of the whole job")->check(count);
   app.add_option("--seed", o.seed, "weights, sample order and augmentation follow from it");
   app.add_option("--learning-rate", o.learning_rate, "initial learning rate")->check(CLI::Range(0.0, 1e6));
@@ -103,14 +103,15 @@ base::Expected<void> check_pathologies(TrainOptions const& o, int64_t devices) {
 }
 
 base::Expected<std::optional<TrainOptions>> parse_train_options(std::string const& workload, std::string const& description,
-                                                                std::span<std::string const> arguments) {
-  TrainOptions options;
+                                                                std::span<std::string const> arguments, OwnOptions const& own) {
+  TrainOptions options = own.defaults;
   CLI::App app(description, "stepscope run " + workload);
   app.option_defaults()->always_capture_default();
   add_training_options(app, options);
   add_data_options(app, options);
   std::vector<std::string> pathologies;
   add_pathology_option(app, pathologies);
+  if (own.change) own.change(app);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
   try {
     app.parse(reversed);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +10,10 @@
 
 #include "trace/base/expected.h"
 #include "workloads/pathology.h"
+
+namespace CLI {
+class App;
+}
 
 namespace stepscope::workloads {
 
@@ -40,9 +45,16 @@ struct TrainOptions {
   int64_t decay_epochs = 0;  ///< … after each so many epochs; 0 = 350, as the tutorial, and 1 on the generated set
 };
 
+/// What a workload changes in the shared command line.
+struct OwnOptions {
+  TrainOptions defaults;
+  std::function<void(CLI::App&)> change;  ///< adds options, rewords or removes shared ones; may be empty
+};
+
 /// Nothing when --help was asked for (it is printed to stdout then). Errors: unknown option, value out of range.
 base::Expected<std::optional<TrainOptions>> parse_train_options(std::string const& workload, std::string const& description,
-                                                                std::span<std::string const> arguments);
+                                                                std::span<std::string const> arguments,
+                                                                OwnOptions const& own = {});
 
 /// Puts the pathologies into the options that make them. parse_train_options() has done it.
 void apply_pathologies(TrainOptions& options);
