@@ -11,11 +11,11 @@ namespace {
 constexpr size_t kLine = 16;                   // floats: every parameter begins on a cache line
 constexpr uint64_t kWeightStream = 0x77'6569;  // apart from the random numbers of the data
 
-Parameter place(ParameterLayout& layout, ParameterLayout::Layer const& layer, char const* part, int64_t count) {
+Parameter place(ParameterLayout& layout, std::string_view name, char const* part, int64_t count) {
   Parameter p;
   p.offset = layout.floats;
   p.count = static_cast<size_t>(count);
-  p.update_name = fmt::format("{}.update.{}", layer.name, part);
+  p.update_name = fmt::format("{}.update.{}", name, part);
   layout.floats += (p.count + kLine - 1) / kLine * kLine;
   return p;
 }
@@ -23,13 +23,27 @@ Parameter place(ParameterLayout& layout, ParameterLayout::Layer const& layer, ch
 }  // namespace
 
 void ParameterLayout::add(Layer const& layer) {
-  Parameter weights = place(*this, layer, "weights", layer.outputs * layer.inputs);
+  Parameter weights = place(*this, layer.name, "weights", layer.outputs * layer.inputs);
   weights.deviation = static_cast<float>(layer.deviation);
   weights.decay = layer.decay;
   parameters.push_back(weights);
-  Parameter bias = place(*this, layer, "bias", layer.outputs);
+  Parameter bias = place(*this, layer.name, "bias", layer.outputs);
   bias.initial = layer.bias;
   parameters.push_back(bias);
+}
+
+void ParameterLayout::add_table(std::string_view name, int64_t rows, int64_t width, double deviation, float decay) {
+  Parameter table = place(*this, name, "weights", rows * width);
+  table.deviation = static_cast<float>(deviation);
+  table.decay = decay;
+  parameters.push_back(table);
+}
+
+void ParameterLayout::add_norm(std::string_view name, int64_t width) {
+  Parameter scale = place(*this, name, "scale", width);
+  scale.initial = 1;
+  parameters.push_back(scale);
+  parameters.push_back(place(*this, name, "shift", width));
 }
 
 std::vector<float> initial_weights(ParameterLayout const& layout, uint64_t seed) {

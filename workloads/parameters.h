@@ -32,6 +32,10 @@ struct ParameterLayout {
   };
   /// Adds the layer's weights and then its bias.
   void add(Layer const& layer);
+  /// Adds one array, `rows` × `width`: an embedding.
+  void add_table(std::string_view name, int64_t rows, int64_t width, double deviation, float decay);
+  /// Adds a layer norm's scale, initially 1, and then its shift, initially 0: `width` floats each, without decay.
+  void add_norm(std::string_view name, int64_t width);
 };
 
 /// Depends on the layout and the seed alone.
