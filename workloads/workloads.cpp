@@ -3,6 +3,7 @@
 #include <string>
 
 #include "workloads/cifar10.h"
+#include "workloads/gpt.h"
 #include "workloads/matpow.h"
 #include "workloads/workload.h"
 
@@ -11,6 +12,7 @@ namespace stepscope::workloads {
 std::span<Workload const> workloads() {
   static constexpr std::array kWorkloads = {
       Workload{"cifar10", kCifar10Description, run_cifar10},
+      Workload{"gpt", kGptDescription, run_gpt},
       Workload{"matpow", kMatpowDescription, run_matpow},
   };
   return kWorkloads;

@@ -48,6 +48,42 @@ struct ReluBackward {
   STEPSCOPE_BOTH void operator()(size_t i) const { dy[i] = y[i] > 0.0F ? dy[i] : 0.0F; }
 };
 
+/// y ← a + b; the arrays may be the same.
+struct Add {
+  static constexpr int kBytes = 12, kFlops = 1;
+  float const *a, *b;
+  float* y;
+  STEPSCOPE_BOTH void operator()(size_t i) const { y[i] = a[i] + b[i]; }
+};
+
+/// Half of the argument that GELU's logistic function takes, and its derivative: u = √(2/π) · (x + 0.044715 · x³).
+struct GeluArgument {
+  float u, du;
+  STEPSCOPE_BOTH explicit GeluArgument(float x)
+      : u(0.7978845608F * (x + 0.044715F * x * x * x)), du(0.7978845608F * (1.0F + 0.134145F * x * x)) {}
+};
+
+/// y ← ½ · x · (1 + tanh u), the tanh form of GELU (Hendrycks, Gimpel, arXiv 1606.08415), written as x · σ(2u): the same
+/// function, and exp costs less than tanh.
+struct GeluForward {
+  static constexpr int kBytes = 8, kFlops = 12;
+  float const* x;
+  float* y;
+  STEPSCOPE_BOTH void operator()(size_t i) const { y[i] = x[i] / (1.0F + std::exp(-2.0F * GeluArgument(x[i]).u)); }
+};
+
+/// dy ← dy · GELU'(x)
+struct GeluBackward {
+  static constexpr int kBytes = 12, kFlops = 20;
+  float const* x;
+  float* dy;
+  STEPSCOPE_BOTH void operator()(size_t i) const {
+    GeluArgument const argument(x[i]);
+    float const s = 1.0F / (1.0F + std::exp(-2.0F * argument.u));
+    dy[i] *= s + x[i] * s * (1.0F - s) * 2.0F * argument.du;
+  }
+};
+
 /// weights ← weights − rate · (gradients + decay · weights)
 struct SgdUpdate {
   static constexpr int kBytes = 12, kFlops = 4;
@@ -75,6 +111,6 @@ struct AdamWUpdate {
 };
 
 /// THE list of element-wise operations.
-using Op = std::variant<Fill, Copy, AddScaled, ReluBackward, SgdUpdate, AdamWUpdate>;
+using Op = std::variant<Fill, Copy, AddScaled, ReluBackward, Add, GeluForward, GeluBackward, SgdUpdate, AdamWUpdate>;
 
 }  // namespace stepscope::workloads::elementwise

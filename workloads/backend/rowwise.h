@@ -1,8 +1,10 @@
 // Operations on whole rows, written once: functors that a backend calls for every row with the lanes that share it, one thread
 // (host) or a block (CUDA). A new operation is a struct here and its name in the list at the end; no backend changes.
+// Those of one kind of network are in a header of their own (transformer_rows.h).
 //
-// Lanes offer: each(n, f) calls f(i) for i < n; sum(n, f) and max(n, f) give the sum and the largest of f(i), the same on every
-// lane and the same in every run; first() is true on one lane, the one that writes what a row has one of.
+// Lanes offer: each(n, f) calls f(i) for i < n, the same lane for the same i whatever n is; sum(n, f) and max(n, f) give the sum
+// and the largest of f(i), the same on every lane and the same in every run; first() is true on one lane, the one that writes
+// what a row has one of.
 #pragma once
 
 #include <cmath>
@@ -11,6 +13,7 @@
 #include <variant>
 
 #include "workloads/backend/elementwise.h"
+#include "workloads/backend/transformer_rows.h"
 
 namespace stepscope::workloads::rowwise {
 
@@ -69,6 +72,8 @@ struct SumOfPairs {
 };
 
 /// THE list of row operations.
-using Op = std::variant<CrossEntropy, SumOfPairs>;
+using Op =
+    std::variant<CrossEntropy, SumOfPairs, EmbeddingForward, TokenGradient, PositionGradient, LayerNormForward, LayerNormBackward,
+                 LayerNormParameterGradient, CausalSoftmaxForward, SoftmaxBackward, SplitHeads, MergeHeads>;
 
 }  // namespace stepscope::workloads::rowwise
