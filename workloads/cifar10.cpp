@@ -3,14 +3,11 @@
 // bottom: the parameters, one device's replica, forward, backward, the whole job. The loop around them: data_parallel.cpp.
 #include "workloads/cifar10.h"
 
-#include <algorithm>
-#include <cmath>
-#include <optional>
-
 #include "workloads/data/cifar10_generator.h"
 #include "workloads/data/cifar10_samples.h"
 #include "workloads/data_parallel.h"
 #include "workloads/loss.h"
+#include "workloads/replica_builder.h"
 
 namespace stepscope::workloads {
 namespace {
@@ -55,10 +52,6 @@ ParameterLayout describe_parameters(Cifar10Widths const& w) {
 // ---- One device's replica
 // ------------------------------------------------------------------------------------------------------
 
-struct Activation {
-  Buffer value, gradient;
-};
-
 class CifarReplica final : public Replica {
  public:
   CifarReplica(ReplicaMemory const& memory, Cifar10Widths const& widths) : m_(memory), widths_(widths) {}
@@ -83,58 +76,37 @@ class CifarReplica final : public Replica {
   Buffer row_results_;  ///< loss and correct of each image
 };
 
-/// Moves an Expected into `to`; false, with the error kept, when there is none.
-template <class T>
-bool take(base::Expected<T> from, T& to, std::optional<base::Error>& error) {
-  if (error) return false;
-  if (!from) {
-    error = from.error();
-    return false;
-  }
-  to = std::move(*from);
-  return true;
-}
-
 base::Expected<void> CifarReplica::make_layers() {
   Device& d = *m_.device;
   int64_t const b = m_.batch;
   int64_t const c = widths_.conv;
-  std::optional<base::Error> error;
-  take(d.conv2d("conv1", {b, kSide, kSide, 3, c, 5, 2, true}), conv1_, error);
-  take(d.max_pool("pool1", {b, kSide, kSide, c, 3, 2}), pool1_, error);
-  take(d.lrn("norm1", {b, kPooled1, kPooled1, c, kLrnRadius, kLrnBias, kLrnAlpha, kLrnBeta}), norm1_, error);
-  take(d.conv2d("conv2", {b, kPooled1, kPooled1, c, c, 5, 2, true}), conv2_, error);
-  take(d.lrn("norm2", {b, kPooled1, kPooled1, c, kLrnRadius, kLrnBias, kLrnAlpha, kLrnBeta}), norm2_, error);
-  take(d.max_pool("pool2", {b, kPooled1, kPooled1, c, 3, 2}), pool2_, error);
-  take(d.dense("fc1", {b, kPooled2 * kPooled2 * c, widths_.fc1, true}), fc1_, error);
-  take(d.dense("fc2", {b, widths_.fc1, widths_.fc2, true}), fc2_, error);
-  take(d.dense("fc3", {b, widths_.fc2, kCifarClasses, false}), fc3_, error);
-  if (error) return tl::unexpected(*error);
-  return {};
+  ReplicaBuilder builder(d);
+  builder.take(d.conv2d("conv1", {b, kSide, kSide, 3, c, 5, 2, true}), conv1_);
+  builder.take(d.max_pool("pool1", {b, kSide, kSide, c, 3, 2}), pool1_);
+  builder.take(d.lrn("norm1", {b, kPooled1, kPooled1, c, kLrnRadius, kLrnBias, kLrnAlpha, kLrnBeta}), norm1_);
+  builder.take(d.conv2d("conv2", {b, kPooled1, kPooled1, c, c, 5, 2, true}), conv2_);
+  builder.take(d.lrn("norm2", {b, kPooled1, kPooled1, c, kLrnRadius, kLrnBias, kLrnAlpha, kLrnBeta}), norm2_);
+  builder.take(d.max_pool("pool2", {b, kPooled1, kPooled1, c, 3, 2}), pool2_);
+  builder.take(d.dense("fc1", {b, kPooled2 * kPooled2 * c, widths_.fc1, true}), fc1_);
+  builder.take(d.dense("fc2", {b, widths_.fc1, widths_.fc2, true}), fc2_);
+  builder.take(d.dense("fc3", {b, widths_.fc2, kCifarClasses, false}), fc3_);
+  return builder.result();
 }
 
 base::Expected<void> CifarReplica::make_memory() {
-  std::optional<base::Error> error;
-  auto const allocate = [&](Buffer& buffer, int64_t floats, std::string_view owner) {
-    take(m_.device->allocate(static_cast<size_t>(floats) * sizeof(float), MemoryPurpose::kActivations, owner), buffer, error);
-  };
-  auto const activation = [&](Activation& a, int64_t floats, std::string const& owner) {
-    allocate(a.value, floats, owner);
-    allocate(a.gradient, floats, owner + ".gradient");
-  };
+  ReplicaBuilder builder(*m_.device);
   int64_t const channels = m_.batch * widths_.conv;
-  activation(a_conv1_, channels * kSide * kSide, "conv1");
-  activation(a_pool1_, channels * kPooled1 * kPooled1, "pool1");
-  activation(a_norm1_, channels * kPooled1 * kPooled1, "norm1");
-  activation(a_conv2_, channels * kPooled1 * kPooled1, "conv2");
-  activation(a_norm2_, channels * kPooled1 * kPooled1, "norm2");
-  activation(a_pool2_, channels * kPooled2 * kPooled2, "pool2");
-  activation(a_fc1_, m_.batch * widths_.fc1, "fc1");
-  activation(a_fc2_, m_.batch * widths_.fc2, "fc2");
-  activation(a_fc3_, m_.batch * kCifarClasses, "fc3");
-  allocate(row_results_, m_.batch * 2, "loss");
-  if (error) return tl::unexpected(*error);
-  return {};
+  builder.activation(a_conv1_, channels * kSide * kSide, "conv1");
+  builder.activation(a_pool1_, channels * kPooled1 * kPooled1, "pool1");
+  builder.activation(a_norm1_, channels * kPooled1 * kPooled1, "norm1");
+  builder.activation(a_conv2_, channels * kPooled1 * kPooled1, "conv2");
+  builder.activation(a_norm2_, channels * kPooled1 * kPooled1, "norm2");
+  builder.activation(a_pool2_, channels * kPooled2 * kPooled2, "pool2");
+  builder.activation(a_fc1_, m_.batch * widths_.fc1, "fc1");
+  builder.activation(a_fc2_, m_.batch * widths_.fc2, "fc2");
+  builder.activation(a_fc3_, m_.batch * kCifarClasses, "fc3");
+  builder.buffer(row_results_, m_.batch * 2, "loss");
+  return builder.result();
 }
 
 // ---- Forward, backward
@@ -191,11 +163,6 @@ base::Expected<std::unique_ptr<Replica>> make_replica(ReplicaMemory const& memor
   return replica;
 }
 
-/// Falls by decay_rate after each decay_epochs.
-double learning_rate(TrainOptions const& o, int64_t epoch) {
-  return o.learning_rate * std::pow(o.decay_rate, epoch / std::max<int64_t>(1, o.decay_epochs));
-}
-
 }  // namespace
 
 base::Expected<TrainingResult> train_cifar10(TrainOptions const& o, Cifar10Widths const& widths, CifarDataSet const& data,
@@ -206,7 +173,7 @@ base::Expected<TrainingResult> train_cifar10(TrainOptions const& o, Cifar10Width
   network.layout = describe_parameters(widths);
   network.make_replica = [&](ReplicaMemory const& memory) { return make_replica(memory, widths); };
   network.learning_rate = [&](int64_t, int64_t samples) {
-    return learning_rate(o, samples / static_cast<int64_t>(train.size()));
+    return decayed_learning_rate(o, samples / static_cast<int64_t>(train.size()));
   };
   network.train = &train;
   network.test = &test;

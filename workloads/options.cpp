@@ -2,6 +2,7 @@
 #include "workloads/options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <vector>
@@ -20,7 +21,7 @@ void add_data_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--input-delay-ms", o.input_delay_ms, "pretend a slow store: each batch comes this late, without read-ahead")
       ->check(CLI::Range(0, 60'000));
   app.add_flag_callback(
-      "--no-augment", [&o] { o.augment = false; }, "central crop only: no random distortion");
+      "--no-augment", [&o] { o.augment = false; }, "no random distortion of the training images");
 }
 
 void add_training_options(CLI::App& app, TrainOptions& o) {
@@ -32,7 +33,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--seed", o.seed, "weights, sample order and augmentation follow from it");
   app.add_option("--learning-rate", o.learning_rate, "initial learning rate")->check(CLI::Range(0.0, 1e6));
   app.add_option("--decay-rate", o.decay_rate, "factor on the learning rate at each decay")->check(CLI::Range(0.0, 1.0));
-  app.add_option("--decay-epochs", o.decay_epochs, "epochs between decays (default: 350; 1 on the generated set)")->check(count);
+  app.add_option("--decay-epochs", o.decay_epochs, "epochs between decays (default: the workload's own)")->check(count);
   app.add_option("--accumulate", o.accumulate, "batches per device and step whose mean gradient is all-reduced")
       ->check(CLI::Range(1, 1024));
   app.add_option("--bucket-mb", o.bucket_mb, "MiB of gradients per all-reduce")->check(CLI::Range(0.0, 1e6));
@@ -100,6 +101,10 @@ base::Expected<void> check_pathologies(TrainOptions const& o, int64_t devices) {
     if (device >= devices) return base::fail("--pathology: there is no device {}, they are 0 to {}", device, devices - 1);
   }
   return {};
+}
+
+double decayed_learning_rate(TrainOptions const& o, int64_t epoch) {
+  return o.decay_epochs == 0 ? o.learning_rate : o.learning_rate * std::pow(o.decay_rate, epoch / o.decay_epochs);
 }
 
 base::Expected<std::optional<TrainOptions>> parse_train_options(std::string const& workload, std::string const& description,

@@ -42,8 +42,11 @@ struct TrainOptions {
   bool evaluate = true;
   double learning_rate = 0.1;
   double decay_rate = 0.1;   ///< the learning rate is multiplied by this …
-  int64_t decay_epochs = 0;  ///< … after each so many epochs; 0 = 350, as the tutorial, and 1 on the generated set
+  int64_t decay_epochs = 0;  ///< … after each so many epochs; 0 = as the workload has it
 };
+
+/// The learning rate in an epoch, counted from 0; decay_epochs 0: it stays.
+double decayed_learning_rate(TrainOptions const& options, int64_t epoch);
 
 /// What a workload changes in the shared command line.
 struct OwnOptions {

@@ -5,6 +5,7 @@
 #include "workloads/cifar10.h"
 #include "workloads/gpt.h"
 #include "workloads/matpow.h"
+#include "workloads/mnist.h"
 #include "workloads/workload.h"
 
 namespace stepscope::workloads {
@@ -14,6 +15,7 @@ std::span<Workload const> workloads() {
       Workload{"cifar10", kCifar10Description, run_cifar10},
       Workload{"gpt", kGptDescription, run_gpt},
       Workload{"matpow", kMatpowDescription, run_matpow},
+      Workload{"mnist", kMnistDescription, run_mnist},
   };
   return kWorkloads;
 }

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
 #include "trace/base/check.h"
 #include "trace/base/output_file.h"
+#include "workloads/data/cache_folder.h"
 #include "workloads/data/random.h"
 
 namespace stepscope::workloads {
@@ -54,13 +54,6 @@ void generate_image(uint64_t split, size_t index, uint8_t* record) {
   }
 }
 
-fs::path cache_root() {
-  if (char const* const own = std::getenv("STEPSCOPE_CACHE"); own != nullptr && *own != '\0') return own;
-  if (char const* const xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg != '\0') return fs::path(xdg) / "stepscope";
-  if (char const* const home = std::getenv("HOME"); home != nullptr && *home != '\0') return fs::path(home) / ".cache/stepscope";
-  return fs::temp_directory_path() / "stepscope";
-}
-
 base::Expected<void> write_records(std::string const& path, std::span<uint8_t const> records) {
   return base::write_file_atomically(path, std::string_view(reinterpret_cast<char const*>(records.data()), records.size()));
 }
@@ -92,7 +85,7 @@ base::Expected<void> write_generated_cifar(std::string const& folder, GeneratorS
 }
 
 base::Expected<std::string> generated_cifar_folder(GeneratorSize size) {
-  fs::path const folder = cache_root() / fmt::format("cifar10-generated-v{}-{}-{}", kVersion, size.train, size.test);
+  fs::path const folder = cache_folder() / fmt::format("cifar10-generated-v{}-{}-{}", kVersion, size.train, size.test);
   std::error_code ignored;
   if (!fs::exists(folder / kCifarTestFile, ignored)) {
     if (auto written = write_generated_cifar(folder, size); !written) return base::fail_with(written);
