@@ -48,6 +48,7 @@ struct Job {
   InputPipeline& pipeline;
   StopGate gate;
   StepLog log;
+  ReplicaCheck replicas;
   std::atomic<int64_t> correct = 0;
   std::atomic<bool> interrupted = false;
 
@@ -221,6 +222,18 @@ void save(Job& job, Worker& w, int64_t next_step) {
   if (auto saved = save_checkpoint(job.options.checkpoint, checkpoint); !saved) job.gate.stop(saved.error().message);
 }
 
+/// All replicas must have bit-identical weights: they began with the same and were updated with the same gradients.
+void check_replica(Job& job, Worker& w, int64_t step) {
+  int64_t const every = job.options.check_replicas;
+  if (job.devices == 1 || every == 0 || (step + 1) % every != 0) return;
+  api::Phase const phase("check replicas");
+  std::vector<float> const state = download_state(job, w, "d2h.check");
+  auto const weights = std::span(state).first(job.network.layout.floats);
+  if (auto different = job.replicas.report(w.device->index(), step, weights)) {
+    job.gate.stop(fmt::format("{}: {}", job.network.workload, *different));
+  }
+}
+
 void train(Job& job, Worker& w) {
   name_this_thread("train " + w.device->name());
   TrainOptions const& o = job.options;
@@ -245,6 +258,7 @@ void train(Job& job, Worker& w) {
       job.gate.stop(fmt::format("{}: the loss is {} at step {} on {}, lower --learning-rate", job.network.workload, loss, step,
                                 w.device->name()));
     }
+    check_replica(job, w, step);
     if (InterruptGuard::interrupted()) {
       job.interrupted = true;
       job.gate.stop(std::nullopt);
@@ -376,7 +390,8 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
           start->step,
           pipeline,
           {},
-          StepLog({start->step, devices, samples_per_step, network.sample + "s", o.log_every, log})};
+          StepLog({start->step, devices, samples_per_step, network.sample + "s", o.log_every, log}),
+          ReplicaCheck(devices)};
   run_threads(job, workers);
   return collect(job, workers);
 }

@@ -45,6 +45,8 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--checkpoint", o.checkpoint, "file to save weights to, at the end and every --checkpoint-every steps");
   app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints, 0 = only at the end")
       ->check(count_or_zero);
+  app.add_option("--check-replicas", o.check_replicas, "steps between comparisons of the devices' weights, 0 = never")
+      ->check(count_or_zero);
   app.add_option("--resume", o.resume, "checkpoint file to go on from");
   app.add_flag_callback(
       "--no-evaluate", [&o] { o.evaluate = false; }, "skip the accuracy on the test set at the end");

@@ -32,6 +32,7 @@ struct TrainOptions {
   int64_t log_every = 10;         ///< steps; 0 = never
   std::string checkpoint;         ///< file; empty = none
   int64_t checkpoint_every = 0;   ///< steps; 0 = at the end only
+  int64_t check_replicas = 100;   ///< steps from one comparison of the devices' weights to the next; 0 = never
   std::string resume;             ///< checkpoint file; empty = start anew
   bool json = false;
   int64_t input_delay_ms = 0;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include <xxhash.h>
+
 namespace stepscope::workloads {
 namespace {
 
@@ -78,6 +80,19 @@ std::vector<double> StepLog::losses() const {
     result.push_back(loss_sum_[i] / static_cast<double>(settings_.devices));
   }
   return result;
+}
+
+std::optional<std::string> ReplicaCheck::report(int64_t device, int64_t step, std::span<float const> weights) {
+  uint64_t const checksum = XXH3_64bits(weights.data(), weights.size_bytes());
+  std::lock_guard const lock(mutex_);
+  auto const at = steps_.try_emplace(step, First{device, 0, checksum}).first;
+  First const first = at->second;
+  if (++at->second.reports == devices_) steps_.erase(at);
+  if (first.checksum == checksum) return std::nullopt;
+  return fmt::format(
+      "the weights of devices {} and {} differ after step {} (checksums {:016x} and {:016x}): a collective or an update went "
+      "wrong",
+      first.device, device, step, first.checksum, checksum);
 }
 
 OpCounts operator+(OpCounts const& a, OpCounts const& b) {

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -73,6 +75,23 @@ class StepLog {
   std::vector<std::vector<int64_t>> step_ns_;
   int64_t printed_ns_ = 0;  ///< slowest device's time since the last line
   int64_t printed_steps_ = 0;
+};
+
+/// Whether all replicas have the same weights after a step: compares what the devices report.
+class ReplicaCheck {
+ public:
+  explicit ReplicaCheck(int64_t devices) : devices_(devices) {}
+  /// Says what differs, on the device that comes second. Steps may overlap between devices.
+  std::optional<std::string> report(int64_t device, int64_t step, std::span<float const> weights);
+
+ private:
+  struct First {
+    int64_t device, reports;
+    uint64_t checksum;
+  };
+  int64_t devices_;
+  std::mutex mutex_;
+  std::map<int64_t, First> steps_;  ///< that not all devices have reported
 };
 
 /// While one of these lives, SIGINT sets interrupted() instead of ending the process; a second SIGINT ends it.

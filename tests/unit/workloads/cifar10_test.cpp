@@ -83,6 +83,7 @@ TEST_F(Cifar10, WeightsDependNeitherOnOverlapNorOnBucketsPrefetchOrLoaderThreads
   other.bucket_mb = 0;
   other.prefetch = 0;
   other.loader_threads = 3;
+  other.check_replicas = 2;
   EXPECT_EQ(train(other).weights[0], usual.weights[0]);
 }
 
