@@ -2,10 +2,12 @@
 #include <array>
 #include <string>
 
+#include "workloads/allreduce.h"
 #include "workloads/cifar10.h"
 #include "workloads/gpt.h"
 #include "workloads/matpow.h"
 #include "workloads/mnist.h"
+#include "workloads/split.h"
 #include "workloads/workload.h"
 
 namespace stepscope::workloads {
@@ -13,9 +15,11 @@ namespace stepscope::workloads {
 std::span<Workload const> workloads() {
   static constexpr std::array kWorkloads = {
       Workload{"cifar10", kCifar10Description, run_cifar10},
-      Workload{"gpt", kGptDescription, run_gpt},
-      Workload{"matpow", kMatpowDescription, run_matpow},
       Workload{"mnist", kMnistDescription, run_mnist},
+      Workload{"gpt", kGptDescription, run_gpt},
+      Workload{"split", kSplitDescription, run_split},
+      Workload{"allreduce", kAllReduceDescription, run_all_reduce},
+      Workload{"matpow", kMatpowDescription, run_matpow},
   };
   return kWorkloads;
 }

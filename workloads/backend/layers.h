@@ -45,6 +45,7 @@ struct LrnShape {
   int64_t radius;
   float bias, alpha, beta;
 };
+/// backward is that of the last forward: it may use what that one kept.
 class Lrn {
  public:
   virtual ~Lrn() = default;

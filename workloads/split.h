@@ -1,0 +1,62 @@
+// Model-parallel training: a network cut by layers into stages, one a device, that work on micro-batches in a pipeline. See
+// split.cpp.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trace/base/expected.h"
+#include "workloads/data/cifar10_file.h"
+#include "workloads/split_layers.h"
+#include "workloads/training.h"
+
+namespace stepscope::workloads {
+
+constexpr char const* kSplitDescription =
+    "Model parallel: an MLP or the CIFAR-10 network cut by layers over devices, micro-batches with GPipe or 1F1B";
+
+struct SplitOptions {
+  std::string device = "host:2";
+  std::string model = "mlp";       ///< or cnn
+  std::string schedule = "gpipe";  ///< or 1f1b
+  int64_t batch = 512;             ///< images a step, of the whole job
+  int64_t micro_batches = 8;
+  int64_t steps = 20;
+  int64_t mlp_layers = 8;
+  uint64_t seed = 1;
+  double learning_rate = 0;  ///< 0 = the model's
+  std::string data;          ///< CIFAR-10 folder; empty = the generated set
+  uint64_t memory_limit_mib = 0;
+  int64_t log_every = 10;  ///< steps; 0 = never
+  bool json = false;
+};
+
+struct SplitResult {
+  std::vector<size_t> cut;  ///< each stage's first layer, and the number of layers
+  std::vector<std::string> layers;
+  std::vector<double> loss;      ///< by step
+  std::vector<int64_t> step_ns;  ///< by step, of the slowest stage
+  /// By step, 1 − Σ busy / (stages × span). Busy: a stage's forward and backward passes on its compute stream, from the moment at
+  /// which their input is there to their end. Span: from the first begin to the last end of one on any stage. Optimizer and the
+  /// batch's copy to the device are outside. The ideal counts the same: ideal_bubble().
+  std::vector<double> bubble;
+  double ideal_bubble = 0;
+  std::vector<float> weights;              ///< of the whole network, at the end
+  std::vector<uint64_t> activation_bytes;  ///< by stage: held for the micro-batches
+  bool cores_short = false;                ///< more host devices than cores: stages share them, the bubble says nothing
+  bool interrupted = false;
+  std::optional<std::string> failure;  ///< training went wrong (NaN loss); what and where
+};
+
+/// Trains on the central crops of `data`, in order. Errors: wrong options, more stages than layers, batch not divisible by the
+/// micro-batches, out of memory.
+base::Expected<SplitResult> train_split(SplitOptions const& options, LayeredNetwork const& network, CifarImages const& data,
+                                        std::FILE* log);
+
+base::Expected<int> run_split(std::span<std::string const> arguments);
+
+}  // namespace stepscope::workloads

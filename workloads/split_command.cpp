@@ -1,0 +1,139 @@
+// The command line of the model-parallel workload: options, the report at the end, --json. The training: split.cpp.
+#include <algorithm>
+#include <cstdio>
+#include <optional>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "workloads/data/augment.h"
+#include "workloads/data/cifar10_generator.h"
+#include "workloads/split.h"
+
+namespace stepscope::workloads {
+namespace {
+
+constexpr char const* kFooter =
+    R"(Each device is a stage. Layers are cut where the largest stage costs least. Stages send activations on and gradients back.
+  gpipe  all micro-batches forward, then all backward: holds the activations of all of them
+  1f1b   one backward after each forward as soon as gradients come back: holds those of as many as there are stages behind
+Both give the same weights. bubble = 1 - busy / (stages x span): busy is the time of the forward and backward passes on all devices,
+span goes from the first pass's begin to the last one's end; the ideal is (p-1)/(m+p-1) for p equal stages and m micro-batches.)";
+
+base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string const> arguments) {
+  constexpr int64_t kMaxCount = 1'000'000'000;
+  SplitOptions o;
+  CLI::App app(kSplitDescription, "stepscope run split");
+  app.option_defaults()->always_capture_default();
+  app.footer(kFooter);
+  app.add_option("--device", o.device, "host:N, a stage each");
+  app.add_option("--model", o.model, "mlp, cnn (the network of cifar10)")->check(CLI::IsMember({"mlp", "cnn"}));
+  app.add_option("--layers", o.mlp_layers, "hidden layers of the mlp")->check(CLI::Range(int64_t{1}, int64_t{1'000}));
+  app.add_option("--schedule", o.schedule, "gpipe, 1f1b");
+  app.add_option("--micro-batches", o.micro_batches, "equal parts of a batch")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  app.add_option("--batch", o.batch, "images a step, of all devices together")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  app.add_option("--steps", o.steps, "training steps")->check(CLI::Range(int64_t{1}, kMaxCount));
+  app.add_option("--seed", o.seed, "the weights follow from it");
+  app.add_option("--learning-rate", o.learning_rate, "0 = 0.02 for the mlp, 0.1 for the cnn")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--data", o.data, "folder with CIFAR-10's files (default: a generated set, cached)");
+  app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
+  app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")->check(CLI::Range(int64_t{0}, kMaxCount));
+  app.add_flag("--json", o.json, "print a machine-readable summary to stdout, progress to stderr");
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+  try {
+    app.parse(reversed);
+  } catch (CLI::CallForHelp const&) {
+    std::fputs(app.help().c_str(), stdout);
+    return std::nullopt;
+  } catch (CLI::ParseError const& error) {
+    return base::fail("run split: {}, see stepscope run split --help", error.what());
+  }
+  return o;
+}
+
+base::Expected<CifarDataSet> read_data(std::string folder) {
+  if (folder.empty()) {
+    auto generated = generated_cifar_folder({});
+    if (!generated) return base::fail_with(generated);
+    folder = *generated;
+  }
+  return read_cifar_folder(folder);
+}
+
+template <class T>
+double median(std::vector<T> values) {
+  if (values.empty()) return 0;
+  auto const middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return static_cast<double>(*middle);
+}
+
+/// Steps after the first, which also touches memory for the first time.
+template <class T>
+std::vector<T> without_first(std::vector<T> const& values) {
+  if (values.size() < 2) return values;
+  return {values.begin() + 1, values.end()};
+}
+
+void report(std::FILE* log, SplitResult const& r) {
+  for (size_t stage = 0; stage + 1 < r.cut.size(); ++stage) {
+    fmt::print(log, "stage {}: {} to {}, holds {:.1f} MiB of activations\n", stage, r.layers[r.cut[stage]],
+               r.layers[r.cut[stage + 1] - 1], static_cast<double>(r.activation_bytes[stage]) / (1 << 20));
+  }
+  fmt::print(log, "step {:.1f} ms (median), bubble {:.1f} % (median), ideal {:.1f} %\n", median(without_first(r.step_ns)) / 1e6,
+             median(without_first(r.bubble)) * 100, r.ideal_bubble * 100);
+  if (r.cores_short)
+    fmt::print(log, "there are more stages than cores: they wait for cores, and the bubble does not count that\n");
+}
+
+std::string summarize(SplitOptions const& o, SplitResult const& r) {
+  nlohmann::json json = {{"workload", "split"},
+                         {"device", o.device},
+                         {"model", o.model},
+                         {"schedule", o.schedule},
+                         {"batch", o.batch},
+                         {"micro_batches", o.micro_batches},
+                         {"steps", r.loss.size()},
+                         {"layers", r.layers},
+                         {"cut", r.cut},
+                         {"loss", r.loss},
+                         {"step_ns", r.step_ns},
+                         {"bubble", r.bubble},
+                         {"ideal_bubble", r.ideal_bubble},
+                         {"activation_bytes", r.activation_bytes},
+                         {"cores_short", r.cores_short},
+                         {"interrupted", r.interrupted}};
+  json["failure"] = r.failure ? nlohmann::json(*r.failure) : nlohmann::json();
+  return json.dump();
+}
+
+}  // namespace
+
+base::Expected<int> run_split(std::span<std::string const> arguments) {
+  auto const options = parse_options(arguments);
+  if (!options) return base::fail_with(options);
+  if (!*options) return 0;  // --help
+  SplitOptions const& o = **options;
+  auto const data = read_data(o.data);
+  if (!data) return base::fail_with(data);
+  constexpr auto kSide = static_cast<int64_t>(kCropSide);
+  constexpr auto kInputs = static_cast<int64_t>(kCropFloats);
+  LayeredNetwork const network =
+      o.model == "cnn" ? describe_cnn(kSide, 3, kCifarClasses, {}) : describe_mlp(kInputs, kCifarClasses, {o.mlp_layers});
+  std::FILE* const log = o.json ? stderr : stdout;
+  fmt::print(log, "split on {}: {}, {} images a step in {} micro-batches, {}\n", o.device, network.name, o.batch, o.micro_batches,
+             o.schedule);
+  auto const result = train_split(o, network, data->train, log);
+  if (!result) return base::fail_with(result);
+  report(log, *result);
+  if (o.json) fmt::print("{}\n", summarize(o, *result));
+  if (result->failure) {
+    fmt::print(stderr, "stepscope: {}\n", *result->failure);
+    return 1;
+  }
+  constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it
+  return result->interrupted ? kInterrupted : 0;
+}
+
+}  // namespace stepscope::workloads
