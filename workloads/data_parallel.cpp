@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "trace/base/check.h"
+#include "trace/base/format.h"
 #include "tracer/api/annotate.h"
 #include "workloads/checkpoint.h"
 #include "workloads/data/input_pipeline.h"
@@ -300,6 +301,16 @@ void evaluate(Job& job, Worker& w) {
 // ---- The whole job
 // -------------------------------------------------------------------------------------------------------------
 
+/// Said before the weights are made on the host, which no memory limit holds back.
+base::Expected<void> check_size(Device const& device, Network const& network) {
+  uint64_t const needed = (2 * network.layout.floats + state_floats(network)) * sizeof(float);
+  uint64_t const capacity = device.memory().capacity_bytes;
+  if (needed <= capacity) return {};
+  return base::fail(
+      "{}: out of memory: weights, gradients and optimizer take {} of {}; make the network smaller or raise --memory-limit",
+      device.name(), base::format_bytes(needed), base::format_bytes(capacity));
+}
+
 base::Expected<Checkpoint> starting_point(TrainOptions const& o, Network const& network, int64_t global_batch) {
   ParameterLayout const& layout = network.layout;
   size_t const floats = layout.floats + state_floats(network);
@@ -360,6 +371,7 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   InterruptGuard const interrupts;
   auto group = open_devices(o.device, {o.memory_limit_mib << 20U, o.device_faults});
   if (!group) return base::fail_with(group);
+  if (auto fits = check_size(*group->devices.front(), network); !fits) return base::fail_with(fits);
   auto const devices = static_cast<int64_t>(group->devices.size());
   if (auto known = check_pathologies(o, devices); !known) return base::fail_with(known);
   record_pathologies(o.pathologies);

@@ -11,7 +11,7 @@
 #include "trace/base/expected.h"
 #include "workloads/pathology.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
 class App;
 }
 

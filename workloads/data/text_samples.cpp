@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 
 #include "trace/base/check.h"
 #include "trace/base/mapped_file.h"
@@ -99,6 +100,8 @@ TokenizedText tokenize(std::string_view text) {
 }
 
 base::Expected<TokenizedText> read_text(std::string const& path, int64_t context) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return base::fail("{}: is a folder, name one text file", path);
   auto const file = base::MappedFile::open(path);
   if (!file) return base::fail_with(file);
   base::ByteSpan const bytes = file->bytes();

@@ -178,6 +178,10 @@ TEST_F(Gpt, MemoryLimitNamesTheOperationThatDidNotFit) {
   EXPECT_THAT(error_of(o, small()), AllOf(HasSubstr("out of memory"), HasSubstr("4.00 MiB")));
 }
 
+TEST_F(Gpt, NetworkThatIsLargerThanTheDeviceIsRefused) {
+  EXPECT_THAT(command_error({"--layers", "1024", "--width", "16384"}), AllOf(HasSubstr("out of memory"), HasSubstr("smaller")));
+}
+
 TEST_F(Gpt, WidthThatTheHeadsCannotShareIsRefused) {
   EXPECT_THAT(command_error({"--width", "10", "--heads", "4"}), AllOf(HasSubstr("--width 10"), HasSubstr("--heads 4")));
 }
