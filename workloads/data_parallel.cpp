@@ -23,28 +23,45 @@ namespace {
 // ---- One device's state
 // --------------------------------------------------------------------------------------------------------
 
-struct Worker {
-  Device* device = nullptr;
-  Buffer weights, gradients, accumulated, optimizer_state, result;
-  std::vector<InputBuffers> inputs;                ///< batch b is in inputs[b % size]
+/// A turn of a step: who is trained in it.
+struct WorkerTurn {
+  Replica* replica;
+  GradientReducer reducer;
   std::vector<std::array<float, 2>> host_results;  ///< loss and correct of a step's batches
-  std::unique_ptr<Replica> replica;
-  std::optional<GradientReducer> reducer;
-  std::optional<StepFaultInjector> faults;
 
-  [[nodiscard]] double step_loss() const {
+  [[nodiscard]] double loss() const {
     double sum = 0;
     for (auto const& result_of_batch : host_results) sum += static_cast<double>(result_of_batch[0]);
     return sum / static_cast<double>(host_results.size());
   }
 };
 
+struct Worker {
+  Device* device = nullptr;
+  Buffer weights, gradients, accumulated, optimizer_state, result;
+  std::vector<InputBuffers> inputs;  ///< batch b is in inputs[b % size]
+  std::unique_ptr<Replica> replica;
+  std::vector<WorkerTurn> turns;
+  std::optional<StepFaultInjector> faults;
+
+  [[nodiscard]] std::vector<double> losses() const {
+    std::vector<double> of_turns;
+    for (WorkerTurn const& turn : turns) of_turns.push_back(turn.loss());
+    return of_turns;
+  }
+};
+
+/// What is trained in a turn, and how its gradients are reduced.
+struct JobTurn {
+  ParameterRange parameters;
+  std::vector<Bucket> buckets;
+};
+
 /// What all host threads share.
 struct Job {
   TrainOptions const& options;
   Network const& network;
-  std::vector<Bucket> buckets;
-  Communicator* communicator;  ///< null for one device
+  std::vector<JobTurn> const& turns;
   int64_t devices, first_step;
   InputPipeline& pipeline;
   StopGate gate;
@@ -55,6 +72,14 @@ struct Job {
 
   [[nodiscard]] int64_t samples_per_step() const { return devices * options.batch * options.accumulate; }
 };
+
+std::vector<JobTurn> make_turns(Network const& network, double bucket_mb) {
+  std::vector<ParameterRange> ranges = network.turns;
+  if (ranges.empty()) ranges.push_back({0, network.layout.parameters.size() - 1, ""});
+  std::vector<JobTurn> turns;
+  for (ParameterRange const& range : ranges) turns.push_back({range, make_buckets(network.layout, range, bucket_mb)});
+  return turns;
+}
 
 size_t state_floats(Network const& network) { return network.layout.floats * static_cast<size_t>(network.optimizer.states()); }
 
@@ -75,29 +100,34 @@ base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions
   if (o.accumulate > 1) allocate(w.accumulated, floats, MemoryPurpose::kGradients, "gradients.accumulated");
   allocate(w.optimizer_state, state_floats(network) * sizeof(float), MemoryPurpose::kOptimizer, "optimizer");
   allocate(w.result, 2 * sizeof(float), MemoryPurpose::kOther, "loss");
-  w.inputs.resize(static_cast<size_t>(o.prefetch) + 1);
+  // Later turns use the samples of the first: all batches of a step stay until its end.
+  int64_t const in_use = network.turns.size() > 1 ? o.accumulate : 1;
+  w.inputs.resize(static_cast<size_t>(o.prefetch + in_use));
   auto const batch = static_cast<size_t>(o.batch);
   for (InputBuffers& input : w.inputs) {
     allocate(input.inputs, batch * network.train->input_bytes(), MemoryPurpose::kInput, network.sample + "s");
-    allocate(input.labels, batch * network.train->label_bytes(), MemoryPurpose::kInput, "labels");
+    allocate(input.labels, batch * network.train->label_bytes(), MemoryPurpose::kInput, network.label + "s");
   }
   if (error) return tl::unexpected(*error);
   return {};
 }
 
-base::Expected<std::unique_ptr<Worker>> make_worker(Device& device, Communicator* communicator,
-                                                    std::vector<Bucket> const& buckets, Network const& network,
-                                                    TrainOptions const& o, std::vector<float> const& state) {
+base::Expected<std::unique_ptr<Worker>> make_worker(Device& device, Communicator* communicator, std::vector<JobTurn> const& turns,
+                                                    Network const& network, TrainOptions const& o,
+                                                    std::vector<float> const& state) {
   auto w = std::make_unique<Worker>();
   w->device = &device;
-  w->host_results.resize(static_cast<size_t>(o.accumulate));
   if (auto made = make_memory(*w, network, o); !made) return base::fail_with(made);
   auto replica =
       network.make_replica({&device, &network.layout, o.batch, w->weights.floats(), w->gradients.floats(), w->result.floats()});
   if (!replica) return base::fail_with(replica);
   w->replica = std::move(*replica);
-  w->reducer.emplace(device, communicator, buckets, w->gradients.floats(), w->accumulated.floats(),
-                     GradientReducer::Settings{o.overlap, o.accumulate});
+  for (JobTurn const& turn : turns) {
+    GradientReducer reducer(device, communicator, turn.buckets, w->gradients.floats(), w->accumulated.floats(),
+                            {o.overlap, o.accumulate});
+    w->turns.push_back({&w->replica->in_turn(w->turns.size()), std::move(reducer),
+                        std::vector<std::array<float, 2>>(static_cast<size_t>(o.accumulate))});
+  }
   w->faults.emplace(device, o.step_faults);
   device.copy(StreamKind::kCopy, "h2d.weights", w->weights.data(), state.data(), w->weights.bytes(),
               CopyDirection::kHostToDevice);
@@ -112,12 +142,13 @@ base::Expected<std::unique_ptr<Worker>> make_worker(Device& device, Communicator
 // ---- Input
 // ---------------------------------------------------------------------------------------------------------------------
 
-void copy_in(Device& device, StreamKind stream, InputBuffers& input, std::string const& sample, std::byte const* inputs,
+void copy_in(Device& device, StreamKind stream, InputBuffers& input, Network const& network, std::byte const* inputs,
              std::byte const* labels) {
-  char const* const name = sample == "image" ? "h2d.images" : "h2d.inputs";
+  char const* const name = network.sample == "image" ? "h2d.images" : "h2d.inputs";
+  char const* const label_name = network.label == "label" ? "h2d.labels" : "h2d.noise";
   device.copy(stream, name, input.inputs.data(), inputs, input.inputs.bytes(), CopyDirection::kHostToDevice);
   if (input.labels.bytes() > 0) {
-    device.copy(stream, "h2d.labels", input.labels.data(), labels, input.labels.bytes(), CopyDirection::kHostToDevice);
+    device.copy(stream, label_name, input.labels.data(), labels, input.labels.bytes(), CopyDirection::kHostToDevice);
   }
 }
 
@@ -131,7 +162,7 @@ void stage_input(Job& job, Worker& w, int64_t batch) {
     host = job.pipeline.next(w.device->index());
   }
   if (input.consumed) w.device->wait(StreamKind::kCopy, input.consumed);
-  copy_in(*w.device, StreamKind::kCopy, input, job.network.sample, host.inputs, host.labels);
+  copy_in(*w.device, StreamKind::kCopy, input, job.network, host.inputs, host.labels);
   input.ready = w.device->record(StreamKind::kCopy);
 }
 
@@ -139,10 +170,11 @@ void stage_input(Job& job, Worker& w, int64_t batch) {
 // -----------------------------------------------------------------------------------------------------------
 
 /// Enqueues one batch: input, forward, backward.
-void run_batch(Job& job, Worker& w, int64_t step, int64_t number) {
+void run_batch(Job& job, Worker& w, size_t t, int64_t step, int64_t number) {
   Device& device = *w.device;
+  WorkerTurn& turn = w.turns[t];
   int64_t const batch = step * job.options.accumulate + number;
-  {
+  if (t == 0) {
     api::Phase const phase("input");
     stage_input(job, w, batch + job.options.prefetch);
   }
@@ -150,25 +182,26 @@ void run_batch(Job& job, Worker& w, int64_t step, int64_t number) {
   {
     api::Phase const phase("forward");
     device.wait(StreamKind::kCompute, input.ready);
-    w.replica->forward(input);
-    auto& result = w.host_results[static_cast<size_t>(number)];
+    turn.replica->forward(input);
+    auto& result = turn.host_results[static_cast<size_t>(number)];
     device.copy(StreamKind::kCompute, "d2h.loss", result.data(), w.result.data(), sizeof result, CopyDirection::kDeviceToHost);
   }
   {
     api::Phase const phase("backward");
-    w.reducer->begin(number);
-    w.replica->backward(input, *w.reducer);
-    w.reducer->finish();
+    turn.reducer.begin(number);
+    turn.replica->backward(input, turn.reducer);
+    turn.reducer.finish();
   }
   input.consumed = device.record(StreamKind::kCompute);
 }
 
-void update(Job& job, Worker& w, int64_t step) {
+void update(Job& job, Worker& w, size_t t, int64_t step) {
   auto const rate = static_cast<float>(job.network.learning_rate(step, step * job.samples_per_step()));
   ParameterLayout const& layout = job.network.layout;
-  for (size_t b = 0; b < job.buckets.size(); ++b) {
-    w.reducer->await(b);
-    for (size_t id = job.buckets[b].first; id <= job.buckets[b].last; ++id) {
+  std::vector<Bucket> const& buckets = job.turns[t].buckets;
+  for (size_t b = 0; b < buckets.size(); ++b) {
+    w.turns[t].reducer.await(b);
+    for (size_t id = buckets[b].first; id <= buckets[b].last; ++id) {
       update_parameter(*w.device, job.network.optimizer, layout.parameters[id], w.weights.floats(), w.gradients.floats(),
                        w.optimizer_state.floats(), layout.floats, rate, step);
     }
@@ -178,10 +211,12 @@ void update(Job& job, Worker& w, int64_t step) {
 /// One training step, launched and finished. The host waits for the device at its end: the step's host range and the device's
 /// work then span the same time, and a step's loss is known within it. Returns the event that ends it.
 Event train_step(Job& job, Worker& w, int64_t step) {
-  for (int64_t number = 0; number < job.options.accumulate; ++number) run_batch(job, w, step, number);
-  {
+  for (size_t t = 0; t < w.turns.size(); ++t) {
+    std::optional<api::Phase> turn;
+    if (w.turns.size() > 1) turn.emplace(job.turns[t].parameters.name.c_str());
+    for (int64_t number = 0; number < job.options.accumulate; ++number) run_batch(job, w, t, step, number);
     api::Phase const phase("optimizer");
-    update(job, w, step);
+    update(job, w, t, step);
   }
   Event const end = w.device->record(StreamKind::kCompute);
   w.device->synchronize(end);
@@ -235,6 +270,18 @@ void check_replica(Job& job, Worker& w, int64_t step) {
   }
 }
 
+/// Reports the step; ends the training where a loss is not a number.
+void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
+  std::vector<double> const losses = w.losses();
+  job.log.report(w.device->index(), step, losses, elapsed_ns);
+  for (size_t t = 0; t < losses.size(); ++t) {
+    if (std::isfinite(losses[t])) continue;
+    std::string const& name = job.turns[t].parameters.name;
+    job.gate.stop(fmt::format("{}: the {}loss is {} at step {} on {}, lower --learning-rate", job.network.workload,
+                              name.empty() ? "" : name + "'s ", losses[t], step, w.device->name()));
+  }
+}
+
 void train(Job& job, Worker& w) {
   name_this_thread("train " + w.device->name());
   TrainOptions const& o = job.options;
@@ -253,12 +300,7 @@ void train(Job& job, Worker& w) {
       // ==== end of the timed section ====
     }
     for (int64_t batch = 0; batch < o.accumulate; ++batch) job.pipeline.release(w.device->index());
-    double const loss = w.step_loss();
-    job.log.report(w.device->index(), step, loss, elapsed_ns);
-    if (!std::isfinite(loss)) {
-      job.gate.stop(fmt::format("{}: the loss is {} at step {} on {}, lower --learning-rate", job.network.workload, loss, step,
-                                w.device->name()));
-    }
+    check_losses(job, w, step, elapsed_ns);
     check_replica(job, w, step);
     if (InterruptGuard::interrupted()) {
       job.interrupted = true;
@@ -267,6 +309,7 @@ void train(Job& job, Worker& w) {
     if (o.checkpoint_every > 0 && (step + 1) % o.checkpoint_every == 0 && step + 1 < o.steps) save(job, w, step + 1);
   }
   if (!job.gate.error()) save(job, w, step);
+  if (!job.gate.error() && job.network.at_end && w.device->index() == 0) job.network.at_end(*w.replica);
 }
 
 // ---- Evaluation
@@ -289,9 +332,9 @@ void evaluate(Job& job, Worker& w) {
         std::memset(label, 0xFF, test.label_bytes());  // int32 −1
       }
     }
-    copy_in(*w.device, StreamKind::kCompute, input, job.network.sample, inputs.data(), labels.data());
+    copy_in(*w.device, StreamKind::kCompute, input, job.network, inputs.data(), labels.data());
     w.replica->forward(input);
-    auto& result = w.host_results.front();
+    std::array<float, 2> result = {};
     w.device->copy(StreamKind::kCompute, "d2h.loss", result.data(), w.result.data(), sizeof result, CopyDirection::kDeviceToHost);
     w.device->synchronize(w.device->record(StreamKind::kCompute));
     job.correct += std::lround(result[1]);
@@ -332,6 +375,13 @@ base::Expected<Checkpoint> starting_point(TrainOptions const& o, Network const& 
   return start;
 }
 
+/// What progress lines call them.
+std::vector<std::string> loss_names(std::vector<JobTurn> const& turns) {
+  std::vector<std::string> names;
+  for (JobTurn const& turn : turns) names.push_back(turn.parameters.name.empty() ? "loss" : turn.parameters.name + " loss");
+  return names;
+}
+
 void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
   std::vector<std::thread> threads;
   threads.reserve(workers.size());
@@ -349,7 +399,8 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
   TrainingResult result;
   result.first_step = job.first_step;
   result.step_ns = job.log.step_ns();
-  result.loss = job.log.losses();
+  for (size_t t = 0; t < job.turns.size(); ++t) result.losses.push_back({job.turns[t].parameters.name, job.log.losses(t)});
+  result.loss = result.losses.front().by_step;
   result.interrupted = job.interrupted;
   result.failure = job.gate.error();
   if (job.options.evaluate && job.network.test != nullptr && !job.gate.stopped()) {
@@ -378,12 +429,12 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   int64_t const samples_per_step = devices * o.batch * o.accumulate;
   auto start = starting_point(o, network, samples_per_step);
   if (!start) return base::fail_with(start);
-  std::vector<Bucket> buckets = make_buckets(network.layout, o.bucket_mb);
+  std::vector<JobTurn> const turns = make_turns(network, o.bucket_mb);
   Communicator* const communicator = devices > 1 ? group->communicator.get() : nullptr;
 
   std::vector<std::unique_ptr<Worker>> workers;
   for (auto& device : group->devices) {
-    auto worker = make_worker(*device, communicator, buckets, network, o, start->weights);
+    auto worker = make_worker(*device, communicator, turns, network, o, start->weights);
     if (!worker) return base::fail_with(worker);
     workers.push_back(std::move(*worker));
   }
@@ -394,16 +445,12 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   constexpr int64_t kReadAhead = 2;  // batches a device that the loader may be ahead of what is staged
   InputPipeline pipeline(*network.train, {devices, o.batch, start->step * o.accumulate, o.steps * o.accumulate,
                                           o.prefetch + o.accumulate + kReadAhead, o.loader_threads, o.seed, o.input_delay_ms});
-  Job job{o,
-          network,
-          buckets,
-          communicator,
-          devices,
-          start->step,
-          pipeline,
-          {},
-          StepLog({start->step, devices, samples_per_step, network.sample + "s", o.log_every, log}),
-          ReplicaCheck(devices)};
+  Job job{
+      o,           network,
+      turns,       devices,
+      start->step, pipeline,
+      {},          StepLog({start->step, devices, samples_per_step, network.sample + "s", loss_names(turns), o.log_every, log}),
+      ReplicaCheck(devices)};
   run_threads(job, workers);
   return collect(job, workers);
 }

@@ -45,12 +45,17 @@ class Replica {
   virtual void forward(InputBuffers const& input) = 0;
   /// From there to all gradients. Says reducer.ready(last) as soon as those of all parameters up to `last` are enqueued.
   virtual void backward(InputBuffers const& input, GradientReducer& reducer) = 0;
+  /// Who does turn `turn` of a step (Network::turns).
+  virtual Replica& in_turn(size_t /*turn*/) { return *this; }
 };
 
 struct Network {
   std::string workload;          ///< "cifar10"
   std::string sample = "image";  ///< what one sample is called
+  std::string label = "label";   ///< and what comes with it
   ParameterLayout layout;
+  /// Parts of a step that each train some of the parameters, one after the other, with the same samples; empty = one for all.
+  std::vector<ParameterRange> turns;
   /// Errors: out of memory, no implementation of a layer.
   std::function<base::Expected<std::unique_ptr<Replica>>(ReplicaMemory const&)> make_replica;
   OptimizerSettings optimizer;
@@ -59,6 +64,8 @@ struct Network {
   Samples const* train = nullptr;
   Samples const* test = nullptr;   ///< null = nothing to evaluate on
   int64_t answers_per_sample = 1;  ///< int32 labels of a sample
+  /// Called once, with the first device's replica, after the last step.
+  std::function<void(Replica&)> at_end;
 };
 
 /// Errors: wrong options, unreadable checkpoint, out of memory.

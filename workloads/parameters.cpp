@@ -58,13 +58,14 @@ std::vector<float> initial_weights(ParameterLayout const& layout, uint64_t seed)
   return weights;
 }
 
-std::vector<Bucket> make_buckets(ParameterLayout const& layout, double mebibytes) {
+std::vector<Bucket> make_buckets(ParameterLayout const& layout, ParameterRange const& range, double mebibytes) {
+  std::string const prefix = range.name.empty() ? "allreduce." : fmt::format("allreduce.{}.", range.name);
   constexpr double kMebibyte = 1 << 20;
   std::vector<Bucket> buckets;
-  for (size_t id = 0; id < layout.parameters.size(); ++id) {
+  for (size_t id = range.first; id <= range.last; ++id) {
     Parameter const& p = layout.parameters[id];
     bool const full = !buckets.empty() && static_cast<double>(buckets.back().count * sizeof(float)) >= mebibytes * kMebibyte;
-    if (buckets.empty() || full) buckets.push_back({id, id, p.offset, 0, fmt::format("allreduce.bucket{}", buckets.size())});
+    if (buckets.empty() || full) buckets.push_back({id, id, p.offset, 0, fmt::format("{}bucket{}", prefix, buckets.size())});
     buckets.back().last = id;
     buckets.back().count = p.offset + p.count - buckets.back().offset;
   }

@@ -44,9 +44,14 @@ std::vector<float> initial_weights(ParameterLayout const& layout, uint64_t seed)
 struct Bucket {
   size_t first = 0, last = 0;  ///< parameters
   size_t offset = 0, count = 0;
-  std::string name;  ///< "allreduce.bucket0"
+  std::string name;  ///< "allreduce.bucket0", "allreduce.generator.bucket0"
+};
+/// Some of a layout's parameters; `name` is empty where these are all.
+struct ParameterRange {
+  size_t first, last;
+  std::string name;
 };
 /// A bucket ends with the parameter that brings it to `mebibytes` or above.
-std::vector<Bucket> make_buckets(ParameterLayout const& layout, double mebibytes);
+std::vector<Bucket> make_buckets(ParameterLayout const& layout, ParameterRange const& range, double mebibytes);
 
 }  // namespace stepscope::workloads

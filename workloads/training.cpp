@@ -46,14 +46,14 @@ InterruptGuard::~InterruptGuard() { sigaction(SIGINT, &previous_action(), nullpt
 
 bool InterruptGuard::interrupted() { return interrupt_count().load() != 0; }
 
-void StepLog::report(int64_t device, int64_t step, double loss, int64_t step_ns) {
+void StepLog::report(int64_t device, int64_t step, std::span<double const> losses, int64_t step_ns) {
   std::lock_guard const lock(mutex_);
   auto const index = static_cast<size_t>(step - settings_.first_step);
-  if (loss_sum_.size() <= index) {
-    loss_sum_.resize(index + 1);
+  if (reports_.size() <= index) {
+    loss_sum_.resize((index + 1) * losses.size());
     reports_.resize(index + 1);
   }
-  loss_sum_[index] += loss;
+  for (size_t i = 0; i < losses.size(); ++i) loss_sum_[index * losses.size() + i] += losses[i];
   step_ns_[static_cast<size_t>(device)].push_back(step_ns);
   if (++reports_[index] == settings_.devices) print(step);
 }
@@ -66,18 +66,21 @@ void StepLog::print(int64_t step) {
   ++printed_steps_;
   if (settings_.out == nullptr || settings_.every == 0 || (step + 1) % settings_.every != 0) return;
   double const samples = static_cast<double>(printed_steps_ * settings_.samples_per_step);
-  fmt::print(settings_.out, "step {:5}  loss {:.4f}  {:8.1f} {}/s\n", step + 1,
-             loss_sum_[index] / static_cast<double>(settings_.devices), samples * 1e9 / static_cast<double>(printed_ns_),
-             settings_.samples);
+  std::string line = fmt::format("step {:5}", step + 1);
+  for (size_t i = 0; i < settings_.losses.size(); ++i) {
+    double const loss = loss_sum_[index * settings_.losses.size() + i] / static_cast<double>(settings_.devices);
+    line += fmt::format("  {} {:.4f}", settings_.losses[i], loss);
+  }
+  fmt::print(settings_.out, "{}  {:8.1f} {}/s\n", line, samples * 1e9 / static_cast<double>(printed_ns_), settings_.samples);
   std::fflush(settings_.out);
   printed_ns_ = 0;
   printed_steps_ = 0;
 }
 
-std::vector<double> StepLog::losses() const {
+std::vector<double> StepLog::losses(size_t number) const {
   std::vector<double> result;
-  for (size_t i = 0; i < loss_sum_.size() && reports_[i] == settings_.devices; ++i) {
-    result.push_back(loss_sum_[i] / static_cast<double>(settings_.devices));
+  for (size_t i = 0; i < reports_.size() && reports_[i] == settings_.devices; ++i) {
+    result.push_back(loss_sum_[i * settings_.losses.size() + number] / static_cast<double>(settings_.devices));
   }
   return result;
 }

@@ -54,15 +54,17 @@ class StepLog {
  public:
   struct Settings {
     int64_t first_step, devices, samples_per_step;
-    std::string samples;  ///< what they are called: "images"
-    int64_t every;        ///< steps from line to line, 0 = none
-    std::FILE* out;       ///< null = silent
+    std::string samples;              ///< what they are called: "images"
+    std::vector<std::string> losses;  ///< names of a step's losses: "loss"
+    int64_t every;                    ///< steps from line to line, 0 = none
+    std::FILE* out;                   ///< null = silent
   };
   explicit StepLog(Settings const& settings) : settings_(settings), step_ns_(static_cast<size_t>(settings.devices)) {}
 
-  void report(int64_t device, int64_t step, double loss, int64_t step_ns);
-  /// Mean over the devices, by step; only steps that all have reported.
-  [[nodiscard]] std::vector<double> losses() const;
+  /// `losses`: as many as Settings::losses.
+  void report(int64_t device, int64_t step, std::span<double const> losses, int64_t step_ns);
+  /// Of loss `number`: mean over the devices, by step; only steps that all have reported.
+  [[nodiscard]] std::vector<double> losses(size_t number) const;
   [[nodiscard]] std::vector<std::vector<int64_t>> const& step_ns() const { return step_ns_; }
 
  private:
@@ -70,7 +72,7 @@ class StepLog {
 
   Settings settings_;
   std::mutex mutex_;
-  std::vector<double> loss_sum_;
+  std::vector<double> loss_sum_;  ///< [step][loss]
   std::vector<int64_t> reports_;
   std::vector<std::vector<int64_t>> step_ns_;
   int64_t printed_ns_ = 0;  ///< slowest device's time since the last line
@@ -107,8 +109,13 @@ class InterruptGuard {
 struct TrainingResult {
   int64_t first_step = 0;
   std::vector<std::vector<int64_t>> step_ns;  ///< by device, by step, on the workload's own clock
-  std::vector<double> loss;                   ///< by step, mean over the devices
-  std::vector<std::vector<float>> weights;    ///< by device, at the end
+  std::vector<double> loss;                   ///< by step, mean over the devices; of several losses the first
+  struct Loss {
+    std::string name;  ///< empty where there is one only
+    std::vector<double> by_step;
+  };
+  std::vector<Loss> losses;
+  std::vector<std::vector<float>> weights;  ///< by device, at the end
   std::optional<double> test_accuracy;
   OpCounts counts;                ///< sum over the devices
   std::vector<MemoryUse> memory;  ///< by device
