@@ -17,6 +17,8 @@ if(STEPSCOPE_DNNL_INCLUDE AND STEPSCOPE_DNNL_LIBRARY)
   set_target_properties(DNNL::dnnl PROPERTIES
     IMPORTED_LOCATION ${STEPSCOPE_DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${STEPSCOPE_DNNL_INCLUDE})
 endif()
+# The workload gan writes its samples as a picture; compiled into our source, no library of it is linked.
+find_path(STEPSCOPE_STB_INCLUDE stb_image_write.h PATH_SUFFIXES stb)
 if(BUILD_TESTING)
   find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)

@@ -40,7 +40,8 @@ VENDOR_HEADERS = {
     r"nccl": ["tracer/nccl", "workloads/backend/cuda", "tests/gpu"],
     r"(cuda|cudnn|cublas|curand|device_launch_parameters)": ["workloads/backend/cuda", "tracer/cupti", "selftest/cuda_probe", "tests/gpu", "bench"],
     r"(dnnl|oneapi/dnnl)": ["workloads/backend/host", "tests", "bench"],
-    r"(imgui|imstb|GLFW/|GL/|backends/imgui|stb_)": ["viewer", "tests", "bench"],
+    r"(imgui|imstb|GLFW/|GL/|backends/imgui)": ["viewer", "tests", "bench"],
+    r"stb_": ["viewer", "workloads/data", "tests", "bench"],
     r"simdjson": ["trace/import", "tests", "bench"],
     r"CLI/": ["cli", "workloads", "viewer/app"],
 }

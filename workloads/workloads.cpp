@@ -6,6 +6,7 @@
 #include "workloads/cifar10.h"
 #include "workloads/gpt.h"
 #include "workloads/matpow.h"
+#include "workloads/gan.h"
 #include "workloads/mnist.h"
 #include "workloads/split.h"
 #include "workloads/workload.h"
@@ -16,6 +17,7 @@ std::span<Workload const> workloads() {
   static constexpr std::array kWorkloads = {
       Workload{"cifar10", kCifar10Description, run_cifar10},
       Workload{"mnist", kMnistDescription, run_mnist},
+      Workload{"gan", kGanDescription, run_gan},
       Workload{"gpt", kGptDescription, run_gpt},
       Workload{"split", kSplitDescription, run_split},
       Workload{"allreduce", kAllReduceDescription, run_all_reduce},

@@ -84,6 +84,59 @@ struct GeluBackward {
   }
 };
 
+/// y ← y where positive, else slope · y.
+struct LeakyRelu {
+  static constexpr int kBytes = 8, kFlops = 1;
+  float* y;
+  float slope;
+  STEPSCOPE_BOTH void operator()(size_t i) const { y[i] = y[i] > 0.0F ? y[i] : slope * y[i]; }
+};
+
+/// dy ← dy where LeakyRelu's output y is positive, else slope · dy. The slope must be positive.
+struct LeakyReluBackward {
+  static constexpr int kBytes = 12, kFlops = 1;
+  float const* y;
+  float* dy;
+  float slope;
+  STEPSCOPE_BOTH void operator()(size_t i) const { dy[i] = y[i] > 0.0F ? dy[i] : slope * dy[i]; }
+};
+
+/// y ← tanh(y)
+struct Tanh {
+  static constexpr int kBytes = 8, kFlops = 10;
+  float* y;
+  STEPSCOPE_BOTH void operator()(size_t i) const { y[i] = std::tanh(y[i]); }
+};
+
+/// dy ← dy · (1 − y²) with Tanh's output y.
+struct TanhBackward {
+  static constexpr int kBytes = 12, kFlops = 3;
+  float const* y;
+  float* dy;
+  STEPSCOPE_BOTH void operator()(size_t i) const { dy[i] *= 1.0F - y[i] * y[i]; }
+};
+
+/// The binary cross entropy of sigmoid(logit), of a target that is 1 for the first `ones` logits and else 0, in the form that
+/// overflows nowhere: max(x, 0) − x · target + log(1 + exp(−|x|)). d_logits = (sigmoid − target) · scale; result[2i] = the loss,
+/// result[2i + 1] = 1 where the logit is on the target's side of 0, else 0.
+struct BinaryCrossEntropy {
+  static constexpr int kBytes = 16, kFlops = 20;
+  float const* logits;
+  float* d_logits;
+  float* result;
+  size_t ones;
+  float scale;
+  STEPSCOPE_BOTH void operator()(size_t i) const {
+    float const x = logits[i];
+    float const target = i < ones ? 1.0F : 0.0F;
+    float const small = std::exp(-std::fabs(x));  // at most 1
+    float const sigmoid = (x < 0.0F ? small : 1.0F) / (1.0F + small);
+    d_logits[i] = (sigmoid - target) * scale;
+    result[2 * i] = (x > 0.0F ? x : 0.0F) - x * target + std::log1p(small);
+    result[2 * i + 1] = (x > 0.0F) == (i < ones) ? 1.0F : 0.0F;
+  }
+};
+
 /// weights ← weights − rate · (gradients + decay · weights)
 struct SgdUpdate {
   static constexpr int kBytes = 12, kFlops = 4;
@@ -111,6 +164,7 @@ struct AdamWUpdate {
 };
 
 /// THE list of element-wise operations.
-using Op = std::variant<Fill, Copy, AddScaled, ReluBackward, Add, GeluForward, GeluBackward, SgdUpdate, AdamWUpdate>;
+using Op = std::variant<Fill, Copy, Add, AddScaled, ReluBackward, LeakyRelu, LeakyReluBackward, GeluForward, GeluBackward, Tanh,
+                        TanhBackward, BinaryCrossEntropy, SgdUpdate, AdamWUpdate>;
 
 }  // namespace stepscope::workloads::elementwise

@@ -162,6 +162,46 @@ TEST_F(Layers, ReluGradientPassesOnlyWhereTheOutputIsPositive) {
   EXPECT_EQ(download(dy), (Values{0.0, 6.0, 0.0, -8.0, 9.0}));
 }
 
+TEST_F(Layers, LeakyReluMatchesItsTwinAndItsFiniteDifferences) {
+  Values const x = random(40), dy = random(40);
+  Buffer const y = upload(x), dx = upload(dy);
+  device_.run("leaky", elementwise::LeakyRelu{y.floats(), 0.25F}, 40);
+  device_.run("leaky.backward", elementwise::LeakyReluBackward{y.floats(), dx.floats(), 0.25F}, 40);
+  expect_near(download(y), reference::leaky_relu(x, 0.25), "output");
+  expect_gradient(
+      download(dx), x, [&](Values const& v) { return dot(reference::leaky_relu(v, 0.25), dy); }, "data");
+}
+
+TEST_F(Layers, HyperbolicTangentMatchesItsTwinAndItsFiniteDifferences) {
+  Values const x = random(40, 3.0F), dy = random(40);
+  Buffer const y = upload(x), dx = upload(dy);
+  device_.run("tanh", elementwise::Tanh{y.floats()}, 40);
+  device_.run("tanh.backward", elementwise::TanhBackward{y.floats(), dx.floats()}, 40);
+  expect_near(download(y), reference::tanh(x), "output");
+  expect_gradient(
+      download(dx), x, [&](Values const& v) { return dot(reference::tanh(v), dy); }, "data");
+}
+
+TEST_F(Layers, BinaryCrossEntropyMatchesItsTwinAndItsFiniteDifferences) {
+  Values const logits = random(20, 4.0F);
+  Buffer const dev_logits = upload(logits), d_logits = empty(20), rows = empty(40), result = empty(2);
+  device_.run("loss", elementwise::BinaryCrossEntropy{dev_logits.floats(), d_logits.floats(), rows.floats(), 7, 0.1F}, 20);
+  device_.run_rows("loss.sum", rowwise::SumOfPairs{20, rows.floats(), result.floats(), 0.1F}, 1);
+  EXPECT_NEAR(download(result)[0], 0.1 * reference::binary_cross_entropy(logits, 7), 1e-5);
+  double correct = 0;
+  for (size_t i = 0; i < 20; ++i) correct += (logits[i] > 0) == (i < 7) ? 1 : 0;
+  EXPECT_EQ(download(result)[1], correct);
+  expect_gradient(
+      download(d_logits), logits, [&](Values const& v) { return 0.1 * reference::binary_cross_entropy(v, 7); }, "logits");
+}
+
+TEST_F(Layers, BinaryCrossEntropyOfHugeLogitsIsFinite) {
+  Buffer const logits = upload({1000.0, -1000.0, 1000.0, -1000.0}), d_logits = empty(4), rows = empty(8);
+  device_.run("loss", elementwise::BinaryCrossEntropy{logits.floats(), d_logits.floats(), rows.floats(), 2, 1.0F}, 4);
+  EXPECT_EQ(download(rows), (Values{0, 1, 1000, 0, 1000, 0, 0, 1}));
+  EXPECT_EQ(download(d_logits), (Values{0, -1, 1, 0}));
+}
+
 TEST_F(Layers, CrossEntropyMatchesItsTwinAndItsFiniteDifferences) {
   std::vector<int32_t> const labels = {3, 0, 9, 5};
   Values const logits = random(40, 3.0F);

@@ -67,9 +67,9 @@ TEST_F(Mnist, TwoDevicesEndWithBitIdenticalWeights) {
 }
 
 TEST_F(Mnist, DevicesWithBatchBEqualOneDeviceWithTheWholeBatch) {
-  TrainingResult const whole = train(options("host:1", 16, 10));
+  TrainingResult const whole = train(options("host:1", 16, 5));
   for (auto const& [device, batch] : {std::pair{"host:2", 8}, std::pair{"host:4", 4}}) {
-    TrainingResult const split = train(options(device, batch, 10));
+    TrainingResult const split = train(options(device, batch, 5));
     // Adam divides by the gradients' size: where that is near zero, rounding is all there is. Its effect is bounded by the rate.
     EXPECT_LT(relative_difference(whole.weights[0], split.weights[0]), 1e-3) << device;
     EXPECT_NEAR(whole.loss.back(), split.loss.back(), 1e-3 * whole.loss.back()) << device;

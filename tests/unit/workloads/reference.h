@@ -97,6 +97,26 @@ inline double cross_entropy(int64_t classes, Values const& logits, std::vector<i
   return loss / static_cast<double>(labels.size());
 }
 
+inline Values leaky_relu(Values x, double slope) {
+  for (double& value : x) value = std::max(value, slope * value);
+  return x;
+}
+
+inline Values tanh(Values x) {
+  for (double& value : x) value = std::tanh(value);
+  return x;
+}
+
+/// Sum over all logits; the first `ones` have the target 1.
+inline double binary_cross_entropy(Values const& logits, size_t ones) {
+  double loss = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    double const sigmoid = 1 / (1 + std::exp(-logits[i]));
+    loss -= std::log(i < ones ? sigmoid : 1 - sigmoid);
+  }
+  return loss;
+}
+
 inline Values matmul(MatMulShape const& s, Values const& a, Values const& b, Values const& c) {
   Values result(c.size());
   for (int64_t i = 0; i < s.batch; ++i)
