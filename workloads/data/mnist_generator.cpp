@@ -26,7 +26,7 @@ struct Point {
 using Stroke = std::vector<Point>;
 
 std::array<Stroke, kMnistClasses> const& strokes() {
-  static std::array<Stroke, kMnistClasses> const kStrokes = {
+  static std::array<Stroke, kMnistClasses> const all = {
       Stroke{{0.5F, 0.0F},
              {0.2F, 0.12F},
              {0.08F, 0.5F},
@@ -80,7 +80,7 @@ std::array<Stroke, kMnistClasses> const& strokes() {
              {0.86F, 0.3F},
              {0.75F, 0.7F},
              {0.55F, 1.0F}}};
-  return kStrokes;
+  return all;
 }
 
 // How one writer differs from another. Lengths in pixels; the digits fill about 20 × 20, as MNIST's do.

@@ -63,6 +63,27 @@ TEST(Options, AreReadIntoTheirFields) {
   EXPECT_EQ(o.steps, TrainOptions{}.steps);
 }
 
+TEST(Options, OfAWorkloadItselfHaveItsDefaults) {
+  OwnOptions own;
+  own.defaults.steps = 77;
+  own.defaults.learning_rate = 0.25;
+  std::vector<std::string> const arguments = {"--learning-rate", "0.5"};
+  auto const options = parse_train_options("any", "", arguments, own);
+  ASSERT_TRUE(options.has_value()) << options.error().message;
+  EXPECT_EQ((*options)->steps, 77);
+  EXPECT_DOUBLE_EQ((*options)->learning_rate, 0.5);
+}
+
+TEST(Options, DecayOfTheLearningRateCountsWholeIntervals) {
+  TrainOptions o;
+  o.learning_rate = 0.8;
+  o.decay_rate = 0.5;
+  EXPECT_DOUBLE_EQ(decayed_learning_rate(o, 1000), 0.8);
+  o.decay_epochs = 3;
+  EXPECT_DOUBLE_EQ(decayed_learning_rate(o, 2), 0.8);
+  EXPECT_DOUBLE_EQ(decayed_learning_rate(o, 6), 0.2);
+}
+
 TEST(Options, HelpIsNotAnError) {
   std::vector<std::string> const arguments = {"--help"};
   ::testing::internal::CaptureStdout();
