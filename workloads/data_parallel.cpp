@@ -445,12 +445,15 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   constexpr int64_t kReadAhead = 2;  // batches a device that the loader may be ahead of what is staged
   InputPipeline pipeline(*network.train, {devices, o.batch, start->step * o.accumulate, o.steps * o.accumulate,
                                           o.prefetch + o.accumulate + kReadAhead, o.loader_threads, o.seed, o.input_delay_ms});
-  Job job{
-      o,           network,
-      turns,       devices,
-      start->step, pipeline,
-      {},          StepLog({start->step, devices, samples_per_step, network.sample + "s", loss_names(turns), o.log_every, log}),
-      ReplicaCheck(devices)};
+  Job job{o,
+          network,
+          turns,
+          devices,
+          start->step,
+          pipeline,
+          {},
+          StepLog({start->step, devices, samples_per_step, network.sample + "s", loss_names(turns), o.log_every, log}),
+          ReplicaCheck(devices)};
   run_threads(job, workers);
   return collect(job, workers);
 }

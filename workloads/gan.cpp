@@ -400,7 +400,7 @@ base::Expected<int> run_gan(std::span<std::string const> arguments) {
   std::string samples;
   OwnOptions own;
   own.defaults = gan_defaults();
-  own.add = [&](CLI::App& app) {
+  own.change = [&](CLI::App& app) {
     for (char const* const other : {"--no-augment", "--no-evaluate"}) app.remove_option(app.get_option(other));
     app.add_option("--samples", samples, fmt::format("PNG file for {} digits drawn after the last step", kSamples));
   };

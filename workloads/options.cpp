@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -51,17 +52,6 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_flag_callback(
       "--no-evaluate", [&o] { o.evaluate = false; }, "skip the accuracy on the test set at the end");
   app.add_flag("--json", o.json, "print a machine-readable summary to stdout, progress to stderr");
-}
-
-void add_pathology_option(CLI::App& app, std::vector<std::string>& texts) {
-  std::string list;
-  for (PathologyKind const& kind : pathology_kinds()) {
-    std::string const value = *kind.unit == '\0' ? "" : fmt::format("={}", kind.unit);
-    list += fmt::format("\n  {}{}: {}", kind.name, value, kind.what);
-    if (kind.default_value > 0) list += fmt::format(" (default {:g})", kind.default_value);
-  }
-  app.add_option("--pathology", texts, "make a known fault on purpose, to see what the analysis says of it:" + list)
-      ->type_name("NAME[=X]");
 }
 
 }  // namespace
@@ -117,7 +107,9 @@ base::Expected<std::optional<TrainOptions>> parse_train_options(std::string cons
   add_training_options(app, options);
   add_data_options(app, options);
   std::vector<std::string> pathologies;
-  add_pathology_option(app, pathologies);
+  app.add_option("--pathology", pathologies,
+                 "make a known fault on purpose, to see what the analysis says of it:" + list_pathologies(false))
+      ->type_name("NAME[=X]");
   if (own.change) own.change(app);
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
   try {
@@ -128,11 +120,9 @@ base::Expected<std::optional<TrainOptions>> parse_train_options(std::string cons
   } catch (CLI::ParseError const& error) {
     return base::fail("run {}: {}, see stepscope run {} --help", workload, error.what(), workload);
   }
-  for (std::string const& text : pathologies) {
-    auto pathology = parse_pathology(text);
-    if (!pathology) return base::fail("run {}: --{}", workload, pathology.error().message);
-    options.pathologies.push_back(*pathology);
-  }
+  auto parsed = parse_pathologies(pathologies, false);
+  if (!parsed) return base::fail("run {}: --{}", workload, parsed.error().message);
+  options.pathologies = std::move(*parsed);
   if (options.checkpoint_every > 0 && options.checkpoint.empty()) {
     return base::fail("run {}: --checkpoint-every needs --checkpoint FILE", workload);
   }

@@ -72,4 +72,9 @@ std::vector<Bucket> make_buckets(ParameterLayout const& layout, ParameterRange c
   return buckets;
 }
 
+std::vector<Bucket> make_buckets(ParameterLayout const& layout, double mebibytes) {
+  if (layout.parameters.empty()) return {};
+  return make_buckets(layout, {0, layout.parameters.size() - 1, ""}, mebibytes);
+}
+
 }  // namespace stepscope::workloads

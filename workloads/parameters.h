@@ -53,5 +53,7 @@ struct ParameterRange {
 };
 /// A bucket ends with the parameter that brings it to `mebibytes` or above.
 std::vector<Bucket> make_buckets(ParameterLayout const& layout, ParameterRange const& range, double mebibytes);
+/// Of all parameters.
+std::vector<Bucket> make_buckets(ParameterLayout const& layout, double mebibytes);
 
 }  // namespace stepscope::workloads

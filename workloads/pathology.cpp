@@ -33,6 +33,7 @@ constexpr std::array kKinds = {
     PathologyKind{"fragmentation", "MIB", 16, "so much device memory is churned in sizes that leave holes", "memory-pressure"},
     PathologyKind{"host-bound", "US", 1000, "the host is busy for so long before every launch", "host-bound-launches"},
     PathologyKind{"checkpoint-stall", "MS", 500, "the store takes so long for a checkpoint, every tenth step", "step-outliers"},
+    PathologyKind{"imbalanced-split", "TIMES", 3, "the first stage gets so many times its share of the work", "straggler", true},
 };
 
 std::string known_names() {
@@ -70,6 +71,31 @@ base::Expected<Pathology> parse_pathology(std::string_view text) {
     return Pathology{&kind, value};
   }
   return base::fail("pathology {}: unknown, choose one of: {}", name, known_names());
+}
+
+std::string list_pathologies(bool pipeline) {
+  std::string list;
+  for (PathologyKind const& kind : kKinds) {
+    if (kind.pipeline != pipeline) continue;
+    std::string const value = *kind.unit == '\0' ? "" : fmt::format("={}", kind.unit);
+    list += fmt::format("\n  {}{}: {}", kind.name, value, kind.what);
+    if (kind.default_value > 0) list += fmt::format(" (default {:g})", kind.default_value);
+  }
+  return list;
+}
+
+base::Expected<std::vector<Pathology>> parse_pathologies(std::span<std::string const> texts, bool pipeline) {
+  std::vector<Pathology> result;
+  for (std::string const& text : texts) {
+    auto pathology = parse_pathology(text);
+    if (!pathology) return base::fail_with(pathology);
+    if (pathology->kind->pipeline != pipeline) {
+      return base::fail("pathology {}: is of {}", pathology->kind->name,
+                        pipeline ? "the workloads that train data-parallel" : "the workload split");
+    }
+    result.push_back(*pathology);
+  }
+  return result;
 }
 
 base::Expected<void> StepFaultInjector::begin_step(int64_t step) {

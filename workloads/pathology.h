@@ -13,10 +13,11 @@ namespace stepscope::workloads {
 
 struct PathologyKind {
   char const* name;
-  char const* unit;      ///< of X, "" = takes none
-  double default_value;  ///< of X; negative = X must be given
-  char const* what;      ///< what goes wrong
-  char const* finding;   ///< the rule of docs/FINDINGS.md that should name it
+  char const* unit;       ///< of X, "" = takes none
+  double default_value;   ///< of X; negative = X must be given
+  char const* what;       ///< what goes wrong
+  char const* finding;    ///< the rule of docs/FINDINGS.md that should name it
+  bool pipeline = false;  ///< of the workload split, else of those that train data-parallel
 };
 /// THE list.
 std::span<PathologyKind const> pathology_kinds();
@@ -31,6 +32,11 @@ struct Pathology {
 
 /// Errors: unknown name (lists the known ones), a value that is missing, superfluous or no number ≥ 0.
 base::Expected<Pathology> parse_pathology(std::string_view text);
+
+/// As --help lists those of split (`pipeline`) or of the others.
+std::string list_pathologies(bool pipeline);
+/// Errors also: one that is not of this kind of workload.
+base::Expected<std::vector<Pathology>> parse_pathologies(std::span<std::string const> texts, bool pipeline);
 
 /// Those that happen once a step, on the host thread of a device.
 struct StepFaults {

@@ -316,7 +316,8 @@ void train(Job& job, Stage& s) {
     s.times.push_back(measure(s.passes));
     // The log shows the mean over the devices; only the last stage has a loss.
     double const loss = job.is_last(s) ? mean_loss(results) : 0.0;
-    job.log.report(s.index, step, loss * static_cast<double>(job.stages), elapsed_ns);
+    double const for_log = loss * static_cast<double>(job.stages);
+    job.log.report(s.index, step, {&for_log, 1}, elapsed_ns);
     if (!std::isfinite(loss)) {
       job.gate.stop(fmt::format("split: the loss is {} at step {}, lower --learning-rate", loss, step));
     }
@@ -391,7 +392,7 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>>& stages, Param
                     std::vector<float> weights) {
   SplitResult result;
   for (LayerDescription const& layer : job.network.layers) result.layers.push_back(layer.name);
-  result.loss = job.log.losses();
+  result.loss = job.log.losses(0);
   for (size_t step = 0; step < result.loss.size(); ++step) {
     result.bubble.push_back(bubble_of(stages, step));
     int64_t slowest = 0;
@@ -415,10 +416,14 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>>& stages, Param
   return result;
 }
 
-base::Expected<std::vector<size_t>> cut_evenly(LayeredNetwork const& network, size_t stages) {
+/// Evenly, but for a pathology that gives the first stage more.
+base::Expected<std::vector<size_t>> cut_network(LayeredNetwork const& network, size_t stages, SplitOptions const& o) {
   std::vector<double> costs;
   for (LayerDescription const& layer : network.layers) costs.push_back(layer.cost);
-  return cut_layers(costs, std::vector<double>(stages, 1.0));
+  std::vector<double> shares(stages, 1.0);
+  constexpr double kSmallestShare = 1e-3;  // cut_layers() divides by it
+  for (Pathology const& pathology : o.pathologies) shares.front() = std::max(kSmallestShare, pathology.value);
+  return cut_layers(costs, shares);
 }
 
 }  // namespace
@@ -434,8 +439,9 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
   }
   auto group = open_devices(o.device, {o.memory_limit_mib << 20U});
   if (!group) return base::fail_with(group);
-  auto const cut = cut_evenly(network, group->devices.size());
+  auto const cut = cut_network(network, group->devices.size(), o);
   if (!cut) return base::fail("split over {}: {}", o.device, cut.error().message);
+  record_pathologies(o.pathologies);
   auto const stages_count = static_cast<int64_t>(group->devices.size());
   float const rate = o.learning_rate > 0 ? static_cast<float>(o.learning_rate) : network.learning_rate;
   Job job{o,
@@ -448,7 +454,7 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
           {},
           {},
           0,
-          StepLog({0, stages_count, o.batch, "images", o.log_every, log}),
+          StepLog({0, stages_count, o.batch, "images", {"loss"}, o.log_every, log}),
           {}};
   prepare_data(job, data);
 

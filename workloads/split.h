@@ -11,6 +11,7 @@
 
 #include "trace/base/expected.h"
 #include "workloads/data/cifar10_file.h"
+#include "workloads/pathology.h"
 #include "workloads/split_layers.h"
 #include "workloads/training.h"
 
@@ -32,6 +33,7 @@ struct SplitOptions {
   std::string data;          ///< CIFAR-10 folder; empty = the generated set
   uint64_t memory_limit_mib = 0;
   int64_t log_every = 10;  ///< steps; 0 = never
+  std::vector<Pathology> pathologies;
   bool json = false;
 };
 

@@ -40,6 +40,10 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
   app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")->check(CLI::Range(int64_t{0}, kMaxCount));
   app.add_flag("--json", o.json, "print a machine-readable summary to stdout, progress to stderr");
+  std::vector<std::string> pathologies;
+  app.add_option("--pathology", pathologies,
+                 "make a known fault on purpose, to see what the analysis says of it:" + list_pathologies(true))
+      ->type_name("NAME[=X]");
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
   try {
     app.parse(reversed);
@@ -49,6 +53,9 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
   } catch (CLI::ParseError const& error) {
     return base::fail("run split: {}, see stepscope run split --help", error.what());
   }
+  auto parsed = parse_pathologies(pathologies, true);
+  if (!parsed) return base::fail("run split: --{}", parsed.error().message);
+  o.pathologies = std::move(*parsed);
   return o;
 }
 

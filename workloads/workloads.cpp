@@ -4,9 +4,9 @@
 
 #include "workloads/allreduce.h"
 #include "workloads/cifar10.h"
+#include "workloads/gan.h"
 #include "workloads/gpt.h"
 #include "workloads/matpow.h"
-#include "workloads/gan.h"
 #include "workloads/mnist.h"
 #include "workloads/split.h"
 #include "workloads/workload.h"

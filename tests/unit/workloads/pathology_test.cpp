@@ -36,6 +36,14 @@ TEST(Pathology, WrongTextIsAnErrorThatSaysWhatToWrite) {
   }
 }
 
+TEST(Pathology, BelongsToAKindOfWorkload) {
+  std::vector<std::string> const of_split = {"imbalanced-split"}, of_others = {"leak", "no-overlap"};
+  EXPECT_EQ(parse_pathologies(of_others, false).value().size(), 2U);
+  EXPECT_THAT(parse_pathologies(of_split, false).error().message, HasSubstr("split"));
+  EXPECT_THAT(parse_pathologies(of_others, true).error().message, HasSubstr("data-parallel"));
+  EXPECT_THAT(list_pathologies(true), ::testing::AllOf(HasSubstr("imbalanced-split=TIMES"), ::testing::Not(HasSubstr("leak"))));
+}
+
 TEST(Pathology, NamesFindingsThatAreDocumented) {
   std::ifstream file(support::source_path("docs/FINDINGS.md"));
   std::stringstream text;
