@@ -15,6 +15,7 @@
 #include <optional>
 #include <thread>
 
+#include "trace/base/check.h"
 #include "tracer/api/annotate.h"
 #include "workloads/backend/host/threads.h"
 #include "workloads/data/cifar10_samples.h"
@@ -101,9 +102,9 @@ void make_activations(Stage& s, Job const& job, Allocator& memory) {
   constexpr auto kPurpose = MemoryPurpose::kActivations;
   auto const samples = static_cast<size_t>(job.samples);
   size_t const layers = s.descriptions.size();
-  // Value `i`, or its gradient, if it has memory of its own.
+  // Value `i`, or its gradient.
   auto const make = [&](size_t i, std::string const& part) {
-    if (i == 0 && s.index == 0) return Buffer();
+    if (i == 0 && s.index == 0 && (part.empty() || !job.network.input_gradient)) return Buffer();
     LayerDescription const& layer = s.descriptions[std::min(i, layers - 1)];
     int64_t const floats = i == layers ? layer.outputs : layer.inputs;
     return memory.floats(samples * static_cast<size_t>(floats), kPurpose,
@@ -364,15 +365,33 @@ base::Expected<std::unique_ptr<Stage>> make_stage(Job const& job, Device& device
   return s;
 }
 
+/// Central crops, at half their width where the network takes no more: neighbours in a row are averaged.
+void prepare_image(CifarSamples const& samples, size_t i, std::span<float> image, std::byte* label) {
+  std::vector<float> crop(kCropFloats);
+  samples.prepare(i, Random(0), reinterpret_cast<std::byte*>(crop.data()), label);
+  if (image.size() == crop.size()) {
+    std::copy(crop.begin(), crop.end(), image.begin());
+    return;
+  }
+  constexpr size_t kChannels = 3;
+  for (size_t at = 0; at < image.size(); ++at) {
+    float const* const left = &crop[at / kChannels * 2 * kChannels + at % kChannels];
+    image[at] = (left[0] + left[kChannels]) / 2;
+  }
+}
+
 /// The samples that the training sees, as the devices take them. Prepared before it: a loader would take cores from the stages.
 void prepare_data(Job& job, CifarImages const& data) {
   CifarSamples const samples(data, false);
+  auto const inputs = static_cast<size_t>(job.network.layers.front().inputs);
+  STEPSCOPE_CHECK(inputs == kCropFloats || inputs == kCropFloats / 2);
   job.data_size = std::min(static_cast<int64_t>(samples.size()), job.options.batch * job.options.steps);
   auto const count = static_cast<size_t>(job.data_size);
-  job.images.resize(count * samples.input_bytes());
+  job.images.resize(count * inputs * sizeof(float));
   job.labels.resize(count * samples.label_bytes());
+  auto* const images = reinterpret_cast<float*>(job.images.data());
   for (size_t i = 0; i < count; ++i) {
-    samples.prepare(i, Random(0), job.images.data() + i * samples.input_bytes(), job.labels.data() + i * samples.label_bytes());
+    prepare_image(samples, i, {images + i * inputs, inputs}, job.labels.data() + i * samples.label_bytes());
   }
 }
 
@@ -407,6 +426,8 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>>& stages, Param
       for (Buffer const& value : slot.values) held += value.bytes();
     }
     result.activation_bytes.push_back(held);
+    std::vector<int64_t>& busy = result.busy_ns.emplace_back();
+    for (size_t step = 0; step < result.loss.size(); ++step) busy.push_back(s->times[step].busy_ns);
   }
   result.weights = std::move(weights);
   bool const on_host = stages.front()->device->name().starts_with("host");
@@ -466,6 +487,10 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
     if (!stage) return base::fail_with(stage);
     stages.push_back(std::move(*stage));
     copy_weights(*stages.back(), whole, weights, CopyDirection::kHostToDevice);
+  }
+  if (log != nullptr) {
+    fmt::print(log, "split on {}: {}, {} images a step in {} micro-batches, {}\n", o.device, network.name, o.batch,
+               o.micro_batches, o.schedule);
   }
   std::vector<std::thread> threads;
   for (auto& stage : stages) threads.emplace_back([&job, &s = *stage] { train(job, s); });

@@ -47,15 +47,16 @@ struct SplitResult {
   /// batch's copy to the device are outside. The ideal counts the same: ideal_bubble().
   std::vector<double> bubble;
   double ideal_bubble = 0;
-  std::vector<float> weights;              ///< of the whole network, at the end
-  std::vector<uint64_t> activation_bytes;  ///< by stage: held for the micro-batches
-  bool cores_short = false;                ///< more host devices than cores: stages share them, the bubble says nothing
+  std::vector<std::vector<int64_t>> busy_ns;  ///< by stage, by step
+  std::vector<float> weights;                 ///< of the whole network, at the end
+  std::vector<uint64_t> activation_bytes;     ///< by stage: held for the micro-batches
+  bool cores_short = false;                   ///< more host devices than cores: stages share them, the bubble says nothing
   bool interrupted = false;
   std::optional<std::string> failure;  ///< training went wrong (NaN loss); what and where
 };
 
-/// Trains on the central crops of `data`, in order. Errors: wrong options, more stages than layers, batch not divisible by the
-/// micro-batches, out of memory.
+/// Trains on the central crops of `data`, in order; a network with half as many inputs gets them at half their width. Errors:
+/// wrong options, more stages than layers, batch not divisible by the micro-batches, out of memory.
 base::Expected<SplitResult> train_split(SplitOptions const& options, LayeredNetwork const& network, CifarImages const& data,
                                         std::FILE* log);
 

@@ -85,8 +85,9 @@ std::vector<T> without_first(std::vector<T> const& values) {
 
 void report(std::FILE* log, SplitResult const& r) {
   for (size_t stage = 0; stage + 1 < r.cut.size(); ++stage) {
-    fmt::print(log, "stage {}: {} to {}, holds {:.1f} MiB of activations\n", stage, r.layers[r.cut[stage]],
-               r.layers[r.cut[stage + 1] - 1], static_cast<double>(r.activation_bytes[stage]) / (1 << 20));
+    fmt::print(log, "stage {}: {} to {}, busy {:.1f} ms a step (median), holds {:.1f} MiB of activations\n", stage,
+               r.layers[r.cut[stage]], r.layers[r.cut[stage + 1] - 1], median(without_first(r.busy_ns[stage])) / 1e6,
+               static_cast<double>(r.activation_bytes[stage]) / (1 << 20));
   }
   fmt::print(log, "step {:.1f} ms (median), bubble {:.1f} % (median), ideal {:.1f} %\n", median(without_first(r.step_ns)) / 1e6,
              median(without_first(r.bubble)) * 100, r.ideal_bubble * 100);
@@ -108,6 +109,7 @@ std::string summarize(SplitOptions const& o, SplitResult const& r) {
                          {"step_ns", r.step_ns},
                          {"bubble", r.bubble},
                          {"ideal_bubble", r.ideal_bubble},
+                         {"busy_ns", r.busy_ns},
                          {"activation_bytes", r.activation_bytes},
                          {"cores_short", r.cores_short},
                          {"interrupted", r.interrupted}};
@@ -125,12 +127,9 @@ base::Expected<int> run_split(std::span<std::string const> arguments) {
   auto const data = read_data(o.data);
   if (!data) return base::fail_with(data);
   constexpr auto kSide = static_cast<int64_t>(kCropSide);
-  constexpr auto kInputs = static_cast<int64_t>(kCropFloats);
-  LayeredNetwork const network =
-      o.model == "cnn" ? describe_cnn(kSide, 3, kCifarClasses, {}) : describe_mlp(kInputs, kCifarClasses, {o.mlp_layers});
+  LayeredNetwork const network = o.model == "cnn" ? describe_cnn(kSide, 3, kCifarClasses, {})
+                                                  : describe_mlp(MlpShape().width, kCifarClasses, {o.mlp_layers});
   std::FILE* const log = o.json ? stderr : stdout;
-  fmt::print(log, "split on {}: {}, {} images a step in {} micro-batches, {}\n", o.device, network.name, o.batch, o.micro_batches,
-             o.schedule);
   auto const result = train_split(o, network, data->train, log);
   if (!result) return base::fail_with(result);
   report(log, *result);

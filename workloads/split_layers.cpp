@@ -64,10 +64,11 @@ class NormLayer final : public SplitLayer {
 // ---- Their descriptions
 // --------------------------------------------------------------------------------------------------------
 
-/// Collects layers; the first one needs no gradient of its input.
 class NetworkBuilder {
  public:
-  explicit NetworkBuilder(std::string name, float learning_rate) { network_ = {std::move(name), {}, learning_rate}; }
+  NetworkBuilder(std::string name, float learning_rate, bool input_gradient) {
+    network_ = {std::move(name), {}, learning_rate, input_gradient};
+  }
 
   void dense(std::string const& name, int64_t inputs, int64_t outputs, bool relu, double deviation, float bias, float decay) {
     LayerDescription layer = described(name, inputs, outputs, 2.0 * static_cast<double>(inputs * outputs));
@@ -128,9 +129,10 @@ class NetworkBuilder {
   LayeredNetwork build() { return std::move(network_); }
 
  private:
-  /// Backward costs as much as forward for the weights, and again for the input.
+  /// Backward costs as much as forward for the weights, and again for the input's gradient.
   [[nodiscard]] LayerDescription described(std::string const& name, int64_t inputs, int64_t outputs, double forward_flops) const {
-    return {name, inputs, outputs, forward_flops * (network_.layers.empty() ? 2.0 : 3.0), {}, {}};
+    bool const is_input = network_.layers.empty() && !network_.input_gradient;
+    return {name, inputs, outputs, forward_flops * (is_input ? 2.0 : 3.0), {}, {}};
   }
 
   LayeredNetwork network_;
@@ -143,7 +145,7 @@ double he_deviation(int64_t inputs) { return std::sqrt(2.0 / static_cast<double>
 
 LayeredNetwork describe_mlp(int64_t inputs, int64_t classes, MlpShape const& shape) {
   constexpr float kLearningRate = 0.02F;
-  NetworkBuilder network(fmt::format("mlp-{}x{}", shape.layers, shape.width), kLearningRate);
+  NetworkBuilder network(fmt::format("mlp-{}x{}", shape.layers, shape.width), kLearningRate, true);
   for (int64_t layer = 0; layer < shape.layers; ++layer) {
     int64_t const from = layer == 0 ? inputs : shape.width;
     network.dense(fmt::format("fc{}", layer + 1), from, shape.width, true, he_deviation(from), 0.0F, 0.0F);
@@ -155,7 +157,7 @@ LayeredNetwork describe_mlp(int64_t inputs, int64_t classes, MlpShape const& sha
 LayeredNetwork describe_cnn(int64_t side, int64_t channels, int64_t classes, CnnShape const& shape) {
   constexpr float kLearningRate = 0.1F;
   constexpr float kFcDecay = 0.004F;
-  NetworkBuilder network(fmt::format("cnn-conv{}-fc{}-fc{}", shape.conv, shape.fc1, shape.fc2), kLearningRate);
+  NetworkBuilder network(fmt::format("cnn-conv{}-fc{}-fc{}", shape.conv, shape.fc1, shape.fc2), kLearningRate, false);
   int64_t const flat = side / 4 * (side / 4) * shape.conv;
   network.conv("conv1", side, channels, shape.conv, 0.05, 0.0F);
   network.pool("pool1", side, shape.conv);

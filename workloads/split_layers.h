@@ -44,12 +44,13 @@ struct LayeredNetwork {
   std::string name;
   std::vector<LayerDescription> layers;  ///< the last one's outputs are the logits of the classes
   float learning_rate = 0;
+  bool input_gradient = false;  ///< compute it, though nobody needs it
 };
 
-/// `layers` hidden layers of `width` ReLUs, and the classes. A first layer of 1.5 × width inputs costs as much as the others: it
-/// needs no gradient of its input. CIFAR-10's 24 × 24 × 3 crops are that for a width of 1,152.
+/// `layers` hidden layers of `width` ReLUs, and the classes. Made to be cut evenly: the first layer too computes the gradient of
+/// its input, and with as many inputs as `width` all layers are equal, but for the small last one.
 struct MlpShape {
-  int64_t layers = 8, width = 1'152;
+  int64_t layers = 8, width = 864;
 };
 LayeredNetwork describe_mlp(int64_t inputs, int64_t classes, MlpShape const& shape);
 

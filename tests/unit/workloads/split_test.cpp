@@ -95,7 +95,7 @@ class Split : public ::testing::Test {
     static CifarImages const images = generate_cifar(96, 0);
     return images;
   }
-  static LayeredNetwork mlp() { return describe_mlp(static_cast<int64_t>(kCropFloats), kCifarClasses, {3, 24}); }
+  static LayeredNetwork mlp() { return describe_mlp(static_cast<int64_t>(kCropFloats) / 2, kCifarClasses, {3, 24}); }
   static LayeredNetwork cnn() { return describe_cnn(kSide, 3, kCifarClasses, {16, 24, 16}); }
   static SplitOptions options(std::string const& device, std::string const& schedule, int64_t micro_batches) {
     SplitOptions o;
@@ -173,12 +173,14 @@ TEST_F(Split, BubbleIsAShareOfTheTime) {
   EXPECT_EQ(result.step_ns.size(), 5U);
   EXPECT_THAT(result.bubble, Each(AllOf(Ge(0.0), Lt(1.0))));
   EXPECT_DOUBLE_EQ(result.ideal_bubble, 0.2);
+  ASSERT_EQ(result.busy_ns.size(), 2U);
+  for (auto const& busy : result.busy_ns) EXPECT_THAT(busy, ::testing::SizeIs(5));
 }
 
 TEST_F(Split, DefaultMlpIsCutIntoStagesOfEqualCost) {
-  LayeredNetwork const network = describe_mlp(static_cast<int64_t>(kCropFloats), kCifarClasses, {});
+  LayeredNetwork const network = describe_mlp(MlpShape().width, kCifarClasses, {});
   for (size_t i = 1; i + 1 < network.layers.size(); ++i) EXPECT_EQ(network.layers[i].cost, network.layers[0].cost);
-  EXPECT_LT(network.layers.back().cost, 0.01 * network.layers[0].cost);
+  EXPECT_LT(network.layers.back().cost, 0.02 * network.layers[0].cost);
 }
 
 TEST_F(Split, BadOptionsAreErrorsThatSayWhatToDo) {
