@@ -43,6 +43,14 @@ class Gpt : public ::testing::Test {
     EXPECT_TRUE(result.has_value()) << result.error().message;
     return std::move(*result);
   }
+  static double relative_difference(std::vector<float> const& a, std::vector<float> const& b) {
+    double difference = 0, norm = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      difference += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2.0);
+      norm += std::pow(static_cast<double>(a[i]), 2.0);
+    }
+    return std::sqrt(difference / norm);
+  }
   static std::string error_of(TrainOptions const& o, GptOptions const& gpt) {
     auto const result = train_gpt(o, gpt, text(), nullptr);
     return result ? "" : result.error().message;
@@ -77,6 +85,9 @@ TEST_F(Gpt, DevicesWithBatchBEqualOneDeviceWithTheWholeBatch) {
   TrainingResult const whole = train(options("host:1", 8, 10));
   for (auto const& [device, batch] : {std::pair{"host:2", 4}, std::pair{"host:4", 2}}) {
     TrainingResult const split = train(options(device, batch, 10));
+    // AdamW's first steps are as long where a gradient is nothing but rounding as elsewhere; a key's bias, which cannot change
+    // the loss, is such a place.
+    EXPECT_LT(relative_difference(whole.weights[0], split.weights[0]), 1e-3) << device;
     for (size_t step = 0; step < whole.loss.size(); ++step) {
       EXPECT_NEAR(whole.loss[step], split.loss[step], 1e-4 * whole.loss[step]) << device << " step " << step;
     }
