@@ -2,6 +2,7 @@
 #include "workloads/data/text_samples.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 

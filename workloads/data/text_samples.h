@@ -2,7 +2,6 @@
 // window one byte later. The bytes come from a file, or are generated where none is given.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
