@@ -296,7 +296,8 @@ StageTimes measure(std::vector<std::pair<Event, Event>> const& passes) {
 double mean_loss(std::vector<float> const& results) {
   double sum = 0;
   for (size_t i = 0; i < results.size(); i += 2) sum += static_cast<double>(results[i]);
-  return sum / static_cast<double>(results.size() / 2);
+  size_t const batches = results.size() / 2;
+  return sum / static_cast<double>(batches);
 }
 
 // ---- The training loop of one stage

@@ -14,12 +14,18 @@ constexpr double kLeastBlame = 0.7;
 /// often late, one leads in 8 of 10 steps once in 20 runs.
 constexpr double kLeastStepsLate = 0.8;
 
+/// A stage of a pipeline waits for the one before it by design: of messages, the late side is a straggler only when it computes
+/// so much longer.
+constexpr double kLongerStage = 1.2;
+
 struct Blame {
   std::map<DeviceRef, int64_t> by_device;  ///< longest wait of each collective, by who came last
   int64_t total = 0;
-  void add(DeviceRef late, int64_t wait) {
+  int64_t of_messages = 0;  ///< the part of `total` that is waiting for a send or a receive
+  void add(CollectiveFacts const& collective, DeviceRef late, int64_t wait) {
     by_device[late] += wait;
     total += wait;
+    if (collective.op == model::CollectiveOp::kSend || collective.op == model::CollectiveOp::kReceive) of_messages += wait;
   }
   [[nodiscard]] std::pair<DeviceRef, int64_t> most() const {
     return *std::max_element(by_device.begin(), by_device.end(),
@@ -56,8 +62,8 @@ Blames blame(RuleInput const& input, MeasuredDevice const& victim) {
     if (period == victim.periods.end() || own->when.begin < period->begin) continue;
     DeviceRef const late = last_arriver(collective)->ref;
     int64_t const wait = longest_wait(collective);
-    result.all.add(late, wait);
-    result.by_period[static_cast<size_t>(period - victim.periods.begin())].add(late, wait);
+    result.all.add(collective, late, wait);
+    result.by_period[static_cast<size_t>(period - victim.periods.begin())].add(collective, late, wait);
   }
   return result;
 }
@@ -105,10 +111,12 @@ void find_straggler(RuleInput const& input, std::vector<Finding>& findings) {
   double const share_of_waits = static_cast<double>(wait) / static_cast<double>(blames.all.total);
   double const steps_late = share_of_steps(blames.by_period, culprit);
   if (share_of_waits < kLeastBlame || steps_late < kLeastStepsLate) return;
+  std::optional<double> const ratio = compute_ratio(input, culprit);
+  if (2 * blames.all.of_messages > blames.all.total && ratio.value_or(1) < kLongerStage) return;
   finding.where = culprit;
   finding.metrics.emplace_back("share_of_waits", share_of_waits);
   finding.metrics.emplace_back("share_of_steps_late", steps_late);
-  if (auto const ratio = compute_ratio(input, culprit)) finding.metrics.emplace_back("compute_ratio", *ratio);
+  if (ratio) finding.metrics.emplace_back("compute_ratio", *ratio);
   for (CollectiveFacts const& collective : input.facts.collectives)
     for (auto const& participant : collective.participants)
       if (participant.ref == victim->ref && collective.participants.size() > 1 && last_arriver(collective)->ref == culprit)

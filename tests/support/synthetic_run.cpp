@@ -124,8 +124,13 @@ class Worker {
   int64_t arrival(Pending const& pending) const { return std::max(pending.ready, stream_end_[kCommStream]); }
   void collective(Pending const& pending, int64_t end, uint64_t bytes, uint64_t sequence) {
     int64_t const begin = arrival(pending);
-    CollectiveDetail const detail{bytes,   77, sequence, CollectiveOp::kAllReduce, static_cast<uint32_t>(options_.devices),
-                                  device_, -1};
+    CollectiveDetail const detail{bytes,
+                                  77,
+                                  sequence,
+                                  options_.messages ? CollectiveOp::kSend : CollectiveOp::kAllReduce,
+                                  static_cast<uint32_t>(options_.devices),
+                                  device_,
+                                  -1};
     batch(stream_[kCommStream])
         .add(EventKind::kCollective, at(begin), end - begin, builder_.intern("all_reduce"), pending.correlation, detail);
     stream_end_[kCommStream] = end;

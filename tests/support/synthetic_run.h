@@ -40,6 +40,7 @@ struct SyntheticOptions {
   uint64_t leak_bytes_per_step = 0;   ///< allocated in every step and never freed
   int32_t straggler_device = -1;      ///< its kernels take straggler_factor as long
   double straggler_factor = 1.5;      ///< see straggler_device
+  bool messages = false;              ///< sends and receives between two devices instead of all-reduces
   bool overlap = true;                ///< false: all-reduces start after the whole backward pass
   int64_t slow_step = -1;             ///< the host pauses slow_step_ns (phase "checkpoint") inside this step
   int64_t slow_step_ns = 50'000'000;  ///< see slow_step

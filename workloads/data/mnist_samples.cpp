@@ -18,7 +18,8 @@ void MnistSamples::prepare(size_t i, Random random, std::byte* input, std::byte*
     for (int x = 0; x < kSide; ++x) {
       int const from_y = y - down, from_x = x - right;
       bool const inside = from_y >= 0 && from_y < kSide && from_x >= 0 && from_x < kSide;
-      *out++ = inside ? static_cast<float>(from[static_cast<size_t>(from_y * kSide + from_x)]) / 255.0F : 0.0F;
+      *out++ = inside ? static_cast<float>(from[static_cast<size_t>(from_y) * kMnistSide + static_cast<size_t>(from_x)]) / 255.0F
+                      : 0.0F;
     }
   }
   int32_t const number = images_.label(i);

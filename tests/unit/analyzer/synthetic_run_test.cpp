@@ -189,6 +189,18 @@ TEST(Straggler, IsSilentWhenTheWaitIsSmall) {
   EXPECT_EQ(find(analyze(make_synthetic_run(options)), "straggler"), nullptr);
 }
 
+TEST(Straggler, IsNoStageThatAPipelineWaitsForByDesign) {
+  SyntheticOptions options;
+  options.steps = 10;
+  options.straggler_device = 1;
+  options.straggler_factor = 1.15;
+  EXPECT_NE(find(analyze(make_synthetic_run(options)), "straggler"), nullptr);
+  options.messages = true;
+  EXPECT_EQ(find(analyze(make_synthetic_run(options)), "straggler"), nullptr);
+  options.straggler_factor = 1.4;  // but one that computes so much longer
+  EXPECT_NE(find(analyze(make_synthetic_run(options)), "straggler"), nullptr);
+}
+
 TEST(Straggler, IsNotNoiseThatMakesNowOneDeviceLateAndNowAnother) {
   SyntheticOptions options;
   options.steps = 20;
