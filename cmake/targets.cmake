@@ -1,8 +1,8 @@
 # The two ways in which this project makes targets: a layer and a test program.
 
 # stepscope_library(name SOURCES … DEPENDS …): one static library a layer, target stepscope::name, includes spelled
-# from the repository's root. Every header of the folder is checked to compile alone (target all_verify_interface_header_sets); those
-# of a subfolder with a CMakeLists.txt belong to that one's library.
+# from the repository's root. Every header of the folder is checked to compile alone: by the source of its name, where that includes it
+# first, else by the target all_verify_interface_header_sets. Those of a subfolder with a CMakeLists.txt belong to that one's library.
 function(stepscope_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
@@ -10,6 +10,16 @@ function(stepscope_library name)
   foreach(inner ${inner_libraries})
     get_filename_component(inner ${inner} DIRECTORY)
     list(FILTER headers EXCLUDE REGEX "^${inner}/")
+  endforeach()
+  foreach(header ${headers})
+    string(REGEX REPLACE "\\.h$" ".cpp" source ${header})
+    if(EXISTS ${source})
+      file(STRINGS ${source} first_include REGEX "^#include" LIMIT_COUNT 1)
+      file(RELATIVE_PATH spelled ${PROJECT_SOURCE_DIR} ${header})
+      if("${first_include}" STREQUAL "#include \"${spelled}\"")
+        list(REMOVE_ITEM headers ${header})
+      endif()
+    endif()
   endforeach()
   add_library(stepscope_${name} STATIC ${ARG_SOURCES})
   add_library(stepscope::${name} ALIAS stepscope_${name})
