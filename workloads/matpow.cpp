@@ -12,6 +12,7 @@
 #include "tracer/api/annotate.h"
 #include "workloads/backend/backend.h"
 #include "workloads/data/random.h"
+#include "workloads/options.h"
 #include "workloads/thread_name.h"
 
 namespace stepscope::workloads {
@@ -117,15 +118,9 @@ base::Expected<std::optional<MatpowOptions>> parse_options(std::span<std::string
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
   app.add_flag("--json", o.json, "print a machine-readable result to stdout");
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
-  try {
-    app.parse(reversed);
-  } catch (CLI::CallForHelp const&) {
-    std::fputs(app.help().c_str(), stdout);
-    return std::nullopt;
-  } catch (CLI::ParseError const& error) {
-    return base::fail("run matpow: {}, see stepscope run matpow --help", error.what());
-  }
+  auto const go_on = parse_arguments(app, "matpow", arguments);
+  if (!go_on) return base::fail_with(go_on);
+  if (!*go_on) return std::nullopt;
   return o;
 }
 

@@ -99,6 +99,19 @@ double decayed_learning_rate(TrainOptions const& o, int64_t epoch) {
   return o.decay_epochs == 0 ? o.learning_rate : o.learning_rate * std::pow(o.decay_rate, epoch / o.decay_epochs);
 }
 
+base::Expected<bool> parse_arguments(CLI::App& app, std::string const& workload, std::span<std::string const> arguments) {
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
+  try {
+    app.parse(reversed);
+  } catch (CLI::CallForHelp const&) {
+    std::fputs(app.help().c_str(), stdout);
+    return false;
+  } catch (CLI::ParseError const& error) {
+    return base::fail("run {}: {}, see stepscope run {} --help", workload, error.what(), workload);
+  }
+  return true;
+}
+
 base::Expected<std::optional<TrainOptions>> parse_train_options(std::string const& workload, std::string const& description,
                                                                 std::span<std::string const> arguments, OwnOptions const& own) {
   TrainOptions options = own.defaults;
@@ -111,15 +124,9 @@ base::Expected<std::optional<TrainOptions>> parse_train_options(std::string cons
                  "make a known fault on purpose, to see what the analysis says of it:" + list_pathologies(false))
       ->type_name("NAME[=X]");
   if (own.change) own.change(app);
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
-  try {
-    app.parse(reversed);
-  } catch (CLI::CallForHelp const&) {
-    std::fputs(app.help().c_str(), stdout);
-    return std::nullopt;
-  } catch (CLI::ParseError const& error) {
-    return base::fail("run {}: {}, see stepscope run {} --help", workload, error.what(), workload);
-  }
+  auto const go_on = parse_arguments(app, workload, arguments);
+  if (!go_on) return base::fail_with(go_on);
+  if (!*go_on) return std::nullopt;
   auto parsed = parse_pathologies(pathologies, false);
   if (!parsed) return base::fail("run {}: --{}", workload, parsed.error().message);
   options.pathologies = std::move(*parsed);

@@ -55,6 +55,9 @@ struct OwnOptions {
   std::function<void(CLI::App&)> change;  ///< adds options, rewords or removes shared ones; may be empty
 };
 
+/// Parses into what `app` was told. False: --help was asked for and is printed. Error: wrong use; the message names --help.
+base::Expected<bool> parse_arguments(CLI::App& app, std::string const& workload, std::span<std::string const> arguments);
+
 /// Nothing when --help was asked for (it is printed to stdout then). Errors: unknown option, value out of range.
 base::Expected<std::optional<TrainOptions>> parse_train_options(std::string const& workload, std::string const& description,
                                                                 std::span<std::string const> arguments,

@@ -8,6 +8,7 @@
 
 #include "workloads/data/augment.h"
 #include "workloads/data/cifar10_generator.h"
+#include "workloads/options.h"
 #include "workloads/split.h"
 
 namespace stepscope::workloads {
@@ -44,15 +45,9 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
   app.add_option("--pathology", pathologies,
                  "make a known fault on purpose, to see what the analysis says of it:" + list_pathologies(true))
       ->type_name("NAME[=X]");
-  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());  // as CLI11 wants them
-  try {
-    app.parse(reversed);
-  } catch (CLI::CallForHelp const&) {
-    std::fputs(app.help().c_str(), stdout);
-    return std::nullopt;
-  } catch (CLI::ParseError const& error) {
-    return base::fail("run split: {}, see stepscope run split --help", error.what());
-  }
+  auto const go_on = parse_arguments(app, "split", arguments);
+  if (!go_on) return base::fail_with(go_on);
+  if (!*go_on) return std::nullopt;
   auto parsed = parse_pathologies(pathologies, true);
   if (!parsed) return base::fail("run split: --{}", parsed.error().message);
   o.pathologies = std::move(*parsed);

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "tests/unit/workloads/temporary_folder.h"
+#include "tests/unit/workloads/weights.h"
 #include "workloads/data/cifar10_generator.h"
 
 namespace stepscope::workloads {
@@ -19,6 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::read_bytes;
+using testing::relative_difference;
 using testing::TemporaryFolder;
 using testing::write_bytes;
 
@@ -45,15 +47,6 @@ class Cifar10 : public ::testing::Test {
     auto result = train_cifar10(o, kNarrow, data(), nullptr);
     EXPECT_TRUE(result.has_value()) << result.error().message;
     return std::move(*result);
-  }
-  static double relative_difference(std::vector<float> const& a, std::vector<float> const& b) {
-    double difference = 0;
-    double norm = 0;
-    for (size_t i = 0; i < a.size(); ++i) {
-      difference += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2.0);
-      norm += std::pow(static_cast<double>(a[i]), 2.0);
-    }
-    return std::sqrt(difference / norm);
   }
 };
 

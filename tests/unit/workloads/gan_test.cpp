@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tests/unit/workloads/temporary_folder.h"
+#include "tests/unit/workloads/weights.h"
 #include "workloads/data/mnist_generator.h"
 #include "workloads/data/picture_grid.h"
 #include "workloads/workload.h"
@@ -17,6 +18,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::read_bytes;
+using testing::relative_difference;
 using testing::TemporaryFolder;
 
 constexpr GanWidths kNarrow = {16, 32, 64, 64, 64, 32};
@@ -40,15 +42,6 @@ class Gan : public ::testing::Test {
     auto result = train_gan(o, widths, data(), samples, nullptr);
     EXPECT_TRUE(result.has_value()) << result.error().message;
     return std::move(*result);
-  }
-  static double relative_difference(std::vector<float> const& a, std::vector<float> const& b) {
-    double difference = 0;
-    double norm = 0;
-    for (size_t i = 0; i < a.size(); ++i) {
-      difference += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2.0);
-      norm += std::pow(static_cast<double>(a[i]), 2.0);
-    }
-    return std::sqrt(difference / norm);
   }
 };
 

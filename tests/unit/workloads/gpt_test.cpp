@@ -8,12 +8,14 @@
 #include <numeric>
 
 #include "tests/unit/workloads/temporary_folder.h"
+#include "tests/unit/workloads/weights.h"
 
 namespace stepscope::workloads {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::relative_difference;
 using testing::TemporaryFolder;
 
 class Gpt : public ::testing::Test {
@@ -42,14 +44,6 @@ class Gpt : public ::testing::Test {
     auto result = train_gpt(o, gpt, text(), nullptr);
     EXPECT_TRUE(result.has_value()) << result.error().message;
     return std::move(*result);
-  }
-  static double relative_difference(std::vector<float> const& a, std::vector<float> const& b) {
-    double difference = 0, norm = 0;
-    for (size_t i = 0; i < a.size(); ++i) {
-      difference += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2.0);
-      norm += std::pow(static_cast<double>(a[i]), 2.0);
-    }
-    return std::sqrt(difference / norm);
   }
   static std::string error_of(TrainOptions const& o, GptOptions const& gpt) {
     auto const result = train_gpt(o, gpt, text(), nullptr);

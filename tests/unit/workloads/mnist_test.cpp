@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "tests/unit/workloads/temporary_folder.h"
+#include "tests/unit/workloads/weights.h"
 #include "workloads/data/mnist_generator.h"
 #include "workloads/workload.h"
 
@@ -15,6 +16,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::relative_difference;
 using testing::TemporaryFolder;
 
 constexpr MnistWidths kNarrow = {8, 16, 16, 32};
@@ -38,15 +40,6 @@ class Mnist : public ::testing::Test {
     auto result = train_mnist(o, kNarrow, data(), nullptr);
     EXPECT_TRUE(result.has_value()) << result.error().message;
     return std::move(*result);
-  }
-  static double relative_difference(std::vector<float> const& a, std::vector<float> const& b) {
-    double difference = 0;
-    double norm = 0;
-    for (size_t i = 0; i < a.size(); ++i) {
-      difference += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2.0);
-      norm += std::pow(static_cast<double>(a[i]), 2.0);
-    }
-    return std::sqrt(difference / norm);
   }
 };
 

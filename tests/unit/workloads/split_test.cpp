@@ -7,6 +7,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "tests/unit/workloads/weights.h"
 #include "workloads/data/augment.h"
 #include "workloads/data/cifar10_generator.h"
 #include "workloads/split_schedule.h"
@@ -19,6 +20,7 @@ using ::testing::Each;
 using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Lt;
+using testing::relative_difference;
 
 using Cut = std::vector<size_t>;
 constexpr auto kOneForwardOneBackward = PipelineSchedule::kOneForwardOneBackward;
@@ -111,15 +113,6 @@ class Split : public ::testing::Test {
     auto result = train_split(o, network, data(), nullptr);
     EXPECT_TRUE(result.has_value()) << result.error().message;
     return result ? std::move(*result) : SplitResult();
-  }
-  static double relative_difference(std::vector<float> const& a, std::vector<float> const& b) {
-    double difference = 0;
-    double norm = 0;
-    for (size_t i = 0; i < a.size(); ++i) {
-      difference += std::pow(static_cast<double>(a[i]) - static_cast<double>(b[i]), 2.0);
-      norm += std::pow(static_cast<double>(a[i]), 2.0);
-    }
-    return std::sqrt(difference / norm);
   }
 };
 
