@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <ostream>
 #include <string>
 #include <thread>
 
@@ -120,6 +121,8 @@ struct Ending {
   char const* how;
   int processes = 1;
   int records = 1;  ///< of 1000 ranges and one that stays open, in all processes
+
+  friend void PrintTo(Ending const& ending, std::ostream* out) { *out << ending.how; }
 };
 
 class EndingTest : public RecordTest, public ::testing::WithParamInterface<Ending> {};
