@@ -41,6 +41,7 @@ VENDOR_HEADERS = {
     r"(cuda|cudnn|cublas|curand|device_launch_parameters)": ["workloads/backend/cuda", "tracer/cupti", "selftest/cuda_probe", "tests/gpu", "bench"],
     r"(dnnl|oneapi/dnnl)": ["workloads/backend/host", "tests", "bench"],
     r"(imgui|imstb|GLFW/|GL/|backends/imgui)": ["viewer", "tests", "bench"],
+    r"mpi\.h": ["workloads/processes/mpi"],
     r"stb_": ["viewer", "workloads/data", "tests", "bench"],
     r"simdjson": ["trace/import", "tests", "bench"],
     r"CLI/": ["cli", "workloads", "viewer/app"],

@@ -15,6 +15,9 @@
 #include "tracer/api/annotate.h"
 #include "workloads/checkpoint.h"
 #include "workloads/data/input_pipeline.h"
+#include "workloads/processes/agreement.h"
+#include "workloads/processes/merge.h"
+#include "workloads/processes/processes.h"
 #include "workloads/thread_name.h"
 
 namespace stepscope::workloads {
@@ -62,7 +65,10 @@ struct Job {
   TrainOptions const& options;
   Network const& network;
   std::vector<JobTurn> const& turns;
-  int64_t devices, first_step;
+  int64_t devices;       ///< of all processes
+  int64_t first_device;  ///< of this one
+  int64_t first_step;
+  Processes* processes;  ///< null = this one alone
   InputPipeline& pipeline;
   StopGate gate;
   StepLog log;
@@ -71,6 +77,7 @@ struct Job {
   std::atomic<bool> interrupted = false;
 
   [[nodiscard]] int64_t samples_per_step() const { return devices * options.batch * options.accumulate; }
+  [[nodiscard]] int64_t device_number(Worker const& w) const { return first_device + w.device->index(); }
 };
 
 std::vector<JobTurn> make_turns(Network const& network, double bucket_mb) {
@@ -128,7 +135,6 @@ base::Expected<std::unique_ptr<Worker>> make_worker(Device& device, Communicator
     w->turns.push_back({&w->replica->in_turn(w->turns.size()), std::move(reducer),
                         std::vector<std::array<float, 2>>(static_cast<size_t>(o.accumulate))});
   }
-  w->faults.emplace(device, o.step_faults);
   device.copy(StreamKind::kCopy, "h2d.weights", w->weights.data(), state.data(), w->weights.bytes(),
               CopyDirection::kHostToDevice);
   if (state_floats(network) > 0) {
@@ -241,7 +247,7 @@ std::vector<float> download_state(Job const& job, Worker& w, char const* name) {
 /// The first device saves; all have the same weights.
 void save(Job& job, Worker& w, int64_t next_step) {
   int64_t const stall_ms = job.options.step_faults.checkpoint_stall_ms;
-  if ((job.options.checkpoint.empty() && stall_ms == 0) || w.device->index() != 0) return;
+  if ((job.options.checkpoint.empty() && stall_ms == 0) || job.device_number(w) != 0) return;
   api::Phase const phase("checkpoint");
   if (stall_ms > 0) {
     api::Work const slow("slow store");
@@ -251,7 +257,8 @@ void save(Job& job, Worker& w, int64_t next_step) {
   Checkpoint const checkpoint{job.network.layout.model, next_step, job.samples_per_step(), job.options.seed,
                               download_state(job, w, "d2h.checkpoint")};
   // Another device may have met a NaN in this very step: its gradients are in these weights.
-  if (!std::all_of(checkpoint.weights.begin(), checkpoint.weights.end(), [](float v) { return std::isfinite(v); })) {
+  if (!job.options.allow_nan &&
+      !std::all_of(checkpoint.weights.begin(), checkpoint.weights.end(), [](float v) { return std::isfinite(v); })) {
     return job.gate.stop(fmt::format("{}: the weights are not finite after step {}, no checkpoint is written",
                                      job.network.workload, next_step - 1));
   }
@@ -270,15 +277,15 @@ void check_replica(Job& job, Worker& w, int64_t step) {
   }
 }
 
-/// Reports the step; ends the training where a loss is not a number.
+/// Reports the step; ends the training where a loss is not a finite number.
 void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
   std::vector<double> const losses = w.losses();
   job.log.report(w.device->index(), step, losses, elapsed_ns);
   for (size_t t = 0; t < losses.size(); ++t) {
-    if (std::isfinite(losses[t])) continue;
+    if (std::isfinite(losses[t]) || job.options.allow_nan) continue;
     std::string const& name = job.turns[t].parameters.name;
-    job.gate.stop(fmt::format("{}: the {}loss is {} at step {} on {}, lower --learning-rate", job.network.workload,
-                              name.empty() ? "" : name + "'s ", losses[t], step, w.device->name()));
+    std::string const what = name.empty() ? "the loss" : "the " + name + "'s loss";
+    job.gate.stop(not_finite(job.network.workload, what, losses[t], step, w.device->name()));
   }
 }
 
@@ -300,6 +307,9 @@ void train(Job& job, Worker& w) {
       // ==== end of the timed section ====
     }
     for (int64_t batch = 0; batch < o.accumulate; ++batch) job.pipeline.release(w.device->index());
+    if (job.processes != nullptr) {
+      if (auto gone = job.processes->failure()) job.gate.stop(fmt::format("{}: step {}: {}", job.network.workload, step, *gone));
+    }
     check_losses(job, w, step, elapsed_ns);
     check_replica(job, w, step);
     if (InterruptGuard::interrupted()) {
@@ -309,7 +319,7 @@ void train(Job& job, Worker& w) {
     if (o.checkpoint_every > 0 && (step + 1) % o.checkpoint_every == 0 && step + 1 < o.steps) save(job, w, step + 1);
   }
   if (!job.gate.error()) save(job, w, step);
-  if (!job.gate.error() && job.network.at_end && w.device->index() == 0) job.network.at_end(*w.replica);
+  if (!job.gate.error() && job.network.at_end && job.device_number(w) == 0) job.network.at_end(*w.replica);
 }
 
 // ---- Evaluation
@@ -323,7 +333,7 @@ void evaluate(Job& job, Worker& w) {
   std::vector<std::byte> inputs(batch * test.input_bytes()), labels(batch * test.label_bytes());
   InputBuffers& input = w.inputs.front();
   auto const stride = batch * static_cast<size_t>(job.devices);
-  for (size_t first = w.device->index() * batch; first < test.size(); first += stride) {
+  for (size_t first = static_cast<size_t>(job.device_number(w)) * batch; first < test.size(); first += stride) {
     for (size_t i = 0; i < batch; ++i) {
       std::byte* const label = labels.data() + i * test.label_bytes();
       if (first + i < test.size()) {
@@ -382,86 +392,137 @@ std::vector<std::string> loss_names(std::vector<JobTurn> const& turns) {
   return names;
 }
 
-void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
+void on_all(std::vector<std::unique_ptr<Worker>>& workers, std::function<void(Worker&)> const& work) {
   std::vector<std::thread> threads;
   threads.reserve(workers.size());
-  for (auto& worker : workers) {
-    threads.emplace_back([&job, &w = *worker] {
-      train(job, w);
-      if (job.options.evaluate && job.network.test != nullptr && !job.gate.stopped()) evaluate(job, w);
-      w.device->synchronize();
+  for (auto& worker : workers) threads.emplace_back([&work, &w = *worker] { work(w); });
+  for (std::thread& thread : threads) thread.join();
+}
+
+void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
+  std::optional<Agreement> agreement;
+  if (job.processes != nullptr) {
+    agreement.emplace(*job.processes);
+    job.gate.agree_by([&](bool wants_end) {
+      auto const checked = job.replicas.latest();
+      return agreement->ends({wants_end ? 1 : 0, checked.step, checked.checksum});
     });
   }
-  for (std::thread& thread : threads) thread.join();
+  on_all(workers, [&](Worker& w) { train(job, w); });
+  if (agreement) {
+    for (std::string const& failure : agreement->conclude(job.gate.error())) {
+      if (!failure.empty()) job.gate.stop(failure);
+    }
+    if (auto gone = job.processes->failure()) job.gate.stop(fmt::format("{}: {}", job.network.workload, *gone));
+  }
+  bool const evaluates = job.options.evaluate && job.network.test != nullptr && !job.gate.stopped();
+  on_all(workers, [&](Worker& w) {
+    if (evaluates) evaluate(job, w);
+    w.device->synchronize();
+  });
 }
 
 TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
   TrainingResult result;
+  if (job.processes != nullptr) {
+    result.rank = job.processes->rank();
+    result.processes = job.processes->size();
+  }
   result.first_step = job.first_step;
   result.step_ns = job.log.step_ns();
   for (size_t t = 0; t < job.turns.size(); ++t) result.losses.push_back({job.turns[t].parameters.name, job.log.losses(t)});
-  result.loss = result.losses.front().by_step;
   result.interrupted = job.interrupted;
   result.failure = job.gate.error();
-  if (job.options.evaluate && job.network.test != nullptr && !job.gate.stopped()) {
-    auto const answers = static_cast<int64_t>(job.network.test->size()) * job.network.answers_per_sample;
-    result.test_accuracy = static_cast<double>(job.correct) / static_cast<double>(answers);
-  }
   for (auto& worker : workers) {
     result.weights.push_back(download_state(job, *worker, "d2h.weights"));
     result.weights.back().resize(job.network.layout.floats);
+    result.weights_checksums.push_back(ReplicaCheck::checksum(result.weights.back()));
     result.counts = result.counts + worker->device->counts();
     result.memory.push_back(worker->device->memory());
   }
+  int64_t correct = job.correct;
+  if (job.processes != nullptr) merge_results(*job.processes, result, correct);
+  result.loss = result.losses.front().by_step;
+  if (job.options.evaluate && job.network.test != nullptr && !job.gate.stopped()) {
+    auto const answers = static_cast<int64_t>(job.network.test->size()) * job.network.answers_per_sample;
+    result.test_accuracy = static_cast<double>(correct) / static_cast<double>(answers);
+  }
   return result;
+}
+
+/// What this process trains with.
+struct Start {
+  Checkpoint point;
+  std::vector<std::unique_ptr<Worker>> workers;  ///< one for each of its devices
+};
+
+base::Expected<Start> make_start(DeviceGroup& group, std::vector<JobTurn> const& turns, Network const& network,
+                                 TrainOptions const& o) {
+  if (auto fits = check_size(*group.devices.front(), network); !fits) return base::fail_with(fits);
+  if (auto known = check_pathologies(o, group.members); !known) return base::fail_with(known);
+  auto point = starting_point(o, network, group.members * o.batch * o.accumulate);
+  if (!point) return base::fail_with(point);
+  Communicator* const communicator = group.members > 1 ? group.communicator.get() : nullptr;
+  Start start;
+  for (auto& device : group.devices) {
+    auto worker = make_worker(*device, communicator, turns, network, o, point->weights);
+    if (!worker) return base::fail_with(worker);
+    (*worker)->faults.emplace(*device, o.step_faults, group.first_member);
+    start.workers.push_back(std::move(*worker));
+  }
+  start.point = std::move(*point);
+  return start;
 }
 
 }  // namespace
 
 base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Network const& network, std::FILE* log) {
   InterruptGuard const interrupts;
-  auto group = open_devices(o.device, {o.memory_limit_mib << 20U, o.device_faults});
+  auto const joined = Processes::join(std::chrono::seconds(o.collective_timeout_s));
+  if (!joined) return base::fail_with(joined);
+  Processes* const processes = joined->get();
+  bool const is_first = processes == nullptr || processes->rank() == 0;
+  if (!is_first) log = nullptr;
+  auto group = open_devices(o.device, {o.memory_limit_mib << 20U, o.device_faults, *joined});
   if (!group) return base::fail_with(group);
-  if (auto fits = check_size(*group->devices.front(), network); !fits) return base::fail_with(fits);
-  auto const devices = static_cast<int64_t>(group->devices.size());
-  if (auto known = check_pathologies(o, devices); !known) return base::fail_with(known);
-  record_pathologies(o.pathologies);
-  int64_t const samples_per_step = devices * o.batch * o.accumulate;
-  auto start = starting_point(o, network, samples_per_step);
-  if (!start) return base::fail_with(start);
   std::vector<JobTurn> const turns = make_turns(network, o.bucket_mb);
-  Communicator* const communicator = devices > 1 ? group->communicator.get() : nullptr;
-
-  std::vector<std::unique_ptr<Worker>> workers;
-  for (auto& device : group->devices) {
-    auto worker = make_worker(*device, communicator, turns, network, o, start->weights);
-    if (!worker) return base::fail_with(worker);
-    workers.push_back(std::move(*worker));
-  }
+  auto start = make_start(*group, turns, network, o);
+  base::Expected<void> ready;
+  if (!start) ready = base::fail_with(start);
+  if (processes != nullptr) ready = processes->agree(ready);
+  if (!ready) return base::fail_with(ready);
+  int64_t const first_step = start->point.step, samples_per_step = group->members * o.batch * o.accumulate;
+  if (is_first) record_pathologies(o.pathologies);
   if (log != nullptr) {
-    fmt::print(log, "{} on {}: {} {}s a device and step, {} to train on, {} to test\n", network.workload, o.device,
-               o.batch * o.accumulate, network.sample, network.train->size(), network.test == nullptr ? 0 : network.test->size());
+    fmt::print(log, "{} on {}{}: {} {}s a device and step, {} to train on, {} to test\n", network.workload, o.device,
+               processes == nullptr ? "" : fmt::format(" of {} processes", processes->size()), o.batch * o.accumulate,
+               network.sample, network.train->size(), network.test == nullptr ? 0 : network.test->size());
   }
+  auto const devices = static_cast<int64_t>(group->devices.size());
   constexpr int64_t kReadAhead = 2;  // batches a device that the loader may be ahead of what is staged
-  InputPipeline pipeline(*network.train, {devices, o.batch, start->step * o.accumulate, o.steps * o.accumulate,
-                                          o.prefetch + o.accumulate + kReadAhead, o.loader_threads, o.seed, o.input_delay_ms});
+  InputPipeline pipeline(
+      *network.train, {devices, o.batch, group->first_member, group->members, first_step * o.accumulate, o.steps * o.accumulate,
+                       o.prefetch + o.accumulate + kReadAhead, o.loader_threads, o.seed, o.input_delay_ms});
   Job job{o,
           network,
           turns,
-          devices,
-          start->step,
+          group->members,
+          group->first_member,
+          first_step,
+          processes,
           pipeline,
           {},
-          StepLog({start->step, devices, samples_per_step, network.sample + "s", loss_names(turns), o.log_every, log}),
+          StepLog({first_step, devices, samples_per_step, network.sample + "s", loss_names(turns), o.log_every, log}),
           ReplicaCheck(devices)};
-  run_threads(job, workers);
-  return collect(job, workers);
+  run_threads(job, start->workers);
+  return collect(job, start->workers);
 }
 
 int finish_training(std::string const& workload, TrainOptions const& o, TrainingResult const& result) {
   std::FILE* const log = o.json ? stderr : stdout;
-  if (result.test_accuracy) fmt::print(log, "test accuracy {:.1f} %\n", *result.test_accuracy * 100.0);
-  if (o.json) fmt::print("{}\n", summarize(workload, o, result));
+  bool const tells = result.rank == 0;
+  if (tells && result.test_accuracy) fmt::print(log, "test accuracy {:.1f} %\n", *result.test_accuracy * 100.0);
+  if (tells && o.json) fmt::print("{}\n", summarize(workload, o, result));
   if (result.failure) {
     fmt::print(stderr, "stepscope: {}\n", *result.failure);
     return 1;

@@ -51,6 +51,10 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--resume", o.resume, "checkpoint file to go on from");
   app.add_flag_callback(
       "--no-evaluate", [&o] { o.evaluate = false; }, "skip the accuracy on the test set at the end");
+  app.add_option("--collective-timeout", o.collective_timeout_s,
+                 "seconds without a word from another process (mpirun, srun) after which it counts as gone")
+      ->check(CLI::Range(1, 86'400));
+  app.add_flag("--allow-nan", o.allow_nan, "go on when a loss is not a finite number");
   app.add_flag("--json", o.json, "print a machine-readable summary to stdout, progress to stderr");
 }
 

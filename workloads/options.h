@@ -10,6 +10,7 @@
 
 #include "trace/base/expected.h"
 #include "workloads/pathology.h"
+#include "workloads/processes/processes.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
 class App;
@@ -34,6 +35,8 @@ struct TrainOptions {
   int64_t checkpoint_every = 0;   ///< steps; 0 = at the end only
   int64_t check_replicas = 100;   ///< steps from one comparison of the devices' weights to the next; 0 = never
   std::string resume;             ///< checkpoint file; empty = start anew
+  int64_t collective_timeout_s = Processes::kDefaultTimeout.count();
+  bool allow_nan = false;  ///< a loss that is not a finite number does not end the training
   bool json = false;
   int64_t input_delay_ms = 0;
   std::vector<Pathology> pathologies;  ///< as asked for; apply_pathologies() puts them into the other options

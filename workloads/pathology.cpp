@@ -99,7 +99,7 @@ base::Expected<std::vector<Pathology>> parse_pathologies(std::span<std::string c
 }
 
 base::Expected<void> StepFaultInjector::begin_step(int64_t step) {
-  if (faults_.late_device == static_cast<int64_t>(device_.index())) {
+  if (is_late_) {
     api::Work const busy("busy elsewhere");
     std::this_thread::sleep_for(std::chrono::milliseconds(faults_.late_ms));
   }

@@ -51,7 +51,10 @@ struct StepFaults {
 /// Does a device's step faults and keeps what they keep.
 class StepFaultInjector {
  public:
-  StepFaultInjector(Device& device, StepFaults const& faults) : device_(device), faults_(faults) {}
+  /// `first_member`: of the communicator, on this process's devices.
+  StepFaultInjector(Device& device, StepFaults const& faults, int64_t first_member = 0) : device_(device), faults_(faults) {
+    is_late_ = faults.late_device == first_member + device.index();
+  }
   /// Errors: out of memory.
   base::Expected<void> begin_step(int64_t step);
   void end_step() { in_step_ = Buffer(); }
@@ -61,6 +64,7 @@ class StepFaultInjector {
 
   Device& device_;
   StepFaults faults_;
+  bool is_late_;
   Buffer in_step_;
   std::vector<Buffer> kept_, churned_;
 };

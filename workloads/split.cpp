@@ -320,8 +320,8 @@ void train(Job& job, Stage& s) {
     double const loss = job.is_last(s) ? mean_loss(results) : 0.0;
     double const for_log = loss * static_cast<double>(job.stages);
     job.log.report(s.index, step, {&for_log, 1}, elapsed_ns);
-    if (!std::isfinite(loss)) {
-      job.gate.stop(fmt::format("split: the loss is {} at step {}, lower --learning-rate", loss, step));
+    if (!std::isfinite(loss) && !job.options.allow_nan) {
+      job.gate.stop(not_finite("split", "the loss", loss, step, s.device->name()));
     }
     if (InterruptGuard::interrupted()) {
       job.interrupted = true;

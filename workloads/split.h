@@ -34,6 +34,7 @@ struct SplitOptions {
   uint64_t memory_limit_mib = 0;
   int64_t log_every = 10;  ///< steps; 0 = never
   std::vector<Pathology> pathologies;
+  bool allow_nan = false;  ///< a loss that is not a finite number does not end the training
   bool json = false;
 };
 

@@ -40,6 +40,7 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
   app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")->check(CLI::Range(int64_t{0}, kMaxCount));
+  app.add_flag("--allow-nan", o.allow_nan, "go on when the loss is not a finite number");
   app.add_flag("--json", o.json, "print a machine-readable summary to stdout, progress to stderr");
   std::vector<std::string> pathologies;
   app.add_option("--pathology", pathologies,

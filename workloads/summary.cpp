@@ -1,6 +1,4 @@
 // The machine-readable summary of a training; see training.h.
-#include <xxhash.h>
-
 #include <nlohmann/json.hpp>
 
 #include "workloads/training.h"
@@ -10,10 +8,9 @@ namespace stepscope::workloads {
 std::string summarize(std::string const& workload, TrainOptions const& options, TrainingResult const& result) {
   nlohmann::json devices = nlohmann::json::array();
   for (size_t d = 0; d < result.step_ns.size(); ++d) {
-    auto const checksum = XXH3_64bits(result.weights[d].data(), result.weights[d].size() * sizeof(float));
     devices.push_back({{"device", d},
                        {"step_ns", result.step_ns[d]},
-                       {"weights_checksum", fmt::format("{:016x}", checksum)},
+                       {"weights_checksum", fmt::format("{:016x}", result.weights_checksums[d])},
                        {"peak_allocated_bytes", result.memory[d].peak_allocated_bytes},
                        {"peak_reserved_bytes", result.memory[d].peak_reserved_bytes},
                        {"capacity_bytes", result.memory[d].capacity_bytes}});
@@ -22,6 +19,7 @@ std::string summarize(std::string const& workload, TrainOptions const& options, 
   auto const members = static_cast<uint64_t>(result.step_ns.size());
   nlohmann::json json = {{"workload", workload},
                          {"device", options.device},
+                         {"processes", result.processes},
                          {"batch", options.batch},
                          {"first_step", result.first_step},
                          {"steps", result.loss.size()},

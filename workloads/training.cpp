@@ -85,9 +85,12 @@ std::vector<double> StepLog::losses(size_t number) const {
   return result;
 }
 
+uint64_t ReplicaCheck::checksum(std::span<float const> weights) { return XXH3_64bits(weights.data(), weights.size_bytes()); }
+
 std::optional<std::string> ReplicaCheck::report(int64_t device, int64_t step, std::span<float const> weights) {
-  uint64_t const checksum = XXH3_64bits(weights.data(), weights.size_bytes());
+  uint64_t const checksum = ReplicaCheck::checksum(weights);
   std::lock_guard const lock(mutex_);
+  latest_ = {step, checksum};
   auto const at = steps_.try_emplace(step, First{device, 0, checksum}).first;
   First const first = at->second;
   if (++at->second.reports == devices_) steps_.erase(at);
@@ -96,6 +99,12 @@ std::optional<std::string> ReplicaCheck::report(int64_t device, int64_t step, st
       "the weights of devices {} and {} differ after step {} (checksums {:016x} and {:016x}): a collective or an update went "
       "wrong",
       first.device, device, step, first.checksum, checksum);
+}
+
+std::string not_finite(std::string const& workload, std::string const& what, double value, int64_t step,
+                       std::string const& device) {
+  return fmt::format("{}: {} is {} at step {} on {}: lower --learning-rate, check the data, or go on with --allow-nan", workload,
+                     what, value, step, device);
 }
 
 OpCounts operator+(OpCounts const& a, OpCounts const& b) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -20,22 +21,28 @@ namespace stepscope::workloads {
 /// all must do it.
 class StopGate {
  public:
+  /// Of several processes: told by each process's first thread before a step whether this process wants to end; true = all end.
+  using Agreement = std::function<bool(bool wants_end)>;
+  void agree_by(Agreement agreement) { agreement_ = std::move(agreement); }
+
   /// True: do this step. False: end. Steps are asked for in order.
   bool may_start(int64_t step) {
     std::lock_guard const lock(mutex_);
+    if (agreement_ && step >= begun_ && step < end_ && agreement_(stopped_)) end_ = step;
     if (step >= end_) return false;
     if (step + 1 > begun_) begun_ = step + 1;
     return true;
   }
-  /// No step begins that no thread has begun; `error` of the first caller is kept.
+  /// No step begins that no thread has begun, but where processes have to agree first; `error` of the first caller is kept.
   void stop(std::optional<std::string> error) {
     std::lock_guard const lock(mutex_);
-    end_ = begun_;
+    stopped_ = true;
+    if (!agreement_) end_ = begun_;
     if (error && !error_) error_ = std::move(error);
   }
   [[nodiscard]] bool stopped() const {
     std::lock_guard const lock(mutex_);
-    return end_ != std::numeric_limits<int64_t>::max();
+    return stopped_ || end_ != std::numeric_limits<int64_t>::max();
   }
   [[nodiscard]] std::optional<std::string> error() const {
     std::lock_guard const lock(mutex_);
@@ -44,6 +51,8 @@ class StopGate {
 
  private:
   mutable std::mutex mutex_;
+  Agreement agreement_;
+  bool stopped_ = false;
   int64_t begun_ = 0;
   int64_t end_ = std::numeric_limits<int64_t>::max();
   std::optional<std::string> error_;
@@ -85,6 +94,16 @@ class ReplicaCheck {
   explicit ReplicaCheck(int64_t devices) : devices_(devices) {}
   /// Says what differs, on the device that comes second. Steps may overlap between devices.
   std::optional<std::string> report(int64_t device, int64_t step, std::span<float const> weights);
+  [[nodiscard]] static uint64_t checksum(std::span<float const> weights);
+  struct Checked {
+    int64_t step = -1;
+    uint64_t checksum = 0;
+  };
+  /// What was reported last.
+  [[nodiscard]] Checked latest() const {
+    std::lock_guard const lock(mutex_);
+    return latest_;
+  }
 
  private:
   struct First {
@@ -92,9 +111,14 @@ class ReplicaCheck {
     uint64_t checksum;
   };
   int64_t devices_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  Checked latest_;
   std::map<int64_t, First> steps_;  ///< that not all devices have reported
 };
+
+/// Why the training ends: `what` ("the loss") of `workload` is not finite. What to try follows.
+std::string not_finite(std::string const& workload, std::string const& what, double value, int64_t step,
+                       std::string const& device);
 
 /// While one of these lives, SIGINT sets interrupted() instead of ending the process; a second SIGINT ends it.
 class InterruptGuard {
@@ -115,7 +139,9 @@ struct TrainingResult {
     std::vector<double> by_step;
   };
   std::vector<Loss> losses;
-  std::vector<std::vector<float>> weights;  ///< by device, at the end
+  std::vector<std::vector<float>> weights;  ///< by device of this process, at the end
+  std::vector<uint64_t> weights_checksums;  ///< by device
+  uint32_t rank = 0, processes = 1;
   std::optional<double> test_accuracy;
   OpCounts counts;                ///< sum over the devices
   std::vector<MemoryUse> memory;  ///< by device

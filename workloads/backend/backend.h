@@ -32,6 +32,7 @@ using api::StreamKind;
 using base::Expected;
 
 class Device;
+class Processes;
 
 /// A block of device memory, freed with the object; the device's work on it must be over by then.
 class Buffer {
@@ -148,16 +149,18 @@ struct DeviceFaults {
   bool uncached_memory = false;       ///< every allocation comes from the system and goes back to it
   int64_t launch_delay_us = 0;        ///< the caller is busy before each launch
   size_t largest_operation = 0;       ///< elements; longer element-wise operations are launched in pieces; 0 = as they are
-  int64_t slow_device = -1;           ///< takes twice as long to compute
+  int64_t slow_device = -1;           ///< member of the communicator; takes twice as long to compute
 };
 
 struct DeviceOptions {
   uint64_t memory_limit_bytes = 0;  ///< per device; 0 = the backend's default
   DeviceFaults faults = {};
+  std::shared_ptr<Processes> processes = {};  ///< whose devices train together; null = those of this one alone
 };
 struct DeviceGroup {
   std::shared_ptr<Communicator> communicator;
-  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<std::unique_ptr<Device>> devices;  ///< of this process
+  uint32_t first_member = 0, members = 0;        ///< of the communicator; device d is member first_member + d
 };
 /// "host", "host:4" (four host devices). Errors: unknown device, bad count.
 Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions const& options);

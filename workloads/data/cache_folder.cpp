@@ -1,6 +1,10 @@
 // The cache's place, from the environment; see cache_folder.h.
 #include "workloads/data/cache_folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <cstdlib>
 
 namespace stepscope::workloads {
@@ -11,6 +15,17 @@ std::filesystem::path cache_folder() {
   if (char const* const xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg != '\0') return fs::path(xdg) / "stepscope";
   if (char const* const home = std::getenv("HOME"); home != nullptr && *home != '\0') return fs::path(home) / ".cache/stepscope";
   return fs::temp_directory_path() / "stepscope";
+}
+
+CacheLock::CacheLock(std::filesystem::path const& folder) {
+  std::error_code ignored;
+  std::filesystem::create_directories(folder.parent_path(), ignored);
+  file_ = ::open((folder.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (file_ >= 0) ::flock(file_, LOCK_EX);
+}
+
+CacheLock::~CacheLock() {
+  if (file_ >= 0) ::close(file_);
 }
 
 }  // namespace stepscope::workloads

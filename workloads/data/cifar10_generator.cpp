@@ -87,6 +87,8 @@ base::Expected<void> write_generated_cifar(std::string const& folder, GeneratorS
 base::Expected<std::string> generated_cifar_folder(GeneratorSize size) {
   fs::path const folder = cache_folder() / fmt::format("cifar10-generated-v{}-{}-{}", kVersion, size.train, size.test);
   std::error_code ignored;
+  if (fs::exists(folder / kCifarTestFile, ignored)) return folder.string();
+  CacheLock const lock(folder);
   if (!fs::exists(folder / kCifarTestFile, ignored)) {
     if (auto written = write_generated_cifar(folder, size); !written) return base::fail_with(written);
   }

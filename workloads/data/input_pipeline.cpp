@@ -30,6 +30,7 @@ class LoaderRange {
 
 InputPipeline::InputPipeline(Samples const& samples, InputSettings const& settings) : samples_(samples), settings_(settings) {
   STEPSCOPE_CHECK(samples.size() > 0 && settings.devices > 0 && settings.batch > 0 && settings.depth > 0 && settings.threads > 0);
+  if (settings_.all_devices == 0) settings_.all_devices = settings_.devices;
   // A slow store serves all devices at the same time, whatever the number of threads that prepare.
   if (settings_.delay_ms > 0) settings_.threads = std::max(settings_.threads, settings_.devices);
   lanes_.resize(static_cast<size_t>(settings_.devices));
@@ -109,7 +110,7 @@ void InputPipeline::run(int64_t thread) {
 void InputPipeline::prepare(int64_t step, int64_t device, Slot& slot) {
   LoaderRange const range("prepare batch");
   auto const count = static_cast<int64_t>(samples_.size());
-  int64_t const first = (step * settings_.devices + device) * settings_.batch;
+  int64_t const first = (step * settings_.all_devices + settings_.first_device + device) * settings_.batch;
   for (int64_t i = 0; i < settings_.batch; ++i) {
     int64_t const epoch = (first + i) / count;
     uint32_t const sample = (*order_of(epoch))[static_cast<size_t>((first + i) % count)];

@@ -17,8 +17,9 @@ namespace stepscope::workloads {
 
 struct InputSettings {
   int64_t devices = 1, batch = 1;
-  int64_t first_step = 0, end_step = 1;  ///< steps [first, end) are prepared
-  int64_t depth = 2;                     ///< batches held per device, taken ones included
+  int64_t first_device = 0, all_devices = 0;  ///< of several processes: this one has [first, first + devices); 0 = there is one
+  int64_t first_step = 0, end_step = 1;       ///< steps [first, end) are prepared
+  int64_t depth = 2;                          ///< batches held per device, taken ones included
   int64_t threads = 1;
   uint64_t seed = 0;
   /// A slow store: nothing is read ahead, and each batch is handed over this much after it was asked for.

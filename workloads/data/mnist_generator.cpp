@@ -162,6 +162,8 @@ base::Expected<void> write_generated_mnist(std::string const& folder, MnistSize 
 base::Expected<std::string> generated_mnist_folder(MnistSize size) {
   fs::path const folder = cache_folder() / fmt::format("mnist-generated-v{}-{}-{}", kVersion, size.train, size.test);
   std::error_code ignored;
+  if (fs::exists(folder / kMnistTest.labels, ignored)) return folder.string();
+  CacheLock const lock(folder);
   if (!fs::exists(folder / kMnistTest.labels, ignored)) {
     if (auto written = write_generated_mnist(folder, size); !written) return base::fail_with(written);
   }

@@ -183,7 +183,18 @@ TEST_F(Cifar10, LossThatIsNotANumberStopsAndSaysTheStep) {
   o.learning_rate = 1e6;
   TrainingResult const result = train(o);
   EXPECT_LT(result.loss.size(), 50U);
-  EXPECT_THAT(result.failure.value_or(""), ::testing::AllOf(HasSubstr("step"), HasSubstr("--learning-rate")));
+  EXPECT_THAT(result.failure.value_or(""),
+              ::testing::AllOf(HasSubstr("step"), HasSubstr("on host:"), HasSubstr("--learning-rate"), HasSubstr("--allow-nan")));
+}
+
+TEST_F(Cifar10, AllowNanGoesOnToTheLastStep) {
+  TrainOptions o = options("host:2", 8, 12);
+  o.learning_rate = 1e6;
+  o.allow_nan = true;
+  TrainingResult const result = train(o);
+  EXPECT_EQ(result.failure, std::nullopt);
+  ASSERT_EQ(result.loss.size(), 12U);
+  EXPECT_FALSE(std::isfinite(result.loss.back()));
 }
 
 TEST_F(Cifar10, MemoryLimitNamesTheOperationThatDidNotFit) {

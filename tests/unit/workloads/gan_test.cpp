@@ -144,7 +144,18 @@ TEST_F(Gan, LossThatIsNotANumberStopsAndSaysTheStepAndWhose) {
   o.learning_rate = 1e20;
   TrainingResult const result = train(o).training;
   EXPECT_LT(result.loss.size(), 50U);
-  EXPECT_THAT(result.failure.value_or(""), AllOf(HasSubstr("tor's loss"), HasSubstr("step"), HasSubstr("--learning-rate")));
+  EXPECT_THAT(result.failure.value_or(""),
+              AllOf(HasSubstr("tor's loss"), HasSubstr("step"), HasSubstr("on host:"), HasSubstr("--learning-rate")));
+}
+
+TEST_F(Gan, AllowNanGoesOnToTheLastStep) {
+  TrainOptions o = options("host:2", 8, 12);
+  o.learning_rate = 1e20;
+  o.allow_nan = true;
+  TrainingResult const result = train(o).training;
+  EXPECT_EQ(result.failure, std::nullopt);
+  ASSERT_EQ(result.loss.size(), 12U);
+  EXPECT_FALSE(std::isfinite(result.loss.back()));
 }
 
 TEST_F(Gan, WrongOptionsMissingDataAndUnwritablePicturesAreRefused) {

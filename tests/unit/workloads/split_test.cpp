@@ -196,7 +196,18 @@ TEST_F(Split, LossThatIsNotANumberStopsAllStagesAndSaysTheStep) {
   o.learning_rate = 1e6;
   SplitResult const result = train(o, mlp());
   EXPECT_LT(result.loss.size(), 1'000U);
-  EXPECT_THAT(result.failure.value_or(""), AllOf(HasSubstr("step"), HasSubstr("--learning-rate")));
+  EXPECT_THAT(result.failure.value_or(""), AllOf(HasSubstr("step"), HasSubstr("on host:1"), HasSubstr("--learning-rate")));
+}
+
+TEST_F(Split, AllowNanGoesOnToTheLastStep) {
+  SplitOptions o = options("host:2", "1f1b", 4);
+  o.steps = 30;
+  o.learning_rate = 1e6;
+  o.allow_nan = true;
+  SplitResult const result = train(o, mlp());
+  EXPECT_EQ(result.failure, std::nullopt);
+  ASSERT_EQ(result.loss.size(), 30U);
+  EXPECT_FALSE(std::isfinite(result.loss.back()));
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 
 #include "trace/base/check.h"
 #include "tracer/api/annotate.h"
+#include "workloads/backend/host/process_ring.h"
+#include "workloads/backend/host/ring.h"
 #include "workloads/backend/host/threads.h"
 
 namespace stepscope::workloads::host {
@@ -38,33 +40,11 @@ uint64_t physical_memory() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
 }
 
-/// Member `rank`'s part, executed by its communication stream.
-void exchange(Ring& ring, uint32_t rank, Collective const& what) {
-  switch (what.op) {
-    case CollectiveOp::kAllReduce:
-      return ring.all_reduce_mean(rank, what.receive, what.count);
-    case CollectiveOp::kReduceScatter:
-      return ring.reduce_scatter_mean(rank, what.send, what.receive, what.count);
-    case CollectiveOp::kAllGather:
-      return ring.all_gather(rank, what.send, what.receive, what.count);
-    case CollectiveOp::kBroadcast:
-      return ring.broadcast(rank, what.peer, what.send, what.receive, what.count);
-    case CollectiveOp::kSend:
-      return ring.mailbox(rank, what.peer).send(what.send, what.count);
-    case CollectiveOp::kReceive:
-      return ring.mailbox(what.peer, rank).receive(what.receive, what.count);
-    case CollectiveOp::kReduce:
-    case CollectiveOp::kAllToAll:
-    case CollectiveOp::kBarrier:
-      break;
-  }
-  STEPSCOPE_CHECK(false);  // no workload uses it
-}
-
 }  // namespace
 
-HostDevice::HostDevice(uint32_t index, int threads, uint64_t capacity_bytes, DeviceFaults const& faults)
+HostDevice::HostDevice(uint32_t index, uint32_t member, int threads, uint64_t capacity_bytes, DeviceFaults const& faults)
     : index_(index),
+      member_(member),
       name_(fmt::format("host:{}", index)),
       threads_(threads),
       faults_(faults),
@@ -148,7 +128,7 @@ void HostDevice::launch_kernel(char const* name, double flops, uint64_t bytes, s
   api::KernelPayload const payload{next_correlation(), index_, compute.id(), bytes, flops};
   api::DeviceRange const launch(api::DeviceSchema::kLaunch, name, api::LaunchPayload{payload.correlation, index_, compute.id()});
   launches_.fetch_add(1, std::memory_order_relaxed);
-  bool const slow = faults_.slow_device == static_cast<int64_t>(index_);
+  bool const slow = faults_.slow_device == static_cast<int64_t>(member_);
   compute.push([this, name, payload, slow, work = std::move(work)] {
     api::DeviceRange const range(api::DeviceSchema::kKernel, name, payload);
     auto const begin = Clock::now();
@@ -176,8 +156,8 @@ void HostDevice::copy(StreamKind kind, char const* name, void* to, void const* f
   after_launch(kind, true);
 }
 
-api::CollectivePayload HostDevice::describe(Ring& ring, Collective const& what) {
-  uint32_t const rank = index_;  // a group holds the devices 0 … n − 1
+api::CollectivePayload HostDevice::describe(HostCommunicator& ring, Collective const& what) {
+  uint32_t const rank = member_;
   STEPSCOPE_CHECK(rank < ring.members());
   api::CollectivePayload payload = {};
   payload.correlation = next_correlation();
@@ -205,7 +185,7 @@ api::CollectivePayload HostDevice::describe(Ring& ring, Collective const& what) 
 }
 
 void HostDevice::collective(char const* name, Communicator& communicator, Collective const& what) {
-  auto& ring = dynamic_cast<Ring&>(communicator);
+  auto& ring = dynamic_cast<HostCommunicator&>(communicator);
   before_launch();
   api::CollectivePayload const payload = describe(ring, what);
   api::DeviceRange const launch(api::DeviceSchema::kLaunch, name,
@@ -213,7 +193,7 @@ void HostDevice::collective(char const* name, Communicator& communicator, Collec
   launches_.fetch_add(1, std::memory_order_relaxed);
   stream(StreamKind::kCommunication).push([this, name, payload, &ring, what] {
     api::DeviceRange const range(api::DeviceSchema::kCollective, name, payload);
-    exchange(ring, index_, what);
+    ring.exchange(member_, what);
     collectives_.fetch_add(1, std::memory_order_relaxed);
     collective_bytes_.fetch_add(payload.bytes, std::memory_order_relaxed);
   });
@@ -248,14 +228,24 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
       return base::fail("host:{}: not a number of host devices, use host:1 to host:{}", arguments, kMaxDevices);
     }
   }
-  // OMP_NUM_THREADS, where it is set, bounds a device as it bounds any OpenMP program.
-  int const threads = std::max(1, std::min(available_cores() / static_cast<int>(count), worker_threads()));
+  std::shared_ptr<Processes> const& processes = options.processes;
+  uint32_t const neighbours = processes ? processes->launch().local_size : 1;
+  // A launcher that binds processes to cores has divided them already. OMP_NUM_THREADS, where it is set, bounds a device as it
+  // bounds any OpenMP program.
+  uint32_t const sharing = count * (available_cores() < online_cores() ? 1 : neighbours);
+  int const threads = std::max(1, std::min(available_cores() / static_cast<int>(sharing), worker_threads()));
   uint64_t const capacity =
-      options.memory_limit_bytes != 0 ? options.memory_limit_bytes : physical_memory() / kDefaultMemoryShare / count;
+      options.memory_limit_bytes != 0 ? options.memory_limit_bytes : physical_memory() / kDefaultMemoryShare / count / neighbours;
   DeviceGroup group;
-  group.communicator = std::make_shared<Ring>(count);
+  group.members = count * (processes ? processes->size() : 1);
+  group.first_member = count * (processes ? processes->rank() : 0);
+  if (processes) {
+    group.communicator = std::make_shared<ProcessRing>(processes, count);
+  } else {
+    group.communicator = std::make_shared<Ring>(count);
+  }
   for (uint32_t i = 0; i < count; ++i)
-    group.devices.push_back(std::make_unique<HostDevice>(i, threads, capacity, options.faults));
+    group.devices.push_back(std::make_unique<HostDevice>(i, group.first_member + i, threads, capacity, options.faults));
   return group;
 }
 

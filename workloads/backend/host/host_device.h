@@ -14,15 +14,15 @@
 
 #include "workloads/backend/backend.h"
 #include "workloads/backend/host/arena.h"
-#include "workloads/backend/host/ring.h"
+#include "workloads/backend/host/communicator.h"
 #include "workloads/backend/host/stream.h"
 
 namespace stepscope::workloads::host {
 
 class HostDevice final : public Device {
  public:
-  /// `index` is also the device's rank in its group's ring.
-  HostDevice(uint32_t index, int threads, uint64_t capacity_bytes, DeviceFaults const& faults);
+  /// `index`: in this process; `member`: in the communicator of its group.
+  HostDevice(uint32_t index, uint32_t member, int threads, uint64_t capacity_bytes, DeviceFaults const& faults);
   ~HostDevice() override;
 
   [[nodiscard]] std::string const& name() const override { return name_; }
@@ -68,10 +68,10 @@ class HostDevice final : public Device {
   void before_launch() const;
   void after_launch(StreamKind stream, bool is_copy);
   /// How this member's part is reported; counts it in its communicator.
-  api::CollectivePayload describe(Ring& ring, Collective const& what);
+  api::CollectivePayload describe(HostCommunicator& ring, Collective const& what);
   void report_memory(Arena::Block const& block, api::MemoryOp op, api::MemoryPayload& payload) const;
 
-  uint32_t index_;
+  uint32_t index_, member_;
   std::string name_;
   int threads_;
   DeviceFaults faults_;

@@ -35,6 +35,28 @@ Ring::Ring(uint32_t members)
   STEPSCOPE_CHECK(members > 0);
 }
 
+void Ring::exchange(uint32_t rank, Collective const& what) {
+  switch (what.op) {
+    case CollectiveOp::kAllReduce:
+      return all_reduce_mean(rank, what.receive, what.count);
+    case CollectiveOp::kReduceScatter:
+      return reduce_scatter_mean(rank, what.send, what.receive, what.count);
+    case CollectiveOp::kAllGather:
+      return all_gather(rank, what.send, what.receive, what.count);
+    case CollectiveOp::kBroadcast:
+      return broadcast(rank, what.peer, what.send, what.receive, what.count);
+    case CollectiveOp::kSend:
+      return mailbox(rank, what.peer).send(what.send, what.count);
+    case CollectiveOp::kReceive:
+      return mailbox(what.peer, rank).receive(what.receive, what.count);
+    case CollectiveOp::kReduce:
+    case CollectiveOp::kAllToAll:
+    case CollectiveOp::kBarrier:
+      break;
+  }
+  STEPSCOPE_CHECK(false);  // no workload uses it
+}
+
 void Ring::publish(Member& member, uint32_t progress) {
   member.progress.store(progress, std::memory_order_release);
   member.progress.notify_all();

@@ -10,19 +10,19 @@
 #include <cstdint>
 #include <memory>
 
-#include "workloads/backend/backend.h"
+#include "workloads/backend/host/communicator.h"
 #include "workloads/backend/host/mailbox.h"
 
 namespace stepscope::workloads::host {
 
-class Ring final : public Communicator {
+class Ring final : public HostCommunicator {
  public:
   explicit Ring(uint32_t members);
 
-  [[nodiscard]] uint64_t id() const { return id_; }
-  [[nodiscard]] uint32_t members() const { return members_; }
-  /// The number of the member's next collective, from 0; called by the member's host thread.
-  uint64_t next_sequence(uint32_t rank) { return state_[rank].sequence++; }
+  [[nodiscard]] uint64_t id() const override { return id_; }
+  [[nodiscard]] uint32_t members() const override { return members_; }
+  uint64_t next_sequence(uint32_t rank) override { return state_[rank].sequence++; }
+  void exchange(uint32_t rank, Collective const& what) override;
 
   // Collectives: block until the result is there and nobody reads this member's buffers any more. All members must call the same
   // ones in the same order with the same count (checked), each from one thread.
@@ -37,10 +37,8 @@ class Ring final : public Communicator {
   /// receive[0, count) ← the root's send; the root's `receive` may be its `send`.
   void broadcast(uint32_t rank, uint32_t root, float const* send, float* receive, size_t count);
 
-  /// Messages from one member to another (or itself), in order. A pair and direction is a communicator of its own in traces, with
-  /// the sender as rank 0 and the receiver as rank 1: each side counts its messages alone and both get the same numbers.
+  /// Messages from one member to another (or itself), in order.
   [[nodiscard]] Mailbox& mailbox(uint32_t from, uint32_t to) { return mailboxes_[size_t{from} * members_ + to]; }
-  [[nodiscard]] uint64_t mailbox_id(uint32_t from, uint32_t to) const { return id_ + 1 + uint64_t{from} * members_ + to; }
 
  private:
   struct alignas(64) Member {

@@ -2,6 +2,7 @@
 #include "workloads/backend/host/threads.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -17,6 +18,8 @@ namespace stepscope::workloads::host {
 void set_worker_threads(int count) { omp_set_num_threads(count); }
 
 int worker_threads() { return omp_get_max_threads(); }
+
+int online_cores() { return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)); }
 
 int available_cores() {
   cpu_set_t cores;

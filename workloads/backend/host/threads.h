@@ -8,6 +8,8 @@ void set_worker_threads(int count);
 int worker_threads();
 /// Cores that this process may use, at least 1.
 int available_cores();
+/// Cores of the machine.
+int online_cores();
 
 /// oneDNN plans a primitive for the number of threads of the thread that creates it: set it while creating.
 class ScopedWorkerThreads {
