@@ -99,8 +99,16 @@ std::map<std::string, int> count_names(model::Trace const& trace) {
   return counts;
 }
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // GCC
+#define STEPSCOPE_SANITIZED
+#elif defined(__has_feature)  // clang
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define STEPSCOPE_SANITIZED
+#endif
+#endif
+
 char const* why_no_injection() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef STEPSCOPE_SANITIZED
   return "a library built with a sanitizer cannot be injected into another program; the session tests cover this build";
 #else
   return nullptr;
