@@ -29,6 +29,7 @@ namespace {
 /// A turn of a step: who is trained in it.
 struct WorkerTurn {
   Replica* replica;
+  std::unique_ptr<UpdateScheme> scheme;
   GradientReducer reducer;
   std::vector<std::array<float, 2>> host_results;  ///< loss and correct of a step's batches
 
@@ -41,11 +42,12 @@ struct WorkerTurn {
 
 struct Worker {
   Device* device = nullptr;
-  Buffer weights, gradients, accumulated, optimizer_state, result;
+  Buffer weights, gradients, accumulated, result;
   std::vector<InputBuffers> inputs;  ///< batch b is in inputs[b % size]
   std::unique_ptr<Replica> replica;
   std::vector<WorkerTurn> turns;
   std::optional<StepFaultInjector> faults;
+  int64_t next_step = 0;  ///< of those that were not done
 
   [[nodiscard]] std::vector<double> losses() const {
     std::vector<double> of_turns;
@@ -54,7 +56,7 @@ struct Worker {
   }
 };
 
-/// What is trained in a turn, and how its gradients are reduced.
+/// What is trained in a turn, and how its gradients are exchanged.
 struct JobTurn {
   ParameterRange parameters;
   std::vector<Bucket> buckets;
@@ -63,7 +65,8 @@ struct JobTurn {
 /// What all host threads share.
 struct Job {
   TrainOptions const& options;
-  Network const& network;
+  Network const& network;        ///< its layout with room for equal parts of buckets
+  ParameterLayout const& saved;  ///< the layout of checkpoints and results, the same for any number of devices
   std::vector<JobTurn> const& turns;
   int64_t devices;       ///< of all processes
   int64_t first_device;  ///< of this one
@@ -88,8 +91,6 @@ std::vector<JobTurn> make_turns(Network const& network, double bucket_mb) {
   return turns;
 }
 
-size_t state_floats(Network const& network) { return network.layout.floats * static_cast<size_t>(network.optimizer.states()); }
-
 base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions const& o) {
   std::optional<base::Error> error;
   auto const allocate = [&](Buffer& buffer, size_t bytes, MemoryPurpose purpose, std::string_view owner) {
@@ -105,7 +106,6 @@ base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions
   allocate(w.weights, floats, MemoryPurpose::kWeights, "weights");
   allocate(w.gradients, floats, MemoryPurpose::kGradients, "gradients");
   if (o.accumulate > 1) allocate(w.accumulated, floats, MemoryPurpose::kGradients, "gradients.accumulated");
-  allocate(w.optimizer_state, state_floats(network) * sizeof(float), MemoryPurpose::kOptimizer, "optimizer");
   allocate(w.result, 2 * sizeof(float), MemoryPurpose::kOther, "loss");
   // Later turns use the samples of the first: all batches of a step stay until its end.
   int64_t const in_use = network.turns.size() > 1 ? o.accumulate : 1;
@@ -119,9 +119,11 @@ base::Expected<void> make_memory(Worker& w, Network const& network, TrainOptions
   return {};
 }
 
-base::Expected<std::unique_ptr<Worker>> make_worker(Device& device, Communicator* communicator, std::vector<JobTurn> const& turns,
-                                                    Network const& network, TrainOptions const& o,
-                                                    std::vector<float> const& state) {
+/// `state`: weights, and the optimizer's state behind them.
+base::Expected<std::unique_ptr<Worker>> make_worker(UpdateContext context, UpdateSchemeMaker const& make_scheme,
+                                                    std::vector<JobTurn> const& turns, Network const& network,
+                                                    TrainOptions const& o, std::vector<float> const& state) {
+  Device& device = *context.device;
   auto w = std::make_unique<Worker>();
   w->device = &device;
   if (auto made = make_memory(*w, network, o); !made) return base::fail_with(made);
@@ -129,19 +131,21 @@ base::Expected<std::unique_ptr<Worker>> make_worker(Device& device, Communicator
       network.make_replica({&device, &network.layout, o.batch, w->weights.floats(), w->gradients.floats(), w->result.floats()});
   if (!replica) return base::fail_with(replica);
   w->replica = std::move(*replica);
+  context.weights = w->weights.floats();
+  context.gradients = w->gradients.floats();
   for (JobTurn const& turn : turns) {
-    GradientReducer reducer(device, communicator, turn.buckets, w->gradients.floats(), w->accumulated.floats(),
+    context.buckets = &turn.buckets;
+    auto scheme = make_scheme(context);
+    if (!scheme) return base::fail_with(scheme);
+    GradientReducer reducer(device, scheme->get(), turn.buckets, w->gradients.floats(), w->accumulated.floats(),
                             {o.overlap, o.accumulate});
-    w->turns.push_back({&w->replica->in_turn(w->turns.size()), std::move(reducer),
+    w->turns.push_back({&w->replica->in_turn(w->turns.size()), std::move(*scheme), std::move(reducer),
                         std::vector<std::array<float, 2>>(static_cast<size_t>(o.accumulate))});
   }
   device.copy(StreamKind::kCopy, "h2d.weights", w->weights.data(), state.data(), w->weights.bytes(),
               CopyDirection::kHostToDevice);
-  if (state_floats(network) > 0) {
-    device.copy(StreamKind::kCopy, "h2d.optimizer", w->optimizer_state.data(), state.data() + network.layout.floats,
-                w->optimizer_state.bytes(), CopyDirection::kHostToDevice);
-  }
   device.synchronize(device.record(StreamKind::kCopy));
+  for (WorkerTurn const& turn : w->turns) turn.scheme->start(state.data() + network.layout.floats);
   return w;
 }
 
@@ -201,19 +205,6 @@ void run_batch(Job& job, Worker& w, size_t t, int64_t step, int64_t number) {
   input.consumed = device.record(StreamKind::kCompute);
 }
 
-void update(Job& job, Worker& w, size_t t, int64_t step) {
-  auto const rate = static_cast<float>(job.network.learning_rate(step, step * job.samples_per_step()));
-  ParameterLayout const& layout = job.network.layout;
-  std::vector<Bucket> const& buckets = job.turns[t].buckets;
-  for (size_t b = 0; b < buckets.size(); ++b) {
-    w.turns[t].reducer.await(b);
-    for (size_t id = buckets[b].first; id <= buckets[b].last; ++id) {
-      update_parameter(*w.device, job.network.optimizer, layout.parameters[id], w.weights.floats(), w.gradients.floats(),
-                       w.optimizer_state.floats(), layout.floats, rate, step);
-    }
-  }
-}
-
 /// One training step, launched and finished. The host waits for the device at its end: the step's host range and the device's
 /// work then span the same time, and a step's loss is known within it. Returns the event that ends it.
 Event train_step(Job& job, Worker& w, int64_t step) {
@@ -222,7 +213,7 @@ Event train_step(Job& job, Worker& w, int64_t step) {
     if (w.turns.size() > 1) turn.emplace(job.turns[t].parameters.name.c_str());
     for (int64_t number = 0; number < job.options.accumulate; ++number) run_batch(job, w, t, step, number);
     api::Phase const phase("optimizer");
-    update(job, w, t, step);
+    w.turns[t].scheme->update(static_cast<float>(job.network.learning_rate(step, step * job.samples_per_step())), step);
   }
   Event const end = w.device->record(StreamKind::kCompute);
   w.device->synchronize(end);
@@ -232,30 +223,34 @@ Event train_step(Job& job, Worker& w, int64_t step) {
 // ---- The training loop of one device
 // -------------------------------------------------------------------------------------------
 
-/// Weights, and the optimizer's state behind them.
-std::vector<float> download_state(Job const& job, Worker& w, char const* name) {
-  std::vector<float> state(job.network.layout.floats + state_floats(job.network));
-  w.device->copy(StreamKind::kCopy, name, state.data(), w.weights.data(), w.weights.bytes(), CopyDirection::kDeviceToHost);
-  if (w.optimizer_state.bytes() > 0) {
-    w.device->copy(StreamKind::kCopy, "d2h.optimizer", state.data() + job.network.layout.floats, w.optimizer_state.data(),
-                   w.optimizer_state.bytes(), CopyDirection::kDeviceToHost);
-  }
+std::vector<float> download_weights(Worker& w, char const* name) {
+  std::vector<float> weights(w.weights.bytes() / sizeof(float));
+  w.device->copy(StreamKind::kCopy, name, weights.data(), w.weights.data(), w.weights.bytes(), CopyDirection::kDeviceToHost);
   w.device->synchronize(w.device->record(StreamKind::kCopy));
-  return state;
+  return weights;
 }
 
-/// The first device saves; all have the same weights.
+/// The first device saves; all have the same weights, and each may hold a part of the optimizer's state.
 void save(Job& job, Worker& w, int64_t next_step) {
   int64_t const stall_ms = job.options.step_faults.checkpoint_stall_ms;
-  if ((job.options.checkpoint.empty() && stall_ms == 0) || job.device_number(w) != 0) return;
+  if (job.options.checkpoint.empty() && stall_ms == 0) return;
   api::Phase const phase("checkpoint");
-  if (stall_ms > 0) {
+  bool const saves = job.device_number(w) == 0;
+  if (saves && stall_ms > 0) {
     api::Work const slow("slow store");
     std::this_thread::sleep_for(std::chrono::milliseconds(stall_ms));
-    if (job.options.checkpoint.empty()) return;
   }
-  Checkpoint const checkpoint{job.network.layout.model, next_step, job.samples_per_step(), job.options.seed,
-                              download_state(job, w, "d2h.checkpoint")};
+  if (job.options.checkpoint.empty()) return;
+  ParameterLayout const& layout = job.network.layout;
+  std::vector<float> state;
+  if (saves) {
+    state = download_weights(w, "d2h.checkpoint");
+    state.resize(layout.floats * (1 + static_cast<size_t>(job.network.optimizer.states())));
+  }
+  for (WorkerTurn const& turn : w.turns) turn.scheme->download_state(saves ? state.data() + layout.floats : nullptr);
+  if (!saves) return;
+  Checkpoint const checkpoint{layout.model, next_step, job.samples_per_step(), job.options.seed,
+                              rearrange(state, layout, job.saved)};
   // Another device may have met a NaN in this very step: its gradients are in these weights.
   if (!job.options.allow_nan &&
       !std::all_of(checkpoint.weights.begin(), checkpoint.weights.end(), [](float v) { return std::isfinite(v); })) {
@@ -270,8 +265,7 @@ void check_replica(Job& job, Worker& w, int64_t step) {
   int64_t const every = job.options.check_replicas;
   if (job.devices == 1 || every == 0 || (step + 1) % every != 0) return;
   api::Phase const phase("check replicas");
-  std::vector<float> const state = download_state(job, w, "d2h.check");
-  auto const weights = std::span(state).first(job.network.layout.floats);
+  std::vector<float> const weights = download_weights(w, "d2h.check");
   if (auto different = job.replicas.report(w.device->index(), step, weights)) {
     job.gate.stop(fmt::format("{}: {}", job.network.workload, *different));
   }
@@ -318,8 +312,16 @@ void train(Job& job, Worker& w) {
     }
     if (o.checkpoint_every > 0 && (step + 1) % o.checkpoint_every == 0 && step + 1 < o.steps) save(job, w, step + 1);
   }
-  if (!job.gate.error()) save(job, w, step);
-  if (!job.gate.error() && job.network.at_end && job.device_number(w) == 0) job.network.at_end(*w.replica);
+  w.next_step = step;
+}
+
+/// All devices have done their last step. `good`: the training has not failed, on none of them.
+void finish(Job& job, Worker& w, bool good) {
+  name_this_thread("train " + w.device->name());
+  for (WorkerTurn const& turn : w.turns) turn.scheme->settle();
+  if (!good) return;
+  save(job, w, w.next_step);
+  if (job.network.at_end && job.device_number(w) == 0) job.network.at_end(*w.replica);
 }
 
 // ---- Evaluation
@@ -355,8 +357,9 @@ void evaluate(Job& job, Worker& w) {
 // -------------------------------------------------------------------------------------------------------------
 
 /// Said before the weights are made on the host, which no memory limit holds back.
-base::Expected<void> check_size(Device const& device, Network const& network) {
-  uint64_t const needed = (2 * network.layout.floats + state_floats(network)) * sizeof(float);
+base::Expected<void> check_size(Device const& device, Network const& network, UpdateKind update, size_t members) {
+  size_t const state = held_state_floats(update, network.layout, network.optimizer, members);
+  uint64_t const needed = (2 * network.layout.floats + state) * sizeof(float);
   uint64_t const capacity = device.memory().capacity_bytes;
   if (needed <= capacity) return {};
   return base::fail(
@@ -366,7 +369,7 @@ base::Expected<void> check_size(Device const& device, Network const& network) {
 
 base::Expected<Checkpoint> starting_point(TrainOptions const& o, Network const& network, int64_t global_batch) {
   ParameterLayout const& layout = network.layout;
-  size_t const floats = layout.floats + state_floats(network);
+  size_t const floats = layout.floats * (1 + static_cast<size_t>(network.optimizer.states()));
   if (o.resume.empty()) {
     Checkpoint fresh{layout.model, 0, global_batch, o.seed, initial_weights(layout, o.seed)};
     fresh.weights.resize(floats);
@@ -408,13 +411,18 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
       return agreement->ends({wants_end ? 1 : 0, checked.step, checked.checksum});
     });
   }
-  on_all(workers, [&](Worker& w) { train(job, w); });
-  if (agreement) {
+  auto const share_errors = [&] {
+    if (!agreement) return;
     for (std::string const& failure : agreement->conclude(job.gate.error())) {
       if (!failure.empty()) job.gate.stop(failure);
     }
     if (auto gone = job.processes->failure()) job.gate.stop(fmt::format("{}: {}", job.network.workload, *gone));
-  }
+  };
+  on_all(workers, [&](Worker& w) { train(job, w); });
+  share_errors();
+  bool const good = !job.gate.error();
+  on_all(workers, [&](Worker& w) { finish(job, w, good); });
+  share_errors();
   bool const evaluates = job.options.evaluate && job.network.test != nullptr && !job.gate.stopped();
   on_all(workers, [&](Worker& w) {
     if (evaluates) evaluate(job, w);
@@ -434,9 +442,11 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
   result.interrupted = job.interrupted;
   result.failure = job.gate.error();
   for (auto& worker : workers) {
-    result.weights.push_back(download_state(job, *worker, "d2h.weights"));
-    result.weights.back().resize(job.network.layout.floats);
+    result.weights.push_back(rearrange(download_weights(*worker, "d2h.weights"), job.network.layout, job.saved));
     result.weights_checksums.push_back(ReplicaCheck::checksum(result.weights.back()));
+    if (auto staleness = worker->turns.front().scheme->staleness(); !staleness.empty()) {
+      result.staleness.push_back(std::move(staleness));
+    }
     result.counts = result.counts + worker->device->counts();
     result.memory.push_back(worker->device->memory());
   }
@@ -450,33 +460,47 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
   return result;
 }
 
+/// Its layout with room for each member's part of a bucket.
+Network with_room(Network network, double bucket_mb, size_t members) {
+  std::vector<JobTurn> const turns = make_turns(network, bucket_mb);
+  for (JobTurn const& turn : turns) network.layout = make_room(network.layout, turn.buckets, members);
+  return network;
+}
+
 /// What this process trains with.
 struct Start {
-  Checkpoint point;
+  int64_t first_step = 0;
   std::vector<std::unique_ptr<Worker>> workers;  ///< one for each of its devices
 };
 
-base::Expected<Start> make_start(DeviceGroup& group, std::vector<JobTurn> const& turns, Network const& network,
-                                 TrainOptions const& o) {
-  if (auto fits = check_size(*group.devices.front(), network); !fits) return base::fail_with(fits);
+/// `described`: the network without room, as checkpoints have it.
+base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& make_scheme, std::vector<JobTurn> const& turns,
+                                 Network const& described, Network const& network, TrainOptions const& o) {
+  if (auto fits = check_size(*group.devices.front(), described, o.update, group.members); !fits) return base::fail_with(fits);
   if (auto known = check_pathologies(o, group.members); !known) return base::fail_with(known);
-  auto point = starting_point(o, network, group.members * o.batch * o.accumulate);
+  auto const point = starting_point(o, described, group.members * o.batch * o.accumulate);
   if (!point) return base::fail_with(point);
-  Communicator* const communicator = group.members > 1 ? group.communicator.get() : nullptr;
+  std::vector<float> const state = rearrange(point->weights, described.layout, network.layout);
   Start start;
+  start.first_step = point->step;
   for (auto& device : group.devices) {
-    auto worker = make_worker(*device, communicator, turns, network, o, point->weights);
+    UpdateContext const context = {.device = device.get(),
+                                   .communicator = group.members > 1 ? group.communicator.get() : nullptr,
+                                   .members = group.members,
+                                   .rank = group.first_member + device->index(),
+                                   .layout = &network.layout,
+                                   .optimizer = network.optimizer};
+    auto worker = make_worker(context, make_scheme, turns, network, o, state);
     if (!worker) return base::fail_with(worker);
     (*worker)->faults.emplace(*device, o.step_faults, group.first_member);
     start.workers.push_back(std::move(*worker));
   }
-  start.point = std::move(*point);
   return start;
 }
 
 }  // namespace
 
-base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Network const& network, std::FILE* log) {
+base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Network const& described, std::FILE* log) {
   InterruptGuard const interrupts;
   auto const joined = Processes::join(std::chrono::seconds(o.collective_timeout_s));
   if (!joined) return base::fail_with(joined);
@@ -485,13 +509,15 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   if (!is_first) log = nullptr;
   auto group = open_devices(o.device, {o.memory_limit_mib << 20U, o.device_faults, *joined});
   if (!group) return base::fail_with(group);
+  auto const network = with_room(described, o.bucket_mb, group->members);
   std::vector<JobTurn> const turns = make_turns(network, o.bucket_mb);
-  auto start = make_start(*group, turns, network, o);
+  UpdateSchemeMaker const make_scheme = update_schemes(o.update);
+  auto start = make_start(*group, make_scheme, turns, described, network, o);
   base::Expected<void> ready;
   if (!start) ready = base::fail_with(start);
   if (processes != nullptr) ready = processes->agree(ready);
   if (!ready) return base::fail_with(ready);
-  int64_t const first_step = start->point.step, samples_per_step = group->members * o.batch * o.accumulate;
+  int64_t const first_step = start->first_step, samples_per_step = group->members * o.batch * o.accumulate;
   if (is_first) record_pathologies(o.pathologies);
   if (log != nullptr) {
     fmt::print(log, "{} on {}{}: {} {}s a device and step, {} to train on, {} to test\n", network.workload, o.device,
@@ -505,6 +531,7 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
                        o.prefetch + o.accumulate + kReadAhead, o.loader_threads, o.seed, o.input_delay_ms});
   Job job{o,
           network,
+          described.layout,
           turns,
           group->members,
           group->first_member,

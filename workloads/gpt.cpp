@@ -489,7 +489,8 @@ TrainOptions gpt_defaults() {
 
 base::Expected<int> run_gpt(std::span<std::string const> arguments) {
   GptOptions gpt;
-  auto const change = [&gpt](CLI::App& app) {
+  bool sharded = false;
+  auto const change = [&](CLI::App& app) {
     for (char const* const other : {"--decay-rate", "--decay-epochs"}) app.remove_option(app.get_option(other));
     app.get_option("--data")->description("text file, taken as bytes (default: a generated text)");
     app.get_option("--batch")->description("sequences per device and step");
@@ -505,11 +506,15 @@ base::Expected<int> run_gpt(std::span<std::string const> arguments) {
                    "steps at whose end the learning rate has fallen to its tenth, 0 = --steps; give it where a training is "
                    "resumed with more --steps")
         ->check(CLI::Range(0, 1'000'000'000));
+    app.add_flag("--zero1", sharded,
+                 "each device holds the optimizer's state of its part of the weights alone: gradients are reduce-scattered, "
+                 "updated weights are gathered");
   };
   auto const options = parse_train_options("gpt", kGptDescription, arguments, {gpt_defaults(), change});
   if (!options) return base::fail_with(options);
   if (!*options) return 0;  // --help
-  TrainOptions const& o = **options;
+  TrainOptions o = **options;
+  if (sharded) o.update = UpdateKind::kSharded;
 
   TokenizedText text;
   if (o.data.empty()) {

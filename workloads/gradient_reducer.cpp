@@ -1,14 +1,11 @@
-// Buckets of gradients from backward pass to mean; see gradient_reducer.h.
+// Buckets of gradients from the backward pass to their exchange; see gradient_reducer.h.
 #include "workloads/gradient_reducer.h"
-
-#include "trace/base/check.h"
 
 namespace stepscope::workloads {
 
 void GradientReducer::begin(int64_t batch) {
   batch_ = batch;
   completed_ = 0;
-  reduced_.clear();
 }
 
 void GradientReducer::ready(size_t last) {
@@ -20,10 +17,11 @@ void GradientReducer::finish() {
 }
 
 void GradientReducer::complete_up_to(size_t last) {
-  while (completed_ < buckets_.size() && buckets_[completed_].last <= last) complete(buckets_[completed_++]);
+  while (completed_ < buckets_.size() && buckets_[completed_].last <= last) complete(completed_++);
 }
 
-void GradientReducer::complete(Bucket const& bucket) {
+void GradientReducer::complete(size_t b) {
+  Bucket const& bucket = buckets_[b];
   float* const gradients = gradients_ + bucket.offset;
   if (settings_.accumulate > 1) {
     float* const sum = accumulated_ + bucket.offset;
@@ -36,16 +34,7 @@ void GradientReducer::complete(Bucket const& bucket) {
       device_.run("accumulate.add", elementwise::AddScaled{gradients, sum, 1.0F}, bucket.count);
     }
   }
-  if (!is_last_batch() || communicator_ == nullptr) return;
-  device_.wait(StreamKind::kCommunication, device_.record(StreamKind::kCompute));
-  device_.collective(bucket.name.c_str(), *communicator_, {CollectiveOp::kAllReduce, gradients, gradients, bucket.count});
-  reduced_.push_back(device_.record(StreamKind::kCommunication));
-}
-
-void GradientReducer::await(size_t b) {
-  if (communicator_ == nullptr) return;
-  STEPSCOPE_CHECK(b < reduced_.size());
-  device_.wait(StreamKind::kCompute, reduced_[b]);
+  if (is_last_batch() && scheme_ != nullptr) scheme_->exchange(b);
 }
 
 }  // namespace stepscope::workloads

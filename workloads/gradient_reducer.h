@@ -1,28 +1,28 @@
-// One device's gradients on their way to the mean over all devices: all-reduced bucket by bucket, behind the work that makes
-// them, and over several batches where gradients are accumulated.
+// One device's gradients from the backward pass to their exchange with the other devices: bucket by bucket, behind the work that
+// makes them, and as a mean over several batches where gradients are accumulated. What the exchange is: update_scheme.h.
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "workloads/backend/backend.h"
 #include "workloads/parameters.h"
+#include "workloads/update_scheme.h"
 
 namespace stepscope::workloads {
 
 class GradientReducer {
  public:
   struct Settings {
-    bool overlap = true;     ///< reduce a bucket as soon as it is complete, else after the backward pass
-    int64_t accumulate = 1;  ///< batches whose mean is reduced
+    bool overlap = true;     ///< exchange a bucket as soon as it is complete, else after the backward pass
+    int64_t accumulate = 1;  ///< batches whose mean is exchanged
   };
-  /// `communicator` null: one device, nothing to reduce. `accumulated`: as large as `gradients`, null without accumulation. All
-  /// must outlive the object.
-  GradientReducer(Device& device, Communicator* communicator, std::vector<Bucket> const& buckets, float* gradients,
-                  float* accumulated, Settings const& settings)
+  /// `scheme` null: nothing is exchanged. `accumulated`: as large as `gradients`, null without accumulation. All must outlive the
+  /// object.
+  GradientReducer(Device& device, UpdateScheme* scheme, std::vector<Bucket> const& buckets, float* gradients, float* accumulated,
+                  Settings const& settings)
       : device_(device),
-        communicator_(communicator),
+        scheme_(scheme),
         buckets_(buckets),
         gradients_(gradients),
         accumulated_(accumulated),
@@ -34,22 +34,19 @@ class GradientReducer {
   void ready(size_t last);
   /// The backward pass has enqueued everything.
   void finish();
-  /// Holds the compute stream until bucket `b` is reduced. After the last batch's finish().
-  void await(size_t b);
 
  private:
   void complete_up_to(size_t last);
-  void complete(Bucket const& bucket);
+  void complete(size_t b);
   [[nodiscard]] bool is_last_batch() const { return batch_ + 1 == settings_.accumulate; }
 
   Device& device_;
-  Communicator* communicator_;
+  UpdateScheme* scheme_;
   std::vector<Bucket> const& buckets_;
   float *gradients_, *accumulated_;
   Settings settings_;
   int64_t batch_ = 0;
-  size_t completed_ = 0;        ///< buckets of this batch
-  std::vector<Event> reduced_;  ///< of the step's buckets, in order
+  size_t completed_ = 0;  ///< buckets of this batch
 };
 
 }  // namespace stepscope::workloads

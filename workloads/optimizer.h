@@ -17,9 +17,17 @@ struct OptimizerSettings {
   [[nodiscard]] int64_t states() const { return kind == Kind::kAdamW ? 2 : 0; }
 };
 
-/// Enqueues the update of one parameter. `state`: states() arrays as large as `weights`, one behind the other, zero before the
-/// first step. `step` counts from 0.
-void update_parameter(Device& device, OptimizerSettings const& settings, Parameter const& parameter, float* weights,
-                      float const* gradients, float* state, size_t floats, float rate, int64_t step);
+/// A parameter's elements, or some of them, and what goes with them. `state`: element i of the optimizer's array k is
+/// state[k · state_stride + i], zero before the first step; null where states() is 0.
+struct UpdateSlice {
+  float* weights;
+  float const* gradients;
+  float* state;
+  size_t state_stride;
+  size_t count;
+};
+/// Enqueues the update of `slice`, which belongs to `parameter`. `step` counts from 0.
+void update_parameter(Device& device, OptimizerSettings const& settings, Parameter const& parameter, UpdateSlice const& slice,
+                      float rate, int64_t step);
 
 }  // namespace stepscope::workloads

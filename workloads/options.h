@@ -18,6 +18,9 @@ class App;
 
 namespace stepscope::workloads {
 
+/// How gradients become new weights; see update_scheme.h.
+enum class UpdateKind : uint8_t { kReplicated, kSharded, kShared };
+
 struct TrainOptions {
   std::string device = "host";
   int64_t batch = 128;  ///< a device
@@ -26,7 +29,8 @@ struct TrainOptions {
   int64_t accumulate = 1;   ///< batches a step and device, whose mean gradient is reduced
   double bucket_mb = 0.25;  ///< MiB of gradients that make a bucket full
   bool overlap = true;      ///< all-reduce during the backward pass
-  int64_t prefetch = 1;     ///< batches staged to the device ahead
+  UpdateKind update = UpdateKind::kReplicated;
+  int64_t prefetch = 1;  ///< batches staged to the device ahead
   int64_t loader_threads = 1;
   uint64_t memory_limit_mib = 0;  ///< a device; 0 = the backend's default
   std::string data;               ///< folder; empty = the generated set

@@ -1,8 +1,11 @@
 // Flat parameter arrays and gradient buckets; see parameters.h.
 #include "workloads/parameters.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "trace/base/check.h"
 #include "workloads/data/random.h"
 
 namespace stepscope::workloads {
@@ -59,7 +62,7 @@ std::vector<float> initial_weights(ParameterLayout const& layout, uint64_t seed)
 }
 
 std::vector<Bucket> make_buckets(ParameterLayout const& layout, ParameterRange const& range, double mebibytes) {
-  std::string const prefix = range.name.empty() ? "allreduce." : fmt::format("allreduce.{}.", range.name);
+  std::string const prefix = range.name.empty() ? "" : range.name + ".";
   constexpr double kMebibyte = 1 << 20;
   std::vector<Bucket> buckets;
   for (size_t id = range.first; id <= range.last; ++id) {
@@ -75,6 +78,38 @@ std::vector<Bucket> make_buckets(ParameterLayout const& layout, ParameterRange c
 std::vector<Bucket> make_buckets(ParameterLayout const& layout, double mebibytes) {
   if (layout.parameters.empty()) return {};
   return make_buckets(layout, {0, layout.parameters.size() - 1, ""}, mebibytes);
+}
+
+ParameterLayout make_room(ParameterLayout const& layout, std::vector<Bucket> const& buckets, size_t members) {
+  ParameterLayout roomy = layout;
+  size_t shift = 0;
+  for (size_t id = 0; id < layout.parameters.size(); ++id) {
+    roomy.parameters[id].offset += shift;
+    auto const bucket = std::find_if(buckets.begin(), buckets.end(), [&](Bucket const& b) { return b.last == id; });
+    if (bucket == buckets.end()) continue;
+    bool const is_last = id + 1 == layout.parameters.size();
+    size_t const end = is_last ? layout.floats : layout.parameters[id + 1].offset;
+    size_t const needed = layout.parameters[bucket->first].offset + members * part_of(*bucket, members);
+    if (needed > end) shift += (needed - end + kLine - 1) / kLine * kLine;
+  }
+  roomy.floats += shift;
+  return roomy;
+}
+
+std::vector<float> rearrange(std::vector<float> const& arrays, ParameterLayout const& from, ParameterLayout const& to) {
+  STEPSCOPE_CHECK(from.parameters.size() == to.parameters.size());
+  STEPSCOPE_CHECK(from.floats > 0 && arrays.size() % from.floats == 0);
+  size_t const count = arrays.size() / from.floats;
+  std::vector<float> result(count * to.floats);
+  for (size_t array = 0; array < count; ++array) {
+    for (size_t id = 0; id < from.parameters.size(); ++id) {
+      Parameter const& p = from.parameters[id];
+      STEPSCOPE_CHECK(p.count == to.parameters[id].count);
+      std::copy_n(arrays.data() + array * from.floats + p.offset, p.count,
+                  result.data() + array * to.floats + to.parameters[id].offset);
+    }
+  }
+  return result;
 }
 
 }  // namespace stepscope::workloads

@@ -1,4 +1,4 @@
-// The parameters of a network in two flat arrays (weights, gradients), and the buckets in which gradients are all-reduced.
+// The parameters of a network in two flat arrays (weights, gradients), and the buckets in which gradients are exchanged.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ std::vector<float> initial_weights(ParameterLayout const& layout, uint64_t seed)
 struct Bucket {
   size_t first = 0, last = 0;  ///< parameters
   size_t offset = 0, count = 0;
-  std::string name;  ///< "allreduce.bucket0", "allreduce.generator.bucket0"
+  std::string name;  ///< "bucket0", "generator.bucket0"
 };
 /// Some of a layout's parameters; `name` is empty where these are all.
 struct ParameterRange {
@@ -55,5 +55,14 @@ struct ParameterRange {
 std::vector<Bucket> make_buckets(ParameterLayout const& layout, ParameterRange const& range, double mebibytes);
 /// Of all parameters.
 std::vector<Bucket> make_buckets(ParameterLayout const& layout, double mebibytes);
+
+/// Floats of a bucket's part where it is cut into as many equal ones as there are members: the last one may end behind the
+/// bucket.
+inline size_t part_of(Bucket const& bucket, size_t members) { return (bucket.count + members - 1) / members; }
+/// The layout with enough room behind each of these buckets for the parts of all members. The buckets are then the same but for
+/// their offsets.
+ParameterLayout make_room(ParameterLayout const& layout, std::vector<Bucket> const& buckets, size_t members);
+/// Arrays as long as `from`, one behind the other, laid out as `to`, which has the same parameters.
+std::vector<float> rearrange(std::vector<float> const& arrays, ParameterLayout const& from, ParameterLayout const& to);
 
 }  // namespace stepscope::workloads

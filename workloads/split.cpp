@@ -274,7 +274,9 @@ Event train_step(Job& job, Stage& s, int64_t step, std::vector<float>& results) 
   {
     api::Phase const phase("optimizer");
     for (Parameter const& parameter : s.layout.parameters) {
-      update_parameter(device, {}, parameter, s.weights.floats(), s.gradients.floats(), nullptr, s.layout.floats, job.rate, step);
+      UpdateSlice const whole = {s.weights.floats() + parameter.offset, s.gradients.floats() + parameter.offset, nullptr, 0,
+                                 parameter.count};
+      update_parameter(device, {}, parameter, whole, job.rate, step);
     }
   }
   if (job.is_last(s)) {

@@ -36,6 +36,7 @@ std::string summarize(std::string const& workload, TrainOptions const& options, 
                          {"interrupted", result.interrupted}};
   json["test_accuracy"] = result.test_accuracy ? nlohmann::json(*result.test_accuracy) : nlohmann::json();
   json["failure"] = result.failure ? nlohmann::json(*result.failure) : nlohmann::json();
+  if (!result.staleness.empty()) json["staleness"] = result.staleness;
   if (result.losses.size() > 1) {
     for (TrainingResult::Loss const& loss : result.losses) json["losses"][loss.name] = loss.by_step;
   }

@@ -142,6 +142,8 @@ struct TrainingResult {
   std::vector<std::vector<float>> weights;  ///< by device of this process, at the end
   std::vector<uint64_t> weights_checksums;  ///< by device
   uint32_t rank = 0, processes = 1;
+  /// By device, by step: updates by others between pull and push; empty where devices wait for each other.
+  std::vector<std::vector<int64_t>> staleness;
   std::optional<double> test_accuracy;
   OpCounts counts;                ///< sum over the devices
   std::vector<MemoryUse> memory;  ///< by device

@@ -79,6 +79,19 @@ class Work : public Range {
   explicit Work(char const* name) : Range(AnnotationCategory::kNone, name) {}
 };
 
+/// A number worth seeing at this moment on the calling thread's track: a mark. `name` is copied.
+inline void note(char const* name, int64_t value) {
+  nvtxEventAttributes_t attributes;
+  std::memset(&attributes, 0, sizeof attributes);
+  attributes.version = NVTX_VERSION;
+  attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  attributes.message.ascii = name;
+  attributes.payloadType = NVTX_PAYLOAD_TYPE_INT64;
+  attributes.payload.llValue = value;
+  nvtxDomainMarkEx(annotation_domain(), &attributes);
+}
+
 /// The calling thread waits for training data; `name` says for what.
 class InputWait : public Range {
  public:

@@ -116,6 +116,7 @@ class Device {
   virtual void synchronize(Event const& event) = 0;              ///< blocks the caller
   virtual void synchronize() = 0;                                ///< blocks the caller until all streams are empty
 
+  /// From peer to peer, one side is memory of another device of the group.
   virtual void copy(StreamKind stream, char const* name, void* to, void const* from, size_t bytes, CopyDirection direction) = 0;
 
   // Layers; `name` is the layer's, operations are "<name>.forward", "<name>.backward.data", … Errors: out of memory, or the

@@ -207,5 +207,101 @@ TEST_F(Gpt, OptionsOutOfRangeOrOfOtherWorkloadsAreRefused) {
   EXPECT_THAT(command_error({"--decay-epochs", "3"}), HasSubstr("--decay-epochs"));
 }
 
+// ---- --zero1
+// ---------------------------------------------------------------------------------------------------------------------------
+
+class Zero1 : public Gpt {
+ protected:
+  static TrainOptions options(std::string const& device, int64_t batch, int64_t steps) {
+    TrainOptions o = Gpt::options(device, batch, steps);
+    o.update = UpdateKind::kSharded;
+    return o;
+  }
+  /// Neither the whole network nor any bucket of `--bucket-mb 0` divides by 3.
+  static GptOptions odd() {
+    GptOptions gpt = small();
+    gpt.shape = {2, 1, 11, 7, 0};
+    return gpt;
+  }
+  static TrainOptions replicated(TrainOptions o) {
+    o.update = UpdateKind::kReplicated;
+    return o;
+  }
+};
+
+TEST_F(Zero1, TrainsToTheSameBitsAsReplicatedState) {
+  // The ring sums each element in the same order in both: also where the parts are not equal and the last one is padded.
+  for (auto const& [device, batch] :
+       {std::pair{"host:1", 6}, std::pair{"host:2", 3}, std::pair{"host:3", 2}, std::pair{"host:4", 2}}) {
+    for (double const bucket_mb : {0.0, 0.01, 100.0}) {
+      for (GptOptions const& gpt : {small(), odd()}) {
+        TrainOptions o = options(device, batch, 6);
+        o.bucket_mb = bucket_mb;
+        TrainingResult const sharded = train(o, gpt);
+        for (auto const& weights : sharded.weights) EXPECT_EQ(weights, sharded.weights[0]) << device << " " << bucket_mb;
+        EXPECT_EQ(sharded.weights[0], train(replicated(o), gpt).weights[0]) << device << " " << bucket_mb;
+      }
+    }
+  }
+}
+
+TEST_F(Zero1, EachDeviceHoldsItsPartOfTheOptimizersState) {
+  for (auto const& [device, members] : {std::pair{"host:2", 2U}, std::pair{"host:3", 3U}, std::pair{"host:4", 4U}}) {
+    TrainOptions const o = options(device, 2, 1);
+    TrainingResult const sharded = train(o), whole = train(replicated(o));
+    size_t const state = 2 * whole.weights[0].size() * sizeof(float);
+    size_t const saved = whole.memory[0].allocated_bytes - sharded.memory[0].allocated_bytes;
+    size_t const expected = state - state / members;
+    // The arena rounds blocks up, and each bucket's parts are padded to be equal.
+    EXPECT_NEAR(static_cast<double>(saved), static_cast<double>(expected), 2048) << device;
+    for (MemoryUse const& memory : sharded.memory) EXPECT_EQ(memory.allocated_bytes, sharded.memory[0].allocated_bytes);
+  }
+}
+
+TEST_F(Zero1, EachBucketIsReduceScatteredAndGatheredOnce) {
+  TrainOptions o = options("host:2", 2, 5);
+  o.bucket_mb = 0;
+  TrainingResult const sharded = train(o), whole = train(replicated(o));
+  EXPECT_EQ(sharded.counts.collectives, 2 * whole.counts.collectives);
+  EXPECT_EQ(sharded.counts.launches, sharded.counts.kernels + sharded.counts.copies + sharded.counts.collectives);
+}
+
+TEST_F(Zero1, WeightsDependNeitherOnOverlapNorOnAccumulationsOrder) {
+  TrainOptions o = options("host:2", 2, 5);
+  o.accumulate = 2;
+  TrainingResult const usual = train(o);
+  EXPECT_EQ(train(replicated(o)).weights[0], usual.weights[0]);
+  o.overlap = false;
+  EXPECT_EQ(train(o).weights[0], usual.weights[0]);
+}
+
+TEST_F(Zero1, ResumesWithAnotherNumberOfDevicesAndWithoutSharding) {
+  TemporaryFolder const folder;
+  TrainOptions first = options("host:2", 6, 4);
+  first.checkpoint = folder.file("c");
+  train(first, odd());
+  TrainOptions same = options("host:2", 6, 8);
+  TrainingResult const whole = train(same, odd());
+  same.resume = folder.file("c");
+  EXPECT_EQ(train(same, odd()).weights[0], whole.weights[0]);
+  EXPECT_EQ(train(replicated(same), odd()).weights[0], whole.weights[0]);
+  for (auto const& [device, batch] : {std::pair{"host:3", 4}, std::pair{"host:1", 12}}) {
+    TrainOptions other = options(device, batch, 8);
+    other.resume = folder.file("c");
+    EXPECT_LT(relative_difference(train(other, odd()).weights[0], whole.weights[0]), 1e-3) << device;
+  }
+}
+
+TEST_F(Zero1, CheckpointsAreThoseOfReplicatedState) {
+  TemporaryFolder const folder;
+  TrainOptions o = options("host:3", 2, 4);
+  o.checkpoint_every = 2;
+  o.checkpoint = folder.file("sharded");
+  train(o, odd());
+  o.checkpoint = folder.file("replicated");
+  train(replicated(o), odd());
+  EXPECT_EQ(testing::read_bytes(folder.file("sharded")), testing::read_bytes(folder.file("replicated")));
+}
+
 }  // namespace
 }  // namespace stepscope::workloads
