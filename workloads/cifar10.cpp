@@ -1,7 +1,9 @@
-// CIFAR-10: the network of TensorFlow's convolutional tutorial, trained synchronously data-parallel. Source of the network and of
-// its constants: "Convolutional Neural Networks" (tensorflow.org tutorials, models/tutorials/image/cifar10). From top to
-// bottom: the parameters, one device's replica, forward, backward, the whole job. The loop around them: data_parallel.cpp.
+// CIFAR-10: the network of TensorFlow's convolutional tutorial, trained data-parallel, synchronously or not. Source of the
+// network and of its constants: "Convolutional Neural Networks" (tensorflow.org tutorials, models/tutorials/image/cifar10). From
+// top to bottom: the parameters, one device's replica, forward, backward, the whole job. The loop around them: data_parallel.cpp.
 #include "workloads/cifar10.h"
+
+#include <CLI/CLI.hpp>
 
 #include "workloads/data/cifar10_generator.h"
 #include "workloads/data/cifar10_samples.h"
@@ -180,11 +182,35 @@ base::Expected<TrainingResult> train_cifar10(TrainOptions const& o, Cifar10Width
   return train_data_parallel(o, network, log);
 }
 
+base::Expected<void> make_asynchronous(TrainOptions& o) {
+  if (o.checkpoint_every > 0) {
+    return base::fail(
+        "run cifar10: --mode async: devices are at different steps until the end, there is no common state to save every {} "
+        "steps: leave out --checkpoint-every, --checkpoint saves at the end",
+        o.checkpoint_every);
+  }
+  o.update = UpdateKind::kShared;
+  o.check_replicas = 0;  // each device has the weights of its own last update
+  return {};
+}
+
 base::Expected<int> run_cifar10(std::span<std::string const> arguments) {
-  auto const options = parse_train_options("cifar10", kCifar10Description, arguments);
+  std::string mode = "sync";
+  OwnOptions own;
+  own.change = [&mode](CLI::App& app) {
+    app.add_option(
+           "--mode", mode,
+           "sync: one update a step with the mean of all devices' gradients; async: shared weights on the first device, each "
+           "device updates them with its own gradients and waits for no other")
+        ->check(CLI::IsMember({"sync", "async"}));
+  };
+  auto const options = parse_train_options("cifar10", kCifar10Description, arguments, own);
   if (!options) return base::fail_with(options);
   if (!*options) return 0;  // --help
   TrainOptions o = **options;
+  if (mode == "async") {
+    if (auto possible = make_asynchronous(o); !possible) return base::fail_with(possible);
+  }
 
   // The tutorial trains for hundreds of epochs; the generated set is learned in three.
   if (o.decay_epochs == 0) o.decay_epochs = o.data.empty() ? 1 : 350;

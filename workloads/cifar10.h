@@ -1,4 +1,4 @@
-// The CIFAR-10 workload: the TensorFlow tutorial's convolutional network, trained synchronously data-parallel. See cifar10.cpp.
+// The CIFAR-10 workload: the TensorFlow tutorial's convolutional network, trained data-parallel. See cifar10.cpp.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,9 @@ struct Cifar10Widths {
 /// Errors: wrong options, unreadable data or checkpoint, out of memory.
 base::Expected<TrainingResult> train_cifar10(TrainOptions const& options, Cifar10Widths const& widths, CifarDataSet const& data,
                                              std::FILE* log);
+
+/// Weights shared by all devices, without waiting: --mode async. Errors: options that need all devices at the same step.
+base::Expected<void> make_asynchronous(TrainOptions& options);
 
 base::Expected<int> run_cifar10(std::span<std::string const> arguments);
 

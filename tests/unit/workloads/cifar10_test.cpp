@@ -236,5 +236,85 @@ TEST_F(Cifar10, CtrlCFinishesTheStepAndEndsAllDevices) {
   std::fclose(log);
 }
 
+// ---- --mode async
+// -----------------------------------------------------------------------------------------------------------------------
+
+class AsynchronousCifar10 : public Cifar10 {
+ protected:
+  static TrainOptions options(std::string const& device, int64_t batch, int64_t steps) {
+    TrainOptions o = Cifar10::options(device, batch, steps);
+    EXPECT_TRUE(make_asynchronous(o).has_value());
+    return o;
+  }
+};
+
+TEST_F(AsynchronousCifar10, EveryUpdateCountsTheUpdatesOfOthersThatCameBetween) {
+  constexpr int64_t kSteps = 15;
+  TrainingResult const result = train(options("host:3", 4, kSteps));
+  ASSERT_EQ(result.staleness.size(), 3U);
+  int64_t last = 0;
+  for (auto const& staleness : result.staleness) {
+    ASSERT_EQ(staleness.size(), static_cast<size_t>(kSteps));
+    EXPECT_THAT(staleness, ::testing::Each(::testing::Ge(0)));
+    // Its own updates and those between them: the number of this device's last update.
+    last = std::max(last, std::accumulate(staleness.begin(), staleness.end(), kSteps));
+  }
+  EXPECT_EQ(last, 3 * kSteps);
+}
+
+TEST_F(AsynchronousCifar10, DiffersFromSynchronousAndStillLearns) {
+  TrainOptions o = options("host:2", 16, 120);
+  o.learning_rate = 0.05;  // two updates a step
+  TrainingResult const result = train(o);
+  EXPECT_EQ(result.failure, std::nullopt);
+  EXPECT_NEAR(result.loss.front(), std::log(10.0), 0.3);
+  EXPECT_LT(std::accumulate(result.loss.end() - 10, result.loss.end(), 0.0) / 10, 1.9);
+  // At the end all devices have the shared weights.
+  EXPECT_EQ(result.weights[0], result.weights[1]);
+  o.steps = 3;
+  std::vector<float> const asynchronous = train(o).weights[0];
+  o.update = UpdateKind::kReplicated;
+  EXPECT_NE(train(o).weights[0], asynchronous);
+}
+
+TEST_F(AsynchronousCifar10, OneDeviceAloneTrainsAsSynchronously) {
+  TrainOptions o = options("host:1", 8, 6);
+  TrainingResult const alone = train(o);
+  EXPECT_EQ(alone.staleness, (std::vector<std::vector<int64_t>>{{0, 0, 0, 0, 0, 0}}));
+  o.update = UpdateKind::kReplicated;
+  EXPECT_EQ(train(o).weights[0], alone.weights[0]);
+}
+
+TEST_F(AsynchronousCifar10, CheckpointAtTheEndHasTheUpdatesOfAllDevices) {
+  TemporaryFolder const folder;
+  TrainOptions o = options("host:2", 4, 6);
+  o.checkpoint = folder.file("c");
+  TrainingResult const first = train(o);
+  // A training that only loads them: no rate, one step.
+  o.checkpoint.clear();
+  o.resume = folder.file("c");
+  o.steps = 7;
+  o.learning_rate = 0;
+  TrainingResult const next = train(o);
+  EXPECT_EQ(next.first_step, 6);
+  EXPECT_EQ(next.weights[0], first.weights[0]);
+}
+
+TEST_F(AsynchronousCifar10, StopsCleanlyWhereTheLossIsNotANumber) {
+  TrainOptions o = options("host:2", 8, 50);
+  o.learning_rate = 1e6;
+  EXPECT_THAT(train(o).failure.value_or(""), ::testing::AllOf(HasSubstr("step"), HasSubstr("--learning-rate")));
+}
+
+TEST_F(AsynchronousCifar10, PeriodicCheckpointsAndUnknownModesAreRefused) {
+  auto const error_of = [](std::vector<std::string> const& arguments) {
+    auto const result = run_cifar10(arguments);
+    return result ? "" : result.error().message;
+  };
+  EXPECT_THAT(error_of({"--mode", "async", "--checkpoint", "/tmp/c", "--checkpoint-every", "3"}),
+              ::testing::AllOf(HasSubstr("--checkpoint-every"), HasSubstr("different steps")));
+  EXPECT_THAT(error_of({"--mode", "hogwild"}), HasSubstr("--mode"));
+}
+
 }  // namespace
 }  // namespace stepscope::workloads
