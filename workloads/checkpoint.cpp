@@ -67,4 +67,17 @@ base::Expected<Checkpoint> load_checkpoint(std::string const& path, std::string 
   return checkpoint;
 }
 
+base::Expected<Checkpoint> resume_checkpoint(std::string const& path, Checkpoint const& fresh, int64_t steps,
+                                             std::string const& sample) {
+  auto start = load_checkpoint(path, fresh.model, fresh.weights.size());
+  if (!start) return start;
+  if (start->global_batch != fresh.global_batch || start->seed != fresh.seed) {
+    return base::fail(
+        "{}: was trained with {} {}s a step and --seed {}, not {} and {}: the samples would not go on where they stopped", path,
+        start->global_batch, sample, start->seed, fresh.global_batch, fresh.seed);
+  }
+  if (start->step >= steps) return base::fail("{}: is already at step {}, give a larger --steps", path, start->step);
+  return start;
+}
+
 }  // namespace stepscope::workloads

@@ -21,5 +21,9 @@ struct Checkpoint {
 base::Expected<void> save_checkpoint(std::string const& path, Checkpoint const& checkpoint);
 /// Errors: missing, truncated or damaged file, or one of another model.
 base::Expected<Checkpoint> load_checkpoint(std::string const& path, std::string const& model, size_t weights);
+/// The checkpoint from which a training that would begin with `fresh` goes on to step `steps`. Errors also: trained with another
+/// batch or seed, so that the samples would not go on where they stopped; already there. `sample`: what one is called.
+base::Expected<Checkpoint> resume_checkpoint(std::string const& path, Checkpoint const& fresh, int64_t steps,
+                                             std::string const& sample);
 
 }  // namespace stepscope::workloads

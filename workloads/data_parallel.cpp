@@ -369,23 +369,10 @@ base::Expected<void> check_size(Device const& device, Network const& network, Up
 
 base::Expected<Checkpoint> starting_point(TrainOptions const& o, Network const& network, int64_t global_batch) {
   ParameterLayout const& layout = network.layout;
-  size_t const floats = layout.floats * (1 + static_cast<size_t>(network.optimizer.states()));
-  if (o.resume.empty()) {
-    Checkpoint fresh{layout.model, 0, global_batch, o.seed, initial_weights(layout, o.seed)};
-    fresh.weights.resize(floats);
-    return fresh;
-  }
-  auto start = load_checkpoint(o.resume, layout.model, floats);
-  if (!start) return start;
-  if (start->global_batch != global_batch || start->seed != o.seed) {
-    return base::fail(
-        "{}: was trained with {} {}s a step and --seed {}, not {} and {}: the samples would not go on where they stopped",
-        o.resume, start->global_batch, network.sample, start->seed, global_batch, o.seed);
-  }
-  if (start->step >= o.steps) {
-    return base::fail("{}: is already at step {}, give a larger --steps", o.resume, start->step);
-  }
-  return start;
+  Checkpoint fresh{layout.model, 0, global_batch, o.seed, initial_weights(layout, o.seed)};
+  fresh.weights.resize(layout.floats * (1 + static_cast<size_t>(network.optimizer.states())));
+  if (o.resume.empty()) return fresh;
+  return resume_checkpoint(o.resume, fresh, o.steps, network.sample);
 }
 
 /// What progress lines call them.

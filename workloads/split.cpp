@@ -1,7 +1,9 @@
 // A network too large for one device, cut by layers: stage s computes its layers on device s and sends the activations to stage
 // s + 1, which sends their gradient back. The batch is worked on in micro-batches, so that all stages are busy but for the time
-// in which the pipeline fills and drains (split_schedule.h). From top to bottom: one stage's memory, a micro-batch forward and
-// backward, a step, the stage's training loop, the whole job. Command line: split_command.cpp.
+// in which the pipeline fills and drains (split_schedule.h). From top to bottom: a micro-batch forward and backward, a step, the
+// stage's training loop, evaluation, the whole job. A stage and its memory: split_stage.cpp; command line: split_command.cpp.
+//
+// With --tensor each device has a part of every layer instead of some layers (split_tensor.cpp): each is a pipeline of one stage.
 //
 // Order on a stage's communication stream is that of its schedule: each receive before its pass, each send after it. As sends
 // wait for nobody, that is the order of a plain program with buffered messages, which cannot deadlock.
@@ -9,166 +11,46 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <mutex>
 #include <thread>
 
-#include "trace/base/check.h"
 #include "tracer/api/annotate.h"
 #include "workloads/backend/host/threads.h"
-#include "workloads/data/cifar10_samples.h"
-#include "workloads/gradient_reducer.h"
+#include "workloads/checkpoint.h"
 #include "workloads/loss.h"
 #include "workloads/optimizer.h"
-#include "workloads/split_schedule.h"
+#include "workloads/split_data.h"
+#include "workloads/split_stage.h"
+#include "workloads/split_tensor.h"
 #include "workloads/thread_name.h"
 
 namespace stepscope::workloads {
 namespace {
 
-// ---- One stage
-// -----------------------------------------------------------------------------------------------------------------
-
-/// The activations of one micro-batch: values[i] goes into the stage's layer i, the last one comes out.
-struct Slot {
-  std::vector<Buffer> values;  ///< the first stage's values[0] is empty: it reads the batch
-  Event free;                  ///< of the compute stream: its backward pass is over
-};
-
-struct StageTimes {
-  int64_t begin_ns = 0, end_ns = 0, busy_ns = 0;
-};
-
-struct Stage {
-  Device* device = nullptr;
-  int64_t index = 0;
-  std::vector<LayerDescription> descriptions;
-  ParameterLayout layout;         ///< of its own layers, last layer first
-  std::vector<size_t> whole_ids;  ///< where its parameters are in the whole network's layout
-  std::vector<Bucket> buckets;
-  Buffer weights, gradients, accumulated;
-  std::vector<std::unique_ptr<SplitLayer>> layers;
-  std::vector<Slot> slots;       ///< micro-batch k is in slots[k % size]
-  std::vector<Buffer> d_values;  ///< gradients of a slot's values; one micro-batch at a time
-  Event d_output_read;           ///< of the compute stream: d_values.back() may be overwritten
-  Event d_input_sent;            ///< of the communication stream: d_values.front() may be overwritten
-  Buffer images, labels;         ///< the whole batch's; on the first and on the last stage
-  Buffer row_results, results;   ///< on the last stage: loss and correct by row, and by micro-batch
-  std::optional<GradientReducer> gradients_sum;
-  std::vector<std::pair<Event, Event>> passes;  ///< begin and end of the step's passes
-  std::vector<StageTimes> times;                ///< by step
-};
-
 /// What all host threads share.
 struct Job {
   SplitOptions const& options;
-  LayeredNetwork const& network;
   PipelineSchedule schedule;
   Communicator& communicator;
-  int64_t stages, samples;  ///< of a micro-batch
+  int64_t stages, samples;  ///< of the pipeline; of a micro-batch
+  int64_t first_step;
   float rate;
-  std::vector<std::byte> images, labels;  ///< the whole data set, prepared
-  int64_t data_size;
+  PreparedSamples const &train, &test;
+  ParameterLayout whole;  ///< of the whole network
   StepLog log;
+  std::barrier<> together;  ///< of all devices, between steps
+  std::mutex mutex;
+  std::vector<float> weights;  ///< guarded by the mutex; of the whole network, as the stages have left them
   StopGate gate;
+  std::atomic<int64_t> correct = 0;
   std::atomic<bool> interrupted = false;
 
   [[nodiscard]] bool is_last(Stage const& s) const { return s.index + 1 == stages; }
 };
-
-class Allocator {
- public:
-  explicit Allocator(Device& device) : device_(device) {}
-  Buffer floats(size_t count, MemoryPurpose purpose, std::string const& owner) {
-    if (error_) return {};
-    auto made = device_.allocate(count * sizeof(float), purpose, owner);
-    if (made) return std::move(*made);
-    error_ = made.error();
-    return {};
-  }
-  [[nodiscard]] base::Expected<void> result() const {
-    if (error_) return tl::unexpected(*error_);
-    return {};
-  }
-
- private:
-  Device& device_;
-  std::optional<base::Error> error_;
-};
-
-void make_activations(Stage& s, Job const& job, Allocator& memory) {
-  constexpr auto kPurpose = MemoryPurpose::kActivations;
-  auto const samples = static_cast<size_t>(job.samples);
-  size_t const layers = s.descriptions.size();
-  // Value `i`, or its gradient.
-  auto const make = [&](size_t i, std::string const& part) {
-    if (i == 0 && s.index == 0 && (part.empty() || !job.network.input_gradient)) return Buffer();
-    LayerDescription const& layer = s.descriptions[std::min(i, layers - 1)];
-    int64_t const floats = i == layers ? layer.outputs : layer.inputs;
-    return memory.floats(samples * static_cast<size_t>(floats), kPurpose,
-                         layer.name + (i == layers ? ".output" : ".input") + part);
-  };
-  auto const slots = held_micro_batches(job.schedule, s.index, job.stages, job.options.micro_batches);
-  s.slots.resize(static_cast<size_t>(slots));
-  for (Slot& slot : s.slots) {
-    for (size_t i = 0; i <= layers; ++i) slot.values.push_back(make(i, ""));
-  }
-  for (size_t i = 0; i <= layers; ++i) s.d_values.push_back(make(i, ".gradient"));
-}
-
-base::Expected<void> make_memory(Stage& s, Job const& job) {
-  Allocator memory(*s.device);
-  s.weights = memory.floats(s.layout.floats, MemoryPurpose::kWeights, "weights");
-  s.gradients = memory.floats(s.layout.floats, MemoryPurpose::kGradients, "gradients");
-  if (job.options.micro_batches > 1) {
-    s.accumulated = memory.floats(s.layout.floats, MemoryPurpose::kGradients, "gradients.accumulated");
-  }
-  auto const batch = static_cast<size_t>(job.options.batch);
-  auto const inputs = static_cast<size_t>(s.descriptions.front().inputs);
-  if (s.index == 0) s.images = memory.floats(batch * inputs, MemoryPurpose::kInput, "images");
-  if (job.is_last(s)) {
-    s.labels = memory.floats(batch, MemoryPurpose::kInput, "labels");
-    s.row_results = memory.floats(static_cast<size_t>(job.samples) * 2, MemoryPurpose::kActivations, "loss");
-    s.results = memory.floats(static_cast<size_t>(job.options.micro_batches) * 2, MemoryPurpose::kOther, "loss");
-  }
-  make_activations(s, job, memory);
-  return memory.result();
-}
-
-base::Expected<void> make_layers(Stage& s, Job const& job) {
-  size_t parameter = s.layout.parameters.size();  // the layout begins with the last layer
-  for (LayerDescription const& description : s.descriptions) {
-    LayerMemory memory = {s.device, job.samples, s.slots.size()};
-    if (description.parameters.outputs > 0) {
-      parameter -= 2;
-      size_t const weights = s.layout.parameters[parameter].offset;
-      size_t const bias = s.layout.parameters[parameter + 1].offset;
-      memory.weights = s.weights.floats() + weights;
-      memory.bias = s.weights.floats() + bias;
-      memory.d_weights = s.gradients.floats() + weights;
-      memory.d_bias = s.gradients.floats() + bias;
-    }
-    auto layer = description.make(memory);
-    if (!layer) return base::fail_with(layer);
-    s.layers.push_back(std::move(*layer));
-  }
-  return {};
-}
-
-/// Copies the stage's parameters between its memory and the whole network's weights.
-void copy_weights(Stage& s, ParameterLayout const& whole, std::vector<float>& weights, CopyDirection direction) {
-  for (size_t i = 0; i < s.whole_ids.size(); ++i) {
-    Parameter const& own = s.layout.parameters[i];
-    float* const on_device = s.weights.floats() + own.offset;
-    float* const on_host = weights.data() + whole.parameters[s.whole_ids[i]].offset;
-    bool const down = direction == CopyDirection::kDeviceToHost;
-    s.device->copy(StreamKind::kCopy, down ? "d2h.weights" : "h2d.weights", down ? on_host : on_device,
-                   down ? on_device : on_host, own.count * sizeof(float), direction);
-  }
-  s.device->synchronize(s.device->record(StreamKind::kCopy));
-}
 
 // ---- A micro-batch
 // -------------------------------------------------------------------------------------------------------------
@@ -244,28 +126,40 @@ void backward(Job& job, Stage& s, int64_t micro_batch) {
 // ---- A step
 // --------------------------------------------------------------------------------------------------------------------
 
-/// Copies the step's images or labels: the next `batch` samples of the data set, which begins anew at its end.
-void copy_in(Job const& job, Stage& s, int64_t step, char const* name, Buffer& to, std::vector<std::byte> const& from) {
+/// Copies inputs or labels of batch `number`: the next `batch` samples of the data set, which begins anew at its end.
+void copy_in(Job const& job, Stage& s, int64_t number, char const* name, Buffer& to, std::vector<std::byte> const& from,
+             int64_t size) {
   if (to.bytes() == 0) return;
-  size_t const sample_bytes = from.size() / static_cast<size_t>(job.data_size);
+  size_t const sample_bytes = from.size() / static_cast<size_t>(size);
   auto* const target = static_cast<std::byte*>(to.data());
   for (int64_t done = 0; done < job.options.batch;) {
-    int64_t const first = (step * job.options.batch + done) % job.data_size;
-    int64_t const count = std::min(job.options.batch - done, job.data_size - first);
+    int64_t const first = (number * job.options.batch + done) % size;
+    int64_t const count = std::min(job.options.batch - done, size - first);
     s.device->copy(StreamKind::kCopy, name, target + static_cast<size_t>(done) * sample_bytes,
                    from.data() + static_cast<size_t>(first) * sample_bytes, static_cast<size_t>(count) * sample_bytes,
                    CopyDirection::kHostToDevice);
     done += count;
   }
+}
+
+void copy_batch(Job const& job, Stage& s, int64_t number, PreparedSamples const& samples) {
+  copy_in(job, s, number, "h2d.images", s.images, samples.inputs, samples.size);
+  copy_in(job, s, number, "h2d.labels", s.labels, samples.labels, samples.size);
   s.device->wait(StreamKind::kCompute, s.device->record(StreamKind::kCopy));
+}
+
+/// Enqueued by the last stage: loss and number of correct answers of each micro-batch.
+void copy_results(Stage& s, std::vector<float>& results) {
+  results.resize(s.results.bytes() / sizeof(float));
+  s.device->copy(StreamKind::kCompute, "d2h.loss", results.data(), s.results.data(), s.results.bytes(),
+                 CopyDirection::kDeviceToHost);
 }
 
 /// One training step of one stage, launched and finished. Returns the event that ends it.
 Event train_step(Job& job, Stage& s, int64_t step, std::vector<float>& results) {
   Device& device = *s.device;
   s.passes.clear();
-  copy_in(job, s, step, "h2d.images", s.images, job.images);
-  copy_in(job, s, step, "h2d.labels", s.labels, job.labels);
+  copy_batch(job, s, step, job.train);
   for (PipelineOp const& op : stage_ops(job.schedule, s.index, job.stages, job.options.micro_batches)) {
     api::Phase const phase(op.forward ? "forward" : "backward");
     api::Work const work(fmt::format("micro-batch {}", op.micro_batch).c_str());
@@ -279,11 +173,7 @@ Event train_step(Job& job, Stage& s, int64_t step, std::vector<float>& results) 
       update_parameter(device, {}, parameter, whole, job.rate, step);
     }
   }
-  if (job.is_last(s)) {
-    results.resize(s.results.bytes() / sizeof(float));
-    device.copy(StreamKind::kCompute, "d2h.loss", results.data(), s.results.data(), s.results.bytes(),
-                CopyDirection::kDeviceToHost);
-  }
+  if (job.is_last(s)) copy_results(s, results);
   Event const end = device.record(StreamKind::kCompute);
   device.synchronize(end);
   return end;
@@ -305,10 +195,27 @@ double mean_loss(std::vector<float> const& results) {
 // ---- The training loop of one stage
 // --------------------------------------------------------------------------------------------
 
+/// All devices bring their weights together, and the first one saves them.
+void save(Job& job, Stage& s, int64_t next_step) {
+  if (job.options.checkpoint.empty()) return;
+  api::Phase const phase("checkpoint");
+  {
+    std::lock_guard const lock(job.mutex);
+    copy_weights(s, job.whole, job.weights, CopyDirection::kDeviceToHost);
+  }
+  job.together.arrive_and_wait();
+  if (s.device->index() == 0) {
+    Checkpoint const checkpoint{job.whole.model, next_step, job.options.batch, job.options.seed, job.weights};
+    if (auto saved = save_checkpoint(job.options.checkpoint, checkpoint); !saved) job.gate.stop(saved.error().message);
+  }
+  job.together.arrive_and_wait();  // nobody changes them meanwhile
+}
+
 void train(Job& job, Stage& s) {
   name_this_thread("stage " + s.device->name());
   std::vector<float> results;
-  for (int64_t step = 0; step < job.options.steps && job.gate.may_start(step); ++step) {
+  int64_t step = job.first_step;
+  for (; step < job.options.steps && job.gate.may_start(step); ++step) {
     int64_t elapsed_ns = 0;
     {
       // ==== timed section: one step ====
@@ -321,7 +228,7 @@ void train(Job& job, Stage& s) {
     // The log shows the mean over the devices; only the last stage has a loss.
     double const loss = job.is_last(s) ? mean_loss(results) : 0.0;
     double const for_log = loss * static_cast<double>(job.stages);
-    job.log.report(s.index, step, {&for_log, 1}, elapsed_ns);
+    job.log.report(s.device->index(), step, {&for_log, 1}, elapsed_ns);
     if (!std::isfinite(loss) && !job.options.allow_nan) {
       job.gate.stop(not_finite("split", "the loss", loss, step, s.device->name()));
     }
@@ -329,74 +236,42 @@ void train(Job& job, Stage& s) {
       job.interrupted = true;
       job.gate.stop(std::nullopt);
     }
+    int64_t const every = job.options.checkpoint_every;
+    if (every > 0 && (step + 1) % every == 0 && step + 1 < job.options.steps) save(job, s, step + 1);
   }
   s.device->synchronize();
+  job.together.arrive_and_wait();  // from here on all devices see the same error, if any
+  if (!job.gate.error()) save(job, s, step);
+}
+
+// ---- Evaluation
+// ----------------------------------------------------------------------------------------------------------------
+
+/// The test set through the pipeline, forward only.
+void evaluate(Job& job, Stage& s) {
+  api::Phase const phase("evaluate");
+  Device& device = *s.device;
+  std::vector<float> results;
+  for (int64_t number = 0; number * job.options.batch < job.test.size; ++number) {
+    copy_batch(job, s, number, job.test);
+    for (int64_t micro_batch = 0; micro_batch < job.options.micro_batches; ++micro_batch) {
+      Slot& slot = s.slots[static_cast<size_t>(micro_batch) % s.slots.size()];
+      // No gradient comes back to say that the slot's output has been sent.
+      if (slot.free) device.wait(StreamKind::kCompute, slot.free);
+      forward(job, s, micro_batch);
+      if (job.is_last(s)) loss_and_gradient(job, s, slot, micro_batch);
+      slot.free = device.record(job.is_last(s) ? StreamKind::kCompute : StreamKind::kCommunication);
+    }
+    if (job.is_last(s)) copy_results(s, results);
+    device.synchronize();
+    // Devices that all have the whole network all find the same.
+    if (!job.is_last(s) || (job.stages == 1 && device.index() > 0)) continue;
+    for (size_t i = 1; i < results.size(); i += 2) job.correct += std::lround(results[i]);
+  }
 }
 
 // ---- The whole job
 // -------------------------------------------------------------------------------------------------------------
-
-/// Last layer first, as the backward pass goes.
-ParameterLayout lay_out(std::vector<LayerDescription> const& layers, std::string const& model) {
-  ParameterLayout layout;
-  layout.model = model;
-  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
-    if (layer->parameters.outputs == 0) continue;
-    ParameterLayout::Layer parameters = layer->parameters;
-    parameters.name = layer->name;
-    layout.add(parameters);
-  }
-  return layout;
-}
-
-base::Expected<std::unique_ptr<Stage>> make_stage(Job const& job, Device& device, std::span<size_t const> cut, int64_t index) {
-  auto s = std::make_unique<Stage>();
-  s->device = &device;
-  s->index = index;
-  auto const first = job.network.layers.begin();
-  auto const bound = [&](int64_t i) { return first + static_cast<ptrdiff_t>(cut[static_cast<size_t>(i)]); };
-  s->descriptions.assign(bound(index), bound(index + 1));
-  s->layout = lay_out(s->descriptions, job.network.name);
-  size_t const before = lay_out({bound(index + 1), job.network.layers.end()}, "").parameters.size();
-  for (size_t i = 0; i < s->layout.parameters.size(); ++i) s->whole_ids.push_back(before + i);
-  constexpr double kOneBucket = 1e9;  // MiB: nothing is sent, one sum is enough
-  s->buckets = make_buckets(s->layout, kOneBucket);
-  if (auto made = make_memory(*s, job); !made) return base::fail_with(made);
-  if (auto made = make_layers(*s, job); !made) return base::fail_with(made);
-  s->gradients_sum.emplace(device, nullptr, s->buckets, s->gradients.floats(), s->accumulated.floats(),
-                           GradientReducer::Settings{false, job.options.micro_batches});
-  return s;
-}
-
-/// Central crops, at half their width where the network takes no more: neighbours in a row are averaged.
-void prepare_image(CifarSamples const& samples, size_t i, std::span<float> image, std::byte* label) {
-  std::vector<float> crop(kCropFloats);
-  samples.prepare(i, Random(0), reinterpret_cast<std::byte*>(crop.data()), label);
-  if (image.size() == crop.size()) {
-    std::copy(crop.begin(), crop.end(), image.begin());
-    return;
-  }
-  constexpr size_t kChannels = 3;
-  for (size_t at = 0; at < image.size(); ++at) {
-    float const* const left = &crop[at / kChannels * 2 * kChannels + at % kChannels];
-    image[at] = (left[0] + left[kChannels]) / 2;
-  }
-}
-
-/// The samples that the training sees, as the devices take them. Prepared before it: a loader would take cores from the stages.
-void prepare_data(Job& job, CifarImages const& data) {
-  CifarSamples const samples(data, false);
-  auto const inputs = static_cast<size_t>(job.network.layers.front().inputs);
-  STEPSCOPE_CHECK(inputs == kCropFloats || inputs == kCropFloats / 2);
-  job.data_size = std::min(static_cast<int64_t>(samples.size()), job.options.batch * job.options.steps);
-  auto const count = static_cast<size_t>(job.data_size);
-  job.images.resize(count * inputs * sizeof(float));
-  job.labels.resize(count * samples.label_bytes());
-  auto* const images = reinterpret_cast<float*>(job.images.data());
-  for (size_t i = 0; i < count; ++i) {
-    prepare_image(samples, i, {images + i * inputs, inputs}, job.labels.data() + i * samples.label_bytes());
-  }
-}
 
 double bubble_of(std::vector<std::unique_ptr<Stage>> const& stages, size_t step) {
   int64_t begin = std::numeric_limits<int64_t>::max();
@@ -410,10 +285,9 @@ double bubble_of(std::vector<std::unique_ptr<Stage>> const& stages, size_t step)
   return 1.0 - static_cast<double>(busy) / (static_cast<double>(stages.size()) * static_cast<double>(end - begin));
 }
 
-SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>>& stages, ParameterLayout const& whole,
-                    std::vector<float> weights) {
+SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>>& stages, int64_t test_size) {
   SplitResult result;
-  for (LayerDescription const& layer : job.network.layers) result.layers.push_back(layer.name);
+  result.first_step = job.first_step;
   result.loss = job.log.losses(0);
   for (size_t step = 0; step < result.loss.size(); ++step) {
     result.bubble.push_back(bubble_of(stages, step));
@@ -423,7 +297,8 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>>& stages, Param
   }
   result.ideal_bubble = ideal_bubble(job.stages, job.options.micro_batches);
   for (auto& s : stages) {
-    copy_weights(*s, whole, weights, CopyDirection::kDeviceToHost);
+    copy_weights(*s, job.whole, job.weights, CopyDirection::kDeviceToHost);
+    result.weight_bytes.push_back(s->weights.bytes());
     uint64_t held = 0;
     for (Slot const& slot : s->slots) {
       for (Buffer const& value : slot.values) held += value.bytes();
@@ -432,9 +307,12 @@ SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>>& stages, Param
     std::vector<int64_t>& busy = result.busy_ns.emplace_back();
     for (size_t step = 0; step < result.loss.size(); ++step) busy.push_back(s->times[step].busy_ns);
   }
-  result.weights = std::move(weights);
+  result.weights = std::move(job.weights);
   bool const on_host = stages.front()->device->name().starts_with("host");
-  result.cores_short = on_host && job.stages > host::available_cores();
+  result.cores_short = on_host && stages.size() > static_cast<size_t>(host::available_cores());
+  if (test_size > 0 && !job.gate.stopped()) {
+    result.test_accuracy = static_cast<double>(job.correct) / static_cast<double>(test_size);
+  }
   result.interrupted = job.interrupted;
   result.failure = job.gate.error();
   return result;
@@ -450,56 +328,106 @@ base::Expected<std::vector<size_t>> cut_network(LayeredNetwork const& network, s
   return cut_layers(costs, shares);
 }
 
-}  // namespace
-
-base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork const& network, CifarImages const& data,
-                                        std::FILE* log) {
-  InterruptGuard const interrupts;
-  auto const schedule = parse_schedule(o.schedule);
-  if (!schedule) return base::fail_with(schedule);
+base::Expected<void> check(SplitOptions const& o) {
   if (o.micro_batches < 1 || o.batch % o.micro_batches != 0) {
     return base::fail("--batch {} cannot be divided into {} equal micro-batches, change --batch or --micro-batches", o.batch,
                       o.micro_batches);
   }
+  if (o.checkpoint_every > 0 && o.checkpoint.empty()) return base::fail("--checkpoint-every needs --checkpoint FILE");
+  if (o.tensor && !o.pathologies.empty()) {
+    return base::fail("--pathology {}: with --tensor there are no stages, leave one of them out", o.pathologies.front().text());
+  }
+  return {};
+}
+
+/// What device `rank` works on: the network, or its part of it.
+base::Expected<LayeredNetwork> network_of(SplitOptions const& o, LayeredNetwork const& network, DeviceGroup const& group,
+                                          int64_t rank) {
+  if (!o.tensor) return network;
+  return tensor_part(network, *group.communicator, static_cast<int64_t>(group.devices.size()), rank);
+}
+
+base::Expected<Checkpoint> starting_point(SplitOptions const& o, ParameterLayout const& whole) {
+  Checkpoint fresh{whole.model, 0, o.batch, o.seed, initial_weights(whole, o.seed)};
+  if (o.resume.empty()) return fresh;
+  return resume_checkpoint(o.resume, fresh, o.steps, "image");
+}
+
+void run_threads(Job& job, std::vector<std::unique_ptr<Stage>> const& stages) {
+  std::vector<std::thread> threads;
+  threads.reserve(stages.size());
+  for (auto const& stage : stages) {
+    threads.emplace_back([&job, &s = *stage] {
+      train(job, s);
+      if (!job.gate.stopped()) evaluate(job, s);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork const& network, CifarDataSet const& data,
+                                        std::FILE* log) {
+  InterruptGuard const interrupts;
+  auto const schedule = parse_schedule(o.schedule);
+  if (!schedule) return base::fail_with(schedule);
+  if (auto good = check(o); !good) return base::fail_with(good);
   auto group = open_devices(o.device, {o.memory_limit_mib << 20U});
   if (!group) return base::fail_with(group);
-  auto const cut = cut_network(network, group->devices.size(), o);
+  auto const devices = static_cast<int64_t>(group->devices.size());
+  int64_t const stages_count = o.tensor ? 1 : devices;
+  auto const cut = cut_network(network, static_cast<size_t>(stages_count), o);
   if (!cut) return base::fail("split over {}: {}", o.device, cut.error().message);
   record_pathologies(o.pathologies);
-  auto const stages_count = static_cast<int64_t>(group->devices.size());
-  float const rate = o.learning_rate > 0 ? static_cast<float>(o.learning_rate) : network.learning_rate;
+  ParameterLayout const whole = lay_out(network.layers, network.name);
+  auto start = starting_point(o, whole);
+  if (!start) return base::fail_with(start);
+
+  std::vector<std::unique_ptr<Stage>> stages;
+  std::vector<LayerDescription> first_layers;
+  for (auto& device : group->devices) {
+    auto const rank = static_cast<int64_t>(stages.size());
+    auto const part = network_of(o, network, *group, rank);
+    if (!part) return base::fail("split over {}: {}", o.device, part.error().message);
+    if (rank == 0) first_layers = part->layers;
+    auto stage = make_stage({o, *part, *schedule, stages_count, o.batch / o.micro_batches}, *device, *cut, rank % stages_count);
+    if (!stage) return base::fail_with(stage);
+    stages.push_back(std::move(*stage));
+    copy_weights(*stages.back(), whole, start->weights, CopyDirection::kHostToDevice);
+  }
+  int64_t const inputs = network.layers.front().inputs;
+  auto const images = static_cast<int64_t>(data.train.size());
+  auto const test_images = o.evaluate ? static_cast<int64_t>(data.test.size()) : 0;
+  // As many as the training sees.
+  PreparedSamples const train = prepare_samples(data.train, std::min(images, o.batch * o.steps), inputs, 1);
+  PreparedSamples const test = prepare_samples(data.test, test_images, inputs, o.batch);
+  if (log != nullptr) {
+    fmt::print(log, "split on {}: {}, {} images a step in {} micro-batches, {}\n", o.device, network.name, o.batch,
+               o.micro_batches, o.tensor ? "fully connected layers cut over the devices" : o.schedule);
+  }
   Job job{o,
-          network,
           *schedule,
           *group->communicator,
           stages_count,
           o.batch / o.micro_batches,
-          rate,
+          start->step,
+          o.learning_rate > 0 ? static_cast<float>(o.learning_rate) : network.learning_rate,
+          train,
+          test,
+          whole,
+          StepLog({start->step, devices, o.batch, "images", {"loss"}, o.log_every, log}),
+          std::barrier<>(devices),
           {},
-          {},
-          0,
-          StepLog({0, stages_count, o.batch, "images", {"loss"}, o.log_every, log}),
-          {}};
-  prepare_data(job, data);
-
-  ParameterLayout const whole = lay_out(network.layers, network.name);
-  std::vector<float> weights = initial_weights(whole, o.seed);
-  std::vector<std::unique_ptr<Stage>> stages;
-  for (auto& device : group->devices) {
-    auto stage = make_stage(job, *device, *cut, static_cast<int64_t>(stages.size()));
-    if (!stage) return base::fail_with(stage);
-    stages.push_back(std::move(*stage));
-    copy_weights(*stages.back(), whole, weights, CopyDirection::kHostToDevice);
-  }
-  if (log != nullptr) {
-    fmt::print(log, "split on {}: {}, {} images a step in {} micro-batches, {}\n", o.device, network.name, o.batch,
-               o.micro_batches, o.schedule);
-  }
-  std::vector<std::thread> threads;
-  for (auto& stage : stages) threads.emplace_back([&job, &s = *stage] { train(job, s); });
-  for (std::thread& thread : threads) thread.join();
-  SplitResult result = collect(job, stages, whole, std::move(weights));
+          std::move(start->weights)};
+  run_threads(job, stages);
+  SplitResult result = collect(job, stages, test_images);
   result.cut = *cut;
+  result.tensor = o.tensor;
+  for (LayerDescription const& layer : first_layers) {
+    result.layers.push_back(layer.name);
+    result.layer_cuts.push_back(layer.part.cut);
+  }
   return result;
 }
 

@@ -18,7 +18,8 @@ constexpr char const* kFooter =
     R"(Each device is a stage. Layers are cut where the largest stage costs least. Stages send activations on and gradients back.
   gpipe  all micro-batches forward, then all backward: holds the activations of all of them
   1f1b   one backward after each forward as soon as gradients come back: holds those of as many as there are stages behind
-Both give the same weights. bubble = 1 - busy / (stages x span): busy is the time of the forward and backward passes on all devices,
+Both give the same weights. With --tensor each device has a part of every pair of fully connected layers, and all of the others:
+one all-reduce forward and one backward a pair. bubble = 1 - busy / (stages x span): busy is the time of the forward and backward passes on all devices,
 span goes from the first pass's begin to the last one's end; the ideal is (p-1)/(m+p-1) for p equal stages and m micro-batches.)";
 
 base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string const> arguments) {
@@ -27,13 +28,20 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
   CLI::App app(kSplitDescription, "stepscope run split");
   app.option_defaults()->always_capture_default();
   app.footer(kFooter);
-  app.add_option("--device", o.device, "host:N, a stage each");
+  app.add_option("--device", o.device, "host:N, a stage each, or with --tensor a part of the layers each");
   app.add_option("--model", o.model, "mlp, cnn (the network of cifar10)")->check(CLI::IsMember({"mlp", "cnn"}));
   app.add_option("--layers", o.mlp_layers, "hidden layers of the mlp")->check(CLI::Range(int64_t{1}, int64_t{1'000}));
   app.add_option("--schedule", o.schedule, "gpipe, 1f1b");
+  app.add_flag("--tensor", o.tensor, "cut fully connected layers over the devices, not the network by layers");
   app.add_option("--micro-batches", o.micro_batches, "equal parts of a batch")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app.add_option("--batch", o.batch, "images a step, of all devices together")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
-  app.add_option("--steps", o.steps, "training steps")->check(CLI::Range(int64_t{1}, kMaxCount));
+  app.add_option("--steps", o.steps, "training steps of the whole job")->check(CLI::Range(int64_t{1}, kMaxCount));
+  app.add_option("--checkpoint", o.checkpoint, "file to save weights to, at the end and every --checkpoint-every steps");
+  app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints, 0 = only at the end")
+      ->check(CLI::Range(int64_t{0}, kMaxCount));
+  app.add_option("--resume", o.resume, "checkpoint file to go on from, of any number of devices and either kind of cut");
+  app.add_flag_callback(
+      "--no-evaluate", [&o] { o.evaluate = false; }, "skip the accuracy on the test set at the end");
   app.add_option("--seed", o.seed, "the weights follow from it");
   app.add_option("--learning-rate", o.learning_rate, "0 = 0.02 for the mlp, 0.1 for the cnn")->check(CLI::Range(0.0, 1e6));
   app.add_option("--data", o.data, "folder with CIFAR-10's files (default: a generated set, cached)");
@@ -79,7 +87,21 @@ std::vector<T> without_first(std::vector<T> const& values) {
   return {values.begin() + 1, values.end()};
 }
 
-void report(std::FILE* log, SplitResult const& r) {
+void report_tensor(std::FILE* log, SplitResult const& r) {
+  std::string by_outputs, by_inputs, whole;
+  for (size_t i = 0; i < r.layers.size(); ++i) {
+    std::string& list = r.layer_cuts[i] == LayerDescription::Cut::kOutputs  ? by_outputs
+                        : r.layer_cuts[i] == LayerDescription::Cut::kInputs ? by_inputs
+                                                                            : whole;
+    list += (list.empty() ? "" : ", ") + r.layers[i];
+  }
+  fmt::print(log, "cut by outputs: {}; by inputs: {}; whole on each device: {}\n", by_outputs.empty() ? "none" : by_outputs,
+             by_inputs.empty() ? "none" : by_inputs, whole.empty() ? "none" : whole);
+  fmt::print(log, "step {:.1f} ms (median), {:.1f} MiB of weights a device\n", median(without_first(r.step_ns)) / 1e6,
+             static_cast<double>(r.weight_bytes.front()) / (1 << 20));
+}
+
+void report_pipeline(std::FILE* log, SplitResult const& r) {
   for (size_t stage = 0; stage + 1 < r.cut.size(); ++stage) {
     fmt::print(log, "stage {}: {} to {}, busy {:.1f} ms a step (median), holds {:.1f} MiB of activations\n", stage,
                r.layers[r.cut[stage]], r.layers[r.cut[stage + 1] - 1], median(without_first(r.busy_ns[stage])) / 1e6,
@@ -91,6 +113,11 @@ void report(std::FILE* log, SplitResult const& r) {
     fmt::print(log, "there are more stages than cores: they wait for cores, and the bubble does not count that\n");
 }
 
+void report(std::FILE* log, SplitResult const& r) {
+  r.tensor ? report_tensor(log, r) : report_pipeline(log, r);
+  if (r.test_accuracy) fmt::print(log, "test accuracy {:.1f} %\n", *r.test_accuracy * 100);
+}
+
 std::string summarize(SplitOptions const& o, SplitResult const& r) {
   nlohmann::json json = {{"workload", "split"},
                          {"device", o.device},
@@ -98,6 +125,8 @@ std::string summarize(SplitOptions const& o, SplitResult const& r) {
                          {"schedule", o.schedule},
                          {"batch", o.batch},
                          {"micro_batches", o.micro_batches},
+                         {"tensor", r.tensor},
+                         {"first_step", r.first_step},
                          {"steps", r.loss.size()},
                          {"layers", r.layers},
                          {"cut", r.cut},
@@ -106,9 +135,11 @@ std::string summarize(SplitOptions const& o, SplitResult const& r) {
                          {"bubble", r.bubble},
                          {"ideal_bubble", r.ideal_bubble},
                          {"busy_ns", r.busy_ns},
+                         {"weight_bytes", r.weight_bytes},
                          {"activation_bytes", r.activation_bytes},
                          {"cores_short", r.cores_short},
                          {"interrupted", r.interrupted}};
+  json["test_accuracy"] = r.test_accuracy ? nlohmann::json(*r.test_accuracy) : nlohmann::json();
   json["failure"] = r.failure ? nlohmann::json(*r.failure) : nlohmann::json();
   return json.dump();
 }
@@ -126,7 +157,7 @@ base::Expected<int> run_split(std::span<std::string const> arguments) {
   LayeredNetwork const network = o.model == "cnn" ? describe_cnn(kSide, 3, kCifarClasses, {})
                                                   : describe_mlp(MlpShape().width, kCifarClasses, {o.mlp_layers});
   std::FILE* const log = o.json ? stderr : stdout;
-  auto const result = train_split(o, network, data->train, log);
+  auto const result = train_split(o, network, *data, log);
   if (!result) return base::fail_with(result);
   report(log, *result);
   if (o.json) fmt::print("{}\n", summarize(o, *result));

@@ -74,6 +74,8 @@ class NetworkBuilder {
   void dense(std::string const& name, int64_t inputs, int64_t outputs, bool relu, double deviation, float bias, float decay) {
     LayerDescription layer = described(name, inputs, outputs, 2.0 * static_cast<double>(inputs * outputs));
     layer.parameters = {"", outputs, inputs, deviation, bias, decay};
+    layer.fully_connected = true;
+    layer.relu = relu;
     layer.make = [=](LayerMemory const& m) -> Expected<std::unique_ptr<SplitLayer>> {
       auto made = m.device->dense(name, {m.samples, inputs, outputs, relu});
       if (!made) return base::fail_with(made);
@@ -103,7 +105,8 @@ class NetworkBuilder {
   void pool(std::string const& name, int64_t side, int64_t channels) {
     constexpr double kPerInput = 45;  // as long as so many operations of a convolution, measured on host devices
     int64_t const inputs = side * side * channels;
-    LayerDescription layer = {name, inputs, inputs / 4, kPerInput * static_cast<double>(inputs), {}, {}};
+    LayerDescription layer = {
+        .name = name, .inputs = inputs, .outputs = inputs / 4, .cost = kPerInput * static_cast<double>(inputs)};
     layer.make = [=](LayerMemory const& m) -> Expected<std::unique_ptr<SplitLayer>> {
       std::vector<std::unique_ptr<MaxPool>> pools;
       for (size_t slot = 0; slot < m.slots; ++slot) {
@@ -118,7 +121,7 @@ class NetworkBuilder {
   void norm(std::string const& name, int64_t side, int64_t channels) {
     constexpr double kPerInput = 135;  // likewise
     int64_t const inputs = side * side * channels;
-    LayerDescription layer = {name, inputs, inputs, kPerInput * static_cast<double>(inputs), {}, {}};
+    LayerDescription layer = {.name = name, .inputs = inputs, .outputs = inputs, .cost = kPerInput * static_cast<double>(inputs)};
     layer.make = [=](LayerMemory const& m) -> Expected<std::unique_ptr<SplitLayer>> {
       std::vector<std::unique_ptr<Lrn>> norms;
       for (size_t slot = 0; slot < m.slots; ++slot) {
@@ -136,7 +139,7 @@ class NetworkBuilder {
   /// Backward costs as much as forward for the weights, and again for the input's gradient.
   [[nodiscard]] LayerDescription described(std::string const& name, int64_t inputs, int64_t outputs, double forward_flops) const {
     bool const is_input = network_.layers.empty() && !network_.input_gradient;
-    return {name, inputs, outputs, forward_flops * (is_input ? 2.0 : 3.0), {}, {}};
+    return {.name = name, .inputs = inputs, .outputs = outputs, .cost = forward_flops * (is_input ? 2.0 : 3.0)};
   }
 
   LayeredNetwork network_;

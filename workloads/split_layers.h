@@ -37,6 +37,14 @@ struct LayerDescription {
   int64_t inputs = 0, outputs = 0;         ///< floats of a sample
   double cost = 0;                         ///< floating-point operations of a sample, forward and backward, or what takes as long
   ParameterLayout::Layer parameters = {};  ///< outputs 0: it has none
+  bool fully_connected = false, relu = false;
+  /// Which outputs or inputs of the whole layer this is, where it is cut over devices (split_tensor.h).
+  enum class Cut : uint8_t { kNone, kOutputs, kInputs };
+  struct Part {
+    int64_t first_output = 0, first_input = 0;
+    int64_t whole_inputs = 0;  ///< 0: as many as it has
+    Cut cut = Cut::kNone;
+  } part = {};
   /// Errors: out of memory, no implementation of the shape.
   std::function<Expected<std::unique_ptr<SplitLayer>>(LayerMemory const&)> make;
 };

@@ -31,6 +31,14 @@ struct Copy {
   STEPSCOPE_BOTH void operator()(size_t i) const { y[i] = x[i]; }
 };
 
+/// y ← y · factor
+struct Scale {
+  static constexpr int kBytes = 8, kFlops = 1;
+  float* y;
+  float factor;
+  STEPSCOPE_BOTH void operator()(size_t i) const { y[i] *= factor; }
+};
+
 /// y ← (y + x) · scale
 struct AddScaled {
   static constexpr int kBytes = 12, kFlops = 2;
@@ -164,7 +172,7 @@ struct AdamWUpdate {
 };
 
 /// THE list of element-wise operations.
-using Op = std::variant<Fill, Copy, Add, AddScaled, ReluBackward, LeakyRelu, LeakyReluBackward, GeluForward, GeluBackward, Tanh,
-                        TanhBackward, BinaryCrossEntropy, SgdUpdate, AdamWUpdate>;
+using Op = std::variant<Fill, Copy, Scale, Add, AddScaled, ReluBackward, LeakyRelu, LeakyReluBackward, GeluForward, GeluBackward,
+                        Tanh, TanhBackward, BinaryCrossEntropy, SgdUpdate, AdamWUpdate>;
 
 }  // namespace stepscope::workloads::elementwise

@@ -71,9 +71,47 @@ struct SumOfPairs {
   }
 };
 
+/// A row of y: y ← scale · y + bias, and 0 where that is negative if `relu` is set.
+struct AddBias {
+  static constexpr int kBytes = 8, kFlops = 3;
+  int64_t width;
+  float const* bias;
+  float* y;
+  float scale;
+  bool relu;
+
+  template <class Lanes>
+  STEPSCOPE_BOTH void operator()(Lanes const& lanes, int64_t row) const {
+    float* const of_row = y + row * width;
+    float const* const added = bias;
+    float const factor = scale;
+    float const least = relu ? 0.0F : -INFINITY;
+    lanes.each(width, [=](int64_t c) {
+      float const value = factor * of_row[c] + added[c];
+      of_row[c] = value < least ? least : value;
+    });
+  }
+};
+
+/// Row c is channel c of x [rows][channels]: sum[c] = Σ of its values. `width`: rows.
+struct ChannelSum {
+  static constexpr int kBytes = 4, kFlops = 1;
+  int64_t width, channels;
+  float const* x;
+  float* sum;
+
+  template <class Lanes>
+  STEPSCOPE_BOTH void operator()(Lanes const& lanes, int64_t row) const {
+    float const* const from = x + row;
+    int64_t const stride = channels;
+    float const total = lanes.sum(width, [=](int64_t i) { return from[i * stride]; });
+    if (lanes.first()) sum[row] = total;
+  }
+};
+
 /// THE list of row operations.
-using Op =
-    std::variant<CrossEntropy, SumOfPairs, EmbeddingForward, TokenGradient, PositionGradient, LayerNormForward, LayerNormBackward,
-                 LayerNormParameterGradient, CausalSoftmaxForward, SoftmaxBackward, SplitHeads, MergeHeads>;
+using Op = std::variant<CrossEntropy, SumOfPairs, AddBias, ChannelSum, EmbeddingForward, TokenGradient, PositionGradient,
+                        LayerNormForward, LayerNormBackward, LayerNormParameterGradient, CausalSoftmaxForward, SoftmaxBackward,
+                        SplitHeads, MergeHeads>;
 
 }  // namespace stepscope::workloads::rowwise

@@ -6,7 +6,9 @@
 
 #include <cmath>
 #include <numeric>
+#include <tuple>
 
+#include "tests/unit/workloads/temporary_folder.h"
 #include "tests/unit/workloads/weights.h"
 #include "workloads/data/augment.h"
 #include "workloads/data/cifar10_generator.h"
@@ -21,6 +23,7 @@ using ::testing::Ge;
 using ::testing::HasSubstr;
 using ::testing::Lt;
 using testing::relative_difference;
+using testing::TemporaryFolder;
 
 using Cut = std::vector<size_t>;
 constexpr auto kOneForwardOneBackward = PipelineSchedule::kOneForwardOneBackward;
@@ -93,9 +96,9 @@ class Split : public ::testing::Test {
  protected:
   static constexpr auto kSide = static_cast<int64_t>(kCropSide);
 
-  static CifarImages const& data() {
-    static CifarImages const images = generate_cifar(96, 0);
-    return images;
+  static CifarDataSet const& data() {
+    static CifarDataSet const set = {generate_cifar(96, 0), generate_cifar(50, 1)};
+    return set;
   }
   static LayeredNetwork mlp() { return describe_mlp(static_cast<int64_t>(kCropFloats) / 2, kCifarClasses, {3, 24}); }
   static LayeredNetwork cnn() { return describe_cnn(kSide, 3, kCifarClasses, {16, 24, 16}); }
@@ -107,6 +110,7 @@ class Split : public ::testing::Test {
     o.batch = 24;
     o.steps = 5;
     o.log_every = 0;
+    o.evaluate = false;
     return o;
   }
   static SplitResult train(SplitOptions const& o, LayeredNetwork const& network) {
@@ -208,6 +212,135 @@ TEST_F(Split, AllowNanGoesOnToTheLastStep) {
   EXPECT_EQ(result.failure, std::nullopt);
   ASSERT_EQ(result.loss.size(), 30U);
   EXPECT_FALSE(std::isfinite(result.loss.back()));
+}
+
+TEST_F(Split, ResumedTrainingEqualsAnUninterruptedOneOnOtherStagesToo) {
+  TemporaryFolder const folder;
+  for (LayeredNetwork const& network : {mlp(), cnn()}) {
+    SplitOptions o = options("host:2", "1f1b", 4);
+    SplitResult const whole = train(o, network);
+    o.steps = 3;
+    o.checkpoint = folder.file("c");
+    train(o, network);
+    o.checkpoint.clear();
+    o.resume = folder.file("c");
+    o.steps = 5;
+    SplitResult const resumed = train(o, network);
+    EXPECT_EQ(resumed.first_step, 3);
+    EXPECT_EQ(resumed.loss.size(), 2U);
+    EXPECT_EQ(resumed.weights, whole.weights) << network.name;
+    o.device = "host:3";
+    o.schedule = "gpipe";
+    EXPECT_EQ(train(o, network).weights, whole.weights) << network.name;
+    o.tensor = true;
+    o.device = "host:2";
+    EXPECT_LT(relative_difference(train(o, network).weights, whole.weights), 1e-5) << network.name;
+  }
+}
+
+TEST_F(Split, PeriodicCheckpointIsTheStateAfterItsStep) {
+  TemporaryFolder const folder;
+  SplitOptions o = options("host:2", "gpipe", 2);
+  o.steps = 3;
+  o.checkpoint = folder.file("at the end");
+  train(o, mlp());
+  o.steps = 5;
+  o.checkpoint = folder.file("every");
+  o.checkpoint_every = 3;
+  o.pathologies.clear();
+  train(o, mlp());
+  // Overwritten by that of the end: a training from it has nothing to do.
+  o.resume = folder.file("every");
+  o.checkpoint.clear();
+  o.checkpoint_every = 0;
+  EXPECT_THAT(train_split(o, mlp(), data(), nullptr).error().message, HasSubstr("already at step 5"));
+  o.resume = folder.file("at the end");
+  o.batch = 12;
+  EXPECT_THAT(train_split(o, mlp(), data(), nullptr).error().message, HasSubstr("24 images a step"));
+  o.batch = 24;
+  EXPECT_THAT(train_split(o, cnn(), data(), nullptr).error().message, HasSubstr("mlp-3x24"));
+  o.resume.clear();
+  o.checkpoint = "/nonexistent/c";
+  EXPECT_THAT(train(o, mlp()).failure.value_or(""), HasSubstr("/nonexistent"));
+}
+
+TEST_F(Split, EvaluationCountsEachTestImageOnceWhateverTheStages) {
+  // 50 images: the last batch of 24 is not full.
+  for (LayeredNetwork const& network : {mlp(), cnn()}) {
+    SplitOptions o = options("host:1", "gpipe", 1);
+    o.evaluate = true;
+    o.steps = 2;
+    double const one = train(o, network).test_accuracy.value();
+    EXPECT_NEAR(one * 50, std::round(one * 50), 1e-9);
+    for (auto const& [device, schedule, tensor] :
+         {std::tuple{"host:2", "gpipe", false}, std::tuple{"host:3", "1f1b", false}, std::tuple{"host:2", "gpipe", true}}) {
+      SplitOptions p = options(device, schedule, 6);
+      p.evaluate = true;
+      p.steps = 2;
+      p.tensor = tensor;
+      EXPECT_NEAR(train(p, network).test_accuracy.value(), one, 0.021) << network.name << " " << device;
+    }
+  }
+}
+
+// ---- --tensor
+// --------------------------------------------------------------------------------------------------------------------------
+
+class SplitTensor : public Split {
+ protected:
+  static SplitOptions options(std::string const& device, int64_t micro_batches) {
+    SplitOptions o = Split::options(device, "gpipe", micro_batches);
+    o.tensor = true;
+    return o;
+  }
+};
+
+TEST_F(SplitTensor, TrainsToTheWeightsOfTheWholeNetwork) {
+  for (LayeredNetwork const& network : {mlp(), cnn()}) {
+    SplitResult const whole = train(Split::options("host:1", "gpipe", 1), network);
+    for (auto const& [device, micro_batches] : {std::pair{"host:1", 1}, std::pair{"host:2", 1}, std::pair{"host:2", 4},
+                                                std::pair{"host:3", 2}, std::pair{"host:4", 1}}) {
+      SplitResult const cut = train(options(device, micro_batches), network);
+      EXPECT_LT(relative_difference(whole.weights, cut.weights), 1e-5) << network.name << " " << device << " " << micro_batches;
+      EXPECT_NEAR(cut.loss.back(), whole.loss.back(), 1e-4) << network.name << " " << device;
+    }
+  }
+}
+
+TEST_F(SplitTensor, PairsOfFullyConnectedLayersAreCutFirstByOutputsThenByInputs) {
+  using Cuts = LayerDescription::Cut;
+  EXPECT_THAT(train(options("host:2", 1), mlp()).layer_cuts,
+              ::testing::ElementsAre(Cuts::kOutputs, Cuts::kInputs, Cuts::kOutputs, Cuts::kInputs));
+  SplitResult const result = train(options("host:2", 1), cnn());
+  EXPECT_THAT(std::vector(result.layer_cuts.end() - 3, result.layer_cuts.end()),
+              ::testing::ElementsAre(Cuts::kOutputs, Cuts::kInputs, Cuts::kNone));
+  EXPECT_THAT(std::vector(result.layer_cuts.begin(), result.layer_cuts.end() - 3), Each(Cuts::kNone));
+  SplitResult const whole = train(options("host:1", 1), mlp());
+  EXPECT_THAT(whole.layer_cuts, Each(Cuts::kNone));
+}
+
+TEST_F(SplitTensor, EachDeviceHoldsItsPartOfTheWeights) {
+  LayeredNetwork const network = describe_mlp(static_cast<int64_t>(kCropFloats) / 2, kCifarClasses, {4, 48});
+  uint64_t const whole = train(options("host:1", 1), network).weight_bytes.front();
+  SplitResult const halves = train(options("host:2", 1), network);
+  ASSERT_EQ(halves.weight_bytes.size(), 2U);
+  // Four layers of width 48 are halved; the classes' 490 weights and some biases are not.
+  for (uint64_t const bytes : halves.weight_bytes) EXPECT_LT(bytes, whole / 2 + 4096);
+}
+
+TEST_F(SplitTensor, BadOptionsAreErrorsThatSayWhatToDo) {
+  auto const error_of = [](SplitOptions const& o) {
+    auto const result = train_split(o, mlp(), data(), nullptr);
+    return result ? std::string("none") : result.error().message;
+  };
+  EXPECT_THAT(error_of(options("host:5", 1)), AllOf(HasSubstr("fc1"), HasSubstr("24 outputs"), HasSubstr("5 devices")));
+  SplitOptions o = options("host:2", 1);
+  o.pathologies.push_back(parse_pathology("imbalanced-split=2").value());
+  EXPECT_THAT(error_of(o), AllOf(HasSubstr("imbalanced-split"), HasSubstr("--tensor")));
+  EXPECT_THAT(error_of(options("host:2", 7)), AllOf(HasSubstr("--batch 24"), HasSubstr("7")));
+  SplitOptions every = options("host:2", 1);
+  every.checkpoint_every = 2;
+  EXPECT_THAT(error_of(every), HasSubstr("--checkpoint FILE"));
 }
 
 }  // namespace
