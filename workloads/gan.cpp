@@ -1,7 +1,7 @@
-// A generative adversarial network (Goodfellow et al., NIPS 2014) on MNIST's digits, of fully connected layers with leaky ReLU.
-// Slope, tanh and Adam with 0.0002 and beta1 0.5 are DCGAN's (Radford, Metz, Chintala, ICLR 2016). From top to bottom: the
-// parameters, the samples, the two networks, the discriminator's turn, the generator's turn, one device's replica, the whole job.
-// The loop around them: data_parallel.cpp.
+// A generative adversarial network (Goodfellow et al., NIPS 2014) on MNIST's digits, of fully connected layers with leaky ReLU or
+// of convolutions (gan_convolutional.cpp). Slope, tanh and Adam with 0.0002 and beta1 0.5 are DCGAN's (Radford, Metz, Chintala,
+// ICLR 2016). From top to bottom: the parameters, the samples, the two networks, the discriminator's turn, the generator's turn,
+// one device's replica, the whole job. The loop around them: data_parallel.cpp.
 #include "workloads/gan.h"
 
 #include <algorithm>
@@ -13,14 +13,12 @@
 #include "tracer/api/annotate.h"
 #include "workloads/data/mnist_samples.h"
 #include "workloads/data/picture_grid.h"
-#include "workloads/data_parallel.h"
-#include "workloads/replica_builder.h"
+#include "workloads/gan_networks.h"
 
 namespace stepscope::workloads {
 namespace {
 
 constexpr auto kPixels = static_cast<int64_t>(kMnistPixels);
-constexpr float kSlope = 0.2F;
 
 // ---- Parameters
 // ----------------------------------------------------------------------------------------------------------------
@@ -88,23 +86,11 @@ class GanSamples final : public Samples {
 // ---- The two networks
 // ----------------------------------------------------------------------------------------------------------
 
-void leaky_relu(Device& device, char const* name, Activation const& a) {
-  device.run(name, elementwise::LeakyRelu{a.value.floats(), kSlope}, a.value.bytes() / sizeof(float));
-}
-void leaky_relu_gradient(Device& device, char const* name, Activation const& a) {
-  device.run(name, elementwise::LeakyReluBackward{a.value.floats(), a.gradient.floats(), kSlope},
-             a.value.bytes() / sizeof(float));
-}
-
-/// Noise [batch][noise] → images [batch][784].
-class Generator {
+class DenseGenerator final : public Generator {
  public:
-  Generator(ReplicaMemory const& memory, GanWidths const& widths) : m_(memory), widths_(widths) {}
-
-  void make(ReplicaBuilder& builder) {
+  DenseGenerator(ReplicaMemory const& memory, GanWidths const& w, ReplicaBuilder& builder) : m_(memory) {
     Device& d = *m_.device;
     int64_t const b = m_.batch;
-    GanWidths const& w = widths_;
     builder.activation(a_fc1_, b * w.generator1, "generator.fc1");
     builder.activation(a_fc2_, b * w.generator2, "generator.fc2");
     builder.activation(a_fc3_, b * w.generator3, "generator.fc3");
@@ -114,7 +100,7 @@ class Generator {
     builder.take(d.dense("generator.fc4", {b, w.generator3, kPixels, false}), fc4_);
   }
 
-  void forward(float const* noise, float* images) {
+  void forward(float const* noise, float* images) override {
     Device& d = *m_.device;
     fc1_->forward(noise, m_.w(kDraw1Weights), m_.w(kDraw1Bias), a_fc1_.value.floats());
     leaky_relu(d, "generator.fc1.leaky_relu", a_fc1_);
@@ -126,8 +112,7 @@ class Generator {
     d.run("generator.tanh", elementwise::Tanh{images}, image_floats());
   }
 
-  /// From the images' gradient, which is overwritten, to those of all the generator's parameters.
-  void backward(float const* noise, float const* images, float* d_images, GradientReducer& reducer) {
+  void backward(float const* noise, float const* images, float* d_images, GradientReducer& reducer) override {
     Device& d = *m_.device;
     d.run("generator.backward.tanh", elementwise::TanhBackward{images, d_images}, image_floats());
     fc4_->backward_weights(a_fc3_.value.floats(), d_images, m_.g(kDraw4Weights), m_.g(kDraw4Bias));
@@ -150,48 +135,35 @@ class Generator {
   [[nodiscard]] size_t image_floats() const { return static_cast<size_t>(m_.batch * kPixels); }
 
   ReplicaMemory m_;
-  GanWidths widths_;
   std::unique_ptr<Dense> fc1_, fc2_, fc3_, fc4_;
   Activation a_fc1_, a_fc2_, a_fc3_;
 };
 
-/// Images [rows][784] → one logit each: positive = taken for a real one.
-class Discriminator {
+class DenseDiscriminator final : public Discriminator {
  public:
-  Discriminator(ReplicaMemory const& memory, GanWidths const& widths, int64_t rows) : m_(memory), widths_(widths), rows_(rows) {}
-
-  void make(ReplicaBuilder& builder) {
+  DenseDiscriminator(ReplicaMemory const& memory, GanWidths const& w, int64_t rows, ReplicaBuilder& builder) : m_(memory) {
     Device& d = *m_.device;
-    GanWidths const& w = widths_;
-    builder.activation(images, rows_ * kPixels, "images");
-    builder.activation(a_fc1_, rows_ * w.discriminator1, "discriminator.fc1");
-    builder.activation(a_fc2_, rows_ * w.discriminator2, "discriminator.fc2");
-    builder.activation(a_fc3_, rows_, "discriminator.fc3");
-    builder.buffer(row_results_, rows_ * 2, "loss");
-    builder.take(d.dense("discriminator.fc1", {rows_, kPixels, w.discriminator1, false}), fc1_);
-    builder.take(d.dense("discriminator.fc2", {rows_, w.discriminator1, w.discriminator2, false}), fc2_);
-    builder.take(d.dense("discriminator.fc3", {rows_, w.discriminator2, 1, false}), fc3_);
+    builder.activation(images, rows * kPixels, "images");
+    builder.activation(a_fc1_, rows * w.discriminator1, "discriminator.fc1");
+    builder.activation(a_fc2_, rows * w.discriminator2, "discriminator.fc2");
+    builder.activation(a_fc3_, rows, "discriminator.fc3");
+    builder.buffer(row_results_, rows * 2, "loss");
+    builder.take(d.dense("discriminator.fc1", {rows, kPixels, w.discriminator1, false}), fc1_);
+    builder.take(d.dense("discriminator.fc2", {rows, w.discriminator1, w.discriminator2, false}), fc2_);
+    builder.take(d.dense("discriminator.fc3", {rows, w.discriminator2, 1, false}), fc3_);
   }
 
-  /// From images.value to the loss: binary cross entropy with the target "real" for the first `real` rows, as a sum over the rows
-  /// divided by the batch.
-  void forward(int64_t real) {
+  void forward(int64_t real) override {
     Device& d = *m_.device;
     fc1_->forward(images.value.floats(), m_.w(kJudge1Weights), m_.w(kJudge1Bias), a_fc1_.value.floats());
     leaky_relu(d, "discriminator.fc1.leaky_relu", a_fc1_);
     fc2_->forward(a_fc1_.value.floats(), m_.w(kJudge2Weights), m_.w(kJudge2Bias), a_fc2_.value.floats());
     leaky_relu(d, "discriminator.fc2.leaky_relu", a_fc2_);
     fc3_->forward(a_fc2_.value.floats(), m_.w(kJudge3Weights), m_.w(kJudge3Bias), a_fc3_.value.floats());
-    float const scale = 1.0F / static_cast<float>(m_.batch);
-    d.run("sigmoid.loss",
-          elementwise::BinaryCrossEntropy{a_fc3_.value.floats(), a_fc3_.gradient.floats(), row_results_.floats(),
-                                          static_cast<size_t>(real), scale},
-          static_cast<size_t>(rows_));
-    d.run_rows("sigmoid.loss.sum", rowwise::SumOfPairs{rows_, row_results_.floats(), m_.result, scale}, 1);
+    judge_loss(m_, a_fc3_, row_results_, real);
   }
 
-  /// To the gradients of all the discriminator's parameters; images.gradient stays as it is.
-  void backward_weights(GradientReducer& reducer) {
+  void backward_weights(GradientReducer& reducer) override {
     fc3_->backward_weights(a_fc2_.value.floats(), a_fc3_.gradient.floats(), m_.g(kJudge3Weights), m_.g(kJudge3Bias));
     reducer.ready(kJudge3Bias);
     backward_to_fc2();
@@ -202,14 +174,11 @@ class Discriminator {
     reducer.ready(kJudge1Bias);
   }
 
-  /// To images.gradient, past the discriminator's parameters.
-  void backward_images() {
+  void backward_images() override {
     backward_to_fc2();
     backward_to_fc1();
     fc1_->backward_data(a_fc1_.gradient.floats(), m_.w(kJudge1Weights), images.gradient.floats());
   }
-
-  Activation images;
 
  private:
   void backward_to_fc2() {
@@ -222,8 +191,6 @@ class Discriminator {
   }
 
   ReplicaMemory m_;
-  GanWidths widths_;
-  int64_t rows_;
   std::unique_ptr<Dense> fc1_, fc2_, fc3_;
   Activation a_fc1_, a_fc2_, a_fc3_;
   Buffer row_results_;  ///< loss and correct of each image
@@ -234,23 +201,22 @@ class Discriminator {
 
 class DiscriminatorTurn final : public Replica {
  public:
-  DiscriminatorTurn(ReplicaMemory const& memory, GanWidths const& widths, Generator& generator)
-      : m_(memory), generator_(generator), discriminator_(memory, widths, 2 * memory.batch) {}
+  DiscriminatorTurn(ReplicaMemory const& memory, GanModel const& model, Generator& generator, ReplicaBuilder& builder)
+      : m_(memory), generator_(generator), discriminator_(model.make_discriminator(memory, 2 * memory.batch, builder)) {}
 
-  void make(ReplicaBuilder& builder) { discriminator_.make(builder); }
   void forward(InputBuffers const& input) override {
     auto const floats = static_cast<size_t>(m_.batch * kPixels);
-    float* const images = discriminator_.images.value.floats();
+    float* const images = discriminator_->images.value.floats();
     m_.device->run("images.real", elementwise::Copy{input.inputs.floats(), images}, floats);
     generator_.forward(input.labels.floats(), images + floats);
-    discriminator_.forward(m_.batch);
+    discriminator_->forward(m_.batch);
   }
-  void backward(InputBuffers const& /*input*/, GradientReducer& reducer) override { discriminator_.backward_weights(reducer); }
+  void backward(InputBuffers const& /*input*/, GradientReducer& reducer) override { discriminator_->backward_weights(reducer); }
 
  private:
   ReplicaMemory m_;
   Generator& generator_;
-  Discriminator discriminator_;
+  std::unique_ptr<Discriminator> discriminator_;
 };
 
 // ---- The generator's turn: drawn images that should be taken for real, from the same noise
@@ -258,24 +224,23 @@ class DiscriminatorTurn final : public Replica {
 
 class GeneratorTurn final : public Replica {
  public:
-  GeneratorTurn(ReplicaMemory const& memory, GanWidths const& widths, Generator& generator)
-      : m_(memory), generator_(generator), discriminator_(memory, widths, memory.batch) {}
+  GeneratorTurn(ReplicaMemory const& memory, GanModel const& model, Generator& generator, ReplicaBuilder& builder)
+      : m_(memory), generator_(generator), discriminator_(model.make_discriminator(memory, memory.batch, builder)) {}
 
-  void make(ReplicaBuilder& builder) { discriminator_.make(builder); }
   void forward(InputBuffers const& input) override {
-    generator_.forward(input.labels.floats(), discriminator_.images.value.floats());
-    discriminator_.forward(m_.batch);
+    generator_.forward(input.labels.floats(), discriminator_->images.value.floats());
+    discriminator_->forward(m_.batch);
   }
   void backward(InputBuffers const& input, GradientReducer& reducer) override {
-    discriminator_.backward_images();
-    generator_.backward(input.labels.floats(), discriminator_.images.value.floats(), discriminator_.images.gradient.floats(),
+    discriminator_->backward_images();
+    generator_.backward(input.labels.floats(), discriminator_->images.value.floats(), discriminator_->images.gradient.floats(),
                         reducer);
   }
 
  private:
   ReplicaMemory m_;
   Generator& generator_;
-  Discriminator discriminator_;
+  std::unique_ptr<Discriminator> discriminator_;
 };
 
 // ---- One device's replica
@@ -283,21 +248,14 @@ class GeneratorTurn final : public Replica {
 
 class GanReplica final : public Replica {
  public:
-  GanReplica(ReplicaMemory const& memory, GanWidths const& widths)
+  GanReplica(ReplicaMemory const& memory, GanModel const& model, ReplicaBuilder& builder)
       : m_(memory),
-        widths_(widths),
-        generator_(memory, widths),
-        discriminator_turn_(memory, widths, generator_),
-        generator_turn_(memory, widths, generator_) {}
-
-  base::Expected<void> make() {
-    ReplicaBuilder builder(*m_.device);
-    generator_.make(builder);
-    discriminator_turn_.make(builder);
-    generator_turn_.make(builder);
-    builder.buffer(noise_, m_.batch * widths_.noise, "samples.noise");
+        numbers_(model.noise),
+        generator_(model.make_generator(memory, builder)),
+        discriminator_turn_(memory, model, *generator_, builder),
+        generator_turn_(memory, model, *generator_, builder) {
+    builder.buffer(noise_, m_.batch * numbers_, "samples.noise");
     builder.buffer(drawn_, m_.batch * kPixels, "samples");
-    return builder.result();
   }
   Replica& in_turn(size_t turn) override {
     if (turn == 0) return discriminator_turn_;
@@ -311,8 +269,8 @@ class GanReplica final : public Replica {
 
  private:
   ReplicaMemory m_;
-  GanWidths widths_;
-  Generator generator_;
+  int64_t numbers_;  ///< of noise, for an image
+  std::unique_ptr<Generator> generator_;
   DiscriminatorTurn discriminator_turn_;
   GeneratorTurn generator_turn_;
   Buffer noise_, drawn_;  ///< of draw()
@@ -328,10 +286,10 @@ std::vector<float> GanReplica::draw(size_t count, uint64_t seed) {
   for (size_t first = 0; first < count; first += batch) {
     for (size_t i = 0; i < batch; ++i) {
       Random random = Random::of(seed, kSampleStream, first + i);
-      std::generate_n(noise.begin() + static_cast<ptrdiff_t>(i) * widths_.noise, widths_.noise, [&] { return random.normal(); });
+      std::generate_n(noise.begin() + static_cast<ptrdiff_t>(i) * numbers_, numbers_, [&] { return random.normal(); });
     }
     d.copy(StreamKind::kCompute, "h2d.noise", noise_.data(), noise.data(), noise_.bytes(), CopyDirection::kHostToDevice);
-    generator_.forward(noise_.floats(), drawn_.floats());
+    generator_->forward(noise_.floats(), drawn_.floats());
     d.copy(StreamKind::kCompute, "d2h.samples", drawn.data(), drawn_.data(), drawn_.bytes(), CopyDirection::kDeviceToHost);
     d.synchronize(d.record(StreamKind::kCompute));
     size_t const wanted = std::min(batch, count - first) * kMnistPixels;
@@ -340,9 +298,10 @@ std::vector<float> GanReplica::draw(size_t count, uint64_t seed) {
   return images;
 }
 
-base::Expected<std::unique_ptr<Replica>> make_replica(ReplicaMemory const& memory, GanWidths const& widths) {
-  auto replica = std::make_unique<GanReplica>(memory, widths);
-  if (auto made = replica->make(); !made) return base::fail_with(made);
+base::Expected<std::unique_ptr<Replica>> make_replica(ReplicaMemory const& memory, GanModel const& model) {
+  ReplicaBuilder builder(*memory.device);
+  auto replica = std::make_unique<GanReplica>(memory, model, builder);
+  if (auto made = builder.result(); !made) return base::fail_with(made);
   return replica;
 }
 
@@ -370,16 +329,31 @@ TrainOptions gan_defaults() {
   return defaults;
 }
 
-base::Expected<GanResult> train_gan(TrainOptions const& o, GanWidths const& widths, MnistImages const& images, size_t samples,
+GanModel dense_gan(GanWidths const& widths) {
+  GanModel model;
+  model.layout = describe_parameters(widths);
+  model.discriminator = {kJudge3Weights, kJudge1Bias, "discriminator"};
+  model.generator = {kDraw4Weights, kDraw1Bias, "generator"};
+  model.noise = widths.noise;
+  model.make_generator = [widths](ReplicaMemory const& memory, ReplicaBuilder& builder) {
+    return std::make_unique<DenseGenerator>(memory, widths, builder);
+  };
+  model.make_discriminator = [widths](ReplicaMemory const& memory, int64_t rows, ReplicaBuilder& builder) {
+    return std::make_unique<DenseDiscriminator>(memory, widths, rows, builder);
+  };
+  return model;
+}
+
+base::Expected<GanResult> train_gan(TrainOptions const& o, GanModel const& model, MnistImages const& images, size_t samples,
                                     std::FILE* log) {
-  GanSamples const train(images, widths.noise);
+  GanSamples const train(images, model.noise);
   GanResult result;
   Network network;
   network.workload = "gan";
   network.label = "noise";
-  network.layout = describe_parameters(widths);
-  network.turns = {{kJudge3Weights, kJudge1Bias, "discriminator"}, {kDraw4Weights, kDraw1Bias, "generator"}};
-  network.make_replica = [&](ReplicaMemory const& memory) { return make_replica(memory, widths); };
+  network.layout = model.layout;
+  network.turns = {model.discriminator, model.generator};
+  network.make_replica = [&](ReplicaMemory const& memory) { return make_replica(memory, model); };
   network.optimizer.kind = OptimizerSettings::Kind::kAdamW;
   network.optimizer.beta1 = 0.5F;
   network.learning_rate = [&](int64_t, int64_t count) {
@@ -398,10 +372,13 @@ base::Expected<GanResult> train_gan(TrainOptions const& o, GanWidths const& widt
 base::Expected<int> run_gan(std::span<std::string const> arguments) {
   constexpr size_t kSamples = 64, kColumns = 8;
   std::string samples;
+  bool convolutional = false;
   OwnOptions own;
   own.defaults = gan_defaults();
   own.change = [&](CLI::App& app) {
     for (char const* const other : {"--no-augment", "--no-evaluate"}) app.remove_option(app.get_option(other));
+    app.add_flag("--conv", convolutional,
+                 "networks of convolutions (DCGAN): generator fc, transposed conv 64, 1; discriminator conv 64, 128, fc");
     app.add_option("--samples", samples, fmt::format("PNG file for {} digits drawn after the last step", kSamples));
   };
   auto const options = parse_train_options("gan", kGanDescription, arguments, own);
@@ -411,7 +388,8 @@ base::Expected<int> run_gan(std::span<std::string const> arguments) {
   if (auto possible = check_samples_path(samples); !possible) return base::fail_with(possible);
   auto const data = load_mnist(o.data);
   if (!data) return base::fail_with(data);
-  auto const result = train_gan(o, {}, data->train, samples.empty() ? 0 : kSamples, o.json ? stderr : stdout);
+  GanModel const model = convolutional ? convolutional_gan({}) : dense_gan({});
+  auto const result = train_gan(o, model, data->train, samples.empty() ? 0 : kSamples, o.json ? stderr : stdout);
   if (!result) return base::fail_with(result);
   if (!samples.empty() && !result->samples.empty()) {
     if (auto written = write_picture_grid(samples, result->samples, kMnistSide, kColumns); !written)

@@ -1,5 +1,5 @@
-// The GAN workload: two fully connected networks, one that draws digits and one that tells drawn from real ones, trained against
-// each other, synchronously data-parallel. See gan.cpp.
+// The GAN workload: two networks, one that draws digits and one that tells drawn from real ones, trained against each other,
+// synchronously data-parallel. See gan.cpp.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,23 @@ namespace stepscope::workloads {
 constexpr char const* kGanDescription =
     "GAN: draws digits as MNIST's, data-parallel (generator fc 256, 512, 1024, 784; discriminator fc 512, 256, 1)";
 
-/// Widths of the networks; tests use smaller ones.
+/// Widths of the fully connected networks; tests use smaller ones.
 struct GanWidths {
   int64_t noise = 100;
   int64_t generator1 = 256, generator2 = 512, generator3 = 1024;
   int64_t discriminator1 = 512, discriminator2 = 256;
 };
+
+/// Channels of the convolutional networks, of images of 14 × 14 (narrow) and of 7 × 7 (wide).
+struct ConvGanWidths {
+  int64_t noise = 100;
+  int64_t narrow = 64, wide = 128;
+};
+
+/// The two networks, see gan_networks.h.
+struct GanModel;
+GanModel dense_gan(GanWidths const& widths);
+GanModel convolutional_gan(ConvGanWidths const& widths);
 
 struct GanResult {
   TrainingResult training;     ///< losses: "discriminator", "generator"
@@ -33,8 +44,8 @@ struct GanResult {
 TrainOptions gan_defaults();
 
 /// `samples`: images to draw after the last step. Errors: wrong options, unreadable checkpoint, out of memory.
-base::Expected<GanResult> train_gan(TrainOptions const& options, GanWidths const& widths, MnistImages const& images,
-                                    size_t samples, std::FILE* log);
+base::Expected<GanResult> train_gan(TrainOptions const& options, GanModel const& model, MnistImages const& images, size_t samples,
+                                    std::FILE* log);
 
 base::Expected<int> run_gan(std::span<std::string const> arguments);
 

@@ -8,11 +8,18 @@ namespace stepscope::workloads {
 
 struct Conv2dShape {
   int64_t batch, height, width, in_channels, out_channels;
-  int64_t kernel, padding;  ///< square kernel, stride 1, `padding` zeros on every side
+  int64_t kernel, padding;  ///< square kernel, `padding` zeros on every side
   bool relu;                ///< max(0, ·) on the output, inside the same operation
+  int64_t stride = 1;       ///< in both directions
+  /// Of a layer that uses the convolution backwards (transposed_conv2d.h): what it calls forward is backward_data here, and the
+  /// other way round. Changes the operations' names and nothing else.
+  bool transposed = false;
 
-  [[nodiscard]] int64_t out_height() const { return height + 2 * padding - kernel + 1; }
-  [[nodiscard]] int64_t out_width() const { return width + 2 * padding - kernel + 1; }
+  [[nodiscard]] int64_t out_height() const { return (height + 2 * padding - kernel) / stride + 1; }
+  [[nodiscard]] int64_t out_width() const { return (width + 2 * padding - kernel) / stride + 1; }
+  /// Behind the layer's name: what a trace calls forward() and backward_data().
+  [[nodiscard]] char const* forward_suffix() const { return transposed ? ".backward.data" : ".forward"; }
+  [[nodiscard]] char const* backward_data_suffix() const { return transposed ? ".forward" : ".backward.data"; }
 };
 /// The gradients that backward_* take are those before the activation: apply Device::relu_backward first where `relu` is set.
 class Conv2d {

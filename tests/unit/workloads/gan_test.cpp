@@ -10,6 +10,7 @@
 #include "tests/unit/workloads/weights.h"
 #include "workloads/data/mnist_generator.h"
 #include "workloads/data/picture_grid.h"
+#include "workloads/gan_networks.h"
 #include "workloads/workload.h"
 
 namespace stepscope::workloads {
@@ -38,8 +39,8 @@ class Gan : public ::testing::Test {
     o.log_every = 0;
     return o;
   }
-  static GanResult train(TrainOptions const& o, size_t samples = 0, GanWidths const& widths = kNarrow) {
-    auto result = train_gan(o, widths, data(), samples, nullptr);
+  static GanResult train(TrainOptions const& o, size_t samples = 0, GanModel const& model = dense_gan(kNarrow)) {
+    auto result = train_gan(o, model, data(), samples, nullptr);
     EXPECT_TRUE(result.has_value()) << result.error().message;
     return std::move(*result);
   }
@@ -80,11 +81,11 @@ TEST_F(Gan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
   };
   TrainOptions o = options("host:2", 16, 200);
   o.learning_rate = 0.002;
-  GanResult const trained = train(o, kSamples, kStrong);
+  GanResult const trained = train(o, kSamples, dense_gan(kStrong));
   ASSERT_EQ(trained.samples.size(), kSamples * kMnistPixels);
   Look const drawn = look_after(trained);
   o.steps = 1;
-  Look const untrained = look_after(train(o, kSamples, kStrong));
+  Look const untrained = look_after(train(o, kSamples, dense_gan(kStrong)));
   // Grey levels go from −1 to 1. Mostly black digits have a mean far from 0, where an untrained tanh begins.
   EXPECT_GT(distance(untrained, real), 0.7);
   EXPECT_LT(distance(drawn, real), 0.4);
@@ -168,6 +169,55 @@ TEST_F(Gan, WrongOptionsMissingDataAndUnwritablePicturesAreRefused) {
   EXPECT_THAT(error_of({"--data", "/nonexistent"}),
               AllOf(HasSubstr("/nonexistent/train-images-idx3-ubyte"), HasSubstr("--data")));
   EXPECT_THAT(error_of({"--samples", "/nonexistent/s.png"}), AllOf(HasSubstr("/nonexistent/s.png"), HasSubstr("--samples")));
+}
+
+// ---- --conv
+// ----------------------------------------------------------------------------------------------------------------------------
+
+class ConvGan : public Gan {
+ protected:
+  static constexpr ConvGanWidths kWidths = {8, 4, 8};
+  static GanResult train(TrainOptions const& o, size_t samples = 0) { return Gan::train(o, samples, convolutional_gan(kWidths)); }
+};
+
+TEST_F(ConvGan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
+  Look const real = look_of(data().size(), [](size_t i, size_t p) { return data().image(i)[p] / 127.5 - 1.0; });
+  TrainOptions o = options("host:2", 16, 120);
+  o.learning_rate = 0.004;
+  GanModel const model = convolutional_gan({16, 8, 16});
+  GanResult const trained = Gan::train(o, kSamples, model);
+  ASSERT_EQ(trained.samples.size(), kSamples * kMnistPixels);
+  auto const pixel = [](GanResult const& result) {
+    return [&](size_t i, size_t p) { return static_cast<double>(result.samples[i * kMnistPixels + p]); };
+  };
+  Look const drawn = look_of(kSamples, pixel(trained));
+  o.steps = 1;
+  GanResult const once = Gan::train(o, kSamples, model);
+  EXPECT_GT(distance(look_of(kSamples, pixel(once)), real), 0.7);
+  EXPECT_LT(distance(drawn, real), 0.4);
+  EXPECT_GT(drawn.variance, 0.02) << "all images are the same";
+  EXPECT_GT(trained.training.losses[0].by_step.back(), 0.05);
+  EXPECT_LT(trained.training.losses[1].by_step.back(), 6.0);
+}
+
+TEST_F(ConvGan, DevicesWithBatchBEqualOneDeviceWithTheWholeBatch) {
+  GanResult const whole = train(options("host:1", 8, 4), 8);
+  GanResult const split = train(options("host:2", 4, 4), 8);
+  EXPECT_EQ(split.training.weights[0], split.training.weights[1]);
+  EXPECT_LT(relative_difference(whole.training.weights[0], split.training.weights[0]), 1e-3);
+  EXPECT_LT(relative_difference(whole.samples, split.samples), 1e-2);
+}
+
+TEST_F(ConvGan, ResumesWhereItStoppedAndRefusesTheOtherKindsCheckpoint) {
+  TemporaryFolder const folder;
+  GanResult const whole = train(options("host:2", 4, 4));
+  TrainOptions o = options("host:2", 4, 2);
+  o.checkpoint = folder.file("c");
+  train(o);
+  o = options("host:2", 4, 4);
+  o.resume = folder.file("c");
+  EXPECT_EQ(train(o).training.weights[0], whole.training.weights[0]);
+  EXPECT_THAT(train_gan(o, dense_gan(kNarrow), data(), 0, nullptr).error().message, HasSubstr("gan-conv-8-4-8"));
 }
 
 TEST(PictureGrid, IsAPngOfItsColumnsAndRows) {

@@ -11,6 +11,7 @@
 #include "workloads/backend/backend.h"
 #include "workloads/backend/host/plain_lrn.h"
 #include "workloads/loss.h"
+#include "workloads/transposed_conv2d.h"
 
 namespace stepscope::workloads {
 namespace {
@@ -21,6 +22,7 @@ using testing::HostDeviceTest;
 class Layers : public HostDeviceTest {
  protected:
   void check_conv2d(Conv2dShape s);
+  void check_transposed_conv2d(Conv2dShape const& s);
   void check_dense(DenseShape s);
 };
 
@@ -53,6 +55,40 @@ void Layers::check_conv2d(Conv2dShape s) {
 TEST_F(Layers, ConvolutionOfColourImagesMatchesItsTwinAndItsFiniteDifferences) { check_conv2d({2, 8, 8, 3, 16, 5, 2, false}); }
 TEST_F(Layers, ConvolutionOfWideChannelsMatchesItsTwinAndItsFiniteDifferences) { check_conv2d({2, 5, 6, 64, 64, 5, 2, false}); }
 TEST_F(Layers, ConvolutionOfOddSizesMatchesItsTwinAndItsFiniteDifferences) { check_conv2d({3, 7, 5, 5, 7, 3, 1, false}); }
+
+TEST_F(Layers, ConvolutionWithStrideMatchesItsTwinAndItsFiniteDifferences) {
+  check_conv2d({2, 8, 8, 1, 6, 4, 1, false, 2});
+  check_conv2d({2, 6, 8, 16, 32, 4, 1, false, 2});
+  check_conv2d({1, 9, 7, 3, 5, 3, 1, false, 2});
+  check_conv2d({1, 10, 11, 2, 4, 3, 0, false, 3});
+}
+
+void Layers::check_transposed_conv2d(Conv2dShape const& s) {
+  auto const layer = TransposedConv2d::create(device_, "conv", s).value();
+  Values const x = random(static_cast<size_t>(s.batch * s.out_height() * s.out_width() * s.out_channels));
+  Values const w = random(static_cast<size_t>(s.out_channels * s.kernel * s.kernel * s.in_channels), 0.2F);
+  Values const b = random(static_cast<size_t>(s.in_channels));
+  Values const expected = reference::transposed_conv2d(s, x, w, b);
+  Values const dy = random(expected.size());
+  Buffer const dev_x = upload(x), dev_w = upload(w), dev_b = upload(b), dev_dy = upload(dy);
+  Buffer const y = empty(expected.size()), dx = empty(x.size()), dw = empty(w.size()), db = empty(b.size());
+  layer->forward(dev_x.floats(), dev_w.floats(), dev_b.floats(), y.floats());
+  layer->backward_data(dev_dy.floats(), dev_w.floats(), dx.floats());
+  layer->backward_weights(dev_x.floats(), dev_dy.floats(), dw.floats(), db.floats());
+  expect_near(download(y), expected, "output");
+  expect_gradient(
+      download(dx), x, [&](Values const& v) { return dot(reference::transposed_conv2d(s, v, w, b), dy); }, "data");
+  expect_gradient(
+      download(dw), w, [&](Values const& v) { return dot(reference::transposed_conv2d(s, x, v, b), dy); }, "weights");
+  expect_gradient(
+      download(db), b, [&](Values const& v) { return dot(reference::transposed_conv2d(s, x, w, v), dy); }, "bias");
+}
+
+TEST_F(Layers, TransposedConvolutionMatchesItsTwinAndItsFiniteDifferences) {
+  check_transposed_conv2d({2, 8, 8, 1, 6, 4, 1, false, 2});  // 4 × 4 to 8 × 8, one channel
+  check_transposed_conv2d({2, 6, 8, 16, 32, 4, 1, false, 2});
+  check_transposed_conv2d({1, 7, 5, 3, 4, 3, 1, false, 1});
+}
 
 TEST_F(Layers, MaxPoolMatchesItsTwinAndItsFiniteDifferences) {
   for (MaxPoolShape const s :
@@ -153,6 +189,32 @@ TEST_F(Layers, AdamWFollowsItsDefinition) {
     expected[i] = weights[i] - rate * (direction + decay * weights[i]);
   }
   expect_near(download(w), expected, "weights");
+}
+
+TEST_F(Layers, BiasIsAddedToEachRowAfterScaling) {
+  Values const x = random(12), bias = random(4);
+  for (bool const relu : {false, true}) {
+    Buffer const y = upload(x), b = upload(bias);
+    device_.run_rows("bias", rowwise::AddBias{4, b.floats(), y.floats(), 3.0F, relu}, 3);
+    Values expected;
+    for (size_t i = 0; i < 12; ++i) expected.push_back(std::max(3 * x[i] + bias[i % 4], relu ? 0.0 : -1e9));
+    expect_near(download(y), expected, "rows");
+  }
+}
+
+TEST_F(Layers, ChannelsAreSummedOverAllRows) {
+  Values const x = random(15);
+  Buffer const dev_x = upload(x), sum = empty(3);
+  device_.run_rows("sum", rowwise::ChannelSum{5, 3, dev_x.floats(), sum.floats()}, 3);
+  Values expected(3);
+  for (size_t i = 0; i < 15; ++i) expected[i % 3] += x[i];
+  expect_near(download(sum), expected, "channels");
+}
+
+TEST_F(Layers, ScaleMultiplies) {
+  Buffer const y = upload({1.0, -2.0, 4.0});
+  device_.run("scale", elementwise::Scale{y.floats(), 0.5F}, 3);
+  EXPECT_EQ(download(y), (Values{0.5, -1.0, 2.0}));
 }
 
 TEST_F(Layers, ReluGradientPassesOnlyWhereTheOutputIsPositive) {

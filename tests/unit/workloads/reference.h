@@ -25,8 +25,8 @@ inline Values conv2d(Conv2dShape const& s, Values const& x, Values const& weight
           double sum = bias[static_cast<size_t>(o)];
           for (int64_t ky = 0; ky < s.kernel; ++ky)
             for (int64_t kx = 0; kx < s.kernel; ++kx) {
-              int64_t const iy = oy + ky - s.padding;
-              int64_t const ix = ox + kx - s.padding;
+              int64_t const iy = oy * s.stride + ky - s.padding;
+              int64_t const ix = ox * s.stride + kx - s.padding;
               if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
               for (int64_t i = 0; i < s.in_channels; ++i) {
                 sum += x[static_cast<size_t>(((n * s.height + iy) * s.width + ix) * s.in_channels + i)] *
@@ -35,6 +35,29 @@ inline Values conv2d(Conv2dShape const& s, Values const& x, Values const& weight
             }
           y[at++] = s.relu ? std::max(0.0, sum) : sum;
         }
+  return y;
+}
+
+/// The transpose of convolution `s`: x is as large as the convolution's output, and each element of it adds its multiple of the
+/// kernel to y, which is as large as the convolution's input.
+inline Values transposed_conv2d(Conv2dShape const& s, Values const& x, Values const& weights, Values const& bias) {
+  Values y(static_cast<size_t>(s.batch * s.height * s.width * s.in_channels));
+  for (size_t i = 0; i < y.size(); ++i) y[i] = bias[i % static_cast<size_t>(s.in_channels)];
+  size_t at = 0;
+  for (int64_t n = 0; n < s.batch; ++n)
+    for (int64_t oy = 0; oy < s.out_height(); ++oy)
+      for (int64_t ox = 0; ox < s.out_width(); ++ox)
+        for (int64_t o = 0; o < s.out_channels; ++o, ++at)
+          for (int64_t ky = 0; ky < s.kernel; ++ky)
+            for (int64_t kx = 0; kx < s.kernel; ++kx) {
+              int64_t const iy = oy * s.stride + ky - s.padding;
+              int64_t const ix = ox * s.stride + kx - s.padding;
+              if (iy < 0 || iy >= s.height || ix < 0 || ix >= s.width) continue;
+              for (int64_t i = 0; i < s.in_channels; ++i) {
+                y[static_cast<size_t>(((n * s.height + iy) * s.width + ix) * s.in_channels + i)] +=
+                    x[at] * weights[static_cast<size_t>(((o * s.kernel + ky) * s.kernel + kx) * s.in_channels + i)];
+              }
+            }
   return y;
 }
 

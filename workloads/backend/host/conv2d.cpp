@@ -26,7 +26,7 @@ ConvolutionPlan plan_convolution(dnnl::engine const& engine, Conv2dShape const& 
   dnnl::memory::dims const dims = {s.out_channels, s.in_channels, s.kernel, s.kernel};
   p.plain_weights = {dims, dnnl::memory::data_type::f32, dnnl::memory::format_tag::ohwi};
   dnnl::memory::desc const any = any_layout(dims);
-  dnnl::memory::dims const stride = {1, 1};
+  dnnl::memory::dims const stride = {s.stride, s.stride};
   dnnl::memory::dims const pad = {s.padding, s.padding};
   auto const direct = dnnl::algorithm::convolution_auto;
   auto const plain_attributes = workspace_attributes(false);
@@ -42,8 +42,8 @@ class HostConv2d final : public Conv2d {
   HostConv2d(HostDevice& device, std::string_view name, Conv2dShape const& shape, ConvolutionPlan plan,
              PackedWeights forward_weights, PackedWeights data_weights, PackedWeights gradient)
       : device_(device),
-        forward_name_(fmt::format("{}.forward", name)),
-        data_name_(fmt::format("{}.backward.data", name)),
+        forward_name_(fmt::format("{}{}", name, shape.forward_suffix())),
+        data_name_(fmt::format("{}{}", name, shape.backward_data_suffix())),
         weights_name_(fmt::format("{}.backward.weights", name)),
         plan_(std::move(plan)),
         forward_(plan_.forward),
