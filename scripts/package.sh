@@ -31,8 +31,9 @@ for component in programs api docs tests; do
   cmake --install build/portable --prefix "$stage" --component "$component" --strip >/dev/null
 done
 
-# What every Linux brings: glibc, and OpenGL where there is a screen (it comes with the graphics driver).
-system_libraries='^(ld-linux-x86-64|libc|libm|libmvec|libdl|libpthread|librt|libresolv|libutil|libanl|libnsl)\.so|^lib(GL|GLX|OpenGL|GLdispatch|EGL)\.so'
+# What every Linux brings: glibc, and OpenGL where there is a screen (it comes with the graphics driver). And MPI, which has to be
+# that of the launcher: where there is none, libstepscope-mpi.so is not loaded.
+system_libraries='^lib(mpi|mpi_cxx|open-rte|open-pal)\.so|^(ld-linux-x86-64|libc|libm|libmvec|libdl|libpthread|librt|libresolv|libutil|libanl|libnsl)\.so|^lib(GL|GLX|OpenGL|GLdispatch|EGL)\.so'
 needed_by() { objdump -p "$1" | sed -n 's/^ *NEEDED *//p'; }
 elf_files() { find "$stage" -type f -exec sh -c 'head -c 4 "$1" | grep -q ELF' _ {} \; -print; }
 

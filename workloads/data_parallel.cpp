@@ -279,7 +279,8 @@ void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
     if (std::isfinite(losses[t]) || job.options.allow_nan) continue;
     std::string const& name = job.turns[t].parameters.name;
     std::string const what = name.empty() ? "the loss" : "the " + name + "'s loss";
-    job.gate.stop(not_finite(job.network.workload, what, losses[t], step, w.device->name()));
+    std::string const rank = job.processes == nullptr ? "" : fmt::format("rank {}'s ", job.processes->rank());
+    job.gate.stop(not_finite(job.network.workload, what, losses[t], step, rank + w.device->name()));
   }
 }
 
@@ -438,7 +439,10 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
     result.memory.push_back(worker->device->memory());
   }
   int64_t correct = job.correct;
-  if (job.processes != nullptr) merge_results(*job.processes, result, correct);
+  if (job.processes != nullptr) {
+    merge_results(*job.processes, result, correct);
+    result.lost_processes = job.processes->failure().has_value();
+  }
   result.loss = result.losses.front().by_step;
   if (job.options.evaluate && job.network.test != nullptr && !job.gate.stopped()) {
     auto const answers = static_cast<int64_t>(job.network.test->size()) * job.network.answers_per_sample;
@@ -538,7 +542,8 @@ int finish_training(std::string const& workload, TrainOptions const& o, Training
   if (tells && result.test_accuracy) fmt::print(log, "test accuracy {:.1f} %\n", *result.test_accuracy * 100.0);
   if (tells && o.json) fmt::print("{}\n", summarize(workload, o, result));
   if (result.failure) {
-    fmt::print(stderr, "stepscope: {}\n", *result.failure);
+    // All fail for the same reason, which one tells; when one is gone, nobody knows who is left to tell.
+    if (tells || result.lost_processes) fmt::print(stderr, "stepscope: {}\n", *result.failure);
     return 1;
   }
   constexpr int kInterrupted = 130;  // 128 + SIGINT, as shells report it

@@ -144,6 +144,7 @@ struct TrainingResult {
   uint32_t rank = 0, processes = 1;
   /// By device, by step: updates by others between pull and push; empty where devices wait for each other.
   std::vector<std::vector<int64_t>> staleness;
+  bool lost_processes = false;  ///< another one is gone: this is the result of this one alone
   std::optional<double> test_accuracy;
   OpCounts counts;                ///< sum over the devices
   std::vector<MemoryUse> memory;  ///< by device

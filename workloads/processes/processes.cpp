@@ -81,7 +81,7 @@ bool has_ended(int64_t process_id) {
 
 }  // namespace
 
-base::Expected<std::shared_ptr<Processes>> Processes::join(std::chrono::seconds timeout) {
+base::Expected<std::shared_ptr<Processes>> Processes::join(std::chrono::milliseconds timeout) {
   auto launch = launch_from_environment();
   if (!launch) return std::shared_ptr<Processes>();
   auto const module = load_module();
@@ -97,12 +97,18 @@ base::Expected<std::shared_ptr<Processes>> Processes::join(std::chrono::seconds 
   }
   launch->rank = static_cast<uint32_t>(rank);
   expect_termination();
-  std::shared_ptr<Processes> processes(new Processes(*launch, timeout, **module));
-  if (auto met = processes->meet(); !met) return base::fail_with(met);
+  return meet(*launch, timeout, **module);
+}
+
+base::Expected<std::shared_ptr<Processes>> Processes::meet(Launch const& launch, std::chrono::milliseconds timeout,
+                                                           MpiModule const& mpi) {
+  std::shared_ptr<Processes> processes(new Processes(launch, timeout, mpi));
+  processes->meet_peers();
+  if (auto const reason = processes->failure()) return base::fail("{}", *reason);
   return processes;
 }
 
-Processes::Processes(Launch const& launch, std::chrono::seconds timeout, MpiModule const& mpi)
+Processes::Processes(Launch const& launch, std::chrono::milliseconds timeout, MpiModule const& mpi)
     : launch_(launch), timeout_(timeout), mpi_(mpi), peers_(launch.size), looked_(Clock::now()) {
   thread_ = std::thread([this] { run(); });
 }
@@ -119,15 +125,13 @@ Processes::~Processes() {
   if (!failure_) mpi_.finish();
 }
 
-base::Expected<void> Processes::meet() {
+void Processes::meet_peers() {
   std::vector<std::string> const all = all_gather(fmt::format("{} {}", ::getpid(), machine()));
-  if (auto const reason = failure()) return base::fail("{}", *reason);
   std::string const here = " " + machine();
   std::lock_guard const lock(mutex_);
-  for (uint32_t peer = 0; peer < size(); ++peer) {
+  for (uint32_t peer = 0; peer < size() && !failure_; ++peer) {
     if (peer != rank() && all[peer].ends_with(here)) peers_[peer].process_id = std::stoll(all[peer]);
   }
-  return {};
 }
 
 void Processes::send(uint32_t to, int tag, void const* data, size_t bytes) {
@@ -246,19 +250,21 @@ void Processes::look_after_peers() {
   for (uint32_t peer = 0; peer < size(); ++peer) {
     int64_t const process = peers_[peer].process_id;
     if (process != 0 && has_ended(process)) {
-      return fail(fmt::format("rank {} is gone: its process {} has ended", peer, process));
+      return fail(fmt::format("rank {} is gone: its process {} has ended; checkpoints and traces written so far can be read",
+                              peer, process));
     }
   }
   // The launcher may be quicker than the system to take a dead process out of its list.
   constexpr std::chrono::milliseconds kTimeToSee{200};
   if (told && !told_at_) told_at_ = now;
-  if (told_at_ && now - *told_at_ > kTimeToSee) return fail("the launcher told this process to end (SIGTERM)");
+  if (told_at_ && now - *told_at_ > kTimeToSee)
+    return fail("the launcher told this process to end (SIGTERM), as it does when another one has failed");
   for (auto const& message : active_) {
     if (message->sent || now - std::max(message->since, peers_[message->peer].heard) < timeout_) continue;
     return fail(
         fmt::format("nothing came from rank {} for {} s: it hangs or is gone, or waits for one that does; if it only works "
                     "longer, raise --collective-timeout",
-                    message->peer, timeout_.count()));
+                    message->peer, std::chrono::duration<double>(timeout_).count()));
   }
 }
 

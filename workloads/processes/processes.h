@@ -31,7 +31,10 @@ class Processes {
   static constexpr std::chrono::seconds kDefaultTimeout{25};
 
   /// Meets the other processes; null when this one was started alone. Once a process. Errors: MPI is not there or fails.
-  static base::Expected<std::shared_ptr<Processes>> join(std::chrono::seconds timeout);
+  static base::Expected<std::shared_ptr<Processes>> join(std::chrono::milliseconds timeout);
+  /// The same with an MPI that has started.
+  static base::Expected<std::shared_ptr<Processes>> meet(Launch const& launch, std::chrono::milliseconds timeout,
+                                                         MpiModule const& mpi);
   ~Processes();  ///< parts from the others when nothing has failed
   Processes(Processes const&) = delete;
   Processes& operator=(Processes const&) = delete;
@@ -76,9 +79,9 @@ class Processes {
     Clock::time_point heard;
   };
 
-  Processes(Launch const& launch, std::chrono::seconds timeout, MpiModule const& mpi);
+  Processes(Launch const& launch, std::chrono::milliseconds timeout, MpiModule const& mpi);
   void run();
-  base::Expected<void> meet();
+  void meet_peers();
   // With mutex_ held.
   void begin_new();
   bool test_active();
@@ -86,7 +89,7 @@ class Processes {
   void fail(std::string reason);
 
   Launch launch_;
-  std::chrono::seconds timeout_;
+  std::chrono::milliseconds timeout_;
   MpiModule const& mpi_;
   mutable std::mutex mutex_;
   std::condition_variable wake_, changed_;

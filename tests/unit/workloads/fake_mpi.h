@@ -1,0 +1,97 @@
+// An MPI whose processes are threads of one: messages in memory, so that what is built on MPI can be tested without it.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "workloads/processes/processes.h"
+
+namespace stepscope::workloads::testing {
+
+class FakeMpi {
+ public:
+  static constexpr int kMaxRanks = 4;
+  /// For rank `rank` of all.
+  static MpiModule const& module(uint32_t rank);
+  /// Forgets messages that nobody took in an earlier test.
+  static void clear() {
+    std::lock_guard const lock(mutex());
+    messages().clear();
+  }
+
+ private:
+  struct Request {
+    std::tuple<int, int, int> key;  ///< from, to, tag
+    void* data;                     ///< null = sent, which is over at once
+    size_t bytes;
+  };
+  using Messages = std::map<std::tuple<int, int, int>, std::deque<std::vector<std::byte>>>;
+  static std::mutex& mutex() {
+    static std::mutex one;
+    return one;
+  }
+  static Messages& messages() {
+    static Messages all;
+    return all;
+  }
+  template <int Rank>
+  static char const* send(void const* data, size_t bytes, int to, int tag, void** request) {
+    auto const* const first = static_cast<std::byte const*>(data);
+    std::lock_guard const lock(mutex());
+    messages()[{Rank, to, tag}].emplace_back(first, first + bytes);
+    *request = new Request{{Rank, to, tag}, nullptr, bytes};
+    return nullptr;
+  }
+  template <int Rank>
+  static char const* receive(void* data, size_t bytes, int from, int tag, void** request) {
+    *request = new Request{{from, Rank, tag}, data, bytes};
+    return nullptr;
+  }
+  static char const* test(void* request, bool* over) {
+    std::unique_ptr<Request> asked(static_cast<Request*>(request));
+    std::lock_guard const lock(mutex());
+    auto& waiting = messages()[asked->key];
+    *over = asked->data == nullptr || !waiting.empty();
+    if (!*over) {
+      static_cast<void>(asked.release());
+      return nullptr;
+    }
+    if (asked->data == nullptr) return nullptr;
+    if (waiting.front().size() != asked->bytes) return "a message of another size";
+    if (asked->bytes > 0) std::memcpy(asked->data, waiting.front().data(), asked->bytes);
+    waiting.pop_front();
+    return nullptr;
+  }
+  template <int Rank>
+  static constexpr MpiModule make() {
+    return {nullptr, send<Rank>, receive<Rank>, test, [] {}};
+  }
+};
+
+inline MpiModule const& FakeMpi::module(uint32_t rank) {
+  static constexpr std::array<MpiModule, kMaxRanks> kModules = {make<0>(), make<1>(), make<2>(), make<3>()};
+  return kModules[rank];
+}
+
+/// Runs `work` as each of `size` processes.
+template <class Work>
+void as_processes(uint32_t size, std::chrono::milliseconds timeout, Work const& work) {
+  FakeMpi::clear();
+  std::vector<std::thread> threads;
+  for (uint32_t rank = 0; rank < size; ++rank) {
+    threads.emplace_back([=, &work] {
+      auto processes = Processes::meet({rank, size, rank, size}, timeout, FakeMpi::module(rank));
+      work(processes.value());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace stepscope::workloads::testing
