@@ -1,6 +1,6 @@
 # What `cmake --install` puts where. bin/ and lib/ stand beside each other, as in the build folder: the program finds the tracer
 # and the viewer from its own place. Components: programs, api, docs and, for scripts/package.sh alone, tests.
-set(STEPSCOPE_PROGRAMS stepscope stepscope-viewer stepscope-tracer stepscope-exit stepscope-mpi)
+set(STEPSCOPE_PROGRAMS stepscope stepscope-viewer stepscope-tracer stepscope-exit stepscope-mpi stepscope-cuda)
 
 # What scripts/demo.sh runs.
 add_custom_target(demo_programs)

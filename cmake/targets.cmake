@@ -6,7 +6,7 @@
 function(stepscope_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
-  file(GLOB inner_libraries ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt)
+  file(GLOB inner_libraries ${CMAKE_CURRENT_SOURCE_DIR}/*/CMakeLists.txt ${CMAKE_CURRENT_SOURCE_DIR}/*/*/CMakeLists.txt)
   foreach(inner ${inner_libraries})
     get_filename_component(inner ${inner} DIRECTORY)
     list(FILTER headers EXCLUDE REGEX "^${inner}/")

@@ -273,7 +273,7 @@ base::Expected<std::optional<AllReduceOptions>> parse_options(std::span<std::str
   CLI::App app(kAllReduceDescription, "stepscope run allreduce");
   app.option_defaults()->always_capture_default();
   app.footer(kFooter);
-  app.add_option("--device", o.device, "host:N");
+  app.add_option("--device", o.device, "host:N, or cuda:I,cuda:J");
   app.add_option("--op", o.op, "all_reduce, reduce_scatter, all_gather, broadcast, sendrecv");
   app.add_option("--min-bytes", o.min_bytes, "smallest message: bytes, or 1K, 16M, 1G")->transform(CLI::AsSizeValue(false));
   app.add_option("--max-bytes", o.max_bytes, "largest message")->transform(CLI::AsSizeValue(false));
@@ -335,6 +335,7 @@ base::Expected<std::vector<AllReduceRow>> measure_all_reduce(AllReduceOptions co
   std::vector<std::thread> threads;
   for (Worker& w : workers) threads.emplace_back([&job, &w] { run_worker(job, w); });
   for (std::thread& thread : threads) thread.join();
+  if (auto good = check_devices(job.group); !good) return base::fail_with(good);
   std::vector<AllReduceRow> rows;
   for (size_t size = 0; size < job.counts.size(); ++size) rows.push_back(make_row(job, workers, size));
   if (log != nullptr) print_rows(log, job, rows);

@@ -271,6 +271,11 @@ void check_replica(Job& job, Worker& w, int64_t step) {
   }
 }
 
+/// Ends the training where the device has failed: what is read from it then means nothing.
+void check_device(Job& job, Worker const& w) {
+  if (auto good = w.device->failure(); !good) job.gate.stop(fmt::format("{}: {}", job.network.workload, good.error().message));
+}
+
 /// Reports the step; ends the training where a loss is not a finite number.
 void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
   std::vector<double> const losses = w.losses();
@@ -302,6 +307,7 @@ void train(Job& job, Worker& w) {
       // ==== end of the timed section ====
     }
     for (int64_t batch = 0; batch < o.accumulate; ++batch) job.pipeline.release(w.device->index());
+    check_device(job, w);
     if (job.processes != nullptr) {
       if (auto gone = job.processes->failure()) job.gate.stop(fmt::format("{}: step {}: {}", job.network.workload, step, *gone));
     }
@@ -415,6 +421,7 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
   on_all(workers, [&](Worker& w) {
     if (evaluates) evaluate(job, w);
     w.device->synchronize();
+    check_device(job, w);
   });
 }
 
@@ -498,7 +505,7 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   Processes* const processes = joined->get();
   bool const is_first = processes == nullptr || processes->rank() == 0;
   if (!is_first) log = nullptr;
-  auto group = open_devices(o.device, {o.memory_limit_mib << 20U, o.device_faults, *joined});
+  auto group = open_devices(o.device, {o.memory_limit_mib << 20U, o.device_faults, o.precision, *joined});
   if (!group) return base::fail_with(group);
   auto const network = with_room(described, o.bucket_mb, group->members);
   std::vector<JobTurn> const turns = make_turns(network, o.bucket_mb);
@@ -520,6 +527,14 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   InputPipeline pipeline(
       *network.train, {devices, o.batch, group->first_member, group->members, first_step * o.accumulate, o.steps * o.accumulate,
                        o.prefetch + o.accumulate + kReadAhead, o.loader_threads, o.seed, o.input_delay_ms});
+  // Copies from the loader's memory, and of results into ours, must not wait for the host.
+  std::vector<std::shared_ptr<void>> pinned;
+  for (auto& worker : start->workers) {
+    auto const pin = [&](void const* data, size_t bytes) { pinned.push_back(worker->device->pin(data, bytes)); };
+    for (auto const buffer : pipeline.buffers(worker->device->index())) pin(buffer.data(), buffer.size());
+    for (WorkerTurn const& turn : worker->turns)
+      pin(turn.host_results.data(), turn.host_results.size() * sizeof turn.host_results[0]);
+  }
   Job job{o,
           network,
           described.layout,

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/base/expected.h"
+#include "workloads/backend/backend.h"
 
 namespace stepscope::workloads {
 
@@ -19,6 +20,7 @@ struct MatpowOptions {
   int64_t power = 10;   ///< n: n − 1 products a matrix
   int64_t repeat = 5;   ///< each way; the median counts
   uint64_t seed = 1;
+  Precision precision = Precision::kFp32;
   uint64_t memory_limit_mib = 0;  ///< a device; 0 = the backend's default
   bool json = false;
 };

@@ -28,7 +28,8 @@ void add_data_options(CLI::App& app, TrainOptions& o) {
 void add_training_options(CLI::App& app, TrainOptions& o) {
   CLI::Range const count(int64_t{1}, kMaxCount);
   CLI::Range const count_or_zero(int64_t{0}, kMaxCount);
-  app.add_option("--device", o.device, "host, host:N");
+  app.add_option("--device", o.device, "host, host:N, cuda, cuda:I, cuda:I,cuda:J, cuda:all");
+  add_precision(app, o.precision);
   app.add_option("--batch", o.batch, "samples per device and step")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app.add_option("--steps", o.steps, "training steps of the whole job")->check(count);
   app.add_option("--seed", o.seed, "weights, sample order and augmentation follow from it");
@@ -59,6 +60,18 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
 }
 
 }  // namespace
+
+void add_precision(CLI::App& app, Precision& precision) {
+  auto const set = [&precision](std::string const& name) {
+    for (Precision const known : {Precision::kFp32, Precision::kTf32, Precision::kBf16}) {
+      if (name == precision_name(known)) precision = known;
+    }
+  };
+  app.add_option_function<std::string>("--precision", set, "of products and convolutions (host devices: fp32 only)")
+      ->check(CLI::IsMember({"fp32", "tf32", "bf16"}))
+      ->default_str(std::string(precision_name(precision)))
+      ->type_name("NAME");
+}
 
 void apply_pathologies(TrainOptions& o) {
   for (Pathology const& pathology : o.pathologies) {

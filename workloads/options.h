@@ -32,6 +32,7 @@ struct TrainOptions {
   UpdateKind update = UpdateKind::kReplicated;
   int64_t prefetch = 1;  ///< batches staged to the device ahead
   int64_t loader_threads = 1;
+  Precision precision = Precision::kFp32;
   uint64_t memory_limit_mib = 0;  ///< a device; 0 = the backend's default
   std::string data;               ///< folder; empty = the generated set
   int64_t log_every = 10;         ///< steps; 0 = never
@@ -61,6 +62,9 @@ struct OwnOptions {
   TrainOptions defaults;
   std::function<void(CLI::App&)> change;  ///< adds options, rewords or removes shared ones; may be empty
 };
+
+/// Adds --precision.
+void add_precision(CLI::App& app, Precision& precision);
 
 /// Parses into what `app` was told. False: --help was asked for and is printed. Error: wrong use; the message names --help.
 base::Expected<bool> parse_arguments(CLI::App& app, std::string const& workload, std::span<std::string const> arguments);

@@ -224,6 +224,7 @@ void train(Job& job, Stage& s) {
       elapsed_ns = train_step(job, s, step, results)->reached_ns() - begin.count();
       // ==== end of the timed section ====
     }
+    if (auto good = s.device->failure(); !good) job.gate.stop("split: " + good.error().message);
     s.times.push_back(measure(s.passes));
     // The log shows the mean over the devices; only the last stage has a loss.
     double const loss = job.is_last(s) ? mean_loss(results) : 0.0;
@@ -373,7 +374,7 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
   auto const schedule = parse_schedule(o.schedule);
   if (!schedule) return base::fail_with(schedule);
   if (auto good = check(o); !good) return base::fail_with(good);
-  auto group = open_devices(o.device, {o.memory_limit_mib << 20U});
+  auto group = open_devices(o.device, {o.memory_limit_mib << 20U, {}, o.precision});
   if (!group) return base::fail_with(group);
   auto const devices = static_cast<int64_t>(group->devices.size());
   int64_t const stages_count = o.tensor ? 1 : devices;

@@ -28,7 +28,8 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
   CLI::App app(kSplitDescription, "stepscope run split");
   app.option_defaults()->always_capture_default();
   app.footer(kFooter);
-  app.add_option("--device", o.device, "host:N, a stage each, or with --tensor a part of the layers each");
+  app.add_option("--device", o.device, "host:N, or cuda:I,cuda:J: a stage each, or with --tensor a part of the layers each");
+  add_precision(app, o.precision);
   app.add_option("--model", o.model, "mlp, cnn (the network of cifar10)")->check(CLI::IsMember({"mlp", "cnn"}));
   app.add_option("--layers", o.mlp_layers, "hidden layers of the mlp")->check(CLI::Range(int64_t{1}, int64_t{1'000}));
   app.add_option("--schedule", o.schedule, "gpipe, 1f1b");

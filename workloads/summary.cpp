@@ -19,6 +19,7 @@ std::string summarize(std::string const& workload, TrainOptions const& options, 
   auto const members = static_cast<uint64_t>(result.step_ns.size());
   nlohmann::json json = {{"workload", workload},
                          {"device", options.device},
+                         {"precision", precision_name(options.precision)},
                          {"processes", result.processes},
                          {"batch", options.batch},
                          {"first_step", result.first_step},

@@ -79,7 +79,8 @@ class Communicator {
 struct MemoryUse {
   uint64_t capacity_bytes, allocated_bytes, reserved_bytes, peak_allocated_bytes, peak_reserved_bytes;
 };
-/// Counted by the device itself: `launches` when enqueued, the others when executed.
+/// Counted by the device itself: `launches` when enqueued, the others when executed (CUDA: when enqueued; `kernels` counts
+/// operations, of which a library may make several kernels).
 struct OpCounts {
   uint64_t launches = 0, kernels = 0, copies = 0, collectives = 0;
   uint64_t host_to_device_bytes = 0, device_to_host_bytes = 0, collective_bytes = 0;
@@ -115,6 +116,14 @@ class Device {
   virtual void wait(StreamKind stream, Event const& event) = 0;  ///< holds the stream, not the caller
   virtual void synchronize(Event const& event) = 0;              ///< blocks the caller
   virtual void synchronize() = 0;                                ///< blocks the caller until all streams are empty
+
+  /// The first thing that went wrong on the device since it was opened: what was enqueued after it may not have happened. For
+  /// whoever has just synchronized; devices that cannot fail have none.
+  [[nodiscard]] virtual Expected<void> failure() const { return {}; }
+
+  /// Page-locks host memory that is copied often, until the result goes, so that copies do not wait for the caller. Null where
+  /// that is not needed or not possible.
+  virtual std::shared_ptr<void> pin(void const* /*data*/, size_t /*bytes*/) { return nullptr; }
 
   /// From peer to peer, one side is memory of another device of the group.
   virtual void copy(StreamKind stream, char const* name, void* to, void const* from, size_t bytes, CopyDirection direction) = 0;
@@ -153,9 +162,19 @@ struct DeviceFaults {
   int64_t slow_device = -1;           ///< member of the communicator; takes twice as long to compute
 };
 
+/// What matrix products and convolutions compute in. Data are float32 in all of them.
+enum class Precision : uint8_t {
+  kFp32,  ///< IEEE float32
+  kTf32,  ///< products of 10-bit mantissas, float32 sums
+  kBf16   ///< inputs rounded to bfloat16, float32 sums
+};
+/// "fp32"
+std::string_view precision_name(Precision precision);
+
 struct DeviceOptions {
   uint64_t memory_limit_bytes = 0;  ///< per device; 0 = the backend's default
   DeviceFaults faults = {};
+  Precision precision = Precision::kFp32;     ///< host devices: kFp32 only
   std::shared_ptr<Processes> processes = {};  ///< whose devices train together; null = those of this one alone
 };
 struct DeviceGroup {
@@ -163,7 +182,10 @@ struct DeviceGroup {
   std::vector<std::unique_ptr<Device>> devices;  ///< of this process
   uint32_t first_member = 0, members = 0;        ///< of the communicator; device d is member first_member + d
 };
-/// "host", "host:4" (four host devices). Errors: unknown device, bad count.
+/// "host", "host:4" (four host devices), "cuda" (the first GPU), "cuda:1" (GPU 1), "cuda:0,cuda:1", "cuda:0,cuda:0" (two devices
+/// that share a GPU), "cuda:all". Errors: unknown device, bad count, no such GPU, no CUDA; the message says what to do.
 Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions const& options);
+/// What went wrong first on one of the devices, see Device::failure().
+Expected<void> check_devices(DeviceGroup const& group);
 
 }  // namespace stepscope::workloads

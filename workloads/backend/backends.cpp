@@ -2,6 +2,7 @@
 #include <array>
 
 #include "workloads/backend/backend.h"
+#include "workloads/backend/cuda_module.h"
 #include "workloads/backend/host/host_device.h"
 
 namespace stepscope::workloads {
@@ -14,21 +15,42 @@ struct BackendEntry {
 
 constexpr std::array kBackends = {
     BackendEntry{"host", host::open_host_devices},
+    BackendEntry{"cuda", open_cuda_devices},
 };
 
 }  // namespace
+
+std::string_view precision_name(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return "fp32";
+    case Precision::kTf32:
+      return "tf32";
+    case Precision::kBf16:
+      return "bf16";
+  }
+  return "?";
+}
 
 Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions const& options) {
   size_t const colon = specification.find(':');
   std::string_view const name = specification.substr(0, colon);
   std::string_view const arguments = colon == std::string_view::npos ? "" : specification.substr(colon + 1);
   if (colon != std::string_view::npos && arguments.empty()) {
-    return base::fail("{}: a number must follow the colon, for example host:2", specification);
+    return base::fail("{}: a number must follow the colon, for example host:2 or cuda:0", specification);
   }
   for (BackendEntry const& backend : kBackends) {
     if (backend.name == name) return backend.open(arguments, options);
   }
-  return base::fail("{}: unknown device, use host or host:N (N host devices)", specification);
+  return base::fail("{}: unknown device, use host, host:N (N host devices), cuda or cuda:I (GPU I; several: cuda:0,cuda:1)",
+                    specification);
+}
+
+Expected<void> check_devices(DeviceGroup const& group) {
+  for (auto const& device : group.devices) {
+    if (auto good = device->failure(); !good) return good;
+  }
+  return {};
 }
 
 }  // namespace stepscope::workloads

@@ -54,6 +54,15 @@ InputPipeline::~InputPipeline() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+std::vector<std::span<std::byte const>> InputPipeline::buffers(int64_t device) const {
+  std::vector<std::span<std::byte const>> buffers;
+  for (Slot const& slot : lanes_[static_cast<size_t>(device)].slots) {
+    buffers.emplace_back(slot.inputs);
+    buffers.emplace_back(slot.labels);
+  }
+  return buffers;
+}
+
 HostBatch InputPipeline::next(int64_t device) {
   std::unique_lock lock(mutex_);
   Lane& lane = lanes_[static_cast<size_t>(device)];

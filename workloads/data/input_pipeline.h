@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -41,6 +42,8 @@ class InputPipeline {
 
   /// The device's next batch; blocks until it is ready. At most `depth` may be taken and not released.
   HostBatch next(int64_t device);
+  /// The memory of all batches of a device; it stays where it is as long as the pipeline lives.
+  [[nodiscard]] std::vector<std::span<std::byte const>> buffers(int64_t device) const;
   /// The device's oldest taken batch may be overwritten.
   void release(int64_t device);
 

@@ -6,7 +6,8 @@
 #include <map>
 #include <vector>
 
-#include "workloads/backend/host/arena.h"
+#include "workloads/backend/arena.h"
+#include "workloads/backend/host/host_device.h"
 #include "workloads/data/random.h"
 
 namespace stepscope::workloads::host {
@@ -21,7 +22,7 @@ void* allocate(Arena& arena, uint64_t bytes, std::string_view owner = "someone")
 }
 
 TEST(Arena, CountsRoundedLiveBytesAndKeepsThePeak) {
-  Arena arena("host:0", 64 * kMiB);
+  Arena arena("host:0", 64 * kMiB, mapped_memory());
   void* const a = allocate(arena, 1000);
   void* const b = allocate(arena, 3 * kMiB);
   EXPECT_EQ(arena.use().allocated_bytes, 1024 + 3 * kMiB);
@@ -34,7 +35,7 @@ TEST(Arena, CountsRoundedLiveBytesAndKeepsThePeak) {
 }
 
 TEST(Arena, ReusesAFreedBlockWithoutReservingMore) {
-  Arena arena("host:0", 64 * kMiB);
+  Arena arena("host:0", 64 * kMiB, mapped_memory());
   void* const a = allocate(arena, 5 * kMiB);
   uint64_t const reserved = arena.use().reserved_bytes;
   arena.release(a);
@@ -43,7 +44,7 @@ TEST(Arena, ReusesAFreedBlockWithoutReservingMore) {
 }
 
 TEST(Arena, JoinsFreeNeighbours) {
-  Arena arena("host:0", 8 * kMiB);
+  Arena arena("host:0", 8 * kMiB, mapped_memory());
   std::vector<void*> parts;
   for (int i = 0; i < 4; ++i) parts.push_back(allocate(arena, 2 * kMiB));
   for (size_t const i : {1U, 3U, 0U, 2U}) arena.release(parts[i]);
@@ -51,7 +52,7 @@ TEST(Arena, JoinsFreeNeighbours) {
 }
 
 TEST(Arena, CanHoldItsWholeCapacityAndNotAByteMore) {
-  Arena arena("host:0", 8 * kMiB);
+  Arena arena("host:0", 8 * kMiB, mapped_memory());
   void* const all = allocate(arena, 8 * kMiB);
   EXPECT_FALSE(arena.allocate(1, MemoryPurpose::kOther, "more").has_value());
   arena.release(all);
@@ -60,7 +61,7 @@ TEST(Arena, CanHoldItsWholeCapacityAndNotAByteMore) {
 }
 
 TEST(Arena, OutOfMemorySaysWhoAskedWhatIsLeftAndWhoHoldsTheRest) {
-  Arena arena("host:3", 16 * kMiB);
+  Arena arena("host:3", 16 * kMiB, mapped_memory());
   static_cast<void>(allocate(arena, 10 * kMiB, "conv1"));
   static_cast<void>(allocate(arena, 2 * kMiB, "weights"));
   auto const refused = arena.allocate(8 * kMiB, MemoryPurpose::kActivations, "conv2.gradient");
@@ -72,7 +73,7 @@ TEST(Arena, OutOfMemorySaysWhoAskedWhatIsLeftAndWhoHoldsTheRest) {
 }
 
 TEST(Arena, RandomUseNeverHandsOutAByteTwice) {
-  Arena arena("host:0", 32 * kMiB);
+  Arena arena("host:0", 32 * kMiB, mapped_memory());
   Random random(3);
   std::map<unsigned char*, std::pair<size_t, unsigned char>> live;
   for (int i = 0; i < 3000; ++i) {

@@ -1,6 +1,7 @@
 // Streams, memory, copies and collectives of a host device; see host_device.h. The layers are in their own files.
 #include "workloads/backend/host/host_device.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,11 +37,23 @@ void spin_for(char const* name, Clock::duration duration) {
   spin_until(Clock::now() + duration);
 }
 
+class MappedMemory final : public SystemMemory {
+ public:
+  /// Populated at once: the cost of fresh pages belongs to the allocation, not to the first kernel that touches them.
+  void* reserve(uint64_t bytes) override {
+    void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    return data == MAP_FAILED ? nullptr : data;
+  }
+  void give_back(void* data, uint64_t bytes) override { munmap(data, bytes); }
+};
+
 uint64_t physical_memory() {
   return static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
 }
 
 }  // namespace
+
+std::unique_ptr<SystemMemory> mapped_memory() { return std::make_unique<MappedMemory>(); }
 
 HostDevice::HostDevice(uint32_t index, uint32_t member, int threads, uint64_t capacity_bytes, DeviceFaults const& faults)
     : index_(index),
@@ -48,7 +61,7 @@ HostDevice::HostDevice(uint32_t index, uint32_t member, int threads, uint64_t ca
       name_(fmt::format("host:{}", index)),
       threads_(threads),
       faults_(faults),
-      arena_(name_, capacity_bytes),
+      arena_(name_, capacity_bytes, mapped_memory()),
       engine_(dnnl::engine::kind::cpu, 0),
       math_(engine_) {
   api::device_mark(api::DeviceSchema::kDevice, name_.c_str(),
@@ -221,6 +234,10 @@ OpCounts HostDevice::counts() const {
 }
 
 Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOptions const& options) {
+  if (options.precision != Precision::kFp32) {
+    return base::fail("host: --precision {}: host devices compute in fp32 only, use a cuda device or --precision fp32",
+                      precision_name(options.precision));
+  }
   uint32_t count = 1;
   if (!arguments.empty()) {
     auto const [end, error] = std::from_chars(arguments.data(), arguments.data() + arguments.size(), count);

@@ -12,12 +12,15 @@
 
 #include <dnnl.hpp>
 
+#include "workloads/backend/arena.h"
 #include "workloads/backend/backend.h"
-#include "workloads/backend/host/arena.h"
 #include "workloads/backend/host/communicator.h"
 #include "workloads/backend/host/stream.h"
 
 namespace stepscope::workloads::host {
+
+/// The machine's memory, for the arena of a host device.
+std::unique_ptr<SystemMemory> mapped_memory();
 
 class HostDevice final : public Device {
  public:

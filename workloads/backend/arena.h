@@ -1,10 +1,11 @@
-// The memory of one host device: a caching arena with a capacity. Blocks are cut best-fit from segments that are reserved from
-// the system and kept when free; neighbours that are free are joined. Reserved bytes never pass the capacity.
+// The memory of one device: a caching arena with a capacity. Blocks are cut best-fit from segments that are reserved from the
+// system and kept when free; neighbours that are free are joined. Reserved bytes never pass the capacity.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -15,11 +16,21 @@
 #include "tracer/api/device_events.h"
 #include "workloads/backend/backend.h"
 
-namespace stepscope::workloads::host {
+namespace stepscope::workloads {
+
+/// What an arena's segments come from: a backend's system allocator. The arena calls it under its lock.
+class SystemMemory {
+ public:
+  virtual ~SystemMemory() = default;
+  /// Null: the system has no more. Aligned to Arena::kAlignment.
+  virtual void* reserve(uint64_t bytes) = 0;
+  virtual void give_back(void* data, uint64_t bytes) = 0;
+};
 
 class Arena {
  public:
-  Arena(std::string device_name, uint64_t capacity_bytes) : device_name_(std::move(device_name)), capacity_(capacity_bytes) {}
+  Arena(std::string device_name, uint64_t capacity_bytes, std::unique_ptr<SystemMemory> system)
+      : device_name_(std::move(device_name)), capacity_(capacity_bytes), system_(std::move(system)) {}
   ~Arena();
   Arena(Arena const&) = delete;
   Arena& operator=(Arena const&) = delete;
@@ -53,12 +64,14 @@ class Arena {
 
   std::string device_name_;
   uint64_t capacity_;
+  std::unique_ptr<SystemMemory> system_;
   mutable std::mutex mutex_;
   std::map<Address, uint64_t> segments_;
   std::map<Address, uint64_t> free_blocks_;
   std::set<FreeKey> free_by_size_;
   std::map<Address, Block> live_;
+  bool refused_ = false;  ///< the system had less than the capacity when it was last asked
   uint64_t allocated_ = 0, reserved_ = 0, peak_allocated_ = 0, peak_reserved_ = 0;
 };
 
-}  // namespace stepscope::workloads::host
+}  // namespace stepscope::workloads

@@ -1,7 +1,5 @@
-// Best-fit caching arena of a host device over mmap; see arena.h.
-#include "workloads/backend/host/arena.h"
-
-#include <sys/mman.h>
+// Best-fit caching arena of a device; see arena.h.
+#include "workloads/backend/arena.h"
 
 #include <algorithm>
 #include <vector>
@@ -9,7 +7,7 @@
 #include "trace/base/check.h"
 #include "trace/base/format.h"
 
-namespace stepscope::workloads::host {
+namespace stepscope::workloads {
 namespace {
 
 constexpr uint64_t kPage = 4096;
@@ -20,15 +18,15 @@ uint64_t round_up(uint64_t value, uint64_t unit) { return (value + unit - 1) / u
 }  // namespace
 
 Arena::~Arena() {
-  for (auto const& [address, bytes] : segments_) munmap(reinterpret_cast<void*>(address), bytes);
+  for (auto const& [address, bytes] : segments_) system_->give_back(reinterpret_cast<void*>(address), bytes);
 }
 
 bool Arena::grow(uint64_t bytes) {
   if (round_up(bytes, kPage) > capacity_ - reserved_) return false;
   uint64_t const size = std::min(round_up(bytes, kSegmentUnit), (capacity_ - reserved_) / kPage * kPage);
-  // Populated at once: the cost of fresh pages belongs to the allocation, not to the first kernel that touches them.
-  void* const data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-  if (data == MAP_FAILED) return false;
+  void* const data = system_->reserve(size);
+  refused_ = data == nullptr;
+  if (refused_) return false;
   auto const address = reinterpret_cast<Address>(data);
   segments_.emplace(address, size);
   reserved_ += size;
@@ -45,7 +43,7 @@ void Arena::drop_free_segments() {
       ++segment;
       continue;
     }
-    munmap(reinterpret_cast<void*>(segment->first), segment->second);
+    system_->give_back(reinterpret_cast<void*>(segment->first), segment->second);
     reserved_ -= segment->second;
     free_by_size_.erase({block->second, block->first});
     free_blocks_.erase(block);
@@ -131,12 +129,13 @@ std::string Arena::out_of_memory(uint64_t bytes, std::string_view owner) const {
   for (size_t i = 0; i < std::min(owners.size(), kNamedOwners); ++i) {
     holders += fmt::format("{}{} {}", i == 0 ? "" : ", ", owners[i].second, base::format_bytes(owners[i].first));
   }
-  uint64_t const largest = std::max(free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first, capacity_ - reserved_);
+  uint64_t const unreserved = refused_ ? 0 : capacity_ - reserved_;
+  uint64_t const largest = std::max(free_by_size_.empty() ? 0 : free_by_size_.rbegin()->first, unreserved);
   return fmt::format(
-      "{}: out of memory: {} asked for {}, {} of {} are free (largest block {}); most is held by {}; lower --batch or raise "
+      "{}: out of memory: {} asked for {}, {} of {} are free (largest block {}{}); most is held by {}; lower --batch or raise "
       "--memory-limit",
       device_name_, owner, base::format_bytes(bytes), base::format_bytes(capacity_ - allocated_), base::format_bytes(capacity_),
-      base::format_bytes(largest), holders.empty() ? "nobody" : holders);
+      base::format_bytes(largest), refused_ ? ", the system has no more" : "", holders.empty() ? "nobody" : holders);
 }
 
-}  // namespace stepscope::workloads::host
+}  // namespace stepscope::workloads

@@ -1,0 +1,92 @@
+// NVIDIA's libraries that the backend calls, as tables of functions found at run time: nothing of them is linked, so that one
+// build works with any CUDA from 12 on, and where one is missing the message says which and what to do.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+#include <nccl.h>
+
+#include "trace/base/expected.h"
+
+namespace stepscope::workloads::cuda {
+
+#define STEPSCOPE_CUDNN_FUNCTIONS(X)                                            \
+  X(get_version, cudnnGetVersion)                                               \
+  X(error_string, cudnnGetErrorString)                                          \
+  X(create, cudnnCreate)                                                        \
+  X(destroy, cudnnDestroy)                                                      \
+  X(set_stream, cudnnSetStream)                                                 \
+  X(create_tensor, cudnnCreateTensorDescriptor)                                 \
+  X(destroy_tensor, cudnnDestroyTensorDescriptor)                               \
+  X(set_tensor, cudnnSetTensor4dDescriptor)                                     \
+  X(create_filter, cudnnCreateFilterDescriptor)                                 \
+  X(destroy_filter, cudnnDestroyFilterDescriptor)                               \
+  X(set_filter, cudnnSetFilter4dDescriptor)                                     \
+  X(create_convolution, cudnnCreateConvolutionDescriptor)                       \
+  X(destroy_convolution, cudnnDestroyConvolutionDescriptor)                     \
+  X(set_convolution, cudnnSetConvolution2dDescriptor)                           \
+  X(set_math_type, cudnnSetConvolutionMathType)                                 \
+  X(find_forward, cudnnGetConvolutionForwardAlgorithm_v7)                       \
+  X(find_backward_data, cudnnGetConvolutionBackwardDataAlgorithm_v7)            \
+  X(find_backward_weights, cudnnGetConvolutionBackwardFilterAlgorithm_v7)       \
+  X(forward_workspace, cudnnGetConvolutionForwardWorkspaceSize)                 \
+  X(backward_data_workspace, cudnnGetConvolutionBackwardDataWorkspaceSize)      \
+  X(backward_weights_workspace, cudnnGetConvolutionBackwardFilterWorkspaceSize) \
+  X(forward, cudnnConvolutionForward)                                           \
+  X(backward_data, cudnnConvolutionBackwardData)                                \
+  X(backward_weights, cudnnConvolutionBackwardFilter)
+
+#define STEPSCOPE_CUBLASLT_FUNCTIONS(X)                   \
+  X(status_string, cublasLtGetStatusString)               \
+  X(create, cublasLtCreate)                               \
+  X(destroy, cublasLtDestroy)                             \
+  X(create_product, cublasLtMatmulDescCreate)             \
+  X(destroy_product, cublasLtMatmulDescDestroy)           \
+  X(set_product, cublasLtMatmulDescSetAttribute)          \
+  X(create_layout, cublasLtMatrixLayoutCreate)            \
+  X(destroy_layout, cublasLtMatrixLayoutDestroy)          \
+  X(set_layout, cublasLtMatrixLayoutSetAttribute)         \
+  X(create_preference, cublasLtMatmulPreferenceCreate)    \
+  X(destroy_preference, cublasLtMatmulPreferenceDestroy)  \
+  X(set_preference, cublasLtMatmulPreferenceSetAttribute) \
+  X(find_algorithm, cublasLtMatmulAlgoGetHeuristic)       \
+  X(multiply, cublasLtMatmul)
+
+#define STEPSCOPE_NCCL_FUNCTIONS(X)    \
+  X(get_version, ncclGetVersion)       \
+  X(error_string, ncclGetErrorString)  \
+  X(init_all, ncclCommInitAll)         \
+  X(destroy, ncclCommDestroy)          \
+  X(abort, ncclCommAbort)              \
+  X(all_reduce, ncclAllReduce)         \
+  X(reduce_scatter, ncclReduceScatter) \
+  X(all_gather, ncclAllGather)         \
+  X(broadcast, ncclBroadcast)
+
+#define STEPSCOPE_MEMBER(member, function) decltype(&::function) member = nullptr;
+struct Cudnn {
+  STEPSCOPE_CUDNN_FUNCTIONS(STEPSCOPE_MEMBER)
+};
+struct CublasLt {
+  STEPSCOPE_CUBLASLT_FUNCTIONS(STEPSCOPE_MEMBER)
+};
+struct Nccl {
+  STEPSCOPE_NCCL_FUNCTIONS(STEPSCOPE_MEMBER)
+};
+#undef STEPSCOPE_MEMBER
+
+struct Libraries {
+  Cudnn cudnn;
+  CublasLt cublas;
+};
+/// Errors: a library is missing or too old.
+base::Expected<std::shared_ptr<Libraries const>> load_libraries();
+/// What several GPUs need, in addition.
+base::Expected<Nccl> load_nccl();
+
+}  // namespace stepscope::workloads::cuda
