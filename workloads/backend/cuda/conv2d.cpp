@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "workloads/backend/cuda/cuda_device.h"
 
@@ -56,7 +57,7 @@ class Descriptors {
 
   cudnnTensorDescriptor_t x = nullptr, y = nullptr;
   cudnnFilterDescriptor_t weights = nullptr;
-  std::array<cudnnConvolutionDescriptor_t, 3> passes = {};  ///< each has the math type of its algorithm
+  std::array<cudnnConvolutionDescriptor_t, 3> passes = {};  ///< each gets the math type of its algorithm
 
  private:
   Cudnn const& dnn_;
@@ -65,39 +66,51 @@ class Descriptors {
 enum Pass : size_t { kForward, kData, kWeights };
 
 template <class Algorithm>
-struct Choice {
-  Algorithm algorithm = {};
-  size_t workspace_bytes = 0;
-  bool found = false;
+struct Candidate {
+  Algorithm algorithm;
+  cudnnMathType_t math;
+  size_t workspace_bytes;
 };
+template <class Algorithm>
+using Candidates = std::vector<Candidate<Algorithm>>;
 
-/// The first of cuDNN's suggestions that is deterministic and keeps to the precision; its math type goes into `pass`.
-template <class Suggestion, size_t N, class WorkspaceOf>
-auto choose(Cudnn const& dnn, std::array<Suggestion, N> const& suggestions, int count, cudnnMathType_t asked,
-            cudnnConvolutionDescriptor_t pass, WorkspaceOf const& workspace_of) {
-  Choice<decltype(Suggestion::algo)> choice;
-  for (size_t i = 0; i < static_cast<size_t>(count) && !choice.found; ++i) {
+/// Deterministic algorithms that keep to the precision: cuDNN's suggestions, best first, and last the one that is there for every
+/// shape, by its documentation.
+template <class Suggestion, size_t N, class Algorithm, class WorkspaceOf>
+Candidates<Algorithm> choose(std::array<Suggestion, N> const& suggestions, int count, Algorithm general, cudnnMathType_t asked,
+                             WorkspaceOf const& workspace_of) {
+  constexpr size_t kMost = 3;  // their workspaces are reserved
+  Candidates<Algorithm> candidates;
+  auto const add = [&](Algorithm algorithm, cudnnMathType_t math) {
+    size_t bytes = 0;
+    if (workspace_of(algorithm, math, &bytes) != CUDNN_STATUS_SUCCESS || bytes > kMaxWorkspaceBytes) return;
+    candidates.push_back({algorithm, math, bytes});
+  };
+  for (size_t i = 0; i < static_cast<size_t>(count) && candidates.size() < kMost; ++i) {
     Suggestion const& suggestion = suggestions[i];
     if (suggestion.status != CUDNN_STATUS_SUCCESS || suggestion.determinism != CUDNN_DETERMINISTIC) continue;
-    // IEEE float32 was asked for: what is suggested with another math type is run with that one, if it can be.
-    dnn.set_math_type(pass, asked == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : suggestion.mathType);
-    size_t bytes = 0;
-    if (workspace_of(suggestion.algo, &bytes) != CUDNN_STATUS_SUCCESS || bytes > kMaxWorkspaceBytes) continue;
-    choice = {suggestion.algo, bytes, true};
+    // With any other math type float32 products may be those of TF32.
+    add(suggestion.algo, asked == CUDNN_FMA_MATH ? CUDNN_FMA_MATH : suggestion.mathType);
   }
-  return choice;
+  add(general, asked);
+  return candidates;
 }
 
 struct Plan {
   std::unique_ptr<Descriptors> descriptors;
   bool bf16 = false;
-  Choice<cudnnConvolutionFwdAlgo_t> forward;
-  Choice<cudnnConvolutionBwdDataAlgo_t> data;
-  Choice<cudnnConvolutionBwdFilterAlgo_t> weights;
+  Candidates<cudnnConvolutionFwdAlgo_t> forward;
+  Candidates<cudnnConvolutionBwdDataAlgo_t> data;
+  Candidates<cudnnConvolutionBwdFilterAlgo_t> weights;
 
-  [[nodiscard]] bool complete() const { return forward.found && data.found && weights.found; }
+  [[nodiscard]] bool complete() const { return !forward.empty() && !data.empty() && !weights.empty(); }
+  /// The workspace of every candidate fits.
   [[nodiscard]] size_t library_bytes() const {
-    return round_up(std::max({forward.workspace_bytes, data.workspace_bytes, weights.workspace_bytes}));
+    size_t most = 0;
+    for (auto const& candidate : forward) most = std::max(most, candidate.workspace_bytes);
+    for (auto const& candidate : data) most = std::max(most, candidate.workspace_bytes);
+    for (auto const& candidate : weights) most = std::max(most, candidate.workspace_bytes);
+    return round_up(most);
   }
 };
 
@@ -117,19 +130,26 @@ Plan make_plan(CudaDevice const& device, Conv2dShape const& shape, Precision pre
   std::array<cudnnConvolutionBwdFilterAlgoPerf_t, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT> weights = {};
   int count = 0;
   dnn.find_forward(handle, d.x, d.weights, d.passes[kForward], d.y, forward.size(), &count, forward.data());
-  plan.forward = choose(dnn, forward, count, math, d.passes[kForward], [&](auto algorithm, size_t* bytes) {
-    return dnn.forward_workspace(handle, d.x, d.weights, d.passes[kForward], d.y, algorithm, bytes);
-  });
+  plan.forward = choose(forward, count, CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, math,
+                        [&](auto algorithm, cudnnMathType_t of_algorithm, size_t* bytes) {
+                          dnn.set_math_type(d.passes[kForward], of_algorithm);
+                          return dnn.forward_workspace(handle, d.x, d.weights, d.passes[kForward], d.y, algorithm, bytes);
+                        });
   count = 0;
   dnn.find_backward_data(handle, d.weights, d.y, d.passes[kData], d.x, data.size(), &count, data.data());
-  plan.data = choose(dnn, data, count, math, d.passes[kData], [&](auto algorithm, size_t* bytes) {
-    return dnn.backward_data_workspace(handle, d.weights, d.y, d.passes[kData], d.x, algorithm, bytes);
-  });
+  plan.data = choose(data, count, CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, math,
+                     [&](auto algorithm, cudnnMathType_t of_algorithm, size_t* bytes) {
+                       dnn.set_math_type(d.passes[kData], of_algorithm);
+                       return dnn.backward_data_workspace(handle, d.weights, d.y, d.passes[kData], d.x, algorithm, bytes);
+                     });
   count = 0;
   dnn.find_backward_weights(handle, d.x, d.y, d.passes[kWeights], d.weights, weights.size(), &count, weights.data());
-  plan.weights = choose(dnn, weights, count, math, d.passes[kWeights], [&](auto algorithm, size_t* bytes) {
-    return dnn.backward_weights_workspace(handle, d.x, d.y, d.passes[kWeights], d.weights, algorithm, bytes);
-  });
+  plan.weights =
+      choose(weights, count, CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, math,
+             [&](auto algorithm, cudnnMathType_t of_algorithm, size_t* bytes) {
+               dnn.set_math_type(d.passes[kWeights], of_algorithm);
+               return dnn.backward_weights_workspace(handle, d.x, d.y, d.passes[kWeights], d.weights, algorithm, bytes);
+             });
   return plan;
 }
 
@@ -161,11 +181,13 @@ class CudaConv2d final : public Conv2d {
 
   void forward(float const* x, float const* weights, float const* bias, float* y) override {
     launch(forward_name_, [=, this](cudaStream_t stream) {
+      void const* const in = input(stream, x, copies().x, sizes_.x);
+      void const* const by = input(stream, weights, copies().weights, sizes_.weights);
       void* const out = plan_.bf16 ? copies().y : static_cast<void*>(y);
-      auto done =
-          to_result(dnn_.forward(device_.cudnn(), &kOne, d_.x, input(stream, x, copies().x, sizes_.x), d_.weights,
-                                 input(stream, weights, copies().weights, sizes_.weights), d_.passes[kForward],
-                                 plan_.forward.algorithm, device_.workspace(), plan_.forward.workspace_bytes, &kZero, d_.y, out));
+      auto done = run(plan_.forward, kForward, [&](auto const& chosen) {
+        return dnn_.forward(device_.cudnn(), &kOne, d_.x, in, d_.weights, by, d_.passes[kForward], chosen.algorithm,
+                            device_.workspace(), chosen.workspace_bytes, &kZero, d_.y, out);
+      });
       int64_t const rows = shape_.batch * shape_.out_height() * shape_.out_width();
       if (done && plan_.bf16) add_bias(stream, copies().y, bias, y, rows, shape_.out_channels, shape_.relu);
       if (done && !plan_.bf16) add_bias(stream, y, bias, y, rows, shape_.out_channels, shape_.relu);
@@ -175,11 +197,13 @@ class CudaConv2d final : public Conv2d {
 
   void backward_data(float const* dy, float const* weights, float* dx) override {
     launch(data_name_, [=, this](cudaStream_t stream) {
+      void const* const in = input(stream, dy, copies().y, sizes_.y);
+      void const* const by = input(stream, weights, copies().weights, sizes_.weights);
       void* const out = plan_.bf16 ? copies().x : static_cast<void*>(dx);
-      auto done = to_result(dnn_.backward_data(device_.cudnn(), &kOne, d_.weights,
-                                               input(stream, weights, copies().weights, sizes_.weights), d_.y,
-                                               input(stream, dy, copies().y, sizes_.y), d_.passes[kData], plan_.data.algorithm,
-                                               device_.workspace(), plan_.data.workspace_bytes, &kZero, d_.x, out));
+      auto done = run(plan_.data, kData, [&](auto const& chosen) {
+        return dnn_.backward_data(device_.cudnn(), &kOne, d_.weights, by, d_.y, in, d_.passes[kData], chosen.algorithm,
+                                  device_.workspace(), chosen.workspace_bytes, &kZero, d_.x, out);
+      });
       if (done && plan_.bf16) to_float(stream, copies().x, dx, sizes_.x);
       return done;
     });
@@ -189,11 +213,13 @@ class CudaConv2d final : public Conv2d {
     launch(weights_name_, [=, this](cudaStream_t stream) {
       int64_t const rows = shape_.batch * shape_.out_height() * shape_.out_width();
       sum_columns(stream, dy, rows, shape_.out_channels, d_bias, device_.scratch());
+      void const* const in = input(stream, x, copies().x, sizes_.x);
+      void const* const by = input(stream, dy, copies().y, sizes_.y);
       void* const out = plan_.bf16 ? copies().weights : static_cast<void*>(d_weights);
-      auto done =
-          to_result(dnn_.backward_weights(device_.cudnn(), &kOne, d_.x, input(stream, x, copies().x, sizes_.x), d_.y,
-                                          input(stream, dy, copies().y, sizes_.y), d_.passes[kWeights], plan_.weights.algorithm,
-                                          device_.workspace(), plan_.weights.workspace_bytes, &kZero, d_.weights, out));
+      auto done = run(plan_.weights, kWeights, [&](auto const& chosen) {
+        return dnn_.backward_weights(device_.cudnn(), &kOne, d_.x, in, d_.y, by, d_.passes[kWeights], chosen.algorithm,
+                                     device_.workspace(), chosen.workspace_bytes, &kZero, d_.weights, out);
+      });
       if (done && plan_.bf16) to_float(stream, copies().weights, d_weights, sizes_.weights);
       return done;
     });
@@ -218,10 +244,20 @@ class CudaConv2d final : public Conv2d {
     to_bf16(stream, from, copy, count);
     return copy;
   }
-  Expected<void> to_result(cudnnStatus_t status) const {
-    if (status == CUDNN_STATUS_SUCCESS) return {};
-    return base::fail("cuDNN: {}, run again with CUDNN_LOGLEVEL_DBG=2 CUDNN_LOGDEST_DBG=stderr to see why",
-                      dnn_.error_string(status));
+  /// By the first candidate that cuDNN does not refuse; those that it refuses are not tried again.
+  template <class Algorithms, class Call>
+  Expected<void> run(Algorithms& candidates, Pass pass, Call const& call) const {
+    for (;;) {
+      dnn_.set_math_type(d_.passes[pass], candidates.front().math);
+      cudnnStatus_t const status = call(candidates.front());
+      if (status == CUDNN_STATUS_SUCCESS) return {};
+      if (candidates.size() == 1) {
+        return base::fail("cuDNN: {}, run again with CUDNN_LOGLEVEL_DBG=2 CUDNN_LOGDEST_DBG=stderr to see why",
+                          dnn_.error_string(status));
+      }
+      cudaGetLastError();  // of the refused one
+      candidates.erase(candidates.begin());
+    }
   }
   template <class Work>
   void launch(std::string const& name, Work const& work) {

@@ -13,6 +13,7 @@ constexpr unsigned kThreads = 256;
 constexpr size_t kMaxBlocks = 4096;  // enough for every GPU; longer arrays go round
 constexpr unsigned kWarp = 32;
 constexpr unsigned kAllLanes = 0xFFFF'FFFFU;
+constexpr unsigned kMostThreads = 1024;  // of a block: its registers must suffice for them
 
 template <class F>
 __global__ void elements_kernel(F f, size_t first, size_t last) {
@@ -63,7 +64,7 @@ struct BlockLanes {
 };
 
 template <class F>
-__global__ void rows_kernel(F f, int64_t rows) {
+__global__ void __launch_bounds__(kMostThreads) rows_kernel(F f, int64_t rows) {
   __shared__ float partial[kWarp];
   BlockLanes const lanes{partial};
   int64_t const stride = int64_t{gridDim.x} * blockDim.y;
@@ -74,9 +75,9 @@ __global__ void rows_kernel(F f, int64_t rows) {
 template <class F>
 void launch_rows(cudaStream_t stream, F const& f, int64_t rows) {
   constexpr int64_t kShort = 1024, kMany = 256;
-  constexpr unsigned kRowsOfBlock = 8, kFewRowsThreads = 1024;
+  constexpr unsigned kRowsOfBlock = 8;
   bool const warps = f.width <= kWarp || (f.width <= kShort && rows >= kMany);
-  dim3 const block = warps ? dim3(kWarp, kRowsOfBlock) : dim3(rows < kMany ? kFewRowsThreads : kThreads);
+  dim3 const block = warps ? dim3(kWarp, kRowsOfBlock) : dim3(rows < kMany ? kMostThreads : kThreads);
   auto const blocks = static_cast<size_t>((rows + block.y - 1) / block.y);
   rows_kernel<<<static_cast<unsigned>(std::min<size_t>(blocks, 1U << 30U)), block, 0, stream>>>(f, rows);
 }
@@ -94,7 +95,8 @@ struct Terms {
 
 /// Block (x, y): 32 columns, the y-th share of the rows. partial[y][sum][column]
 template <int N, class F>
-__global__ void column_partials(F f, int64_t rows, int64_t columns, int64_t share, float* partial) {
+__global__ void __launch_bounds__(kColumnsOfBlock* kRowLanes)
+    column_partials(F f, int64_t rows, int64_t columns, int64_t share, float* partial) {
   __shared__ float sums[N][kRowLanes][kColumnsOfBlock];
   int64_t const column = int64_t{blockIdx.x} * kColumnsOfBlock + threadIdx.x;
   int64_t const begin = blockIdx.y * share, end = begin + share < rows ? begin + share : rows;

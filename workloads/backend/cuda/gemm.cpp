@@ -87,6 +87,7 @@ bool Gemm::plan(cublasComputeType_t compute, cudaDataType_t inputs, After after)
       make_layout(b_, inputs, s.transpose_b ? s.n : s.k, s.transpose_b ? s.k : s.n) && make_layout(c_, CUDA_R_32F, s.m, s.n);
   if (!described) return false;
   bf16_ = inputs == CUDA_R_16BF;
+  adds_bias_ = after != After::kNothing;
   for (size_t i = 0; i < kAlignments.size(); ++i) {
     // Converted inputs lie in the workspace, aligned.
     algorithms_[i] = find(kAlignments[i], bf16_ ? kAlignments.front() : kAlignments[i]);
@@ -106,6 +107,10 @@ std::optional<Gemm::Algorithm> Gemm::find(uint32_t alignment, uint32_t input_ali
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, input_alignment);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment);
+  if (adds_bias_) {  // an address of this alignment and no better, as run() will bring one
+    float const* const example = device_.scratch().data + alignment / sizeof(float);
+    lt_.set_product(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &example, sizeof example);
+  }
   cublasLtMatmulHeuristicResult_t best = {};
   int count = 0;
   auto const status = lt_.find_algorithm(device_.cublas(), product_, b_, a_, c_, c_, preference, 1, &best, &count);

@@ -43,6 +43,7 @@ class Gemm {
   CudaDevice& device_;
   CublasLt const& lt_;
   MatMulShape shape_;
+  bool adds_bias_ = false;
   bool bf16_ = false;  ///< the inputs are converted into the workspace
   cublasLtMatmulDesc_t product_ = nullptr;
   cublasLtMatrixLayout_t a_ = nullptr, b_ = nullptr, c_ = nullptr;
