@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Everything about the CUDA capture that only a GPU can show, in one call: whether the machine is ready, the selftest with every mode of
-the CUDA program, how many kernels a second are recorded without loss, and PyTorch against torch.profiler. Needs the programs (a build or the bundle)
+the CUDA program, how many kernels a second are recorded without loss, the CUDA backend of the workloads against the host backend and beside
+PyTorch eager, and PyTorch against torch.profiler. Needs the programs (a build or the bundle)
 and Python; PyTorch where it is to be compared with. Without a GPU everything is skipped.
 
 usage: gpu_proof.py [--stepscope PROGRAM] [--out FOLDER] [--stage NAME]… [--limit-s SECONDS]
@@ -160,8 +161,40 @@ def pytorch_overhead(model, mode):
     return stage
 
 
+def stage_backend(machine):
+    """The CUDA backend of the workloads against the host backend: cuda_tests."""
+    program = os.path.join(os.path.dirname(machine.stepscope), "..", "tests", "cuda_tests")
+    if not os.path.exists(program):
+        raise Skip("this build has no tests of the CUDA backend")
+    result = processes.run([program], limit_s=600)
+    counts = {name: len(re.findall(rf"^\[\s*{word}\s*\] \w+\S* \(\d+ ms\)$", result.output, re.MULTILINE))
+              for name, word in (("passed", "OK"), ("failed", "FAILED"), ("skipped", "SKIPPED"))}
+    if result.code != 0 or counts["failed"]:
+        raise processes.Failure(f"exit status {result.code}: {result.output[-3000:]}", counts)
+    if not counts["passed"]:
+        raise Skip(result.output[-800:])
+    return counts
+
+
+def stage_pytorch_ratio(machine):
+    """cifar10 and gpt beside the same models in PyTorch eager: a measurement, never a failure."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    scripts = [os.path.join(here, "pytorch_ratio.py"), os.path.join(here, "..", "..", "bench", "pytorch_ratio.py")]
+    numbers = os.path.join(machine.recordings, "ratio.json")
+    os.makedirs(machine.recordings, exist_ok=True)
+    result = processes.run([sys.executable, next(path for path in scripts if os.path.exists(path)), "--stepscope", machine.stepscope,
+                            "--pairs", "3", "--json", numbers], limit_s=600)
+    if result.code == SKIPPED:
+        raise Skip(result.output[-800:])
+    if result.code != 0:
+        raise processes.Failure(f"exit status {result.code}: {result.output[-2000:]}")
+    with open(numbers, encoding="utf-8") as file:
+        return json.load(file)
+
+
 # What decides whether the rest is worth its time comes first.
-STAGES = {"doctor": stage_doctor, "selftest": stage_selftest, "rate": stage_rate,
+STAGES = {"doctor": stage_doctor, "selftest": stage_selftest, "rate": stage_rate, "backend": stage_backend,
+          "pytorch-ratio": stage_pytorch_ratio,
           **{f"pytorch-{model}-{mode}": pytorch_counts(model, mode) for model in ("cnn", "gpt") for mode in ("eager", "graph")},
           "window": pytorch_check(pytorch_pairs.record_window), "nccl": pytorch_check(pytorch_pairs.use_nccl),
           **{f"overhead-{model}-{mode}": pytorch_overhead(model, mode) for model, mode in (("cnn", "eager"), ("gpt", "graph"))}}

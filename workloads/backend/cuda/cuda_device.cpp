@@ -82,7 +82,7 @@ char const* advice_for(cudaError_t error) {
       return "look at what nvidia-smi and stepscope doctor say, or use --device host";
     case cudaErrorNoKernelImageForDevice:
     case cudaErrorUnsupportedPtxVersion:
-      return "this build is for GPUs of compute capability 8.0 and newer, with a driver for CUDA 12 or newer; use --device host";
+      return "this build is for GPUs of compute capability 8.0 and newer, with a driver as new as its toolkit; use --device host";
     case cudaErrorDevicesUnavailable:
       return "another process holds the GPU exclusively: end it or name another GPU";
     case cudaErrorECCUncorrectable:

@@ -4,6 +4,7 @@
 #include <type_traits>
 #include <variant>
 
+#include "trace/base/check.h"
 #include "workloads/backend/cuda/kernels.h"
 
 namespace stepscope::workloads::cuda {
@@ -138,6 +139,7 @@ void launch_columns(cudaStream_t stream, F const& f, int64_t rows, int64_t colum
   constexpr int64_t kWantedBlocks = 512, kFewestRows = 64;
   int64_t const wide = (columns + kColumnsOfBlock - 1) / kColumnsOfBlock;
   int64_t const fitting = static_cast<int64_t>(scratch.floats) / (N * columns);
+  STEPSCOPE_CHECK(fitting > 0);  // a million columns fit
   int64_t shares = std::min({kWantedBlocks / wide, rows / kFewestRows, fitting});
   shares = std::max<int64_t>(1, shares);
   int64_t const share = std::max<int64_t>(1, (rows + shares - 1) / shares);

@@ -51,6 +51,7 @@ std::shared_ptr<ClockBase const> ClockBase::measure(std::shared_ptr<EventPool> c
     while ((state = cudaEventQuery(base->event)) == cudaErrorNotReady && now_ns() - begin < kTolerance_ns) {
     }
     int64_t const took = now_ns() - begin;
+    cudaGetLastError();  // "not ready" stays behind, and the next launch would be taken for failed
     if (state != cudaSuccess || took >= shortest) continue;
     shortest = took;
     base->host_ns = begin + took / 2;

@@ -1,5 +1,5 @@
-// NVIDIA's libraries that the backend calls, as tables of functions found at run time: nothing of them is linked, so that one
-// build works with any CUDA from 12 on, and where one is missing the message says which and what to do.
+// NVIDIA's libraries that the backend calls, as tables of functions found at run time: nothing of them is linked, so that the
+// module loads everywhere, and where one is missing the message says which and what to do.
 #pragma once
 
 #include <memory>
