@@ -300,7 +300,7 @@ TEST_F(CudaLayers, OutOfMemorySaysWhoAskedAndWhoHoldsTheRest) {
 
 TEST_F(CudaLayers, EventsAreReachedInOrderAndWithinTheHostsTime) {
   auto const now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
-  constexpr int64_t kClocksApart_ns = 100'000;
+  constexpr int64_t kClocksApartNs = 100'000;
   Buffer const x = empty(cuda(), size_t{1} << 24U);
   int64_t const begin = now();
   Event const first = cuda().record(StreamKind::kCompute);
@@ -310,10 +310,10 @@ TEST_F(CudaLayers, EventsAreReachedInOrderAndWithinTheHostsTime) {
   Event const third = cuda().record(StreamKind::kCopy);
   cuda().synchronize(third);
   int64_t const end = now();
-  EXPECT_GE(first->reached_ns(), begin - kClocksApart_ns);
+  EXPECT_GE(first->reached_ns(), begin - kClocksApartNs);
   EXPECT_GT(second->reached_ns(), first->reached_ns());
   EXPECT_GE(third->reached_ns(), second->reached_ns());
-  EXPECT_LE(third->reached_ns(), end + kClocksApart_ns);
+  EXPECT_LE(third->reached_ns(), end + kClocksApartNs);
 }
 
 TEST_F(CudaLayers, AStreamWaitsForTheOthersEvent) {

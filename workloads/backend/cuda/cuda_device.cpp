@@ -216,7 +216,7 @@ Event CudaDevice::record(StreamKind kind) {
   activate();
   cudaEvent_t event = nullptr;
   if (!failed()) {
-    if (int64_t const now = now_ns(); now - clock_measured_ns_ > ClockBase::kMaxAge_ns) {
+    if (int64_t const now = now_ns(); now - clock_measured_ns_ > ClockBase::kMaxAgeNs) {
       clock_measured_ns_ = now;
       if (auto fresh = ClockBase::measure(events_, idle_)) clock_ = std::move(fresh);
     }

@@ -40,7 +40,7 @@ ClockBase::~ClockBase() { pool->give(event); }
 std::shared_ptr<ClockBase const> ClockBase::measure(std::shared_ptr<EventPool> const& pool, cudaStream_t idle) {
   constexpr int kTries = 3;
   std::shared_ptr<ClockBase> best;
-  int64_t shortest = kTolerance_ns;
+  int64_t shortest = kToleranceNs;
   for (int i = 0; i < kTries; ++i) {
     auto base = std::make_shared<ClockBase>();
     base->pool = pool;
@@ -48,7 +48,7 @@ std::shared_ptr<ClockBase const> ClockBase::measure(std::shared_ptr<EventPool> c
     int64_t const begin = now_ns();
     if (base->event == nullptr || cudaEventRecord(base->event, idle) != cudaSuccess) return best;
     cudaError_t state = cudaErrorNotReady;
-    while ((state = cudaEventQuery(base->event)) == cudaErrorNotReady && now_ns() - begin < kTolerance_ns) {
+    while ((state = cudaEventQuery(base->event)) == cudaErrorNotReady && now_ns() - begin < kToleranceNs) {
     }
     int64_t const took = now_ns() - begin;
     cudaGetLastError();  // "not ready" stays behind, and the next launch would be taken for failed

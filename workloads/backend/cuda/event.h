@@ -38,10 +38,10 @@ struct ClockBase {
   cudaEvent_t event = nullptr;
   int64_t host_ns = 0;
 
-  /// The best of a few tries on a stream that does nothing else; null when none took less than kTolerance.
+  /// The best of a few tries on a stream that does nothing else; null when none took less than kToleranceNs.
   static std::shared_ptr<ClockBase const> measure(std::shared_ptr<EventPool> const& pool, cudaStream_t idle);
-  static constexpr int64_t kTolerance_ns = 1'000'000;
-  static constexpr int64_t kMaxAge_ns = 1'000'000'000;  ///< 10 ppm of drift are 10 µs by then
+  static constexpr int64_t kToleranceNs = 1'000'000;
+  static constexpr int64_t kMaxAgeNs = 1'000'000'000;  ///< 10 ppm of drift are 10 µs by then
 };
 
 class CudaEvent final : public EventState {

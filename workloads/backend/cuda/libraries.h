@@ -68,7 +68,7 @@ namespace stepscope::workloads::cuda {
   X(all_gather, ncclAllGather)         \
   X(broadcast, ncclBroadcast)
 
-#define STEPSCOPE_MEMBER(member, function) decltype(&::function) member = nullptr;
+#define STEPSCOPE_MEMBER(member, function) decltype(&::function) member = nullptr;  // NOLINT(bugprone-macro-parentheses)
 struct Cudnn {
   STEPSCOPE_CUDNN_FUNCTIONS(STEPSCOPE_MEMBER)
 };
