@@ -286,9 +286,16 @@ double bubble_of(std::vector<std::unique_ptr<Stage>> const& stages, size_t step)
   return 1.0 - static_cast<double>(busy) / (static_cast<double>(stages.size()) * static_cast<double>(end - begin));
 }
 
-SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>>& stages, int64_t test_size) {
+SplitResult collect(Job& job, std::vector<std::unique_ptr<Stage>> const& stages, int64_t test_size) {
   SplitResult result;
   result.first_step = job.first_step;
+  result.tensor = job.options.tensor;
+  for (size_t stage = 0; stage < static_cast<size_t>(job.stages); ++stage) {
+    for (LayerDescription const& layer : stages[stage]->descriptions) {
+      result.layers.push_back(layer.name);
+      result.layer_cuts.push_back(layer.part.cut);
+    }
+  }
   result.loss = job.log.losses(0);
   for (size_t step = 0; step < result.loss.size(); ++step) {
     result.bubble.push_back(bubble_of(stages, step));
@@ -348,6 +355,24 @@ base::Expected<LayeredNetwork> network_of(SplitOptions const& o, LayeredNetwork 
   return tensor_part(network, *group.communicator, static_cast<int64_t>(group.devices.size()), rank);
 }
 
+using Stages = std::vector<std::unique_ptr<Stage>>;
+
+/// One a device. `cut`: into the stages of the pipeline.
+base::Expected<Stages> make_stages(SplitOptions const& o, LayeredNetwork const& network, PipelineSchedule schedule,
+                                   DeviceGroup const& group, std::vector<size_t> const& cut) {
+  auto const in_pipeline = static_cast<int64_t>(cut.size()) - 1;
+  Stages stages;
+  for (auto const& device : group.devices) {
+    auto const rank = static_cast<int64_t>(stages.size());
+    auto const part = network_of(o, network, group, rank);
+    if (!part) return base::fail("split over {}: {}", o.device, part.error().message);
+    auto stage = make_stage({o, *part, schedule, in_pipeline, o.batch / o.micro_batches}, *device, cut, rank % in_pipeline);
+    if (!stage) return base::fail_with(stage);
+    stages.push_back(std::move(*stage));
+  }
+  return stages;
+}
+
 base::Expected<Checkpoint> starting_point(SplitOptions const& o, ParameterLayout const& whole) {
   Checkpoint fresh{whole.model, 0, o.batch, o.seed, initial_weights(whole, o.seed)};
   if (o.resume.empty()) return fresh;
@@ -385,18 +410,9 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
   auto start = starting_point(o, whole);
   if (!start) return base::fail_with(start);
 
-  std::vector<std::unique_ptr<Stage>> stages;
-  std::vector<LayerDescription> first_layers;
-  for (auto& device : group->devices) {
-    auto const rank = static_cast<int64_t>(stages.size());
-    auto const part = network_of(o, network, *group, rank);
-    if (!part) return base::fail("split over {}: {}", o.device, part.error().message);
-    if (rank == 0) first_layers = part->layers;
-    auto stage = make_stage({o, *part, *schedule, stages_count, o.batch / o.micro_batches}, *device, *cut, rank % stages_count);
-    if (!stage) return base::fail_with(stage);
-    stages.push_back(std::move(*stage));
-    copy_weights(*stages.back(), whole, start->weights, CopyDirection::kHostToDevice);
-  }
+  auto const stages = make_stages(o, network, *schedule, *group, *cut);
+  if (!stages) return base::fail_with(stages);
+  for (auto const& stage : *stages) copy_weights(*stage, whole, start->weights, CopyDirection::kHostToDevice);
   int64_t const inputs = network.layers.front().inputs;
   auto const images = static_cast<int64_t>(data.train.size());
   auto const test_images = o.evaluate ? static_cast<int64_t>(data.test.size()) : 0;
@@ -421,14 +437,9 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
           std::barrier<>(devices),
           {},
           std::move(start->weights)};
-  run_threads(job, stages);
-  SplitResult result = collect(job, stages, test_images);
+  run_threads(job, *stages);
+  SplitResult result = collect(job, *stages, test_images);
   result.cut = *cut;
-  result.tensor = o.tensor;
-  for (LayerDescription const& layer : first_layers) {
-    result.layers.push_back(layer.name);
-    result.layer_cuts.push_back(layer.part.cut);
-  }
   return result;
 }
 

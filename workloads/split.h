@@ -25,7 +25,7 @@ struct SplitOptions {
   std::string device = "host:2";
   std::string model = "mlp";       ///< or cnn
   std::string schedule = "gpipe";  ///< or 1f1b
-  int64_t batch = 512;             ///< images a step, of the whole job
+  int64_t batch = 1024;            ///< images a step, of the whole job: passes of 128 are long against a message
   int64_t micro_batches = 8;
   int64_t steps = 20;
   int64_t mlp_layers = 8;
