@@ -68,10 +68,11 @@ class CudaLayers : public CudaTest {
   }
 };
 
-// The networks' own shapes, odd ones, many channels, no padding.
+// The networks' own shapes, odd ones, many channels, no padding, strides.
 std::vector<Conv2dShape> convolutions() {
-  return {{16, 24, 24, 3, 64, 5, 2, true}, {16, 12, 12, 64, 64, 5, 2, true}, {8, 28, 28, 1, 32, 3, 1, true},
-          {3, 7, 5, 5, 7, 3, 1, false},    {2, 9, 8, 33, 65, 3, 0, false},   {4, 6, 6, 128, 256, 1, 0, false}};
+  return {{16, 24, 24, 3, 64, 5, 2, true},    {16, 12, 12, 64, 64, 5, 2, true},    {8, 28, 28, 1, 32, 3, 1, true},
+          {3, 7, 5, 5, 7, 3, 1, false},       {2, 9, 8, 33, 65, 3, 0, false},      {4, 6, 6, 128, 256, 1, 0, false},
+          {8, 28, 28, 1, 64, 4, 1, false, 2}, {8, 14, 14, 64, 128, 4, 1, false, 2}};
 }
 
 TEST_F(CudaLayers, ConvolutionsMatchTheHost) {
@@ -178,6 +179,7 @@ std::vector<elementwise::Op> all_elementwise(std::vector<float*> const& p) {
   using namespace elementwise;
   std::vector<Op> ops = {Fill{p[0], 0.5F},
                          Copy{p[0], p[1]},
+                         Scale{p[0], 0.3F},
                          Add{p[0], p[1], p[2]},
                          AddScaled{p[0], p[1], 0.25F},
                          ReluBackward{p[0], p[1]},
@@ -228,6 +230,8 @@ std::vector<RowCase> all_rowwise(std::vector<float*> const& p, int32_t const* in
   HeadsShape const heads = {kBatch, kTime, 3, 4, 24};
   std::vector<RowCase> cases = {{CrossEntropy{10, p[0], ints, p[1], p[2], 0.1F}, 700},
                                 {SumOfPairs{700, p[0], p[1], 0.5F}, 1},
+                                {AddBias{kWidth, p[0], p[1], 0.5F, true}, kRows},
+                                {ChannelSum{kRows, kWidth, p[0], p[1]}, kWidth},
                                 {EmbeddingForward{kWidth, kTime, ints, p[0], p[1], p[2]}, kRows},
                                 {TokenGradient{kWidth, kRows, ints, p[0], p[1]}, 10},
                                 {PositionGradient{kWidth, kBatch, kTime, p[0], p[1]}, kTime},

@@ -35,6 +35,7 @@ class Descriptors {
   cudnnStatus_t create(Conv2dShape const& s, cudnnDataType_t type, cudnnMathType_t math) {
     auto const n = static_cast<int>(s.batch), in = static_cast<int>(s.in_channels), out = static_cast<int>(s.out_channels);
     auto const kernel = static_cast<int>(s.kernel), padding = static_cast<int>(s.padding);
+    auto const stride = static_cast<int>(s.stride);
     auto const size = [](int64_t value) { return static_cast<int>(value); };
     cudnnStatus_t status = CUDNN_STATUS_SUCCESS;
     auto const step = [&status](cudnnStatus_t result) {
@@ -49,7 +50,7 @@ class Descriptors {
     step(dnn_.set_tensor(y, CUDNN_TENSOR_NHWC, type, n, out, size(s.out_height()), size(s.out_width())));
     step(dnn_.set_filter(weights, type, CUDNN_TENSOR_NHWC, out, in, kernel, kernel));
     for (cudnnConvolutionDescriptor_t const pass : passes) {
-      step(dnn_.set_convolution(pass, padding, padding, 1, 1, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+      step(dnn_.set_convolution(pass, padding, padding, stride, stride, 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
       step(dnn_.set_math_type(pass, math));
     }
     return status;
@@ -171,8 +172,8 @@ class CudaConv2d final : public Conv2d {
   CudaConv2d(CudaDevice& device, std::string_view name, Conv2dShape const& shape, Plan plan)
       : device_(device),
         dnn_(device.libraries().cudnn),
-        forward_name_(fmt::format("{}.forward", name)),
-        data_name_(fmt::format("{}.backward.data", name)),
+        forward_name_(fmt::format("{}{}", name, shape.forward_suffix())),
+        data_name_(fmt::format("{}{}", name, shape.backward_data_suffix())),
         weights_name_(fmt::format("{}.backward.weights", name)),
         shape_(shape),
         sizes_(shape),
@@ -265,8 +266,8 @@ class CudaConv2d final : public Conv2d {
         name.c_str(),
         [this] {
           Conv2dShape const& s = shape_;
-          return fmt::format("{} x {} x {} x {} → {} channels, kernel {}, padding {}", s.batch, s.height, s.width, s.in_channels,
-                             s.out_channels, s.kernel, s.padding);
+          return fmt::format("{} x {} x {} x {} → {} channels, kernel {}, padding {}, stride {}", s.batch, s.height, s.width,
+                             s.in_channels, s.out_channels, s.kernel, s.padding, s.stride);
         },
         work);
   }

@@ -177,9 +177,11 @@ void run_rows(cudaStream_t stream, rowwise::Op const& op, int64_t rows, Scratch 
   std::visit(
       [=](auto const& f) {
         using F = std::decay_t<decltype(f)>;
-        // Its rows are columns of the arrays: read as they lie, a warp loads whole lines.
+        // The rows of these are columns of the arrays: read as they lie, a warp loads whole lines.
         if constexpr (std::is_same_v<F, rowwise::LayerNormParameterGradient>) {
           launch_columns<2>(stream, NormTerms{f}, f.width, rows, {{f.d_scale, f.d_shift}}, scratch);
+        } else if constexpr (std::is_same_v<F, rowwise::ChannelSum>) {
+          launch_columns<1>(stream, ElementOf{f.x, f.channels}, f.width, rows, {{f.sum}}, scratch);
         } else {
           launch_rows(stream, f, rows);
         }

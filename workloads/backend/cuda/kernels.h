@@ -25,7 +25,7 @@ struct Scratch {
 /// Elements [first, last).
 void run_elements(cudaStream_t stream, elementwise::Op const& op, size_t first, size_t last);
 void run_rows(cudaStream_t stream, rowwise::Op const& op, int64_t rows, Scratch scratch);
-/// sums[c] = Σ x[row][c]
+/// sums[c] = Σ x[row][c], for as many columns as the scratch memory has floats at most
 void sum_columns(cudaStream_t stream, float const* x, int64_t rows, int64_t columns, float* sums, Scratch scratch);
 
 /// y[row][c] = x[row][c] + bias[c], not below 0 where `relu`. `x` may be `y`.
