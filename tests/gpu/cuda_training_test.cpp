@@ -252,20 +252,31 @@ TEST_F(CudaTraining, LearnsInEveryPrecision) {
   }
 }
 
-TEST_F(CudaTraining, PipelinesGiveTheWeightsOfOneDevice) {
-  auto const train = [](std::string const& device, int64_t micro_batches) {
+TEST_F(CudaTraining, PipelinesAndLayersCutOverDevicesGiveTheWeightsOfOneDevice) {
+  auto const train = [](std::string const& device, int64_t micro_batches, bool tensor) {
     SplitOptions o;
     o.device = device;
     o.micro_batches = micro_batches;
+    o.tensor = tensor;
     o.batch = 32;
     o.steps = 3;
     o.log_every = 0;
-    return train_split(o, describe_cnn(static_cast<int64_t>(kCropSide), 3, kCifarClasses, {}), images().train, nullptr);
+    return train_split(o, describe_cnn(static_cast<int64_t>(kCropSide), 3, kCifarClasses, {}), images(), nullptr);
   };
-  auto const one = train("cuda:0", 1), two = train("cuda:0,cuda:0", 4);
+  auto const one = train("cuda:0", 1, false), two = train("cuda:0,cuda:0", 4, false), cut = train("cuda:0,cuda:0", 1, true);
   ASSERT_TRUE(one.has_value()) << one.error().message;
   ASSERT_TRUE(two.has_value()) << two.error().message;
   EXPECT_LT(relative_difference(one->weights, two->weights), 1e-3);
+  ASSERT_TRUE(cut.has_value()) << cut.error().message;
+  EXPECT_LT(relative_difference(one->weights, cut->weights), 1e-3);
+}
+
+TEST_F(CudaTraining, AsynchronousUpdatesOfSharedWeightsLearnToo) {
+  TrainOptions o = options("cuda:0,cuda:0", 32, 100);
+  ASSERT_TRUE(make_asynchronous(o).has_value());
+  TrainingResult const result = cifar10(o);
+  ASSERT_EQ(result.loss.size(), 100U);
+  EXPECT_LT(std::accumulate(result.loss.end() - 10, result.loss.end(), 0.0) / 10, 1.5);
 }
 
 TEST_F(CudaTraining, MatrixPowersAreTheSameOnOneAndTwoDevices) {
