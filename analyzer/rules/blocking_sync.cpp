@@ -4,17 +4,12 @@
 #include "analyzer/rules/rules.h"
 
 namespace stepscope::analyzer {
-namespace {
-
-bool is_sync_cost(MeasuredDevice const& device, size_t place) {
-  IdleCause const cause = device.gaps[place].cause;
-  return cause == IdleCause::kSync || (cause == IdleCause::kLaunchStarved && device.after_sync[place]);
-}
-
-}  // namespace
 
 void find_blocking_sync(RuleInput const& input, std::vector<Finding>& findings) {
-  auto finding = find_idle_cost("blocking-sync", input, kWarningShare, is_sync_cost);
+  auto const counts = [&input](MeasuredDevice const& device, size_t place) {
+    return device.gaps[place].cause == IdleCause::kSync || is_way_from_sync(input, device, place);
+  };
+  auto finding = find_idle_cost("blocking-sync", input, kWarningShare, counts);
   if (finding) findings.push_back(std::move(*finding));
 }
 

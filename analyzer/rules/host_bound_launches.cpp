@@ -6,8 +6,8 @@
 namespace stepscope::analyzer {
 
 void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& findings) {
-  auto const counts = [](MeasuredDevice const& device, size_t place) {
-    return device.gaps[place].cause == IdleCause::kLaunchStarved && !device.after_sync[place];
+  auto const counts = [&input](MeasuredDevice const& device, size_t place) {
+    return device.gaps[place].cause == IdleCause::kLaunchStarved && !is_way_from_sync(input, device, place);
   };
   auto finding = find_idle_cost("host-bound-launches", input, kWarningShare, counts);
   if (finding) findings.push_back(std::move(*finding));

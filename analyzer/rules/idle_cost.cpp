@@ -71,4 +71,16 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
                         [cause](MeasuredDevice const& device, size_t place) { return device.gaps[place].cause == cause; });
 }
 
+bool is_way_from_sync(RuleInput const& input, MeasuredDevice const& device, size_t place) {
+  IdleGap const& gap = device.gaps[place];
+  if (gap.cause != IdleCause::kLaunchStarved || !device.after_sync[place]) return false;
+  if (!gap.host_row) return true;
+  model::RankTrace const& rank = input.run.ranks[static_cast<size_t>(device.ref.rank_index)];
+  model::EventKind const kind = rank.trace.kind(*gap.host_row);
+  if (kind != model::EventKind::kRange && kind != model::EventKind::kAnnotatedRange) return true;
+  int64_t const begin = rank.trace.start(*gap.host_row) + rank.offset_ns, end = rank.trace.end(*gap.host_row) + rank.offset_ns;
+  bool const is_apart = begin >= gap.when.begin && end <= gap.when.end;
+  return !is_apart || 2 * (end - begin) < gap.when.length();
+}
+
 }  // namespace stepscope::analyzer

@@ -16,4 +16,8 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
 /// find_idle_cost() of all gaps of one cause.
 std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share, IdleCause cause);
 
+/// Whether the host's way to its next launch, after a sync, took this late time: so that it is the sync's cost. It is not where
+/// the host was mostly in a range of its own that began after the sync and was over before the launch: that is what kept it.
+bool is_way_from_sync(RuleInput const& input, MeasuredDevice const& device, size_t place);
+
 }  // namespace stepscope::analyzer

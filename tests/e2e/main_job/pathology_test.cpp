@@ -50,6 +50,20 @@ TEST_F(PathologyRun, ABusyHostIsHostBound) {
   EXPECT_EQ(findings("host-bound=2000").at("host-bound-launches")["severity"], "critical");
 }
 
+TEST_F(PathologyRun, AHostThatWaitsForEveryOperationIsBlockedBySyncs) {
+  EXPECT_GT(findings("sync-every-op").at("blocking-sync")["cost_ns_per_step"].get<double>(), 0);
+}
+
+TEST_F(PathologyRun, AHostThatComesLateMakesItsDeviceTheStragglerAndIsNoSync) {
+  auto const found = findings("late-rank=1");
+  EXPECT_EQ(found.at("straggler")["device"], 1);
+  EXPECT_EQ(found.at("straggler")["severity"], "critical");
+  EXPECT_FALSE(found.contains("blocking-sync"));
+  // And why: its host was busy with something else.
+  ASSERT_TRUE(found.contains("host-bound-launches"));
+  EXPECT_THAT(found.at("host-bound-launches").dump(), ::testing::HasSubstr("busy elsewhere"));
+}
+
 TEST_F(PathologyRun, UnknownNamesAndDevicesSayWhatThereIs) {
   Outcome const unknown = stepscope("run cifar10 --pathology nonsense" + kSmall);
   EXPECT_EQ(unknown.code, 2);

@@ -1,6 +1,7 @@
 // What holds for the list of rules as a whole.
 #include "analyzer/rules/rule.h"
 #include "tests/support/paths.h"
+#include "trace/model/trace_builder.h"
 
 #include <gtest/gtest.h>
 
@@ -114,6 +115,36 @@ TEST(Rules, StarvedTimeAfterASyncIsTheSyncs) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "blocking-sync");
   EXPECT_EQ(findings[0].cost_ns_per_step, 40);
+}
+
+TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
+  // Of each 40 ns gap the first is the sync's; a range of the host takes `work_ns` of the rest.
+  auto const rules_of = [](int64_t work_ns) {
+    Analysis facts = loop_with_gaps_between_steps();
+    facts.quality.score = 100;
+    model::TraceBuilder builder;
+    model::TrackId const thread = builder.add_track({});
+    model::StringId const name = builder.intern("logging");
+    std::vector<IdleGap> pieces;
+    for (IdleGap gap : facts.gaps) {
+      IdleGap rest = gap;
+      gap.when.end = rest.when.begin = gap.when.begin + 1;
+      gap.cause = IdleCause::kSync;
+      rest.cause = IdleCause::kLaunchStarved;
+      rest.host_row = static_cast<uint32_t>(pieces.size() / 2);
+      builder.events(thread).add(model::EventKind::kRange, rest.when.begin + 1, work_ns, name);
+      pieces.push_back(gap);
+      pieces.push_back(rest);
+    }
+    facts.gaps = pieces;
+    model::Run run;
+    run.ranks.push_back({std::move(builder).finish(), 0, ""});
+    std::vector<std::string> rules;
+    for (Finding const& finding : find_all(run, facts)) rules.push_back(finding.rule);
+    return rules;
+  };
+  EXPECT_EQ(rules_of(30), std::vector<std::string>{"host-bound-launches"});
+  EXPECT_EQ(rules_of(10), std::vector<std::string>{"blocking-sync"});
 }
 
 TEST(Rules, FindingsComeBySeverityThenCost) {
