@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/scale.h"
 #include "workloads/workload.h"
 
 namespace stepscope::cli {
@@ -11,14 +12,19 @@ std::string workload_list() {
   std::string text = "Workloads (stepscope run WORKLOAD --help shows the options of one):\n";
   for (workloads::Workload const& workload : workloads::workloads())
     text += fmt::format("  {:<12} {}\n", workload.name, workload.description);
-  return text;
+  return text +
+         "\nWith --scale 1,2,4 any of them runs on as many devices, one run after the other, each recorded into a folder of its "
+         "own\n"
+         "(-o FOLDER, FOLDER/1, FOLDER/2 and so on).\n";
 }
 
 int run_named(std::vector<std::string> arguments) {
   if (arguments.empty()) return report_error({"run: no workload was named, see stepscope run --help"});
   std::string const name = arguments.front();
   arguments.erase(arguments.begin());
-  auto const code = workloads::run_workload(name, arguments);
+  auto const series = parse_scale(arguments);
+  if (!series) return report_error({fmt::format("run {}: {}", name, series.error().message)});
+  auto const code = series->is_asked() ? run_scale(name, *series) : workloads::run_workload(name, arguments);
   return code ? *code : report_error(code.error());
 }
 

@@ -189,5 +189,15 @@ TEST_F(MainJob, ProfileDoesAllOfItInOneCommand) {
   EXPECT_NE(info.output.find("conv1"), 0U);
 }
 
+TEST_F(MainJob, AScalingSeriesIsARecordedRunForEachNumberOfDevices) {
+  Outcome const outcome = stepscope("run cifar10 --scale 1,2 -o series" + kSmall);
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  for (size_t const devices : {1U, 2U}) {
+    auto const run = import::open_run(path("series/" + std::to_string(devices)));
+    ASSERT_TRUE(run) << run.error().message;
+    EXPECT_EQ(analyzer::analyze(*run).devices.size(), devices);
+  }
+}
+
 }  // namespace
 }  // namespace stepscope::e2e
