@@ -9,6 +9,7 @@
 #include "workloads/data/cifar10_samples.h"
 #include "workloads/data_parallel.h"
 #include "workloads/loss.h"
+#include "workloads/processes/launch.h"
 #include "workloads/replica_builder.h"
 
 namespace stepscope::workloads {
@@ -183,6 +184,9 @@ base::Expected<TrainingResult> train_cifar10(TrainOptions const& o, Cifar10Width
 }
 
 base::Expected<void> make_asynchronous(TrainOptions& o) {
+  if (launch_from_environment()) {
+    return base::fail("run cifar10: --mode async: the shared weights are in one process, start it without mpirun or srun");
+  }
   if (o.checkpoint_every > 0) {
     return base::fail(
         "run cifar10: --mode async: devices are at different steps until the end, there is no common state to save every {} "

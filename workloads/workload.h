@@ -15,6 +15,7 @@ struct Workload {
   /// Arguments as after `stepscope run NAME`. Result: the exit code (0, 130 after Ctrl-C, 1 when training failed and said so).
   /// Error: wrong use or unreadable input, exit code 2.
   base::Expected<int> (*run)(std::span<std::string const> arguments);
+  bool in_processes = false;  ///< trains together with the other processes of an mpirun or srun
 };
 
 std::span<Workload const> workloads();

@@ -8,6 +8,7 @@
 #include "workloads/gpt.h"
 #include "workloads/matpow.h"
 #include "workloads/mnist.h"
+#include "workloads/processes/launch.h"
 #include "workloads/split.h"
 #include "workloads/workload.h"
 
@@ -15,10 +16,10 @@ namespace stepscope::workloads {
 
 std::span<Workload const> workloads() {
   static constexpr std::array kWorkloads = {
-      Workload{"cifar10", kCifar10Description, run_cifar10},
-      Workload{"mnist", kMnistDescription, run_mnist},
-      Workload{"gan", kGanDescription, run_gan},
-      Workload{"gpt", kGptDescription, run_gpt},
+      Workload{"cifar10", kCifar10Description, run_cifar10, true},
+      Workload{"mnist", kMnistDescription, run_mnist, true},
+      Workload{"gan", kGanDescription, run_gan, true},
+      Workload{"gpt", kGptDescription, run_gpt, true},
       Workload{"split", kSplitDescription, run_split},
       Workload{"allreduce", kAllReduceDescription, run_all_reduce},
       Workload{"matpow", kMatpowDescription, run_matpow},
@@ -29,7 +30,14 @@ std::span<Workload const> workloads() {
 base::Expected<int> run_workload(std::string_view name, std::span<std::string const> arguments) {
   std::string known;
   for (Workload const& workload : workloads()) {
-    if (workload.name == name) return workload.run(arguments);
+    if (workload.name == name) {
+      auto const launch = launch_from_environment();
+      if (launch && !workload.in_processes) {
+        return base::fail("run {}: works in one process and was started as one of {}, start it without mpirun or srun", name,
+                          launch->size);
+      }
+      return workload.run(arguments);
+    }
     known += fmt::format("{}{}", known.empty() ? "" : ", ", workload.name);
   }
   return base::fail("{}: unknown workload, choose one of: {}", name, known);

@@ -40,7 +40,11 @@ Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions
     return base::fail("{}: a number must follow the colon, for example host:2 or cuda:0", specification);
   }
   for (BackendEntry const& backend : kBackends) {
-    if (backend.name == name) return backend.open(arguments, options);
+    if (backend.name != name) continue;
+    if (options.processes && name != "host") {
+      return base::fail("{}: several processes train on host devices only, use one process with all devices", specification);
+    }
+    return backend.open(arguments, options);
   }
   return base::fail("{}: unknown device, use host, host:N (N host devices), cuda or cuda:I (GPU I; several: cuda:0,cuda:1)",
                     specification);

@@ -140,6 +140,12 @@ TEST_F(SeveralProcesses, AnErrorOfOneIsTheErrorOfAll) {
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("out of memory"), Not(HasSubstr("is gone"))));
 }
 
+TEST_F(SeveralProcesses, AreRefusedByWorkloadsThatWorkInOne) {
+  Outcome const outcome = shell("RANK=0 WORLD_SIZE=2 " + program() + " run matpow");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.output, HasSubstr("one process"));
+}
+
 TEST_F(SeveralProcesses, ThatFindNoLauncherSaySo) {
   Outcome const outcome = shell("RANK=0 WORLD_SIZE=2 " + program() + " run cifar10" + kSmall);
   EXPECT_EQ(outcome.code, 2);
