@@ -505,7 +505,7 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   Processes* const processes = joined->get();
   bool const is_first = processes == nullptr || processes->rank() == 0;
   if (!is_first) log = nullptr;
-  auto group = open_devices(o.device, {o.memory_limit_mib << 20U, o.device_faults, o.precision, *joined});
+  auto group = open_devices(o.device, {o.memory_limit_mib << 20U, o.device_faults, o.precision, *joined, o.memory_growth});
   if (!group) return base::fail_with(group);
   auto const network = with_room(described, o.bucket_mb, group->members);
   std::vector<JobTurn> const turns = make_turns(network, o.bucket_mb);

@@ -43,6 +43,8 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
       "--no-overlap", [&o] { o.overlap = false; }, "all-reduce after the backward pass instead of during it");
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
+  app.add_flag("--memory-growth,!--no-memory-growth", o.memory_growth,
+               "take device memory in chunks as it is needed; --no-memory-growth takes all that the limit allows at once");
   app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")->check(count_or_zero);
   app.add_option("--checkpoint", o.checkpoint, "file to save weights to, at the end and every --checkpoint-every steps");
   app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints, 0 = only at the end")
@@ -75,33 +77,7 @@ void add_precision(CLI::App& app, Precision& precision) {
 
 void apply_pathologies(TrainOptions& o) {
   for (Pathology const& pathology : o.pathologies) {
-    std::string_view const name = pathology.kind->name;
-    auto const number = static_cast<int64_t>(pathology.value);
-    auto const bytes = static_cast<uint64_t>(pathology.value);
-    constexpr uint64_t kMebibyte = 1U << 20U;
-    constexpr int64_t kLateMs = 30, kCheckpointSteps = 10;
-    if (name == "slow-input") o.input_delay_ms = number;
-    if (name == "sync-every-op") o.device_faults.synchronize_every_op = true;
-    if (name == "tiny-kernels") o.device_faults.largest_operation = static_cast<size_t>(std::max<int64_t>(1, number));
-    if (name == "pageable-copies") o.device_faults.pageable_copies = true;
-    if (name == "small-buckets") o.bucket_mb = 0;
-    if (name == "no-overlap") o.overlap = false;
-    if (name == "straggler") o.device_faults.slow_device = number;
-    if (name == "late-rank") {
-      o.step_faults.late_device = number;
-      o.step_faults.late_ms = kLateMs;
-    }
-    if (name == "alloc-every-step") {
-      o.step_faults.allocate_bytes = bytes * kMebibyte;
-      o.device_faults.uncached_memory = true;
-    }
-    if (name == "leak") o.step_faults.leak_bytes = bytes;
-    if (name == "fragmentation") o.step_faults.fragment_bytes = bytes * kMebibyte;
-    if (name == "host-bound") o.device_faults.launch_delay_us = number;
-    if (name == "checkpoint-stall") {
-      o.step_faults.checkpoint_stall_ms = number;
-      o.checkpoint_every = kCheckpointSteps;
-    }
+    if (!pathology.kind->pipeline()) pathology.kind->apply(o, pathology.value);
   }
 }
 

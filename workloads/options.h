@@ -34,6 +34,7 @@ struct TrainOptions {
   int64_t loader_threads = 1;
   Precision precision = Precision::kFp32;
   uint64_t memory_limit_mib = 0;  ///< a device; 0 = the backend's default
+  bool memory_growth = true;      ///< take memory as it is needed, not all at once
   std::string data;               ///< folder; empty = the generated set
   int64_t log_every = 10;         ///< steps; 0 = never
   std::string checkpoint;         ///< file; empty = none

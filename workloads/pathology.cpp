@@ -1,9 +1,11 @@
 // The list of pathologies, and those that happen once a step; see pathology.h.
 #include "workloads/pathology.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -12,28 +14,62 @@
 #include <nlohmann/json.hpp>
 
 #include "tracer/api/annotate.h"
+#include "workloads/options.h"
 
 namespace stepscope::workloads {
 namespace {
 
+int64_t whole(double value) { return static_cast<int64_t>(value); }
+uint64_t mebibytes(double value) { return static_cast<uint64_t>(value) << 20U; }
+
+void apply_late_rank(TrainOptions& o, double device) {
+  constexpr int64_t kLateMs = 30;
+  o.step_faults.late_device = whole(device);
+  o.step_faults.late_ms = kLateMs;
+}
+
+void apply_alloc_every_step(TrainOptions& o, double mib) {
+  o.step_faults.allocate_bytes = mebibytes(mib);
+  o.device_faults.uncached_memory = true;
+}
+
+void apply_checkpoint_stall(TrainOptions& o, double ms) {
+  constexpr int64_t kCheckpointSteps = 10;
+  o.step_faults.checkpoint_stall_ms = whole(ms);
+  o.checkpoint_every = kCheckpointSteps;
+}
+
 constexpr std::array kKinds = {
-    PathologyKind{"slow-input", "MS", 100, "every batch comes so late from the store, without read-ahead", "input-bound"},
-    PathologyKind{"sync-every-op", "", 0, "the host waits for every operation before it launches the next", "blocking-sync"},
+    PathologyKind{"slow-input", "MS", 100, "every batch comes so late from the store, without read-ahead", "input-bound",
+                  [](TrainOptions& o, double ms) { o.input_delay_ms = whole(ms); }},
+    PathologyKind{"sync-every-op", "", 0, "the host waits for every operation before it launches the next", "blocking-sync",
+                  [](TrainOptions& o, double) { o.device_faults.synchronize_every_op = true; }},
     PathologyKind{"tiny-kernels", "ELEMENTS", 1024, "element-wise operations are launched in pieces of so many elements",
-                  "host-bound-launches"},
+                  "host-bound-launches",
+                  [](TrainOptions& o, double elements) {
+                    o.device_faults.largest_operation = static_cast<size_t>(std::max<int64_t>(1, whole(elements)));
+                  }},
     PathologyKind{"pageable-copies", "", 0, "copies from memory that is not page-locked: the host waits for each",
-                  "blocking-sync"},
-    PathologyKind{"small-buckets", "", 0, "an all-reduce for every parameter", "small-buckets"},
-    PathologyKind{"no-overlap", "", 0, "all-reduces begin after the backward pass", "exposed-communication"},
-    PathologyKind{"straggler", "DEVICE", -1, "this device takes twice as long to compute", "straggler"},
-    PathologyKind{"late-rank", "DEVICE", -1, "this device's host comes 30 ms late to every step", "straggler"},
+                  "blocking-sync", [](TrainOptions& o, double) { o.device_faults.pageable_copies = true; }},
+    PathologyKind{"small-buckets", "", 0, "an all-reduce for every parameter", "small-buckets",
+                  [](TrainOptions& o, double) { o.bucket_mb = 0; }},
+    PathologyKind{"no-overlap", "", 0, "all-reduces begin after the backward pass", "exposed-communication",
+                  [](TrainOptions& o, double) { o.overlap = false; }},
+    PathologyKind{"straggler", "DEVICE", -1, "this device takes twice as long to compute", "straggler",
+                  [](TrainOptions& o, double device) { o.device_faults.slow_device = whole(device); }},
+    PathologyKind{"late-rank", "DEVICE", -1, "this device's host comes 30 ms late to every step", "straggler", apply_late_rank},
     PathologyKind{"alloc-every-step", "MIB", 64, "so much device memory is allocated and freed in every step, without a cache",
-                  "allocation-in-step"},
-    PathologyKind{"leak", "BYTES", 1 << 20, "so much device memory stays behind after every step", "memory-leak"},
-    PathologyKind{"fragmentation", "MIB", 16, "so much device memory is churned in sizes that leave holes", "memory-pressure"},
-    PathologyKind{"host-bound", "US", 1000, "the host is busy for so long before every launch", "host-bound-launches"},
-    PathologyKind{"checkpoint-stall", "MS", 500, "the store takes so long for a checkpoint, every tenth step", "step-outliers"},
-    PathologyKind{"imbalanced-split", "TIMES", 3, "the first stage gets so many times its share of the work", "straggler", true},
+                  "allocation-in-step", apply_alloc_every_step},
+    PathologyKind{"leak", "BYTES", 1 << 20, "so much device memory stays behind after every step", "memory-leak",
+                  [](TrainOptions& o, double bytes) { o.step_faults.leak_bytes = static_cast<uint64_t>(bytes); }},
+    PathologyKind{"fragmentation", "MIB", 16, "so much device memory is churned in sizes that leave holes", "memory-pressure",
+                  [](TrainOptions& o, double mib) { o.step_faults.fragment_bytes = mebibytes(mib); }},
+    PathologyKind{"host-bound", "US", 1000, "the host is busy for so long before every launch", "host-bound-launches",
+                  [](TrainOptions& o, double us) { o.device_faults.launch_delay_us = whole(us); }},
+    PathologyKind{"checkpoint-stall", "MS", 500, "the store takes so long for a checkpoint, every tenth step", "step-outliers",
+                  apply_checkpoint_stall},
+    PathologyKind{"imbalanced-split", "TIMES", 3, "the first stage gets so many times its share of the work", "straggler",
+                  nullptr},
 };
 
 std::string known_names() {
@@ -68,6 +104,10 @@ base::Expected<Pathology> parse_pathology(std::string_view text) {
     if (error != std::errc() || end != digits.data() + digits.size() || !(value >= 0 && value <= kLargest)) {
       return base::fail("pathology {}: {}: not a number from 0 to {:g}, use {}={}", name, digits, kLargest, name, kind.unit);
     }
+    // All but shares are counted: devices, milliseconds, bytes.
+    if (kind.apply != nullptr && value != std::floor(value)) {
+      return base::fail("pathology {}: {}: not a whole number, use {}={}", name, digits, name, kind.unit);
+    }
     return Pathology{&kind, value};
   }
   return base::fail("pathology {}: unknown, choose one of: {}", name, known_names());
@@ -76,7 +116,7 @@ base::Expected<Pathology> parse_pathology(std::string_view text) {
 std::string list_pathologies(bool pipeline) {
   std::string list;
   for (PathologyKind const& kind : kKinds) {
-    if (kind.pipeline != pipeline) continue;
+    if (kind.pipeline() != pipeline) continue;
     std::string const value = *kind.unit == '\0' ? "" : fmt::format("={}", kind.unit);
     list += fmt::format("\n  {}{}: {}", kind.name, value, kind.what);
     if (kind.default_value > 0) list += fmt::format(" (default {:g})", kind.default_value);
@@ -89,7 +129,7 @@ base::Expected<std::vector<Pathology>> parse_pathologies(std::span<std::string c
   for (std::string const& text : texts) {
     auto pathology = parse_pathology(text);
     if (!pathology) return base::fail_with(pathology);
-    if (pathology->kind->pipeline != pipeline) {
+    if (pathology->kind->pipeline() != pipeline) {
       return base::fail("pathology {}: is of {}", pathology->kind->name,
                         pipeline ? "the workloads that train data-parallel" : "the workload split");
     }

@@ -11,13 +11,18 @@
 
 namespace stepscope::workloads {
 
+struct TrainOptions;
+
 struct PathologyKind {
   char const* name;
-  char const* unit;       ///< of X, "" = takes none
-  double default_value;   ///< of X; negative = X must be given
-  char const* what;       ///< what goes wrong
-  char const* finding;    ///< the rule of docs/FINDINGS.md that should name it
-  bool pipeline = false;  ///< of the workload split, else of those that train data-parallel
+  char const* unit;      ///< of X, "" = takes none
+  double default_value;  ///< of X; negative = X must be given
+  char const* what;      ///< what goes wrong
+  char const* finding;   ///< the rule of docs/FINDINGS.md that should name it
+  /// Puts it into the options that make it. Null = of the workload split, which looks at it itself; the others train
+  /// data-parallel.
+  void (*apply)(TrainOptions& options, double value);
+  [[nodiscard]] bool pipeline() const { return apply == nullptr; }
 };
 /// THE list.
 std::span<PathologyKind const> pathology_kinds();
@@ -30,7 +35,8 @@ struct Pathology {
   [[nodiscard]] std::string text() const;
 };
 
-/// Errors: unknown name (lists the known ones), a value that is missing, superfluous or no number ≥ 0.
+/// Errors: unknown name (lists the known ones), a value that is missing, superfluous, no number ≥ 0, or not whole where it
+/// counts something.
 base::Expected<Pathology> parse_pathology(std::string_view text);
 
 /// As --help lists those of split (`pipeline`) or of the others.

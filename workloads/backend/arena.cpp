@@ -109,6 +109,13 @@ Arena::Block Arena::release(void* data) {
   return block;
 }
 
+base::Expected<void> Arena::reserve_all() {
+  std::lock_guard const lock(mutex_);
+  if (grow((capacity_ - reserved_) / kPage * kPage)) return {};
+  return base::fail("{}: the system has not {} at once, lower --memory-limit or let memory grow", device_name_,
+                    base::format_bytes(capacity_));
+}
+
 void Arena::give_back() {
   std::lock_guard const lock(mutex_);
   drop_free_segments();

@@ -46,6 +46,8 @@ class Arena {
   base::Expected<Block> allocate(size_t bytes, api::MemoryPurpose purpose, std::string_view owner);
   /// `data` must have come from allocate().
   Block release(void* data);
+  /// Takes all of the capacity from the system at once. Error: it has not so much.
+  base::Expected<void> reserve_all();
   /// Gives segments that hold no block back to the system.
   void give_back();
   [[nodiscard]] MemoryUse use() const;

@@ -176,6 +176,7 @@ struct DeviceOptions {
   DeviceFaults faults = {};
   Precision precision = Precision::kFp32;     ///< host devices: kFp32 only
   std::shared_ptr<Processes> processes = {};  ///< whose devices train together; null = those of this one alone
+  bool memory_growth = true;                  ///< memory is taken from the system as it is needed; false = all of it at once
 };
 struct DeviceGroup {
   std::shared_ptr<Communicator> communicator;

@@ -28,6 +28,9 @@ TEST_F(BadInput, WrongUseOfAWorkloadIsSaid) {
   expect_refused("run cifar10 --steps 0", "--steps");
   expect_refused("run cifar10 --batch 0", "--batch");
   expect_refused("run cifar10 --nosuch", "--nosuch");
+  expect_refused("run cifar10 --pathology straggler=0.5", "whole number");
+  expect_refused("run cifar10 --scale 1,two", "two");
+  expect_refused("run cifar10 --scale 1,2 --device host:2", "--device host");
   expect_refused("run", "workload");
   expect_refused("nosuch", "nosuch");
   expect_refused("record", "--");

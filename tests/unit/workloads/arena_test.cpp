@@ -98,5 +98,24 @@ TEST(Arena, RandomUseNeverHandsOutAByteTwice) {
   EXPECT_LE(arena.use().peak_reserved_bytes, 32 * kMiB);
 }
 
+TEST(Arena, ReservesAllAtOnceWhenAskedToAndGrowsInChunksOtherwise) {
+  constexpr uint64_t kCapacity = 16U << 20U;
+  Arena whole("host:0", kCapacity, mapped_memory()), growing("host:0", kCapacity, mapped_memory());
+  ASSERT_TRUE(whole.reserve_all().has_value());
+  EXPECT_EQ(whole.use().reserved_bytes, kCapacity);
+  EXPECT_EQ(growing.use().reserved_bytes, 0U);
+  ASSERT_TRUE(growing.allocate(1000, api::MemoryPurpose::kOther, "a").has_value());
+  EXPECT_EQ(growing.use().reserved_bytes, Arena::kSegmentUnit);
+  // One segment: the largest block is as large as the device.
+  EXPECT_TRUE(whole.allocate(kCapacity, api::MemoryPurpose::kOther, "a").has_value());
+}
+
+TEST(Arena, SaysWhenTheSystemHasNotSoMuch) {
+  Arena arena("host:0", uint64_t{1} << 46U, mapped_memory());
+  auto const reserved = arena.reserve_all();
+  ASSERT_FALSE(reserved.has_value());
+  EXPECT_NE(reserved.error().message.find("--memory-limit"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace stepscope::workloads::host

@@ -34,6 +34,9 @@ TEST(Pathology, WrongTextIsAnErrorThatSaysWhatToWrite) {
   for (char const* const bad : {"leak=", "leak=x", "leak=-1", "leak=1e99", "leak=nan", "leak=1 "}) {
     EXPECT_THAT(parse_pathology(bad).error().message, HasSubstr("leak=BYTES")) << bad;
   }
+  // Would be device 0 otherwise.
+  EXPECT_THAT(parse_pathology("straggler=0.5").error().message, HasSubstr("not a whole number"));
+  EXPECT_EQ(parse_pathology("imbalanced-split=1.5").value().value, 1.5);
 }
 
 TEST(Pathology, BelongsToAKindOfWorkload) {

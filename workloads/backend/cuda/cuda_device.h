@@ -50,6 +50,8 @@ class CudaDevice final : public Device {
   Expected<Buffer> allocate(size_t bytes, MemoryPurpose purpose, std::string_view owner) override;
   void release(void* data) override;
   [[nodiscard]] MemoryUse memory() const override { return arena_.use(); }
+  /// Takes all of its memory from the system at once.
+  Expected<void> reserve_memory() { return arena_.reserve_all(); }
 
   Event record(StreamKind stream) override;
   void wait(StreamKind stream, Event const& event) override;

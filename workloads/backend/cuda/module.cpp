@@ -110,6 +110,9 @@ Expected<DeviceGroup> open_gpus(std::vector<int> gpus, DeviceOptions const& opti
     auto device =
         CudaDevice::create({index, gpu, std::move(name), capacities[gpu], options.faults, options.precision}, *libraries, *group);
     if (!device) return base::fail_with(device);
+    if (!options.memory_growth) {
+      if (auto reserved = (*device)->reserve_memory(); !reserved) return base::fail_with(reserved);
+    }
     opened.devices.push_back(std::move(*device));
   }
   return opened;

@@ -53,6 +53,9 @@ class HostDevice final : public Device {
   void collective(char const* name, Communicator& communicator, Collective const& what) override;
   [[nodiscard]] OpCounts counts() const override;
 
+  /// Takes all of its memory from the system at once.
+  Expected<void> reserve_memory() { return arena_.reserve_all(); }
+
   // For the layers of this backend.
 
   /// Enqueues `work` on the compute stream, reported under `name` (which must outlive it).
