@@ -81,6 +81,10 @@ struct Job {
 
   [[nodiscard]] int64_t samples_per_step() const { return devices * options.batch * options.accumulate; }
   [[nodiscard]] int64_t device_number(Worker const& w) const { return first_device + w.device->index(); }
+  /// Who is gone, of the other processes.
+  [[nodiscard]] std::optional<std::string> lost_process() const {
+    return processes == nullptr ? std::nullopt : processes->failure();
+  }
 };
 
 std::vector<JobTurn> make_turns(Network const& network, double bucket_mb) {
@@ -230,6 +234,11 @@ std::vector<float> download_weights(Worker& w, char const* name) {
   return weights;
 }
 
+/// Ends the training where the device has failed: what is read from it then means nothing.
+void check_device(Job& job, Worker const& w) {
+  if (auto good = w.device->failure(); !good) job.gate.stop(fmt::format("{}: {}", job.network.workload, good.error().message));
+}
+
 /// The first device saves; all have the same weights, and each may hold a part of the optimizer's state.
 void save(Job& job, Worker& w, int64_t next_step) {
   int64_t const stall_ms = job.options.step_faults.checkpoint_stall_ms;
@@ -249,6 +258,9 @@ void save(Job& job, Worker& w, int64_t next_step) {
   }
   for (WorkerTurn const& turn : w.turns) turn.scheme->download_state(saves ? state.data() + layout.floats : nullptr);
   if (!saves) return;
+  check_device(job, w);
+  // What a device or process that is gone should have added is missing in these weights: the checkpoint before is better.
+  if (job.gate.error() || job.lost_process()) return;
   Checkpoint const checkpoint{layout.model, next_step, job.samples_per_step(), job.options.seed,
                               rearrange(state, layout, job.saved)};
   // Another device may have met a NaN in this very step: its gradients are in these weights.
@@ -269,11 +281,6 @@ void check_replica(Job& job, Worker& w, int64_t step) {
   if (auto different = job.replicas.report(w.device->index(), step, weights)) {
     job.gate.stop(fmt::format("{}: {}", job.network.workload, *different));
   }
-}
-
-/// Ends the training where the device has failed: what is read from it then means nothing.
-void check_device(Job& job, Worker const& w) {
-  if (auto good = w.device->failure(); !good) job.gate.stop(fmt::format("{}: {}", job.network.workload, good.error().message));
 }
 
 /// Reports the step; ends the training where a loss is not a finite number.
@@ -308,9 +315,7 @@ void train(Job& job, Worker& w) {
     }
     for (int64_t batch = 0; batch < o.accumulate; ++batch) job.pipeline.release(w.device->index());
     check_device(job, w);
-    if (job.processes != nullptr) {
-      if (auto gone = job.processes->failure()) job.gate.stop(fmt::format("{}: step {}: {}", job.network.workload, step, *gone));
-    }
+    if (auto gone = job.lost_process()) job.gate.stop(fmt::format("{}: step {}: {}", job.network.workload, step, *gone));
     check_losses(job, w, step, elapsed_ns);
     check_replica(job, w, step);
     if (InterruptGuard::interrupted()) {
@@ -342,7 +347,8 @@ void evaluate(Job& job, Worker& w) {
   std::vector<std::byte> inputs(batch * test.input_bytes()), labels(batch * test.label_bytes());
   InputBuffers& input = w.inputs.front();
   auto const stride = batch * static_cast<size_t>(job.devices);
-  for (size_t first = static_cast<size_t>(job.device_number(w)) * batch; first < test.size(); first += stride) {
+  for (size_t first = static_cast<size_t>(job.device_number(w)) * batch; first < test.size() && !job.lost_process();
+       first += stride) {
     for (size_t i = 0; i < batch; ++i) {
       std::byte* const label = labels.data() + i * test.label_bytes();
       if (first + i < test.size()) {
@@ -410,7 +416,7 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
     for (std::string const& failure : agreement->conclude(job.gate.error())) {
       if (!failure.empty()) job.gate.stop(failure);
     }
-    if (auto gone = job.processes->failure()) job.gate.stop(fmt::format("{}: {}", job.network.workload, *gone));
+    if (auto gone = job.lost_process()) job.gate.stop(fmt::format("{}: {}", job.network.workload, *gone));
   };
   on_all(workers, [&](Worker& w) { train(job, w); });
   share_errors();
@@ -448,7 +454,11 @@ TrainingResult collect(Job& job, std::vector<std::unique_ptr<Worker>>& workers) 
   int64_t correct = job.correct;
   if (job.processes != nullptr) {
     merge_results(*job.processes, result, correct);
-    result.lost_processes = job.processes->failure().has_value();
+    if (auto gone = job.lost_process()) {
+      result.lost_processes = true;
+      job.gate.stop(fmt::format("{}: {}", job.network.workload, *gone));
+      result.failure = job.gate.error();
+    }
   }
   result.loss = result.losses.front().by_step;
   if (job.options.evaluate && job.network.test != nullptr && !job.gate.stopped()) {
@@ -506,12 +516,14 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   bool const is_first = processes == nullptr || processes->rank() == 0;
   if (!is_first) log = nullptr;
   auto group = open_devices(o.device, {o.memory_limit_mib << 20U, o.device_faults, o.precision, *joined, o.memory_growth});
-  if (!group) return base::fail_with(group);
+  base::Expected<void> ready;
+  if (!group) ready = base::fail_with(group);
+  if (processes != nullptr) ready = processes->agree(ready);
+  if (!ready) return base::fail_with(ready);
   auto const network = with_room(described, o.bucket_mb, group->members);
   std::vector<JobTurn> const turns = make_turns(network, o.bucket_mb);
   UpdateSchemeMaker const make_scheme = update_schemes(o.update);
   auto start = make_start(*group, make_scheme, turns, described, network, o);
-  base::Expected<void> ready;
   if (!start) ready = base::fail_with(start);
   if (processes != nullptr) ready = processes->agree(ready);
   if (!ready) return base::fail_with(ready);

@@ -195,6 +195,21 @@ double mean_loss(std::vector<float> const& results) {
 // ---- The training loop of one stage
 // --------------------------------------------------------------------------------------------
 
+/// Ends the training where the device has failed: what is read from it then means nothing.
+void check_device(Job& job, Stage const& s) {
+  if (auto good = s.device->failure(); !good) job.gate.stop("split: " + good.error().message);
+}
+
+/// Whether the weights are worth more than the checkpoint before. Ends the training where they are not finite.
+bool may_be_saved(Job& job, int64_t next_step) {
+  if (job.gate.error()) return false;
+  if (job.options.allow_nan || std::all_of(job.weights.begin(), job.weights.end(), [](float v) { return std::isfinite(v); })) {
+    return true;
+  }
+  job.gate.stop(fmt::format("split: the weights are not finite after step {}, no checkpoint is written", next_step - 1));
+  return false;
+}
+
 /// All devices bring their weights together, and the first one saves them.
 void save(Job& job, Stage& s, int64_t next_step) {
   if (job.options.checkpoint.empty()) return;
@@ -203,8 +218,9 @@ void save(Job& job, Stage& s, int64_t next_step) {
     std::lock_guard const lock(job.mutex);
     copy_weights(s, job.whole, job.weights, CopyDirection::kDeviceToHost);
   }
+  check_device(job, s);
   job.together.arrive_and_wait();
-  if (s.device->index() == 0) {
+  if (s.device->index() == 0 && may_be_saved(job, next_step)) {
     Checkpoint const checkpoint{job.whole.model, next_step, job.options.batch, job.options.seed, job.weights};
     if (auto saved = save_checkpoint(job.options.checkpoint, checkpoint); !saved) job.gate.stop(saved.error().message);
   }
@@ -224,7 +240,7 @@ void train(Job& job, Stage& s) {
       elapsed_ns = train_step(job, s, step, results)->reached_ns() - begin.count();
       // ==== end of the timed section ====
     }
-    if (auto good = s.device->failure(); !good) job.gate.stop("split: " + good.error().message);
+    check_device(job, s);
     s.times.push_back(measure(s.passes));
     // The log shows the mean over the devices; only the last stage has a loss.
     double const loss = job.is_last(s) ? mean_loss(results) : 0.0;
@@ -386,6 +402,7 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Stage>> const& stages) {
     threads.emplace_back([&job, &s = *stage] {
       train(job, s);
       if (!job.gate.stopped()) evaluate(job, s);
+      check_device(job, s);
     });
   }
   for (std::thread& thread : threads) thread.join();

@@ -2,6 +2,7 @@
 // when one is killed, hangs or fails.
 #include <fstream>
 #include <iterator>
+#include <string_view>
 
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
@@ -115,6 +116,18 @@ TEST_F(SeveralProcesses, AKilledRankEndsTheOthersWhoSayWhichOneIsGone) {
     EXPECT_THAT(outcome.output, AllOf(HasSubstr("rank 1 is gone"), HasSubstr("can be read"))) << mpi_options;
     expect_readable_run();
   }
+}
+
+TEST_F(SeveralProcesses, AKilledRankLeavesAGoodCheckpoint) {
+  std::string const resumed = "run cifar10 --device host:3 --batch 4 --no-evaluate --log-every 0 --steps ";
+  Outcome const outcome = hurt_rank_one("KILL", "", "--checkpoint kept --checkpoint-every 1");
+  EXPECT_THAT(outcome.output, HasSubstr("rank 1 is gone"));
+  std::string const said = stepscope(resumed + "1 --resume kept").output;
+  constexpr std::string_view kStep = "is already at step ";
+  ASSERT_THAT(said, HasSubstr(kStep));
+  int const step = std::stoi(said.substr(said.find(kStep) + kStep.size()));
+  ASSERT_EQ(stepscope(resumed + std::to_string(step) + " --checkpoint whole").code, 0);
+  EXPECT_EQ(bytes_of("whole"), bytes_of("kept")) << step;
 }
 
 TEST_F(SeveralProcesses, ARankThatHangsIsGivenUp) {

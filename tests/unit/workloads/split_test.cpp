@@ -4,15 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <tuple>
 
 #include "tests/unit/workloads/temporary_folder.h"
 #include "tests/unit/workloads/weights.h"
+#include "workloads/checkpoint.h"
 #include "workloads/data/augment.h"
 #include "workloads/data/cifar10_generator.h"
 #include "workloads/split_schedule.h"
+#include "workloads/split_stage.h"
 
 namespace stepscope::workloads {
 namespace {
@@ -201,6 +204,22 @@ TEST_F(Split, LossThatIsNotANumberStopsAllStagesAndSaysTheStep) {
   SplitResult const result = train(o, mlp());
   EXPECT_LT(result.loss.size(), 1'000U);
   EXPECT_THAT(result.failure.value_or(""), AllOf(HasSubstr("step"), HasSubstr("on host:1"), HasSubstr("--learning-rate")));
+}
+
+TEST_F(Split, AStepThatFailsLeavesTheCheckpointBeforeIt) {
+  TemporaryFolder const folder;
+  SplitOptions o = options("host:2", "1f1b", 4);
+  o.steps = 1'000;
+  o.learning_rate = 1e6;
+  o.checkpoint = folder.file("checkpoint");
+  o.checkpoint_every = 1;
+  SplitResult const result = train(o, mlp());
+  ASSERT_TRUE(result.failure);
+  ParameterLayout const layout = lay_out(mlp().layers, mlp().name);
+  auto const kept = load_checkpoint(o.checkpoint, layout.model, layout.floats);
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_LT(kept->step, static_cast<int64_t>(result.loss.size()));
+  EXPECT_TRUE(std::all_of(kept->weights.begin(), kept->weights.end(), [](float v) { return std::isfinite(v); }));
 }
 
 TEST_F(Split, AllowNanGoesOnToTheLastStep) {

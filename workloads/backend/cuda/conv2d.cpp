@@ -190,7 +190,7 @@ class CudaConv2d final : public Conv2d {
                             device_.workspace(), chosen.workspace_bytes, &kZero, d_.y, out);
       });
       int64_t const rows = shape_.batch * shape_.out_height() * shape_.out_width();
-      if (done && plan_.bf16) add_bias(stream, copies().y, bias, y, rows, shape_.out_channels, shape_.relu);
+      if (done && plan_.bf16) add_bias(stream, static_cast<Bf16 const*>(out), bias, y, rows, shape_.out_channels, shape_.relu);
       if (done && !plan_.bf16) add_bias(stream, y, bias, y, rows, shape_.out_channels, shape_.relu);
       return done;
     });
@@ -205,7 +205,7 @@ class CudaConv2d final : public Conv2d {
         return dnn_.backward_data(device_.cudnn(), &kOne, d_.weights, by, d_.y, in, d_.passes[kData], chosen.algorithm,
                                   device_.workspace(), chosen.workspace_bytes, &kZero, d_.x, out);
       });
-      if (done && plan_.bf16) to_float(stream, copies().x, dx, sizes_.x);
+      if (done && plan_.bf16) to_float(stream, static_cast<Bf16 const*>(out), dx, sizes_.x);
       return done;
     });
   }
@@ -221,7 +221,7 @@ class CudaConv2d final : public Conv2d {
         return dnn_.backward_weights(device_.cudnn(), &kOne, d_.x, in, d_.y, by, d_.passes[kWeights], chosen.algorithm,
                                      device_.workspace(), chosen.workspace_bytes, &kZero, d_.weights, out);
       });
-      if (done && plan_.bf16) to_float(stream, copies().weights, d_weights, sizes_.weights);
+      if (done && plan_.bf16) to_float(stream, static_cast<Bf16 const*>(out), d_weights, sizes_.weights);
       return done;
     });
   }
