@@ -180,6 +180,13 @@ def compare(program, model, precision, pairs, text):
     return row
 
 
+def save(results, path):
+    """After every row, so that what was measured stays whatever comes after it."""
+    if path:
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(results, file, indent=1)
+
+
 def main():
     here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -205,11 +212,16 @@ def main():
             text.flush()
             for model in MODELS:
                 for precision in options.precision or ["fp32", "tf32", "bf16"]:
-                    results["rows"].append(compare(program, model, precision, options.pairs, text.name))
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
-    return SKIPPED if reason else 0
+                    try:
+                        row = compare(program, model, precision, options.pairs, text.name)
+                    except RuntimeError as error:
+                        row = {"model": model, "precision": precision, "error": str(error)}
+                        print(f"{model:8} {precision}  {error}", flush=True)
+                    results["rows"].append(row)
+                    save(results, options.json)
+    save(results, options.json)
+    failed = any("error" in row for row in results.get("rows", []))
+    return SKIPPED if reason else int(failed)
 
 
 if __name__ == "__main__":

@@ -140,6 +140,37 @@ class Rate(unittest.TestCase):
             self.assertEqual(failure.exception.numbers["rate"]["found"], kernels)
 
 
+class Backend(unittest.TestCase):
+    LIST = "CudaLayers.\n  Dense\n  ArraysNeedNoMoreThanAFloatsAlignment\nDevices/CudaGroup.\n  Sums/0  # GetParam() = \"cuda\"\n"
+
+    def backend(self, answers):
+        """What the stage makes of these outputs, by the beginning of the filter; exit status 1 where one failed."""
+        self.filters = []
+        def run(command, *_, **__):
+            if command[1] == "--gtest_list_tests":
+                return processes.Result(0, self.LIST)
+            self.filters.append(command[1].removeprefix("--gtest_filter="))
+            output = next(said for begin, said in answers.items() if self.filters[-1].startswith(begin))
+            return processes.Result(int("FAILED" in output), output)
+        with mock.patch.object(processes, "run", run), mock.patch.object(os.path, "exists", lambda _: True):
+            return gpu_proof.stage_backend(gpu_proof.Machine("/bin/stepscope"))
+
+    def test_runs_each_suite_alone_and_what_may_break_the_gpu_last(self):
+        counts = self.backend({"CudaLayers": "[       OK ] CudaLayers.Dense (3 ms)\n", "Devices": "[  SKIPPED ] Devices/CudaGroup.Sums/0 (1 ms)\n",
+                               "*": "[       OK ] CudaLayers.ArraysNeed (3 ms)\n"})
+        self.assertEqual(self.filters, ["CudaLayers.*-*Alignment*", "Devices/CudaGroup.*-*Alignment*", "*Alignment*"])
+        self.assertEqual([found["passed"] for found in counts.values()], [1, 0, 1])
+
+    def test_one_failed_suite_fails_and_the_others_run(self):
+        with self.assertRaisesRegex(processes.Failure, r"CudaLayers.*: exit status 1") as failure:
+            self.backend({"CudaLayers": "[  FAILED  ] CudaLayers.Dense (3 ms)\n", "": "[       OK ] A.B (1 ms)\n"})
+        self.assertEqual([found["passed"] for found in failure.exception.numbers.values()], [0, 1, 1])
+
+    def test_a_gpu_on_which_nothing_ran_is_a_failure(self):
+        with self.assertRaisesRegex(processes.Failure, "no test ran on it: .*cuDNN 9 was not found"):
+            self.backend({"": "cuDNN 9 was not found\n[  SKIPPED ] A.B (1 ms)\n"})
+
+
 class OfPytorch(unittest.TestCase):
     """What the stages make of the answers of programs."""
 
