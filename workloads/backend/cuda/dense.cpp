@@ -24,9 +24,12 @@ class CudaMatMul final : public MatMul {
 };
 
 struct DenseGemms {
+  std::unique_ptr<Gemm> fused;  ///< the forward product with bias and ReLU; null where cuBLASLt has none
   std::unique_ptr<Gemm> forward, data, weights;
-  bool adds_bias = true;  ///< the forward product does, and the ReLU
 };
+
+/// cuBLASLt is told the alignment of matrices, not that of the bias: its kernels may read it in vectors.
+bool fits_vectors(float const* bias) { return reinterpret_cast<uintptr_t>(bias) % 16 == 0; }
 
 class CudaDense final : public Dense {
  public:
@@ -40,8 +43,9 @@ class CudaDense final : public Dense {
 
   void forward(float const* x, float const* weights, float const* bias, float* y) override {
     launch(forward_name_, [=, this](cudaStream_t stream) {
-      auto done = gemms_.forward->run(stream, x, weights, y, gemms_.adds_bias ? bias : nullptr);
-      if (done && !gemms_.adds_bias) add_bias(stream, y, bias, y, shape_.batch, shape_.outputs, shape_.relu);
+      if (gemms_.fused != nullptr && fits_vectors(bias)) return gemms_.fused->run(stream, x, weights, y, bias);
+      auto done = gemms_.forward->run(stream, x, weights, y);
+      if (done) add_bias(stream, y, bias, y, shape_.batch, shape_.outputs, shape_.relu);
       return done;
     });
   }
@@ -78,19 +82,17 @@ Expected<std::unique_ptr<MatMul>> CudaDevice::matmul(std::string_view name, MatM
 
 Expected<std::unique_ptr<Dense>> CudaDevice::dense(std::string_view name, DenseShape const& s) {
   DenseGemms gemms;
-  MatMulShape const forward = {1, s.batch, s.outputs, s.inputs, false, true};  // x · weightsᵀ
-  auto made = Gemm::create(*this, name, forward, s.relu ? Gemm::After::kBiasRelu : Gemm::After::kBias);
-  if (!made) {
-    gemms.adds_bias = false;
-    made = Gemm::create(*this, name, forward, Gemm::After::kNothing);
-  }
+  MatMulShape const product = {1, s.batch, s.outputs, s.inputs, false, true};  // x · weightsᵀ
+  auto fused = Gemm::create(*this, name, product, s.relu ? Gemm::After::kBiasRelu : Gemm::After::kBias);
+  if (fused) gemms.fused = std::move(*fused);
+  auto forward = Gemm::create(*this, name, product, Gemm::After::kNothing);
   auto data = Gemm::create(*this, name, {1, s.batch, s.inputs, s.outputs}, Gemm::After::kNothing);  // dy · weights
   // dyᵀ · x
   auto weights = Gemm::create(*this, name, {1, s.outputs, s.inputs, s.batch, true, false}, Gemm::After::kNothing);
-  for (auto* const gemm : {&made, &data, &weights}) {
+  for (auto* const gemm : {&forward, &data, &weights}) {
     if (!*gemm) return base::fail_with(*gemm);
   }
-  gemms.forward = std::move(*made);
+  gemms.forward = std::move(*forward);
   gemms.data = std::move(*data);
   gemms.weights = std::move(*weights);
   return std::make_unique<CudaDense>(*this, name, s, std::move(gemms));

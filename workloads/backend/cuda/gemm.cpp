@@ -107,8 +107,8 @@ std::optional<Gemm::Algorithm> Gemm::find(uint32_t alignment, uint32_t input_ali
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, input_alignment);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment);
   set(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment);
-  if (adds_bias_) {  // an address of this alignment and no better, as run() will bring one
-    float const* const example = device_.scratch().data + alignment / sizeof(float);
+  if (adds_bias_) {  // any address: cuBLASLt finds nothing without one
+    float const* const example = device_.scratch().data;
     lt_.set_product(product_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &example, sizeof example);
   }
   cublasLtMatmulHeuristicResult_t best = {};
