@@ -80,7 +80,7 @@ class ShardedUpdate final : public UpdateScheme {
   [[nodiscard]] size_t states() const { return static_cast<size_t>(c_.optimizer.states()); }
   [[nodiscard]] size_t held() const { return shards_.back().state_offset + shards_.back().count; }
   [[nodiscard]] float* state_of(Shard const& shard, size_t array) const {
-    return state_.floats() + array * held() + shard.state_offset;
+    return state_.bytes() == 0 ? nullptr : state_.floats() + array * held() + shard.state_offset;
   }
 
   /// The shard's floats of each parameter that is at least partly in it.

@@ -2,7 +2,6 @@
 #include "workloads/split_data.h"
 
 #include <algorithm>
-#include <cstring>
 #include <span>
 
 #include "trace/base/check.h"
@@ -36,7 +35,7 @@ PreparedSamples prepare_samples(CifarImages const& data, int64_t count, int64_t 
   auto const size = static_cast<size_t>(result.size);
   result.inputs.resize(size * floats * sizeof(float));
   result.labels.resize(size * samples.label_bytes());
-  std::memset(result.labels.data(), 0xFF, result.labels.size());  // int32 −1
+  std::fill(result.labels.begin(), result.labels.end(), std::byte{0xFF});  // int32 −1
   auto* const images = reinterpret_cast<float*>(result.inputs.data());
   for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
     prepare_image(samples, i, {images + i * floats, floats}, result.labels.data() + i * samples.label_bytes());

@@ -33,7 +33,7 @@ class ReplicatedUpdate final : public UpdateScheme {
       Bucket const& bucket = (*c_.buckets)[b];
       for (size_t id = bucket.first; id <= bucket.last; ++id) {
         Parameter const& p = c_.layout->parameters[id];
-        float* const state = state_.floats() + (p.offset - first());
+        float* const state = state_.bytes() == 0 ? nullptr : state_.floats() + (p.offset - first());
         update_parameter(*c_.device, c_.optimizer, p, {c_.weights + p.offset, c_.gradients + p.offset, state, held(), p.count},
                          rate, step);
       }

@@ -24,6 +24,7 @@ class FakeMpi {
   static void clear() {
     std::lock_guard const lock(mutex());
     messages().clear();
+    requests().clear();
   }
 
  private:
@@ -41,28 +42,39 @@ class FakeMpi {
     static Messages all;
     return all;
   }
+  /// Those that are not over: after a failure nobody asks for them again, as with MPI.
+  static std::map<void*, std::unique_ptr<Request>>& requests() {
+    static std::map<void*, std::unique_ptr<Request>> all;
+    return all;
+  }
+  static void* keep(Request const& made) {
+    auto request = std::make_unique<Request>(made);
+    void* const key = request.get();
+    requests().emplace(key, std::move(request));
+    return key;
+  }
   template <int Rank>
   static char const* send(void const* data, size_t bytes, int to, int tag, void** request) {
     auto const* const first = static_cast<std::byte const*>(data);
     std::lock_guard const lock(mutex());
     messages()[{Rank, to, tag}].emplace_back(first, first + bytes);
-    *request = new Request{{Rank, to, tag}, nullptr, bytes};
+    *request = keep({{Rank, to, tag}, nullptr, bytes});
     return nullptr;
   }
   template <int Rank>
   static char const* receive(void* data, size_t bytes, int from, int tag, void** request) {
-    *request = new Request{{from, Rank, tag}, data, bytes};
+    std::lock_guard const lock(mutex());
+    *request = keep({{from, Rank, tag}, data, bytes});
     return nullptr;
   }
   static char const* test(void* request, bool* over) {
-    std::unique_ptr<Request> asked(static_cast<Request*>(request));
     std::lock_guard const lock(mutex());
-    auto& waiting = messages()[asked->key];
-    *over = asked->data == nullptr || !waiting.empty();
-    if (!*over) {
-      static_cast<void>(asked.release());
-      return nullptr;
-    }
+    auto const kept = requests().find(request);
+    auto& waiting = messages()[kept->second->key];
+    *over = kept->second->data == nullptr || !waiting.empty();
+    if (!*over) return nullptr;
+    std::unique_ptr<Request> const asked = std::move(kept->second);
+    requests().erase(kept);
     if (asked->data == nullptr) return nullptr;
     if (waiting.front().size() != asked->bytes) return "a message of another size";
     if (asked->bytes > 0) std::memcpy(asked->data, waiting.front().data(), asked->bytes);

@@ -16,6 +16,7 @@ void copy(float* to, float const* from, size_t count) {
 }  // namespace
 
 void Mailbox::send(float const* data, size_t count) {
+  if (count == 0) return;
   std::unique_lock lock(mutex_);
   // A receiver that has not woken up yet for a message that is kept gets that one.
   if (float* const target = waiting_; target != nullptr && kept_.empty()) {
@@ -41,6 +42,7 @@ void Mailbox::send(float const* data, size_t count) {
 }
 
 void Mailbox::receive(float* data, size_t count) {
+  if (count == 0) return;
   std::unique_lock lock(mutex_);
   if (kept_.empty()) {
     waiting_ = data;
