@@ -297,7 +297,6 @@ void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
 }
 
 void train(Job& job, Worker& w) {
-  name_this_thread("train " + w.device->name());
   TrainOptions const& o = job.options;
   int64_t step = job.first_step;
   for (int64_t ahead = 0; ahead < o.prefetch; ++ahead) stage_input(job, w, step * o.accumulate + ahead);
@@ -329,7 +328,6 @@ void train(Job& job, Worker& w) {
 
 /// All devices have done their last step. `good`: the training has not failed, on none of them.
 void finish(Job& job, Worker& w, bool good) {
-  name_this_thread("train " + w.device->name());
   for (WorkerTurn const& turn : w.turns) turn.scheme->settle();
   if (!good) return;
   save(job, w, w.next_step);
@@ -395,10 +393,16 @@ std::vector<std::string> loss_names(std::vector<JobTurn> const& turns) {
   return names;
 }
 
-void on_all(std::vector<std::unique_ptr<Worker>>& workers, std::function<void(Worker&)> const& work) {
+/// Runs `work` for each device on a thread of its own, which is called "<task> <device>".
+void on_all(std::vector<std::unique_ptr<Worker>>& workers, std::string const& task, std::function<void(Worker&)> const& work) {
   std::vector<std::thread> threads;
   threads.reserve(workers.size());
-  for (auto& worker : workers) threads.emplace_back([&work, &w = *worker] { work(w); });
+  for (auto& worker : workers) {
+    threads.emplace_back([&, &w = *worker] {
+      name_this_thread(task + " " + w.device->name());
+      work(w);
+    });
+  }
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -418,13 +422,13 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
     }
     if (auto gone = job.lost_process()) job.gate.stop(fmt::format("{}: {}", job.network.workload, *gone));
   };
-  on_all(workers, [&](Worker& w) { train(job, w); });
+  on_all(workers, "train", [&](Worker& w) { train(job, w); });
   share_errors();
   bool const good = !job.gate.error();
-  on_all(workers, [&](Worker& w) { finish(job, w, good); });
+  on_all(workers, "finish", [&](Worker& w) { finish(job, w, good); });
   share_errors();
   bool const evaluates = job.options.evaluate && job.network.test != nullptr && !job.gate.stopped();
-  on_all(workers, [&](Worker& w) {
+  on_all(workers, "evaluate", [&](Worker& w) {
     if (evaluates) evaluate(job, w);
     w.device->synchronize();
     check_device(job, w);
