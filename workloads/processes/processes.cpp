@@ -104,12 +104,13 @@ base::Expected<std::shared_ptr<Processes>> Processes::meet(Launch const& launch,
                                                            MpiModule const& mpi) {
   std::shared_ptr<Processes> processes(new Processes(launch, timeout, mpi));
   processes->meet_peers();
+  processes->set_timeout(timeout);
   if (auto const reason = processes->failure()) return base::fail("{}", *reason);
   return processes;
 }
 
 Processes::Processes(Launch const& launch, std::chrono::milliseconds timeout, MpiModule const& mpi)
-    : launch_(launch), timeout_(timeout), mpi_(mpi), peers_(launch.size), looked_(Clock::now()) {
+    : launch_(launch), timeout_(std::max<std::chrono::milliseconds>(timeout, kDefaultTimeout)), mpi_(mpi), peers_(launch.size), looked_(Clock::now()) {
   thread_ = std::thread([this] { run(); });
 }
 
@@ -123,6 +124,11 @@ Processes::~Processes() {
   thread_.join();
   // With somebody missing MPI_Finalize would wait for ever.
   if (!failure_) mpi_.finish();
+}
+
+void Processes::set_timeout(std::chrono::milliseconds timeout) {
+  std::lock_guard const lock(mutex_);
+  timeout_ = timeout;
 }
 
 void Processes::meet_peers() {

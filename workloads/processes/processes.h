@@ -30,7 +30,8 @@ class Processes {
   /// How long a process may wait for another one that sends nothing.
   static constexpr std::chrono::seconds kDefaultTimeout{25};
 
-  /// Meets the other processes; null when this one was started alone. Once a process. Errors: MPI is not there or fails.
+  /// Meets the other processes; null when this one was started alone. Once a process. `timeout` counts from then on: that all have
+  /// started may take as long as the default allows. Errors: MPI is not there or fails.
   static base::Expected<std::shared_ptr<Processes>> join(std::chrono::milliseconds timeout);
   /// The same with an MPI that has started.
   static base::Expected<std::shared_ptr<Processes>> meet(Launch const& launch, std::chrono::milliseconds timeout,
@@ -82,6 +83,7 @@ class Processes {
   Processes(Launch const& launch, std::chrono::milliseconds timeout, MpiModule const& mpi);
   void run();
   void meet_peers();
+  void set_timeout(std::chrono::milliseconds timeout);
   // With mutex_ held.
   void begin_new();
   bool test_active();
@@ -89,7 +91,7 @@ class Processes {
   void fail(std::string reason);
 
   Launch launch_;
-  std::chrono::milliseconds timeout_;
+  std::chrono::milliseconds timeout_;  ///< with mutex_ held
   MpiModule const& mpi_;
   mutable std::mutex mutex_;
   std::condition_variable wake_, changed_;
