@@ -1,5 +1,12 @@
 # The two ways in which this project makes targets: a layer and a test program.
 
+# The presets that only CI builds compile several sources as one (CMAKE_UNITY_BUILD), in a fifth of the time. There the names that
+# are local to a source must differ from those of others of its target, or the source is named here.
+# stepscope_compile_alone(source…)
+function(stepscope_compile_alone)
+  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # stepscope_library(name SOURCES … DEPENDS …): one static library a layer, target stepscope::name, includes spelled
 # from the repository's root. Every header of the folder is checked to compile alone: by the source of its name, where that includes it
 # first, else by the target all_verify_interface_header_sets. Those of a subfolder with a CMakeLists.txt belong to that one's library.

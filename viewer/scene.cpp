@@ -14,9 +14,6 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Time of damaged traces wraps instead of overflowing.
-int64_t add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-
 std::vector<Lane> make_lanes(model::Trace const& trace, uint32_t track, uint64_t& hidden) {
   auto const rows = trace.rows_of(model::TrackId{track});
   auto const& columns = trace.columns();

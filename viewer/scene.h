@@ -14,6 +14,11 @@
 
 namespace stepscope::viewer {
 
+/// Time of damaged traces wraps instead of overflowing.
+[[nodiscard]] inline int64_t add(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+}
+
 /// Events of one track and nesting depth: disjoint, so both starts and ends are sorted.
 struct Lane {
   std::vector<uint32_t> rows;        ///< of the trace, by start

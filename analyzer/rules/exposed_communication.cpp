@@ -8,7 +8,7 @@ namespace stepscope::analyzer {
 namespace {
 
 /// Some of the last bucket's all-reduce can never be hidden: there is no compute left behind it.
-constexpr double kLeastShare = 0.10;
+constexpr double kLeastExposedShare = 0.10;
 
 int64_t exposed_transfer(MeasuredDevice const& device) { return device.exposed_comm_ns - device.exposed_wait_ns; }
 
@@ -31,7 +31,7 @@ void find_exposed_communication(RuleInput const& input, std::vector<Finding>& fi
   };
   auto const worst = std::max_element(input.measured.begin(), input.measured.end(),
                                       [&](MeasuredDevice const& a, MeasuredDevice const& b) { return share(a) < share(b); });
-  if (worst == input.measured.end() || share(*worst) < kLeastShare) return;
+  if (worst == input.measured.end() || share(*worst) < kLeastExposedShare) return;
   Finding finding = make_cost_finding("exposed-communication", *worst, worst->per_step(exposed_transfer(*worst)));
   for (DeviceFacts const& device : input.facts.devices)
     if (device.ref == worst->ref && device.time.overlap()) finding.metrics.emplace_back("overlap", *device.time.overlap());

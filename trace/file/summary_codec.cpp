@@ -8,7 +8,7 @@
 namespace stepscope::file {
 namespace {
 
-constexpr uint8_t kScope = 0;
+constexpr uint8_t kSummaryScope = 0;
 enum SummaryColumn : uint8_t {
   kBegin = 0,
   kBusy = 1,  // one a class: 1..4
@@ -75,7 +75,7 @@ void encode_summary(model::TrackSummary const& summary, ColumnEncoder& columns, 
   std::vector<uint64_t> values(summary.size());
   for_each_column(summary, [&](uint8_t number, auto const& column) {
     std::transform(column.begin(), column.end(), values.begin(), [](auto value) { return to_bits(value); });
-    columns.put(kScope, number, values);
+    columns.put(kSummaryScope, number, values);
   });
   put_columns(columns, out);
 }
@@ -88,7 +88,7 @@ bool decode_summary(base::ByteSpan payload, uint32_t bins, int64_t end, model::T
   std::vector<uint64_t> values(bins);
   bool good = true;
   for_each_column(summary, [&](uint8_t number, auto& column) {
-    good = good && columns.decode(kScope, number, values);
+    good = good && columns.decode(kSummaryScope, number, values);
     column.resize(bins);
     if (!good) return;
     using Value = typename std::remove_cvref_t<decltype(column)>::value_type;
@@ -103,7 +103,7 @@ void encode_steps(std::vector<StepSpan> const& steps, ColumnEncoder& columns, ba
   std::vector<uint64_t> values(steps.size());
   auto const put = [&](uint8_t number, auto member) {
     std::transform(steps.begin(), steps.end(), values.begin(), [&](StepSpan const& step) { return to_bits(step.*member); });
-    columns.put(kScope, number, values);
+    columns.put(kSummaryScope, number, values);
   };
   put(kStepTrack, &StepSpan::track);
   put(kStepStart, &StepSpan::start);
@@ -119,7 +119,7 @@ bool decode_steps(base::ByteSpan payload, uint32_t count, std::vector<StepSpan>&
   std::vector<uint64_t> values(count);
   bool good = true;
   auto const get = [&](uint8_t number, auto member) {
-    good = good && columns.decode(kScope, number, values);
+    good = good && columns.decode(kSummaryScope, number, values);
     if (!good) return;
     using Value = std::remove_cvref_t<decltype(steps.front().*member)>;
     for (size_t i = 0; i < steps.size(); ++i) steps[i].*member = from_bits<Value>(values[i]);

@@ -10,9 +10,9 @@ namespace {
 constexpr uint32_t kLayers = 8;
 constexpr uint32_t kLayersPerBucket = 2;
 constexpr uint64_t kTokenBytes = 64U << 20;  // what a rank sends in an all-to-all
-constexpr uint64_t kBucketBytes = 48U << 20;
-constexpr uint64_t kActivationBytes = 160U << 20;
-constexpr uint64_t kParameterBytes = 900U << 20;
+constexpr uint64_t kExpertBucketBytes = 48U << 20;
+constexpr uint64_t kExpertActivationBytes = 160U << 20;
+constexpr uint64_t kExpertParameterBytes = 900U << 20;
 constexpr uint64_t kExpertCommunicator = kWorldCommunicator + 1;
 
 void all_to_all(ProgramBuilder& program, int32_t ranks) {
@@ -30,7 +30,7 @@ void all_to_all(ProgramBuilder& program, int32_t ranks) {
 void all_reduce_bucket(ProgramBuilder& program, int32_t ranks) {
   CollectiveSpec spec;
   spec.stream = program.comm_stream("all-reduce");
-  spec.bytes = kBucketBytes;
+  spec.bytes = kExpertBucketBytes;
   spec.communicator = kWorldCommunicator;
   spec.participants = static_cast<uint32_t>(ranks);
   spec.transfer_ns = all_reduce_ns(spec.bytes, ranks);
@@ -66,7 +66,7 @@ Schedule mixture_of_experts(int32_t ranks, model::StringTable& strings) {
   program.begin_step(true);
   program.begin_phase("forward");
   for (uint32_t layer = 0; layer < kLayers; ++layer) {
-    activations.push_back(program.allocate(kActivationBytes, model::MemoryPurpose::kActivations));
+    activations.push_back(program.allocate(kExpertActivationBytes, model::MemoryPurpose::kActivations));
     forward_layer(program, ranks, layer);
   }
   program.kernels(loss_kernels());
@@ -83,7 +83,7 @@ Schedule mixture_of_experts(int32_t ranks, model::StringTable& strings) {
 
   Schedule schedule;
   schedule.meetings = program.meetings();
-  schedule.programs.push_back(std::move(program).finish(kParameterBytes));
+  schedule.programs.push_back(std::move(program).finish(kExpertParameterBytes));
   return schedule;
 }
 

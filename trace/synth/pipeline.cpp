@@ -11,10 +11,10 @@ namespace {
 
 constexpr uint32_t kMicroBatches = 8;
 constexpr uint32_t kLayersPerStage = 4;
-constexpr int32_t kPermille = 300;                 // a micro-batch is smaller than the batch that the kernels' durations are of
-constexpr uint64_t kBoundaryBytes = 32U << 20;     // activations, or their gradients, between two stages
-constexpr uint64_t kActivationBytes = 192U << 20;  // of one micro-batch in one stage
-constexpr uint64_t kParameterBytes = 600U << 20;
+constexpr int32_t kPermille = 300;              // a micro-batch is smaller than the batch that the kernels' durations are of
+constexpr uint64_t kBoundaryBytes = 32U << 20;  // activations, or their gradients, between two stages
+constexpr uint64_t kStageActivationBytes = 192U << 20;  // of one micro-batch in one stage
+constexpr uint64_t kStageParameterBytes = 600U << 20;
 
 /// One stage's part of the schedule.
 class Stage {
@@ -31,14 +31,14 @@ class Stage {
     }
     for (uint32_t batch = kMicroBatches - warm_up; batch < kMicroBatches; ++batch) backward(batch);
     program_.end_step(static_cast<uint32_t>(stages_ - 1) * 2 * kMicroBatches);
-    return std::move(program_).finish(kParameterBytes);
+    return std::move(program_).finish(kStageParameterBytes);
   }
 
  private:
   void forward(uint32_t batch) {
     program_.begin_phase("forward");
     if (stage_ > 0) receive(stage_ - 1, batch, false);
-    activations_.push_back(program_.allocate(kActivationBytes, model::MemoryPurpose::kActivations));
+    activations_.push_back(program_.allocate(kStageActivationBytes, model::MemoryPurpose::kActivations));
     for (uint32_t layer = 0; layer < kLayersPerStage; ++layer) {
       program_.begin_range(layer_name(layer));
       program_.kernels(attention_forward(), kPermille);

@@ -36,6 +36,9 @@ struct SessionReport {
   std::string failure;               ///< why the file could not be written
 };
 
+/// What stop() is given by whoever ends a program or a capture: a file system that hangs must not hold it up for ever.
+inline constexpr std::chrono::seconds kStopTimeout{30};
+
 /// Said at exit instead of loss_message() when stop() gave up.
 inline constexpr std::string_view kUnfinishedMessage =
     "stepscope: the trace could not be finished in time, is its disk overloaded? Its last events are lost";

@@ -27,7 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr char const* kDefaultFolder = "stepscope-run";
-constexpr std::chrono::seconds kStopTimeout{30};
 constexpr int kNotInitialized = 3;  // CUDA_ERROR_NOT_INITIALIZED
 
 /// Why the last call failed. Kept by the process that it was made in.
@@ -121,7 +120,7 @@ std::mutex& one_call_at_a_time() {
 
 /// Nothing is thrown into a C program.
 template <class Call>
-int guarded(Call const& call) noexcept {
+int one_call(Call const& call) noexcept {
   try {
     std::lock_guard const lock(one_call_at_a_time());
     last_error().clear();
@@ -135,10 +134,10 @@ int guarded(Call const& call) noexcept {
 }  // namespace stepscope::tracer
 
 int stepscope_start_capture(char const* folder) {
-  return stepscope::tracer::guarded([&] { return stepscope::tracer::start_capture(folder); });
+  return stepscope::tracer::one_call([&] { return stepscope::tracer::start_capture(folder); });
 }
 int stepscope_stop_capture() {
-  return stepscope::tracer::guarded([] { return stepscope::tracer::stop_capture(); });
+  return stepscope::tracer::one_call([] { return stepscope::tracer::stop_capture(); });
 }
 /// Why the last of the two calls returned 0; valid until the next.
 char const* stepscope_capture_error() { return stepscope::tracer::last_error().c_str(); }

@@ -25,11 +25,8 @@ thread_local nccl::Recorder* this_nccl_recorder = nullptr;
 
 namespace {
 
-/// A file system that hangs must not hold up the program's exit for ever.
-constexpr std::chrono::seconds kStopTimeout{30};
-
-/// The same for a program that ends without exit handlers. Shorter: it may do so in a signal handler that interrupted a holder of
-/// what the writer waits for.
+/// kStopTimeout for a program that ends without exit handlers. Shorter: it may do so in a signal handler that interrupted a
+/// holder of what the writer waits for.
 constexpr std::chrono::seconds kAbruptStopTimeout{5};
 
 /// The process's capture. Held by a pointer that is never deleted, so that nothing here is destroyed before its last user.

@@ -10,8 +10,6 @@
 namespace stepscope::viewer {
 namespace {
 
-int64_t add(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
-
 float node_height(Node const& node) {
   switch (node.kind) {
     case NodeKind::kRank:

@@ -110,7 +110,11 @@ base::Expected<std::shared_ptr<Processes>> Processes::meet(Launch const& launch,
 }
 
 Processes::Processes(Launch const& launch, std::chrono::milliseconds timeout, MpiModule const& mpi)
-    : launch_(launch), timeout_(std::max<std::chrono::milliseconds>(timeout, kDefaultTimeout)), mpi_(mpi), peers_(launch.size), looked_(Clock::now()) {
+    : launch_(launch),
+      timeout_(std::max<std::chrono::milliseconds>(timeout, kDefaultTimeout)),
+      mpi_(mpi),
+      peers_(launch.size),
+      looked_(Clock::now()) {
   thread_ = std::thread([this] { run(); });
 }
 

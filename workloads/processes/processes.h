@@ -30,8 +30,8 @@ class Processes {
   /// How long a process may wait for another one that sends nothing.
   static constexpr std::chrono::seconds kDefaultTimeout{25};
 
-  /// Meets the other processes; null when this one was started alone. Once a process. `timeout` counts from then on: that all have
-  /// started may take as long as the default allows. Errors: MPI is not there or fails.
+  /// Meets the other processes; null when this one was started alone. Once a process. `timeout` counts from then on: that all
+  /// have started may take as long as the default allows. Errors: MPI is not there or fails.
   static base::Expected<std::shared_ptr<Processes>> join(std::chrono::milliseconds timeout);
   /// The same with an MPI that has started.
   static base::Expected<std::shared_ptr<Processes>> meet(Launch const& launch, std::chrono::milliseconds timeout,

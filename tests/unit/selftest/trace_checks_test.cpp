@@ -22,7 +22,7 @@ struct Faults {
 constexpr int64_t kStepNs = 1'000'000;
 
 /// Two steps of 1 ms: a copy in and a kernel each, both launched at the step's begin.
-model::Run make_run(Faults const& faults = {}) {
+model::Run traced_run(Faults const& faults = {}) {
   model::TraceBuilder builder;
   builder.log().dropped = faults.dropped;
   builder.info().facts = {{"cpu", "a processor"}, {"cuda clock", "CLOCK_MONOTONIC"}};
@@ -76,60 +76,60 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(TraceChecks, ACompleteTracePassesEveryCheck) {
-  EXPECT_THAT(failures(make_run(), summary()), IsEmpty());
-  EXPECT_EQ(check_trace(make_run(), summary()).size(), 5U);
+  EXPECT_THAT(failures(traced_run(), summary()), IsEmpty());
+  EXPECT_EQ(check_trace(traced_run(), summary()).size(), 5U);
 }
 
 TEST(TraceChecks, AMissingLaunchFailsLaunchesAndCorrelation) {
-  EXPECT_THAT(failures(make_run({.without_a_launch = true}), summary()), ::testing::IsSupersetOf({"launches", "correlation"}));
+  EXPECT_THAT(failures(traced_run({.without_a_launch = true}), summary()), ::testing::IsSupersetOf({"launches", "correlation"}));
 }
 
 TEST(TraceChecks, AGpusLibrariesMayLaunchMoreThanOneKernelForAnOpButNotLess) {
   nlohmann::json said = summary();
   said["launches"] = 3;
-  EXPECT_THAT(failures(make_run(), said), ElementsAre("launches")) << "a host device does one";
+  EXPECT_THAT(failures(traced_run(), said), ElementsAre("launches")) << "a host device does one";
   said["device"] = "cuda";
-  EXPECT_THAT(failures(make_run(), said), IsEmpty());
+  EXPECT_THAT(failures(traced_run(), said), IsEmpty());
   said["launches"] = 5;
-  EXPECT_THAT(failures(make_run(), said), ElementsAre("launches"));
+  EXPECT_THAT(failures(traced_run(), said), ElementsAre("launches"));
 }
 
 TEST(TraceChecks, AMissingKernelFailsTheOpsOfTheNetworkToo) {
-  EXPECT_THAT(failures(make_run({.without_a_kernel = true}), summary()),
+  EXPECT_THAT(failures(traced_run({.without_a_kernel = true}), summary()),
               ::testing::IsSupersetOf({"launches", "correlation", "ops of the network"}));
 }
 
 TEST(TraceChecks, AnOpBeforeItsLaunchFailsOnTheHostWhichHasOneClock) {
-  model::Run const run = make_run({.early_ns = 50});
+  model::Run const run = traced_run({.early_ns = 50});
   EXPECT_THAT(failures(run, summary()), ::testing::Contains("correlation"));
   EXPECT_THAT(faults_of(run, 0), HasSubstr("2 device ops that begin before their launch, by up to 50 ns"));
 }
 
 TEST(TraceChecks, AGpusClockThatIsALittleEarlyIsAWarningWithItsNumbers) {
-  Check const check = judge("probe work", make_run({.early_ns = 9'000}), "", "2 kernels", kGpuClockToleranceNs);
+  Check const check = judge("probe work", traced_run({.early_ns = 9'000}), "", "2 kernels", kGpuClockToleranceNs);
   EXPECT_EQ(check.verdict, Verdict::kWarning);
   EXPECT_EQ(check.found, "2 kernels; device clock up to 9.00 µs early (2 ops)");
   EXPECT_THAT(check.numbers,
               ElementsAre(::testing::Pair("device_clock_early_ns", 9'000), ::testing::Pair("ops_before_launch", 2)));
-  EXPECT_EQ(judge("probe work", make_run({.early_ns = kGpuClockToleranceNs}), "", "", kGpuClockToleranceNs).verdict,
+  EXPECT_EQ(judge("probe work", traced_run({.early_ns = kGpuClockToleranceNs}), "", "", kGpuClockToleranceNs).verdict,
             Verdict::kWarning);
-  EXPECT_EQ(judge("probe work", make_run({.early_ns = kGpuClockToleranceNs + 1}), "", "", kGpuClockToleranceNs).verdict,
+  EXPECT_EQ(judge("probe work", traced_run({.early_ns = kGpuClockToleranceNs + 1}), "", "", kGpuClockToleranceNs).verdict,
             Verdict::kFailure);
 }
 
 TEST(TraceChecks, AFailureHasWhatTheCaptureSaysOfCuda) {
-  Check const check = judge("probe work", make_run({.dropped = 3}), "kernels: 1 instead of 2", "", 0);
+  Check const check = judge("probe work", traced_run({.dropped = 3}), "kernels: 1 instead of 2", "", 0);
   EXPECT_EQ(check.verdict, Verdict::kFailure);
   EXPECT_EQ(check.found, "kernels: 1 instead of 2, 3 events dropped [cuda clock: CLOCK_MONOTONIC]");
 }
 
-TEST(TraceChecks, OneByteLessFails) { EXPECT_THAT(failures(make_run({.bytes = 999}), summary()), ElementsAre("bytes copied")); }
+TEST(TraceChecks, OneByteLessFails) { EXPECT_THAT(failures(traced_run({.bytes = 999}), summary()), ElementsAre("bytes copied")); }
 
-TEST(TraceChecks, DroppedEventsFail) { EXPECT_THAT(failures(make_run({.dropped = 3}), summary()), ElementsAre("correlation")); }
+TEST(TraceChecks, DroppedEventsFail) { EXPECT_THAT(failures(traced_run({.dropped = 3}), summary()), ElementsAre("correlation")); }
 
 TEST(TraceChecks, StepsThatTheProgramTimedOtherwiseFail) {
-  EXPECT_THAT(failures(make_run(), summary(kStepNs * 102 / 100)), ElementsAre("step lengths"));
-  EXPECT_THAT(failures(make_run(), summary(kStepNs * 1005 / 1000)), IsEmpty());
+  EXPECT_THAT(failures(traced_run(), summary(kStepNs * 102 / 100)), ElementsAre("step lengths"));
+  EXPECT_THAT(failures(traced_run(), summary(kStepNs * 1005 / 1000)), IsEmpty());
 }
 
 }  // namespace

@@ -11,20 +11,20 @@
 namespace stepscope::viewer {
 namespace {
 
-Scene const& scene() {
+Scene const& ranges() {
   static Scene const kScene =
       synthetic_scene({.devices = 2, .steps = 8, .process_per_device = true, .input_delay_ns = 4'000'000, .sync_every_op = true});
   return kScene;
 }
 
 TimeWindow window_of(model::Interval when) {
-  return {static_cast<double>(scene().to_view(when.begin)), static_cast<double>(scene().to_view(when.end))};
+  return {static_cast<double>(ranges().to_view(when.begin)), static_cast<double>(ranges().to_view(when.end))};
 }
 
 TEST(RangeStatistics, OfADevicesWindowAreTheAnalysis) {
-  for (auto const& device : scene().analysis.devices) {
-    auto const facts = range_statistics(scene(), window_of(device.window));
-    uint32_t const node = *scene().node_of_device(device.ref);
+  for (auto const& device : ranges().analysis.devices) {
+    auto const facts = range_statistics(ranges(), window_of(device.window));
+    uint32_t const node = *ranges().node_of_device(device.ref);
     for (auto const& split : facts.devices) {
       if (split.node != node) continue;
       EXPECT_EQ(split.time[static_cast<size_t>(Paint::kCompute)], device.time.compute_ns);
@@ -42,8 +42,8 @@ TEST(RangeStatistics, OfADevicesWindowAreTheAnalysis) {
 TEST(RangeStatistics, OfAnyRangeSumToItsLength) {
   for (double begin = -10e6; begin < 200e6; begin += 7'654'321) {
     TimeWindow const range{begin, begin + 33'333'333};
-    auto const facts = range_statistics(scene(), range);
-    double const inside = std::min(range.end, static_cast<double>(scene().length)) - std::max(range.begin, 0.0);
+    auto const facts = range_statistics(ranges(), range);
+    double const inside = std::min(range.end, static_cast<double>(ranges().length)) - std::max(range.begin, 0.0);
     for (auto const& split : facts.devices) {
       int64_t const sum = std::accumulate(split.time.begin(), split.time.end(), int64_t{0}) + split.outside;
       EXPECT_NEAR(static_cast<double>(sum), std::max(inside, 0.0), 1);
@@ -52,22 +52,22 @@ TEST(RangeStatistics, OfAnyRangeSumToItsLength) {
 }
 
 TEST(RangeStatistics, OfTheWholeRunCountEveryDeviceOp) {
-  auto const facts = range_statistics(scene(), {0, static_cast<double>(scene().length)});
+  auto const facts = range_statistics(ranges(), {0, static_cast<double>(ranges().length)});
   uint64_t expected = 0;
-  for (auto const& kernel : scene().analysis.kernels) expected += kernel.count;
+  for (auto const& kernel : ranges().analysis.kernels) expected += kernel.count;
   EXPECT_EQ(facts.op_count, expected);
   std::map<std::string, int64_t> totals;
-  for (auto const& kernel : scene().analysis.kernels) totals[kernel.name] += kernel.total_ns;
+  for (auto const& kernel : ranges().analysis.kernels) totals[kernel.name] += kernel.total_ns;
   for (auto const& op : facts.ops) EXPECT_EQ(op.total, totals[op.name]) << op.name;
 }
 
 TEST(RangeStatistics, AreOrderedByTotal) {
-  auto const facts = range_statistics(scene(), {0, static_cast<double>(scene().length)});
+  auto const facts = range_statistics(ranges(), {0, static_cast<double>(ranges().length)});
   for (size_t i = 1; i < facts.ops.size(); ++i) EXPECT_GE(facts.ops[i - 1].total, facts.ops[i].total);
 }
 
 TEST(RangeStatistics, OfARangeOutsideTheRunAreZero) {
-  auto const facts = range_statistics(scene(), {1e15, 2e15});
+  auto const facts = range_statistics(ranges(), {1e15, 2e15});
   EXPECT_EQ(facts.op_count, 0U);
   for (auto const& split : facts.devices) EXPECT_EQ(split.idle + split.outside, 0);
 }

@@ -22,7 +22,7 @@ using testing::read_bytes;
 using testing::relative_difference;
 using testing::TemporaryFolder;
 
-constexpr GanWidths kNarrow = {16, 32, 64, 64, 64, 32};
+constexpr GanWidths kNarrowGan = {16, 32, 64, 64, 64, 32};
 constexpr size_t kSamples = 200;
 
 class Gan : public ::testing::Test {
@@ -39,7 +39,7 @@ class Gan : public ::testing::Test {
     o.log_every = 0;
     return o;
   }
-  static GanResult train(TrainOptions const& o, size_t samples = 0, GanModel const& model = dense_gan(kNarrow)) {
+  static GanResult train(TrainOptions const& o, size_t samples = 0, GanModel const& model = dense_gan(kNarrowGan)) {
     auto result = train_gan(o, model, data(), samples, nullptr);
     EXPECT_TRUE(result.has_value()) << result.error().message;
     return std::move(*result);
@@ -217,7 +217,7 @@ TEST_F(ConvGan, ResumesWhereItStoppedAndRefusesTheOtherKindsCheckpoint) {
   o = options("host:2", 4, 4);
   o.resume = folder.file("c");
   EXPECT_EQ(train(o).training.weights[0], whole.training.weights[0]);
-  EXPECT_THAT(train_gan(o, dense_gan(kNarrow), data(), 0, nullptr).error().message, HasSubstr("gan-conv-8-4-8"));
+  EXPECT_THAT(train_gan(o, dense_gan(kNarrowGan), data(), 0, nullptr).error().message, HasSubstr("gan-conv-8-4-8"));
 }
 
 TEST(PictureGrid, IsAPngOfItsColumnsAndRows) {

@@ -2,11 +2,21 @@
 // (process_ring.h).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "workloads/backend/backend.h"
 
 namespace stepscope::workloads::host {
+
+/// What collectives work on at a time, 128 KiB: a piece stays in the second-level cache between being reduced and being copied
+/// on, and is long against a wake-up.
+inline constexpr size_t kPieceFloats = 32 * 1024;
+
+inline void copy_unless_same(float const* from, float* to, size_t count) {
+  if (from != to && count > 0) std::memcpy(to, from, count * sizeof(float));
+}
 
 class HostCommunicator : public Communicator {
  public:

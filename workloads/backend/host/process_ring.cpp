@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "trace/base/check.h"
@@ -12,17 +11,11 @@
 namespace stepscope::workloads::host {
 namespace {
 
-constexpr size_t kPieceFloats = 32 * 1024;  // as in ring.cpp
-
 /// The first of `count` numbers that no other communicator has: all processes make theirs in the same order, and rings inside one
 /// process count from 1.
-uint64_t next_communicator_ids(uint64_t count) {
+uint64_t next_shared_ids(uint64_t count) {
   static std::atomic<uint64_t> last = uint64_t{1} << 32U;
   return last.fetch_add(count, std::memory_order_relaxed);
-}
-
-void copy_unless_same(float const* from, float* to, size_t count) {
-  if (from != to && count > 0) std::memcpy(to, from, count * sizeof(float));
 }
 
 /// Calls `work(begin, length)` for each piece of [0, count).
@@ -41,7 +34,7 @@ ProcessRing::ProcessRing(std::shared_ptr<Processes> processes, uint32_t local)
       state_(local),
       mailboxes_(std::make_unique<Mailbox[]>(size_t{2} * local * local)) {
   STEPSCOPE_CHECK(local > 0);
-  id_ = next_communicator_ids(1 + uint64_t{members_} * members_);
+  id_ = next_shared_ids(1 + uint64_t{members_} * members_);
   for (Member& member : state_) member.piece.resize(kPieceFloats);
 }
 

@@ -12,17 +12,10 @@
 namespace stepscope::workloads::host {
 namespace {
 
-// 128 KiB: a piece stays in the second-level cache between being reduced and being copied on, and is long against a wake-up.
-constexpr size_t kPieceFloats = 32 * 1024;
-
 /// The first of `count` numbers, > 0, that no other communicator of this process has.
 uint64_t next_communicator_ids(uint64_t count) {
   static std::atomic<uint64_t> last = 0;
   return last.fetch_add(count, std::memory_order_relaxed) + 1;
-}
-
-void copy_unless_same(float const* from, float* to, size_t count) {
-  if (from != to && count > 0) std::memcpy(to, from, count * sizeof(float));
 }
 
 }  // namespace
