@@ -11,14 +11,14 @@
 namespace stepscope::cli {
 namespace {
 
-struct Options {
+struct AnalyzeOptions {
   std::vector<std::string> runs;
   bool json = false;
   std::string steps;
   std::optional<int32_t> rank;
 };
 
-int analyze_run(Options const& options) {
+int analyze_run(AnalyzeOptions const& options) {
   analyzer::AnalyzeOptions wanted;
   if (!options.steps.empty()) {
     auto const steps = parse_steps(options.steps);
@@ -38,7 +38,7 @@ int analyze_run(Options const& options) {
 }  // namespace
 
 Action add_analyze(CLI::App& app) {
-  auto const options = std::make_shared<Options>();
+  auto const options = std::make_shared<AnalyzeOptions>();
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_flag("--json", options->json, "print every fact as JSON (docs/ANALYSIS_JSON.md)");
   app.add_option("--steps", options->steps, "only steps first:last");

@@ -15,7 +15,7 @@
 namespace stepscope::cli {
 namespace {
 
-struct Options {
+struct ProfileOptions {
   std::string workload;
   tracer::RecordOptions record;
 };
@@ -45,7 +45,7 @@ int analyze_and_report(std::string const& folder) {
   return kGood;
 }
 
-int profile(Options options, std::vector<std::string> const& workload_options) {
+int profile(ProfileOptions options, std::vector<std::string> const& workload_options) {
   auto const steps = steps_for_tracer(options.record.steps, "--trace-steps");
   if (!steps) return report_error(steps.error());
   options.record.steps = *steps;
@@ -62,7 +62,7 @@ int profile(Options options, std::vector<std::string> const& workload_options) {
 }  // namespace
 
 Action add_profile(CLI::App& app) {
-  auto const options = std::make_shared<Options>();
+  auto const options = std::make_shared<ProfileOptions>();
   app.allow_extras();
   app.add_option("WORKLOAD", options->workload, "what to train, see stepscope run --help")->required();
   app.add_option("-o,--output", options->record.output, "the run folder to write (default: the workload's name and the time)");

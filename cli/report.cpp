@@ -10,12 +10,12 @@
 namespace stepscope::cli {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::vector<std::string> runs;
   std::string output = "report.html";
 };
 
-int report_run(Options const& options) {
+int report_run(ReportOptions const& options) {
   auto const run = open_run_and_warn(options.runs);
   if (!run) return report_error(run.error());
   std::string const html = reports::report_html(*run, analyzer::analyze(*run), {});
@@ -27,7 +27,7 @@ int report_run(Options const& options) {
 }  // namespace
 
 Action add_report(CLI::App& app) {
-  auto const options = std::make_shared<Options>();
+  auto const options = std::make_shared<ReportOptions>();
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_option("-o,--output", options->output, "the file to write")->capture_default_str();
   return [options] { return report_run(*options); };

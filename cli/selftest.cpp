@@ -20,7 +20,7 @@ using machine::Verdict;
 
 constexpr VerdictWords kWords = {"PASS", "WARN", "FAIL", "SKIP"};
 
-struct Options {
+struct SelftestOptions {
   std::string device, keep;
   bool json = false;
 };
@@ -58,7 +58,7 @@ struct Tally {
   }
 };
 
-int run_selftest(Options const& options) {
+int run_selftest(SelftestOptions const& options) {
   Workspace const workspace(options.keep);
   if (!workspace.is_made())
     return report_error({workspace.path() + ": cannot be made, set TMPDIR to a folder that can be written"});
@@ -86,7 +86,7 @@ int run_selftest(Options const& options) {
 }  // namespace
 
 Action add_selftest(CLI::App& app) {
-  auto const options = std::make_shared<Options>();
+  auto const options = std::make_shared<SelftestOptions>();
   app.add_option("--device", options->device, "host:N, cuda or cuda:N (default: host:2 and, where there is a GPU, cuda)");
   app.add_option("--keep", options->keep, "keep what was recorded in this folder");
   app.add_flag("--json", options->json, "print it as JSON");

@@ -27,7 +27,7 @@ using base::Expected;
 using base::fail;
 using model::Interval;
 
-struct Options {
+struct SliceOptions {
   std::vector<std::string> runs;
   std::string output, steps, time;
   std::optional<int32_t> rank;
@@ -138,7 +138,7 @@ Expected<Parts> parts_of_time(import::RunSources const& run, analyzer::HostSteps
 }
 
 /// `range`: of the whole run, from which --time counts.
-Expected<Parts> parts_of(import::RunSources const& run, Interval range, Options const& options) {
+Expected<Parts> parts_of(import::RunSources const& run, Interval range, SliceOptions const& options) {
   if (options.steps.empty() && options.time.empty()) return Parts(run.ranks.size(), Part{});
   std::optional<Interval> time;
   if (!options.time.empty()) {
@@ -251,7 +251,7 @@ Expected<void> write_parts(import::RunSources const& run, Parts const& parts, bo
   return {};
 }
 
-Expected<void> slice_into(Options const& options, PartialRun& output) {
+Expected<void> slice_into(SliceOptions const& options, PartialRun& output) {
   auto run = open_sources_and_warn(options.runs);
   if (!run) return base::fail_with(run);
   Interval const range = import::time_range(*run);
@@ -265,7 +265,7 @@ Expected<void> slice_into(Options const& options, PartialRun& output) {
   return {};
 }
 
-int slice_run(Options const& options) {
+int slice_run(SliceOptions const& options) {
   if (options.steps.empty() && options.time.empty() && !options.rank && !options.anonymize)
     return report_error({"slice: say what to keep with --steps, --time or --rank, or what to take out with --anonymize"});
   if (is_source(options.output, options.runs))
@@ -281,7 +281,7 @@ int slice_run(Options const& options) {
 }  // namespace
 
 Action add_slice(CLI::App& app) {
-  auto const options = std::make_shared<Options>();
+  auto const options = std::make_shared<SliceOptions>();
   app.footer(
       "Events are kept whole where any part of them lies in what was asked for; so are the launches of kept device ops and what "
       "encloses those. The steps that were asked for analyze as in the whole run: stepscope analyze OUT --steps A:B");

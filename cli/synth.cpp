@@ -14,7 +14,7 @@
 namespace stepscope::cli {
 namespace {
 
-struct Options {
+struct SynthOptions {
   synth::SynthOptions run;
   std::string pattern = "dp";
   std::string output;
@@ -52,7 +52,7 @@ std::string pattern_list() {
   return text + "What is true of the run is written to RUN/truth.json (docs/SYNTH.md).";
 }
 
-int make_run(Options options) {
+int make_run(SynthOptions options) {
   auto const made_folder = base::prepare_run_folder(options.output, options.force);
   if (!made_folder) return report_error(made_folder.error());
   Progress progress;
@@ -74,7 +74,7 @@ int make_run(Options options) {
 }  // namespace
 
 Action add_synth(CLI::App& app) {
-  auto const options = std::make_shared<Options>();
+  auto const options = std::make_shared<SynthOptions>();
   app.footer(pattern_list());
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   app.add_option("--pattern", options->pattern, "how the ranks share the work")

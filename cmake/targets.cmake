@@ -1,7 +1,7 @@
 # The two ways in which this project makes targets: a layer and a test program.
 
-# The presets that only CI builds compile several sources as one (CMAKE_UNITY_BUILD), in a fifth of the time. There the names that
-# are local to a source must differ from those of others of its target, or the source is named here.
+# All presets but dev and tidy compile several sources as one (CMAKE_UNITY_BUILD), which parses headers once for eight sources. There
+# names that are local to a source must differ from those of its target's other sources, or the source is named here.
 # stepscope_compile_alone(source…)
 function(stepscope_compile_alone)
   set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
