@@ -7,6 +7,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # "literal" + std::string at -O2 and above (GCC bug 105651), nor the two that it reports for vector::insert and for a moved string
   # at -O3; clang-tidy and the sanitizers look for those faults too.
   list(APPEND warnings -Wduplicated-cond -Wlogical-op -Wno-restrict -Wno-stringop-overflow -Wno-maybe-uninitialized)
+  # A type of a source that is compiled together with others (CMAKE_UNITY_BUILD) looks to it like a header's.
+  if(CMAKE_UNITY_BUILD)
+    list(APPEND cxx_warnings -Wno-subobject-linkage)
+  endif()
 else()
   # Clang tells of each `omp simd` loop that it does not vectorize where nothing is (-O1).
   list(APPEND warnings -Wnull-dereference -Wno-pass-failed)

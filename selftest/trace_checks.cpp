@@ -104,7 +104,7 @@ Check check_ops(model::Run const& run, json const& summary) {
 
 /// Both clocks end with the device's work. A thread may lose its core between the two, so that it is the median that counts.
 Check check_step_lengths(analyzer::Analysis const& analysis, json const& summary) {
-  constexpr double kTolerance = 0.01;
+  constexpr double kShareTolerance = 0.01;
   std::vector<double> differences;
   for (analyzer::StepFacts const& step : analysis.steps) {
     auto const& own = summary.at("devices").at(static_cast<size_t>(step.ref.device)).at("step_ns");
@@ -115,7 +115,7 @@ Check check_step_lengths(analyzer::Analysis const& analysis, json const& summary
   if (differences.empty()) return verdict("step lengths", false, "no steps in the trace", kReport);
   auto const middle = differences.begin() + static_cast<std::ptrdiff_t>(differences.size() / 2);
   std::nth_element(differences.begin(), middle, differences.end());
-  return verdict("step lengths", *middle <= kTolerance,
+  return verdict("step lengths", *middle <= kShareTolerance,
                  fmt::format("of {} steps, median difference between the trace and the program's own clock {}",
                              differences.size(), base::format_share(*middle)),
                  "let nothing else run on this machine and try again");

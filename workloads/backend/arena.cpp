@@ -53,7 +53,7 @@ void Arena::drop_free_segments() {
 
 base::Expected<Arena::Block> Arena::allocate(size_t bytes, api::MemoryPurpose purpose, std::string_view owner) {
   std::lock_guard const lock(mutex_);
-  uint64_t const size = round_up(std::max<uint64_t>(bytes, 1), kAlignment);
+  uint64_t const size = aligned(std::max<uint64_t>(bytes, 1));
   auto fit = free_by_size_.lower_bound({size, 0});
   if (fit == free_by_size_.end()) {
     if (!grow(size)) {

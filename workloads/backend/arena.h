@@ -52,7 +52,9 @@ class Arena {
   void give_back();
   [[nodiscard]] MemoryUse use() const;
 
-  static constexpr uint64_t kAlignment = 256;            ///< no two blocks share a cache line or a vector load
+  static constexpr uint64_t kAlignment = 256;  ///< no two blocks share a cache line or a vector load
+  /// What a block of so many bytes takes.
+  static constexpr uint64_t aligned(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
   static constexpr uint64_t kSegmentUnit = 2ULL << 20U;  ///< segments are whole huge pages
 
  private:

@@ -14,8 +14,6 @@ namespace {
 
 constexpr size_t kMaxWorkspaceBytes = size_t{1} << 30U;  // algorithms that want more are passed over
 
-size_t round_up(size_t bytes) { return (bytes + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment; }
-
 /// Descriptors of one layer.
 class Descriptors {
  public:
@@ -111,7 +109,7 @@ struct Plan {
     for (auto const& candidate : forward) most = std::max(most, candidate.workspace_bytes);
     for (auto const& candidate : data) most = std::max(most, candidate.workspace_bytes);
     for (auto const& candidate : weights) most = std::max(most, candidate.workspace_bytes);
-    return round_up(most);
+    return Arena::aligned(most);
   }
 };
 
@@ -163,7 +161,7 @@ struct Sizes {
 
   /// Of bfloat16 copies of all three.
   [[nodiscard]] size_t copies_bytes() const {
-    return round_up(x * sizeof(Bf16)) + round_up(y * sizeof(Bf16)) + round_up(weights * sizeof(Bf16));
+    return Arena::aligned(x * sizeof(Bf16)) + Arena::aligned(y * sizeof(Bf16)) + Arena::aligned(weights * sizeof(Bf16));
   }
 };
 
@@ -235,8 +233,8 @@ class CudaConv2d final : public Conv2d {
 
   [[nodiscard]] Copies copies() const {
     auto* const begin = static_cast<std::byte*>(device_.workspace()) + plan_.library_bytes();
-    auto* const y = begin + round_up(sizes_.x * sizeof(Bf16));
-    auto* const weights = y + round_up(sizes_.y * sizeof(Bf16));
+    auto* const y = begin + Arena::aligned(sizes_.x * sizeof(Bf16));
+    auto* const weights = y + Arena::aligned(sizes_.y * sizeof(Bf16));
     return {reinterpret_cast<Bf16*>(begin), reinterpret_cast<Bf16*>(y), reinterpret_cast<Bf16*>(weights)};
   }
   /// What cuDNN reads: the array, or its copy in bfloat16.

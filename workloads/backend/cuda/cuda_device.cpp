@@ -14,8 +14,6 @@ namespace {
 constexpr size_t kSlowBytes = 256;                  // the head of the scratch memory: when a slowed operation began
 constexpr size_t kScratchBytes = size_t{4} << 20U;  // partial sums of columns: more would not make them faster
 
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
-
 class GpuMemory final : public SystemMemory {
  public:
   explicit GpuMemory(int gpu) : gpu_(gpu) {}

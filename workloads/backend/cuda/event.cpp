@@ -1,17 +1,10 @@
 // Times of CUDA events; see event.h.
 #include "workloads/backend/cuda/event.h"
 
-#include <chrono>
 #include <cmath>
 #include <utility>
 
 namespace stepscope::workloads::cuda {
-namespace {
-
-int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
-
-}  // namespace
-
 EventPool::~EventPool() {
   for (cudaEvent_t const event : spare_) cudaEventDestroy(event);
 }

@@ -3,6 +3,7 @@
 // distance in float milliseconds).
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,9 @@
 #include "workloads/backend/backend.h"
 
 namespace stepscope::workloads::cuda {
+
+/// The host's clock, that of annotations.
+inline int64_t now_ns() { return std::chrono::steady_clock::now().time_since_epoch().count(); }
 
 /// Reuses events of one GPU: making one costs as much as a launch.
 class EventPool {

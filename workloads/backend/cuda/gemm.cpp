@@ -8,8 +8,6 @@ namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20U;  // what cuBLAS' documentation recommends for Hopper
 
-size_t round_up(size_t bytes) { return (bytes + Arena::kAlignment - 1) / Arena::kAlignment * Arena::kAlignment; }
-
 size_t floats_of_a(MatMulShape const& s) { return static_cast<size_t>(s.batch * s.m * s.k); }
 size_t floats_of_b(MatMulShape const& s) { return static_cast<size_t>(s.batch * s.k * s.n); }
 
@@ -39,7 +37,7 @@ Expected<std::unique_ptr<Gemm>> Gemm::create(CudaDevice& device, std::string_vie
   if (!planned) {
     return base::fail("{}: {}: cuBLASLt has no algorithm for {}, use another --batch", device.name(), name, gemm->describe());
   }
-  size_t const copies = gemm->bf16_ ? round_up(floats_of_a(shape) * sizeof(Bf16)) + floats_of_b(shape) * sizeof(Bf16) : 0;
+  size_t const copies = gemm->bf16_ ? Arena::aligned(floats_of_a(shape) * sizeof(Bf16)) + floats_of_b(shape) * sizeof(Bf16) : 0;
   auto const reserved = device.reserve_workspace(kWorkspaceBytes + copies, fmt::format("{}.workspace", name));
   if (!reserved) return base::fail_with(reserved);
   return gemm;
@@ -124,7 +122,7 @@ Expected<void> Gemm::run(cudaStream_t stream, float const* a, float const* b, fl
   void const *from_a = a, *from_b = b;
   if (bf16_) {
     auto* const converted_a = reinterpret_cast<Bf16*>(workspace + kWorkspaceBytes);
-    auto* const converted_b = converted_a + round_up(floats_of_a(shape_) * sizeof(Bf16)) / sizeof(Bf16);
+    auto* const converted_b = converted_a + Arena::aligned(floats_of_a(shape_) * sizeof(Bf16)) / sizeof(Bf16);
     to_bf16(stream, a, converted_a, floats_of_a(shape_));
     to_bf16(stream, b, converted_b, floats_of_b(shape_));
     from_a = converted_a;
