@@ -13,9 +13,9 @@ std::string workload_list() {
   for (workloads::Workload const& workload : workloads::workloads())
     text += fmt::format("  {:<12} {}\n", workload.name, workload.description);
   return text +
-         "\nWith --scale 1,2,4 any of them runs on as many devices, one run after the other, each recorded into a folder of its "
+         "\nWith --scale 1,2,4 a training runs on as many devices, one run after the other, each recorded into a folder of its "
          "own\n"
-         "(-o FOLDER, FOLDER/1, FOLDER/2 and so on).\n";
+         "(-o FOLDER: FOLDER/1, FOLDER/2 and so on; --force replaces runs that are there).\n";
 }
 
 int run_named(std::vector<std::string> arguments) {

@@ -6,6 +6,7 @@ find_package(CLI11 2 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
+pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal)
 find_package(TBB REQUIRED)
 # oneDNN is the host backend; without it the workloads are left out. Found by hand: Debian's dnnl-config.cmake demands the OpenCL
 # headers, which only its GPU interface uses.

@@ -19,6 +19,7 @@
 #include "workloads/processes/merge.h"
 #include "workloads/processes/processes.h"
 #include "workloads/thread_name.h"
+#include "workloads/training_start.h"
 
 namespace stepscope::workloads {
 namespace {
@@ -235,8 +236,10 @@ std::vector<float> download_weights(Worker& w, char const* name) {
 }
 
 /// Ends the training where the device has failed: what is read from it then means nothing.
-void check_device(Job& job, Worker const& w) {
-  if (auto good = w.device->failure(); !good) job.gate.stop(fmt::format("{}: {}", job.network.workload, good.error().message));
+void check_device(Job& job, Worker const& w, int64_t step) {
+  if (auto good = w.device->failure(); !good) {
+    job.gate.stop(fmt::format("{}: {}", job.network.workload, good.error().message), step);
+  }
 }
 
 /// The first device saves; all have the same weights, and each may hold a part of the optimizer's state.
@@ -258,7 +261,7 @@ void save(Job& job, Worker& w, int64_t next_step) {
   }
   for (WorkerTurn const& turn : w.turns) turn.scheme->download_state(saves ? state.data() + layout.floats : nullptr);
   if (!saves) return;
-  check_device(job, w);
+  check_device(job, w, next_step - 1);
   // What a device or process that is gone should have added is missing in these weights: the checkpoint before is better.
   if (job.gate.error() || job.lost_process()) return;
   Checkpoint const checkpoint{layout.model, next_step, job.samples_per_step(), job.options.seed,
@@ -274,12 +277,11 @@ void save(Job& job, Worker& w, int64_t next_step) {
 
 /// All replicas must have bit-identical weights: they began with the same and were updated with the same gradients.
 void check_replica(Job& job, Worker& w, int64_t step) {
-  int64_t const every = job.options.check_replicas;
-  if (job.devices == 1 || every == 0 || (step + 1) % every != 0) return;
+  if (job.devices == 1 || job.options.check_replicas == 0) return;
   api::Phase const phase("check replicas");
   std::vector<float> const weights = download_weights(w, "d2h.check");
   if (auto different = job.replicas.report(w.device->index(), step, weights)) {
-    job.gate.stop(fmt::format("{}: {}", job.network.workload, *different));
+    job.gate.stop(fmt::format("{}: {}", job.network.workload, *different), step);
   }
 }
 
@@ -292,13 +294,14 @@ void check_losses(Job& job, Worker& w, int64_t step, int64_t elapsed_ns) {
     std::string const& name = job.turns[t].parameters.name;
     std::string const what = name.empty() ? "the loss" : "the " + name + "'s loss";
     std::string const rank = job.processes == nullptr ? "" : fmt::format("rank {}'s ", job.processes->rank());
-    job.gate.stop(not_finite(job.network.workload, what, losses[t], step, rank + w.device->name()));
+    job.gate.stop(not_finite(job.network.workload, what, losses[t], step, rank + w.device->name()), step);
   }
 }
 
 void train(Job& job, Worker& w) {
   TrainOptions const& o = job.options;
   int64_t step = job.first_step;
+  auto const is_due = [&](int64_t done) { return o.check_replicas > 0 && (done + 1) % o.check_replicas == 0; };
   for (int64_t ahead = 0; ahead < o.prefetch; ++ahead) stage_input(job, w, step * o.accumulate + ahead);
   for (; step < o.steps && job.gate.may_start(step); ++step) {
     int64_t elapsed_ns = 0;
@@ -306,17 +309,17 @@ void train(Job& job, Worker& w) {
       // ==== timed section: one step ====
       api::Step const annotation(step);
       auto const begin = std::chrono::steady_clock::now().time_since_epoch();
-      if (auto done = w.faults->begin_step(step); !done) job.gate.stop(done.error().message);
+      if (auto done = w.faults->begin_step(step); !done) job.gate.stop(done.error().message, step);
       // Until the device is done, not until the host is told: on a busy machine that comes milliseconds later.
       elapsed_ns = train_step(job, w, step)->reached_ns() - begin.count();
       w.faults->end_step();
       // ==== end of the timed section ====
     }
     for (int64_t batch = 0; batch < o.accumulate; ++batch) job.pipeline.release(w.device->index());
-    check_device(job, w);
-    if (auto gone = job.lost_process()) job.gate.stop(fmt::format("{}: step {}: {}", job.network.workload, step, *gone));
+    check_device(job, w, step);
+    if (auto gone = job.lost_process()) job.gate.stop(fmt::format("{}: step {}: {}", job.network.workload, step, *gone), step);
     check_losses(job, w, step, elapsed_ns);
-    check_replica(job, w, step);
+    if (is_due(step)) check_replica(job, w, step);
     if (InterruptGuard::interrupted()) {
       job.interrupted = true;
       job.gate.stop(std::nullopt);
@@ -324,6 +327,8 @@ void train(Job& job, Worker& w) {
     if (o.checkpoint_every > 0 && (step + 1) % o.checkpoint_every == 0 && step + 1 < o.steps) save(job, w, step + 1);
   }
   w.next_step = step;
+  // Before these weights are saved.
+  if (step > job.first_step && !is_due(step - 1)) check_replica(job, w, step - 1);
 }
 
 /// All devices have done their last step. `good`: the training has not failed, on none of them.
@@ -367,25 +372,6 @@ void evaluate(Job& job, Worker& w) {
 // ---- The whole job
 // -------------------------------------------------------------------------------------------------------------
 
-/// Said before the weights are made on the host, which no memory limit holds back.
-base::Expected<void> check_size(Device const& device, Network const& network, UpdateKind update, size_t members) {
-  size_t const state = held_state_floats(update, network.layout, network.optimizer, members);
-  uint64_t const needed = (2 * network.layout.floats + state) * sizeof(float);
-  uint64_t const capacity = device.memory().capacity_bytes;
-  if (needed <= capacity) return {};
-  return base::fail(
-      "{}: out of memory: weights, gradients and optimizer take {} of {}; make the network smaller or raise --memory-limit",
-      device.name(), base::format_bytes(needed), base::format_bytes(capacity));
-}
-
-base::Expected<Checkpoint> starting_point(TrainOptions const& o, Network const& network, int64_t global_batch) {
-  ParameterLayout const& layout = network.layout;
-  Checkpoint fresh{layout.model, 0, global_batch, o.seed, initial_weights(layout, o.seed)};
-  fresh.weights.resize(layout.floats * (1 + static_cast<size_t>(network.optimizer.states())));
-  if (o.resume.empty()) return fresh;
-  return resume_checkpoint(o.resume, fresh, o.steps, network.sample);
-}
-
 /// What progress lines call them.
 std::vector<std::string> loss_names(std::vector<JobTurn> const& turns) {
   std::vector<std::string> names;
@@ -417,9 +403,15 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
   }
   auto const share_errors = [&] {
     if (!agreement) return;
-    for (std::string const& failure : agreement->conclude(job.gate.error())) {
-      if (!failure.empty()) job.gate.stop(failure);
+    auto const checked = job.replicas.latest();
+    Agreement::End const end =
+        agreement->conclude({job.interrupted, job.gate.error(), job.gate.error_step(), checked.step, checked.checksum});
+    // Whoever was interrupted in the last step evaluates no more: then nobody does.
+    if (end.interrupted) {
+      job.interrupted = true;
+      job.gate.stop(std::nullopt);
     }
+    if (end.failure) job.gate.replace_error(*end.failure, end.failed_step);
     if (auto gone = job.lost_process()) job.gate.stop(fmt::format("{}: {}", job.network.workload, *gone));
   };
   on_all(workers, "train", [&](Worker& w) { train(job, w); });
@@ -431,7 +423,7 @@ void run_threads(Job& job, std::vector<std::unique_ptr<Worker>>& workers) {
   on_all(workers, "evaluate", [&](Worker& w) {
     if (evaluates) evaluate(job, w);
     w.device->synchronize();
-    check_device(job, w);
+    check_device(job, w, w.next_step - 1);
   });
 }
 
@@ -482,6 +474,7 @@ Network with_room(Network network, double bucket_mb, size_t members) {
 /// What this process trains with.
 struct Start {
   int64_t first_step = 0;
+  uint64_t checksum = 0;                         ///< of the weights and the optimizer's state
   std::vector<std::unique_ptr<Worker>> workers;  ///< one for each of its devices
 };
 
@@ -495,6 +488,7 @@ base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& ma
   std::vector<float> const state = rearrange(point->weights, described.layout, network.layout);
   Start start;
   start.first_step = point->step;
+  start.checksum = ReplicaCheck::checksum(point->weights);
   for (auto& device : group.devices) {
     UpdateContext const context = {.device = device.get(),
                                    .communicator = group.members > 1 ? group.communicator.get() : nullptr,
@@ -519,11 +513,21 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   Processes* const processes = joined->get();
   bool const is_first = processes == nullptr || processes->rank() == 0;
   if (!is_first) log = nullptr;
-  auto group = open_devices(o.device, {o.memory_limit_mib << 20U, o.device_faults, o.precision, *joined, o.memory_growth});
+  auto group = open_devices(o.device, {.memory_limit_bytes = o.memory_limit_mib << 20U,
+                                       .faults = o.device_faults,
+                                       .precision = o.precision,
+                                       .processes = *joined,
+                                       .memory_growth = o.memory_growth,
+                                       .log_placement = o.log_placement,
+                                       .soft_placement = o.soft_placement});
   base::Expected<void> ready;
   if (!group) ready = base::fail_with(group);
   if (processes != nullptr) ready = processes->agree(ready);
   if (!ready) return base::fail_with(ready);
+  if (processes != nullptr) {
+    ready = agree_on_training(*processes, o, described, group->devices.size());
+    if (!ready) return base::fail_with(ready);
+  }
   auto const network = with_room(described, o.bucket_mb, group->members);
   std::vector<JobTurn> const turns = make_turns(network, o.bucket_mb);
   UpdateSchemeMaker const make_scheme = update_schemes(o.update);
@@ -531,6 +535,10 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   if (!start) ready = base::fail_with(start);
   if (processes != nullptr) ready = processes->agree(ready);
   if (!ready) return base::fail_with(ready);
+  if (processes != nullptr) {
+    ready = agree_on_start(*processes, start->first_step, start->checksum);
+    if (!ready) return base::fail_with(ready);
+  }
   int64_t const first_step = start->first_step, samples_per_step = group->members * o.batch * o.accumulate;
   if (is_first) record_pathologies(o.pathologies);
   if (log != nullptr) {

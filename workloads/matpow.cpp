@@ -112,6 +112,7 @@ base::Expected<std::optional<MatpowOptions>> parse_options(std::span<std::string
   app.option_defaults()->always_capture_default();
   app.add_option("--device", o.device, "host:N or another backend, at least two devices");
   add_precision(app, o.precision);
+  add_placement(app, o.log_placement, o.soft_placement);
   app.add_option("--size", o.size, "rows and columns of the matrices")->check(CLI::Range(1, 65'536));
   app.add_option("--power", o.power, "the exponent n")->check(CLI::Range(1, 100'000));
   app.add_option("--repeat", o.repeat, "repetitions of each way; the median counts")->check(CLI::Range(1, 100'000));
@@ -132,7 +133,10 @@ double MatpowResult::speedup() const {
 }
 
 base::Expected<MatpowResult> compute_matpow(MatpowOptions const& o) {
-  auto group = open_devices(o.device, {o.memory_limit_mib << 20U, {}, o.precision});
+  auto group = open_devices(o.device, {.memory_limit_bytes = o.memory_limit_mib << 20U,
+                                       .precision = o.precision,
+                                       .log_placement = o.log_placement,
+                                       .soft_placement = o.soft_placement});
   if (!group) return base::fail_with(group);
   if (group->devices.size() < 2) return base::fail("run matpow: {} is one device, use two, for example host:2", o.device);
   std::vector<float> const a = random_matrix(o, 0), b = random_matrix(o, 1);

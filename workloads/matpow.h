@@ -21,6 +21,7 @@ struct MatpowOptions {
   int64_t repeat = 5;   ///< each way; the median counts
   uint64_t seed = 1;
   Precision precision = Precision::kFp32;
+  bool log_placement = false, soft_placement = false;
   uint64_t memory_limit_mib = 0;  ///< a device; 0 = the backend's default
   bool json = false;
 };

@@ -33,18 +33,19 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_option("--batch", o.batch, "samples per device and step")->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app.add_option("--steps", o.steps, "training steps of the whole job")->check(count);
   app.add_option("--seed", o.seed, "weights, sample order and augmentation follow from it");
-  app.add_option("--learning-rate", o.learning_rate, "initial learning rate")->check(CLI::Range(0.0, 1e6));
-  app.add_option("--decay-rate", o.decay_rate, "factor on the learning rate at each decay")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--learning-rate", o.learning_rate, "initial learning rate")->check(within(0.0, 1e6));
+  app.add_option("--decay-rate", o.decay_rate, "factor on the learning rate at each decay")->check(within(0.0, 1.0));
   app.add_option("--decay-epochs", o.decay_epochs, "epochs between decays (default: the workload's own)")->check(count);
   app.add_option("--accumulate", o.accumulate, "batches per device and step whose mean gradient is all-reduced")
       ->check(CLI::Range(1, 1024));
-  app.add_option("--bucket-mb", o.bucket_mb, "MiB of gradients per all-reduce")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--bucket-mb", o.bucket_mb, "MiB of gradients per all-reduce")->check(within(0.0, 1e6));
   app.add_flag_callback(
       "--no-overlap", [&o] { o.overlap = false; }, "all-reduce after the backward pass instead of during it");
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));
   app.add_flag("--memory-growth,!--no-memory-growth", o.memory_growth,
                "take device memory in chunks as it is needed; --no-memory-growth takes all that the limit allows at once");
+  add_placement(app, o.log_placement, o.soft_placement);
   app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")->check(count_or_zero);
   app.add_option("--checkpoint", o.checkpoint, "file to save weights to, at the end and every --checkpoint-every steps");
   app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints, 0 = only at the end")
@@ -62,6 +63,20 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
 }
 
 }  // namespace
+
+CLI::Validator within(double least, double most) {
+  return {[=](std::string& text) {
+            double value = 0;
+            bool const good = CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
+            return good ? std::string() : fmt::format("{} is not a number from {:g} to {:g}", text, least, most);
+          },
+          fmt::format("FLOAT in [{:g} - {:g}]", least, most)};
+}
+
+void add_placement(CLI::App& app, bool& log, bool& soft) {
+  app.add_flag("--log-placement", log, "say on stderr which device each operation runs on, when it is first met");
+  app.add_flag("--soft-placement", soft, "compute on the host what a device has no implementation for");
+}
 
 void add_precision(CLI::App& app, Precision& precision) {
   auto const set = [&precision](std::string const& name) {

@@ -14,7 +14,8 @@
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
 class App;
-}
+class Validator;
+}  // namespace CLI
 
 namespace stepscope::workloads {
 
@@ -35,6 +36,8 @@ struct TrainOptions {
   Precision precision = Precision::kFp32;
   uint64_t memory_limit_mib = 0;  ///< a device; 0 = the backend's default
   bool memory_growth = true;      ///< take memory as it is needed, not all at once
+  bool log_placement = false;     ///< say which device each operation runs on
+  bool soft_placement = false;    ///< what a device lacks is computed on the host
   std::string data;               ///< folder; empty = the generated set
   int64_t log_every = 10;         ///< steps; 0 = never
   std::string checkpoint;         ///< file; empty = none
@@ -63,6 +66,12 @@ struct OwnOptions {
   TrainOptions defaults;
   std::function<void(CLI::App&)> change;  ///< adds options, rewords or removes shared ones; may be empty
 };
+
+/// A number in [least, most]; CLI::Range takes "nan" for one.
+CLI::Validator within(double least, double most);
+
+/// Adds --log-placement and --soft-placement.
+void add_placement(CLI::App& app, bool& log, bool& soft);
 
 /// Adds --precision.
 void add_precision(CLI::App& app, Precision& precision);

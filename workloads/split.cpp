@@ -416,7 +416,10 @@ base::Expected<SplitResult> train_split(SplitOptions const& o, LayeredNetwork co
   auto const schedule = parse_schedule(o.schedule);
   if (!schedule) return base::fail_with(schedule);
   if (auto good = check(o); !good) return base::fail_with(good);
-  auto group = open_devices(o.device, {o.memory_limit_mib << 20U, {}, o.precision});
+  auto group = open_devices(o.device, {.memory_limit_bytes = o.memory_limit_mib << 20U,
+                                       .precision = o.precision,
+                                       .log_placement = o.log_placement,
+                                       .soft_placement = o.soft_placement});
   if (!group) return base::fail_with(group);
   auto const devices = static_cast<int64_t>(group->devices.size());
   int64_t const stages_count = o.tensor ? 1 : devices;

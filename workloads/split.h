@@ -33,6 +33,7 @@ struct SplitOptions {
   double learning_rate = 0;  ///< 0 = the model's
   std::string data;          ///< CIFAR-10 folder; empty = the generated set
   Precision precision = Precision::kFp32;
+  bool log_placement = false, soft_placement = false;
   uint64_t memory_limit_mib = 0;
   int64_t log_every = 10;        ///< steps; 0 = never
   bool tensor = false;           ///< fully connected layers cut over the devices, instead of the network by layers

@@ -30,6 +30,7 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
   app.footer(kFooter);
   app.add_option("--device", o.device, "host:N, or cuda:I,cuda:J: a stage each, or with --tensor a part of the layers each");
   add_precision(app, o.precision);
+  add_placement(app, o.log_placement, o.soft_placement);
   app.add_option("--model", o.model, "mlp, cnn (the network of cifar10)")->check(CLI::IsMember({"mlp", "cnn"}));
   app.add_option("--layers", o.mlp_layers, "hidden layers of the mlp")->check(CLI::Range(int64_t{1}, int64_t{1'000}));
   app.add_option("--schedule", o.schedule, "gpipe, 1f1b");
@@ -44,7 +45,7 @@ base::Expected<std::optional<SplitOptions>> parse_options(std::span<std::string 
   app.add_flag_callback(
       "--no-evaluate", [&o] { o.evaluate = false; }, "skip the accuracy on the test set at the end");
   app.add_option("--seed", o.seed, "the weights follow from it");
-  app.add_option("--learning-rate", o.learning_rate, "0 = 0.02 for the mlp, 0.1 for the cnn")->check(CLI::Range(0.0, 1e6));
+  app.add_option("--learning-rate", o.learning_rate, "0 = 0.02 for the mlp, 0.1 for the cnn")->check(within(0.0, 1e6));
   app.add_option("--data", o.data, "folder with CIFAR-10's files (default: a generated set, cached)");
   app.add_option("--memory-limit", o.memory_limit_mib, "MiB that a device may hold")
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 32U));

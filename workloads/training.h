@@ -34,11 +34,21 @@ class StopGate {
     return true;
   }
   /// No step begins that no thread has begun, but where processes have to agree first; `error` of the first caller is kept.
-  void stop(std::optional<std::string> error) {
+  /// `step`: in which it happened, −1 = in the one that was begun last.
+  void stop(std::optional<std::string> error, int64_t step = -1) {
     std::lock_guard const lock(mutex_);
     stopped_ = true;
     if (!agreement_) end_ = begun_;
-    if (error && !error_) error_ = std::move(error);
+    if (!error || error_) return;
+    error_ = std::move(error);
+    error_step_ = step < 0 ? begun_ - 1 : step;
+  }
+  /// Of several processes: what they agree went wrong first.
+  void replace_error(std::string error, int64_t step) {
+    std::lock_guard const lock(mutex_);
+    stopped_ = true;
+    error_ = std::move(error);
+    error_step_ = step;
   }
   [[nodiscard]] bool stopped() const {
     std::lock_guard const lock(mutex_);
@@ -48,6 +58,10 @@ class StopGate {
     std::lock_guard const lock(mutex_);
     return error_;
   }
+  [[nodiscard]] int64_t error_step() const {
+    std::lock_guard const lock(mutex_);
+    return error_step_;
+  }
 
  private:
   mutable std::mutex mutex_;
@@ -56,6 +70,7 @@ class StopGate {
   int64_t begun_ = 0;
   int64_t end_ = std::numeric_limits<int64_t>::max();
   std::optional<std::string> error_;
+  int64_t error_step_ = -1;
 };
 
 /// Collects each device's loss and step time; the last device to report a step prints its line.

@@ -36,7 +36,9 @@ base::Expected<int> run_workload(std::string_view name, std::span<std::string co
         return base::fail("run {}: works in one process and was started as one of {}, start it without mpirun or srun", name,
                           launch->size);
       }
-      return workload.run(arguments);
+      auto code = workload.run(arguments);
+      if (!code && code.error().unsupported) code.error().message += ", or --soft-placement to compute it on the host";
+      return code;
     }
     known += fmt::format("{}{}", known.empty() ? "" : ", ", workload.name);
   }

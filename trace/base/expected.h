@@ -13,6 +13,7 @@ namespace stepscope::base {
 /// `message` completes the sentence "stepscope: ...": "<file>: <what>, <what to do>".
 struct Error {
   std::string message;
+  bool unsupported = false;  ///< who was asked cannot do it at all; another one may
 };
 
 template <class T>
@@ -22,6 +23,12 @@ using Expected = tl::expected<T, Error>;
 template <class... Args>
 [[nodiscard]] tl::unexpected<Error> fail(fmt::format_string<Args...> format, Args&&... args) {
   return tl::unexpected<Error>(Error{fmt::format(format, std::forward<Args>(args)...)});
+}
+
+/// fail() with Error::unsupported.
+template <class... Args>
+[[nodiscard]] tl::unexpected<Error> fail_unsupported(fmt::format_string<Args...> format, Args&&... args) {
+  return tl::unexpected<Error>(Error{fmt::format(format, std::forward<Args>(args)...), true});
 }
 
 /// Hands on the error of another Expected.

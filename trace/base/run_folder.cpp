@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 using IsOwn = std::function<bool(std::string_view)>;
 
 /// What is written into a run's folder beside the traces.
-constexpr std::array<std::string_view, 5> kOtherFiles = {"report.html", "viewer.png", "analysis.json", "findings.txt",
-                                                         "truth.json"};
+constexpr std::array<std::string_view, 6> kOtherFiles = {"report.html",  "viewer.png", "analysis.json",
+                                                         "findings.txt", "truth.json", "pathology.json"};
 
 bool holds_any(fs::path const& folder, IsOwn const& is_own) {
   std::error_code error;

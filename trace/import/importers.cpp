@@ -4,12 +4,15 @@
 #include <array>
 
 #include "trace/file/reader.h"
+#include "trace/import/chrome/chrome_importer.h"
 
 namespace stepscope::import {
 namespace {
 
 constexpr std::array kImporters = {
-    Importer{"stepscope", ".stepscope", file::is_stepscope_file, file::read_trace},
+    Importer{"stepscope", ".stepscope", [](Input const& input) { return file::is_stepscope_file(input.bytes()); },
+             [](Input const& input) { return file::read_trace(input.bytes(), input.name()); }},
+    Importer{"PyTorch or Chrome JSON", ".json", is_chrome_trace, read_chrome_trace},
 };
 
 }  // namespace
@@ -23,8 +26,17 @@ std::string importer_names() {
 }
 
 bool has_trace_name(std::string_view file_name) {
+  for (std::string_view const packed : {".gz", ".zst"}) {
+    if (file_name.ends_with(packed)) file_name.remove_suffix(packed.size());
+  }
   return std::any_of(kImporters.begin(), kImporters.end(),
                      [&](Importer const& importer) { return file_name.ends_with(importer.file_suffix); });
+}
+
+Importer const* find_importer(Input const& input) {
+  auto const found =
+      std::find_if(kImporters.begin(), kImporters.end(), [&](Importer const& importer) { return importer.sniff(input); });
+  return found == kImporters.end() ? nullptr : &*found;
 }
 
 }  // namespace stepscope::import

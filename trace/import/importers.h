@@ -5,17 +5,17 @@
 #include <string>
 #include <string_view>
 
-#include "trace/base/bytes.h"
 #include "trace/base/expected.h"
+#include "trace/import/input.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::import {
 
 struct Importer {
   std::string_view name;
-  std::string_view file_suffix;  ///< which files of a folder are tried; content decides
-  bool (*sniff)(base::ByteSpan bytes);
-  base::Expected<model::Trace> (*read)(base::ByteSpan bytes, std::string const& name);
+  std::string_view file_suffix;  ///< which files of a folder are tried, packed (.gz, .zst) or not; content decides
+  bool (*sniff)(Input const& input);
+  base::Expected<model::Trace> (*read)(Input const& input);
 };
 
 std::span<Importer const> importers();
@@ -23,5 +23,7 @@ std::span<Importer const> importers();
 std::string importer_names();
 /// Whether a file of this name in a run folder may be a trace.
 bool has_trace_name(std::string_view file_name);
+/// Of these bytes; null when nobody knows them.
+Importer const* find_importer(Input const& input);
 
 }  // namespace stepscope::import

@@ -5,6 +5,8 @@
 #include <tuple>
 #include <vector>
 
+#include "trace/base/mapped_file.h"
+#include "trace/base/run_folder.h"
 #include "trace/import/importers.h"
 
 namespace stepscope::import {
@@ -41,6 +43,13 @@ std::string run_name(std::string const& path) {
   return name.string();
 }
 
+/// A file that is no trace, though its name could be one's: folders hold much JSON. Empty and unreadable ones are told later.
+bool is_other_file(fs::path const& path) {
+  if (path.extension() == base::kTraceSuffix) return false;
+  auto const mapped = base::MappedFile::open(path.string());
+  return mapped && !mapped->bytes().empty() && find_importer(Input(mapped->bytes(), path.string())) == nullptr;
+}
+
 }  // namespace
 
 Expected<std::vector<std::string>> files_of(std::string const& path) {
@@ -49,7 +58,9 @@ Expected<std::vector<std::string>> files_of(std::string const& path) {
   std::vector<std::string> files;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (it->is_regular_file(ignored) && has_trace_name(it->path().filename().string())) files.push_back(it->path().string());
+    if (!it->is_regular_file(ignored) || !has_trace_name(it->path().filename().string())) continue;
+    if (is_other_file(it->path())) continue;
+    files.push_back(it->path().string());
   }
   if (error) return fail("{}: cannot read the folder ({}), check its permissions", path, error.message());
   if (files.empty()) return fail("{}: the folder holds no trace, name a run folder or record one with stepscope record", path);

@@ -28,12 +28,11 @@ Expected<TraceSource> TraceSource::open(std::string const& path) {
     auto file = TraceFile::open(path);
     return file ? TraceSource(std::move(*file)) : Expected<TraceSource>(base::fail_with(file));
   }
-  for (Importer const& importer : importers()) {
-    if (!importer.sniff(mapped->bytes())) continue;
-    auto trace = importer.read(mapped->bytes(), path);
-    return trace ? TraceSource(std::move(*trace)) : Expected<TraceSource>(base::fail_with(trace));
-  }
-  return fail("{}: is of no known trace format ({}), name a trace", path, importer_names());
+  Input const input(mapped->bytes(), path);
+  Importer const* const importer = find_importer(input);
+  if (importer == nullptr) return fail("{}: is of no known trace format ({}), name a trace", path, importer_names());
+  auto trace = importer->read(input);
+  return trace ? TraceSource(std::move(*trace)) : Expected<TraceSource>(base::fail_with(trace));
 }
 
 model::TraceInfo const& TraceSource::info() const {

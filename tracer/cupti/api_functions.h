@@ -1,5 +1,4 @@
-// What a call of the CUDA runtime or driver API is to us: a launch, a wait, an allocation, another call, or noise. Told from the
-// function's name, which CUPTI knows for each of its numbers: so functions that newer versions add are classed too.
+// Functions of the CUDA runtime and driver API by the numbers that CUPTI gives them: names, and what a call of each is to us.
 #pragma once
 
 #include <array>
@@ -7,25 +6,16 @@
 #include <string_view>
 #include <vector>
 
+#include "trace/model/api_calls.h"
 #include "tracer/core/trace_store.h"
 #include "tracer/cupti/cupti_api.h"
 
 namespace stepscope::tracer {
 
-enum class ApiClass : uint8_t {
-  kNoise,   ///< asks something of the host alone, many thousand times a second: not recorded
-  kOther,   ///< recorded as what it is
-  kLaunch,  ///< enqueues a device op, which carries its correlation
-  kSync,    ///< waits for the device
-  kMemory   ///< allocates or frees
-};
-
-/// What a kSync function waits for.
-model::SyncKind sync_kind_of(std::string_view plain_name);
-
-/// "cudaLaunchKernel_ptsz_v7000" → "cudaLaunchKernel": as programs call it.
-std::string_view plain_name(std::string_view cupti_name);
-ApiClass classify(std::string_view plain_name);
+using model::ApiClass;
+using model::classify;
+using model::plain_name;
+using model::sync_kind_of;
 
 /// Calls visit(cbid, plain name) for every function of the domain that this CUPTI knows. Numbers are dense up to CUDA 13.0;
 /// should a later one leave some out, the rest is still found.

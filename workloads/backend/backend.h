@@ -177,6 +177,9 @@ struct DeviceOptions {
   Precision precision = Precision::kFp32;     ///< host devices: kFp32 only
   std::shared_ptr<Processes> processes = {};  ///< whose devices train together; null = those of this one alone
   bool memory_growth = true;                  ///< memory is taken from the system as it is needed; false = all of it at once
+  uint32_t first_index = 0;                   ///< of the devices of this process, host devices only
+  bool log_placement = false;                 ///< say on stderr which device each operation runs on
+  bool soft_placement = false;                ///< what a device lacks is computed on the host
 };
 struct DeviceGroup {
   std::shared_ptr<Communicator> communicator;

@@ -4,6 +4,7 @@
 #include "workloads/backend/backend.h"
 #include "workloads/backend/cuda_module.h"
 #include "workloads/backend/host/host_device.h"
+#include "workloads/backend/placement.h"
 
 namespace stepscope::workloads {
 namespace {
@@ -44,7 +45,11 @@ Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions
     if (options.processes && name != "host") {
       return base::fail("{}: several processes train on host devices only, use one process with all devices", specification);
     }
-    return backend.open(arguments, options);
+    auto group = backend.open(arguments, options);
+    if (group && (options.log_placement || options.soft_placement)) {
+      place_operations(*group, {options.log_placement ? stderr : nullptr, options.soft_placement});
+    }
+    return group;
   }
   return base::fail("{}: unknown device, use host, host:N (N host devices), cuda or cuda:I (GPU I; several: cuda:0,cuda:1)",
                     specification);

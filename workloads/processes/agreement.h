@@ -1,5 +1,6 @@
-// Processes end a training after the same step, and have the same weights: notes that each sends to the others between steps. A
-// note is read a step later, when it has long arrived, so that agreeing costs no waiting.
+// Processes train with the same settings, end after the same step, and have the same weights: settings are compared once, notes
+// go from each to the others between steps. A note is read a step later, when it has long arrived, so that agreeing costs no
+// waiting.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "trace/base/expected.h"
 #include "workloads/processes/processes.h"
 
 namespace stepscope::workloads {
+
+struct Setting {
+  std::string name;  ///< "--batch"
+  std::string value;
+};
+/// Error: another process has another value. The same on all: of the first process that differs from rank 0. All must call it,
+/// with the same names in the same order.
+base::Expected<void> agree_on_settings(Processes& processes, std::vector<Setting> const& mine);
 
 class Agreement {
  public:
@@ -22,8 +32,17 @@ class Agreement {
   };
   /// Before each step. True: end now, in every process, because one of them wanted it before the previous step, or is gone.
   bool ends(Note const& mine);
-  /// After the last step: each process's reason to fail, if it has one. All must call it.
-  std::vector<std::string> conclude(std::optional<std::string> const& failure);
+  /// How the steps went.
+  struct End {
+    bool interrupted = false;
+    std::optional<std::string> failure;
+    int64_t failed_step = -1;   ///< of the failure
+    int64_t checked_step = -1;  ///< as in a note
+    uint64_t checksum = 0;
+  };
+  /// After the last step, what all have in common: whether one was interrupted, and the earliest failure, which may be that their
+  /// weights differ. The same on all; this process's own when another one is gone. All must call it.
+  End conclude(End const& mine);
   /// The weights of two processes differed: which, and after which step. As of the notes that were read.
   [[nodiscard]] std::optional<std::string> const& difference() const { return difference_; }
 
@@ -34,6 +53,7 @@ class Agreement {
   Processes& processes_;
   std::optional<Note> sent_;  ///< whose answers were not read yet
   std::optional<std::string> difference_;
+  int64_t difference_step_ = -1;
 };
 
 }  // namespace stepscope::workloads

@@ -30,6 +30,7 @@ TEST_F(BadInput, WrongUseOfAWorkloadIsSaid) {
   expect_refused("run cifar10 --nosuch", "--nosuch");
   expect_refused("run cifar10 --pathology straggler=0.5", "whole number");
   expect_refused("run cifar10 --scale 1,two", "two");
+  expect_refused("run cifar10 --scale 1,2,2", "twice");
   expect_refused("run cifar10 --scale 1,2 --device host:2", "--device host");
   expect_refused("run", "workload");
   expect_refused("nosuch", "nosuch");

@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "analyzer/analysis.h"
@@ -197,6 +198,23 @@ TEST_F(MainJob, AScalingSeriesIsARecordedRunForEachNumberOfDevices) {
     ASSERT_TRUE(run) << run.error().message;
     EXPECT_EQ(analyzer::analyze(*run).devices.size(), devices);
   }
+  // Nothing is trained when one of the folders is taken.
+  Outcome const again = stepscope("run cifar10 --scale 3,2 -o series" + kSmall);
+  EXPECT_EQ(again.code, 2);
+  EXPECT_THAT(again.output, ::testing::AllOf(::testing::HasSubstr("series/2"), ::testing::HasSubstr("--force")));
+  EXPECT_FALSE(std::filesystem::exists(path("series/3")));
+  ASSERT_EQ(shell("touch series/2/mine series/2/pathology.json").code, 0);
+  EXPECT_EQ(stepscope("run cifar10 --scale 2 -o series --force" + kSmall).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(path("series/2/mine")));
+  EXPECT_FALSE(std::filesystem::exists(path("series/2/pathology.json")));
+}
+
+TEST_F(MainJob, TheLogOfPlacementNamesLayersCopiesAndCollectives) {
+  Outcome const outcome = stepscope("run cifar10 --log-placement --device host:2" + kSmall);
+  EXPECT_EQ(outcome.code, 0);
+  for (char const* const line :
+       {"placement: conv1 on host:0\n", "placement: conv1 on host:1\n", "placement: h2d.images on host:1\n"})
+    EXPECT_THAT(outcome.output, ::testing::HasSubstr(line));
 }
 
 }  // namespace

@@ -153,6 +153,26 @@ TEST_F(SeveralProcesses, AnErrorOfOneIsTheErrorOfAll) {
   EXPECT_THAT(outcome.output, AllOf(HasSubstr("out of memory"), Not(HasSubstr("is gone"))));
 }
 
+TEST_F(SeveralProcesses, ThatWereGivenDifferentOptionsSayWhich) {
+  std::string const training = program() + " run cifar10 --steps 3 --no-evaluate --batch ";
+  Outcome const outcome = shell(mpirun(1) + training + "4 : -n 1 " + training + "8");
+  EXPECT_EQ(outcome.code, 2) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("rank 1 has --batch 8, rank 0 4: start all processes with the same options"));
+}
+
+TEST_F(SeveralProcesses, ThatGoOnFromDifferentCheckpointsAreRefused) {
+  std::string const training = " run cifar10 --batch 4 --no-evaluate --log-every 0 ";
+  for (std::string const rate : {"0.1", "0.2"}) {
+    Outcome const trained =
+        shell(program() + training + "--device host:2 --steps 1 --learning-rate " + rate + " --checkpoint of-" + rate);
+    ASSERT_EQ(trained.code, 0) << trained.output;
+  }
+  std::string const resumed = program() + training + "--steps 3 --resume ";
+  Outcome const outcome = shell(mpirun(1) + resumed + "of-0.1 : -n 1 " + resumed + "of-0.2");
+  EXPECT_EQ(outcome.code, 2) << outcome.output;
+  EXPECT_THAT(outcome.output, HasSubstr("rank 1 has starting weights (--resume) of checksum"));
+}
+
 TEST_F(SeveralProcesses, AreRefusedByWorkloadsThatWorkInOne) {
   Outcome const outcome = shell("RANK=0 WORLD_SIZE=2 " + program() + " run matpow");
   EXPECT_EQ(outcome.code, 2);

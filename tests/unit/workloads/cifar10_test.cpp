@@ -104,8 +104,8 @@ TEST_F(Cifar10, EveryLaunchIsExecutedOnce) {
   TrainingResult const result = train(options("host:2", 4, 6));
   OpCounts const& c = result.counts;
   EXPECT_EQ(c.launches, c.kernels + c.copies + c.collectives);
-  // Per device and step: 2 input copies and the loss; once: the weights in and out.
-  EXPECT_EQ(c.copies, 2U * (6 * 3 + 2));
+  // Per device and step: 2 input copies and the loss; once: the weights in, compared, and out.
+  EXPECT_EQ(c.copies, 2U * (6 * 3 + 3));
   EXPECT_EQ(c.host_to_device_bytes, 2U * (6 * 4 * (24 * 24 * 3 + 1) * 4 + result.weights[0].size() * 4));
   EXPECT_EQ(c.kernels % (2 * 6), 0U);
 }

@@ -39,6 +39,9 @@ TEST(Options, UnknownOnesAndNonsenseValuesAreRefused) {
   EXPECT_THAT(error_of({"--bogus"}), HasSubstr("--bogus"));
   EXPECT_THAT(error_of({"--steps", "many"}), HasSubstr("--steps"));
   EXPECT_THAT(error_of({"stray"}), HasSubstr("stray"));
+  for (char const* const option : {"--learning-rate", "--decay-rate", "--bucket-mb"}) {
+    for (char const* const value : {"nan", "inf", "-1", "x"}) EXPECT_THAT(error_of({option, value}), HasSubstr(option)) << value;
+  }
 }
 
 TEST(Options, CheckpointIntervalNeedsAFile) {

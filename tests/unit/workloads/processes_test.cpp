@@ -117,9 +117,12 @@ TEST(Agreement, AllEndBeforeTheSameStep) {
       if (agreement.ends({processes->rank() == 2 && step >= kUnhappy ? 1 : 0, -1, 0})) break;
     }
     ended[processes->rank()] = step;
-    std::optional<std::string> failure;
-    if (processes->rank() == 2) failure = "nan";
-    EXPECT_THAT(agreement.conclude(failure), ElementsAre("", "", "nan"));
+    Agreement::End end;
+    if (processes->rank() > 0) {
+      end.failure = processes->rank() == 1 ? "later" : "nan";
+      end.failed_step = processes->rank() == 1 ? kUnhappy + 1 : kUnhappy;
+    }
+    EXPECT_EQ(agreement.conclude(end).failure, "nan");
   });
   EXPECT_THAT(ended, Each(kUnhappy + 1));
 }
@@ -131,7 +134,53 @@ TEST(Agreement, FindsWeightsThatDiffer) {
     EXPECT_FALSE(agreement.ends({0, 9, 77 + processes->rank()}));
     EXPECT_TRUE(agreement.ends({0, 9, 77 + processes->rank()}));
     EXPECT_THAT(agreement.difference().value_or(""), AllOf(HasSubstr("ranks"), HasSubstr("step 9")));
-    agreement.conclude(std::nullopt);
+    EXPECT_THAT(agreement.conclude({}).failure.value_or(""), HasSubstr("step 9"));
+  });
+}
+
+TEST(Agreement, ComparesTheWeightsAfterTheLastStep) {
+  as_processes(3, kLong, [&](std::shared_ptr<Processes> const& processes) {
+    Agreement agreement(*processes);
+    EXPECT_FALSE(agreement.ends({}));
+    Agreement::End end;
+    end.checked_step = 4;
+    end.checksum = processes->rank() == 2 ? 78 : 77;
+    EXPECT_THAT(agreement.conclude(end).failure.value_or(""), AllOf(HasSubstr("ranks 0 and 2"), HasSubstr("step 4")));
+    end.checksum = 77;
+    EXPECT_EQ(agreement.conclude(end).failure, std::nullopt);
+  });
+}
+
+TEST(Agreement, WeightsThatDifferedComeBeforeALaterFailure) {
+  as_processes(3, kLong, [&](std::shared_ptr<Processes> const& processes) {
+    Agreement agreement(*processes);
+    Agreement::End end;
+    end.checked_step = 4;
+    end.checksum = processes->rank();
+    if (processes->rank() == 0) {
+      end.failure = "later";
+      end.failed_step = 5;
+    }
+    EXPECT_THAT(agreement.conclude(end).failure.value_or(""), HasSubstr("step 4"));
+  });
+}
+
+TEST(Agreement, OneThatIsInterruptedInTheLastStepInterruptsAll) {
+  as_processes(3, kLong, [&](std::shared_ptr<Processes> const& processes) {
+    Agreement agreement(*processes);
+    Agreement::End end;
+    end.interrupted = processes->rank() == 1;
+    EXPECT_TRUE(agreement.conclude(end).interrupted);
+    EXPECT_FALSE(agreement.conclude({}).interrupted);
+  });
+}
+
+TEST(Agreement, SettingsThatDifferAreAnErrorOnAll) {
+  as_processes(3, kLong, [&](std::shared_ptr<Processes> const& processes) {
+    EXPECT_TRUE(agree_on_settings(*processes, {{"--batch", "4"}, {"--steps", "9"}}).has_value());
+    std::string const steps = processes->rank() == 2 ? "8" : "9";
+    EXPECT_EQ(agree_on_settings(*processes, {{"--batch", "4"}, {"--steps", steps}}).error().message,
+              "rank 2 has --steps 8, rank 0 9: start all processes with the same options");
   });
 }
 

@@ -287,7 +287,7 @@ Expected<std::unique_ptr<Conv2d>> CudaDevice::conv2d(std::string_view name, Conv
   // A shape that cuDNN does not do in bfloat16 is computed in the next better precision.
   if (!plan.complete() && precision() == Precision::kBf16) plan = make_plan(*this, shape, Precision::kFp32);
   if (!plan.complete()) {
-    return base::fail(
+    return base::fail_unsupported(
         "{}: {}: cuDNN has no deterministic algorithm for {} x {} x {} x {} → {} channels, kernel {}: use another "
         "--batch, or a newer cuDNN 9",
         this->name(), name, shape.batch, shape.height, shape.width, shape.in_channels, shape.out_channels, shape.kernel);

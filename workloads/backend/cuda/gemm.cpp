@@ -35,7 +35,8 @@ Expected<std::unique_ptr<Gemm>> Gemm::create(CudaDevice& device, std::string_vie
   bool planned = device.precision() == Precision::kBf16 && gemm->plan(CUBLAS_COMPUTE_32F, CUDA_R_16BF, after);
   if (!planned) planned = gemm->plan(tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F, CUDA_R_32F, after);
   if (!planned) {
-    return base::fail("{}: {}: cuBLASLt has no algorithm for {}, use another --batch", device.name(), name, gemm->describe());
+    return base::fail_unsupported("{}: {}: cuBLASLt has no algorithm for {}, use another --batch", device.name(), name,
+                                  gemm->describe());
   }
   size_t const copies = gemm->bf16_ ? Arena::aligned(floats_of_a(shape) * sizeof(Bf16)) + floats_of_b(shape) * sizeof(Bf16) : 0;
   auto const reserved = device.reserve_workspace(kWorkspaceBytes + copies, fmt::format("{}.workspace", name));

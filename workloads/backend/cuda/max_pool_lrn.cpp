@@ -85,8 +85,8 @@ class CudaLrn final : public Lrn {
 Expected<std::unique_ptr<MaxPool>> CudaDevice::max_pool(std::string_view name, MaxPoolShape const& shape) {
   constexpr int64_t kPositions = 256;  // of a window; one byte an output
   if (shape.window * shape.window > kPositions) {
-    return base::fail("{}: {}: a window of {} x {} is larger than 16 x 16, use a smaller one", this->name(), name, shape.window,
-                      shape.window);
+    return base::fail_unsupported("{}: {}: a window of {} x {} is larger than 16 x 16, use a smaller one", this->name(), name,
+                                  shape.window, shape.window);
   }
   auto positions = allocate(static_cast<size_t>(shape.batch * shape.out_height() * shape.out_width() * shape.channels),
                             MemoryPurpose::kActivations, fmt::format("{}.positions", name));
@@ -97,7 +97,8 @@ Expected<std::unique_ptr<MaxPool>> CudaDevice::max_pool(std::string_view name, M
 Expected<std::unique_ptr<Lrn>> CudaDevice::lrn(std::string_view name, LrnShape const& shape) {
   constexpr int64_t kMaxChannels = 4096;  // a pixel's must fit into a block's shared memory, twelve kilobytes to spare
   if (shape.channels > kMaxChannels) {
-    return base::fail("{}: {}: {} channels are more than {}, use fewer", this->name(), name, shape.channels, kMaxChannels);
+    return base::fail_unsupported("{}: {}: {} channels are more than {}, use fewer", this->name(), name, shape.channels,
+                                  kMaxChannels);
   }
   auto scale = allocate(static_cast<size_t>(shape.batch * shape.height * shape.width * shape.channels) * sizeof(float),
                         MemoryPurpose::kActivations, fmt::format("{}.kept", name));

@@ -262,7 +262,8 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
     group.communicator = std::make_shared<Ring>(count);
   }
   for (uint32_t i = 0; i < count; ++i) {
-    auto device = std::make_unique<HostDevice>(i, group.first_member + i, threads, capacity, options.faults);
+    auto device =
+        std::make_unique<HostDevice>(options.first_index + i, group.first_member + i, threads, capacity, options.faults);
     if (!options.memory_growth) {
       if (auto reserved = device->reserve_memory(); !reserved) return base::fail_with(reserved);
     }

@@ -1,0 +1,428 @@
+// Chrome trace events: against a naive reader on random traces, whatever the blocks; packed, cut and damaged ones; what PyTorch's
+// profiler says.
+#include "trace/import/chrome/chrome_importer.h"
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <isa-l/igzip_lib.h>
+#include <zstd.h>
+#include <nlohmann/json.hpp>
+
+#include "trace/import/chrome/merged_events.h"
+#include "trace/import/importers.h"
+
+namespace stepscope::import {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::UnorderedElementsAre;
+using Json = nlohmann::json;
+using model::EventKind;
+/// Kind, name, start since the first event, duration.
+using Row = std::tuple<std::string, std::string, int64_t, int64_t>;
+
+base::Expected<model::Trace> read(std::string const& text, size_t block_bytes = 4096, std::string const& name = "trace.json") {
+  return read_chrome_trace(Input(std::as_bytes(std::span(text)), name), block_bytes);
+}
+
+std::multiset<Row> events_of(model::Trace const& trace) {
+  std::multiset<Row> rows;
+  int64_t const first = trace.time_range().first;
+  for (uint32_t row = 0; row < trace.event_count(); ++row) {
+    rows.emplace(kind_info(trace.kind(row)).name, trace.name(row), trace.start(row) - first, trace.end(row) - trace.start(row));
+  }
+  return rows;
+}
+
+std::string gzip(std::string const& text) {
+  std::string packed(text.size() + (size_t{1} << 16U), '\0');
+  isal_zstream stream;
+  isal_deflate_stateless_init(&stream);
+  std::string copy = text;
+  stream.next_in = reinterpret_cast<uint8_t*>(copy.data());
+  stream.avail_in = static_cast<uint32_t>(copy.size());
+  stream.next_out = reinterpret_cast<uint8_t*>(packed.data());
+  stream.avail_out = static_cast<uint32_t>(packed.size());
+  stream.end_of_stream = 1;
+  stream.flush = NO_FLUSH;
+  stream.gzip_flag = IGZIP_GZIP;
+  EXPECT_EQ(isal_deflate_stateless(&stream), COMP_OK);
+  packed.resize(packed.size() - stream.avail_out);
+  return packed;
+}
+
+std::string zstd(std::string const& text) {
+  std::string packed(ZSTD_compressBound(text.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 1));
+  return packed;
+}
+
+/// Ranges and marks of many threads, with names that look like JSON.
+class RandomTrace {
+ public:
+  explicit RandomTrace(uint32_t seed, int events) : random_(seed) {
+    Json list = Json::array();
+    for (int i = 0; i < events; ++i) list.push_back(event());
+    json_ = {{"displayTimeUnit", "ms"}, {"traceEvents", list}, {"otherData", {{"version", "},{\"ph\":\"X\"}"}}}};
+  }
+  [[nodiscard]] Json const& json() const { return json_; }
+  /// By a document tree, and doubles: times are small here.
+  [[nodiscard]] std::multiset<Row> expected() const {
+    std::multiset<Row> rows;
+    int64_t first = INT64_MAX;
+    for (Json const& e : json_["traceEvents"])
+      if (e["ph"] == "X" || e["ph"] == "i") first = std::min(first, ns(e["ts"]));
+    for (Json const& e : json_["traceEvents"]) {
+      if (e["ph"] == "X") rows.emplace("range", e["name"], ns(e["ts"]) - first, ns(e["dur"]));
+      if (e["ph"] == "i") rows.emplace("mark", e["name"], ns(e["ts"]) - first, 0);
+    }
+    return rows;
+  }
+
+ private:
+  static int64_t ns(Json const& us) { return std::llround(us.get<double>() * 1000); }
+  int below(int n) { return static_cast<int>(random_() % static_cast<uint32_t>(n)); }
+  Json event() {
+    static std::vector<std::string> const names = {
+        "a", "},{", "\"},\n  {\"ph\": \"X\", \"ts\": 1}", "back\\slash", "tab\t", "ü€😀", "", std::string(300, 'n'), "{[", "]}"};
+    Json e = {{"ph", below(10) == 0 ? "i" : "X"},
+              {"cat", below(2) == 0 ? "cpu_op" : "mine"},
+              {"name", names[static_cast<size_t>(below(static_cast<int>(names.size())))]},
+              {"pid", 7},
+              {"ts", below(1'000'000) / 8.0}};
+    if (below(2) == 0)
+      e["tid"] = below(3);
+    else
+      e["tid"] = std::to_string(below(3));
+    if (e["ph"] == "X") e["dur"] = below(1000) / 4.0;
+    if (below(3) == 0) e["args"] = {{"list", {{{"x", 1}}, {{"y", "},{"}}}}, {"stack", names[2]}};
+    if (below(20) == 0) e = {{"ph", "s"}, {"id", 1}, {"ts", 1}, {"pid", 1}, {"tid", 1}};
+    return e;
+  }
+  std::mt19937 random_;
+  Json json_;
+};
+
+TEST(ChromeTrace, HasTheEventsOfANaiveReaderWhateverTheBlocks) {
+  for (uint32_t seed = 0; seed < 8; ++seed) {
+    RandomTrace const made(seed, 400);
+    for (int const indent : {-1, 2}) {
+      std::string const text = made.json().dump(indent);
+      for (size_t const block : {64U, 200U, 1000U, 50'000U, 4'000'000U}) {
+        auto const trace = read(text, block);
+        ASSERT_TRUE(trace) << trace.error().message;
+        ASSERT_EQ(events_of(*trace), made.expected()) << seed << " " << indent << " " << block;
+        EXPECT_THAT(trace->log().notes, IsEmpty());
+        EXPECT_FALSE(trace->log().truncated);
+      }
+    }
+  }
+}
+
+TEST(ChromeTrace, IsReadPacked) {
+  RandomTrace const made(99, 3000);
+  std::string const text = made.json().dump();
+  for (std::string const& packed : {gzip(text), zstd(text), gzip(text.substr(0, 1000)) + gzip(text.substr(1000)),
+                                    zstd(text.substr(0, 1000)) + zstd(text.substr(1000)), gzip(text) + std::string(512, '\0')}) {
+    for (size_t const block : {300U, 10'000U}) {
+      auto const trace = read(packed, block);
+      ASSERT_TRUE(trace) << trace.error().message;
+      EXPECT_EQ(events_of(*trace), made.expected());
+      EXPECT_FALSE(trace->log().truncated) << ::testing::PrintToString(trace->log().notes);
+    }
+  }
+}
+
+TEST(ChromeTrace, ThatIsCutAnywhereKeepsWhatIsWhole) {
+  RandomTrace const made(5, 12);
+  std::string const text = made.json().dump(1);
+  size_t const first_event = text.find("traceEvents") + 15;
+  size_t most = 0;
+  for (size_t size = first_event; size + 1 < text.size(); ++size) {
+    auto const trace = read(text.substr(0, size), 100);
+    ASSERT_TRUE(trace) << trace.error().message;
+    EXPECT_TRUE(trace->log().truncated) << size;
+    EXPECT_FALSE(trace->log().notes.empty());
+    EXPECT_GE(trace->event_count(), most);
+    most = trace->event_count();
+  }
+  EXPECT_EQ(most, made.expected().size());
+}
+
+TEST(ChromeTrace, ThatIsPackedAndCutKeepsWhatIsWhole) {
+  RandomTrace const made(6, 3000);
+  std::string const text = made.json().dump();
+  for (std::string const& packed : {gzip(text), zstd(text)}) {
+    auto const trace = read(packed.substr(0, packed.size() * 9 / 10));
+    ASSERT_TRUE(trace) << trace.error().message;
+    EXPECT_TRUE(trace->log().truncated);
+    EXPECT_THAT(trace->log().notes, Contains(HasSubstr("data are")));
+  }
+  std::string damaged = gzip(text);
+  for (size_t at = damaged.size() / 2; at < damaged.size() / 2 + 64; ++at) damaged[at] = static_cast<char>(~damaged[at]);
+  auto const trace = read(damaged);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_TRUE(trace->log().truncated);
+}
+
+TEST(ChromeTrace, BombsAreRefused) {
+  std::string const bomb = "{\"traceEvents\": [" + std::string(size_t{600} << 20U, ' ');
+  auto const trace = read(zstd(bomb));
+  ASSERT_FALSE(trace && trace->log().notes.empty());
+  EXPECT_THAT(trace ? trace->log().notes.front() + trace->log().notes.back() : trace.error().message,
+              HasSubstr("unpacks to more than"));
+}
+
+TEST(ChromeTrace, WhatIsNoEventIsLeftOutAndCounted) {
+  std::string const text =
+      R"([{"ph":"X","name":"a","ts":1,"dur":1}, 5, {"ph":"X" "name":"b"}, {"ph":"X","name":"c","ts":3,"dur":1},
+    {"ph":"X","name":"nan","ts":NaN,"dur":1}, {"ph":"X","name":"huge","ts":1e400,"dur":1}, {"ph":"X","name":"back","ts":9,"dur":-4},
+    {"ph":"?","name":"odd","ts":1}])";
+  auto const trace = read(text);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(events_of(*trace),
+            (std::multiset<Row>{{"range", "a", 0, 1000}, {"range", "c", 2000, 1000}, {"range", "back", 8000, 0}}));
+  EXPECT_EQ(trace->log().negative_durations, 1U);
+  EXPECT_EQ(trace->log().unknown_events, 1U);
+  EXPECT_THAT(trace->log().notes, Contains(HasSubstr("2 events have no time")));
+  EXPECT_THAT(trace->log().notes, Contains(HasSubstr("are no JSON")));
+}
+
+TEST(ChromeTrace, WhatIsNoTraceIsAnError) {
+  for (char const* const text : {"{}", "{\"a\": 1}", "{\"traceEvents\": 5}", "[]", "{\"traceEvents\": []}", "{\"a\":"}) {
+    auto const trace = read(text);
+    ASSERT_FALSE(trace) << text;
+    EXPECT_THAT(trace.error().message, HasSubstr("trace.json")) << text;
+  }
+}
+
+TEST(ChromeTrace, AnArrayMayEndWithoutItsBracket) {
+  auto const trace = read(R"([{"ph":"X","name":"a","ts":1,"dur":1},)");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->event_count(), 1U);
+  EXPECT_FALSE(trace->log().truncated);
+}
+
+TEST(ChromeTrace, BeginsAndEndsAreRanges) {
+  std::string const text = R"([
+    {"ph":"B","name":"outer","pid":1,"tid":1,"ts":0},{"ph":"B","name":"inner","pid":1,"tid":1,"ts":2},{"ph":"E","pid":1,"tid":1,"ts":5},
+    {"ph":"B","name":"other","pid":1,"tid":2,"ts":3},{"ph":"E","pid":1,"tid":1,"ts":10},{"ph":"E","pid":1,"tid":1,"ts":11},
+    {"ph":"b","cat":"io","id":"0x1","name":"read","pid":1,"tid":1,"ts":1},{"ph":"b","cat":"io","id":"0x2","name":"read","pid":1,"tid":1,"ts":2},
+    {"ph":"e","cat":"io","id":"0x1","name":"read","pid":1,"tid":1,"ts":7},{"ph":"e","cat":"io","id":"0x2","name":"read","pid":1,"tid":2,"ts":4},
+    {"ph":"X","name":"last","pid":1,"tid":1,"ts":20,"dur":1}])";
+  auto const trace = read(text, 80);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(events_of(*trace), (std::multiset<Row>{{"range", "outer", 0, 10'000},
+                                                   {"range", "inner", 2'000, 3'000},
+                                                   {"range", "other", 3'000, 17'000},
+                                                   {"range", "read", 1'000, 6'000},
+                                                   {"range", "read", 2'000, 2'000},
+                                                   {"range", "last", 20'000, 1'000}}));
+  EXPECT_THAT(trace->log().notes, UnorderedElementsAre(HasSubstr("1 ranges never end"), HasSubstr("1 ends of ranges")));
+}
+
+TEST(ChromeTrace, CountersAreSeries) {
+  auto const trace = read(R"([{"ph":"C","name":"memory","pid":1,"ts":1,"args":{"used":5,"free":1e3}},
+                              {"ph":"C","name":"memory","pid":1,"ts":2,"args":{"used":6.5,"free":"x","deep":[1]}}])");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->event_count(), 3U);
+  std::vector<std::string> names;
+  for (auto const& track : trace->tracks()) names.push_back(track.name);
+  EXPECT_THAT(names, ElementsAre("memory used", "memory free"));
+  EXPECT_EQ(trace->detail<model::SampleDetail>(1).value, 6.5);
+}
+
+constexpr char const* kKineto = R"json({
+  "schemaVersion": 1,
+  "deviceProperties": [{"id": 0, "name": "NVIDIA H100", "totalGlobalMem": 85018279936, "numSms": 132},
+                       {"id": 1, "name": "NVIDIA H100", "totalGlobalMem": 85018279936, "numSms": 132}],
+  "distributedInfo": {"backend": "nccl", "rank": 3, "world_size": 8},
+  "traceEvents": [
+  {"ph": "M", "name": "thread_name", "pid": 55, "tid": "60", "ts": 0, "args": {"name": "thread 60 (python)"
+}
+},
+  {"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#6", "pid": 55, "tid": 60, "ts": 100.000, "dur": 900.5},
+  {"ph": "X", "cat": "cpu_op", "name": "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "pid": 55, "tid": 60, "ts": 101, "dur": 5},
+  {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 55, "tid": 60, "ts": 110, "dur": 20, "args": {"Call stack": "{{{\"]"}},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 55, "tid": 60, "ts": 112, "dur": 4, "args": {"correlation": 9}},
+  {"ph": "X", "cat": "kernel", "name": "gemm<float, 128>(int)", "pid": 1, "tid": 7, "ts": 120.250, "dur": 30.125,
+   "args": {"device": 1, "stream": 7, "correlation": 9, "registers per thread": 32, "shared memory": 1024, "grid": [8, 2, 1], "block": [128, 1, 1],
+            "est. achieved occupancy %": 43}},
+  {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 1, "tid": 20, "ts": 130, "dur": 10,
+   "args": {"device": 1, "stream": 20, "correlation": 10, "bytes": 4096}},
+  {"ph": "X", "cat": "gpu_memset", "name": "Memset (Device)", "pid": 1, "tid": 7, "ts": 160, "dur": 1, "args": {"device": 1, "stream": 7, "bytes": 64}},
+  {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "pid": 1, "tid": 24, "ts": 170, "dur": 50,
+   "args": {"device": 1, "stream": 24, "correlation": 11, "grid": [16, 1, 1], "Collective name": "_allgather_base", "In msg nelems": 100, "Out msg nelems": 800,
+            "Group size": 8, "dtype": "BFloat16", "Process Group Name": "0", "Process Group Ranks": "[0, 1]", "Seq": 41}},
+  {"ph": "X", "cat": "kernel", "name": "ncclKernel_AllReduce_TREE_LL128_Sum_float(ncclDevComm*)", "pid": 1, "tid": 24, "ts": 230, "dur": 5, "args": {"device": 1, "stream": 24}},
+  {"ph": "X", "cat": "cuda_sync", "name": "Stream Wait Event", "pid": 1, "tid": 7, "ts": 240, "dur": 3,
+   "args": {"device": 1, "stream": 7, "wait_on_stream": 24, "wait_on_cuda_event_record_corr_id": 12}},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaStreamSynchronize", "pid": 55, "tid": 60, "ts": 250, "dur": 9, "args": {"correlation": 13}},
+  {"ph": "X", "cat": "cuda_runtime", "name": "cudaMalloc", "pid": 55, "tid": 60, "ts": 260, "dur": 9, "args": {"correlation": 14}},
+  {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "pid": 55, "tid": 60, "ts": 265, "s": "t",
+   "args": {"Total Reserved": 4000, "Total Allocated": 3000, "Bytes": -512, "Addr": 77, "Device Id": 1, "Device Type": 1}},
+  {"ph": "X", "cat": "gpu_user_annotation", "name": "ProfilerStep#6", "pid": 1, "tid": 7, "ts": 120, "dur": 50},
+  {"ph": "X", "cat": "overhead", "name": "Buffer Flush", "pid": 55, "tid": 60, "ts": 280, "dur": 2},
+  {"ph": "s", "id": 9, "cat": "ac2g", "name": "ac2g", "pid": 55, "tid": 60, "ts": 112}
+  ],
+  "traceName": "x.json", "baseTimeNanoseconds": 1700000000000000000
+})json";
+
+model::Trace kineto() {
+  auto trace = read(kKineto, 500);
+  EXPECT_TRUE(trace) << trace.error().message;
+  return std::move(*trace);
+}
+
+uint32_t row_of(model::Trace const& trace, EventKind kind, std::string_view name = "") {
+  for (uint32_t row = 0; row < trace.event_count(); ++row)
+    if (trace.kind(row) == kind && trace.name(row).find(name) != std::string_view::npos) return row;
+  ADD_FAILURE() << "no " << kind_info(kind).name << " " << name;
+  return 0;
+}
+
+TEST(Kineto, TellsWhoRecordedIt) {
+  model::Trace const trace = kineto();
+  EXPECT_EQ(trace.info().rank, 3);
+  EXPECT_EQ(trace.info().world_size, 8);
+  EXPECT_EQ(trace.info().process_id, 55);
+  EXPECT_EQ(trace.info().origin_epoch_ns, 1700000000000000000 + 100'000);
+  EXPECT_THAT(trace.info().tool, HasSubstr("Kineto"));
+  ASSERT_EQ(trace.devices().size(), 1U);  // the other one did nothing
+  EXPECT_EQ(trace.devices()[0].id, 1);
+  EXPECT_EQ(trace.devices()[0].capacity_bytes, 85018279936U);
+  EXPECT_EQ(trace.devices()[0].threads, 132U);
+  EXPECT_THAT(trace.log().notes, IsEmpty());
+}
+
+TEST(Kineto, DeviceOpsAreOnTheirStreamsWithTheirDetails) {
+  model::Trace const trace = kineto();
+  uint32_t const kernel = row_of(trace, EventKind::kKernel);
+  EXPECT_EQ(trace.track(kernel).kind, model::TrackKind::kStream);
+  EXPECT_EQ(trace.track(kernel).device, 1);
+  EXPECT_EQ(trace.track(kernel).id, 7);
+  EXPECT_EQ(trace.start(kernel), 20'250);
+  EXPECT_EQ(trace.end(kernel) - trace.start(kernel), 30'125);
+  auto const& detail = trace.detail<model::KernelDetail>(kernel);
+  EXPECT_EQ(detail.registers_per_thread, 32U);
+  EXPECT_EQ(detail.grid_x, 8U);
+  EXPECT_EQ(detail.grid_y, 2U);
+  EXPECT_EQ(detail.block_x, 128U);
+  EXPECT_EQ(detail.occupancy_percent, 43);
+  // Linked to its launch.
+  EXPECT_EQ(trace.columns().link[kernel].value, row_of(trace, EventKind::kLaunch));
+  auto const& copy = trace.detail<model::CopyDetail>(row_of(trace, EventKind::kMemcpy));
+  EXPECT_EQ(copy.bytes, 4096U);
+  EXPECT_EQ(copy.direction, model::CopyDirection::kHostToDevice);
+  EXPECT_EQ(copy.pinned, 1);
+  EXPECT_EQ(trace.track(row_of(trace, EventKind::kMemcpy)).stream_kind, model::StreamKind::kCopy);
+  EXPECT_EQ(trace.detail<model::CopyDetail>(row_of(trace, EventKind::kMemset)).bytes, 64U);
+  auto const& wait = trace.detail<model::StreamWaitDetail>(row_of(trace, EventKind::kStreamWait));
+  EXPECT_EQ(wait.source_stream, 24);
+  EXPECT_EQ(wait.source_correlation, 12U);
+}
+
+TEST(Kineto, CollectivesSayWhatTheyCommunicate) {
+  model::Trace const trace = kineto();
+  auto const& gather = trace.detail<model::CollectiveDetail>(row_of(trace, EventKind::kCollective, "AllGather"));
+  EXPECT_EQ(gather.op, model::CollectiveOp::kAllGather);
+  EXPECT_EQ(gather.bytes, 1600U);  // the whole array
+  EXPECT_EQ(gather.participants, 8U);
+  EXPECT_EQ(gather.sequence, 41U);
+  EXPECT_NE(gather.communicator, 0U);
+  EXPECT_EQ(gather.algorithm, model::CollectiveAlgorithm::kRing);
+  EXPECT_EQ(gather.channels, 16U);
+  auto const& reduce = trace.detail<model::CollectiveDetail>(row_of(trace, EventKind::kCollective, "AllReduce"));
+  EXPECT_EQ(reduce.op, model::CollectiveOp::kAllReduce);
+  EXPECT_EQ(reduce.protocol, model::CollectiveProtocol::kLl128);
+  EXPECT_EQ(reduce.communicator, 0U);
+  EXPECT_EQ(trace.track(row_of(trace, EventKind::kCollective)).stream_kind, model::StreamKind::kCommunication);
+}
+
+TEST(Kineto, HostEventsAreWhatTheyMean) {
+  model::Trace const trace = kineto();
+  uint32_t const step = row_of(trace, EventKind::kStep);
+  EXPECT_EQ(trace.detail<model::StepDetail>(step).index, 6);
+  EXPECT_EQ(trace.track(step).name, "thread 60 (python)");
+  EXPECT_EQ(trace.end(step) - trace.start(step), 900'500);
+  EXPECT_EQ(trace.track(row_of(trace, EventKind::kInputWait)).name, "thread 60 (python)");
+  EXPECT_EQ(trace.detail<model::SyncDetail>(row_of(trace, EventKind::kSync)).sync, model::SyncKind::kStream);
+  EXPECT_EQ(trace.name(row_of(trace, EventKind::kOverhead)), "Buffer Flush");
+  auto const& memory = trace.detail<model::MemoryDetail>(row_of(trace, EventKind::kMemory, "[memory]"));
+  EXPECT_EQ(memory.op, model::MemoryOp::kFree);
+  EXPECT_EQ(memory.bytes, 512U);
+  EXPECT_EQ(memory.allocated_bytes, 3000U);
+  EXPECT_EQ(memory.reserved_bytes, 4000U);
+  EXPECT_EQ(memory.device, 1);
+  row_of(trace, EventKind::kMemory, "cudaMalloc");
+}
+
+TEST(Kineto, ACommunicatorIsTheSameOnAllRanksAndAnotherForOtherGroups) {
+  auto const communicator = [](std::string const& group, std::string const& ranks) {
+    return read_kineto_arguments(R"({"Collective name": "allreduce", "Process Group Name": ")" + group +
+                                 R"(", "Process Group Ranks": ")" + ranks + "\"}")
+        .collective.communicator;
+  };
+  EXPECT_EQ(communicator("1", "[0, 1]"), communicator("1", "[0, 1]"));
+  EXPECT_NE(communicator("1", "[0, 1]"), communicator("1", "[2, 3]"));
+  EXPECT_NE(communicator("1", "[0, 1]"), communicator("2", "[0, 1]"));
+}
+
+TEST(Kineto, OldNamesOfCategoriesAndQuotedNumbersAreKnown) {
+  auto const trace = read(R"json({"schemaVersion": 1, "traceEvents": [
+    {"ph": "X", "cat": "Operator", "name": "aten::add", "pid": 25738, "tid": "25738", "ts": 1623142623460111, "dur": 25},
+    {"ph": "i", "s": "t", "name": "[memory]", "pid": 25738, "tid": 25738, "ts": 1623142623460121, "args": {"Device Type": 0, "Device Id": -1, "Bytes": 4}},
+    {"ph": "X", "cat": "Runtime", "name": "cudaMemcpyAsync", "pid": 25738, "tid": "25738", "ts": 1623142623460130, "dur": 3, "args": {"correlation": 5}},
+    {"ph": "X", "cat": "Memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": "stream 7", "ts": 1623142623460140, "dur": 19,
+     "args": {
+  "device" : 0, "stream" : 7, "correlation" : 5, "bytes" : 19267584}},
+    {"ph": "X", "cat": "Kernel", "name": "k", "pid": 0, "tid": "stream 7", "ts": 1623142623460160, "dur": 19, "args": {"correlation": 6}}]
+})json");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->tracks().size(), 2U);
+  EXPECT_EQ(trace->info().origin_epoch_ns, 1623142623460111000);
+  uint32_t const kernel = row_of(*trace, EventKind::kKernel);
+  EXPECT_EQ(trace->track(kernel).id, 7);
+  EXPECT_EQ(trace->track(kernel).device, 0);
+  EXPECT_EQ(trace->kind(row_of(*trace, EventKind::kMark)), EventKind::kMark);
+  EXPECT_TRUE(trace->columns().link[row_of(*trace, EventKind::kLaunch)].valid());
+}
+
+TEST(Kineto, TheRankMayBeInTheFilesName) {
+  EXPECT_EQ(rank_of_name("run/rank-3.json.gz"), 3);
+  EXPECT_EQ(rank_of_name("worker12.1694128201545.pt.trace.json"), 12);
+  EXPECT_EQ(rank_of_name("trace_8_RANK_1.json"), 1);
+  EXPECT_EQ(rank_of_name("resnet50-workers4.json"), std::nullopt);  // with 4 loaders
+  EXPECT_EQ(rank_of_name("frank.json"), std::nullopt);
+  EXPECT_EQ(rank_of_name("rank99999999999.json"), std::nullopt);
+}
+
+TEST(Importers, KnowATraceByItsContent) {
+  auto const importer = [](std::string const& text) {
+    Importer const* const found = find_importer(Input(std::as_bytes(std::span(text)), "x"));
+    return found == nullptr ? std::string_view("none") : found->name;
+  };
+  EXPECT_EQ(importer(kKineto), "PyTorch or Chrome JSON");
+  EXPECT_EQ(importer(gzip(kKineto)), "PyTorch or Chrome JSON");
+  EXPECT_EQ(importer(zstd(kKineto)), "PyTorch or Chrome JSON");
+  EXPECT_EQ(importer(R"( [ {"ph": "X"} ])"), "PyTorch or Chrome JSON");
+  EXPECT_EQ(importer("{\"long\": \"" + std::string(200'000, 'x') + "\", \"traceEvents\": []}"), "PyTorch or Chrome JSON");
+  for (std::string const& other : {std::string("{\"schema\": 1, \"findings\": []}"), std::string("[1, 2]"), std::string("hello"),
+                                   std::string(), gzip("hello"), std::string("\x1F\x8B")})
+    EXPECT_EQ(importer(other), "none");
+  EXPECT_TRUE(has_trace_name("a.json.gz") && has_trace_name("a.json") && has_trace_name("b.json.zst"));
+  EXPECT_FALSE(has_trace_name("a.txt.gz"));
+}
+
+}  // namespace
+}  // namespace stepscope::import

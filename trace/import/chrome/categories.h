@@ -1,0 +1,24 @@
+// The categories of events that PyTorch's profiler (Kineto) writes, in all its versions and for all its devices.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace stepscope::import {
+
+enum class KinetoCategory : uint8_t {
+  kOther,      ///< not Kineto's: what the event is follows from its phase alone
+  kHostRange,  ///< operators, annotations, Python functions
+  kRuntime,    ///< a call of the CUDA or HIP runtime, or of the driver
+  kOverhead,   ///< the profiler's own time
+  kKernel,
+  kMemcpy,
+  kMemset,
+  kDeviceSync,   ///< what a stream or the host waits for, told by the device's side
+  kDeviceRange,  ///< an annotation, over the device ops that were launched in it
+  kFlow          ///< arrows between events: launches are linked by their correlation, forward and backward by nothing here
+};
+
+KinetoCategory category_of(std::string_view name);
+
+}  // namespace stepscope::import

@@ -1,0 +1,106 @@
+// Chrome trace events as they stand in JSON text: which tool wrote them, and what they mean, is not known here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "trace/import/json/cursor.h"
+
+namespace stepscope::import {
+
+/// The members that all such events share. Views of the text: strings without their quotes and with their escapes, numbers as
+/// they are written; empty = the event does not say.
+struct ChromeEvent {
+  char phase = '\0';
+  std::string_view category, name, time, duration, id, process, thread;
+  std::string_view arguments;  ///< the object, with its braces
+};
+
+/// How a part of an array of events ended.
+struct EventsEnd {
+  enum class State : uint8_t {
+    kClean,  ///< behind an event, or in what could not be read
+    kOpen,   ///< in the middle of the event that begins at `offset`
+    kClosed  ///< the array ended before `offset`
+  };
+  State state = State::kClean;
+  size_t offset = 0;
+  uint64_t broken = 0;  ///< places that are no events; what follows them was read
+  size_t first_broken_at = 0;
+};
+
+/// Where the next object may begin, behind something that is none: behind "}" and before ",". npos: nowhere.
+size_t next_cut(std::string_view text, size_t from);
+
+/// "1414456661601.577" (µs) → ns, exact to the last digit that is written, rounded to a ns. Nothing: not a number, or beyond
+/// 292 years.
+std::optional<int64_t> parse_microseconds(std::string_view number);
+
+/// Reads one event that begins at the cursor; false when the cursor has failed.
+inline bool read_event(JsonCursor& cursor, ChromeEvent& event) {
+  return cursor.object([&](std::string_view key) {
+    bool is_string = false;
+    switch (key.size()) {
+      case 2:
+        if (key == "ph") {
+          std::string_view const phase = cursor.scalar(is_string);
+          event.phase = phase.empty() ? '\0' : phase[0];
+          return;
+        }
+        if (key == "ts") return void(event.time = cursor.scalar(is_string));
+        if (key == "id") return void(event.id = cursor.peek() == '{' ? cursor.value() : cursor.scalar(is_string));
+        break;
+      case 3:
+        if (key == "cat") return void(event.category = cursor.scalar(is_string));
+        if (key == "pid") return void(event.process = cursor.scalar(is_string));
+        if (key == "tid") return void(event.thread = cursor.scalar(is_string));
+        if (key == "dur") return void(event.duration = cursor.scalar(is_string));
+        break;
+      case 4:
+        if (key == "name") return void(event.name = cursor.scalar(is_string));
+        if (key == "args") return void(event.arguments = cursor.value());
+        break;
+      default:
+        break;
+    }
+    cursor.value();
+  });
+}
+
+/// Calls handle(event) for each event of a part of an array.
+template <class Handle>
+EventsEnd read_events(std::string_view text, Handle&& handle) {
+  using State = EventsEnd::State;
+  JsonCursor cursor(text);
+  EventsEnd end;
+  for (;;) {
+    char const c = cursor.peek();
+    size_t const begin = cursor.offset();
+    if (c == ',') {
+      cursor.take(',');
+      continue;
+    }
+    if (c == '{') {
+      ChromeEvent event;
+      if (read_event(cursor, event)) {
+        handle(event);
+        continue;
+      }
+      if (cursor.failure() == JsonCursor::Failure::kEnd) {
+        end.state = State::kOpen;
+        end.offset = begin;
+        return end;
+      }
+    } else if (begin == text.size() || c == ']') {
+      end.state = c == ']' ? State::kClosed : State::kClean;
+      end.offset = begin + (c == ']' ? 1 : 0);
+      return end;
+    }
+    if (end.broken++ == 0) end.first_broken_at = begin;
+    size_t const cut = next_cut(text, cursor.offset() + 1);
+    cursor.resume(cut == std::string_view::npos ? text.size() : cut);
+  }
+}
+
+}  // namespace stepscope::import

@@ -1,0 +1,179 @@
+#include "trace/import/chrome/chrome_importer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include <tbb/parallel_pipeline.h>
+
+#include "trace/file/trace_file.h"
+#include "trace/import/chrome/merged_events.h"
+#include "trace/import/json/blocks.h"
+
+namespace stepscope::import {
+namespace {
+
+using State = EventsEnd::State;
+
+/// Long against what a block costs beside its events, short against memory.
+constexpr size_t kBlockBytes = size_t{4} << 20U;
+constexpr size_t kFrontBytes = size_t{1} << 20U;
+/// An event, or what stands before or behind the events, is not longer.
+constexpr size_t kMostHeaderBytes = size_t{1} << 30U;
+
+struct ParsedBlock {
+  JsonBlock block;
+  BlockEvents events;
+};
+
+class ChromeReader {
+ public:
+  ChromeReader(Input const& input, size_t block_bytes) : input_(input), blocks_(input, block_bytes) {}
+
+  base::Expected<model::Trace> read() {
+    if (auto begun = find_events(); !begun) return base::fail_with(begun);
+    read_blocks();
+    if (too_many_) {
+      return base::fail("{}: holds more than the {} events that fit into this machine's memory, cut it or use a larger machine",
+                        input_.name(), file::events_that_fit());
+    }
+    read_trailer();
+    if (merged_.event_count() == 0 && merged_.log().notes.empty() && !header_.is_kineto)
+      return base::fail("{}: is JSON with no events of a trace in it, name a trace", input_.name());
+    return std::move(merged_).finish(std::move(header_), input_.name());
+  }
+
+ private:
+  base::Expected<void> find_events() {
+    for (size_t bytes = kFrontBytes;; bytes *= 2) {
+      std::string_view const front = blocks_.front(bytes);
+      JsonCursor cursor(front);
+      TraceHeader header;
+      HeaderEnd const end = read_header(cursor, true, header);
+      if (end == HeaderEnd::kEvents) {
+        header_ = std::move(header);
+        needs_closing_ = front[front.find_first_not_of(" \t\r\n")] == '{';
+        offset_ = cursor.offset();
+        blocks_.drop(cursor.offset());
+        return {};
+      }
+      if (end == HeaderEnd::kMore && front.size() >= bytes && bytes < kMostHeaderBytes) continue;
+      if (auto const& damage = blocks_.damage()) return base::fail("{}: {}", input_.name(), *damage);
+      return end == HeaderEnd::kMore ? base::fail("{}: ends before its first event, record or copy it again", input_.name())
+                                     : base::fail("{}: is JSON without the member traceEvents, name a trace", input_.name());
+    }
+  }
+
+  void read_blocks() {
+    size_t const tokens = 2 * std::max(1U, std::thread::hardware_concurrency());
+    using Parsed = std::shared_ptr<ParsedBlock>;
+    tbb::parallel_pipeline(
+        tokens,
+        tbb::make_filter<void, Parsed>(tbb::filter_mode::serial_in_order, [&](tbb::flow_control& flow) {
+          auto parsed = std::make_shared<ParsedBlock>();
+          if (!is_over_) parsed->block = blocks_.next();
+          if (parsed->block.text.empty()) flow.stop();
+          return parsed;
+        }) & tbb::make_filter<Parsed, Parsed>(tbb::filter_mode::parallel, [](Parsed parsed) {
+          parsed->events = read_block(parsed->block.text);
+          return parsed;
+        }) & tbb::make_filter<Parsed, void>(tbb::filter_mode::serial_in_order, [&](Parsed const& parsed) { take(*parsed); }));
+  }
+
+  /// In the order of the text.
+  void take(ParsedBlock& parsed) {
+    std::string_view const text = parsed.block.text;
+    if (is_closed_) {
+      keep_trailer(text);
+    } else if (open_.empty()) {
+      take_events(std::move(parsed.events), text);
+    } else {
+      // The block was cut where no event begins: what is left of the one before belongs to it.
+      open_.append(text);
+      std::string const whole = std::exchange(open_, {});
+      take_events(read_block(whole), whole);
+    }
+    offset_ += text.size();
+  }
+
+  void take_events(BlockEvents events, std::string_view text) {
+    if (too_many_) return;
+    EventsEnd const end = events.end;
+    if (end.broken > 0 && merged_.log().notes.empty()) {
+      merged_.log().notes.push_back(fmt::format("near byte {} something stands that is no event", offset_ + end.first_broken_at));
+    }
+    merged_.add(std::move(events));
+    if (merged_.event_count() > file::events_that_fit()) is_over_ = too_many_ = true;
+    if (end.state == State::kOpen) open_ = text.substr(end.offset);
+    if (open_.size() > kMostHeaderBytes) is_over_ = true;
+    if (end.state != State::kClosed) return;
+    is_over_ = is_closed_ = true;
+    keep_trailer(text.substr(end.offset));
+  }
+
+  void keep_trailer(std::string_view text) {
+    if (trailer_.size() + text.size() <= kMostHeaderBytes) trailer_ += text;
+  }
+
+  void read_trailer() {
+    if (is_closed_) {
+      for (JsonBlock block = blocks_.next(); !block.text.empty(); block = blocks_.next()) keep_trailer(block.text);
+      JsonCursor cursor(trailer_);
+      bool const is_whole = !needs_closing_ || read_header(cursor, false, header_) == HeaderEnd::kOver;
+      if (!is_whole) note_truncation("behind its events");
+    } else if (!open_.empty()) {
+      note_truncation(fmt::format("in the middle of an event, at byte {}", offset_ - open_.size()));
+    } else if (needs_closing_) {
+      note_truncation(fmt::format("behind an event, at byte {}", offset_));
+    }
+    if (auto const& damage = blocks_.damage()) {
+      merged_.log().truncated = true;
+      merged_.log().notes.push_back(*damage);
+    }
+  }
+  void note_truncation(std::string const& where) {
+    merged_.log().truncated = true;
+    merged_.log().notes.push_back(fmt::format("the file ends {}: what came before was read", where));
+  }
+
+  Input const& input_;
+  JsonBlocks blocks_;
+  TraceHeader header_;
+  MergedEvents merged_;
+  bool needs_closing_ = false;        ///< the events are in an object: an array may end with its last event
+  std::atomic<bool> is_over_{false};  ///< no more blocks are needed
+  bool is_closed_ = false;            ///< the events have ended
+  bool too_many_ = false;
+  uint64_t offset_ = 0;  ///< of the block, in the unpacked text
+  std::string open_;     ///< the begin of an event whose rest is in the next block
+  std::string trailer_;  ///< what stands behind the events
+};
+
+}  // namespace
+
+bool is_chrome_trace(Input const& input) {
+  std::string_view const head = input.head();
+  size_t const first = head.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return false;
+  if (head[first] == '[') return head.find("\"ph\"") != std::string_view::npos;
+  if (head[first] != '{') return false;
+  if (head.find("\"traceEvents\"") != std::string_view::npos || head.find("\"deviceProperties\"") != std::string_view::npos)
+    return true;
+  // A long description may stand before the events.
+  constexpr size_t kMostDescriptionBytes = size_t{64} << 20U;
+  auto const all = input.plain();
+  if (all) return all->substr(0, kMostDescriptionBytes).find("\"traceEvents\"") != std::string_view::npos;
+  JsonBlocks blocks(input, Input::kHeadBytes);
+  return blocks.front(kBlockBytes).find("\"traceEvents\"") != std::string_view::npos;
+}
+
+base::Expected<model::Trace> read_chrome_trace(Input const& input) { return read_chrome_trace(input, kBlockBytes); }
+
+base::Expected<model::Trace> read_chrome_trace(Input const& input, size_t block_bytes) {
+  return ChromeReader(input, block_bytes).read();
+}
+
+}  // namespace stepscope::import

@@ -1,0 +1,263 @@
+#include "trace/import/chrome/kineto_arguments.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include <xxhash.h>
+
+#include "trace/import/communication_names.h"
+#include "trace/import/json/cursor.h"
+
+namespace stepscope::import {
+namespace {
+
+using model::CollectiveOp;
+using model::DataType;
+
+int32_t to_int32(std::optional<int64_t> number, int32_t otherwise) {
+  return number && *number >= INT32_MIN && *number <= INT32_MAX ? static_cast<int32_t>(*number) : otherwise;
+}
+uint32_t to_uint32(std::optional<int64_t> number) {
+  return number && *number >= 0 && *number <= UINT32_MAX ? static_cast<uint32_t>(*number) : 0;
+}
+uint64_t to_uint64(std::optional<int64_t> number) { return number && *number >= 0 ? static_cast<uint64_t>(*number) : 0; }
+
+/// "[8, 1, 1]"
+std::array<uint32_t, 3> three_numbers(std::string_view list) {
+  std::array<uint32_t, 3> numbers{};
+  for (uint32_t& number : numbers) {
+    size_t const digit = list.find_first_of("0123456789");
+    if (digit == std::string_view::npos) break;
+    list.remove_prefix(digit);
+    auto const [end, error] = std::from_chars(list.data(), list.data() + list.size(), number);
+    if (error != std::errc()) number = 0;
+    list.remove_prefix(static_cast<size_t>(end - list.data()));
+  }
+  return numbers;
+}
+
+/// c10's names.
+DataType data_type_of(std::string_view name) {
+  struct Name {
+    std::string_view name;
+    DataType type;
+  };
+  static constexpr std::array<Name, 14> kNames = {{{"Float", DataType::kFloat32},
+                                                   {"Half", DataType::kFloat16},
+                                                   {"BFloat16", DataType::kBfloat16},
+                                                   {"Double", DataType::kFloat64},
+                                                   {"Long", DataType::kInt64},
+                                                   {"Int", DataType::kInt32},
+                                                   {"Byte", DataType::kUint8},
+                                                   {"Char", DataType::kInt8},
+                                                   {"Bool", DataType::kUint8},
+                                                   {"UInt32", DataType::kUint32},
+                                                   {"UInt64", DataType::kUint64},
+                                                   {"Float8_e4m3fn", DataType::kFloat8E4m3},
+                                                   {"Float8_e5m2", DataType::kFloat8E5m2},
+                                                   {"Int8", DataType::kInt8}}};
+  auto const found = std::find_if(kNames.begin(), kNames.end(), [&](Name const& known) { return known.name == name; });
+  return found == kNames.end() ? DataType::kUnknown : found->type;
+}
+
+struct CollectiveArguments {
+  std::string_view name, group, ranks;
+  uint64_t in_elements = 0, out_elements = 0;
+  int32_t source = -1, destination = -1;
+};
+
+/// Message bytes as DEFINITIONS has them.
+uint64_t message_bytes(CollectiveOp op, CollectiveArguments const& a, DataType type) {
+  uint64_t const elements = op == CollectiveOp::kAllGather       ? a.out_elements
+                            : op == CollectiveOp::kReduceScatter ? a.in_elements
+                                                                 : std::max(a.in_elements, a.out_elements);
+  uint64_t const each = model::bytes_of(type);
+  constexpr uint64_t kMost = uint64_t{1} << 60U;
+  return each > 0 && elements < kMost / each ? elements * each : 0;
+}
+
+/// The same on all ranks of a process group, and another for each other group: its name, which is a counter, and its ranks.
+uint64_t communicator_of(CollectiveArguments const& a) {
+  if (a.group.empty() && a.ranks.empty()) return 0;
+  uint64_t const group = XXH3_64bits(a.group.data(), a.group.size());
+  return std::max<uint64_t>(1, XXH3_64bits_withSeed(a.ranks.data(), a.ranks.size(), group));
+}
+
+void complete(model::CollectiveDetail& detail, CollectiveArguments const& a) {
+  detail.op = collective_op_of(a.name);
+  detail.communicator = communicator_of(a);
+  detail.bytes = message_bytes(detail.op, a, detail.data_type);
+  detail.peer = detail.op == CollectiveOp::kSend ? a.destination : a.source;
+}
+
+}  // namespace
+
+std::optional<int64_t> parse_integer(std::string_view number) {
+  int64_t value = 0;
+  auto const [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error == std::errc() && end == number.data() + number.size()) return value;
+  double inexact = 0;  // "2.0", 1e3
+  auto const [inexact_end, inexact_error] = std::from_chars(number.data(), number.data() + number.size(), inexact);
+  constexpr double kMost = 9e18;
+  if (inexact_error != std::errc() || inexact_end != number.data() + number.size() || !(std::fabs(inexact) < kMost)) {
+    return std::nullopt;
+  }
+  return static_cast<int64_t>(inexact);
+}
+
+std::optional<int64_t> trailing_number(std::string_view text) {
+  while (!text.empty() && text.back() == ' ') text.remove_suffix(1);
+  size_t first = text.size();
+  while (first > 0 && text[first - 1] >= '0' && text[first - 1] <= '9') --first;
+  return first == text.size() ? std::nullopt : parse_integer(text.substr(first));
+}
+
+KinetoArguments read_kineto_arguments(std::string_view arguments) {
+  KinetoArguments a;
+  CollectiveArguments c;
+  JsonCursor cursor(arguments);
+  bool is_string = false;
+  auto const number = [&] {
+    char const next = cursor.peek();
+    if (next == '[' || next == '{') {
+      cursor.value();
+      return std::optional<int64_t>();
+    }
+    return parse_integer(cursor.scalar(is_string));
+  };
+  // What stands there, of a string without its quotes.
+  auto const text = [&] {
+    std::string_view const value = cursor.value();
+    return value.size() >= 2 && value[0] == '"' ? value.substr(1, value.size() - 2) : value;
+  };
+  cursor.object([&](std::string_view key) {
+    switch (key.empty() ? '\0' : key[0]) {
+      case 'b':
+        if (key == "bytes") return void(a.bytes = to_uint64(number()));
+        if (key == "block") {
+          auto const block = three_numbers(cursor.value());
+          a.kernel.block_x = block[0], a.kernel.block_y = block[1], a.kernel.block_z = block[2];
+          return;
+        }
+        break;
+      case 'c':
+        if (key == "correlation") return void(a.correlation = to_uint64(number()));
+        if (key == "cuda_sync_kind") return void(a.sync_kind = text());
+        break;
+      case 'd':
+        if (key == "device") {
+          if (auto const device = number()) a.device = to_int32(device, -1);
+          return;
+        }
+        if (key == "dtype") return void(a.collective.data_type = data_type_of(text()));
+        break;
+      case 'e':
+        if (key == "est. achieved occupancy %") {
+          auto const percent = number();
+          a.kernel.occupancy_percent = static_cast<uint8_t>(std::clamp<int64_t>(percent.value_or(0), 0, 100));
+          return;
+        }
+        break;
+      case 'g':
+        if (key == "grid") {
+          auto const grid = three_numbers(cursor.value());
+          a.kernel.grid_x = grid[0], a.kernel.grid_y = grid[1], a.kernel.grid_z = grid[2];
+          return;
+        }
+        if (key == "graph id") return void(a.kernel.graph = to_uint32(number()));
+        if (key == "graph node id") return void(a.kernel.graph_node = to_uint64(number()));
+        break;
+      case 'r':
+        if (key == "registers per thread") return void(a.kernel.registers_per_thread = to_uint32(number()));
+        break;
+      case 's':
+        if (key == "stream") return void(a.stream = number());
+        if (key == "shared memory") return void(a.kernel.shared_memory_bytes = to_uint32(number()));
+        break;
+      case 't':
+        if (key == "toDevice") return void(a.peer_device = to_int32(number(), -1));
+        break;
+      case 'w':
+        if (key == "wait_on_stream") return void(a.wait_on_stream = number());
+        if (key == "wait_on_cuda_event_record_corr_id") return void(a.wait_on_correlation = to_uint64(number()));
+        break;
+      case 'C':
+        if (key == "Collective name") {
+          a.is_collective = true;
+          c.name = text();
+          return;
+        }
+        break;
+      case 'D':
+        if (key == "Dst Rank") return void(c.destination = to_int32(number(), -1));
+        break;
+      case 'G':
+        if (key == "Group size") return void(a.collective.participants = to_uint32(number()));
+        break;
+      case 'I':
+        if (key == "In msg nelems") return void(c.in_elements = to_uint64(number()));
+        break;
+      case 'O':
+        if (key == "Out msg nelems") return void(c.out_elements = to_uint64(number()));
+        break;
+      case 'P':
+        if (key == "Process Group Name") return void(c.group = text());
+        if (key == "Process Group Ranks") return void(c.ranks = text());
+        break;
+      case 'R':
+        if (key == "Rank") return void(a.collective.rank = to_int32(number(), -1));
+        break;
+      case 'S':
+        if (key == "Seq") return void(a.collective.sequence = to_uint64(number()));
+        if (key == "Src Rank") return void(c.source = to_int32(number(), -1));
+        break;
+      default:
+        break;
+    }
+    cursor.value();
+  });
+  if (a.is_collective) complete(a.collective, c);
+  return a;
+}
+
+KinetoMemory read_kineto_memory(std::string_view arguments) {
+  KinetoMemory memory;
+  JsonCursor cursor(arguments);
+  cursor.object([&](std::string_view key) {
+    char const next = cursor.peek();
+    if (next == '[' || next == '{') return void(cursor.value());
+    bool is_string = false;
+    auto const number = parse_integer(cursor.scalar(is_string));
+    if (!number) return;
+    if (key == "Bytes") memory.bytes = *number;
+    if (key == "Addr") memory.address = static_cast<uint64_t>(*number);
+    if (key == "Total Allocated") memory.allocated_bytes = to_uint64(number);
+    if (key == "Total Reserved") memory.reserved_bytes = to_uint64(number);
+    if (key == "Device Type") memory.device_type = *number;
+    if (key == "Device Id") memory.device = to_int32(number, -1);
+  });
+  return memory;
+}
+
+model::CopyDetail copy_of_name(std::string_view name) {
+  using model::CopyDirection;
+  struct Name {
+    std::string_view part;
+    CopyDirection direction;
+  };
+  static constexpr std::array<Name, 5> kNames = {{{"HtoD", CopyDirection::kHostToDevice},
+                                                  {"DtoH", CopyDirection::kDeviceToHost},
+                                                  {"DtoD", CopyDirection::kDeviceToDevice},
+                                                  {"PtoP", CopyDirection::kPeerToPeer},
+                                                  {"HtoH", CopyDirection::kHostToHost}}};
+  model::CopyDetail copy;
+  auto const found = std::find_if(kNames.begin(), kNames.end(),
+                                  [&](Name const& known) { return name.find(known.part) != std::string_view::npos; });
+  if (found != kNames.end()) copy.direction = found->direction;
+  copy.pinned = name.find("Pinned") != std::string_view::npos ? 1 : 0;
+  return copy;
+}
+
+}  // namespace stepscope::import

@@ -1,0 +1,270 @@
+#include "trace/import/chrome/merged_events.h"
+
+#include <algorithm>
+#include <cctype>
+#include <filesystem>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace stepscope::import {
+namespace {
+
+using model::EventBatch;
+using model::EventKind;
+using model::StringId;
+
+constexpr size_t kMostTextBytes = 256;  // of a thread's or process's name
+
+/// Wraps where a damaged trace is farther from its origin than times go; the builder moves such events.
+int64_t minus(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
+
+std::string text_of(std::string_view raw) {
+  std::string text = json_text(raw, kMostTextBytes);
+  while (!text.empty() && text.back() == ' ') text.pop_back();
+  return text;
+}
+
+/// Times since the Unix epoch are later than this: the year 2001.
+constexpr int64_t kEarliestEpoch = 1'000'000'000'000'000'000;
+
+}  // namespace
+
+size_t MergedEvents::track_of(TrackKey const& key) {
+  auto const [place, is_new] = numbers_.try_emplace(key, tracks_.size());
+  if (is_new) tracks_.push_back({key, builder_.add_track({})});
+  return place->second;
+}
+
+std::vector<StringId> MergedEvents::intern_names(BlockEvents const& block) {
+  std::vector<StringId> names;
+  names.reserve(block.names.texts().size());
+  for (std::string_view const raw : block.names.texts()) {
+    if (raw.size() > kMostNameBytes) ++cut_names_;
+    names.push_back(builder_.intern(json_text(raw, kMostNameBytes)));
+  }
+  return names;
+}
+
+void MergedEvents::add(BlockEvents block) {
+  is_kineto_ = is_kineto_ || block.is_kineto;
+  untimed_ += block.untimed;
+  broken_ += block.end.broken;
+  log().unknown_events += block.unknown;
+  std::vector<StringId> const names = intern_names(block);
+  if (!origin_ns_) {
+    for (EventBatch const& rows : block.rows)
+      for (int64_t const start : rows.start) origin_ns_ = std::min(start, origin_ns_.value_or(start));
+    for (BlockEvents::Bracket const& bracket : block.brackets)
+      origin_ns_ = std::min(bracket.time_ns, origin_ns_.value_or(bracket.time_ns));
+  }
+  std::vector<size_t> numbers;
+  for (size_t i = 0; i < block.tracks.size(); ++i) {
+    numbers.push_back(track_of(block.tracks[i]));
+    add_rows(tracks_[numbers.back()], std::move(block.rows[i]), names);
+  }
+  for (BlockEvents::Bracket const& bracket : block.brackets) {
+    brackets_[numbers[bracket.track]].push_back(
+        {minus(bracket.time_ns, *origin_ns_), names[bracket.name], bracket.phase, std::string(bracket.id)});
+  }
+  for (BlockEvents::Metadata const& metadata : block.metadata) add_metadata(metadata);
+}
+
+void MergedEvents::add_rows(MergedTrack& track, EventBatch rows, std::vector<StringId> const& names) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows.start[i] = minus(rows.start[i], *origin_ns_);
+    rows.name[i] = names[rows.name[i].value];
+    track.copies += rows.kind[i] == EventKind::kMemcpy ? 1 : 0;
+    track.collectives += rows.kind[i] == EventKind::kCollective ? 1 : 0;
+    last_ns_ = std::max(last_ns_, rows.start[i]);
+  }
+  track.events += rows.size();
+  event_count_ += rows.size();
+  builder_.append(track.id, std::move(rows));
+}
+
+void MergedEvents::add_metadata(BlockEvents::Metadata const& metadata) {
+  if (metadata.what == "thread_name") {
+    thread_names_[{std::string(metadata.process), std::string(metadata.thread)}] = text_of(metadata.value);
+  } else if (metadata.what == "process_name") {
+    process_names_[std::string(metadata.process)] = text_of(metadata.value);
+  }
+}
+
+void MergedEvents::close_brackets() {
+  for (auto& [track, brackets] : brackets_) {
+    std::stable_sort(brackets.begin(), brackets.end(), [](Bracket const& a, Bracket const& b) { return a.time_ns < b.time_ns; });
+    if (tracks_[track].key.kind == TrackKey::Kind::kAsync) {
+      close_async(track, brackets);
+    } else {
+      close_nested(track, std::move(brackets));
+    }
+  }
+}
+
+/// B and E: an end closes the last begin of its thread.
+void MergedEvents::close_nested(size_t track, std::vector<Bracket> brackets) {
+  EventBatch& rows = builder_.events(tracks_[track].id);
+  std::vector<Bracket> open;
+  for (Bracket& bracket : brackets) {
+    if (bracket.phase == 'B') {
+      open.push_back(std::move(bracket));
+    } else if (open.empty()) {
+      ++unopened_;
+    } else {
+      rows.add_range(open.back().time_ns, bracket.time_ns - open.back().time_ns, open.back().name);
+      open.pop_back();
+    }
+  }
+  unclosed_ += open.size();
+  for (Bracket const& bracket : open)
+    rows.add_range(bracket.time_ns, std::max<int64_t>(0, last_ns_ - bracket.time_ns), bracket.name);
+}
+
+/// b and e: an end closes the last begin of its id and name.
+void MergedEvents::close_async(size_t track, std::vector<Bracket> const& brackets) {
+  EventBatch& rows = builder_.events(tracks_[track].id);
+  std::map<std::pair<std::string, uint32_t>, std::vector<int64_t>> open;
+  for (Bracket const& bracket : brackets) {
+    auto& begins = open[{bracket.id, bracket.name.value}];
+    if (bracket.phase == 'b') {
+      begins.push_back(bracket.time_ns);
+    } else if (begins.empty()) {
+      ++unopened_;
+    } else {
+      rows.add_range(begins.back(), bracket.time_ns - begins.back(), bracket.name);
+      begins.pop_back();
+    }
+  }
+  for (auto const& [key, begins] : open) {
+    unclosed_ += begins.size();
+    for (int64_t const begin : begins) rows.add_range(begin, std::max<int64_t>(0, last_ns_ - begin), StringId{key.second});
+  }
+}
+
+void MergedEvents::name_tracks() {
+  std::set<std::string> processes;
+  for (MergedTrack const& track : tracks_)
+    if (track.key.kind == TrackKey::Kind::kThread && parse_integer(track.key.process)) processes.insert(track.key.process);
+  for (MergedTrack const& merged : tracks_) {
+    TrackKey const& key = merged.key;
+    auto const known = thread_names_.find({key.process, key.thread});
+    model::Track track;
+    switch (key.kind) {
+      case TrackKey::Kind::kStream: {
+        track.kind = model::TrackKind::kStream;
+        track.id = key.stream;
+        track.device = key.device;
+        track.name = fmt::format("stream {}", key.stream);
+        if (2 * merged.copies > merged.events) track.stream_kind = model::StreamKind::kCopy;
+        if (2 * merged.collectives > merged.events) track.stream_kind = model::StreamKind::kCommunication;
+        break;
+      }
+      case TrackKey::Kind::kCounter:
+        track.kind = model::TrackKind::kCounter;
+        track.name = text_of(key.thread);
+        break;
+      case TrackKey::Kind::kThread:
+      case TrackKey::Kind::kAsync:
+      case TrackKey::Kind::kDeviceRanges: {
+        track.id = trailing_number(key.thread).value_or(0);
+        std::string const thread = text_of(key.thread);
+        bool const is_number = parse_integer(thread).has_value();
+        track.name = known != thread_names_.end() && !known->second.empty() ? known->second
+                     : is_number                                            ? "thread " + thread
+                     : thread.empty()                                       ? "unnamed"
+                                                                            : thread;
+        if (key.kind == TrackKey::Kind::kDeviceRanges) {
+          track.name = fmt::format("annotations of GPU {} {}", text_of(key.process), is_number ? "stream " + thread : thread);
+        } else if (processes.size() > 1 && processes.contains(key.process)) {
+          auto const process = process_names_.find(key.process);
+          track.name +=
+              fmt::format(" [{}]", process == process_names_.end() || process->second.empty() ? key.process : process->second);
+        }
+        break;
+      }
+    }
+    builder_.update_track(merged.id, std::move(track));
+  }
+}
+
+/// Those that did something, of the many that a machine has.
+void MergedEvents::add_devices(TraceHeader const& header) {
+  std::set<int32_t> used;
+  for (MergedTrack const& track : tracks_)
+    if (track.key.kind == TrackKey::Kind::kStream) used.insert(track.key.device);
+  for (int32_t const id : used) {
+    auto const known = std::find_if(header.devices.begin(), header.devices.end(), [&](auto const& d) { return d.id == id; });
+    model::Device device;
+    if (known != header.devices.end()) device = *known;
+    device.id = id;
+    if (device.name.empty()) device.name = fmt::format("GPU {}", id);
+    builder_.add_device(std::move(device));
+  }
+}
+
+void MergedEvents::add_info(TraceHeader& header, std::string const& file) {
+  model::TraceInfo& info = builder_.info();
+  info.tool = is_kineto_ || header.is_kineto ? "PyTorch profiler (Kineto)" : "Chrome trace events";
+  info.host = std::move(header.host);
+  info.rank = header.rank ? *header.rank : rank_of_name(file).value_or(0);
+  info.world_size = header.world_size.value_or(1);
+  std::map<std::string, uint64_t> events_of;
+  for (MergedTrack const& track : tracks_)
+    if (track.key.kind == TrackKey::Kind::kThread) events_of[track.key.process] += track.events;
+  uint64_t most = 0;
+  for (auto const& [process, events] : events_of) {
+    auto const id = parse_integer(process);
+    if (!id || events <= most) continue;
+    most = events;
+    info.process_id = *id;
+    if (auto const name = process_names_.find(process); name != process_names_.end()) info.command = name->second;
+  }
+  int64_t const origin = origin_ns_.value_or(0);
+  if (header.base_ns > 0) {
+    info.origin_epoch_ns = static_cast<int64_t>(static_cast<uint64_t>(header.base_ns) + static_cast<uint64_t>(origin));
+  } else if (origin >= kEarliestEpoch) {
+    info.origin_epoch_ns = origin;
+  }
+  info.facts = std::move(header.facts);
+}
+
+void MergedEvents::note_losses() {
+  model::ImportLog& to = log();
+  auto const note = [&](uint64_t count, char const* what) {
+    if (count > 0) to.notes.push_back(fmt::format("{} {}", count, what));
+  };
+  note(broken_, "places between events are no JSON and were left out");
+  note(untimed_, "events have no time that can be read and were left out");
+  note(cut_names_, "names are longer than 16 KiB and were cut");
+  note(unopened_, "ends of ranges have no begin and were left out");
+  note(unclosed_, "ranges never end; they are shown until the end of the trace");
+  to.dropped += untimed_ + broken_;
+}
+
+model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) && {
+  close_brackets();
+  name_tracks();
+  add_devices(header);
+  add_info(header, file);
+  note_losses();
+  return std::move(builder_).finish();
+}
+
+std::optional<int32_t> rank_of_name(std::string_view path) {
+  std::string name = std::filesystem::path(path).filename().string();
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (std::string_view const word : {"rank", "worker"}) {
+    for (size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
+      size_t digit = at + word.size();
+      while (digit < name.size() && (name[digit] == '-' || name[digit] == '_' || name[digit] == '=')) ++digit;
+      size_t end = digit;
+      while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
+      constexpr size_t kMostDigits = 7;
+      if (end > digit && end - digit <= kMostDigits) return static_cast<int32_t>(*parse_integer(name.substr(digit, end - digit)));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace stepscope::import

@@ -1,0 +1,71 @@
+// Blocks of events, in the order of the file, become one trace.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "trace/import/chrome/block_events.h"
+#include "trace/import/chrome/trace_header.h"
+#include "trace/model/trace_builder.h"
+
+namespace stepscope::import {
+
+class MergedEvents {
+ public:
+  /// Longer names are cut, and counted.
+  static constexpr size_t kMostNameBytes = size_t{1} << 14U;
+
+  /// The block's text must still be there.
+  void add(BlockEvents block);
+  [[nodiscard]] uint64_t event_count() const { return event_count_; }
+  [[nodiscard]] bool is_kineto() const { return is_kineto_; }
+  /// What was wrong so far.
+  model::ImportLog& log() { return builder_.log(); }
+  /// `file`: its name may tell the rank.
+  model::Trace finish(TraceHeader header, std::string const& file) &&;
+
+ private:
+  struct MergedTrack {
+    TrackKey key;
+    model::TrackId id;
+    uint64_t events = 0, copies = 0, collectives = 0;
+  };
+  struct Bracket {
+    int64_t time_ns;
+    model::StringId name;
+    char phase;
+    std::string id;
+  };
+  size_t track_of(TrackKey const& key);
+  std::vector<model::StringId> intern_names(BlockEvents const& block);
+  void add_rows(MergedTrack& track, model::EventBatch rows, std::vector<model::StringId> const& names);
+  void add_metadata(BlockEvents::Metadata const& metadata);
+  void close_brackets();
+  void close_nested(size_t track, std::vector<Bracket> brackets);
+  void close_async(size_t track, std::vector<Bracket> const& brackets);
+  void name_tracks();
+  void add_devices(TraceHeader const& header);
+  void add_info(TraceHeader& header, std::string const& file);
+  void note_losses();
+
+  model::TraceBuilder builder_;
+  std::unordered_map<TrackKey, size_t, TrackKeyHash> numbers_;
+  std::vector<MergedTrack> tracks_;
+  std::map<size_t, std::vector<Bracket>> brackets_;  ///< by track
+  std::map<std::pair<std::string, std::string>, std::string> thread_names_;
+  std::map<std::string, std::string> process_names_;
+  std::optional<int64_t> origin_ns_;
+  int64_t last_ns_ = 0;  ///< trace time
+  uint64_t event_count_ = 0, untimed_ = 0, broken_ = 0, cut_names_ = 0, unclosed_ = 0, unopened_ = 0;
+  bool is_kineto_ = false;
+};
+
+/// The rank that a file's name tells: 3 of "rank-3.json.gz", "worker3.12.pt.trace.json", "trace_8_rank_3.json".
+std::optional<int32_t> rank_of_name(std::string_view file);
+
+}  // namespace stepscope::import

@@ -1,0 +1,202 @@
+#include "trace/import/json/cursor.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+namespace stepscope::import {
+namespace {
+
+bool is_structure(char c) { return c == '"' || (c | 0x20) == '{' || (c | 0x20) == '}'; }  // | 0x20: of brackets their braces
+
+bool is_word(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '+' || c == '.';
+}
+
+/// The length of the UTF-8 sequence that `text` begins with, 0 when it is none.
+size_t utf8_length(std::string_view text) {
+  auto const byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
+  auto const follows = [&](size_t i, uint8_t low = 0x80, uint8_t high = 0xBF) { return byte(i) >= low && byte(i) <= high; };
+  uint8_t const first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xC2 && first <= 0xDF) return follows(1) ? 2 : 0;
+  if (first == 0xE0) return follows(1, 0xA0) && follows(2) ? 3 : 0;
+  if (first == 0xED) return follows(1, 0x80, 0x9F) && follows(2) ? 3 : 0;
+  if (first >= 0xE1 && first <= 0xEF) return follows(1) && follows(2) ? 3 : 0;
+  if (first == 0xF0) return follows(1, 0x90) && follows(2) && follows(3) ? 4 : 0;
+  if (first >= 0xF1 && first <= 0xF3) return follows(1) && follows(2) && follows(3) ? 4 : 0;
+  if (first == 0xF4) return follows(1, 0x80, 0x8F) && follows(2) && follows(3) ? 4 : 0;
+  return 0;
+}
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
+void append_code_point(uint32_t code, std::string& to) {
+  bool const is_surrogate = code >= 0xD800 && code <= 0xDFFF;
+  bool const is_control = (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0);
+  if (is_surrogate || is_control || code > 0x10FFFF) {
+    to += kReplacement;
+  } else if (code < 0x80) {
+    to += static_cast<char>(code);
+  } else if (code < 0x800) {
+    to += static_cast<char>(0xC0 | (code >> 6U));
+    to += static_cast<char>(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    to += static_cast<char>(0xE0 | (code >> 12U));
+    to += static_cast<char>(0x80 | ((code >> 6U) & 0x3F));
+    to += static_cast<char>(0x80 | (code & 0x3F));
+  } else {
+    to += static_cast<char>(0xF0 | (code >> 18U));
+    to += static_cast<char>(0x80 | ((code >> 12U) & 0x3F));
+    to += static_cast<char>(0x80 | ((code >> 6U) & 0x3F));
+    to += static_cast<char>(0x80 | (code & 0x3F));
+  }
+}
+
+/// Four hexadecimal digits behind "\u"; more than 0xFFFF when they are none.
+uint32_t hex4(std::string_view digits) {
+  constexpr uint32_t kNone = 0x110000;
+  if (digits.size() < 4) return kNone;
+  uint32_t code = 0;
+  auto const [end, error] = std::from_chars(digits.data(), digits.data() + 4, code, 16);
+  return error == std::errc() && end == digits.data() + 4 ? code : kNone;
+}
+
+/// Appends what the escape at the begin of `text` (a backslash) stands for; returns its length.
+size_t append_escape(std::string_view text, std::string& to) {
+  if (text.size() < 2) return text.size();
+  switch (text[1]) {
+    case 'n':
+      to += '\n';
+      return 2;
+    case 't':
+      to += '\t';
+      return 2;
+    case '"':
+    case '\\':
+    case '/':
+      to += text[1];
+      return 2;
+    case 'u':
+      break;
+    default:
+      to += kReplacement;
+      return 2;
+  }
+  uint32_t const code = hex4(text.substr(2));
+  constexpr size_t kLength = 6;
+  if (code >= 0xD800 && code <= 0xDBFF && text.substr(kLength).starts_with("\\u")) {
+    uint32_t const low = hex4(text.substr(kLength + 2));
+    if (low >= 0xDC00 && low <= 0xDFFF) {
+      append_code_point(0x10000 + ((code - 0xD800) << 10U) + (low - 0xDC00), to);
+      return 2 * kLength;
+    }
+  }
+  append_code_point(code, to);
+  return code > 0xFFFF ? 2 : kLength;
+}
+
+}  // namespace
+
+char const* find_string_end(char const* at, char const* end) {
+#if defined(__SSE2__)
+  __m128i const quote = _mm_set1_epi8('"'), escape = _mm_set1_epi8('\\');
+  for (; end - at >= 16; at += 16) {
+    __m128i const text = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
+    auto const found =
+        static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_cmpeq_epi8(text, escape))));
+    if (found != 0) return at + std::countr_zero(found);
+  }
+#endif
+  return std::find_if(at, end, [](char c) { return c == '"' || c == '\\'; });
+}
+
+char const* find_structure(char const* at, char const* end) {
+#if defined(__SSE2__)
+  __m128i const quote = _mm_set1_epi8('"'), open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}'), lower = _mm_set1_epi8(0x20);
+  for (; end - at >= 16; at += 16) {
+    __m128i const text = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
+    __m128i const lowered = _mm_or_si128(text, lower);
+    __m128i const braces = _mm_or_si128(_mm_cmpeq_epi8(lowered, open), _mm_cmpeq_epi8(lowered, close));
+    auto const found = static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(text, quote), braces)));
+    if (found != 0) return at + std::countr_zero(found);
+  }
+#endif
+  return std::find_if(at, end, is_structure);
+}
+
+std::string_view JsonCursor::scalar(bool& is_string) {
+  is_string = peek() == '"';
+  if (is_string) return string();
+  char const* const first = at_;
+  while (at_ != end_ && is_word(*at_)) ++at_;
+  // A word that ends with the text may go on behind it.
+  if (at_ == first || at_ == end_) {
+    fail();
+    return {};
+  }
+  return {first, static_cast<size_t>(at_ - first)};
+}
+
+std::string_view JsonCursor::value() {
+  char const c = peek();
+  char const* const first = at_;
+  bool is_string = false;
+  if (c == '{' || c == '[') {
+    if (!skip_nested()) return {};
+  } else if (scalar(is_string); failed()) {
+    return {};
+  }
+  return {first, static_cast<size_t>(at_ - first)};
+}
+
+/// An object or array. What stands in it is not looked at, but that it is closed as it was opened.
+bool JsonCursor::skip_nested() {
+  std::array<char, kMaxDepth> closing;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
+  size_t depth = 0;
+  for (;;) {
+    at_ = find_structure(at_, end_);
+    if (at_ == end_) return fail();
+    char const c = *at_;
+    if (c == '"') {
+      ++at_;
+      if (!skip_string()) return false;
+      continue;
+    }
+    if (c == '{' || c == '[') {
+      if (depth == kMaxDepth) return fail();
+      closing[depth++] = c == '{' ? '}' : ']';
+    } else if (depth == 0 || closing[--depth] != c) {
+      return fail();
+    }
+    ++at_;
+    if (depth == 0) return true;
+  }
+}
+
+std::string json_text(std::string_view raw, size_t most) {
+  std::string text;
+  text.reserve(std::min(raw.size(), most));
+  while (!raw.empty() && text.size() < most) {
+    size_t length = 1;
+    if (raw[0] == '\\') {
+      length = append_escape(raw, text);
+    } else if (length = utf8_length(raw); length == 0) {
+      text += kReplacement;
+      length = 1;
+    } else if (length == 1) {
+      append_code_point(static_cast<uint8_t>(raw[0]), text);
+    } else {
+      text += raw.substr(0, length);
+    }
+    raw.remove_prefix(length);
+  }
+  return text;
+}
+
+}  // namespace stepscope::import

@@ -1,0 +1,108 @@
+// A place in JSON text of traces, moved forward over tokens and whole values. Nothing is built: strings are the text between
+// their quotes, as it stands. Lenient where tools are: NaN and Infinity are values. The text is hostile; nothing is read behind
+// its end, and nesting is bounded.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace stepscope::import {
+
+/// The first `"` or `\` at or behind `at`, else `end`.
+char const* find_string_end(char const* at, char const* end);
+/// The first `"`, brace or bracket at or behind `at`, else `end`.
+char const* find_structure(char const* at, char const* end);
+
+class JsonCursor {
+ public:
+  enum class Failure : uint8_t {
+    kNone,
+    kEnd,    ///< the text ends in the middle of a value
+    kBroken  ///< something else stands where a value or token must be
+  };
+  static constexpr int kMaxDepth = 1024;
+
+  JsonCursor() = default;
+  explicit JsonCursor(std::string_view text) : begin_(text.data()), at_(begin_), end_(begin_ + text.size()) {}
+
+  [[nodiscard]] size_t offset() const { return static_cast<size_t>(at_ - begin_); }
+  [[nodiscard]] std::string_view rest() const { return {at_, static_cast<size_t>(end_ - at_)}; }
+  [[nodiscard]] Failure failure() const { return failure_; }
+  [[nodiscard]] bool failed() const { return failure_ != Failure::kNone; }
+
+  /// The next character that is no space, which is not consumed; 0 at the end of the text.
+  char peek() {
+    while (at_ != end_ && is_space(*at_)) ++at_;
+    return at_ == end_ ? '\0' : *at_;
+  }
+  /// Consumes the next character when it is this one.
+  bool take(char c) {
+    if (peek() != c || at_ == end_) return false;
+    ++at_;
+    return true;
+  }
+  /// take() or fails.
+  bool expect(char c) { return take(c) || fail(); }
+  /// The string that stands here, without its quotes, escapes as they are; empty when it fails.
+  std::string_view string() {
+    if (!expect('"')) return {};
+    char const* const first = at_;
+    return skip_string() ? std::string_view(first, static_cast<size_t>(at_ - first - 1)) : std::string_view();
+  }
+  /// A value that is no object or array: of a string what stands between its quotes, else the word; empty when it fails.
+  std::string_view scalar(bool& is_string);
+  /// Any value, as it stands; empty when it fails.
+  std::string_view value();
+  /// Forgets a failure and goes on behind `at`.
+  void resume(size_t at) {
+    at_ = begin_ + at;
+    failure_ = Failure::kNone;
+  }
+
+  /// Calls visit(key) for each member of the object that stands here; visit consumes the value. False when it fails.
+  template <class Visit>
+  bool object(Visit&& visit) {
+    if (!expect('{')) return false;
+    if (take('}')) return true;
+    for (;;) {
+      std::string_view const key = string();
+      if (failed() || !expect(':')) return false;
+      visit(key);
+      if (failed()) return false;
+      if (take('}')) return true;
+      if (!expect(',')) return false;
+    }
+  }
+
+ private:
+  static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+  bool fail() {
+    failure_ = at_ == end_ ? Failure::kEnd : Failure::kBroken;
+    return false;
+  }
+  /// From behind the opening quote to behind the closing one.
+  bool skip_string() {
+    for (;;) {
+      at_ = find_string_end(at_, end_);
+      if (at_ == end_) return fail();
+      if (*at_ == '"') {
+        ++at_;
+        return true;
+      }
+      at_ += end_ - at_ < 2 ? 1 : 2;
+    }
+  }
+  bool skip_nested();
+
+  char const* begin_ = nullptr;
+  char const* at_ = nullptr;
+  char const* end_ = nullptr;
+  Failure failure_ = Failure::kNone;
+};
+
+/// Text of a JSON string: escapes resolved, bytes that are no UTF-8 and control characters but line ends and tabs replaced by
+/// U+FFFD. Longer texts than `most` bytes are cut.
+std::string json_text(std::string_view raw, size_t most);
+
+}  // namespace stepscope::import
