@@ -513,25 +513,13 @@ base::Expected<TrainingResult> train_data_parallel(TrainOptions const& o, Networ
   Processes* const processes = joined->get();
   bool const is_first = processes == nullptr || processes->rank() == 0;
   if (!is_first) log = nullptr;
-  auto group = open_devices(o.device, {.memory_limit_bytes = o.memory_limit_mib << 20U,
-                                       .faults = o.device_faults,
-                                       .precision = o.precision,
-                                       .processes = *joined,
-                                       .memory_growth = o.memory_growth,
-                                       .log_placement = o.log_placement,
-                                       .soft_placement = o.soft_placement});
-  base::Expected<void> ready;
-  if (!group) ready = base::fail_with(group);
-  if (processes != nullptr) ready = processes->agree(ready);
-  if (!ready) return base::fail_with(ready);
-  if (processes != nullptr) {
-    ready = agree_on_training(*processes, o, described, group->devices.size());
-    if (!ready) return base::fail_with(ready);
-  }
+  auto group = open_training_devices(o, *joined, described);
+  if (!group) return base::fail_with(group);
   auto const network = with_room(described, o.bucket_mb, group->members);
   std::vector<JobTurn> const turns = make_turns(network, o.bucket_mb);
   UpdateSchemeMaker const make_scheme = update_schemes(o.update);
   auto start = make_start(*group, make_scheme, turns, described, network, o);
+  base::Expected<void> ready;
   if (!start) ready = base::fail_with(start);
   if (processes != nullptr) ready = processes->agree(ready);
   if (!ready) return base::fail_with(ready);

@@ -61,6 +61,24 @@ base::Expected<void> agree_on_training(Processes& processes, TrainOptions const&
        setting("--allow-nan", o.allow_nan), setting("evaluation (--no-evaluate)", o.evaluate)});
 }
 
+base::Expected<DeviceGroup> open_training_devices(TrainOptions const& o, std::shared_ptr<Processes> const& processes,
+                                                  Network const& network) {
+  auto group = open_devices(o.device, {.memory_limit_bytes = o.memory_limit_mib << 20U,
+                                       .faults = o.device_faults,
+                                       .precision = o.precision,
+                                       .processes = processes,
+                                       .memory_growth = o.memory_growth,
+                                       .log_placement = o.log_placement,
+                                       .soft_placement = o.soft_placement});
+  if (processes == nullptr) return group;
+  base::Expected<void> ready;
+  if (!group) ready = base::fail_with(group);
+  ready = processes->agree(ready);
+  if (ready) ready = agree_on_training(*processes, o, network, group->devices.size());
+  if (!ready) return base::fail_with(ready);
+  return group;
+}
+
 base::Expected<void> agree_on_start(Processes& processes, int64_t first_step, uint64_t checksum) {
   return agree_on_settings(processes, {{"a first step of", fmt::format("{}", first_step)},
                                        {"starting weights (--resume) of checksum", fmt::format("{:016x}", checksum)}});

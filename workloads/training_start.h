@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "workloads/checkpoint.h"
 #include "workloads/data_parallel.h"
@@ -15,6 +16,11 @@ base::Expected<void> check_size(Device const& device, Network const& network, Up
 
 /// Fresh weights, or those of --resume. Errors: those of resume_checkpoint().
 base::Expected<Checkpoint> starting_point(TrainOptions const& options, Network const& network, int64_t global_batch);
+
+/// Opens this process's devices, once all processes can, and agree on the training. Errors: those of open_devices() and
+/// agree_on_training(), also of another process.
+base::Expected<DeviceGroup> open_training_devices(TrainOptions const& options, std::shared_ptr<Processes> const& processes,
+                                                  Network const& network);
 
 /// Error: the processes differ in what decides which steps, batches or collectives there are, or what they compute. All must call
 /// it. `devices`: of this process.

@@ -12,8 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   using namespace stepscope;
   import::Input const input(std::as_bytes(std::span(data, size)), "rank-1.json");
   import::is_chrome_trace(input);
-  constexpr size_t kSmall = 48, kLarge = size_t{1} << 20U;
-  auto const in_small_blocks = import::read_chrome_trace(input, kSmall);
+  constexpr size_t kSmall = 48, kMiddle = 4096, kLarge = size_t{1} << 20U;
+  auto const in_small_blocks = import::read_chrome_trace(input, input.plain() ? kSmall : kMiddle);
   auto const in_one = import::read_chrome_trace(input, kLarge);
   STEPSCOPE_CHECK(in_small_blocks.has_value() == in_one.has_value());
   if (!in_one) return 0;

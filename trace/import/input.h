@@ -38,6 +38,8 @@ class Input {
   static constexpr size_t kHeadBytes = size_t{1} << 16U;
 
   Input(base::ByteSpan bytes, std::string name);
+  Input(Input const&) = delete;
+  Input& operator=(Input const&) = delete;
 
   [[nodiscard]] std::string const& name() const { return name_; }
   /// The file's, packed or not.

@@ -12,16 +12,24 @@ namespace {
 
 class PathologyRun : public Program {
  protected:
-  /// The findings of a training with this pathology, by rule.
-  [[nodiscard]] std::map<std::string, nlohmann::json> findings(std::string const& pathology) const {
-    Outcome const outcome = stepscope("profile cifar10 -o run --device host:2 --pathology " + pathology + kSmall);
-    EXPECT_EQ(outcome.code, 0) << outcome.output;
-    std::map<std::string, nlohmann::json> by_rule;
-    nlohmann::json const analysis = json("run/analysis.json"), injected = json("run/pathology.json");
-    for (auto const& finding : analysis.at("findings")) by_rule[finding.at("rule").get<std::string>()] = finding;
-    EXPECT_EQ(injected.at("pathologies").size(), 1U);
-    EXPECT_TRUE(by_rule.contains(injected.at("pathologies").at(0).at("expected_finding").get<std::string>())) << outcome.output;
-    return by_rule;
+  using Findings = std::map<std::string, nlohmann::json>;
+  /// The findings of a training with this pathology, by rule. On a machine that is busy with something else, what that costs may
+  /// be larger than the fault that was made: then it is trained again.
+  [[nodiscard]] Findings findings(std::string const& pathology) const {
+    constexpr int kTries = 3;
+    for (int i = 1;; ++i) {
+      Outcome const outcome = stepscope("profile cifar10 -o run --force --device host:2 --pathology " + pathology + kSmall);
+      EXPECT_EQ(outcome.code, 0) << outcome.output;
+      Findings by_rule;
+      nlohmann::json const analysis = json("run/analysis.json"), injected = json("run/pathology.json");
+      for (auto const& finding : analysis.at("findings")) by_rule[finding.at("rule").get<std::string>()] = finding;
+      EXPECT_EQ(injected.at("pathologies").size(), 1U);
+      bool const found = by_rule.contains(injected.at("pathologies").at(0).at("expected_finding").get<std::string>());
+      if (found || i == kTries) {
+        EXPECT_TRUE(found) << outcome.output;
+        return by_rule;
+      }
+    }
   }
   [[nodiscard]] nlohmann::json json(std::string const& name) const {
     std::ifstream file(path(name));

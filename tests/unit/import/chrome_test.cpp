@@ -198,6 +198,86 @@ TEST(ChromeTrace, WhatIsNoEventIsLeftOutAndCounted) {
   EXPECT_THAT(trace->log().notes, Contains(HasSubstr("are no JSON")));
 }
 
+/// The names of the events that are read of a broken text, whatever the blocks.
+std::multiset<std::string> names_of(std::string const& text) {
+  std::multiset<std::string> names;
+  for (size_t const block : {40U, 100'000U}) {
+    auto const trace = read(text, block);
+    EXPECT_TRUE(trace) << (trace ? "" : trace.error().message);
+    if (!trace) continue;
+    names.clear();
+    for (uint32_t row = 0; row < trace->event_count(); ++row) names.emplace(trace->name(row));
+    EXPECT_FALSE(trace->log().notes.empty());
+  }
+  return names;
+}
+
+TEST(ChromeTrace, WhatFollowsSomethingBrokenIsRead) {
+  std::string const b = R"({"ph":"X","name":"b","ts":2,"dur":1})", c = R"({"ph":"X","name":"c","ts":3,"dur":1})";
+  std::multiset<std::string> const both = {"b", "c"};
+  EXPECT_EQ(names_of(R"([{"ph":"X","name":"a","ts":},)" + b + "," + c + "]"), both);
+  EXPECT_EQ(names_of("[5," + b + "," + c + "]"), both);
+  EXPECT_EQ(names_of("[null,[{}]," + b + "," + c + ",7]"), both);
+  EXPECT_EQ(names_of(R"({"traceEvents":[{"ph":"X" "name":"bad","args":{"l":[{"x":1},{"y":2}]}},)" + b + "," + c + "]}"), both);
+}
+
+TEST(ChromeTrace, WhatStandsBehindABrokenLastEventIsRead) {
+  auto const trace = read(
+      R"({"traceEvents":[{"ph":"X","name":"a","ts":1,"dur":1},{"ph":"X" "ts":2}],"baseTimeNanoseconds":1700000000000000000})");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->info().origin_epoch_ns, 1700000000000001000);
+  EXPECT_FALSE(trace->log().truncated);
+}
+
+TEST(ChromeTrace, ABaseTimeBehindMessagesWithQuotesIsFound) {
+  auto const trace = read(
+      R"({"traceEvents":[{"ph":"X","name":"a","ts":1,"dur":1}],"WARNING":["a "quoted" word"],"baseTimeNanoseconds":1700000000000000000})");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->info().origin_epoch_ns, 1700000000000001000);
+}
+
+TEST(ChromeTrace, AQuoteTooManyLosesLittle) {
+  std::string text = "[";
+  for (int i = 0; i < 40'000; ++i) {
+    std::string const note = i == 10 ? "\"" : "2";
+    text += (i > 0 ? ",\n" : "") + fmt::format(R"({{"ph":"X","name":"e","ts":{},"dur":1,"args":{{"n":{}}}}})", i, note);
+  }
+  text += "]";
+  auto const trace = read(text, 10'000);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_GT(trace->event_count(), 39'000U);
+  EXPECT_FALSE(trace->log().notes.empty());
+}
+
+TEST(ChromeTrace, ImpossibleTimesAreMoved) {
+  for (char const* const text :
+       {R"([{"ph":"i","ts":-9200000000000000},{"ph":"B","ts":100000000000000},{"ph":"E","ts":0}])",
+        R"([{"ph":"i","ts":-9200000000000000},{"ph":"i","ts":-1},{"ph":"B","ts":9200000000000000}])",
+        R"([{"ph":"X","ts":-9200000000000000,"dur":1},{"ph":"X","ts":9200000000000000,"dur":9200000000000000}])"}) {
+    auto const trace = read(text);
+    ASSERT_TRUE(trace) << trace.error().message;
+    auto const [first, last] = trace->time_range();
+    EXPECT_LE(first, last);
+    EXPECT_LE(last, model::kMaxTime);
+  }
+}
+
+TEST(ChromeTrace, TracksAreBounded) {
+  std::string text = "[";
+  for (size_t i = 0; i < kMostTracks + 100; ++i) text += fmt::format("{{\"ph\":\"i\",\"tid\":\"t{}\",\"ts\":{}}},", i, i);
+  auto const trace = read(text, 100'000);
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->event_count(), kMostTracks + 100);
+  EXPECT_LE(trace->tracks().size(), kMostTracks + 1);
+  EXPECT_THAT(trace->log().notes, Contains(HasSubstr("called others")));
+}
+
+TEST(ChromeTrace, OfBeginsAndEndsAloneIsOne) {
+  auto const trace = read(R"([{"ph":"B","name":"a","ts":0},{"ph":"E","ts":5}])");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(events_of(*trace), (std::multiset<Row>{{"range", "a", 0, 5000}}));
+}
+
 TEST(ChromeTrace, WhatIsNoTraceIsAnError) {
   for (char const* const text : {"{}", "{\"a\": 1}", "{\"traceEvents\": 5}", "[]", "{\"traceEvents\": []}", "{\"a\":"}) {
     auto const trace = read(text);
@@ -224,7 +304,7 @@ TEST(ChromeTrace, BeginsAndEndsAreRanges) {
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_EQ(events_of(*trace), (std::multiset<Row>{{"range", "outer", 0, 10'000},
                                                    {"range", "inner", 2'000, 3'000},
-                                                   {"range", "other", 3'000, 17'000},
+                                                   {"range", "other", 3'000, 18'000},
                                                    {"range", "read", 1'000, 6'000},
                                                    {"range", "read", 2'000, 2'000},
                                                    {"range", "last", 20'000, 1'000}}));

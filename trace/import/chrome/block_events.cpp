@@ -105,6 +105,7 @@ class BlockReader {
   }
 
   uint32_t track(TrackKey key) {
+    if (block_.tracks.size() >= kMostTracks && !track_numbers_.contains(key)) key = key_of_others(key.kind);
     auto const [place, is_new] = track_numbers_.try_emplace(std::move(key), static_cast<uint32_t>(block_.tracks.size()));
     if (is_new) {
       block_.tracks.push_back(place->first);
@@ -354,10 +355,11 @@ void RawTexts::grow() {
   }
 }
 
-BlockEvents read_block(std::string_view text) {
+BlockEvents read_block(std::string_view text, bool is_lost) {
   BlockEvents block;
   BlockReader reader(block);
-  block.end = read_events(text, [&](ChromeEvent const& event) { reader.add(event); });
+  block.end = read_events(
+      text, [&](ChromeEvent const& event) { reader.add(event); }, is_lost);
   return block;
 }
 

@@ -8,6 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include <xxhash.h>
+
 #include "trace/import/chrome/categories.h"
 #include "trace/import/chrome/chrome_events.h"
 #include "trace/import/chrome/kineto_arguments.h"
@@ -30,10 +32,15 @@ struct TrackKey {
 };
 struct TrackKeyHash {
   size_t operator()(TrackKey const& key) const {
-    size_t const text = std::hash<std::string>()(key.process) * 31 + std::hash<std::string>()(key.thread);
-    return text * 31 + static_cast<size_t>(key.stream) * 7 + static_cast<size_t>(key.device) * 5 + static_cast<size_t>(key.kind);
+    uint64_t const process = XXH3_64bits(key.process.data(), key.process.size());
+    uint64_t const thread = XXH3_64bits_withSeed(key.thread.data(), key.thread.size(), process);
+    int64_t const numbers[] = {key.stream, key.device, static_cast<int64_t>(key.kind)};
+    return XXH3_64bits_withSeed(numbers, sizeof numbers, thread);
   }
 };
+/// No machine has more threads and streams; what a damaged trace has beyond is put on one track of its kind.
+inline constexpr size_t kMostTracks = size_t{1} << 16U;
+inline TrackKey key_of_others(TrackKey::Kind kind) { return {kind, "", "others", -1, -1}; }
 
 /// Ids of texts as they stand in the block: equal texts have equal ids. Views of the block.
 class RawTexts {
@@ -78,7 +85,7 @@ struct BlockEvents {
   uint64_t unknown = 0;    ///< events of phases that are not modelled
 };
 
-/// Decodes a block; the result holds views of its text.
-BlockEvents read_block(std::string_view text);
+/// Decodes a block; the result holds views of its text. `is_lost`: see read_events().
+BlockEvents read_block(std::string_view text, bool is_lost = false);
 
 }  // namespace stepscope::import

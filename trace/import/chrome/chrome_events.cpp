@@ -31,6 +31,7 @@ std::optional<int64_t> parse_inexactly(std::string_view number) {
 size_t next_cut(std::string_view text, size_t from) {
   for (size_t close = text.find('}', from); close != std::string_view::npos; close = text.find('}', close + 1)) {
     size_t const comma = skip_spaces(text, close + 1);
+    if (comma < text.size() && text[comma] == ']') return close + 1;
     if (comma >= text.size() || text[comma] != ',') continue;
     size_t const open = skip_spaces(text, comma + 1);
     if (open < text.size() && text[open] == '{') return close + 1;

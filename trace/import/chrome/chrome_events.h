@@ -1,6 +1,7 @@
 // Chrome trace events as they stand in JSON text: which tool wrote them, and what they mean, is not known here.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -30,7 +31,9 @@ struct EventsEnd {
   size_t first_broken_at = 0;
 };
 
-/// Where the next object may begin, behind something that is none: behind "}" and before ",". npos: nowhere.
+/// Where the next object may begin, or the array end, behind something that is no event: behind "}", before "," and "{", or
+/// before
+/// "]". npos: nowhere.
 size_t next_cut(std::string_view text, size_t from);
 
 /// "1414456661601.577" (µs) → ns, exact to the last digit that is written, rounded to a ns. Nothing: not a number, or beyond
@@ -68,37 +71,42 @@ inline bool read_event(JsonCursor& cursor, ChromeEvent& event) {
   });
 }
 
-/// Calls handle(event) for each event of a part of an array.
+/// Calls handle(event) for each event of a part of an array. `is_lost`: it is not known whether the text begins between events or
+/// inside one; then what has no phase is no event.
 template <class Handle>
-EventsEnd read_events(std::string_view text, Handle&& handle) {
+EventsEnd read_events(std::string_view text, Handle&& handle, bool is_lost = false) {
   using State = EventsEnd::State;
   JsonCursor cursor(text);
   EventsEnd end;
+  auto const ends = [&](State state, size_t offset) {
+    end.state = state;
+    end.offset = offset;
+    return end;
+  };
   for (;;) {
     char const c = cursor.peek();
     size_t const begin = cursor.offset();
-    if (c == ',') {
-      cursor.take(',');
-      continue;
-    }
+    if (cursor.take(',')) continue;
+    if (begin == text.size()) return ends(State::kClean, begin);
+    // Of a list inside a broken event there may be more behind it.
+    if (c == ']' && (!is_lost || text.find("\"ph\"", begin) == std::string_view::npos)) return ends(State::kClosed, begin + 1);
     if (c == '{') {
       ChromeEvent event;
       if (read_event(cursor, event)) {
-        handle(event);
+        is_lost = is_lost && event.phase == '\0';
+        if (!is_lost) handle(event);
         continue;
       }
-      if (cursor.failure() == JsonCursor::Failure::kEnd) {
-        end.state = State::kOpen;
-        end.offset = begin;
-        return end;
-      }
-    } else if (begin == text.size() || c == ']') {
-      end.state = c == ']' ? State::kClosed : State::kClean;
-      end.offset = begin + (c == ']' ? 1 : 0);
-      return end;
+      if (cursor.failure() == JsonCursor::Failure::kEnd) return ends(State::kOpen, begin);
     }
     if (end.broken++ == 0) end.first_broken_at = begin;
-    size_t const cut = next_cut(text, cursor.offset() + 1);
+    if (c != '{' && c != ']' && c != '}') {
+      cursor.value();  // null, a number, a list
+      if (!cursor.failed()) continue;
+      if (cursor.failure() == JsonCursor::Failure::kEnd) return ends(State::kOpen, begin);
+    }
+    is_lost = true;
+    size_t const cut = next_cut(text, std::max(cursor.offset(), begin));
     cursor.resume(cut == std::string_view::npos ? text.size() : cut);
   }
 }

@@ -20,9 +20,12 @@ using State = EventsEnd::State;
 
 /// Long against what a block costs beside its events, short against memory.
 constexpr size_t kBlockBytes = size_t{4} << 20U;
-constexpr size_t kFrontBytes = size_t{1} << 20U;
-/// An event, or what stands before or behind the events, is not longer.
+/// What stands before or behind the events is not longer.
 constexpr size_t kMostHeaderBytes = size_t{1} << 30U;
+/// Nor is an event: what seems to be longer has a quote too many or too few.
+constexpr size_t kMostEventBytes = size_t{1} << 26U;
+/// So much of an event at the end of a file is one that is cut, more is looked through.
+constexpr size_t kMostTailBytes = size_t{1} << 20U;
 
 struct ParsedBlock {
   JsonBlock block;
@@ -31,7 +34,7 @@ struct ParsedBlock {
 
 class ChromeReader {
  public:
-  ChromeReader(Input const& input, size_t block_bytes) : input_(input), blocks_(input, block_bytes) {}
+  ChromeReader(Input const& input, size_t block_bytes) : input_(input), block_bytes_(block_bytes), blocks_(input, block_bytes) {}
 
   base::Expected<model::Trace> read() {
     if (auto begun = find_events(); !begun) return base::fail_with(begun);
@@ -48,7 +51,7 @@ class ChromeReader {
 
  private:
   base::Expected<void> find_events() {
-    for (size_t bytes = kFrontBytes;; bytes *= 2) {
+    for (size_t bytes = block_bytes_;; bytes *= 2) {
       std::string_view const front = blocks_.front(bytes);
       JsonCursor cursor(front);
       TraceHeader header;
@@ -108,10 +111,20 @@ class ChromeReader {
     merged_.add(std::move(events));
     if (merged_.event_count() > file::events_that_fit()) is_over_ = too_many_ = true;
     if (end.state == State::kOpen) open_ = text.substr(end.offset);
-    if (open_.size() > kMostHeaderBytes) is_over_ = true;
+    if (open_.size() > kMostEventBytes) return look_through_open();
     if (end.state != State::kClosed) return;
     is_over_ = is_closed_ = true;
     keep_trailer(text.substr(end.offset));
+  }
+
+  /// What seemed to be the begin of an event is none: events may begin in it.
+  void look_through_open() {
+    std::string const text = std::exchange(open_, {});
+    merged_.log().notes.push_back("something that is no event seemed to have no end: events in it may be missing");
+    size_t const cut = next_cut(text, 1);
+    if (cut == std::string_view::npos) return;
+    std::string_view const rest = std::string_view(text).substr(cut);
+    take_events(read_block(rest, true), rest);
   }
 
   void keep_trailer(std::string_view text) {
@@ -119,11 +132,16 @@ class ChromeReader {
   }
 
   void read_trailer() {
+    // Each time less is left.
+    while (!is_closed_ && open_.size() > kMostTailBytes) look_through_open();
     if (is_closed_) {
       for (JsonBlock block = blocks_.next(); !block.text.empty(); block = blocks_.next()) keep_trailer(block.text);
       JsonCursor cursor(trailer_);
       bool const is_whole = !needs_closing_ || read_header(cursor, false, header_) == HeaderEnd::kOver;
-      if (!is_whole) note_truncation("behind its events");
+      if (!is_whole) {
+        find_base_time();
+        note_truncation("behind its events, or what stands there is no JSON");
+      }
     } else if (!open_.empty()) {
       note_truncation(fmt::format("in the middle of an event, at byte {}", offset_ - open_.size()));
     } else if (needs_closing_) {
@@ -134,12 +152,23 @@ class ChromeReader {
       merged_.log().notes.push_back(*damage);
     }
   }
+  /// Kineto writes messages with quotes in them before it.
+  void find_base_time() {
+    constexpr std::string_view kMember = "\"baseTimeNanoseconds\"";
+    size_t const at = trailer_.rfind(kMember);
+    if (header_.base_ns != 0 || at == std::string::npos) return;
+    JsonCursor cursor(std::string_view(trailer_).substr(at + kMember.size()));
+    if (!cursor.take(':')) return;
+    std::string_view const value = cursor.value();
+    header_.add("baseTimeNanoseconds", value);
+  }
   void note_truncation(std::string const& where) {
     merged_.log().truncated = true;
     merged_.log().notes.push_back(fmt::format("the file ends {}: what came before was read", where));
   }
 
   Input const& input_;
+  size_t block_bytes_;
   JsonBlocks blocks_;
   TraceHeader header_;
   MergedEvents merged_;

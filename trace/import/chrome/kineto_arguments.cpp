@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include <xxhash.h>
 
@@ -92,6 +93,113 @@ void complete(model::CollectiveDetail& detail, CollectiveArguments const& a) {
   detail.peer = detail.op == CollectiveOp::kSend ? a.destination : a.source;
 }
 
+class ArgumentReader {
+ public:
+  explicit ArgumentReader(std::string_view arguments) : cursor_(arguments) {}
+
+  KinetoArguments read() {
+    cursor_.object([&](std::string_view key) {
+      char const first = key.empty() ? '\0' : key[0];
+      bool const is_known =
+          first >= 'A' && first <= 'Z' ? read_of_collective(key) : first != '\0' && (read_of_op(key) || read_of_kernel(key));
+      if (!is_known) cursor_.value();
+    });
+    if (a_.is_collective) complete(a_.collective, c_);
+    return a_;
+  }
+
+ private:
+  // True: the member was one of these, and its value was consumed.
+
+  bool read_of_op(std::string_view key) {
+    switch (key[0]) {
+      case 'b':
+        return key == "bytes" && set(a_.bytes, to_uint64(number()));
+      case 'c':
+        if (key == "correlation") return set(a_.correlation, to_uint64(number()));
+        return key == "cuda_sync_kind" && set(a_.sync_kind, text());
+      case 'd':
+        if (key == "dtype") return set(a_.collective.data_type, data_type_of(text()));
+        if (key != "device") return false;
+        if (auto const device = number()) a_.device = to_int32(device, -1);
+        return true;
+      case 's':
+        return key == "stream" && set(a_.stream, number());
+      case 't':
+        return key == "toDevice" && set(a_.peer_device, to_int32(number(), -1));
+      case 'w':
+        if (key == "wait_on_stream") return set(a_.wait_on_stream, number());
+        return key == "wait_on_cuda_event_record_corr_id" && set(a_.wait_on_correlation, to_uint64(number()));
+      default:
+        return false;
+    }
+  }
+
+  bool read_of_kernel(std::string_view key) {
+    model::KernelDetail& kernel = a_.kernel;
+    if (key == "grid") {
+      auto const grid = three_numbers(cursor_.value());
+      kernel.grid_x = grid[0];
+      kernel.grid_y = grid[1];
+      kernel.grid_z = grid[2];
+      return true;
+    }
+    if (key == "block") {
+      auto const block = three_numbers(cursor_.value());
+      kernel.block_x = block[0];
+      kernel.block_y = block[1];
+      kernel.block_z = block[2];
+      return true;
+    }
+    if (key == "registers per thread") return set(kernel.registers_per_thread, to_uint32(number()));
+    if (key == "shared memory") return set(kernel.shared_memory_bytes, to_uint32(number()));
+    if (key == "est. achieved occupancy %")
+      return set(kernel.occupancy_percent, static_cast<uint8_t>(std::clamp<int64_t>(number().value_or(0), 0, 100)));
+    if (key == "graph id") return set(kernel.graph, to_uint32(number()));
+    return key == "graph node id" && set(kernel.graph_node, to_uint64(number()));
+  }
+
+  bool read_of_collective(std::string_view key) {
+    if (key == "Collective name") {
+      a_.is_collective = true;
+      return set(c_.name, text());
+    }
+    if (key == "In msg nelems") return set(c_.in_elements, to_uint64(number()));
+    if (key == "Out msg nelems") return set(c_.out_elements, to_uint64(number()));
+    if (key == "Group size") return set(a_.collective.participants, to_uint32(number()));
+    if (key == "Process Group Name") return set(c_.group, text());
+    if (key == "Process Group Ranks") return set(c_.ranks, text());
+    if (key == "Rank") return set(a_.collective.rank, to_int32(number(), -1));
+    if (key == "Seq") return set(a_.collective.sequence, to_uint64(number()));
+    if (key == "Src Rank") return set(c_.source, to_int32(number(), -1));
+    return key == "Dst Rank" && set(c_.destination, to_int32(number(), -1));
+  }
+
+  template <class T>
+  static bool set(T& member, T value) {
+    member = std::move(value);
+    return true;
+  }
+  std::optional<int64_t> number() {
+    char const next = cursor_.peek();
+    if (next == '[' || next == '{') {
+      cursor_.value();
+      return std::nullopt;
+    }
+    bool is_string = false;
+    return parse_integer(cursor_.scalar(is_string));
+  }
+  /// What stands there, of a string without its quotes.
+  std::string_view text() {
+    std::string_view const value = cursor_.value();
+    return value.size() >= 2 && value[0] == '"' ? value.substr(1, value.size() - 2) : value;
+  }
+
+  JsonCursor cursor_;
+  KinetoArguments a_;
+  CollectiveArguments c_;
+};
+
 }  // namespace
 
 std::optional<int64_t> parse_integer(std::string_view number) {
@@ -114,113 +222,7 @@ std::optional<int64_t> trailing_number(std::string_view text) {
   return first == text.size() ? std::nullopt : parse_integer(text.substr(first));
 }
 
-KinetoArguments read_kineto_arguments(std::string_view arguments) {
-  KinetoArguments a;
-  CollectiveArguments c;
-  JsonCursor cursor(arguments);
-  bool is_string = false;
-  auto const number = [&] {
-    char const next = cursor.peek();
-    if (next == '[' || next == '{') {
-      cursor.value();
-      return std::optional<int64_t>();
-    }
-    return parse_integer(cursor.scalar(is_string));
-  };
-  // What stands there, of a string without its quotes.
-  auto const text = [&] {
-    std::string_view const value = cursor.value();
-    return value.size() >= 2 && value[0] == '"' ? value.substr(1, value.size() - 2) : value;
-  };
-  cursor.object([&](std::string_view key) {
-    switch (key.empty() ? '\0' : key[0]) {
-      case 'b':
-        if (key == "bytes") return void(a.bytes = to_uint64(number()));
-        if (key == "block") {
-          auto const block = three_numbers(cursor.value());
-          a.kernel.block_x = block[0], a.kernel.block_y = block[1], a.kernel.block_z = block[2];
-          return;
-        }
-        break;
-      case 'c':
-        if (key == "correlation") return void(a.correlation = to_uint64(number()));
-        if (key == "cuda_sync_kind") return void(a.sync_kind = text());
-        break;
-      case 'd':
-        if (key == "device") {
-          if (auto const device = number()) a.device = to_int32(device, -1);
-          return;
-        }
-        if (key == "dtype") return void(a.collective.data_type = data_type_of(text()));
-        break;
-      case 'e':
-        if (key == "est. achieved occupancy %") {
-          auto const percent = number();
-          a.kernel.occupancy_percent = static_cast<uint8_t>(std::clamp<int64_t>(percent.value_or(0), 0, 100));
-          return;
-        }
-        break;
-      case 'g':
-        if (key == "grid") {
-          auto const grid = three_numbers(cursor.value());
-          a.kernel.grid_x = grid[0], a.kernel.grid_y = grid[1], a.kernel.grid_z = grid[2];
-          return;
-        }
-        if (key == "graph id") return void(a.kernel.graph = to_uint32(number()));
-        if (key == "graph node id") return void(a.kernel.graph_node = to_uint64(number()));
-        break;
-      case 'r':
-        if (key == "registers per thread") return void(a.kernel.registers_per_thread = to_uint32(number()));
-        break;
-      case 's':
-        if (key == "stream") return void(a.stream = number());
-        if (key == "shared memory") return void(a.kernel.shared_memory_bytes = to_uint32(number()));
-        break;
-      case 't':
-        if (key == "toDevice") return void(a.peer_device = to_int32(number(), -1));
-        break;
-      case 'w':
-        if (key == "wait_on_stream") return void(a.wait_on_stream = number());
-        if (key == "wait_on_cuda_event_record_corr_id") return void(a.wait_on_correlation = to_uint64(number()));
-        break;
-      case 'C':
-        if (key == "Collective name") {
-          a.is_collective = true;
-          c.name = text();
-          return;
-        }
-        break;
-      case 'D':
-        if (key == "Dst Rank") return void(c.destination = to_int32(number(), -1));
-        break;
-      case 'G':
-        if (key == "Group size") return void(a.collective.participants = to_uint32(number()));
-        break;
-      case 'I':
-        if (key == "In msg nelems") return void(c.in_elements = to_uint64(number()));
-        break;
-      case 'O':
-        if (key == "Out msg nelems") return void(c.out_elements = to_uint64(number()));
-        break;
-      case 'P':
-        if (key == "Process Group Name") return void(c.group = text());
-        if (key == "Process Group Ranks") return void(c.ranks = text());
-        break;
-      case 'R':
-        if (key == "Rank") return void(a.collective.rank = to_int32(number(), -1));
-        break;
-      case 'S':
-        if (key == "Seq") return void(a.collective.sequence = to_uint64(number()));
-        if (key == "Src Rank") return void(c.source = to_int32(number(), -1));
-        break;
-      default:
-        break;
-    }
-    cursor.value();
-  });
-  if (a.is_collective) complete(a.collective, c);
-  return a;
-}
+KinetoArguments read_kineto_arguments(std::string_view arguments) { return ArgumentReader(arguments).read(); }
 
 KinetoMemory read_kineto_memory(std::string_view arguments) {
   KinetoMemory memory;

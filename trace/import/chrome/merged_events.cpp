@@ -16,8 +16,14 @@ using model::StringId;
 
 constexpr size_t kMostTextBytes = 256;  // of a thread's or process's name
 
-/// Wraps where a damaged trace is farther from its origin than times go; the builder moves such events.
-int64_t minus(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) - static_cast<uint64_t>(b)); }
+/// The farthest that there is where a damaged trace is farther from its origin: the builder moves such events, and counts them.
+int64_t minus(int64_t a, int64_t b) {
+  int64_t difference = 0;
+  if (!__builtin_sub_overflow(a, b, &difference)) return difference;
+  return a < b ? INT64_MIN : INT64_MAX;
+}
+
+int64_t possible(int64_t time_ns) { return std::clamp(time_ns, -model::kMaxTime, model::kMaxTime); }
 
 std::string text_of(std::string_view raw) {
   std::string text = json_text(raw, kMostTextBytes);
@@ -31,6 +37,13 @@ constexpr int64_t kEarliestEpoch = 1'000'000'000'000'000'000;
 }  // namespace
 
 size_t MergedEvents::track_of(TrackKey const& key) {
+  if (tracks_.size() >= kMostTracks && !numbers_.contains(key)) {
+    TrackKey const others = key_of_others(key.kind);
+    if (!(key == others)) {
+      ++folded_tracks_;
+      return track_of(others);
+    }
+  }
   auto const [place, is_new] = numbers_.try_emplace(key, tracks_.size());
   if (is_new) tracks_.push_back({key, builder_.add_track({})});
   return place->second;
@@ -65,8 +78,11 @@ void MergedEvents::add(BlockEvents block) {
   }
   for (BlockEvents::Bracket const& bracket : block.brackets) {
     brackets_[numbers[bracket.track]].push_back(
-        {minus(bracket.time_ns, *origin_ns_), names[bracket.name], bracket.phase, std::string(bracket.id)});
+        {possible(minus(bracket.time_ns, *origin_ns_)), names[bracket.name], bracket.phase, std::string(bracket.id)});
   }
+  for (BlockEvents::Bracket const& bracket : block.brackets)
+    last_ns_ = std::max(last_ns_, possible(minus(bracket.time_ns, *origin_ns_)));
+  event_count_ += block.brackets.size();
   for (BlockEvents::Metadata const& metadata : block.metadata) add_metadata(metadata);
 }
 
@@ -76,7 +92,7 @@ void MergedEvents::add_rows(MergedTrack& track, EventBatch rows, std::vector<Str
     rows.name[i] = names[rows.name[i].value];
     track.copies += rows.kind[i] == EventKind::kMemcpy ? 1 : 0;
     track.collectives += rows.kind[i] == EventKind::kCollective ? 1 : 0;
-    last_ns_ = std::max(last_ns_, rows.start[i]);
+    last_ns_ = std::max(last_ns_, possible(rows.start[i]) + std::clamp<int64_t>(rows.dur[i], 0, model::kMaxTime));
   }
   track.events += rows.size();
   event_count_ += rows.size();
@@ -221,8 +237,8 @@ void MergedEvents::add_info(TraceHeader& header, std::string const& file) {
     if (auto const name = process_names_.find(process); name != process_names_.end()) info.command = name->second;
   }
   int64_t const origin = origin_ns_.value_or(0);
-  if (header.base_ns > 0) {
-    info.origin_epoch_ns = static_cast<int64_t>(static_cast<uint64_t>(header.base_ns) + static_cast<uint64_t>(origin));
+  if (header.base_ns > 0 && origin < kEarliestEpoch) {
+    info.origin_epoch_ns = minus(header.base_ns, minus(0, origin));
   } else if (origin >= kEarliestEpoch) {
     info.origin_epoch_ns = origin;
   }
@@ -237,6 +253,7 @@ void MergedEvents::note_losses() {
   note(broken_, "places between events are no JSON and were left out");
   note(untimed_, "events have no time that can be read and were left out");
   note(cut_names_, "names are longer than 16 KiB and were cut");
+  note(folded_tracks_, "tracks are more than are shown: their events are on one track, called others");
   note(unopened_, "ends of ranges have no begin and were left out");
   note(unclosed_, "ranges never end; they are shown until the end of the trace");
   to.dropped += untimed_ + broken_;

@@ -61,7 +61,7 @@ class MergedEvents {
   std::map<std::string, std::string> process_names_;
   std::optional<int64_t> origin_ns_;
   int64_t last_ns_ = 0;  ///< trace time
-  uint64_t event_count_ = 0, untimed_ = 0, broken_ = 0, cut_names_ = 0, unclosed_ = 0, unopened_ = 0;
+  uint64_t event_count_ = 0, untimed_ = 0, broken_ = 0, cut_names_ = 0, unclosed_ = 0, unopened_ = 0, folded_tracks_ = 0;
   bool is_kineto_ = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include <nlohmann/json.hpp>
 
@@ -33,7 +34,7 @@ Number number_of(Json const& object, char const* key, Number otherwise) {
   auto const found = object.find(key);
   if (found == object.end() || !found->is_number()) return otherwise;
   auto const value = found->get<double>();
-  constexpr double kMost = 9e18;
+  constexpr auto kMost = static_cast<double>(std::numeric_limits<Number>::max());
   return value >= 0 && value < kMost ? static_cast<Number>(found->get<uint64_t>()) : otherwise;
 }
 
@@ -41,7 +42,7 @@ void add_devices(std::string_view text, std::vector<model::Device>& devices) {
   Json const list = parse(text);
   if (!list.is_array() || list.size() > kMostDevices) return;
   for (Json const& entry : list) {
-    if (!entry.is_object()) continue;
+    if (!entry.is_object() || devices.size() >= kMostDevices) continue;
     model::Device device;
     device.id = static_cast<int32_t>(std::min<int64_t>(number_of<int64_t>(entry, "id", 0), INT32_MAX));
     if (auto const name = entry.find("name"); name != entry.end() && name->is_string()) {

@@ -65,10 +65,10 @@ JsonBlock JsonBlocks::next() {
   if (!is_plain_) return next_unpacked();
   size_t size = rest_.size();
   for (size_t most = block_bytes_; most < rest_.size(); most *= 2) {
-    if (size_t const cut = last_cut(rest_.substr(0, most)); cut > 0) {
-      size = cut;
-      break;
-    }
+    size_t const cut = last_cut(rest_.substr(0, most));
+    if (cut == 0 && most < kMostBytes) continue;
+    size = cut > 0 ? cut : most;
+    break;
   }
   JsonBlock block{rest_.substr(0, size), nullptr};
   rest_.remove_prefix(size);
@@ -84,6 +84,7 @@ JsonBlock JsonBlocks::next_unpacked() {
       break;
     }
     size = last_cut({buffer_->data() + begin_, end_ - begin_});
+    if (size == 0 && most >= kMostBytes) size = end_ - begin_;
   }
   JsonBlock block{{buffer_->data() + begin_, size}, buffer_};
   auto following = std::make_shared<std::vector<char>>();

@@ -20,6 +20,9 @@ struct JsonBlock {
 
 class JsonBlocks {
  public:
+  /// Where no object begins in so much text, it is cut anywhere.
+  static constexpr size_t kMostBytes = size_t{1} << 26U;
+
   /// `block_bytes`: about; longer where an object is.
   JsonBlocks(Input const& input, size_t block_bytes);
 

@@ -189,6 +189,8 @@ std::string json_text(std::string_view raw, size_t most) {
     } else if (length = utf8_length(raw); length == 0) {
       text += kReplacement;
       length = 1;
+    } else if (length == 2 && raw[0] == '\xC2' && static_cast<uint8_t>(raw[1]) < 0xA0) {
+      text += kReplacement;  // a control character of terminals
     } else if (length == 1) {
       append_code_point(static_cast<uint8_t>(raw[0]), text);
     } else {
