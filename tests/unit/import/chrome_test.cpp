@@ -249,6 +249,16 @@ TEST(ChromeTrace, AQuoteTooManyLosesLittle) {
   EXPECT_FALSE(trace->log().notes.empty());
 }
 
+/// Looking for the end of the events, and through what has none, is bounded: quadratic, these would take hours.
+TEST(ChromeTrace, WhatIsBrokenAllOverIsReadInLinearTime) {
+  std::string brackets = "[{\"ph\" 1},", opened = "[";
+  for (int i = 0; i < 1'000'000; ++i) brackets += "},]";
+  brackets += "{\"ph\":\"i\",\"ts\":1}]";
+  for (int i = 0; i < 500'000; ++i) opened += "{\"a\":\"},{";
+  EXPECT_TRUE(read(brackets, size_t{1} << 24U));
+  for (size_t const block : {size_t{1} << 16U, size_t{1} << 24U}) EXPECT_TRUE(read(opened, block));
+}
+
 TEST(ChromeTrace, ImpossibleTimesAreMoved) {
   for (char const* const text :
        {R"([{"ph":"i","ts":-9200000000000000},{"ph":"B","ts":100000000000000},{"ph":"E","ts":0}])",

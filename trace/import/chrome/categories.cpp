@@ -8,7 +8,7 @@ namespace stepscope::import {
 
 KinetoCategory category_of(std::string_view name) {
   using enum KinetoCategory;
-  // Capitals: before PyTorch 1.12.
+  // Capitals: of old versions.
   static constexpr std::array<std::pair<std::string_view, KinetoCategory>, 34> kNames = {{
       {"cpu_op", kHostRange},
       {"kernel", kKernel},

@@ -1,4 +1,4 @@
-// The categories of events that PyTorch's profiler (Kineto) writes, in all its versions and for all its devices.
+// The categories of events that PyTorch's profiler (Kineto) writes, in old and new versions.
 #pragma once
 
 #include <cstdint>

@@ -78,6 +78,11 @@ EventsEnd read_events(std::string_view text, Handle&& handle, bool is_lost = fal
   using State = EventsEnd::State;
   JsonCursor cursor(text);
   EventsEnd end;
+  std::optional<size_t> last_phase;  // where the last event can be; looked for once, and only in what is broken
+  auto const is_behind_events = [&](size_t at) {
+    if (!last_phase) last_phase = text.rfind("\"ph\"");
+    return *last_phase == std::string_view::npos || *last_phase < at;
+  };
   auto const ends = [&](State state, size_t offset) {
     end.state = state;
     end.offset = offset;
@@ -89,7 +94,7 @@ EventsEnd read_events(std::string_view text, Handle&& handle, bool is_lost = fal
     if (cursor.take(',')) continue;
     if (begin == text.size()) return ends(State::kClean, begin);
     // Of a list inside a broken event there may be more behind it.
-    if (c == ']' && (!is_lost || text.find("\"ph\"", begin) == std::string_view::npos)) return ends(State::kClosed, begin + 1);
+    if (c == ']' && (!is_lost || is_behind_events(begin))) return ends(State::kClosed, begin + 1);
     if (c == '{') {
       ChromeEvent event;
       if (read_event(cursor, event)) {

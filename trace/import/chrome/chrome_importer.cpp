@@ -26,6 +26,8 @@ constexpr size_t kMostHeaderBytes = size_t{1} << 30U;
 constexpr size_t kMostEventBytes = size_t{1} << 26U;
 /// So much of an event at the end of a file is one that is cut, more is looked through.
 constexpr size_t kMostTailBytes = size_t{1} << 20U;
+/// A file that has more of these is not worth the time: what seems to have no end is left out then.
+constexpr int kMostLooks = 16;
 
 struct ParsedBlock {
   JsonBlock block;
@@ -120,9 +122,10 @@ class ChromeReader {
   /// What seemed to be the begin of an event is none: events may begin in it.
   void look_through_open() {
     std::string const text = std::exchange(open_, {});
-    merged_.log().notes.push_back("something that is no event seemed to have no end: events in it may be missing");
+    if (looks_ == 0)
+      merged_.log().notes.push_back("something that is no event seemed to have no end: events in it may be missing");
     size_t const cut = next_cut(text, 1);
-    if (cut == std::string_view::npos) return;
+    if (cut == std::string_view::npos || ++looks_ > kMostLooks) return;
     std::string_view const rest = std::string_view(text).substr(cut);
     take_events(read_block(rest, true), rest);
   }
@@ -176,6 +179,7 @@ class ChromeReader {
   std::atomic<bool> is_over_{false};  ///< no more blocks are needed
   bool is_closed_ = false;            ///< the events have ended
   bool too_many_ = false;
+  int looks_ = 0;        ///< through what seemed to have no end
   uint64_t offset_ = 0;  ///< of the block, in the unpacked text
   std::string open_;     ///< the begin of an event whose rest is in the next block
   std::string trailer_;  ///< what stands behind the events

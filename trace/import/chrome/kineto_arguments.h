@@ -30,7 +30,7 @@ KinetoArguments read_kineto_arguments(std::string_view arguments);
 struct KinetoMemory {
   int64_t bytes = 0;  ///< < 0: freed
   uint64_t address = 0;
-  std::optional<uint64_t> allocated_bytes, reserved_bytes;  ///< before PyTorch 1.11 not said
+  std::optional<uint64_t> allocated_bytes, reserved_bytes;  ///< not said by old versions
   int64_t device_type = 0;                                  ///< 0 = the host
   int32_t device = -1;
 };
