@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "trace/file/reader.h"
 #include "trace/import/chrome/chrome_importer.h"
@@ -9,10 +10,19 @@
 namespace stepscope::import {
 namespace {
 
+using Traces = base::Expected<std::vector<model::Trace>>;
+
+Traces only(base::Expected<model::Trace> trace) {
+  if (!trace) return base::fail_with(trace);
+  std::vector<model::Trace> traces;
+  traces.push_back(std::move(*trace));
+  return traces;
+}
+
 constexpr std::array kImporters = {
     Importer{"stepscope", ".stepscope", [](Input const& input) { return file::is_stepscope_file(input.bytes()); },
-             [](Input const& input) { return file::read_trace(input.bytes(), input.name()); }},
-    Importer{"PyTorch or Chrome JSON", ".json", is_chrome_trace, read_chrome_trace},
+             [](Input const& input) { return only(file::read_trace(input.bytes(), input.name())); }},
+    Importer{"PyTorch or Chrome JSON", ".json", is_chrome_trace, [](Input const& input) { return only(read_chrome_trace(input)); }},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trace/base/expected.h"
 #include "trace/import/input.h"
@@ -15,7 +16,8 @@ struct Importer {
   std::string_view name;
   std::string_view file_suffix;  ///< which files of a folder are tried, packed (.gz, .zst) or not; content decides
   bool (*sniff)(Input const& input);
-  base::Expected<model::Trace> (*read)(Input const& input);
+  /// One trace a process; a file may hold several. Never none.
+  base::Expected<std::vector<model::Trace>> (*read)(Input const& input);
 };
 
 std::span<Importer const> importers();

@@ -76,11 +76,11 @@ Expected<RunSources> open_sources(std::span<std::string const> paths) {
     auto const files = files_of(path);
     if (!files) return base::fail_with(files);
     for (std::string const& file : *files) {
-      auto source = TraceSource::open(file);
-      if (source)
-        run.ranks.push_back({std::move(*source), 0, file});
+      auto sources = TraceSource::open(file);
+      if (!sources)
+        run.notes.push_back(sources.error().message);
       else
-        run.notes.push_back(source.error().message);
+        for (TraceSource& source : *sources) run.ranks.push_back({std::move(source), 0, file});
     }
   }
   if (run.ranks.empty()) return fail("{}", run.notes.front());

@@ -20,19 +20,24 @@ using InMemory = std::shared_ptr<model::Trace>;
 
 }  // namespace
 
-Expected<TraceSource> TraceSource::open(std::string const& path) {
+Expected<std::vector<TraceSource>> TraceSource::open(std::string const& path) {
   auto const mapped = base::MappedFile::open(path);
   if (!mapped) return base::fail_with(mapped);
   if (mapped->bytes().empty()) return fail("{}: is empty, record the run again", path);
+  std::vector<TraceSource> sources;
   if (file::is_stepscope_file(mapped->bytes())) {
     auto file = TraceFile::open(path);
-    return file ? TraceSource(std::move(*file)) : Expected<TraceSource>(base::fail_with(file));
+    if (!file) return base::fail_with(file);
+    sources.emplace_back(std::move(*file));
+    return sources;
   }
   Input const input(mapped->bytes(), path);
   Importer const* const importer = find_importer(input);
   if (importer == nullptr) return fail("{}: is of no known trace format ({}), name a trace", path, importer_names());
-  auto trace = importer->read(input);
-  return trace ? TraceSource(std::move(*trace)) : Expected<TraceSource>(base::fail_with(trace));
+  auto traces = importer->read(input);
+  if (!traces) return base::fail_with(traces);
+  for (model::Trace& trace : *traces) sources.emplace_back(std::move(trace));
+  return sources;
 }
 
 model::TraceInfo const& TraceSource::info() const {

@@ -18,8 +18,8 @@ namespace stepscope::import {
 /// Immutable; may be read from several threads.
 class TraceSource {
  public:
-  /// Errors: the file cannot be read or is of no known format.
-  static base::Expected<TraceSource> open(std::string const& path);
+  /// One a process that the file holds, at least one. Errors: the file cannot be read or is of no known format.
+  static base::Expected<std::vector<TraceSource>> open(std::string const& path);
   /// Of a file's bytes, which outlive it.
   explicit TraceSource(file::TraceFile file) : of_(std::move(file)) {}
   explicit TraceSource(model::Trace trace) : of_(std::make_shared<model::Trace>(std::move(trace))) {}
