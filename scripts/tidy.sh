@@ -23,22 +23,10 @@ if [[ -z $program ]]; then
 fi
 paths=("$@")
 if ((${#paths[@]} == 0)); then paths=(trace tracer workloads machine selftest analyzer reports viewer cli); fi
-# Only what this build compiles, and each source once even if two targets compile it (clang-tidy would check it twice). The largest
-# first, so that no core idles at the end.
 once=$folder/tidy
 mkdir -p "$once"
-mapfile -t files < <(python3 - "$folder/compile_commands.json" "$once/compile_commands.json" "${paths[@]}" <<'PYTHON'
-import json, os, sys
-commands, filtered, roots = sys.argv[1], sys.argv[2], [os.path.abspath(path) for path in sys.argv[3:]]
-entries = {}
-for entry in json.load(open(commands)):
-    path = os.path.normpath(os.path.join(entry["directory"], entry["file"]))
-    if path.endswith(".cpp") and os.path.exists(path) and any(path == root or path.startswith(root + os.sep) for root in roots):
-        entries.setdefault(path, entry)
-json.dump(list(entries.values()), open(filtered, "w"))
-print("\n".join(sorted(entries, key=os.path.getsize, reverse=True)))
-PYTHON
-)
+# The largest first, so that no core idles at the end.
+mapfile -t files < <(python3 scripts/tidy_units.py units "$folder" "${paths[@]}")
 if ((${#files[@]} == 0)) || [[ -z ${files[0]} ]]; then die "tidy: none of ${paths[*]} is compiled in $folder"; fi
 # States of a function that the static analyzer looks at: with a tenth of its own limit the checks take half the time, and functions
 # as short as ours rarely need more.
@@ -47,9 +35,9 @@ analyzer=(-Xclang -analyzer-config -Xclang max-nodes=20000)
 status=0
 printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" "$program" -p "$once" --quiet "${analyzer[@]/#/--extra-arg=}" >"$once/faults" 2>"$once/log" || status=$?
 if ((status != 0)); then
-  awk '/^[^ ].*: (error|warning): / {shown = !seen[$0]++} shown' "$once/faults"
+  python3 scripts/tidy_units.py places "$folder" <"$once/faults" | awk '/^[^ ].*: (error|warning): / {shown = !seen[$0]++} shown'
   grep -E 'error:|Error' "$once/log" | sort -u | head -n 20 || true
-  echo "clang-tidy: $(grep -E ': error: ' "$once/faults" | sort -u | wc -l) faults in ${#files[@]} files"
+  echo "clang-tidy: $(grep -E ': error: ' "$once/faults" | sort -u | wc -l) faults in ${#files[@]} units"
   exit 1
 fi
-echo "clang-tidy: ${#files[@]} files are clean"
+echo "clang-tidy: ${#files[@]} units are clean"

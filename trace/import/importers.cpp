@@ -22,7 +22,8 @@ Traces only(base::Expected<model::Trace> trace) {
 constexpr std::array kImporters = {
     Importer{"stepscope", ".stepscope", [](Input const& input) { return file::is_stepscope_file(input.bytes()); },
              [](Input const& input) { return only(file::read_trace(input.bytes(), input.name())); }},
-    Importer{"PyTorch or Chrome JSON", ".json", is_chrome_trace, [](Input const& input) { return only(read_chrome_trace(input)); }},
+    Importer{"PyTorch or Chrome JSON", ".json", is_chrome_trace,
+             [](Input const& input) { return only(read_chrome_trace(input)); }},
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "analyzer/analysis.h"
+#include "tests/support/sanitized.h"
 #include "tests/unit/analyzer/random_run.h"
 
 namespace stepscope::analyzer {
@@ -16,7 +17,7 @@ using model::OpClass;
 using testing_support::RandomRun;
 
 constexpr int64_t kLimit = 12;  // launch latency limit of these tests, ns
-constexpr uint32_t kRuns = 3000;
+constexpr uint32_t kRuns = support::kSanitized ? 600 : 3000;
 
 /// The one device of a random run, read without any index.
 struct Naive {

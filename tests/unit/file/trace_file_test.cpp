@@ -49,14 +49,13 @@ TEST_F(TraceFileTest, TheIndexAloneTellsWhatIsThere) {
 
 TEST_F(TraceFileTest, AWindowHoldsTheWholeEventsThatTouchIt) {
   auto const [first, last] = trace_.time_range();
+  auto const all = rows_of(trace_);
   for (TimeWindow const window :
        {TimeWindow{first + (last - first) / 3, first + (last - first) / 3 + 4000}, TimeWindow{first, first + 1},
         TimeWindow{last - 10, last + 10}, TimeWindow{last + 1, last + 2}}) {
     auto const part = open_->read({.window = window});
     ASSERT_TRUE(part) << part.error().message;
     std::multiset<std::string> expected;
-    auto const all = rows_of(trace_);
-    model::TraceBuilder builder;
     for (uint32_t row = 0; row < trace_.event_count(); ++row) {
       bool const starts_inside = trace_.start(row) >= window.begin && trace_.start(row) < window.end;
       bool const reaches_in = trace_.start(row) < window.begin && trace_.end(row) > window.begin;

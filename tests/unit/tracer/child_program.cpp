@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/paths.h"
+#include "tests/support/sanitized.h"
 #include "trace/file/reader.h"
 
 namespace stepscope::tracer {
@@ -99,20 +100,10 @@ std::map<std::string, int> count_names(model::Trace const& trace) {
   return counts;
 }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)  // GCC
-#define STEPSCOPE_SANITIZED
-#elif defined(__has_feature)  // clang
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define STEPSCOPE_SANITIZED
-#endif
-#endif
-
 char const* why_no_injection() {
-#ifdef STEPSCOPE_SANITIZED
-  return "a library built with a sanitizer cannot be injected into another program; the session tests cover this build";
-#else
-  return nullptr;
-#endif
+  return support::kSanitized
+             ? "a library built with a sanitizer cannot be injected into another program; the session tests cover this build"
+             : nullptr;
 }
 
 }  // namespace stepscope::tracer

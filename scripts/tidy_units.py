@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+"""What scripts/tidy.sh gives to clang-tidy, and where what it finds really stands.
+
+  tidy_units.py units BUILD_FOLDER PATH…     writes BUILD_FOLDER/tidy/compile_commands.json and prints the units, the largest first
+  tidy_units.py places BUILD_FOLDER < FAULTS > the same with the places of the sources
+
+The build compiles several sources as one (CMAKE_UNITY_BUILD), which saves clang-tidy most of the headers. But the static analyzer
+follows the paths through functions only where they stand in the main file, so a unit is not a list of #includes as CMake's are: it is
+the sources' text, one after the other.
+"""
+import json
+import os
+import re
+import sys
+
+
+def sources_of(path):
+    """The sources that a file of the build stands for."""
+    if os.sep + "Unity" + os.sep not in path:
+        return [path]
+    with open(path, encoding="utf-8") as unity:
+        return re.findall(r'^#include "(.*)"$', unity.read(), re.MULTILINE)
+
+
+def write_units(build, roots):
+    folder = os.path.join(os.path.abspath(build), "tidy")
+    os.makedirs(folder, exist_ok=True)
+    roots = [os.path.abspath(root) for root in roots]
+    with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
+        entries = json.load(file)
+    taken, commands, places, sizes = set(), [], {}, {}
+    for entry in entries:
+        path = os.path.normpath(os.path.join(entry["directory"], entry["file"]))
+        # Sources that the build makes (the embedded page) are not checked. One that several targets compile is checked once.
+        sources = [source for source in sources_of(path) if source.endswith(".cpp") and os.path.exists(source) and source not in taken]
+        if not any(source == root or source.startswith(root + os.sep) for source in sources for root in roots):
+            continue
+        taken.update(sources)
+        name = os.path.join(folder, f"{len(commands)}.cpp")
+        text, starts = "", []
+        for source in sources:
+            starts.append([text.count("\n"), os.path.relpath(source)])
+            with open(source, encoding="utf-8") as file:
+                text += file.read().rstrip("\n") + "\n"
+        # What has not changed keeps its time.
+        if not os.path.exists(name) or open(name, encoding="utf-8").read() != text:
+            with open(name, "w", encoding="utf-8") as unit:
+                unit.write(text)
+        places[name], sizes[name] = starts, len(text)
+        command = dict(entry, file=name)
+        if "command" in entry:
+            command["command"] = entry["command"].replace(entry["file"], name)
+        if "arguments" in entry:
+            command["arguments"] = [name if word == entry["file"] else word for word in entry["arguments"]]
+        commands.append(command)
+    with open(os.path.join(folder, "compile_commands.json"), "w", encoding="utf-8") as file:
+        json.dump(commands, file)
+    with open(os.path.join(folder, "places.json"), "w", encoding="utf-8") as file:
+        json.dump(places, file)
+    print("\n".join(sorted(sizes, key=sizes.get, reverse=True)))
+
+
+def print_places(build):
+    with open(os.path.join(build, "tidy", "places.json"), encoding="utf-8") as file:
+        places = json.load(file)
+
+    def place(match):
+        path, line = os.path.normpath(match[1]), int(match[2])
+        begin, source = max((start for start in places.get(path, []) if start[0] < line), default=[0, os.path.relpath(path)])
+        return f"{source}:{line - begin}:"
+
+    for fault in sys.stdin:
+        sys.stdout.write(re.sub(r"^(/[^:]*):(\d+):", place, fault))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 3 and sys.argv[1] == "units":
+        write_units(sys.argv[2], sys.argv[3:])
+    elif len(sys.argv) == 3 and sys.argv[1] == "places":
+        print_places(sys.argv[2])
+    else:
+        sys.exit(__doc__)
