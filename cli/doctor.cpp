@@ -2,13 +2,20 @@
 // every byte, and says what was lost, where, and why.
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analysis.h"
 #include "cli/checks.h"
 #include "cli/commands.h"
+#include "reports/run_notes.h"
+#include "reports/trust.h"
 #include "trace/base/format.h"
+#include "trace/base/mapped_file.h"
+#include "trace/base/run_folder.h"
+#include "trace/file/reader.h"
 #include "trace/file/trace_file.h"
 #include "trace/import/open_run.h"
 
@@ -106,7 +113,36 @@ void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
   add(log.unknown_events, "events of kinds that this version does not know");
 }
 
+/// Of another tool's file: what reading it found.
+base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
+  auto const sources = import::TraceSource::open(path);
+  if (!sources) return base::fail_with(sources);
+  std::error_code ignored;
+  Diagnosis diagnosis{.file = path, .bytes = std::filesystem::file_size(path, ignored), .is_finished = true};
+  for (import::TraceSource const& source : *sources) {
+    for (uint64_t const count : source.event_counts()) diagnosis.events += count;
+    diagnosis.tracks += source.tracks().size();
+    diagnosis.duration_ns = std::max(diagnosis.duration_ns, source.time_range().length());
+    model::ImportLog const log = source.log();
+    if (log.truncated) {
+      diagnosis.is_finished = false;
+      diagnosis.losses.push_back(
+          {"what came behind the place where the file ends", "the tool was killed, its disk was full, or the file was cut"});
+    }
+    if (log.dropped > 0)
+      diagnosis.losses.push_back({fmt::format("{} events", base::format_count(log.dropped)),
+                                  "the recorder lost them, or they cannot be read: the lines below say which"});
+    add_earlier_losses(log, diagnosis);
+    add_doubts(log, diagnosis);
+  }
+  return diagnosis;
+}
+
 base::Expected<Diagnosis> diagnose(std::string const& path) {
+  auto const mapped = base::MappedFile::open(path);
+  if (!mapped) return base::fail_with(mapped);
+  bool const is_named_ours = path.ends_with(base::kTraceSuffix);
+  if (!is_named_ours && !mapped->bytes().empty() && !file::is_stepscope_file(mapped->bytes())) return diagnose_foreign(path);
   auto const file = file::TraceFile::open(path);
   if (!file) return base::fail_with(file);
   Diagnosis diagnosis{.file = path, .bytes = file->size_bytes(), .tracks = file->tracks().size()};
@@ -138,6 +174,28 @@ void print(Diagnosis const& diagnosis) {
                 diagnosis.doubts.empty() ? "complete: every byte is as it was written, nothing was dropped" : "nothing was lost");
 }
 
+/// How far the conclusions can be believed that the files give together.
+void print(model::Run const& run, analyzer::Analysis const& analysis) {
+  std::printf("\nTrust: %d of 100\n", static_cast<int>(analysis.quality.score));
+  for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.quality))
+    std::printf("  fault    %s\n  weakens  %s\n  holds    %s\n", printable(weakness.fault).c_str(), weakness.weakens.c_str(),
+                weakness.holds.c_str());
+  for (std::string const& note : run.notes) std::printf("  note     %s\n", printable(note).c_str());
+  for (std::string const& note : reports::run_notes(run, analysis)) std::printf("  note     %s\n", printable(note).c_str());
+}
+
+json json_of(model::Run const& run, analyzer::Analysis const& analysis) {
+  json weaknesses = json::array();
+  for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.quality))
+    weaknesses.push_back({{"fault", weakness.fault}, {"weakens", weakness.weakens}, {"holds", weakness.holds}});
+  json notes = run.notes;
+  for (std::string const& note : reports::run_notes(run, analysis)) notes.push_back(note);
+  return {{"score", analysis.quality.score},
+          {"missing_ranks", analysis.quality.missing_ranks},
+          {"weaknesses", weaknesses},
+          {"notes", notes}};
+}
+
 json json_of(Diagnosis const& diagnosis) {
   json losses = json::array();
   for (Loss const& loss : diagnosis.losses) losses.push_back({{"what", loss.what}, {"why", loss.why}});
@@ -154,7 +212,7 @@ json json_of(Diagnosis const& diagnosis) {
 
 int examine(std::vector<std::string> const& runs, bool as_json) {
   int code = kGood;
-  json all = json::array();
+  json files_json = json::array();
   for (std::string const& run : runs) {
     auto const files = import::files_of(run);
     if (!files) return report_error(files.error());
@@ -166,12 +224,23 @@ int examine(std::vector<std::string> const& runs, bool as_json) {
       }
       if (!diagnosis->losses.empty()) code = std::max(code, kFinding);
       if (as_json)
-        all.push_back(json_of(*diagnosis));
+        files_json.push_back(json_of(*diagnosis));
       else
         print(*diagnosis);
     }
   }
-  if (as_json) std::printf("%s\n", all.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+  // What is wrong with single files was told above.
+  json trust = nullptr;
+  if (auto const run = import::open_run(runs)) {
+    analyzer::Analysis const analysis = analyzer::analyze(*run);
+    if (as_json)
+      trust = json_of(*run, analysis);
+    else
+      print(*run, analysis);
+  }
+  if (as_json)
+    std::printf("%s\n",
+                json{{"files", files_json}, {"trust", trust}}.dump(2, ' ', false, json::error_handler_t::replace).c_str());
   return code;
 }
 

@@ -2,6 +2,10 @@
 if(STEPSCOPE_SANITIZE)
   add_compile_options(-fsanitize=${STEPSCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   add_link_options(-fsanitize=${STEPSCOPE_SANITIZE})
+  # A third of the time of compiling. Null pointers the address sanitizer finds, too; misaligned reads of bytes the fuzzers, built by clang.
+  if(STEPSCOPE_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fno-sanitize=null,alignment)
+  endif()
 endif()
 if(STEPSCOPE_FUZZ)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")

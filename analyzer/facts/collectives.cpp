@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
-#include <set>
-#include <tuple>
+
+#include "trace/model/collective_match.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -12,55 +11,29 @@ namespace {
 using model::CollectiveOp;
 
 struct Entry {
-  model::CollectiveDetail detail;
+  model::CollectiveDetail const* detail = nullptr;
   DeviceRef ref;
   uint32_t row = 0;
   Interval when;
-  uint64_t number = 0;    ///< sequence, or the order where there is no sequence
-  uint64_t repeat = 0;    ///< how often this device had the number before
-  bool numbered = false;  ///< by sequence
+  model::CollectiveMatch match;
 };
 
-/// What entries of one collective agree in.
-auto match_key(Entry const& e) {
-  // A sequence number decides alone; without one, op and bytes keep different collectives apart.
-  return std::tuple(e.detail.communicator, e.numbered, e.numbered ? CollectiveOp::kUnknown : e.detail.op,
-                    e.numbered ? 0 : e.detail.bytes, e.number, e.repeat);
-}
-
-/// Adds numbers to the collectives of one device (by start): the sequence, or the order among equal (communicator, op, bytes).
-void number_entries(std::vector<Entry>& entries, std::set<uint64_t> const& communicators_with_sequence) {
-  std::map<std::tuple<uint64_t, CollectiveOp, uint64_t>, uint64_t> order;
-  std::map<std::pair<uint64_t, uint64_t>, uint64_t> repeats;  // the same number twice on one device: different collectives
-  for (Entry& e : entries) {
-    uint64_t const communicator = e.detail.communicator;
-    e.numbered = communicators_with_sequence.contains(communicator);
-    e.number = e.numbered ? e.detail.sequence : order[{communicator, e.detail.op, e.detail.bytes}]++;
-    if (e.numbered) e.repeat = repeats[{communicator, e.number}]++;
-  }
-}
-
 std::vector<Entry> collect(std::vector<DeviceIndex> const& devices) {
-  std::vector<std::vector<Entry>> by_device;
-  std::set<uint64_t> communicators_with_sequence;
-  for (DeviceIndex const& device : devices) {
-    std::vector<Entry>& entries = by_device.emplace_back();
+  std::vector<Entry> entries;
+  std::vector<model::DeviceCollective> collectives;
+  for (uint32_t d = 0; d < devices.size(); ++d) {
+    DeviceIndex const& device = devices[d];
     for (uint32_t const row : device.ops) {
       if (device.trace().kind(row) != model::EventKind::kCollective) continue;
-      auto const& detail = device.trace().detail<model::CollectiveDetail>(row);
-      entries.push_back({detail, device.ref, row, device.when(row)});
-      if (detail.communicator != 0 && detail.sequence != 0) communicators_with_sequence.insert(detail.communicator);
+      auto const* const detail = &device.trace().detail<model::CollectiveDetail>(row);
+      entries.push_back({detail, device.ref, row, device.when(row), {}});
+      collectives.push_back({d, detail});
     }
   }
-  std::vector<Entry> all;
-  for (std::vector<Entry>& entries : by_device) {
-    number_entries(entries, communicators_with_sequence);
-    all.insert(all.end(), entries.begin(), entries.end());
-  }
-  return all;
+  auto const matches = model::match_collectives(collectives);
+  for (size_t i = 0; i < entries.size(); ++i) entries[i].match = matches[i];
+  return entries;
 }
-
-bool is_point_to_point(CollectiveOp op) { return op == CollectiveOp::kSend || op == CollectiveOp::kReceive; }
 
 void fill_times(CollectiveFacts& facts) {
   int64_t first_start = std::numeric_limits<int64_t>::max();
@@ -81,16 +54,16 @@ void fill_times(CollectiveFacts& facts) {
 
 CollectiveFacts make_facts(std::vector<Entry>::const_iterator first, std::vector<Entry>::const_iterator last) {
   CollectiveFacts facts;
-  facts.communicator = first->detail.communicator;
-  facts.sequence = first->numbered ? first->detail.sequence : first->number;
-  facts.op = first->detail.op;
+  facts.communicator = first->detail->communicator;
+  facts.sequence = first->match.number;
+  facts.op = first->detail->op;
   std::vector<std::pair<int32_t, CollectiveFacts::Participant>> by_rank;
   for (auto e = first; e != last; ++e) {
-    facts.bytes = std::max(facts.bytes, e->detail.bytes);
-    facts.expected_participants = std::max(facts.expected_participants, e->detail.participants);
-    by_rank.push_back({e->detail.rank, {e->ref, e->row, e->when, 0}});
+    facts.bytes = std::max(facts.bytes, e->detail->bytes);
+    facts.expected_participants = std::max(facts.expected_participants, e->detail->participants);
+    by_rank.push_back({e->detail->rank, {e->ref, e->row, e->when, 0}});
   }
-  if (is_point_to_point(facts.op)) facts.expected_participants = 2;
+  if (model::is_point_to_point(facts.op)) facts.expected_participants = 2;
   std::stable_sort(by_rank.begin(), by_rank.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
   for (auto const& [rank, participant] : by_rank) facts.participants.push_back(participant);
   fill_times(facts);
@@ -138,10 +111,12 @@ double bus_factor(CollectiveOp op, uint32_t participants) {
 
 std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& devices) {
   std::vector<Entry> entries = collect(devices);
-  std::stable_sort(entries.begin(), entries.end(), [](Entry const& a, Entry const& b) { return match_key(a) < match_key(b); });
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](Entry const& a, Entry const& b) { return a.match.collective < b.match.collective; });
   std::vector<CollectiveFacts> result;
   for (auto first = entries.cbegin(); first != entries.cend();) {
-    auto const last = std::find_if(first, entries.cend(), [&](Entry const& e) { return match_key(e) != match_key(*first); });
+    auto const last =
+        std::find_if(first, entries.cend(), [&](Entry const& e) { return e.match.collective != first->match.collective; });
     result.push_back(make_facts(first, last));
     first = last;
   }

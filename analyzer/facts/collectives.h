@@ -1,6 +1,5 @@
 // The same collective found on all its participants, with transfer, wait, skew and bus bandwidth (DEFINITIONS, "Communication").
-// Matched by (communicator, sequence); participants of a communicator that give every collective the number 0 have none, and are
-// matched by (communicator, op, bytes, order). O(n log n).
+// Which belong together: trace/model/collective_match.h. O(n log n).
 #pragma once
 
 #include "analyzer/facts/idle_causes.h"

@@ -8,6 +8,7 @@
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/run_notes.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -44,10 +45,11 @@ std::string run_facts(Page const& page) {
   items += fact("Hosts", joined(hosts)) + fact("Processes", std::to_string(page.run.ranks.size()));
   items += fact("Devices", std::to_string(page.analysis.devices.size())) + fact("Events", base::format_count(events));
   items += fact("Recorded time", base::format_duration(page.range.length())) + fact("Clock", page.run.clock.method);
-  if (page.run.clock.residual_p95_ns > 0)
+  if (model::ClockFit const& clock = page.run.clock; clock.residual_median_ns && clock.residual_p95_ns)
     items += fact("Clock uncertainty",
-                  fmt::format("{} (median), {} (p95) between ranks", base::format_duration(page.run.clock.residual_median_ns),
-                              base::format_duration(page.run.clock.residual_p95_ns)));
+                  fmt::format("{} (median), {} (p95): how far apart {} end on different hosts",
+                              base::format_duration(*clock.residual_median_ns), base::format_duration(*clock.residual_p95_ns),
+                              base::format_count(clock.collectives, "collective")));
   for (auto const& [key, values] : facts) items += fact(key, joined(values));
   return fmt::format("<dl class=\"facts wide\">{}</dl>\n", items);
 }
@@ -109,12 +111,7 @@ std::string quality_section(Page const& page) {
   count("Cut off", quality.truncated ? 1 : 0, "The process was killed or still runs: the end is missing.");
   std::string body = fmt::format("<p class=\"score\"><b>{}</b> of 100 points.{}</p>\n", quality.score,
                                  quality.score >= 100 ? " Nothing is wrong with the recording." : "");
-  if (!quality.missing_ranks.empty()) {
-    std::string ranks;
-    for (size_t i = 0; i < std::min(quality.missing_ranks.size(), size_t{32}); ++i)
-      ranks += fmt::format("{}{}", i == 0 ? "" : ", ", quality.missing_ranks[i]);
-    body += fmt::format("<p>Missing ranks: {}.</p>\n", ranks);
-  }
+  for (std::string const& note : run_notes(page.run, page.analysis)) body += fmt::format("<p>{}</p>\n", escape(note));
   return section("quality", "Quality of the recording", body + table.html() + notes_list(quality.notes));
 }
 

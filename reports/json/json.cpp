@@ -53,8 +53,9 @@ Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
           {"end_ns", range.end},
           {"clock",
            {{"method", text(run.clock.method)},
-            {"residual_median_ns", run.clock.residual_median_ns},
-            {"residual_p95_ns", run.clock.residual_p95_ns}}},
+            {"residual_median_ns", or_null(run.clock.residual_median_ns)},
+            {"residual_p95_ns", or_null(run.clock.residual_p95_ns)},
+            {"collectives", run.clock.collectives}}},
           {"step_source", analysis.step_source == analyzer::StepSource::kNone
                               ? Json(nullptr)
                               : Json(analysis.step_source == analyzer::StepSource::kAnnotation    ? "annotation"
@@ -108,6 +109,7 @@ Json ranks_json(model::Run const& run, analyzer::Analysis const& analysis) {
                      {"host", info.host.empty() ? Json(nullptr) : text(info.host)},
                      {"process", info.process_id},
                      {"offset_ns", run.ranks[i].offset_ns},
+                     {"drift_ppb", std::round(run.ranks[i].drift * 1e9)},
                      {"devices", devices}});
   }
   return ranks;

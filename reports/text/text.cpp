@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "reports/labels.h"
+#include "reports/run_notes.h"
 #include "reports/summary.h"
 #include "reports/text/layout.h"
 #include "reports/wording.h"
@@ -101,10 +102,11 @@ std::string finding_text(model::Run const& run, analyzer::Analysis const& analys
   return text;
 }
 
-std::string quality_text(analyzer::Analysis const& analysis, int width) {
+std::string quality_text(model::Run const& run, analyzer::Analysis const& analysis, int width) {
   analyzer::Quality const& quality = analysis.quality;
   std::string text;
   if (quality.score < 100) text += fmt::format("\nTrace quality {} of 100.", quality.score);
+  for (std::string const& note : run_notes(run, analysis)) text += "\n" + wrapped(note, width, "  - ", "    ");
   for (std::string const& note : quality.notes) text += "\n" + wrapped(shown(note, 200), width, "  - ", "    ");
   if (!text.empty() && text.back() != '\n') text += '\n';
   return text;
@@ -123,7 +125,7 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   text += "\n" + paint.bold("Findings") + "\n";
   if (analysis.findings.empty()) text += "  none: no rule found anything worth changing\n";
   for (size_t i = 0; i < analysis.findings.size(); ++i) text += finding_text(run, analysis, i, paint, width);
-  return text + quality_text(analysis, width);
+  return text + quality_text(run, analysis, width);
 }
 
 }  // namespace stepscope::reports

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
 #include <tuple>
 #include <vector>
 
+#include <tbb/parallel_for.h>
+
 #include "trace/base/mapped_file.h"
 #include "trace/base/run_folder.h"
+#include "trace/import/clock_alignment.h"
 #include "trace/import/importers.h"
 
 namespace stepscope::import {
@@ -15,27 +21,6 @@ namespace {
 namespace fs = std::filesystem;
 using base::Expected;
 using base::fail;
-
-/// Whether the trace says when it began, and says something possible.
-bool has_origin(model::TraceInfo const& info) { return info.origin_epoch_ns > 0 && info.origin_epoch_ns < 2 * model::kMaxTime; }
-
-/// Puts every rank on one time axis by the epoch time of its origin.
-void align_clocks(RunSources& run) {
-  if (run.ranks.size() < 2) return;
-  int64_t earliest = INT64_MAX;
-  for (RankSource const& rank : run.ranks)
-    if (has_origin(rank.source.info())) earliest = std::min(earliest, rank.source.info().origin_epoch_ns);
-  run.clock.method = "epoch";
-  for (RankSource& rank : run.ranks) {
-    int64_t const origin = rank.source.info().origin_epoch_ns;
-    if (has_origin(rank.source.info())) {
-      rank.offset_ns = origin - earliest;
-    } else {
-      run.notes.push_back(
-          fmt::format("{}: does not say when it began; its times cannot be compared with other processes'", rank.file));
-    }
-  }
-}
 
 std::string run_name(std::string const& path) {
   fs::path const clean = fs::path(path).lexically_normal();
@@ -48,6 +33,37 @@ bool is_other_file(fs::path const& path) {
   if (path.extension() == base::kTraceSuffix) return false;
   auto const mapped = base::MappedFile::open(path.string());
   return mapped && !mapped->bytes().empty() && find_importer(Input(mapped->bytes(), path.string())) == nullptr;
+}
+
+/// Traces that do not say which rank they are take the ranks that are free, in the order of the files.
+void number_ranks(RunSources& run) {
+  std::set<int32_t> taken;
+  for (RankSource const& rank : run.ranks) taken.insert(rank.source.info().rank);
+  int32_t next = 0;
+  for (RankSource& rank : run.ranks) {
+    if (rank.source.info().rank >= 0) continue;
+    while (taken.contains(next)) ++next;
+    rank.source.assume_rank(next);
+    taken.insert(next);
+    if (run.ranks.size() > 1)
+      run.notes.push_back(fmt::format(
+          "{}: does not say which rank it is; taken as rank {} by its place among the files, name them rank-0, rank-1, …",
+          rank.file, next));
+  }
+}
+
+/// Two windows of one rank, most likely: they are no two participants.
+void note_doubled_ranks(RunSources& run) {
+  std::map<int32_t, std::string> file_of;
+  for (RankSource const& rank : run.ranks) {
+    if (rank.file.ends_with(base::kTraceSuffix) || rank.source.devices().empty()) continue;
+    auto const [first, is_new] = file_of.try_emplace(rank.source.info().rank, rank.file);
+    if (!is_new && first->second != rank.file)
+      run.notes.push_back(
+          fmt::format("{} and {} both say that they are rank {}: they are taken as two processes of it, open traces of one "
+                      "time window together",
+                      first->second, rank.file, first->first));
+  }
 }
 
 }  // namespace
@@ -72,18 +88,24 @@ Expected<RunSources> open_sources(std::span<std::string const> paths) {
   if (paths.empty()) return fail("no run was named, name a trace file or a run folder");
   RunSources run;
   run.name = run_name(paths.front());
+  std::vector<std::string> files;
   for (std::string const& path : paths) {
-    auto const files = files_of(path);
-    if (!files) return base::fail_with(files);
-    for (std::string const& file : *files) {
-      auto sources = TraceSource::open(file);
-      if (!sources)
-        run.notes.push_back(sources.error().message);
-      else
-        for (TraceSource& source : *sources) run.ranks.push_back({std::move(source), 0, file});
-    }
+    auto const of_path = files_of(path);
+    if (!of_path) return base::fail_with(of_path);
+    files.insert(files.end(), of_path->begin(), of_path->end());
+  }
+  // What one core alone does of a file is done beside the next.
+  std::vector<std::optional<Expected<std::vector<TraceSource>>>> opened(files.size());
+  tbb::parallel_for(size_t{0}, files.size(), [&](size_t i) { opened[i].emplace(TraceSource::open(files[i])); });
+  for (size_t i = 0; i < files.size(); ++i) {
+    if (!*opened[i])
+      run.notes.push_back(opened[i]->error().message);
+    else
+      for (TraceSource& source : **opened[i]) run.ranks.push_back({std::move(source), 0, files[i]});
   }
   if (run.ranks.empty()) return fail("{}", run.notes.front());
+  number_ranks(run);
+  note_doubled_ranks(run);
   std::stable_sort(run.ranks.begin(), run.ranks.end(), [](RankSource const& a, RankSource const& b) {
     return std::tuple(a.source.info().rank, a.source.info().process_id) <
            std::tuple(b.source.info().rank, b.source.info().process_id);
@@ -100,7 +122,7 @@ Expected<model::Run> open_run(std::span<std::string const> paths) {
   for (RankSource& rank : sources->ranks) {
     auto trace = std::move(rank.source).load();
     if (trace) {
-      run.ranks.push_back({std::move(*trace), rank.offset_ns, rank.file});
+      run.ranks.push_back({std::move(*trace), rank.offset_ns, rank.file, rank.drift});
       continue;
     }
     if (first_error.empty()) first_error = trace.error().message;

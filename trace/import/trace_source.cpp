@@ -16,7 +16,17 @@ namespace {
 using base::Expected;
 using base::fail;
 using file::TraceFile;
-using InMemory = std::shared_ptr<model::Trace>;
+using model::Trace;
+using InMemory = std::shared_ptr<Trace>;
+
+/// By the clock that recorded it; a little wider, so that rounding leaves nothing out.
+file::TimeWindow recorded_window(file::TimeWindow window, model::ClockDrift const& drift) {
+  if (drift.is_none()) return window;
+  constexpr int64_t kRoundingNs = 8;
+  if (window.begin > -model::kMaxTime) window.begin = drift.recorded(window.begin) - kRoundingNs;
+  if (window.end < model::kMaxTime) window.end = drift.recorded(window.end) + kRoundingNs;
+  return window;
+}
 
 }  // namespace
 
@@ -41,6 +51,7 @@ Expected<std::vector<TraceSource>> TraceSource::open(std::string const& path) {
 }
 
 model::TraceInfo const& TraceSource::info() const {
+  if (assumed_info_) return *assumed_info_;
   auto const* const file = std::get_if<TraceFile>(&of_);
   return file != nullptr ? file->info() : std::get<InMemory>(of_)->info();
 }
@@ -74,29 +85,76 @@ std::vector<uint64_t> TraceSource::event_counts() const {
 }
 
 model::Interval TraceSource::time_range() const {
-  if (auto const* const file = std::get_if<TraceFile>(&of_)) return {file->time_range().begin, file->time_range().end};
+  if (auto const* const file = std::get_if<TraceFile>(&of_))
+    return {drift_.corrected(file->time_range().begin), drift_.corrected(file->time_range().end)};
   auto const [first, last] = std::get<InMemory>(of_)->time_range();
   return {first, last};
 }
 
 Expected<std::vector<file::StepSpan>> TraceSource::steps() const {
   auto const* const file = std::get_if<TraceFile>(&of_);
-  return file != nullptr ? file->steps() : file::steps_of(*std::get<InMemory>(of_));
+  if (file == nullptr) return file::steps_of(*std::get<InMemory>(of_));
+  auto steps = file->steps();
+  if (!steps || drift_.is_none()) return steps;
+  for (file::StepSpan& step : *steps) {
+    int64_t const end = drift_.corrected(step.start + step.dur);
+    step.start = drift_.corrected(step.start);
+    step.dur = end - step.start;
+  }
+  return steps;
+}
+
+std::vector<uint64_t> TraceSource::kinds() const {
+  std::vector<uint64_t> kinds(tracks().size());
+  if (auto const* const file = std::get_if<TraceFile>(&of_)) {
+    for (file::IndexEntry const& block : file->blocks())
+      if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents) && block.header.track < kinds.size())
+        kinds[block.header.track] |= block.header.kinds;
+  } else {
+    Trace::Columns const& columns = std::get<InMemory>(of_)->columns();
+    for (size_t row = 0; row < columns.kind.size(); ++row) kinds[columns.track[row].value] |= file::kind_bit(columns.kind[row]);
+  }
+  return kinds;
 }
 
 Expected<std::shared_ptr<model::Trace const>> TraceSource::read(file::Selection const& selection) const {
   using Read = std::shared_ptr<model::Trace const>;
   auto const* const file = std::get_if<TraceFile>(&of_);
   if (file == nullptr) return Read(std::get<InMemory>(of_));
-  auto trace = file->read(selection);
-  return trace ? std::make_shared<model::Trace const>(std::move(*trace)) : Expected<Read>(base::fail_with(trace));
+  file::Selection recorded = selection;
+  recorded.window = recorded_window(selection.window, drift_);
+  auto trace = file->read(recorded);
+  if (!trace) return base::fail_with(trace);
+  return Read(std::make_shared<Trace const>(as_assumed(std::move(*trace))));
 }
 
 Expected<model::Trace> TraceSource::load() && {
-  if (auto* const file = std::get_if<TraceFile>(&of_)) return TraceFile(std::move(*file)).read();  // and closes it
+  if (auto* const file = std::get_if<TraceFile>(&of_)) {
+    auto trace = TraceFile(std::move(*file)).read();  // and closes it
+    return trace ? as_assumed(std::move(*trace)) : Expected<Trace>(base::fail_with(trace));
+  }
   InMemory const trace = std::move(std::get<InMemory>(of_));
   STEPSCOPE_CHECK(trace.use_count() == 1);
   return std::move(*trace);
+}
+
+Trace TraceSource::as_assumed(Trace trace) const {
+  if (assumed_info_) trace.assume_rank(assumed_info_->rank);
+  return drift_.is_none() ? std::move(trace) : model::correct_drift(trace, drift_);
+}
+
+void TraceSource::assume_rank(int32_t rank) {
+  if (auto* const trace = std::get_if<InMemory>(&of_)) return (*trace)->assume_rank(rank);
+  assumed_info_ = info();
+  assumed_info_->rank = rank;
+}
+
+void TraceSource::correct_drift(model::ClockDrift const& drift) {
+  STEPSCOPE_CHECK(drift_.is_none());
+  if (std::holds_alternative<TraceFile>(of_))
+    drift_ = drift;
+  else
+    of_ = std::make_shared<Trace>(model::correct_drift(*std::get<InMemory>(of_), drift));
 }
 
 model::Interval time_range(RunSources const& run) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <variant>
@@ -10,6 +11,7 @@
 
 #include "trace/base/expected.h"
 #include "trace/file/trace_file.h"
+#include "trace/model/clock_drift.h"
 #include "trace/model/intervals.h"
 #include "trace/model/run.h"
 
@@ -33,15 +35,24 @@ class TraceSource {
   [[nodiscard]] std::vector<uint64_t> event_counts() const;
   /// First start and last end, trace time; {0, 0} without events.
   [[nodiscard]] model::Interval time_range() const;
+  /// By track: the kinds of its events, bit k = kind k.
+  [[nodiscard]] std::vector<uint64_t> kinds() const;
   /// Annotated steps, by track and start. Errors: those of read().
   [[nodiscard]] base::Expected<std::vector<file::StepSpan>> steps() const;
   /// At least the selected events. Errors: they do not fit into memory.
   [[nodiscard]] base::Expected<std::shared_ptr<model::Trace const>> read(file::Selection const& selection) const;
   /// Everything; nobody may hold what read() gave. Errors: as above.
   [[nodiscard]] base::Expected<model::Trace> load() &&;
+  /// Of a trace that does not say its rank.
+  void assume_rank(int32_t rank);
+  /// From now on all times are those of a corrected clock.
+  void correct_drift(model::ClockDrift const& drift);
 
  private:
-  std::variant<file::TraceFile, std::shared_ptr<model::Trace>> of_;  ///< in memory: shared with who reads it
+  std::variant<file::TraceFile, std::shared_ptr<model::Trace>> of_;  ///< in memory: shared with who reads it, and corrected
+  [[nodiscard]] model::Trace as_assumed(model::Trace trace) const;
+  std::optional<model::TraceInfo> assumed_info_;  ///< of a file
+  model::ClockDrift drift_;                       ///< of a file
 };
 
 /// One process of an open run. Run time = trace time + offset_ns.
@@ -49,6 +60,7 @@ struct RankSource {
   TraceSource source;
   int64_t offset_ns = 0;
   std::string file;  ///< where it comes from
+  double drift = 0;  ///< model::RankTrace::drift
 };
 
 /// A Run before its events are read.

@@ -29,6 +29,8 @@ enum class CollectiveOp : uint8_t {
   kReceive = 8,
   kBarrier = 9
 };
+/// A message of one rank to another.
+constexpr bool is_point_to_point(CollectiveOp op) { return op == CollectiveOp::kSend || op == CollectiveOp::kReceive; }
 enum class CollectiveAlgorithm : uint8_t {
   kUnknown = 0,
   kTree = 1,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,9 @@ namespace stepscope::model {
 /// How the ranks' clocks were brought together, and how well (DEFINITIONS, "Clocks").
 struct ClockFit {
   std::string method = "one process";  ///< "one process", "epoch" or "collective ends"
-  int64_t residual_median_ns = 0;
-  int64_t residual_p95_ns = 0;
+  /// How far the ends of a collective on several hosts lie from their median; nothing when there are none.
+  std::optional<int64_t> residual_median_ns, residual_p95_ns;
+  uint64_t collectives = 0;  ///< by which it is known
 };
 
 /// One process of the run. Run time = trace time + offset_ns.
@@ -21,6 +23,7 @@ struct RankTrace {
   Trace trace;
   int64_t offset_ns = 0;
   std::string file;  ///< where it came from
+  double drift = 0;  ///< how much slower than the run's clock the process's was, per ns: the trace's times are corrected for it
 };
 
 struct Run {

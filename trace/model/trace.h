@@ -48,7 +48,7 @@ struct TraceInfo {
   std::string host;
   std::string command;  ///< command line of the traced process
   int64_t process_id = 0;
-  int32_t rank = 0;
+  int32_t rank = 0;  ///< in the job; < 0: unknown, open_run gives it one
   int32_t world_size = 1;
   int64_t origin_epoch_ns = 0;                             ///< time 0 of the trace, ns since the Unix epoch; 0 = unknown
   WholeSteps whole_steps;                                  ///< when this is a part of a trace
@@ -93,6 +93,8 @@ class Trace {
   };
 
   [[nodiscard]] TraceInfo const& info() const { return info_; }
+  /// Where only the other traces of the run tell it.
+  void assume_rank(int32_t rank) { info_.rank = rank; }
   [[nodiscard]] ImportLog const& log() const { return log_; }
   [[nodiscard]] std::span<Track const> tracks() const { return tracks_; }
   [[nodiscard]] std::span<Device const> devices() const { return devices_; }

@@ -27,10 +27,12 @@ void quality(Scene const& scene, Theme theme) {
   for (std::string const& note : scene.run.notes) text_wrapped(printable_name(note), s.text_dim);
   ImGui::Spacing();
   heading("Clocks");
-  text_wrapped(fmt::format("{}, residual {} (median), {} (95 %)", printable_name(scene.run.clock.method, 80),
-                           base::format_duration(scene.run.clock.residual_median_ns),
-                           base::format_duration(scene.run.clock.residual_p95_ns)),
-               s.text);
+  model::ClockFit const& clock = scene.run.clock;
+  std::string text = printable_name(clock.method, 80);
+  if (clock.residual_median_ns && clock.residual_p95_ns)
+    text += fmt::format("; {} end {} (median), {} (95 %) apart", base::format_count(clock.collectives, "collective"),
+                        base::format_duration(*clock.residual_median_ns), base::format_duration(*clock.residual_p95_ns));
+  text_wrapped(text, s.text);
 }
 
 void ranks_table(Scene const& scene, Theme theme) {

@@ -49,9 +49,34 @@ TEST_F(Doctor, NamesTheDamagedPlace) {
   Outcome const outcome = stepscope("doctor --json run/rank-0.stepscope");
   EXPECT_EQ(outcome.code, 1) << outcome.output;
   auto const report = nlohmann::json::parse(outcome.output, nullptr, false);
-  ASSERT_TRUE(report.is_array() && report.size() == 1) << outcome.output;
-  ASSERT_EQ(report[0]["lost"].size(), 1U) << outcome.output;
-  EXPECT_NE(report[0]["lost"][0]["what"].get<std::string>().find("events of "), std::string::npos) << outcome.output;
+  ASSERT_TRUE(report.is_object() && report["files"].size() == 1) << outcome.output;
+  ASSERT_EQ(report["files"][0]["lost"].size(), 1U) << outcome.output;
+  EXPECT_NE(report["files"][0]["lost"][0]["what"].get<std::string>().find("events of "), std::string::npos) << outcome.output;
+}
+
+TEST_F(Doctor, SaysWhichConclusionsAMissingRankWeakens) {
+  make_run();
+  fs::remove(path("run/rank-0.stepscope"));
+  Outcome const outcome = stepscope("doctor run");
+  EXPECT_EQ(outcome.code, 0) << "what is there is complete: " << outcome.output;
+  EXPECT_NE(outcome.output.find("Trust: 80 of 100"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("weakens  who comes late"), std::string::npos) << outcome.output;
+  auto const report = nlohmann::json::parse(stepscope("doctor --json run").output, nullptr, false);
+  ASSERT_TRUE(report.is_object());
+  EXPECT_EQ(report["trust"]["missing_ranks"], nlohmann::json::array({0}));
+}
+
+TEST_F(Doctor, ExaminesTracesOfOtherToolsToo) {
+  std::ofstream(path("trace.json")) << R"json({"schemaVersion": 1, "traceEvents": [
+    {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 10, "dur": 4, "args": {"device": 0, "stream": 7, "correlation": 3}},
+    {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 12, "dur": 4, "args": {"device": 0, "stream": 7, "correlation": 4}},
+    {"ph": "X", "cat": "ker)json";
+  Outcome const outcome = stepscope("doctor trace.json");
+  EXPECT_EQ(outcome.code, 1) << outcome.output;
+  EXPECT_NE(outcome.output.find("the file ends in the middle of an event"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("fault    1 device op that overlaps another on the same stream"), std::string::npos)
+      << outcome.output;
+  EXPECT_NE(outcome.output.find("fault    2 device ops whose launch is not in the trace"), std::string::npos) << outcome.output;
 }
 
 TEST_F(Doctor, RefusesWhatIsNoTrace) {

@@ -468,6 +468,27 @@ TEST(Kineto, ACommunicatorIsTheSameOnAllRanksAndAnotherForOtherGroups) {
   EXPECT_NE(communicator("1", "[0, 1]"), communicator("2", "[0, 1]"));
 }
 
+TEST(Kineto, OfAMessageBothRanksAreKnownAndItsOwnNumberIsNone) {
+  auto const trace =
+      read(R"json({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": 5, "world_size": 8}, "traceEvents": [
+    {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv(x)", "pid": 0, "tid": 7, "ts": 10, "dur": 4, "args": {"device": 0, "stream": 7,
+     "Collective name": "send", "In msg nelems": 8, "Out msg nelems": 8, "Group size": 2, "dtype": "Float", "Process Group Name": "3",
+     "Process Group Ranks": "[5, 7]", "Rank": 1, "Dst Rank": 7, "Seq": 12}},
+    {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv(x)", "pid": 0, "tid": 7, "ts": 20, "dur": 4, "args": {"device": 0, "stream": 7,
+     "Collective name": "recv", "In msg nelems": 8, "Out msg nelems": 8, "Group size": 2, "dtype": "Float", "Process Group Name": "3",
+     "Process Group Ranks": "[5, 7]", "Rank": 1, "Src Rank": 7, "Seq": 13}}]})json");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->event_count(), 2U);
+  for (uint32_t row = 0; row < 2; ++row) {
+    auto const& message = trace->detail<model::CollectiveDetail>(row);
+    EXPECT_EQ(message.op, row == 0 ? model::CollectiveOp::kSend : model::CollectiveOp::kReceive);
+    EXPECT_EQ(message.rank, 5);
+    EXPECT_EQ(message.peer, 7);
+    EXPECT_EQ(message.sequence, 0U) << "each rank counts its own";
+    EXPECT_EQ(message.bytes, 32U);
+  }
+}
+
 TEST(Kineto, OldNamesOfCategoriesAndQuotedNumbersAreKnown) {
   auto const trace = read(R"json({"schemaVersion": 1, "traceEvents": [
     {"ph": "X", "cat": "Operator", "name": "aten::add", "pid": 25738, "tid": "25738", "ts": 1623142623460111, "dur": 25},

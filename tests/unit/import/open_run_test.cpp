@@ -1,10 +1,15 @@
 #include "trace/import/open_run.h"
 
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 
+#include <fmt/format.h>
+
 #include <gtest/gtest.h>
 
+#include "trace/file/reader.h"
 #include "trace/file/writer.h"
 #include "trace/model/trace_builder.h"
 
@@ -24,6 +29,41 @@ class OpenRun : public ::testing::Test {
     builder.info().origin_epoch_ns = origin_epoch_ns;
     builder.events(builder.add_track({})).add(model::EventKind::kRange, 0, 1, builder.intern("x"));
     ASSERT_TRUE(file::write_trace(std::move(builder).finish(), (folder_ / name).string()));
+  }
+  /// A process on `host` whose clock is `ahead_ns` ahead and `fast` per ns too fast, with 40 collectives, 25 ms apart, that end
+  /// `late_ns` after those of others. Begins 1 ms after the run.
+  void write_rank(int32_t rank, std::string const& host, int64_t ahead_ns, double fast, int64_t late_ns = 0) const {
+    constexpr int64_t kEpoch = 1'700'000'000'000'000'000, kBegin = 1'000'000;
+    auto const by_clock = [&](int64_t truth) { return truth + ahead_ns + std::llround(fast * static_cast<double>(truth)); };
+    model::TraceBuilder builder;
+    builder.info().rank = rank;
+    builder.info().world_size = 3;
+    builder.info().host = host;
+    builder.info().origin_epoch_ns = kEpoch + by_clock(kBegin);
+    auto const at = [&](int64_t truth) { return by_clock(truth) - by_clock(kBegin); };
+    model::TrackId const stream = builder.add_track({model::TrackKind::kStream, "7", 7, 0, model::StreamKind::kCommunication, 0});
+    for (uint64_t i = 1; i <= 40; ++i) {
+      auto const end = static_cast<int64_t>(i) * 25'000'000 + late_ns;
+      int64_t const begin = end - 100'000 * (1 + (rank + static_cast<int32_t>(i)) % 3);
+      builder.events(stream).add(model::EventKind::kCollective, at(begin), at(end) - at(begin), builder.intern("allreduce"), 0,
+                                 model::CollectiveDetail{.bytes = 64,
+                                                         .communicator = 5,
+                                                         .sequence = i,
+                                                         .op = model::CollectiveOp::kAllReduce,
+                                                         .participants = 3,
+                                                         .rank = rank});
+    }
+    ASSERT_TRUE(file::write_trace(std::move(builder).finish(), (folder_ / fmt::format("rank-{}.stepscope", rank)).string()));
+  }
+  /// How far apart, in run time, the n-th collective ends on the ranks.
+  static int64_t spread(model::Run const& run, uint32_t n) {
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (model::RankTrace const& rank : run.ranks) {
+      int64_t const end = rank.trace.end(rank.trace.rows_of(model::TrackId{0}).first + n) + rank.offset_ns;
+      first = std::min(first, end);
+      last = std::max(last, end);
+    }
+    return last - first;
   }
   std::filesystem::path folder_ =
       std::filesystem::path(::testing::TempDir()) /
@@ -77,6 +117,106 @@ TEST_F(OpenRun, ARankWithoutItsStartTimeIsToldWhenRanksAreCompared) {
   auto const run = open_run(folder_.string());
   ASSERT_TRUE(run);
   EXPECT_EQ(run->notes.size(), 1U);
+}
+
+TEST_F(OpenRun, TracesThatDoNotSayTheirRankTakeThoseThatAreFree) {
+  std::ofstream(folder_ / "a.json")
+      << R"json({"traceEvents": [{"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})json";
+  write("b.stepscope", 0, 7);
+  write("c.stepscope", -1, 9);
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run);
+  ASSERT_EQ(run->ranks.size(), 3U);
+  for (int32_t rank = 0; rank < 3; ++rank) EXPECT_EQ(run->ranks[static_cast<size_t>(rank)].trace.info().rank, rank);
+  EXPECT_NE(run->ranks[1].file.find("a.json"), std::string::npos);
+  EXPECT_NE(run->ranks[2].file.find("c.stepscope"), std::string::npos);
+  EXPECT_EQ(run->notes.size(), 3U) << "two guessed ranks, and a trace that does not say when it began";
+}
+
+TEST_F(OpenRun, ASingleTraceWithoutRankIsRankZeroAndNothingIsSaid) {
+  std::ofstream(folder_ / "a.json")
+      << R"json({"traceEvents": [{"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})json";
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->ranks[0].trace.info().rank, 0);
+  EXPECT_TRUE(run->notes.empty());
+}
+
+TEST_F(OpenRun, ClocksOfSeveralHostsAreFittedToTheEndsOfCollectives) {
+  write_rank(0, "a", 0, 0);
+  write_rank(1, "b", 7'000'000, 50e-6, 900);
+  write_rank(2, "c", -30'000, 0, 400);
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->clock.method, "collective ends");
+  EXPECT_EQ(run->clock.collectives, 40U);
+  EXPECT_LE(run->clock.residual_p95_ns.value_or(INT64_MAX), 10);
+  EXPECT_EQ(run->ranks[0].drift, 0);
+  EXPECT_NEAR(run->ranks[1].drift, -50e-6, 1e-7);
+  for (uint32_t const n : {0U, 20U, 39U}) EXPECT_LE(spread(*run, n), 20) << "of 7 ms";
+  EXPECT_EQ(std::min({run->ranks[0].offset_ns, run->ranks[1].offset_ns, run->ranks[2].offset_ns}), 0);
+}
+
+TEST_F(OpenRun, AFileThatIsReadInPartsHasTheSameCorrectedTimes) {
+  write_rank(0, "a", 0, 0);
+  write_rank(1, "b", 7'000'000, 50e-6);
+  auto const run = open_run(folder_.string());
+  std::string const folder = folder_.string();
+  auto const sources = open_sources(std::span(&folder, 1));
+  ASSERT_TRUE(run && sources);
+  TraceSource const& source = sources->ranks[1].source;
+  model::Trace const& whole = run->ranks[1].trace;
+  EXPECT_EQ(source.time_range().begin, whole.time_range().first);
+  EXPECT_EQ(source.time_range().end, whole.time_range().second);
+  auto const part = source.read({.window = {whole.start(10), whole.end(12)}});
+  ASSERT_TRUE(part);
+  ASSERT_EQ((*part)->event_count(), 3U);
+  for (uint32_t row = 0; row < 3; ++row) {
+    EXPECT_EQ((*part)->start(row), whole.start(10 + row));
+    EXPECT_EQ((*part)->end(row), whole.end(10 + row));
+  }
+}
+
+TEST_F(OpenRun, ProcessesOfOneHostShareItsClock) {
+  write_rank(0, "a", 0, 0);
+  write_rank(1, "a", 0, 0, 50'000);
+  write_rank(2, "a", 0, 0, 20'000);
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->clock.method, "epoch");
+  EXPECT_EQ(spread(*run, 5), 50'000) << "that it ends later there is no fault of the clock";
+  EXPECT_FALSE(run->clock.residual_median_ns);
+}
+
+TEST_F(OpenRun, WhatSharesNoCollectiveKeepsItsClockAndIsTold) {
+  write_rank(0, "a", 0, 0);
+  write_rank(1, "b", 9'000'000, 0);
+  write("c.stepscope", 2, 1'700'000'000'000'000'000);
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run);
+  ASSERT_EQ(run->notes.size(), 1U);
+  EXPECT_NE(run->notes[0].find("c.stepscope"), std::string::npos);
+  EXPECT_EQ(run->ranks[0].offset_ns - run->ranks[2].offset_ns, 1'000'000);
+}
+
+TEST_F(OpenRun, ARankWithoutItsStartTimeIsComparableByItsCollectives) {
+  write_rank(0, "a", 0, 0);
+  write_rank(1, "b", 0, 0);
+  auto trace = file::read_trace_file((folder_ / "rank-1.stepscope").string());
+  ASSERT_TRUE(trace);
+  model::TraceBuilder builder;
+  builder.info() = trace->info();
+  builder.info().origin_epoch_ns = 0;
+  model::TrackId const stream = builder.add_track(trace->tracks()[0]);
+  for (uint32_t row = 0; row < trace->event_count(); ++row)
+    builder.events(stream).add(model::EventKind::kCollective, trace->start(row), trace->columns().dur[row], builder.intern("x"),
+                               0, trace->detail<model::CollectiveDetail>(row));
+  std::filesystem::remove(folder_ / "rank-1.stepscope");
+  ASSERT_TRUE(file::write_trace(std::move(builder).finish(), (folder_ / "rank-1.stepscope").string()));
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run);
+  EXPECT_TRUE(run->notes.empty());
+  EXPECT_EQ(spread(*run, 3), 0);
 }
 
 }  // namespace

@@ -1,16 +1,25 @@
 // Traces that PyTorch wrote on real machines: their device times are those of an independent calculation, exactly. They are in no
 // repository: without the folder of traces (../shared/traces beside the source tree, or STEPSCOPE_TRACES) this is skipped.
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
+
+#include <unistd.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <fmt/format.h>
+
 #include "analyzer/analysis.h"
 #include "tests/support/paths.h"
+#include "trace/file/writer.h"
 #include "trace/import/open_run.h"
+#include "trace/model/clock_drift.h"
+#include "trace/model/trace_builder.h"
 
 namespace stepscope::import {
 namespace {
@@ -26,6 +35,14 @@ class RealTraces : public ::testing::Test {
   static fs::path folder() {
     char const* const named = std::getenv("STEPSCOPE_TRACES");
     return named != nullptr ? fs::path(named) : fs::path(support::source_path("../shared/traces"));
+  }
+  /// Run time, in order.
+  static std::vector<int64_t> ends_of_collectives(model::RankTrace const& rank) {
+    std::vector<int64_t> ends;
+    for (uint32_t row = 0; row < rank.trace.event_count(); ++row)
+      if (rank.trace.kind(row) == model::EventKind::kCollective) ends.push_back(rank.trace.end(row) + rank.offset_ns);
+    std::sort(ends.begin(), ends.end());
+    return ends;
   }
   static model::Run open(std::string const& name) {
     auto run = open_run((folder() / name).string());
@@ -64,7 +81,53 @@ TEST_F(RealTraces, ARunOfEightRanksMatchesItsCollectives) {
   for (int32_t rank = 0; rank < 8; ++rank) EXPECT_EQ(run.ranks[static_cast<size_t>(rank)].trace.info().rank, rank);
   analyzer::Analysis const analysis = analyzer::analyze(run);
   ASSERT_EQ(analysis.collectives.size(), 8U);
-  for (analyzer::CollectiveFacts const& collective : analysis.collectives) EXPECT_EQ(collective.participants.size(), 8U);
+  std::map<int32_t, int> last_to_come;
+  for (analyzer::CollectiveFacts const& collective : analysis.collectives) {
+    ASSERT_EQ(collective.participants.size(), 8U);
+    ++last_to_come[collective.participants[static_cast<size_t>(collective.last_participant)].ref.rank_index];
+  }
+  // By a calculation of its own on the files' times.
+  EXPECT_EQ(last_to_come, (std::map<int32_t, int>{{4, 1}, {5, 2}, {7, 5}}));
+  ASSERT_TRUE(run.clock.residual_p95_ns);
+  EXPECT_LE(*run.clock.residual_p95_ns, 10'000);
+}
+
+TEST_F(RealTraces, WrongClocksOfEightRanksAreSetRight) {
+  model::Run const recorded = open("kineto/dlrm-8ranks");
+  ASSERT_EQ(recorded.ranks.size(), 8U);
+  fs::path const there = fs::path(::testing::TempDir()) / fmt::format("wrong_clocks_{}", ::getpid());
+  fs::create_directories(there);
+  // The collectives lie in 8 ms and end within 5 µs: only so much drift is seen.
+  auto const injected = [](int64_t r) { return static_cast<double>(r % 3) * 4e-3; };
+  for (int64_t r = 0; r < 8; ++r) {
+    model::RankTrace const& rank = recorded.ranks[static_cast<size_t>(r)];
+    model::TraceBuilder builder;  // with another origin
+    model::Trace wrong = model::correct_drift(rank.trace, {injected(r), 0});
+    builder.info() = wrong.info();
+    builder.info().origin_epoch_ns += r * 123'456'789;
+    for (model::Device const& device : wrong.devices()) builder.add_device(device);
+    for (uint32_t t = 0; t < wrong.tracks().size(); ++t) {
+      model::TrackId const track = builder.add_track(wrong.tracks()[t]);
+      auto const rows = wrong.rows_of(track);
+      for (uint32_t row = rows.first; row < rows.last; ++row)
+        if (wrong.kind(row) == model::EventKind::kCollective)
+          builder.events(track).add(model::EventKind::kCollective, wrong.start(row), wrong.columns().dur[row],
+                                    builder.intern(wrong.name(row)), 0, wrong.detail<model::CollectiveDetail>(row));
+    }
+    ASSERT_TRUE(file::write_trace(std::move(builder).finish(), (there / fmt::format("rank-{}.stepscope", r)).string()));
+  }
+  auto const run = open_run(there.string());
+  fs::remove_all(there);
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->clock.method, "collective ends");
+  ASSERT_TRUE(run->clock.residual_p95_ns);
+  EXPECT_LE(*run->clock.residual_p95_ns, 10'000);
+  for (size_t r = 0; r < 8; ++r) {
+    EXPECT_NEAR(run->ranks[r].drift, -injected(static_cast<int64_t>(r)), 800e-6) << r;
+    auto const found = ends_of_collectives(run->ranks[r]), first = ends_of_collectives(run->ranks[0]);
+    ASSERT_EQ(found.size(), 8U);
+    for (size_t i = 0; i < 8; ++i) EXPECT_NEAR(static_cast<double>(found[i] - first[i]), 0, 12'000) << r << ": " << i;
+  }
 }
 
 TEST_F(RealTraces, StepsAndLossesAreAsTheTraceSays) {

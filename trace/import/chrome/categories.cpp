@@ -9,7 +9,7 @@ namespace stepscope::import {
 KinetoCategory category_of(std::string_view name) {
   using enum KinetoCategory;
   // Capitals: of old versions.
-  static constexpr std::array<std::pair<std::string_view, KinetoCategory>, 34> kNames = {{
+  static constexpr std::array<std::pair<std::string_view, KinetoCategory>, 35> kNames = {{
       {"cpu_op", kHostRange},
       {"kernel", kKernel},
       {"cuda_runtime", kRuntime},
@@ -44,6 +44,7 @@ KinetoCategory category_of(std::string_view name) {
       {"cuda_profiler_range", kDeviceRange},
       {"collective_comm", kDeviceRange},
       {"cuda_event", kDeviceSync},
+      {"xpu_sync", kDeviceSync},
   }};
   auto const found = std::find_if(kNames.begin(), kNames.end(), [&](auto const& known) { return known.first == name; });
   return found == kNames.end() ? kOther : found->second;

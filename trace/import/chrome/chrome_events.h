@@ -46,23 +46,23 @@ inline bool read_event(JsonCursor& cursor, ChromeEvent& event) {
     bool is_string = false;
     switch (key.size()) {
       case 2:
-        if (key == "ph") {
+        if (is(key, "ph")) {
           std::string_view const phase = cursor.scalar(is_string);
           event.phase = phase.empty() ? '\0' : phase[0];
           return;
         }
-        if (key == "ts") return void(event.time = cursor.scalar(is_string));
-        if (key == "id") return void(event.id = cursor.peek() == '{' ? cursor.value() : cursor.scalar(is_string));
+        if (is(key, "ts")) return void(event.time = cursor.scalar(is_string));
+        if (is(key, "id")) return void(event.id = cursor.peek() == '{' ? cursor.value() : cursor.scalar(is_string));
         break;
       case 3:
-        if (key == "cat") return void(event.category = cursor.scalar(is_string));
-        if (key == "pid") return void(event.process = cursor.scalar(is_string));
-        if (key == "tid") return void(event.thread = cursor.scalar(is_string));
-        if (key == "dur") return void(event.duration = cursor.scalar(is_string));
+        if (is(key, "cat")) return void(event.category = cursor.scalar(is_string));
+        if (is(key, "pid")) return void(event.process = cursor.scalar(is_string));
+        if (is(key, "tid")) return void(event.thread = cursor.scalar(is_string));
+        if (is(key, "dur")) return void(event.duration = cursor.scalar(is_string));
         break;
       case 4:
-        if (key == "name") return void(event.name = cursor.scalar(is_string));
-        if (key == "args") return void(event.arguments = cursor.value());
+        if (is(key, "name")) return void(event.name = cursor.scalar(is_string));
+        if (is(key, "args")) return void(event.arguments = cursor.value());
         break;
       default:
         break;

@@ -91,6 +91,10 @@ void complete(model::CollectiveDetail& detail, CollectiveArguments const& a) {
   detail.communicator = communicator_of(a);
   detail.bytes = message_bytes(detail.op, a, detail.data_type);
   detail.peer = detail.op == CollectiveOp::kSend ? a.destination : a.source;
+  if (model::is_point_to_point(detail.op)) {
+    detail.rank = -1;     // "Rank" is the peer's there; the peer's number in the job is beside it
+    detail.sequence = 0;  // each rank counts its own
+  }
 }
 
 class ArgumentReader {
@@ -114,22 +118,22 @@ class ArgumentReader {
   bool read_of_op(std::string_view key) {
     switch (key[0]) {
       case 'b':
-        return key == "bytes" && set(a_.bytes, to_uint64(number()));
+        return is(key, "bytes") && set(a_.bytes, to_uint64(number()));
       case 'c':
-        if (key == "correlation") return set(a_.correlation, to_uint64(number()));
-        return key == "cuda_sync_kind" && set(a_.sync_kind, text());
+        if (is(key, "correlation")) return set(a_.correlation, to_uint64(number()));
+        return is(key, "cuda_sync_kind") && set(a_.sync_kind, text());
       case 'd':
-        if (key == "dtype") return set(a_.collective.data_type, data_type_of(text()));
+        if (is(key, "dtype")) return set(a_.collective.data_type, data_type_of(text()));
         if (key != "device") return false;
         if (auto const device = number()) a_.device = to_int32(device, -1);
         return true;
       case 's':
-        return key == "stream" && set(a_.stream, number());
+        return is(key, "stream") && set(a_.stream, number());
       case 't':
-        return key == "toDevice" && set(a_.peer_device, to_int32(number(), -1));
+        return is(key, "toDevice") && set(a_.peer_device, to_int32(number(), -1));
       case 'w':
-        if (key == "wait_on_stream") return set(a_.wait_on_stream, number());
-        return key == "wait_on_cuda_event_record_corr_id" && set(a_.wait_on_correlation, to_uint64(number()));
+        if (is(key, "wait_on_stream")) return set(a_.wait_on_stream, number());
+        return is(key, "wait_on_cuda_event_record_corr_id") && set(a_.wait_on_correlation, to_uint64(number()));
       default:
         return false;
     }
@@ -137,42 +141,42 @@ class ArgumentReader {
 
   bool read_of_kernel(std::string_view key) {
     model::KernelDetail& kernel = a_.kernel;
-    if (key == "grid") {
+    if (is(key, "grid")) {
       auto const grid = three_numbers(cursor_.value());
       kernel.grid_x = grid[0];
       kernel.grid_y = grid[1];
       kernel.grid_z = grid[2];
       return true;
     }
-    if (key == "block") {
+    if (is(key, "block")) {
       auto const block = three_numbers(cursor_.value());
       kernel.block_x = block[0];
       kernel.block_y = block[1];
       kernel.block_z = block[2];
       return true;
     }
-    if (key == "registers per thread") return set(kernel.registers_per_thread, to_uint32(number()));
-    if (key == "shared memory") return set(kernel.shared_memory_bytes, to_uint32(number()));
-    if (key == "est. achieved occupancy %")
+    if (is(key, "registers per thread")) return set(kernel.registers_per_thread, to_uint32(number()));
+    if (is(key, "shared memory")) return set(kernel.shared_memory_bytes, to_uint32(number()));
+    if (is(key, "est. achieved occupancy %"))
       return set(kernel.occupancy_percent, static_cast<uint8_t>(std::clamp<int64_t>(number().value_or(0), 0, 100)));
-    if (key == "graph id") return set(kernel.graph, to_uint32(number()));
-    return key == "graph node id" && set(kernel.graph_node, to_uint64(number()));
+    if (is(key, "graph id")) return set(kernel.graph, to_uint32(number()));
+    return is(key, "graph node id") && set(kernel.graph_node, to_uint64(number()));
   }
 
   bool read_of_collective(std::string_view key) {
-    if (key == "Collective name") {
+    if (is(key, "Collective name")) {
       a_.is_collective = true;
       return set(c_.name, text());
     }
-    if (key == "In msg nelems") return set(c_.in_elements, to_uint64(number()));
-    if (key == "Out msg nelems") return set(c_.out_elements, to_uint64(number()));
-    if (key == "Group size") return set(a_.collective.participants, to_uint32(number()));
-    if (key == "Process Group Name") return set(c_.group, text());
-    if (key == "Process Group Ranks") return set(c_.ranks, text());
-    if (key == "Rank") return set(a_.collective.rank, to_int32(number(), -1));
-    if (key == "Seq") return set(a_.collective.sequence, to_uint64(number()));
-    if (key == "Src Rank") return set(c_.source, to_int32(number(), -1));
-    return key == "Dst Rank" && set(c_.destination, to_int32(number(), -1));
+    if (is(key, "In msg nelems")) return set(c_.in_elements, to_uint64(number()));
+    if (is(key, "Out msg nelems")) return set(c_.out_elements, to_uint64(number()));
+    if (is(key, "Group size")) return set(a_.collective.participants, to_uint32(number()));
+    if (is(key, "Process Group Name")) return set(c_.group, text());
+    if (is(key, "Process Group Ranks")) return set(c_.ranks, text());
+    if (is(key, "Rank")) return set(a_.collective.rank, to_int32(number(), -1));
+    if (is(key, "Seq")) return set(a_.collective.sequence, to_uint64(number()));
+    if (is(key, "Src Rank")) return set(c_.source, to_int32(number(), -1));
+    return is(key, "Dst Rank") && set(c_.destination, to_int32(number(), -1));
   }
 
   template <class T>
@@ -233,12 +237,12 @@ KinetoMemory read_kineto_memory(std::string_view arguments) {
     bool is_string = false;
     auto const number = parse_integer(cursor.scalar(is_string));
     if (!number) return;
-    if (key == "Bytes") memory.bytes = *number;
-    if (key == "Addr") memory.address = static_cast<uint64_t>(*number);
-    if (key == "Total Allocated") memory.allocated_bytes = to_uint64(number);
-    if (key == "Total Reserved") memory.reserved_bytes = to_uint64(number);
-    if (key == "Device Type") memory.device_type = *number;
-    if (key == "Device Id") memory.device = to_int32(number, -1);
+    if (is(key, "Bytes")) memory.bytes = *number;
+    if (is(key, "Addr")) memory.address = static_cast<uint64_t>(*number);
+    if (is(key, "Total Allocated")) memory.allocated_bytes = to_uint64(number);
+    if (is(key, "Total Reserved")) memory.reserved_bytes = to_uint64(number);
+    if (is(key, "Device Type")) memory.device_type = *number;
+    if (is(key, "Device Id")) memory.device = to_int32(number, -1);
   });
   return memory;
 }

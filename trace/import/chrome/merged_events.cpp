@@ -94,6 +94,8 @@ void MergedEvents::add_rows(MergedTrack& track, EventBatch rows, std::vector<Str
     track.collectives += rows.kind[i] == EventKind::kCollective ? 1 : 0;
     last_ns_ = std::max(last_ns_, possible(rows.start[i]) + std::clamp<int64_t>(rows.dur[i], 0, model::kMaxTime));
   }
+  for (model::CollectiveDetail& detail : std::get<std::vector<model::CollectiveDetail>>(rows.details))
+    if (rank_ && model::is_point_to_point(detail.op) && detail.peer >= 0) detail.rank = *rank_;
   track.events += rows.size();
   event_count_ += rows.size();
   builder_.append(track.id, std::move(rows));
@@ -223,7 +225,7 @@ void MergedEvents::add_info(TraceHeader& header, std::string const& file) {
   model::TraceInfo& info = builder_.info();
   info.tool = is_kineto_ || header.is_kineto ? "PyTorch profiler (Kineto)" : "Chrome trace events";
   info.host = std::move(header.host);
-  info.rank = header.rank ? *header.rank : rank_of_name(file).value_or(0);
+  info.rank = header.rank ? *header.rank : rank_of_name(file).value_or(-1);
   info.world_size = header.world_size.value_or(1);
   std::map<std::string, uint64_t> events_of;
   for (MergedTrack const& track : tracks_)

@@ -20,13 +20,15 @@ class MergedEvents {
   /// Longer names are cut, and counted.
   static constexpr size_t kMostNameBytes = size_t{1} << 14U;
 
+  /// Of the process in its job, where that is known before its events: who sends messages and receives them.
+  void set_rank(std::optional<int32_t> rank) { rank_ = rank; }
   /// The block's text must still be there.
   void add(BlockEvents block);
   [[nodiscard]] uint64_t event_count() const { return event_count_; }
   [[nodiscard]] bool is_kineto() const { return is_kineto_; }
   /// What was wrong so far.
   model::ImportLog& log() { return builder_.log(); }
-  /// `file`: its name may tell the rank.
+  /// `file`: its name may tell the rank, which is -1 where nothing does.
   model::Trace finish(TraceHeader header, std::string const& file) &&;
 
  private:
@@ -59,6 +61,7 @@ class MergedEvents {
   std::map<size_t, std::vector<Bracket>> brackets_;  ///< by track
   std::map<std::pair<std::string, std::string>, std::string> thread_names_;
   std::map<std::string, std::string> process_names_;
+  std::optional<int32_t> rank_;
   std::optional<int64_t> origin_ns_;
   int64_t last_ns_ = 0;  ///< trace time
   uint64_t event_count_ = 0, untimed_ = 0, broken_ = 0, cut_names_ = 0, unclosed_ = 0, unopened_ = 0, folded_tracks_ = 0;

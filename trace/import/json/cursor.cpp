@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <cstddef>
 
 #if defined(__SSE2__)
 #include <emmintrin.h>
@@ -13,10 +14,6 @@ namespace stepscope::import {
 namespace {
 
 bool is_structure(char c) { return c == '"' || (c | 0x20) == '{' || (c | 0x20) == '}'; }  // | 0x20: of brackets their braces
-
-bool is_word(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '+' || c == '.';
-}
 
 /// The length of the UTF-8 sequence that `text` begins with, 0 when it is none.
 size_t utf8_length(std::string_view text) {
@@ -33,6 +30,55 @@ size_t utf8_length(std::string_view text) {
   if (first == 0xF4) return follows(1, 0x80, 0x8F) && follows(2) && follows(3) ? 4 : 0;
   return 0;
 }
+
+/// What of an object or array is open.
+class Nesting {
+ public:
+  enum class Step : uint8_t { kDeeper, kClosed, kBroken };
+  /// The next brace or bracket. kClosed: it was the last; kBroken: it closes what is not open, or is nested too deeply.
+  Step add(char c) {
+    if (c == '{' || c == '[') {
+      if (depth_ == closing_.size()) return Step::kBroken;
+      closing_[depth_++] = c == '{' ? '}' : ']';
+    } else if (depth_ == 0 || closing_[--depth_] != c) {
+      return Step::kBroken;
+    }
+    return depth_ == 0 ? Step::kClosed : Step::kDeeper;
+  }
+
+ private:
+  std::array<char, JsonCursor::kMaxDepth> closing_;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
+  size_t depth_ = 0;
+};
+
+#if defined(__SSE2__)
+/// Bit i: what the i-th of 64 bytes is.
+struct Masks {
+  uint64_t quotes = 0, escapes = 0, braces = 0;
+};
+constexpr ptrdiff_t kMaskBytes = 64;
+
+Masks masks_of(char const* text) {
+  __m128i const quote = _mm_set1_epi8('"'), escape = _mm_set1_epi8('\\'), open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}');
+  __m128i const lower = _mm_set1_epi8(0x20);
+  auto const bits = [](__m128i equal) { return static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(equal))); };
+  Masks masks;
+  for (unsigned part = 0; part < 4; ++part) {
+    __m128i const bytes = _mm_loadu_si128(reinterpret_cast<__m128i const*>(text + 16 * part));
+    __m128i const lowered = _mm_or_si128(bytes, lower);
+    masks.quotes |= bits(_mm_cmpeq_epi8(bytes, quote)) << (16 * part);
+    masks.escapes |= bits(_mm_cmpeq_epi8(bytes, escape)) << (16 * part);
+    masks.braces |= bits(_mm_or_si128(_mm_cmpeq_epi8(lowered, open), _mm_cmpeq_epi8(lowered, close))) << (16 * part);
+  }
+  return masks;
+}
+
+/// Bit i: whether an odd number of bits is set up to the i-th.
+uint64_t prefix_xor(uint64_t bits) {
+  for (unsigned distance = 1; distance < 64; distance *= 2) bits ^= bits << distance;
+  return bits;
+}
+#endif
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
@@ -130,19 +176,6 @@ char const* find_structure(char const* at, char const* end) {
   return std::find_if(at, end, is_structure);
 }
 
-std::string_view JsonCursor::scalar(bool& is_string) {
-  is_string = peek() == '"';
-  if (is_string) return string();
-  char const* const first = at_;
-  while (at_ != end_ && is_word(*at_)) ++at_;
-  // A word that ends with the text may go on behind it.
-  if (at_ == first || at_ == end_) {
-    fail();
-    return {};
-  }
-  return {first, static_cast<size_t>(at_ - first)};
-}
-
 std::string_view JsonCursor::value() {
   char const c = peek();
   char const* const first = at_;
@@ -157,25 +190,36 @@ std::string_view JsonCursor::value() {
 
 /// An object or array. What stands in it is not looked at, but that it is closed as it was opened.
 bool JsonCursor::skip_nested() {
-  std::array<char, kMaxDepth> closing;  // NOLINT(cppcoreguidelines-pro-type-member-init): written before it is read
-  size_t depth = 0;
+  Nesting nesting;
+  bool in_string = false;
+#if defined(__SSE2__)
+  // Most of what is skipped is short strings: 64 bytes at once, those that are in strings are masked out.
+  while (end_ - at_ >= kMaskBytes) {
+    Masks const masks = masks_of(at_);
+    if (masks.escapes != 0) break;
+    uint64_t const strings = prefix_xor(masks.quotes) ^ (in_string ? ~uint64_t{0} : 0);
+    for (uint64_t left = masks.braces & ~strings; left != 0; left &= left - 1) {
+      char const* const place = at_ + std::countr_zero(left);
+      Nesting::Step const step = nesting.add(*place);
+      if (step == Nesting::Step::kDeeper) continue;
+      at_ = place + (step == Nesting::Step::kClosed ? 1 : 0);
+      return step == Nesting::Step::kClosed || fail();
+    }
+    in_string = strings >> 63U != 0;
+    at_ += kMaskBytes;
+  }
+#endif
   for (;;) {
+    if (in_string && !skip_string()) return false;
     at_ = find_structure(at_, end_);
     if (at_ == end_) return fail();
-    char const c = *at_;
-    if (c == '"') {
-      ++at_;
-      if (!skip_string()) return false;
-      continue;
-    }
-    if (c == '{' || c == '[') {
-      if (depth == kMaxDepth) return fail();
-      closing[depth++] = c == '{' ? '}' : ']';
-    } else if (depth == 0 || closing[--depth] != c) {
-      return fail();
+    in_string = *at_ == '"';
+    if (!in_string) {
+      Nesting::Step const step = nesting.add(*at_);
+      if (step == Nesting::Step::kBroken) return fail();
+      if (step == Nesting::Step::kClosed) return ++at_, true;
     }
     ++at_;
-    if (depth == 0) return true;
   }
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,12 @@ namespace stepscope::import {
 char const* find_string_end(char const* at, char const* end);
 /// The first `"`, brace or bracket at or behind `at`, else `end`.
 char const* find_structure(char const* at, char const* end);
+
+/// key == word, without a call: the word's length is known when this is compiled.
+template <size_t kSize>
+bool is(std::string_view key, char const (&word)[kSize]) {
+  return key.size() == kSize - 1 && std::memcmp(key.data(), word, kSize - 1) == 0;
+}
 
 class JsonCursor {
  public:
@@ -51,7 +58,18 @@ class JsonCursor {
     return skip_string() ? std::string_view(first, static_cast<size_t>(at_ - first - 1)) : std::string_view();
   }
   /// A value that is no object or array: of a string what stands between its quotes, else the word; empty when it fails.
-  std::string_view scalar(bool& is_string);
+  std::string_view scalar(bool& is_string) {
+    is_string = peek() == '"';
+    if (is_string) return string();
+    char const* const first = at_;
+    while (at_ != end_ && is_word(*at_)) ++at_;
+    // A word that ends with the text may go on behind it.
+    if (at_ == first || at_ == end_) {
+      fail();
+      return {};
+    }
+    return {first, static_cast<size_t>(at_ - first)};
+  }
   /// Any value, as it stands; empty when it fails.
   std::string_view value();
   /// Forgets a failure and goes on behind `at`.
@@ -76,6 +94,9 @@ class JsonCursor {
   }
 
  private:
+  static bool is_word(char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '+' || c == '.';
+  }
   static bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
   bool fail() {
     failure_ = at_ == end_ ? Failure::kEnd : Failure::kBroken;
