@@ -8,29 +8,13 @@
 namespace stepscope::base {
 namespace {
 
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+
 /// Three significant digits without scientific notation, for 0 ≤ value < 1000.
 std::string three_digits(double value) {
   if (value < 9.995) return fmt::format("{:.2f}", value);
   if (value < 99.95) return fmt::format("{:.1f}", value);
   return fmt::format("{:.0f}", value);
-}
-
-/// Length of the valid UTF-8 sequence that starts `text`, or 0 (overlong forms, surrogates and truncation are invalid).
-size_t utf8_length(std::string_view text) {
-  auto const byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  unsigned char const first = byte(0);
-  if (first < 0x80) return 1;
-  size_t const length = first >= 0xF0 && first <= 0xF4  ? 4
-                        : first >= 0xE0 && first < 0xF0 ? 3
-                        : first >= 0xC2 && first < 0xE0 ? 2
-                                                        : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  bool const overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
-  bool const surrogate = first == 0xED && byte(1) >= 0xA0;
-  bool const too_large = first == 0xF4 && byte(1) >= 0x90;
-  return overlong || surrogate || too_large ? 0 : length;
 }
 
 }  // namespace
@@ -84,8 +68,37 @@ std::string format_count(uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
 }
 
+size_t utf8_length(std::string_view text) {
+  if (text.empty()) return 0;
+  auto const byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
+  unsigned char const first = byte(0);
+  if (first < 0x80) return 1;
+  size_t const length = first >= 0xF0 && first <= 0xF4  ? 4
+                        : first >= 0xE0 && first < 0xF0 ? 3
+                        : first >= 0xC2 && first < 0xE0 ? 2
+                                                        : 0;
+  if (length == 0 || length > text.size()) return 0;
+  for (size_t i = 1; i < length; ++i)
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  bool const overlong = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  bool const surrogate = first == 0xED && byte(1) >= 0xA0;
+  bool const too_large = first == 0xF4 && byte(1) >= 0x90;
+  return overlong || surrogate || too_large ? 0 : length;
+}
+
+std::string valid_utf8(std::string_view text, size_t most) {
+  std::string result;
+  while (!text.empty()) {
+    size_t const length = utf8_length(text);
+    std::string_view const character = length == 0 ? kReplacement : text.substr(0, length);
+    if (result.size() + character.size() > most) break;
+    result += character;
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  return result;
+}
+
 std::string printable(std::string_view text) {
-  static constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
   std::string result;
   result.reserve(text.size());
   while (!text.empty()) {

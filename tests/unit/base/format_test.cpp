@@ -61,5 +61,13 @@ TEST(Format, PrintableReplacesInvalidUtf8) {
             "31m");  // C1 control: an escape on some terminals
 }
 
+TEST(Format, ValidUtf8KeepsControlCharactersAndCutsBetweenCharacters) {
+  EXPECT_EQ(valid_utf8("a\nµ\x01", 100), "a\nµ\x01");
+  EXPECT_EQ(valid_utf8("a\xFFz", 100), "a\xEF\xBF\xBDz");
+  EXPECT_EQ(valid_utf8("µµµ", 5), "µµ");
+  EXPECT_EQ(valid_utf8("a\xFF", 3), "a");
+  EXPECT_EQ(valid_utf8("", 3), "");
+}
+
 }  // namespace
 }  // namespace stepscope::base
