@@ -2,10 +2,17 @@
 
 #include <array>
 
+#include "trace/export/chrome/chrome_exporter.h"
+#include "trace/export/perfetto/perfetto_exporter.h"
+
 namespace stepscope::exporting {
 namespace {
 
-constexpr std::array<ExportFormat, 0> kFormats = {};
+constexpr std::array kFormats = {
+    ExportFormat{"perfetto", ".pftrace", "Perfetto's UI and trace processor", open_perfetto},
+    ExportFormat{"chrome", ".json", "Chrome trace events as PyTorch's profiler writes them; -o FOLDER/ for a file a rank",
+                 open_chrome},
+};
 
 }  // namespace
 

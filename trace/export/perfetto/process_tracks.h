@@ -1,0 +1,65 @@
+// The tracks of one process in a Perfetto trace: threads, below each device its streams and counters, and those that are made
+// when something needs them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/export/perfetto/packets.h"
+#include "trace/model/trace.h"
+
+namespace stepscope::exporting {
+
+/// Functions that name a track write its descriptor the first time.
+class ProcessTracks {
+ public:
+  /// `sequence`: of the packets, and the number of the process.
+  ProcessTracks(model::Trace const& trace, PacketFile& file, uint32_t sequence)
+      : trace_(trace), file_(file), sequence_(sequence), process_(file.new_uuid()) {}
+  /// Of the process and of the trace's tracks: before all else.
+  void describe();
+
+  [[nodiscard]] uint64_t process() const { return process_; }
+  /// Where slices and instants of a track are; see Lanes.
+  uint64_t lane(uint32_t track, uint32_t lane);
+  /// Where samples of a track are.
+  uint64_t counter(uint32_t track);
+  /// Of a device's memory.
+  uint64_t allocated_bytes(int32_t device) { return memory(device).first; }
+  uint64_t reserved_bytes(int32_t device) { return memory(device).second; }
+
+ private:
+  struct Target {
+    uint64_t parent = 0;
+    std::string name;
+    std::vector<uint64_t> lanes;
+    uint64_t counter = 0;  ///< 0 = none yet
+    bool is_thread = false;
+  };
+  enum class Form : uint8_t { kPlain, kCounter, kBytes };
+  void describe_process();
+  void add_track(model::Track const& track);
+  void describe_thread(model::Track const& track, Target& target);
+  /// Tracks of equal names are drawn as one.
+  std::string unique_name(uint64_t parent, std::string name);
+  uint64_t describe(uint64_t parent, std::string const& name, Form form);
+  uint64_t device(int32_t id);
+  std::pair<uint64_t, uint64_t> memory(int32_t device);
+
+  model::Trace const& trace_;
+  PacketFile& file_;
+  uint32_t sequence_;
+  uint64_t process_;
+  int32_t rank_in_parent_ = 0;
+  std::vector<Target> targets_;  ///< by track
+  std::map<int32_t, uint64_t> devices_;
+  std::map<int32_t, std::pair<uint64_t, uint64_t>> memory_;
+  std::set<int64_t> thread_ids_;
+  std::map<std::pair<uint64_t, std::string>, int> names_;  ///< by parent: so many were made of this one
+};
+
+}  // namespace stepscope::exporting
