@@ -15,6 +15,8 @@ constexpr std::array kCommands = {
     Command{"info", "say what a run holds", add_info},
     Command{"doctor", "say whether this machine is ready, or whether a trace is complete", add_doctor},
     Command{"selftest", "run known work under the tracer and check its traces", add_selftest},
+    Command{"import", "turn traces of other tools into a run", add_import},
+    Command{"export", "write a run for another tool", add_export},
     Command{"slice", "keep a part of a run, small enough to share", add_slice},
     Command{"synth", "make a run of any size whose truth is known", add_synth},
 };

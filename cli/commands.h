@@ -18,6 +18,8 @@ Action add_view(CLI::App& app);
 Action add_info(CLI::App& app);
 Action add_doctor(CLI::App& app);
 Action add_selftest(CLI::App& app);
+Action add_import(CLI::App& app);
+Action add_export(CLI::App& app);
 Action add_slice(CLI::App& app);
 Action add_synth(CLI::App& app);
 

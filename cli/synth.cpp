@@ -1,12 +1,10 @@
 // stepscope synth -o RUN: makes a run of any size whose truth is known, for tests and for scale.
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
-#include <unistd.h>
-
 #include "cli/commands.h"
+#include "cli/progress.h"
 #include "trace/base/format.h"
 #include "trace/base/run_folder.h"
 #include "trace/synth/synth.h"
@@ -19,25 +17,6 @@ struct SynthOptions {
   std::string pattern = "dp";
   std::string output;
   bool force = false;
-};
-
-/// Shows how far it is, on a terminal and only when it takes longer than a second.
-class Progress {
- public:
-  void show(double share) {
-    auto const now = std::chrono::steady_clock::now();
-    if (!is_terminal_ || now - shown_ < std::chrono::seconds(1)) return;
-    shown_ = now;
-    std::fprintf(stderr, "\rstepscope: %3.0f %%", share * 100);
-    is_shown_ = true;
-  }
-  void clear() const {
-    if (is_shown_) std::fputs("\r                 \r", stderr);
-  }
-
- private:
-  bool is_terminal_ = ::isatty(STDERR_FILENO) == 1, is_shown_ = false;
-  std::chrono::steady_clock::time_point shown_ = std::chrono::steady_clock::now();
 };
 
 std::vector<std::string> pattern_names() {

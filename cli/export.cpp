@@ -1,0 +1,148 @@
+// stepscope export RUN --format F -o FILE: a run, or a part of it, as a file of another tool.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "cli/commands.h"
+#include "cli/partial_run.h"
+#include "cli/progress.h"
+#include "cli/run_parts.h"
+#include "trace/base/format.h"
+#include "trace/export/exporters.h"
+#include "trace/import/importers.h"
+
+namespace stepscope::cli {
+namespace {
+
+using base::Expected;
+using base::fail;
+using exporting::ExportFormat;
+
+struct ExportOptions {
+  std::vector<std::string> runs;
+  std::string output, format;
+  PartOptions part;
+  bool force = false;
+};
+
+struct Exported {
+  uint64_t events = 0;
+  size_t processes = 0;
+};
+
+std::vector<std::string> format_names() {
+  std::vector<std::string> names;
+  for (ExportFormat const& format : exporting::export_formats()) names.emplace_back(format.name);
+  return names;
+}
+
+std::string format_list() {
+  std::string text = "Formats:\n";
+  for (ExportFormat const& format : exporting::export_formats())
+    text += fmt::format("  {:<10} {:<10} {}\n", format.name, format.file_suffix, format.summary);
+  return text;
+}
+
+/// The named one, else that of the file's name.
+Expected<ExportFormat const*> find_format(ExportOptions const& options) {
+  auto const formats = exporting::export_formats();
+  auto const found = std::find_if(formats.begin(), formats.end(), [&](ExportFormat const& format) {
+    return options.format.empty() ? options.output.ends_with(format.file_suffix) : format.name == options.format;
+  });
+  if (found != formats.end()) return &*found;
+  std::string names;
+  for (ExportFormat const& format : formats) names += (names.empty() ? "" : ", ") + std::string(format.name);
+  return fail("{}: the name tells no format, choose one with --format ({})", options.output, names);
+}
+
+/// What is there is only replaced when it was asked for.
+Expected<void> check_output(ExportOptions const& options) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  bool const is_taken =
+      fs::is_directory(options.output, error) ? !fs::is_empty(options.output, error) : fs::exists(options.output, error);
+  if (is_taken && !options.force)
+    return fail("{}: is there already, choose another name with -o or replace it with --force", options.output);
+  return {};
+}
+
+/// One process in memory at a time.
+Expected<Exported> write_processes(import::RunSources& run, Parts const& parts, bool is_everything,
+                                   exporting::Exporter& exporter) {
+  Exported exported;
+  Progress progress;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    if (!parts[r]) continue;
+    import::RankSource& rank = run.ranks[r];
+    auto const trace = is_everything ? std::move(rank.source).load() : read_part(rank.source, *parts[r]);
+    if (!trace) return base::fail_with(trace);
+    if (auto const added = exporter.add(*trace, rank.offset_ns); !added) return base::fail_with(added);
+    exported.events += trace->event_count();
+    ++exported.processes;
+    progress.show(static_cast<double>(r + 1) / static_cast<double>(run.ranks.size()));
+  }
+  progress.clear();
+  return exported;
+}
+
+/// Whether the file would be read as one more rank by who opens the run's folder.
+bool becomes_part_of_run(ExportOptions const& options) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  fs::path const output = fs::weakly_canonical(options.output, error);
+  return import::has_trace_name(output.filename().string()) &&
+         std::any_of(options.runs.begin(), options.runs.end(), [&](std::string const& run) {
+           return fs::is_directory(run, error) && fs::weakly_canonical(run, error) == output.parent_path();
+         });
+}
+
+Expected<Exported> export_into(ExportOptions const& options, ExportFormat const& format) {
+  auto run = open_sources_and_warn(options.runs);
+  if (!run) return base::fail_with(run);
+  std::vector<std::string> sources = options.runs;
+  for (import::RankSource const& rank : run->ranks) sources.push_back(rank.file);
+  if (is_source(options.output, sources))
+    return fail("{}: is where the run itself lies, choose another place with -o", options.output);
+  if (becomes_part_of_run(options))
+    return fail("{}: would be taken for a rank of the run in that folder, choose another place with -o", options.output);
+  auto const parts = choose_parts(*run, options.part);
+  if (!parts) return base::fail_with(parts);
+  auto const exporter = format.open(options.output);
+  if (!exporter) return base::fail_with(exporter);
+  auto exported = write_processes(*run, *parts, options.part.is_everything(), **exporter);
+  if (!exported) return exported;
+  if (exported->events == 0) return fail("nothing to export: no event lies there");
+  if (auto const finished = (*exporter)->finish(); !finished) return base::fail_with(finished);
+  return exported;
+}
+
+int export_run(ExportOptions const& options) {
+  auto const format = find_format(options);
+  if (!format) return report_error(format.error());
+  if (auto const free = check_output(options); !free) return report_error(free.error());
+  auto const exported = export_into(options, **format);
+  if (!exported) return report_error(exported.error());
+  std::fprintf(stderr, "stepscope: wrote %s of %s, in %s\n", base::format_count(exported->events, "event").c_str(),
+               exported->processes == 1 ? "1 process" : (base::format_count(exported->processes) + " processes").c_str(),
+               base::printable(options.output).c_str());
+  return kGood;
+}
+
+}  // namespace
+
+Action add_export(CLI::App& app) {
+  auto const options = std::make_shared<ExportOptions>();
+  app.footer(format_list() +
+             "What each of them keeps: docs/EXPORT.md. Times are those of the run, with the ranks' clocks brought together.");
+  app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
+  app.add_option("-o,--output", options->output, "the file to write")->required();
+  app.add_option("--format", options->format, "the format, where the file's name does not tell it")
+      ->check(CLI::IsMember(format_names()));
+  add_part_options(app, options->part);
+  app.add_flag("--force", options->force, "replace what is there");
+  return [options] { return export_run(*options); };
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,46 @@
+// A run folder that is being written: nothing of it stays unless it becomes whole.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "trace/base/expected.h"
+#include "trace/model/trace.h"
+
+namespace stepscope::cli {
+
+/// Whether writing to `output`, a file or a folder, could touch one of the files or folders that are read.
+bool is_source(std::string const& output, std::vector<std::string> const& runs);
+
+/// The run that is written, one process after the other, as rank-N.stepscope. The folder is made, or what was in it overwritten,
+/// when the first event comes; unless finish() is called nothing of it stays.
+class PartialRun {
+ public:
+  PartialRun(std::string folder, bool force) : folder_(std::move(folder)), force_(force) {}
+  PartialRun(PartialRun const&) = delete;
+  PartialRun& operator=(PartialRun const&) = delete;
+  ~PartialRun();
+
+  /// Errors: the folder is taken (prepare_run_folder()), the disk is full.
+  base::Expected<void> add(model::Trace trace);
+  void finish() { finished_ = true; }
+  /// Whether add() failed: then nothing more can be added.
+  [[nodiscard]] bool has_failed() const { return has_failed_; }
+  [[nodiscard]] uint64_t events() const { return events_; }
+  [[nodiscard]] size_t ranks() const { return names_.size(); }
+
+ private:
+  [[nodiscard]] std::string path_of(std::string const& name) const;
+  base::Expected<void> write_waiting();
+  base::Expected<void> write(model::Trace const& trace);
+
+  std::string folder_;
+  bool force_, made_folder_ = false, finished_ = false, has_failed_ = false;
+  std::vector<model::Trace> waiting_;
+  std::set<std::string> names_;
+  uint64_t events_ = 0;
+};
+
+}  // namespace stepscope::cli

@@ -1,0 +1,155 @@
+#include "cli/run_parts.h"
+
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "analyzer/facts/step_names.h"
+#include "analyzer/facts/steps.h"
+#include "cli/command.h"
+#include "trace/base/format.h"
+#include "trace/base/parse_time.h"
+#include "trace/import/slice_source.h"
+#include "trace/model/trace_builder.h"
+
+namespace stepscope::cli {
+namespace {
+
+using base::Expected;
+using base::fail;
+using model::Interval;
+
+Expected<void> keep_rank(import::RunSources& run, int32_t rank) {
+  std::set<int32_t> there;
+  for (import::RankSource const& process : run.ranks) there.insert(process.source.info().rank);
+  if (!there.contains(rank))
+    return fail("--rank {}: is not in the run, it has {} from {} to {}", rank, base::format_count(there.size(), "rank"),
+                *there.begin(), *there.rbegin());
+  std::erase_if(run.ranks, [&](import::RankSource const& process) { return process.source.info().rank != rank; });
+  return {};
+}
+
+/// The ranges of a thread that its name says are steps, under a name that says no more.
+Expected<void> add_named_steps(import::TraceSource const& source, model::TrackId thread, model::TraceBuilder& builder) {
+  auto const trace = source.read({.tracks = std::vector{thread}, .columns = {.correlation = false, .tables = 0}});
+  if (!trace) return base::fail_with(trace);
+  auto const rows = (*trace)->rows_of(thread);
+  for (uint32_t row = rows.first; row < rows.last; ++row) {
+    if (!model::is_range((*trace)->kind(row))) continue;
+    if (auto const step = analyzer::step_number((*trace)->name(row)))
+      builder.events(thread).add_range((*trace)->start(row), (*trace)->columns().dur[row],
+                                       builder.intern(fmt::format("step {}", *step)));
+  }
+  return {};
+}
+
+/// A trace of nothing but the process's steps.
+Expected<model::Trace> steps_alone(import::TraceSource const& source, bool by_name) {
+  model::TraceBuilder builder;
+  for (model::Track const& track : source.tracks()) builder.add_track(track);
+  if (by_name) {
+    for (uint32_t track = 0; track < source.tracks().size(); ++track) {
+      if (source.tracks()[track].kind != model::TrackKind::kThread) continue;
+      if (auto const added = add_named_steps(source, model::TrackId{track}, builder); !added) return base::fail_with(added);
+    }
+  } else {
+    auto const steps = source.steps();
+    if (!steps) return base::fail_with(steps);
+    for (file::StepSpan const& step : *steps)
+      builder.events(step.track).add(model::EventKind::kStep, step.start, step.dur, {}, 0, model::StepDetail{step.index});
+  }
+  return std::move(builder).finish();
+}
+
+/// The steps of all processes, as the analysis sees them.
+Expected<analyzer::HostSteps> find_steps(import::RunSources const& run) {
+  for (bool const by_name : {false, true}) {
+    model::Run alone;
+    for (import::RankSource const& rank : run.ranks) {
+      auto trace = steps_alone(rank.source, by_name);
+      if (!trace) return base::fail_with(trace);
+      alone.ranks.push_back({std::move(*trace), rank.offset_ns, rank.file});
+    }
+    analyzer::HostSteps steps = analyzer::find_host_steps(alone);
+    if (by_name || steps.source != analyzer::StepSource::kNone) return steps;
+  }
+  return analyzer::HostSteps{};
+}
+
+/// First and last number of all steps.
+std::optional<std::pair<int64_t, int64_t>> range_of(analyzer::HostSteps const& host) {
+  std::optional<std::pair<int64_t, int64_t>> range;
+  for (auto const& threads : host.threads)
+    for (auto const& steps : threads)
+      for (analyzer::HostStep const& step : steps)
+        range = range ? std::pair(std::min(range->first, step.index), std::max(range->second, step.index))
+                      : std::pair(step.index, step.index);
+  return range;
+}
+
+/// The wanted steps in every process that has them.
+Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostSteps const& host, std::pair<int64_t, int64_t> wanted,
+                               std::string const& text) {
+  Parts parts(run.ranks.size());
+  bool found = false;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    auto steps = analyzer::steps_between(host.threads[r], wanted, run.ranks[r].offset_ns);
+    if (steps.empty()) continue;
+    parts[r] = Part{.steps = std::move(steps), .whole = analyzer::whole_steps(host.threads[r])};
+    found = true;
+  }
+  if (found) return parts;
+  auto const there = range_of(host);
+  if (!there) return fail("--steps {}: the run has no steps, choose a part with --time", text);
+  return fail("--steps {}: are not in the run, it has steps {} to {}", text, there->first, there->second);
+}
+
+Expected<Parts> parts_of_time(import::RunSources const& run, analyzer::HostSteps const& host, Interval time) {
+  Parts parts;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    int64_t const offset = run.ranks[r].offset_ns;
+    parts.emplace_back(Part{.time = {time.begin - offset, time.end - offset}, .whole = analyzer::whole_steps(host.threads[r])});
+  }
+  return parts;
+}
+
+/// `range`: of the whole run, from which --time counts.
+Expected<Parts> parts_of(import::RunSources const& run, Interval range, PartOptions const& options) {
+  if (options.steps.empty() && options.time.empty()) return Parts(run.ranks.size(), Part{});
+  std::optional<Interval> time;
+  if (!options.time.empty()) {
+    auto const parsed = base::parse_time_range(options.time);
+    if (!parsed) return base::fail_with(parsed);
+    if (parsed->begin_ns >= static_cast<double>(range.length()))
+      return fail("--time {}: is behind the run's end, it has {:.6f} s", options.time, static_cast<double>(range.length()) / 1e9);
+    time = {range.begin + std::llround(parsed->begin_ns), range.begin + std::llround(parsed->end_ns)};
+  }
+  Expected<std::pair<int64_t, int64_t>> const steps = time ? std::pair<int64_t, int64_t>{} : parse_steps(options.steps);
+  if (!steps) return base::fail_with(steps);
+  auto const host = find_steps(run);
+  if (!host) return base::fail_with(host);
+  return time ? parts_of_time(run, *host, *time) : parts_of_steps(run, *host, *steps, options.steps);
+}
+
+}  // namespace
+
+void add_part_options(CLI::App& app, PartOptions& options) {
+  auto* const steps = app.add_option("--steps", options.steps, "only steps first:last");
+  app.add_option("--time", options.time, "only the time begin:end since the run's first event, such as 1.5s:1600ms")
+      ->excludes(steps);
+  app.add_option("--rank", options.rank, "only this rank")->check(whole_number(0, INT32_MAX));
+}
+
+Expected<Parts> choose_parts(import::RunSources& run, PartOptions const& options) {
+  Interval const range = import::time_range(run);
+  if (options.rank)
+    if (auto const kept = keep_rank(run, *options.rank); !kept) return base::fail_with(kept);
+  return parts_of(run, range, options);
+}
+
+Expected<model::Trace> read_part(import::TraceSource const& source, Part const& part) {
+  return part.steps.empty() ? import::slice_of_time(source, part.time, part.whole)
+                            : import::slice_of_steps(source, part.steps, part.whole);
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,40 @@
+// The part of a run that --steps, --time and --rank choose.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "trace/base/expected.h"
+#include "trace/import/trace_source.h"
+#include "trace/model/slice.h"
+
+namespace stepscope::cli {
+
+struct PartOptions {
+  std::string steps, time;
+  std::optional<int32_t> rank;
+
+  [[nodiscard]] bool is_everything() const { return steps.empty() && time.empty() && !rank; }
+};
+/// Declares --steps, --time and --rank; `options` outlives the app.
+void add_part_options(CLI::App& app, PartOptions& options);
+
+/// What is kept of one process, trace time: steps, or a time.
+struct Part {
+  std::vector<model::ThreadSteps> steps;
+  model::Interval time{INT64_MIN, INT64_MAX};
+  model::WholeSteps whole;
+};
+/// Beside the run's ranks; none = nothing of it.
+using Parts = std::vector<std::optional<Part>>;
+
+/// Takes ranks that are not wanted out of the run. Errors: what was asked for is not there; the message says what is.
+base::Expected<Parts> choose_parts(import::RunSources& run, PartOptions const& options);
+/// Errors: it does not fit into memory.
+base::Expected<model::Trace> read_part(import::TraceSource const& source, Part const& part);
+
+}  // namespace stepscope::cli
