@@ -1,0 +1,125 @@
+// `stepscope import` as a user runs it: a run that analyzes as the traces that it was made of, and a word on everything that is
+// not as it should be.
+#include <fstream>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/main_job/program.h"
+
+namespace stepscope::e2e {
+namespace {
+
+using nlohmann::json;
+
+class Import : public Program {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(stepscope("synth --ranks 3 --events 4000 -o made").code, 0);
+    ASSERT_EQ(stepscope("export made --format chrome -o json/").code, 0);
+  }
+  void expect_refused(std::string const& arguments, std::string const& what) const {
+    Outcome const outcome = stepscope("import " + arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find("stepscope: "), std::string::npos) << outcome.output;
+    EXPECT_NE(outcome.output.find(what), std::string::npos) << arguments << "\n" << outcome.output;
+    EXPECT_EQ(outcome.output.find("internal error"), std::string::npos) << outcome.output;
+  }
+  void expect_said(Outcome const& outcome, std::string const& what) const {
+    EXPECT_NE(outcome.output.find(what), std::string::npos) << what << " is not in\n" << outcome.output;
+  }
+  [[nodiscard]] std::set<std::string> files_in(std::string const& name) const {
+    std::set<std::string> names;
+    if (!std::filesystem::exists(path(name))) return names;
+    for (auto const& entry : std::filesystem::directory_iterator(path(name))) names.insert(entry.path().filename().string());
+    return names;
+  }
+  [[nodiscard]] json analysis_of(std::string const& run) const {
+    Outcome const outcome = stepscope("analyze " + run + " --json 2> /dev/null");
+    EXPECT_EQ(outcome.code, 0) << outcome.output;
+    json analysis = json::parse(outcome.output);
+    analysis.at("run").erase("name");
+    return analysis;
+  }
+  void write(std::string const& name, std::string const& content) const { std::ofstream(path(name)) << content; }
+};
+
+std::set<std::string> const kThreeRanks = {"rank-0.stepscope", "rank-1.stepscope", "rank-2.stepscope"};
+
+TEST_F(Import, TheRunAnalyzesAsTheTracesThatItWasMadeOf) {
+  Outcome const outcome = stepscope("import json -o run");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(files_in("run"), kThreeRanks);
+  expect_said(outcome, "json/rank-1.json: ");
+  expect_said(outcome, " events of rank 1");
+  expect_said(outcome, " events of 3 ranks, in run");
+  json const difference = json::diff(analysis_of("json"), analysis_of("run"));
+  EXPECT_TRUE(difference.empty()) << difference.dump(1).substr(0, 2000);
+}
+
+TEST_F(Import, FilesInAnyOrderAndFoldersAreTakenTogether) {
+  std::filesystem::create_directory(path("two"));
+  std::filesystem::rename(path("json/rank-2.json"), path("two/c.json"));
+  ASSERT_EQ(stepscope("import two json/rank-1.json json/rank-0.json -o run").code, 0);
+  EXPECT_EQ(files_in("run"), kThreeRanks);
+  Outcome const info = stepscope("info run/rank-2.stepscope --json");
+  expect_said(info, "\"rank\": 2");
+}
+
+TEST_F(Import, TwoTracesOfOneRankAreBothKept) {
+  std::filesystem::copy(path("json/rank-0.json"), path("again.json"));
+  ASSERT_EQ(stepscope("import json/rank-0.json again.json -o run").code, 0);
+  EXPECT_EQ(files_in("run"), (std::set<std::string>{"rank-0-2.stepscope", "rank-0.stepscope"}));
+}
+
+TEST_F(Import, WhatWasCutIsSaidAndTheRestKept) {
+  std::filesystem::resize_file(path("json/rank-1.json"), std::filesystem::file_size(path("json/rank-1.json")) / 2);
+  Outcome const outcome = stepscope("import json -o run");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  expect_said(outcome, "json/rank-1.json:   the file is cut");
+  EXPECT_EQ(files_in("run"), kThreeRanks);
+}
+
+TEST_F(Import, WhatCannotBeReadIsMissingAndTheExitStatusSaysSo) {
+  write("bad.json", "{\"traceEvents\": 5}");
+  Outcome const outcome = stepscope("import bad.json json/rank-0.json -o run");
+  EXPECT_EQ(outcome.code, 2) << outcome.output;
+  expect_said(outcome, "stepscope: bad.json: ");
+  expect_said(outcome, "1 of 2 files could not be read");
+  EXPECT_EQ(files_in("run"), (std::set<std::string>{"rank-0.stepscope"}));
+}
+
+TEST_F(Import, WithoutAnyEventNothingIsMade) {
+  write("bad.json", "{\"traceEvents\": 5}");
+  write("empty.json", "");
+  expect_refused("bad.json empty.json -o run", "empty.json");
+  expect_refused("nosuch.json -o run", "nosuch.json");
+  expect_refused("json", "--output");
+  expect_refused("-o run", "FILE");
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+}
+
+TEST_F(Import, AnotherRunIsOverwrittenOnlyWithForce) {
+  ASSERT_EQ(stepscope("import json/rank-2.json -o run").code, 0);
+  expect_refused("json/rank-0.json -o run", "--force");
+  EXPECT_EQ(files_in("run"), (std::set<std::string>{"rank-2.stepscope"}));
+  ASSERT_EQ(stepscope("import json/rank-0.json -o run --force").code, 0);
+  EXPECT_EQ(files_in("run"), (std::set<std::string>{"rank-0.stepscope"}));
+}
+
+TEST_F(Import, WhereTheTracesLieNothingIsWritten) {
+  expect_refused("json -o json --force", "another folder");
+  expect_refused("made/rank-0.stepscope -o made --force", "another folder");
+  EXPECT_EQ(files_in("json").size(), 3U);
+  EXPECT_TRUE(std::filesystem::exists(path("made/rank-0.stepscope")));
+}
+
+TEST_F(Import, AFullDiskLeavesNothing) {
+  // The system refuses files beyond this size.
+  Outcome const outcome = shell("trap '' XFSZ; ulimit -f 8; " + program() + " import json -o run");
+  EXPECT_EQ(outcome.code, 2) << outcome.output;
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+}
+
+}  // namespace
+}  // namespace stepscope::e2e
