@@ -6,6 +6,7 @@
 
 #include "trace/file/reader.h"
 #include "trace/import/chrome/chrome_importer.h"
+#include "trace/import/nsys/nsys_importer.h"
 
 namespace stepscope::import {
 namespace {
@@ -22,6 +23,7 @@ Traces only(base::Expected<model::Trace> trace) {
 constexpr std::array kImporters = {
     Importer{"stepscope", ".stepscope", [](Input const& input) { return file::is_stepscope_file(input.bytes()); },
              [](Input const& input) { return only(file::read_trace(input.bytes(), input.name())); }},
+    Importer{"Nsight Systems SQLite", ".sqlite", is_nsys_export, read_nsys_export},
     Importer{"PyTorch or Chrome JSON", ".json", is_chrome_trace,
              [](Input const& input) { return only(read_chrome_trace(input)); }},
 };

@@ -14,6 +14,7 @@
 #include "trace/base/run_folder.h"
 #include "trace/import/clock_alignment.h"
 #include "trace/import/importers.h"
+#include "trace/import/nsys/nsys_importer.h"
 
 namespace stepscope::import {
 namespace {
@@ -72,13 +73,16 @@ Expected<std::vector<std::string>> files_of(std::string const& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
   std::vector<std::string> files;
+  std::string report;  // that was not exported
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
+    if (advice_for_report(it->path().string())) report = it->path().string();
     if (!it->is_regular_file(ignored) || !has_trace_name(it->path().filename().string())) continue;
     if (is_other_file(it->path())) continue;
     files.push_back(it->path().string());
   }
   if (error) return fail("{}: cannot read the folder ({}), check its permissions", path, error.message());
+  if (files.empty() && !report.empty()) return fail("{}: {}", report, *advice_for_report(report));
   if (files.empty()) return fail("{}: the folder holds no trace, name a run folder or record one with stepscope record", path);
   std::sort(files.begin(), files.end());
   return files;

@@ -9,6 +9,7 @@
 #include "trace/file/reader.h"
 #include "trace/file/summaries.h"
 #include "trace/import/importers.h"
+#include "trace/import/nsys/nsys_importer.h"
 
 namespace stepscope::import {
 namespace {
@@ -43,6 +44,7 @@ Expected<std::vector<TraceSource>> TraceSource::open(std::string const& path) {
   }
   Input const input(mapped->bytes(), path);
   Importer const* const importer = find_importer(input);
+  if (auto const advice = advice_for_report(path); importer == nullptr && advice) return fail("{}: {}", path, *advice);
   if (importer == nullptr) return fail("{}: is of no known trace format ({}), name a trace", path, importer_names());
   auto traces = importer->read(input);
   if (!traces) return base::fail_with(traces);

@@ -1,5 +1,6 @@
-// Traces that PyTorch wrote on real machines: their device times are those of an independent calculation, exactly. They are in no
-// repository: without the folder of traces (../shared/traces beside the source tree, or STEPSCOPE_TRACES) this is skipped.
+// Traces that PyTorch and Nsight Systems wrote on real machines: their device times are those of an independent calculation,
+// exactly. They are in no repository: without the folder of traces (../shared/traces beside the source tree, or STEPSCOPE_TRACES)
+// this is skipped.
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
@@ -8,11 +9,10 @@
 
 #include <unistd.h>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
-
-#include <fmt/format.h>
 
 #include "analyzer/analysis.h"
 #include "tests/support/paths.h"
@@ -49,6 +49,15 @@ class RealTraces : public ::testing::Test {
     EXPECT_TRUE(run) << run.error().message;
     return run ? std::move(*run) : model::Run();
   }
+  static void expect_times(analyzer::DeviceFacts const& found, Json const& expected) {
+    EXPECT_EQ(found.window.length(), expected.at("window_ns"));
+    EXPECT_EQ(found.time.busy_ns, expected.at("busy_ns"));
+    EXPECT_EQ(found.time.compute_ns, expected.at("compute_ns"));
+    EXPECT_EQ(found.time.comm_ns, expected.at("comm_ns"));
+    EXPECT_EQ(found.time.copy_ns, expected.at("copy_ns"));
+    EXPECT_EQ(found.time.exposed_comm_ns, expected.at("exposed_comm_ns"));
+    EXPECT_EQ(found.time.exposed_copy_ns, expected.at("exposed_copy_ns"));
+  }
 };
 
 TEST_F(RealTraces, HaveTheDeviceTimesOfAnIndependentCalculation) {
@@ -62,17 +71,37 @@ TEST_F(RealTraces, HaveTheDeviceTimesOfAnIndependentCalculation) {
     EXPECT_EQ(analysis.devices.size(), devices.size());
     for (analyzer::DeviceFacts const& found : analysis.devices) {
       Json const& expected = devices.at(std::to_string(found.ref.device));
-      EXPECT_EQ(found.window.length(), expected.at("window_ns"));
-      EXPECT_EQ(found.time.busy_ns, expected.at("busy_ns"));
-      EXPECT_EQ(found.time.compute_ns, expected.at("compute_ns"));
-      EXPECT_EQ(found.time.comm_ns, expected.at("comm_ns"));
-      EXPECT_EQ(found.time.copy_ns, expected.at("copy_ns"));
-      EXPECT_EQ(found.time.exposed_comm_ns, expected.at("exposed_comm_ns"));
-      EXPECT_EQ(found.time.exposed_copy_ns, expected.at("exposed_copy_ns"));
+      expect_times(found, expected);
       ++compared;
     }
   }
   EXPECT_GE(compared, 14);
+}
+
+TEST_F(RealTraces, OfNsightSystemsHaveTheDeviceTimesOfAnIndependentCalculation) {
+  std::ifstream file(folder() / "golden/device_time.json");
+  Json const golden = Json::parse(file);
+  int compared = 0;
+  for (auto const& [name, devices] : golden.items()) {
+    if (!name.starts_with("nsys/")) continue;
+    SCOPED_TRACE(name);
+    model::Run const run = open(name);
+    ASSERT_EQ(run.ranks.size(), 2U);
+    analyzer::Analysis const analysis = analyzer::analyze(run);
+    EXPECT_EQ(analysis.devices.size(), devices.size());
+    for (analyzer::DeviceFacts const& found : analysis.devices) {
+      model::Trace const& trace = run.ranks[static_cast<size_t>(found.ref.rank_index)].trace;
+      EXPECT_EQ(trace.info().rank, found.ref.device);
+      EXPECT_EQ(trace.info().host, "modal");
+      EXPECT_EQ(trace.info().origin_epoch_ns / 86'400'000'000'000, 20'599);  // 2026-05-26
+      EXPECT_FALSE(trace.log().truncated);
+      int64_t const global_id = int64_t{1} << 48 | trace.info().process_id << 24;
+      expect_times(found, devices.at(fmt::format("{}/{}", global_id, found.ref.device)));
+      EXPECT_EQ(found.kernels, devices.at(fmt::format("{}/{}", global_id, found.ref.device)).at("kernels"));
+      ++compared;
+    }
+  }
+  EXPECT_EQ(compared, 4);
 }
 
 TEST_F(RealTraces, ARunOfEightRanksMatchesItsCollectives) {

@@ -1,0 +1,270 @@
+// Databases that are no exports, are cut off, damaged, packed, in use, or made to do harm: a clear error, or what can be kept.
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <isa-l/igzip_lib.h>
+#include <sqlite3.h>
+#include <zstd.h>
+
+#include "tests/support/nsys_export.h"
+#include "trace/import/nsys/nsys_importer.h"
+#include "trace/import/open_run.h"
+
+namespace stepscope::import::nsys {
+namespace {
+
+namespace fs = std::filesystem;
+using support::nsys_database;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+using ReadTraces = base::Expected<std::vector<model::Trace>>;
+
+ReadTraces read_database(std::string const& bytes) {
+  return read_nsys_export(Input(std::as_bytes(std::span(bytes)), "report.sqlite"));
+}
+
+std::string error_of(std::string const& bytes) {
+  auto const traces = read_database(bytes);
+  return traces ? "no error" : traces.error().message;
+}
+
+/// `count` ranges of one thread, at 10, 20, …
+std::string many_ranges(int count) {
+  return fmt::format(
+      "{} WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) "
+      "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) SELECT i * 10, i * 10 + 5, 59, 'r' || (i % 7), {} FROM n",
+      support::kNsysSchema, count, support::nsys_thread(5, 6));
+}
+
+std::string packed_by_zstd(std::string const& bytes) {
+  std::string packed(ZSTD_compressBound(bytes.size()), '\0');
+  packed.resize(ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), 1));
+  return packed;
+}
+
+std::string packed_by_gzip(std::string bytes) {
+  std::string packed(bytes.size() + (size_t{1} << 16U), '\0');
+  isal_zstream stream;
+  isal_deflate_stateless_init(&stream);
+  stream.next_in = reinterpret_cast<uint8_t*>(bytes.data());
+  stream.avail_in = static_cast<uint32_t>(bytes.size());
+  stream.next_out = reinterpret_cast<uint8_t*>(packed.data());
+  stream.avail_out = static_cast<uint32_t>(packed.size());
+  stream.end_of_stream = 1;
+  stream.gzip_flag = IGZIP_GZIP;
+  EXPECT_EQ(isal_deflate_stateless(&stream), COMP_OK);
+  packed.resize(packed.size() - stream.avail_out);
+  return packed;
+}
+
+TEST(NsysHostile, WhatIsNoExportSaysWhatItIs) {
+  EXPECT_THAT(error_of("hello"), HasSubstr("no SQLite database"));
+  EXPECT_THAT(error_of(std::string("SQLite format 3\0", 16)), HasSubstr("no SQLite database"));
+  EXPECT_THAT(error_of(std::string("SQLite format 3\0", 16) + std::string(200, '\0')), HasSubstr("cut off or damaged"));
+  EXPECT_THAT(error_of(nsys_database("CREATE TABLE contacts (name TEXT)")),
+              HasSubstr("no export of Nsight Systems; make one with nsys export"));
+  EXPECT_THAT(
+      error_of(nsys_database(
+          "CREATE TABLE StringTable (_id_ INTEGER, value TEXT); CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER)")),
+      HasSubstr("nvprof"));
+  EXPECT_THAT(error_of(nsys_database(support::kNsysSchema)), HasSubstr("holds no events, record with nsys profile"));
+}
+
+TEST(NsysHostile, IsReadPacked) {
+  std::string const bytes = nsys_database(many_ranges(3000));
+  for (std::string const& packed : {packed_by_gzip(bytes), packed_by_zstd(bytes)}) {
+    EXPECT_TRUE(is_nsys_export(Input(std::as_bytes(std::span(packed)), "x.sqlite.gz")));
+    auto const traces = read_database(packed);
+    ASSERT_TRUE(traces) << traces.error().message;
+    EXPECT_EQ(traces->front().event_count(), 3000U);
+    EXPECT_FALSE(traces->front().log().truncated);
+  }
+}
+
+TEST(NsysHostile, CutAnywhereKeepsWhatIsThereOrSaysThatItIsCut) {
+  // Full pages of 512 bytes: every cut loses something else.
+  std::string const bytes = nsys_database(many_ranges(400), 512);
+  uint32_t most = 0;
+  size_t read = 0;
+  for (size_t size = 100; size < bytes.size(); size += 353) {
+    auto const traces = read_database(bytes.substr(0, size));
+    if (!traces) {
+      EXPECT_THAT(traces.error().message,
+                  ::testing::AnyOf(HasSubstr("cut off"), HasSubstr("damaged"), HasSubstr("no SQLite database")))
+          << size;
+      continue;
+    }
+    ++read;
+    EXPECT_TRUE(traces->front().log().truncated) << size;
+    EXPECT_THAT(traces->front().log().notes, Contains(HasSubstr("the file is cut off"))) << size;
+    most = std::max(most, traces->front().event_count());
+  }
+  EXPECT_GT(read, 10U);
+  EXPECT_GT(most, 300U);
+  EXPECT_LT(most, 400U);
+}
+
+TEST(NsysHostile, PackedAndCutKeepsWhatIsThere) {
+  std::string const bytes = nsys_database(many_ranges(20'000));
+  for (std::string const& packed : {packed_by_gzip(bytes), packed_by_zstd(bytes)}) {
+    auto const traces = read_database(packed.substr(0, packed.size() * 9 / 10));
+    ASSERT_TRUE(traces) << traces.error().message;
+    EXPECT_TRUE(traces->front().log().truncated);
+    EXPECT_THAT(traces->front().log().notes, Contains(HasSubstr("data are cut off")));
+    EXPECT_GT(traces->front().event_count(), 10'000U);
+  }
+}
+
+TEST(NsysHostile, ADamagedPageCostsWhatIsBehindItInItsTable) {
+  std::string bytes = nsys_database(many_ranges(4000), 1024);
+  std::fill(bytes.begin() + static_cast<ptrdiff_t>(bytes.size() / 2 / 1024 * 1024),
+            bytes.begin() + static_cast<ptrdiff_t>(bytes.size() / 2 / 1024 * 1024 + 1024), '\x55');
+  auto const traces = read_database(bytes);
+  ASSERT_TRUE(traces) << traces.error().message;
+  EXPECT_TRUE(traces->front().log().truncated);
+  EXPECT_THAT(traces->front().log().notes, Contains(HasSubstr("table NVTX_EVENTS is damaged behind row")));
+  EXPECT_GT(traces->front().event_count(), 1000U);
+  EXPECT_LT(traces->front().event_count(), 4000U);
+}
+
+TEST(NsysHostile, AnyDamageIsSurvived) {
+  std::string const whole = nsys_database(support::nsys_job_sql(), 512);
+  std::mt19937 random(7);
+  size_t read = 0;
+  for (int i = 0; i < 600; ++i) {
+    std::string bytes = whole;
+    for (uint32_t n = 1 + random() % 4; n > 0; --n) bytes[random() % bytes.size()] = static_cast<char>(random());
+    read += read_database(bytes) ? 1 : 0;
+  }
+  EXPECT_GT(read, 300U);
+}
+
+TEST(NsysHostile, ViewsTriggersAndVirtualTablesUnderTheNamesOfTablesAreNotRead) {
+  std::string const row = fmt::format("(1, 2, 59, 'real', {})", support::nsys_thread(5, 6));
+  std::string const sql =
+      "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, text TEXT, globalTid INTEGER);"
+      "INSERT INTO NVTX_EVENTS VALUES " +
+      row +
+      ";"
+      "CREATE VIEW CUPTI_ACTIVITY_KIND_RUNTIME AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+      "SELECT i AS start, i AS end, 1 AS globalTid, 1 AS nameId FROM n;"
+      "CREATE VIRTUAL TABLE OSRT_API USING fts5(start, end, globalTid, nameId);"
+      "CREATE TRIGGER harm AFTER INSERT ON NVTX_EVENTS BEGIN DELETE FROM NVTX_EVENTS; END";
+  auto const traces = read_database(nsys_database(sql));
+  ASSERT_TRUE(traces) << traces.error().message;
+  ASSERT_EQ(traces->size(), 1U);
+  EXPECT_EQ(traces->front().event_count(), 1U);
+  EXPECT_EQ(traces->front().name(0), "real");
+}
+
+TEST(NsysHostile, ColumnsThatAreComputedAreNotAskedFor) {
+  auto const traces =
+      read_database(nsys_database(fmt::format("CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, "
+                                              "globalTid INTEGER, text TEXT AS (hex(zeroblob(60000000))) VIRTUAL);"
+                                              "INSERT INTO NVTX_EVENTS (start, end, eventType, globalTid) VALUES (1, 2, 59, {})",
+                                              support::nsys_thread(5, 6))));
+  ASSERT_TRUE(traces) << traces.error().message;
+  EXPECT_EQ(traces->front().name(0), "unnamed");
+}
+
+/// A tree of pages in which each page has the next one many times over, as its children: endless if it is believed.
+TEST(NsysHostile, PagesThatReferToEachOtherAreNoEndlessTable) {
+  std::string bytes = nsys_database(many_ranges(2000), 512);
+  constexpr size_t kPage = 512, kInterior = 5, kRightChildAt = 8, kCellsAt = 12;
+  // Every inner page of a table points with all its cells at the page of its first cell.
+  size_t changed = 0;
+  for (size_t page = kPage; page + kPage <= bytes.size(); page += kPage) {
+    if (bytes[page] != kInterior) continue;
+    auto const cells = static_cast<size_t>(static_cast<uint8_t>(bytes[page + 3]) << 8U | static_cast<uint8_t>(bytes[page + 4]));
+    std::string child;
+    for (size_t i = 0; i < cells; ++i) {
+      auto const at = static_cast<size_t>(static_cast<uint8_t>(bytes[page + kCellsAt + 2 * i]) << 8U |
+                                          static_cast<uint8_t>(bytes[page + kCellsAt + 2 * i + 1]));
+      if (i == 0) child = bytes.substr(page + at, 4);
+      bytes.replace(page + at, 4, child);
+    }
+    bytes.replace(page + kRightChildAt, 4, child);
+    ++changed;
+  }
+  ASSERT_GT(changed, 0U);
+  auto const traces = read_database(bytes);
+  EXPECT_TRUE(!traces || traces->front().event_count() < bytes.size() / 6 + 1000);
+}
+
+class NsysFiles : public ::testing::Test {
+ protected:
+  NsysFiles() {
+    fs::remove_all(folder_);
+    fs::create_directories(folder_);
+  }
+  ~NsysFiles() override { fs::remove_all(folder_); }
+  void write(std::string const& name, std::string const& bytes) const {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+  }
+  [[nodiscard]] std::string path(std::string const& name) const { return (folder_ / name).string(); }
+  [[nodiscard]] std::string run_error(std::string const& name) const {
+    auto const run = open_run(path(name));
+    return run ? "no error" : run.error().message;
+  }
+  fs::path folder_ = fs::path(::testing::TempDir()) /
+                     ("stepscope_nsys_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+};
+
+TEST_F(NsysFiles, AFolderOfExportsAndOtherDatabasesIsOneRun) {
+  write("report.0.sqlite", nsys_database(support::nsys_job_sql()));
+  write("packed.sqlite.zst", packed_by_zstd(nsys_database(many_ranges(10))));
+  write("report.nsys-rep", "not read");
+  write("contacts.sqlite", nsys_database("CREATE TABLE contacts (name TEXT)"));
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->ranks.size(), 3U);
+  EXPECT_TRUE(std::none_of(run->notes.begin(), run->notes.end(),
+                           [](std::string const& note) { return note.find("contacts") != std::string::npos; }));
+}
+
+TEST_F(NsysFiles, AReportThatWasNotExportedSaysWhatToDo) {
+  write("report.nsys-rep", std::string(1000, '\x01'));
+  EXPECT_THAT(run_error("report.nsys-rep"), HasSubstr("run nsys export --type sqlite"));
+  auto const run = open_run(folder_.string());
+  ASSERT_FALSE(run);
+  EXPECT_THAT(run.error().message, HasSubstr("run nsys export --type sqlite"));
+}
+
+TEST_F(NsysFiles, ADatabaseThatIsBeingWrittenIsAnError) {
+  write("a.sqlite", nsys_database(many_ranges(10)));
+  EXPECT_EQ(run_error("a.sqlite"), "no error");
+  write("a.sqlite-journal", std::string(512, '\0'));  // of a transaction that is over
+  EXPECT_EQ(run_error("a.sqlite"), "no error");
+  write("a.sqlite-journal", "\xD9\xD5\x05\xF9\x20\xA1\x63\xD7 and pages");
+  EXPECT_THAT(run_error("a.sqlite"), HasSubstr("another program is writing this database"));
+  fs::remove(path("a.sqlite-journal"));
+  write("a.sqlite-wal", std::string(32, 'x'));  // nothing in it
+  EXPECT_EQ(run_error("a.sqlite"), "no error");
+  write("a.sqlite-wal", std::string(5000, 'x'));
+  EXPECT_THAT(run_error("a.sqlite"), HasSubstr("a.sqlite-wal is there"));
+}
+
+TEST_F(NsysFiles, ADatabaseThatWasLeftInWriteAheadModeIsRead) {
+  write("a.sqlite", nsys_database(many_ranges(10)));
+  sqlite3* connection = nullptr;
+  ASSERT_EQ(sqlite3_open(path("a.sqlite").c_str(), &connection), SQLITE_OK);
+  ASSERT_EQ(
+      sqlite3_exec(connection, "PRAGMA journal_mode=WAL; DELETE FROM NVTX_EVENTS WHERE start = 10", nullptr, nullptr, nullptr),
+      SQLITE_OK);
+  EXPECT_THAT(run_error("a.sqlite"), HasSubstr("another program is writing"));
+  sqlite3_close(connection);
+  auto const run = open_run(path("a.sqlite"));
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->ranks[0].trace.event_count(), 9U);
+  EXPECT_FALSE(run->ranks[0].trace.log().truncated);
+}
+
+}  // namespace
+}  // namespace stepscope::import::nsys

@@ -1,0 +1,109 @@
+// Which rank of the job each process is: what MPI or NCCL says of it; for a single one what the environment or the file's name
+// says; else a guess, and a note that it is one.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+
+#include "trace/import/chrome/merged_events.h"
+#include "trace/import/nsys/export_info.h"
+
+namespace stepscope::import::nsys {
+namespace {
+
+constexpr int32_t kMostRanks = 1 << 24;
+
+struct Rank {
+  int32_t rank = 0, world_size = 1;
+};
+
+std::optional<int32_t> small_number(std::string_view text) {
+  int32_t number = 0;
+  auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size() || number < 0 || number > kMostRanks) return std::nullopt;
+  return number;
+}
+
+std::optional<int32_t> variable(ExportInfo const& info, std::array<char const*, 4> const& names) {
+  for (char const* const name : names)
+    if (auto const found = info.environment.find(name); found != info.environment.end())
+      if (auto const number = small_number(found->second)) return number;
+  return std::nullopt;
+}
+
+std::map<ProcessKey, Rank> ranks_of_mpi(Database& database) {
+  std::map<ProcessKey, Rank> ranks;
+  int32_t world = 1;
+  TableScan scan(database, "MPI_RANKS", {"globalTid", "rank"});
+  while (scan.next()) {
+    auto const rank = static_cast<int32_t>(std::clamp<int64_t>(scan.integer(1), 0, kMostRanks));
+    world = std::max(world, rank + 1);
+    if (ranks.size() < kMostProcesses) ranks[process_of_global_id(scan.integer(0))] = {rank, 1};
+  }
+  TableScan communicators(database, "MPI_COMMUNICATORS", {"size"});
+  while (communicators.next())
+    world = std::max(world, static_cast<int32_t>(std::clamp<int64_t>(communicators.integer(0), 0, kMostRanks)));
+  for (auto& [process, rank] : ranks) rank.world_size = world;
+  return ranks;
+}
+
+void set(Process& process, Rank const& rank) {
+  process.builder.info().rank = rank.rank;
+  process.builder.info().world_size = std::max(1, rank.world_size);
+}
+
+/// Every one has a rank of its own.
+template <class RankOf>
+bool set_all(std::vector<Process*> const& processes, RankOf const& rank_of) {
+  std::set<int32_t> seen;
+  for (Process* const process : processes) {
+    std::optional<Rank> const rank = rank_of(*process);
+    if (!rank || !seen.insert(rank->rank).second) return false;
+  }
+  for (Process* const process : processes) set(*process, *rank_of(*process));
+  return true;
+}
+
+/// Launchers start local ranks in order and give each the device of its number.
+void guess(std::vector<Process*> workers) {
+  std::set<int32_t> devices;
+  for (Process* const process : workers) devices.insert(process->only_device());
+  bool const by_device = devices.size() == workers.size() && !devices.contains(-1);
+  if (by_device)
+    std::sort(workers.begin(), workers.end(), [](Process* a, Process* b) { return a->only_device() < b->only_device(); });
+  for (size_t i = 0; i < workers.size(); ++i) {
+    set(*workers[i], {static_cast<int32_t>(i), static_cast<int32_t>(workers.size())});
+    workers[i]->builder.log().notes.push_back(
+        fmt::format("the report does not say which rank this process is: {} is a guess by the order of {}", i,
+                    by_device ? "their devices" : "process ids"));
+  }
+}
+
+}  // namespace
+
+void find_ranks(std::vector<Process*> const& shown, Database& database, ExportInfo const& info, NcclCalls const& nccl,
+                std::string const& file) {
+  std::vector<Process*> workers;
+  for (Process* const process : shown)
+    if (process->has_device_ops()) workers.push_back(process);
+  auto const by_mpi = ranks_of_mpi(database);
+  auto const mpi_rank = [&](Process const& process) {
+    auto const found = by_mpi.find(process.identity);
+    return found == by_mpi.end() ? std::nullopt : std::optional(found->second);
+  };
+  for (Process* const process : shown)
+    if (auto const rank = mpi_rank(*process)) set(*process, *rank);
+  if (workers.empty() || set_all(workers, mpi_rank)) return;
+  auto const nccl_rank = [&](Process const& process) -> std::optional<Rank> {
+    auto const found = nccl.rank_of(process);
+    if (!found || found->first < 0 || found->first > kMostRanks || found->second > kMostRanks) return std::nullopt;
+    return Rank{found->first, found->second};
+  };
+  if (set_all(workers, nccl_rank)) return;
+  if (workers.size() > 1) return guess(workers);
+  auto const rank = variable(info, {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"});
+  auto const world = variable(info, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE"});
+  set(*workers.front(), {rank ? *rank : rank_of_name(file).value_or(0), world.value_or(1)});
+}
+
+}  // namespace stepscope::import::nsys
