@@ -16,7 +16,8 @@ namespace {
 
 using base::fail;
 
-constexpr std::string_view kMagic{"SQLite format 3", 16};  // with its zero
+using namespace std::string_view_literals;
+constexpr std::string_view kMagic = "SQLite format 3\0"sv;
 constexpr size_t kHeaderBytes = 100;
 constexpr size_t kPageSizeAt = 16, kWriteVersionAt = 18, kReadVersionAt = 19, kChangesAt = 24, kPageCountAt = 28, kCountedAt = 92;
 constexpr std::byte kRollbackJournal{1}, kWriteAheadLog{2};

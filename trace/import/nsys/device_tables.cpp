@@ -89,6 +89,23 @@ class DeviceTables {
   /// Every device table begins with these.
   enum Common : int { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kProcess, kCommonColumns };
 
+  /// Of kernels, behind the common ones.
+  enum KernelColumn : int {
+    kName = kCommonColumns,
+    kShortName,
+    kRegisters,
+    kGridX,
+    kGridY,
+    kGridZ,
+    kBlockX,
+    kBlockY,
+    kBlockZ,
+    kStaticShared,
+    kDynamicShared,
+    kKernelNode,
+    kKernelGraph
+  };
+
   Processes::StreamRows stream_of(TableScan const& scan) {
     Processes::StreamKey const key = {processes_.process_key(scan, kProcess), device_number(scan.integer(kDevice)),
                                       scan.integer(kContext), scan.integer(kStream)};
@@ -100,6 +117,7 @@ class DeviceTables {
   static uint64_t correlation_of(TableScan const& scan) { return static_cast<uint64_t>(scan.integer(kCorrelation)); }
 
   void read_kernels(char const* table);
+  static model::KernelDetail kernel_detail(TableScan const& scan);
   void add_collective(TableScan const& scan, Processes::StreamRows const& to, Times const& times, NameIndex name,
                       uint32_t channels);
   void read_copies();
@@ -126,21 +144,6 @@ class DeviceTables {
 };
 
 void DeviceTables::read_kernels(char const* table) {
-  enum Column : int {
-    kName = kCommonColumns,
-    kShortName,
-    kRegisters,
-    kGridX,
-    kGridY,
-    kGridZ,
-    kBlockX,
-    kBlockY,
-    kBlockZ,
-    kStaticShared,
-    kDynamicShared,
-    kGraphNode,
-    kGraph
-  };
   TableScan scan(processes_.database, table,
                  {"start",
                   "end",
@@ -174,22 +177,27 @@ void DeviceTables::read_kernels(char const* table) {
       add_collective(scan, to, times, name, within<uint32_t>(scan.integer(kGridX)));
       continue;
     }
-    model::KernelDetail detail;
-    detail.grid_x = within<uint32_t>(scan.integer(kGridX));
-    detail.grid_y = within<uint32_t>(scan.integer(kGridY));
-    detail.grid_z = within<uint32_t>(scan.integer(kGridZ));
-    detail.block_x = within<uint32_t>(scan.integer(kBlockX));
-    detail.block_y = within<uint32_t>(scan.integer(kBlockY));
-    detail.block_z = within<uint32_t>(scan.integer(kBlockZ));
-    detail.registers_per_thread = within<uint32_t>(scan.integer(kRegisters));
-    uint64_t const shared =
-        uint64_t{within<uint32_t>(scan.integer(kStaticShared))} + within<uint32_t>(scan.integer(kDynamicShared));
-    detail.shared_memory_bytes = static_cast<uint32_t>(std::min<uint64_t>(shared, UINT32_MAX));
-    int64_t const node = scan.integer(kGraphNode);
-    detail.graph = graph_of(scan.integer(kGraph), node);
-    detail.graph_node = static_cast<uint64_t>(node);
-    to.track->rows.add(EventKind::kKernel, times.start, times.dur, to.process->name(name), correlation_of(scan), detail);
+    to.track->rows.add(EventKind::kKernel, times.start, times.dur, to.process->name(name), correlation_of(scan),
+                       kernel_detail(scan));
   }
+}
+
+model::KernelDetail DeviceTables::kernel_detail(TableScan const& scan) {
+  model::KernelDetail detail;
+  detail.grid_x = within<uint32_t>(scan.integer(kGridX));
+  detail.grid_y = within<uint32_t>(scan.integer(kGridY));
+  detail.grid_z = within<uint32_t>(scan.integer(kGridZ));
+  detail.block_x = within<uint32_t>(scan.integer(kBlockX));
+  detail.block_y = within<uint32_t>(scan.integer(kBlockY));
+  detail.block_z = within<uint32_t>(scan.integer(kBlockZ));
+  detail.registers_per_thread = within<uint32_t>(scan.integer(kRegisters));
+  uint64_t const shared =
+      uint64_t{within<uint32_t>(scan.integer(kStaticShared))} + within<uint32_t>(scan.integer(kDynamicShared));
+  detail.shared_memory_bytes = static_cast<uint32_t>(std::min<uint64_t>(shared, UINT32_MAX));
+  int64_t const node = scan.integer(kKernelNode);
+  detail.graph = graph_of(scan.integer(kKernelGraph), node);
+  detail.graph_node = static_cast<uint64_t>(node);
+  return detail;
 }
 
 void DeviceTables::add_collective(TableScan const& scan, Processes::StreamRows const& to, Times const& times, NameIndex name,
