@@ -61,7 +61,11 @@ void append_collective(model::CollectiveDetail const& detail, JsonMembers& to) {
   if (detail.participants > 0) to.number("Group size", uint64_t{detail.participants});
   if (detail.communicator != 0) to.text("Process Group Name", fmt::format("{}", detail.communicator));
   if (detail.rank >= 0) to.number("Rank", int64_t{detail.rank});
-  if (detail.sequence != 0) to.number("Seq", detail.sequence);
+  // Kineto's "Seq" of a message is each rank's own; ours is the same on both.
+  if (model::is_point_to_point(detail.op))
+    to.number("Message number", detail.sequence);
+  else if (detail.sequence != 0)
+    to.number("Seq", detail.sequence);
   if (detail.peer >= 0) to.number(detail.op == CollectiveOp::kSend ? "Dst Rank" : "Src Rank", int64_t{detail.peer});
   if (detail.channels > 0) append_list("grid", detail.channels, 1, 1, to);
   if (detail.algorithm != model::CollectiveAlgorithm::kUnknown) to.text("algorithm", model::to_string(detail.algorithm));

@@ -67,6 +67,7 @@ struct CollectiveArguments {
   std::string_view name, group, ranks;
   uint64_t in_elements = 0, out_elements = 0;
   int32_t source = -1, destination = -1;
+  std::optional<uint64_t> message;  ///< its number, the same on both ranks
 };
 
 /// Message bytes as DEFINITIONS has them.
@@ -91,7 +92,9 @@ void complete(model::CollectiveDetail& detail, CollectiveArguments const& a) {
   detail.communicator = communicator_of(a);
   detail.bytes = message_bytes(detail.op, a, detail.data_type);
   detail.peer = detail.op == CollectiveOp::kSend ? a.destination : a.source;
-  if (model::is_point_to_point(detail.op)) {
+  if (model::is_point_to_point(detail.op) && a.message) {
+    detail.sequence = *a.message;  // our own export: the numbers are those that both ranks have
+  } else if (model::is_point_to_point(detail.op)) {
     detail.rank = -1;     // "Rank" is the peer's there; the peer's number in the job is beside it
     detail.sequence = 0;  // each rank counts its own
   }
@@ -170,6 +173,7 @@ class ArgumentReader {
     }
     if (is(key, "In msg nelems")) return set(c_.in_elements, to_uint64(number()));
     if (is(key, "Out msg nelems")) return set(c_.out_elements, to_uint64(number()));
+    if (is(key, "Message number")) return set(c_.message, std::optional(to_uint64(number())));
     if (is(key, "Group size")) return set(a_.collective.participants, to_uint32(number()));
     if (is(key, "Process Group Name")) return set(c_.group, text());
     if (is(key, "Process Group Ranks")) return set(c_.ranks, text());

@@ -95,7 +95,7 @@ void MergedEvents::add_rows(MergedTrack& track, EventBatch rows, std::vector<Str
     last_ns_ = std::max(last_ns_, possible(rows.start[i]) + std::clamp<int64_t>(rows.dur[i], 0, model::kMaxTime));
   }
   for (model::CollectiveDetail& detail : std::get<std::vector<model::CollectiveDetail>>(rows.details))
-    if (rank_ && model::is_point_to_point(detail.op) && detail.peer >= 0) detail.rank = *rank_;
+    if (rank_ && model::is_point_to_point(detail.op) && detail.peer >= 0 && detail.rank < 0) detail.rank = *rank_;
   track.events += rows.size();
   event_count_ += rows.size();
   builder_.append(track.id, std::move(rows));
