@@ -247,7 +247,9 @@ char const* to_string(DataType type);
 /// Of one element; 0 = unknown.
 uint64_t bytes_of(DataType type);
 char const* to_string(SyncKind kind);
+char const* to_string(MemoryOp op);
 char const* to_string(MemoryKind kind);
 char const* to_string(MemoryPurpose purpose);
+char const* to_string(NumberType type);
 
 }  // namespace stepscope::model

@@ -177,6 +177,18 @@ char const* to_string(SyncKind kind) {
   return "unknown";
 }
 
+char const* to_string(MemoryOp op) {
+  switch (op) {
+    case MemoryOp::kUnknown:
+      return "unknown";
+    case MemoryOp::kAllocate:
+      return "allocate";
+    case MemoryOp::kFree:
+      return "free";
+  }
+  return "unknown";
+}
+
 char const* to_string(MemoryKind kind) {
   switch (kind) {
     case MemoryKind::kUnknown:
@@ -211,6 +223,20 @@ char const* to_string(MemoryPurpose purpose) {
       return "workspace";
     case MemoryPurpose::kInput:
       return "input";
+  }
+  return "unknown";
+}
+
+char const* to_string(NumberType type) {
+  switch (type) {
+    case NumberType::kNone:
+      return "none";
+    case NumberType::kUnsigned:
+      return "unsigned";
+    case NumberType::kSigned:
+      return "signed";
+    case NumberType::kReal:
+      return "real";
   }
   return "unknown";
 }
