@@ -13,6 +13,7 @@ constexpr std::array kCommands = {
     Command{"report", "write a run's HTML report", add_report},
     Command{"view", "open a run in the desktop viewer", add_view},
     Command{"info", "say what a run holds", add_info},
+    Command{"query", "ask a run anything in SQL", add_query},
     Command{"doctor", "say whether this machine is ready, or whether a trace is complete", add_doctor},
     Command{"selftest", "run known work under the tracer and check its traces", add_selftest},
     Command{"import", "turn traces of other tools into a run", add_import},

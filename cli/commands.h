@@ -16,6 +16,7 @@ Action add_analyze(CLI::App& app);
 Action add_report(CLI::App& app);
 Action add_view(CLI::App& app);
 Action add_info(CLI::App& app);
+Action add_query(CLI::App& app);
 Action add_doctor(CLI::App& app);
 Action add_selftest(CLI::App& app);
 Action add_import(CLI::App& app);

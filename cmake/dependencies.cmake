@@ -7,7 +7,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(isal REQUIRED IMPORTED_TARGET libisal)
-pkg_check_modules(sqlite REQUIRED IMPORTED_TARGET sqlite3)
+pkg_check_modules(sqlite REQUIRED IMPORTED_TARGET sqlite3>=3.38)
 find_package(TBB REQUIRED)
 # oneDNN is the host backend; without it the workloads are left out. Found by hand: Debian's dnnl-config.cmake demands the OpenCL
 # headers, which only its GPU interface uses.

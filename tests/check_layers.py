@@ -23,11 +23,12 @@ LAYERS = {
     "workloads": ["tracer/api", "trace/base"],
     "analyzer": ["trace/model", "trace/base"],
     "reports": ["analyzer", "trace/model", "trace/base"],
+    "query": ["trace", "analyzer", "reports"],
     # Words are the reports' (reports/wording): the viewer shows the same ones.
     "viewer": ["analyzer", "reports", "trace/import", "trace/file", "trace/model", "trace/base"],
     "machine": ["trace/base", "tracer"],
     "selftest": ["machine", "trace", "tracer", "workloads", "analyzer"],
-    "cli": ["trace", "tracer", "machine", "workloads", "selftest", "analyzer", "reports"],
+    "cli": ["trace", "tracer", "machine", "workloads", "selftest", "analyzer", "reports", "query"],
 }
 # Folders outside the layers that may include everything.
 FREE = ["tests", "bench", "examples"]
@@ -43,6 +44,7 @@ VENDOR_HEADERS = {
     r"(imgui|imstb|GLFW/|GL/|backends/imgui)": ["viewer", "tests", "bench"],
     r"mpi\.h": ["workloads/processes/mpi"],
     r"stb_": ["viewer", "workloads/data", "tests", "bench"],
+    r"sqlite3": ["trace/import", "trace/export", "query", "tests", "bench"],
     r"simdjson": ["trace/import", "tests", "bench"],
     r"CLI/": ["cli", "workloads", "viewer/app"],
 }

@@ -1,0 +1,81 @@
+// stepscope query RUN "SQL": asks a run anything, in SQL over its events and its analysis.
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "query/output.h"
+#include "query/schema.h"
+#include "trace/base/format.h"
+
+namespace stepscope::cli {
+namespace {
+
+struct QueryOptions {
+  std::string run, sql, format = "table";
+  bool tables = false;
+};
+
+/// The line of the SQL that an error is in, with a mark under the place.
+void show_place(std::string const& sql, size_t offset) {
+  offset = std::min(offset, sql.size());
+  size_t const before = offset == 0 ? std::string::npos : sql.rfind('\n', offset - 1);
+  size_t const begin = before == std::string::npos ? 0 : before + 1;
+  std::string const line = sql.substr(begin, sql.find('\n', begin) - begin);
+  std::string mark;
+  for (char const c : line.substr(0, offset - begin))
+    if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U) mark += ' ';
+  std::fprintf(stderr, "  %s\n  %s^\n", base::printable(line).c_str(), mark.c_str());
+}
+
+std::unique_ptr<query::ResultWriter> writer_of(std::string const& format) {
+  if (format == "csv") return query::csv_writer(stdout);
+  if (format == "json") return query::json_writer(stdout);
+  bool const terminal = ::isatty(STDOUT_FILENO) == 1;
+  return query::table_writer(stdout, terminal ? static_cast<size_t>(terminal_width()) : 0);
+}
+
+int query_run(QueryOptions const& options) {
+  if (options.tables) {
+    std::fputs(query::schema_text().c_str(), stdout);
+    return kGood;
+  }
+  if (options.run.empty() || options.sql.empty())
+    return report_error(
+        {"query: name a run and a question, such as: stepscope query RUN \"select name, count(*), sum(dur_ns) from "
+         "kernels group by name order by 3 desc\"; stepscope query --tables lists what there is"});
+  std::string const sql =
+      options.sql == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()) : options.sql;
+  auto const run = open_run_and_warn({options.run});
+  if (!run) return report_error(run.error());
+  auto database = query::Database::open(*run);
+  if (!database) return report_error(database.error());
+  auto const writer = writer_of(options.format);
+  auto const rows = database->run(sql, *writer);
+  if (!rows) {
+    int const code = report_error({"query: " + rows.error().message});
+    if (rows.error().offset) show_place(sql, *rows.error().offset);
+    return code;
+  }
+  auto const finished = writer->finish();
+  return finished ? kGood : report_error(finished.error());
+}
+
+}  // namespace
+
+Action add_query(CLI::App& app) {
+  auto const options = std::make_shared<QueryOptions>();
+  app.footer("Tables, their columns and useful queries: docs/QUERY.md. Times are ns of the run. Only SELECT is possible.");
+  app.add_option("RUN", options->run, "a trace file or a run folder");
+  app.add_option("SQL", options->sql, "a SELECT in SQLite's SQL; - reads it from the standard input");
+  app.add_option("--format", options->format, "table, csv or json")
+      ->check(CLI::IsMember({"table", "csv", "json"}))
+      ->capture_default_str();
+  app.add_flag("--tables", options->tables, "list every table and column");
+  return [options] { return query_run(*options); };
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,203 @@
+#include "query/database.h"
+
+#include <utility>
+#include <vector>
+
+#include <sqlite3.h>
+
+#include "analyzer/analysis.h"
+#include "query/event_table.h"
+#include "query/fact_tables.h"
+#include "query/groups.h"
+#include "query/rewrite.h"
+#include "query/rows_table.h"
+#include "query/schema.h"
+
+namespace stepscope::query {
+namespace {
+
+using model::Cell;
+
+struct Closer {
+  void operator()(sqlite3* database) const { sqlite3_close(database); }
+  void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
+};
+using Connection = std::unique_ptr<sqlite3, Closer>;
+using Statement = std::unique_ptr<sqlite3_stmt, Closer>;
+
+/// The run is read: no files, no settings, nothing that stays.
+int authorize(void*, int action, char const*, char const* function, char const*, char const*) {
+  bool const reads = action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_RECURSIVE;
+  bool const calls = action == SQLITE_FUNCTION && (function == nullptr || sqlite3_stricmp(function, "load_extension") != 0);
+  return reads || calls ? SQLITE_OK : SQLITE_DENY;
+}
+
+Connection open_connection() {
+  sqlite3* opened = nullptr;
+  int const result =
+      sqlite3_open_v2(":memory:", &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY | SQLITE_OPEN_NOMUTEX, nullptr);
+  Connection connection(opened);
+  if (result != SQLITE_OK) return nullptr;
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(opened, SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  sqlite3_limit(opened, SQLITE_LIMIT_ATTACHED, 0);
+  return connection;
+}
+
+constexpr char const* kOnlySelect = "only SELECT is possible: a run is read, never written";
+
+QueryError error_of(sqlite3* database) {
+  if (sqlite3_errcode(database) == SQLITE_AUTH) return {kOnlySelect, std::nullopt};
+  QueryError error{with_near_names(sqlite3_errmsg(database)), std::nullopt};
+  if (int const offset = sqlite3_error_offset(database); offset >= 0) error.offset = static_cast<size_t>(offset);
+  return error;
+}
+
+tl::expected<Statement, QueryError> prepare(sqlite3* database, std::string const& sql) {
+  sqlite3_stmt* prepared = nullptr;
+  char const* tail = nullptr;
+  int const result = sqlite3_prepare_v2(database, sql.c_str(), static_cast<int>(sql.size() + 1), &prepared, &tail);
+  Statement statement(prepared);
+  if (result != SQLITE_OK) return tl::unexpected(error_of(database));
+  if (statement == nullptr) return tl::unexpected(QueryError{"there is no statement, write a SELECT", std::nullopt});
+  // What the authorizer has nothing to say about (REINDEX).
+  bool const answers = sqlite3_stmt_readonly(statement.get()) != 0 && sqlite3_column_count(statement.get()) > 0;
+  if (!answers) return tl::unexpected(QueryError{kOnlySelect, std::nullopt});
+  // What follows must be blanks and comments, of which SQLite makes no statement.
+  auto const offset = static_cast<size_t>(tail - sql.c_str());
+  sqlite3_stmt* second = nullptr;
+  bool const more = sqlite3_prepare_v2(database, tail, -1, &second, nullptr) != SQLITE_OK || second != nullptr;
+  sqlite3_finalize(second);
+  if (more) return tl::unexpected(QueryError{"more than one statement, ask one at a time", offset});
+  return statement;
+}
+
+/// Of the current row. A blob is shown as SQL writes it.
+Cell cell_of(sqlite3_stmt* statement, int column, std::string& blob) {
+  switch (sqlite3_column_type(statement, column)) {
+    case SQLITE_INTEGER:
+      return Cell::of(int64_t{sqlite3_column_int64(statement, column)});
+    case SQLITE_FLOAT:
+      return Cell::of(sqlite3_column_double(statement, column));
+    case SQLITE_TEXT: {
+      auto const* const text = reinterpret_cast<char const*>(sqlite3_column_text(statement, column));
+      auto const size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
+      return text == nullptr ? Cell{} : Cell::of(std::string_view(text, size));
+    }
+    case SQLITE_BLOB: {
+      auto const* const bytes = static_cast<unsigned char const*>(sqlite3_column_blob(statement, column));
+      auto const size = static_cast<size_t>(sqlite3_column_bytes(statement, column));
+      blob = "x'";
+      for (size_t i = 0; i < size; ++i) blob += fmt::format("{:02x}", bytes[i]);
+      blob += "'";
+      return Cell::of(std::string_view(blob));
+    }
+    default:
+      return {};
+  }
+}
+
+tl::expected<uint64_t, QueryError> step_through(sqlite3* database, sqlite3_stmt* statement, RowSink& sink) {
+  auto const count = static_cast<size_t>(sqlite3_column_count(statement));
+  std::vector<std::string> names;
+  for (size_t i = 0; i < count; ++i) {
+    char const* const name = sqlite3_column_name(statement, static_cast<int>(i));
+    names.emplace_back(name == nullptr ? "" : name);
+  }
+  std::vector<Cell> cells(count);
+  std::vector<std::string> blobs(count);
+  uint64_t rows = 0;
+  int result = sqlite3_step(statement);
+  if (result == SQLITE_ROW || result == SQLITE_DONE) sink.begin(names);
+  for (; result == SQLITE_ROW; result = sqlite3_step(statement)) {
+    for (size_t i = 0; i < count; ++i) cells[i] = cell_of(statement, static_cast<int>(i), blobs[i]);
+    ++rows;
+    if (!sink.row(cells)) return rows;
+  }
+  if (result != SQLITE_DONE) return tl::unexpected(error_of(database));
+  return rows;
+}
+
+}  // namespace
+
+struct Database::State {
+  explicit State(model::Run const& of) : run(&of), processes(processes_of(of)) {}
+
+  model::Run const* run;
+  Processes processes;
+  std::optional<analyzer::Analysis> analysis;  ///< when it is first asked for
+  std::vector<std::unique_ptr<VirtualTable>> tables;
+  uint64_t group_tables = 0;
+  Connection connection;  ///< the last: it is closed before the tables go
+
+  analyzer::Analysis const& analyzed() {
+    if (!analysis) analysis = analyzer::analyze(*run);
+    return *analysis;
+  }
+  void add(std::string const& name, std::unique_ptr<VirtualTable> table);
+  void add_tables();
+  Statement prepare_over_groups(std::string const& sql);
+};
+
+/// What a table declares is a CREATE TABLE to SQLite, which the authorizer would not let pass: it is declared before.
+void Database::State::add(std::string const& name, std::unique_ptr<VirtualTable> table) {
+  sqlite3_set_authorizer(connection.get(), nullptr, nullptr);
+  add_table(connection.get(), name, *table);
+  tables.push_back(std::move(table));
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v2(connection.get(), ("SELECT 1 FROM " + quoted_identifier(name)).c_str(), -1, &statement, nullptr);
+  sqlite3_finalize(statement);
+  sqlite3_set_authorizer(connection.get(), authorize, nullptr);
+}
+
+void Database::State::add_tables() {
+  for (model::TraceTable const& table : model::trace_tables())
+    add(std::string(table.name), std::make_unique<EventTable>(processes, table));
+  for (FactTable const& table : fact_tables()) {
+    std::vector<VirtualColumn> columns;
+    for (FactColumn const& column : table.columns) columns.push_back({std::string(column.name), column.type});
+    add(std::string(table.name), std::make_unique<RowsTable>(columns, [this, &table] {
+          Rows rows(table.columns.size());
+          table.fill(*run, analyzed(), rows);
+          return rows;
+        }));
+  }
+}
+
+/// Nothing when the statement is not one of those that are rewritten.
+Statement Database::State::prepare_over_groups(std::string const& sql) {
+  std::string const name = fmt::format("stepscope_groups_{}", ++group_tables);
+  auto rewritten = rewrite(sql, name);
+  if (!rewritten) return nullptr;
+  auto rows = group_events(processes, rewritten->plan);
+  if (!rows) return nullptr;
+  auto const shared = std::make_shared<Rows>(std::move(*rows));
+  add(name, std::make_unique<RowsTable>(group_columns(rewritten->plan), [shared] { return std::move(*shared); }));
+  auto statement = prepare(connection.get(), rewritten->sql);
+  return statement ? std::move(*statement) : nullptr;
+}
+
+base::Expected<Database> Database::open(model::Run const& run) {
+  auto state = std::make_unique<State>(run);
+  state->connection = open_connection();
+  if (state->connection == nullptr) return base::fail("SQLite cannot begin, free some memory");
+  state->add_tables();
+  return Database(std::move(state));
+}
+
+Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() = default;
+
+tl::expected<uint64_t, QueryError> Database::run(std::string const& sql, RowSink& sink, QueryOptions const& options) {
+  sqlite3* const connection = state_->connection.get();
+  // As it was written first: what is wrong with it is said about these words.
+  auto statement = prepare(connection, sql);
+  if (!statement) return tl::unexpected(statement.error());
+  if (options.rewrite)
+    if (Statement over_groups = state_->prepare_over_groups(sql)) *statement = std::move(over_groups);
+  return step_through(connection, statement->get(), sink);
+}
+
+}  // namespace stepscope::query

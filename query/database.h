@@ -1,0 +1,58 @@
+// A run as a database that is asked in SQL: its tables (schema.h) are read where the trace has them, nothing is copied.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include <tl/expected.hpp>
+
+#include "trace/base/expected.h"
+#include "trace/model/run.h"
+#include "trace/model/tables.h"
+
+namespace stepscope::query {
+
+/// Takes the rows of a result, one after the other.
+class RowSink {
+ public:
+  RowSink() = default;
+  RowSink(RowSink const&) = delete;
+  RowSink& operator=(RowSink const&) = delete;
+  virtual ~RowSink() = default;
+  /// Once, before the first row.
+  virtual void begin(std::span<std::string const> columns) = 0;
+  /// Texts are valid during the call. False: no more rows are wanted.
+  virtual bool row(std::span<model::Cell const> cells) = 0;
+};
+
+struct QueryError {
+  std::string message;           ///< as for base::Error, without the name of a file
+  std::optional<size_t> offset;  ///< where in the SQL, in bytes
+};
+
+struct QueryOptions {
+  bool rewrite = true;  ///< false: SQLite sees every row itself (for tests and measurements)
+};
+
+/// Not thread-safe.
+class Database {
+ public:
+  /// `run` outlives it. Errors: SQLite cannot begin.
+  static base::Expected<Database> open(model::Run const& run);
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  ~Database();
+
+  /// One SELECT (or EXPLAIN of one); nothing else is allowed. Returns the number of rows that were taken.
+  tl::expected<uint64_t, QueryError> run(std::string const& sql, RowSink& sink, QueryOptions const& options = {});
+
+ private:
+  struct State;
+  explicit Database(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace stepscope::query

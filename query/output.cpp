@@ -1,0 +1,230 @@
+#include "query/output.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <set>
+
+#include <nlohmann/json.hpp>
+
+#include "trace/base/csv.h"
+#include "trace/base/format.h"
+
+namespace stepscope::query {
+namespace {
+
+using model::Cell;
+
+/// Text that is collected and written in large pieces.
+class Lines {
+ public:
+  explicit Lines(std::FILE* file) : file_(file) {}
+  std::string& text() { return text_; }
+  /// False: the file takes no more (the disk is full, the reader is gone).
+  bool write_if_large() {
+    constexpr size_t kLarge = 1U << 16U;
+    return text_.size() < kLarge || write();
+  }
+  bool write() {
+    good_ = good_ && std::fwrite(text_.data(), 1, text_.size(), file_) == text_.size() && std::fflush(file_) == 0;
+    if (!good_ && reason_ == 0) reason_ = errno;
+    text_.clear();
+    return good_;
+  }
+  base::Expected<void> finish() {
+    if (write()) return {};
+    return base::fail("the result cannot be written ({}), free disk space or write it elsewhere", std::strerror(reason_));
+  }
+
+ private:
+  std::FILE* file_;
+  std::string text_;
+  bool good_ = true;
+  int reason_ = 0;
+};
+
+// ---- CSV ----
+
+class CsvWriter final : public ResultWriter {
+ public:
+  explicit CsvWriter(std::FILE* file) : lines_(file) {}
+  void begin(std::span<std::string const> columns) override {
+    for (size_t i = 0; i < columns.size(); ++i) {
+      if (i > 0) lines_.text() += ',';
+      base::append_csv_text(lines_.text(), columns[i]);
+    }
+    lines_.text() += '\n';
+  }
+  bool row(std::span<Cell const> cells) override {
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) lines_.text() += ',';
+      if (cells[i].type == Cell::Type::kText)
+        base::append_csv_text(lines_.text(), cells[i].text);
+      else
+        model::append_text(lines_.text(), cells[i]);
+    }
+    lines_.text() += '\n';
+    return lines_.write_if_large();
+  }
+  base::Expected<void> finish() override { return lines_.finish(); }
+
+ private:
+  Lines lines_;
+};
+
+// ---- JSON ----
+
+std::string json_text(std::string_view text) {
+  return nlohmann::json(text).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+class JsonWriter final : public ResultWriter {
+ public:
+  explicit JsonWriter(std::FILE* file) : lines_(file) {}
+  void begin(std::span<std::string const> columns) override {
+    std::set<std::string> used;
+    for (std::string const& column : columns) {
+      std::string name = column;
+      for (int copy = 2; !used.insert(name).second; ++copy) name = fmt::format("{}_{}", column, copy);
+      keys_.push_back(json_text(name) + ":");
+    }
+    lines_.text() += '[';
+  }
+  bool row(std::span<Cell const> cells) override {
+    lines_.text() += first_ ? "\n{" : ",\n{";
+    first_ = false;
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) lines_.text() += ',';
+      lines_.text() += keys_[i];
+      append(cells[i]);
+    }
+    lines_.text() += '}';
+    return lines_.write_if_large();
+  }
+  base::Expected<void> finish() override {
+    lines_.text() += first_ ? "]\n" : "\n]\n";
+    return lines_.finish();
+  }
+
+ private:
+  void append(Cell const& cell) {
+    if (cell.type == Cell::Type::kText || cell.type == Cell::Type::kAddress) {
+      lines_.text() += json_text(cell.type == Cell::Type::kText ? std::string(cell.text) : model::to_text(cell));
+    } else if (cell.is_null() || (cell.type == Cell::Type::kReal && !std::isfinite(cell.real()))) {
+      lines_.text() += "null";  // JSON has no infinity
+    } else {
+      model::append_text(lines_.text(), cell);
+    }
+  }
+  Lines lines_;
+  std::vector<std::string> keys_;
+  bool first_ = true;
+};
+
+// ---- Table ----
+
+size_t columns_of(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+/// At most `width` code points; what is cut ends with "…".
+std::string cut(std::string const& text, size_t width) {
+  if (columns_of(text) <= width) return text;
+  std::string shown;
+  size_t count = 0;
+  for (char const c : text) {
+    bool const begins = (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+    if (begins && ++count >= width) break;
+    shown += c;
+  }
+  return shown + "…";
+}
+
+class TableWriter final : public ResultWriter {
+ public:
+  TableWriter(std::FILE* file, size_t width) : lines_(file), width_(width) {}
+  void begin(std::span<std::string const> columns) override {
+    for (std::string const& column : columns) headings_.push_back(base::printable(column));
+    is_number_.assign(headings_.size(), true);
+  }
+  bool row(std::span<Cell const> cells) override {
+    std::vector<std::string>& shown = waiting_.emplace_back();
+    for (size_t i = 0; i < cells.size(); ++i) {
+      if (widths_.empty() && cells[i].type == Cell::Type::kText) is_number_[i] = false;
+      shown.push_back(cells[i].is_null() ? "-" : base::printable(model::to_text(cells[i])));
+    }
+    ++rows_;
+    return waiting_.size() < kLookedAt || write_waiting();
+  }
+  base::Expected<void> finish() override {
+    write_waiting();
+    lines_.text() += base::format_count(rows_, "row") + "\n";
+    return lines_.finish();
+  }
+
+ private:
+  /// Rows from which the widths are found; later ones are cut where they are wider.
+  static constexpr size_t kLookedAt = 1000;
+  static constexpr size_t kNarrowest = 8;  ///< a text is not cut below this
+
+  bool write_waiting() {
+    if (widths_.empty()) {
+      find_widths();
+      append(headings_);
+      std::vector<std::string> rules;
+      for (size_t const width : widths_) {
+        std::string& rule = rules.emplace_back();
+        for (size_t i = 0; i < width; ++i) rule += "─";
+      }
+      append(rules);
+    }
+    for (auto const& row : waiting_) append(row);
+    waiting_.clear();
+    return lines_.write();
+  }
+  void find_widths() {
+    for (size_t i = 0; i < headings_.size(); ++i) {
+      widths_.push_back(columns_of(headings_[i]));
+      for (auto const& row : waiting_) widths_[i] = std::max(widths_[i], columns_of(row[i]));
+    }
+    if (width_ == 0) return;
+    // The widest text gives way, again and again. Numbers stay whole, whatever the terminal.
+    while (std::accumulate(widths_.begin(), widths_.end(), size_t{0}) + 2 * (widths_.size() - 1) > width_) {
+      size_t widest = widths_.size();
+      for (size_t i = 0; i < widths_.size(); ++i)
+        if (!is_number_[i] && widths_[i] > kNarrowest && (widest == widths_.size() || widths_[i] > widths_[widest])) widest = i;
+      if (widest == widths_.size()) return;
+      --widths_[widest];
+    }
+  }
+  void append(std::vector<std::string> const& row) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      std::string const text = is_number_[i] ? row[i] : width_ == 0 ? row[i] : cut(row[i], widths_[i]);
+      std::string const pad(widths_[i] - std::min(widths_[i], columns_of(text)), ' ');
+      if (i > 0) line += "  ";
+      line += is_number_[i] ? pad + text : text + pad;
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    lines_.text() += line + "\n";
+  }
+
+  Lines lines_;
+  size_t width_;
+  std::vector<std::string> headings_;
+  std::vector<bool> is_number_;  ///< right aligned: no text in what was looked at
+  std::vector<size_t> widths_;
+  std::vector<std::vector<std::string>> waiting_;
+  uint64_t rows_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ResultWriter> table_writer(std::FILE* file, size_t width) { return std::make_unique<TableWriter>(file, width); }
+std::unique_ptr<ResultWriter> csv_writer(std::FILE* file) { return std::make_unique<CsvWriter>(file); }
+std::unique_ptr<ResultWriter> json_writer(std::FILE* file) { return std::make_unique<JsonWriter>(file); }
+
+}  // namespace stepscope::query

@@ -1,0 +1,51 @@
+// A process of the run as queries read it: its tables' cells, and what finds rows without looking at all of them. Everything
+// beyond the trace's own columns is made when it is first needed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "trace/model/run.h"
+#include "trace/model/tables.h"
+
+namespace stepscope::query {
+
+/// Not thread-safe.
+class Process {
+ public:
+  explicit Process(model::RankTrace const& rank) : cells_(rank.trace, rank.offset_ns) {}
+
+  [[nodiscard]] model::TableSource const& cells() const { return cells_; }
+  [[nodiscard]] model::Trace const& trace() const { return cells_.trace(); }
+
+  /// Whether a track holds rows of a detail table.
+  [[nodiscard]] bool has_table(uint32_t track, model::DetailTable table);
+  /// No row of the track before this one ends at `end` (trace time) or later.
+  [[nodiscard]] uint32_t first_ending_at(uint32_t track, int64_t end);
+  /// Rows of a correlation that is not 0, ascending.
+  [[nodiscard]] std::span<uint32_t const> rows_of_correlation(uint64_t correlation);
+  /// Every id of a text as tables show it: different texts may be shown alike.
+  [[nodiscard]] std::vector<model::StringId> ids_of(std::string_view text);
+
+ private:
+  void find_tables();
+  void find_ends();
+  void sort_correlations();
+
+  model::TableSource cells_;
+  std::vector<uint32_t> tables_;            ///< by track: bit = DetailTable
+  std::vector<std::vector<int64_t>> ends_;  ///< by track and block of rows: the latest end up to the block's last row
+  bool has_tables_ = false, has_ends_ = false, has_correlations_ = false, has_ids_ = false;
+  std::vector<uint32_t> by_correlation_;  ///< rows that have one, by (correlation, row)
+  std::unordered_multimap<std::string_view, uint32_t> ids_;
+};
+
+/// In the order of the run's ranks.
+using Processes = std::vector<std::unique_ptr<Process>>;
+Processes processes_of(model::Run const& run);
+
+}  // namespace stepscope::query

@@ -1,0 +1,1 @@
+SELECT rank, Kind, avg(dur_ns)/1e3 AS us, max(end_ns)-min(start_ns) "span" FROM events WHERE start_ns BETWEEN 5 AND 1e9 AND (kind IN ('kernel','memcpy') OR NOT name LIKE '%a%') GROUP BY 1, kind HAVING count(*) > 1 ORDER BY us DESC -- end

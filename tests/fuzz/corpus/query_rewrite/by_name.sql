@@ -1,0 +1,1 @@
+select name, count(*), sum(dur_ns) from kernels group by name order by 3 desc limit 5

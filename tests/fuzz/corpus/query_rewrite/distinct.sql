@@ -1,0 +1,1 @@
+select distinct case when depth > 0 then name else kind end as what from events where dur_ns <> 5 /* all */;

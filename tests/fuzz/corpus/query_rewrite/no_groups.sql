@@ -1,0 +1,1 @@
+select ifnull(count(bytes), 0), total(bytes) from copies where direction is not null and rank in (0, 1)

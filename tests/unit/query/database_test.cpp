@@ -1,0 +1,239 @@
+// What a run answers in SQL: every table and column, times of ranks with offsets, the analysis's numbers; and what it refuses.
+#include "analyzer/analysis.h"
+#include "query/schema.h"
+#include "tests/support/random_ranks.h"
+#include "tests/support/synthetic_run.h"
+#include "tests/unit/query/collect.h"
+
+namespace stepscope::query {
+namespace {
+
+model::Run two_ranks() {
+  support::SyntheticOptions options;
+  options.process_per_device = true;
+  options.rank_clock_offset_ns = 5'000'000;
+  return support::make_synthetic_run(options);
+}
+
+TEST(Query, EveryColumnOfEveryTableCanBeNamedWithoutQuotes) {
+  for (model::Run const& run : {two_ranks(), support::random_ranks({.seed = 4}), model::Run{}}) {
+    auto database = Database::open(run);
+    ASSERT_TRUE(database);
+    for (SchemaTable const& table : schema()) {
+      std::string columns;
+      std::vector<std::string> names;
+      for (SchemaColumn const& column : table.columns) {
+        columns += fmt::format("{}{}", columns.empty() ? "" : ", ", column.name);
+        names.emplace_back(column.name);
+      }
+      EXPECT_EQ(ask(*database, fmt::format("select {} from {}", columns, table.name)).names, names);
+      EXPECT_EQ(ask(*database, fmt::format("select * from {}", table.name)).names, names);
+    }
+  }
+}
+
+TEST(Query, ARunWithoutEventsHasTablesWithoutRows) {
+  auto const none = model::Run{};
+  auto database = Database::open(none);
+  ASSERT_TRUE(database);
+  for (SchemaTable const& table : schema())
+    EXPECT_EQ(ask_one(*database, fmt::format("select count(*) from {}", table.name)), "0");
+  model::Run empty;
+  empty.ranks.push_back({model::TraceBuilder().finish(), 0, ""});
+  auto database_of_empty = Database::open(empty);
+  ASSERT_TRUE(database_of_empty);
+  EXPECT_EQ(ask_one(*database_of_empty, "select count(*) from events"), "0");
+  EXPECT_EQ(ask_one(*database_of_empty, "select count(*) from processes"), "1");
+}
+
+TEST(Query, TimesAreThoseOfTheRun) {
+  model::Run const run = two_ranks();
+  ASSERT_EQ(run.ranks.size(), 2U);
+  ASSERT_NE(run.ranks[0].offset_ns, run.ranks[1].offset_ns);
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  for (model::RankTrace const& rank : run.ranks) {
+    auto const [first, last] = rank.trace.time_range();
+    std::string const where = fmt::format("from events where rank = {}", rank.trace.info().rank);
+    EXPECT_EQ(ask_one(*database, "select min(start_ns) " + where), std::to_string(first + rank.offset_ns));
+    EXPECT_EQ(ask_one(*database, "select max(end_ns) " + where), std::to_string(last + rank.offset_ns));
+    EXPECT_EQ(ask_one(*database, fmt::format("select offset_ns from processes where rank = {}", rank.trace.info().rank)),
+              std::to_string(rank.offset_ns));
+    // The instant of one event in run time finds that event.
+    EXPECT_EQ(ask_one(*database, fmt::format("select min(start_ns) {} and start_ns >= {}", where, first + rank.offset_ns)),
+              std::to_string(first + rank.offset_ns));
+  }
+}
+
+TEST(Query, NumbersOfTheAnalysisAreItsOwn) {
+  model::Run const run = two_ranks();
+  analyzer::Analysis const analysis = analyzer::analyze(run);
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  ASSERT_FALSE(analysis.devices.empty());
+  ASSERT_FALSE(analysis.collectives.empty());
+  ASSERT_FALSE(analysis.steps.empty());
+  EXPECT_EQ(ask_one(*database, "select count(*) from device_time"), std::to_string(analysis.devices.size()));
+  for (analyzer::DeviceFacts const& device : analysis.devices)
+    EXPECT_EQ(
+        ask(*database, fmt::format("select window_ns, busy_ns, exposed_comm_ns, idle_sync_ns from device_time where rank = {}",
+                                   run.ranks[static_cast<size_t>(device.ref.rank_index)].trace.info().rank))
+            .rows,
+        (std::vector<std::vector<std::string>>{
+            {std::to_string(device.time.window_ns), std::to_string(device.time.busy_ns),
+             std::to_string(device.time.exposed_comm_ns),
+             std::to_string(device.time.idle_by_cause[static_cast<size_t>(analyzer::IdleCause::kSync)])}}));
+  EXPECT_EQ(ask_one(*database, "select count(*) from steps"), std::to_string(analysis.steps.size()));
+  EXPECT_EQ(
+      ask_one(*database, "select count(*) from steps where dur_ns != compute_ns + exposed_comm_ns + exposed_copy_ns + idle_ns"),
+      "0");
+  EXPECT_EQ(ask_one(*database, "select count(*) from idle_gaps"), std::to_string(analysis.gaps.size()));
+  EXPECT_EQ(ask_one(*database, "select count(distinct collective) from matched_collectives"),
+            std::to_string(analysis.collectives.size()));
+  EXPECT_EQ(ask_one(*database, "select count(*) from findings"), std::to_string(analysis.findings.size()));
+  size_t participants = 0;
+  int64_t wait_ns = 0;
+  for (auto const& collective : analysis.collectives)
+    for (auto const& participant : collective.participants) {
+      ++participants;
+      wait_ns += participant.wait_ns;
+    }
+  EXPECT_EQ(
+      ask(*database, "select count(*), sum(wait_ns), sum(dur_ns - transfer_ns) from matched_collectives").rows,
+      (std::vector<std::vector<std::string>>{{std::to_string(participants), std::to_string(wait_ns), std::to_string(wait_ns)}}));
+  // A participant's id is that of its event.
+  EXPECT_EQ(ask_one(*database,
+                    "select count(*) from matched_collectives m join collectives c on c.id = m.id and c.rank = m.rank and "
+                    "c.start_ns = m.start_ns"),
+            std::to_string(participants));
+}
+
+TEST(Query, UnknownIsNull) {
+  model::TraceBuilder builder;
+  builder.info().process_id = 0;
+  model::TrackId const thread = builder.add_track({});
+  builder.add_device({});
+  int table = 0;
+  auto const add = [&]<class Row>(std::vector<Row> const&) {
+    for (uint8_t kind = 0; kind < model::kKindCount; ++kind)
+      if (model::kKindTable[kind].table == static_cast<model::DetailTable>(table))
+        builder.events(thread).add(static_cast<model::EventKind>(kind), 0, 0, model::StringId{0}, 0, Row{});
+    ++table;
+  };
+  std::apply([&](auto const&... rows) { (add(rows), ...); }, model::DetailTables{});
+  model::Run run;
+  run.ranks.push_back({std::move(builder).finish(), 0, ""});
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  EXPECT_EQ(ask(*database,
+                "select bytes, flops, grid_x, block_x, registers_per_thread, shared_memory_bytes, occupancy_percent, graph, "
+                "graph_node, "
+                "correlation, linked_id, device, stream, process from kernels")
+                .rows.at(0),
+            std::vector<std::string>(14, "NULL"));
+  EXPECT_EQ(ask(*database, "select direction, peer_device, graph, graph_node from copies").rows.at(0),
+            std::vector<std::string>(4, "NULL"));
+  EXPECT_EQ(ask(*database,
+                "select communicator, op, participants, communicator_rank, peer, data_type, algorithm, protocol, channels, plan "
+                "from collectives")
+                .rows.at(0),
+            std::vector<std::string>(10, "NULL"));
+  EXPECT_EQ(ask(*database, "select sync, device, stream, source_correlation from syncs").rows.at(0),
+            std::vector<std::string>(4, "NULL"));
+  EXPECT_EQ(ask(*database, "select op, device, memory_kind, pool from allocations").rows.at(0),
+            std::vector<std::string>(4, "NULL"));
+  EXPECT_EQ(ask(*database, "select source_device, source_stream, source_correlation from stream_waits").rows.at(0),
+            std::vector<std::string>(3, "NULL"));
+  EXPECT_EQ(ask(*database, "select category, color, payload_type, payload, bytes, communicator from ranges").rows.at(0),
+            std::vector<std::string>(6, "NULL"));
+  EXPECT_EQ(ask(*database, "select capacity_bytes, threads, peak_flops from devices").rows.at(0),
+            std::vector<std::string>(3, "NULL"));
+  // What is 0 and known stays 0.
+  EXPECT_EQ(ask(*database, "select bytes, pinned from copies").rows.at(0), std::vector<std::string>(2, "0"));
+  EXPECT_EQ(ask(*database, "select step from step_marks").rows.at(0), std::vector<std::string>(1, "0"));
+  EXPECT_EQ(ask(*database, "select value from samples").rows.at(0), std::vector<std::string>(1, "0"));
+}
+
+TEST(Query, LargeUnsignedNumbersAreNotNegative) {
+  model::TraceBuilder builder;
+  model::TrackId const thread = builder.add_track({});
+  builder.events(thread).add(model::EventKind::kMemory, 0, 1, builder.intern("m"), 0,
+                             model::MemoryDetail{.address = 0xFEDC'BA98'7654'3210, .bytes = UINT64_MAX, .pool = 16});
+  builder.events(thread).add(model::EventKind::kAnnotatedRange, 5, 1, builder.intern("r"), 0,
+                             model::RangeDetail{.payload_type = model::NumberType::kSigned, .payload = UINT64_MAX});
+  builder.events(thread).add(
+      model::EventKind::kAnnotatedRange, 6, 1, builder.intern("r"), 0,
+      model::RangeDetail{.payload_type = model::NumberType::kReal, .payload = std::bit_cast<uint64_t>(2.5)});
+  model::Run run;
+  run.ranks.push_back({std::move(builder).finish(), 0, ""});
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  EXPECT_EQ(ask(*database, "select address, pool, bytes, typeof(bytes) from allocations").rows.at(0),
+            (std::vector<std::string>{"'0xfedcba9876543210'", "'0x0000000000000010'", "1.84467441e+19", "'real'"}));
+  EXPECT_EQ(ask_one(*database, "select count(*) from allocations where address = '0xfedcba9876543210' and bytes > 0"), "1");
+  EXPECT_EQ(ask(*database, "select payload from ranges order by start_ns").rows,
+            (std::vector<std::vector<std::string>>{{"-1"}, {"2.5"}}));
+  EXPECT_EQ(ask_one(*database, "select sum(payload) from ranges"), "1.5");
+  EXPECT_EQ(ask_one(*database, "select sum(bytes) from allocations"), "1.84467441e+19");
+}
+
+TEST(Query, HostileNamesAreText) {
+  model::Run const run = support::random_ranks({.seed = 5});
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  for (auto const& row :
+       ask(*database, "select distinct name from events union select host from processes union select name from devices").rows)
+    for (char const c : row[0]) EXPECT_TRUE(static_cast<unsigned char>(c) >= 0x20 && c != 0x7F) << row[0];
+  // Two texts that are shown alike are one group.
+  EXPECT_EQ(ask(*database, "select name, count(*) from events where name like '-1,%' group by name").rows.size(), 1U);
+}
+
+TEST(Query, NothingButSelectIsAllowed) {
+  model::Run const run = two_ranks();
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  for (std::string const sql :
+       {"attach database '/tmp/x.db' as x", "create table t(a)", "create temp table t(a)", "insert into kernels values(1)",
+        "delete from events", "update events set name = 'x'", "drop table kernels", "pragma journal_mode",
+        "pragma temp_store_directory='/'", "vacuum into '/tmp/x.db'", "select load_extension('x')", "begin",
+        "create virtual table x using kernels", "detach main", "reindex", "analyze"}) {
+    QueryError const error = ask_wrongly(*database, sql);
+    EXPECT_FALSE(error.message.empty()) << sql;
+  }
+  EXPECT_NE(ask_wrongly(*database, "create table t(a)").message.find("only SELECT"), std::string::npos);
+  EXPECT_NE(ask_wrongly(*database, "attach database 'x' as x").message.find("only SELECT"), std::string::npos);
+  // And afterwards everything is as before.
+  EXPECT_NE(ask_one(*database, "select count(*) from events"), "0");
+}
+
+TEST(Query, ErrorsSayWhatIsMeantAndWhere) {
+  model::Run const run = two_ranks();
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  QueryError const table = ask_wrongly(*database, "select name from kernel");
+  EXPECT_EQ(table.message, "no such table: kernel, did you mean kernels?");
+  QueryError const column = ask_wrongly(*database, "select k.duration from kernels k");
+  EXPECT_EQ(column.message, "no such column: k.duration, did you mean dur_ns?");
+  EXPECT_EQ(column.offset, 7U);
+  EXPECT_EQ(ask_wrongly(*database, "select naem from kernels").message, "no such column: naem, did you mean name?");
+  EXPECT_NE(ask_wrongly(*database, "select 1 from something_else_entirely").message.find("kernels, copies"), std::string::npos);
+  QueryError const syntax = ask_wrongly(*database, "select name\nfrm kernels where");
+  EXPECT_NE(syntax.message.find("syntax error"), std::string::npos);
+  ASSERT_TRUE(syntax.offset);
+  EXPECT_GE(*syntax.offset, 12U);
+  EXPECT_EQ(ask_wrongly(*database, "").message, "there is no statement, write a SELECT");
+  EXPECT_EQ(ask_wrongly(*database, "-- nothing").message, "there is no statement, write a SELECT");
+  EXPECT_NE(ask_wrongly(*database, "select 1; select 2").message.find("one at a time"), std::string::npos);
+  EXPECT_EQ(ask(*database, "select 1; -- and no more").rows.size(), 1U);
+}
+
+TEST(Query, ExplainTellsWhichConditionsTablesTake) {
+  model::Run const run = two_ranks();
+  Collected const plan =
+      ask(run, "explain query plan select name from kernels where rank = 1 and start_ns >= 5 order by track, start_ns");
+  ASSERT_EQ(plan.rows.size(), 1U) << "it sorts";
+  EXPECT_NE(plan.rows[0].back().find("VIRTUAL TABLE INDEX"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace stepscope::query
