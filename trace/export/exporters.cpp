@@ -3,7 +3,9 @@
 #include <array>
 
 #include "trace/export/chrome/chrome_exporter.h"
+#include "trace/export/csv/csv_exporter.h"
 #include "trace/export/perfetto/perfetto_exporter.h"
+#include "trace/export/sqlite/sqlite_exporter.h"
 
 namespace stepscope::exporting {
 namespace {
@@ -12,6 +14,8 @@ constexpr std::array kFormats = {
     ExportFormat{"perfetto", ".pftrace", "Perfetto's UI and trace processor", open_perfetto},
     ExportFormat{"chrome", ".json", "Chrome trace events as PyTorch's profiler writes them; -o FOLDER/ for a file a rank",
                  open_chrome},
+    ExportFormat{"csv", ".csv", "the events, for spreadsheets; -o FOLDER/ for a file for each table", open_csv},
+    ExportFormat{"sqlite", ".sqlite", "a database with the tables of stepscope query", open_sqlite},
 };
 
 }  // namespace
