@@ -48,6 +48,8 @@ enum class CallLaunch : uint8_t {
   kInside = 1,  ///< known: within the first call of its plan
   kNone = 2     ///< there is none, or it cannot be known which it is
 };
+/// How far a call's operation had come when the recording ended. Of recordings that tell of calls that never ended.
+enum class CollectiveState : uint8_t { kUnknown = 0, kEnqueued = 1, kStarted = 2, kCompleted = 3 };
 enum class DataType : uint8_t {
   kUnknown = 0,
   kInt8 = 1,
@@ -117,6 +119,7 @@ struct CollectiveDetail {
   uint64_t peer_wait_ns = 0;                ///< … for a receiver to be ready
   uint64_t network_wait_ns = 0;             ///< … for data on the network
   CallLaunch launch = CallLaunch::kBefore;  ///< of a call
+  CollectiveState state = CollectiveState::kUnknown;  ///< of a call
 };
 struct StreamWaitDetail {
   int32_t source_device = -1;
@@ -203,7 +206,8 @@ inline constexpr auto detail_fields<CollectiveDetail> = std::tuple{Field{"bytes"
                                                                    Field{"gpu_wait_ns", &CollectiveDetail::gpu_wait_ns},
                                                                    Field{"peer_wait_ns", &CollectiveDetail::peer_wait_ns},
                                                                    Field{"network_wait_ns", &CollectiveDetail::network_wait_ns},
-                                                                   Field{"launch", &CollectiveDetail::launch}};
+                                                                   Field{"launch", &CollectiveDetail::launch},
+                                                                   Field{"state", &CollectiveDetail::state}};
 template <>
 inline constexpr auto detail_fields<StreamWaitDetail> =
     std::tuple{Field{"source_device", &StreamWaitDetail::source_device}, Field{"source_stream", &StreamWaitDetail::source_stream},
@@ -243,6 +247,7 @@ char const* to_string(CollectiveOp op);
 char const* to_string(CollectiveAlgorithm algorithm);
 char const* to_string(CollectiveProtocol protocol);
 char const* to_string(CallLaunch launch);
+char const* to_string(CollectiveState state);
 char const* to_string(DataType type);
 /// Of one element; 0 = unknown.
 uint64_t bytes_of(DataType type);

@@ -107,6 +107,20 @@ char const* to_string(CallLaunch launch) {
   return "unknown";
 }
 
+char const* to_string(CollectiveState state) {
+  switch (state) {
+    case CollectiveState::kUnknown:
+      return "unknown";
+    case CollectiveState::kEnqueued:
+      return "enqueued";
+    case CollectiveState::kStarted:
+      return "started";
+    case CollectiveState::kCompleted:
+      return "completed";
+  }
+  return "unknown";
+}
+
 char const* to_string(DataType type) {
   switch (type) {
     case DataType::kUnknown:
