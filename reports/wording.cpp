@@ -129,6 +129,31 @@ std::string say_quality(Seen const& seen) {
   return text + (faults.empty() ? "." : ": " + faults + ".");
 }
 
+/// "rank 3", "ranks 0, 1"; empty when nobody has the role.
+std::string ranks_in_role(Seen const& seen, std::string_view role) {
+  for (auto const& [key, ranks] : seen.finding.subjects)
+    if (key == role && !ranks.empty()) return (ranks.find(',') == std::string::npos ? "rank " : "ranks ") + shown(ranks, 120);
+  return {};
+}
+
+std::string say_hung(Seen const& seen) {
+  std::string const op = seen.subject("op");
+  if (op.empty()) return {};
+  std::string text = fmt::format(" It is {} number {} ({})", op, seen.text("sequence"), seen.subject("calls"));
+  std::string const waiting = ranks_in_role(seen, "waiting"), completed = ranks_in_role(seen, "completed");
+  if (!waiting.empty()) text += fmt::format("; waiting: {}", waiting);
+  if (!completed.empty()) text += fmt::format("; done: {}", completed);
+  text += ".";
+  std::string const missing = ranks_in_role(seen, "missing"), unrecorded = ranks_in_role(seen, "unrecorded");
+  if (!missing.empty()) text += fmt::format(" {} had not called it.", with_capital(missing));
+  if (!unrecorded.empty()) text += fmt::format(" Of {} of the group nothing was recorded.", unrecorded);
+  if (std::string const different = seen.subject("different"); !different.empty())
+    text += fmt::format(" The ranks call different operations: {}.", different);
+  if (missing.empty() && unrecorded.empty() && completed.empty() && seen.subject("different").empty())
+    text += " All ranks that are recorded have called it.";
+  return text;
+}
+
 struct RuleWords {
   std::string_view rule, title;
   std::string_view meaning;  ///< what the rule saw, in general
@@ -137,6 +162,10 @@ struct RuleWords {
 };
 
 constexpr std::array kRules = {
+    RuleWords{
+        "hung-collective", "A collective did not end", "When the recordings ended, ranks were waiting in a collective.", say_hung,
+        "Look at what the ranks that had not called it were doing (their stacks, their logs, their last call), and for a branch "
+        "that not all ranks take; if all have called it, look at the network and at the GPUs' errors."},
     RuleWords{"input-bound", "Training waits for its input data",
               "The devices are idle because the thread that feeds them waits for the next batch.", say_idle,
               "Load and augment in more parallel workers, prefetch further ahead, or move the augmentation to the device; then "

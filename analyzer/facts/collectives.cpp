@@ -52,12 +52,26 @@ void fill_times(CollectiveFacts& facts) {
   for (auto& participant : facts.participants) participant.wait_ns = participant.when.length() - facts.transfer_ns;
 }
 
+using RankedParticipants = std::vector<std::pair<int32_t, CollectiveFacts::Participant>>;
+
+/// A rank that two tools recorded (a profiler and NCCL's inspector, say) takes part once: of its traces the one with the higher
+/// process id counts, those of tools that know little name none. `by_rank`: by rank in the communicator.
+void keep_one_recording(RankedParticipants& by_rank, uint32_t expected) {
+  if (expected == 0 || by_rank.size() <= expected) return;
+  std::reverse(by_rank.begin(), by_rank.end());
+  auto const is_same = [](auto const& a, auto const& b) {
+    return a.first >= 0 && a.first == b.first && a.second.ref.rank_index != b.second.ref.rank_index;
+  };
+  by_rank.erase(std::unique(by_rank.begin(), by_rank.end(), is_same), by_rank.end());
+  std::reverse(by_rank.begin(), by_rank.end());
+}
+
 CollectiveFacts make_facts(std::vector<Entry>::const_iterator first, std::vector<Entry>::const_iterator last) {
   CollectiveFacts facts;
   facts.communicator = first->detail->communicator;
   facts.sequence = first->match.number;
   facts.op = first->detail->op;
-  std::vector<std::pair<int32_t, CollectiveFacts::Participant>> by_rank;
+  RankedParticipants by_rank;
   for (auto e = first; e != last; ++e) {
     facts.bytes = std::max(facts.bytes, e->detail->bytes);
     facts.expected_participants = std::max(facts.expected_participants, e->detail->participants);
@@ -65,6 +79,7 @@ CollectiveFacts make_facts(std::vector<Entry>::const_iterator first, std::vector
   }
   if (model::is_point_to_point(facts.op)) facts.expected_participants = 2;
   std::stable_sort(by_rank.begin(), by_rank.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+  keep_one_recording(by_rank, facts.expected_participants);
   for (auto const& [rank, participant] : by_rank) facts.participants.push_back(participant);
   fill_times(facts);
   bool const complete = facts.expected_participants > 0 && facts.participants.size() == facts.expected_participants;

@@ -23,6 +23,12 @@ bool is_idle(std::vector<IdleGap> const& gaps, size_t first, size_t last, Interv
   return idle == window.length();
 }
 
+/// A recording of collectives and nothing else, not even their launches: what the device did besides, and so what it lost, is not
+/// known.
+bool is_communication_alone(DeviceFacts const& device) {
+  return device.collectives > 0 && device.collectives == device.kernels && device.copies == 0 && device.launches == 0;
+}
+
 void add_time(MeasuredDevice& device, TimeSplit const& time) {
   device.compute_ns += time.compute_ns;
   device.exposed_comm_ns += time.exposed_comm_ns;
@@ -83,7 +89,7 @@ std::vector<MeasuredDevice> measure_steps(Analysis const& facts) {
       device.periods.push_back(period);
       add_time(device, step.time);
     }
-    if (!device.has_steps && of_device.window.length() > 0) {
+    if (!device.has_steps && of_device.window.length() > 0 && !is_communication_alone(of_device)) {
       device.periods.push_back(of_device.window);
       add_time(device, of_device.time);
     }

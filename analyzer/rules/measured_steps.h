@@ -12,7 +12,8 @@ namespace stepscope::analyzer {
 
 struct MeasuredDevice {
   DeviceRef ref;
-  bool has_steps = false;         ///< false: the device's whole window stands as one period, and no cost per step is given
+  bool has_steps = false;  ///< false: the device's whole window stands as one period, and no cost per step is given; none where
+                           ///< nothing but collectives was recorded
   std::vector<Interval> periods;  ///< by time, disjoint
   int64_t total_ns = 0;           ///< Σ periods
   IdleSplit idle{};               ///< sums over the periods

@@ -8,6 +8,7 @@ namespace stepscope::analyzer {
 namespace {
 
 constexpr std::array kRules = {
+    Rule{"hung-collective", find_hung_collective},
     Rule{"input-bound", find_input_bound},
     Rule{"blocking-sync", find_blocking_sync},
     Rule{"allocation-in-step", find_allocation_in_step},

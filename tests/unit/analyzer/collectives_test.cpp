@@ -64,6 +64,20 @@ TEST(Collectives, NoBandwidthWhenAParticipantOrTheBytesAreMissing) {
   EXPECT_FALSE(match_collectives(index_devices(no_bytes))[0].busbw_gbps);
 }
 
+TEST(Collectives, ARankThatTwoToolsRecordedTakesPartOnce) {
+  // Of rank 0 there is a second trace, which knows the collective's duration alone.
+  model::Run run = make_run({{0, {900, 905}, all_reduce(4000, 1, 0, 2)},
+                             {1, {100, 400}, all_reduce(4000, 1, 0, 2)},
+                             {2, {300, 400}, all_reduce(4000, 1, 1, 2)}},
+                            3);
+  auto const found = match_collectives(index_devices(run));
+  ASSERT_EQ(found.size(), 1U);
+  ASSERT_EQ(found[0].participants.size(), 2U);
+  EXPECT_EQ(found[0].participants[0].ref.rank_index, 1);
+  EXPECT_EQ(found[0].transfer_ns, 100);
+  EXPECT_TRUE(found[0].busbw_gbps);
+}
+
 TEST(Collectives, WithoutNumbersOrderOpAndBytesDecide) {
   std::vector<Call> calls;
   for (int32_t d = 0; d < 2; ++d) {
