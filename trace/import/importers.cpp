@@ -6,6 +6,8 @@
 
 #include "trace/file/reader.h"
 #include "trace/import/chrome/chrome_importer.h"
+#include "trace/import/flight_recorder/flight_recorder_importer.h"
+#include "trace/import/nccl_inspector/inspector_importer.h"
 #include "trace/import/nsys/nsys_importer.h"
 
 namespace stepscope::import {
@@ -26,6 +28,9 @@ constexpr std::array kImporters = {
     Importer{"Nsight Systems SQLite", ".sqlite", is_nsys_export, read_nsys_export},
     Importer{"PyTorch or Chrome JSON", ".json", is_chrome_trace,
              [](Input const& input) { return only(read_chrome_trace(input)); }},
+    Importer{"PyTorch flight recorder", ".pkl", is_flight_recorder_dump,
+             [](Input const& input) { return only(read_flight_recorder_dump(input)); }},
+    Importer{"NCCL inspector", ".jsonl", is_inspector_log, read_inspector_log},
 };
 
 }  // namespace
@@ -42,6 +47,7 @@ bool has_trace_name(std::string_view file_name) {
   for (std::string_view const packed : {".gz", ".zst"}) {
     if (file_name.ends_with(packed)) file_name.remove_suffix(packed.size());
   }
+  if (is_flight_recorder_name(file_name) || is_inspector_name(file_name)) return true;
   return std::any_of(kImporters.begin(), kImporters.end(),
                      [&](Importer const& importer) { return file_name.ends_with(importer.file_suffix); });
 }

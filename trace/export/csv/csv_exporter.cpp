@@ -84,7 +84,8 @@ class CsvFile {
 
 class CsvExporter final : public Exporter {
  public:
-  CsvExporter(std::string path, bool one_file) : path_(std::move(path)), one_file_(one_file), partial_(fmt::format("{}.{}.tmp", path_, ::getpid())) {}
+  CsvExporter(std::string path, bool one_file)
+      : path_(std::move(path)), one_file_(one_file), partial_(fmt::format("{}.{}.tmp", path_, ::getpid())) {}
   ~CsvExporter() override {
     files_.clear();
     std::error_code ignored;

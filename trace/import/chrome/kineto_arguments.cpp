@@ -6,10 +6,9 @@
 #include <cmath>
 #include <utility>
 
-#include <xxhash.h>
-
 #include "trace/import/communication_names.h"
 #include "trace/import/json/cursor.h"
+#include "trace/import/process_groups.h"
 
 namespace stepscope::import {
 namespace {
@@ -39,30 +38,6 @@ std::array<uint32_t, 3> three_numbers(std::string_view list) {
   return numbers;
 }
 
-/// c10's names.
-DataType data_type_of(std::string_view name) {
-  struct Name {
-    std::string_view name;
-    DataType type;
-  };
-  static constexpr std::array<Name, 14> kNames = {{{"Float", DataType::kFloat32},
-                                                   {"Half", DataType::kFloat16},
-                                                   {"BFloat16", DataType::kBfloat16},
-                                                   {"Double", DataType::kFloat64},
-                                                   {"Long", DataType::kInt64},
-                                                   {"Int", DataType::kInt32},
-                                                   {"Byte", DataType::kUint8},
-                                                   {"Char", DataType::kInt8},
-                                                   {"Bool", DataType::kUint8},
-                                                   {"UInt32", DataType::kUint32},
-                                                   {"UInt64", DataType::kUint64},
-                                                   {"Float8_e4m3fn", DataType::kFloat8E4m3},
-                                                   {"Float8_e5m2", DataType::kFloat8E5m2},
-                                                   {"Int8", DataType::kInt8}}};
-  auto const found = std::find_if(kNames.begin(), kNames.end(), [&](Name const& known) { return known.name == name; });
-  return found == kNames.end() ? DataType::kUnknown : found->type;
-}
-
 struct CollectiveArguments {
   std::string_view name, group, ranks;
   uint64_t in_elements = 0, out_elements = 0;
@@ -80,16 +55,9 @@ uint64_t message_bytes(CollectiveOp op, CollectiveArguments const& a, DataType t
   return each > 0 && elements < kMost / each ? elements * each : 0;
 }
 
-/// The same on all ranks of a process group, and another for each other group: its name, which is a counter, and its ranks.
-uint64_t communicator_of(CollectiveArguments const& a) {
-  if (a.group.empty() && a.ranks.empty()) return 0;
-  uint64_t const group = XXH3_64bits(a.group.data(), a.group.size());
-  return std::max<uint64_t>(1, XXH3_64bits_withSeed(a.ranks.data(), a.ranks.size(), group));
-}
-
 void complete(model::CollectiveDetail& detail, CollectiveArguments const& a) {
   detail.op = collective_op_of(a.name);
-  detail.communicator = communicator_of(a);
+  detail.communicator = communicator_of(a.group, a.ranks);
   detail.bytes = message_bytes(detail.op, a, detail.data_type);
   detail.peer = detail.op == CollectiveOp::kSend ? a.destination : a.source;
   if (model::is_point_to_point(detail.op) && a.message) {

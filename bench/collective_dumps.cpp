@@ -1,0 +1,163 @@
+// How fast dumps of PyTorch's flight recorder and logs of NCCL's inspector are read: made ones of kCalls collectives each, in
+// memory. Medians of kRepeats; beside them what it takes to add up as many bytes on one core.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trace/base/format.h"
+#include "trace/import/flight_recorder/flight_recorder_importer.h"
+#include "trace/import/nccl_inspector/inspector_importer.h"
+
+namespace {
+
+using namespace stepscope;
+
+constexpr int kRepeats = 5;
+constexpr int kCalls = 1'000'000;
+constexpr int64_t kEpoch = 1'700'000'000'000'000'000;
+
+double median_s(std::function<void()> const& work) {
+  std::vector<double> times;
+  for (int i = 0; i < kRepeats; ++i) {
+    auto const begin = std::chrono::steady_clock::now();
+    work();
+    times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+  }
+  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
+  return times[kRepeats / 2];
+}
+
+std::string json_dump() {
+  std::string text =
+      R"json({"version":"2.4","pg_config":{"0":{"name":"0","desc":"default_pg","ranks":"[0, 1]"}},"entries":[)json";
+  for (int i = 0; i < kCalls; ++i) {
+    int64_t const at = kEpoch + int64_t{i} * 1'000'000;
+    text += fmt::format(
+        R"json({}{{"record_id":{},"pg_id":0,"process_group":["0","default_pg"],"collective_seq_id":{},"p2p_seq_id":0,"op_id":{},)json"
+        R"json("profiling_name":"nccl:all_reduce","time_created_ns":{},"duration_ms":0.5,"input_sizes":[[1024,1024]],)json"
+        R"json("input_dtypes":["Float"],"output_sizes":[[1024,1024]],"output_dtypes":["Float"],"state":"completed",)json"
+        R"json("time_discovered_started_ns":{},"time_discovered_completed_ns":{},"retired":true,"timeout_ms":600000,"is_p2p":false}})json",
+        i > 0 ? "," : "", i, i + 1, i + 1, at, at + 1000, at + 50'000'000);
+  }
+  return text + "]}";
+}
+
+/// Keys and names from the memo, as PyTorch writes them.
+std::string pickled_dump() {
+  std::string bytes = "\x80\x02";
+  std::vector<std::string> memo;
+  auto const raw = [&](auto number) {
+    char of[sizeof number];
+    std::memcpy(of, &number, sizeof number);
+    bytes.append(of, sizeof number);
+  };
+  auto const text = [&](std::string const& characters) {
+    auto const id = static_cast<size_t>(std::find(memo.begin(), memo.end(), characters) - memo.begin());
+    bool const is_new = id == memo.size();
+    if (is_new) {
+      bytes += 'X';
+      raw(static_cast<uint32_t>(characters.size()));
+      bytes += characters;
+      memo.push_back(characters);
+    }
+    bytes += is_new ? 'q' : 'h';
+    raw(static_cast<uint8_t>(id));
+  };
+  auto const number = [&](int64_t value) {
+    bytes += '\x8A';
+    raw(uint8_t{8});
+    raw(value);
+  };
+  auto const texts = [&](char const* key, std::string const& value) {
+    text(key);
+    text(value);
+  };
+  bytes += "}(";
+  texts("version", "2.4");
+  text("entries");
+  bytes += "](";
+  for (int i = 0; i < kCalls; ++i) {
+    int64_t const at = kEpoch + int64_t{i} * 1'000'000;
+    bytes += "}(";
+    text("process_group");
+    bytes += '(';
+    text("0");
+    text("default_pg");
+    bytes += 't';
+    for (char const* const key : {"record_id", "collective_seq_id", "op_id"}) {
+      text(key);
+      number(i);
+    }
+    texts("profiling_name", "nccl:all_reduce");
+    texts("state", "completed");
+    text("time_created_ns");
+    number(at);
+    text("time_discovered_completed_ns");
+    number(at + 50'000'000);
+    for (char const* const of : {"input", "output"}) {
+      text(std::string(of) + "_sizes");
+      bytes += "](](";
+      number(1024);
+      number(1024);
+      bytes += "ee";
+      text(std::string(of) + "_dtypes");
+      bytes += "](";
+      text("Float");
+      bytes += 'e';
+    }
+    bytes += 'u';
+  }
+  return bytes + "eu.";
+}
+
+std::string inspector_log() {
+  std::string text;
+  for (int i = 0; i < kCalls; ++i)
+    text += fmt::format(
+        R"json({{"header":{{"id":"0x7f8c496ae9f661","comm_name":"DP","rank":2,"n_ranks":8,"nnodes":1}},)json"
+        R"json("metadata":{{"inspector_output_format_version":"v4.2","git_rev":"","rec_mechanism":"nccl_profiler_interface",)json"
+        R"json("dump_timestamp_us":{},"hostname":"node7","pid":77}},"coll_perf":{{"coll":"AllReduce","coll_algo":"RING",)json"
+        R"json("coll_proto":"LL","coll_sn":{},"coll_msg_size_bytes":4194304,"coll_exec_time_us":61,)json"
+        R"json("coll_timing_source":"kernel_gpu","coll_algobw_gbs":277.21,"coll_busbw_gbs":485.11}}}})json"
+        "\n",
+        kEpoch / 1000 + int64_t{i} * 100, i);
+  return text;
+}
+
+void measure(char const* what, std::string const& bytes, std::function<uint64_t(import::Input const&)> const& read) {
+  import::Input const input(std::as_bytes(std::span(bytes)), "nccl_trace_rank_0");
+  uint64_t sum = 0, events = 0;
+  double const adding = median_s([&] {
+    for (size_t at = 0; at + sizeof(uint64_t) <= bytes.size(); at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      std::memcpy(&word, bytes.data() + at, sizeof word);
+      sum += word;
+    }
+  });
+  double const reading = median_s([&] { events = read(input); });
+  fmt::print("{:<24} {:>10}: {:.2f} s, {:.0f} MB/s, {:.2f} M calls/s, {} events; adding the bytes up {:.3f} s ({:x})\n", what,
+             base::format_bytes(bytes.size()), reading, static_cast<double>(bytes.size()) / reading / 1e6, kCalls / reading / 1e6,
+             base::format_count(events), adding, sum & 0xFU);
+}
+
+}  // namespace
+
+int main() {
+  auto const dump = [](import::Input const& input) {
+    auto const trace = import::read_flight_recorder_dump(input);
+    return trace ? uint64_t{trace->event_count()} : 0;
+  };
+  measure("flight recorder, JSON", json_dump(), dump);
+  measure("flight recorder, pickle", pickled_dump(), dump);
+  measure("NCCL inspector", inspector_log(), [](import::Input const& input) {
+    auto const traces = import::read_inspector_log(input);
+    return traces ? uint64_t{traces->front().event_count()} : 0;
+  });
+  return 0;
+}
