@@ -79,15 +79,24 @@ void mark_warmup(std::vector<StepFacts>& steps, model::WholeSteps const& whole, 
     steps[i].warmup = (is_part ? steps[i].step - whole.first : static_cast<int64_t>(i)) < warmup_steps;
 }
 
+/// The track of steps in the device's own time, if it has one.
+std::optional<size_t> own_thread(DeviceIndex const& device, std::vector<std::vector<HostStep>> const& threads) {
+  auto const tracks = device.trace().tracks();
+  for (size_t t = 0; t < threads.size(); ++t)
+    if (!threads[t].empty() && tracks[t].device == device.ref.device) return t;
+  return std::nullopt;
+}
+
 /// Groups ops by host step: fills step_of_op with numbers of `steps`, which come out by host begin.
 void group_ops(DeviceIndex const& device, std::vector<std::vector<HostStep>> const& threads, DeviceSteps& result) {
   size_t const fallback = default_thread(device, threads);
   if (fallback == threads.size()) return;
+  std::optional<size_t> const own = own_thread(device, threads);
   std::unordered_map<uint64_t, int32_t> numbers;  // (thread, step) → place in result.steps
   for (size_t i = 0; i < device.ops.size(); ++i) {
-    auto const launch = device.launch_of(device.ops[i]);
+    auto const launch = own ? std::optional(device.ops[i]) : device.launch_of(device.ops[i]);
     if (!launch) continue;
-    size_t thread = device.trace().columns().track[*launch].value;
+    size_t thread = own ? *own : device.trace().columns().track[*launch].value;
     if (threads[thread].empty()) thread = fallback;
     int32_t const at = step_at(threads[thread], device.start(*launch));
     if (at < 0) continue;

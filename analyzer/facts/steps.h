@@ -2,7 +2,8 @@
 //
 // An op belongs to the step in whose host range its launch call begins: a range of the launching thread if that thread has steps,
 // else of the thread with steps that launches most for the device, else of the process's first thread with steps. Ops without a
-// launch, or launched outside every range, are outside.
+// launch, or launched outside every range, are outside. Where the steps are the device's own (a track of steps that belongs to
+// the device: XLA's profiler writes them), an op belongs to the step in which it begins itself.
 //
 // The device window of a step is [begin, end): end = the last end of its ops; begin = the begin of the host's step, or the end
 // of the step before if that is later. So steps never overlap: where the host runs ahead they are cut at the instant at which the

@@ -9,6 +9,7 @@
 #include "trace/import/flight_recorder/flight_recorder_importer.h"
 #include "trace/import/nccl_inspector/inspector_importer.h"
 #include "trace/import/nsys/nsys_importer.h"
+#include "trace/import/xplane/xplane_importer.h"
 
 namespace stepscope::import {
 namespace {
@@ -31,6 +32,7 @@ constexpr std::array kImporters = {
     Importer{"PyTorch flight recorder", ".pkl", is_flight_recorder_dump,
              [](Input const& input) { return only(read_flight_recorder_dump(input)); }},
     Importer{"NCCL inspector", ".jsonl", is_inspector_log, read_inspector_log},
+    Importer{"XLA profile (.xplane.pb)", ".pb", is_xplane, [](Input const& input) { return only(read_xplane(input)); }},
 };
 
 }  // namespace

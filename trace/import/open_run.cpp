@@ -15,6 +15,7 @@
 #include "trace/import/clock_alignment.h"
 #include "trace/import/importers.h"
 #include "trace/import/nsys/nsys_importer.h"
+#include "trace/import/xplane/profile_folder.h"
 
 namespace stepscope::import {
 namespace {
@@ -83,6 +84,8 @@ Expected<std::vector<std::string>> files_of(std::string const& path) {
   }
   if (error) return fail("{}: cannot read the folder ({}), check its permissions", path, error.message());
   if (files.empty() && !report.empty()) return fail("{}: {}", report, *advice_for_report(report));
+  if (auto const profile = files.empty() ? newest_profile(path) : std::nullopt) return files_of(*profile);
+  drop_copies_for_browsers(files);
   if (files.empty()) return fail("{}: the folder holds no trace, name a run folder or record one with stepscope record", path);
   std::sort(files.begin(), files.end());
   return files;

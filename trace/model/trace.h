@@ -23,7 +23,7 @@ struct Track {
   TrackKind kind = TrackKind::kThread;
   std::string name;
   int64_t id = 0;       ///< thread id, or stream number on its device
-  int32_t device = -1;  ///< of a stream or a device counter, else -1
+  int32_t device = -1;  ///< of a stream, a device counter, or ranges and steps in a device's own time, else -1
   StreamKind stream_kind = StreamKind::kCompute;
   uint64_t dropped = 0;  ///< events lost while recording this track
 };

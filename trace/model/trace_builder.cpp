@@ -231,7 +231,8 @@ void TraceBuilder::nest() {
       while (!open_ends.empty() && open_ends.back() <= start) open_ends.pop_back();
       columns.depth[row] = static_cast<uint16_t>(std::min<size_t>(open_ends.size(), UINT16_MAX));
       open_ends.push_back(start + columns.dur[row]);
-      if (!is_device_op(columns.kind[row])) continue;
+      // What has no duration overlaps nothing.
+      if (!is_device_op(columns.kind[row]) || columns.dur[row] == 0) continue;
       if (start < stream_end) ++trace_.log_.overlapping_slices;
       stream_end = std::max(stream_end, start + columns.dur[row]);
     }

@@ -156,6 +156,24 @@ TEST(Steps, AHelperThreadsLaunchesBelongToTheProcesssStep) {
   EXPECT_EQ(analysis.steps[0].step, 1);
 }
 
+TEST(Steps, ADevicesOwnStepsHoldTheOpsThatBeginInThem) {
+  TraceBuilder builder;
+  TrackId const own = builder.add_track({TrackKind::kThread, "Steps (TPU 0)", 0, 0, StreamKind::kCompute, 0});
+  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
+  TrackId const other = builder.add_track({TrackKind::kStream, "stream", 0, 1, StreamKind::kCompute, 0});
+  builder.events(own).add(EventKind::kStep, 0, 100, builder.intern("1"), 0, StepDetail{1});
+  builder.events(own).add(EventKind::kStep, 100, 100, builder.intern("2"), 0, StepDetail{2});
+  builder.events(thread).add(EventKind::kLaunch, 10, 5, builder.intern("launch"), 1);  // the host runs ahead
+  builder.events(stream).add(EventKind::kKernel, 90, 30, builder.intern("k"), 0, KernelDetail{});
+  builder.events(stream).add(EventKind::kKernel, 130, 20, builder.intern("k"), 1, KernelDetail{});
+  builder.events(other).add(EventKind::kKernel, 130, 20, builder.intern("k"), 0, KernelDetail{});
+  Analysis const analysis = analyze(run_of(std::move(builder)));
+  ASSERT_EQ(analysis.steps.size(), 2U);
+  EXPECT_EQ(analysis.steps[0].ref.device, 0);
+  EXPECT_EQ(analysis.steps[0].window, (Interval{0, 120}));
+  EXPECT_EQ(analysis.steps[1].window, (Interval{120, 150}));
+}
+
 TEST(Kernels, MedianAndTailAreDurationsThatOccurred) {
   TraceBuilder builder;
   EventBatch& events = builder.events(builder.add_track(stream_track()));

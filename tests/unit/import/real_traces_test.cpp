@@ -1,4 +1,4 @@
-// Traces that PyTorch and Nsight Systems wrote on real machines: their device times are those of an independent calculation,
+// Traces that PyTorch, Nsight Systems and JAX wrote on real machines: their device times are those of an independent calculation,
 // exactly. They are in no repository: without the folder of traces (../shared/traces beside the source tree, or STEPSCOPE_TRACES)
 // this is skipped.
 #include <algorithm>
@@ -167,6 +167,52 @@ TEST_F(RealTraces, StepsAndLossesAreAsTheTraceSays) {
   EXPECT_EQ(trace.log().dropped, 0U);
   EXPECT_EQ(trace.event_count(), 2117U + 1258 + 620 + 334 + 154 + 49 + 2 + 2 + 1 + 1 + 1);
   EXPECT_EQ(trace.info().origin_epoch_ns / 1'000'000'000, 1751410836 + 1414456);
+}
+
+/// By a decoder of the wire format and a sweep over the instants at which an op begins or ends, both written in another language
+/// for this alone: all ops of the lines called "Stream #…", times in ps, of which all are whole ns; kernels called
+/// __amd_rocclr_copyBuffer are the copies of ROCm's runtime, nothing communicates.
+TEST_F(RealTraces, AnXlaProfileHasTheDeviceTimesOfAnIndependentDecoder) {
+  struct Expected {
+    int64_t window_ns, busy_ns, compute_ns, copy_ns;
+    uint64_t ops;
+  };
+  std::vector<Expected> const expected = {
+      {138'470'832, 3'995'965, 3'436'644, 559'321, 60}, {112'106'106, 3'345'845, 3'345'845, 0, 25},
+      {106'992'671, 3'524'285, 3'524'285, 0, 25},       {95'261'145, 3'403'364, 3'403'364, 0, 25},
+      {91'596'080, 3'493'365, 3'493'365, 0, 25},        {92'938'503, 3'464'884, 3'464'884, 0, 25},
+      {104'221'477, 3'403'004, 3'403'004, 0, 25},       {90'563'059, 3'502'165, 3'502'165, 0, 25}};
+  model::Run const run = open("xplane/jax-conv-8gpu.xplane.pb");
+  ASSERT_EQ(run.ranks.size(), 1U);
+  analyzer::Analysis const analysis = analyzer::analyze(run);
+  ASSERT_EQ(analysis.devices.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    analyzer::DeviceFacts const& found = analysis.devices[i];
+    SCOPED_TRACE(i);
+    EXPECT_EQ(found.window.length(), expected[i].window_ns);
+    EXPECT_EQ(found.time.busy_ns, expected[i].busy_ns);
+    EXPECT_EQ(found.time.compute_ns, expected[i].compute_ns);
+    EXPECT_EQ(found.time.copy_ns, expected[i].copy_ns);
+    EXPECT_EQ(found.time.exposed_copy_ns, expected[i].copy_ns);
+    EXPECT_EQ(found.time.comm_ns, 0);
+    EXPECT_EQ(found.memory.peak_allocated_bytes, i == 0 ? 1'730'171'904U : 1'732'169'984U);
+  }
+  model::Trace const& trace = run.ranks[0].trace;
+  std::map<model::EventKind, uint64_t> kinds;
+  for (uint32_t row = 0; row < trace.event_count(); ++row) ++kinds[trace.kind(row)];
+  using model::EventKind;
+  EXPECT_EQ(kinds[EventKind::kKernel], 200U);
+  EXPECT_EQ(kinds[EventKind::kMemcpy], 35U);
+  EXPECT_EQ(kinds[EventKind::kLaunch], 231U);
+  EXPECT_EQ(kinds[EventKind::kMemory], 230U);
+  EXPECT_EQ(kinds[EventKind::kMark], 225U);
+  EXPECT_EQ(kinds[EventKind::kRange], 2726U);
+  EXPECT_EQ(kinds[EventKind::kApi], 3U);
+  EXPECT_EQ(trace.log().unmatched_ops, 4U);
+  EXPECT_EQ(trace.log().unmatched_launches, 0U);
+  EXPECT_THAT(trace.log().notes, ::testing::IsEmpty());
+  EXPECT_EQ(trace.info().host, "tw003");
+  EXPECT_EQ(trace.info().origin_epoch_ns, 1'771'595'639'214'724'894);
 }
 
 }  // namespace
