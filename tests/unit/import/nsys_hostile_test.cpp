@@ -129,7 +129,7 @@ TEST(NsysHostile, ADamagedPageCostsWhatIsBehindItInItsTable) {
   auto const traces = read_database(bytes);
   ASSERT_TRUE(traces) << traces.error().message;
   EXPECT_TRUE(traces->front().log().truncated);
-  EXPECT_THAT(traces->front().log().notes, Contains(HasSubstr("table NVTX_EVENTS is damaged behind row")));
+  EXPECT_THAT(traces->front().log().notes, Contains(HasSubstr("table NVTX_EVENTS is damaged behind row")).Times(1));
   EXPECT_GT(traces->front().event_count(), 1000U);
   EXPECT_LT(traces->front().event_count(), 4000U);
 }

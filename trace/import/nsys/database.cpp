@@ -210,9 +210,16 @@ bool TableScan::is_within_bounds() {
   return false;
 }
 
+/// One note a table: the last pass over it is the one that takes its rows.
 void TableScan::note_damage(std::string_view why) {
-  database_.state_->damage.push_back(fmt::format("table {} is damaged behind row {} ({}): what follows is missing",
-                                                 base::printable(table_), rows_, base::printable(why)));
+  std::string const table = fmt::format("table {} is damaged behind row ", base::printable(table_));
+  std::string note = fmt::format("{}{} ({}): what follows is missing", table, rows_, base::printable(why));
+  auto& notes = database_.state_->damage;
+  auto const known = std::find_if(notes.begin(), notes.end(), [&](std::string const& other) { return other.starts_with(table); });
+  if (known == notes.end())
+    notes.push_back(std::move(note));
+  else
+    *known = std::move(note);
 }
 
 }  // namespace stepscope::import::nsys
