@@ -19,9 +19,9 @@ using model::StringId;
 /// The stats of an event that are read.
 struct EventStats {
   uint64_t correlation = 0;
-  bool is_call = false;  ///< says what calls say: correlation or device
-  std::optional<int64_t> step, group;
-  std::optional<RawStat> kernel, copy, fill, hlo_op, allocator;
+  bool is_call = false;                                    ///< says what calls say: correlation or device
+  int64_t step = -1, group = -1;                           ///< −1 = not said
+  std::string_view kernel, copy, fill, hlo_op, allocator;  ///< stats as they stand; empty = there is none
   bool tells_of_memory = false;
   uint32_t graph = 0;
   uint64_t graph_node = 0;
@@ -83,8 +83,6 @@ std::optional<int64_t> first_id(std::string_view stat) {
   return reader.next(field) && field.is_varint(1) ? std::optional(field.signed_value()) : std::nullopt;
 }
 
-uint64_t count_of(RawStat const& stat) { return static_cast<uint64_t>(std::max<int64_t>(0, stat.integer().value_or(0))); }
-
 /// Device of "GPU_3_bfc"; nothing for memory of the host ("gpu_host_bfc", "cpu").
 std::optional<int32_t> device_of_allocator(std::string_view name) {
   for (std::string_view const prefix : {"GPU_", "TPU_", "gpu_async_"}) {
@@ -104,7 +102,11 @@ class PieceReader {
   PieceEvents read(std::string_view piece) {
     // An event is rarely shorter; memory for more would be held by every piece at once.
     constexpr size_t kUsualBytes = 24;
-    if (context_.role != LineRole::kDerived) events_.rows.reserve(piece.size() / kUsualBytes);
+    events_.rows.reserve(piece.size() / kUsualBytes);
+    // Growing by halves would write most of these twice, and they are large.
+    constexpr size_t kUsualOpBytes = 48;
+    if (context_.role == LineRole::kStream || context_.role == LineRole::kOps)
+      std::get<std::vector<model::KernelDetail>>(events_.rows.details).reserve(piece.size() / kUsualOpBytes);
     ProtobufReader reader(piece);
     ProtobufField field;
     RawEvent event;
@@ -175,17 +177,18 @@ class PieceReader {
       KnownStat const known = id ? tables_.stats.known(*id) : KnownStat::kOther;
       // Whose id does not come first is read as a whole.
       if (known == KnownStat::kOther && id && !wants_number) continue;
-      RawStat const stat = read_stat(event.stats[i]);
-      if (wants_number && !stats.number) stats.number = stat.real();
-      take(stat, id ? known : tables_.stats.known(stat.metadata_id), stats);
+      if (wants_number && !stats.number) stats.number = read_stat(event.stats[i]).real();
+      take(event.stats[i], id ? known : tables_.stats.known(read_stat(event.stats[i]).metadata_id), stats);
     }
     return stats;
   }
 
-  static void take(RawStat const& stat, KnownStat known, EventStats& stats) {
+  static void take(std::string_view stat, KnownStat known, EventStats& stats) {
+    auto const number_or = [&](int64_t otherwise) { return read_stat(stat).integer().value_or(otherwise); };
+    auto const count = [&] { return static_cast<uint64_t>(std::max<int64_t>(0, number_or(0))); };
     switch (known) {
       case KnownStat::kCorrelation:
-        stats.correlation = count_of(stat);
+        stats.correlation = count();
         stats.is_call = true;
         return;
       case KnownStat::kDevice:
@@ -200,23 +203,23 @@ class PieceReader {
       case KnownStat::kNoWorkDetails:
         return void(stats.tells_of_memory = true);
       case KnownStat::kStepNumber:
-        return void(stats.step = stat.integer());
+        return void(stats.step = number_or(-1));
       case KnownStat::kGroup:
-        return void(stats.group = stat.integer());
+        return void(stats.group = number_or(-1));
       case KnownStat::kGraph:
-        return void(stats.graph = static_cast<uint32_t>(std::min<uint64_t>(count_of(stat), UINT32_MAX)));
+        return void(stats.graph = static_cast<uint32_t>(std::min<uint64_t>(count(), UINT32_MAX)));
       case KnownStat::kGraphNode:
-        return void(stats.graph_node = count_of(stat));
+        return void(stats.graph_node = count());
       case KnownStat::kHloOp:
         return void(stats.hlo_op = stat);
       case KnownStat::kAllocator:
         return void(stats.allocator = stat);
       case KnownStat::kBytesAllocated:
-        return void(stats.bytes_allocated = count_of(stat));
+        return void(stats.bytes_allocated = count());
       case KnownStat::kAllocationBytes:
-        return void(stats.allocation_bytes = count_of(stat));
+        return void(stats.allocation_bytes = count());
       case KnownStat::kAddress:
-        return void(stats.address = static_cast<uint64_t>(stat.integer().value_or(0)));
+        return void(stats.address = static_cast<uint64_t>(number_or(0)));
       case KnownStat::kHloCategory:
       case KnownStat::kFlops:
       case KnownStat::kBytesAccessed:
@@ -243,9 +246,9 @@ class PieceReader {
     StringId const name{name_};
     if (event.duration_ps == 0) return events_.rows.add(EventKind::kMark, times.start, 0, name);
     if (event.stat_count > 0 && tables_.stats.has_step_numbers()) {
-      if (auto const step = stats_of(event).step; step && *step >= 0) {
+      if (int64_t const step = stats_of(event).step; step >= 0) {
         events_.has_host_steps = true;
-        return events_.rows.add(EventKind::kStep, times.start, times.dur, name, 0, model::StepDetail{*step});
+        return events_.rows.add(EventKind::kStep, times.start, times.dur, name, 0, model::StepDetail{step});
       }
     }
     events_.rows.add_range(times.start, times.dur, name);
@@ -255,8 +258,8 @@ class PieceReader {
     StringId const name{name_};
     // A function of the program may have such a name too.
     if (!stats.is_call && facts.api == model::ApiClass::kOther) return events_.rows.add_range(times.start, times.dur, name);
-    if (stats.copy && stats.correlation != 0) {
-      model::CopyDetail copy = tables_.stats.copy(*stats.copy);
+    if (!stats.copy.empty() && stats.correlation != 0) {
+      model::CopyDetail copy = tables_.stats.copy(read_stat(stats.copy));
       copy.direction = meaning_of_stream_op(facts.name).direction;
       copy.peer_device = -1;  // what calls name as their destination is no device
       events_.copies.push_back({stats.correlation, copy});
@@ -282,7 +285,7 @@ class PieceReader {
   /// that is not said.
   void add_allocation(EventStats const& stats, bool allocates, Times const& times) {
     StringId const name{name_};
-    auto const device = stats.allocator ? device_of_allocator(tables_.stats.text(*stats.allocator)) : std::nullopt;
+    auto const device = device_of_allocator(tables_.stats.text(read_stat(stats.allocator)));
     if (!device) return events_.rows.add(EventKind::kMark, times.start, 0, name);
     model::MemoryDetail detail;
     detail.address = stats.address;
@@ -297,14 +300,13 @@ class PieceReader {
   void add_stream_op(EventStats const& stats, EventFacts const& facts, Times const& times) {
     OpRole role = facts.op.role;
     if (stats.tells_of_memory) role = OpRole::kNoWork;
-    if (stats.copy) role = OpRole::kMemcpy;
-    if (stats.fill) role = OpRole::kMemset;
+    if (!stats.copy.empty()) role = OpRole::kMemcpy;
+    if (!stats.fill.empty()) role = OpRole::kMemset;
     StringId const name{name_};
     switch (role) {
       case OpRole::kMemcpy:
       case OpRole::kMemset: {
-        auto const& said = role == OpRole::kMemcpy ? stats.copy : stats.fill;
-        model::CopyDetail copy = said ? tables_.stats.copy(*said) : model::CopyDetail();
+        model::CopyDetail copy = tables_.stats.copy(read_stat(role == OpRole::kMemcpy ? stats.copy : stats.fill));
         copy.direction = facts.op.direction;
         if (copy.direction != model::CopyDirection::kPeerToPeer) copy.peer_device = -1;
         copy.graph = stats.graph;
@@ -315,15 +317,15 @@ class PieceReader {
       case OpRole::kCollective: {
         model::CollectiveDetail detail = collective_detail(facts);
         // RCCL's kernels have one name for all that they do; the program's operation is known.
-        if (detail.op == model::CollectiveOp::kUnknown && stats.hlo_op)
-          detail.op = meaning_of_xla_op(tables_.stats.text(*stats.hlo_op), {}).collective;
-        if (stats.kernel) detail.channels = tables_.stats.kernel(*stats.kernel).grid_x;
+        if (detail.op == model::CollectiveOp::kUnknown)
+          detail.op = meaning_of_xla_op(tables_.stats.text(read_stat(stats.hlo_op)), {}).collective;
+        detail.channels = tables_.stats.kernel(read_stat(stats.kernel)).grid_x;
         return events_.rows.add(EventKind::kCollective, times.start, times.dur, name, stats.correlation, detail);
       }
       case OpRole::kKernel:
       case OpRole::kControlFlow:
       case OpRole::kAsync: {
-        model::KernelDetail kernel = stats.kernel ? tables_.stats.kernel(*stats.kernel) : model::KernelDetail();
+        model::KernelDetail kernel = tables_.stats.kernel(read_stat(stats.kernel));
         kernel.graph = stats.graph;
         kernel.graph_node = stats.graph_node;
         return events_.rows.add(EventKind::kKernel, times.start, times.dur, name, stats.correlation, kernel);
@@ -369,8 +371,8 @@ class PieceReader {
   void add_device_step(EventStats const& stats, EventFacts const& facts, Times const& times) {
     int64_t number = -1;
     std::from_chars(facts.name.data(), facts.name.data() + facts.name.size(), number);
-    if (stats.group && number < 0) number = *stats.group;
-    if (stats.step) number = *stats.step;
+    if (number < 0) number = stats.group;
+    if (stats.step >= 0) number = stats.step;
     events_.steps.push_back({times.start, times.dur, name_, std::max<int64_t>(-1, number)});
   }
 

@@ -134,6 +134,12 @@ StatTable::StatTable(std::string_view plane) {
   std::vector<int64_t> ids;
   for_each_entry(plane, kStatMetadata, [&](std::string_view entry) { add(entry, ids); });
   index_.build(ids);
+  constexpr int64_t kSmallIds = 4096;
+  int64_t const largest = ids.empty() ? -1 : *std::max_element(ids.begin(), ids.end());
+  for (int64_t id = 0; id <= std::min(largest, kSmallIds); ++id) {
+    Entry const* const entry = find(id);
+    known_.push_back(entry == nullptr ? KnownStat::kOther : entry->known);
+  }
 }
 
 void StatTable::add(std::string_view entry, std::vector<int64_t>& ids) {

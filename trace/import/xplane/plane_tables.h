@@ -72,6 +72,7 @@ class StatTable {
     return at == IdIndex::kNone ? nullptr : &entries_[at];
   }
   [[nodiscard]] KnownStat known(int64_t id) const {
+    if (static_cast<uint64_t>(id) < known_.size()) return known_[static_cast<size_t>(id)];
     Entry const* const entry = find(id);
     return entry == nullptr ? KnownStat::kOther : entry->known;
   }
@@ -87,6 +88,7 @@ class StatTable {
   void add(std::string_view entry, std::vector<int64_t>& ids);
 
   std::vector<Entry> entries_;
+  std::vector<KnownStat> known_;  ///< by id, of small ids
   std::vector<model::KernelDetail> kernels_;
   std::vector<model::CopyDetail> copies_;
   IdIndex index_;

@@ -86,7 +86,8 @@ SpaceTrace::SpaceTrack& SpaceTrace::track_of_line(DecodedPiece const& piece) {
       auto const number = stream_number(line.name);
       model::Track stream{model::TrackKind::kStream, name, number.value_or(line.id), plan.device, model::StreamKind::kCompute, 0};
       if (number) stream.name = fmt::format("stream {}", *number);
-      return track({Sort::kStream, plan.device, stream.id}, std::move(stream));
+      TrackKey const key{Sort::kStream, plan.device, stream.id};
+      return track(key, std::move(stream));
     }
     case LineRole::kOps: {
       std::string const of_part = plan.part.empty() ? name : fmt::format("{} {}", plan.part, name);
