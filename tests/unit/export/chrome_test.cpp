@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -183,6 +184,32 @@ TEST(ChromeExport, EventsHaveTheCategoriesAndArgumentsOfKineto) {
   EXPECT_EQ(document.at("distributedInfo"), Json({{"rank", 0}, {"world_size", 2}}));
   EXPECT_EQ(document.at("baseTimeNanoseconds"), 1'700'000'000'000'000'000);
   EXPECT_EQ(document.at("displayTimeUnit"), "ns");
+}
+
+TEST(ChromeExport, MessagesAreToldInElementsOfEitherSide) {
+  using model::CollectiveOp;
+  model::TraceBuilder builder;
+  model::TrackId const stream = builder.add_track({model::TrackKind::kStream, "stream 1", 1, 0, {}, 0});
+  auto const add = [&](char const* name, CollectiveOp op, uint64_t bytes, model::DataType type, int32_t peer) {
+    model::CollectiveDetail detail{bytes, 9, 1, op, 4, 0, peer, type};
+    builder.events(stream).add(model::EventKind::kCollective, 0, 10, builder.intern(name), 0, detail);
+  };
+  add("gather", CollectiveOp::kAllGather, 4096, model::DataType::kFloat32, -1);
+  add("scatter", CollectiveOp::kReduceScatter, 4096, model::DataType::kBfloat16, -1);
+  add("send", CollectiveOp::kSend, 7, model::DataType::kFloat32, 2);
+  add("receive", CollectiveOp::kReceive, 8, model::DataType::kUnknown, 3);
+  std::vector<model::Trace> traces;
+  traces.push_back(std::move(builder).finish());
+  Json const document = write_and_parse(traces, {0});
+  std::vector<std::tuple<std::string, int64_t, int64_t, std::string, int, int>> told;
+  for (auto const& [name, event] : events_of(document)) {
+    Json const& a = event.at("args");
+    told.emplace_back(a.at("Collective name"), a.at("In msg nelems"), a.at("Out msg nelems"), a.at("dtype"),
+                      a.value("Src Rank", -1), a.value("Dst Rank", -1));
+  }
+  EXPECT_THAT(told, UnorderedElementsAre(std::tuple("_allgather_base", 256, 1024, "Float", -1, -1),
+                                         std::tuple("_reduce_scatter_base", 2048, 512, "BFloat16", -1, -1),
+                                         std::tuple("send", 7, 7, "Byte", -1, 2), std::tuple("recv", 8, 8, "Byte", 3, -1)));
 }
 
 TEST(ChromeExport, CountersInstantsMemoryAndArrowsAreThere) {
