@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 using machine::Verdict;
 
-constexpr VerdictWords kWords = {"PASS", "WARN", "FAIL", "SKIP"};
+constexpr VerdictWords kSelftestWords = {"PASS", "WARN", "FAIL", "SKIP"};
 
 struct SelftestOptions {
   std::string device, keep;
@@ -70,12 +70,12 @@ int run_selftest(SelftestOptions const& options) {
   auto const finished = selftest::run(setup, [&](machine::Check const& check) {
     tally.add(check.verdict);
     checks.push_back(check);
-    if (!options.json) print_check(check, kWords);
+    if (!options.json) print_check(check, kSelftestWords);
   });
   if (!finished) return report_error(finished.error());
   if (options.json) {
     nlohmann::json const all = {
-        {"checks", json_of(checks, kWords)}, {"passed", tally.passed}, {"failed", tally.failed}, {"skipped", tally.skipped}};
+        {"checks", json_of(checks, kSelftestWords)}, {"passed", tally.passed}, {"failed", tally.failed}, {"skipped", tally.skipped}};
     std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   } else {
     std::printf("%zu passed, %zu failed, %zu skipped\n", tally.passed, tally.failed, tally.skipped);

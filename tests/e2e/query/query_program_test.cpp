@@ -48,6 +48,40 @@ TEST_F(Query, ReadsSqlFromTheStandardInput) {
   EXPECT_EQ(outcome.output, "n\n2\n");
 }
 
+/// SQLite and Python read the exports themselves.
+TEST_F(Query, ExportsAnswerTheSame) {
+  if (shell("python3 -c 'import sqlite3, csv'").code != 0) GTEST_SKIP() << "no python3 with sqlite3 here";
+  ASSERT_EQ(stepscope("export run -o run.sqlite").code, 0);
+  ASSERT_EQ(stepscope("export run -o events.csv").code, 0);
+  ASSERT_EQ(stepscope("export run --format csv -o tables/").code, 0);
+  std::string const sql =
+      "select rank, name, count(*) as n, sum(dur_ns) as total, min(start_ns) as first from kernels group by rank, name order by "
+      "1, 2";
+  auto const expected = nlohmann::json::parse(stepscope("query run --format json \"" + sql + "\"").output);
+  ASSERT_FALSE(expected.empty());
+  std::ofstream(path("read.py"))
+      << "import collections, csv, json, sqlite3\n"
+         "rows = [list(row) for row in sqlite3.connect('run.sqlite').execute('" +
+             sql +
+             "')]\n"
+             "def groups(rows):\n"
+             "    found = collections.defaultdict(list)\n"
+             "    for row in rows: found[int(row['rank']), row['name'].removeprefix(chr(39))].append(row)\n"
+             "    return [[*key, len(of), sum(int(row['dur_ns']) for row in of), min(int(row['start_ns']) for row in of)]\n"
+             "            for key, of in sorted(found.items())]\n"
+             "kernels = groups(csv.DictReader(open('tables/kernels.csv', newline='', encoding='utf-8')))\n"
+             "events = groups(row for row in csv.DictReader(open('events.csv', newline='', encoding='utf-8'))\n"
+             "                if row['kind'] == 'kernel')\n"
+             "print(json.dumps([rows, kernels, events]))\n";
+  auto const found = nlohmann::json::parse(shell("python3 read.py").output);
+  for (auto const& rows : found) {
+    ASSERT_EQ(rows.size(), expected.size());
+    for (size_t i = 0; i < rows.size(); ++i)
+      EXPECT_EQ(rows[i], (nlohmann::json{expected[i]["rank"], expected[i]["name"], expected[i]["n"], expected[i]["total"],
+                                         expected[i]["first"]}));
+  }
+}
+
 TEST_F(Query, TablesAreListed) {
   Outcome const outcome = stepscope("query --tables");
   EXPECT_EQ(outcome.code, 0);

@@ -113,14 +113,24 @@ TEST_F(CsvExport, WhatIsNotFinishedLeavesNothing) {
 TEST_F(CsvExport, NothingThatIsThereIsLost) {
   std::filesystem::create_directories(path("full"));
   std::ofstream(path("full/precious")) << "x";
-  EXPECT_FALSE(open_csv(path("full")));
+  std::ofstream(path("full/kernels.csv")) << "old";
+  std::ofstream(path("file")) << "x";
+  EXPECT_FALSE(open_csv(path("file")));
   EXPECT_FALSE(open_csv(path("no/such/folder/tables")));
   EXPECT_FALSE(open_csv(path("no/such/folder/events.csv")));
-  EXPECT_TRUE(write(support::random_ranks({.ranks = 1}), open_csv(path("folder/"))));
-  EXPECT_TRUE(std::filesystem::exists(path("folder/kernels.csv")));
-  EXPECT_TRUE(write(support::random_ranks({.ranks = 1}), open_csv(path("folder.csv/"))));
-  EXPECT_TRUE(std::filesystem::exists(path("folder.csv/kernels.csv")));
+  model::Run const run = support::random_ranks({.ranks = 1});
+  ASSERT_TRUE(write(run, open_csv(path("full"))));
   EXPECT_TRUE(std::filesystem::exists(path("full/precious")));
+  EXPECT_GT(read_csv(path("full/kernels.csv")).size(), 1U);
+  EXPECT_EQ(there(), (std::vector<std::string>{"file", "full"}));
+}
+
+TEST_F(CsvExport, ANameWithASlashIsAFolder) {
+  model::Run const run = support::random_ranks({.ranks = 1});
+  for (std::string const name : {"folder/", "folder.csv/"}) {
+    ASSERT_TRUE(write(run, open_csv(path(name))));
+    EXPECT_TRUE(std::filesystem::exists(path(name + "kernels.csv")));
+  }
 }
 
 }  // namespace

@@ -95,8 +95,8 @@ class CsvExporter final : public Exporter {
   Expected<void> open() {
     std::error_code error;
     if (!one_file_) {
-      if (fs::exists(path_, error) && (!fs::is_directory(path_, error) || !fs::is_empty(path_, error)))
-        return base::fail("{}: is there already, choose another folder, or a file that ends in .csv, with -o", path_);
+      if (fs::exists(path_, error) && !fs::is_directory(path_, error))
+        return base::fail("{}: is a file, choose a folder, or a file that ends in .csv, with -o", path_);
       fs::create_directory(partial_, error);
       if (error) return base::fail("{}: cannot make a folder there ({}), choose another place with -o", path_, error.message());
     }
@@ -116,8 +116,18 @@ class CsvExporter final : public Exporter {
   Expected<void> finish() override {
     for (CsvFile& file : files_)
       if (auto const closed = file.close(); !closed) return closed;
-    if (std::rename(partial_.c_str(), path_.c_str()) != 0)
-      return base::fail("{}: cannot write ({}), choose another place with -o", path_, std::strerror(errno));
+    // Into a folder that is there each file goes by itself, over an old one of its name.
+    std::error_code error;
+    bool const into_folder = !one_file_ && fs::is_directory(path_, error);
+    if (into_folder) {
+      for (model::TraceTable const& table : model::trace_tables())
+        if (!error)
+          fs::rename(fmt::format("{}/{}.csv", partial_, table.name), fmt::format("{}/{}.csv", path_, table.name), error);
+      if (!error) fs::remove(partial_, error);
+    } else {
+      fs::rename(partial_, path_, error);
+    }
+    if (error) return base::fail("{}: cannot write ({}), choose another place with -o", path_, error.message());
     finished_ = true;
     return {};
   }
