@@ -169,8 +169,9 @@ TEST(FlightRecorder, WhatDidNotCompleteSaysHowFarItCame) {
   EXPECT_EQ(rows[1].start + rows[1].dur, 150 * kMs) << "until the last thing that the dump tells";
   EXPECT_EQ(rows[2].detail.state, CollectiveState::kEnqueued);
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("2 calls had not completed")));
-  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("all_reduce, started, not completed 2 of group 0 (default_pg), called in "
-                                                    "backward (/job/train.py:34)")));
+  EXPECT_THAT(trace.log().notes,
+              Contains(HasSubstr("all_reduce 2 of group 0 (default_pg), started, not completed, called in backward "
+                                 "(/job/train.py:34)")));
 }
 
 TEST(FlightRecorder, WithoutTimingWhetherACallStartedIsNotSaid) {

@@ -37,6 +37,7 @@ class DumpReader {
         if (key == "pg_config") read_groups(value);
       });
     }
+    dump_.entries.reserve(data_.items(entries).size());
     for (PlainValue const& each : data_.items(entries)) add_entry(each);
     bool const is_dump = !dump_.entries.empty() || !dump_.groups.empty() || !raw_text(dump_.version).empty();
     if (!is_dump) return std::nullopt;
@@ -105,9 +106,14 @@ class DumpReader {
   /// (name, description), or a name, or (version 1) the group's number in its process.
   std::optional<uint32_t> group_of(PlainValue const& group, std::optional<int64_t> id) {
     auto const parts = data_.items(group);
-    std::string name = shown_text(parts.empty() ? group : parts[0], kMostGroupTextBytes);
+    PlainValue const& raw = parts.empty() ? group : parts[0];
+    // Most calls are of the group that the one before was of.
+    if (last_group_ && !raw_text(raw).empty() && raw_text(raw) == last_group_name_) return last_group_;
+    std::string name = shown_text(raw, kMostGroupTextBytes);
     if (name.empty() && id) name = fmt::format("{}", *id);
     auto const number = group_of(name);
+    last_group_name_ = raw_text(raw);
+    last_group_ = number;
     if (number && parts.size() > 1 && dump_.groups[*number].description.empty())
       dump_.groups[*number].description = shown_text(parts[1], kMostGroupTextBytes);
     return number;
@@ -236,7 +242,7 @@ class DumpReader {
     bool const has_records =
         std::any_of(entries.begin(), entries.end(), [](FlightEntry const& entry) { return entry.record != 0; });
     if (!has_records) return;
-    std::stable_sort(entries.begin(), entries.end(), by_record);
+    if (!std::is_sorted(entries.begin(), entries.end(), by_record)) std::stable_sort(entries.begin(), entries.end(), by_record);
     auto const last = std::unique(entries.begin(), entries.end(),
                                   [](FlightEntry const& a, FlightEntry const& b) { return a.record == b.record; });
     dump_.doubled = static_cast<uint64_t>(entries.end() - last);
@@ -274,6 +280,8 @@ class DumpReader {
   size_t looks_left_;
   FlightDump dump_;
   std::map<std::string, uint32_t, std::less<>> group_numbers_;
+  std::string_view last_group_name_;  ///< as it stands in the data
+  std::optional<uint32_t> last_group_;
 };
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <filesystem>
+#include <iterator>
 #include <map>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -108,11 +110,11 @@ class FlightTrace {
     return text;
   }
 
-  CollectiveDetail detail_of(FlightEntry const& entry) const {
+  CollectiveDetail detail_of(FlightEntry const& entry) {
     FlightGroup const& group = dump_.groups[entry.group];
-    std::string_view const operation = operation_of(raw_text(entry.name));
+    Name const& name = name_of(entry);
     CollectiveDetail detail;
-    detail.op = collective_op_of(operation);
+    detail.op = name.op;
     detail.bytes = flight_message_bytes(detail.op, entry);
     detail.communicator = communicators_[entry.group];
     detail.participants = static_cast<uint32_t>(group.ranks.size());
@@ -127,21 +129,36 @@ class FlightTrace {
     auto const in_job = [&](int32_t number) {
       return number >= 0 && static_cast<size_t>(number) < group.ranks.size() ? group.ranks[static_cast<size_t>(number)] : number;
     };
-    auto const [own, other] = ends_of_message(operation);
-    detail.rank = rank_ ? *rank_ : in_job(own);
-    detail.peer = in_job(other);
+    detail.rank = rank_ ? *rank_ : in_job(name.own);
+    detail.peer = in_job(name.other);
     return detail;
   }
 
-  std::string name_of(FlightEntry const& entry) const {
-    PlainValue name = entry.name;
-    std::string_view const operation = operation_of(raw_text(name));
-    name = PlainData::text(operation, name.type);
-    std::string text = shown_text(name, kMostCallNameBytes);
-    if (entry.state == CollectiveState::kStarted) text += ", started, not completed";
-    if (entry.state == CollectiveState::kEnqueued) text += dump_.knows_starts ? ", not started" : ", not completed";
-    return text;
+  /// What a name says: told once for all calls that have it.
+  struct Name {
+    std::string text;  ///< "all_reduce"
+    CollectiveOp op = CollectiveOp::kUnknown;
+    int32_t own = -1, other = -1;               ///< of a message: numbers in the group
+    std::array<model::StringId, 4> with_state;  ///< by CollectiveState
+  };
+  Name const& name_of(FlightEntry const& entry) {
+    auto const [place, is_new] = names_.try_emplace(raw_text(entry.name));
+    Name& name = place->second;
+    if (!is_new) return name;
+    std::string_view const operation = operation_of(raw_text(entry.name));
+    name.text = shown_text(PlainData::text(operation, entry.name.type), kMostCallNameBytes);
+    name.op = collective_op_of(operation);
+    if (is_message_op(name.op)) std::tie(name.own, name.other) = ends_of_message(operation);
+    for (auto const state : {CollectiveState::kEnqueued, CollectiveState::kStarted, CollectiveState::kCompleted})
+      name.with_state[static_cast<size_t>(state)] = builder_.intern(fmt::format("{}{}", name.text, suffix_of(state)));
+    return name;
   }
+  [[nodiscard]] std::string_view suffix_of(CollectiveState state) const {
+    if (state == CollectiveState::kStarted) return ", started, not completed";
+    if (state != CollectiveState::kEnqueued) return "";
+    return dump_.knows_starts ? ", not started" : ", not completed";
+  }
+  model::StringId shown_name_of(FlightEntry const& entry) { return name_of(entry).with_state[static_cast<size_t>(entry.state)]; }
 
   /// From the call until somebody saw that it had ended; what never did lasts until the dump ends.
   void add_call(FlightEntry const& entry) {
@@ -155,8 +172,7 @@ class FlightTrace {
     int64_t const end =
         entry.state == CollectiveState::kCompleted ? entry.seen_completed_ns.value_or(entry.created_ns) : last_ns_;
     builder_.events(track->second)
-        .add(EventKind::kCollectiveCall, entry.created_ns - first_ns_, end - entry.created_ns, builder_.intern(name_of(entry)), 0,
-             detail);
+        .add(EventKind::kCollectiveCall, entry.created_ns - first_ns_, end - entry.created_ns, shown_name_of(entry), 0, detail);
     if (entry.state == CollectiveState::kCompleted) return;
     if (pending_++ == 0) first_pending_ = entry;
   }
@@ -175,7 +191,7 @@ class FlightTrace {
       if (start < entry->created_ns) start = *entry->seen_completed_ns - dur;
       next->second = start;
       builder_.events(stream_of(entry->group, peer))
-          .add(EventKind::kCollective, start - first_ns_, dur, builder_.intern(name_of(*entry)), 0, detail);
+          .add(EventKind::kCollective, start - first_ns_, dur, shown_name_of(*entry), 0, detail);
       ++timed_;
     }
   }
@@ -233,20 +249,21 @@ class FlightTrace {
   }
   void note_times() {
     if (dump_.entries.empty()) return;
-    std::vector<std::string>& notes = builder_.log().notes;
-    notes.push_back(
-        "calls are timed by the host when they were made; their ends are when a thread of PyTorch saw them, late by up "
-        "to its period (100 ms, unless changed)");
-    if (timed_ > 0)
-      notes.push_back(
-          "how long operations took on the device is exact; when is not told: they are placed at the latest possible "
-          "time, so trust durations, transfers and waits, not skew and idle time");
-    else
-      notes.push_back("says nothing of times on the device: set TORCH_NCCL_ENABLE_TIMING=1 when recording to have them");
+    std::string const of_calls =
+        "calls begin when the host made them; they end when a thread of PyTorch saw that they were over, late by up to its "
+        "period "
+        "(100 ms, unless changed)";
+    std::string const of_device =
+        timed_ > 0
+            ? "how long operations took on the device is exact, when is not told: they are placed at the latest possible time, "
+              "so trust durations, transfers and waits, not skew and idle time"
+            : "of the device nothing is told: record with TORCH_NCCL_ENABLE_TIMING=1 to know durations";
+    builder_.log().notes.push_back(of_calls + "; " + of_device);
   }
-  [[nodiscard]] std::string first_pending_text() const {
+  std::string first_pending_text() {
     FlightEntry const& entry = first_pending_;
-    std::string text = fmt::format("{} {} of {}", name_of(entry), entry.sequence, group_text(dump_.groups[entry.group]));
+    std::string text = fmt::format("{} {} of {}{}", name_of(entry).text, entry.sequence, group_text(dump_.groups[entry.group]),
+                                   dump_.knows_starts ? suffix_of(entry.state) : "");
     if (!raw_text(entry.file).empty())
       text += fmt::format(", called in {} ({}:{})", shown_text(entry.function, kMostCallNameBytes),
                           shown_text(entry.file, kMostCallNameBytes), entry.line);
@@ -263,6 +280,7 @@ class FlightTrace {
   model::TraceBuilder builder_;
   std::map<uint32_t, TrackId> call_tracks_;
   std::map<std::pair<uint32_t, int32_t>, TrackId> streams_;
+  std::unordered_map<std::string_view, Name> names_;
   uint64_t pending_ = 0, timed_ = 0;
   FlightEntry first_pending_;
 };

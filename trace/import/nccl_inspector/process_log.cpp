@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <queue>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -65,6 +67,7 @@ uint64_t inspector_message_bytes(CollectiveOp op, uint64_t bytes, int32_t ranks)
 }  // namespace
 
 uint32_t ProcessLog::member_of(InspectorRecord const& record) {
+  if (!members_.empty() && record.rank == last_rank_ && record.communicator == last_communicator_) return last_member_;
   std::string id = json_text(record.communicator, kMostLogTextBytes);
   int32_t rank = record.rank;
   if (members_.size() >= kMostMembers && !numbers_.contains({id, rank})) {
@@ -77,7 +80,15 @@ uint32_t ProcessLog::member_of(InspectorRecord const& record) {
     if (name.empty() || name == "unknown") name = fmt::format("communicator {}", id);
     members_.push_back({std::move(name), communicator_number(id), rank, record.ranks, 0, 0});
   }
-  return number->second;
+  last_communicator_ = record.communicator;
+  last_rank_ = record.rank;
+  return last_member_ = number->second;
+}
+
+ProcessLog::Name ProcessLog::name_of(std::string_view raw) {
+  auto const [place, is_new] = names_.try_emplace(raw);
+  if (is_new) place->second = {builder_.intern(json_text(raw, kMostLogTextBytes)), inspector_op(raw)};
+  return place->second;
 }
 
 void ProcessLog::add(InspectorRecord const& record, std::string_view text) {
@@ -93,9 +104,8 @@ void ProcessLog::add(InspectorRecord const& record, std::string_view text) {
     return;
   }
   Member const& of = members_[member];
-  CollectiveOp const op = inspector_op(record.operation);
-  Operation operation{member, builder_.intern(json_text(record.operation, kMostLogTextBytes)),
-                      record.kind == RecordKind::kMessage};
+  auto const [name, op] = name_of(record.operation);
+  Operation operation{member, name, record.kind == RecordKind::kMessage};
   model::CollectiveDetail& detail = operation.detail;
   detail.op = op;
   detail.bytes = inspector_message_bytes(op, record.bytes, of.ranks);

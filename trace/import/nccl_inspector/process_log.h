@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -19,7 +20,7 @@ class ProcessLog {
  public:
   ProcessLog(std::string host, int64_t process_id) : host_(std::move(host)), process_id_(process_id) {}
 
-  /// `record`: with its header and metadata; `text`: all of it, to know it again.
+  /// `record`: with its header and metadata; `text`: all of it, to know it again. The log outlives this.
   void add(InspectorRecord const& record, std::string_view text);
   model::ImportLog& log() { return builder_.log(); }
   model::Trace finish() &&;
@@ -46,7 +47,14 @@ class ProcessLog {
     uint64_t first = UINT64_MAX, last = 0, count = 0;
   };
 
+  /// What the name of an operation says.
+  struct Name {
+    model::StringId text;
+    model::CollectiveOp op = model::CollectiveOp::kUnknown;
+  };
+
   uint32_t member_of(InspectorRecord const& record);
+  Name name_of(std::string_view raw);
   void add_call(InspectorRecord const& record, Operation operation);
   void place_untimed();
   void number_devices();
@@ -60,8 +68,12 @@ class ProcessLog {
   model::TraceBuilder builder_;
   std::map<std::pair<std::string, int32_t>, uint32_t> numbers_;  ///< of members, by communicator and rank
   std::vector<Member> members_;
-  std::vector<Operation> operations_, calls_;  ///< on the device; only the host's time is known
-  std::unordered_set<uint64_t> seen_;          ///< hashes of records
+  std::string_view last_communicator_;  ///< as it stands in the log; of the record before
+  int32_t last_rank_ = -1;
+  uint32_t last_member_ = 0;
+  std::unordered_map<std::string_view, Name> names_;  ///< as they stand in the log
+  std::vector<Operation> operations_, calls_;         ///< on the device; only the host's time is known
+  std::unordered_set<uint64_t> seen_;                 ///< hashes of records
   std::map<std::pair<uint32_t, uint8_t>, Sequences> sequences_;
   std::string version_;
   uint64_t doubled_ = 0, untimed_ = 0, host_timed_ = 0, unusable_ = 0, other_ = 0, strange_ = 0;
