@@ -31,8 +31,7 @@ class Export : public Program {
     std::ifstream file(path(name));
     return json::parse(file, nullptr, false);
   }
-  /// What `analyze` says of devices, steps and collectives, but what other formats do not know (who waited for input) and when
-  /// the run began.
+  /// What `analyze` says of devices, steps and collectives, but the numbers of communicators and when the run began.
   [[nodiscard]] json facts_of(std::string const& run) const {
     Outcome const outcome = stepscope("analyze " + run + " --json 2> /dev/null");
     EXPECT_EQ(outcome.code, 0) << outcome.output;
@@ -41,8 +40,7 @@ class Export : public Program {
     for (json const& rank : analysis.at("ranks")) facts["devices"].push_back(rank.at("devices"));
     facts["steps"] = analysis.at("steps");
     facts["collectives"] = analysis.at("collectives");
-    return without(facts, {"memory", "idle_by_cause_ns", "period_idle_ns", "idle_ns", "comm", "begin_ns", "host_begin_ns",
-                           "period_begin_ns"});
+    return without(facts, {"memory", "comm", "begin_ns", "host_begin_ns", "period_begin_ns"});
   }
   static json without(json document, std::set<std::string> const& keys) {
     if (document.is_object())

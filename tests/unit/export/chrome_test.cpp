@@ -46,9 +46,10 @@ model::Run open(std::string const& path) {
   return run ? std::move(*run) : model::Run();
 }
 
+/// Idle causes among them: input waits, launches and waits are found again.
 Json split_of(analyzer::TimeSplit const& time) {
-  return {time.window_ns, time.busy_ns,         time.idle_ns,         time.compute_ns,     time.comm_ns,
-          time.copy_ns,   time.exposed_comm_ns, time.exposed_copy_ns, time.exposed_wait_ns};
+  return {time.window_ns, time.busy_ns,         time.idle_ns,         time.compute_ns,      time.comm_ns,
+          time.copy_ns,   time.exposed_comm_ns, time.exposed_copy_ns, time.exposed_wait_ns, time.idle_by_cause};
 }
 
 /// What must be the same; times count from the first device op.
@@ -178,6 +179,7 @@ TEST(ChromeExport, EventsHaveTheCategoriesAndArgumentsOfKineto) {
   EXPECT_EQ(events.count("ProfilerStep#1"), 1U);
   EXPECT_EQ(events.count("cudaLaunchKernel"), 2U);
   EXPECT_EQ(events.find("cudaStreamSynchronize")->second.at("args").at("name"), "wait");
+  EXPECT_EQ(events.find("enumerate(DataLoader)#wait for batch.__next__")->second.at("args").at("name"), "wait for batch");
   EXPECT_EQ(events.find("cudaMemcpyAsync")->second.at("cat"), "cuda_runtime");
   EXPECT_EQ(events.find("buffer flush")->second.at("cat"), "overhead");
   EXPECT_EQ(document.at("deviceProperties")[0].at("name"), "NVIDIA H100");

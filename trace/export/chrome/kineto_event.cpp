@@ -143,6 +143,8 @@ std::string kineto_name(model::Trace const& trace, uint32_t row) {
       return fmt::format("ProfilerStep#{}", trace.detail<model::StepDetail>(row).index);
     case EventKind::kMemcpy:
       return copy_name(trace.name(row), trace.detail<model::CopyDetail>(row));
+    case EventKind::kInputWait:
+      return input_wait_name(trace.name(row));
     case EventKind::kLaunch:
     case EventKind::kSync:
     case EventKind::kMemory:
@@ -170,8 +172,7 @@ void append_kineto_arguments(model::Trace const& trace, uint32_t row, JsonMember
   }
   if (uint64_t const correlation = trace.columns().correlation[row]; correlation != 0)
     arguments.number("correlation", correlation);
-  if (kind == EventKind::kPhase || kind == EventKind::kInputWait || kind == EventKind::kCollectiveCall)
-    arguments.text("kind", model::kind_info(kind).name);
+  if (kind == EventKind::kPhase || kind == EventKind::kCollectiveCall) arguments.text("kind", model::kind_info(kind).name);
 }
 
 void append_memory_arguments(model::MemoryDetail const& memory, JsonMembers& arguments) {
