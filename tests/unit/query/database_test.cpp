@@ -194,9 +194,9 @@ TEST(Query, NothingButSelectIsAllowed) {
   ASSERT_TRUE(database);
   for (std::string const sql :
        {"attach database '/tmp/x.db' as x", "create table t(a)", "create temp table t(a)", "insert into kernels values(1)",
-        "delete from events", "update events set name = 'x'", "drop table kernels", "pragma journal_mode",
-        "pragma temp_store_directory='/'", "vacuum into '/tmp/x.db'", "select load_extension('x')", "begin",
-        "create virtual table x using kernels", "detach main", "reindex", "analyze"}) {
+        "delete from events", "update events set name = 'x'", "drop table kernels", "pragma journal_mode", "pragma database_list",
+        "select * from pragma_database_list", "pragma temp_store_directory='/'", "vacuum into '/tmp/x.db'",
+        "select load_extension('x')", "begin", "create virtual table x using kernels", "detach main", "reindex", "analyze"}) {
     QueryError const error = ask_wrongly(*database, sql);
     EXPECT_FALSE(error.message.empty()) << sql;
   }
