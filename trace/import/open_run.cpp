@@ -34,7 +34,8 @@ std::string run_name(std::string const& path) {
 bool is_other_file(fs::path const& path) {
   if (path.extension() == base::kTraceSuffix) return false;
   auto const mapped = base::MappedFile::open(path.string());
-  return mapped && !mapped->bytes().empty() && find_importer(Input(mapped->bytes(), path.string())) == nullptr;
+  if (mapped && mapped->bytes().empty()) return path.extension() == ".log";  // as programs leave them behind
+  return mapped && find_importer(Input(mapped->bytes(), path.string())) == nullptr;
 }
 
 /// Traces that do not say which rank they are take the ranks that are free, in the order of the files.

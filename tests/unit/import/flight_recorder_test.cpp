@@ -330,9 +330,12 @@ TEST(FlightRecorder, AFolderOfThemIsARun) {
         << (rank % 2 == 0 ? FlightPickle::of(dump) : dump.dump());
   }
   std::ofstream(folder / "core.1") << "no trace";
+  std::ofstream(folder / "train.log");
+  std::ofstream(folder / "errors.log") << "none";
   auto const run = open_run(folder.string());
   std::filesystem::remove_all(folder);
   ASSERT_TRUE(run) << run.error().message;
+  EXPECT_THAT(run->notes, ::testing::IsEmpty()) << "of logs that are no traces";
   ASSERT_EQ(run->ranks.size(), 4U);
   std::set<uint64_t> communicators;
   for (int32_t rank = 0; rank < 4; ++rank) {

@@ -90,7 +90,8 @@ TEST(Pickle, ThatWouldRunCodeIsNeverOpened) {
        {std::string("\x80\x02") + "cposix\nsystem\nq\x01X\x04" + std::string("\0\0\0", 3) + "trueq\x02\x85q\x03Rq\x04.",
         from_hex("80049520000000000000008c05706f736978948c0673797374656d9493948c047472756594859452942e"),
         std::string("\x80\x02") + "cbuiltins\nset\n]\x85R.", std::string("\x80\x02K\x01Q."), std::string("\x80\x02\x82\x05."),
-        std::string("\x80\x02(iposix\nsystem\n."), std::string("\x80\x02}b."), std::string("\x80\x02)\x81.")}) {
+        std::string("\x80\x02(iposix\nsystem\n."), std::string("\x80\x02NNR."), std::string("\x80\x02}b."),
+        std::string("\x80\x02)\x81.")}) {
     EXPECT_THAT(read_text(bytes), HasSubstr("would run code"));
   }
 }
