@@ -74,8 +74,10 @@ int run_selftest(SelftestOptions const& options) {
   });
   if (!finished) return report_error(finished.error());
   if (options.json) {
-    nlohmann::json const all = {
-        {"checks", json_of(checks, kSelftestWords)}, {"passed", tally.passed}, {"failed", tally.failed}, {"skipped", tally.skipped}};
+    nlohmann::json const all = {{"checks", json_of(checks, kSelftestWords)},
+                                {"passed", tally.passed},
+                                {"failed", tally.failed},
+                                {"skipped", tally.skipped}};
     std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
   } else {
     std::printf("%zu passed, %zu failed, %zu skipped\n", tally.passed, tally.failed, tally.skipped);

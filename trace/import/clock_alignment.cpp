@@ -6,6 +6,7 @@
 #include <string>
 
 #include "trace/import/clock_fit.h"
+#include "trace/import/coarse_times.h"
 #include "trace/model/collective_match.h"
 
 namespace stepscope::import {
@@ -87,6 +88,7 @@ base::Expected<std::vector<DeviceCollectives>> collectives_of(RankSource const& 
 std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> const& clocks) {
   std::vector<DeviceCollectives> devices;
   for (uint32_t r = 0; r < run.ranks.size(); ++r) {
+    if (has_coarse_times(run.ranks[r].source.info())) continue;
     auto of_rank = collectives_of(run.ranks[r], r);
     if (of_rank) std::move(of_rank->begin(), of_rank->end(), std::back_inserter(devices));
   }
