@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 namespace stepscope::query {
 namespace {
@@ -43,20 +44,21 @@ char operator_of(unsigned char op) {
   }
 }
 
-/// Narrows a range to what fulfils the condition; where it is not exact the range is wider, and SQLite looks again.
-void narrow(EventFilter::Range& range, char op, int64_t value, bool exact) {
+/// Narrows a range to what fulfils the condition.
+void narrow(EventFilter::Range& range, char op, int64_t value) {
   bool const is_low = op == '>' || op == 'g' || op == '=';
   bool const is_high = op == '<' || op == 'l' || op == '=';
-  if (is_low) range.low = std::max(range.low, exact && op == '>' && value != INT64_MAX ? value + 1 : value);
-  if (is_high) range.high = std::min(range.high, exact && op == '<' && value != INT64_MIN ? value - 1 : value);
+  if (is_low) range.low = std::max(range.low, op == '>' && value != INT64_MAX ? value + 1 : value);
+  if (is_high) range.high = std::min(range.high, op == '<' && value != INT64_MIN ? value - 1 : value);
 }
 
 void narrow(EventFilter::Range& range, char op, double value) {
   constexpr double kLimit = 9.2e18;  // below 2^63, with room for rounding
   bool const is_low = op == '>' || op == 'g' || op == '=';
   bool const is_high = op == '<' || op == 'l' || op == '=';
-  if (is_low && value > -kLimit) narrow(range, 'g', value > kLimit ? INT64_MAX : static_cast<int64_t>(std::floor(value)), false);
-  if (is_high && value < kLimit) narrow(range, 'l', value < -kLimit ? INT64_MIN : static_cast<int64_t>(std::ceil(value)), false);
+  if (value == std::floor(value) && std::fabs(value) < kLimit) return narrow(range, op, static_cast<int64_t>(value));
+  if (is_low && value > -kLimit) narrow(range, 'g', value > kLimit ? INT64_MAX : static_cast<int64_t>(std::ceil(value)));
+  if (is_high && value < kLimit) narrow(range, 'l', value < -kLimit ? INT64_MIN : static_cast<int64_t>(std::floor(value)));
 }
 
 std::string text_of(sqlite3_value* value) {
@@ -64,19 +66,30 @@ std::string text_of(sqlite3_value* value) {
   return text == nullptr ? std::string() : std::string(text, static_cast<size_t>(sqlite3_value_bytes(value)));
 }
 
-/// One condition of the plan. What it does not understand (a text where numbers are) it leaves to SQLite.
+/// A whole number, also one that is written as 1e3 or '1000', which SQLite compares as such; else nothing.
+std::optional<int64_t> integer_of(sqlite3_value* value) {
+  int const type = sqlite3_value_numeric_type(value);
+  if (type == SQLITE_INTEGER) return sqlite3_value_int64(value);
+  double const number = type == SQLITE_FLOAT ? sqlite3_value_double(value) : 0.5;
+  constexpr double kLimit = 9.2e18;
+  return number == std::floor(number) && std::fabs(number) < kLimit ? std::optional(static_cast<int64_t>(number)) : std::nullopt;
+}
+
+/// One condition of the plan. What it does not understand (a text where numbers are) it leaves to SQLite, which knew the type
+/// that the column gives the value when it was planned: only what is of that type is not looked at again.
 void add_condition(EventFilter& filter, TableColumn const& column, Use use, char op, sqlite3_value* value) {
-  int const type = sqlite3_value_type(value);
+  bool const is_text = column.type == ColumnType::kText;
+  int const type = is_text ? sqlite3_value_type(value) : sqlite3_value_numeric_type(value);
   if (type == SQLITE_NULL) filter.nothing = true;  // nothing compares with NULL
   if (use == Use::kRange) {
     EventFilter::Range& range = column.name == "start_ns" ? filter.start : column.name == "end_ns" ? filter.end : filter.dur;
-    if (type == SQLITE_INTEGER) narrow(range, op, sqlite3_value_int64(value), true);
+    if (type == SQLITE_INTEGER) narrow(range, op, int64_t{sqlite3_value_int64(value)});
     if (type == SQLITE_FLOAT) narrow(range, op, sqlite3_value_double(value));
     return;
   }
-  bool const is_text = column.type == ColumnType::kText;
-  if (type != (is_text ? SQLITE_TEXT : SQLITE_INTEGER)) return;
-  int64_t const integer = is_text ? 0 : sqlite3_value_int64(value);
+  auto const number = is_text ? std::nullopt : integer_of(value);
+  if (is_text ? type == SQLITE_BLOB : !number) return;
+  int64_t const integer = is_text ? 0 : *number;
   if (column.of != ColumnOf::kEvent) {
     filter.equal.push_back({&column, is_text, integer, is_text ? text_of(value) : std::string()});
     return;

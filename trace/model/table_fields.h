@@ -87,6 +87,8 @@ inline constexpr std::array kFieldWords = {
     FieldWords{DetailTable::kCollectives, "peer_wait_ns", "", Absent::kNever, "… for a receiver to be ready"},
     FieldWords{DetailTable::kCollectives, "network_wait_ns", "", Absent::kNever, "… for data on the network"},
     FieldWords{DetailTable::kCollectives, "launch", "", Absent::kNever, "of a call: where its kernel's launch is"},
+    FieldWords{DetailTable::kCollectives, "state", "", Absent::kByType,
+               "of a call: how far it came, 'enqueued', 'started', 'completed'"},
 
     FieldWords{DetailTable::kStreamWaits, "source_device", "", Absent::kByType, "device whose event is waited for"},
     FieldWords{DetailTable::kStreamWaits, "source_stream", "", Absent::kByType, "its stream"},

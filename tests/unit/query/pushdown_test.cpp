@@ -157,6 +157,28 @@ TEST(Pushdown, GivesTheRowsThatALookAtEveryRowGives) {
   for (uint64_t seed = 1; seed <= 25; ++seed) compare(seed);
 }
 
+TEST(Pushdown, ValuesAreWhatSqliteMakesOfThemForTheColumn) {
+  model::Run const run = support::random_ranks({.seed = 3, .ranks = 3, .events_per_track = 400});
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  auto const count = [&](std::string const& where) {
+    return ask(*database, "SELECT count(*), sum(id) FROM events WHERE " + where).rows;
+  };
+  for (auto const& [given, same] : std::vector<std::pair<std::string, std::string>>{{"start_ns < 1e3", "+start_ns < 1000"},
+                                                                                    {"start_ns <= 1e3", "+start_ns <= 1000"},
+                                                                                    {"start_ns > 1e3", "+start_ns > 1000"},
+                                                                                    {"start_ns > 99.5", "+start_ns > 99"},
+                                                                                    {"start_ns < 99.5", "+start_ns < 100"},
+                                                                                    {"start_ns >= '100'", "+start_ns >= 100"},
+                                                                                    {"dur_ns = 50.5", "0"},
+                                                                                    {"rank = 1.0", "+rank = 1"},
+                                                                                    {"rank = '1'", "+rank = 1"},
+                                                                                    {"rank = 1.5", "0"},
+                                                                                    {"name = 5", "0"},
+                                                                                    {"kind = x'00'", "0"}})
+    EXPECT_EQ(count(given), count(same)) << given;
+}
+
 TEST(Pushdown, JoinsFindTheOtherEventById) {
   model::Run const run = support::random_ranks({.seed = 7, .ranks = 2, .events_per_track = 200});
   auto database = Database::open(run);
