@@ -23,16 +23,21 @@ def sources_of(path):
 
 
 def write_units(build, roots):
-    folder = os.path.join(os.path.abspath(build), "tidy")
+    made = os.path.abspath(build) + os.sep
+    folder = os.path.join(made, "tidy")
     os.makedirs(folder, exist_ok=True)
     roots = [os.path.abspath(root) for root in roots]
     with open(os.path.join(build, "compile_commands.json"), encoding="utf-8") as file:
         entries = json.load(file)
     taken, commands, places, sizes = set(), [], {}, {}
+
+    def is_ours(source):
+        return source.endswith(".cpp") and os.path.exists(source) and not source.startswith(made)
+
     for entry in entries:
         path = os.path.normpath(os.path.join(entry["directory"], entry["file"]))
         # Sources that the build makes (the embedded page) are not checked. One that several targets compile is checked once.
-        sources = [source for source in sources_of(path) if source.endswith(".cpp") and os.path.exists(source) and source not in taken]
+        sources = [source for source in sources_of(path) if is_ours(source) and source not in taken]
         if not any(source == root or source.startswith(root + os.sep) for source in sources for root in roots):
             continue
         taken.update(sources)
