@@ -1,7 +1,6 @@
 // How long it takes to set the clocks of 64 ranks by 10,000 collectives, and to find which belong together; beside it one sort of
 // as many ends, which no robust fit does without. Medians of kRepeats.
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <random>
@@ -9,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/median.h"
 #include "trace/import/clock_fit.h"
 #include "trace/model/collective_match.h"
 
@@ -19,16 +19,7 @@ using namespace stepscope;
 constexpr int kRepeats = 7;
 constexpr uint32_t kRanks = 64, kCollectives = 10'000;
 
-double median_ms(std::function<void()> const& work) {
-  std::vector<double> times;
-  for (int i = 0; i < kRepeats; ++i) {
-    auto const begin = std::chrono::steady_clock::now();
-    work();
-    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
-  }
-  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
-  return times[kRepeats / 2];
-}
+double median_ms(std::function<void()> const& work) { return 1e3 * bench::median_s(kRepeats, work); }
 
 }  // namespace
 

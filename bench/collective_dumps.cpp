@@ -1,7 +1,6 @@
 // How fast dumps of PyTorch's flight recorder and logs of NCCL's inspector are read: made ones of kCalls collectives each, in
 // memory. Medians of kRepeats; beside them what it takes to add up as many bytes on one core.
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -10,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/median.h"
 #include "trace/base/format.h"
 #include "trace/import/flight_recorder/flight_recorder_importer.h"
 #include "trace/import/nccl_inspector/inspector_importer.h"
@@ -22,16 +22,7 @@ constexpr int kRepeats = 5;
 constexpr int kCalls = 1'000'000;
 constexpr int64_t kEpoch = 1'700'000'000'000'000'000;
 
-double median_s(std::function<void()> const& work) {
-  std::vector<double> times;
-  for (int i = 0; i < kRepeats; ++i) {
-    auto const begin = std::chrono::steady_clock::now();
-    work();
-    times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
-  return times[kRepeats / 2];
-}
+double median_s(std::function<void()> const& work) { return bench::median_s(kRepeats, work); }
 
 std::string json_dump() {
   std::string text =

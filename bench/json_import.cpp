@@ -1,11 +1,11 @@
-// How fast JSON traces are read: json_import TRACE.json[.gz|.zst] (bench/repeat_trace.py makes large ones). Medians of kRepeats,
-// from the page cache; beside them what it takes to touch as many bytes of text on one core, and to unpack them.
-#include <algorithm>
-#include <chrono>
+// How fast JSON traces are read: json_import TRACE.json[.gz|.zst] (bench/repeat_trace.py makes large ones), or a folder of the
+// ranks of a run. Medians of kRepeats, from the page cache; beside them what it takes to touch as many bytes of text on one core,
+// and to unpack them, or to read the files one after the other.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>
@@ -13,9 +13,11 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "bench/median.h"
 #include "trace/base/format.h"
 #include "trace/base/mapped_file.h"
 #include "trace/import/chrome/chrome_importer.h"
+#include "trace/import/open_run.h"
 
 namespace {
 
@@ -23,31 +25,22 @@ using namespace stepscope;
 
 constexpr int kRepeats = 5;
 
-double median_s(std::function<void()> const& work) {
-  std::vector<double> times;
-  for (int i = 0; i < kRepeats; ++i) {
-    auto const begin = std::chrono::steady_clock::now();
-    work();
-    times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+double median_s(std::function<void()> const& work) { return bench::median_s(kRepeats, work); }
+
+constexpr double kGb = 1e9;
+
+template <class T>
+T expect(base::Expected<T> value) {
+  if (!value) {
+    fmt::print(stderr, "stepscope: {}\n", value.error().message);
+    std::exit(2);
   }
-  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
-  return times[kRepeats / 2];
+  return std::move(*value);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  if (argc != 2) {
-    fmt::print(stderr, "usage: {} TRACE.json[.gz|.zst]\n", argv[0]);
-    return 2;
-  }
-  auto const mapped = base::MappedFile::open(argv[1]);
-  if (!mapped) {
-    fmt::print(stderr, "stepscope: {}\n", mapped.error().message);
-    return 2;
-  }
-  import::Input const input(mapped->bytes(), argv[1]);
-  constexpr double kGb = 1e9;
+void measure_file(std::string const& path) {
+  auto const mapped = expect(base::MappedFile::open(path));
+  import::Input const input(mapped.bytes(), path);
   uint64_t bytes = 0, sum = 0;
   double const unpacking = median_s([&] {
     std::vector<char> buffer(size_t{1} << 22U);
@@ -63,21 +56,40 @@ int main(int argc, char** argv) {
     }
   });
   uint32_t events = 0;
-  double const reading = median_s([&] {
-    auto const trace = import::read_chrome_trace(input);
-    if (!trace) {
-      fmt::print(stderr, "stepscope: {}\n", trace.error().message);
-      std::exit(2);
-    }
-    events = trace->event_count();
-  });
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
+  double const reading = median_s([&] { events = expect(import::read_chrome_trace(input)).event_count(); });
   auto const size = static_cast<double>(bytes);
   fmt::print("{} of text, {} events ({:x})\n", base::format_bytes(bytes), base::format_count(events), sum & 0xFU);
   fmt::print("unpack or copy, and add up    {:6.3f} s  {:6.2f} GB/s, one core\n", unpacking, size / unpacking / kGb);
   fmt::print("to a trace                    {:6.3f} s  {:6.2f} GB/s, {:.2f} M events/s\n", reading, size / reading / kGb,
              events / reading / 1e6);
+}
+
+/// All files of a folder as one run, against each after the other.
+void measure_folder(std::string const& folder) {
+  std::vector<std::string> const files = expect(import::files_of(folder));
+  uintmax_t bytes = 0;
+  for (std::string const& file : files) bytes += std::filesystem::file_size(file);
+  double const single = median_s([&] {
+    for (std::string const& file : files) expect(import::TraceSource::open(file));
+  });
+  double const together = median_s([&] { expect(import::open_sources(files)); });
+  auto const size = static_cast<double>(bytes);
+  fmt::print("{} files, {}\n", files.size(), base::format_bytes(bytes));
+  fmt::print("each alone                    {:6.3f} s  {:6.2f} GB/s\n", single, size / single / kGb);
+  fmt::print("as one run                    {:6.3f} s  {:6.2f} GB/s  {:.2f} x\n", together, size / together / kGb,
+             single / together);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fmt::print(stderr, "usage: {} TRACE.json[.gz|.zst]|FOLDER\n", argv[0]);
+    return 2;
+  }
+  std::filesystem::is_directory(argv[1]) ? measure_folder(argv[1]) : measure_file(argv[1]);
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
   fmt::print("most memory held, with the file's pages   {}\n", base::format_bytes(static_cast<uint64_t>(usage.ru_maxrss) << 10U));
   return 0;
 }

@@ -1,9 +1,7 @@
 // How fast exports of Nsight Systems are read: nsys_import [EXPORT.sqlite | ROWS], where ROWS (default 4,000,000) makes one of
 // that many rows in the folder of temporary files. Medians of kRepeats, one core, from the page cache; beside them what it takes
 // SQLite alone to step over the same rows and columns of the same tables.
-#include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +15,7 @@
 #include <sqlite3.h>
 #include <sys/resource.h>
 
+#include "bench/median.h"
 #include "trace/base/format.h"
 #include "trace/base/mapped_file.h"
 #include "trace/import/nsys/database.h"
@@ -28,16 +27,7 @@ using namespace stepscope;
 
 constexpr int kRepeats = 5;
 
-double median_s(std::function<void()> const& work) {
-  std::vector<double> times;
-  for (int i = 0; i < kRepeats; ++i) {
-    auto const begin = std::chrono::steady_clock::now();
-    work();
-    times.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  }
-  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
-  return times[kRepeats / 2];
-}
+double median_s(std::function<void()> const& work) { return bench::median_s(kRepeats, work); }
 
 /// Tables as the exporter of 2026.2 makes them, with the columns that it fills in all rows or in none.
 constexpr char const* kSchema = R"sql(

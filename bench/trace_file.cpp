@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "bench/median.h"
 #include "trace/base/format.h"
 #include "trace/file/event_codec.h"
 #include "trace/file/summaries.h"
@@ -39,12 +40,7 @@ double seconds_of(std::function<void()> const& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-double median_seconds(std::function<void()> const& work) {
-  std::vector<double> times;
-  for (int i = 0; i < kRepeats; ++i) times.push_back(seconds_of(work));
-  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
-  return times[kRepeats / 2];
-}
+double median_s(std::function<void()> const& work) { return bench::median_s(kRepeats, work); }
 
 // ---- real events --------------------------------------------------------------------------------------------------------------
 
@@ -162,7 +158,7 @@ void print_sizes(std::vector<Sample> const& plain, std::vector<Sample> const& fu
 double copy_limit(model::Trace const& trace) {
   auto const& columns = trace.columns();
   std::vector<char> target(columns.start.size() * sizeof(int64_t));
-  double const seconds = median_seconds([&] {
+  double const seconds = median_s([&] {
     std::memcpy(target.data(), columns.start.data(), columns.start.size() * 8);
     std::memcpy(target.data(), columns.dur.data(), columns.dur.size() * 8);
     std::memcpy(target.data(), columns.correlation.data(), columns.correlation.size() * 8);
@@ -176,18 +172,18 @@ void print_speed(Sample const& sample) {
   double const events = sample.trace.event_count();
   file::EventEncoder encoder;
   Encoded encoded;
-  double const encoding = median_seconds([&] { encoded = encode(sample.trace, encoder); });
+  double const encoding = median_s([&] { encoded = encode(sample.trace, encoder); });
   file::EventDecoder decoder;
   model::EventBatch batch;
   uint64_t unknown = 0;
   uint64_t rows = 0;
-  double const decoding = median_seconds([&] {
+  double const decoding = median_s([&] {
     for (Encoded::Block const& block : encoded.blocks) {
       if (!decoder.decode(block.payload.span(), block.rows, file::current_columns(), {}, batch, unknown)) std::abort();
       rows += batch.size();
     }
   });
-  double const summarizing = median_seconds([&] {
+  double const summarizing = median_s([&] {
     for (uint32_t track = 0; track < sample.trace.tracks().size(); ++track) file::summary_of(sample.trace, model::TrackId{track});
   });
   fmt::print("{:<28} {:>9.1f} {:>9.1f} {:>9.2f} {:>9.2f} {:>9.2f} {:>9.2f}\n", sample.name, events / encoding / 1e6,
@@ -217,7 +213,7 @@ void print_pyramid() {
   model::Trace const trace = long_track(kEvents);
   model::TrackSummary summary;
   model::EventView const events = trace.events_of(model::TrackId{0});
-  double const building = median_seconds([&] { summary = model::summarize(events, trace.columns().depth); });
+  double const building = median_s([&] { summary = model::summarize(events, trace.columns().depth); });
   base::ByteWriter stored;
   file::ColumnEncoder columns;
   file::encode_summary(summary, columns, stored);
@@ -225,9 +221,9 @@ void print_pyramid() {
   double const loading = seconds_of([&] { pyramid = model::TrackPyramid(summary); });
   auto const [begin, end] = trace.time_range();
   uint64_t seen = 0;  // keeps the work from being optimised away
-  double const whole = median_seconds([&] { seen += pyramid.view(begin, end, 1920).back().starts; });
+  double const whole = median_s([&] { seen += pyramid.view(begin, end, 1920).back().starts; });
   double const part =
-      median_seconds([&] { seen += pyramid.view(begin + (end - begin) / 3, begin + (end - begin) / 2, 1920).back().starts; });
+      median_s([&] { seen += pyramid.view(begin + (end - begin) / 3, begin + (end - begin) / 2, 1920).back().starts; });
   fmt::print("\nOne track of {} events\n", base::format_count(kEvents));
   fmt::print("  summary       {:8.2f} ns an event to build, {:.3f} bytes an event in the file, {} bins\n",
              building * 1e9 / kEvents, static_cast<double>(stored.size()) / kEvents, summary.size());

@@ -1,8 +1,6 @@
 // What opening a large run costs: trace_open RUN (made with stepscope synth, say 64 ranks of 1.6 M events).
 // All files from their ends alone; one step of one rank; a view of every track from its summary; the first file without its end.
 // Medians of kRepeats, from the page cache; beside them what it takes to touch as many bytes.
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -12,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/median.h"
 #include "trace/base/format.h"
 #include "trace/base/mapped_file.h"
 #include "trace/file/summaries.h"
@@ -25,16 +24,7 @@ using namespace stepscope;
 
 constexpr int kRepeats = 9;
 
-double median_ms(std::function<void()> const& work) {
-  std::vector<double> times;
-  for (int i = 0; i < kRepeats; ++i) {
-    auto const begin = std::chrono::steady_clock::now();
-    work();
-    times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
-  }
-  std::nth_element(times.begin(), times.begin() + kRepeats / 2, times.end());
-  return times[kRepeats / 2];
-}
+double median_ms(std::function<void()> const& work) { return 1e3 * bench::median_s(kRepeats, work); }
 
 template <class T>
 T expect(base::Expected<T> value) {

@@ -6,11 +6,15 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <tbb/parallel_for.h>
+#include <tbb/parallel_invoke.h>
+#include <tbb/task_group.h>
 
 #include "trace/base/check.h"
 #include "trace/base/huge_pages.h"
 #include "trace/model/collective_merge.h"
 #include "trace/model/event_view.h"
+#include "trace/model/order_batches.h"
 
 namespace stepscope::model {
 namespace {
@@ -23,22 +27,37 @@ void check_consistent(EventBatch const& batch) {
   std::apply([&](auto const&... table) { (STEPSCOPE_CHECK(table.size() == expected[index++]), ...); }, batch.details);
 }
 
-template <class T>
-void append_all(std::vector<T> const& from, std::vector<T>& to) {
-  to.insert(to.end(), from.begin(), from.end());
+struct Repairs {
+  uint64_t negative_durations = 0, impossible_times = 0;
+};
+
+Repairs repair_times(EventBatch& batch) {
+  Repairs repairs;
+  for (size_t i = 0; i < batch.size(); ++i) {
+    if (batch.dur[i] < 0) {
+      batch.dur[i] = 0;
+      ++repairs.negative_durations;
+    }
+    int64_t const start = std::clamp(batch.start[i], -kMaxTime, kMaxTime);
+    int64_t const dur = std::min(batch.dur[i], kMaxTime - start);
+    if (start == batch.start[i] && dur == batch.dur[i]) continue;
+    batch.start[i] = start;
+    batch.dur[i] = dur;
+    ++repairs.impossible_times;
+  }
+  return repairs;
 }
 
-void append_details(DetailTables const& from, DetailTables& to) {
-  std::apply([&](auto const&... table) { (append_all(table, std::get<std::remove_cvref_t<decltype(table)>>(to)), ...); }, from);
-}
-
-void extend(EventBatch& batch, EventBatch const& more) {
-  append_all(more.start, batch.start);
-  append_all(more.dur, batch.dur);
-  append_all(more.name, batch.name);
-  append_all(more.kind, batch.kind);
-  append_all(more.correlation, batch.correlation);
-  append_details(more.details, batch.details);
+/// Moves what `part` finds in the batches to the end of a column, which has room for `count` more.
+template <class T, class Part>
+void concatenate(std::vector<std::vector<EventBatch>>& tracks, Part&& part, std::vector<T>& column, size_t count) {
+  base::reserve_long(column, count);
+  for (auto& batches : tracks) {
+    for (EventBatch& batch : batches) {
+      std::vector<T> const from = std::exchange(part(batch), {});
+      column.insert(column.end(), from.begin(), from.end());
+    }
+  }
 }
 
 /// Correlation id → row. Ids are mostly given out one after the other: then a plain array finds a row in a nanosecond.
@@ -112,9 +131,9 @@ Trace TraceBuilder::finish() && {
   for (Track const& track : trace_.tracks_) trace_.log_.dropped += track.dropped;
   merge_collective_calls(trace_.tracks_, batches_);
   note_unexplained_kernels();
+  repair_and_order();
   build_columns();
-  nest();
-  link_launches();
+  tbb::parallel_invoke([&] { nest(); }, [&] { link_launches(); });
   if (uint64_t const moved = trace_.log_.impossible_times; moved > 0)
     trace_.log_.notes.push_back(fmt::format("{} events claim times beyond 73 years and were moved: the trace is damaged", moved));
   return std::move(trace_);
@@ -129,114 +148,109 @@ void TraceBuilder::note_unexplained_kernels() {
   trace_.log_.notes.push_back(fmt::format("{} {}", count, what));
 }
 
-void TraceBuilder::repair_times(EventBatch& batch) {
-  for (size_t i = 0; i < batch.size(); ++i) {
-    if (batch.dur[i] < 0) {
-      batch.dur[i] = 0;
-      ++trace_.log_.negative_durations;
-    }
-    int64_t const start = std::clamp(batch.start[i], -kMaxTime, kMaxTime);
-    int64_t const dur = std::min(batch.dur[i], kMaxTime - start);
-    if (start == batch.start[i] && dur == batch.dur[i]) continue;
-    batch.start[i] = start;
-    batch.dur[i] = dur;
-    ++trace_.log_.impossible_times;
+void TraceBuilder::repair_and_order() {
+  std::vector<EventBatch*> all;
+  for (auto& batches : batches_)
+    for (EventBatch& batch : batches) all.push_back(&batch);
+  std::vector<Repairs> repairs(all.size());
+  // Before sorting: the order is that of the times that are kept.
+  tbb::parallel_for(size_t{0}, all.size(), [&](size_t i) { repairs[i] = repair_times(*all[i]); });
+  for (Repairs const& of_batch : repairs) {
+    trace_.log_.negative_durations += of_batch.negative_durations;
+    trace_.log_.impossible_times += of_batch.impossible_times;
   }
+  order_batches(batches_);
 }
 
-/// Afterwards every batch is sorted and none begins before the one before it ends.
-void TraceBuilder::put_in_order(std::vector<EventBatch>& batches) {
-  for (EventBatch& batch : batches) repair_times(batch);  // before sorting: the order is that of the times that are kept
-  bool sorted = true;
-  for (size_t i = 0; i < batches.size(); ++i) {
-    sorted = sorted && batches[i].is_sorted();
-    if (i == 0 || batches[i].empty() || batches[i - 1].empty()) continue;
-    auto const last = std::pair(batches[i - 1].start.back(), -batches[i - 1].dur.back());
-    sorted = sorted && last <= std::pair(batches[i].start.front(), -batches[i].dur.front());
-  }
-  if (sorted) return;
-  EventBatch all = std::move(batches[0]);
-  for (size_t i = 1; i < batches.size(); ++i) extend(all, std::exchange(batches[i], {}));
-  batches.resize(1);
-  batches[0] = sorted_copy(all);
-}
-
-/// Appends the rows of a sorted batch to the trace's columns.
-void TraceBuilder::append_rows(uint32_t track, EventBatch const& batch) {
+/// One column, or one table of details, at a time on each core; batches lose theirs as soon as it is copied.
+void TraceBuilder::build_columns() {
   auto& columns = trace_.columns_;
-  append_all(batch.start, columns.start);
-  append_all(batch.dur, columns.dur);
-  append_all(batch.name, columns.name);
-  append_all(batch.kind, columns.kind);
-  append_all(batch.correlation, columns.correlation);
-  columns.track.insert(columns.track.end(), batch.size(), TrackId{track});
-  std::array<uint32_t, kDetailTableCount> next{};
-  size_t table_number = 0;
-  std::apply([&](auto const&... table) { ((next[table_number++] = static_cast<uint32_t>(table.size())), ...); }, trace_.details_);
-  for (EventKind const kind : batch.kind) {
-    auto const table = static_cast<int>(kind_info(kind).table);
-    columns.detail.push_back(table < 0 ? 0 : next[static_cast<size_t>(table)]++);
-  }
-  append_details(batch.details, trace_.details_);
-}
-
-/// For all batches; returns how many rows they have.
-size_t TraceBuilder::reserve_columns() {
   size_t total = 0;
   std::array<size_t, kDetailTableCount> details{};
-  for (auto const& batches : batches_) {
-    for (EventBatch const& batch : batches) {
+  for (uint32_t track = 0; track < batches_.size(); ++track) {
+    for (EventBatch const& batch : batches_[track]) {
       total += batch.size();
       size_t number = 0;
       std::apply([&](auto const&... table) { ((details[number++] += table.size()), ...); }, batch.details);
     }
+    STEPSCOPE_CHECK(total < std::numeric_limits<uint32_t>::max());
+    trace_.track_begin_.push_back(static_cast<uint32_t>(total));
   }
-  STEPSCOPE_CHECK(total < std::numeric_limits<uint32_t>::max());
-  auto& columns = trace_.columns_;
-  [total](auto&... column) { (base::reserve_long(column, total), ...); }(columns.start, columns.dur, columns.name, columns.kind,
-                                                                         columns.correlation, columns.detail, columns.track,
-                                                                         columns.link, columns.depth);
-  size_t number = 0;
-  std::apply([&](auto&... table) { (base::reserve_long(table, details[number++]), ...); }, trace_.details_);
-  return total;
+  tbb::task_group tasks;
+  auto const add = [&](auto&& part, auto& column, size_t count) {
+    tasks.run([&, part, count] { concatenate(batches_, part, column, count); });
+  };
+  add(
+      [](EventBatch & batch) -> auto& { return batch.start; }, columns.start, total);
+  add(
+      [](EventBatch & batch) -> auto& { return batch.dur; }, columns.dur, total);
+  add(
+      [](EventBatch & batch) -> auto& { return batch.correlation; }, columns.correlation, total);
+  add(
+      [](EventBatch & batch) -> auto& { return batch.name; }, columns.name, total);
+  tasks.run([&] {
+    concatenate(
+        batches_, [](EventBatch & batch) -> auto& { return batch.kind; }, columns.kind, total);
+    number_details();
+  });
+  tasks.run([&] {
+    base::reserve_long(columns.track, total);
+    for (uint32_t track = 0; track < batches_.size(); ++track)
+      columns.track.insert(columns.track.end(), trace_.track_begin_[track + 1] - trace_.track_begin_[track], TrackId{track});
+  });
+  [&]<size_t... Table>(std::index_sequence<Table...>) {
+    (add(
+         [](EventBatch & batch) -> auto& { return std::get<Table>(batch.details); }, std::get<Table>(trace_.details_),
+         details[Table]),
+     ...);
+  }
+  (std::make_index_sequence<kDetailTableCount>());
+  tasks.wait();
 }
 
-void TraceBuilder::build_columns() {
+/// The n-th row of a kind with a table owns its n-th row.
+void TraceBuilder::number_details() {
   auto& columns = trace_.columns_;
-  size_t const total = reserve_columns();
-  trace_.track_begin_.assign(1, 0);
-  for (uint32_t track = 0; track < batches_.size(); ++track) {
-    put_in_order(batches_[track]);
-    for (EventBatch& batch : batches_[track]) append_rows(track, std::exchange(batch, {}));
-    trace_.track_begin_.push_back(static_cast<uint32_t>(columns.start.size()));
+  base::reserve_long(columns.detail, columns.kind.size());
+  std::array<uint32_t, kDetailTableCount> next{};
+  for (EventKind const kind : columns.kind) {
+    auto const table = static_cast<int>(kind_info(kind).table);
+    columns.detail.push_back(table < 0 ? 0 : next[static_cast<size_t>(table)]++);
   }
-  int64_t first = std::numeric_limits<int64_t>::max();
-  int64_t last = std::numeric_limits<int64_t>::min();
-  for (size_t row = 0; row < total; ++row) {
-    first = std::min(first, columns.start[row]);
-    last = std::max(last, columns.start[row] + columns.dur[row]);
-  }
-  if (total > 0) trace_.time_range_ = {first, last};
 }
 
 void TraceBuilder::nest() {
-  auto& columns = trace_.columns_;
-  columns.depth.assign(columns.start.size(), 0);
-  std::vector<int64_t> open_ends;
-  for (size_t t = 0; t < trace_.tracks_.size(); ++t) {
-    open_ends.clear();
-    int64_t stream_end = std::numeric_limits<int64_t>::min();
-    for (uint32_t row = trace_.track_begin_[t]; row < trace_.track_begin_[t + 1]; ++row) {
-      int64_t const start = columns.start[row];
-      while (!open_ends.empty() && open_ends.back() <= start) open_ends.pop_back();
-      columns.depth[row] = static_cast<uint16_t>(std::min<size_t>(open_ends.size(), UINT16_MAX));
-      open_ends.push_back(start + columns.dur[row]);
-      // What has no duration overlaps nothing.
-      if (!is_device_op(columns.kind[row]) || columns.dur[row] == 0) continue;
-      if (start < stream_end) ++trace_.log_.overlapping_slices;
-      stream_end = std::max(stream_end, start + columns.dur[row]);
-    }
+  trace_.columns_.depth.assign(trace_.columns_.start.size(), 0);
+  std::vector<Nesting> of_track(trace_.tracks_.size());
+  tbb::parallel_for(size_t{0}, of_track.size(), [&](size_t track) { of_track[track] = nest(track); });
+  Nesting all;
+  for (Nesting const& nesting : of_track) {
+    all.first = std::min(all.first, nesting.first);
+    all.last = std::max(all.last, nesting.last);
+    trace_.log_.overlapping_slices += nesting.overlapping;
   }
+  if (all.first <= all.last) trace_.time_range_ = {all.first, all.last};
+}
+
+TraceBuilder::Nesting TraceBuilder::nest(size_t track) {
+  auto& columns = trace_.columns_;
+  Nesting nesting;
+  std::vector<int64_t> open_ends;
+  int64_t stream_end = std::numeric_limits<int64_t>::min();
+  for (uint32_t row = trace_.track_begin_[track]; row < trace_.track_begin_[track + 1]; ++row) {
+    int64_t const start = columns.start[row];
+    int64_t const end = start + columns.dur[row];
+    nesting.first = std::min(nesting.first, start);
+    nesting.last = std::max(nesting.last, end);
+    while (!open_ends.empty() && open_ends.back() <= start) open_ends.pop_back();
+    columns.depth[row] = static_cast<uint16_t>(std::min<size_t>(open_ends.size(), UINT16_MAX));
+    open_ends.push_back(end);
+    // What has no duration overlaps nothing.
+    if (!is_device_op(columns.kind[row]) || columns.dur[row] == 0) continue;
+    if (start < stream_end) ++nesting.overlapping;
+    stream_end = std::max(stream_end, end);
+  }
+  return nesting;
 }
 
 void TraceBuilder::link_launches() {

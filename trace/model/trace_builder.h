@@ -1,6 +1,8 @@
 // Collects events in any order and turns them into an immutable Trace: sorts, nests, links launches with device ops, checks.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -35,13 +37,17 @@ class TraceBuilder {
   [[nodiscard]] Trace finish() &&;
 
  private:
+  /// Of a track's rows.
+  struct Nesting {
+    int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min();
+    uint64_t overlapping = 0;
+  };
   void note_unexplained_kernels();
-  void repair_times(EventBatch& batch);
-  void put_in_order(std::vector<EventBatch>& batches);
-  void append_rows(uint32_t track, EventBatch const& batch);
-  size_t reserve_columns();
+  void repair_and_order();
   void build_columns();
+  void number_details();
   void nest();
+  Nesting nest(size_t track);
   void link_launches();
 
   Trace trace_;

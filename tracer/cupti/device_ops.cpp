@@ -8,36 +8,17 @@
 
 #include <fmt/format.h>
 
+#include "trace/model/copy_kinds.h"
+
 namespace stepscope::tracer {
 namespace {
 
 using model::CopyDirection;
 
-struct CopyKind {
-  std::string_view name;
-  CopyDirection direction;
-};
-
-/// By CUpti_ActivityMemcpyKind. A = an array of the device.
-constexpr std::array<CopyKind, 11> kCopyKinds = {{
-    {"unknown", CopyDirection::kUnknown},
-    {"HtoD", CopyDirection::kHostToDevice},
-    {"DtoH", CopyDirection::kDeviceToHost},
-    {"HtoA", CopyDirection::kHostToDevice},
-    {"AtoH", CopyDirection::kDeviceToHost},
-    {"AtoA", CopyDirection::kDeviceToDevice},
-    {"AtoD", CopyDirection::kDeviceToDevice},
-    {"DtoA", CopyDirection::kDeviceToDevice},
-    {"DtoD", CopyDirection::kDeviceToDevice},
-    {"HtoH", CopyDirection::kHostToHost},
-    {"PtoP", CopyDirection::kPeerToPeer},
-}};
-
 /// By CUpti_ActivityMemoryKind; words as other tools for PyTorch use them, so that names compare.
 constexpr std::array<std::string_view, 8> kMemoryNames = {"Unknown", "Pageable", "Pinned",        "Device",
                                                           "Array",   "Managed",  "Device Static", "Managed Static"};
 
-CopyKind const& copy_kind(uint8_t kind) { return kCopyKinds[kind < kCopyKinds.size() ? kind : 0]; }
 std::string_view memory_name(uint32_t kind) { return kMemoryNames[kind < kMemoryNames.size() ? kind : 0]; }
 
 bool is_pinned(uint8_t source, uint8_t target) {
@@ -127,7 +108,7 @@ void DeviceOps::add_memcpy(MemcpyRecord const& record, RecordClock const& clock,
   auto const when = times(record, clock, store);
   if (!when) return;
   model::CopyDetail detail = copy_detail(record);
-  detail.direction = copy_kind(record.copyKind).direction;
+  detail.direction = model::copy_kind(record.copyKind).direction;
   detail.pinned = static_cast<uint8_t>(is_pinned(record.srcKind, record.dstKind));
   add_op(record, model::EventKind::kMemcpy, copy_name(record.copyKind, record.srcKind, record.dstKind, store), detail, *when,
          store);
@@ -153,7 +134,7 @@ model::StringId DeviceOps::copy_name(uint8_t copy, uint8_t source, uint8_t targe
   auto const [place, is_new] = copy_names_.try_emplace(uint32_t{copy} << 16 | uint32_t{source} << 8 | target);
   if (is_new)
     place->second =
-        store.intern(fmt::format("Memcpy {} ({} -> {})", copy_kind(copy).name, memory_name(source), memory_name(target)));
+        store.intern(fmt::format("Memcpy {} ({} -> {})", model::copy_kind(copy).name, memory_name(source), memory_name(target)));
   return place->second;
 }
 

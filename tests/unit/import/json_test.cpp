@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cctype>
 #include <string>
 
 #include "trace/import/chrome/chrome_events.h"
@@ -38,6 +39,35 @@ TEST(JsonCursor, TellsTheEndOfTheTextFromWhatIsBroken) {
     EXPECT_EQ(value_of(cut), "end") << cut;
   for (char const* const broken : {"]", "}", ",", "[}", "{]", R"({"a": [})", "&"})
     EXPECT_EQ(value_of(broken), "broken") << broken;
+}
+
+/// Where each of the searches stops in `text`, one character at a time.
+size_t naive_end(std::string_view text, bool (*stops)(char)) {
+  size_t at = 0;
+  while (at < text.size() && !stops(text[at])) ++at;
+  return at;
+}
+
+TEST(JsonCursor, FindsTheEndOfStringsWordsAndSpacesWhereverItIs) {
+  auto const ends_string = [](char c) { return c == '"' || c == '\\'; };
+  auto const ends_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '+' && c != '.';
+  };
+  auto const ends_space = [](char c) { return c != ' ' && c != '\n' && c != '\t' && c != '\r'; };
+  for (size_t length = 0; length <= 40; ++length) {
+    for (size_t place = 0; place <= length; ++place) {
+      for (int byte = 0; byte < 256; ++byte) {
+        for (char const filling : {'7', ' '}) {
+          std::string text(length, filling);
+          if (place < length) text[place] = static_cast<char>(byte);
+          char const* const end = text.data() + text.size();
+          ASSERT_EQ(find_string_end(text.data(), end) - text.data(), naive_end(text, ends_string)) << byte;
+          ASSERT_EQ(find_word_end(text.data(), end) - text.data(), naive_end(text, ends_word)) << byte;
+          ASSERT_EQ(find_space_end(text.data(), end) - text.data(), naive_end(text, ends_space)) << byte;
+        }
+      }
+    }
+  }
 }
 
 TEST(JsonCursor, NestingIsBounded) {

@@ -6,10 +6,6 @@
 #include <charconv>
 #include <cstddef>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
 namespace stepscope::import {
 namespace {
 
@@ -148,19 +144,6 @@ size_t append_escape(std::string_view text, std::string& to) {
 }
 
 }  // namespace
-
-char const* find_string_end(char const* at, char const* end) {
-#if defined(__SSE2__)
-  __m128i const quote = _mm_set1_epi8('"'), escape = _mm_set1_epi8('\\');
-  for (; end - at >= 16; at += 16) {
-    __m128i const text = _mm_loadu_si128(reinterpret_cast<__m128i const*>(at));
-    auto const found =
-        static_cast<unsigned>(_mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_cmpeq_epi8(text, escape))));
-    if (found != 0) return at + std::countr_zero(found);
-  }
-#endif
-  return std::find_if(at, end, [](char c) { return c == '"' || c == '\\'; });
-}
 
 char const* find_structure(char const* at, char const* end) {
 #if defined(__SSE2__)

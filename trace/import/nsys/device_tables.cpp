@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "trace/import/communication_names.h"
+#include "trace/model/copy_kinds.h"
 
 namespace stepscope::import::nsys {
 namespace {
@@ -16,29 +17,17 @@ namespace {
 using model::CopyDirection;
 using model::EventKind;
 
-struct CopyKind {
-  std::string_view name;
-  CopyDirection direction;
-};
-
-/// By ENUM_CUDA_MEMCPY_OPER. A = an array of the device; the last three move pages of managed memory.
-constexpr std::array<CopyKind, 14> kCopyKinds = {{
-    {"unknown", CopyDirection::kUnknown},
-    {"HtoD", CopyDirection::kHostToDevice},
-    {"DtoH", CopyDirection::kDeviceToHost},
-    {"HtoA", CopyDirection::kHostToDevice},
-    {"AtoH", CopyDirection::kDeviceToHost},
-    {"AtoA", CopyDirection::kDeviceToDevice},
-    {"AtoD", CopyDirection::kDeviceToDevice},
-    {"DtoA", CopyDirection::kDeviceToDevice},
-    {"DtoD", CopyDirection::kDeviceToDevice},
-    {"HtoH", CopyDirection::kHostToHost},
-    {"PtoP", CopyDirection::kPeerToPeer},
-    {"HtoD", CopyDirection::kHostToDevice},
-    {"DtoH", CopyDirection::kDeviceToHost},
-    {"DtoD", CopyDirection::kDeviceToDevice},
-}};
+/// ENUM_CUDA_MEMCPY_OPER has CUPTI's numbers; its last three move pages of managed memory.
 constexpr int64_t kFirstManagedCopy = 11;
+constexpr std::array<uint8_t, 3> kManagedCopies = {1, 2, 8};
+
+constexpr int64_t kLastCopy = kFirstManagedCopy + 2;
+
+/// `told`: 0 … kLastCopy.
+model::CopyKind const& copy_kind(int64_t told) {
+  auto const number = static_cast<size_t>(told);
+  return model::copy_kind(told < kFirstManagedCopy ? number : kManagedCopies[number - kFirstManagedCopy]);
+}
 
 /// By ENUM_CUDA_MEM_KIND; words as our own capture and PyTorch use them, so that names compare.
 constexpr std::array<std::string_view, 8> kMemoryNames = {"Pageable", "Pinned",        "Device",         "Array",
@@ -222,19 +211,19 @@ void DeviceTables::read_copies() {
   while (scan.next()) {
     if (!processes_.read_times(scan, kStart, kEnd, times)) continue;
     Processes::StreamRows const to = stream_of(scan);
-    int64_t const told = scan.integer(kKind);
-    auto const kind = static_cast<size_t>(told >= 0 && told < static_cast<int64_t>(kCopyKinds.size()) ? told : 0);
+    int64_t const told = scan.integer(kKind) >= 0 && scan.integer(kKind) <= kLastCopy ? scan.integer(kKind) : 0;
+    model::CopyKind const& kind = copy_kind(told);
+    bool const is_managed = told >= kFirstManagedCopy;
     int64_t const source = memory_kind(scan, kSource), target = memory_kind(scan, kTarget);
-    auto const [name, is_new] = copy_names.try_emplace({to.process, kind, source, target});
+    auto const [name, is_new] = copy_names.try_emplace({to.process, told, source, target});
     if (is_new) {
-      name->second = to.process->builder.intern(
-          fmt::format("Memcpy {} ({} -> {})", kCopyKinds[kind].name,
-                      kind >= kFirstManagedCopy ? "Managed" : kMemoryNames[static_cast<size_t>(source)],
-                      kind >= kFirstManagedCopy ? "Managed" : kMemoryNames[static_cast<size_t>(target)]));
+      name->second = to.process->builder.intern(fmt::format("Memcpy {} ({} -> {})", kind.name,
+                                                            is_managed ? "Managed" : kMemoryNames[static_cast<size_t>(source)],
+                                                            is_managed ? "Managed" : kMemoryNames[static_cast<size_t>(target)]));
     }
     model::CopyDetail detail;
     detail.bytes = static_cast<uint64_t>(std::max<int64_t>(0, scan.integer(kBytes)));
-    detail.direction = kCopyKinds[kind].direction;
+    detail.direction = kind.direction;
     detail.pinned = source == kPinned || target == kPinned ? 1 : 0;
     if (!scan.is_null(kSourceDevice) && !scan.is_null(kTargetDevice)) {
       int32_t const from = device_number(scan.integer(kSourceDevice)), into = device_number(scan.integer(kTargetDevice));
