@@ -175,6 +175,19 @@ TEST(ChromeTrace, ThatIsPackedAndCutKeepsWhatIsWhole) {
   EXPECT_TRUE(trace->log().truncated);
 }
 
+TEST(ChromeTrace, SaysWhereItIsCutWhateverTheBlocks) {
+  std::string text = R"({"traceEvents": [)";
+  for (int i = 0; i < 30; ++i)
+    text += fmt::format(R"({}{{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": {}, "dur": 1}})", i > 0 ? ",\n" : "", i);
+  size_t const last = text.rfind('{');
+  text.resize(last + 20);
+  for (size_t const block : {70, 100, 333, 1 << 20}) {
+    auto const trace = read(text, block);
+    ASSERT_TRUE(trace) << trace.error().message;
+    EXPECT_THAT(trace->log().notes, Contains(HasSubstr(fmt::format("in the middle of an event, at byte {}:", last)))) << block;
+  }
+}
+
 TEST(ChromeTrace, BombsAreRefused) {
   std::string const bomb = "{\"traceEvents\": [" + std::string(size_t{600} << 20U, ' ');
   auto const trace = read(zstd(bomb));
@@ -321,6 +334,19 @@ TEST(ChromeTrace, BeginsAndEndsAreRanges) {
   EXPECT_THAT(trace->log().notes, UnorderedElementsAre(HasSubstr("1 ranges never end"), HasSubstr("1 ends of ranges")));
 }
 
+TEST(ChromeTrace, AsynchronousRangesAreToldApartByEitherKindOfId) {
+  auto const trace = read(R"json([
+    {"ph": "b", "cat": "io", "name": "read", "id2": {"local": "0x1"}, "pid": 1, "tid": 1, "ts": 10},
+    {"ph": "b", "cat": "io", "name": "read", "id2": {"local": "0x2"}, "pid": 1, "tid": 1, "ts": 12},
+    {"ph": "e", "cat": "io", "name": "read", "id2": {"local": "0x1"}, "pid": 1, "tid": 2, "ts": 20},
+    {"ph": "e", "cat": "io", "name": "read", "id2": {"local": "0x2"}, "pid": 1, "tid": 2, "ts": 40}])json",
+                          1 << 20);
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->event_count(), 2U);
+  EXPECT_EQ(trace->end(0) - trace->start(0), 10'000);
+  EXPECT_EQ(trace->end(1) - trace->start(1), 28'000);
+}
+
 TEST(ChromeTrace, CountersAreSeries) {
   auto const trace = read(R"([{"ph":"C","name":"memory","pid":1,"ts":1,"args":{"used":5,"free":1e3}},
                               {"ph":"C","name":"memory","pid":1,"ts":2,"args":{"used":6.5,"free":"x","deep":[1]}}])");
@@ -420,6 +446,53 @@ TEST(Kineto, DeviceOpsAreOnTheirStreamsWithTheirDetails) {
   auto const& wait = trace.detail<model::StreamWaitDetail>(row_of(trace, EventKind::kStreamWait));
   EXPECT_EQ(wait.source_stream, 24);
   EXPECT_EQ(wait.source_correlation, 12U);
+}
+
+/// As roctracer's traces are: ops say nothing, each is followed by the end of the arrow from its call.
+std::string trace_with_arrows(int count, char const* category, int shift_us) {
+  std::string events;
+  for (int i = 1; i <= count; ++i) {
+    events += fmt::format(
+        R"json({{"ph": "X", "cat": "cuda_runtime", "name": "hipLaunchKernel", "pid": 55, "tid": 60, "ts": {0}, "dur": 2, "args": {{"correlation": {1}}}}},
+        {{"ph": "s", "id": {1}, "pid": 55, "tid": 60, "ts": {0}, "cat": "ac2g", "name": "ac2g"}},
+        {{"ph": "X", "cat": "kernel", "name": "Cijk", "pid": 2, "tid": 3, "ts": {2}, "dur": 5}},
+        {{"ph": "f", "id": {1}, "pid": 2, "tid": 3, "ts": {4}, "cat": "{3}", "name": "ac2g", "bp": "e"}},
+)json",
+        100 * i, i, 100 * i + 10, category, 100 * i + 10 + shift_us);
+  }
+  events.resize(events.rfind(','));
+  return "{\"traceEvents\": [" + events + "]}";
+}
+
+int linked_kernels(model::Trace const& trace) {
+  int linked = 0;
+  for (uint32_t row = 0; row < trace.event_count(); ++row) {
+    if (trace.kind(row) != EventKind::kKernel || !trace.columns().link[row].valid()) continue;
+    uint32_t const launch = trace.columns().link[row].value;
+    EXPECT_EQ(trace.name(launch), "hipLaunchKernel");
+    EXPECT_EQ(trace.start(row) - trace.start(launch), 10'000);
+    ++linked;
+  }
+  return linked;
+}
+
+TEST(Kineto, OpsThatSayNothingAreLinkedByTheArrowBehindThemWhereverTheTextIsCut) {
+  std::string const text = trace_with_arrows(30, "ac2g", 0);
+  for (size_t const block : {100, 130, 170, 300, 700, 1 << 20}) {
+    auto const trace = read(text, block);
+    ASSERT_TRUE(trace) << trace.error().message;
+    EXPECT_EQ(linked_kernels(*trace), 30) << block;
+    EXPECT_EQ(trace->log().unmatched_launches, 0U);
+  }
+}
+
+TEST(Kineto, ArrowsOfOtherThingsLinkNothing) {
+  auto const others = read(trace_with_arrows(5, "fwd", 0), 300);
+  ASSERT_TRUE(others);
+  EXPECT_EQ(linked_kernels(*others), 0);
+  auto const elsewhere = read(trace_with_arrows(5, "ac2g", 1), 300);
+  ASSERT_TRUE(elsewhere);
+  EXPECT_EQ(linked_kernels(*elsewhere), 0);
 }
 
 TEST(Kineto, CollectivesSayWhatTheyCommunicate) {

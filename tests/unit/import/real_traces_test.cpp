@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <string>
+#include <tuple>
 
 #include <unistd.h>
 
@@ -76,6 +78,31 @@ TEST_F(RealTraces, HaveTheDeviceTimesOfAnIndependentCalculation) {
     }
   }
   EXPECT_GE(compared, 14);
+}
+
+/// TraceLens: fills count as computation there, too.
+TEST_F(RealTraces, HaveTheTimeSplitThatAnotherToolFinds) {
+  std::ifstream file(folder() / "golden/h100-vit.gpu_timeline.csv");
+  std::map<std::string, double> golden_ms;
+  for (std::string line; std::getline(file, line);) {
+    size_t const comma = line.find(',');
+    if (comma != std::string::npos) golden_ms[line.substr(0, comma)] = std::strtod(line.c_str() + comma + 1, nullptr);
+  }
+  analyzer::Analysis const analysis = analyzer::analyze(open("kineto/h100-vit.json.gz"));
+  ASSERT_EQ(analysis.devices.size(), 1U);
+  auto const& [window, time] = std::tie(analysis.devices[0].window, analysis.devices[0].time);
+  constexpr double kNsPerMs = 1e6, kToleranceMs = 0.01;
+  auto const expect = [&](char const* what, int64_t found_ns) {
+    EXPECT_NEAR(static_cast<double>(found_ns) / kNsPerMs, golden_ms.at(what), kToleranceMs) << what;
+  };
+  expect("computation_time", time.compute_ns);
+  expect("exposed_comm_time", time.exposed_comm_ns);
+  expect("exposed_memcpy_time", time.exposed_copy_ns);
+  expect("busy_time", time.busy_ns);
+  expect("idle_time", window.length() - time.busy_ns);
+  expect("total_time", window.length());
+  expect("total_comm_time", time.comm_ns);
+  expect("total_memcpy_time", time.copy_ns);
 }
 
 TEST_F(RealTraces, OfNsightSystemsHaveTheDeviceTimesOfAnIndependentCalculation) {

@@ -55,6 +55,9 @@ class BlockReader {
   explicit BlockReader(BlockEvents& block) : block_(block) {}
 
   void add(ChromeEvent const& event) {
+    if (event.phase == 'f') return add_arrow(event);
+    is_first_ = false;
+    block_.last_op.reset();
     switch (event.phase) {
       case 'X':
         return add_complete(event);
@@ -73,8 +76,7 @@ class BlockReader {
         return add_metadata(event);
       case 's':
       case 't':
-      case 'f':
-        return;  // arrows
+        return;
       default:
         ++block_.unknown;
     }
@@ -202,7 +204,9 @@ class BlockReader {
   void add_device_op(ChromeEvent const& event, Times const& times, uint32_t name) {
     block_.is_kineto = true;
     KinetoArguments const a = read_kineto_arguments(event.arguments);
-    EventBatch& to = rows(stream_of(event, a));
+    uint32_t const stream = stream_of(event, a);
+    if (a.correlation == 0) block_.last_op = {event.process, event.thread, times.start, 0, stream};
+    EventBatch& to = rows(stream);
     KinetoCategory const kind = category(event.category);
     StringId const id{name};
     if (kind != KinetoCategory::kKernel) {
@@ -226,6 +230,19 @@ class BlockReader {
     }
     detail.channels = a.kernel.grid_x;
     to.add(EventKind::kCollective, times.start, times.dur, id, a.correlation, detail);
+  }
+
+  /// Most are of ops that say themselves which call launched them.
+  void add_arrow(ChromeEvent const& event) {
+    bool const is_first = std::exchange(is_first_, false);
+    auto const op = std::exchange(block_.last_op, std::nullopt);
+    if ((!op && !is_first) || category(event.category) != KinetoCategory::kFlow) return;
+    auto const time = parse_microseconds(event.time);
+    auto const id = parse_integer(event.id);
+    if (!time || !id || *id <= 0) return;
+    BlockEvents::Arrow const arrow = {event.process, event.thread, *time, static_cast<uint64_t>(*id)};
+    if (op && arrow.ends_at(*op)) rows(op->track).correlation.back() = arrow.id;
+    if (is_first) block_.first_arrow = arrow;
   }
 
   /// The host's waits are there as calls already.
@@ -311,6 +328,7 @@ class BlockReader {
   BlockEvents& block_;
   std::unordered_map<TrackKey, uint32_t, TrackKeyHash> track_numbers_;
   std::vector<NameFacts> facts_;  ///< by name
+  bool is_first_ = true;          ///< no event was seen
   bool has_last_ = false, has_last_stream_ = false;
   std::string_view last_process_, last_thread_, last_category_;
   uint32_t last_track_ = 0, last_stream_track_ = 0;

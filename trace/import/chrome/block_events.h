@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -74,11 +75,25 @@ struct BlockEvents {
     std::string_view what, process, thread, value;  ///< "thread_name", …, as they stand
   };
 
+  /// Where an arrow ends, and at what. Traces of roctracer tell by nothing else which call launched an op: it stands behind the
+  /// op.
+  struct Arrow {
+    std::string_view process, thread;  ///< as they stand
+    int64_t time_ns = 0;
+    uint64_t id = 0;     ///< the call's correlation; of an op that waits for its arrow 0
+    uint32_t track = 0;  ///< of such an op, its last row
+    [[nodiscard]] bool ends_at(Arrow const& op) const {
+      return process == op.process && thread == op.thread && time_ns == op.time_ns;
+    }
+  };
+
   RawTexts names;
   std::vector<TrackKey> tracks;
   std::vector<model::EventBatch> rows;  ///< by track; names are ids of `names`, times ns on the trace's own clock
   std::vector<Bracket> brackets;
   std::vector<Metadata> metadata;
+  std::optional<Arrow> first_arrow;  ///< when the first event is one
+  std::optional<Arrow> last_op;      ///< when the last event is an op whose arrow may follow
   EventsEnd end;
   bool is_kineto = false;  ///< has device ops or calls that only Kineto writes
   uint64_t untimed = 0;    ///< events without a time that can be read

@@ -16,7 +16,7 @@ enum class KinetoCategory : uint8_t {
   kMemset,
   kDeviceSync,   ///< what a stream or the host waits for, told by the device's side
   kDeviceRange,  ///< an annotation, over the device ops that were launched in it
-  kFlow          ///< arrows between events: launches are linked by their correlation, forward and backward by nothing here
+  kFlow          ///< arrows between events: from calls to device ops, from forward to backward operators
 };
 
 KinetoCategory category_of(std::string_view name);

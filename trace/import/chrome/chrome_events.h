@@ -59,6 +59,7 @@ inline bool read_event(JsonCursor& cursor, ChromeEvent& event) {
         if (is(key, "pid")) return void(event.process = cursor.scalar(is_string));
         if (is(key, "tid")) return void(event.thread = cursor.scalar(is_string));
         if (is(key, "dur")) return void(event.duration = cursor.scalar(is_string));
+        if (is(key, "id2")) return void(event.id = cursor.peek() == '{' ? cursor.value() : cursor.scalar(is_string));
         break;
       case 4:
         if (is(key, "name")) return void(event.name = cursor.scalar(is_string));

@@ -95,25 +95,29 @@ class ChromeReader {
     if (is_closed_) {
       keep_trailer(text);
     } else if (open_.empty()) {
-      take_events(std::move(parsed.events), text);
+      take_events(std::move(parsed.events), text, offset_);
     } else {
       // The block was cut where no event begins: what is left of the one before belongs to it.
       open_.append(text);
       std::string const whole = std::exchange(open_, {});
-      take_events(read_block(whole), whole);
+      take_events(read_block(whole), whole, open_begin_);
     }
     offset_ += text.size();
   }
 
-  void take_events(BlockEvents events, std::string_view text) {
+  /// `begin`: where the text stands in all of it.
+  void take_events(BlockEvents events, std::string_view text, uint64_t begin) {
     if (too_many_) return;
     EventsEnd const end = events.end;
     if (end.broken > 0 && merged_.log().notes.empty()) {
-      merged_.log().notes.push_back(fmt::format("near byte {} something stands that is no event", offset_ + end.first_broken_at));
+      merged_.log().notes.push_back(fmt::format("near byte {} something stands that is no event", begin + end.first_broken_at));
     }
     merged_.add(std::move(events));
     if (merged_.event_count() > file::events_that_fit()) is_over_ = too_many_ = true;
-    if (end.state == State::kOpen) open_ = text.substr(end.offset);
+    if (end.state == State::kOpen) {
+      open_ = text.substr(end.offset);
+      open_begin_ = begin + end.offset;
+    }
     if (open_.size() > kMostEventBytes) return look_through_open();
     if (end.state != State::kClosed) return;
     is_over_ = is_closed_ = true;
@@ -128,7 +132,7 @@ class ChromeReader {
     size_t const cut = next_cut(text, 1);
     if (cut == std::string_view::npos || ++looks_ > kMostLooks) return;
     std::string_view const rest = std::string_view(text).substr(cut);
-    take_events(read_block(rest, true), rest);
+    take_events(read_block(rest, true), rest, open_begin_ + cut);
   }
 
   void keep_trailer(std::string_view text) {
@@ -147,7 +151,7 @@ class ChromeReader {
         note_truncation("behind its events, or what stands there is no JSON");
       }
     } else if (!open_.empty()) {
-      note_truncation(fmt::format("in the middle of an event, at byte {}", offset_ - open_.size()));
+      note_truncation(fmt::format("in the middle of an event, at byte {}", open_begin_));
     } else if (needs_closing_) {
       note_truncation(fmt::format("behind an event, at byte {}", offset_));
     }
@@ -183,6 +187,7 @@ class ChromeReader {
   int looks_ = 0;        ///< through what seemed to have no end
   uint64_t offset_ = 0;  ///< of the block, in the unpacked text
   std::string open_;     ///< the begin of an event whose rest is in the next block
+  uint64_t open_begin_ = 0;
   std::string trailer_;  ///< what stands behind the events
 };
 

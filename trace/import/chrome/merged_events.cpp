@@ -71,11 +71,16 @@ void MergedEvents::add(BlockEvents block) {
     for (BlockEvents::Bracket const& bracket : block.brackets)
       origin_ns_ = std::min(bracket.time_ns, origin_ns_.value_or(bracket.time_ns));
   }
+  if (last_op_ && block.first_arrow && block.first_arrow->ends_at({last_op_->process, last_op_->thread, last_op_->time_ns}))
+    builder_.events(last_op_->track).correlation.back() = block.first_arrow->id;
   std::vector<size_t> numbers;
   for (size_t i = 0; i < block.tracks.size(); ++i) {
     numbers.push_back(track_of(block.tracks[i]));
     add_rows(tracks_[numbers.back()], std::move(block.rows[i]), names);
   }
+  last_op_.reset();
+  if (auto const& op = block.last_op)
+    last_op_ = {std::string(op->process), std::string(op->thread), op->time_ns, tracks_[numbers[op->track]].id};
   for (BlockEvents::Bracket const& bracket : block.brackets) {
     brackets_[numbers[bracket.track]].push_back(
         {possible(minus(bracket.time_ns, *origin_ns_)), names[bracket.name], bracket.phase, std::string(bracket.id)});

@@ -55,12 +55,20 @@ class MergedEvents {
   void add_info(TraceHeader& header, std::string const& file);
   void note_losses();
 
+  /// BlockEvents::last_op.
+  struct LastOp {
+    std::string process, thread;
+    int64_t time_ns = 0;
+    model::TrackId track;
+  };
+
   model::TraceBuilder builder_;
   std::unordered_map<TrackKey, size_t, TrackKeyHash> numbers_;
   std::vector<MergedTrack> tracks_;
   std::map<size_t, std::vector<Bracket>> brackets_;  ///< by track
   std::map<std::pair<std::string, std::string>, std::string> thread_names_;
   std::map<std::string, std::string> process_names_;
+  std::optional<LastOp> last_op_;
   std::optional<int32_t> rank_;
   std::optional<int64_t> origin_ns_;
   int64_t last_ns_ = 0;  ///< trace time
