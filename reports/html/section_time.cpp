@@ -55,7 +55,7 @@ std::string steps_table(Page const& page) {
 
 std::string steps_sentence(Page const& page) {
   Summary const& summary = page.summary;
-  std::string text = fmt::format("{} steps, {}.", base::format_count(summary.steps + summary.warmup_steps),
+  std::string text = fmt::format("{}, {}.", base::format_count(summary.steps + summary.warmup_steps, "step"),
                                  step_source_label(page.analysis.step_source));
   if (summary.warmup_steps == 1)
     text += " The first warms up and is left out of the chart, the averages and the findings.";
@@ -65,7 +65,8 @@ std::string steps_sentence(Page const& page) {
   if (summary.median_ns)
     text += fmt::format(" Median {}, p95 {}.", base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns));
   if (page.analysis.ops_outside_steps > 0)
-    text += fmt::format(" {} device operations belong to no step.", base::format_count(page.analysis.ops_outside_steps));
+    text += fmt::format(" {} {} to no step.", base::format_count(page.analysis.ops_outside_steps, "device operation"),
+                        page.analysis.ops_outside_steps == 1 ? "belongs" : "belong");
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 
