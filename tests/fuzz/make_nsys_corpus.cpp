@@ -4,9 +4,9 @@
 #include <string>
 
 #include <fmt/format.h>
-#include <zstd.h>
 
 #include "tests/support/nsys_export.h"
+#include "tests/support/packed.h"
 
 namespace {
 
@@ -75,8 +75,7 @@ int main(int argc, char** argv) {
   write(folder / "nccl.sqlite", support::nsys_database(nccl_sql(), kSmallPages));
   write(folder / "memory.sqlite", support::nsys_database(memory_sql(), kSmallPages));
   std::string const bytes = support::nsys_database(nccl_sql(), kSmallPages);
-  std::string packed(ZSTD_compressBound(bytes.size()), '\0');
-  packed.resize(ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), 19));
-  write(folder / "nccl.sqlite.zst", packed);
+  constexpr int kSmallest = 19;
+  write(folder / "nccl.sqlite.zst", support::packed_by_zstd(bytes, kSmallest));
   return 0;
 }

@@ -11,16 +11,17 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <isa-l/igzip_lib.h>
-#include <zstd.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/support/packed.h"
 #include "trace/import/chrome/merged_events.h"
 #include "trace/import/importers.h"
 
 namespace stepscope::import {
 namespace {
 
+using support::packed_by_gzip;
+using support::packed_by_zstd;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -42,29 +43,6 @@ std::multiset<Row> events_of(model::Trace const& trace) {
     rows.emplace(kind_info(trace.kind(row)).name, trace.name(row), trace.start(row) - first, trace.end(row) - trace.start(row));
   }
   return rows;
-}
-
-std::string gzip(std::string const& text) {
-  std::string packed(text.size() + (size_t{1} << 16U), '\0');
-  isal_zstream stream;
-  isal_deflate_stateless_init(&stream);
-  std::string copy = text;
-  stream.next_in = reinterpret_cast<uint8_t*>(copy.data());
-  stream.avail_in = static_cast<uint32_t>(copy.size());
-  stream.next_out = reinterpret_cast<uint8_t*>(packed.data());
-  stream.avail_out = static_cast<uint32_t>(packed.size());
-  stream.end_of_stream = 1;
-  stream.flush = NO_FLUSH;
-  stream.gzip_flag = IGZIP_GZIP;
-  EXPECT_EQ(isal_deflate_stateless(&stream), COMP_OK);
-  packed.resize(packed.size() - stream.avail_out);
-  return packed;
-}
-
-std::string zstd(std::string const& text) {
-  std::string packed(ZSTD_compressBound(text.size()), '\0');
-  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 1));
-  return packed;
 }
 
 /// Ranges and marks of many threads, with names that look like JSON.
@@ -132,8 +110,10 @@ TEST(ChromeTrace, HasTheEventsOfANaiveReaderWhateverTheBlocks) {
 TEST(ChromeTrace, IsReadPacked) {
   RandomTrace const made(99, 3000);
   std::string const text = made.json().dump();
-  for (std::string const& packed : {gzip(text), zstd(text), gzip(text.substr(0, 1000)) + gzip(text.substr(1000)),
-                                    zstd(text.substr(0, 1000)) + zstd(text.substr(1000)), gzip(text) + std::string(512, '\0')}) {
+  for (std::string const& packed :
+       {packed_by_gzip(text), packed_by_zstd(text), packed_by_gzip(text.substr(0, 1000)) + packed_by_gzip(text.substr(1000)),
+        packed_by_zstd(text.substr(0, 1000)) + packed_by_zstd(text.substr(1000)),
+        packed_by_gzip(text) + std::string(512, '\0')}) {
     for (size_t const block : {300U, 10'000U}) {
       auto const trace = read(packed, block);
       ASSERT_TRUE(trace) << trace.error().message;
@@ -162,13 +142,13 @@ TEST(ChromeTrace, ThatIsCutAnywhereKeepsWhatIsWhole) {
 TEST(ChromeTrace, ThatIsPackedAndCutKeepsWhatIsWhole) {
   RandomTrace const made(6, 3000);
   std::string const text = made.json().dump();
-  for (std::string const& packed : {gzip(text), zstd(text)}) {
+  for (std::string const& packed : {packed_by_gzip(text), packed_by_zstd(text)}) {
     auto const trace = read(packed.substr(0, packed.size() * 9 / 10));
     ASSERT_TRUE(trace) << trace.error().message;
     EXPECT_TRUE(trace->log().truncated);
     EXPECT_THAT(trace->log().notes, Contains(HasSubstr("data are")));
   }
-  std::string damaged = gzip(text);
+  std::string damaged = packed_by_gzip(text);
   for (size_t at = damaged.size() / 2; at < damaged.size() / 2 + 64; ++at) damaged[at] = static_cast<char>(~damaged[at]);
   auto const trace = read(damaged);
   ASSERT_TRUE(trace) << trace.error().message;
@@ -190,7 +170,7 @@ TEST(ChromeTrace, SaysWhereItIsCutWhateverTheBlocks) {
 
 TEST(ChromeTrace, BombsAreRefused) {
   std::string const bomb = "{\"traceEvents\": [" + std::string(size_t{600} << 20U, ' ');
-  auto const trace = read(zstd(bomb));
+  auto const trace = read(packed_by_zstd(bomb));
   ASSERT_FALSE(trace && trace->log().notes.empty());
   EXPECT_THAT(trace ? trace->log().notes.front() + trace->log().notes.back() : trace.error().message,
               HasSubstr("unpacks to more than"));
@@ -597,12 +577,12 @@ TEST(Importers, KnowATraceByItsContent) {
     return found == nullptr ? std::string_view("none") : found->name;
   };
   EXPECT_EQ(importer(kKineto), "PyTorch or Chrome JSON");
-  EXPECT_EQ(importer(gzip(kKineto)), "PyTorch or Chrome JSON");
-  EXPECT_EQ(importer(zstd(kKineto)), "PyTorch or Chrome JSON");
+  EXPECT_EQ(importer(packed_by_gzip(kKineto)), "PyTorch or Chrome JSON");
+  EXPECT_EQ(importer(packed_by_zstd(kKineto)), "PyTorch or Chrome JSON");
   EXPECT_EQ(importer(R"( [ {"ph": "X"} ])"), "PyTorch or Chrome JSON");
   EXPECT_EQ(importer("{\"long\": \"" + std::string(200'000, 'x') + "\", \"traceEvents\": []}"), "PyTorch or Chrome JSON");
   for (std::string const& other : {std::string("{\"schema\": 1, \"findings\": []}"), std::string("[1, 2]"), std::string("hello"),
-                                   std::string(), gzip("hello"), std::string("\x1F\x8B")})
+                                   std::string(), packed_by_gzip("hello"), std::string("\x1F\x8B")})
     EXPECT_EQ(importer(other), "none");
   EXPECT_TRUE(has_trace_name("a.json.gz") && has_trace_name("a.json") && has_trace_name("b.json.zst"));
   EXPECT_FALSE(has_trace_name("a.txt.gz"));

@@ -8,11 +8,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <isa-l/igzip_lib.h>
 #include <sqlite3.h>
-#include <zstd.h>
 
 #include "tests/support/nsys_export.h"
+#include "tests/support/packed.h"
 #include "trace/import/nsys/nsys_importer.h"
 #include "trace/import/open_run.h"
 
@@ -43,27 +42,6 @@ std::string many_ranges(int count) {
       support::kNsysSchema, count, support::nsys_thread(5, 6));
 }
 
-std::string packed_by_zstd(std::string const& bytes) {
-  std::string packed(ZSTD_compressBound(bytes.size()), '\0');
-  packed.resize(ZSTD_compress(packed.data(), packed.size(), bytes.data(), bytes.size(), 1));
-  return packed;
-}
-
-std::string packed_by_gzip(std::string bytes) {
-  std::string packed(bytes.size() + (size_t{1} << 16U), '\0');
-  isal_zstream stream;
-  isal_deflate_stateless_init(&stream);
-  stream.next_in = reinterpret_cast<uint8_t*>(bytes.data());
-  stream.avail_in = static_cast<uint32_t>(bytes.size());
-  stream.next_out = reinterpret_cast<uint8_t*>(packed.data());
-  stream.avail_out = static_cast<uint32_t>(packed.size());
-  stream.end_of_stream = 1;
-  stream.gzip_flag = IGZIP_GZIP;
-  EXPECT_EQ(isal_deflate_stateless(&stream), COMP_OK);
-  packed.resize(packed.size() - stream.avail_out);
-  return packed;
-}
-
 TEST(NsysHostile, WhatIsNoExportSaysWhatItIs) {
   EXPECT_THAT(error_of("hello"), HasSubstr("no SQLite database"));
   EXPECT_THAT(error_of(std::string("SQLite format 3\0", 16)), HasSubstr("no SQLite database"));
@@ -79,7 +57,7 @@ TEST(NsysHostile, WhatIsNoExportSaysWhatItIs) {
 
 TEST(NsysHostile, IsReadPacked) {
   std::string const bytes = nsys_database(many_ranges(3000));
-  for (std::string const& packed : {packed_by_gzip(bytes), packed_by_zstd(bytes)}) {
+  for (std::string const& packed : {support::packed_by_gzip(bytes), support::packed_by_zstd(bytes)}) {
     EXPECT_TRUE(is_nsys_export(Input(std::as_bytes(std::span(packed)), "x.sqlite.gz")));
     auto const traces = read_database(packed);
     ASSERT_TRUE(traces) << traces.error().message;
@@ -113,7 +91,7 @@ TEST(NsysHostile, CutAnywhereKeepsWhatIsThereOrSaysThatItIsCut) {
 
 TEST(NsysHostile, PackedAndCutKeepsWhatIsThere) {
   std::string const bytes = nsys_database(many_ranges(20'000));
-  for (std::string const& packed : {packed_by_gzip(bytes), packed_by_zstd(bytes)}) {
+  for (std::string const& packed : {support::packed_by_gzip(bytes), support::packed_by_zstd(bytes)}) {
     auto const traces = read_database(packed.substr(0, packed.size() * 9 / 10));
     ASSERT_TRUE(traces) << traces.error().message;
     EXPECT_TRUE(traces->front().log().truncated);
@@ -219,7 +197,7 @@ class NsysFiles : public ::testing::Test {
 
 TEST_F(NsysFiles, AFolderOfExportsAndOtherDatabasesIsOneRun) {
   write("report.0.sqlite", nsys_database(support::nsys_job_sql()));
-  write("packed.sqlite.zst", packed_by_zstd(nsys_database(many_ranges(10))));
+  write("packed.sqlite.zst", support::packed_by_zstd(nsys_database(many_ranges(10))));
   write("report.nsys-rep", "not read");
   write("contacts.sqlite", nsys_database("CREATE TABLE contacts (name TEXT)"));
   auto const run = open_run(folder_.string());

@@ -5,9 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <isa-l/igzip_lib.h>
-#include <zstd.h>
 
+#include "tests/support/packed.h"
 #include "tests/unit/import/xplane_profiles.h"
 
 namespace stepscope::import::made {
@@ -16,39 +15,17 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-std::string packed_by_gzip(std::string text) {
-  std::string packed(text.size() + (size_t{1} << 16U), '\0');
-  isal_zstream stream;
-  isal_deflate_stateless_init(&stream);
-  stream.next_in = reinterpret_cast<uint8_t*>(text.data());
-  stream.avail_in = static_cast<uint32_t>(text.size());
-  stream.next_out = reinterpret_cast<uint8_t*>(packed.data());
-  stream.avail_out = static_cast<uint32_t>(packed.size());
-  stream.end_of_stream = 1;
-  stream.flush = NO_FLUSH;
-  stream.gzip_flag = IGZIP_GZIP;
-  EXPECT_EQ(isal_deflate_stateless(&stream), COMP_OK);
-  packed.resize(packed.size() - stream.avail_out);
-  return packed;
-}
-
-std::string packed_by_zstd(std::string const& text) {
-  std::string packed(ZSTD_compressBound(text.size()), '\0');
-  packed.resize(ZSTD_compress(packed.data(), packed.size(), text.data(), text.size(), 1));
-  return packed;
-}
-
 TEST(DamagedXPlane, IsReadPackedAndInPiecesOfAnySize) {
   auto gpu = gpu_plane();
   auto host = host_plane();
   auto tpu = tpu_plane(false);
   std::string const bytes = write_space({gpu.message(), host.message(), tpu.message()});
   Events const expected = events_of(read_profile(bytes));
-  for (std::string const& packed : {packed_by_gzip(bytes), packed_by_zstd(bytes)}) {
+  for (std::string const& packed : {support::packed_by_gzip(bytes), support::packed_by_zstd(bytes)}) {
     EXPECT_TRUE(is_xplane(Input(std::as_bytes(std::span(packed)), "x")));
     EXPECT_EQ(events_of(read_profile(packed)), expected);
   }
-  std::string const packed = packed_by_gzip(bytes);
+  std::string const packed = support::packed_by_gzip(bytes);
   model::Trace const cut = read_profile(packed.substr(0, packed.size() - 20));
   EXPECT_TRUE(cut.log().truncated);
   EXPECT_FALSE(cut.log().notes.empty());
