@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/sanitized.h"
+
 namespace stepscope::tracer {
 namespace {
 
@@ -69,7 +71,7 @@ TEST(Ring, gives_back_records_in_order_across_many_wrap_arounds) {
 
 TEST(Ring, gives_back_records_in_order_while_it_grows) {
   std::mt19937 random(8);
-  for (int trial = 0; trial < 15; ++trial) {
+  for (int trial = 0; trial < (support::kSanitized ? 4 : 15); ++trial) {
     RingBudget budget(Ring::kMinBytes * 256);
     Ring ring(Ring::kMinBytes, Ring::kMinBytes * 64, &budget);
     std::deque<std::vector<uint64_t>> twin;
