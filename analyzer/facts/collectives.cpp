@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
+#include "trace/model/clock_drift.h"
 #include "trace/model/collective_match.h"
 
 namespace stepscope::analyzer {
@@ -18,6 +20,21 @@ struct Entry {
   model::CollectiveMatch match;
 };
 
+/// From where each device's process records.
+std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceIndex> const& devices) {
+  std::vector<model::TraceInfo const*> processes;
+  for (DeviceIndex const& device : devices) processes.push_back(&device.trace().info());
+  std::vector<uint32_t> const clocks = model::clocks_of(processes);
+  std::vector<model::DeviceRecording> recordings(devices.size());
+  for (size_t d = 0; d < devices.size(); ++d) {
+    std::vector<int64_t> steps;
+    for (model::StepDetail const& step : devices[d].trace().details<model::StepDetail>()) steps.push_back(step.index);
+    recordings[d].clock = clocks[d];
+    recordings[d].set_steps(std::move(steps));
+  }
+  return recordings;
+}
+
 std::vector<Entry> collect(std::vector<DeviceIndex> const& devices) {
   std::vector<Entry> entries;
   std::vector<model::DeviceCollective> collectives;
@@ -27,10 +44,10 @@ std::vector<Entry> collect(std::vector<DeviceIndex> const& devices) {
       if (device.trace().kind(row) != model::EventKind::kCollective) continue;
       auto const* const detail = &device.trace().detail<model::CollectiveDetail>(row);
       entries.push_back({detail, device.ref, row, device.when(row), {}});
-      collectives.push_back({d, detail});
+      collectives.push_back({d, detail, device.end(row)});
     }
   }
-  auto const matches = model::match_collectives(collectives);
+  auto const matches = model::match_collectives(collectives, recordings_of(devices));
   for (size_t i = 0; i < entries.size(); ++i) entries[i].match = matches[i];
   return entries;
 }

@@ -3,41 +3,31 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 
 #include "trace/import/clock_fit.h"
 #include "trace/import/coarse_times.h"
+#include "trace/model/clock_drift.h"
 #include "trace/model/collective_match.h"
 
 namespace stepscope::import {
 namespace {
 
-/// Whether the trace says when it began, and says something possible.
-bool has_origin(model::TraceInfo const& info) { return info.origin_epoch_ns > 0 && info.origin_epoch_ns < 2 * model::kMaxTime; }
-
 /// Offsets by the epoch times at which the traces began; 0 for those that do not say.
 void align_by_epoch(RunSources& run) {
   int64_t earliest = INT64_MAX;
   for (RankSource const& rank : run.ranks)
-    if (has_origin(rank.source.info())) earliest = std::min(earliest, rank.source.info().origin_epoch_ns);
+    if (model::has_origin(rank.source.info())) earliest = std::min(earliest, rank.source.info().origin_epoch_ns);
   for (RankSource& rank : run.ranks)
-    if (has_origin(rank.source.info())) rank.offset_ns = rank.source.info().origin_epoch_ns - earliest;
+    if (model::has_origin(rank.source.info())) rank.offset_ns = rank.source.info().origin_epoch_ns - earliest;
   run.clock.method = "epoch";
 }
 
-/// Beside the ranks: which clock recorded them, from 0. Processes of one host share one; who does not name a host has its own.
 std::vector<uint32_t> clocks_of(RunSources const& run) {
-  std::map<std::string, uint32_t> by_host;
-  std::vector<uint32_t> clocks;
-  uint32_t next = 0;
-  for (RankSource const& rank : run.ranks) {
-    model::TraceInfo const& info = rank.source.info();
-    bool const is_shared = !info.host.empty() && has_origin(info);
-    auto const known = is_shared ? by_host.try_emplace(info.host, next).first->second : next;
-    clocks.push_back(known);
-    next += known == next ? 1 : 0;
-  }
-  return clocks;
+  std::vector<model::TraceInfo const*> processes;
+  for (RankSource const& rank : run.ranks) processes.push_back(&rank.source.info());
+  return model::clocks_of(processes);
 }
 
 /// A device's collectives in the order in which they began.
@@ -83,9 +73,17 @@ base::Expected<std::vector<DeviceCollectives>> collectives_of(RankSource const& 
   return devices;
 }
 
+std::vector<int64_t> indices_of_steps(TraceSource const& source) {
+  std::vector<int64_t> indices;
+  if (auto const steps = source.steps())
+    for (file::StepSpan const& step : *steps) indices.push_back(step.index);
+  return indices;
+}
+
 /// The ends of all collectives by the ranks' clocks as they are aligned so far, those of one collective beside each other.
-/// Processes that cannot be read have none; opening them says why.
-std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> const& clocks) {
+/// Processes that cannot be read have none; opening them says why. `unsure`: gets processes with collectives of which it is not
+/// known which of others they are.
+std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> const& clocks, std::set<uint32_t>& unsure) {
   std::vector<DeviceCollectives> devices;
   for (uint32_t r = 0; r < run.ranks.size(); ++r) {
     if (has_coarse_times(run.ranks[r].source.info())) continue;
@@ -93,14 +91,21 @@ std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> 
     if (of_rank) std::move(of_rank->begin(), of_rank->end(), std::back_inserter(devices));
   }
   std::vector<model::DeviceCollective> collectives;
-  for (uint32_t d = 0; d < devices.size(); ++d)
-    for (model::CollectiveDetail const& detail : devices[d].details) collectives.push_back({d, &detail});
-  auto const matches = model::match_collectives(collectives);
+  std::vector<model::DeviceRecording> recordings(devices.size());
+  for (uint32_t d = 0; d < devices.size(); ++d) {
+    RankSource const& rank = run.ranks[devices[d].rank];
+    for (size_t i = 0; i < devices[d].ends.size(); ++i)
+      collectives.push_back({d, &devices[d].details[i], devices[d].ends[i] + rank.offset_ns});
+    recordings[d].clock = clocks[devices[d].rank];
+    recordings[d].set_steps(indices_of_steps(rank.source));
+  }
+  auto const matches = model::match_collectives(collectives, recordings);
   std::vector<CollectiveEnd> ends;
   size_t at = 0;
   for (DeviceCollectives const& device : devices) {
     for (int64_t const end : device.ends) {
       int64_t const instant = end + run.ranks[device.rank].offset_ns;
+      if (matches[at].is_unsure) unsure.insert(device.rank);
       if (instant > -kMostInstant && instant < kMostInstant)
         ends.push_back({matches[at].collective, clocks[device.rank], instant});
       ++at;
@@ -121,7 +126,14 @@ void apply(ClockCorrection const& correction, RankSource& rank) {
 
 void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks, std::vector<bool>& is_comparable) {
   uint32_t const count = *std::max_element(clocks.begin(), clocks.end()) + 1;
-  auto const ends = ends_of(run, clocks);
+  std::set<uint32_t> unsure;
+  auto const ends = ends_of(run, clocks, unsure);
+  for (uint32_t const r : unsure)
+    run.notes.push_back(
+        fmt::format("{}: has more or fewer collectives without sequence numbers than other processes, and clocks too different "
+                    "to tell which are "
+                    "one: these are not compared, record all processes in the same steps",
+                    run.ranks[r].file));
   auto const by_epoch = residuals(std::vector<ClockCorrection>(count), ends);
   if (!by_epoch) return;
   auto const corrections = fit_clocks(count, ends);
@@ -133,13 +145,20 @@ void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks, st
   run.clock.residual_p95_ns = kept.p95_ns;
   run.clock.collectives = kept.collectives;
   run.clock.method = is_better ? "collective ends" : run.clock.method;
+  std::map<uint32_t, std::set<int32_t>> groups;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
-    if (is_better) apply(corrections[clocks[r]], run.ranks[r]);
-    if (!corrections[clocks[r]].is_fitted && is_comparable[r])
+    ClockCorrection const& correction = corrections[clocks[r]];
+    if (is_better) apply(correction, run.ranks[r]);
+    if (correction.is_fitted) groups[correction.group].insert(run.ranks[r].source.info().rank);
+    if (!correction.is_fitted && is_comparable[r] && !has_coarse_times(run.ranks[r].source.info()))
       run.notes.push_back(
           fmt::format("{}: shares no collective with the other processes; its clock is taken as it is", run.ranks[r].file));
-    is_comparable[r] = is_comparable[r] || corrections[clocks[r]].is_fitted;
+    is_comparable[r] = is_comparable[r] || (correction.is_fitted && correction.group == 0);
   }
+  for (auto const& [group, ranks] : groups)
+    if (group > 0)
+      run.notes.push_back(fmt::format("ranks {} share no collective with rank {}; between them clocks are taken as they are",
+                                      fmt::join(ranks, ", "), *groups[0].begin()));
 }
 
 /// So that run time begins with the first of the traces.
@@ -156,7 +175,7 @@ void align_clocks(RunSources& run) {
   if (run.ranks.size() < 2) return;
   align_by_epoch(run);
   std::vector<bool> is_comparable;
-  for (RankSource const& rank : run.ranks) is_comparable.push_back(has_origin(rank.source.info()));
+  for (RankSource const& rank : run.ranks) is_comparable.push_back(model::has_origin(rank.source.info()));
   auto const clocks = clocks_of(run);
   if (std::any_of(clocks.begin(), clocks.end(), [](uint32_t clock) { return clock > 0; })) {
     fit_to_collectives(run, clocks, is_comparable);

@@ -141,21 +141,29 @@ class ClockFitter {
   }
 
   std::vector<ClockCorrection> fit() {
-    if (ends_.empty()) return clocks_;
-    auto const least = [](CollectiveEnd const& a, CollectiveEnd const& b) { return a.clock < b.clock; };
-    reference_ = std::min_element(ends_.begin(), ends_.end(), least)->clock;
-    clocks_[reference_].is_fitted = true;
-    // First the neighbours of the reference, then theirs.
-    while (tie([&](uint32_t clock) { return !clocks_[clock].is_fitted; })) {
+    std::vector<bool> has_ends(clocks_.size()), is_reference(clocks_.size());
+    for (CollectiveEnd const& end : ends_) has_ends[end.clock] = true;
+    uint32_t group = 0;
+    for (uint32_t reference = 0; reference < clocks_.size(); ++reference) {
+      if (!has_ends[reference] || clocks_[reference].is_fitted) continue;
+      is_reference[reference] = clocks_[reference].is_fitted = true;
+      clocks_[reference].group = group;
+      // First the neighbours of the reference, then theirs.
+      while (tie([&](uint32_t clock) { return !clocks_[clock].is_fitted; }, group)) {
+      }
+      auto const follows = [&](uint32_t clock) {
+        return !is_reference[clock] && clocks_[clock].is_fitted && clocks_[clock].group == group;
+      };
+      for (int i = 0; i < kRefinements; ++i) tie(follows, group);
+      ++group;
     }
-    for (int i = 0; i < kRefinements; ++i) tie([&](uint32_t clock) { return clock != reference_ && clocks_[clock].is_fitted; });
     return clocks_;
   }
 
  private:
-  /// Fits the clocks that are wanted to those that are fitted; false when there was none.
+  /// Fits the clocks that are wanted to those that are fitted, as members of the group; false when there was none.
   template <class IsWanted>
-  bool tie(IsWanted&& is_wanted) {
+  bool tie(IsWanted&& is_wanted, uint32_t group) {
     for (auto& ties : ties_) ties.clear();
     for_each_collective(ends_, [&](std::span<CollectiveEnd const> collective) {
       auto const truth = true_end(collective, clocks_, room_);
@@ -167,13 +175,13 @@ class ClockFitter {
     for (uint32_t clock = 0; clock < clocks_.size(); ++clock) {
       if (ties_[clock].empty()) continue;
       clocks_[clock] = fit_one(ties_[clock]);
+      clocks_[clock].group = group;
       any = true;
     }
     return any;
   }
 
   std::vector<ClockCorrection> clocks_;
-  uint32_t reference_ = 0;
   std::vector<CollectiveEnd> ends_;  ///< of collectives of several clocks
   std::vector<std::vector<Tie>> ties_;
   std::vector<int64_t> room_;

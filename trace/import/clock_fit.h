@@ -25,7 +25,8 @@ struct CollectiveEnd {
 struct ClockCorrection {
   int64_t offset_ns = 0;
   model::ClockDrift drift;
-  bool is_fitted = false;  ///< false: no collective ties it to the first clock; nothing is corrected
+  bool is_fitted = false;  ///< false: no collective ties it to another clock; nothing is corrected
+  uint32_t group = 0;      ///< of clocks that collectives tie together, by their first clock; only within one ends are comparable
 
   [[nodiscard]] int64_t operator()(int64_t instant) const { return drift.corrected(instant) + offset_ns; }
 };
@@ -36,9 +37,9 @@ struct ClockResiduals {
   uint64_t collectives = 0;  ///< that ended on several clocks
 };
 
-/// Corrections of `clocks` clocks, by which collectives end together; the first clock, of which any collective with another one
-/// exists, stays as it is. Robust: a quarter of wrong ends, or an end that is late by seconds, changes little. A clock's drift is
-/// corrected where it is sure: well above what the ends scatter by. `ends`: grouped by collective. O(n log n).
+/// Corrections of `clocks` clocks, by which collectives end together; the first clock of each group stays as it is. Robust: a
+/// quarter of wrong ends, or an end that is late by seconds, changes little. A clock's drift is corrected where it is sure: well
+/// above what the ends scatter by. `ends`: grouped by collective. O(n log n).
 std::vector<ClockCorrection> fit_clocks(uint32_t clocks, std::span<CollectiveEnd const> ends);
 
 /// Of these corrections; nothing when no collective ended on several clocks.

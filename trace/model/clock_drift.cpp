@@ -1,11 +1,28 @@
 #include "trace/model/clock_drift.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "trace/model/copy_rows.h"
 #include "trace/model/trace_builder.h"
 
 namespace stepscope::model {
+
+bool has_origin(TraceInfo const& info) { return info.origin_epoch_ns > 0 && info.origin_epoch_ns < 2 * kMaxTime; }
+
+std::vector<uint32_t> clocks_of(std::span<TraceInfo const* const> processes) {
+  std::map<std::string, uint32_t> by_host;
+  std::vector<uint32_t> clocks;
+  uint32_t next = 0;
+  for (TraceInfo const* const info : processes) {
+    bool const is_shared = !info->host.empty() && has_origin(*info);
+    uint32_t const clock = is_shared ? by_host.try_emplace(info->host, next).first->second : next;
+    clocks.push_back(clock);
+    next += clock == next ? 1 : 0;
+  }
+  return clocks;
+}
 
 Trace correct_drift(Trace const& trace, ClockDrift const& drift) {
   TraceBuilder builder;

@@ -3,6 +3,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "trace/model/trace.h"
 
@@ -24,6 +26,11 @@ struct ClockDrift {
     return instant - std::llround(rate / (1 + rate) * static_cast<double>(instant - pivot_ns));
   }
 };
+
+/// Whether the trace says when it began, and says something possible.
+bool has_origin(TraceInfo const& info);
+/// Beside processes: which clock recorded them, from 0. Those of one host share one; who does not name a host has its own.
+std::vector<uint32_t> clocks_of(std::span<TraceInfo const* const> processes);
 
 /// The trace as its clock would have recorded it without drift: starts and ends are mapped, durations follow. O(events).
 Trace correct_drift(Trace const& trace, ClockDrift const& drift);

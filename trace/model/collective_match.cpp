@@ -1,9 +1,16 @@
 #include "trace/model/collective_match.h"
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
+#include <iterator>
+#include <limits>
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <utility>
+
+#include "trace/model/trace.h"
 
 namespace stepscope::model {
 namespace {
@@ -24,39 +31,205 @@ struct HashOfKey {
 
 enum class Numbering : uint8_t { kSequence, kOrder, kOrderOfPair };
 
-class Matcher {
- public:
-  explicit Matcher(std::span<DeviceCollective const> collectives) {
-    uint32_t devices = 0;
-    std::optional<uint32_t> last;
-    for (DeviceCollective const& each : collectives) {
-      if (each.detail->communicator != 0 && each.detail->sequence != 0) with_sequence_.insert(each.detail->communicator);
-      devices += each.device != last ? 1 : 0;
-      last = each.device;
-    }
-    devices_ = devices;
-  }
+/// A device's collectives of one kind, in their order.
+struct Series {
+  uint32_t device = 0;
+  std::vector<int64_t> ends;
+  int64_t shift = 0;  ///< the place of the first in the order of all
+  bool is_unsure = false;
+};
 
-  CollectiveMatch operator()(DeviceCollective const& each) {
-    auto const key = key_of(*each.detail);
-    if (!key) return {next_++, 0};
-    SameKey& same = seen_[*key];
-    if (same.device != each.device || same.collectives.empty()) {
-      same.device = each.device;
-      same.on_device = 0;
-    }
-    uint64_t const order = same.on_device++;
-    if (order == same.collectives.size()) same.collectives.push_back(next_++);
-    bool const is_numbered = (*key)[1] >> 56U == static_cast<uint64_t>(Numbering::kSequence);
-    return {same.collectives[order], is_numbered ? each.detail->sequence : order};
+/// How two series, of which the first is as long at least, lie to each other when the second is moved by so many places.
+class Comparison {
+ public:
+  Comparison(Series const& reference, Series const& other) : other_(other) {
+    for (size_t i = 0; i < reference.ends.size(); ++i) by_end_.emplace_back(reference.ends[i], static_cast<int64_t>(i));
+    reference_ = reference.ends;
+    std::sort(by_end_.begin(), by_end_.end());
+  }
+  /// Between the ends of the reference, which has two at least.
+  [[nodiscard]] int64_t period() const {
+    std::vector<int64_t> gaps;
+    for (size_t i = 1; i < by_end_.size(); ++i) gaps.push_back(by_end_[i].first - by_end_[i - 1].first);
+    return median(gaps);
+  }
+  /// By which those of the other end nearest to those of the reference.
+  [[nodiscard]] int64_t best_shift() const {
+    std::vector<int64_t> shifts;
+    for_samples([&](size_t place, int64_t end) { shifts.push_back(nearest(end) - static_cast<int64_t>(place)); });
+    return median(shifts);
+  }
+  /// Median time between the ends of those that are one then; the most that there is when they are less than half of the other.
+  [[nodiscard]] int64_t distance(int64_t shift) const {
+    std::vector<int64_t> distances;
+    size_t looked_at = 0;
+    for_samples([&](size_t place, int64_t end) {
+      ++looked_at;
+      int64_t const there = static_cast<int64_t>(place) + shift;
+      if (there >= 0 && there < static_cast<int64_t>(reference_.size()))
+        distances.push_back(std::abs(reference_[static_cast<size_t>(there)] - end));
+    });
+    return 2 * distances.size() < looked_at ? std::numeric_limits<int64_t>::max() : median(distances);
   }
 
  private:
-  struct SameKey {
-    uint32_t device = 0;                ///< the last one that had it
-    uint64_t on_device = 0;             ///< how often it had it
-    std::vector<uint32_t> collectives;  ///< the n-th on each device
+  template <class Visit>
+  void for_samples(Visit&& visit) const {
+    constexpr size_t kSamples = 63;
+    size_t const count = std::min(kSamples, other_.ends.size());
+    for (size_t i = 0; i < count; ++i) {
+      size_t const place = i * other_.ends.size() / count;
+      visit(place, other_.ends[place]);
+    }
+  }
+  [[nodiscard]] int64_t nearest(int64_t end) const {
+    auto const behind = std::lower_bound(by_end_.begin(), by_end_.end(), std::pair(end, INT64_MIN));
+    if (behind == by_end_.begin()) return behind->second;
+    auto const before = std::prev(behind);
+    return behind == by_end_.end() || end - before->first <= behind->first - end ? before->second : behind->second;
+  }
+  static int64_t median(std::vector<int64_t>& values) {
+    if (values.empty()) return std::numeric_limits<int64_t>::max();
+    auto const middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+  }
+
+  Series const& other_;
+  std::vector<int64_t> reference_;
+  std::vector<std::pair<int64_t, int64_t>> by_end_;  ///< (end, place)
+};
+
+/// Between steps that both devices number, by how many places the other's first collective lies behind the reference's.
+std::optional<int64_t> shift_of_steps(Series const& reference, DeviceRecording const& of_reference, Series const& other,
+                                      DeviceRecording const& of_other) {
+  auto const count = static_cast<int64_t>(reference.ends.size()), other_count = static_cast<int64_t>(other.ends.size());
+  if (of_reference.steps <= 0 || of_other.steps <= 0 || count % of_reference.steps != 0 || other_count % of_other.steps != 0)
+    return std::nullopt;
+  int64_t const each = count / of_reference.steps;
+  if (each != other_count / of_other.steps) return std::nullopt;
+  int64_t steps_later = 0, places = 0;
+  if (__builtin_sub_overflow(of_other.first_step, of_reference.first_step, &steps_later) ||
+      __builtin_mul_overflow(steps_later, each, &places))
+    places = of_other.first_step > of_reference.first_step ? count : -other_count;
+  return std::clamp(places, -other_count, count);  // beside each other is far enough for those that have nothing in common
+}
+
+/// Sets the other's shift. Steps tell it; else times do, where one clock told them; clocks of different hosts are believed only
+/// where the order cannot be right, and only when they agree well: any two lie within half a period.
+void place(Series const& reference, Series& other, std::span<DeviceRecording const> recordings) {
+  DeviceRecording const nothing;
+  bool const is_known = reference.device < recordings.size() && other.device < recordings.size();
+  DeviceRecording const& of_reference = is_known ? recordings[reference.device] : nothing;
+  DeviceRecording const& of_other = is_known ? recordings[other.device] : nothing;
+  bool const as_many = reference.ends.size() == other.ends.size();
+  if (!is_known || reference.ends.size() < 2) return;
+  if (auto const shift = shift_of_steps(reference, of_reference, other, of_other)) {
+    other.shift = *shift;
+    return;
+  }
+  bool const is_one_clock = of_reference.clock == of_other.clock;
+  if (as_many && !is_one_clock) return;
+  Comparison const comparison(reference, other);
+  constexpr int64_t kOfOneClock = 4, kOfSeveral = 16, kMuchBetter = 4;
+  int64_t const near = comparison.period() / (is_one_clock ? kOfOneClock : kOfSeveral);
+  int64_t const best = comparison.best_shift(), at_best = comparison.distance(best), unmoved = comparison.distance(0);
+  if (at_best <= near && at_best < unmoved / kMuchBetter)
+    other.shift = best;
+  else
+    other.is_unsure = !as_many && unmoved > near;
+}
+
+/// All of one kind: the same number, or the same op and bytes of a communicator.
+struct SameKind {
+  bool is_numbered = false;
+  std::optional<uint32_t> device;     ///< the last one that had it
+  uint64_t on_device = 0;             ///< how often it had it
+  std::vector<Series> series;         ///< without numbers
+  std::vector<uint32_t> collectives;  ///< by place; UINT32_MAX: none yet
+
+  void place_all(std::span<DeviceRecording const> recordings) {
+    if (series.size() < 2) return;
+    auto const longest = std::max_element(series.begin(), series.end(),
+                                          [](Series const& a, Series const& b) { return a.ends.size() < b.ends.size(); });
+    int64_t first = 0;
+    for (Series& each : series) {
+      if (&each != &*longest) place(*longest, each, recordings);
+      first = std::min(first, each.shift);
+    }
+    for (Series& each : series) each.shift -= first;
+  }
+};
+
+class Matcher {
+ public:
+  explicit Matcher(std::span<DeviceCollective const> collectives) : collectives_(collectives) {
+    std::optional<uint32_t> last;
+    for (DeviceCollective const& each : collectives) {
+      if (each.detail->communicator != 0 && each.detail->sequence != 0) with_sequence_.insert(each.detail->communicator);
+      devices_ += each.device != last ? 1 : 0;
+      last = each.device;
+    }
+  }
+
+  std::vector<CollectiveMatch> match(std::span<DeviceRecording const> recordings) {
+    std::vector<Entry> const entries = sort_by_kind();
+    for (SameKind& kind : kinds_) kind.place_all(recordings);
+    std::vector<CollectiveMatch> matches;
+    matches.reserve(entries.size());
+    for (size_t i = 0; i < entries.size(); ++i) matches.push_back(number(entries[i], *collectives_[i].detail));
+    return matches;
+  }
+
+ private:
+  static constexpr uint32_t kAlone = UINT32_MAX;
+  struct Entry {
+    uint32_t kind = kAlone;
+    uint32_t series = 0;
+    uint64_t place = 0;  ///< on its device
   };
+
+  std::vector<Entry> sort_by_kind() {
+    std::vector<Entry> entries;
+    entries.reserve(collectives_.size());
+    for (DeviceCollective const& each : collectives_) {
+      auto const key = key_of(*each.detail);
+      if (!key) {
+        entries.emplace_back();
+        continue;
+      }
+      auto const [known, is_new] = kind_of_.try_emplace(*key, static_cast<uint32_t>(kinds_.size()));
+      if (is_new) kinds_.emplace_back().is_numbered = (*key)[1] >> 56U == static_cast<uint64_t>(Numbering::kSequence);
+      SameKind& kind = kinds_[known->second];
+      if (kind.device != each.device) {
+        kind.device = each.device;
+        kind.on_device = 0;
+        if (!kind.is_numbered) kind.series.push_back({.device = each.device});
+      }
+      if (!kind.is_numbered) kind.series.back().ends.push_back(std::clamp(each.end_ns, -kMaxTime, kMaxTime));
+      auto const series = kind.is_numbered ? 0 : static_cast<uint32_t>(kind.series.size() - 1);
+      entries.push_back({known->second, series, kind.on_device++});
+    }
+    return entries;
+  }
+
+  CollectiveMatch number(Entry const& entry, CollectiveDetail const& detail) {
+    if (entry.kind == kAlone) return {next_++, 0};
+    SameKind& kind = kinds_[entry.kind];
+    uint64_t place = entry.place;
+    if (!kind.is_numbered) {
+      Series const& series = kind.series[entry.series];
+      if (series.is_unsure) return {next_++, place, true};
+      place += static_cast<uint64_t>(series.shift);
+    }
+    uint32_t& collective = collective_at(kind, place);
+    if (collective == UINT32_MAX) collective = next_++;
+    return {collective, kind.is_numbered ? detail.sequence : place};
+  }
+  static uint32_t& collective_at(SameKind& kind, uint64_t place) {
+    if (place >= kind.collectives.size()) kind.collectives.resize(place + 1, UINT32_MAX);
+    return kind.collectives[place];
+  }
 
   /// Nothing: cannot be matched.
   [[nodiscard]] std::optional<MatchKey> key_of(CollectiveDetail const& detail) const {
@@ -79,20 +252,25 @@ class Matcher {
     return MatchKey{detail.communicator, tag(Numbering::kOrder, detail.op), 0, detail.bytes};
   }
 
+  std::span<DeviceCollective const> collectives_;
   std::set<uint64_t> with_sequence_;  ///< communicators whose collectives have one
   uint32_t devices_ = 0;
   uint32_t next_ = 0;
-  std::unordered_map<MatchKey, SameKey, HashOfKey> seen_;
+  std::unordered_map<MatchKey, uint32_t, HashOfKey> kind_of_;
+  std::vector<SameKind> kinds_;
 };
 
 }  // namespace
 
-std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives) {
-  Matcher match(collectives);
-  std::vector<CollectiveMatch> matches;
-  matches.reserve(collectives.size());
-  for (DeviceCollective const& each : collectives) matches.push_back(match(each));
-  return matches;
+void DeviceRecording::set_steps(std::vector<int64_t> indices) {
+  std::sort(indices.begin(), indices.end());
+  steps = std::distance(indices.begin(), std::unique(indices.begin(), indices.end()));
+  first_step = indices.empty() ? 0 : indices.front();
+}
+
+std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives,
+                                               std::span<DeviceRecording const> recordings) {
+  return Matcher(collectives).match(recordings);
 }
 
 }  // namespace stepscope::model

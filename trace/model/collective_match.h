@@ -1,6 +1,6 @@
 // Which collectives on different devices are one (DEFINITIONS, "Communication"): those with the same communicator and sequence
-// number; without a number, the n-th of the same communicator, op and bytes on each. A send is matched with its receive: without
-// a number, the n-th from one rank to another with the n-th that this one receives from it.
+// number; without a number, the n-th of the same communicator, op and bytes on each, counted from where both record. A send is
+// matched with its receive: without a number, the n-th from one rank to another with the n-th that this one receives from it.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,29 @@ namespace stepscope::model {
 struct DeviceCollective {
   uint32_t device = 0;  ///< any number, another one for each device of the run
   CollectiveDetail const* detail = nullptr;
+  int64_t end_ns = 0;  ///< run time, by clocks as they are known so far
+};
+
+/// From where a device's process records: it may have begun later than others.
+struct DeviceRecording {
+  uint32_t clock = 0;                 ///< devices of one clock have comparable times
+  int64_t first_step = 0, steps = 0;  ///< lowest index of its annotated steps, and how many there are; 0 steps: not annotated
+
+  /// Of the indices of all its steps; each may be there several times.
+  void set_steps(std::vector<int64_t> indices);
 };
 
 struct CollectiveMatch {
   uint32_t collective = 0;  ///< the same for all participants; from 0, in the order in which they are first seen
   uint64_t number = 0;      ///< the sequence, or the order where there is none
+  bool is_unsure = false;   ///< it is alone because devices have different numbers of them, and nothing tells which are one
 };
 
-/// Beside `collectives`: the devices' one after the other, each device's by start. What cannot be matched is alone: a send or
-/// receive without number of which it is not known who takes part; a collective of an unknown communicator that has fewer
-/// participants than there are devices, so that there must be several communicators. O(n).
-std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives);
+/// Beside `collectives`: the devices' one after the other, each device's by start. `recordings`: by device; empty: nothing is
+/// known, all began at once. What cannot be matched is alone: a send or receive without number of which it is not known who takes
+/// part; a collective of an unknown communicator that has fewer participants than there are devices, so that there must be
+/// several communicators; is_unsure. O(n log n).
+std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives,
+                                               std::span<DeviceRecording const> recordings = {});
 
 }  // namespace stepscope::model

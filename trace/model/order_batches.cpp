@@ -135,19 +135,20 @@ void order_batches(std::vector<std::vector<EventBatch>>& tracks) {
   tbb::parallel_for(size_t{0}, all.size(), [&](size_t i) {
     if (!all[i]->is_sorted()) *all[i] = sorted_copy(*all[i]);
   });
-  struct Work {
+  struct Mixed {
+    std::vector<EventBatch>* batches;
     std::vector<Piece> pieces;
     std::vector<EventBatch> merged;
   };
-  std::vector<std::pair<size_t, Work>> mixed;
-  for (size_t t = 0; t < tracks.size(); ++t)
-    if (!follow_each_other(tracks[t])) mixed.emplace_back(t, Work());
+  std::vector<Mixed> mixed;
+  for (auto& batches : tracks)
+    if (!follow_each_other(batches)) mixed.push_back({&batches, {}, {}});
   tbb::parallel_for(size_t{0}, mixed.size(), [&](size_t i) {
-    auto& [track, work] = mixed[i];
-    work.pieces = cut(tracks[track]);
-    work.merged.resize(work.pieces.size());
-    tbb::parallel_for(size_t{0}, work.pieces.size(), [&](size_t piece) { work.merged[piece] = merge(work.pieces[piece]); });
-    tracks[track] = std::move(work.merged);
+    Mixed& track = mixed[i];
+    track.pieces = cut(*track.batches);
+    track.merged.resize(track.pieces.size());
+    tbb::parallel_for(size_t{0}, track.pieces.size(), [&](size_t piece) { track.merged[piece] = merge(track.pieces[piece]); });
+    *track.batches = std::move(track.merged);
   });
 }
 

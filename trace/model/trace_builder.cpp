@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +17,7 @@
 #include "trace/base/huge_pages.h"
 #include "trace/model/collective_merge.h"
 #include "trace/model/event_view.h"
+#include "trace/model/far_events.h"
 #include "trace/model/order_batches.h"
 
 namespace stepscope::model {
@@ -68,13 +72,13 @@ class CorrelationMap {
     constexpr uint64_t kMaxSparsity = 8;
     if (count > 0 && highest - lowest < kMaxSparsity * count) dense_.assign(highest - lowest + 1, EventId{});
   }
-  /// The first row of an id stays.
-  void insert(uint64_t correlation, uint32_t row) {
-    if (dense_.empty()) {
-      sparse_.emplace(correlation, row);
-    } else if (EventId& place = dense_[correlation - lowest_]; !place.valid()) {
-      place = EventId{row};
-    }
+  /// False: the id has a row already, which stays.
+  bool insert(uint64_t correlation, uint32_t row) {
+    if (dense_.empty()) return sparse_.emplace(correlation, row).second;
+    EventId& place = dense_[correlation - lowest_];
+    if (place.valid()) return false;
+    place = EventId{row};
+    return true;
   }
   [[nodiscard]] EventId find(uint64_t correlation) const {
     if (dense_.empty()) {
@@ -89,6 +93,48 @@ class CorrelationMap {
   uint64_t lowest_;
   std::vector<EventId> dense_;
   std::unordered_map<uint64_t, uint32_t> sparse_;
+};
+
+/// Launches that share an id: ids of a program that began again, or calls within each other, of which the outer one counts.
+class DoubledLaunches {
+ public:
+  explicit DoubledLaunches(Trace::Columns const& columns) : columns_(columns) {}
+  void add(uint64_t correlation, uint32_t first, uint32_t row) {
+    std::vector<uint32_t>& rows = rows_of_[correlation];
+    if (rows.empty()) rows.push_back(first);
+    rows.push_back(row);
+  }
+  /// To be called when all are there; returns how many are neither the first of their id nor within another.
+  uint64_t sort() {
+    uint64_t others = 0;
+    for (auto& [correlation, rows] : rows_of_) {
+      std::sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
+        return std::pair(columns_.start[a], -columns_.dur[a]) < std::pair(columns_.start[b], -columns_.dur[b]);
+      });
+      auto outer = rows.begin();
+      for (uint32_t const row : rows) {
+        if (columns_.start[row] < columns_.start[*outer] + columns_.dur[*outer] || row == *outer) continue;
+        *++outer = row;
+        ++others;
+      }
+      rows.erase(outer + 1, rows.end());
+    }
+    return others;
+  }
+  /// The last launch of its id that began before the op; nothing: the id is not shared.
+  [[nodiscard]] std::optional<uint32_t> launch_of(uint32_t op) const {
+    if (rows_of_.empty()) return std::nullopt;
+    auto const found = rows_of_.find(columns_.correlation[op]);
+    if (found == rows_of_.end()) return std::nullopt;
+    std::vector<uint32_t> const& rows = found->second;
+    auto const behind = std::upper_bound(rows.begin(), rows.end(), columns_.start[op],
+                                         [&](int64_t start, uint32_t row) { return start < columns_.start[row]; });
+    return behind == rows.begin() ? rows.front() : *std::prev(behind);
+  }
+
+ private:
+  Trace::Columns const& columns_;
+  std::unordered_map<uint64_t, std::vector<uint32_t>> rows_of_;
 };
 
 }  // namespace
@@ -126,6 +172,8 @@ void TraceBuilder::append(TrackId track, EventBatch batch) {
   check_consistent(batch);
   if (!batch.empty()) batches_[track.value].push_back(std::move(batch));
 }
+
+uint64_t TraceBuilder::leave_out_far_events() { return model::leave_out_far_events(batches_); }
 
 Trace TraceBuilder::finish() && {
   for (Track const& track : trace_.tracks_) trace_.log_.dropped += track.dropped;
@@ -268,8 +316,13 @@ void TraceBuilder::link_launches() {
     ++launch_count;
   }
   CorrelationMap launches(lowest, highest, launch_count);
+  DoubledLaunches doubled(columns);
   for (uint32_t row = 0; row < count; ++row)
-    if (is_launch(row)) launches.insert(columns.correlation[row], row);
+    if (is_launch(row) && !launches.insert(columns.correlation[row], row))
+      doubled.add(columns.correlation[row], launches.find(columns.correlation[row]).value, row);
+  if (uint64_t const others = doubled.sort(); others > 0)
+    trace_.log_.notes.push_back(
+        fmt::format("{} launches have the correlation id of another: device ops were linked with the last before them", others));
   for (uint32_t row = 0; row < count; ++row) {
     if (!is_device_op(columns.kind[row]) || columns.correlation[row] == 0) continue;
     EventId const found = launches.find(columns.correlation[row]);
@@ -277,7 +330,7 @@ void TraceBuilder::link_launches() {
       ++trace_.log_.unmatched_ops;
       continue;
     }
-    uint32_t const launch = found.value;
+    uint32_t const launch = doubled.launch_of(row).value_or(found.value);
     columns.link[row] = EventId{launch};
     EventId& first_op = columns.link[launch];
     if (!first_op.valid() || columns.start[row] < columns.start[first_op.value]) first_op = EventId{row};
@@ -285,7 +338,7 @@ void TraceBuilder::link_launches() {
   }
   for (uint32_t row = 0; row < count; ++row) {
     if (!is_launch(row) || columns.link[row].valid()) continue;
-    // Of several launches with one id the first owns the device ops; the others do not count as lost.
+    // A call within the one that owns the device ops, a driver's in the runtime's, is not lost.
     if (launches.find(columns.correlation[row]).value == row) ++trace_.log_.unmatched_launches;
   }
 }

@@ -31,6 +31,9 @@ class TraceBuilder {
   /// time are never sorted again.
   void append(TrackId track, EventBatch batch);
 
+  /// Events far from all others (far_events.h), which are left out; the caller tells of them.
+  [[nodiscard]] uint64_t leave_out_far_events();
+
   /// Merges the calls of communication libraries with their kernels, sorts by (track, start, −dur), repairs negative durations,
   /// computes depth and links, counts faults in the log. Tracks keep their ids. Events of equal key keep the order in which they
   /// came.

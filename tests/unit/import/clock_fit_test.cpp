@@ -117,6 +117,23 @@ TEST(ClockFit, SaysWhichClocksNothingTiesToTheOthers) {
   EXPECT_EQ(found[2].offset_ns, 0);
 }
 
+TEST(ClockFit, EachGroupThatCollectivesTieTogetherIsFittedForItself) {
+  Cluster cluster({{0}, {5'000'000}, {0}, {7'000'000, 20e-6}}, 9);
+  for (int i = 0; i < 200; ++i) {
+    cluster.meet({0, 1}, 1'000'000, 2000);
+    cluster.meet({2, 3}, 1'000'000, 2000);
+  }
+  auto const found = cluster.fit();
+  EXPECT_LT(cluster.worst_error(found), 8000);
+  EXPECT_EQ(found[0].group, 0U);
+  EXPECT_EQ(found[1].group, 0U);
+  EXPECT_EQ(found[2].group, 1U);
+  EXPECT_EQ(found[3].group, 1U);
+  auto const left = residuals(found, cluster.ends());
+  ASSERT_TRUE(left);
+  EXPECT_LE(left->p95_ns, 2000);
+}
+
 TEST(ClockFit, HasNothingToSayWithoutCommonCollectives) {
   Cluster cluster({{0}, {10}}, 6);
   cluster.meet({0}, 1000, 0);

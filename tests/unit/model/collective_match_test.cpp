@@ -78,6 +78,64 @@ TEST(CollectiveMatch, OfAnUnknownCommunicatorAllDevicesTakePartOrNobodyKnowsWho)
   EXPECT_THAT(matches_of({{unknown}, {unknown}, {unknown}}), ElementsAre(0, 0, 0));
 }
 
+/// All-reduces without numbers of one kind, ends in ms.
+struct Recorded {
+  DeviceRecording recording;
+  std::vector<int64_t> ends_ms;
+};
+
+std::vector<CollectiveMatch> match_recorded(std::vector<Recorded> const& devices) {
+  static CollectiveDetail const reduce = collective(kReduce, 5, 0);
+  std::vector<DeviceCollective> all;
+  std::vector<DeviceRecording> recordings;
+  for (uint32_t d = 0; d < devices.size(); ++d) {
+    for (int64_t const end : devices[d].ends_ms) all.push_back({d, &reduce, end * 1'000'000});
+    recordings.push_back(devices[d].recording);
+  }
+  return match_collectives(all, recordings);
+}
+
+std::vector<uint32_t> numbers_of(std::vector<CollectiveMatch> const& matches) {
+  std::vector<uint32_t> numbers;
+  for (CollectiveMatch const& match : matches) numbers.push_back(match.collective);
+  return numbers;
+}
+
+TEST(CollectiveMatch, WhoBeganToRecordStepsLaterLacksTheirCollectives) {
+  // Two a step; the times say nothing.
+  EXPECT_THAT(numbers_of(match_recorded({{{0, 5, 3}, {0, 1, 2, 3, 4, 5}}, {{1, 6, 3}, {70, 71, 72, 73, 74, 75}}})),
+              ElementsAre(0, 1, 2, 3, 4, 5, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(numbers_of(match_recorded({{{0, 6, 2}, {0, 1}}, {{1, 5, 2}, {70, 71}}})), ElementsAre(0, 1, 2, 0));
+  EXPECT_THAT(numbers_of(match_recorded({{{0, 0, 1}, {0, 1}}, {{1, INT64_MAX, 1}, {0, 1}}})), ElementsAre(0, 1, 2, 3))
+      << "nothing in common, and no memory for what is between";
+}
+
+TEST(CollectiveMatch, OfOneClockTheTimesTellWhoBeganLater) {
+  EXPECT_THAT(numbers_of(match_recorded({{{}, {10, 20, 30, 40, 50}}, {{}, {20, 30, 40, 51, 60}}})),
+              ElementsAre(0, 1, 2, 3, 4, 1, 2, 3, 4, 5));
+  EXPECT_THAT(numbers_of(match_recorded({{{}, {20, 30, 40}}, {{}, {10, 20, 31, 40, 50}}})), ElementsAre(0, 1, 2, 3, 0, 1, 2, 4));
+}
+
+TEST(CollectiveMatch, ClocksOfSeveralHostsAreNotBelievedAgainstTheOrder) {
+  EXPECT_THAT(numbers_of(match_recorded({{{.clock = 0}, {10, 20, 30, 40}}, {{.clock = 1}, {20, 30, 40, 50}}})),
+              ElementsAre(0, 1, 2, 3, 0, 1, 2, 3))
+      << "the clock may be 10 ms late";
+}
+
+TEST(CollectiveMatch, WhereNumbersDifferClocksThatAgreeTellWhichAreOne) {
+  EXPECT_THAT(numbers_of(match_recorded({{{.clock = 0}, {100, 200, 300, 400}}, {{.clock = 1}, {201, 301, 401}}})),
+              ElementsAre(0, 1, 2, 3, 1, 2, 3));
+  EXPECT_THAT(numbers_of(match_recorded({{{.clock = 0}, {100, 200, 300, 400}}, {{.clock = 1}, {99, 199, 299}}})),
+              ElementsAre(0, 1, 2, 3, 0, 1, 2));
+}
+
+TEST(CollectiveMatch, WhereNumbersDifferAndClocksDisagreeNothingIsGuessed) {
+  auto const matches = match_recorded({{{.clock = 0}, {100, 200, 300, 400}}, {{.clock = 1}, {1240, 1340, 1440}}});
+  EXPECT_THAT(numbers_of(matches), ElementsAre(0, 1, 2, 3, 4, 5, 6));
+  EXPECT_FALSE(matches[0].is_unsure);
+  EXPECT_TRUE(matches[6].is_unsure);
+}
+
 /// How often a device had one like its n-th before.
 size_t order_of(std::vector<CollectiveDetail> const& device, size_t n, bool numbered) {
   size_t order = 0;

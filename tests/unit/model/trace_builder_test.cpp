@@ -105,6 +105,34 @@ TEST(TraceBuilder, LinksLaunchesWithTheirOpsBothWays) {
   EXPECT_EQ(trace.log().unmatched_launches + trace.log().unmatched_ops + trace.log().negative_latencies, 0U);
 }
 
+/// A kernel at `time` with id 7, as all of them.
+void launch_and_run(EventBatch& host, EventBatch& stream, int64_t time) {
+  host.add(EventKind::kLaunch, time, 4, StringId{0}, 7);
+  stream.add(EventKind::kKernel, time + 10, 5, StringId{0}, 7, KernelDetail());
+}
+
+TEST(TraceBuilder, IdsThatBeganAgainLinkOpsWithTheLastLaunchBeforeThem) {
+  TraceBuilder builder;
+  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
+  for (int64_t const time : {100, 0, 200}) launch_and_run(builder.events(thread), builder.events(stream), time);
+  Trace const trace = std::move(builder).finish();
+  for (uint32_t i = 0; i < 3; ++i) EXPECT_EQ(trace.columns().link[3 + i].value, i);
+  EXPECT_THAT(trace.log().notes, testing::ElementsAre(testing::HasSubstr("2 launches have the correlation id of another")));
+  EXPECT_EQ(trace.log().unmatched_launches + trace.log().unmatched_ops + trace.log().negative_latencies, 0U);
+}
+
+TEST(TraceBuilder, OfCallsWithinEachOtherWithOneIdTheOuterOneLaunches) {
+  TraceBuilder builder;
+  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
+  builder.events(thread).add(EventKind::kLaunch, 0, 9, StringId{0}, 7);
+  builder.events(thread).add(EventKind::kLaunch, 2, 5, StringId{0}, 7);
+  builder.events(stream).add(EventKind::kKernel, 20, 5, StringId{0}, 7, KernelDetail());
+  Trace const trace = std::move(builder).finish();
+  EXPECT_EQ(trace.columns().link[2].value, 0U);
+  EXPECT_THAT(trace.log().notes, testing::IsEmpty());
+  EXPECT_EQ(trace.log().unmatched_launches, 0U);
+}
+
 TEST(TraceBuilder, CountsWhatDoesNotMatch) {
   TraceBuilder builder;
   TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
