@@ -15,10 +15,10 @@ class PathologyRun : public Program {
   using Findings = std::map<std::string, nlohmann::json>;
   /// The findings of a training with this pathology, by rule. On a machine that is busy with something else, what that costs may
   /// be larger than the fault that was made: then it is trained again.
-  [[nodiscard]] Findings findings(std::string const& pathology) const {
+  [[nodiscard]] Findings findings(std::string const& pathology, std::string const& training = "cifar10" + kSmall) const {
     constexpr int kTries = 3;
     for (int i = 1;; ++i) {
-      Outcome const outcome = stepscope("profile cifar10 -o run --force --device host:2 --pathology " + pathology + kSmall);
+      Outcome const outcome = stepscope("profile " + training + " -o run --force --device host:2 --pathology " + pathology);
       EXPECT_EQ(outcome.code, 0) << outcome.output;
       Findings by_rule;
       nlohmann::json const analysis = json("run/analysis.json"), injected = json("run/pathology.json");
@@ -70,6 +70,32 @@ TEST_F(PathologyRun, AHostThatComesLateMakesItsDeviceTheStragglerAndIsNoSync) {
   // And why: its host was busy with something else.
   ASSERT_TRUE(found.contains("host-bound-launches"));
   EXPECT_THAT(found.at("host-bound-launches").dump(), ::testing::HasSubstr("busy elsewhere"));
+}
+
+TEST_F(PathologyRun, ASlowDeviceIsTheStraggler) {
+  auto const straggler = findings("straggler=1", "cifar10 --batch 16 --steps 12 --no-evaluate --log-every 0").at("straggler");
+  EXPECT_EQ(straggler["device"], 1);
+  EXPECT_EQ(straggler["severity"], "critical");
+}
+
+TEST_F(PathologyRun, ASlowCheckpointMakesItsStepsOutliers) {
+  auto const outliers = findings("checkpoint-stall=300", "cifar10 --batch 4 --steps 35 --no-evaluate --log-every 0");
+  EXPECT_GT(outliers.at("step-outliers")["cost_ns_per_step"].get<double>(), 1e6);
+}
+
+TEST_F(PathologyRun, AnOverloadedFirstStageIsTheStraggler) {
+  auto const straggler = findings("imbalanced-split=3", "split --steps 12 --no-evaluate --log-every 0").at("straggler");
+  EXPECT_EQ(straggler["device"], 0);
+  EXPECT_EQ(straggler["severity"], "critical");
+}
+
+TEST_F(PathologyRun, AllReducesBehindTheBackwardPassAreExposed) {
+  EXPECT_GT(findings("no-overlap").at("exposed-communication")["cost_ns_per_step"].get<double>(), 0);
+}
+
+TEST_F(PathologyRun, AnAllReduceForEveryParameterIsTooSmall) {
+  auto const found = findings("small-buckets", "cifar10 --batch 1 --steps 12 --no-evaluate --log-every 0").at("small-buckets");
+  EXPECT_GE(found["metrics"]["collectives_per_step"].get<double>(), 4);
 }
 
 TEST_F(PathologyRun, UnknownNamesAndDevicesSayWhatThereIs) {
