@@ -37,6 +37,7 @@ struct Diagnosis {
   size_t tracks = 0;
   int64_t duration_ns = 0;
   bool is_finished = false, has_summaries = false;
+  bool has_checksums = false;  ///< of every byte: other tools' formats have none
   std::vector<Loss> losses;
   std::vector<std::string> doubts;  ///< nothing is lost, but numbers may be off
 };
@@ -105,12 +106,20 @@ void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
     if (count > 0) diagnosis.doubts.push_back(fmt::format("{} {}", base::format_count(count), what));
   };
   add(log.unmatched_launches, "launches whose device op is not in the trace");
+  add(log.doubled_launches,
+      "launches with the correlation id of an earlier one: device ops were linked with the last before them");
   add(log.unmatched_ops, "device ops whose launch is not in the trace");
   add(log.negative_latencies, "device ops that begin before their launch: the clocks of host and device disagree");
   add(log.negative_durations, "events with a negative duration, taken as 0");
   add(log.overlapping_slices, "device ops that overlap another on the same stream");
   add(log.impossible_times, "events with impossible times");
   add(log.unknown_events, "events of kinds that this version does not know");
+}
+
+void doubt_emptiness(Diagnosis& diagnosis) {
+  if (diagnosis.events > 0) return;
+  diagnosis.doubts.emplace_back(
+      "holds no events: the program did nothing that is recorded, or recording did not work; nothing follows from it");
 }
 
 /// Of another tool's file: what reading it found.
@@ -135,6 +144,7 @@ base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
     add_earlier_losses(log, diagnosis);
     add_doubts(log, diagnosis);
   }
+  doubt_emptiness(diagnosis);
   return diagnosis;
 }
 
@@ -150,6 +160,7 @@ base::Expected<Diagnosis> diagnose(std::string const& path) {
   diagnosis.duration_ns = file->time_range().end - file->time_range().begin;
   diagnosis.is_finished = file->is_finished();
   diagnosis.has_summaries = file->has_summaries();
+  diagnosis.has_checksums = true;
   add_damage(*file, diagnosis);
   add_drops(*file, diagnosis);
   add_earlier_losses(file->log(), diagnosis);
@@ -158,7 +169,15 @@ base::Expected<Diagnosis> diagnose(std::string const& path) {
     add_doubts(trace->log(), diagnosis);
   else
     diagnosis.doubts.push_back("too many events for this machine's memory: whether launches and device ops fit was not checked");
+  doubt_emptiness(diagnosis);
   return diagnosis;
+}
+
+/// Of a file that lost nothing.
+char const* praise(Diagnosis const& diagnosis) {
+  if (!diagnosis.doubts.empty() && diagnosis.events > 0) return "nothing was lost";
+  return diagnosis.has_checksums ? "complete: every byte is as it was written, nothing was dropped"
+                                 : "read to its end, nothing was left out";
 }
 
 void print(Diagnosis const& diagnosis) {
@@ -169,9 +188,7 @@ void print(Diagnosis const& diagnosis) {
   for (Loss const& loss : diagnosis.losses)
     std::printf("  lost   %s\n         %s\n", printable(loss.what).c_str(), printable(loss.why).c_str());
   for (std::string const& doubt : diagnosis.doubts) std::printf("  doubt  %s\n", printable(doubt).c_str());
-  if (diagnosis.losses.empty())
-    std::printf("  %s\n",
-                diagnosis.doubts.empty() ? "complete: every byte is as it was written, nothing was dropped" : "nothing was lost");
+  if (diagnosis.losses.empty()) std::printf("  %s\n", praise(diagnosis));
 }
 
 /// How far the conclusions can be believed that the files give together.

@@ -30,6 +30,8 @@ struct ExportOptions {
 struct Exported {
   uint64_t events = 0;
   size_t processes = 0;
+  size_t removed = 0;  ///< files of an earlier export
+  std::string note;
 };
 
 std::vector<std::string> format_names() {
@@ -57,12 +59,19 @@ Expected<ExportFormat const*> find_format(ExportOptions const& options) {
   return fail("{}: the name tells no format, choose one with --format ({})", options.output, names);
 }
 
-/// What is there is only replaced when it was asked for.
-Expected<void> check_output(ExportOptions const& options) {
+/// Before a large run is read: whether the result can be there. What is there is only replaced when it was asked for.
+Expected<void> check_output(ExportOptions const& options, ExportFormat const& format) {
   namespace fs = std::filesystem;
   std::error_code error;
-  bool const is_taken =
-      fs::is_directory(options.output, error) ? !fs::is_empty(options.output, error) : fs::exists(options.output, error);
+  fs::path const output = options.output;
+  bool const is_folder = fs::is_directory(output, error), names_folder = is_folder || options.output.ends_with('/');
+  if (names_folder && !format.may_be_folder)
+    return fail("{}: is a folder, {} writes one file: name it, such as -o {}", options.output, format.name,
+                (output / ("run" + std::string(format.file_suffix))).string());
+  if (!names_folder && output.has_parent_path() && !fs::is_directory(output.parent_path(), error))
+    return fail("{}: there is no folder {}, make it or choose another place with -o", options.output,
+                output.parent_path().string());
+  bool const is_taken = is_folder ? !fs::is_empty(output, error) : fs::exists(output, error);
   if (is_taken && !options.force)
     return fail("{}: is there already, choose another name with -o or replace it with --force", options.output);
   return {};
@@ -107,6 +116,7 @@ Expected<Exported> export_into(ExportOptions const& options, ExportFormat const&
     return fail("{}: is where the run itself lies, choose another place with -o", options.output);
   if (becomes_part_of_run(options))
     return fail("{}: would be taken for a rank of the run in that folder, choose another place with -o", options.output);
+  size_t const processes = run->ranks.size();
   auto const parts = choose_parts(*run, options.part);
   if (!parts) return base::fail_with(parts);
   auto const exporter = format.open(options.output);
@@ -115,18 +125,25 @@ Expected<Exported> export_into(ExportOptions const& options, ExportFormat const&
   if (!exported) return exported;
   if (exported->events == 0) return fail("nothing to export: no event lies there");
   if (auto const finished = (*exporter)->finish(); !finished) return base::fail_with(finished);
+  // Beside a part of the ranks, earlier files of the others still are what they were.
+  if (exported->processes == processes) exported->removed = (*exporter)->remove_leftovers();
+  exported->note = (*exporter)->note();
   return exported;
 }
 
 int export_run(ExportOptions const& options) {
   auto const format = find_format(options);
   if (!format) return report_error(format.error());
-  if (auto const free = check_output(options); !free) return report_error(free.error());
+  if (auto const free = check_output(options, **format); !free) return report_error(free.error());
   auto const exported = export_into(options, **format);
   if (!exported) return report_error(exported.error());
   std::fprintf(stderr, "stepscope: wrote %s of %s, in %s\n", base::format_count(exported->events, "event").c_str(),
                exported->processes == 1 ? "1 process" : (base::format_count(exported->processes) + " processes").c_str(),
                base::printable(options.output).c_str());
+  if (exported->removed > 0)
+    std::fprintf(stderr, "stepscope: removed %s of a larger run that lay there\n",
+                 base::format_count(exported->removed, "file").c_str());
+  if (!exported->note.empty()) std::fprintf(stderr, "stepscope: %s\n", base::printable(exported->note).c_str());
   return kGood;
 }
 
@@ -137,7 +154,7 @@ Action add_export(CLI::App& app) {
   app.footer(format_list() +
              "What each of them keeps: docs/EXPORT.md. Times are those of the run, with the ranks' clocks brought together.");
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
-  app.add_option("-o,--output", options->output, "the file to write")->required();
+  app.add_option("-o,--output", options->output, "the file or folder to write")->required();
   app.add_option("--format", options->format, "the format, where the file's name does not tell it")
       ->check(CLI::IsMember(format_names()));
   add_part_options(app, options->part);

@@ -34,6 +34,7 @@ std::vector<std::string> losses_of(model::ImportLog const& log) {
                              Loss{log.negative_durations, "durations below zero, made zero"},
                              Loss{log.impossible_times, "impossible times, moved"},
                              Loss{log.unmatched_launches, "launches whose device op is not there"},
+                             Loss{log.doubled_launches, "launches with the id of an earlier one"},
                              Loss{log.unmatched_ops, "device ops whose launch is not there"},
                              Loss{log.negative_latencies, "device ops that begin before their launch"},
                              Loss{log.overlapping_slices, "device ops that overlap another on their stream"}};
@@ -54,10 +55,10 @@ Expected<void> import_file(std::string const& file, PartialRun& run) {
     if (!trace) return base::fail_with(trace);
     std::vector<std::string> const losses = losses_of(trace->log());
     int32_t const rank = trace->info().rank;
-    uint64_t const events = trace->event_count();
-    if (auto const added = run.add(std::move(*trace)); !added) return added;
-    std::fprintf(stderr, "stepscope: %s: %s of rank %d\n", printable(file).c_str(), base::format_count(events, "event").c_str(),
-                 rank);
+    std::string const events = base::format_count(trace->event_count(), "event");
+    if (auto const added = run.add(std::move(*trace), file); !added) return added;
+    std::fprintf(stderr, "stepscope: %s: %s%s\n", printable(file).c_str(), events.c_str(),
+                 rank < 0 ? "" : fmt::format(" of rank {}", rank).c_str());
     for (std::string const& loss : losses)
       std::fprintf(stderr, "stepscope: %s:   %s\n", printable(file).c_str(), printable(loss).c_str());
   }
@@ -95,7 +96,10 @@ int import_run(ImportOptions const& options) {
     return unreadable > 0 ? kWrongUse
                           : report_error({fmt::format("{}: holds no events, nothing was imported", options.files[0])});
   }
+  auto const guessed = run.number_ranks();
+  if (!guessed) return report_error(guessed.error());
   run.finish();
+  for (std::string const& note : *guessed) std::fprintf(stderr, "stepscope: %s\n", printable(note).c_str());
   std::fprintf(stderr, "stepscope: imported %s of %s, in %s\n", base::format_count(run.events(), "event").c_str(),
                base::format_count(run.ranks(), "rank").c_str(), printable(options.output).c_str());
   if (unreadable == 0) return kGood;

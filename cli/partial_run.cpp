@@ -1,11 +1,14 @@
 #include "cli/partial_run.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "trace/base/run_folder.h"
+#include "trace/file/reader.h"
 #include "trace/file/writer.h"
+#include "trace/import/open_run.h"
 
 namespace stepscope::cli {
 namespace {
@@ -32,9 +35,9 @@ PartialRun::~PartialRun() {
   if (made_folder_) fs::remove(folder_, ignored);
 }
 
-Expected<void> PartialRun::add(model::Trace trace) {
+Expected<void> PartialRun::add(model::Trace trace, std::string source) {
   events_ += trace.event_count();
-  waiting_.push_back(std::move(trace));
+  waiting_.push_back({std::move(trace), std::move(source)});
   if (events_ == 0) return {};  // a process that did nothing then is a part of the run, but no reason to make one
   auto written = write_waiting();
   has_failed_ = !written;
@@ -47,8 +50,8 @@ Expected<void> PartialRun::write_waiting() {
     if (!made) return base::fail_with(made);
     made_folder_ = *made;
   }
-  for (model::Trace const& next : std::exchange(waiting_, {}))
-    if (auto const written = write(next); !written) return written;
+  for (Process& next : std::exchange(waiting_, {}))
+    if (auto written = write(std::move(next)); !written) return written;
   return {};
 }
 
@@ -56,11 +59,54 @@ std::string PartialRun::path_of(std::string const& name) const {
   return fmt::format("{}/{}{}", folder_, name, base::kTraceSuffix);
 }
 
-Expected<void> PartialRun::write(model::Trace const& trace) {
-  std::string name = fmt::format("rank-{}", trace.info().rank);
-  for (int copy = 2; names_.contains(name); ++copy) name = fmt::format("rank-{}-{}", trace.info().rank, copy);
+Expected<void> PartialRun::write(Process process) {
+  int32_t const rank = process.trace.info().rank;
+  if (rank < 0) {
+    // Which ranks are free is known when all are there; as long as none is said later it is these.
+    int32_t const guess = import::free_ranks(said_, unnumbered_.size() + 1).back();
+    process.trace.assume_rank(guess);
+    unnumbered_.push_back({fmt::format("unnumbered-{}", unnumbered_.size() + 1), std::move(process.source), guess,
+                           !process.trace.devices().empty()});
+    names_.insert(unnumbered_.back().name);
+    return file::write_trace(process.trace, path_of(unnumbered_.back().name));
+  }
+  said_.insert(rank);
+  std::string name = fmt::format("rank-{}", rank);
+  for (int copy = 2; names_.contains(name); ++copy) name = fmt::format("rank-{}-{}", rank, copy);
   names_.insert(name);
-  return file::write_trace(trace, path_of(name));
+  return file::write_trace(process.trace, path_of(name));
+}
+
+Expected<std::vector<std::string>> PartialRun::number_ranks() {
+  // As opening the files does it.
+  std::stable_partition(unnumbered_.begin(), unnumbered_.end(), [](Unnumbered const& part) { return part.has_devices; });
+  std::vector<int32_t> const ranks = import::free_ranks(said_, unnumbered_.size());
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    if (auto const set = set_rank(unnumbered_[i], ranks[i]); !set) return base::fail_with(set);
+    if (names_.size() > 1) notes.push_back(import::note_of_free_rank(unnumbered_[i].source, ranks[i]));
+  }
+  unnumbered_.clear();
+  return notes;
+}
+
+/// Only where a trace behind it says the rank that was guessed it is written again.
+Expected<void> PartialRun::set_rank(Unnumbered const& part, int32_t rank) {
+  std::string const name = fmt::format("rank-{}", rank), from = path_of(part.name), to = path_of(name);
+  names_.insert(name);
+  std::error_code error;
+  if (part.guess == rank) {
+    fs::rename(from, to, error);
+    if (error) return base::fail("{}: cannot be renamed to {} ({}), check the disk", from, name, error.message());
+  } else {
+    auto trace = file::read_trace_file(from);
+    if (!trace) return base::fail_with(trace);
+    trace->assume_rank(rank);
+    if (auto written = file::write_trace(*trace, to); !written) return written;
+    fs::remove(from, error);
+  }
+  names_.erase(part.name);
+  return {};
 }
 
 }  // namespace stepscope::cli

@@ -23,8 +23,11 @@ class PartialRun {
   PartialRun& operator=(PartialRun const&) = delete;
   ~PartialRun();
 
-  /// Errors: the folder is taken (prepare_run_folder()), the disk is full.
-  base::Expected<void> add(model::Trace trace);
+  /// `source`: where the trace comes from. Errors: the folder is taken (prepare_run_folder()), the disk is full.
+  base::Expected<void> add(model::Trace trace, std::string source = "");
+  /// When all traces were added: those that do not say their rank get those that are free, as when they are opened
+  /// (import::free_ranks()). Says whose rank is a guess, for people. Errors: the disk is full.
+  base::Expected<std::vector<std::string>> number_ranks();
   void finish() { finished_ = true; }
   /// Whether add() failed: then nothing more can be added.
   [[nodiscard]] bool has_failed() const { return has_failed_; }
@@ -32,14 +35,27 @@ class PartialRun {
   [[nodiscard]] size_t ranks() const { return names_.size(); }
 
  private:
+  struct Process {
+    model::Trace trace;
+    std::string source;
+  };
+  /// That does not say its rank.
+  struct Unnumbered {
+    std::string name, source;
+    int32_t guess;     ///< the rank that it was written with
+    bool has_devices;  ///< it is no helper of a program alone
+  };
   [[nodiscard]] std::string path_of(std::string const& name) const;
   base::Expected<void> write_waiting();
-  base::Expected<void> write(model::Trace const& trace);
+  base::Expected<void> write(Process process);
+  base::Expected<void> set_rank(Unnumbered const& part, int32_t rank);
 
   std::string folder_;
   bool force_, made_folder_ = false, finished_ = false, has_failed_ = false;
-  std::vector<model::Trace> waiting_;
+  std::vector<Process> waiting_;
   std::set<std::string> names_;
+  std::set<int32_t> said_;  ///< ranks
+  std::vector<Unnumbered> unnumbered_;
   uint64_t events_ = 0;
 };
 

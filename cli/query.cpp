@@ -1,8 +1,12 @@
-// stepscope query RUN "SQL": asks a run anything, in SQL over its events and its analysis.
+// stepscope query RUN... "SQL": asks a run anything, in SQL over its events and its analysis.
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include <unistd.h>
 
@@ -15,7 +19,8 @@ namespace stepscope::cli {
 namespace {
 
 struct QueryOptions {
-  std::string run, sql, format = "table";
+  std::vector<std::string> words;  ///< runs, and the SQL behind them
+  std::string format = "table";
   bool tables = false;
 };
 
@@ -38,18 +43,24 @@ std::unique_ptr<query::ResultWriter> writer_of(std::string const& format) {
   return query::table_writer(stdout, terminal ? static_cast<size_t>(terminal_width()) : 0);
 }
 
+/// A file or folder in its place is one more run.
+bool is_question_missing(std::vector<std::string> const& words) {
+  std::error_code ignored;
+  return words.size() < 2 || (words.back() != "-" && std::filesystem::exists(words.back(), ignored));
+}
+
 int query_run(QueryOptions const& options) {
   if (options.tables) {
     std::fputs(query::schema_text().c_str(), stdout);
     return kGood;
   }
-  if (options.run.empty() || options.sql.empty())
+  if (is_question_missing(options.words))
     return report_error(
         {"query: name a run and a question, such as: stepscope query RUN \"select name, count(*), sum(dur_ns) from "
          "kernels group by name order by 3 desc\"; stepscope query --tables lists what there is"});
-  std::string const sql =
-      options.sql == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()) : options.sql;
-  auto const run = open_run_and_warn({options.run});
+  std::string sql = options.words.back();
+  if (sql == "-") sql.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+  auto const run = open_run_and_warn({options.words.begin(), options.words.end() - 1});
   if (!run) return report_error(run.error());
   auto database = query::Database::open(*run);
   if (!database) return report_error(database.error());
@@ -68,9 +79,12 @@ int query_run(QueryOptions const& options) {
 
 Action add_query(CLI::App& app) {
   auto const options = std::make_shared<QueryOptions>();
-  app.footer("Tables, their columns and useful queries: docs/QUERY.md. Times are ns of the run. Only SELECT is possible.");
-  app.add_option("RUN", options->run, "a trace file or a run folder");
-  app.add_option("SQL", options->sql, "a SELECT in SQLite's SQL; - reads it from the standard input");
+  app.footer(
+      "stepscope query RUN... SQL\nTables, their columns and useful queries: docs/QUERY.md. Times are ns of the run. Only SELECT "
+      "is possible.");
+  app.add_option(
+      "RUN", options->words,
+      "trace files or a run folder; the last is the question: a SELECT in SQLite's SQL, - reads it from the standard input");
   app.add_option("--format", options->format, "table, csv or json")
       ->check(CLI::IsMember({"table", "csv", "json"}))
       ->capture_default_str();

@@ -63,6 +63,9 @@ tl::expected<Statement, QueryError> prepare(sqlite3* database, std::string const
   // What the authorizer has nothing to say about (REINDEX).
   bool const answers = sqlite3_stmt_readonly(statement.get()) != 0 && sqlite3_column_count(statement.get()) > 0;
   if (!answers) return tl::unexpected(QueryError{kOnlySelect, std::nullopt});
+  // SQLite takes parameters without values as NULL: an answer to another question.
+  if (sqlite3_bind_parameter_count(statement.get()) > 0)
+    return tl::unexpected(QueryError{"parameters (?, :x, @x, $x) have no values here, write the value itself", std::nullopt});
   // What follows must be blanks and comments, of which SQLite makes no statement.
   auto const offset = static_cast<size_t>(tail - sql.c_str());
   sqlite3_stmt* second = nullptr;

@@ -139,9 +139,18 @@ FactTable step_table() {
   return table;
 }
 
+/// The analysis also explains what is before and after; of the window it is what device_time counts as idle.
+model::Interval part_in_window(Analysis const& analysis, analyzer::IdleGap const& gap) {
+  auto const device =
+      std::lower_bound(analysis.devices.begin(), analysis.devices.end(), gap.ref,
+                       [](analyzer::DeviceFacts const& facts, analyzer::DeviceRef ref) { return facts.ref < ref; });
+  if (device == analysis.devices.end() || device->ref != gap.ref) return {};
+  return {std::max(gap.when.begin, device->window.begin), std::min(gap.when.end, device->window.end)};
+}
+
 FactTable gap_table() {
   return {"idle_gaps",
-          "every gap of a device, or part of one, with its cause",
+          "every gap in a device's window, or part of one, with its cause; their sum is idle_ns of device_time",
           {{"rank", kInteger, "of the process in the job"},
            {"device", kInteger, "number in the process"},
            {"start_ns", kInteger, "begin, run time"},
@@ -152,8 +161,10 @@ FactTable gap_table() {
            {"next_id", kInteger, "id of the device op that ends it"}},
           [](Run const& run, Analysis const& analysis, Rows& rows) {
             for (analyzer::IdleGap const& gap : analysis.gaps) {
+              model::Interval const when = part_in_window(analysis, gap);
+              if (when.begin >= when.end) continue;
               add_place(run, gap.ref, rows);
-              add_interval(gap.when, rows);
+              add_interval(when, rows);
               rows.add(Cell::of(std::string_view(analyzer::to_string(gap.cause))));
               rows.add(gap.host_row ? count(*gap.host_row) : Cell{});
               rows.add(gap.next_op_row ? count(*gap.next_op_row) : Cell{});
@@ -171,14 +182,24 @@ Cell communicator_rank(Run const& run, analyzer::CollectiveFacts::Participant co
   return rank < 0 ? Cell{} : integer(rank);
 }
 
+/// Of a collective or link; what the trace does not say is nothing, as in `collectives`.
+Cell operation(model::CollectiveOp op) {
+  return op == model::CollectiveOp::kUnknown ? Cell{} : Cell::of(std::string_view(model::to_string(op)));
+}
+Cell communicator_cell(uint64_t communicator) { return communicator == 0 ? Cell{} : Cell::address(communicator); }
+Cell message_bytes(analyzer::CollectiveFacts const& collective) {
+  bool const is_unknown = collective.bytes == 0 && collective.op != model::CollectiveOp::kBarrier;
+  return is_unknown ? Cell{} : count(collective.bytes);
+}
+
 void add_participants(Run const& run, analyzer::CollectiveFacts const& collective, size_t number, Rows& rows) {
   for (size_t i = 0; i < collective.participants.size(); ++i) {
     auto const& participant = collective.participants[i];
     rows.add(count(number));
-    rows.add(collective.communicator == 0 ? Cell{} : Cell::address(collective.communicator));
+    rows.add(communicator_cell(collective.communicator));
     rows.add(count(collective.sequence));
-    rows.add(Cell::of(std::string_view(model::to_string(collective.op))));
-    rows.add(count(collective.bytes));
+    rows.add(operation(collective.op));
+    rows.add(message_bytes(collective));
     add_place(run, participant.ref, rows);
     rows.add(communicator_rank(run, participant));
     rows.add(count(participant.row));
@@ -198,9 +219,9 @@ FactTable collective_table() {
           "the same collective on all its participants, one row a participant",
           {{"collective", kInteger, "number of the collective in the run, by first start"},
            {"communicator", kText, "the same on every participant"},
-           {"sequence", kInteger, "number in the communicator"},
+           {"sequence", kInteger, "number in the communicator; where events have none, the place among those alike, from 0"},
            {"op", kText, "'all_reduce', 'all_gather', …"},
-           {"bytes", kInteger, "message bytes"},
+           {"bytes", kInteger, "message bytes; NULL where they are unknown"},
            {"rank", kInteger, "of the participant's process in the job"},
            {"device", kInteger, "of the participant"},
            {"communicator_rank", kInteger, "of the participant in the communicator"},
@@ -231,8 +252,8 @@ FactTable link_table() {
            {"samples", kInteger, "collectives in the fit"}},
           [](Run const&, Analysis const& analysis, Rows& rows) {
             for (analyzer::LinkFit const& link : analysis.links) {
-              rows.add(link.communicator == 0 ? Cell{} : Cell::address(link.communicator));
-              rows.add(Cell::of(std::string_view(model::to_string(link.op))));
+              rows.add(communicator_cell(link.communicator));
+              rows.add(operation(link.op));
               for (double const number : {link.alpha_us, link.beta_gbps, link.half_bandwidth_bytes}) rows.add(real(number));
               rows.add(count(link.samples));
             }

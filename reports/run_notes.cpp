@@ -6,20 +6,34 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/facts/quality.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
 namespace {
 
+/// Where no trace says it.
+std::string how_job_size_is_known(analyzer::JobSize const& size) {
+  switch (size.source) {
+    case analyzer::JobSize::Source::kWorldSize:
+      return {};
+    case analyzer::JobSize::Source::kCollectives:
+      return fmt::format(" (collectives have {} participants)", size.ranks);
+    case analyzer::JobSize::Source::kHighestRank:
+      return fmt::format(" (at least: rank {} is there)", size.ranks - 1);
+  }
+  return {};
+}
+
 std::string missing_ranks(model::Run const& run, analyzer::Quality const& quality) {
-  int32_t world = 0;
-  for (model::RankTrace const& rank : run.ranks) world = std::max(world, rank.trace.info().world_size);
+  analyzer::JobSize const size = analyzer::job_size(run);
   std::vector<int64_t> const missing(quality.missing_ranks.begin(), quality.missing_ranks.end());
   return fmt::format(
-      "{} {} of {} {} not in this run. What is said of the others' own time, idle causes and memory holds; who comes late, "
+      "{} {} of {} {} not in this run{}. What is said of the others' own time, idle causes and memory holds; who comes late, "
       "waiting and "
       "bandwidth may be wrong: a missing rank may be the cause.",
-      missing.size() == 1 ? "Rank" : "Ranks", number_list(missing), world, missing.size() == 1 ? "is" : "are");
+      missing.size() == 1 ? "Rank" : "Ranks", number_list(missing), size.ranks, missing.size() == 1 ? "is" : "are",
+      how_job_size_is_known(size));
 }
 
 /// Steps of each rank, and the ranks that have just these.

@@ -13,7 +13,7 @@ namespace {
 /// Sums over the ranks' logs.
 struct Faults {
   uint64_t events = 0, dropped = 0, lost_blocks = 0, truncated = 0, unmatched_launches = 0, unmatched_ops = 0,
-           negative_latencies = 0, overlapping = 0, negative_durations = 0, impossible_times = 0;
+           doubled_launches = 0, negative_latencies = 0, overlapping = 0, negative_durations = 0, impossible_times = 0, empty = 0;
 };
 
 Faults faults_of(model::Run const& run) {
@@ -26,10 +26,12 @@ Faults faults_of(model::Run const& run) {
     sum.truncated += log.truncated ? 1 : 0;
     sum.unmatched_launches += log.unmatched_launches;
     sum.unmatched_ops += log.unmatched_ops;
+    sum.doubled_launches += log.doubled_launches;
     sum.negative_latencies += log.negative_latencies;
     sum.overlapping += log.overlapping_slices;
     sum.negative_durations += log.negative_durations;
     sum.impossible_times += log.impossible_times;
+    sum.empty += rank.trace.event_count() == 0 ? 1 : 0;
   }
   return sum;
 }
@@ -44,6 +46,9 @@ struct Meaning {
 
 /// By how much they weaken, the worst first.
 constexpr std::array kMeanings = {
+    Meaning{&Faults::empty, "trace without events", "traces without events",
+            "all that is said of the process: it did nothing while it was recorded, or nothing was recorded of it",
+            "what is said of the others"},
     Meaning{&Faults::impossible_times, "event with a time that cannot be", "events with times that cannot be",
             "windows, shares of the window, everything near its ends", "lengths of single events"},
     Meaning{&Faults::lost_blocks, "damaged block of the file", "damaged blocks of the file",
@@ -56,6 +61,9 @@ constexpr std::array kMeanings = {
             "device times, overlap, communication"},
     Meaning{&Faults::unmatched_ops, "device op whose launch is not in the trace", "device ops whose launch is not in the trace",
             "which step they belong to and why the device was idle before them", "device times, overlap, communication"},
+    Meaning{&Faults::doubled_launches, "launch with the id of an earlier one", "launches with the id of an earlier one",
+            "which of them a device op belongs to, and so its step and the causes of idle time",
+            "device times, overlap, communication"},
     Meaning{&Faults::unmatched_launches, "launch whose device op is not in the trace",
             "launches whose device op is not in the trace",
             "the end of the steps that they are in, and idle time that their ops may have filled", "what the host did"},
@@ -76,7 +84,8 @@ std::vector<Weakness> weaknesses(model::Run const& run, analyzer::Quality const&
   for (Meaning const& meaning : kMeanings) {
     uint64_t const count = faults.*meaning.count;
     if (count == 0) continue;
-    bool const is_of_events = meaning.count != &Faults::lost_blocks && meaning.count != &Faults::truncated;
+    bool const is_of_events =
+        meaning.count != &Faults::empty && meaning.count != &Faults::lost_blocks && meaning.count != &Faults::truncated;
     std::string fault = fmt::format("{} {}", base::format_count(count), count == 1 ? meaning.one : meaning.many);
     if (is_of_events) {
       double const share = static_cast<double>(count) / static_cast<double>(std::max<uint64_t>(1, faults.events));

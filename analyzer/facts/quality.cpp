@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <set>
 
 namespace stepscope::analyzer {
@@ -13,22 +14,61 @@ int32_t penalty(uint64_t faults, uint64_t events) {
   return static_cast<int32_t>(std::clamp(std::ceil(share * 100), 1.0, static_cast<double>(kMaxPenalty)));
 }
 
+/// No job has more: what a damaged trace says beyond is not believed.
+constexpr uint32_t kMostRanks = 1 << 24;
+
+/// Of the largest collective of a process that is one of its participants; 0 when none tells. Messages have two, whoever is
+/// there.
+uint32_t participants_of(model::Trace const& trace) {
+  uint32_t most = 0;
+  for (model::CollectiveDetail const& detail : trace.details<model::CollectiveDetail>())
+    if (!model::is_point_to_point(detail.op) && detail.participants <= kMostRanks) most = std::max(most, detail.participants);
+  return most;
+}
+
+/// Whether it takes part in collectives once a device, or as several members of one communicator.
+bool is_several_participants(model::Trace const& trace) {
+  std::set<int32_t> devices;
+  for (model::Track const& track : trace.tracks())
+    if (track.kind == model::TrackKind::kStream) devices.insert(track.device);
+  if (devices.size() > 1) return true;
+  std::map<uint64_t, int32_t> members;
+  for (model::CollectiveDetail const& detail : trace.details<model::CollectiveDetail>()) {
+    if (detail.communicator == 0 || detail.rank < 0 || model::is_point_to_point(detail.op)) continue;
+    if (members.try_emplace(detail.communicator, detail.rank).first->second != detail.rank) return true;
+  }
+  return false;
+}
+
 std::vector<int32_t> missing_ranks(model::Run const& run) {
   std::set<int32_t> present;
-  int32_t world = 0;
-  for (model::RankTrace const& rank : run.ranks) {
-    present.insert(rank.trace.info().rank);
-    world = std::max(world, rank.trace.info().world_size);
-  }
+  for (model::RankTrace const& rank : run.ranks) present.insert(rank.trace.info().rank);
+  int32_t const ranks = job_size(run).ranks;
   std::vector<int32_t> missing;
   // A damaged world size must not make a list of billions.
   constexpr int32_t kMostListed = 1024;
-  for (int32_t r = 0; r < world && missing.size() < kMostListed; ++r)
+  for (int32_t r = 0; r < ranks && missing.size() < kMostListed; ++r)
     if (!present.contains(r)) missing.push_back(r);
   return missing;
 }
 
 }  // namespace
+
+JobSize job_size(model::Run const& run) {
+  using Source = JobSize::Source;
+  JobSize size;
+  auto const at_least = [&](int32_t ranks, Source source) {
+    if (ranks > size.ranks) size = {ranks, source};
+  };
+  for (model::RankTrace const& rank : run.ranks) at_least(rank.trace.info().world_size, Source::kWorldSize);
+  bool const are_devices = std::any_of(run.ranks.begin(), run.ranks.end(),
+                                       [](model::RankTrace const& rank) { return is_several_participants(rank.trace); });
+  for (model::RankTrace const& rank : run.ranks)
+    if (!are_devices) at_least(static_cast<int32_t>(participants_of(rank.trace)), Source::kCollectives);
+  for (model::RankTrace const& rank : run.ranks)
+    if (rank.trace.info().rank < static_cast<int32_t>(kMostRanks)) at_least(rank.trace.info().rank + 1, Source::kHighestRank);
+  return size;
+}
 
 Quality judge_quality(model::Run const& run) {
   Quality quality;
@@ -44,7 +84,7 @@ Quality judge_quality(model::Run const& run) {
     quality.lost_blocks += log.lost_blocks;
     quality.truncated = quality.truncated || log.truncated;
     unmatched_ops += log.unmatched_ops;
-    other += log.negative_durations;
+    other += log.negative_durations + log.doubled_launches;
     quality.notes.insert(quality.notes.end(), log.notes.begin(), log.notes.end());
   }
   quality.missing_ranks = missing_ranks(run);
@@ -55,7 +95,8 @@ Quality judge_quality(model::Run const& run) {
   if (quality.lost_blocks > 0) lost += kMissingRanksPenalty;
   if (quality.truncated) lost += kTruncatedPenalty;
   if (!quality.missing_ranks.empty()) lost += kMissingRanksPenalty;
-  quality.score = std::max(0, 100 - lost);
+  bool const is_empty = events == 0 && !run.ranks.empty();
+  quality.score = is_empty ? 0 : std::max(0, 100 - lost);
   return quality;
 }
 

@@ -26,6 +26,16 @@ Json number(std::optional<double> value) { return value && std::isfinite(*value)
 /// Names in the page of a person or a script: whole, but valid UTF-8.
 Json text(std::string_view value) { return base::printable(value); }
 
+// What the trace does not say of a collective.
+Json communicator_json(uint64_t communicator) { return communicator == 0 ? Json(nullptr) : Json(communicator); }
+Json operation_json(model::CollectiveOp op) {
+  return op == model::CollectiveOp::kUnknown ? Json(nullptr) : Json(model::to_string(op));
+}
+Json message_bytes_json(analyzer::CollectiveFacts const& collective) {
+  bool const is_unknown = collective.bytes == 0 && collective.op != model::CollectiveOp::kBarrier;
+  return is_unknown ? Json(nullptr) : Json(collective.bytes);
+}
+
 Json idle_json(analyzer::IdleSplit const& split) {
   Json idle = Json::object();
   for (int i = 0; i < analyzer::kIdleCauseCount; ++i)
@@ -168,10 +178,10 @@ Json collectives_json(model::Run const& run, analyzer::Analysis const& analysis)
     auto const last = static_cast<size_t>(collective.last_participant);
     bool const has_last = collective.last_participant >= 0 && last < collective.participants.size();
     collectives.push_back(
-        {{"comm", collective.communicator},
+        {{"comm", communicator_json(collective.communicator)},
          {"seq", collective.sequence},
-         {"op", model::to_string(collective.op)},
-         {"bytes", collective.bytes},
+         {"op", operation_json(collective.op)},
+         {"bytes", message_bytes_json(collective)},
          {"ranks", ranks},
          {"transfer_ns", collective.transfer_ns},
          {"wait_ns", waits},
@@ -187,8 +197,8 @@ Json collectives_json(model::Run const& run, analyzer::Analysis const& analysis)
 Json links_json(analyzer::Analysis const& analysis) {
   Json links = Json::array();
   for (analyzer::LinkFit const& link : analysis.links)
-    links.push_back({{"comm", link.communicator},
-                     {"op", model::to_string(link.op)},
+    links.push_back({{"comm", communicator_json(link.communicator)},
+                     {"op", operation_json(link.op)},
                      {"alpha_us", number(link.alpha_us)},
                      {"beta_gbps", number(link.beta_gbps)},
                      {"half_bandwidth_bytes", number(link.half_bandwidth_bytes)},

@@ -2,6 +2,7 @@
 // exporters.cpp.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -25,12 +26,18 @@ class Exporter {
   virtual base::Expected<void> add(model::Trace const& trace, int64_t offset_ns) = 0;
   /// Errors: as above; then nothing stays of it.
   virtual base::Expected<void> finish() = 0;
+  /// After finish(), where every process of the run was exported: removes files that an earlier export of a larger run left there
+  /// and that would be taken for a part of this one. Returns how many.
+  virtual size_t remove_leftovers() { return 0; }
+  /// After finish(): what one has to know of the result, for people. Empty = nothing.
+  [[nodiscard]] virtual std::string note() const { return {}; }
 };
 
 struct ExportFormat {
   std::string_view name;         ///< what --format takes
   std::string_view file_suffix;  ///< ".pftrace": of the file that is written, tells the format where --format does not
   std::string_view summary;      ///< for --help
+  bool may_be_folder;            ///< false: one file, never a folder
   /// Begins the file (or folder) `path`; what was there stays until finish(). Errors: it cannot be written.
   base::Expected<std::unique_ptr<Exporter>> (*open)(std::string const& path);
 };

@@ -168,7 +168,9 @@ Input::Input(base::ByteSpan bytes, std::string name)
     return;
   }
   unpacked_head_.resize(kHeadBytes);
-  unpacked_head_.resize(stream()->read(unpacked_head_));
+  auto const unpacking = stream();
+  unpacked_head_.resize(unpacking->read(unpacked_head_));
+  head_damage_ = unpacking->damage();
   head_ = unpacked_head_;
 }
 

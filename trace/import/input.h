@@ -47,6 +47,8 @@ class Input {
   [[nodiscard]] Compression compression() const { return compression_; }
   /// The first bytes, unpacked; enough to know a format.
   [[nodiscard]] std::string_view head() const { return head_; }
+  /// Why less than that could be unpacked.
+  [[nodiscard]] std::optional<std::string> const& head_damage() const { return head_damage_; }
   /// All bytes where they need no unpacking, else nothing.
   [[nodiscard]] std::optional<std::string_view> plain() const;
   [[nodiscard]] std::unique_ptr<ByteStream> stream() const;
@@ -57,6 +59,7 @@ class Input {
   Compression compression_;
   std::string unpacked_head_;
   std::string_view head_;
+  std::optional<std::string> head_damage_;
 };
 
 }  // namespace stepscope::import

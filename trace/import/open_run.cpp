@@ -4,17 +4,17 @@
 #include <filesystem>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 #include <vector>
 
 #include <tbb/parallel_for.h>
 
-#include "trace/base/mapped_file.h"
 #include "trace/base/run_folder.h"
 #include "trace/import/clock_alignment.h"
+#include "trace/import/coarse_times.h"
 #include "trace/import/importers.h"
 #include "trace/import/nsys/nsys_importer.h"
+#include "trace/import/other_files.h"
 #include "trace/import/xplane/profile_folder.h"
 
 namespace stepscope::import {
@@ -30,36 +30,32 @@ std::string run_name(std::string const& path) {
   return name.string();
 }
 
-/// A file that is no trace, though its name could be one's: folders hold much JSON. Empty and unreadable ones are told later.
-bool is_other_file(fs::path const& path) {
-  if (path.extension() == base::kTraceSuffix) return false;
-  auto const mapped = base::MappedFile::open(path.string());
-  if (mapped && mapped->bytes().empty()) return path.extension() == ".log";  // as programs leave them behind
-  return mapped && find_importer(Input(mapped->bytes(), path.string())) == nullptr;
-}
-
-/// Traces that do not say which rank they are take the ranks that are free, in the order of the files.
+/// Traces that do not say which rank they are take the ranks that are free, in the order of the files, those with devices first.
 void number_ranks(RunSources& run) {
-  std::set<int32_t> taken;
-  for (RankSource const& rank : run.ranks) taken.insert(rank.source.info().rank);
-  int32_t next = 0;
+  std::set<int32_t> said;
+  std::vector<RankSource*> unnumbered;
   for (RankSource& rank : run.ranks) {
-    if (rank.source.info().rank >= 0) continue;
-    while (taken.contains(next)) ++next;
-    rank.source.assume_rank(next);
-    taken.insert(next);
-    if (run.ranks.size() > 1)
-      run.notes.push_back(fmt::format(
-          "{}: does not say which rank it is; taken as rank {} by its place among the files, name them rank-0, rank-1, …",
-          rank.file, next));
+    if (rank.source.info().rank >= 0)
+      said.insert(rank.source.info().rank);
+    else
+      unnumbered.push_back(&rank);
+  }
+  // Helpers of a program are no workers: they take what these leave.
+  std::stable_partition(unnumbered.begin(), unnumbered.end(),
+                        [](RankSource const* rank) { return !rank->source.devices().empty(); });
+  std::vector<int32_t> const numbers = free_ranks(said, unnumbered.size());
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    unnumbered[i]->source.assume_rank(numbers[i]);
+    if (run.ranks.size() > 1) run.notes.push_back(note_of_free_rank(unnumbered[i]->file, numbers[i]));
   }
 }
 
-/// Two windows of one rank, most likely: they are no two participants.
+/// Two windows of one rank, most likely: they are no two participants. But a dump of its collectives tells of the same window.
 void note_doubled_ranks(RunSources& run) {
   std::map<int32_t, std::string> file_of;
   for (RankSource const& rank : run.ranks) {
     if (rank.file.ends_with(base::kTraceSuffix) || rank.source.devices().empty()) continue;
+    if (has_coarse_times(rank.source.info())) continue;
     auto const [first, is_new] = file_of.try_emplace(rank.source.info().rank, rank.file);
     if (!is_new && first->second != rank.file)
       run.notes.push_back(
@@ -80,7 +76,7 @@ Expected<std::vector<std::string>> files_of(std::string const& path) {
     std::error_code ignored;
     if (advice_for_report(it->path().string())) report = it->path().string();
     if (!it->is_regular_file(ignored) || !has_trace_name(it->path().filename().string())) continue;
-    if (is_other_file(it->path())) continue;
+    if (is_other_file(it->path().string())) continue;
     files.push_back(it->path().string());
   }
   if (error) return fail("{}: cannot read the folder ({}), check its permissions", path, error.message());
@@ -90,6 +86,19 @@ Expected<std::vector<std::string>> files_of(std::string const& path) {
   if (files.empty()) return fail("{}: the folder holds no trace, name a run folder or record one with stepscope record", path);
   std::sort(files.begin(), files.end());
   return files;
+}
+
+std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count) {
+  std::vector<int32_t> ranks;
+  for (int32_t rank = 0; ranks.size() < count; ++rank)
+    if (!said.contains(rank)) ranks.push_back(rank);
+  return ranks;
+}
+
+std::string note_of_free_rank(std::string const& file, int32_t rank) {
+  return fmt::format(
+      "{}: does not say which rank it is; taken as rank {} by its place among the files, name them rank-0, rank-1, …", file,
+      rank);
 }
 
 Expected<RunSources> open_sources(std::span<std::string const> paths) {

@@ -1,6 +1,8 @@
 // Opens whatever a user names as RUN: a trace file, a folder of them, several files. One file a process becomes one Run.
 #pragma once
 
+#include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,9 +13,14 @@
 
 namespace stepscope::import {
 
-/// The files that a path stands for, sorted by name: itself, or every trace file directly inside a folder. Errors: the folder
-/// cannot be read or holds none.
+/// The files that a path stands for, sorted by name: itself, or every file directly inside a folder that is a trace or may be a
+/// damaged one. Errors: the folder cannot be read or holds none.
 base::Expected<std::vector<std::string>> files_of(std::string const& path);
+
+/// The ranks of traces that do not say theirs, in the order of their files: those that no other one says.
+std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count);
+/// That a rank was given to a file so, for people.
+std::string note_of_free_rank(std::string const& file, int32_t rank);
 
 /// `paths`: files and folders (every trace file directly inside). Opens and aligns them, reads no events. Errors: nothing there,
 /// or nothing readable. A file that cannot be opened beside others that can is told in RunSources::notes.

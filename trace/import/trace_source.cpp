@@ -45,6 +45,8 @@ Expected<std::vector<TraceSource>> TraceSource::open(std::string const& path) {
   Input const input(mapped->bytes(), path);
   Importer const* const importer = find_importer(input);
   if (auto const advice = advice_for_report(path); importer == nullptr && advice) return fail("{}: {}", path, *advice);
+  if (auto const& damage = input.head_damage(); importer == nullptr && damage)
+    return fail("{}: {}, copy or record it again", path, *damage);
   if (importer == nullptr) return fail("{}: is of no known trace format ({}), name a trace", path, importer_names());
   auto traces = importer->read(input);
   if (!traces) return base::fail_with(traces);

@@ -1,6 +1,7 @@
 // All bytes of an input at once, for formats that cannot be read piece by piece.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,9 +17,11 @@ class WholeInput {
  public:
   /// Such files are of a process's last minutes, or of one job: more than this is something else.
   static constexpr size_t kMostBytes = size_t{1} << 33U;
+  /// What is unpacked lies in memory, with what is made of it: at most a quarter of the machine's.
+  static size_t most_unpacked_bytes();
 
   /// Errors: too large. The input outlives what is read.
-  static base::Expected<WholeInput> read(Input const& input);
+  static base::Expected<WholeInput> read(Input const& input, size_t most_unpacked = most_unpacked_bytes());
 
   [[nodiscard]] std::string_view text() const { return plain_ ? *plain_ : std::string_view(unpacked_.data(), unpacked_.size()); }
   /// Why the bytes end before the file does.

@@ -21,7 +21,7 @@ void append_row(Trace const& trace, uint32_t row, StringId name, EventBatch& bat
 ImportLog log_before_building(Trace const& trace) {
   ImportLog log = trace.log();
   for (Track const& track : trace.tracks()) log.dropped -= std::min(log.dropped, track.dropped);
-  log.unmatched_launches = log.unmatched_ops = log.negative_latencies = log.overlapping_slices = 0;
+  log.unmatched_launches = log.doubled_launches = log.unmatched_ops = log.negative_latencies = log.overlapping_slices = 0;
   return log;
 }
 

@@ -96,16 +96,29 @@ std::vector<TableColumn> event_columns() {
 
 // ---- Columns of details ----
 
-/// What is nothing because of another field.
+/// What is nothing because of another field, or of what the event is.
 template <class Row>
-bool is_moot(Row const&, std::string_view) {
+bool is_moot(Source const&, uint32_t, Row const&, std::string_view) {
   return false;
 }
-bool is_moot(KernelDetail const& kernel, std::string_view field) {
+bool is_moot(Source const&, uint32_t, KernelDetail const& kernel, std::string_view field) {
   return (field == "shared_memory_bytes" && kernel.grid_x == 0) || (field == "graph_node" && kernel.graph == 0);
 }
-bool is_moot(CopyDetail const& copy, std::string_view field) { return field == "graph_node" && copy.graph == 0; }
-bool is_moot(RangeDetail const& range, std::string_view field) {
+bool is_moot(Source const&, uint32_t, CopyDetail const& copy, std::string_view field) {
+  return field == "graph_node" && copy.graph == 0;
+}
+bool is_moot(Source const& source, uint32_t row, CollectiveDetail const& collective, std::string_view field) {
+  if (field == "bytes") return collective.bytes == 0 && collective.op != CollectiveOp::kBarrier;
+  if (field == "sequence") return !source.is_numbered(collective);
+  if (field == "launch") return source.trace().kind(row) != EventKind::kCollectiveCall;
+  // NCCL tells all three or none.
+  bool const is_wait = field == "gpu_wait_ns" || field == "peer_wait_ns" || field == "network_wait_ns";
+  return is_wait && collective.gpu_wait_ns == 0 && collective.peer_wait_ns == 0 && collective.network_wait_ns == 0;
+}
+bool is_moot(Source const&, uint32_t, MemoryDetail const& memory, std::string_view field) {
+  return field == "reserved_bytes" && memory.reserved_bytes == 0 && memory.allocated_bytes > 0;
+}
+bool is_moot(Source const&, uint32_t, RangeDetail const& range, std::string_view field) {
   return field == "payload" && range.payload_type == NumberType::kNone;
 }
 
@@ -138,7 +151,7 @@ Cell read_field(Source const& source, uint32_t row) {
   constexpr auto kField = std::get<Index>(detail_fields<Row>);
   constexpr FieldWords kWords = words_of(DetailTableOf<Row>::value, kField.name);
   Row const& detail = source.trace().template detail<Row>(row);
-  if (is_moot(detail, kField.name)) return {};
+  if (is_moot(source, row, detail, kField.name)) return {};
   if constexpr (std::is_same_v<Row, RangeDetail>)
     if (std::string_view(kField.name) == "payload") return payload_of(detail);
   return cell_of(detail.*kField.member, kWords);
@@ -329,6 +342,13 @@ TableSource::TableSource(Trace const& trace, int64_t offset_ns) : trace_(&trace)
   host_ = clean(trace.info().host);
   command_ = clean(trace.info().command);
   tool_ = clean(trace.info().tool);
+  for (CollectiveDetail const& collective : trace.details<CollectiveDetail>())
+    if (collective.communicator != 0 && collective.sequence != 0) numbered_communicators_.insert(collective.communicator);
+}
+
+bool TableSource::is_numbered(CollectiveDetail const& collective) const {
+  bool const counts_from_zero = !is_point_to_point(collective.op) && numbered_communicators_.contains(collective.communicator);
+  return collective.sequence != 0 || counts_from_zero;
 }
 
 std::string_view TableSource::clean(std::string_view text) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "trace/model/kinds.h"
@@ -67,6 +68,9 @@ class TableSource {
   [[nodiscard]] std::string_view host() const { return host_; }
   [[nodiscard]] std::string_view command() const { return command_; }
   [[nodiscard]] std::string_view tool() const { return tool_; }
+  /// Whether its sequence number is known. 0 is one only where others of its communicator have greater ones: some count from 0.
+  /// The same rule as in matching (collective_match.h).
+  [[nodiscard]] bool is_numbered(CollectiveDetail const& collective) const;
 
  private:
   /// The text itself where nothing is to be replaced.
@@ -77,6 +81,7 @@ class TableSource {
   std::deque<std::string> replaced_;
   std::vector<std::string_view> texts_, track_names_, device_names_;
   std::string_view host_, command_, tool_;
+  std::unordered_set<uint64_t> numbered_communicators_;  ///< of which an event has a sequence number
 };
 
 /// Whose a column's value is: all events of the same one have the same.

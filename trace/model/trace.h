@@ -64,7 +64,9 @@ struct ImportLog {
   uint64_t dropped = 0;             ///< lost by the recorder (buffers full), tracks' `dropped` included
   uint64_t negative_durations = 0;  ///< repaired to 0
   uint64_t unmatched_launches = 0;  ///< launches whose device op is not in the trace
-  uint64_t unmatched_ops = 0;       ///< device ops with a correlation whose launch is not in the trace
+  uint64_t doubled_launches =
+      0;                       ///< launches with the correlation id of an earlier one: ops were linked with the last before them
+  uint64_t unmatched_ops = 0;  ///< device ops with a correlation whose launch is not in the trace
   uint64_t negative_latencies = 0;  ///< device ops that start before their launch call began
   uint64_t overlapping_slices = 0;  ///< device ops that overlap another on the same stream
   uint64_t impossible_times = 0;    ///< events outside of kMaxTime, moved to it

@@ -14,6 +14,7 @@
 #include <tbb/task_group.h>
 
 #include "trace/base/check.h"
+#include "trace/base/hash_number.h"
 #include "trace/base/huge_pages.h"
 #include "trace/model/collective_merge.h"
 #include "trace/model/event_view.h"
@@ -92,7 +93,7 @@ class CorrelationMap {
  private:
   uint64_t lowest_;
   std::vector<EventId> dense_;
-  std::unordered_map<uint64_t, uint32_t> sparse_;
+  std::unordered_map<uint64_t, uint32_t, base::HashNumber> sparse_;
 };
 
 /// Launches that share an id: ids of a program that began again, or calls within each other, of which the outer one counts.
@@ -134,7 +135,7 @@ class DoubledLaunches {
 
  private:
   Trace::Columns const& columns_;
-  std::unordered_map<uint64_t, std::vector<uint32_t>> rows_of_;
+  std::unordered_map<uint64_t, std::vector<uint32_t>, base::HashNumber> rows_of_;
 };
 
 }  // namespace
@@ -320,9 +321,7 @@ void TraceBuilder::link_launches() {
   for (uint32_t row = 0; row < count; ++row)
     if (is_launch(row) && !launches.insert(columns.correlation[row], row))
       doubled.add(columns.correlation[row], launches.find(columns.correlation[row]).value, row);
-  if (uint64_t const others = doubled.sort(); others > 0)
-    trace_.log_.notes.push_back(
-        fmt::format("{} launches have the correlation id of another: device ops were linked with the last before them", others));
+  trace_.log_.doubled_launches += doubled.sort();
   for (uint32_t row = 0; row < count; ++row) {
     if (!is_device_op(columns.kind[row]) || columns.correlation[row] == 0) continue;
     EventId const found = launches.find(columns.correlation[row]);

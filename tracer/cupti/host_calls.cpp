@@ -36,27 +36,32 @@ SyncKind sync_kind(CUpti_ActivitySynchronizationType type) {
   }
 }
 
-/// What CUPTI and the driver did on the program's account.
-std::string_view overhead_name(CUpti_ActivityOverheadKind kind) {
+struct Overhead {
+  std::string_view name;
+  EventKind kind = EventKind::kOverhead;
+};
+/// What CUPTI and the driver did on the program's account. What CUDA itself does is no cost of the profiler: it is there without
+/// one.
+Overhead overhead_of(CUpti_ActivityOverheadKind kind) {
   switch (static_cast<uint32_t>(kind)) {  // newer numbers than the header's come, too
     case CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER:
-      return "driver compiler";
+      return {"driver compiler", EventKind::kApi};
     case CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH:
-      return "CUPTI buffer flush";
+      return {"CUPTI buffer flush"};
     case CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION:
-      return "CUPTI instrumentation";
+      return {"CUPTI instrumentation"};
     case CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE:
-      return "CUPTI resource";
+      return {"CUPTI resource"};
     case CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING:
-      return "module loading";
+      return {"module loading", EventKind::kApi};
     case CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING:
-      return "lazy function loading";
+      return {"lazy function loading", EventKind::kApi};
     case 6U << 16:
-      return "command buffer full";
+      return {"command buffer full", EventKind::kApi};
     case 7U << 16:
-      return "CUPTI buffer request";
+      return {"CUPTI buffer request"};
     default:
-      return "profiler";
+      return {"profiler"};
   }
 }
 
@@ -153,8 +158,9 @@ void HostCalls::add_overhead(OverheadRecord const& record, RecordClock const& cl
   }
   if (!window_end_.is_inside(start_ns)) return;
   bool const has_thread = record.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD && !workarounds_.wrong_overhead_threads;
-  add_row(track(has_thread ? record.objectId.pt.threadId : kNoThread, store), store, EventKind::kOverhead, start_ns, end_ns,
-          store.intern(overhead_name(record.overheadKind)), 0);
+  Overhead const overhead = overhead_of(record.overheadKind);
+  add_row(track(has_thread ? record.objectId.pt.threadId : kNoThread, store), store, overhead.kind, start_ns, end_ns,
+          store.intern(overhead.name), 0);
 }
 
 model::SyncDetail HostCalls::sync_detail(SyncRecord const& record) {

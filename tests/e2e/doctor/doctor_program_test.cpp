@@ -79,6 +79,25 @@ TEST_F(Doctor, ExaminesTracesOfOtherToolsToo) {
   EXPECT_NE(outcome.output.find("fault    2 device ops whose launch is not in the trace"), std::string::npos) << outcome.output;
 }
 
+TEST_F(Doctor, DoesNotVouchForBytesWhoseFormatHasNoChecksums) {
+  std::ofstream(path("trace.json"))
+      << R"json({"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}]})json";
+  Outcome const outcome = stepscope("doctor trace.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("read to its end, nothing was left out"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("every byte"), std::string::npos) << outcome.output;
+}
+
+TEST_F(Doctor, DoubtsATraceWithoutEvents) {
+  std::ofstream(path("trace.json")) << R"json({"schemaVersion": 1, "traceEvents": []})json";
+  Outcome const outcome = stepscope("doctor trace.json");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("doubt  holds no events"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("Trust: 0 of 100"), std::string::npos) << outcome.output;
+  EXPECT_NE(outcome.output.find("fault    1 trace without events"), std::string::npos) << outcome.output;
+  EXPECT_EQ(outcome.output.find("complete"), std::string::npos) << outcome.output;
+}
+
 TEST_F(Doctor, RefusesWhatIsNoTrace) {
   std::ofstream(path("notes.txt")) << "not a trace";
   fs::create_directories(path("empty"));

@@ -78,8 +78,38 @@ TEST_F(Export, AFolderOfJsonIsTheSameRun) {
   json const difference = json::diff(facts_of("run"), facts_of("json"));
   EXPECT_TRUE(difference.empty()) << difference.dump(1).substr(0, 1000);
   expect_refused("run --format chrome -o json", "--force");
-  ASSERT_EQ(stepscope("export run --format chrome --rank 1 -o json --force").code, 0);
-  EXPECT_FALSE(std::filesystem::exists(path("json/rank-0.json")));
+}
+
+TEST_F(Export, OnlyAWholeRunRemovesWhatWasThereOfALargerOne) {
+  std::filesystem::create_directory(path("json"));
+  for (char const* const name : {"json/rank-0.json", "json/rank-7.json", "json/rank-of-mine.json"})
+    std::ofstream(path(name)) << "{}";
+  Outcome const part = stepscope("export run --format chrome --rank 1 -o json --force");
+  ASSERT_EQ(part.code, 0) << part.output;
+  EXPECT_EQ(part.output.find("removed"), std::string::npos) << part.output;
+  EXPECT_TRUE(std::filesystem::exists(path("json/rank-0.json")) && std::filesystem::exists(path("json/rank-7.json")));
+  Outcome const whole = stepscope("export run --format chrome -o json --force");
+  ASSERT_EQ(whole.code, 0) << whole.output;
+  EXPECT_NE(whole.output.find("removed 1 file of a larger run"), std::string::npos) << whole.output;
+  EXPECT_FALSE(std::filesystem::exists(path("json/rank-7.json")));
+  EXPECT_TRUE(std::filesystem::exists(path("json/rank-of-mine.json")));
+}
+
+TEST_F(Export, AFileOfSeveralRanksSaysThatItIsForViewing) {
+  std::string const words = "2 ranks in one file: for viewing; -o FOLDER/";
+  EXPECT_NE(stepscope("export run -o run.json").output.find(words), std::string::npos);
+  EXPECT_EQ(stepscope("export run --rank 0 -o part.json").output.find("for viewing"), std::string::npos);
+  EXPECT_EQ(stepscope("export run --format chrome -o json/").output.find("for viewing"), std::string::npos);
+}
+
+TEST_F(Export, WhereTheResultCannotBeIsSaidAtOnce) {
+  std::filesystem::create_directory(path("there"));
+  // The run is not even looked for.
+  expect_refused("nosuch --format sqlite -o there", "such as -o there/run.sqlite");
+  expect_refused("nosuch --format sqlite -o new/", "such as -o new/run.sqlite");
+  expect_refused("nosuch --format perfetto -o there", "such as -o there/run.pftrace");
+  expect_refused("nosuch -o missing/run.sqlite", "there is no folder missing");
+  EXPECT_EQ(files(), (std::set<std::string>{"run", "there"}));
 }
 
 TEST_F(Export, APartIsAllThatIsWritten) {

@@ -42,6 +42,16 @@ class Import : public Program {
     return analysis;
   }
   void write(std::string const& name, std::string const& content) const { std::ofstream(path(name)) << content; }
+  static std::string two_digits(int number) { return (number < 10 ? "0" : "") + std::to_string(number); }
+  static std::string trace_of_one_event(std::string const& name, std::string const& members = "") {
+    return "{" + members + R"("traceEvents": [{"ph": "X", "name": ")" + name + R"(", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})";
+  }
+  /// Of the run and of its file alone.
+  void expect_rank(int rank, std::string const& event) const {
+    std::string const number = std::to_string(rank);
+    expect_said(stepscope("query run 'select name from events where rank = " + number + "'"), event);
+    expect_said(stepscope("info run/rank-" + number + ".stepscope --json"), "\"rank\": " + number);
+  }
 };
 
 std::set<std::string> const kThreeRanks = {"rank-0.stepscope", "rank-1.stepscope", "rank-2.stepscope"};
@@ -86,6 +96,47 @@ TEST_F(Import, WhatCannotBeReadIsMissingAndTheExitStatusSaysSo) {
   EXPECT_EQ(outcome.code, 2) << outcome.output;
   expect_said(outcome, "stepscope: bad.json: ");
   expect_said(outcome, "1 of 2 files could not be read");
+  EXPECT_EQ(files_in("run"), (std::set<std::string>{"rank-0.stepscope"}));
+}
+
+TEST_F(Import, ADamagedFileOfAFolderIsToldAndTheExitStatusSaysSo) {
+  write("json/rank-3.json.gz", "\x1F\x8B\x08");
+  Outcome const outcome = stepscope("import json -o run");
+  EXPECT_EQ(outcome.code, 2) << outcome.output;
+  expect_said(outcome, "json/rank-3.json.gz: the gzip data are cut off");
+  expect_said(outcome, "1 of 4 files could not be read");
+  EXPECT_EQ(files_in("run"), kThreeRanks);
+}
+
+TEST_F(Import, TracesThatDoNotSayTheirRankKeepTheOrderOfTheFiles) {
+  std::filesystem::create_directory(path("twelve"));
+  for (int i = 0; i < 12; ++i) write("twelve/part_" + two_digits(i) + ".json", trace_of_one_event("work of " + two_digits(i)));
+  Outcome const outcome = stepscope("import twelve -o run");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  expect_said(outcome, "twelve/part_09.json: does not say which rank it is; taken as rank 9 ");
+  std::set<std::string> names;
+  for (int i = 0; i < 12; ++i) names.insert("rank-" + std::to_string(i) + ".stepscope");
+  EXPECT_EQ(files_in("run"), names);
+  for (int i = 0; i < 12; ++i) expect_rank(i, "work of " + two_digits(i));
+}
+
+TEST_F(Import, ATraceThatSaysItsRankKeepsItFromThoseBeforeThatDoNot) {
+  std::filesystem::create_directory(path("mixed"));
+  write("mixed/a.json", trace_of_one_event("first"));
+  write("mixed/b.json", trace_of_one_event("second"));
+  write("mixed/c.json", trace_of_one_event("said", R"("distributedInfo": {"rank": 1, "world_size": 3}, )"));
+  ASSERT_EQ(stepscope("import mixed -o run").code, 0);
+  EXPECT_EQ(files_in("run"), kThreeRanks);
+  expect_rank(0, "first");
+  expect_rank(1, "said");
+  expect_rank(2, "second");
+}
+
+TEST_F(Import, ASingleTraceWithoutRankIsRankZeroAndNothingIsSaid) {
+  write("one.json", trace_of_one_event("only"));
+  Outcome const outcome = stepscope("import one.json -o run");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(outcome.output.find("does not say"), std::string::npos) << outcome.output;
   EXPECT_EQ(files_in("run"), (std::set<std::string>{"rank-0.stepscope"}));
 }
 

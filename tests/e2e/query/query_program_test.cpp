@@ -48,6 +48,28 @@ TEST_F(Query, ReadsSqlFromTheStandardInput) {
   EXPECT_EQ(outcome.output, "n\n2\n");
 }
 
+TEST_F(Query, TakesSeveralFilesAsOneRun) {
+  Outcome const outcome = stepscope(
+      "query run/rank-0.stepscope run/rank-1.stepscope --format csv 'select count(*) as n, sum(rank) as ranks from processes'");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_TRUE(outcome.output.ends_with("n,ranks\n2,1\n")) << outcome.output;
+  expect_refused("run/rank-0.stepscope run/rank-1.stepscope", "name a run and a question");
+}
+
+TEST_F(Query, WhatTheTraceDoesNotSayOfACollectiveIsNullHereAndInAnalyze) {
+  nlohmann::json const kernel = {
+      {"ph", "X"}, {"cat", "kernel"}, {"name", "ncclDevKernel_Generic(ncclDevKernelArgs)"},        {"pid", 0}, {"tid", 7},
+      {"ts", 10},  {"dur", 5},        {"args", {{"device", 0}, {"stream", 7}, {"correlation", 1}}}};
+  std::ofstream(path("bare.json")) << nlohmann::json{{"traceEvents", nlohmann::json::array({kernel})}};
+  auto const asked = nlohmann::json::parse(
+      stepscope("query bare.json --format json 'select communicator, op, bytes from matched_collectives' 2> /dev/null").output);
+  auto const analyzed = nlohmann::json::parse(stepscope("analyze bare.json --json 2> /dev/null").output).at("collectives");
+  ASSERT_EQ(asked.size(), 1U);
+  ASSERT_EQ(analyzed.size(), 1U);
+  for (std::string const key : {"communicator", "op", "bytes"}) EXPECT_TRUE(asked[0].at(key).is_null()) << key;
+  for (std::string const key : {"comm", "op", "bytes"}) EXPECT_TRUE(analyzed[0].at(key).is_null()) << key;
+}
+
 /// SQLite and Python read the exports themselves.
 TEST_F(Query, ExportsAnswerTheSame) {
   if (shell("python3 -c 'import sqlite3, csv'").code != 0) GTEST_SKIP() << "no python3 with sqlite3 here";

@@ -8,6 +8,7 @@
 #include "analyzer/analysis.h"
 #include "analyzer/facts/host_activity.h"
 #include "analyzer/facts/memory.h"
+#include "analyzer/facts/quality.h"
 #include "analyzer/facts/step_names.h"
 #include "trace/model/trace_builder.h"
 
@@ -271,6 +272,63 @@ TEST(Quality, ScoresFaultsAndNamesMissingRanks) {
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "trace-quality");
   EXPECT_EQ(findings[0].severity, Severity::kWarning);
+}
+
+/// One trace a rank, which does not say how many there are; on each device one op of `detail`.
+model::Run run_of_ranks(std::vector<int32_t> const& ranks, CollectiveDetail detail, int32_t devices = 1) {
+  model::Run run;
+  for (int32_t const rank : ranks) {
+    TraceBuilder builder;
+    builder.info().rank = rank;
+    for (int32_t device = 0; device < devices; ++device) {
+      TrackId const stream = builder.add_track({TrackKind::kStream, "comm", 20, device, StreamKind::kCommunication, 0});
+      builder.events(stream).add(EventKind::kCollective, 0, 10, builder.intern("c"), 0, detail);
+    }
+    run.ranks.push_back({std::move(builder).finish(), 0, ""});
+  }
+  return run;
+}
+CollectiveDetail of_four(CollectiveOp op) { return {.bytes = 64, .communicator = 5, .sequence = 1, .op = op, .participants = 4}; }
+
+TEST(Quality, RanksThatOnlyCollectivesTellOfAreMissing) {
+  using testing::ElementsAre;
+  auto const missing = [](std::vector<int32_t> const& ranks) {
+    return judge_quality(run_of_ranks(ranks, of_four(CollectiveOp::kAllReduce))).missing_ranks;
+  };
+  EXPECT_THAT(missing({0, 2, 3}), ElementsAre(1));
+  EXPECT_THAT(missing({0, 1}), ElementsAre(2, 3));
+  EXPECT_THAT(missing({0, 1, 2, 3}), ElementsAre());
+  model::Run const run = run_of_ranks({0, 1}, of_four(CollectiveOp::kAllReduce));
+  EXPECT_EQ(job_size(run).ranks, 4);
+  EXPECT_EQ(job_size(run).source, JobSize::Source::kCollectives);
+}
+
+TEST(Quality, RanksBelowTheHighestAreMissing) {
+  model::Run const run = run_of_ranks({0, 2}, {.op = CollectiveOp::kAllReduce});
+  EXPECT_THAT(judge_quality(run).missing_ranks, testing::ElementsAre(1));
+  EXPECT_EQ(job_size(run).source, JobSize::Source::kHighestRank);
+}
+
+TEST(Quality, WhoSendsMessagesOrDrivesSeveralDevicesLacksNoRank) {
+  EXPECT_TRUE(judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kSend))).missing_ranks.empty());
+  EXPECT_TRUE(judge_quality(run_of_ranks({0}, of_four(CollectiveOp::kAllReduce), 4)).missing_ranks.empty());
+  EXPECT_TRUE(judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kAllReduce), 2)).missing_ranks.empty());
+}
+
+TEST(Quality, SeveralMembersOfOneCommunicatorAreNoRanks) {
+  TraceBuilder builder;
+  TrackId const calls = builder.add_track(thread_track());
+  for (int32_t member = 0; member < 2; ++member) {
+    CollectiveDetail detail = of_four(CollectiveOp::kAllReduce);
+    detail.rank = member;
+    builder.events(calls).add(EventKind::kCollectiveCall, member, 1, builder.intern("c"), 0, detail);
+  }
+  EXPECT_TRUE(judge_quality(run_of(std::move(builder))).missing_ranks.empty());
+}
+
+TEST(Quality, WithoutAnyEventNothingCanBeTrusted) {
+  EXPECT_EQ(judge_quality(run_of(TraceBuilder())).score, 0);
+  EXPECT_EQ(judge_quality({}).score, 100);
 }
 
 }  // namespace

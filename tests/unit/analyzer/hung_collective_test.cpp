@@ -1,6 +1,8 @@
 // The rule hung-collective, on made recordings of calls: who is missing, what differs, which one is named.
+#include <algorithm>
 #include <map>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,13 +27,21 @@ struct MadeCall {
 };
 constexpr CollectiveState kPending = CollectiveState::kEnqueued;
 
-/// One call every 100 ns, one trace a rank; ranks begin `rank` ns later.
-model::Run calls_of_ranks(std::vector<std::vector<MadeCall>> const& ranks, uint32_t participants) {
+/// Longer than any pause of a host, and than what a call takes below.
+constexpr int64_t kLong = 1'000'000'000;
+constexpr int64_t kMs = 1'000'000;
+
+/// One call a millisecond, done after half of one; one trace a rank, which ends `waited_ns` after its first call that is pending,
+/// or with its last call if that is later. Ranks begin `rank` ns later.
+model::Run calls_of_ranks(std::vector<std::vector<MadeCall>> const& ranks, uint32_t participants, int64_t waited_ns = kLong) {
   model::Run run;
   for (size_t r = 0; r < ranks.size(); ++r) {
     model::TraceBuilder builder;
     builder.info().rank = static_cast<int32_t>(r);
     model::TrackId const track = builder.add_track({model::TrackKind::kThread, "calls of group 0 (default_pg)", 0, -1, {}, 0});
+    auto const is_pending = [](MadeCall const& call) { return call.state != CollectiveState::kCompleted; };
+    auto const first_pending = std::find_if(ranks[r].begin(), ranks[r].end(), is_pending) - ranks[r].begin();
+    int64_t const end = std::max((first_pending + 1) * kMs + waited_ns, static_cast<int64_t>(ranks[r].size()) * kMs);
     int64_t at = 0;
     for (MadeCall const& call : ranks[r]) {
       model::CollectiveDetail detail;
@@ -41,12 +51,20 @@ model::Run calls_of_ranks(std::vector<std::vector<MadeCall>> const& ranks, uint3
       detail.participants = participants;
       detail.rank = static_cast<int32_t>(r);
       detail.state = call.state;
-      builder.events(track).add(model::EventKind::kCollectiveCall, at += 100, 10, builder.intern(model::to_string(call.op)), 0,
-                                detail);
+      at += kMs;
+      builder.events(track).add(model::EventKind::kCollectiveCall, at, is_pending(call) ? end - at : kMs / 2,
+                                builder.intern(model::to_string(call.op)), 0, detail);
     }
     run.ranks.push_back({std::move(builder).finish(), static_cast<int64_t>(r), ""});
   }
   return run;
+}
+
+/// The calls 1 to `last`, of which `completed` are completed.
+std::vector<MadeCall> calls_until(uint64_t last, uint64_t completed) {
+  std::vector<MadeCall> calls;
+  for (uint64_t n = 1; n <= last; ++n) calls.push_back({n, n <= completed ? CollectiveState::kCompleted : kPending});
+  return calls;
 }
 
 struct Told {
@@ -88,7 +106,7 @@ TEST(HungCollective, TheRankThatDidNotCallItIsNamed) {
   EXPECT_EQ(told[0].subjects.at("waiting"), "0, 2");
   ASSERT_EQ(told[0].finding.evidence.size(), 2U);
   EXPECT_EQ(told[0].finding.evidence[1].ref.rank_index, 2);
-  EXPECT_EQ(told[0].finding.evidence[1].when.begin, 202);
+  EXPECT_EQ(told[0].finding.evidence[1].when.begin, 2 * kMs + 2);
   EXPECT_THAT(told[0].words,
               HasSubstr("number 2 (“calls of group 0 (default_pg)”); waiting: ranks 0, 2. Rank 1 had not called it."));
 }
@@ -134,9 +152,76 @@ TEST(HungCollective, OneThatAllWaitInIsAWarning) {
 }
 
 TEST(HungCollective, ARankWhoseRecordingBeginsLaterIsNotMissing) {
-  auto const told = hung_in(calls_of_ranks({{{3, kPending}, {4}}, {{3, kPending}, {4}}, {{4}, {5}}}, 3));
+  auto const told = hung_in(calls_of_ranks({{{3, kPending}}, {{3, kPending}, {4, kPending}}, {{4, kPending}, {5, kPending}}}, 3));
   ASSERT_EQ(told.size(), 1U);
   EXPECT_FALSE(told[0].subjects.contains("missing"));
+}
+
+TEST(HungCollective, TheOneThatAllWaitInIsNotTheLaterOneThatOneHostHasNotMadeYet) {
+  // One host had enqueued 30 calls, the other 28; all are stuck in 20.
+  auto const told = hung_in(calls_of_ranks({calls_until(30, 19), calls_until(28, 19)}, 2));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].finding.severity, Severity::kWarning);
+  EXPECT_EQ(told[0].metrics.at("sequence"), 20);
+  EXPECT_EQ(told[0].metrics.at("hung_collectives"), 11);
+  EXPECT_FALSE(told[0].subjects.contains("missing"));
+  EXPECT_THAT(told[0].words, HasSubstr("All ranks that are recorded have called it."));
+}
+
+TEST(HungCollective, ARunThatWasRecordedWhileItWorkedIsNoFinding) {
+  // Rank 0 had just called 20 when its recording ended; that of rank 1 goes on a little longer.
+  EXPECT_THAT(hung_in(calls_of_ranks({calls_until(20, 19), calls_until(25, 24)}, 2, 0)), IsEmpty());
+  EXPECT_THAT(hung_in(calls_of_ranks({calls_until(19, 19), calls_until(25, 24)}, 2, 0)), IsEmpty());
+  EXPECT_THAT(hung_in(calls_of_ranks({calls_until(20, 19), calls_until(20, 19)}, 2, 0)), IsEmpty());
+  // One that waited for long did not end: others that completed it do not change that.
+  auto const told = hung_in(calls_of_ranks({calls_until(20, 19), calls_until(25, 24)}, 2));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].finding.severity, Severity::kCritical);
+  EXPECT_EQ(told[0].subjects.at("waiting"), "0");
+  EXPECT_EQ(told[0].subjects.at("completed"), "1");
+}
+
+TEST(HungCollective, ACallHangsWhenItWaitsLongerThanHostsPauseAndManyTimesLongerThanOthers) {
+  auto const found = [](int64_t waited_ns, int64_t usual_ns) {
+    model::TraceBuilder builder;
+    model::TrackId const track = builder.add_track({model::TrackKind::kThread, "calls", 0, -1, {}, 0});
+    model::CollectiveDetail detail;
+    detail.communicator = 7;
+    detail.participants = 1;
+    detail.rank = 0;
+    for (auto const& [sequence, took] : {std::pair<uint64_t, int64_t>{1, usual_ns}, {2, waited_ns}}) {
+      detail.sequence = sequence;
+      detail.state = sequence == 1 ? CollectiveState::kCompleted : kPending;
+      int64_t const start = sequence == 1 ? 0 : usual_ns;
+      builder.events(track).add(model::EventKind::kCollectiveCall, start, took, builder.intern("all_reduce"), 0, detail);
+    }
+    model::Run run;
+    run.ranks.push_back({std::move(builder).finish(), 0, ""});
+    return !hung_in(run).empty();
+  };
+  EXPECT_FALSE(found(20 * kMs, 0));
+  EXPECT_TRUE(found(21 * kMs, 0));
+  EXPECT_FALSE(found(500 * kMs, 100 * kMs));
+  EXPECT_TRUE(found(501 * kMs, 100 * kMs));
+}
+
+TEST(HungCollective, AMissingRankIsCriticalOnlyWhenItIsFurtherBehindThanRanksEverWere) {
+  // Nobody's recording tells for how long rank 0 waits: it may hang, and rank 1 is the one to look at.
+  auto const unsure = hung_in(calls_of_ranks({calls_until(20, 19), calls_until(19, 19)}, 2, 0));
+  ASSERT_EQ(unsure.size(), 1U);
+  EXPECT_EQ(unsure[0].finding.severity, Severity::kWarning);
+  EXPECT_EQ(unsure[0].subjects.at("missing"), "1");
+  // Rank 1 went on with something else, and still had not called it.
+  std::vector<MadeCall> elsewhere = calls_until(19, 19);
+  for (uint64_t n = 1; n <= 40; ++n) elsewhere.push_back({n, CollectiveState::kCompleted, CollectiveOp::kAllReduce, 8});
+  auto const sure = hung_in(calls_of_ranks({calls_until(20, 19), elsewhere}, 2, 0));
+  ASSERT_EQ(sure.size(), 1U);
+  EXPECT_EQ(sure[0].finding.severity, Severity::kCritical);
+  EXPECT_EQ(sure[0].subjects.at("missing"), "1");
+}
+
+TEST(HungCollective, WhatLiesBeforeACompletedCallOfTheRankIsOver) {
+  EXPECT_THAT(hung_in(calls_of_ranks({{{3, kPending}, {4}}, {{3, kPending}, {4}}}, 2)), IsEmpty());
 }
 
 TEST(HungCollective, MessagesAreNotJudged) {

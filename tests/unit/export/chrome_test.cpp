@@ -289,22 +289,76 @@ TEST(ChromeExport, TextsAreEscapedAndLongOnesCut) {
   EXPECT_EQ(document.at("host_name"), "ho\"st");
 }
 
-TEST(ChromeExport, OfARunWithMoreRanksNoFileStaysInTheFolder) {
+std::set<std::string> names_in(std::string const& folder) {
+  std::set<std::string> names;
+  for (auto const& entry : std::filesystem::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+TEST(ChromeExport, WhatLiesInTheFolderIsNotTouchedBeforeTheEnd) {
   TemporaryFolder const folder;
-  for (char const* const name : {"rank-0.json", "rank-7.json", "notes.json"})
-    workloads::testing::write_bytes(folder.file(name), "{}");
+  workloads::testing::write_bytes(folder.file("rank-0.json"), "{}");
   {
     auto exporter = format_named("chrome").open(folder.path());
     ASSERT_TRUE(exporter);
     ASSERT_TRUE((*exporter)->add(made_trace(0), 0));
   }
   EXPECT_EQ(workloads::testing::read_bytes(folder.file("rank-0.json")), "{}");
+}
+
+TEST(ChromeExport, OfALargerRunNoFileStaysAndNoOtherFileGoes) {
+  TemporaryFolder const folder;
+  std::set<std::string> const others = {"notes.json",       "rank-.json",    "rank--7.json",   "rank-0-.json",
+                                        "rank-7-copy.json", "rank-7.json.x", "rank-7 of.json", "rank-mine.json"};
+  for (std::string const& name : others) workloads::testing::write_bytes(folder.file(name), "{}");
+  for (char const* const name : {"rank-0.json", "rank-7.json", "rank-7-2.json"})
+    workloads::testing::write_bytes(folder.file(name), "{}");
+  std::filesystem::create_directory(folder.file("rank-9.json"));
+  auto exporter = format_named("chrome").open(folder.path());
+  ASSERT_TRUE(exporter);
+  for (int copy = 0; copy < 2; ++copy) ASSERT_TRUE((*exporter)->add(made_trace(0), 0));
+  ASSERT_TRUE((*exporter)->finish());
+  EXPECT_TRUE(names_in(folder.path()).contains("rank-7.json"));  // may be of the same run, which was exported in part
+  EXPECT_EQ((*exporter)->remove_leftovers(), 2U);
+  std::set<std::string> expected = others;
+  expected.insert({"rank-0-2.json", "rank-0.json", "rank-9.json"});
+  EXPECT_EQ(names_in(folder.path()), expected);
+}
+
+TEST(ChromeExport, AFileOfSeveralRanksSaysWhatItIsFor) {
+  for (int32_t const ranks : {1, 2}) {
+    TemporaryFolder const folder;
+    for (std::string const& path : {folder.file("run.json"), folder.path()}) {
+      auto exporter = format_named("chrome").open(path);
+      ASSERT_TRUE(exporter);
+      for (int32_t rank = 0; rank < ranks; ++rank) ASSERT_TRUE((*exporter)->add(made_trace(rank), 0));
+      ASSERT_TRUE((*exporter)->finish());
+      bool const is_told = ranks == 2 && path != folder.path();
+      EXPECT_EQ((*exporter)->note(),
+                is_told ? "2 ranks in one file: for viewing; -o FOLDER/ makes one that can be analyzed" : "");
+    }
+  }
+}
+
+TEST(ChromeExport, ReservedMemoryIsOnlyToldWhereTheTraceKnowsIt) {
+  model::TraceBuilder builder;
+  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "main", 1, -1, {}, 0});
+  auto const allocate = [&](int64_t time, int32_t device, uint64_t reserved) {
+    builder.events(thread).add(model::EventKind::kMemory, time, 0, builder.intern("[memory]"), 0,
+                               model::MemoryDetail{4096, 64, 64, reserved, device, model::MemoryOp::kAllocate});
+  };
+  allocate(10, 0, 0);
+  allocate(20, 1, 0);
+  allocate(30, 1, 128);
   std::vector<model::Trace> traces;
-  for (int copy = 0; copy < 2; ++copy) traces.push_back(made_trace(0));
-  testing::write(format_named("chrome"), folder.path(), traces, {0, 0});
-  std::set<std::string> names;
-  for (auto const& entry : std::filesystem::directory_iterator(folder.path())) names.insert(entry.path().filename().string());
-  EXPECT_THAT(names, ElementsAre("notes.json", "rank-0-2.json", "rank-0.json"));
+  traces.push_back(std::move(builder).finish());
+  Json const document = write_and_parse(traces, {0});
+  std::vector<std::tuple<int, int, int>> told;
+  for (auto const& [name, event] : events_of(document, "i")) {
+    Json const& a = event.at("args");
+    told.emplace_back(a.at("Device Id"), a.at("Total Allocated"), a.value("Total Reserved", -1));
+  }
+  EXPECT_THAT(told, UnorderedElementsAre(std::tuple(0, 64, -1), std::tuple(1, 64, 0), std::tuple(1, 64, 128)));
 }
 
 TEST(ChromeExport, AFolderThatItMadeIsRemovedWithWhatWasInIt) {

@@ -243,6 +243,27 @@ TEST(Perfetto, MemoryIsACounterOfItsDeviceInBytes) {
   EXPECT_THAT(samples["memory reserved"], ElementsAre(Pair(250, 6000), Pair(270, 6000)));
 }
 
+TEST(Perfetto, MemoryThatTheTraceDoesNotKnowIsNoCurve) {
+  model::TraceBuilder builder;
+  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "main", 1, -1, {}, 0});
+  auto const change = [&](int64_t time, int32_t device, uint64_t allocated, uint64_t reserved) {
+    builder.events(thread).add(model::EventKind::kMemory, time, 0, builder.intern("m"), 0,
+                               model::MemoryDetail{4096, 64, allocated, reserved, device, model::MemoryOp::kAllocate});
+  };
+  change(10, 0, 64, 0);
+  change(20, 0, 0, 0);
+  change(30, 1, 0, 128);
+  change(40, 2, 0, 0);
+  std::vector<model::Trace> traces;
+  traces.push_back(std::move(builder).finish());
+  ReadTrace const read = write_and_read(traces, {0});
+  std::map<std::string, std::vector<double>> curves;
+  for (auto const& [uuid, track] : read.tracks)
+    for (auto const& [time, value] : track.samples) curves[read.path_of(uuid)].push_back(value);
+  EXPECT_THAT(curves, UnorderedElementsAre(Pair("rank 0 / device 0 / memory allocated", ElementsAre(64, 0)),
+                                           Pair("rank 0 / device 1 / memory reserved", ElementsAre(128))));
+}
+
 TEST(Perfetto, FlowsGoFromLaunchesToTheirOpsAndBetweenTheRanksOfACollective) {
   ReadTrace const read = write_and_read(made_traces(2), {0, 1000});
   std::map<uint64_t, std::vector<std::string>> flows;

@@ -125,6 +125,16 @@ TEST_F(CsvExport, NothingThatIsThereIsLost) {
   EXPECT_EQ(there(), (std::vector<std::string>{"file", "full"}));
 }
 
+TEST_F(CsvExport, ANameWithAnExtensionIsAFileWhateverItIs) {
+  model::Run const run = support::random_ranks({.ranks = 1});
+  ASSERT_TRUE(write(run, open_csv(path("events.txt"))));
+  EXPECT_TRUE(std::filesystem::is_regular_file(path("events.txt")));
+  EXPECT_EQ(read_csv(path("events.txt")).size(), run.ranks[0].trace.event_count() + 1);
+  std::filesystem::create_directories(path("there.csv"));
+  ASSERT_TRUE(write(run, open_csv(path("there.csv"))));
+  EXPECT_TRUE(std::filesystem::exists(path("there.csv/kernels.csv")));
+}
+
 TEST_F(CsvExport, ANameWithASlashIsAFolder) {
   model::Run const run = support::random_ranks({.ranks = 1});
   for (std::string const name : {"folder/", "folder.csv/"}) {

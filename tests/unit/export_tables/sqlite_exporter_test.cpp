@@ -136,6 +136,19 @@ TEST_F(SqliteExport, AnEmptyRunIsADatabaseWithoutRows) {
   EXPECT_FALSE(open_sqlite(path("no/such/folder/run.sqlite")));
 }
 
+TEST_F(SqliteExport, AFolderIsRefusedBeforeAnythingIsWritten) {
+  std::filesystem::create_directories(path("there"));
+  for (std::string const name : {"there", "there/", "new/"}) {
+    auto const exporter = open_sqlite(path(name));
+    ASSERT_FALSE(exporter) << name;
+    EXPECT_NE(exporter.error().message.find("run.sqlite"), std::string::npos) << exporter.error().message;
+  }
+  auto const nowhere = open_sqlite(path("missing/run.sqlite"));
+  ASSERT_FALSE(nowhere);
+  EXPECT_NE(nowhere.error().message.find("No such file or directory"), std::string::npos) << nowhere.error().message;
+  EXPECT_EQ(there(), std::vector<std::string>{"there"});
+}
+
 /// What a query asks of a run it can ask of its export.
 TEST_F(SqliteExport, QueriesRunOnItAsTheyAre) {
   model::Run const run = support::random_ranks({.seed = 11, .ranks = 2});

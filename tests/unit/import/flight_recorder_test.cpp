@@ -1,6 +1,8 @@
 // Dumps of PyTorch's flight recorder: what they say, worked out by hand, in both of their forms; cut, damaged and hostile ones.
 #include "trace/import/flight_recorder/flight_recorder_importer.h"
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -12,10 +14,12 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/flight_dumps.h"
+#include "tests/support/packed.h"
 #include "trace/import/chrome/kineto_arguments.h"
 #include "trace/import/coarse_times.h"
 #include "trace/import/importers.h"
 #include "trace/import/open_run.h"
+#include "trace/import/whole_input.h"
 
 namespace stepscope::import::flight_recorder_tests {
 namespace {
@@ -364,6 +368,55 @@ TEST(FlightRecorder, WhatIsReferredToOftenIsReadInLinearTime) {
   ASSERT_TRUE(trace) << trace.error().message;
   EXPECT_GT(trace->event_count(), 0U);
   EXPECT_GT(trace->log().dropped, 0U);
+}
+
+TEST(FlightRecorder, ADictionaryThatStandsForManyEntriesIsOne) {
+  std::string bytes =
+      "\x80\x02}(U\x07"
+      "entries](}q" +
+      std::string(1, '\0') +
+      "(U\x0e"
+      "profiling_nameU\x0f"
+      "nccl:all_reduceU\x05"
+      "stateU\x09"
+      "completedU\x0f"
+      "time_created_nsK\x05u";
+  for (int i = 0; i < 100'000; ++i) bytes += std::string("h\0", 2);
+  auto const trace = read_bytes(bytes + "eu.");
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_GT(trace->event_count(), 0U);
+  EXPECT_LT(trace->event_count(), 10U);
+}
+
+TEST(FlightRecorder, AFewPackedBytesCannotBecomeManyValues) {
+  // Some kilobytes that would take 1.9 GB.
+  std::string const lists =
+      "\x80\x02U\x07"
+      "entries" +
+      std::string(size_t{1} << 25U, ']');
+  std::string numbers = "[0";
+  for (size_t i = 0; i < size_t{1} << 25U; ++i) numbers += ",0";
+  for (std::string const& bomb : {lists, numbers}) {
+    auto const trace = read_bytes(support::packed_by_zstd(bomb), "nccl_trace_rank_1.zst");
+    ASSERT_FALSE(trace);
+    EXPECT_THAT(trace.error().message, HasSubstr("nccl_trace_rank_1.zst: holds more than"));
+    EXPECT_THAT(trace.error().message, HasSubstr("record fewer calls"));
+  }
+}
+
+TEST(WholeInput, UnpacksNoMoreThanAllowed) {
+  std::string const text(3'000'000, 'x');
+  for (std::string const& packed : {support::packed_by_gzip(text), support::packed_by_zstd(text)}) {
+    Input const input(std::as_bytes(std::span(packed)), "a.gz");
+    auto const fits = WholeInput::read(input, text.size());
+    ASSERT_TRUE(fits) << fits.error().message;
+    EXPECT_EQ(fits->text(), text);
+    auto const too_large = WholeInput::read(input, text.size() - 1);
+    ASSERT_FALSE(too_large);
+    EXPECT_THAT(too_large.error().message, HasSubstr("a.gz: unpacks to more than 2.86 MiB"));
+    EXPECT_THAT(too_large.error().message, HasSubstr("unpack it by hand"));
+  }
+  EXPECT_LE(WholeInput::most_unpacked_bytes(), static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE) / 4);
 }
 
 }  // namespace

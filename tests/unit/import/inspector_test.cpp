@@ -1,6 +1,7 @@
 // Logs of NCCL's inspector plugin: what records say, worked out by hand, in all versions; cut, damaged and doubled ones.
 #include "trace/import/nccl_inspector/inspector_importer.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "analyzer/analysis.h"
 #include "trace/import/coarse_times.h"
 #include "trace/import/importers.h"
+#include "trace/import/nccl_inspector/inspector_record.h"
 
 namespace stepscope::import::inspector_tests {
 namespace {
@@ -225,6 +227,38 @@ TEST(NcclInspector, DoubledAndBrokenLinesAreCountedAndTheRestKept) {
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("6 collectives between others are not in the log")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("in the middle of a record")));
   EXPECT_TRUE(trace.log().truncated);
+}
+
+TEST(NcclInspector, DurationsThatCannotBeAreCountedAndMoveNoOther) {
+  std::vector<InspectorJson> records;
+  for (int i = 0; i < 6; ++i)
+    records.push_back(record(0, kBeginUs + 100 + i, collective("AllReduce", i + 1, 8, i < 3 ? 10 : int64_t{1} << 52U)));
+  model::Trace const some = read_one(lines(records));
+  auto const spans = spans_of(some);
+  EXPECT_THAT(spans, ::testing::IsSupersetOf({std::pair<int64_t, int64_t>(72, 82), {82, 92}, {92, 102}}));
+  EXPECT_GE(std::min_element(spans.begin(), spans.end())->first, 72) << "of the others only when they were written is known";
+  EXPECT_THAT(some.log().notes, Contains(HasSubstr("3 numbers cannot be")));
+  EXPECT_EQ(some.log().impossible_times, 0U);
+  // A call that would have taken years.
+  InspectorJson long_call = with_times(collective("AllReduce", 1, 8, 10), kBeginUs);
+  long_call["coll_timing_source"] = "collective_cpu";
+  long_call["event_trace_ts"]["coll_start_ts"] = 5;
+  model::Trace const call = read_one(lines({record(0, 0, long_call)}));
+  EXPECT_EQ(call.end(0), call.start(0));
+  EXPECT_THAT(call.log().notes, Contains(HasSubstr("1 numbers cannot be")));
+}
+
+TEST(NcclInspector, ManyLongDurationsDoNotAddUpToImpossibleTimes) {
+  // As ns, 9,300 durations of 11 days leave 64 bits.
+  std::string text;
+  for (int i = 0; i < 20'000; ++i)
+    text += record(0, kBeginUs + i, collective("AllReduce", i, 8, InspectorRecord::kMostDurationUs)).dump() + "\n";
+  model::Trace const trace = read_one(text);
+  EXPECT_EQ(trace.event_count(), 20'000U);
+  EXPECT_EQ(trace.log().impossible_times, 0U);
+  EXPECT_EQ(trace.info().origin_epoch_ns, -InspectorRecord::kMostDurationUs * kUs);
+  for (uint32_t row = 0; row < trace.event_count(); ++row)
+    ASSERT_LE(trace.end(row) + trace.info().origin_epoch_ns, (kBeginUs + 20'000) * kUs);
 }
 
 TEST(NcclInspector, CutAnywhereItKeepsWhatIsWhole) {

@@ -1,17 +1,21 @@
 // Databases that are no exports, are cut off, damaged, packed, in use, or made to do harm: a clear error, or what can be kept.
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <random>
 #include <string>
+#include <unordered_set>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sqlite3.h>
+#include <sys/resource.h>
 
 #include "tests/support/nsys_export.h"
 #include "tests/support/packed.h"
+#include "tests/support/sanitized.h"
 #include "trace/import/nsys/nsys_importer.h"
 #include "trace/import/open_run.h"
 
@@ -176,6 +180,94 @@ TEST(NsysHostile, PagesThatReferToEachOtherAreNoEndlessTable) {
   EXPECT_TRUE(!traces || traces->front().event_count() < bytes.size() / 6 + 1000);
 }
 
+/// Rows i = 1 … count.
+std::string rows_sql(std::string const& insert, std::string const& values, uint64_t count) {
+  return fmt::format(
+      "INSERT INTO {} WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {}) SELECT {} FROM n;", insert,
+      count, values);
+}
+
+TEST(NsysHostile, ManyProcessesOfFewNamesEachTakeNoMemoryForAllNames) {
+  if (support::kSanitized) GTEST_SKIP() << "sanitizers keep what is freed";
+  constexpr uint64_t kNames = 200'000, kProcesses = 1000;
+  std::string const bytes =
+      nsys_database(support::kNsysSchema + rows_sql("StringIds (id, value)", "i, 'name ' || i", kNames) +
+                    rows_sql("NVTX_EVENTS (start, end, eventType, textId, globalTid)",
+                             fmt::format("i, i + 1, 59, i * 100, {} + (i << 24)", support::nsys_thread(0, 1)), kProcesses));
+  auto const most_held = [] {
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    return static_cast<uint64_t>(usage.ru_maxrss) << 10U;
+  };
+  uint64_t const before = most_held();
+  auto const traces = read_database(bytes);
+  ASSERT_TRUE(traces) << traces.error().message;
+  ASSERT_EQ(traces->size(), kProcesses);
+  for (size_t i = 0; i < kProcesses; ++i) EXPECT_EQ((*traces)[i].name(0), fmt::format("name {}", 100 * (i + 1)));
+  // A place for each name in each process alone is 763 MiB.
+  EXPECT_LT(most_held() - before, uint64_t{300} << 20U);
+}
+
+TEST(NsysHostile, AProcessFindsItsNamesWhetherItUsesFewOfThemOrAll) {
+  constexpr uint64_t kNames = 20'000;
+  auto const ranges = [](char const* names, int64_t start, uint64_t count) {
+    return rows_sql("NVTX_EVENTS (start, end, eventType, textId, globalTid)",
+                    fmt::format("{} + i, {} + i, 59, {}, {}", start, start, names, support::nsys_thread(5, 6)), count);
+  };
+  // From few names that lie far apart to all, then those that the export does not have.
+  std::string const bytes = nsys_database(support::kNsysSchema + rows_sql("StringIds (id, value)", "i, 'name ' || i", kNames) +
+                                          ranges("i * 1000", 0, 20) + ranges("i", 1000, kNames) +
+                                          ranges("20000 + i", 100'000, 100) + ranges("i * 1000", 200'000, 20));
+  auto const traces = read_database(bytes);
+  ASSERT_TRUE(traces) << traces.error().message;
+  model::Trace const& trace = traces->front();
+  ASSERT_EQ(trace.event_count(), kNames + 140);
+  for (uint32_t row = 0; row < trace.event_count(); ++row) {
+    int64_t const start = trace.start(row);
+    int64_t const name = start < 1000      ? start * 1000
+                         : start < 100'000 ? start - 1000
+                         : start < 200'000 ? start - 80'000
+                                           : (start - 200'000) * 1000;
+    ASSERT_EQ(trace.name(row), fmt::format("name {}", name));
+  }
+}
+
+/// Ids by which rows of all tables find each other, as multiples of a number.
+double seconds_with_ids_of(uint64_t multiple, uint64_t count) {
+  auto const ids = fmt::format("i * {}", multiple);
+  auto const process = support::nsys_process(5), thread = support::nsys_thread(5, 6);
+  std::string const bytes = nsys_database(
+      support::kNsysSchema + rows_sql("StringIds (id, value)", ids + ", 'cudaFree'", count) +
+      "INSERT INTO StringIds VALUES (1, 'ncclDevKernel_AllReduce_Sum_f32_RING_LL');" +
+      rows_sql("CUPTI_ACTIVITY_KIND_RUNTIME (start, end, eventClass, globalTid, correlationId, nameId, returnValue)",
+               fmt::format("i, i + 1, 0, {1}, {0}, {0}, 0", ids, thread), count) +
+      rows_sql("CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, demangledName, "
+               "shortName)",
+               fmt::format("i, i + 1, 0, 1, 7, {}, {}, 1, 1", ids, process), count) +
+      rows_sql("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start, end, deviceId, contextId, streamId, correlationId, globalPid, "
+               "syncType, eventId)",
+               fmt::format("i, i + 1, 0, 1, 7, {}, {}, 3, 0", ids, process), count) +
+      rows_sql("CUDA_GPU_MEMORY_USAGE_EVENTS (start, globalPid, deviceId, contextId, address, bytes, memKind, "
+               "memoryOperationType, correlationId)",
+               fmt::format("i, {1}, 0, 1, {0}, 8, 2, 0, {0}", ids, process), count) +
+      rows_sql("OSRT_API (start, end, globalTid, nameId)", fmt::format("i, i + 1, ({}) << 24, 1", ids), count) +
+      fmt::format("INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (1, 2, 59, 'ncclAllReduce', {})",
+                  thread));
+  auto const start = std::chrono::steady_clock::now();
+  EXPECT_TRUE(read_database(bytes));
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+TEST(NsysHostile, IdsThatWereChosenToMeetInHashTablesCostNoMoreThanOthers) {
+  constexpr uint64_t kIds = 80'000;
+  // Where the hash of a number is the number, all multiples of the number of buckets are in one of them.
+  std::unordered_set<uint64_t> table;
+  for (uint64_t i = 0; i < kIds; ++i) table.insert(i);
+  double const plain = seconds_with_ids_of(1009, kIds), chosen = seconds_with_ids_of(table.bucket_count(), kIds);
+  // Otherwise it is a hundred times as much.
+  EXPECT_LT(chosen, 10 * plain + 1);
+}
+
 class NsysFiles : public ::testing::Test {
  protected:
   NsysFiles() {
@@ -205,6 +297,40 @@ TEST_F(NsysFiles, AFolderOfExportsAndOtherDatabasesIsOneRun) {
   EXPECT_EQ(run->ranks.size(), 3U);
   EXPECT_TRUE(std::none_of(run->notes.begin(), run->notes.end(),
                            [](std::string const& note) { return note.find("contacts") != std::string::npos; }));
+}
+
+TEST_F(NsysFiles, ReportsOfSeveralHostsAreNumberedOneBehindTheOther) {
+  write("node0.sqlite", nsys_database(support::nsys_job_sql()));
+  write("node1.sqlite", nsys_database(support::nsys_job_sql()));
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run) << run.error().message;
+  ASSERT_EQ(run->ranks.size(), 4U);
+  for (int32_t rank = 0; rank < 4; ++rank) {
+    model::RankTrace const& of_rank = run->ranks[static_cast<size_t>(rank)];
+    EXPECT_EQ(of_rank.trace.info().rank, rank);
+    EXPECT_EQ(of_rank.file, path(rank < 2 ? "node0.sqlite" : "node1.sqlite"));
+    ASSERT_EQ(of_rank.trace.devices().size(), 1U);
+    EXPECT_EQ(of_rank.trace.devices()[0].id, rank % 2);
+  }
+  EXPECT_THAT(run->notes, ::testing::Not(Contains(HasSubstr("both say that they are rank"))));
+}
+
+TEST_F(NsysFiles, ReportsOfOneProcessEachThatTellNoRankAreNumbered) {
+  auto const kernel = [](int64_t process) {
+    return nsys_database(
+        support::kNsysSchema +
+        fmt::format("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, globalPid, "
+                    "demangledName, shortName) VALUES (1, 2, 0, 1, 7, {}, 2, 2)",
+                    support::nsys_process(process)));
+  };
+  write("a.sqlite", kernel(60));
+  write("b.sqlite", kernel(50));
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run) << run.error().message;
+  ASSERT_EQ(run->ranks.size(), 2U);
+  EXPECT_EQ(run->ranks[0].trace.info().rank, 0);
+  EXPECT_EQ(run->ranks[0].trace.info().process_id, 60);
+  EXPECT_EQ(run->ranks[1].trace.info().rank, 1);
 }
 
 TEST_F(NsysFiles, AReportThatWasNotExportedSaysWhatToDo) {

@@ -112,6 +112,26 @@ TEST(NsysNccl, AKernelCarriesTheCallInWhoseRangeItWasLaunched) {
   }
 }
 
+TEST(NsysNccl, APyTorchRangeAroundACallOfNcclTellsNothingThatTheCallDoesNot) {
+  NcclExport made;
+  made.range(90, 210, "nccl:all_reduce, op_id = 5");
+  made.message(100, 200, "ncclAllReduce", 4096);
+  made.kernel(150, 10);
+  made.range(290, 390, "nccl:all_reduce_coalesced");
+  made.range(300, 305, "ncclGroupStart");
+  made.range(310, 330, "nccl:all_reduce");
+  made.message(315, 325, "ncclAllReduce", 64);
+  made.range(340, 380, "ncclGroupEnd");
+  made.kernel(350, 10);
+  // Nothing of NCCL is inside.
+  made.range(500, 600, "nccl:all_to_all, op_id = 6");
+  made.kernel(550, 12);
+  EXPECT_THAT(made.collectives(),
+              ElementsAre(::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 4096U, kCommunicator)),
+                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllReduce, 64U, kCommunicator)),
+                          ::testing::ResultOf(what, std::tuple(CollectiveOp::kAllToAll, 0U, 0U))));
+}
+
 TEST(NsysNccl, PayloadsAreReadAsBytesAndAsTextWithCommas) {
   NcclExport made;
   made.range(100, 200, "ncclAllReduce", "", NcclExport::binary(1001, {kCommunicator, 1 << 20, 0}));

@@ -67,6 +67,14 @@ std::string small(std::string const& sql) {
   return std::string(support::kNsysSchema) + "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'add'); " + sql;
 }
 
+/// A process with one kernel on a device.
+std::string nsys_worker(int64_t process, int device, int64_t start = 10) {
+  return fmt::format(
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, globalPid, demangledName, shortName) "
+      "VALUES ({}, {}, {}, 1, 7, {}, 2, 2);",
+      start, start + 5, device, nsys_process(process));
+}
+
 TEST(NsysExport, IsKnownByItsTablesWhateverItsName) {
   auto const sniffs = [](std::string const& bytes) { return is_nsys_export(Input(std::as_bytes(std::span(bytes)), "anything")); };
   EXPECT_TRUE(sniffs(nsys_database(nsys_job_sql())));
@@ -86,7 +94,7 @@ TEST(NsysExport, HasATraceForEachProcessOfTheProgram) {
     EXPECT_EQ(info.host, "node-7");
     EXPECT_EQ(info.command, "python3");
     EXPECT_EQ(info.origin_epoch_ns, 1779782330176752435);
-    EXPECT_EQ(info.rank, i);
+    EXPECT_LT(info.rank, 0);  // nothing says it
     EXPECT_EQ(info.world_size, 2);
     EXPECT_THAT(info.facts, Contains(Pair("launched", "torchrun train.py")));
     EXPECT_THAT(info.facts, Contains(Pair("left out", HasSubstr("1 of the report's processes"))));
@@ -185,7 +193,7 @@ TEST(NsysExport, RowsSayWhatTheirTablesSay) {
 TEST(NsysExport, SaysWhatItGuessedAndWhatItCannotTellApart) {
   auto const traces = read_sql(nsys_job_sql());
   ASSERT_EQ(traces.size(), 2U);
-  EXPECT_THAT(traces[1].log().notes, Contains(HasSubstr("1 is a guess by the order of their devices")));
+  EXPECT_THAT(traces[1].log().notes, Contains(HasSubstr("its rank is a guess by the order of the processes' devices")));
   EXPECT_THAT(traces[1].log().notes, Contains(HasSubstr("2 launches of CUDA graphs were recorded whole")));
   EXPECT_FALSE(traces[1].log().truncated);
 }
@@ -334,8 +342,48 @@ TEST(NsysExport, OurOwnAnnotationsAndThoseOfPyTorchMeanWhatTheyMeanElsewhere) {
   EXPECT_EQ(trace.kind(row_named(trace, "batch")), EventKind::kInputWait);
   EXPECT_EQ(trace.kind(row_named(trace, "memory: weights")), EventKind::kRange);
   EXPECT_EQ(trace.kind(row_named(trace, "work")), EventKind::kRange);
-  EXPECT_EQ(detail_named<model::StepDetail>(trace, "ProfilerStep#8, op_id = 3").index, 8);
+  EXPECT_EQ(detail_named<model::StepDetail>(trace, "ProfilerStep#8").index, 8);
   EXPECT_EQ(trace.kind(row_named(trace, "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__")), EventKind::kInputWait);
+}
+
+TEST(NsysExport, RangesOfPyTorchAreNamedWithoutTheNumbersOfTheirCalls) {
+  std::string sql = small("");
+  int64_t start = 0;
+  for (char const* const name : {"aten::copy_, op_id = 991065", "aten::add, seq = 45330, op_id = 990730", "aten::mul, seq = 7",
+                                 "aten::addmm, seq = 7, op_id = 12, sizes = [[2, 3], []], input_op_ids = [(5,0), (6,1)]",
+                                 "aten::cat, sizes = [[], [], [4]]", "x, op_id = 5, seq = 4", "x, op_id = 5b",
+                                 "x, op_id = ", "op_id = 5", ", op_id = 5", "x, sizes = [a]", "epoch = 5"})
+    sql += fmt::format("INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES ({}, {}, 59, '{}', {});", ++start,
+                       start, name, nsys_thread(5, 6));
+  sql += fmt::format(
+      "INSERT INTO StringIds VALUES (3, 'aten::copy_, op_id = 3'), (4, 'aten::view');"
+      "INSERT INTO NVTX_EVENTS (start, end, eventType, textId, globalTid) VALUES (13, 13, 59, 3, {0}), (14, 14, 59, 4, {0});",
+      nsys_thread(5, 6));
+  auto const traces = read_sql(sql);
+  ASSERT_EQ(traces.size(), 1U);
+  std::vector<std::string> names;
+  for (uint32_t row = 0; row < traces[0].event_count(); ++row) names.emplace_back(traces[0].name(row));
+  EXPECT_THAT(names,
+              ElementsAre("aten::copy_", "aten::add", "aten::mul", "aten::addmm", "aten::cat", "x, op_id = 5", "x, op_id = 5b",
+                          "x, op_id = ", "op_id = 5", ", op_id = 5", "x, sizes = [a]", "epoch = 5", "aten::copy_", "aten::view"));
+}
+
+TEST(NsysExport, WhatCudaItselfTakesTimeForIsNoOverheadOfTheProfiler) {
+  std::string sql = small("");
+  for (int type = 0; type <= 9; ++type)
+    sql += fmt::format("INSERT INTO PROFILER_OVERHEAD VALUES ({}, {}, {}, 2, {});", 10 * type + 1, 10 * type + 5,
+                       nsys_thread(5, 6), type);
+  sql += nsys_worker(5, 0, 200);
+  auto const traces = read_sql(sql);
+  ASSERT_EQ(traces.size(), 1U);
+  std::multiset<std::string> of_profiler, of_cuda;
+  for (uint32_t row = 0; row < traces[0].event_count(); ++row) {
+    if (traces[0].kind(row) == EventKind::kOverhead) of_profiler.emplace(traces[0].name(row));
+    if (traces[0].kind(row) == EventKind::kApi) of_cuda.emplace(traces[0].name(row));
+  }
+  EXPECT_THAT(of_profiler,
+              ElementsAre("CUPTI buffer flush", "CUPTI instrumentation", "CUPTI resource", "profiler", "profiler", "profiler"));
+  EXPECT_THAT(of_cuda, ElementsAre("command buffer full", "driver compiler", "lazy function loading", "module loading"));
 }
 
 TEST(NsysExport, StreamsOfSeveralContextsOfADeviceAreApart) {
@@ -414,13 +462,6 @@ TEST(NsysExport, MemoryIsAccountedInTheOrderOfTimeWithItsPools) {
   EXPECT_EQ(totals(4), std::tuple(50U, 1000U, 0));  // was never seen to be allocated
 }
 
-/// A process with one kernel on a device.
-std::string nsys_worker(int64_t process, int device, int64_t start = 10) {
-  return fmt::format(
-      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, globalPid, demangledName, shortName) "
-      "VALUES ({}, {}, {}, 1, 7, {}, 2, 2);",
-      start, start + 5, device, nsys_process(process));
-}
 std::vector<std::pair<int32_t, int32_t>> nsys_ranks(std::vector<model::Trace> const& traces) {
   std::vector<std::pair<int32_t, int32_t>> ranks;
   for (model::Trace const& trace : traces) ranks.emplace_back(trace.info().rank, trace.info().world_size);
@@ -446,13 +487,22 @@ TEST(NsysExport, OfOneProcessTakesItsRankFromTheEnvironmentElseFromTheFilesName)
               ElementsAre(Pair(3, 16)));
   EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_variable("OMPI_COMM_WORLD_RANK=6")))), ElementsAre(Pair(6, 1)));
   EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0)), "job/rank-7.sqlite")), ElementsAre(Pair(7, 1)));
-  EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_variable("RANK=\"-3\"")))), ElementsAre(Pair(0, 1)));
+  EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_variable("RANK=\"-3\"")))), ElementsAre(Pair(-1, 1)));
 }
 
-TEST(NsysExport, GuessesRanksOfSeveralProcessesByTheirDevicesElseByTheirOrder) {
-  EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 1) + nsys_worker(60, 0)))), ElementsAre(Pair(1, 2), Pair(0, 2)));
+TEST(NsysExport, ThatTellsNoRanksHasItsProcessesInTheOrderOfTheirDevicesElseInTheirOwn) {
+  auto const ordered = [](std::string const& sql) {
+    std::vector<std::pair<int64_t, int32_t>> processes;
+    for (model::Trace const& trace : read_sql(small(sql))) processes.emplace_back(trace.info().process_id, trace.info().rank);
+    return processes;
+  };
+  EXPECT_THAT(ordered(nsys_worker(50, 1) + nsys_worker(60, 0)), ElementsAre(Pair(60, -1), Pair(50, -1)));
   // Each sees its own GPU as the first one.
-  EXPECT_THAT(nsys_ranks(read_sql(small(nsys_worker(50, 0) + nsys_worker(60, 0)))), ElementsAre(Pair(0, 2), Pair(1, 2)));
+  EXPECT_THAT(ordered(nsys_worker(50, 0) + nsys_worker(60, 0)), ElementsAre(Pair(50, -1), Pair(60, -1)));
+  // One without a device is no rank as launchers number them.
+  std::string const helper = fmt::format(
+      "INSERT INTO NVTX_EVENTS (start, end, eventType, text, globalTid) VALUES (1, 2, 59, 'x', {});", nsys_thread(40, 41));
+  EXPECT_THAT(ordered(helper + nsys_worker(50, 1) + nsys_worker(60, 0)), ElementsAre(Pair(60, -1), Pair(50, -1), Pair(40, -1)));
 }
 
 TEST(NsysExport, ReportsThatWereNotExportedSayWhatToDo) {
@@ -472,6 +522,20 @@ TEST(NsysExport, CounterOfAGpuIsShownWithTheProcessThatUsedItMost) {
   EXPECT_EQ(detail_named<model::SampleDetail>(traces[1], "SM Active").value, 9);
   EXPECT_EQ(detail_named<model::SampleDetail>(traces[1], "metric 2").value, 8);
   EXPECT_THAT(traces[1].log().notes, Contains(HasSubstr("1 samples are of GPUs that no process used")));
+}
+
+TEST(NsysExport, CounterOfAGpuIsShownWithTheProcessThatSeesThisGpu) {
+  // Each process sees its own GPU as the first one; the second did more.
+  std::string const sql = nsys_worker(50, 0) + nsys_worker(60, 0) + nsys_worker(60, 0, 20) + nsys_worker(60, 0, 30) +
+                          "INSERT INTO TARGET_INFO_CUDA_DEVICE (gpuId, cudaId, pid) VALUES (0, 0, 50), (1, 0, 60);"
+                          "INSERT INTO GPU_METRICS VALUES (0, 50, 256, 1, 11), (0, 50, 257, 1, 99), (0, 50, 258, 1, 7);";
+  auto const traces = read_sql(small(sql));
+  ASSERT_EQ(traces.size(), 2U);
+  for (model::Trace const& trace : traces) {
+    auto const samples = trace.details<model::SampleDetail>();
+    ASSERT_EQ(samples.size(), 1U);
+    EXPECT_EQ(samples[0].value, trace.info().process_id == 50 ? 11 : 99);
+  }
 }
 
 TEST(NsysExport, WarningsOfTheProfilerAndTablesThatAreNotReadAreTold) {

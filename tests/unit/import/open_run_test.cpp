@@ -7,14 +7,21 @@
 
 #include <fmt/format.h>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/flight_dumps.h"
+#include "tests/support/packed.h"
 #include "trace/file/reader.h"
 #include "trace/file/writer.h"
 #include "trace/model/trace_builder.h"
 
 namespace stepscope::import {
 namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 class OpenRun : public ::testing::Test {
  protected:
@@ -101,6 +108,61 @@ TEST_F(OpenRun, OtherFilesOfTheFolderAreNotTried) {
   EXPECT_TRUE(run->notes.empty());
 }
 
+TEST_F(OpenRun, WhatIsDamagedIsToldThoughNobodyKnowsWhatItWas) {
+  write("a.stepscope", 0, 1);
+  std::string const trace = R"json({"traceEvents": [{"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})json";
+  std::string hello;
+  for (int i = 0; i < 100; ++i) hello += "hello";
+  std::vector<std::pair<std::string, std::string>> const damaged = {{"cut.json.gz", support::packed_by_gzip(trace).substr(0, 12)},
+                                                                    {"cut.json.zst", support::packed_by_zstd(trace).substr(0, 9)},
+                                                                    {"zeros.json", std::string(1000, '\0')},
+                                                                    {"zeros.json.gz", std::string(1000, '\0')},
+                                                                    {"cut.json", R"json({"schemaVersion": 1, "devi)json"},
+                                                                    {"broken.sqlite", hello},
+                                                                    {"broken.pb", hello},
+                                                                    {"broken.pkl", hello},
+                                                                    {"cut.pickle", "\x80\x04}\x94("},
+                                                                    {"nccl_trace_rank_3", hello},
+                                                                    {"rank-7.json", "{}"}};
+  for (auto const& [name, bytes] : damaged) std::ofstream(folder_ / name, std::ios::binary) << bytes;
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_EQ(run->ranks.size(), 1U);
+  EXPECT_EQ(run->notes.size(), damaged.size());
+  for (auto const& [name, bytes] : damaged) EXPECT_THAT(run->notes, Contains(HasSubstr("/" + name + ": ")));
+}
+
+TEST_F(OpenRun, IntactFilesOfOtherKindsAreLeftOutSilently) {
+  write("a.stepscope", 0, 1);
+  std::vector<std::pair<std::string, std::string>> const others = {{"config.json", "{\"lr\": [0.1, {}], \"name\": \"}\"}\n"},
+                                                                   {"settings.json.gz", support::packed_by_gzip("{\"a\": 1}")},
+                                                                   {"metrics.jsonl", "{\"loss\": 2}\n{\"loss\": 1}\n"},
+                                                                   {"train_rank3.log", "[rank3]: step 1\n"},
+                                                                   {"page.pb", "\x0A\x03\x61\x62\x63"},
+                                                                   {"weights.pkl", "\x80\x04K\x01."}};
+  for (auto const& [name, bytes] : others) std::ofstream(folder_ / name, std::ios::binary) << bytes;
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_THAT(run->notes, ::testing::IsEmpty());
+}
+
+TEST_F(OpenRun, TwoWindowsOfOneRankAreToldButNotADumpOfItsCollectives) {
+  std::string const kineto = R"json({"schemaVersion": 1, "distributedInfo": {"rank": 0, "world_size": 1}, "traceEvents": [
+      {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 1, "args": {"device": 0, "stream": 7}}]})json";
+  auto entry = support::flight_entry(0, "all_reduce", 1, 1'700'000'000'000'000'000);
+  entry["duration_ms"] = 2.5;
+  entry["time_discovered_started_ns"] = 1'700'000'000'090'000'000;
+  std::ofstream(folder_ / "a.json") << kineto;
+  std::ofstream(folder_ / "nccl_trace_rank_0") << support::flight_dump({entry}, "[0]").dump();
+  auto const notes = [&] {
+    auto const run = open_run(folder_.string());
+    return run ? run->notes : std::vector<std::string>{run.error().message};
+  };
+  EXPECT_THAT(notes(), Not(Contains(HasSubstr("both say"))));
+  std::ofstream(folder_ / "b.json") << kineto;
+  EXPECT_THAT(notes(), Contains(HasSubstr("both say that they are rank 0")).Times(1));
+}
+
 TEST_F(OpenRun, NothingReadableIsAnErrorThatNamesTheFile) {
   std::ofstream(folder_ / "b.stepscope") << "garbage";
   auto const run = open_run(folder_.string());
@@ -131,6 +193,12 @@ TEST_F(OpenRun, TracesThatDoNotSayTheirRankTakeThoseThatAreFree) {
   EXPECT_NE(run->ranks[1].file.find("a.json"), std::string::npos);
   EXPECT_NE(run->ranks[2].file.find("c.stepscope"), std::string::npos);
   EXPECT_EQ(run->notes.size(), 3U) << "two guessed ranks, and a trace that does not say when it began";
+}
+
+TEST(FreeRanks, AreThoseThatNobodySaysInAscendingOrder) {
+  EXPECT_THAT(free_ranks({}, 3), ::testing::ElementsAre(0, 1, 2));
+  EXPECT_THAT(free_ranks({0, 2, 9}, 3), ::testing::ElementsAre(1, 3, 4));
+  EXPECT_THAT(free_ranks({1}, 0), ::testing::IsEmpty());
 }
 
 TEST_F(OpenRun, ASingleTraceWithoutRankIsRankZeroAndNothingIsSaid) {

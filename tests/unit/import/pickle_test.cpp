@@ -143,6 +143,30 @@ TEST(Pickle, ListsThatGrowPieceByPieceAreReadInLinearTime) {
   EXPECT_EQ(data.items(lists[1]).size(), 300'000U);
 }
 
+TEST(Pickle, MoreValuesThanAllowedAreAnErrorWhereverTheyAre) {
+  auto const error_of = [](std::string const& bytes, size_t most) {
+    PlainData data(most);
+    auto const read = bytes[0] == '[' ? read_json_data(bytes, data) : read_pickle(bytes, data);
+    return read ? "" : read.error().message;
+  };
+  auto const repeated = [](std::string_view part, int times) {
+    std::string bytes = "\x80\x02]";
+    for (int i = 0; i < times; ++i) bytes += part;
+    return bytes + '.';
+  };
+  std::string far_memo = repeated("", 0);
+  far_memo.pop_back();
+  for (int i = 0; i < 100; ++i) far_memo += std::string("r\0\0", 3) + static_cast<char>(i) + '\x01';
+  std::string json = "[0";
+  for (int i = 0; i < 100; ++i) json += ",0";
+  for (std::string const& bytes :
+       {repeated("]", 100), repeated("K\x01", 100), repeated(std::string("K\x01") + "a", 100), repeated("\x94", 100),
+        far_memo + ".", json, "[" + repeated("[],", 100).substr(3, 300) + "0]"}) {
+    EXPECT_THAT(error_of(bytes, 90), ::testing::StartsWith("holds more than 90 values")) << bytes.substr(0, 20);
+    EXPECT_EQ(error_of(bytes, 1000), "");
+  }
+}
+
 std::string read_json_text(std::string const& text) {
   PlainData data;
   auto const read = read_json_data(text, data);

@@ -2,10 +2,13 @@
 #include "trace/import/trace_source.h"
 
 #include <filesystem>
+#include <fstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "tests/support/packed.h"
 #include "tests/support/synthetic_run.h"
 #include "trace/file/writer.h"
 #include "trace/import/open_run.h"
@@ -56,6 +59,22 @@ TEST_F(TraceSourceTest, TellsOfAFileWhatItsTraceSays) {
     EXPECT_EQ(loaded->columns().start, trace.columns().start);
   }
   EXPECT_EQ(time_range(*open_sources(std::span(&path, 1))), range);
+}
+
+TEST_F(TraceSourceTest, OfAPackedFileOfWhichNothingCanBeReadTheDamageIsTold) {
+  std::string const trace = R"json({"traceEvents": [{"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})json";
+  std::string broken = support::packed_by_gzip(trace);
+  broken[10] = '\x07';  // a kind of block that is not there
+  for (auto const& [bytes, damage] :
+       {std::pair<std::string, char const*>{support::packed_by_gzip(trace).substr(0, 12), "cut off"},
+        {support::packed_by_zstd(trace).substr(0, 9), "cut off"},
+        {broken, "are damaged"}}) {
+    std::string const path = (folder_ / "head.json.gz").string();
+    std::ofstream(path, std::ios::binary) << bytes;
+    auto const sources = TraceSource::open(path);
+    ASSERT_FALSE(sources);
+    EXPECT_THAT(sources.error().message, testing::HasSubstr(damage));
+  }
 }
 
 TEST_F(TraceSourceTest, TellsTheSameOfATraceInMemory) {

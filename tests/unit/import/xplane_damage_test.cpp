@@ -1,13 +1,16 @@
 // Profiles of XLA that are packed, cut off, damaged or hostile.
 #include <algorithm>
+#include <chrono>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/packed.h"
 #include "tests/unit/import/xplane_profiles.h"
+#include "trace/import/xplane/plane_tables.h"
 
 namespace stepscope::import::made {
 namespace {
@@ -107,6 +110,44 @@ TEST(DamagedXPlane, NamesWithoutAKeyAreFoundByTheirOwnId) {
   gpu.line(1, "Stream #1(Kernel)", 0).raw_event(MessageWriter().varint(1, UINT64_MAX).varint(3, kUs).text());
   std::string const entry = MessageWriter().bytes(2, MessageWriter().varint(1, UINT64_MAX).bytes(2, "keyless").text()).text();
   row_named(read_profile(write_space({gpu.message() + MessageWriter().bytes(4, entry).text()})), "keyless");
+}
+
+/// Multiples of the number of buckets that libstdc++ has for so many entries: were a number its own hash, all would be in one.
+std::vector<int64_t> ids_of_one_bucket() {
+  constexpr int64_t kBuckets = 172'933, kIds = 170'000, kFirst = 1000;
+  std::vector<int64_t> ids;
+  for (int64_t i = 0; i < kIds; ++i) ids.push_back((kFirst + i) * kBuckets);
+  return ids;
+}
+/// Far more than it takes, far less than comparing each with each does.
+constexpr std::chrono::seconds kEnoughForIds{8};
+
+TEST(DamagedXPlane, IdsThatAreChosenToCollideAreFoundLikeOthers) {
+  std::vector<int64_t> const ids = ids_of_one_bucket();
+  auto const begin = std::chrono::steady_clock::now();
+  IdIndex index;
+  index.build(ids);
+  uint32_t found = 0;
+  for (uint32_t at = 0; at < ids.size(); ++at) found += index.find(ids[at]) == at ? 1 : 0;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kEnoughForIds) << "each was compared with each";
+  EXPECT_EQ(found, ids.size());
+  EXPECT_EQ(index.doubled(), 0U);
+}
+
+TEST(DamagedXPlane, CopiesWhoseCorrelationsAreChosenToCollideAreFoundLikeOthers) {
+  std::vector<int64_t> const ids = ids_of_one_bucket();
+  PlaneWriter gpu("/device:GPU:0"), host("/host:CPU");
+  gpu.line(1, "Stream #1(Kernel)", 0);
+  gpu.event("__amd_rocclr_copyBuffer.kd", 0, kUs, {{"correlation_id", static_cast<uint64_t>(ids.back())}});
+  host.line(5, "Host Threads/5", 0);
+  for (size_t i = 0; i < ids.size(); ++i)
+    host.event("cuStreamGetId", static_cast<int64_t>(2 * i) * kUs, kUs,
+               {{"correlation_id", static_cast<uint64_t>(ids[i])}, {"memcpy_details", Reference{"size:77"}}});
+  std::string const bytes = write_space({gpu.message(), host.message()});
+  auto const begin = std::chrono::steady_clock::now();
+  model::Trace const trace = read_profile(bytes);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, kEnoughForIds) << "each was compared with each";
+  EXPECT_EQ(trace.detail<model::CopyDetail>(row_named(trace, "__amd_rocclr_copyBuffer.kd")).bytes, 77U);
 }
 
 TEST(DamagedXPlane, PlanesAndLinesWithoutEndAreBounded) {

@@ -161,6 +161,38 @@ TEST(XPlane, ADevicesOwnStepsHoldTheOpsThatBeginInThem) {
   EXPECT_EQ(analysis.devices[0].time.exposed_copy_ns, 2 * 1'000);
 }
 
+TEST(XPlane, SendsAndReceivesRunFromTheOperationThatIsNotTheirEnd) {
+  for (bool const with_async_line : {false, true}) {
+    PlaneWriter tpu("/device:TPU:0");
+    tpu.describe("recv.2", "", {{"hlo_category", Reference{"host recv"}}});
+    tpu.describe("recv-done.2", "", {{"hlo_category", Reference{"host recv-done"}}});
+    tpu.line(3, "XLA Ops", 0);
+    tpu.event("send.1", 0, kUs).event("fusion.1", kUs, 8 * kUs).event("send-done.1", 9 * kUs, kUs);
+    tpu.event("recv.2", 20 * kUs, kUs).event("recv-done.2", 30 * kUs, kUs);
+    Events expected = {"XLA Ops: kernel send.1 0+1000",
+                       "XLA Ops: kernel fusion.1 1000+8000",
+                       "XLA Ops: stream_wait send-done.1 9000+1000",
+                       "XLA Ops: kernel recv.2 20000+1000",
+                       "XLA Ops: stream_wait recv-done.2 30000+1000",
+                       "Async XLA Ops: collective send.1 0+10000",
+                       "Async XLA Ops: memcpy recv.2 20000+11000"};
+    if (with_async_line) {
+      tpu.line(4, "Async XLA Ops", 0).event("copy-start.9", 40 * kUs, kUs);
+      expected.insert("Async XLA Ops: memcpy copy-start.9 40000+1000");
+    }
+    EXPECT_EQ(events_of(read_profile(write_space({tpu.message()}))), expected) << with_async_line;
+  }
+}
+
+TEST(XPlane, SendsThatTheDevicesOwnLineTellsOfAreThereOnce) {
+  PlaneWriter tpu("/device:TPU:0");
+  tpu.line(3, "XLA Ops", 0).event("send.1", 0, kUs).event("send-done.1", 9 * kUs, kUs);
+  tpu.line(4, "Async XLA Ops", 0).event("send.1", 0, 8 * kUs);
+  EXPECT_EQ(events_of(read_profile(write_space({tpu.message()}))),
+            (Events{"XLA Ops: kernel send.1 0+1000", "XLA Ops: stream_wait send-done.1 9000+1000",
+                    "Async XLA Ops: collective send.1 0+8000"}));
+}
+
 TEST(XPlane, ThreadsOfOneIdAreOneWhateverPlaneTellsOfThem) {
   PlaneWriter cpu("/host:CPU"), cupti("/host:CUPTI"), nvtx("/host:NVTX-CUPTI"), python("/host:python-tracer"),
       other("/host:TPU-runtime");
@@ -308,7 +340,7 @@ TEST(XPlane, HostAndRankAreInTheNameOfTheFile) {
   auto gpu = gpu_plane();
   std::string const bytes = write_space({gpu.message()});
   EXPECT_EQ(read_profile(bytes, "/a/node-3.xplane.pb.gz").info().host, "node-3");
-  EXPECT_EQ(read_profile(bytes, "/a/node-3.xplane.pb").info().rank, 0) << "no rank is said";
+  EXPECT_EQ(read_profile(bytes, "/a/node-3.xplane.pb").info().rank, -1) << "no rank is said";
   EXPECT_EQ(read_profile(bytes, "/a/t1v-n-4c1f03a8-w-11.xplane.pb").info().rank, 11);
   EXPECT_EQ(read_profile(bytes, "/a/rank5.xplane.pb").info().rank, 5);
 }
@@ -331,6 +363,10 @@ TEST(XPlane, OperationsAreToldByNameAndCategory) {
   EXPECT_EQ(meaning_of_xla_op("collective-permute-done.1", "").phase, OpPhase::kDone);
   EXPECT_EQ(meaning_of_xla_op("send.1", "send").role, OpRole::kCollective);
   EXPECT_EQ(meaning_of_xla_op("send.1", "host send").role, OpRole::kMemcpy);
+  EXPECT_EQ(meaning_of_xla_op("send.1", "host send").phase, OpPhase::kStart);
+  EXPECT_EQ(meaning_of_xla_op("recv-done.1", "host recv-done").phase, OpPhase::kDone);
+  EXPECT_EQ(meaning_of_xla_op("recv-done.1", "host recv").phase, OpPhase::kDone) << "the name says more";
+  EXPECT_EQ(meaning_of_xla_op("infeed.1", "infeed").phase, OpPhase::kWhole);
   EXPECT_EQ(meaning_of_xla_op("copy.4", "copy").role, OpRole::kKernel) << "by the core itself";
   EXPECT_EQ(meaning_of_xla_op("copy-start.4", "copy-start").role, OpRole::kMemcpy);
   EXPECT_EQ(meaning_of_xla_op("infeed.1", "infeed").direction, model::CopyDirection::kHostToDevice);
@@ -375,6 +411,18 @@ TEST_F(ProfileFolder, HoldsEachProfileOnceAndTheNewestOfALog) {
   for (model::RankTrace const& rank : run->ranks) files.push_back(std::filesystem::path(rank.file).filename().string());
   EXPECT_THAT(files, UnorderedElementsAre("a.xplane.pb", "b.xplane.pb", "other.trace.json"));
   EXPECT_THAT(run->notes, ::testing::Each(::testing::Not(HasSubstr("overview"))));
+}
+
+TEST_F(ProfileFolder, OfHostsThatSayNoRankEachIsAnother) {
+  auto gpu = gpu_plane();
+  write("gpu-node-a.xplane.pb", write_space({gpu.message()}));
+  write("gpu-node-b.xplane.pb", write_space({gpu.message()}));
+  auto const run = open_run(folder_.string());
+  ASSERT_TRUE(run) << run.error().message;
+  std::vector<int32_t> ranks;
+  for (model::RankTrace const& rank : run->ranks) ranks.push_back(rank.trace.info().rank);
+  EXPECT_THAT(ranks, ElementsAre(0, 1));
+  EXPECT_THAT(run->notes, ::testing::Each(::testing::Not(HasSubstr("both say that they are rank"))));
 }
 
 }  // namespace

@@ -63,6 +63,68 @@ TEST(Tables, TextsHoldNothingThatATerminalObeys) {
   EXPECT_EQ(to_text(cell(source, "events", "track_name", 0)), "main\xEF\xBF\xBD");
 }
 
+TEST(Tables, WhatACollectiveDoesNotSayIsNull) {
+  TraceBuilder builder;
+  TrackId const thread = builder.add_track({});
+  int64_t time = 0;
+  auto const add = [&](EventKind kind, CollectiveDetail const& detail) {
+    builder.events(thread).add(kind, ++time, 1, builder.intern("c"), 0, detail);
+  };
+  add(EventKind::kCollective, {.op = CollectiveOp::kAllReduce});
+  add(EventKind::kCollectiveCall, {.bytes = 8, .op = CollectiveOp::kAllReduce, .network_wait_ns = 5});
+  add(EventKind::kCollective, {.op = CollectiveOp::kBarrier});
+  Trace const trace = std::move(builder).finish();
+  TableSource const source(trace, 0);
+  auto const of = [&](uint32_t row) {
+    std::vector<std::string> texts;
+    for (char const* const column : {"bytes", "gpu_wait_ns", "peer_wait_ns", "network_wait_ns", "launch"})
+      texts.push_back(to_text(cell(source, "collectives", column, row)));
+    return texts;
+  };
+  EXPECT_EQ(of(0), (std::vector<std::string>{"", "", "", "", ""}));
+  EXPECT_EQ(of(1), (std::vector<std::string>{"8", "0", "0", "5", to_string(CallLaunch::kBefore)}));
+  EXPECT_EQ(of(2), (std::vector<std::string>{"0", "", "", "", ""}));
+}
+
+TEST(Tables, TheSequence0IsANumberOnlyWhereItsCommunicatorCounts) {
+  TraceBuilder builder;
+  TrackId const thread = builder.add_track({});
+  int64_t time = 0;
+  auto const add = [&](uint64_t communicator, uint64_t sequence, CollectiveOp op) {
+    builder.events(thread).add(EventKind::kCollective, ++time, 1, builder.intern("c"), 0,
+                               CollectiveDetail{.communicator = communicator, .sequence = sequence, .op = op});
+  };
+  add(7, 0, CollectiveOp::kAllReduce);  // counted from 0
+  add(7, 1, CollectiveOp::kAllReduce);
+  add(7, 0, CollectiveOp::kSend);  // messages have other numbers, or none
+  add(8, 0, CollectiveOp::kAllReduce);
+  add(0, 0, CollectiveOp::kAllReduce);
+  Trace const trace = std::move(builder).finish();
+  TableSource const source(trace, 0);
+  std::vector<std::string> sequences;
+  for (uint32_t row = 0; row < trace.event_count(); ++row)
+    sequences.push_back(to_text(cell(source, "collectives", "sequence", row)));
+  EXPECT_EQ(sequences, (std::vector<std::string>{"0", "1", "", "", ""}));
+}
+
+TEST(Tables, ReservedMemoryIsNullWhereMoreIsAllocated) {
+  TraceBuilder builder;
+  TrackId const thread = builder.add_track({});
+  int64_t time = 0;
+  auto const add = [&](uint64_t allocated, uint64_t reserved) {
+    builder.events(thread).add(EventKind::kMemory, ++time, 1, builder.intern("m"), 0,
+                               MemoryDetail{.allocated_bytes = allocated, .reserved_bytes = reserved});
+  };
+  add(64, 0);
+  add(64, 128);
+  add(0, 0);
+  Trace const trace = std::move(builder).finish();
+  TableSource const source(trace, 0);
+  EXPECT_TRUE(cell(source, "allocations", "reserved_bytes", 0).is_null());
+  EXPECT_EQ(cell(source, "allocations", "reserved_bytes", 1), Cell::of(int64_t{128}));
+  EXPECT_EQ(cell(source, "allocations", "reserved_bytes", 2), Cell::of(int64_t{0}));
+}
+
 TEST(Tables, CellsAreWrittenSoThatTheyAreReadBack) {
   EXPECT_EQ(to_text(Cell{}), "");
   EXPECT_EQ(to_text(Cell::of(INT64_MIN)), "-9223372036854775808");

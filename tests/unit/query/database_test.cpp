@@ -87,7 +87,6 @@ TEST(Query, NumbersOfTheAnalysisAreItsOwn) {
   EXPECT_EQ(
       ask_one(*database, "select count(*) from steps where dur_ns != compute_ns + exposed_comm_ns + exposed_copy_ns + idle_ns"),
       "0");
-  EXPECT_EQ(ask_one(*database, "select count(*) from idle_gaps"), std::to_string(analysis.gaps.size()));
   EXPECT_EQ(ask_one(*database, "select count(distinct collective) from matched_collectives"),
             std::to_string(analysis.collectives.size()));
   EXPECT_EQ(ask_one(*database, "select count(*) from findings"), std::to_string(analysis.findings.size()));
@@ -106,6 +105,49 @@ TEST(Query, NumbersOfTheAnalysisAreItsOwn) {
                     "select count(*) from matched_collectives m join collectives c on c.id = m.id and c.rank = m.rank and "
                     "c.start_ns = m.start_ns"),
             std::to_string(participants));
+}
+
+TEST(Query, GapsAddUpToTheIdleTimeOfTheirDevices) {
+  model::Run const run = two_ranks();
+  analyzer::Analysis const analysis = analyzer::analyze(run);
+  // What the analysis explains begins before the first op.
+  ASSERT_LT(analysis.gaps.at(0).when.begin, analysis.devices.at(0).window.begin);
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  EXPECT_EQ(ask(*database, "select rank, device, sum(dur_ns) from idle_gaps group by 1, 2 order by 1, 2").rows,
+            ask(*database, "select rank, device, idle_ns from device_time order by 1, 2").rows);
+  for (int i = 0; i < analyzer::kIdleCauseCount; ++i) {
+    std::string const cause = analyzer::to_string(static_cast<analyzer::IdleCause>(i));
+    EXPECT_EQ(ask_one(*database, fmt::format("select total(dur_ns) from idle_gaps where cause = '{}'", cause)),
+              ask_one(*database, fmt::format("select total(idle_{}_ns) from device_time", cause)))
+        << cause;
+  }
+}
+
+TEST(Query, WhatIsNotKnownOfAMatchedCollectiveIsNull) {
+  model::TraceBuilder builder;
+  model::TrackId const stream = builder.add_track({.kind = model::TrackKind::kStream, .name = "stream 1", .id = 1, .device = 0});
+  model::CollectiveDetail const barrier{.communicator = 16, .op = model::CollectiveOp::kBarrier};
+  builder.events(stream).add(model::EventKind::kCollective, 0, 5, builder.intern("nccl"), 0, model::CollectiveDetail{});
+  builder.events(stream).add(model::EventKind::kCollective, 10, 5, builder.intern("nccl"), 0, barrier);
+  model::Run run;
+  run.ranks.push_back({std::move(builder).finish(), 0, ""});
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  EXPECT_EQ(ask(*database, "select communicator, op, bytes from matched_collectives order by start_ns").rows,
+            (std::vector<std::vector<std::string>>{{"NULL", "NULL", "NULL"}, {"'0x0000000000000010'", "'barrier'", "0"}}));
+}
+
+TEST(Query, ParametersAreRefused) {
+  model::Run const run = two_ranks();
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  for (std::string const where : {"rank = ?", "rank = ?2", "name = @name", "name = :name", "name = $name"}) {
+    EXPECT_NE(ask_wrongly(*database, "select count(*) from kernels where " + where).message.find("write the value"),
+              std::string::npos)
+        << where;
+  }
+  EXPECT_EQ(ask_one(*database, "select '? @x' /* ? */"), "'? @x'");
 }
 
 TEST(Query, UnknownIsNull) {
@@ -133,11 +175,12 @@ TEST(Query, UnknownIsNull) {
             std::vector<std::string>(14, "NULL"));
   EXPECT_EQ(ask(*database, "select direction, peer_device, graph, graph_node from copies").rows.at(0),
             std::vector<std::string>(4, "NULL"));
-  EXPECT_EQ(ask(*database,
-                "select communicator, op, participants, communicator_rank, peer, data_type, algorithm, protocol, channels, plan "
-                "from collectives")
-                .rows.at(0),
-            std::vector<std::string>(10, "NULL"));
+  EXPECT_EQ(
+      ask(*database,
+          "select bytes, communicator, sequence, op, participants, communicator_rank, peer, data_type, algorithm, protocol, "
+          "channels, plan, gpu_wait_ns, peer_wait_ns, network_wait_ns from collectives")
+          .rows.at(0),
+      std::vector<std::string>(15, "NULL"));
   EXPECT_EQ(ask(*database, "select sync, device, stream, source_correlation from syncs").rows.at(0),
             std::vector<std::string>(4, "NULL"));
   EXPECT_EQ(ask(*database, "select op, device, memory_kind, pool from allocations").rows.at(0),

@@ -45,6 +45,23 @@ TEST(RunNotes, MissingRanksAreNamedWithWhatHoldsWithoutThem) {
               ElementsAre(AllOf(HasSubstr("Ranks 0 and 2–7 of 8 are not in this run"), HasSubstr("holds"))));
 }
 
+TEST(RunNotes, WhereNoTraceSaysHowManyRanksThereAreWhatTellsItIsSaid) {
+  model::Run run;
+  run.ranks.push_back(rank(3, 1, "a"));
+  analyzer::Analysis analysis;
+  analysis.quality.missing_ranks = {0, 1, 2};
+  EXPECT_THAT(run_notes(run, analysis), ElementsAre(HasSubstr("Ranks 0–2 of 4 are not in this run (at least: rank 3 is there)")));
+  model::TraceBuilder builder;
+  model::TrackId const stream = builder.add_track({model::TrackKind::kStream, "7", 7, 0, model::StreamKind::kCommunication, 0});
+  builder.events(stream).add(model::EventKind::kCollective, 0, 1, builder.intern("c"), 0,
+                             model::CollectiveDetail{.op = model::CollectiveOp::kAllReduce, .participants = 2});
+  run.ranks.clear();
+  run.ranks.push_back({std::move(builder).finish(), 0, ""});
+  analysis.quality.missing_ranks = {1};
+  EXPECT_THAT(run_notes(run, analysis),
+              ElementsAre(HasSubstr("Rank 1 of 2 is not in this run (collectives have 2 participants). What")));
+}
+
 TEST(RunNotes, DifferentStepsAreToldRankByRank) {
   model::Run run;
   for (int32_t r = 0; r < 3; ++r) run.ranks.push_back(rank(r, 3, "a"));

@@ -40,5 +40,13 @@ TEST(Trust, EachFaultIsToldWithWhatItWeakensAndWhatHolds) {
   for (Weakness const& weakness : found) EXPECT_FALSE(weakness.holds.empty());
 }
 
+TEST(Trust, OfATraceWithoutEventsNothingFollows) {
+  model::Run run = run_of({});
+  run.ranks.push_back({model::TraceBuilder().finish(), 0, ""});
+  auto const found = weaknesses(run, analyzer::judge_quality(run));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].fault, "1 trace without events");
+}
+
 }  // namespace
 }  // namespace stepscope::reports

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <set>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -20,15 +21,43 @@ using base::Expected;
 class ChromeFile final : public Exporter {
  public:
   explicit ChromeFile(base::PartialFile file) : document_(std::move(file), true) {}
-  Expected<void> add(model::Trace const& trace, int64_t offset_ns) override { return document_.add(trace, offset_ns); }
+  Expected<void> add(model::Trace const& trace, int64_t offset_ns) override {
+    ++processes_;
+    return document_.add(trace, offset_ns);
+  }
   Expected<void> finish() override {
     auto file = std::move(document_).close();
     return file ? file->finish() : base::fail_with(file);
   }
+  /// Readers of PyTorch's traces, ours among them, take a file for one rank.
+  [[nodiscard]] std::string note() const override {
+    if (processes_ < 2) return {};
+    return fmt::format("{} ranks in one file: for viewing; -o FOLDER/ makes one that can be analyzed", processes_);
+  }
 
  private:
   ChromeDocument document_;
+  size_t processes_ = 0;
 };
+
+bool skip_digits(std::string_view& text) {
+  size_t const length = std::min(text.find_first_not_of("0123456789"), text.size());
+  text.remove_prefix(length);
+  return length > 0;
+}
+
+/// Such a name as ranks get here: rank-N.json, rank-N-COPY.json.
+bool is_name_of_rank(std::string_view name) {
+  constexpr std::string_view kBegin = "rank-", kEnd = ".json";
+  if (!name.starts_with(kBegin)) return false;
+  name.remove_prefix(kBegin.size());
+  if (!skip_digits(name)) return false;
+  if (name.starts_with('-')) {
+    name.remove_prefix(1);
+    if (!skip_digits(name)) return false;
+  }
+  return name == kEnd;
+}
 
 class ChromeFolder final : public Exporter {
  public:
@@ -56,22 +85,21 @@ class ChromeFolder final : public Exporter {
     for (base::PartialFile& file : files_)
       if (auto const finished = file.finish(); !finished) return finished;
     is_finished_ = true;
-    remove_old();
     return {};
   }
 
- private:
-  /// Of a run with more ranks that was here before: they would be taken for this one's.
-  void remove_old() const {
+  size_t remove_leftovers() override {
     std::error_code ignored;
     std::vector<fs::path> old;
     for (auto const& entry : fs::directory_iterator(folder_, ignored)) {
       std::string const name = entry.path().filename().string();
-      if (name.starts_with("rank-") && name.ends_with(".json") && !names_.contains(name)) old.push_back(entry.path());
+      if (is_name_of_rank(name) && !names_.contains(name) && entry.is_regular_file(ignored)) old.push_back(entry.path());
     }
-    for (fs::path const& path : old) fs::remove(path, ignored);
+    return static_cast<size_t>(
+        std::count_if(old.begin(), old.end(), [&](fs::path const& path) { return fs::remove(path, ignored); }));
   }
 
+ private:
   fs::path folder_;
   bool is_new_, is_finished_ = false;
   std::set<std::string> names_;

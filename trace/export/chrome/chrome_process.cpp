@@ -18,7 +18,11 @@ constexpr std::string_view kMemoryName = "[memory]";
 }  // namespace
 
 ChromeProcess::ChromeProcess(model::Trace const& trace, int64_t offset_ns, ChromeDocument& document)
-    : trace_(trace), offset_ns_(offset_ns), document_(document), process_(document.unique_pid(trace.info().process_id)) {
+    : trace_(trace),
+      offset_ns_(offset_ns),
+      document_(document),
+      totals_(trace),
+      process_(document.unique_pid(trace.info().process_id)) {
   model::TraceInfo const& info = trace.info();
   std::string const command = bounded_name(info.command);
   std::string const rank = fmt::format("rank {}", info.rank);
@@ -188,7 +192,7 @@ void ChromeProcess::write_memory(uint32_t row, int64_t process, int64_t thread) 
   event.text("s", "t");
   event.name("args");
   JsonMembers arguments(out);
-  append_memory_arguments(memory, arguments);
+  append_memory_arguments(memory, totals_.has_reserved(memory.device), arguments);
   arguments.end();
   event.end();
 }

@@ -14,6 +14,7 @@
 #include "trace/export/chrome/chrome_document.h"
 #include "trace/export/chrome/json_file.h"
 #include "trace/export/lanes.h"
+#include "trace/export/memory_totals.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::exporting {
@@ -58,6 +59,7 @@ class ChromeProcess {
   model::Trace const& trace_;
   int64_t offset_ns_;
   ChromeDocument& document_;
+  MemoryTotals totals_;
   int64_t process_;  ///< of the host's threads
   std::string title_;
   std::map<int32_t, int64_t> device_processes_;

@@ -175,12 +175,12 @@ void append_kineto_arguments(model::Trace const& trace, uint32_t row, JsonMember
   if (kind == EventKind::kPhase || kind == EventKind::kCollectiveCall) arguments.text("kind", model::kind_info(kind).name);
 }
 
-void append_memory_arguments(model::MemoryDetail const& memory, JsonMembers& arguments) {
+void append_memory_arguments(model::MemoryDetail const& memory, bool has_reserved, JsonMembers& arguments) {
   auto const bytes = static_cast<int64_t>(std::min<uint64_t>(memory.bytes, INT64_MAX));
   arguments.number("Bytes", memory.op == model::MemoryOp::kFree ? -bytes : bytes);
   arguments.number("Addr", static_cast<int64_t>(memory.address));  // as Kineto does: what does not fit is negative
   arguments.number("Total Allocated", memory.allocated_bytes);
-  arguments.number("Total Reserved", memory.reserved_bytes);
+  if (has_reserved) arguments.number("Total Reserved", memory.reserved_bytes);
   constexpr int64_t kCuda = 1;
   arguments.number("Device Type", memory.device >= 0 ? kCuda : 0);
   arguments.number("Device Id", int64_t{memory.device});

@@ -15,7 +15,7 @@ std::string_view kineto_category(model::Trace const& trace, uint32_t row);
 std::string kineto_name(model::Trace const& trace, uint32_t row);
 /// The members of "args". Where kineto_name() is another than the event's own, that one is there as "name".
 void append_kineto_arguments(model::Trace const& trace, uint32_t row, JsonMembers& arguments);
-/// Those of "[memory]": what an allocator holds after a call.
-void append_memory_arguments(model::MemoryDetail const& memory, JsonMembers& arguments);
+/// Those of "[memory]": what an allocator holds after a call. Readers need what is allocated; what is reserved may be unknown.
+void append_memory_arguments(model::MemoryDetail const& memory, bool has_reserved, JsonMembers& arguments);
 
 }  // namespace stepscope::exporting

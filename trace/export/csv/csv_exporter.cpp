@@ -96,7 +96,7 @@ class CsvExporter final : public Exporter {
     std::error_code error;
     if (!one_file_) {
       if (fs::exists(path_, error) && !fs::is_directory(path_, error))
-        return base::fail("{}: is a file, choose a folder, or a file that ends in .csv, with -o", path_);
+        return base::fail("{}: is a file, choose a folder, or a file whose name ends in .csv, with -o", path_);
       fs::create_directory(partial_, error);
       if (error) return base::fail("{}: cannot make a folder there ({}), choose another place with -o", path_, error.message());
     }
@@ -140,12 +140,18 @@ class CsvExporter final : public Exporter {
   bool finished_ = false;
 };
 
+/// One that is there, a name that ends with "/", or one that no file of data would have.
+bool names_folder(std::string const& path) {
+  std::error_code ignored;
+  return path.ends_with('/') || fs::is_directory(path, ignored) || !fs::path(path).has_extension();
+}
+
 }  // namespace
 
 Expected<std::unique_ptr<Exporter>> open_csv(std::string const& path) {
   // "folder/" is the folder.
   std::string const place = path.substr(0, path.find_last_not_of('/') + 1);
-  auto exporter = std::make_unique<CsvExporter>(place.empty() ? path : place, path.ends_with(".csv"));
+  auto exporter = std::make_unique<CsvExporter>(place.empty() ? path : place, !names_folder(path));
   if (auto const opened = exporter->open(); !opened) return base::fail_with(opened);
   return exporter;
 }

@@ -81,6 +81,7 @@ ProcessEvents::ProcessEvents(model::Trace const& trace, int64_t offset_ns, Packe
       out_(file.out()),
       sequence_(file.new_sequence()),
       tracks_(trace, file, sequence_),
+      totals_(trace),
       is_name_known_(trace.strings().size()) {}
 
 void ProcessEvents::write() {
@@ -230,13 +231,15 @@ void ProcessEvents::write_sample(int64_t time, uint64_t uuid, double value) {
   file_.end_packet(packet_);
 }
 
-/// What the device holds from the call's end on.
+/// What the device holds from the call's end on, as far as the trace knows it.
 void ProcessEvents::write_memory(uint32_t row) {
   auto const& detail = trace_.detail<model::MemoryDetail>(row);
   if (detail.op == model::MemoryOp::kUnknown) return;
   int64_t const time = time_of(trace_.end(row));
-  write_sample(time, tracks_.allocated_bytes(detail.device), static_cast<double>(detail.allocated_bytes));
-  write_sample(time, tracks_.reserved_bytes(detail.device), static_cast<double>(detail.reserved_bytes));
+  if (totals_.has_allocated(detail.device))
+    write_sample(time, tracks_.allocated_bytes(detail.device), static_cast<double>(detail.allocated_bytes));
+  if (totals_.has_reserved(detail.device))
+    write_sample(time, tracks_.reserved_bytes(detail.device), static_cast<double>(detail.reserved_bytes));
 }
 
 /// From a launch to its (first) device op, and between the participants of a collective. Readers put the events of a flow in the

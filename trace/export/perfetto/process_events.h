@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trace/export/lanes.h"
+#include "trace/export/memory_totals.h"
 #include "trace/export/perfetto/packets.h"
 #include "trace/export/perfetto/process_tracks.h"
 #include "trace/model/trace.h"
@@ -43,6 +44,7 @@ class ProcessEvents {
   ProtobufWriter& out_;
   uint32_t sequence_;
   ProcessTracks tracks_;
+  MemoryTotals totals_;
   size_t event_ = 0, packet_ = 0;    ///< places of the open messages
   std::vector<bool> is_name_known_;  ///< to readers, by StringId
   uint64_t moved_ = 0;               ///< times that the file cannot hold

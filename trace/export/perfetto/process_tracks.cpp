@@ -148,12 +148,11 @@ uint64_t ProcessTracks::device(int32_t id) {
   return devices_[id] = describe(process_, unique_name(process_, name), Form::kPlain);
 }
 
-std::pair<uint64_t, uint64_t> ProcessTracks::memory(int32_t id) {
-  auto const known = memory_.find(id);
-  if (known != memory_.end()) return known->second;
+uint64_t ProcessTracks::memory(std::map<int32_t, uint64_t>& tracks, int32_t id, char const* name) {
+  auto const known = tracks.find(id);
+  if (known != tracks.end()) return known->second;
   uint64_t const parent = id >= 0 ? device(id) : process_;
-  uint64_t const allocated = describe(parent, unique_name(parent, "memory allocated"), Form::kBytes);
-  return memory_[id] = {allocated, describe(parent, unique_name(parent, "memory reserved"), Form::kBytes)};
+  return tracks[id] = describe(parent, unique_name(parent, name), Form::kBytes);
 }
 
 }  // namespace stepscope::exporting

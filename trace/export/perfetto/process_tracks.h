@@ -29,8 +29,8 @@ class ProcessTracks {
   /// Where samples of a track are.
   uint64_t counter(uint32_t track);
   /// Of a device's memory.
-  uint64_t allocated_bytes(int32_t device) { return memory(device).first; }
-  uint64_t reserved_bytes(int32_t device) { return memory(device).second; }
+  uint64_t allocated_bytes(int32_t device) { return memory(allocated_, device, "memory allocated"); }
+  uint64_t reserved_bytes(int32_t device) { return memory(reserved_, device, "memory reserved"); }
 
  private:
   struct Target {
@@ -48,7 +48,7 @@ class ProcessTracks {
   std::string unique_name(uint64_t parent, std::string name);
   uint64_t describe(uint64_t parent, std::string const& name, Form form);
   uint64_t device(int32_t id);
-  std::pair<uint64_t, uint64_t> memory(int32_t device);
+  uint64_t memory(std::map<int32_t, uint64_t>& tracks, int32_t device, char const* name);
 
   model::Trace const& trace_;
   PacketFile& file_;
@@ -56,8 +56,7 @@ class ProcessTracks {
   uint64_t process_;
   int32_t rank_in_parent_ = 0;
   std::vector<Target> targets_;  ///< by track
-  std::map<int32_t, uint64_t> devices_;
-  std::map<int32_t, std::pair<uint64_t, uint64_t>> memory_;
+  std::map<int32_t, uint64_t> devices_, allocated_, reserved_;
   std::set<int64_t> thread_ids_;
   std::map<std::pair<uint64_t, std::string>, int> names_;  ///< by parent: so many were made of this one
 };

@@ -29,6 +29,13 @@ struct Finalizer {
   void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
 };
 
+/// The system's words say more than SQLite's, where it has some.
+char const* why_not_opened(sqlite3* database) {
+  if (database == nullptr) return "out of memory";
+  int const error = sqlite3_system_errno(database);
+  return error == 0 ? sqlite3_errmsg(database) : std::strerror(error);
+}
+
 /// A prepared INSERT, bound from left to right.
 class Insert {
  public:
@@ -137,7 +144,8 @@ Expected<void> SqliteExporter::open() {
   int const result =
       sqlite3_open_v2(partial_.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
   database_.reset(opened);
-  if (result != SQLITE_OK) return failed();
+  if (result != SQLITE_OK)
+    return base::fail("{}: cannot be made ({}), choose another place with -o", path_, why_not_opened(opened));
   // Nobody sees the file before it is whole: nothing has to be undone in it.
   bool const good = run("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE; BEGIN;") &&
                     run(schema_sql()) && prepare() && add_kinds();
@@ -237,6 +245,10 @@ Expected<void> SqliteExporter::finish() {
 }  // namespace
 
 Expected<std::unique_ptr<Exporter>> open_sqlite(std::string const& path) {
+  std::error_code ignored;
+  if (path.ends_with('/') || std::filesystem::is_directory(path, ignored))
+    return base::fail("{}: is a folder, name the file to write there, such as -o {}", path,
+                      (std::filesystem::path(path) / "run.sqlite").string());
   auto exporter = std::make_unique<SqliteExporter>(path);
   if (auto const opened = exporter->open(); !opened) return base::fail_with(opened);
   return exporter;

@@ -7,7 +7,7 @@
 
 namespace stepscope::exporting {
 
-/// Errors: the file cannot be written.
+/// Errors: the file cannot be written, a folder is there.
 base::Expected<std::unique_ptr<Exporter>> open_sqlite(std::string const& path);
 
 }  // namespace stepscope::exporting

@@ -298,7 +298,10 @@ class BlockReader {
       if (next == '{' || next == '[') return void(cursor.value());
       bool is_string = false;
       auto const value = parse_real(cursor.scalar(is_string));
-      if (!value) return;
+      if (!value) {
+        block_.unvalued += is_string ? 0 : 1;  // a text beside the values says what they are of
+        return;
+      }
       std::string name = event.name.empty() ? std::string(series) : std::string(event.name);
       if (!event.name.empty() && !series.empty() && series != "value" && series != event.name) name += " " + std::string(series);
       uint32_t const where = track({TrackKey::Kind::kCounter, std::string(event.process), name});

@@ -97,6 +97,7 @@ struct BlockEvents {
   EventsEnd end;
   bool is_kineto = false;  ///< has device ops or calls that only Kineto writes
   uint64_t untimed = 0;    ///< events without a time that can be read
+  uint64_t unvalued = 0;   ///< values of counters that are no finite numbers
   uint64_t unknown = 0;    ///< events of phases that are not modelled
 };
 

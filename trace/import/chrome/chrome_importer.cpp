@@ -29,6 +29,11 @@ constexpr size_t kMostTailBytes = size_t{1} << 20U;
 /// A file that has more of these is not worth the time: what seems to have no end is left out then.
 constexpr int kMostLooks = 16;
 
+/// In which "traceEvents" or a first "ph" is looked for: a long description, or name, may stand before.
+constexpr size_t kMostSniffedBytes = size_t{64} << 20U;
+/// Some editors write it before JSON.
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
 struct ParsedBlock {
   JsonBlock block;
   BlockEvents events;
@@ -53,6 +58,10 @@ class ChromeReader {
 
  private:
   base::Expected<void> find_events() {
+    if (blocks_.front(kByteOrderMark.size()).starts_with(kByteOrderMark)) {
+      blocks_.drop(kByteOrderMark.size());
+      offset_ = kByteOrderMark.size();
+    }
     for (size_t bytes = block_bytes_;; bytes *= 2) {
       std::string_view const front = blocks_.front(bytes);
       JsonCursor cursor(front);
@@ -62,7 +71,7 @@ class ChromeReader {
         header_ = std::move(header);
         merged_.set_rank(header_.rank ? header_.rank : rank_of_name(input_.name()));
         needs_closing_ = front[front.find_first_not_of(" \t\r\n")] == '{';
-        offset_ = cursor.offset();
+        offset_ += cursor.offset();
         blocks_.drop(cursor.offset());
         return {};
       }
@@ -191,22 +200,28 @@ class ChromeReader {
   std::string trailer_;  ///< what stands behind the events
 };
 
+/// What is packed is unpacked no further than needed.
+bool is_near_begin(Input const& input, std::string_view part) {
+  if (input.head().find(part) != std::string_view::npos) return true;
+  if (auto const all = input.plain()) return all->substr(0, kMostSniffedBytes).find(part) != std::string_view::npos;
+  JsonBlocks blocks(input, Input::kHeadBytes);
+  for (size_t bytes = kBlockBytes;; bytes *= 2) {
+    std::string_view const front = blocks.front(bytes);
+    if (front.find(part) != std::string_view::npos) return true;
+    if (front.size() < bytes || bytes >= kMostSniffedBytes) return false;
+  }
+}
+
 }  // namespace
 
 bool is_chrome_trace(Input const& input) {
-  std::string_view const head = input.head();
+  std::string_view head = input.head();
+  if (head.starts_with(kByteOrderMark)) head.remove_prefix(kByteOrderMark.size());
   size_t const first = head.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos) return false;
-  if (head[first] == '[') return head.find("\"ph\"") != std::string_view::npos;
+  if (head[first] == '[') return is_near_begin(input, "\"ph\"");
   if (head[first] != '{') return false;
-  if (head.find("\"traceEvents\"") != std::string_view::npos || head.find("\"deviceProperties\"") != std::string_view::npos)
-    return true;
-  // A long description may stand before the events.
-  constexpr size_t kMostDescriptionBytes = size_t{64} << 20U;
-  auto const all = input.plain();
-  if (all) return all->substr(0, kMostDescriptionBytes).find("\"traceEvents\"") != std::string_view::npos;
-  JsonBlocks blocks(input, Input::kHeadBytes);
-  return blocks.front(kBlockBytes).find("\"traceEvents\"") != std::string_view::npos;
+  return head.find("\"deviceProperties\"") != std::string_view::npos || is_near_begin(input, "\"traceEvents\"");
 }
 
 base::Expected<model::Trace> read_chrome_trace(Input const& input) { return read_chrome_trace(input, kBlockBytes); }

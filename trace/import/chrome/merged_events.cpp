@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -25,10 +24,34 @@ int64_t minus(int64_t a, int64_t b) {
 
 int64_t possible(int64_t time_ns) { return std::clamp(time_ns, -model::kMaxTime, model::kMaxTime); }
 
-std::string text_of(std::string_view raw) {
-  std::string text = json_text(raw, kMostTextBytes);
+std::string without_last_spaces(std::string text) {
   while (!text.empty() && text.back() == ' ') text.pop_back();
   return text;
+}
+std::string text_of(std::string_view raw) { return without_last_spaces(json_text(raw, kMostTextBytes)); }
+
+/// U+FFFD where the trace itself has none.
+bool has_replacement(std::string_view text, std::string_view raw) {
+  constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
+  auto const has = [raw](std::string_view part) { return raw.find(part) != std::string_view::npos; };
+  return text.find(kReplacement) != std::string_view::npos && !has(kReplacement) && !has("\\ufffd") && !has("\\uFFFD");
+}
+
+/// The first time of a block's events, but of those that are a day and more before most others: a time of 0 among epoch times
+/// would hide when the trace began. Nothing: it has no events.
+std::optional<int64_t> origin_of(BlockEvents const& block) {
+  constexpr int64_t kDayNs = 86'400'000'000'000;
+  std::vector<int64_t> times;
+  for (EventBatch const& rows : block.rows) times.insert(times.end(), rows.start.begin(), rows.start.end());
+  for (BlockEvents::Bracket const& bracket : block.brackets) times.push_back(bracket.time_ns);
+  if (times.empty()) return std::nullopt;
+  auto const middle = times.begin() + static_cast<ptrdiff_t>(times.size() / 2);
+  std::nth_element(times.begin(), middle, times.end());
+  int64_t const least = minus(*middle, kDayNs);
+  int64_t first = *middle;
+  for (int64_t const time : times)
+    if (time >= least) first = std::min(first, time);
+  return first;
 }
 
 /// Times since the Unix epoch are later than this: the year 2001.
@@ -49,12 +72,18 @@ size_t MergedEvents::track_of(TrackKey const& key) {
   return place->second;
 }
 
+std::string MergedEvents::repaired_text(std::string_view raw, size_t most) {
+  std::string text = json_text(raw, most);
+  if (has_replacement(text, raw)) repaired_.insert(text);
+  return text;
+}
+
 std::vector<StringId> MergedEvents::intern_names(BlockEvents const& block) {
   std::vector<StringId> names;
   names.reserve(block.names.texts().size());
   for (std::string_view const raw : block.names.texts()) {
     if (raw.size() > kMostNameBytes) ++cut_names_;
-    names.push_back(builder_.intern(json_text(raw, kMostNameBytes)));
+    names.push_back(builder_.intern(repaired_text(raw, kMostNameBytes)));
   }
   return names;
 }
@@ -62,15 +91,11 @@ std::vector<StringId> MergedEvents::intern_names(BlockEvents const& block) {
 void MergedEvents::add(BlockEvents block) {
   is_kineto_ = is_kineto_ || block.is_kineto;
   untimed_ += block.untimed;
+  unvalued_ += block.unvalued;
   broken_ += block.end.broken;
   log().unknown_events += block.unknown;
   std::vector<StringId> const names = intern_names(block);
-  if (!origin_ns_) {
-    for (EventBatch const& rows : block.rows)
-      for (int64_t const start : rows.start) origin_ns_ = std::min(start, origin_ns_.value_or(start));
-    for (BlockEvents::Bracket const& bracket : block.brackets)
-      origin_ns_ = std::min(bracket.time_ns, origin_ns_.value_or(bracket.time_ns));
-  }
+  if (!origin_ns_) origin_ns_ = origin_of(block);
   if (last_op_ && block.first_arrow && block.first_arrow->ends_at({last_op_->process, last_op_->thread, last_op_->time_ns}))
     builder_.events(last_op_->track).correlation.back() = block.first_arrow->id;
   std::vector<size_t> numbers;
@@ -108,9 +133,10 @@ void MergedEvents::add_rows(MergedTrack& track, EventBatch rows, std::vector<Str
 
 void MergedEvents::add_metadata(BlockEvents::Metadata const& metadata) {
   if (metadata.what == "thread_name") {
-    thread_names_[{std::string(metadata.process), std::string(metadata.thread)}] = text_of(metadata.value);
+    thread_names_[{std::string(metadata.process), std::string(metadata.thread)}] =
+        without_last_spaces(repaired_text(metadata.value, kMostTextBytes));
   } else if (metadata.what == "process_name") {
-    process_names_[std::string(metadata.process)] = text_of(metadata.value);
+    process_names_[std::string(metadata.process)] = without_last_spaces(repaired_text(metadata.value, kMostTextBytes));
   }
 }
 
@@ -259,11 +285,14 @@ void MergedEvents::note_losses() {
   };
   note(broken_, "places between events are no JSON and were left out");
   note(untimed_, "events have no time that can be read and were left out");
+  note(far_, "events lie more than a day from all others and were left out: such times cannot be");
+  note(unvalued_, "values of counters are no finite numbers and were left out");
+  note(repaired_.size(), "names hold bytes that are no UTF-8 text, or control characters: they are shown as \xEF\xBF\xBD");
   note(cut_names_, "names are longer than 16 KiB and were cut");
   note(folded_tracks_, "tracks are more than are shown: their events are on one track, called others");
   note(unopened_, "ends of ranges have no begin and were left out");
   note(unclosed_, "ranges never end; they are shown until the end of the trace");
-  to.dropped += untimed_ + broken_;
+  to.dropped += untimed_ + far_ + unvalued_ + broken_;
 }
 
 model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) && {
@@ -271,6 +300,7 @@ model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) &
   name_tracks();
   add_devices(header);
   add_info(header, file);
+  far_ = builder_.leave_out_far_events();
   note_losses();
   return std::move(builder_).finish();
 }

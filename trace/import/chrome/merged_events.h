@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -46,6 +48,8 @@ class MergedEvents {
   size_t track_of(TrackKey const& key);
   std::vector<model::StringId> intern_names(BlockEvents const& block);
   void add_rows(MergedTrack& track, model::EventBatch rows, std::vector<model::StringId> const& names);
+  /// json_text(), and counts what is replaced in it.
+  std::string repaired_text(std::string_view raw, size_t most);
   void add_metadata(BlockEvents::Metadata const& metadata);
   void close_brackets();
   void close_nested(size_t track, std::vector<Bracket> brackets);
@@ -71,8 +75,10 @@ class MergedEvents {
   std::optional<LastOp> last_op_;
   std::optional<int32_t> rank_;
   std::optional<int64_t> origin_ns_;
-  int64_t last_ns_ = 0;  ///< trace time
-  uint64_t event_count_ = 0, untimed_ = 0, broken_ = 0, cut_names_ = 0, unclosed_ = 0, unopened_ = 0, folded_tracks_ = 0;
+  int64_t last_ns_ = 0;             ///< trace time
+  std::set<std::string> repaired_;  ///< names
+  uint64_t event_count_ = 0, untimed_ = 0, unvalued_ = 0, far_ = 0, broken_ = 0, cut_names_ = 0, unclosed_ = 0, unopened_ = 0,
+           folded_tracks_ = 0;
   bool is_kineto_ = false;
 };
 

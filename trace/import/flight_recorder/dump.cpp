@@ -37,8 +37,15 @@ class DumpReader {
         if (key == "pg_config") read_groups(value);
       });
     }
-    dump_.entries.reserve(data_.items(entries).size());
-    for (PlainValue const& each : data_.items(entries)) add_entry(each);
+    // Each has a dictionary of its own: more entries than dictionaries would make much of a small file.
+    size_t dictionaries = data_.container_count();
+    dump_.entries.reserve(std::min(data_.items(entries).size(), dictionaries));
+    for (PlainValue const& each : data_.items(entries)) {
+      if (each.type == PlainType::kDict && dictionaries > 0 && dictionaries-- > 0)
+        add_entry(each);
+      else
+        ++dump_.incomplete;
+    }
     bool const is_dump = !dump_.entries.empty() || !dump_.groups.empty() || !raw_text(dump_.version).empty();
     if (!is_dump) return std::nullopt;
     put_in_order();

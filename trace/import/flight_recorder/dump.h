@@ -41,7 +41,7 @@ struct FlightDump {
   std::vector<FlightGroup> groups;
   std::vector<FlightEntry> entries;  ///< by record
   bool knows_starts = false;         ///< starts were looked for: without, "scheduled" may be started
-  uint64_t incomplete = 0;           ///< entries without a name or a time, or of a group too many: left out
+  uint64_t incomplete = 0;           ///< entries without a dictionary, a name or a time, or of a group too many: left out
   uint64_t doubled = 0;              ///< left out
   uint64_t strange = 0;              ///< numbers that cannot be: taken as not said
 };

@@ -285,6 +285,14 @@ class FlightTrace {
   FlightEntry first_pending_;
 };
 
+/// Of a real dump a value takes at least 3 bytes, and real data pack to no less than a part of Input::kSuspiciousRatio; what is
+/// small enough may do as it likes. A value takes no more than an event, for which there must be room beside it.
+size_t most_values_of(Input const& input) {
+  constexpr size_t kValuesAByte = Input::kSuspiciousRatio / 3, kAlwaysGood = size_t{1} << 20U;
+  size_t const by_size = kAlwaysGood + kValuesAByte * std::min(input.bytes().size(), PlainData::kMostValues);
+  return std::min<size_t>({PlainData::kMostValues, by_size, file::events_that_fit() / 2});
+}
+
 bool has_part(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
 }  // namespace
@@ -309,7 +317,7 @@ bool is_flight_recorder_name(std::string_view file_name) {
 base::Expected<model::Trace> read_flight_recorder_dump(Input const& input) {
   auto const whole = WholeInput::read(input);
   if (!whole) return base::fail_with(whole);
-  PlainData data;
+  PlainData data(most_values_of(input));
   auto const read = is_pickle(whole->text()) ? read_pickle(whole->text(), data) : read_json_data(whole->text(), data);
   if (!read) return base::fail("{}: {}", input.name(), read.error().message);
   auto dump = read_dump(data, read->root);

@@ -17,7 +17,7 @@ class JsonData {
 
   base::Expected<ReadData> run() {
     PlainValue const root = value(0);
-    if (too_much_) return base::fail("holds more than {} values, which no dump does", PlainData::kMostValues);
+    if (too_much_) return base::fail("{}", data_.too_many_values());
     ReadData read{root, std::nullopt};
     if (cursor_.failure() == JsonCursor::Failure::kEnd)
       read.damage = fmt::format("ends in the middle, at byte {}", cursor_.offset());
@@ -71,13 +71,13 @@ class JsonData {
         // A container that was cut holds what came before.
         bool const is_there = !cursor_.failed() || item.type == PlainType::kDict || item.type == PlainType::kList;
         if (is_there) stack_.push_back(item);
+        too_much_ = too_much_ || data_.is_too_much_with(stack_.size());
         if (cursor_.failed() || cursor_.take(closing) || !cursor_.expect(',')) break;
       }
     }
     size_t const count = stack_.size() - first;
     size_t const whole = type == PlainType::kDict ? count - count % 2 : count;
-    too_much_ = too_much_ || data_.container_count() > PlainData::kMostValues || stack_.size() > PlainData::kMostValues ||
-                !data_.append(made, std::span(stack_).subspan(first, whole));
+    too_much_ = too_much_ || !data_.append(made, std::span(stack_).subspan(first, whole));
     stack_.resize(first);
     return made;
   }

@@ -90,7 +90,7 @@ class Unpickler {
         return base::fail("would run code when Python opens it (near byte {}): only data are read, ask its author what it is",
                           at);
       case PickleStep::kTooMuch:
-        return base::fail("holds more than {} values, which no dump does", PlainData::kMostValues);
+        return base::fail("{}", data_.too_many_values());
       case PickleStep::kStopped:
         return ReadData{stack_.back(), std::nullopt};
       default:
@@ -223,7 +223,7 @@ class Unpickler {
       case PickleOpcode::kMemoize:
         if (stack_.size() <= bottom()) return PickleStep::kBroken;
         memo_.push_back(stack_.back());
-        return memo_.size() <= PlainData::kMostValues ? PickleStep::kGoOn : PickleStep::kTooMuch;
+        return if_it_fits();
       case PickleOpcode::kGet:
         return recall<uint8_t>();
       case PickleOpcode::kLongGet:
@@ -276,8 +276,11 @@ class Unpickler {
   [[nodiscard]] size_t bottom() const { return marks_.empty() ? 0 : marks_.back(); }
   PickleStep push(PlainValue const& value) {
     stack_.push_back(value);
-    bool const fits = stack_.size() <= PlainData::kMostValues && data_.container_count() <= PlainData::kMostValues;
-    return fits ? PickleStep::kGoOn : PickleStep::kTooMuch;
+    return if_it_fits();
+  }
+  [[nodiscard]] PickleStep if_it_fits() const {
+    size_t const kept = stack_.size() + memo_.size() + far_memo_.size();
+    return data_.is_too_much_with(kept) ? PickleStep::kTooMuch : PickleStep::kGoOn;
   }
   bool pop(size_t count) {
     if (stack_.size() - bottom() < count) return false;
@@ -314,7 +317,7 @@ class Unpickler {
       if (id >= memo_.size()) memo_.resize(size_t{id} + 1);
       memo_[id] = stack_.back();
     }
-    return PickleStep::kGoOn;
+    return if_it_fits();
   }
   template <class Number>
   PickleStep recall() {

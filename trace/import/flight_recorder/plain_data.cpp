@@ -4,6 +4,9 @@
 #include <charconv>
 #include <cmath>
 
+#include <fmt/format.h>
+
+#include "trace/base/format.h"
 #include "trace/import/json/cursor.h"
 
 namespace stepscope::import {
@@ -50,7 +53,7 @@ bool PlainData::append(PlainValue const& container, std::span<PlainValue const> 
     bool const is_last = to.first + to.capacity == items_.size() && to.capacity > 0;
     size_t const capacity = to.capacity == 0 ? values.size() : std::max(2 * to.capacity, to.count + values.size());
     size_t const first = is_last ? to.first : items_.size();
-    if (first + capacity > kMostValues) return false;
+    if (is_too_much_with(first + capacity - items_.size())) return false;
     items_.resize(first + capacity);
     if (!is_last)
       std::copy_n(items_.begin() + static_cast<ptrdiff_t>(to.first), to.count, items_.begin() + static_cast<ptrdiff_t>(first));
@@ -60,6 +63,13 @@ bool PlainData::append(PlainValue const& container, std::span<PlainValue const> 
   std::copy(values.begin(), values.end(), items_.begin() + static_cast<ptrdiff_t>(to.first + to.count));
   to.count += values.size();
   return true;
+}
+
+std::string PlainData::too_many_values() const {
+  return fmt::format(
+      "holds more than {} values, which no dump of its size does or this machine's memory has no room for: record fewer calls "
+      "(TORCH_NCCL_TRACE_BUFFER_SIZE), or, if all of it is meant, unpack it by hand or use a machine with more memory",
+      base::format_count(most_values_));
 }
 
 std::span<PlainValue const> PlainData::items(PlainValue const& value) const {

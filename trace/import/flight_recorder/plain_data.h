@@ -35,8 +35,11 @@ class PlainData {
       uint64_t container;
     };
   };
-  /// 2 GiB of values; a dump of 100,000 collectives with their stacks has some million.
-  static constexpr size_t kMostValues = size_t{1} << 27U;
+  /// At most 4 GiB: while a table grows a value takes up to 64 B. A dump of a million calls has 58 million values, one of 100,000
+  /// with their stacks 25 million.
+  static constexpr size_t kMostValues = size_t{1} << 26U;
+
+  explicit PlainData(size_t most_values = kMostValues) : most_values_(most_values) {}
 
   static Value integer(int64_t number);
   static Value boolean(bool is_true);
@@ -46,18 +49,23 @@ class PlainData {
   /// An empty list or dictionary.
   Value container(Type type);
 
-  /// To a list; to a dictionary keys and values in turn. False when there are too many values.
+  /// To a list; to a dictionary keys and values in turn. False when there are too many values: see too_many_values().
   bool append(Value const& container, std::span<Value const> values);
   /// Of a list, or keys and values in turn; nothing of others. Valid until the next append().
   [[nodiscard]] std::span<Value const> items(Value const& value) const;
   /// Room in all containers.
   [[nodiscard]] size_t value_count() const { return items_.size(); }
   [[nodiscard]] size_t container_count() const { return containers_.size(); }
+  /// Whether there are too many values with those that a reader keeps beside them.
+  [[nodiscard]] bool is_too_much_with(size_t others) const { return items_.size() + containers_.size() + others > most_values_; }
+  /// What to say then. Completes "FILE: …".
+  [[nodiscard]] std::string too_many_values() const;
 
  private:
   struct Items {
     size_t first = 0, count = 0, capacity = 0;
   };
+  size_t most_values_;
   std::vector<Items> containers_;
   std::vector<Value> items_;  ///< of all containers; a container that grows moves to the end
 };

@@ -88,7 +88,7 @@ class RecordReader {
       if (member == "proto") return void(r_.protocol = scalar());
       if (member == "timing_source") return read_timing(scalar());
       if (member == "peer") return set(r_.peer, number(INT32_MAX - 1));
-      if (member == "exec_time_us") return void(r_.duration_us = number(kMostUs));
+      if (member == "exec_time_us") return void(r_.duration_us = number(InspectorRecord::kMostDurationUs));
       if (member == "msg_size_bytes") return set(r_.bytes, number(int64_t{1} << 58U));
       if (member == "sn") {
         if (auto const sequence = number(int64_t{1} << 58U)) r_.sequence = static_cast<uint64_t>(*sequence);

@@ -13,6 +13,9 @@ namespace stepscope::import {
 
 /// Views of the text, strings without their quotes and with their escapes. Times are µs since the Unix epoch by the host's clock.
 struct InspectorRecord {
+  /// 11 days: no operation takes longer, and a damaged number moves no other record by more.
+  static constexpr int64_t kMostDurationUs = 1'000'000'000'000;
+
   enum class Kind : uint8_t { kOther, kCollective, kMessage, kStatistics };
   enum class Timing : uint8_t {
     kUnknown,

@@ -140,7 +140,12 @@ void ProcessLog::add(InspectorRecord const& record, std::string_view text) {
 
 void ProcessLog::add_call(InspectorRecord const& record, Operation operation) {
   operation.end_us = record.call_end_us > 0 ? record.call_end_us : record.written_us;
-  if (record.call_begin_us > 0) operation.duration_us = std::max<int64_t>(0, operation.end_us - record.call_begin_us);
+  if (record.call_begin_us > 0) {
+    int64_t const took_us = std::max<int64_t>(0, operation.end_us - record.call_begin_us);
+    bool const can_be = took_us <= InspectorRecord::kMostDurationUs;
+    operation.duration_us = can_be ? took_us : 0;
+    strange_ += can_be ? 0 : 1;
+  }
   if (operation.end_us == 0)
     ++unusable_;
   else
@@ -158,7 +163,8 @@ void ProcessLog::place_untimed() {
                                 is_message ? operation->detail.peer : -1);
     auto const [next, is_last] = next_begin.try_emplace(key, operation->end_us);
     if (!is_last) operation->end_us = std::min(operation->end_us, next->second);
-    next->second = operation->end_us - operation->duration_us;
+    // Not before 1970, however many damaged durations add up: times stay what fits into 64 bits as ns.
+    next->second = std::max<int64_t>(0, operation->end_us - operation->duration_us);
   }
 }
 

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/base/hash_number.h"
 #include "trace/import/nsys/processes.h"
 
 namespace stepscope::import::nsys {
@@ -19,7 +20,7 @@ struct CommunicationKernel {
 };
 
 /// What a call that waits waited for, by its correlation.
-using Syncs = std::unordered_map<uint64_t, model::SyncDetail>;
+using Syncs = std::unordered_map<uint64_t, model::SyncDetail, base::HashNumber>;
 
 struct DeviceRows {
   std::map<Process*, std::vector<CommunicationKernel>> communication;

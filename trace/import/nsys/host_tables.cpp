@@ -10,10 +10,22 @@ namespace {
 using model::EventKind;
 using Times = Processes::Times;
 
-/// By ENUM_CUPTI_OVERHEAD_TYPE.
-constexpr std::array<std::string_view, 9> kOverheads = {
-    "profiler",       "profiler",       "driver compiler",       "CUPTI buffer flush", "CUPTI instrumentation",
-    "CUPTI resource", "module loading", "lazy function loading", "command buffer full"};
+struct Overhead {
+  std::string_view name;
+  EventKind kind;
+};
+/// By ENUM_CUPTI_OVERHEAD_TYPE. What it labels "(CUDA)" the program pays without a profiler, too.
+constexpr std::array kOverheads = {
+    Overhead{"profiler", EventKind::kOverhead},
+    Overhead{"profiler", EventKind::kOverhead},
+    Overhead{"driver compiler", EventKind::kApi},
+    Overhead{"CUPTI buffer flush", EventKind::kOverhead},
+    Overhead{"CUPTI instrumentation", EventKind::kOverhead},
+    Overhead{"CUPTI resource", EventKind::kOverhead},
+    Overhead{"module loading", EventKind::kApi},
+    Overhead{"lazy function loading", EventKind::kApi},
+    Overhead{"command buffer full", EventKind::kApi},
+};
 
 EventKind kind_of_call(model::ApiClass api_class) {
   switch (api_class) {
@@ -120,8 +132,8 @@ void read_overhead(Processes& processes, char const* table) {
     if (!processes.read_times(scan, 0, 1, times)) continue;
     Processes::ThreadRows const to = processes.thread(scan, 2);
     auto const type = static_cast<uint64_t>(scan.integer(3));
-    model::StringId const name = to.process->builder.intern(kOverheads[type < kOverheads.size() ? type : 0]);
-    to.track->rows.add(EventKind::kOverhead, times.start, times.dur, name);
+    Overhead const& overhead = kOverheads[type < kOverheads.size() ? type : 0];
+    to.track->rows.add(overhead.kind, times.start, times.dur, to.process->builder.intern(overhead.name));
   }
 }
 

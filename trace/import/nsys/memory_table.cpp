@@ -58,7 +58,7 @@ class DeviceAccount {
   };
   struct Held {
     uint64_t allocated = 0, outside_pools = 0, in_pools = 0;
-    std::unordered_map<uint64_t, uint64_t> pools;  ///< size by address
+    std::unordered_map<uint64_t, uint64_t, base::HashNumber> pools;  ///< size by address
   };
   /// The block that was live there, else what the free claims: that was allocated before the capture began, and never counted.
   Block free(uint64_t address, Block const& claimed) {
@@ -71,8 +71,8 @@ class DeviceAccount {
     return block;
   }
 
-  std::unordered_map<uint64_t, Block> live_;  ///< by address
-  std::map<int32_t, Held> held_;              ///< by device
+  std::unordered_map<uint64_t, Block, base::HashNumber> live_;  ///< by address
+  std::map<int32_t, Held> held_;                                ///< by device
 };
 
 struct Record {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/base/hash_number.h"
 #include "trace/import/nsys/processes.h"
 
 namespace stepscope::import::nsys {
@@ -21,7 +22,7 @@ struct MemoryChange {
 /// Of one process, in the order of time.
 struct MemoryChanges {
   std::vector<MemoryChange> changes;
-  std::unordered_map<uint64_t, size_t> by_correlation;  ///< the first of each call
+  std::unordered_map<uint64_t, size_t, base::HashNumber> by_correlation;  ///< the first of each call
 
   /// Of a call; null where it changed nothing.
   MemoryChange* of_call(uint64_t correlation) {

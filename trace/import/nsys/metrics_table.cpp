@@ -50,6 +50,15 @@ class MetricsTable {
   }
 
  private:
+  /// CUDA's number of a GPU in a process, −1 where the process does not see it. Of a process that tells none of its devices it is
+  /// the GPU's own.
+  [[nodiscard]] int32_t device_of(int64_t process, int64_t gpu) const {
+    auto const first = devices_.lower_bound({process, INT64_MIN});
+    if (first == devices_.end() || first->first.first != process) return static_cast<int32_t>(gpu);
+    auto const told = devices_.find({process, gpu});
+    return told == devices_.end() ? -1 : told->second;
+  }
+
   Counter counter_of(std::pair<int64_t, int64_t> const& key) {
     auto const [known, is_new] = counters_.try_emplace(key);
     if (!is_new || counters_.size() > kMostTracks) return known->second;
@@ -58,10 +67,9 @@ class MetricsTable {
     Process* most = nullptr;
     int32_t device_of_most = -1;
     for (auto& [process_key, process] : processes_.all()) {
-      auto const told = devices_.find({system_id(process_key), gpu});
-      int32_t const device = told != devices_.end() ? told->second : static_cast<int32_t>(gpu);
+      int32_t const device = device_of(system_id(process_key), gpu);
       uint64_t const ops = process.device_ops(device);
-      if (ops == 0 || (most != nullptr && ops <= most->device_ops(device_of_most))) continue;
+      if (device < 0 || ops == 0 || (most != nullptr && ops <= most->device_ops(device_of_most))) continue;
       most = &process;
       device_of_most = device;
     }

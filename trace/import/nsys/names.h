@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/base/hash_number.h"
 #include "trace/import/nsys/database.h"
 #include "trace/model/api_calls.h"
 
@@ -59,8 +60,8 @@ class Names {
   char* chunk_at_ = nullptr;
   std::vector<std::string_view> texts_;
   std::vector<NameIndex> by_small_id_;  ///< kNoName where there is none
-  std::unordered_map<int64_t, NameIndex> by_large_id_;
-  std::unordered_map<int64_t, CallName> calls_;
+  std::unordered_map<int64_t, NameIndex, base::HashNumber> by_large_id_;
+  std::unordered_map<int64_t, CallName, base::HashNumber> calls_;
   std::vector<int8_t> communicates_;  ///< −1 = not asked yet
 };
 

@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "trace/base/hash_number.h"
 #include "trace/import/communication_names.h"
 #include "trace/model/collective_merge.h"
 
@@ -118,7 +119,10 @@ NcclPayload NcclPayloads::decode(std::string_view json) {
 }
 
 NcclRole nccl_role(std::string_view name) {
-  if (!name.starts_with("nccl")) return NcclRole::kNone;
+  constexpr std::string_view kPrefix = "nccl";
+  if (!name.starts_with(kPrefix)) return NcclRole::kNone;
+  char const next = name.size() > kPrefix.size() ? name[kPrefix.size()] : ' ';
+  if (next < 'A' || next > 'Z') return NcclRole::kFramework;
   if (name == "ncclGroupStart") return NcclRole::kGroupStart;
   if (name == "ncclGroupEnd") return NcclRole::kGroupEnd;
   for (std::string_view const other : {"ncclGroup", "ncclComm", "ncclGet", "ncclMem", "ncclRedOp", "ncclBootstrap"})
@@ -146,9 +150,23 @@ void NcclCalls::add(Process& process, TrackRows& thread, std::string_view name, 
   of_process.threads[&thread].push_back(range);
 }
 
+/// What a framework calls a collective says something only where NCCL's own range, with its payload, is not inside. Ranges in the
+/// order of time.
+void NcclCalls::drop_known_frameworks(std::vector<Range>& ranges) {
+  std::vector<int64_t> calls;  // where NCCL's own begin
+  for (Range const& range : ranges)
+    if (range.role == NcclRole::kCall) calls.push_back(range.start);
+  std::erase_if(ranges, [&](Range const& range) {
+    if (range.role != NcclRole::kFramework) return false;
+    auto const inside = std::lower_bound(calls.begin(), calls.end(), range.start);
+    return inside != calls.end() && *inside <= range.end;
+  });
+}
+
 /// Calls of a thread, in the order of time: one call, or the calls of a group with the range that ends it.
 std::vector<NcclCalls::Plan> NcclCalls::plans_of(std::vector<Range>& ranges) {
   std::stable_sort(ranges.begin(), ranges.end(), [](Range const& a, Range const& b) { return a.start < b.start; });
+  drop_known_frameworks(ranges);
   std::vector<Plan> plans;
   std::vector<CollectiveDetail> group;
   int depth = 0;
@@ -162,6 +180,7 @@ std::vector<NcclCalls::Plan> NcclCalls::plans_of(std::vector<Range>& ranges) {
         if (depth == 0 && !group.empty()) plans.push_back({range.start, range.end, std::exchange(group, {}), {}});
         break;
       case NcclRole::kCall:
+      case NcclRole::kFramework:
         if (depth > 0)
           group.push_back(range.detail);
         else if (plans.empty() || range.start > plans.back().end)  // else one inside another, which it does the work of
@@ -172,6 +191,12 @@ std::vector<NcclCalls::Plan> NcclCalls::plans_of(std::vector<Range>& ranges) {
     }
   }
   return plans;
+}
+
+/// The one in whose range the time is; null = none.
+NcclCalls::Plan* NcclCalls::plan_at(std::vector<Plan>& plans, int64_t time) {
+  auto const after = std::partition_point(plans.begin(), plans.end(), [&](Plan const& plan) { return plan.start <= time; });
+  return after == plans.begin() || std::prev(after)->end < time ? nullptr : &*std::prev(after);
 }
 
 /// Bytes as DEFINITIONS says: the whole array where each rank has a share.
@@ -223,7 +248,7 @@ void NcclCalls::refine(DeviceRows& devices) {
   for (auto const& [process, kernels] : devices.communication) {
     auto const found = processes_.find(process);
     if (found == processes_.end()) continue;
-    std::unordered_multimap<uint64_t, CommunicationKernel const*> by_correlation;
+    std::unordered_multimap<uint64_t, CommunicationKernel const*, base::HashNumber> by_correlation;
     for (CommunicationKernel const& kernel : kernels)
       if (kernel.correlation != 0) by_correlation.emplace(kernel.correlation, &kernel);
     for (auto& [thread, ranges] : found->second.threads) {
@@ -231,13 +256,12 @@ void NcclCalls::refine(DeviceRows& devices) {
       model::EventBatch const& rows = thread->rows;
       for (size_t row = 0; row < rows.size() && !plans.empty(); ++row) {
         if (rows.kind[row] != model::EventKind::kLaunch) continue;
+        if (!by_correlation.contains(rows.correlation[row])) continue;
+        Plan* const plan = plan_at(plans, rows.start[row]);
+        if (plan == nullptr) continue;
+        // Only now: kernels with one correlation may be many, and are passed over once.
         auto const [first, last] = by_correlation.equal_range(rows.correlation[row]);
-        if (first == last) continue;
-        int64_t const launched = rows.start[row];
-        auto const after =
-            std::partition_point(plans.begin(), plans.end(), [&](Plan const& plan) { return plan.start <= launched; });
-        if (after == plans.begin() || std::prev(after)->end < launched) continue;
-        for (auto kernel = first; kernel != last; ++kernel) std::prev(after)->kernels.push_back(kernel->second);
+        for (auto kernel = first; kernel != last; ++kernel) plan->kernels.push_back(kernel->second);
         by_correlation.erase(first, last);
       }
       for (Plan& plan : plans) assign(plan, found->second);

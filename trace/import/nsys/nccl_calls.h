@@ -40,7 +40,13 @@ class NcclPayloads {
   std::map<std::pair<uint64_t, uint64_t>, std::vector<Field>> layouts_;  ///< by domain and number
 };
 
-enum class NcclRole : uint8_t { kNone, kCall, kGroupStart, kGroupEnd };
+enum class NcclRole : uint8_t {
+  kNone,
+  kCall,
+  kGroupStart,
+  kGroupEnd,
+  kFramework  ///< around calls of NCCL: PyTorch's "nccl:all_reduce"
+};
 /// Of a range of this name.
 NcclRole nccl_role(std::string_view name);
 
@@ -72,7 +78,9 @@ class NcclCalls {
     std::map<TrackRows*, std::vector<Range>> threads;
     std::map<uint64_t, Communicator> communicators;
   };
+  static void drop_known_frameworks(std::vector<Range>& ranges);
   static std::vector<Plan> plans_of(std::vector<Range>& ranges);
+  static Plan* plan_at(std::vector<Plan>& plans, int64_t time);
   static void assign(Plan& plan, OfProcess const& process);
   static void complete(model::CollectiveDetail& call, int32_t device, OfProcess const& process);
 

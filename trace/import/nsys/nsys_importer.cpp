@@ -85,7 +85,7 @@ class Reader {
           "--times) or use a larger machine",
           input_.name(), file::events_that_fit());
     describe_processes(processes_, info_, nvtx);
-    std::vector<Process*> const shown = choose_processes();
+    std::vector<Process*> shown = choose_processes();
     if (shown.empty()) return nothing_there();
     find_ranks(shown, database_, info_, nvtx.nccl, input_.name());
     note_losses(shown, devices, nvtx);

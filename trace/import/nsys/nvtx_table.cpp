@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "trace/import/nsys/range_names.h"
+
 namespace stepscope::import::nsys {
 namespace {
 
@@ -86,7 +88,7 @@ class NvtxTable {
     int64_t start = 0, dur = 0;
     bool is_mark = false, is_open = false;
     Domain* domain = nullptr;   ///< null = the default one
-    std::string_view raw_name;  ///< without the prefix
+    std::string_view raw_name;  ///< without the prefix, and without what PyTorch appends
     model::StringId name;
   };
 
@@ -216,15 +218,17 @@ void NvtxTable::name_row(TableScan& scan, Row& row) {
   std::string_view const text = scan.text(kText);
   bool const has_prefix = row.domain != nullptr && !row.domain->prefix.empty() && !row.domain->is_ours;
   if (!text.empty()) {
-    row.raw_name = clean_name(text, scratch_, processes_.names.cut);
+    row.raw_name = clean_name(without_call_numbers(text), scratch_, processes_.names.cut);
     if (has_prefix) prefixed_.assign(row.domain->prefix).append(row.raw_name);
     row.name = row.to.process->builder.intern(has_prefix ? std::string_view(prefixed_) : row.raw_name);
     return;
   }
   NameIndex const name = processes_.names.of(scan, kTextId);
-  row.raw_name = processes_.names.text(name);
+  std::string_view const whole = processes_.names.text(name);
+  row.raw_name = without_call_numbers(whole);
   if (!has_prefix) {
-    row.name = row.to.process->name(name);
+    bool const is_whole = row.raw_name.size() == whole.size();
+    row.name = is_whole ? row.to.process->name(name) : row.to.process->builder.intern(row.raw_name);
     return;
   }
   auto const [known, is_new] = row.domain->names.try_emplace(name);

@@ -1,10 +1,22 @@
 #include "trace/import/nsys/processes.h"
 
 #include <algorithm>
+#include <utility>
 
 #include <xxhash.h>
 
 namespace stepscope::import::nsys {
+
+/// An array of all names is faster than a table of those that are used, but a report of many processes has more names than most
+/// of them use: a process gets it where it takes no more memory than a table would.
+model::StringId& Process::id_beyond(NameIndex index) {
+  constexpr size_t kNamesPerUsed = 16, kFewNames = 64;
+  size_t const names = all_names_.size();
+  if (names > kNamesPerUsed * (kFewNames + used_names_)) return far_ids_[index];
+  ids_.resize(names);
+  for (auto const& [name, id] : std::exchange(far_ids_, {})) ids_[name] = id;
+  return ids_[index];
+}
 
 void Process::settle_contexts() {
   for (auto const& [key, track] : tracks) {

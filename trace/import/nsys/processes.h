@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/base/hash_number.h"
 #include "trace/import/nsys/names.h"
 #include "trace/model/trace_builder.h"
 
@@ -48,9 +49,11 @@ class Process {
 
   TrackRows& track(TrackKey const& track_key) { return tracks[track_key]; }
   model::StringId name(NameIndex index) {
-    if (index >= ids_.size()) ids_.resize(all_names_.size(), model::StringId{});
-    model::StringId& id = ids_[index];
-    if (!id.valid()) id = builder.intern(all_names_.text(index));
+    model::StringId& id = index < ids_.size() ? ids_[index] : id_beyond(index);
+    if (!id.valid()) [[unlikely]] {
+      id = builder.intern(all_names_.text(index));
+      ++used_names_;
+    }
     return id;
   }
   model::StringId name(TableScan const& scan, int column) { return name(all_names_.of(scan, column)); }
@@ -72,9 +75,14 @@ class Process {
   bool is_traced = false;  ///< has more than calls of the system's libraries
 
  private:
+  /// Of a name that `ids_` does not reach to.
+  model::StringId& id_beyond(NameIndex index);
+
   Names& all_names_;
-  std::vector<model::StringId> ids_;  ///< by name
-  std::map<int32_t, uint64_t> ops_;   ///< by device
+  std::vector<model::StringId> ids_;                                          ///< by name
+  std::unordered_map<NameIndex, model::StringId, base::HashNumber> far_ids_;  ///< by names beyond
+  size_t used_names_ = 0;
+  std::map<int32_t, uint64_t> ops_;  ///< by device
   std::map<int32_t, int64_t> first_contexts_;
   std::map<int64_t, int32_t> context_devices_;
 };
@@ -128,7 +136,7 @@ class Processes {
 
   std::map<ProcessKey, Process> processes_;
   size_t tracks_ = 0;
-  std::unordered_map<int64_t, ThreadRows> threads_;  ///< by global id
+  std::unordered_map<int64_t, ThreadRows, base::HashNumber> threads_;  ///< by global id
   std::unordered_map<StreamKey, StreamRows, StreamHash> streams_;
   int64_t last_thread_ = 0;
   ThreadRows last_thread_rows_;

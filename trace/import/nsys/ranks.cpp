@@ -1,5 +1,6 @@
 // Which rank of the job each process is: what MPI or NCCL says of it; for a single one what the environment or the file's name
-// says; else a guess, and a note that it is one.
+// says. Where nothing says it the processes are put in the order of their ranks on the host, as launchers give them: their
+// numbers depend on the reports of other hosts, so open_run gives them.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -11,7 +12,7 @@
 namespace stepscope::import::nsys {
 namespace {
 
-constexpr int32_t kMostRanks = 1 << 24;
+constexpr int32_t kMostRanks = 1 << 24, kUnknownRank = -1;
 
 struct Rank {
   int32_t rank = 0, world_size = 1;
@@ -64,24 +65,25 @@ bool set_all(std::vector<Process*> const& processes, RankOf const& rank_of) {
   return true;
 }
 
-/// Launchers start local ranks in order and give each the device of its number.
-void guess(std::vector<Process*> workers) {
+/// Launchers start local ranks in order and give each the device of its number. Processes without a device come behind them.
+void guess_order(std::vector<Process*> workers, std::vector<Process*>& shown) {
   std::set<int32_t> devices;
   for (Process* const process : workers) devices.insert(process->only_device());
   bool const by_device = devices.size() == workers.size() && !devices.contains(-1);
   if (by_device)
     std::sort(workers.begin(), workers.end(), [](Process* a, Process* b) { return a->only_device() < b->only_device(); });
-  for (size_t i = 0; i < workers.size(); ++i) {
-    set(*workers[i], {static_cast<int32_t>(i), static_cast<int32_t>(workers.size())});
-    workers[i]->builder.log().notes.push_back(
-        fmt::format("the report does not say which rank this process is: {} is a guess by the order of {}", i,
-                    by_device ? "their devices" : "process ids"));
-  }
+  std::string const note =
+      fmt::format("the report does not say which rank this process is: its rank is a guess by the order of {}",
+                  by_device ? "the processes' devices" : "process ids");
+  for (Process* const process : workers)
+    if (workers.size() > 1) process->builder.log().notes.push_back(note);
+  std::stable_partition(shown.begin(), shown.end(), [](Process* process) { return process->has_device_ops(); });
+  std::copy(workers.begin(), workers.end(), shown.begin());
 }
 
 }  // namespace
 
-void find_ranks(std::vector<Process*> const& shown, Database& database, ExportInfo const& info, NcclCalls const& nccl,
+void find_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info, NcclCalls const& nccl,
                 std::string const& file) {
   std::vector<Process*> workers;
   for (Process* const process : shown)
@@ -100,10 +102,18 @@ void find_ranks(std::vector<Process*> const& shown, Database& database, ExportIn
     return Rank{found->first, found->second};
   };
   if (set_all(workers, nccl_rank)) return;
-  if (workers.size() > 1) return guess(workers);
-  auto const rank = variable(info, {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"});
   auto const world = variable(info, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE"});
-  set(*workers.front(), {rank ? *rank : rank_of_name(file).value_or(0), world.value_or(1)});
+  if (workers.size() == 1) {
+    auto rank = variable(info, {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"});
+    if (!rank) rank = rank_of_name(file);
+    if (rank) return set(*workers.front(), {*rank, world.value_or(1)});
+  }
+  // Beside ranks that are not known no other process may take one by its default.
+  for (Process* const process : shown)
+    if (!mpi_rank(*process)) set(*process, {kUnknownRank, 1});
+  for (Process* const process : workers)
+    set(*process, {kUnknownRank, std::max(world.value_or(1), static_cast<int32_t>(workers.size()))});
+  guess_order(std::move(workers), shown);
 }
 
 }  // namespace stepscope::import::nsys

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -35,6 +36,15 @@ std::vector<AsyncOp> pair_async_ops(std::vector<AsyncOp> ops, std::vector<EventF
     begins.erase(match);
   }
   return whole;
+}
+
+void add_transfers(std::vector<AsyncOp>& line, std::vector<AsyncOp> const& parts, std::vector<EventFacts> const& facts) {
+  auto const is_transfer = [&](AsyncOp const& op) {
+    std::string_view const opcode = xla_opcode(facts[op.name].name);
+    return opcode == "send" || opcode == "recv";
+  };
+  if (std::any_of(line.begin(), line.end(), is_transfer)) return;
+  std::copy_if(parts.begin(), parts.end(), std::back_inserter(line), is_transfer);
 }
 
 size_t free_lane(std::vector<int64_t>& ends, AsyncOp const& op) {

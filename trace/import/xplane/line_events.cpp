@@ -23,6 +23,7 @@ struct EventStats {
   int64_t step = -1, group = -1;                           ///< −1 = not said
   std::string_view kernel, copy, fill, hlo_op, allocator;  ///< stats as they stand; empty = there is none
   bool tells_of_memory = false;
+  bool is_whole_graph = false;
   uint32_t graph = 0;
   uint64_t graph_node = 0;
   uint64_t bytes_allocated = 0, allocation_bytes = 0, address = 0;
@@ -163,7 +164,7 @@ class PieceReader {
         ++events_.unknown;
         return;
       case LineRole::kOverhead:
-        return events_.rows.add(EventKind::kOverhead, times.start, times.dur, StringId{name_});
+        return add_overhead(stats_of(event), facts, times);
       case LineRole::kDerived:
         return;
     }
@@ -208,6 +209,10 @@ class PieceReader {
         return void(stats.group = number_or(-1));
       case KnownStat::kGraph:
         return void(stats.graph = static_cast<uint32_t>(std::min<uint64_t>(count(), UINT32_MAX)));
+      case KnownStat::kWholeGraph:
+        stats.graph = static_cast<uint32_t>(std::min<uint64_t>(count(), UINT32_MAX));
+        stats.is_whole_graph = true;
+        return;
       case KnownStat::kGraphNode:
         return void(stats.graph_node = count());
       case KnownStat::kHloOp:
@@ -297,17 +302,39 @@ class PieceReader {
     events_.rows.add(EventKind::kMemory, times.start, times.dur, name, 0, detail);
   }
 
+  /// A line is the profiler's as soon as one overhead is on it, which XLA puts on the line of the stream that it is of.
+  void add_overhead(EventStats const& stats, EventFacts const& facts, Times const& times) {
+    bool const has_details = !stats.kernel.empty() || !stats.copy.empty() || !stats.fill.empty();
+    if (has_details || stats.is_whole_graph || stats.tells_of_memory) return add_stream_op(stats, facts, times);
+    events_.beside.add(EventKind::kOverhead, times.start, times.dur, StringId{name_});
+  }
+
+  /// An op's details say more than its name. That a kernel communicates the program's operation may say alone: XLA's own kernels
+  /// for it have names like others, and RCCL's have one for all that they do.
+  [[nodiscard]] OpMeaning meaning_on_stream(EventStats const& stats, EventFacts const& facts) const {
+    OpMeaning op = facts.op;
+    if (stats.tells_of_memory) op.role = OpRole::kNoWork;
+    if (!stats.copy.empty()) op.role = OpRole::kMemcpy;
+    if (!stats.fill.empty()) op.role = OpRole::kMemset;
+    bool const is_unclear =
+        op.role == OpRole::kKernel || (op.role == OpRole::kCollective && op.collective == model::CollectiveOp::kUnknown);
+    if (!is_unclear || stats.hlo_op.empty()) return op;
+    OpMeaning const launched_by = tables_.stats.xla_op(read_stat(stats.hlo_op));
+    if (launched_by.role != OpRole::kCollective) return op;
+    op.role = OpRole::kCollective;
+    op.collective = launched_by.collective;
+    return op;
+  }
+
   void add_stream_op(EventStats const& stats, EventFacts const& facts, Times const& times) {
-    OpRole role = facts.op.role;
-    if (stats.tells_of_memory) role = OpRole::kNoWork;
-    if (!stats.copy.empty()) role = OpRole::kMemcpy;
-    if (!stats.fill.empty()) role = OpRole::kMemset;
+    OpMeaning const op = meaning_on_stream(stats, facts);
+    OpRole const role = op.role;
     StringId const name{name_};
     switch (role) {
       case OpRole::kMemcpy:
       case OpRole::kMemset: {
         model::CopyDetail copy = tables_.stats.copy(read_stat(role == OpRole::kMemcpy ? stats.copy : stats.fill));
-        copy.direction = facts.op.direction;
+        copy.direction = op.direction;
         if (copy.direction != model::CopyDirection::kPeerToPeer) copy.peer_device = -1;
         copy.graph = stats.graph;
         copy.graph_node = stats.graph_node;
@@ -315,10 +342,7 @@ class PieceReader {
         return events_.rows.add(kind, times.start, times.dur, name, stats.correlation, copy);
       }
       case OpRole::kCollective: {
-        model::CollectiveDetail detail = collective_detail(facts);
-        // RCCL's kernels have one name for all that they do; the program's operation is known.
-        if (detail.op == model::CollectiveOp::kUnknown)
-          detail.op = meaning_of_xla_op(tables_.stats.text(read_stat(stats.hlo_op)), {}).collective;
+        model::CollectiveDetail detail = collective_detail(op);
         detail.channels = tables_.stats.kernel(read_stat(stats.kernel)).grid_x;
         return events_.rows.add(EventKind::kCollective, times.start, times.dur, name, stats.correlation, detail);
       }
@@ -328,6 +352,7 @@ class PieceReader {
         model::KernelDetail kernel = tables_.stats.kernel(read_stat(stats.kernel));
         kernel.graph = stats.graph;
         kernel.graph_node = stats.graph_node;
+        events_.whole_graphs += stats.is_whole_graph && stats.kernel.empty() ? 1 : 0;
         return events_.rows.add(EventKind::kKernel, times.start, times.dur, name, stats.correlation, kernel);
       }
       case OpRole::kNoWork:
@@ -336,11 +361,11 @@ class PieceReader {
     }
   }
 
-  static model::CollectiveDetail collective_detail(EventFacts const& facts) {
+  static model::CollectiveDetail collective_detail(OpMeaning const& op) {
     model::CollectiveDetail detail;
-    detail.op = facts.op.collective;
-    detail.algorithm = facts.op.algorithm;
-    detail.protocol = facts.op.protocol;
+    detail.op = op.collective;
+    detail.algorithm = op.algorithm;
+    detail.protocol = op.protocol;
     return detail;
   }
 
@@ -356,7 +381,7 @@ class PieceReader {
     }
     bool const is_whole = facts.op.phase == OpPhase::kWhole;
     if (is_whole && facts.op.role == OpRole::kCollective)
-      return events_.rows.add(EventKind::kCollective, times.start, times.dur, name, 0, collective_detail(facts));
+      return events_.rows.add(EventKind::kCollective, times.start, times.dur, name, 0, collective_detail(facts.op));
     if (is_whole && facts.op.role == OpRole::kMemcpy) {
       model::CopyDetail copy;
       copy.direction = facts.op.direction;

@@ -20,7 +20,7 @@ enum class LineRole : uint8_t {
   kSteps,     ///< of a device
   kRanges,    ///< beside a device: programs, scopes
   kCounters,  ///< of a device
-  kOverhead,  ///< of the profiler
+  kOverhead,  ///< of the profiler, and device ops of the stream that it is of
   kDerived    ///< says again what other lines say
 };
 
@@ -51,15 +51,16 @@ struct PieceEvents {
   };
 
   model::EventBatch rows;
-  model::EventBatch beside;  ///< ranges that enclose operations
+  model::EventBatch beside;  ///< ranges that enclose operations; overhead of the profiler
   std::vector<AsyncOp> async;
   std::vector<DeviceStep> steps;
   std::vector<CalledCopy> copies;
   bool has_host_steps = false;
-  uint64_t aggregated = 0;  ///< sums over events: have no place in time
-  uint64_t unnamed = 0;     ///< refer to a name that is not there
-  uint64_t unknown = 0;     ///< not modelled
-  uint64_t broken = 0;      ///< end in something that is no field
+  uint64_t aggregated = 0;    ///< sums over events: have no place in time
+  uint64_t unnamed = 0;       ///< refer to a name that is not there
+  uint64_t unknown = 0;       ///< not modelled
+  uint64_t broken = 0;        ///< end in something that is no field
+  uint64_t whole_graphs = 0;  ///< launches of CUDA graphs that are one event
 };
 
 /// `piece`: of LineIndex::pieces.

@@ -70,12 +70,19 @@ OpPhase take_phase(std::string_view& opcode) {
   return take_suffix(opcode, "-done") ? OpPhase::kDone : OpPhase::kWhole;
 }
 
+/// In how many operations one is told.
+enum class OpPieces : uint8_t {
+  kOneOrTwo,
+  kTwo,           ///< in one it is the core's own work
+  kTwoPlainBegin  ///< of which the begin is not called "-start": HLO has "send" and "send-done"
+};
+
 struct KnownOp {
   std::string_view opcode;
   OpRole role;
   CollectiveOp collective = CollectiveOp::kUnknown;
   CopyDirection direction = CopyDirection::kUnknown;
-  bool only_in_phases = false;  ///< in one piece it is the core's own work
+  OpPieces pieces = OpPieces::kOneOrTwo;
 };
 
 constexpr std::array<KnownOp, 28> kKnownOps = {{
@@ -91,22 +98,22 @@ constexpr std::array<KnownOp, 28> kKnownOps = {{
     {"collective-broadcast", OpRole::kCollective, CollectiveOp::kBroadcast},
     {"collective-permute", OpRole::kCollective, CollectiveOp::kSend},
     {"async-collective", OpRole::kCollective},
-    {"send", OpRole::kCollective, CollectiveOp::kSend},
-    {"recv", OpRole::kCollective, CollectiveOp::kReceive},
-    {"host send", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToHost},
-    {"host recv", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kHostToDevice},
+    {"send", OpRole::kCollective, CollectiveOp::kSend, CopyDirection::kUnknown, OpPieces::kTwoPlainBegin},
+    {"recv", OpRole::kCollective, CollectiveOp::kReceive, CopyDirection::kUnknown, OpPieces::kTwoPlainBegin},
+    {"host send", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToHost, OpPieces::kTwoPlainBegin},
+    {"host recv", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kHostToDevice, OpPieces::kTwoPlainBegin},
     {"infeed", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kHostToDevice},
     {"outfeed", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToHost},
-    {"copy", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, true},
-    {"slice", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, true},
-    {"dynamic-slice", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, true},
-    {"dynamic-update-slice", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, true},
-    {"async", OpRole::kAsync, CollectiveOp::kUnknown, CopyDirection::kUnknown, true},
+    {"copy", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, OpPieces::kTwo},
+    {"slice", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, OpPieces::kTwo},
+    {"dynamic-slice", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, OpPieces::kTwo},
+    {"dynamic-update-slice", OpRole::kMemcpy, CollectiveOp::kUnknown, CopyDirection::kDeviceToDevice, OpPieces::kTwo},
+    {"async", OpRole::kAsync, CollectiveOp::kUnknown, CopyDirection::kUnknown, OpPieces::kTwo},
     {"while", OpRole::kControlFlow},
     {"conditional", OpRole::kControlFlow},
     {"call", OpRole::kControlFlow},
     {"megacore fusion", OpRole::kControlFlow},
-    {"async-call", OpRole::kAsync, CollectiveOp::kUnknown, CopyDirection::kUnknown, true},
+    {"async-call", OpRole::kAsync, CollectiveOp::kUnknown, CopyDirection::kUnknown, OpPieces::kTwo},
 }};
 
 /// Of an opcode or a category.
@@ -115,7 +122,10 @@ std::optional<OpMeaning> known_meaning(std::string_view opcode) {
   meaning.phase = take_phase(opcode);
   auto const found =
       std::find_if(kKnownOps.begin(), kKnownOps.end(), [&](KnownOp const& known) { return known.opcode == opcode; });
-  if (found == kKnownOps.end() || (found->only_in_phases && meaning.phase == OpPhase::kWhole)) return std::nullopt;
+  if (found == kKnownOps.end()) return std::nullopt;
+  bool const is_whole = meaning.phase == OpPhase::kWhole;
+  if (is_whole && found->pieces == OpPieces::kTwo) return std::nullopt;
+  if (is_whole && found->pieces == OpPieces::kTwoPlainBegin) meaning.phase = OpPhase::kStart;
   meaning.role = found->role;
   meaning.collective = found->collective;
   meaning.direction = found->direction;
@@ -194,10 +204,8 @@ OpMeaning meaning_of_xla_op(std::string_view name, std::string_view category) {
   if (by_name && !is_host_transfer) return *by_name;
   if (!by_category) return {};
   OpMeaning meaning = *by_category;
-  if (meaning.phase == OpPhase::kWhole) {
-    std::string_view rest = opcode;
-    meaning.phase = take_phase(rest);
-  }
+  std::string_view rest = opcode;
+  if (OpPhase const named = take_phase(rest); named != OpPhase::kWhole) meaning.phase = named;
   return meaning;
 }
 

@@ -38,7 +38,8 @@ struct OpMeaning {
 OpMeaning meaning_of_stream_op(std::string_view name);
 
 /// Of an operation of a compiled program: "all-gather-start.3" or "%fusion.7 = f32[8] fusion(...)", with its hlo_category, which
-/// may be empty. A collective permute is a send: every participant sends its data to one other.
+/// may be empty. A collective permute is a send: every participant sends its data to one other. Of sends and receives HLO has two
+/// operations always: what is not the end is the begin.
 OpMeaning meaning_of_xla_op(std::string_view name, std::string_view category);
 
 /// "all-gather-start.3", "%all-gather-done = ..." → "all-gather": the same for the begin and the end of an operation.

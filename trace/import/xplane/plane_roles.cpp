@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kDevicePrefix = "/device:";
 constexpr std::string_view kStreamPrefix = "Stream #";
+constexpr std::string_view kOverheadLine = "CUPTI overhead";  ///< of the profiler, or of a stream
 
 template <size_t Size>
 bool is_one_of(std::string_view name, std::array<std::string_view, Size> const& names) {
@@ -58,7 +59,7 @@ enum class DeviceLines : uint8_t { kStreams, kPrograms, kAny };
 LineRole role_of_device_line(std::string_view name, DeviceLines lines) {
   if (name == "Steps") return LineRole::kSteps;
   if (name == "_counters_") return LineRole::kCounters;
-  if (name == "CUPTI overhead") return LineRole::kOverhead;
+  if (name == kOverheadLine) return LineRole::kOverhead;
   if (is_one_of(name, kDerivedLines)) return LineRole::kDerived;
   bool const is_op_line = is_one_of(name, kOpLines), is_async = name == "Async XLA Ops";
   if (lines == DeviceLines::kPrograms && is_op_line) return LineRole::kOps;
@@ -72,7 +73,8 @@ LineRole role_of_device_line(std::string_view name, DeviceLines lines) {
 
 DeviceLines lines_of(PlaneIndex const& plane) {
   auto const any = [&](auto&& is) { return std::any_of(plane.lines.begin(), plane.lines.end(), is); };
-  if (any([](LineIndex const& line) { return line.name.starts_with(kStreamPrefix); })) return DeviceLines::kStreams;
+  if (any([](LineIndex const& line) { return line.name.starts_with(kStreamPrefix) || line.name == kOverheadLine; }))
+    return DeviceLines::kStreams;
   return any([](LineIndex const& line) { return is_one_of(line.name, kOpLines); }) ? DeviceLines::kPrograms : DeviceLines::kAny;
 }
 

@@ -60,7 +60,7 @@ KnownStat known_stat_of(std::string_view name) {
       {"step_num", kStepNumber},
       {"group_id", kGroup},
       {"cuda_graph_id", kGraph},
-      {"cuda_graph_exec_id", kGraph},
+      {"cuda_graph_exec_id", kWholeGraph},
       {"cuda_graph_node_id", kGraphNode},
       {"hlo_op", kHloOp},
       {"hlo_category", kHloCategory},
@@ -85,6 +85,9 @@ bool looks_like_call(std::string_view name) {
   return false;
 }
 
+/// "cuGraphLaunch (CudaGraph:5)" → "cuGraphLaunch": which graph it launches, its stats say too.
+std::string_view without_graph(std::string_view name) { return name.substr(0, name.find(" (CudaGraph:")); }
+
 /// TensorFlow's op that takes the next batch; Python's iterators over a data set, as the Python tracer names functions.
 bool takes_input(std::string_view name) {
   if (name == "IteratorGetNextOp::DoCompute" || name == "IteratorGetNextAsOptionalOp::DoCompute") return true;
@@ -103,8 +106,9 @@ void add_host_facts(EventFacts& facts) {
     facts.host = HostMeaning::kFree;
   } else if (takes_input(facts.name)) {
     facts.host = HostMeaning::kInputWait;
-  } else if (looks_like_call(facts.name)) {
+  } else if (std::string_view const call = without_graph(facts.name); looks_like_call(call)) {
     facts.host = HostMeaning::kCall;
+    facts.name = call;
     std::string_view const function = model::plain_name(facts.name);
     facts.api = model::classify(function);
     facts.sync = model::sync_kind_of(function);
@@ -155,6 +159,7 @@ void StatTable::add(std::string_view entry, std::vector<int64_t>& ids) {
   // Longer ones are no such text.
   constexpr size_t kMostBytes = 512;
   if (stat.name.size() > kMostBytes) return;
+  stat.xla_op = meaning_of_xla_op(stat.name, {});
   if (stat.name.find("grid:") != std::string_view::npos) {
     kernels_.push_back(parse_kernel_details(stat.name));
     stat.kernel = static_cast<uint32_t>(kernels_.size());
@@ -181,6 +186,12 @@ model::CopyDetail StatTable::copy(RawStat const& stat) const {
   if (stat.type != RawStat::Type::kReference) return parse_copy_details(text(stat));
   Entry const* const entry = find(stat.value.signed_value());
   return entry == nullptr || entry->copy == 0 ? model::CopyDetail() : copies_[entry->copy - 1];
+}
+
+OpMeaning StatTable::xla_op(RawStat const& stat) const {
+  if (stat.type != RawStat::Type::kReference) return meaning_of_xla_op(text(stat), {});
+  Entry const* const entry = find(stat.value.signed_value());
+  return entry == nullptr ? OpMeaning() : entry->xla_op;
 }
 
 EventTable::EventTable(std::string_view plane, Vocabulary vocabulary, StatTable const& stats) {

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/base/hash_number.h"
 #include "trace/import/xplane/op_names.h"
 #include "trace/import/xplane/stat.h"
 #include "trace/model/api_calls.h"
@@ -30,7 +31,7 @@ class IdIndex {
 
  private:
   std::vector<uint32_t> dense_;
-  std::unordered_map<int64_t, uint32_t> sparse_;
+  std::unordered_map<int64_t, uint32_t, base::HashNumber> sparse_;
   uint64_t doubled_ = 0;
 };
 
@@ -46,6 +47,7 @@ enum class KnownStat : uint8_t {
   kStepNumber,
   kGroup,
   kGraph,
+  kWholeGraph,  ///< of a graph that is recorded as one
   kGraphNode,
   kHloOp,
   kHloCategory,
@@ -63,6 +65,7 @@ class StatTable {
     std::string_view name;  ///< also the text that stats refer to
     KnownStat known = KnownStat::kOther;
     uint32_t kernel = 0, copy = 0;  ///< place + 1 of the details that the text is
+    OpMeaning xla_op;               ///< of the operation that the text names
   };
 
   /// Of a plane's message.
@@ -80,6 +83,7 @@ class StatTable {
   [[nodiscard]] std::string_view text(RawStat const& stat) const;
   [[nodiscard]] model::KernelDetail kernel(RawStat const& stat) const;
   [[nodiscard]] model::CopyDetail copy(RawStat const& stat) const;
+  [[nodiscard]] OpMeaning xla_op(RawStat const& stat) const;
   /// Host events may be marked as steps.
   [[nodiscard]] bool has_step_numbers() const { return has_step_numbers_; }
   [[nodiscard]] uint64_t doubled() const { return index_.doubled(); }

@@ -137,7 +137,7 @@ void SpaceTrace::add_info(std::string const& file) {
   auto rank = rank_of_name(file);
   if (!rank) rank = worker_of_host(host_of_file(file));
   if (!rank) rank = worker_of_host(info.host);
-  info.rank = rank.value_or(0);
+  info.rank = rank.value_or(-1);
   if (derived_ > 0) info.facts.emplace_back("events left out that are made from others", base::format_count(derived_));
   if (aggregated_ > 0) info.facts.emplace_back("events left out that are sums without a time", base::format_count(aggregated_));
 }
@@ -159,6 +159,9 @@ void SpaceTrace::note_losses() {
   note(unnamed_, "events have no name in the file");
   note(doubled, "names are given to ids that have one: the last counts");
   note(cut_names_, "names are longer than 16 KiB and were cut");
+  note(whole_graphs_,
+       "launches of CUDA graphs were recorded whole: their kernels, and communication among them, are not told apart; record "
+       "without gpu_enable_cupti_activity_graph_trace");
   note(folded_tracks_, "times a track was one more than are shown: its events are on one track, called others");
   to.dropped += index_.broken + broken_ + index_.left_out;
   for (auto const* const messages : {&index_.errors, &index_.warnings})

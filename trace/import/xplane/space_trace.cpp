@@ -82,8 +82,10 @@ SpaceTrace::SpaceTrack& SpaceTrace::track_of_line(DecodedPiece const& piece) {
   LineIndex const& line = index_.planes[piece.plane].lines[piece.line];
   std::string const name = shown(line.shown_name(), kMostTrackNameBytes);
   switch (plan.lines[piece.line]) {
-    case LineRole::kStream: {
-      auto const number = stream_number(line.name);
+    case LineRole::kStream:
+    case LineRole::kOverhead: {  // of which the ops of a stream are left: its number is the line's id
+      bool const is_overhead = plan.lines[piece.line] == LineRole::kOverhead;
+      auto const number = is_overhead ? std::optional(line.id) : stream_number(line.name);
       model::Track stream{model::TrackKind::kStream, name, number.value_or(line.id), plan.device, model::StreamKind::kCompute, 0};
       if (number) stream.name = fmt::format("stream {}", *number);
       TrackKey const key{Sort::kStream, plan.device, stream.id};
@@ -96,8 +98,6 @@ SpaceTrace::SpaceTrack& SpaceTrace::track_of_line(DecodedPiece const& piece) {
     }
     case LineRole::kRanges:
       return track({Sort::kRanges, piece.plane, line.id}, beside_device(piece.plane, name));
-    case LineRole::kOverhead:
-      return track({Sort::kOverhead, piece.plane, line.id}, beside_device(piece.plane, name));
     default:
       break;
   }
@@ -160,6 +160,7 @@ void SpaceTrace::add_piece(DecodedPiece& piece) {
   aggregated_ += events.aggregated;
   unnamed_ += events.unnamed;
   broken_ += events.broken;
+  whole_graphs_ += events.whole_graphs;
   log().unknown_events += events.unknown;
   auto const extend = [](auto& to, auto const& from) { to.insert(to.end(), from.begin(), from.end()); };
   switch (planes_[piece.plane].plan.lines[piece.line]) {
@@ -178,6 +179,14 @@ void SpaceTrace::add_piece(DecodedPiece& piece) {
             track({TrackKey::Sort::kControlFlow, piece.plane, 0}, beside_device(piece.plane, "loops, branches and calls"));
         append(beside, piece.plane, std::move(events.beside));
       }
+      break;
+    case LineRole::kOverhead:
+      if (!events.beside.empty()) {
+        LineIndex const& line = index_.planes[piece.plane].lines[piece.line];
+        append(track({TrackKey::Sort::kOverhead, piece.plane, line.id}, beside_device(piece.plane, line.name)), piece.plane,
+               std::move(events.beside));
+      }
+      if (events.rows.empty()) return;
       break;
     default:
       break;
@@ -207,7 +216,9 @@ void SpaceTrace::add_async_ops(uint32_t plane) {
   std::vector<EventFacts> const& facts = planes_[plane].tables->events.facts();
   PlanePlan const& plan = planes_[plane].plan;
   std::string const name = plan.part.empty() ? "Async XLA Ops" : plan.part + " Async XLA Ops";
-  std::vector<AsyncOp> const ops = pair_async_ops(has_line ? on_line->second : in_parts->second, facts);
+  std::vector<AsyncOp> beside = has_line ? on_line->second : in_parts->second;
+  if (has_line && in_parts != async_parts_.end()) add_transfers(beside, in_parts->second, facts);
+  std::vector<AsyncOp> const ops = pair_async_ops(std::move(beside), facts);
   EventBatch ranges;
   std::vector<EventBatch> lanes;
   std::vector<int64_t> lane_ends;

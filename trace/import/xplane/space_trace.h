@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "trace/base/hash_number.h"
 #include "trace/import/xplane/line_events.h"
 #include "trace/import/xplane/plane_roles.h"
 #include "trace/import/xplane/space_index.h"
@@ -90,14 +91,14 @@ class SpaceTrace {
   model::TraceBuilder builder_;
   std::vector<SpaceTrack> tracks_;
   std::map<TrackKey, size_t> numbers_;
-  std::map<int32_t, int64_t> next_stream_;                         ///< by device, of streams that have no number
-  std::vector<std::vector<model::StringId>> names_;                ///< by plane and place in its table
-  std::unordered_map<uint64_t, model::CopyDetail> called_copies_;  ///< by correlation
+  std::map<int32_t, int64_t> next_stream_;           ///< by device, of streams that have no number
+  std::vector<std::vector<model::StringId>> names_;  ///< by plane and place in its table
+  std::unordered_map<uint64_t, model::CopyDetail, base::HashNumber> called_copies_;  ///< by correlation
   std::map<uint32_t, std::vector<PieceEvents::AsyncOp>> async_lines_,
       async_parts_;                                                 ///< by plane; of the line for it, of the ops'
   std::map<uint32_t, std::vector<PieceEvents::DeviceStep>> steps_;  ///< by plane
   bool has_host_steps_ = false;
-  uint64_t aggregated_ = 0, unnamed_ = 0, broken_ = 0, cut_names_ = 0, folded_tracks_ = 0, derived_ = 0;
+  uint64_t aggregated_ = 0, unnamed_ = 0, broken_ = 0, cut_names_ = 0, folded_tracks_ = 0, derived_ = 0, whole_graphs_ = 0;
 };
 
 }  // namespace stepscope::import

@@ -365,6 +365,31 @@ TEST_P(RecordDecoderTest, shows_what_the_profiler_itself_cost) {
   EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kOverhead, "CUPTI buffer flush", "thread 100", 5, 20, 0}));
 }
 
+TEST_P(RecordDecoderTest, shows_what_cuda_itself_did_as_calls_and_not_as_the_profilers_cost) {
+  constexpr uint32_t kCommandBufferFull = 6U << 16;  // not in all headers
+  int64_t start = 0;
+  for (uint32_t const kind :
+       {uint32_t{CUPTI_ACTIVITY_OVERHEAD_DRIVER_COMPILER}, uint32_t{CUPTI_ACTIVITY_OVERHEAD_RUNTIME_TRIGGERED_MODULE_LOADING},
+        uint32_t{CUPTI_ACTIVITY_OVERHEAD_LAZY_FUNCTION_LOADING}, kCommandBufferFull,
+        uint32_t{CUPTI_ACTIVITY_OVERHEAD_CUPTI_RESOURCE}}) {
+    CUpti_ActivityOverhead record{};
+    record.kind = CUPTI_ACTIVITY_KIND_OVERHEAD;
+    record.overheadKind = static_cast<CUpti_ActivityOverheadKind>(kind);
+    record.objectKind = CUPTI_ACTIVITY_OBJECT_THREAD;
+    record.objectId.pt.threadId = 100;
+    start += 10;
+    record.start = kOrigin + static_cast<uint64_t>(start);
+    record.end = record.start + 5;
+    add(record);
+  }
+  finish();
+  EXPECT_THAT(rows(), ElementsAre(Row{EventKind::kApi, "driver compiler", "thread 100", 10, 5, 0},
+                                  Row{EventKind::kApi, "module loading", "thread 100", 20, 5, 0},
+                                  Row{EventKind::kApi, "lazy function loading", "thread 100", 30, 5, 0},
+                                  Row{EventKind::kApi, "command buffer full", "thread 100", 40, 5, 0},
+                                  Row{EventKind::kOverhead, "CUPTI resource", "thread 100", 50, 5, 0}));
+}
+
 TEST_P(RecordDecoderTest, keeps_streams_of_a_second_context_apart) {
   add(kernel("a", {0, 1}, 1, 7, 0));
   auto other = kernel("b", {2, 3}, 2, 7, 0);

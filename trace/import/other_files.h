@@ -1,0 +1,13 @@
+// Files of a run's folder that are no traces and never were: folders hold much JSON, logs, databases. What is damaged, or bears
+// a trace's name, is none of them: it must not be missing without a word.
+#pragma once
+
+#include <string>
+
+namespace stepscope::import {
+
+/// Whether the file, whose name could be a trace's (has_trace_name()), is of another kind and intact. Empty and unreadable ones
+/// are not: opening them says so. But for empty logs, as programs leave them behind.
+bool is_other_file(std::string const& path);
+
+}  // namespace stepscope::import
