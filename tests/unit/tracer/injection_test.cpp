@@ -155,7 +155,7 @@ void expect_only_the_part(model::Trace const& trace) {
 void expect_nothing_is_left(PartResult const& result) {
   EXPECT_EQ(result.threads, 1);
   EXPECT_EQ(result.level, -2);
-  EXPECT_LT(result.grown_kib, 4096) << "what the C library keeps of freed memory, not rings of 10 MB and more";
+  EXPECT_LT(result.grown_kib, 4096) << "no rings of 10 MB and more";
   EXPECT_EQ(result.again, 0);
 }
 

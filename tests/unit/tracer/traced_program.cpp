@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -347,6 +348,7 @@ void train_part(char const* folder) {
   train(1);
   bool const is_set = std::getenv("STEPSCOPE_OUTPUT") != nullptr;
   bool const again = start_capture(folder);
+  ::malloc_trim(0);  // what the C library keeps of freed memory is not the tracer's
   std::printf("started %d stopped %d level %d threads %d again %d grown %d KiB\n%s\n", static_cast<int>(started),
               static_cast<int>(stopped), level, count_threads(), static_cast<int>(again),
               static_cast<int>(resident_kb() - resident), capture_error());
