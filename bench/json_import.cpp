@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "bench/expect.h"
 #include "bench/median.h"
 #include "trace/base/format.h"
 #include "trace/base/mapped_file.h"
@@ -22,21 +23,13 @@
 namespace {
 
 using namespace stepscope;
+using bench::expect;
 
 constexpr int kRepeats = 5;
 
 double median_s(std::function<void()> const& work) { return bench::median_s(kRepeats, work); }
 
 constexpr double kGb = 1e9;
-
-template <class T>
-T expect(base::Expected<T> value) {
-  if (!value) {
-    fmt::print(stderr, "stepscope: {}\n", value.error().message);
-    std::exit(2);
-  }
-  return std::move(*value);
-}
 
 void measure_file(std::string const& path) {
   auto const mapped = expect(base::MappedFile::open(path));

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/expect.h"
 #include "bench/median.h"
 #include "trace/base/format.h"
 #include "trace/base/mapped_file.h"
@@ -21,19 +22,11 @@
 namespace {
 
 using namespace stepscope;
+using bench::expect;
 
 constexpr int kRepeats = 9;
 
 double median_ms(std::function<void()> const& work) { return 1e3 * bench::median_s(kRepeats, work); }
-
-template <class T>
-T expect(base::Expected<T> value) {
-  if (!value) {
-    fmt::print(stderr, "stepscope: {}\n", value.error().message);
-    std::exit(2);
-  }
-  return std::move(*value);
-}
 
 void measure_opening(std::vector<std::string> const& files) {
   uint64_t events = 0;

@@ -16,6 +16,7 @@
 #include "trace/file/format.h"
 #include "trace/file/reader.h"
 #include "trace/file/summaries.h"
+#include "trace/model/keep_rows.h"
 #include "trace/model/trace_builder.h"
 
 namespace stepscope::file {
@@ -112,18 +113,7 @@ void keep_selected(model::EventBatch& batch, Selection const& selection) {
     return batch.dur[row] > 0 &&
            static_cast<uint64_t>(batch.dur[row]) > static_cast<uint64_t>(window.begin) - static_cast<uint64_t>(start);
   };
-  std::vector<uint32_t> const details = batch.detail_rows();
-  model::EventBatch kept;
-  for (size_t row = 0; row < batch.size(); ++row) {
-    if (!inside(row)) continue;
-    kept.start.push_back(batch.start[row]);
-    kept.dur.push_back(batch.dur[row]);
-    kept.name.push_back(batch.name[row]);
-    kept.kind.push_back(batch.kind[row]);
-    kept.correlation.push_back(batch.correlation[row]);
-    model::copy_detail(batch.details, model::kind_info(batch.kind[row]).table, details[row], kept.details);
-  }
-  batch = std::move(kept);
+  batch = model::keep_rows(batch, inside);
 }
 
 /// Whether a block may hold events of the window, or wanted ones before it.

@@ -4,6 +4,8 @@
 #include <limits>
 #include <optional>
 
+#include "trace/model/keep_rows.h"
+
 namespace stepscope::model {
 namespace {
 
@@ -49,22 +51,6 @@ std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& trac
   return limits;
 }
 
-/// The rows within the limits.
-EventBatch rows_within(EventBatch const& batch, Limits limits) {
-  std::vector<uint32_t> const details = batch.detail_rows();
-  EventBatch kept;
-  for (size_t row = 0; row < batch.size(); ++row) {
-    if (!limits.has(batch.start[row])) continue;
-    kept.start.push_back(batch.start[row]);
-    kept.dur.push_back(batch.dur[row]);
-    kept.name.push_back(batch.name[row]);
-    kept.kind.push_back(batch.kind[row]);
-    kept.correlation.push_back(batch.correlation[row]);
-    copy_detail(batch.details, kind_info(batch.kind[row]).table, details[row], kept.details);
-  }
-  return kept;
-}
-
 }  // namespace
 
 uint64_t leave_out_far_events(std::vector<std::vector<EventBatch>>& tracks) {
@@ -76,7 +62,7 @@ uint64_t leave_out_far_events(std::vector<std::vector<EventBatch>>& tracks) {
       auto const count =
           std::count_if(batch.start.begin(), batch.start.end(), [&](int64_t start) { return !limits->has(start); });
       if (count == 0) continue;
-      batch = rows_within(batch, *limits);
+      batch = keep_rows(batch, [&](size_t row) { return limits->has(batch.start[row]); });
       far += static_cast<uint64_t>(count);
     }
   }
