@@ -69,7 +69,7 @@ void add_devices(Summary& summary, analyzer::Analysis const& analysis) {
 }  // namespace
 
 std::vector<StepPeriod> step_periods(analyzer::Analysis const& analysis) {
-  std::vector<analyzer::MeasuredDevice> const measured = analyzer::measure_steps(analysis);
+  std::vector<analyzer::MeasuredDevice> const measured = analyzer::measure_steps(analysis).all;
   std::vector<StepPeriod> periods;
   auto device = measured.begin();
   size_t next = 0, gap = 0;  // of the device's periods and gaps

@@ -111,6 +111,7 @@ std::string say_outliers(Seen const& seen) {
   for (auto const& [role, name] : seen.finding.subjects)
     for (int i = 0; role == "part" && i < kPartCount; ++i)
       if (part(i).key == name) text += fmt::format("; what grows is {}{}", part(i).idle ? "idle time, " : "", part(i).label);
+  if (std::string const op = seen.subject("host_op"); !op.empty()) text += fmt::format(", while the host is mostly in {}", op);
   std::string const cost = cost_of(seen);
   return text + (cost.empty() ? "." : fmt::format(". Spread over all steps that is {}.", cost));
 }

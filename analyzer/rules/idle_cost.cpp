@@ -15,25 +15,12 @@ struct Loss {
   }
 };
 
-/// The name under which most of the loss happened; empty when no host op was running.
-std::string host_op(RuleInput const& input, Loss const& loss) {
-  model::Trace const& trace = input.run.ranks[static_cast<size_t>(loss.device->ref.rank_index)].trace;
-  std::map<model::StringId, int64_t> by_name;
-  for (size_t const place : loss.gaps) {
-    IdleGap const& gap = loss.device->gaps[place];
-    if (gap.host_row) by_name[trace.columns().name[*gap.host_row]] += gap.when.length();
-  }
-  auto const most =
-      std::max_element(by_name.begin(), by_name.end(), [](auto const& a, auto const& b) { return a.second < b.second; });
-  return most == by_name.end() ? std::string() : std::string(trace.text(most->first));
-}
-
 Finding make_finding(char const* rule, RuleInput const& input, Loss const& worst, int devices) {
   MeasuredDevice const& device = *worst.device;
   Finding finding = make_cost_finding(rule, device, device.per_step(worst.total_ns));
   finding.metrics.emplace_back("gaps_per_step", device.per_step(static_cast<int64_t>(worst.gaps.size())));
   finding.metrics.emplace_back("devices", devices);
-  std::string name = host_op(input, worst);
+  std::string name = busiest_host_op(input, device, worst.gaps);
   if (!name.empty()) finding.subjects.emplace_back("host_op", std::move(name));
   model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
   for (size_t const place : worst.gaps) {
@@ -47,6 +34,18 @@ Finding make_finding(char const* rule, RuleInput const& input, Loss const& worst
 }
 
 }  // namespace
+
+std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device, std::vector<size_t> const& gaps) {
+  model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
+  std::map<model::StringId, int64_t> by_name;
+  for (size_t const place : gaps) {
+    IdleGap const& gap = device.gaps[place];
+    if (gap.host_row) by_name[trace.columns().name[*gap.host_row]] += gap.when.length();
+  }
+  auto const most =
+      std::max_element(by_name.begin(), by_name.end(), [](auto const& a, auto const& b) { return a.second < b.second; });
+  return most == by_name.end() ? std::string() : std::string(trace.text(most->first));
+}
 
 std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share,
                                       std::function<bool(MeasuredDevice const&, size_t)> const& counts) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "analyzer/rules/rule.h"
 
@@ -15,6 +16,9 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
 
 /// find_idle_cost() of all gaps of one cause.
 std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share, IdleCause cause);
+
+/// The name of the host op that was running for most of these gaps (places in device.gaps); empty when none was.
+std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device, std::vector<size_t> const& gaps);
 
 /// Whether the host's way to its next launch, after a sync, took this late time: so that it is the sync's cost. It is not where
 /// the host was mostly in a range of its own that began after the sync and was over before the launch: that is what kept it.

@@ -1,6 +1,7 @@
 // The steps that rules measure: warm-up left out, each with the idle time that led to it. A loop may wait for data between its
 // steps; that time is in no step's window, but it delays the step that follows. So the period of a step is its window and, where
-// the step before is the one numbered just before and the device did nothing in between, the time since that one's end.
+// the step before is the one numbered just before and the device did nothing in between, the time since that one's end. A few
+// periods that are much longer than the others are a population of their own: what they lose says nothing of the usual step.
 #pragma once
 
 #include <array>
@@ -31,7 +32,15 @@ struct MeasuredDevice {
   [[nodiscard]] int64_t idle_of(IdleCause cause) const { return idle[static_cast<size_t>(cause)]; }
 };
 
-/// Beside facts.devices.
-std::vector<MeasuredDevice> measure_steps(Analysis const& facts);
+/// Well outside of what a healthy machine varies by: a period of more than so many times the device's median one is an outlier.
+inline constexpr double kOutlier = 1.5;
+
+/// Each beside facts.devices.
+struct MeasuredSteps {
+  std::vector<MeasuredDevice> all;
+  std::vector<MeasuredDevice> usual;     ///< without the outliers
+  std::vector<MeasuredDevice> outliers;  ///< without periods where there are none, or too many to be exceptions
+};
+MeasuredSteps measure_steps(Analysis const& facts);
 
 }  // namespace stepscope::analyzer

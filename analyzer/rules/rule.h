@@ -14,7 +14,8 @@ namespace stepscope::analyzer {
 struct RuleInput {
   model::Run const& run;
   Analysis const& facts;                        ///< all facts; `findings` is empty
-  std::vector<MeasuredDevice> const& measured;  ///< beside facts.devices
+  std::vector<MeasuredDevice> const& measured;  ///< steps.usual: what nearly all rules judge; beside facts.devices
+  MeasuredSteps const& steps;
 };
 
 using RuleFunction = void (*)(RuleInput const& input, std::vector<Finding>& findings);

@@ -30,8 +30,8 @@ constexpr std::array kRules = {
 std::span<Rule const> all_rules() { return kRules; }
 
 std::vector<Finding> find_all(model::Run const& run, Analysis const& facts) {
-  std::vector<MeasuredDevice> const measured = measure_steps(facts);
-  RuleInput const input{run, facts, measured};
+  MeasuredSteps const steps = measure_steps(facts);
+  RuleInput const input{run, facts, steps.usual, steps};
   std::vector<Finding> findings;
   for (Rule const& rule : all_rules()) rule.find(input, findings);
   std::stable_sort(findings.begin(), findings.end(), [](Finding const& a, Finding const& b) {

@@ -1,31 +1,20 @@
-// step-outliers: a few steps take much longer than the others. Cost: what they take beyond the median step, spread over all
-// steps; says which part of the step grew most.
+// step-outliers: a few steps take much longer than the others. Cost: what they take beyond a usual step, spread over all steps;
+// says which part of the step grew most and what the host did meanwhile. What they lose counts for no other rule.
 #include <algorithm>
 #include <array>
 
+#include "analyzer/rules/idle_cost.h"
 #include "analyzer/rules/rules.h"
 
 namespace stepscope::analyzer {
 namespace {
 
-/// With fewer steps there is no telling which length is the usual one.
-constexpr size_t kFewestSteps = 8;
-/// Well outside of what a healthy machine varies by.
-constexpr double kOutlier = 1.5;
-/// More than this share are not outliers but another population (evaluation, other sequence lengths).
-constexpr double kMostOutliers = 0.25;
-
-template <class Value>
-Value median(std::vector<Value> values) {
-  auto const middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 constexpr size_t kParts = 3 + kIdleCauseCount;
-std::array<int64_t, kParts> parts(StepFacts const& step) {
-  std::array<int64_t, kParts> result{step.time.compute_ns, step.time.exposed_comm_ns, step.time.exposed_copy_ns};
-  std::copy(step.time.idle_by_cause.begin(), step.time.idle_by_cause.end(), result.begin() + 3);
+/// Means per step.
+std::array<double, kParts> parts(MeasuredDevice const& device) {
+  std::array<double, kParts> result{device.per_step(device.compute_ns), device.per_step(device.exposed_comm_ns),
+                                    device.per_step(device.exposed_copy_ns)};
+  for (size_t i = 0; i < device.idle.size(); ++i) result[3 + i] = device.per_step(device.idle[i]);
   return result;
 }
 char const* part_name(size_t part) {
@@ -33,36 +22,46 @@ char const* part_name(size_t part) {
   return part < kNames.size() ? kNames[part] : to_string(static_cast<IdleCause>(part - kNames.size()));
 }
 
-/// The part of the steps that grew most from the usual steps to the outliers.
-std::string grown_part(std::vector<StepFacts const*> const& usual, std::vector<StepFacts const*> const& outliers) {
-  std::array<double, kParts> growth{};
-  for (StepFacts const* step : outliers)
-    for (size_t p = 0; p < kParts; ++p) growth[p] += static_cast<double>(parts(*step)[p]) / static_cast<double>(outliers.size());
-  for (StepFacts const* step : usual)
-    for (size_t p = 0; p < kParts; ++p) growth[p] -= static_cast<double>(parts(*step)[p]) / static_cast<double>(usual.size());
-  return part_name(static_cast<size_t>(std::max_element(growth.begin(), growth.end()) - growth.begin()));
+/// The part of the step that grew most from the usual steps to the outliers.
+size_t grown_part(MeasuredDevice const& usual, MeasuredDevice const& outliers) {
+  std::array<double, kParts> growth = parts(outliers);
+  std::array<double, kParts> const before = parts(usual);
+  for (size_t p = 0; p < kParts; ++p) growth[p] -= before[p];
+  return static_cast<size_t>(std::max_element(growth.begin(), growth.end()) - growth.begin());
 }
 
-std::optional<Finding> judge(MeasuredDevice const& device, std::vector<StepFacts const*> const& steps) {
-  if (steps.size() < kFewestSteps) return std::nullopt;
+/// What the outliers take beyond usual steps, without waiting for a peer whose step is as long: the peer knows why. ns in all.
+double own_excess(MeasuredDevice const& usual, MeasuredDevice const& outliers) {
+  auto const own = [](MeasuredDevice const& device) { return device.per_step(device.total_ns - device.exposed_wait_ns); };
+  return (own(outliers) - own(usual)) * static_cast<double>(outliers.periods.size());
+}
+
+int64_t median_length(std::vector<Interval> const& periods) {
   std::vector<int64_t> lengths;
-  for (StepFacts const* step : steps) lengths.push_back(step->window.length());
-  int64_t const usual_ns = median(lengths);
-  std::vector<StepFacts const*> usual, outliers;
-  int64_t excess = 0;
-  for (StepFacts const* step : steps) {
-    bool const is_outlier = static_cast<double>(step->window.length()) > kOutlier * static_cast<double>(usual_ns);
-    (is_outlier ? outliers : usual).push_back(step);
-    if (is_outlier) excess += step->window.length() - usual_ns;
-  }
-  if (outliers.empty() || static_cast<double>(outliers.size()) > kMostOutliers * static_cast<double>(steps.size()))
-    return std::nullopt;
-  Finding finding = make_cost_finding("step-outliers", device, device.per_step(excess));
-  finding.severity = std::min(finding.severity, Severity::kWarning);
-  finding.metrics.emplace_back("outliers", static_cast<double>(outliers.size()));
+  for (Interval const& period : periods) lengths.push_back(period.length());
+  auto const middle = lengths.begin() + static_cast<ptrdiff_t>((lengths.size() - 1) / 2);
+  std::nth_element(lengths.begin(), middle, lengths.end());
+  return *middle;
+}
+
+Finding make_finding(RuleInput const& input, MeasuredDevice const& all, MeasuredDevice const& usual,
+                     MeasuredDevice const& outliers) {
+  int64_t const usual_ns = median_length(all.periods);
+  int64_t const excess = outliers.total_ns - static_cast<int64_t>(outliers.periods.size()) * usual_ns;
+  Finding finding = make_cost_finding("step-outliers", all, all.per_step(excess));
+  finding.metrics.emplace_back("outliers", static_cast<double>(outliers.periods.size()));
   finding.metrics.emplace_back("median_step_ns", static_cast<double>(usual_ns));
-  finding.subjects.emplace_back("part", grown_part(usual, outliers));
-  for (StepFacts const* step : outliers) finding.evidence.push_back({device.ref, step->window, std::nullopt});
+  size_t const part = grown_part(usual, outliers);
+  finding.subjects.emplace_back("part", part_name(part));
+  if (part >= 3) {
+    auto const cause = static_cast<IdleCause>(part - 3);
+    std::vector<size_t> gaps;
+    for (size_t i = 0; i < outliers.gaps.size(); ++i)
+      if (outliers.gaps[i].cause == cause) gaps.push_back(i);
+    std::string host = busiest_host_op(input, outliers, gaps);
+    if (!host.empty()) finding.subjects.emplace_back("host_op", std::move(host));
+  }
+  for (Interval const& period : outliers.periods) finding.evidence.push_back({all.ref, period, std::nullopt});
   keep_longest(finding.evidence);
   return finding;
 }
@@ -70,17 +69,17 @@ std::optional<Finding> judge(MeasuredDevice const& device, std::vector<StepFacts
 }  // namespace
 
 void find_step_outliers(RuleInput const& input, std::vector<Finding>& findings) {
-  std::optional<Finding> worst;
-  for (MeasuredDevice const& device : input.measured) {
-    std::vector<StepFacts const*> steps;
-    auto const first = std::partition_point(input.facts.steps.begin(), input.facts.steps.end(),
-                                            [&](StepFacts const& step) { return step.ref < device.ref; });
-    for (auto step = first; step != input.facts.steps.end() && step->ref == device.ref; ++step)
-      if (!step->warmup) steps.push_back(&*step);
-    std::optional<Finding> finding = judge(device, steps);
-    if (finding && (!worst || finding->cost_ns_per_step > worst->cost_ns_per_step)) worst = std::move(finding);
+  std::optional<size_t> worst;
+  double most = 0;
+  for (size_t d = 0; d < input.steps.all.size(); ++d) {
+    if (input.steps.outliers[d].periods.empty()) continue;
+    double const lost = own_excess(input.steps.usual[d], input.steps.outliers[d]);
+    if (worst && lost <= most) continue;
+    worst = d;
+    most = lost;
   }
-  if (worst) findings.push_back(std::move(*worst));
+  if (worst)
+    findings.push_back(make_finding(input, input.steps.all[*worst], input.steps.usual[*worst], input.steps.outliers[*worst]));
 }
 
 }  // namespace stepscope::analyzer

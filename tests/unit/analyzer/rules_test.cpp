@@ -162,16 +162,40 @@ TEST(Rules, FindingsComeBySeverityThenCost) {
 }
 
 TEST(MeasuredSteps, IdleTimeBetweenTwoStepsCountsToTheSecond) {
-  MeasuredDevice const device = measure_steps(loop_with_gaps_between_steps()).at(0);
+  MeasuredDevice const device = measure_steps(loop_with_gaps_between_steps()).all.at(0);
   EXPECT_EQ(device.periods.size(), 9U);
   EXPECT_EQ(device.total_ns, 900);
   EXPECT_EQ(device.idle_of(IdleCause::kInput), 360);
 }
 
+TEST(MeasuredSteps, AFewLongPeriodsAreJudgedApartWhereverTheTimeWent) {
+  Analysis facts = loop_with_gaps_between_steps();
+  for (size_t i = 6; i < facts.steps.size(); ++i) {  // the host is elsewhere for 200 ns between two steps
+    facts.steps[i].window.begin += 200;
+    facts.steps[i].window.end += 200;
+  }
+  for (size_t i = 5; i < facts.gaps.size(); ++i) {
+    if (i > 5) facts.gaps[i].when.begin += 200;
+    facts.gaps[i].when.end += 200;
+  }
+  MeasuredSteps const steps = measure_steps(facts);
+  EXPECT_EQ(steps.all.at(0).total_ns, 900 + 200);
+  EXPECT_EQ(steps.usual.at(0).total_ns, 800);
+  EXPECT_EQ(steps.outliers.at(0).total_ns, 300);
+  EXPECT_EQ(steps.outliers.at(0).idle_of(IdleCause::kInput), 240);
+  model::Run run;
+  run.ranks.emplace_back();
+  std::vector<Finding> const findings = find_all(run, facts);
+  auto const outliers =
+      std::find_if(findings.begin(), findings.end(), [](Finding const& f) { return f.rule == "step-outliers"; });
+  ASSERT_NE(outliers, findings.end());
+  EXPECT_EQ(outliers->cost_ns_per_step, 200 / 9);
+}
+
 TEST(MeasuredSteps, WorkBetweenTwoStepsBelongsToNeither) {
   Analysis facts = loop_with_gaps_between_steps();
   facts.gaps[3].when.begin += 10;  // the device did something after step 3
-  MeasuredDevice const device = measure_steps(facts).at(0);
+  MeasuredDevice const device = measure_steps(facts).all.at(0);
   EXPECT_EQ(device.total_ns, 900 - 40);
   EXPECT_EQ(device.idle_of(IdleCause::kInput), 320);
 }
@@ -179,7 +203,7 @@ TEST(MeasuredSteps, WorkBetweenTwoStepsBelongsToNeither) {
 TEST(MeasuredSteps, ALeftOutStepBreaksTheChain) {
   Analysis facts = loop_with_gaps_between_steps();
   facts.steps.erase(facts.steps.begin() + 5);
-  MeasuredDevice const device = measure_steps(facts).at(0);
+  MeasuredDevice const device = measure_steps(facts).all.at(0);
   EXPECT_EQ(device.periods.size(), 8U);
   EXPECT_EQ(device.total_ns, 7 * 100 + 60);
 }
