@@ -5,6 +5,7 @@
 #include <iostream>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,7 @@
 
 #include "cli/commands.h"
 #include "query/output.h"
+#include "query/part.h"
 #include "query/schema.h"
 #include "trace/base/format.h"
 
@@ -22,6 +24,8 @@ struct QueryOptions {
   std::vector<std::string> words;  ///< runs, and the SQL behind them
   std::string format = "table";
   bool tables = false;
+  std::string steps;
+  std::optional<int32_t> rank;
 };
 
 /// The line of the SQL that an error is in, with a mark under the place.
@@ -60,10 +64,16 @@ int query_run(QueryOptions const& options) {
          "kernels group by name order by 3 desc\"; stepscope query --tables lists what there is"});
   std::string sql = options.words.back();
   if (sql == "-") sql.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
+  query::Part part{.rank = options.rank};
+  if (!options.steps.empty()) {
+    auto const steps = parse_steps(options.steps);
+    if (!steps) return report_error(steps.error());
+    part.steps = *steps;
+  }
   auto const run = open_run_and_warn({options.words.begin(), options.words.end() - 1});
   if (!run) return report_error(run.error());
-  auto database = query::Database::open(*run);
-  if (!database) return report_error(database.error());
+  auto database = query::Database::open(*run, part);
+  if (!database) return report_error({"query: " + database.error().message});
   auto const writer = writer_of(options.format);
   auto const rows = database->run(sql, *writer);
   if (!rows) {
@@ -88,6 +98,8 @@ Action add_query(CLI::App& app) {
   app.add_option("--format", options->format, "table, csv or json")
       ->check(CLI::IsMember({"table", "csv", "json"}))
       ->capture_default_str();
+  app.add_option("--steps", options->steps, "only steps first:last, as analyze takes them");
+  app.add_option("--rank", options->rank, "only this rank")->check(whole_number(0, INT32_MAX));
   app.add_flag("--tables", options->tables, "list every table and column");
   return [options] { return query_run(*options); };
 }

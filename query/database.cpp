@@ -9,6 +9,7 @@
 #include "query/event_table.h"
 #include "query/fact_tables.h"
 #include "query/groups.h"
+#include "query/part.h"
 #include "query/rewrite.h"
 #include "query/rows_table.h"
 #include "query/schema.h"
@@ -124,9 +125,10 @@ tl::expected<uint64_t, QueryError> step_through(sqlite3* database, sqlite3_stmt*
 }  // namespace
 
 struct Database::State {
-  explicit State(model::Run const& of) : run(&of), processes(processes_of(of)) {}
+  State(model::Run const& of, Part const& of_part, Processes its) : run(&of), part(of_part), processes(std::move(its)) {}
 
   model::Run const* run;
+  Part part;
   Processes processes;
   std::optional<analyzer::Analysis> analysis;  ///< when it is first asked for
   std::vector<std::unique_ptr<VirtualTable>> tables;
@@ -134,7 +136,7 @@ struct Database::State {
   Connection connection;  ///< the last: it is closed before the tables go
 
   analyzer::Analysis const& analyzed() {
-    if (!analysis) analysis = analyzer::analyze(*run);
+    if (!analysis) analysis = analyzer::analyze(*run, part.analyze_options());
     return *analysis;
   }
   void add(std::string const& name, std::unique_ptr<VirtualTable> table);
@@ -180,8 +182,14 @@ Statement Database::State::prepare_over_groups(std::string const& sql) {
   return statement ? std::move(*statement) : nullptr;
 }
 
-base::Expected<Database> Database::open(model::Run const& run) {
-  auto state = std::make_unique<State>(run);
+base::Expected<Database> Database::open(model::Run const& run) { return open(run, Part()); }
+
+base::Expected<Database> Database::open(model::Run const& run, Part const& part) {
+  auto processes = processes_of(run, part);
+  if (!processes) return base::fail_with(processes);
+  auto state = std::make_unique<State>(run, part, std::move(*processes));
+  if (part.steps)
+    if (auto const kept = keep_steps(state->processes, run, state->analyzed(), part); !kept) return base::fail_with(kept);
   state->connection = open_connection();
   if (state->connection == nullptr) return base::fail("SQLite cannot begin, free some memory");
   state->add_tables();

@@ -33,6 +33,9 @@ struct QueryError {
   std::optional<size_t> offset;  ///< where in the SQL, in bytes
 };
 
+/// What is asked about.
+struct Part;
+
 struct QueryOptions {
   bool rewrite = true;  ///< false: SQLite sees every row itself (for tests and measurements)
 };
@@ -42,6 +45,8 @@ class Database {
  public:
   /// `run` outlives it. Errors: SQLite cannot begin.
   static base::Expected<Database> open(model::Run const& run);
+  /// A part of it alone. Errors: as above, and that the run has no such part.
+  static base::Expected<Database> open(model::Run const& run, Part const& part);
   Database(Database&&) noexcept;
   Database& operator=(Database&&) noexcept;
   ~Database();

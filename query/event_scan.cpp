@@ -16,6 +16,12 @@ EventFilter::Range in_trace_time(EventFilter::Range range, int64_t offset_ns) {
   return {shift(range.low), shift(range.high)};
 }
 
+/// What of a range is kept; null: all of it.
+EventFilter::Range within(model::Interval const* kept, EventFilter::Range range) {
+  if (kept == nullptr) return range;
+  return {std::max(range.low, kept->begin), std::min(range.high, kept->end - 1)};
+}
+
 std::optional<model::EventKind> kind_of_name(std::string_view name) {
   for (uint8_t kind = 0; kind < model::kKindCount; ++kind)
     if (model::kKindTable[kind].name == name) return static_cast<model::EventKind>(kind);
@@ -78,7 +84,7 @@ bool EventScan::enter_process() {
     names_ = process.ids_of(*filter_.name);
     if (names_.empty()) return false;
   }
-  start_ = in_trace_time(filter_.start, process.cells().offset_ns());
+  start_of_process_ = start_ = in_trace_time(filter_.start, process.cells().offset_ns());
   end_ = in_trace_time(filter_.end, process.cells().offset_ns());
   inside_ = true;
   if (filter_.id || filter_.correlation) enter_lookup();
@@ -94,7 +100,8 @@ void EventScan::enter_lookup() {
   auto const add = [&](uint32_t row) {
     for (EventFilter::Equal const& equal : filter_.equal)
       if (!equal.holds(process.cells(), row)) return;
-    found_.push_back(row);
+    if (within(process.kept_starts(trace.columns().track[row].value), start_of_process_).has(trace.start(row)))
+      found_.push_back(row);
   };
   if (filter_.id) {
     auto const row = static_cast<uint64_t>(*filter_.id);
@@ -123,6 +130,7 @@ bool EventScan::enter_track() {
   if (rows.size() == 0 || !process.has_table(track, table_.detail)) return false;
   for (EventFilter::Equal const& equal : filter_.equal)
     if (equal.column->of == model::ColumnOf::kTrack && !equal.holds(process.cells(), rows.first)) return false;
+  start_ = within(process.kept_starts(track), start_of_process_);
   at_ = rows.first;
   last_ = rows.last;
   auto const starts = [&](int64_t time, bool after) {

@@ -77,7 +77,7 @@ class EventScan {
   std::vector<uint32_t> found_;
   std::vector<model::StringId> names_;
   std::optional<model::EventKind> kind_;
-  EventFilter::Range start_, end_;  ///< of the process: trace time
+  EventFilter::Range start_of_process_, start_, end_;  ///< trace time; start_: of the track
 };
 
 }  // namespace stepscope::query

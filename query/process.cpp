@@ -10,12 +10,6 @@ constexpr uint32_t kEndBlock = 128;
 
 }  // namespace
 
-Processes processes_of(model::Run const& run) {
-  Processes processes;
-  for (model::RankTrace const& rank : run.ranks) processes.push_back(std::make_unique<Process>(rank));
-  return processes;
-}
-
 bool Process::has_table(uint32_t track, model::DetailTable table) {
   if (table == model::DetailTable::kNone) return true;
   if (!has_tables_) find_tables();

@@ -7,8 +7,10 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "trace/model/intervals.h"
 #include "trace/model/run.h"
 #include "trace/model/tables.h"
 
@@ -17,10 +19,17 @@ namespace stepscope::query {
 /// Not thread-safe.
 class Process {
  public:
-  explicit Process(model::RankTrace const& rank) : cells_(rank.trace, rank.offset_ns) {}
+  /// `place`: of its trace in the run.
+  Process(model::RankTrace const& rank, uint32_t place) : cells_(rank.trace, rank.offset_ns), place_(place) {}
 
   [[nodiscard]] model::TableSource const& cells() const { return cells_; }
   [[nodiscard]] model::Trace const& trace() const { return cells_.trace(); }
+  [[nodiscard]] uint32_t place() const { return place_; }
+
+  /// From now on it has only the rows that begin within these, trace time, by track.
+  void keep_starts(std::vector<model::Interval> kept) { kept_ = std::move(kept); }
+  /// Null: all of the track's.
+  [[nodiscard]] model::Interval const* kept_starts(uint32_t track) const { return kept_.empty() ? nullptr : &kept_[track]; }
 
   /// Whether a track holds rows of a detail table.
   [[nodiscard]] bool has_table(uint32_t track, model::DetailTable table);
@@ -37,6 +46,8 @@ class Process {
   void sort_correlations();
 
   model::TableSource cells_;
+  uint32_t place_;
+  std::vector<model::Interval> kept_;
   std::vector<uint32_t> tables_;            ///< by track: bit = DetailTable
   std::vector<std::vector<int64_t>> ends_;  ///< by track and block of rows: the latest end up to the block's last row
   bool has_tables_ = false, has_ends_ = false, has_correlations_ = false, has_ids_ = false;
@@ -46,6 +57,5 @@ class Process {
 
 /// In the order of the run's ranks.
 using Processes = std::vector<std::unique_ptr<Process>>;
-Processes processes_of(model::Run const& run);
 
 }  // namespace stepscope::query

@@ -50,6 +50,14 @@ void number_ranks(RunSources& run) {
   }
 }
 
+/// A report of one host knows its own processes, another the launcher's environment: the job is as large as any of them says.
+void share_world_size(RunSources& run) {
+  int32_t largest = 0;
+  for (RankSource const& rank : run.ranks) largest = std::max(largest, rank.source.info().world_size);
+  for (RankSource& rank : run.ranks)
+    if (rank.source.info().world_size < largest) rank.source.assume_world_size(largest);
+}
+
 /// Two windows of one rank, most likely: they are no two participants. But a dump of its collectives tells of the same window.
 void note_doubled_ranks(RunSources& run) {
   std::map<int32_t, std::string> file_of;
@@ -122,6 +130,7 @@ Expected<RunSources> open_sources(std::span<std::string const> paths) {
   }
   if (run.ranks.empty()) return fail("{}", run.notes.front());
   number_ranks(run);
+  share_world_size(run);
   note_doubled_ranks(run);
   std::stable_sort(run.ranks.begin(), run.ranks.end(), [](RankSource const& a, RankSource const& b) {
     return std::tuple(a.source.info().rank, a.source.info().process_id) <

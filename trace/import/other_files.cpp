@@ -8,6 +8,7 @@
 #include "trace/base/mapped_file.h"
 #include "trace/base/protobuf_reader.h"
 #include "trace/base/run_folder.h"
+#include "trace/import/flight_recorder/flight_recorder_importer.h"
 #include "trace/import/flight_recorder/pickle.h"
 #include "trace/import/importers.h"
 #include "trace/import/json/cursor.h"
@@ -16,10 +17,9 @@
 namespace stepscope::import {
 namespace {
 
-/// "Rank3.json", "my_trace.json.gz". Not "train_rank3.log": most logs of ranks are text for people.
+/// "Rank3.pb", "my_trace.sqlite.gz".
 bool claims_to_be_trace(std::string name) {
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (name.ends_with(".log")) return false;
   return name.find("rank") != std::string::npos || name.find("trace") != std::string::npos;
 }
 
@@ -40,30 +40,49 @@ bool is_whole_pickle(Input const& input) {
   return is_pickle(input.head()) && (!all || all->back() == kStop);
 }
 
-/// As grep decides what is text; JSON has to be closed, too.
-bool is_whole_text(Input const& input, bool is_json) {
+/// Members that traces and dumps begin with, those of an object and of the first event of a list.
+constexpr std::string_view kFirstMembers =
+    " schemaVersion deviceProperties distributedInfo traceEvents traceName displayTimeUnit otherData cuda_runtime_version "
+    "record_shapes with_flops profile_memory entries nccl_version pg_config ph cat ";
+
+/// Of text that is no JSON: the rest of a trace, or what people write for themselves (comments, a comma too many)?
+bool begins_like_trace(std::string_view text) {
+  size_t const quote = text.find('"');
+  if (quote == std::string_view::npos) return false;
+  size_t const end = text.find('"', quote + 1);
+  std::string const key(text.substr(quote + 1, std::min(end - quote - 1, kFirstMembers.size())));
+  return kFirstMembers.find(" " + key + (end == std::string_view::npos ? "" : " ")) != std::string_view::npos;
+}
+
+/// As grep decides what is text; of JSON that is not closed it counts what it was.
+bool is_other_text(Input const& input, std::string_view name) {
   std::string_view const head = input.head();
   if (head.find('\0') != std::string_view::npos) return false;
   size_t const first = head.find_first_not_of(" \t\r\n");
   auto const all = input.plain();
-  if (!is_json || !all || first == std::string_view::npos || (head[first] != '{' && head[first] != '[')) return true;
+  bool const is_json = name.ends_with(".json") && first != std::string_view::npos && (head[first] == '{' || head[first] == '[');
+  if (!is_json || !all) return true;
   JsonCursor cursor(*all);
   cursor.value();
-  return !cursor.failed();
+  return !cursor.failed() || (!begins_like_trace(head.substr(first)) && !claims_to_be_trace(std::string(name)));
 }
 
-/// Nobody knows what is in it, but it is what its name says.
+/// Nobody knows what is in it, but it is what its name says. Whether a database or a message is whole is seen in a part of it
+/// alone: of those that claim to be traces it is not believed.
 bool is_intact(Input const& input, std::string_view name) {
+  std::string const whole_name(name);
   for (std::string_view const packed : {".gz", ".zst"}) {
     if (!name.ends_with(packed)) continue;
     if (input.compression() == Compression::kNone) return false;
     name.remove_suffix(packed.size());
   }
   if (input.head_damage()) return false;
-  if (name.ends_with(".sqlite")) return nsys::is_sqlite(input.head());
-  if (name.ends_with(".pb")) return is_whole_message(input);
+  if (name.ends_with(".sqlite")) return !claims_to_be_trace(whole_name) && nsys::is_sqlite(input.head());
+  if (name.ends_with(".pb")) return !claims_to_be_trace(whole_name) && is_whole_message(input);
   if (name.ends_with(".pkl") || name.ends_with(".pickle")) return is_whole_pickle(input);
-  return is_whole_text(input, name.ends_with(".json"));
+  // "nccl_trace_rank_3": nothing else is called so.
+  if (is_flight_recorder_name(name)) return false;
+  return is_other_text(input, name);
 }
 
 }  // namespace
@@ -75,7 +94,7 @@ bool is_other_file(std::string const& path) {
   if (mapped->bytes().empty()) return path.ends_with(".log");
   Input const input(mapped->bytes(), path);
   std::string const name = std::filesystem::path(path).filename().string();
-  return find_importer(input) == nullptr && !claims_to_be_trace(name) && is_intact(input, name);
+  return find_importer(input) == nullptr && is_intact(input, name);
 }
 
 }  // namespace stepscope::import

@@ -1,5 +1,5 @@
-// Files of a run's folder that are no traces and never were: folders hold much JSON, logs, databases. What is damaged, or bears
-// a trace's name, is none of them: it must not be missing without a word.
+// Files of a run's folder that are no traces and never were, whatever their names: folders hold much JSON, logs, databases. What
+// is damaged and may have been a trace is none of them: it must not be missing without a word.
 #pragma once
 
 #include <string>

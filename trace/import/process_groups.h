@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,5 +20,15 @@ uint64_t communicator_of(std::string_view group, std::string_view ranks);
 
 /// The text that the profiler writes for these ranks: the first 30 of them.
 std::string ranks_text(std::span<int32_t const> ranks);
+
+/// What a profiler's trace says of a group's members.
+struct GroupMembers {
+  std::string_view ranks;                ///< "[0, 1, 2]", or a part of it: "[0, 1, ...]", "[0, 1, ..., 7]"; may be empty
+  std::optional<int64_t> first, stride;  ///< of ranks that are as far apart each
+  uint32_t size = 0;                     ///< 0 = not said
+};
+/// The number in the group of the process that has `rank` of `world_size` (0 = not known) in the job; −1 where that is not told,
+/// or it is no member.
+int32_t rank_in_group(int32_t rank, uint32_t world_size, GroupMembers const& members);
 
 }  // namespace stepscope::import

@@ -143,14 +143,27 @@ Expected<model::Trace> TraceSource::load() && {
 }
 
 Trace TraceSource::as_assumed(Trace trace) const {
-  if (assumed_info_) trace.assume_rank(assumed_info_->rank);
+  if (assumed_info_) {
+    trace.assume_rank(assumed_info_->rank);
+    trace.assume_world_size(assumed_info_->world_size);
+  }
   return drift_.is_none() ? std::move(trace) : model::correct_drift(trace, drift_);
 }
 
 void TraceSource::assume_rank(int32_t rank) {
   if (auto* const trace = std::get_if<InMemory>(&of_)) return (*trace)->assume_rank(rank);
-  assumed_info_ = info();
-  assumed_info_->rank = rank;
+  to_assume().rank = rank;
+}
+
+void TraceSource::assume_world_size(int32_t world_size) {
+  if (auto* const trace = std::get_if<InMemory>(&of_)) return (*trace)->assume_world_size(world_size);
+  to_assume().world_size = world_size;
+}
+
+/// Of a file.
+model::TraceInfo& TraceSource::to_assume() {
+  if (!assumed_info_) assumed_info_ = info();
+  return *assumed_info_;
 }
 
 void TraceSource::correct_drift(model::ClockDrift const& drift) {

@@ -45,12 +45,15 @@ class TraceSource {
   [[nodiscard]] base::Expected<model::Trace> load() &&;
   /// Of a trace that does not say its rank.
   void assume_rank(int32_t rank);
+  /// What other traces of the run say of the job.
+  void assume_world_size(int32_t world_size);
   /// From now on all times are those of a corrected clock.
   void correct_drift(model::ClockDrift const& drift);
 
  private:
   std::variant<file::TraceFile, std::shared_ptr<model::Trace>> of_;  ///< in memory: shared with who reads it, and corrected
   [[nodiscard]] model::Trace as_assumed(model::Trace trace) const;
+  model::TraceInfo& to_assume();
   std::optional<model::TraceInfo> assumed_info_;  ///< of a file
   model::ClockDrift drift_;                       ///< of a file
 };

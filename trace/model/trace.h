@@ -97,6 +97,7 @@ class Trace {
   [[nodiscard]] TraceInfo const& info() const { return info_; }
   /// Where only the other traces of the run tell it.
   void assume_rank(int32_t rank) { info_.rank = rank; }
+  void assume_world_size(int32_t world_size) { info_.world_size = world_size; }
   [[nodiscard]] ImportLog const& log() const { return log_; }
   [[nodiscard]] std::span<Track const> tracks() const { return tracks_; }
   [[nodiscard]] std::span<Device const> devices() const { return devices_; }

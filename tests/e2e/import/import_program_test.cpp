@@ -108,6 +108,25 @@ TEST_F(Import, ADamagedFileOfAFolderIsToldAndTheExitStatusSaysSo) {
   EXPECT_EQ(files_in("run"), kThreeRanks);
 }
 
+TEST_F(Import, IntactFilesOfOtherKindsAreNoLossWhateverTheirNames) {
+  write("json/rank-3.json", "{\"loss\": 1.5}");
+  write("json/trace_notes.json", "no trace\n");
+  Outcome const outcome = stepscope("import json -o run");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_EQ(outcome.output.find("rank-3"), std::string::npos) << outcome.output;
+  EXPECT_EQ(files_in("run"), kThreeRanks);
+  expect_refused("json/rank-3.json -o named", "json/rank-3.json");
+}
+
+TEST_F(Import, RanksThatAreInOneFileAreTold) {
+  ASSERT_EQ(stepscope("export made -o all.json").code, 0);
+  Outcome const outcome = stepscope("import all.json -o run");
+  EXPECT_EQ(outcome.code, 0) << outcome.output;
+  expect_said(outcome, "the file holds work of several processes (rank 0");
+  expect_said(outcome, "they are read as one");
+  EXPECT_EQ(stepscope("import json -o apart").output.find("several processes"), std::string::npos);
+}
+
 TEST_F(Import, TracesThatDoNotSayTheirRankKeepTheOrderOfTheFiles) {
   std::filesystem::create_directory(path("twelve"));
   for (int i = 0; i < 12; ++i) write("twelve/part_" + two_digits(i) + ".json", trace_of_one_event("work of " + two_digits(i)));

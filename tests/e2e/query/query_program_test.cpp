@@ -42,6 +42,20 @@ TEST_F(Query, SaysWhatAnalyzeSays) {
       EXPECT_EQ(devices[rank][key], analysis["ranks"][rank]["devices"][0][key]) << key;
 }
 
+TEST_F(Query, OfSomeStepsOfARankSaysWhatAnalyzeSaysOfThem) {
+  auto const analysis = nlohmann::json::parse(stepscope("analyze run --json --rank 1 --steps 3:5").output);
+  auto const devices =
+      nlohmann::json::parse(stepscope("query run --rank 1 --steps 3:5 --format json 'select * from device_time'").output);
+  ASSERT_EQ(devices.size(), 1U);
+  for (std::string const key : {"window_ns", "busy_ns", "idle_ns", "compute_ns", "exposed_comm_ns", "kernels"})
+    EXPECT_EQ(devices[0].at(key), analysis.at("ranks").back().at("devices").at(0).at(key)) << key;
+  Outcome const steps = stepscope("query run --steps 3:5 --format csv 'select distinct step from step_marks order by 1'");
+  EXPECT_EQ(steps.output, "step\n3\n4\n5\n");
+  expect_refused("run --rank 2 'select 1'", "rank 2 is not in the run, it has ranks 0 to 1");
+  expect_refused("run --steps 1000:1001 'select 1'", "the run has no steps 1000 to 1001, it has steps 0 to ");
+  expect_refused("run --steps x 'select 1'", "not a range of steps");
+}
+
 TEST_F(Query, ReadsSqlFromTheStandardInput) {
   Outcome const outcome = shell("echo 'select count(*) as n from processes' | " + program() + " query run - --format csv");
   EXPECT_EQ(outcome.code, 0);

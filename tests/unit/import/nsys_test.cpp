@@ -253,7 +253,8 @@ TEST(NsysExport, IsReadWithoutAnyOneOfItsColumns) {
             "CUPTI_ACTIVITY_KIND_KERNEL",
             {"deviceId", "contextId", "streamId", "correlationId", "globalPid", "demangledName", "shortName",
              "registersPerThread", "gridX", "blockZ", "staticSharedMemory", "graphNodeId", "graphId"}},
-        {"CUPTI_ACTIVITY_KIND_MEMCPY", {"bytes", "copyKind", "srcKind", "dstDeviceId", "globalPid"}},
+        {"CUPTI_ACTIVITY_KIND_MEMCPY", {"bytes", "copyKind", "srcKind", "dstDeviceId", "globalPid", "graphNodeId"}},
+        {"CUPTI_ACTIVITY_KIND_MEMSET", {"bytes", "memKind", "graphNodeId"}},
         {"CUPTI_ACTIVITY_KIND_RUNTIME", {"globalTid", "correlationId", "nameId", "returnValue"}},
         {"CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", {"syncType", "eventId", "eventSyncId", "contextId"}},
         {"CUDA_GPU_MEMORY_USAGE_EVENTS", {"memKind", "memoryOperationType", "correlationId", "address"}},
@@ -460,6 +461,35 @@ TEST(NsysExport, MemoryIsAccountedInTheOrderOfTimeWithItsPools) {
   EXPECT_EQ(totals(2), std::tuple(0U, 0U, -1));  // of the host
   EXPECT_EQ(totals(3), std::tuple(50U, 1000U, 0));
   EXPECT_EQ(totals(4), std::tuple(50U, 1000U, 0));  // was never seen to be allocated
+}
+
+TEST(NsysExport, NodesOfGraphsAreNamedWithTheirGraphs) {
+  auto const pid = std::to_string(nsys_process(5));
+  // A node's number has its graph's in the upper half; new exports say the graph beside it.
+  std::string const sql =
+      "ALTER TABLE CUPTI_ACTIVITY_KIND_MEMCPY ADD COLUMN graphId INTEGER;"
+      "CREATE TABLE CUDA_GRAPH_NODE_EVENTS (start INTEGER, graphNodeId INTEGER, originalGraphNodeId INTEGER);"
+      "INSERT INTO CUDA_GRAPH_NODE_EVENTS VALUES (1, 12884901889, 8589934593);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, contextId, streamId, correlationId, globalPid, "
+      "demangledName, "
+      "shortName, graphNodeId, graphId) VALUES (10, 20, 0, 1, 7, 1, " +
+      pid + ", 2, 2, 12884901889, NULL), (20, 30, 0, 1, 7, 1, " + pid + ", 2, 2, 12884901890, 9), (30, 40, 0, 1, 7, 2, " + pid +
+      ", 2, 2, NULL, NULL);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, "
+      "copyKind, "
+      "graphNodeId, graphId) VALUES (40, 50, 0, 1, 7, 1, " +
+      pid + ", 4, 1, 12884901891, 9), (50, 60, 0, 1, 7, 1, " + pid +
+      ", 4, 1, 12884901891, NULL);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET (start, end, deviceId, contextId, streamId, correlationId, globalPid, bytes, "
+      "graphNodeId) VALUES (60, 70, 0, 1, 7, 1, " +
+      pid + ", 4, 12884901892);";
+  auto const traces = read_sql(small(sql));
+  ASSERT_EQ(traces.size(), 1U);
+  std::vector<std::pair<uint32_t, uint64_t>> kernels, copies;
+  for (auto const& kernel : traces[0].details<model::KernelDetail>()) kernels.emplace_back(kernel.graph, kernel.graph_node);
+  for (auto const& copy : traces[0].details<model::CopyDetail>()) copies.emplace_back(copy.graph, copy.graph_node);
+  EXPECT_THAT(kernels, ElementsAre(Pair(3U, 12884901889U), Pair(9U, 12884901890U), Pair(0U, 0U)));
+  EXPECT_THAT(copies, ElementsAre(Pair(9U, 12884901891U), Pair(3U, 12884901891U), Pair(3U, 12884901892U)));
 }
 
 std::vector<std::pair<int32_t, int32_t>> nsys_ranks(std::vector<model::Trace> const& traces) {

@@ -123,7 +123,9 @@ TEST_F(OpenRun, WhatIsDamagedIsToldThoughNobodyKnowsWhatItWas) {
                                                                     {"broken.pkl", hello},
                                                                     {"cut.pickle", "\x80\x04}\x94("},
                                                                     {"nccl_trace_rank_3", hello},
-                                                                    {"rank-7.json", "{}"}};
+                                                                    {"rank-7.json", "{\"step\": 1, \"los"},
+                                                                    {"trace.json", std::string(1000, '\0')},
+                                                                    {"begin.json", R"json({"traceNa)json"}};
   for (auto const& [name, bytes] : damaged) std::ofstream(folder_ / name, std::ios::binary) << bytes;
   auto const run = open_run(folder_.string());
   ASSERT_TRUE(run) << run.error().message;
@@ -138,12 +140,27 @@ TEST_F(OpenRun, IntactFilesOfOtherKindsAreLeftOutSilently) {
                                                                    {"settings.json.gz", support::packed_by_gzip("{\"a\": 1}")},
                                                                    {"metrics.jsonl", "{\"loss\": 2}\n{\"loss\": 1}\n"},
                                                                    {"train_rank3.log", "[rank3]: step 1\n"},
+                                                                   {"rank3.json", "{\"loss\": 1.5}"},
+                                                                   {"traceroute.json", "[]"},
+                                                                   {"rank_3_trace.json", "no trace was recorded\n"},
+                                                                   {"traced_shapes.json.gz", support::packed_by_gzip("[[1, 2]]")},
+                                                                   {"commented.json", "{\n  // warm-up\n  \"lr\": 0.1,\n}\n"},
+                                                                   {"rank0.pkl", "\x80\x04K\x01."},
                                                                    {"page.pb", "\x0A\x03\x61\x62\x63"},
                                                                    {"weights.pkl", "\x80\x04K\x01."}};
   for (auto const& [name, bytes] : others) std::ofstream(folder_ / name, std::ios::binary) << bytes;
   auto const run = open_run(folder_.string());
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_THAT(run->notes, ::testing::IsEmpty());
+}
+
+TEST_F(OpenRun, WhatIsNamedAndIsNoTraceIsAnErrorWhateverItIs) {
+  for (auto const& [name, text] : {std::pair("rank3.json", "{\"loss\": 1.5}"), {"config.json", "{}"}, {"notes.txt", "hello"}}) {
+    std::ofstream(folder_ / name) << text;
+    auto const run = open_run((folder_ / name).string());
+    ASSERT_FALSE(run) << name;
+    EXPECT_THAT(run.error().message, HasSubstr(name));
+  }
 }
 
 TEST_F(OpenRun, TwoWindowsOfOneRankAreToldButNotADumpOfItsCollectives) {

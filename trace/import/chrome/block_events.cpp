@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 #include <xxhash.h>
@@ -180,6 +181,7 @@ class BlockReader {
 
   void add_call(ChromeEvent const& event, Times const& times, uint32_t name) {
     block_.is_kineto = true;
+    add_user(-1, event.process);
     KinetoArguments const arguments = read_kineto_arguments(event.arguments);
     NameFacts const& known = facts(name, event.name);
     EventBatch& to = rows(thread(event));
@@ -205,6 +207,7 @@ class BlockReader {
     block_.is_kineto = true;
     KinetoArguments const a = read_kineto_arguments(event.arguments);
     uint32_t const stream = stream_of(event, a);
+    add_user(std::max(0, last_device_), event.process);
     if (a.correlation == 0) block_.last_op = {event.process, event.thread, times.start, 0, stream};
     EventBatch& to = rows(stream);
     KinetoCategory const kind = category(event.category);
@@ -224,12 +227,29 @@ class BlockReader {
     if (a.is_collective) {
       auto const [op, algorithm, protocol] = std::tuple(detail.op, detail.algorithm, detail.protocol);
       detail = a.collective;
+      if (detail.rank < 0) add_group(detail.communicator, a.group);
       if (detail.op == model::CollectiveOp::kUnknown) detail.op = op;
       detail.algorithm = algorithm;
       detail.protocol = protocol;
     }
     detail.channels = a.kernel.grid_x;
     to.add(EventKind::kCollective, times.start, times.dur, id, a.correlation, detail);
+  }
+
+  /// Most are of the one that the last was of.
+  void add_user(int32_t device, std::string_view process) {
+    auto const is_it = [&](BlockEvents::DeviceUser const& user) { return user.device == device && user.process == process; };
+    BlockEvents::DeviceUser& last = device < 0 ? last_caller_ : last_user_;
+    if (last.process.data() != nullptr && is_it(last)) return;
+    last = {device, process};
+    if (block_.users.size() < kMostDeviceUsers && std::none_of(block_.users.begin(), block_.users.end(), is_it))
+      block_.users.push_back(last);
+  }
+
+  void add_group(uint64_t communicator, GroupMembers const& members) {
+    if (communicator == 0 || communicator == last_group_) return;
+    last_group_ = communicator;
+    if (groups_.insert(communicator).second) block_.groups.push_back({communicator, members});
   }
 
   /// Most are of ops that say themselves which call launched them.
@@ -331,7 +351,10 @@ class BlockReader {
   BlockEvents& block_;
   std::unordered_map<TrackKey, uint32_t, TrackKeyHash> track_numbers_;
   std::vector<NameFacts> facts_;  ///< by name
-  bool is_first_ = true;          ///< no event was seen
+  std::unordered_set<uint64_t> groups_;
+  uint64_t last_group_ = 0;
+  BlockEvents::DeviceUser last_caller_ = {}, last_user_ = {};
+  bool is_first_ = true;  ///< no event was seen
   bool has_last_ = false, has_last_stream_ = false;
   std::string_view last_process_, last_thread_, last_category_;
   uint32_t last_track_ = 0, last_stream_track_ = 0;

@@ -43,6 +43,9 @@ struct TrackKeyHash {
 inline constexpr size_t kMostTracks = size_t{1} << 16U;
 inline TrackKey key_of_others(TrackKey::Kind kind) { return {kind, "", "others", -1, -1}; }
 
+/// Whoever merges more processes' traces than this into one file is told no more of them.
+inline constexpr size_t kMostDeviceUsers = 256;
+
 /// Ids of texts as they stand in the block: equal texts have equal ids. Views of the block.
 class RawTexts {
  public:
@@ -87,11 +90,25 @@ struct BlockEvents {
     }
   };
 
+  /// What the trace calls the process that made calls of a device's runtime (device −1), or that an op of a device is of.
+  struct DeviceUser {
+    int32_t device;
+    std::string_view process;
+  };
+
+  /// A process group whose collectives do not say the rank that they are of.
+  struct Group {
+    uint64_t communicator;
+    GroupMembers members;  ///< as it stands
+  };
+
   RawTexts names;
   std::vector<TrackKey> tracks;
   std::vector<model::EventBatch> rows;  ///< by track; names are ids of `names`, times ns on the trace's own clock
   std::vector<Bracket> brackets;
   std::vector<Metadata> metadata;
+  std::vector<Group> groups;         ///< each once
+  std::vector<DeviceUser> users;     ///< the first ones, each once
   std::optional<Arrow> first_arrow;  ///< when the first event is one
   std::optional<Arrow> last_op;      ///< when the last event is an op whose arrow may follow
   EventsEnd end;

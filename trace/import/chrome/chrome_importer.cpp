@@ -69,7 +69,8 @@ class ChromeReader {
       HeaderEnd const end = read_header(cursor, true, header);
       if (end == HeaderEnd::kEvents) {
         header_ = std::move(header);
-        merged_.set_rank(header_.rank ? header_.rank : rank_of_name(input_.name()));
+        merged_.set_rank(header_.rank ? header_.rank : rank_of_name(input_.name()),
+                         static_cast<uint32_t>(header_.world_size.value_or(0)));
         needs_closing_ = front[front.find_first_not_of(" \t\r\n")] == '{';
         offset_ += cursor.offset();
         blocks_.drop(cursor.offset());

@@ -8,7 +8,6 @@
 
 #include "trace/import/communication_names.h"
 #include "trace/import/json/cursor.h"
-#include "trace/import/process_groups.h"
 
 namespace stepscope::import {
 namespace {
@@ -39,7 +38,7 @@ std::array<uint32_t, 3> three_numbers(std::string_view list) {
 }
 
 struct CollectiveArguments {
-  std::string_view name, group, ranks;
+  std::string_view name, group;
   uint64_t in_elements = 0, out_elements = 0;
   int32_t source = -1, destination = -1;
   std::optional<uint64_t> message;  ///< its number, the same on both ranks
@@ -55,9 +54,10 @@ uint64_t message_bytes(CollectiveOp op, CollectiveArguments const& a, DataType t
   return each > 0 && elements < kMost / each ? elements * each : 0;
 }
 
-void complete(model::CollectiveDetail& detail, CollectiveArguments const& a) {
+void complete(model::CollectiveDetail& detail, CollectiveArguments const& a, GroupMembers& members) {
   detail.op = collective_op_of(a.name);
-  detail.communicator = communicator_of(a.group, a.ranks);
+  detail.communicator = communicator_of(a.group, members.ranks);
+  members.size = detail.participants;
   detail.bytes = message_bytes(detail.op, a, detail.data_type);
   detail.peer = detail.op == CollectiveOp::kSend ? a.destination : a.source;
   if (model::is_point_to_point(detail.op) && a.message) {
@@ -79,7 +79,7 @@ class ArgumentReader {
           first >= 'A' && first <= 'Z' ? read_of_collective(key) : first != '\0' && (read_of_op(key) || read_of_kernel(key));
       if (!is_known) cursor_.value();
     });
-    if (a_.is_collective) complete(a_.collective, c_);
+    if (a_.is_collective) complete(a_.collective, c_, a_.group);
     return a_;
   }
 
@@ -144,7 +144,9 @@ class ArgumentReader {
     if (is(key, "Message number")) return set(c_.message, std::optional(to_uint64(number())));
     if (is(key, "Group size")) return set(a_.collective.participants, to_uint32(number()));
     if (is(key, "Process Group Name")) return set(c_.group, text());
-    if (is(key, "Process Group Ranks")) return set(c_.ranks, text());
+    if (is(key, "Process Group Ranks")) return set(a_.group.ranks, text());
+    if (is(key, "Global rank start")) return set(a_.group.first, number());
+    if (is(key, "Global rank stride")) return set(a_.group.stride, number());
     if (is(key, "Rank")) return set(a_.collective.rank, to_int32(number(), -1));
     if (is(key, "Seq")) return set(a_.collective.sequence, to_uint64(number()));
     if (is(key, "Src Rank")) return set(c_.source, to_int32(number(), -1));

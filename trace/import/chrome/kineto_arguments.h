@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "trace/import/process_groups.h"
 #include "trace/model/details.h"
 
 namespace stepscope::import {
@@ -18,6 +19,7 @@ struct KinetoArguments {
   model::KernelDetail kernel;             ///< as far as a kernel says
   bool is_collective = false;             ///< says what it communicates
   model::CollectiveDetail collective;     ///< then
+  GroupMembers group;                     ///< and whose it is
   std::optional<int64_t> wait_on_stream;  ///< of a wait of a stream
   uint64_t wait_on_correlation = 0;       ///< of the call that recorded the event
   std::string_view sync_kind;             ///< "Stream Wait Event"

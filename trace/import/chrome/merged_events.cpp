@@ -98,6 +98,12 @@ void MergedEvents::add(BlockEvents block) {
   if (!origin_ns_) origin_ns_ = origin_of(block);
   if (last_op_ && block.first_arrow && block.first_arrow->ends_at({last_op_->process, last_op_->thread, last_op_->time_ns}))
     builder_.events(last_op_->track).correlation.back() = block.first_arrow->id;
+  for (BlockEvents::DeviceUser const& user : block.users)
+    if (device_users_.size() < kMostDeviceUsers || device_users_.contains(user.device))
+      if (auto& processes = device_users_[user.device]; processes.size() < kMostDeviceUsers) processes.emplace(user.process);
+  for (BlockEvents::Group const& group : block.groups)
+    if (rank_ && !ranks_in_groups_.contains(group.communicator))
+      ranks_in_groups_.emplace(group.communicator, rank_in_group(*rank_, world_size_, group.members));
   std::vector<size_t> numbers;
   for (size_t i = 0; i < block.tracks.size(); ++i) {
     numbers.push_back(track_of(block.tracks[i]));
@@ -124,11 +130,22 @@ void MergedEvents::add_rows(MergedTrack& track, EventBatch rows, std::vector<Str
     track.collectives += rows.kind[i] == EventKind::kCollective ? 1 : 0;
     last_ns_ = std::max(last_ns_, possible(rows.start[i]) + std::clamp<int64_t>(rows.dur[i], 0, model::kMaxTime));
   }
-  for (model::CollectiveDetail& detail : std::get<std::vector<model::CollectiveDetail>>(rows.details))
-    if (rank_ && model::is_point_to_point(detail.op) && detail.peer >= 0 && detail.rank < 0) detail.rank = *rank_;
+  if (rank_)
+    for (model::CollectiveDetail& detail : std::get<std::vector<model::CollectiveDetail>>(rows.details)) add_own_rank(detail);
   track.events += rows.size();
   event_count_ += rows.size();
   builder_.append(track.id, std::move(rows));
+}
+
+/// Of messages the rank in the job, as their peers are told by it; of collectives that in their group: by it another recording of
+/// this process, a dump of its collectives, is known to be of the same participant.
+void MergedEvents::add_own_rank(model::CollectiveDetail& detail) const {
+  if (detail.rank >= 0) return;
+  if (model::is_point_to_point(detail.op)) {
+    if (detail.peer >= 0) detail.rank = *rank_;
+  } else if (auto const known = ranks_in_groups_.find(detail.communicator); known != ranks_in_groups_.end()) {
+    detail.rank = known->second;
+  }
 }
 
 void MergedEvents::add_metadata(BlockEvents::Metadata const& metadata) {
@@ -295,6 +312,43 @@ void MergedEvents::note_losses() {
   to.dropped += untimed_ + far_ + unvalued_ + broken_;
 }
 
+/// "rank 0: train.py (process 100), rank 1: train.py (process 101), …"
+std::string MergedEvents::names_of_processes(std::set<std::string> const& processes) const {
+  constexpr size_t kMostNamed = 8;
+  std::string names;
+  size_t named = 0;
+  for (std::string const& process : processes) {
+    if (named == kMostNamed) return names + ", …";
+    auto const known = process_names_.find(process);
+    std::string const number = fmt::format("process {}", text_of(process));
+    names += named++ == 0 ? "" : ", ";
+    names += known == process_names_.end() || known->second.empty() ? number : fmt::format("{} ({})", known->second, number);
+  }
+  return names;
+}
+
+/// The profiler writes a file a process: several were merged.
+void MergedEvents::note_processes() {
+  std::set<std::string> callers, shared;
+  std::vector<int32_t> devices;
+  for (auto const& [device, processes] : device_users_) {
+    if (device < 0) callers = processes;
+    if (device < 0 || processes.size() < 2) continue;
+    devices.push_back(device);
+    shared.insert(processes.begin(), processes.end());
+  }
+  if (callers.size() < 2 && devices.empty()) return;
+  bool const is_by_calls = callers.size() >= shared.size();
+  std::string const what = fmt::format("the file holds work of several processes ({}): they are read as one",
+                                       names_of_processes(is_by_calls ? callers : shared));
+  std::string const so =
+      devices.empty()
+          ? "each has devices of its own, whose times are right; steps, launches and collectives of all are mixed"
+          : fmt::format("ops of several of them lie on the same streams of device {}: no number of it holds for one of them",
+                        fmt::join(devices, ", "));
+  log().notes.push_back(fmt::format("{}; {}. Open a file for each rank", what, so));
+}
+
 model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) && {
   close_brackets();
   name_tracks();
@@ -302,6 +356,10 @@ model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) &
   add_info(header, file);
   far_ = builder_.leave_out_far_events();
   note_losses();
+  note_processes();
+  if (header.other_rank)
+    log().notes.push_back(fmt::format("the file says that it is rank {} and rank {}: it is taken as rank {}", *header.rank,
+                                      *header.other_rank, *header.rank));
   return std::move(builder_).finish();
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/base/hash_number.h"
 #include "trace/import/chrome/block_events.h"
 #include "trace/import/chrome/trace_header.h"
 #include "trace/model/trace_builder.h"
@@ -22,8 +23,12 @@ class MergedEvents {
   /// Longer names are cut, and counted.
   static constexpr size_t kMostNameBytes = size_t{1} << 14U;
 
-  /// Of the process in its job, where that is known before its events: who sends messages and receives them.
-  void set_rank(std::optional<int32_t> rank) { rank_ = rank; }
+  /// Of the process in its job, where that is known before its events: who sends messages and receives them, and which member of
+  /// a group it is. `world_size`: 0 = not known.
+  void set_rank(std::optional<int32_t> rank, uint32_t world_size) {
+    rank_ = rank;
+    world_size_ = world_size;
+  }
   /// The block's text must still be there.
   void add(BlockEvents block);
   [[nodiscard]] uint64_t event_count() const { return event_count_; }
@@ -48,6 +53,7 @@ class MergedEvents {
   size_t track_of(TrackKey const& key);
   std::vector<model::StringId> intern_names(BlockEvents const& block);
   void add_rows(MergedTrack& track, model::EventBatch rows, std::vector<model::StringId> const& names);
+  void add_own_rank(model::CollectiveDetail& detail) const;
   /// json_text(), and counts what is replaced in it.
   std::string repaired_text(std::string_view raw, size_t most);
   void add_metadata(BlockEvents::Metadata const& metadata);
@@ -58,6 +64,8 @@ class MergedEvents {
   void add_devices(TraceHeader const& header);
   void add_info(TraceHeader& header, std::string const& file);
   void note_losses();
+  void note_processes();
+  std::string names_of_processes(std::set<std::string> const& processes) const;
 
   /// BlockEvents::last_op.
   struct LastOp {
@@ -72,8 +80,11 @@ class MergedEvents {
   std::map<size_t, std::vector<Bracket>> brackets_;  ///< by track
   std::map<std::pair<std::string, std::string>, std::string> thread_names_;
   std::map<std::string, std::string> process_names_;
+  std::map<int32_t, std::set<std::string>> device_users_;  ///< BlockEvents::DeviceUser
   std::optional<LastOp> last_op_;
   std::optional<int32_t> rank_;
+  uint32_t world_size_ = 0;
+  std::unordered_map<uint64_t, int32_t, base::HashNumber> ranks_in_groups_;  ///< by communicator
   std::optional<int64_t> origin_ns_;
   int64_t last_ns_ = 0;             ///< trace time
   std::set<std::string> repaired_;  ///< names

@@ -70,7 +70,11 @@ void TraceHeader::add(std::string_view key, std::string_view value) {
     Json const info = parse(value);
     if (!info.is_object()) return;
     constexpr int32_t kMostRanks = 1 << 24;
-    if (info.contains("rank")) rank = std::clamp(number_of<int32_t>(info, "rank", 0), 0, kMostRanks);
+    if (info.contains("rank")) {
+      int32_t const told = std::clamp(number_of<int32_t>(info, "rank", 0), 0, kMostRanks);
+      if (rank && *rank != told) other_rank = told;
+      if (!rank) rank = told;
+    }
     if (info.contains("world_size")) world_size = std::clamp(number_of<int32_t>(info, "world_size", 1), 1, kMostRanks);
     for (char const* const fact : {"backend", "nccl_version"}) {
       auto const found = info.find(fact);

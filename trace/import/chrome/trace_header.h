@@ -16,6 +16,7 @@ namespace stepscope::import {
 struct TraceHeader {
   std::vector<model::Device> devices;
   std::optional<int32_t> rank, world_size;
+  std::optional<int32_t> other_rank;  ///< that it says beside: traces of several processes were merged
   int64_t base_ns =
       0;  ///< ns since the Unix epoch that times of events count from; 0 = they count from the epoch, or from anything
   std::string host;

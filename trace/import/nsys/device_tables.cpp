@@ -202,10 +202,10 @@ void DeviceTables::add_collective(TableScan const& scan, Processes::StreamRows c
 }
 
 void DeviceTables::read_copies() {
-  enum Column : int { kBytes = kCommonColumns, kKind, kSource, kTarget, kSourceDevice, kTargetDevice, kGraphNode };
+  enum Column : int { kBytes = kCommonColumns, kKind, kSource, kTarget, kSourceDevice, kTargetDevice, kGraphNode, kGraph };
   TableScan scan(processes_.database, "CUPTI_ACTIVITY_KIND_MEMCPY",
                  {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "bytes", "copyKind",
-                  "srcKind", "dstKind", "srcDeviceId", "dstDeviceId", "graphNodeId"});
+                  "srcKind", "dstKind", "srcDeviceId", "dstDeviceId", "graphNodeId", "graphId"});
   std::map<std::tuple<Process*, int64_t, int64_t, int64_t>, model::StringId> copy_names;
   Times times;
   while (scan.next()) {
@@ -231,7 +231,7 @@ void DeviceTables::read_copies() {
       if (detail.direction == CopyDirection::kPeerToPeer) detail.peer_device = into != last_key_.device ? into : from;
     }
     detail.graph_node = static_cast<uint64_t>(scan.integer(kGraphNode));
-    detail.graph = graph_of(0, scan.integer(kGraphNode));
+    detail.graph = graph_of(scan.integer(kGraph), scan.integer(kGraphNode));
     ++to.track->device_ops;
     ++to.track->copies;
     to.track->rows.add(EventKind::kMemcpy, times.start, times.dur, name->second, correlation_of(scan), detail);
@@ -239,10 +239,10 @@ void DeviceTables::read_copies() {
 }
 
 void DeviceTables::read_fills() {
-  enum Column : int { kBytes = kCommonColumns, kMemory, kGraphNode };
-  TableScan scan(
-      processes_.database, "CUPTI_ACTIVITY_KIND_MEMSET",
-      {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "bytes", "memKind", "graphNodeId"});
+  enum Column : int { kBytes = kCommonColumns, kMemory, kGraphNode, kGraph };
+  TableScan scan(processes_.database, "CUPTI_ACTIVITY_KIND_MEMSET",
+                 {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "bytes", "memKind",
+                  "graphNodeId", "graphId"});
   Times times;
   while (scan.next()) {
     if (!processes_.read_times(scan, kStart, kEnd, times)) continue;
@@ -250,7 +250,7 @@ void DeviceTables::read_fills() {
     model::CopyDetail detail;
     detail.bytes = static_cast<uint64_t>(std::max<int64_t>(0, scan.integer(kBytes)));
     detail.graph_node = static_cast<uint64_t>(scan.integer(kGraphNode));
-    detail.graph = graph_of(0, scan.integer(kGraphNode));
+    detail.graph = graph_of(scan.integer(kGraph), scan.integer(kGraphNode));
     model::StringId const name =
         to.process->builder.intern(fmt::format("Memset ({})", kMemoryNames[static_cast<size_t>(memory_kind(scan, kMemory))]));
     ++to.track->device_ops;

@@ -20,8 +20,10 @@ std::string fact(std::string_view text) { return base::printable(text.substr(0, 
 
 /// RANK="3": those that launchers set; the rest of the environment is nobody's business.
 void add_variable(std::string_view text, std::map<std::string, std::string>& environment) {
-  constexpr std::array<std::string_view, 8> kWanted = {"RANK",       "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK",
-                                                       "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE"};
+  constexpr std::array<std::string_view, 11> kWanted = {
+      "RANK",       "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK",
+      "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS", "SLURM_STEP_NUM_TASKS",
+      "PMI_SIZE"};
   size_t const equals = text.find('=');
   if (std::find(kWanted.begin(), kWanted.end(), text.substr(0, equals)) == kWanted.end() || equals == std::string_view::npos)
     return;

@@ -1,6 +1,6 @@
-// Which rank of the job each process is: what MPI or NCCL says of it; for a single one what the environment or the file's name
-// says. Where nothing says it the processes are put in the order of their ranks on the host, as launchers give them: their
-// numbers depend on the reports of other hosts, so open_run gives them.
+// Which rank of the job each process is: what MPI or NCCL says of it; for a single one what the environment, where it knows of a
+// larger job than NCCL, or the file's name says. Where nothing says it the processes are put in the order of their ranks on the
+// host, as launchers give them: their numbers depend on the reports of other hosts, so open_run gives them.
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -25,10 +25,41 @@ std::optional<int32_t> small_number(std::string_view text) {
   return number;
 }
 
-std::optional<int32_t> variable(ExportInfo const& info, std::array<char const*, 4> const& names) {
-  for (char const* const name : names)
-    if (auto const found = info.environment.find(name); found != info.environment.end())
-      if (auto const number = small_number(found->second)) return number;
+std::optional<int32_t> variable(ExportInfo const& info, char const* name) {
+  auto const found = info.environment.find(name);
+  return found == info.environment.end() ? std::nullopt : small_number(found->second);
+}
+
+/// As launchers of jobs tell their processes.
+struct Launcher {
+  char const *rank, *world_size;
+  bool is_allocation = false;  ///< says how many tasks there is room for: without srun the job may have others
+};
+constexpr std::array kLaunchers = {Launcher{"RANK", "WORLD_SIZE"},
+                                   Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                   Launcher{"MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"},
+                                   Launcher{"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+                                   Launcher{"SLURM_PROCID", "SLURM_NTASKS", true},
+                                   Launcher{"PMI_RANK", "PMI_SIZE"}};
+
+std::optional<int32_t> rank_of_environment(ExportInfo const& info) {
+  for (Launcher const& launcher : kLaunchers)
+    if (auto const rank = variable(info, launcher.rank)) return rank;
+  return std::nullopt;
+}
+std::optional<int32_t> world_of_environment(ExportInfo const& info, bool believes_allocation) {
+  for (Launcher const& launcher : kLaunchers)
+    if (auto const world = variable(info, launcher.world_size); world && (believes_allocation || !launcher.is_allocation))
+      return world;
+  return std::nullopt;
+}
+
+/// Of one launcher that tells both.
+std::optional<Rank> place_of_environment(ExportInfo const& info) {
+  for (Launcher const& launcher : kLaunchers) {
+    auto const rank = variable(info, launcher.rank), world = variable(info, launcher.world_size);
+    if (rank && world && *rank < *world && !launcher.is_allocation) return Rank{*rank, *world};
+  }
   return std::nullopt;
 }
 
@@ -81,10 +112,8 @@ void guess_order(std::vector<Process*> workers, std::vector<Process*>& shown) {
   std::copy(workers.begin(), workers.end(), shown.begin());
 }
 
-}  // namespace
-
-void find_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info, NcclCalls const& nccl,
-                std::string const& file) {
+void find_told_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info, NcclCalls const& nccl,
+                     std::string const& file) {
   std::vector<Process*> workers;
   for (Process* const process : shown)
     if (process->has_device_ops()) workers.push_back(process);
@@ -96,15 +125,18 @@ void find_ranks(std::vector<Process*>& shown, Database& database, ExportInfo con
   for (Process* const process : shown)
     if (auto const rank = mpi_rank(*process)) set(*process, *rank);
   if (workers.empty() || set_all(workers, mpi_rank)) return;
+  auto const place = workers.size() == 1 ? place_of_environment(info) : std::nullopt;
   auto const nccl_rank = [&](Process const& process) -> std::optional<Rank> {
     auto const found = nccl.rank_of(process);
     if (!found || found->first < 0 || found->first > kMostRanks || found->second > kMostRanks) return std::nullopt;
+    // Of its communicators the one of the whole job may not be among those that it used.
+    if (place && place->world_size > found->second) return place;
     return Rank{found->first, found->second};
   };
   if (set_all(workers, nccl_rank)) return;
-  auto const world = variable(info, {"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE"});
+  auto const world = world_of_environment(info, true);
   if (workers.size() == 1) {
-    auto rank = variable(info, {"RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID", "PMI_RANK"});
+    auto rank = rank_of_environment(info);
     if (!rank) rank = rank_of_name(file);
     if (rank) return set(*workers.front(), {*rank, world.value_or(1)});
   }
@@ -114,6 +146,19 @@ void find_ranks(std::vector<Process*>& shown, Database& database, ExportInfo con
   for (Process* const process : workers)
     set(*process, {kUnknownRank, std::max(world.value_or(1), static_cast<int32_t>(workers.size()))});
   guess_order(std::move(workers), shown);
+}
+
+}  // namespace
+
+void find_ranks(std::vector<Process*>& shown, Database& database, ExportInfo const& info, NcclCalls const& nccl,
+                std::string const& file) {
+  find_told_ranks(shown, database, info, nccl, file);
+  // MPI may have told of a part of the job alone: who the process talked to.
+  int32_t const world = world_of_environment(info, false).value_or(1);
+  for (Process* const process : shown) {
+    int32_t& of_process = process->builder.info().world_size;
+    of_process = std::max(of_process, world);
+  }
 }
 
 }  // namespace stepscope::import::nsys

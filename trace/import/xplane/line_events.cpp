@@ -100,15 +100,14 @@ class PieceReader {
  public:
   explicit PieceReader(PieceContext const& context) : context_(context), tables_(*context.tables) {}
 
-  PieceEvents read(std::string_view piece) {
-    // An event is rarely shorter; memory for more would be held by every piece at once.
-    constexpr size_t kUsualBytes = 24;
-    events_.rows.reserve(piece.size() / kUsualBytes);
+  PieceEvents read(LinePiece const& piece) {
+    bool const are_rows = context_.role != LineRole::kAsyncOps && context_.role != LineRole::kSteps;
+    if (are_rows) events_.rows.reserve(piece.events);
     // Growing by halves would write most of these twice, and they are large.
     constexpr size_t kUsualOpBytes = 48;
     if (context_.role == LineRole::kStream || context_.role == LineRole::kOps)
-      std::get<std::vector<model::KernelDetail>>(events_.rows.details).reserve(piece.size() / kUsualOpBytes);
-    ProtobufReader reader(piece);
+      std::get<std::vector<model::KernelDetail>>(events_.rows.details).reserve(piece.bytes.size() / kUsualOpBytes);
+    ProtobufReader reader(piece.bytes);
     ProtobufField field;
     RawEvent event;
     while (reader.next(field)) {
@@ -409,6 +408,6 @@ class PieceReader {
 
 }  // namespace
 
-PieceEvents read_piece(std::string_view piece, PieceContext const& context) { return PieceReader(context).read(piece); }
+PieceEvents read_piece(LinePiece const& piece, PieceContext const& context) { return PieceReader(context).read(piece); }
 
 }  // namespace stepscope::import

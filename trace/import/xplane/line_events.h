@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trace/import/xplane/plane_tables.h"
+#include "trace/import/xplane/space_index.h"
 #include "trace/model/event_batch.h"
 
 namespace stepscope::import {
@@ -63,8 +64,7 @@ struct PieceEvents {
   uint64_t whole_graphs = 0;  ///< launches of CUDA graphs that are one event
 };
 
-/// `piece`: of LineIndex::pieces.
-PieceEvents read_piece(std::string_view piece, PieceContext const& context);
+PieceEvents read_piece(LinePiece const& piece, PieceContext const& context);
 
 /// ps → ns, to the nearest, halves up: times that are equal stay equal, and none passes another. So intervals that touch still
 /// do, and a union is off by at most a nanosecond in all of each of its parts.

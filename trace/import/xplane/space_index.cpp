@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <tbb/parallel_for.h>
+
 #include "trace/base/protobuf_reader.h"
 
 namespace stepscope::import {
@@ -30,15 +32,22 @@ class SpaceIndexer {
       if (field.is_bytes(4)) add_message(space_.hosts, field);
     }
     space_.is_cut = reader.end() == ProtobufReader::End::kCut;
-    count_end(reader, true);
+    space_.broken += is_broken_end(reader, true) ? 1 : 0;
+    read_lines();
     return std::move(space_);
   }
 
  private:
+  /// A line's message, where its index will be.
+  struct FoundLine {
+    size_t plane, line;
+    ProtobufField message;
+  };
+
   /// `is_cut`: it is known that the end of the message is not there.
-  void count_end(ProtobufReader const& reader, bool is_cut) {
+  static bool is_broken_end(ProtobufReader const& reader, bool is_cut) {
     bool const is_broken = reader.end() == ProtobufReader::End::kBroken;
-    space_.broken += is_broken || (reader.end() == ProtobufReader::End::kCut && !is_cut) ? 1 : 0;
+    return is_broken || (reader.end() == ProtobufReader::End::kCut && !is_cut);
   }
 
   void add_message(std::vector<std::string_view>& to, ProtobufField const& field) {
@@ -63,30 +72,48 @@ class SpaceIndexer {
       if (field.is_bytes(2) && !field.is_cut) plane.name = field.bytes;
       if (field.is_bytes(3)) add_line(plane, field);
     }
-    count_end(reader, message.is_cut);
+    space_.broken += is_broken_end(reader, message.is_cut) ? 1 : 0;
   }
 
   void add_line(PlaneIndex& plane, ProtobufField const& message) {
-    if (lines_ >= kMostLines) {
+    if (lines_.size() >= kMostLines) {
       ++space_.left_out;
       return;
     }
-    ++lines_;
-    LineIndex& line = plane.lines.emplace_back();
+    lines_.push_back({space_.planes.size() - 1, plane.lines.size(), message});
+    plane.lines.emplace_back();
+  }
+
+  /// Events are most of a profile's bytes.
+  void read_lines() {
+    std::vector<unsigned char> broken(lines_.size());
+    tbb::parallel_for(size_t{0}, lines_.size(), [&](size_t i) {
+      FoundLine const& found = lines_[i];
+      broken[i] = read_line(found.message, space_.planes[found.plane].lines[found.line]) ? 0 : 1;
+    });
+    for (FoundLine const& found : lines_) space_.events += space_.planes[found.plane].lines[found.line].events;
+    space_.broken += static_cast<uint64_t>(std::count(broken.begin(), broken.end(), 1));
+  }
+
+  /// False: it ends in what is no field.
+  bool read_line(ProtobufField const& message, LineIndex& line) const {
     std::string_view const bytes = message.bytes;
     ProtobufReader reader(bytes);
     ProtobufField field;
     size_t piece_begin = 0, piece_end = 0;  // of events, from the first to behind the last
     size_t field_begin = 0;
+    uint32_t piece_events = 0;
     auto const end_piece = [&] {
-      if (piece_end > piece_begin) line.pieces.push_back(bytes.substr(piece_begin, piece_end - piece_begin));
+      if (piece_end > piece_begin) line.pieces.push_back({bytes.substr(piece_begin, piece_end - piece_begin), piece_events});
       piece_begin = piece_end;
+      piece_events = 0;
     };
     for (; reader.next(field); field_begin = reader.offset()) {
       if (field.is_bytes(4) && !field.is_cut) {
         if (piece_end == piece_begin) piece_begin = field_begin;
         piece_end = reader.offset();
         ++line.events;
+        ++piece_events;
         if (piece_end - piece_begin >= piece_bytes_) end_piece();
       } else if (field.is_varint(1)) {
         line.id = field.signed_value();
@@ -99,12 +126,11 @@ class SpaceIndexer {
       }
     }
     end_piece();
-    count_end(reader, message.is_cut);
-    space_.events += line.events;
+    return !is_broken_end(reader, message.is_cut);
   }
 
   size_t piece_bytes_;
-  size_t lines_ = 0;
+  std::vector<FoundLine> lines_;
   SpaceIndex space_;
 };
 

@@ -1,5 +1,5 @@
-// Where in an XSpace its planes, lines and events stand: one walk over the bytes that looks into no event. Everything else is
-// decoded from what is found here, many pieces at once.
+// Where in an XSpace its planes, lines and events stand: one walk over the bytes, of many lines at once, that looks into no
+// event. Everything else is decoded from what is found here, many pieces at once.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,19 @@
 
 namespace stepscope::import {
 
+/// A part of a line's message that begins and ends between fields.
+struct LinePiece {
+  std::string_view bytes;
+  uint32_t events = 0;
+};
+
 /// Views of the file.
 struct LineIndex {
   int64_t id = 0;
   int64_t timestamp_ns = 0;
   std::string_view name, display_name;
   uint64_t events = 0;
-  /// Parts of the line's message that begin and end between fields; the events are in them.
-  std::vector<std::string_view> pieces;
+  std::vector<LinePiece> pieces;  ///< the events are in them
 
   [[nodiscard]] std::string_view shown_name() const { return display_name.empty() ? name : display_name; }
 };

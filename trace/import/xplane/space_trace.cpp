@@ -117,11 +117,13 @@ StringId SpaceTrace::name_of(uint32_t plane, uint32_t name) {
 }
 
 void SpaceTrace::append(SpaceTrack& track, uint32_t plane, EventBatch rows) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    rows.name[i] = name_of(plane, rows.name[i].value);
-    track.copies += rows.kind[i] == EventKind::kMemcpy ? 1 : 0;
-    track.collectives += rows.kind[i] == EventKind::kCollective ? 1 : 0;
+  std::vector<StringId> const& ids = names_[plane];
+  for (StringId& name : rows.name) {
+    StringId const known = ids[name.value];
+    name = known.valid() ? known : name_of(plane, name.value);
   }
+  track.copies += static_cast<uint64_t>(std::count(rows.kind.begin(), rows.kind.end(), EventKind::kMemcpy));
+  track.collectives += static_cast<uint64_t>(std::count(rows.kind.begin(), rows.kind.end(), EventKind::kCollective));
   track.events += rows.size();
   if (!called_copies_.empty() && track.copies > 0) complete_copies(rows);
   builder_.append(track.id, std::move(rows));

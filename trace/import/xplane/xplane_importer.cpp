@@ -60,7 +60,7 @@ std::vector<PlannedPlane> plan_planes(SpaceIndex const& index) {
 
 struct PieceToRead {
   uint32_t plane, line;
-  std::string_view bytes;
+  LinePiece piece;
 };
 
 std::vector<PieceToRead> pieces_of(SpaceIndex const& index, std::vector<PlannedPlane> const& planes) {
@@ -69,7 +69,7 @@ std::vector<PieceToRead> pieces_of(SpaceIndex const& index, std::vector<PlannedP
     if (planes[plane].tables == nullptr) continue;
     for (uint32_t line = 0; line < index.planes[plane].lines.size(); ++line) {
       if (planes[plane].plan.lines[line] == LineRole::kDerived) continue;
-      for (std::string_view const piece : index.planes[plane].lines[line].pieces) pieces.push_back({plane, line, piece});
+      for (LinePiece const& piece : index.planes[plane].lines[line].pieces) pieces.push_back({plane, line, piece});
     }
   }
   return pieces;
@@ -79,13 +79,13 @@ std::vector<DecodedPiece> decode(SpaceIndex const& index, std::vector<PlannedPla
   std::vector<PieceToRead> const pieces = pieces_of(index, planes);
   std::vector<DecodedPiece> decoded(pieces.size());
   tbb::parallel_for(size_t{0}, pieces.size(), [&](size_t i) {
-    auto const [plane, line, bytes] = pieces[i];
+    auto const [plane, line, piece] = pieces[i];
     PieceContext context;
     context.role = planes[plane].plan.lines[line];
     context.tables = planes[plane].tables.get();
     context.begin_ns = saturated_difference(index.planes[plane].lines[line].timestamp_ns, origin_ns);
     context.device = planes[plane].plan.device;
-    decoded[i] = {plane, line, read_piece(bytes, context)};
+    decoded[i] = {plane, line, read_piece(piece, context)};
   });
   return decoded;
 }
