@@ -15,6 +15,7 @@ namespace {
 struct SynthOptions {
   synth::SynthOptions run;
   std::string pattern = "dp";
+  std::string fault;
   std::string output;
   bool force = false;
 };
@@ -25,17 +26,29 @@ std::vector<std::string> pattern_names() {
   return names;
 }
 
-std::string pattern_list() {
+std::string lists() {
   std::string text = "Patterns:\n";
   for (synth::Pattern const& pattern : synth::patterns()) text += fmt::format("  {:<10} {}\n", pattern.name, pattern.summary);
+  text += "Faults, each with its usual amount:\n";
+  for (synth::FaultKind const& kind : synth::fault_kinds()) {
+    text += fmt::format("  {:<24} {}", synth::usage_of(kind), kind.summary);
+    if (!kind.unit.empty()) text += fmt::format(" ({})", kind.usual);
+    text += '\n';
+  }
   return text + "What is true of the run is written to RUN/truth.json (docs/SYNTH.md).";
 }
 
 int make_run(SynthOptions options) {
+  if (!options.fault.empty()) {
+    auto const fault = synth::parse_fault(options.fault);
+    if (!fault) return report_error(fault.error());
+    options.run.fault = *fault;
+  }
+  options.run.pattern = synth::find_pattern(options.pattern);
+  if (auto const possible = synth::check_fault(options.run); !possible) return report_error(possible.error());
   auto const made_folder = base::prepare_run_folder(options.output, options.force);
   if (!made_folder) return report_error(made_folder.error());
   Progress progress;
-  options.run.pattern = synth::find_pattern(options.pattern);
   options.run.progress = [&](double share) { progress.show(share); };
   auto const summary = synth::make_run(options.run, options.output);
   progress.clear();
@@ -54,7 +67,7 @@ int make_run(SynthOptions options) {
 
 Action add_synth(CLI::App& app) {
   auto const options = std::make_shared<SynthOptions>();
-  app.footer(pattern_list());
+  app.footer(lists());
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   app.add_option("--pattern", options->pattern, "how the ranks share the work")
       ->check(CLI::IsMember(pattern_names()))
@@ -65,6 +78,12 @@ Action add_synth(CLI::App& app) {
   app.add_option("--events", options->run.events_per_rank, "events a rank; the step in which so many are reached is completed")
       ->check(whole_number(1, synth::kMaxEventsPerRank))
       ->default_val(1'000'000);
+  app.add_option("--steps", options->run.steps, "exactly so many steps, instead of --events")
+      ->check(whole_number(1, synth::kMaxSteps))
+      ->excludes("--events");
+  app.add_option("--fault", options->fault,
+                 "NAME or NAME=X: one of the faults below, in every step of a job that has no other; "
+                 "else the same cycle of faults in every 24 steps");
   app.add_option("--seed", options->run.seed, "the same seed gives the same bytes")
       ->check(whole_number(0, UINT64_MAX))
       ->capture_default_str();

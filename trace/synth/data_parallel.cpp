@@ -1,3 +1,6 @@
+#include <array>
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "trace/synth/kernels.h"
@@ -23,37 +26,51 @@ void all_reduce_bucket(ProgramBuilder& program, int32_t ranks, uint32_t bucket) 
   spec.bytes = bucket == 0 ? kBucketBytes / 4 : kBucketBytes;
   spec.communicator = kWorldCommunicator;
   spec.participants = static_cast<uint32_t>(ranks);
-  spec.transfer_ns = all_reduce_ns(spec.bytes, ranks);
   program.collective(spec);
+}
+
+/// A block's gradients in a tuned job, by its stage of the network: as ResNet-50's grow, four blocks a stage.
+uint64_t gradients_of(Job const& job, uint32_t block) {
+  constexpr std::array<uint64_t, 4> kBytes = {220'000, 1'200'000, 7'000'000, 15'000'000};
+  double const times = job.amount(FaultType::kNoOverlap, 1);
+  return static_cast<uint64_t>(static_cast<double>(kBytes[block / kBlocksPerBucket]) * times);
 }
 
 }  // namespace
 
-Schedule data_parallel(int32_t ranks, model::StringTable& strings) {
-  ProgramBuilder program(ranks, strings);
+Schedule data_parallel(Job const& job, model::StringTable& strings) {
+  ProgramBuilder program(job, job.is_tuned() ? kNetworkLink : kFastLink, strings);
+  auto const forward = job.is_tuned() ? mixed_convolution_forward() : convolution_forward();
+  auto const backward = job.is_tuned() ? mixed_convolution_backward() : convolution_backward();
   std::vector<uint32_t> activations;
 
   program.begin_step(true);
   program.begin_phase("forward");
   for (uint32_t block = 0; block < kBlocks; ++block) {
-    program.begin_range(block_name(block));
+    program.begin_layer(block_name(block));
     activations.push_back(program.allocate(kActivationBytes, model::MemoryPurpose::kActivations));
-    program.kernels(convolution_forward(), permille_of(block));
-    program.end();
+    program.kernels(forward, permille_of(block));
+    program.end_layer();
   }
   program.kernels(loss_kernels());
-  program.end();
+  program.end_phase();
 
   program.begin_phase("backward");
   for (uint32_t block = kBlocks; block-- > 0;) {
-    program.begin_range(block_name(block) + " backward");
-    program.kernels(convolution_backward(), permille_of(block));
+    program.begin_layer(block_name(block) + " backward");
+    program.kernels(backward, permille_of(block));
     program.free_block(activations[block]);
-    program.end();
-    if (block % kBlocksPerBucket == 0) all_reduce_bucket(program, ranks, block / kBlocksPerBucket);
+    program.end_layer();
+    if (job.is_tuned()) {
+      program.gradients(gradients_of(job, block));
+    } else if (block % kBlocksPerBucket == 0) {
+      all_reduce_bucket(program, job.ranks, block / kBlocksPerBucket);
+    }
   }
-  program.end();
-  program.end_step(program.meetings());
+  program.end_backward();
+  program.end_phase();
+  // Summed gradients are the same everywhere: a tuned job has their norm without asking.
+  program.end_step(job.is_tuned() ? std::nullopt : std::optional(program.meetings()));
 
   Schedule schedule;
   schedule.meetings = program.meetings();

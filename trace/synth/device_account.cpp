@@ -33,10 +33,6 @@ std::string_view to_string(IdleCause cause) {
   return kNames[static_cast<size_t>(cause)];
 }
 
-DeviceAccount::DeviceAccount(std::vector<OpClass> const& streams) {
-  for (OpClass const op_class : streams) streams_.push_back({op_class, {}, {}, 0, 0});
-}
-
 TimeTruth DeviceAccount::finish_step(int64_t begin) {
   Interval window{begin, begin};
   int64_t first_op = std::numeric_limits<int64_t>::max();
@@ -61,8 +57,8 @@ TimeTruth DeviceAccount::finish_step(int64_t begin) {
 IntervalSet DeviceAccount::unite_ops(OpClass op_class) const {
   std::vector<Interval> all;
   for (Stream const& stream : streams_) {
-    if (stream.op_class != op_class) continue;
-    for (OpRecord const& op : stream.ops) all.push_back(op.when);
+    for (OpRecord const& op : stream.ops)
+      if (op.op_class == op_class) all.push_back(op.when);
   }
   return model::unite(std::move(all));
 }

@@ -13,14 +13,14 @@ namespace stepscope::synth {
 /// A device op and what it needed to begin.
 struct OpRecord {
   model::Interval when;
+  model::OpClass op_class = model::OpClass::kCompute;
   int64_t launch_end = 0;      ///< the host has handed it over
   int64_t peers_launched = 0;  ///< a collective: the last of the others was launched; else 0
 };
 
 class DeviceAccount {
  public:
-  /// One class a stream.
-  explicit DeviceAccount(std::vector<model::OpClass> const& streams);
+  explicit DeviceAccount(size_t streams) : streams_(streams) {}
 
   /// Ops and holds of a stream come in order of time, none before the step's begin; so do the host's calls.
   void add_op(uint32_t stream, OpRecord const& op) { streams_[stream].ops.push_back(op); }
@@ -39,7 +39,6 @@ class DeviceAccount {
 
  private:
   struct Stream {
-    model::OpClass op_class;
     std::vector<OpRecord> ops;
     model::IntervalSet holds;
     size_t next_op = 0, next_hold = 0;  // of the first that the gaps have not passed

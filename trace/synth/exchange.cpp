@@ -25,7 +25,9 @@ void Exchange::settle(std::span<Process> processes, size_t rank) {
       if (!offer) continue;
       Meeting& meeting = meetings_[offer->spec->meeting];
       meeting.push_back({next, stream, *offer});
-      if (meeting.size() == offer->spec->participants) conclude(meeting, processes);
+      if (meeting.size() < offer->spec->participants) continue;
+      conclude(meeting, processes);
+      meeting.clear();
     }
   }
 }

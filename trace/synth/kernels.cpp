@@ -60,6 +60,63 @@ constexpr std::array kConvolutionBackward = {
                work(42 * kMiB, 9.1e9, 1'568, 256, 118, 24'576)},
 };
 
+constexpr std::array kMixedConvolutionForward = {
+    KernelSpec{
+        "aten::cudnn_convolution",
+        "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_g1_execute_"
+        "segment_k_off_kernel__5x_cudnn",
+        96'000, work(17 * kMiB, 2.6e10, 784, 384, 168, 213'000)},
+    KernelSpec{"aten::cudnn_batch_norm", "void cudnn::bn_fw_tr_1C11_kernel_NCHW<__nv_bfloat16, float, int, 512, true, 1, true>",
+               31'000, work(25 * kMiB, 1.3e7, 264, 512, 40, 4'112)},
+    KernelSpec{
+        "aten::relu_",
+        "void at::native::vectorized_elementwise_kernel<8, at::native::launch_clamp_scalar(at::TensorIteratorBase&, "
+        "c10::Scalar, c10::Scalar, at::native::detail::ClampLimits)::{lambda(c10::BFloat16)#1}, at::detail::Array<char*, 2> >",
+        16'000, work(13 * kMiB, 6.4e6, 12'544, 128, 20)},
+    KernelSpec{
+        "aten::cudnn_convolution",
+        "sm90_xmma_fprop_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize256x128x64_warpgroupsize2x1x1_g1_execute_"
+        "segment_k_off_kernel__5x_cudnn",
+        121'000, work(21 * kMiB, 3.6e10, 1'568, 384, 168, 213'000)},
+    KernelSpec{"aten::cudnn_batch_norm", "void cudnn::bn_fw_tr_1C11_singleread<__nv_bfloat16, 512, true, 1, 2, 0>", 27'000,
+               work(22 * kMiB, 1.1e7, 512, 512, 44, 2'064)},
+    KernelSpec{"aten::add_",
+               "void at::native::vectorized_elementwise_kernel<8, at::native::CUDAFunctor_add<c10::BFloat16>, "
+               "at::detail::Array<char*, 3> >",
+               22'000, work(20 * kMiB, 6.4e6, 12'544, 128, 24)},
+};
+
+constexpr std::array kMixedConvolutionBackward = {
+    KernelSpec{"ReluBackward0",
+               "void at::native::vectorized_elementwise_kernel<8, at::native::threshold_kernel_impl<c10::BFloat16>, "
+               "at::detail::Array<char*, 3> >",
+               19'000, work(20 * kMiB, 6.4e6, 12'544, 128, 24)},
+    KernelSpec{"CudnnBatchNormBackward0", "void cudnn::bn_bw_1C11_kernel_new<__nv_bfloat16, float, float2, 512, true, 1>", 47'000,
+               work(38 * kMiB, 2.6e7, 264, 512, 56, 8'224)},
+    KernelSpec{
+        "ConvolutionBackward0",
+        "sm90_xmma_dgrad_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_g1_execute_"
+        "kernel__5x_cudnn",
+        112'000, work(18 * kMiB, 2.6e10, 1'568, 384, 168, 213'000)},
+    KernelSpec{
+        "ConvolutionBackward0",
+        "sm90_xmma_wgrad_implicit_gemm_indexed_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize128x128x64_warpgroupsize1x1x1_g1_"
+        "execute_kernel__5x_cudnn",
+        104'000, work(19 * kMiB, 2.6e10, 396, 384, 168, 213'000)},
+    KernelSpec{"CudnnBatchNormBackward0", "void cudnn::bn_bw_1C11_singleread<__nv_bfloat16, 512, true, 1, 2, 0>", 41'000,
+               work(33 * kMiB, 2.2e7, 512, 512, 60, 4'112)},
+    KernelSpec{
+        "ConvolutionBackward0",
+        "sm90_xmma_dgrad_implicit_gemm_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize256x128x64_warpgroupsize2x1x1_g1_execute_"
+        "kernel__5x_cudnn",
+        133'000, work(22 * kMiB, 3.6e10, 784, 384, 168, 213'000)},
+    KernelSpec{
+        "ConvolutionBackward0",
+        "sm90_xmma_wgrad_implicit_gemm_indexed_bf16bf16_bf16f32_f32_nhwckrsc_nhwc_tilesize256x128x64_warpgroupsize2x1x1_g1_"
+        "execute_kernel__5x_cudnn",
+        127'000, work(21 * kMiB, 3.6e10, 1'568, 384, 168, 213'000)},
+};
+
 constexpr std::array kAttentionForward = {
     KernelSpec{"aten::native_layer_norm",
                "void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>", 18'000,
@@ -209,6 +266,8 @@ constexpr std::array kOptimizer = {
 
 std::span<KernelSpec const> convolution_forward() { return kConvolutionForward; }
 std::span<KernelSpec const> convolution_backward() { return kConvolutionBackward; }
+std::span<KernelSpec const> mixed_convolution_forward() { return kMixedConvolutionForward; }
+std::span<KernelSpec const> mixed_convolution_backward() { return kMixedConvolutionBackward; }
 std::span<KernelSpec const> attention_forward() { return kAttentionForward; }
 std::span<KernelSpec const> attention_backward() { return kAttentionBackward; }
 std::span<KernelSpec const> mlp_forward() { return kMlpForward; }

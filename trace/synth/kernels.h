@@ -10,6 +10,9 @@ namespace stepscope::synth {
 
 std::span<KernelSpec const> convolution_forward();
 std::span<KernelSpec const> convolution_backward();
+/// The same network in bfloat16 on a device of the H100 class: every matrix product on tensor cores.
+std::span<KernelSpec const> mixed_convolution_forward();
+std::span<KernelSpec const> mixed_convolution_backward();
 std::span<KernelSpec const> attention_forward();
 std::span<KernelSpec const> attention_backward();
 std::span<KernelSpec const> mlp_forward();

@@ -1,3 +1,5 @@
+#include <span>
+
 #include <fmt/format.h>
 
 #include "trace/synth/kernels.h"
@@ -15,15 +17,31 @@ constexpr uint64_t kExpertActivationBytes = 160U << 20;
 constexpr uint64_t kExpertParameterBytes = 900U << 20;
 constexpr uint64_t kExpertCommunicator = kWorldCommunicator + 1;
 
-void all_to_all(ProgramBuilder& program, int32_t ranks) {
+/// Ranks that exchange tokens with each other: all, or four of a tuned job's eight and more.
+struct Group {
+  uint32_t number, count;
+  int32_t ranks;
+  int32_t rank;  ///< within it; −1 = the process's own
+};
+Group group_of(Job const& job, int32_t rank) {
+  bool const has_groups = job.is_tuned() && job.ranks > kExpertGroup && job.ranks % kExpertGroup == 0;
+  if (!has_groups) return {0, 1, job.ranks, -1};
+  return {static_cast<uint32_t>(rank / kExpertGroup), static_cast<uint32_t>(job.ranks / kExpertGroup), kExpertGroup,
+          rank % kExpertGroup};
+}
+
+/// `meanwhile`: what is computed while the tokens travel; may be empty.
+void all_to_all(ProgramBuilder& program, Group const& group, std::span<KernelSpec const> meanwhile) {
   CollectiveSpec spec;
   spec.stream = program.comm_stream("all-to-all");
   spec.kind = model::CollectiveOp::kAllToAll;
   spec.bytes = kTokenBytes;
-  spec.communicator = kExpertCommunicator;
-  spec.participants = static_cast<uint32_t>(ranks);
-  spec.transfer_ns = all_to_all_ns(kTokenBytes, ranks);
-  program.collective(spec);
+  spec.communicator = kExpertCommunicator + group.number;
+  spec.participants = static_cast<uint32_t>(group.ranks);
+  spec.rank = group.rank;
+  spec.is_slow_part = group.number + 1 == group.count;
+  program.collective_of_group(spec, group.number, group.count);
+  program.kernels(meanwhile);
   program.await(spec.stream);
 }
 
@@ -33,57 +51,79 @@ void all_reduce_bucket(ProgramBuilder& program, int32_t ranks) {
   spec.bytes = kExpertBucketBytes;
   spec.communicator = kWorldCommunicator;
   spec.participants = static_cast<uint32_t>(ranks);
-  spec.transfer_ns = all_reduce_ns(spec.bytes, ranks);
   program.collective(spec);
 }
 
-void forward_layer(ProgramBuilder& program, int32_t ranks, uint32_t layer) {
-  program.begin_range(fmt::format("layers.{}", layer));
+/// What the expert that all tokens pass computes while they travel, of a tuned job: the first product and the activation on the
+/// way to the others' experts, the second product on the way back.
+struct SharedExpert {
+  std::span<KernelSpec const> first, second, second_backward, first_backward;
+};
+SharedExpert shared_expert(Job const& job) {
+  if (!job.is_tuned()) return {};
+  constexpr size_t kSecond = 3, kSecondBackward = 2;  // where it begins among the kernels of a perceptron
+  return {mlp_forward().first(kSecond), mlp_forward().subspan(kSecond), mlp_backward().first(kSecondBackward),
+          mlp_backward().subspan(kSecondBackward)};
+}
+
+void forward_layer(ProgramBuilder& program, Job const& job, Group const& group, uint32_t layer) {
+  SharedExpert const shared = shared_expert(job);
+  program.begin_layer(fmt::format("layers.{}", layer));
   program.kernels(attention_forward());
   program.kernels(router_forward());
-  all_to_all(program, ranks);
+  all_to_all(program, group, shared.first);
   program.kernels(experts_forward(), 1000, static_cast<int32_t>(layer));
-  all_to_all(program, ranks);
-  program.end();
+  all_to_all(program, group, shared.second);
+  program.end_layer();
 }
 
-void backward_layer(ProgramBuilder& program, int32_t ranks, uint32_t layer) {
-  program.begin_range(fmt::format("layers.{} backward", layer));
-  all_to_all(program, ranks);
+void backward_layer(ProgramBuilder& program, Job const& job, Group const& group, uint32_t layer) {
+  SharedExpert const shared = shared_expert(job);
+  program.begin_layer(fmt::format("layers.{} backward", layer));
+  all_to_all(program, group, shared.second_backward);
   program.kernels(experts_backward(), 1000, static_cast<int32_t>(layer));
-  all_to_all(program, ranks);
+  all_to_all(program, group, shared.first_backward);
   program.kernels(router_backward());
   program.kernels(attention_backward());
-  program.end();
+  program.end_layer();
 }
 
-}  // namespace
-
-Schedule mixture_of_experts(int32_t ranks, model::StringTable& strings) {
-  ProgramBuilder program(ranks, strings);
+ProgramBuilder program_of(Job const& job, int32_t rank, model::StringTable& strings) {
+  Group const group = group_of(job, rank);
+  ProgramBuilder program(job, kFastLink, strings);
   std::vector<uint32_t> activations;
 
   program.begin_step(true);
   program.begin_phase("forward");
   for (uint32_t layer = 0; layer < kLayers; ++layer) {
     activations.push_back(program.allocate(kExpertActivationBytes, model::MemoryPurpose::kActivations));
-    forward_layer(program, ranks, layer);
+    forward_layer(program, job, group, layer);
   }
   program.kernels(loss_kernels());
-  program.end();
+  program.end_phase();
 
   program.begin_phase("backward");
   for (uint32_t layer = kLayers; layer-- > 0;) {
-    backward_layer(program, ranks, layer);
+    backward_layer(program, job, group, layer);
     program.free_block(activations[layer]);
-    if (layer % kLayersPerBucket == 0) all_reduce_bucket(program, ranks);
+    if (layer % kLayersPerBucket == 0) all_reduce_bucket(program, job.ranks);
   }
-  program.end();
+  program.end_phase();
   program.end_step(program.meetings());
+  return program;
+}
 
+}  // namespace
+
+Schedule mixture_of_experts(Job const& job, model::StringTable& strings) {
+  // Of a rank in groups they differ in the groups' numbers alone.
+  int32_t const programs = group_of(job, 0).count > 1 ? job.ranks : 1;
   Schedule schedule;
-  schedule.meetings = program.meetings();
-  schedule.programs.push_back(std::move(program).finish(kExpertParameterBytes));
+  for (int32_t rank = 0; rank < programs; ++rank) {
+    ProgramBuilder program = program_of(job, rank, strings);
+    schedule.meetings = program.meetings();
+    schedule.programs.push_back(std::move(program).finish(kExpertParameterBytes));
+  }
   return schedule;
 }
 

@@ -19,7 +19,8 @@ constexpr uint64_t kStageParameterBytes = 600U << 20;
 /// One stage's part of the schedule.
 class Stage {
  public:
-  Stage(int32_t stage, int32_t stages, model::StringTable& strings) : stage_(stage), stages_(stages), program_(stages, strings) {}
+  Stage(Job const& job, int32_t stage, model::StringTable& strings)
+      : job_(job), stage_(stage), stages_(job.ranks), program_(job, kFastLink, strings) {}
 
   Program build() && {
     auto const warm_up = std::min(static_cast<uint32_t>(stages_ - stage_ - 1), kMicroBatches);
@@ -40,27 +41,27 @@ class Stage {
     if (stage_ > 0) receive(stage_ - 1, batch, false);
     activations_.push_back(program_.allocate(kStageActivationBytes, model::MemoryPurpose::kActivations));
     for (uint32_t layer = 0; layer < kLayersPerStage; ++layer) {
-      program_.begin_range(layer_name(layer));
+      program_.begin_layer(layer_name(layer));
       program_.kernels(attention_forward(), kPermille);
       program_.kernels(mlp_forward(), kPermille);
-      program_.end();
+      program_.end_layer();
     }
     if (stage_ + 1 < stages_) send(stage_, batch, false);
-    program_.end();
+    program_.end_phase();
   }
 
   void backward(uint32_t batch) {
     program_.begin_phase("backward");
     if (stage_ + 1 < stages_) receive(stage_, batch, true);
     for (uint32_t layer = kLayersPerStage; layer-- > 0;) {
-      program_.begin_range(layer_name(layer) + " backward");
+      program_.begin_layer(layer_name(layer) + " backward");
       program_.kernels(mlp_backward(), kPermille);
       program_.kernels(attention_backward(), kPermille);
-      program_.end();
+      program_.end_layer();
     }
     program_.free_block(activations_[batch]);
     if (stage_ > 0) send(stage_ - 1, batch, true);
-    program_.end();
+    program_.end_phase();
   }
 
   /// `boundary` b lies between stages b and b + 1; gradients travel backward over it.
@@ -81,10 +82,12 @@ class Stage {
     spec.kind = op;
     spec.bytes = kBoundaryBytes;
     spec.communicator = kWorldCommunicator + 1 + 2 * static_cast<uint64_t>(boundary) + (gradients ? 1 : 0);
-    spec.participants = 2;
+    // The bubble is what a healthy pipeline loses: without it messages are there when they are wanted.
+    bool const waits = job_.happens || !job_.is_about(FaultType::kNone);
+    spec.participants = waits ? 2 : 1;
     spec.rank = stage_ - boundary;
     spec.peer = 1 - spec.rank;
-    spec.transfer_ns = send_ns(kBoundaryBytes);
+    spec.is_slow_part = boundary == (stages_ - 1) / 2;
     return spec;
   }
   static uint32_t meeting(int32_t boundary, uint32_t batch, bool gradients) {
@@ -94,6 +97,7 @@ class Stage {
     return fmt::format("layers.{}", static_cast<uint32_t>(stage_) * kLayersPerStage + layer);
   }
 
+  Job const& job_;
   int32_t stage_, stages_;
   ProgramBuilder program_;
   std::vector<uint32_t> activations_;
@@ -101,10 +105,10 @@ class Stage {
 
 }  // namespace
 
-Schedule pipeline(int32_t ranks, model::StringTable& strings) {
+Schedule pipeline(Job const& job, model::StringTable& strings) {
   Schedule schedule;
-  for (int32_t stage = 0; stage < ranks; ++stage) schedule.programs.push_back(Stage(stage, ranks, strings).build());
-  schedule.meetings = static_cast<uint32_t>(ranks - 1) * 2 * kMicroBatches + 1;
+  for (int32_t stage = 0; stage < job.ranks; ++stage) schedule.programs.push_back(Stage(job, stage, strings).build());
+  schedule.meetings = static_cast<uint32_t>(job.ranks - 1) * 2 * kMicroBatches + 1;
   return schedule;
 }
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "trace/base/check.h"
+#include "trace/synth/kernel_changes.h"
+#include "trace/synth/pace.h"
 
 namespace stepscope::synth {
 namespace {
@@ -14,35 +16,15 @@ using model::MemoryOp;
 using model::OpClass;
 using model::TrackKind;
 
-// The pace of a host that runs ahead of its device.
-constexpr int64_t kBeforeLaunchNs = 2'600;  // in the framework's operation
-constexpr int64_t kAfterLaunchNs = 1'100;
-constexpr int64_t kBetweenOpsNs = 900;
-constexpr int64_t kLaunchNs = 3'800;
-constexpr int64_t kHostJitterPermille = 200;
-constexpr int64_t kEventCallNs = 700;
-constexpr int64_t kCachedAllocationNs = 1'300;
-constexpr int64_t kDeviceAllocationNs = 240'000;
-constexpr int64_t kBetweenStepsNs = 14'000;
-constexpr int64_t kSyncReturnNs = 6'500;
-constexpr int64_t kShortestSyncNs = 1'500;
-constexpr int64_t kInputWaitNs = 38'000;
-// The device's own latencies, all below the limit that DEFINITIONS sets for launch_latency.
-constexpr int64_t kStartLatencyNs = 2'100;
-constexpr int64_t kNextKernelNs = 900;
-constexpr int64_t kWakeNs = 1'400;
-constexpr int64_t kKernelJitterPermille = 25;
-
 constexpr int64_t kRunBeginNs = 3'000'000;
 constexpr int64_t kLatestOriginNs = 1'000'000;                 // processes of a job start within so long
 constexpr int64_t kOriginEpochNs = 1'767'225'600'000'000'000;  // 2026-01-01: a made run has no date of its own
-constexpr uint64_t kCapacityBytes = 80ULL << 30;
-constexpr uint64_t kReservedStep = 512ULL << 20;  // the allocator takes memory in such portions
-constexpr uint64_t kFaultBytes = 256ULL << 20;
 constexpr int32_t kRanksPerHost = 8;
 constexpr double kIdleWatts = 90, kBusyWatts = 310;
+constexpr std::string_view kClockName = "SM clock (MHz)";
+constexpr double kFullClockMhz = 1'980;
 constexpr uint32_t kLoaderTrack = 1, kFirstStreamTrack = 2;
-constexpr int32_t kFirstStreamNumber = 7;  // as CUDA numbers the first that a program makes
+constexpr uint32_t kClockCounter = 2;  // among the counters, which follow the streams
 
 std::vector<model::Track> tracks_of(Process::Setup const& setup) {
   std::vector<model::Track> tracks;
@@ -53,30 +35,22 @@ std::vector<model::Track> tracks_of(Process::Setup const& setup) {
     tracks.push_back({TrackKind::kStream, stream.name, number++, 0, stream.kind, 0});
   tracks.push_back({TrackKind::kCounter, "GPU utilization (%)", 0, 0, {}, 0});
   tracks.push_back({TrackKind::kCounter, "power (W)", 1, 0, {}, 0});
+  if (setup.job->is_tuned()) tracks.push_back({TrackKind::kCounter, std::string(kClockName), kClockCounter, 0, {}, 0});
   return tracks;
 }
 
-std::vector<OpClass> classes_of(Program const& program) {
-  std::vector<OpClass> classes;
-  for (StreamSpec const& stream : program.streams)
-    classes.push_back(stream.kind == model::StreamKind::kCommunication ? OpClass::kComm
-                      : stream.kind == model::StreamKind::kCopy        ? OpClass::kCopy
-                                                                       : OpClass::kCompute);
-  return classes;
-}
-
 int64_t origin_offset(Process::Setup const& setup) {
-  return setup.rank == 0 ? 0 : static_cast<int64_t>(hash_of(setup.seed, setup.rank, 0x0FF5) % kLatestOriginNs);
+  return setup.rank == 0 ? 0 : static_cast<int64_t>(hash_of(setup.job->seed, setup.rank, 0x0FF5) % kLatestOriginNs);
 }
 
-/// How much longer than usual an expert layer's kernels take on a rank: tokens choose experts as they like.
-int64_t expert_permille(Process::Setup const& setup, int64_t step, int32_t layer) {
-  return 600 + static_cast<int64_t>(hash_of(setup.seed, step, layer, setup.rank) % 900);
+model::Device device_of(Job const& job) {
+  if (!job.is_tuned()) return {0, "made device", kCapacityBytes, 108, 312e12};
+  return {0, "NVIDIA H100 80GB HBM3", kCapacityBytes, kMultiprocessors, 989e12};
 }
 
 }  // namespace
 
-CommonNames::CommonNames(model::StringTable& strings)
+CommonNames::CommonNames(Job const& job, model::StringTable& strings)
     : step(strings.intern("step")),
       launch_kernel(strings.intern("cudaLaunchKernel")),
       launch_copy(strings.intern("cudaMemcpyAsync")),
@@ -96,7 +70,13 @@ CommonNames::CommonNames(model::StringTable& strings)
       garbage(strings.intern("gc.collect")),
       late(strings.intern("write checkpoint")),
       utilization(strings.intern("GPU utilization (%)")),
-      power(strings.intern("power (W)")) {}
+      power(strings.intern("power (W)")) {
+  if (!job.is_tuned()) return;
+  elsewhere = strings.intern("busy elsewhere");
+  checkpoint = strings.intern("save checkpoint");
+  compile = strings.intern("compile graph");
+  clock = strings.intern(kClockName);
+}
 
 base::Expected<Process> Process::create(Setup const& setup) {
   model::TraceInfo info;
@@ -105,11 +85,12 @@ base::Expected<Process> Process::create(Setup const& setup) {
   info.command = fmt::format("train --pattern {}", setup.pattern);
   info.process_id = 4100 + setup.rank;
   info.rank = setup.rank;
-  info.world_size = setup.ranks;
+  info.world_size = setup.job->ranks;
   info.origin_epoch_ns = kOriginEpochNs + origin_offset(setup);
-  info.facts = {{"seed", fmt::format("{}", setup.seed)}};
-  model::Device const device{0, "made device", kCapacityBytes, 108, 312e12};
-  auto file = RankFile::create(path_of(setup), info, device, tracks_of(setup), *setup.strings, setup.block_rows);
+  info.facts = {{"seed", fmt::format("{}", setup.job->seed)}};
+  auto file = setup.folder.empty() ? RankFile::create_nowhere(tracks_of(setup))
+                                   : RankFile::create(path_of(setup), info, device_of(*setup.job), tracks_of(setup),
+                                                      *setup.strings, setup.block_rows);
   if (!file) return base::fail_with(file);
   return Process(setup, std::move(*file));
 }
@@ -119,17 +100,18 @@ std::string Process::path_of(Setup const& setup) { return fmt::format("{}/rank-{
 Process::Process(Setup const& setup, RankFile file)
     : setup_(setup),
       file_(std::move(file)),
-      account_(classes_of(*setup.program)),
-      random_(hash_of(setup.seed, setup.rank, 0x9A2D)),
+      account_(setup.program->streams.size()),
+      random_(hash_of(setup.job->seed, setup.rank, 0x9A2D)),
       offset_ns_(origin_offset(setup)),
       now_(kRunBeginNs),
       streams_(setup.program->streams.size()),
       meeting_end_(setup.meetings, -1),
-      next_address_(0x7F00'0000'0000),
+      memory_(setup.job->is_tuned()),
       block_address_(setup.program->blocks.size()),
       loader_free_(now_ - kLatestOriginNs) {
   for (BlockSpec const& block : setup.program->resident)
-    memory_call(block, next_address_, MemoryOp::kAllocate, setup_.names->allocate, random_.vary(kDeviceAllocationNs, 100));
+    memory_call(block, memory_.allocate(block.bytes), MemoryOp::kAllocate, setup_.names->allocate,
+                random_.vary(kDeviceAllocationNs, 100));
 }
 
 void Process::begin_step(int64_t step, StepFaults const& faults) {
@@ -141,6 +123,12 @@ void Process::begin_step(int64_t step, StepFaults const& faults) {
   std::fill(meeting_end_.begin(), meeting_end_.end(), -1);
   open_rows_.push_back(thread().size());
   thread().add(EventKind::kStep, at(now_), 0, setup_.names->step, 0, model::StepDetail{step});
+  if (setup_.job->is_tuned()) sample_clock();
+}
+
+base::Expected<void> Process::finish() {
+  file_.set_dropped(0, dropped_launches_);
+  return file_.finish();
 }
 
 bool Process::advance() {
@@ -158,137 +146,6 @@ base::Expected<TimeTruth> Process::end_step() {
   sample_counters(truth);
   if (auto const done = file_.end_step(); !done) return base::fail_with(done);
   return truth;
-}
-
-bool Process::play(BeginRange const& action) {
-  open(action.kind, action.name);
-  return true;
-}
-
-bool Process::play(EndRange const& /*action*/) {
-  close();
-  return true;
-}
-
-bool Process::play(RunKernel const& action) {
-  open(EventKind::kRange, action.op);
-  now_ += random_.vary(kBeforeLaunchNs, kHostJitterPermille);
-  LaunchCall const call = launch(setup_.names->launch_kernel);
-  now_ += kAfterLaunchNs;
-  close();
-  now_ += kBetweenOpsNs;
-  int64_t dur = random_.vary(action.spec->dur_ns * action.permille / 1000, kKernelJitterPermille);
-  if (action.expert >= 0) dur = dur * expert_permille(setup_, step_, action.expert) / 1000;
-  if (faults_.straggler) dur = dur * kStragglerPermille / 1000;
-  Stream& stream = streams_[kComputeStream];
-  int64_t const begin = earliest(stream, call);
-  stream.end = begin + dur;
-  stream_events(kComputeStream).add(EventKind::kKernel, at(begin), dur, action.name, call.correlation, action.spec->detail);
-  account_.add_op(kComputeStream, {{begin, stream.end}, call.end, 0});
-  ++counts_.kernels;
-  return true;
-}
-
-bool Process::play(RunCopy const& action) {
-  open(EventKind::kRange, action.op);
-  now_ += random_.vary(kBeforeLaunchNs, kHostJitterPermille);
-  Stream& stream = streams_[kCopyStream];
-  // Results are there once the compute stream has them.
-  if (action.direction == model::CopyDirection::kDeviceToHost)
-    hold(kCopyStream, std::max(stream.end, now_), streams_[kComputeStream].end, kComputeStream);
-  LaunchCall const call = launch(setup_.names->launch_copy);
-  now_ += kAfterLaunchNs;
-  close();
-  int64_t const begin = earliest(stream, call);
-  int64_t const dur = random_.vary(action.dur_ns, kKernelJitterPermille);
-  stream.end = begin + dur;
-  model::CopyDetail const detail{action.bytes, action.direction, 0, 1};
-  stream_events(kCopyStream).add(EventKind::kMemcpy, at(begin), dur, action.name, call.correlation, detail);
-  account_.add_op(kCopyStream, {{begin, stream.end}, call.end, 0});
-  ++counts_.copies;
-  return true;
-}
-
-bool Process::play(AwaitCopy const& /*action*/) {
-  int64_t until = streams_[kCopyStream].end;
-  if (faults_.cause == IdleCause::kDependency) until += faults_.cost_ns;
-  int64_t const from = std::max(streams_[kComputeStream].end, now_);
-  spend(EventKind::kApi, setup_.names->event_wait, kEventCallNs);
-  hold(kComputeStream, from, until, kCopyStream);
-  return true;
-}
-
-bool Process::play(JoinCollective const& action) {
-  CollectiveSpec const& spec = setup_.program->collectives[action.number];
-  open(EventKind::kRange, spec.op);
-  now_ += random_.vary(kBeforeLaunchNs, kHostJitterPermille);
-  LaunchCall const call = launch(setup_.names->launch_collective);
-  now_ += kAfterLaunchNs;
-  close();
-  now_ += kBetweenOpsNs;
-  // As PyTorch's process groups do it: the collective's stream waits for what was launched on the compute stream before.
-  streams_[spec.stream].queue.push_back({&spec, call, streams_[kComputeStream].end, false});
-  return true;
-}
-
-bool Process::play(AwaitCollective const& action) {
-  int64_t const until = meeting_end_[action.meeting];
-  if (until < 0) return false;
-  int64_t const from = std::max(streams_[kComputeStream].end, now_);
-  spend(EventKind::kApi, setup_.names->event_wait, kEventCallNs);
-  hold(kComputeStream, from, until, action.stream);
-  return true;
-}
-
-bool Process::play(Allocate const& action) {
-  block_address_[action.block] = next_address_;
-  memory_call(setup_.program->blocks[action.block], next_address_, MemoryOp::kAllocate, setup_.names->cache_allocate,
-              kCachedAllocationNs);
-  return true;
-}
-
-bool Process::play(Free const& action) {
-  memory_call(setup_.program->blocks[action.block], block_address_[action.block], MemoryOp::kFree, setup_.names->cache_free,
-              kCachedAllocationNs);
-  return true;
-}
-
-bool Process::play(Synchronize const& /*action*/) {
-  int64_t until = 0;
-  for (Stream const& stream : streams_) {
-    if (!stream.queue.empty()) return false;
-    until = std::max(until, stream.end);
-  }
-  synchronize(std::max(now_ + kShortestSyncNs, until + random_.vary(kSyncReturnNs, kHostJitterPermille)));
-  return true;
-}
-
-bool Process::play(AwaitInput const& /*action*/) {
-  bool const late = faults_.cause == IdleCause::kInput;
-  int64_t const begin = now_;
-  spend(EventKind::kInputWait, setup_.names->input_wait,
-        random_.vary(kInputWaitNs, kHostJitterPermille) + (late ? faults_.cost_ns : 0));
-  account_.add_input({begin, now_});
-  load_batch(now_, late);
-  return true;
-}
-
-bool Process::play(FaultPoint const& /*action*/) {
-  if (faults_.rendezvous) return true;
-  if (faults_.cause == IdleCause::kSync) synchronize(now_ + faults_.cost_ns);
-  if (faults_.cause == IdleCause::kLaunchStarved) spend(EventKind::kRange, setup_.names->garbage, faults_.cost_ns);
-  if (faults_.cause == IdleCause::kAllocation) {
-    BlockSpec const block{kFaultBytes, model::MemoryPurpose::kWorkspace};
-    uint64_t const address = next_address_;
-    memory_call(block, address, MemoryOp::kAllocate, setup_.names->allocate, faults_.cost_ns * 3 / 4);
-    memory_call(block, address, MemoryOp::kFree, setup_.names->free, faults_.cost_ns - faults_.cost_ns * 3 / 4);
-  }
-  return true;
-}
-
-bool Process::play(LateEntry const& /*action*/) {
-  if (faults_.late) spend(EventKind::kRange, setup_.names->late, faults_.cost_ns);
-  return true;
 }
 
 std::optional<Process::Offer> Process::offer(uint32_t stream_number) {
@@ -311,7 +168,7 @@ void Process::conclude(uint32_t stream_number, Outcome const& outcome) {
       spec.bytes, spec.communicator, sequence, spec.kind, spec.participants, spec.rank < 0 ? setup_.rank : spec.rank, spec.peer};
   int64_t const dur = outcome.end - outcome.begin;
   stream_events(stream_number).add(EventKind::kCollective, at(outcome.begin), dur, spec.name, head.launch.correlation, detail);
-  account_.add_op(stream_number, {{outcome.begin, outcome.end}, head.launch.end, outcome.peers_launched});
+  account_.add_op(stream_number, {{outcome.begin, outcome.end}, OpClass::kComm, head.launch.end, outcome.peers_launched});
   account_.add_wait({outcome.begin, outcome.end - outcome.transfer_ns});
   stream.end = outcome.end;
   meeting_end_[spec.meeting] = outcome.end;
@@ -336,28 +193,56 @@ void Process::spend(EventKind kind, model::StringId name, int64_t dur_ns) {
 }
 
 Process::LaunchCall Process::launch(model::StringId name) {
-  int64_t const dur = random_.vary(kLaunchNs, kHostJitterPermille);
-  thread().add(EventKind::kLaunch, at(now_), dur, name, ++correlation_);
-  now_ += dur;
-  ++counts_.launches;
+  return add_launch(name, now_ + random_.vary(kLaunchNs, kHostJitterPermille));
+}
+
+Process::LaunchCall Process::add_launch(model::StringId name, int64_t end) {
+  ++correlation_;
+  Job const& job = *setup_.job;
+  bool const is_lost = job.has(FaultType::kLostRecords) &&
+                       static_cast<double>(hash_of(job.seed, setup_.rank, correlation_) % 100) < job.fault->amount;
+  if (is_lost) {
+    ++dropped_launches_;
+  } else {
+    thread().add(EventKind::kLaunch, at(now_), end - now_, name, correlation_);
+    ++counts_.launches;
+  }
+  now_ = end;
   return {correlation_, now_};
 }
 
-void Process::synchronize(int64_t until) {
-  thread().add(EventKind::kSync, at(now_), until - now_, setup_.names->synchronize, 0,
-               model::SyncDetail{model::SyncKind::kDevice, 0, -1});
+void Process::synchronize(int64_t until, model::SyncDetail const& detail) {
+  thread().add(EventKind::kSync, at(now_), until - now_, setup_.names->synchronize, 0, detail);
   account_.add_sync({now_, until});
   now_ = until;
 }
 
+std::optional<int64_t> Process::all_done() const {
+  int64_t until = 0;
+  for (Stream const& stream : streams_) {
+    if (!stream.queue.empty()) return std::nullopt;
+    until = std::max(until, stream.end);
+  }
+  return until;
+}
+
+model::StringId Process::name_of(HostWorkKind work) const {
+  switch (work) {
+    case HostWorkKind::kElsewhere:
+      return setup_.names->elsewhere;
+    case HostWorkKind::kCheckpoint:
+      return setup_.names->checkpoint;
+    case HostWorkKind::kCompile:
+      return setup_.names->compile;
+    case HostWorkKind::kGarbage:
+      break;
+  }
+  return setup_.names->garbage;
+}
+
 void Process::memory_call(BlockSpec const& block, uint64_t address, MemoryOp op, model::StringId name, int64_t dur_ns) {
-  bool const allocates = op == MemoryOp::kAllocate;
-  allocated_bytes_ = allocates ? allocated_bytes_ + block.bytes : allocated_bytes_ - block.bytes;
-  if (allocates) next_address_ += block.bytes;
-  peak_bytes_ = std::max(peak_bytes_, allocated_bytes_);
-  uint64_t const reserved = (peak_bytes_ + kReservedStep - 1) / kReservedStep * kReservedStep;
-  thread().add(EventKind::kMemory, at(now_), dur_ns, name, 0,
-               model::MemoryDetail{address, block.bytes, allocated_bytes_, reserved, 0, op, block.purpose});
+  model::MemoryDetail const detail{address, block.bytes, memory_.allocated(), memory_.reserved(), 0, op, block.purpose};
+  thread().add(EventKind::kMemory, at(now_), dur_ns, name, 0, detail);
   account_.add_allocation({now_, now_ + dur_ns});
   now_ += dur_ns;
 }
@@ -392,6 +277,12 @@ void Process::hold(uint32_t stream_number, int64_t from, int64_t until, uint32_t
       .add(EventKind::kStreamWait, at(from), until - from, setup_.names->stream_wait, 0, model::StreamWaitDetail{0, source});
   stream.held_until = until;
   account_.add_hold(stream_number, {from, until});
+}
+
+void Process::sample_clock() {
+  double const clock = faults_.throttled ? kFullClockMhz * 1000 / static_cast<double>(faults_.permille) : kFullClockMhz;
+  uint32_t const track = kFirstStreamTrack + stream_count() + kClockCounter;
+  file_.events(track).add(EventKind::kSample, at(now_), 0, setup_.names->clock, 0, model::SampleDetail{clock});
 }
 
 void Process::sample_counters(TimeTruth const& step) {

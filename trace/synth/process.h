@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "trace/base/expected.h"
 #include "trace/model/string_table.h"
 #include "trace/synth/device_account.h"
+#include "trace/synth/device_memory.h"
 #include "trace/synth/faults.h"
 #include "trace/synth/program.h"
 #include "trace/synth/random.h"
@@ -19,9 +21,10 @@ namespace stepscope::synth {
 
 /// Names of events that are not in the program.
 struct CommonNames {
-  explicit CommonNames(model::StringTable& strings);
+  CommonNames(Job const& job, model::StringTable& strings);
   model::StringId step, launch_kernel, launch_copy, launch_collective, synchronize, event_wait, stream_wait, input_wait, allocate,
       free, cache_allocate, cache_free, load_batch, read, decode, augment, garbage, late, utilization, power;
+  model::StringId elsewhere, checkpoint, compile, clock;  ///< of tuned jobs alone: others do not have them in their table
 };
 
 /// What a rank did in all, counted as the analyzer counts.
@@ -33,9 +36,9 @@ struct Counts {
 class Process {
  public:
   struct Setup {
-    std::string folder;  ///< where rank-N.stepscope is made
-    int32_t rank = 0, ranks = 1;
-    uint64_t seed = 0;
+    std::string folder;  ///< where rank-N.stepscope is made; empty = nothing is written
+    int32_t rank = 0;
+    Job const* job = nullptr;
     std::string_view pattern;
     Program const* program = nullptr;
     model::StringTable const* strings = nullptr;
@@ -67,14 +70,14 @@ class Process {
   void conclude(uint32_t stream, Outcome const& outcome);
   /// Writes what need not be held any longer.
   base::Expected<TimeTruth> end_step();
-  base::Expected<void> finish() { return file_.finish(); }
+  base::Expected<void> finish();
 
   [[nodiscard]] std::string path() const { return path_of(setup_); }
   [[nodiscard]] uint32_t stream_count() const { return static_cast<uint32_t>(streams_.size()); }
   [[nodiscard]] uint64_t event_count() const { return file_.event_count(); }
   [[nodiscard]] Counts const& counts() const { return counts_; }
   [[nodiscard]] TimeTruth const& total() const { return account_.total(); }
-  [[nodiscard]] uint64_t peak_allocated_bytes() const { return peak_bytes_; }
+  [[nodiscard]] uint64_t peak_allocated_bytes() const { return memory_.peak_allocated(); }
   /// Run time = trace time + this.
   [[nodiscard]] int64_t offset_ns() const { return offset_ns_; }
 
@@ -82,6 +85,10 @@ class Process {
   struct LaunchCall {
     uint64_t correlation;
     int64_t end;
+  };
+  struct Copy {
+    int64_t begin, dur;
+    LaunchCall call;
   };
   struct QueuedCollective {
     CollectiveSpec const* spec;
@@ -102,10 +109,14 @@ class Process {
   bool play(RunKernel const& action);
   bool play(RunCopy const& action);
   bool play(AwaitCopy const& action);
+  bool play(AwaitStream const& action);
+  bool play(HostWork const& action);
   bool play(JoinCollective const& action);
   bool play(AwaitCollective const& action);
   bool play(Allocate const& action);
   bool play(Free const& action);
+  bool play(CallDriver const& action);
+  bool play(Churn const& action);
   bool play(Synchronize const& action);
   bool play(AwaitInput const& action);
   bool play(FaultPoint const& action);
@@ -118,9 +129,17 @@ class Process {
   void close();
   void spend(model::EventKind kind, model::StringId name, int64_t dur_ns);
   LaunchCall launch(model::StringId name);
-  void synchronize(int64_t until);
+  /// Adds a launch call that lasts until `end`, or counts it as dropped.
+  LaunchCall add_launch(model::StringId name, int64_t end);
+  void synchronize(int64_t until, model::SyncDetail const& detail = {model::SyncKind::kDevice, 0, -1});
+  /// When everything that was launched is over; nothing while that is not known.
+  [[nodiscard]] std::optional<int64_t> all_done() const;
+  [[nodiscard]] model::StringId name_of(HostWorkKind work) const;
+  /// Tells of what memory_ has just done.
   void memory_call(BlockSpec const& block, uint64_t address, model::MemoryOp op, model::StringId name, int64_t dur_ns);
   void load_batch(int64_t until, bool late);
+  Copy queued_copy(RunCopy const& action);
+  Copy blocking_copy(RunCopy const& action);
 
   // The device.
   model::EventBatch& stream_events(uint32_t stream);
@@ -129,6 +148,7 @@ class Process {
   /// Nothing begins on the stream before `until`; `from`: when the device has come to the wait.
   void hold(uint32_t stream, int64_t from, int64_t until, uint32_t source_stream);
   void sample_counters(TimeTruth const& step);
+  void sample_clock();
 
   Setup setup_;
   RankFile file_;
@@ -145,10 +165,12 @@ class Process {
   std::vector<int64_t> meeting_end_;  ///< of this step; −1 = not over
 
   uint64_t correlation_ = 0;
-  uint64_t allocated_bytes_ = 0, peak_bytes_ = 0, next_address_;
+  DeviceMemory memory_;
   std::vector<uint64_t> block_address_;
-  int64_t loader_free_ = 0;  ///< when the loader handed over its last batch
+  std::vector<std::pair<uint64_t, BlockSpec>> churned_;  ///< of the last step, with their addresses
+  int64_t loader_free_ = 0;                              ///< when the loader handed over its last batch
   Counts counts_;
+  uint64_t dropped_launches_ = 0;
 };
 
 }  // namespace stepscope::synth

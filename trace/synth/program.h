@@ -26,7 +26,10 @@ struct StreamSpec {
   std::string name;
   model::StreamKind kind;
 };
-/// Positions in Program::streams that every program has; those of collectives follow.
+/// Of every made device.
+inline constexpr uint64_t kCapacityBytes = 80ULL << 30;
+
+/// Positions in Program::streams that every program has; those of collectives and of more work follow.
 inline constexpr uint32_t kComputeStream = 0, kCopyStream = 1, kFirstCommStream = 2;
 
 struct CollectiveSpec {
@@ -42,6 +45,7 @@ struct CollectiveSpec {
   int32_t rank = -1;            ///< in the communicator; −1 = the process's own
   int32_t peer = -1;            ///< of a send or receive
   int64_t transfer_ns = 0;      ///< from the last arrival to the end
+  bool is_slow_part = false;    ///< crosses the links of the faults `slow-pair`, `slow-group`
   bool can_rendezvous = false;  ///< in steps of the fault `peer` it starts only once all participants are launched
 };
 
@@ -57,19 +61,32 @@ struct BeginRange {
 };
 struct EndRange {};
 struct RunKernel {
-  KernelSpec const* spec;
   model::StringId op, name;
-  int32_t permille;  ///< of the usual duration
-  int32_t expert;    ///< number of the expert layer whose share of tokens stretches it; −1 = none
+  int64_t dur_ns;  ///< usually
+  int32_t expert;  ///< number of the expert layer whose share of tokens stretches it; −1 = none
+  uint32_t stream;
+  model::KernelDetail detail;
 };
 struct RunCopy {
   model::StringId op, name;
   uint64_t bytes;
   model::CopyDirection direction;
   int64_t dur_ns;
+  uint32_t stream;
+  bool pinned;  ///< else the call returns when the copy is over
 };
 /// The compute stream goes on after what the copy stream was given; in steps of the fault `dependency` later.
 struct AwaitCopy {};
+/// One stream goes on after what another one was given.
+struct AwaitStream {
+  uint32_t waiting, source;
+  bool by_default_stream;  ///< nobody asked for it: one of them is the default stream
+};
+/// The host is busy with something else.
+struct HostWork {
+  model::StringId name;  ///< of its range; the empty text = without one
+  int64_t dur_ns;
+};
 struct JoinCollective {
   uint32_t number;  ///< in Program::collectives
 };
@@ -84,8 +101,22 @@ struct Allocate {
 struct Free {
   uint32_t block;
 };
-/// The host waits for everything it has launched.
-struct Synchronize {};
+/// Device memory is asked of the driver and, with `free`, given back: then the call waits for the device first.
+struct CallDriver {
+  uint32_t block;
+  bool free;
+  int64_t dur_ns;
+};
+/// Blocks of so much together that live for a step, each somewhat larger than a step before and followed by a small one that
+/// stays: what they leave is always a little too small.
+struct Churn {
+  uint64_t bytes;
+};
+/// The host waits for everything it has launched, or for the compute stream alone, and comes back so much later than usual.
+struct Synchronize {
+  int64_t late_ns = 0;
+  bool of_compute = false;
+};
 /// The host waits for its batch; in steps of the fault `input` longer.
 struct AwaitInput {};
 /// Where the faults of the host happen: the device is idle here.
@@ -93,8 +124,8 @@ struct FaultPoint {};
 /// Where the late rank of the fault `peer` pauses: the device is idle here.
 struct LateEntry {};
 
-using Action = std::variant<BeginRange, EndRange, RunKernel, RunCopy, AwaitCopy, JoinCollective, AwaitCollective, Allocate, Free,
-                            Synchronize, AwaitInput, FaultPoint, LateEntry>;
+using Action = std::variant<BeginRange, EndRange, RunKernel, RunCopy, AwaitCopy, AwaitStream, HostWork, JoinCollective,
+                            AwaitCollective, Allocate, Free, CallDriver, Churn, Synchronize, AwaitInput, FaultPoint, LateEntry>;
 
 struct Program {
   std::vector<StreamSpec> streams;

@@ -39,8 +39,12 @@ void append_summary(model::TrackSummary const& part, model::TrackSummary& whole)
 
 }  // namespace
 
-RankFile::RankFile(file::TraceWriter writer, size_t tracks, size_t block_rows)
-    : writer_(std::move(writer)), block_rows_(block_rows), pending_(tracks) {}
+RankFile::RankFile(std::optional<file::TraceWriter> writer, std::vector<model::Track> tracks, size_t block_rows)
+    : writer_(std::move(writer)), tracks_(std::move(tracks)), block_rows_(block_rows), pending_(tracks_.size()) {}
+
+Expected<RankFile> RankFile::create_nowhere(std::vector<model::Track> tracks) {
+  return RankFile(std::nullopt, std::move(tracks), 0);
+}
 
 Expected<RankFile> RankFile::create(std::string const& path, model::TraceInfo const& info, model::Device const& device,
                                     std::vector<model::Track> const& tracks, model::StringTable const& strings,
@@ -52,7 +56,7 @@ Expected<RankFile> RankFile::create(std::string const& path, model::TraceInfo co
   if (auto const done = writer->write_strings(1, texts); !done) return base::fail_with(done);
   if (auto const done = writer->write_description(info, std::span(&device, 1), {}); !done) return base::fail_with(done);
   if (auto const done = writer->write_tracks(model::TrackId{0}, tracks); !done) return base::fail_with(done);
-  return RankFile(std::move(*writer), tracks.size(), block_rows);
+  return RankFile(std::move(*writer), tracks, block_rows);
 }
 
 Expected<void> RankFile::end_step() {
@@ -67,20 +71,28 @@ Expected<void> RankFile::end_step() {
 }
 
 Expected<void> RankFile::finish() {
+  if (!writer_) return {};
   for (uint32_t track = 0; track < pending_.size(); ++track)
     if (auto const done = write(track); !done) return done;
   for (uint32_t track = 0; track < pending_.size(); ++track) {
     if (pending_[track].summary.size() == 0) continue;
-    if (auto const done = writer_.write_summary(model::TrackId{track}, pending_[track].summary); !done) return done;
+    if (auto const done = writer_->write_summary(model::TrackId{track}, pending_[track].summary); !done) return done;
   }
-  if (auto const done = writer_.write_steps(steps_); !done) return done;
-  return writer_.finish();
+  if (auto const done = writer_->write_steps(steps_); !done) return done;
+  bool const lost_some = std::any_of(tracks_.begin(), tracks_.end(), [](model::Track const& t) { return t.dropped > 0; });
+  if (lost_some)
+    if (auto const done = writer_->write_tracks(model::TrackId{0}, tracks_); !done) return done;
+  return writer_->finish();
 }
 
 Expected<void> RankFile::write(uint32_t track) {
   Pending& pending = pending_[track];
   if (pending.events.empty()) return {};
-  if (auto const done = writer_.write_events(model::TrackId{track}, pending.events); !done) return done;
+  if (!writer_) {
+    pending.events.clear();
+    return {};
+  }
+  if (auto const done = writer_->write_events(model::TrackId{track}, pending.events); !done) return done;
   append_summary(model::summarize(model::EventView(pending.events), depths_of(pending.events)), pending.summary);
   add_steps(model::TrackId{track}, pending.events);
   pending.written += pending.events.size();

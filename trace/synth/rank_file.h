@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,15 @@ class RankFile {
                                          std::vector<model::Track> const& tracks, model::StringTable const& strings,
                                          size_t block_rows);
 
+  /// One that forgets its events.
+  static base::Expected<RankFile> create_nowhere(std::vector<model::Track> tracks);
+
   /// The track's events that are not written yet, by start.
   model::EventBatch& events(uint32_t track) { return pending_[track].events; }
   /// Writes the tracks whose next step might not fit into a block. No row before this call may be changed after it.
   base::Expected<void> end_step();
+  /// So many events of the track were not recorded.
+  void set_dropped(uint32_t track, uint64_t count) { tracks_[track].dropped = count; }
   /// Writes everything, the summaries by which the file opens, and closes it.
   base::Expected<void> finish();
 
@@ -38,11 +44,12 @@ class RankFile {
     size_t before_step = 0;       ///< rows of `events` that the last step found
     size_t longest_step = 0;      ///< most rows that a step added
   };
-  RankFile(file::TraceWriter writer, size_t tracks, size_t block_rows);
+  RankFile(std::optional<file::TraceWriter> writer, std::vector<model::Track> tracks, size_t block_rows);
   base::Expected<void> write(uint32_t track);
   void add_steps(model::TrackId track, model::EventBatch const& events);
 
-  file::TraceWriter writer_;
+  std::optional<file::TraceWriter> writer_;  ///< none: nothing is kept
+  std::vector<model::Track> tracks_;
   size_t block_rows_;
   std::vector<Pending> pending_;
   std::vector<file::StepSpan> steps_;  ///< of what is written

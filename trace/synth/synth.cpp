@@ -25,30 +25,40 @@ size_t block_rows(int32_t ranks) {
   return std::clamp(kRowsInMemory / static_cast<size_t>(ranks), kFewestBlockRows, file::kMaxBlockRows);
 }
 
+Job job_of(SynthOptions const& options, bool happens) { return {options.ranks, options.seed, options.fault, happens}; }
+
 /// A run in the making: all its ranks, moved on step by step together.
 class Simulation {
  public:
-  Simulation(SynthOptions const& options, std::string folder)
+  /// An empty `folder`: nothing is written, only time passes.
+  Simulation(SynthOptions const& options, Job const& job, std::string folder)
       : options_(options),
+        job_(job),
         folder_(std::move(folder)),
-        schedule_(options.pattern->schedule(options.ranks, strings_)),
-        names_(strings_),
+        schedule_(options.pattern->schedule(job_, strings_)),
+        names_(job_, strings_),
         exchange_(schedule_.meetings, options.seed) {}
 
   Expected<SynthSummary> run() {
-    auto truth = TruthFile::create(folder_, {options_.pattern->name, options_.seed, options_.ranks, options_.events_per_rank});
+    auto truth = TruthFile::create(folder_, {options_.pattern->name, job_, events_asked_for()});
     if (!truth) return base::fail_with(truth);
     if (auto const done = start(); !done) return base::fail_with(done);
     SynthSummary summary;
     do {
-      if (auto const done = step(summary.steps++, *truth); !done) return base::fail_with(done);
-      if (options_.progress) options_.progress(share_done());
-    } while (fewest_events() < options_.events_per_rank);
+      if (auto const done = step(summary.steps++, &*truth); !done) return base::fail_with(done);
+      if (options_.progress) options_.progress(share_done(summary.steps));
+    } while (!is_over(summary.steps));
     for (Process& process : processes_) {
       summary.events += process.event_count();
       if (auto const done = process.finish(); !done) return base::fail_with(done);
     }
-    if (auto const done = truth->finish(schedule_, summary.steps, processes_); !done) return base::fail_with(done);
+    std::optional<FaultTruth> fault;
+    if (job_.is_tuned()) {
+      auto const without_fault = step_ns_without_fault(summary.steps);
+      if (!without_fault) return base::fail_with(without_fault);
+      fault = FaultTruth{step_ns(summary.steps), *without_fault};
+    }
+    if (auto const done = truth->finish(schedule_, summary.steps, processes_, fault); !done) return base::fail_with(done);
     return summary;
   }
 
@@ -62,28 +72,52 @@ class Simulation {
  private:
   Expected<void> start() {
     for (int32_t rank = 0; rank < options_.ranks; ++rank) {
-      auto process = Process::create({folder_, rank, options_.ranks, options_.seed, options_.pattern->name, &schedule_.of(rank),
-                                      &strings_, &names_, schedule_.meetings, block_rows(options_.ranks)});
+      auto process = Process::create({folder_, rank, &job_, options_.pattern->name, &schedule_.of(rank), &strings_, &names_,
+                                      schedule_.meetings, block_rows(options_.ranks)});
       if (!process) return base::fail_with(process);
       processes_.push_back(std::move(*process));
     }
     return {};
   }
 
-  Expected<void> step(int64_t number, TruthFile& truth) {
+  /// `truth`: to which it is added; may be null.
+  Expected<void> step(int64_t number, TruthFile* truth) {
     std::vector<StepFaults> faults;
     exchange_.begin_step();
     for (int32_t rank = 0; rank < options_.ranks; ++rank) {
-      faults.push_back(faults_of(options_.seed, number, rank, options_.ranks, schedule_.of(rank).reads_input));
+      faults.push_back(faults_of(job_, number, rank, schedule_.of(rank).reads_input));
       processes_[static_cast<size_t>(rank)].begin_step(number, faults.back());
     }
     play_all();
     for (int32_t rank = 0; rank < options_.ranks; ++rank) {
       auto const time = processes_[static_cast<size_t>(rank)].end_step();
       if (!time) return base::fail_with(time);
-      if (auto const done = truth.add_step(rank, number, *time, faults[static_cast<size_t>(rank)]); !done) return done;
+      last_end_ = std::max(last_end_, time->window.end);
+      if (truth == nullptr) continue;
+      if (auto const done = truth->add_step(rank, number, *time, faults[static_cast<size_t>(rank)]); !done) return done;
     }
+    if (number == 0) first_end_ = last_end_;
     return {};
+  }
+
+  [[nodiscard]] std::optional<uint64_t> events_asked_for() const {
+    return options_.steps > 0 ? std::nullopt : std::optional(options_.events_per_rank);
+  }
+
+  [[nodiscard]] bool is_over(int64_t steps) const {
+    return options_.steps > 0 ? steps >= options_.steps : fewest_events() >= options_.events_per_rank;
+  }
+
+  /// Mean of the steps after the first, from the end of one to the end of the next on all ranks; 0 with one step.
+  [[nodiscard]] int64_t step_ns(int64_t steps) const { return steps > 1 ? (last_end_ - first_end_) / (steps - 1) : 0; }
+
+  /// The same of the job without its fault, simulated for as many steps.
+  [[nodiscard]] Expected<int64_t> step_ns_without_fault(int64_t steps) const {
+    Simulation other(options_, job_of(options_, false), {});
+    if (auto const done = other.start(); !done) return base::fail_with(done);
+    for (int64_t number = 0; number < steps; ++number)
+      if (auto const done = other.step(number, nullptr); !done) return base::fail_with(done);
+    return other.step_ns(steps);
   }
 
   /// Lets every rank play until it waits for others, as often as it takes all to come to the step's end.
@@ -106,17 +140,20 @@ class Simulation {
     return fewest;
   }
 
-  [[nodiscard]] double share_done() const {
+  [[nodiscard]] double share_done(int64_t steps) const {
+    if (options_.steps > 0) return static_cast<double>(steps) / static_cast<double>(options_.steps);
     return std::min(1.0, static_cast<double>(fewest_events()) / static_cast<double>(options_.events_per_rank));
   }
 
   SynthOptions const& options_;
+  Job job_;
   std::string folder_;
   model::StringTable strings_;
   Schedule schedule_;
   CommonNames names_;
   Exchange exchange_;
   std::vector<Process> processes_;
+  int64_t first_end_ = 0, last_end_ = 0;  // of the first step and of the last, on any rank
 };
 
 /// Every rank's file is open until the last step. Errors: more than the system lets a process open.
@@ -133,11 +170,31 @@ Expected<void> allow_files(int32_t ranks) {
 
 }  // namespace
 
+Expected<void> check_fault(SynthOptions const& options) {
+  if (!options.fault) return {};
+  FaultKind const& kind = *options.fault->kind;
+  bool fits = kind.patterns.empty();
+  std::string usable;
+  for (Pattern const& pattern : patterns()) {
+    if (kind.patterns.find(pattern.name) == std::string_view::npos) continue;
+    fits = fits || pattern.name == options.pattern->name;
+    usable += fmt::format("{}{}", usable.empty() ? "" : " or ", pattern.name);
+  }
+  if (!fits) return base::fail("fault {}: is not of the pattern {}, use --pattern {}", kind.name, options.pattern->name, usable);
+  if (options.ranks < kind.fewest_ranks)
+    return base::fail("fault {}: needs at least {} ranks, use --ranks {}", kind.name, kind.fewest_ranks, kind.fewest_ranks);
+  if (kind.type == FaultType::kSlowGroup && options.ranks % kExpertGroup != 0)
+    return base::fail("fault {}: needs groups of {} ranks, use --ranks {}", kind.name, kExpertGroup, kind.fewest_ranks);
+  return {};
+}
+
 Expected<SynthSummary> make_run(SynthOptions const& options, std::string const& folder) {
   STEPSCOPE_CHECK(options.pattern != nullptr && options.ranks >= 1 && options.ranks <= kMaxRanks);
-  STEPSCOPE_CHECK(options.events_per_rank >= 1 && options.events_per_rank <= kMaxEventsPerRank);
+  STEPSCOPE_CHECK(options.steps >= 0 && options.steps <= kMaxSteps);
+  STEPSCOPE_CHECK(options.steps > 0 || (options.events_per_rank >= 1 && options.events_per_rank <= kMaxEventsPerRank));
+  if (auto const possible = check_fault(options); !possible) return base::fail_with(possible);
   if (auto const allowed = allow_files(options.ranks); !allowed) return base::fail_with(allowed);
-  Simulation simulation(options, folder);
+  Simulation simulation(options, job_of(options, true), folder);
   auto summary = simulation.run();
   if (!summary) simulation.remove_what_was_made();
   return summary;

@@ -18,18 +18,21 @@ base::Expected<void> cannot_write(std::string const& path) {
 
 std::string TruthFile::unfinished_path(std::string const& folder) { return fmt::format("{}/{}.tmp", folder, kTruthFileName); }
 
-TruthFile::TruthFile(std::string const& folder)
-    : path_(fmt::format("{}/{}", folder, kTruthFileName)),
+TruthFile::TruthFile(std::string const& folder, Header const& header)
+    : header_(header),
+      path_(fmt::format("{}/{}", folder, kTruthFileName)),
       unfinished_path_(unfinished_path(folder)),
       file_(std::fopen(unfinished_path_.c_str(), "wbe")) {}
 
 base::Expected<TruthFile> TruthFile::create(std::string const& folder, Header const& header) {
-  TruthFile truth(folder);
+  TruthFile truth(folder, header);
   if (!truth.file_) return base::fail_with(cannot_write(truth.path_));
   truth.put(R"({{"schema": 1, "pattern": "{}", "seed": {}, "ranks": {}, "events_per_rank": {},)"
             "\n",
-            header.pattern, header.seed, header.ranks, header.events_per_rank);
-  if (int32_t const straggler = straggler_of(header.seed, header.ranks); straggler >= 0) {
+            header.pattern, header.job.seed, header.job.ranks,
+            header.events_per_rank ? fmt::format("{}", *header.events_per_rank) : "null");
+  int32_t const straggler = header.job.is_tuned() ? -1 : straggler_of(header.job.seed, header.job.ranks);
+  if (straggler >= 0) {
     truth.put(R"("straggler": {{"rank": {}, "first_step": {}, "last_step": {}, "every_steps": {}, "slowdown_permille": {}}},)"
               "\n",
               straggler, kFirstStragglerStep, kLastStragglerStep, kCycle, kStragglerPermille);
@@ -53,8 +56,10 @@ base::Expected<void> TruthFile::add_step(int32_t rank, int64_t step, TimeTruth c
   return buffer_.size() < kFlushBytes ? base::Expected<void>() : flush();
 }
 
-base::Expected<void> TruthFile::finish(Schedule const& schedule, int64_t steps, std::span<Process const> processes) {
+base::Expected<void> TruthFile::finish(Schedule const& schedule, int64_t steps, std::span<Process const> processes,
+                                       std::optional<FaultTruth> const& fault) {
   put("\n],\n");
+  if (fault) put_fault(*fault);
   put_collectives(schedule, steps);
   put("\"devices\": [");
   for (size_t rank = 0; rank < processes.size(); ++rank) {
@@ -66,6 +71,19 @@ base::Expected<void> TruthFile::finish(Schedule const& schedule, int64_t steps, 
   if (std::fclose(file_.release()) != 0) return cannot_write(path_);
   if (std::rename(unfinished_path_.c_str(), path_.c_str()) != 0) return cannot_write(path_);
   return {};
+}
+
+void TruthFile::put_fault(FaultTruth const& fault) {
+  FaultKind const& kind = *header_.job.fault->kind;
+  auto const text = [](std::string_view word) { return word.empty() ? std::string("null") : fmt::format("\"{}\"", word); };
+  std::string_view const finding = finding_of(kind, header_.pattern, header_.job.ranks);
+  int32_t const rank = rank_of_fault(header_.job);
+  put(R"("fault": {{"name": "{}", "amount": {}, "unit": {}, "rank": {}, "expected_finding": {}, )", kind.name,
+      header_.job.fault->amount, text(kind.unit), rank < 0 ? "null" : fmt::format("{}", rank), text(finding));
+  bool const has_cost = kind.has_cost || (kind.type == FaultType::kNone && !finding.empty());
+  put(R"("step_ns": {}, "step_ns_without": {}, "cost_ns_per_step": {}}},)"
+      "\n",
+      fault.step_ns, fault.without_ns, has_cost ? fmt::format("{}", fault.step_ns - fault.without_ns) : "null");
 }
 
 void TruthFile::put_time(TimeTruth const& truth) {

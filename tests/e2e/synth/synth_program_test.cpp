@@ -40,6 +40,34 @@ TEST_F(Synth, WrongCountsAndNamesAreRefused) {
   EXPECT_FALSE(std::filesystem::exists(path("run")));
 }
 
+TEST_F(Synth, MakesAJobOfOneFaultThatAnalyzeNames) {
+  Outcome const outcome = stepscope("synth --ranks 2 --steps 12 --fault input=6 -o run");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  EXPECT_NE(outcome.output.find("in 12 steps of 2 ranks"), std::string::npos) << outcome.output;
+  Outcome const analyzed = stepscope("analyze run");
+  EXPECT_NE(analyzed.output.find("1. CRITICAL"), std::string::npos) << analyzed.output;
+  EXPECT_NE(analyzed.output.find("(input-bound)"), std::string::npos) << analyzed.output;
+}
+
+TEST_F(Synth, WrongFaultsAreRefusedWithWhatThereIs) {
+  expect_refused("-o run --fault nonsense", "small-buckets");
+  expect_refused("-o run --fault nonsense", "throttling");
+  expect_refused("-o run --fault input=0", "from 0.1 to 10000");
+  expect_refused("-o run --fault straggler=0.5", "straggler=TIMES");
+  expect_refused("-o run --fault none=3", "takes no amount");
+  expect_refused("-o run --fault small-buckets --pattern moe", "--pattern dp");
+  expect_refused("-o run --fault straggler --ranks 1", "--ranks 2");
+  expect_refused("-o run --steps 0", "--steps");
+  expect_refused("-o run --steps 5 --events 100", "--events");
+  EXPECT_FALSE(std::filesystem::exists(path("run")));
+}
+
+TEST_F(Synth, HelpListsTheFaults) {
+  Outcome const outcome = stepscope("synth --help");
+  for (char const* const text : {"--fault", "late-rank=MS", "serialized-streams", "lost-records=PERCENT"})
+    EXPECT_NE(outcome.output.find(text), std::string::npos) << text;
+}
+
 TEST_F(Synth, ARunIsOverwrittenOnlyWithForce) {
   ASSERT_EQ(stepscope("synth --events 1 --ranks 3 -o run").code, 0);
   expect_refused("--events 1 --ranks 2 -o run", "--force");

@@ -1,5 +1,4 @@
 // Made runs: the analyzer must find in the files what truth.json says, to the nanosecond.
-#include <fstream>
 #include <map>
 
 #include <gmock/gmock.h>
@@ -7,10 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/analysis.h"
-#include "tests/unit/workloads/temporary_folder.h"
+#include "tests/unit/synth/made_run.h"
 #include "trace/file/summaries.h"
 #include "trace/file/trace_file.h"
-#include "trace/import/open_run.h"
 #include "trace/synth/faults.h"
 #include "trace/synth/synth.h"
 
@@ -18,64 +16,7 @@ namespace stepscope::synth {
 namespace {
 
 using analyzer::Analysis;
-using nlohmann::json;
-using workloads::testing::read_bytes;
-using workloads::testing::TemporaryFolder;
-
-/// A run in a folder of its own.
-struct MadeRun {
-  TemporaryFolder folder;
-  SynthSummary summary;
-  json truth;
-
-  MadeRun(std::string_view pattern, int32_t ranks, uint64_t events, uint64_t seed = 1) {
-    SynthOptions options;
-    options.pattern = find_pattern(pattern);
-    options.ranks = ranks;
-    options.events_per_rank = events;
-    options.seed = seed;
-    auto const made = make_run(options, folder.path());
-    EXPECT_TRUE(made) << (made ? "" : made.error().message);
-    if (made) summary = *made;
-    truth = json::parse(read_bytes(folder.file("truth.json")));
-  }
-  [[nodiscard]] model::Run open() const {
-    auto run = import::open_run(folder.path());
-    EXPECT_TRUE(run) << (run ? "" : run.error().message);
-    return std::move(*run);
-  }
-};
-
-/// What the analyzer says of a window, spelled as in truth.json.
-json time_of(model::Interval window, analyzer::TimeSplit const& time) {
-  json idle = json::object();
-  for (size_t cause = 0; cause < kIdleCauseCount; ++cause) idle[to_string(static_cast<IdleCause>(cause))] = 0;
-  for (size_t cause = 0; cause < analyzer::kIdleCauseCount; ++cause)
-    if (time.idle_by_cause[cause] != 0) idle[to_string(static_cast<analyzer::IdleCause>(cause))] = time.idle_by_cause[cause];
-  return {{"begin_ns", window.begin},
-          {"end_ns", window.end},
-          {"busy_ns", time.busy_ns},
-          {"compute_ns", time.compute_ns},
-          {"comm_ns", time.comm_ns},
-          {"copy_ns", time.copy_ns},
-          {"exposed_comm_ns", time.exposed_comm_ns},
-          {"exposed_copy_ns", time.exposed_copy_ns},
-          {"exposed_wait_ns", time.exposed_wait_ns},
-          {"idle_ns", idle}};
-}
-
-/// The members of `truth` that `found` has.
-json same_members(json const& truth, json const& found) {
-  json result = json::object();
-  for (auto const& [key, value] : found.items()) result[key] = truth.at(key);
-  return result;
-}
-
-json const& step_of(json const& truth, int64_t rank, int64_t step) {
-  for (json const& line : truth.at("steps"))
-    if (line.at("rank") == rank && line.at("step") == step) return line;
-  throw std::out_of_range("no such step in truth.json");
-}
+using namespace made;
 
 class EveryPattern : public testing::TestWithParam<std::tuple<char const*, int32_t>> {
  protected:

@@ -1,0 +1,73 @@
+// The pathologies of the bundled workloads, trained on two host devices and analyzed by the stepscope program. What they cost
+// depends on the machine, so they are shown and not counted against a cost.
+#include <cstdlib>
+#include <fstream>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "tests/ground_truth/scenarios.h"
+
+namespace stepscope::ground_truth {
+namespace {
+
+struct Workload {
+  char const* pathology;
+  char const* training;
+};
+// Small trainings in which the pathology costs enough to be seen (docs/WORKLOADS.md, "Known faults").
+constexpr char kCifar[] = "cifar10 --batch 4 --steps 12";
+constexpr char kManyMessages[] = "cifar10 --batch 1 --steps 12";
+constexpr Workload kWorkloads[] = {{"slow-input=150", kCifar},
+                                   {"leak=8388608", kCifar},
+                                   {"alloc-every-step=128", kCifar},
+                                   {"host-bound=2000", kCifar},
+                                   {"sync-every-op", kCifar},
+                                   {"late-rank=1", kCifar},
+                                   {"straggler=1", "cifar10 --batch 16 --steps 12"},
+                                   {"checkpoint-stall=300", "cifar10 --batch 4 --steps 35"},
+                                   {"imbalanced-split=3", "split --steps 12"},
+                                   {"no-overlap", kManyMessages},
+                                   {"small-buckets", kManyMessages},
+                                   {"tiny-kernels", kCifar},
+                                   {"pageable-copies", kCifar},
+                                   {"fragmentation", kCifar}};
+
+nlohmann::json read_json(std::string const& path) {
+  std::ifstream file(path);
+  return nlohmann::json::parse(file, nullptr, false);
+}
+
+/// Returns what went wrong, or nothing.
+std::string read_run(std::string const& folder, Outcome& outcome) {
+  nlohmann::json const analysis = read_json(folder + "/analysis.json"), injected = read_json(folder + "/pathology.json");
+  if (!analysis.is_object() || !injected.is_object()) return fmt::format("{} lacks analysis.json or pathology.json", folder);
+  outcome.expected = injected.at("pathologies").at(0).at("expected_finding");
+  auto const& findings = analysis.at("findings");
+  if (!findings.empty() && findings.front().at("severity") != "info") outcome.found = findings.front().at("rule");
+  for (auto const& finding : findings)
+    if (finding.at("rule") == outcome.expected && finding.at("cost_ns_per_step").is_number() && !outcome.stated_ns)
+      outcome.stated_ns = finding.at("cost_ns_per_step").get<int64_t>();
+  return {};
+}
+
+}  // namespace
+
+std::vector<Outcome> play_workloads(std::string const& stepscope, std::string const& folder, std::string const& only) {
+  std::vector<Outcome> outcomes;
+  for (Workload const& workload : kWorkloads) {
+    Outcome outcome;
+    outcome.scenario = fmt::format("{} {}", std::string(workload.training).substr(0, 7), workload.pathology);
+    if (outcome.scenario.find(only) == std::string::npos) continue;
+    std::string const run = fmt::format("{}/{}", folder, workload.pathology);
+    std::string const command =
+        fmt::format("'{}' profile {} --no-evaluate --log-every 0 -o '{}' --force --device host:2 --pathology {} >'{}.log' 2>&1",
+                    stepscope, workload.training, run, workload.pathology, run);
+    int const status = std::system(command.c_str());
+    outcome.error = status == 0 ? read_run(run, outcome) : fmt::format("status {}: {}", status, command);
+    outcomes.push_back(std::move(outcome));
+  }
+  return outcomes;
+}
+
+}  // namespace stepscope::ground_truth
