@@ -3,80 +3,17 @@
 // integer ns; instants are run time (RankTrace::offset_ns applied). optional = the fact does not exist, never 0 instead.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "trace/model/intervals.h"
+#include "analyzer/critical_path_facts.h"
+#include "analyzer/device_facts.h"
 #include "trace/model/run.h"
 
 namespace stepscope::analyzer {
-
-using model::Interval;
-
-/// A device of the run: rank = index into Run::ranks, device = id within the process.
-struct DeviceRef {
-  int32_t rank_index = 0;
-  int32_t device = 0;
-  friend auto operator<=>(DeviceRef const&, DeviceRef const&) = default;
-};
-
-/// Why a device was idle, in the order in which causes are tried (DEFINITIONS, "Idle causes").
-enum class IdleCause : uint8_t {
-  kProfiler,
-  kAllocation,
-  kSync,
-  kInput,
-  kDependency,
-  kPeer,
-  kGraph,
-  kLaunchStarved,
-  kLaunchLatency,
-  kUnexplained
-};
-inline constexpr int kIdleCauseCount = 10;
-/// The JSON key: "profiler", "launch_starved", …
-char const* to_string(IdleCause cause);
-using IdleSplit = std::array<int64_t, kIdleCauseCount>;
-
-/// A window's time, split without rest: compute + exposed_comm + exposed_copy + Σ idle = window, to the ns.
-struct TimeSplit {
-  int64_t window_ns = 0, busy_ns = 0, idle_ns = 0;
-  int64_t compute_ns = 0, comm_ns = 0, copy_ns = 0;
-  int64_t exposed_comm_ns = 0, exposed_copy_ns = 0;
-  int64_t exposed_wait_ns = 0;                          ///< of exposed_comm_ns: waiting for peers, not moving data
-  IdleSplit idle_by_cause{};                            ///< sums to idle_ns
-  [[nodiscard]] std::optional<double> overlap() const;  ///< none without communication
-  [[nodiscard]] std::optional<double> utilization() const;
-};
-
-struct MemoryFacts {
-  std::optional<uint64_t> capacity_bytes, peak_allocated_bytes, peak_reserved_bytes;
-  std::optional<double> fragmentation;
-  struct Point {
-    int64_t time_ns;
-    uint64_t allocated_bytes, reserved_bytes;
-    std::array<uint64_t, 7> by_purpose;  ///< index: model::MemoryPurpose
-  };
-  std::vector<Point> timeline;                        ///< after every allocation and free, by time
-  std::array<uint64_t, 7> by_purpose_at_peak{};       ///< at the first instant of peak_allocated_bytes
-  std::optional<double> floor_growth_bytes_per_step;  ///< slope of the per-step minimum; none with fewer than 5 steps
-};
-
-struct DeviceFacts {
-  DeviceRef ref;
-  std::string name;
-  Interval window;           ///< first start to last end of its device ops
-  TimeSplit time;            ///< over that window
-  uint64_t kernels = 0;      ///< device ops but memcpys: compute, memsets and collectives
-  uint64_t copies = 0;       ///< memcpys; kernels + copies = device ops
-  uint64_t collectives = 0;  ///< of `kernels`
-  uint64_t launches = 0;     ///< launch calls of these ops that the trace has
-  MemoryFacts memory;
-};
 
 /// A gap of the device, or a part of one, with its cause and the host op to blame (if one was running).
 struct IdleGap {
@@ -94,6 +31,7 @@ struct StepFacts {
   Interval window;       ///< device window: what `time` splits
   TimeSplit time;
   bool warmup = false;  ///< left out of statistics and findings
+  SlowTime slow;        ///< over `window`
 };
 /// Where steps came from.
 enum class StepSource : uint8_t { kNone, kAnnotation, kNvtxPattern, kDetected };
@@ -108,13 +46,50 @@ struct CollectiveFacts {
     DeviceRef ref;
     uint32_t row;
     Interval when;
-    int64_t wait_ns;  ///< dur − transfer
+    int64_t wait_ns;                                         ///< dur − transfer
+    model::CollectiveOp op = model::CollectiveOp::kUnknown;  ///< its own: of a message, send or receive
+    int64_t exposed_wait_ns = 0, exposed_transfer_ns = 0;    ///< of its wait and of the rest: no compute hides it
   };
   std::vector<Participant> participants;  ///< by rank in the communicator
   int64_t transfer_ns = 0;                ///< the shortest participant's duration
   int64_t skew_ns = 0;                    ///< last start − first start
   int32_t last_participant = -1;          ///< index of the last arriver
   std::optional<double> busbw_gbps;       ///< none when a participant is missing or bytes are unknown
+};
+
+/// What made a device come last to collectives (DEFINITIONS, "Waiting for peers").
+enum class WaitCause : uint8_t { kCompute, kCommunication, kCopy, kIdle, kUnknown };
+/// What of the waiting one device caused in one way. Over all rows: the waits of all participants in measured steps, to the ns.
+struct WaitFacts {
+  DeviceRef ref;  ///< the one that was late
+  WaitCause cause = WaitCause::kUnknown;
+  IdleCause idle = IdleCause::kUnexplained;  ///< where the cause is kIdle
+  std::string host_op;                       ///< what its host was in meanwhile, where the host is the cause; hostile text
+  int64_t gpu_ns = 0;                        ///< device time that others waited
+  int64_t exposed_ns = 0;                    ///< of gpu_ns: no compute hides it
+  uint64_t collectives = 0;                  ///< in which others waited for this, or for what this delayed
+};
+/// The JSON key: "compute", "comm", "copy", "unknown", or that of the idle cause.
+char const* cause_of(WaitFacts const& waits);
+
+enum class PipelineSchedule : uint8_t { kUnknown, kGpipe, kOneForwardOneBackward };
+/// "gpipe", "1f1b", "unknown".
+char const* to_string(PipelineSchedule schedule);
+/// Devices that pass micro-batches on to each other (DEFINITIONS, "Pipelines"); over the measured steps.
+struct PipelineFacts {
+  struct Stage {
+    DeviceRef ref;
+    int64_t total_ns = 0;    ///< Σ steps
+    int64_t bubble_ns = 0;   ///< of total_ns: waiting for another stage
+    int64_t compute_ns = 0;  ///< of total_ns
+    uint64_t steps = 0;
+  };
+  std::vector<Stage> stages;  ///< the first stage first; at least two
+  PipelineSchedule schedule = PipelineSchedule::kUnknown;
+  uint32_t micro_batches = 0;  ///< of a step
+  double bubble_share = 0;     ///< Σ bubble / Σ steps
+  double ideal_share = 0;      ///< of equal stages and instant messages: (p − 1) / (m + p − 1)
+  double imbalance = 1;        ///< compute of the stage with most / mean of all
 };
 
 /// t = alpha + bytes / beta over collectives of one op and communicator.
@@ -134,6 +109,76 @@ struct KernelFacts {
   int64_t total_ns = 0, median_ns = 0, p95_ns = 0, min_ns = 0, max_ns = 0;
   double share = 0;                  ///< of the device's summed op time
   std::optional<double> flops_rate;  ///< operations per second, where known
+  int64_t mean_ns = 0;               ///< rounded down
+  std::optional<bool> tensor_cores;  ///< its name tells that it uses them, or that it multiplies matrices without; else none
+  std::optional<double> occupancy_percent;  ///< mean over its time, where known: an estimate (DEFINITIONS, "Launch")
+  std::optional<double> bytes_rate;         ///< least memory traffic per second, where known
+  std::optional<double> flops_per_byte;     ///< arithmetic intensity, over the calls of which both are known
+  std::optional<double> peak_share;         ///< flops_rate / the device's peak, where known
+  std::optional<double> small_grid_share;   ///< of its time: calls with fewer blocks than the GPU has multiprocessors
+};
+
+/// Device time by the host range in which it was launched (DEFINITIONS, "Kernels"): the rows of a device and level sum to all of
+/// its ops.
+struct OpFacts {
+  enum class Level : uint8_t { kOp = 0, kLayer = 1 };  ///< the innermost range; the outermost below step and phase
+  enum class What : uint8_t { kRange = 0, kOutside = 1, kUnlaunched = 2, kRest = 3 };
+  DeviceRef ref;
+  Level level = Level::kOp;
+  What what = What::kRange;  ///< a range; launched in none; the launch is not in the trace; further ranges together
+  std::string name;          ///< of the range, else empty
+  uint64_t count = 0;        ///< device ops
+  int64_t total_ns = 0;
+  double share = 0;  ///< of the device's summed op time
+};
+
+/// What a CUDA graph launched on a device.
+struct GraphFacts {
+  DeviceRef ref;
+  uint32_t graph = 0;             ///< its number in the trace; 0 = further graphs together
+  uint64_t launches = 0;          ///< calls that the trace has
+  uint64_t ops = 0;               ///< device ops
+  std::optional<uint64_t> nodes;  ///< different ones among them; none where nodes are not told
+  int64_t total_ns = 0;           ///< summed durations
+  int64_t gap_ns = 0;             ///< within single launches, from the first op to the last, nothing of the launch ran
+};
+
+/// Memcpys of one direction on one device.
+struct CopyFacts {
+  DeviceRef ref;
+  model::CopyDirection direction = model::CopyDirection::kUnknown;
+  uint64_t count = 0, bytes = 0;
+  int64_t total_ns = 0;
+  std::optional<double> gbps;  ///< bytes / total_ns: 1e9 bytes per second
+  uint64_t small_count = 0;    ///< of fewer than 64 KiB
+  /// Of host memory that is not page-locked; none where the recording tells of no copy of this direction whether it is.
+  std::optional<uint64_t> pageable_count, pageable_bytes;
+  uint64_t blocking_count = 0;  ///< for which the host waited
+  int64_t both_ways_ns = 0;     ///< of host to device and device to host: the other direction was copied too
+};
+
+/// A named part of the program on one device, over all its occurrences (DEFINITIONS, "Phases"). Device times are of the ops that
+/// it launched.
+struct PhaseFacts {
+  DeviceRef ref;
+  std::string name;                            ///< empty: further phases together, without device times
+  uint64_t names = 1;                          ///< how many phases this row stands for
+  uint64_t count = 0;                          ///< occurrences
+  int64_t host_ns = 0;                         ///< their summed durations
+  uint64_t ops = 0;                            ///< device ops launched in them
+  std::optional<int64_t> busy_ns, compute_ns;  ///< unions over all occurrences
+  std::optional<int64_t> exposed_comm_ns;      ///< of its communication, what no compute of the device hides
+  std::optional<int64_t> median_ns, p95_ns;    ///< device time of an occurrence: the union of its ops
+};
+
+/// Idle time of one cause during which one host op ran for most of each gap.
+struct HostOpFacts {
+  DeviceRef ref;
+  IdleCause cause = IdleCause::kUnexplained;
+  std::optional<std::string> host_op;  ///< none: no op was running (names = 0), or further ops together
+  uint64_t names = 0;                  ///< how many ops this row stands for
+  uint64_t gaps = 0;                   ///< gaps, or parts of gaps
+  int64_t idle_ns = 0;
 };
 
 enum class Severity : uint8_t { kInfo, kWarning, kCritical };
@@ -170,13 +215,22 @@ struct Quality {
 struct Analysis {
   std::vector<DeviceFacts> devices;  ///< by ref
   StepSource step_source = StepSource::kNone;
-  std::vector<StepFacts> steps;  ///< by (ref, step)
+  std::optional<double> step_confidence;  ///< of detected steps: the share of all kernels that are in steps alike
+  std::vector<StepFacts> steps;           ///< by (ref, step)
   uint64_t ops_outside_steps = 0;
-  std::vector<IdleGap> gaps;                 ///< by (ref, time)
+  std::vector<IdleGap> gaps;          ///< by (ref, time)
+  std::vector<HostOpFacts> host_ops;  ///< by (ref, idle time descending), those without a name last; sums to the gaps by cause
+  std::vector<PhaseFacts> phases;     ///< by (ref, device time descending), the rest of a device last
   std::vector<CollectiveFacts> collectives;  ///< by first start
+  std::vector<WaitFacts> waits;              ///< by exposed_ns, then gpu_ns, both descending
+  std::vector<PipelineFacts> pipelines;      ///< by first stage
   std::vector<LinkFit> links;
-  std::vector<KernelFacts> kernels;  ///< by (ref, total descending)
-  std::vector<Finding> findings;     ///< by severity, then cost, both descending
+  std::vector<KernelFacts> kernels;                ///< by (ref, total descending)
+  std::vector<OpFacts> ops;                        ///< by (ref, level, what, total descending)
+  std::vector<GraphFacts> graphs;                  ///< by (ref, total descending), further graphs last
+  std::vector<CopyFacts> copies;                   ///< by (ref, direction)
+  std::optional<CriticalPathFacts> critical_path;  ///< none without device ops
+  std::vector<Finding> findings;                   ///< by severity, then cost, both descending
   Quality quality;
 };
 

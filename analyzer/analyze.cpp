@@ -2,14 +2,22 @@
 #include <algorithm>
 
 #include "analyzer/analysis.h"
+#include "analyzer/facts/blocking_comm.h"
 #include "analyzer/facts/collectives.h"
+#include "analyzer/facts/critical_path.h"
 #include "analyzer/facts/device_time.h"
+#include "analyzer/facts/device_work.h"
+#include "analyzer/facts/health.h"
+#include "analyzer/facts/host_ops.h"
 #include "analyzer/facts/idle_causes.h"
-#include "analyzer/facts/kernels.h"
 #include "analyzer/facts/links.h"
 #include "analyzer/facts/memory.h"
+#include "analyzer/facts/phases.h"
+#include "analyzer/facts/pipeline.h"
 #include "analyzer/facts/quality.h"
+#include "analyzer/facts/step_detection.h"
 #include "analyzer/facts/steps.h"
+#include "analyzer/facts/wait_attribution.h"
 #include "analyzer/rules/rule.h"
 
 namespace stepscope::analyzer {
@@ -63,22 +71,17 @@ Interval host_window(std::vector<StepFacts> const& steps) {
   return window;
 }
 
-MemoryFacts memory_of(DeviceIndex const& device, std::vector<std::pair<int32_t, MemoryFacts>> const& of_process,
-                      std::vector<StepFacts> const& steps, AnalyzeOptions const& options) {
-  MemoryFacts memory;
-  for (auto const& [id, facts] : of_process)
-    if (id == device.ref.device) memory = options.steps ? memory_within(facts, host_window(steps)) : facts;
-  if (device.capacity_bytes > 0) memory.capacity_bytes = device.capacity_bytes;
-  std::vector<Interval> windows;
+MemoryFacts memory_of(DeviceIndex const& device, ProcessMemory& of_process, std::vector<StepFacts> const& steps,
+                      AnalyzeOptions const& options) {
+  std::vector<Interval> measured;
   for (StepFacts const& step : steps)
-    if (!step.warmup) windows.push_back(step.host_window);
-  memory.floor_growth_bytes_per_step = floor_growth(memory_floors(memory.timeline, windows));
-  return memory;
+    if (!step.warmup) measured.push_back(step.host_window);
+  return memory_facts(device, of_process, options.steps ? std::optional(host_window(steps)) : std::nullopt, measured);
 }
 
-/// Computes a device's time, steps and gaps, and appends them to the analysis.
-void add_device(DeviceIndex const& device, DeviceSets const& sets, Selection selection, std::vector<IdleGap> gaps,
-                Analysis& analysis) {
+/// Computes a device's time, steps, gaps and work, and appends them to the analysis. `places`: of its process.
+void add_device(DeviceIndex const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places, Selection selection,
+                std::vector<IdleGap> gaps, Analysis& analysis) {
   DeviceFacts facts;
   facts.ref = device.ref;
   facts.name = device.name;
@@ -93,11 +96,20 @@ void add_device(DeviceIndex const& device, DeviceSets const& sets, Selection sel
   std::stable_sort(selection.steps.begin(), selection.steps.end(),
                    [](StepFacts const& a, StepFacts const& b) { return a.step < b.step; });
   analysis.ops_outside_steps += selection.outside;
-  std::vector<KernelFacts> kernels = kernel_table(device, selection.ops);
+  add_device_work(device, sets, places, selection.ops, facts, selection.steps, analysis);
   analysis.devices.push_back(std::move(facts));
   std::move(selection.steps.begin(), selection.steps.end(), std::back_inserter(analysis.steps));
   std::move(gaps.begin(), gaps.end(), std::back_inserter(analysis.gaps));
-  std::move(kernels.begin(), kernels.end(), std::back_inserter(analysis.kernels));
+}
+
+/// What the host did: its phases, and what it did while the device was idle. `gaps`: of the device.
+void add_host_facts(DeviceIndex const& device, DeviceSets const& sets, ProcessPhases const& phases, Selection const& selection,
+                    std::vector<IdleGap> const& gaps, AnalyzeOptions const& options, Analysis& analysis) {
+  std::vector<HostOpFacts> host_ops = host_op_table(device, gaps);
+  std::move(host_ops.begin(), host_ops.end(), std::back_inserter(analysis.host_ops));
+  auto const within = options.steps ? std::optional(host_window(selection.steps)) : std::nullopt;
+  std::vector<PhaseFacts> of_device = phases.of_device(device, sets, selection.ops, within);
+  std::move(of_device.begin(), of_device.end(), std::back_inserter(analysis.phases));
 }
 
 /// First begin to last end of the device window and the windows of its steps, which may begin before the first op.
@@ -128,42 +140,69 @@ void keep_chosen(std::vector<CollectiveFacts>& collectives, std::vector<DeviceFa
   });
 }
 
+/// What rules measure of each device.
+std::vector<MeasuredTime> measured_times(MeasuredSteps const& steps) {
+  std::vector<MeasuredTime> times;
+  for (MeasuredDevice const& device : steps.usual)
+    times.push_back({device.ref, device.has_steps, device.periods, device.compute_ns});
+  return times;
+}
+
 }  // namespace
 
 Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
   Analysis analysis;
   std::vector<DeviceIndex> const devices = index_devices(run);
-  HostSteps const host_steps = find_host_steps(run);
+  HostSteps host_steps = find_host_steps(run);
+  if (host_steps.source == StepSource::kNone) detect_steps(devices, host_steps);
   analysis.step_source = host_steps.source;
+  analysis.step_confidence = host_steps.confidence;
   // Across all ranks, whatever was asked for: a wait is known only from the peers.
   analysis.collectives = match_collectives(devices);
   std::vector<std::vector<PeerLaunch>> const peers = peer_launches(analysis.collectives, devices);
   std::vector<model::IntervalSet> const waits = wait_times(analysis.collectives, devices);
+  WaitAttribution attribution(analysis.collectives);
+  PipelineFinder pipelines(analysis.collectives);
 
   for (size_t first = 0, last = 0; first < devices.size(); first = last) {  // one process after the other
     model::RankTrace const& rank = *devices[first].rank;
     while (last < devices.size() && devices[last].rank == &rank) ++last;
     if (options.rank && rank.trace.info().rank != *options.rank) continue;
     HostActivity host(rank, host_steps.threads[static_cast<size_t>(devices[first].ref.rank_index)]);
-    auto const memory = memory_of_process(rank);
+    ProcessMemory memory = memory_of_process(rank);
+    ProcessPhases const phases(std::span<DeviceIndex const>(devices).subspan(first, last - first));
+    std::vector<LaunchPlace> const places = launch_places(rank);
     for (size_t d = first; d < last; ++d) {
       DeviceIndex const& device = devices[d];
       DeviceSets sets = unite_ops(device);
       sets.exposed_wait = model::intersect(sets.exposed_comm, waits[d]);
+      sets.blocking_comm = find_blocking_comm(device, sets.exposed_comm);
       DeviceSteps const assigned = assign_steps(device, host_steps, options.warmup_steps);
       Selection selection = select(device, assigned, options);
       Interval const range = explained_range(op_window(device), assigned.steps);
       std::vector<IdleGap> gaps = explain_gaps(device, sets.busy, range, host, peers[d], options.launch_latency_limit_ns);
+      attribution.add_device(device.ref, sets, gaps, assigned.steps, device.trace());
+      pipelines.add_device(device.ref, sets, gaps, device.trace());
       if (options.steps) clip_gaps(gaps, selection.window);
+      add_host_facts(device, sets, phases, selection, gaps, options, analysis);
       MemoryFacts of_device = memory_of(device, memory, selection.steps, options);
-      add_device(device, sets, std::move(selection), std::move(gaps), analysis);
+      auto health = health_of(device, sets, selection.window, selection.steps, last - first == 1);
+      add_device(device, sets, places, std::move(selection), std::move(gaps), analysis);
       analysis.devices.back().memory = std::move(of_device);
+      analysis.devices.back().health = std::move(health);
     }
   }
+  compare_clocks(analysis.devices);
+  MeasuredSteps const steps = measure_steps(analysis);
+  std::vector<MeasuredTime> const measured = measured_times(steps);
+  analysis.waits = attribution.charge(measured);
+  analysis.pipelines = pipelines.find(measured);
+  analysis.critical_path = find_critical_path(
+      {devices, host_steps, analysis.collectives, analysis.devices, analysis.steps, options.launch_latency_limit_ns});
   if (options.rank || options.steps) keep_chosen(analysis.collectives, analysis.devices);
   analysis.links = fit_links(analysis.collectives);
   analysis.quality = judge_quality(run);
-  analysis.findings = find_all(run, analysis);
+  analysis.findings = find_all(run, analysis, steps);
   return analysis;
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "trace/base/format.h"
+#include "trace/base/freed_memory.h"
 #include "trace/import/open_run.h"
 
 namespace stepscope::cli {
@@ -46,6 +47,7 @@ std::string program_folder() {
 }
 
 base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths) {
+  base::keep_freed_memory();
   auto run = import::open_run(paths);
   if (!run) return run;
   warn(run->notes);
@@ -54,6 +56,7 @@ base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& pat
 }
 
 base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths) {
+  base::keep_freed_memory();
   auto run = import::open_sources(paths);
   if (!run) return run;
   warn(run->notes);

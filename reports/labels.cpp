@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 
 #include <fmt/format.h>
@@ -91,14 +92,15 @@ std::string format_range(int64_t begin_ns, int64_t end_ns) {
                      digits, seconds ? "s" : "ms");
 }
 
-std::string_view step_source_label(analyzer::StepSource source) {
-  switch (source) {
+std::string step_source_label(analyzer::Analysis const& analysis) {
+  switch (analysis.step_source) {
     case analyzer::StepSource::kAnnotation:
       return "annotated by the program";
     case analyzer::StepSource::kNvtxPattern:
       return "from NVTX ranges named like steps";
     case analyzer::StepSource::kDetected:
-      return "detected as the period of the kernel sequence";
+      return "detected as the period of the kernel sequence" +
+             (analysis.step_confidence ? fmt::format(", {:.0f} % sure", std::floor(*analysis.step_confidence * 100)) : "");
     case analyzer::StepSource::kNone:
       break;
   }

@@ -34,8 +34,8 @@ model::Interval run_range(model::Run const& run);
 std::string format_instant(int64_t since_begin_ns);
 /// "0.7407 – 1.0124 s": two instants in one unit, that of the later.
 std::string format_range(int64_t begin_ns, int64_t end_ns);
-/// Where steps came from, e.g. "annotated by the program".
-std::string_view step_source_label(analyzer::StepSource source);
+/// Where steps came from, e.g. "annotated by the program", "detected as the period of the kernel sequence, 95 % sure".
+std::string step_source_label(analyzer::Analysis const& analysis);
 
 /// Trace text for people: printable, and cut at `limit` bytes (names of megabytes exist).
 std::string shown(std::string_view text, size_t limit = 300);

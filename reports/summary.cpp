@@ -41,12 +41,14 @@ void add_steps(Summary& summary, analyzer::Analysis const& analysis) {
 }
 
 /// The idle time before the step's window that counts to it, by cause. `gap` moves on through the device's gaps.
-void add_lead(StepPeriod& period, std::vector<analyzer::IdleGap> const& gaps, size_t& gap) {
+void add_lead(StepPeriod& period, analyzer::GapList const& gaps, size_t& gap) {
   int64_t const end = period.step->window.begin;
   while (gap < gaps.size() && gaps[gap].when.end <= period.when.begin) ++gap;
-  for (size_t g = gap; g < gaps.size() && gaps[g].when.begin < end; ++g)
-    period.parts_ns[3 + static_cast<size_t>(gaps[g].cause)] +=
-        std::min(gaps[g].when.end, end) - std::max(gaps[g].when.begin, period.when.begin);
+  for (size_t g = gap; g < gaps.size() && gaps[g].when.begin < end; ++g) {
+    analyzer::IdleGap const lead = gaps[g];
+    period.parts_ns[3 + static_cast<size_t>(lead.cause)] +=
+        std::min(lead.when.end, end) - std::max(lead.when.begin, period.when.begin);
+  }
 }
 
 void add_devices(Summary& summary, analyzer::Analysis const& analysis) {

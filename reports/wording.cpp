@@ -67,6 +67,32 @@ std::string say_cost(Seen const& seen) {
   return cost.empty() ? "" : fmt::format(" {} loses {}.", with_capital(seen.where()), cost);
 }
 
+std::string say_launching(Seen const& seen) {
+  std::string text = say_idle(seen);
+  if (seen.metric("kernel_median_ns")) text += fmt::format(" The median kernel takes {}", seen.text("kernel_median_ns"));
+  if (seen.metric("kernel_median_ns") && seen.metric("call_median_ns"))
+    text += fmt::format(", the median launch call {}", seen.text("call_median_ns"));
+  return seen.metric("kernel_median_ns") ? text + "." : text;
+}
+
+/// What could be saved at most, and the kernel to begin with.
+std::string say_kernels(Seen const& seen) {
+  std::string const cost = cost_of(seen);
+  std::string const loss = !cost.empty() ? cost : seen.metric("share") ? seen.text("share") + " of its time" : "";
+  std::string text = loss.empty() ? "" : fmt::format(" On {} up to {} could be saved.", seen.where(), loss);
+  std::string const kernel = seen.subject("kernel");
+  return kernel.empty() ? text : text + fmt::format(" Most of that time is in {}.", kernel);
+}
+
+std::string say_copies(Seen const& seen) {
+  std::string text = say_idle(seen);
+  if (auto const count = seen.metric("pageable_copies"); count && *count > 0)
+    text += fmt::format(" {} copies are of pageable memory.", seen.text("pageable_copies"));
+  if (auto const count = seen.metric("blocking_copies"); count && *count > 0)
+    text += fmt::format(" The host waits for {} copies until they are done.", seen.text("blocking_copies"));
+  return text;
+}
+
 std::string say_communication(Seen const& seen) {
   std::string text = say_cost(seen);
   if (seen.metric("overlap")) text += fmt::format(" Only {} of all communication is hidden.", seen.text("overlap"));
@@ -76,6 +102,20 @@ std::string say_communication(Seen const& seen) {
   return text;
 }
 
+/// The subject "cause" of a straggler as a sentence; empty when it is not known.
+std::string say_why_late(Seen const& seen) {
+  std::string const op = seen.subject("host_op");
+  for (auto const& [role, cause] : seen.finding.subjects) {
+    if (role != "cause") continue;
+    if (cause == "compute") return " What it computes takes longer.";
+    if (cause == "host") return op.empty() ? " Its host is late." : fmt::format(" Its host is late, mostly in {}.", op);
+    if (cause == "input") return op.empty() ? " It waits for its data." : fmt::format(" It waits for its data, in {}.", op);
+    if (cause == "communication") return " It is held up in other communication.";
+    if (cause == "copy") return " Its copies take longer.";
+  }
+  return {};
+}
+
 std::string say_straggler(Seen const& seen) {
   std::string text = fmt::format(" {} is late", with_capital(seen.where()));
   if (seen.metric("share_of_waits"))
@@ -83,8 +123,45 @@ std::string say_straggler(Seen const& seen) {
   text += ".";
   auto const ratio = seen.metric("compute_ratio");
   if (ratio && *ratio > 0) text += fmt::format(" It computes {:.2f} × as long as the others.", *ratio);
+  text += say_why_late(seen);
   std::string const cost = cost_of(seen);
   return cost.empty() ? text : text + fmt::format(" Whoever waits most loses {}.", cost);
+}
+
+std::string say_imbalance(Seen const& seen) {
+  std::string const cost = cost_of(seen);
+  std::string text = cost.empty() ? "" : fmt::format(" On average a device waits {} for those that compute longer.", cost);
+  if (auto const balance = seen.metric("load_balance"))
+    text += fmt::format(" Compute of all devices is {} of what it would be if each had as much as the longest.",
+                        base::format_share(*balance));
+  return text;
+}
+
+std::string say_bubble(Seen const& seen) {
+  std::string text;
+  if (seen.metric("stages") && seen.metric("micro_batches"))
+    text = fmt::format(" {} stages, {} micro-batches a step.", seen.text("stages"), seen.text("micro_batches"));
+  std::string const cost = cost_of(seen);
+  if (!cost.empty()) text += fmt::format(" On average a stage waits {}.", cost);
+  if (seen.metric("ideal_share") && seen.metric("doubled_share"))
+    text += fmt::format(" Equal stages would wait {} of the step; with twice the micro-batches {}.", seen.text("ideal_share"),
+                        seen.text("doubled_share"));
+  if (seen.metric("slowest_stage") && seen.metric("stage_imbalance"))
+    text += fmt::format(" {} computes {} × the mean of the stages, and the others wait for it.", with_capital(seen.where()),
+                        seen.text("stage_imbalance"));
+  return text;
+}
+
+std::string say_link(Seen const& seen) {
+  std::string text;
+  std::string const op = seen.subject("op"), ranks = seen.subject("ranks"), devices = seen.subject("devices");
+  std::string const link = !ranks.empty()     ? "ranks " + ranks
+                           : !devices.empty() ? "devices " + devices
+                                              : "communicator " + seen.subject("communicator");
+  if (!op.empty() && seen.metric("median_ns"))
+    text = fmt::format(" On the link of {}, {} of {} takes {} (median); {} would be usual, {} of them take clearly longer.", link,
+                       op, seen.text("bytes"), seen.text("median_ns"), seen.text("reference_ns"), seen.text("slow_share"));
+  return text + say_cost(seen);
 }
 
 std::string say_buckets(Seen const& seen) {
@@ -94,24 +171,100 @@ std::string say_buckets(Seen const& seen) {
       seen.text("collectives_per_step"), seen.text("mean_bytes"), seen.text("half_bandwidth_bytes"), cost_of(seen));
 }
 
+std::string say_allocation(Seen const& seen) {
+  std::string text = say_idle(seen);
+  if (seen.metric("pinning_calls_per_step"))
+    text += fmt::format(" {} calls a step page-lock or release memory of the host.", seen.text("pinning_calls_per_step"));
+  return text;
+}
+
+/// "about 6,010 steps (5,900 to 6,130), 2.1 min"
+std::string steps_left(Seen const& seen) {
+  std::string text = fmt::format("about {:.0f} steps", *seen.metric("steps_to_full"));
+  auto const earliest = seen.metric("earliest_steps_to_full"), latest = seen.metric("latest_steps_to_full");
+  if (earliest && latest && *latest - *earliest >= 1) text += fmt::format(" ({:.0f} to {:.0f})", *earliest, *latest);
+  return seen.metric("time_to_full_ns") ? text + ", " + seen.text("time_to_full_ns") : text;
+}
+
 std::string say_leak(Seen const& seen) {
   std::string text = fmt::format(" On {} it grows by {} a step", seen.where(), seen.text("bytes_per_step"));
-  auto const left = seen.metric("steps_to_full");
-  return text + (left ? fmt::format("; at this rate memory is full in {:.0f} steps.", *left) : ".");
+  return text + (seen.metric("steps_to_full") ? "; at this rate memory is full in " + steps_left(seen) + "." : ".");
+}
+
+std::string say_holes(Seen const& seen) {
+  std::string text = fmt::format(" {} holds {}, but at most {} were in use at once", with_capital(seen.where()),
+                                 seen.text("peak_reserved_bytes"), seen.text("peak_allocated_bytes"));
+  if (auto const grown = seen.metric("fragmented_growth_bytes"); grown && *grown > 0)
+    text +=
+        fmt::format("; {} were taken for allocations for which enough was free in total", seen.text("fragmented_growth_bytes"));
+  text += ".";
+  if (auto const share = seen.metric("fragmentation"))
+    text += fmt::format(" When it held most, {} of what was free lay outside of the largest gap.", base::format_share(*share));
+  return seen.metric("steps_to_full") ? text + " At this rate memory is full in " + steps_left(seen) + "." : text;
 }
 
 std::string say_pressure(Seen const& seen) {
-  return fmt::format(" {} holds up to {} of {} ({}).", with_capital(seen.where()), seen.text("peak_bytes"),
-                     seen.text("capacity_bytes"), seen.text("pressure"));
+  std::string text;
+  if (seen.metric("pressure"))
+    text = fmt::format(" {} holds up to {} of {} ({}).", with_capital(seen.where()), seen.text("peak_bytes"),
+                       seen.text("capacity_bytes"), seen.text("pressure"));
+  if (seen.metric("retries"))
+    text += fmt::format(" {} times its allocator gave cached memory back before it took more.", seen.text("retries"));
+  if (seen.metric("steps_to_full")) text += " At the rate of these steps memory is full in " + steps_left(seen) + ".";
+  auto const unused = seen.metric("unused_bytes"), peak = seen.metric("peak_bytes");
+  if (unused && peak && *unused >= 0.1 * *peak)  // a sound cache has less
+    text += fmt::format(" {} of it were never in use at once with the rest.", seen.text("unused_bytes"));
+  if (auto const factor = seen.metric("batch_factor")) text += fmt::format(" About {:.2g} × the present batch fits.", *factor);
+  return text;
+}
+
+std::string limit_words(std::string_view limit) {
+  if (limit == "power_cap") return "its power limit";
+  if (limit == "thermal") return "heat";
+  if (limit == "power_brake") return "the machine's power supply";
+  if (limit == "sync_boost") return "another GPU with which its clock is kept in step";
+  return limit == "hardware" ? "a limit of its hardware" : "";
+}
+
+std::string say_throttling(Seen const& seen) {
+  std::string text = say_cost(seen);
+  if (seen.metric("kernel_slowdown"))
+    text += fmt::format(" The same kernels take {} × as long{}.", seen.text("kernel_slowdown"),
+                        seen.metric("clock_to_peers") ? " as on the other devices" : " while its clock is low");
+  auto const clock = seen.metric("clock_mhz"), sustained = seen.metric("sustained_clock_mhz");
+  if (clock && seen.metric("clock_to_peers"))
+    text += fmt::format(" Its clock is {:.0f} MHz, {} × that of the others.", *clock, seen.text("clock_to_peers"));
+  if (auto const lowest = seen.metric("lowest_clock_mhz"); lowest && sustained)
+    text += fmt::format(" The clock drops from {:.0f} to {:.0f} MHz.", *sustained, *lowest);
+  for (auto const& [role, name] : seen.finding.subjects)
+    if (std::string const limit = role == "limit" ? limit_words(name) : ""; !limit.empty())
+      text += fmt::format(" The driver names {} as the reason.", limit);
+  if (auto const highest = seen.metric("highest_temperature_c")) text += fmt::format(" It reaches {:.0f} °C.", *highest);
+  return text;
+}
+
+/// "; what grows is idle time, late host, while the host is mostly in “x”".
+std::string grown_part_words(Seen const& seen) {
+  std::string text;
+  for (auto const& [role, name] : seen.finding.subjects)
+    for (int i = 0; role == "part" && i < kPartCount; ++i)
+      if (part(i).key == name) text += fmt::format("; what grows is {}{}", part(i).idle ? "idle time, " : "", part(i).label);
+  if (std::string const op = seen.subject("host_op"); !op.empty()) text += fmt::format(", while the host is mostly in {}", op);
+  return text;
+}
+
+std::string say_warmup(Seen const& seen) {
+  std::string text = fmt::format(" The first {} of {} measured steps take over 1.5 × the median of {} of the later ones",
+                                 seen.text("slow_steps"), seen.text("steps"), seen.text("median_step_ns"));
+  text += grown_part_words(seen) + ".";
+  if (std::string const cost = cost_of(seen); !cost.empty()) text += fmt::format(" They add {} to the mean.", cost);
+  return text + fmt::format(" Leave out the first {} steps of the run.", seen.text("steps_to_leave_out"));
 }
 
 std::string say_outliers(Seen const& seen) {
   std::string text = fmt::format(" {} of {} steps take over 1.5 × the median of {}", seen.text("outliers"), seen.text("steps"),
                                  seen.text("median_step_ns"));
-  for (auto const& [role, name] : seen.finding.subjects)
-    for (int i = 0; role == "part" && i < kPartCount; ++i)
-      if (part(i).key == name) text += fmt::format("; what grows is {}{}", part(i).idle ? "idle time, " : "", part(i).label);
-  if (std::string const op = seen.subject("host_op"); !op.empty()) text += fmt::format(", while the host is mostly in {}", op);
+  text += grown_part_words(seen);
   std::string const cost = cost_of(seen);
   return text + (cost.empty() ? "." : fmt::format(". Spread over all steps that is {}.", cost));
 }
@@ -175,6 +328,29 @@ constexpr std::array kRules = {
               "The devices run out of work because the host has not launched the next operation yet.", say_idle,
               "Make the host cheaper per launch: fuse small kernels, capture the step as a CUDA graph, take logging and "
               "bookkeeping out of the loop, give the launching thread a core of its own."},
+    RuleWords{"launch-latency", "Kernels are shorter than their launches",
+              "The devices wait between kernels that take less time than launching them.", say_launching,
+              "Launch fewer and longer kernels: capture the step as a CUDA graph, let a compiler fuse element-wise operations "
+              "(torch.compile, XLA), use fused optimizers, raise the batch size."},
+    RuleWords{"tensor-cores-unused", "Matrices are multiplied without tensor cores",
+              "Matrix products and convolutions run in single precision on the plain cores of a GPU that has tensor cores.",
+              say_kernels,
+              "Allow TF32 or train in mixed precision (bfloat16, float16), with sizes that are multiples of 8; check that the "
+              "accuracy stays."},
+    RuleWords{"small-grids", "Kernels leave most of the GPU empty",
+              "Kernels have fewer blocks than the GPU has multiprocessors, and nothing runs beside them.", say_kernels,
+              "Give each kernel more to do: a larger batch, fused or batched operations; or run independent ones side by side on "
+              "several streams or in a CUDA graph."},
+    RuleWords{"serialized-streams", "The default stream keeps other streams waiting",
+              "Kernels that would fit side by side run one after the other, because one of their streams is the default stream.",
+              say_cost,
+              "Launch on streams of your own made with cudaStreamNonBlocking, or compile with a default stream for each thread."},
+    RuleWords{"pageable-copies", "Copies of pageable memory hold up the host",
+              "Copies that the host has to wait for, most often because its memory is not page-locked, run while nothing else "
+              "does.",
+              say_copies,
+              "Page-lock the host memory (pin_memory, cudaHostAlloc) and copy asynchronously on a stream of its own while the "
+              "step before computes."},
     RuleWords{"blocking-sync", "The host blocks on the device",
               "A blocking synchronization lets the devices drain before the host can launch again.", say_idle,
               "Remove the synchronization or do it less often: read losses and metrics asynchronously, every N steps, with "
@@ -190,11 +366,24 @@ constexpr std::array kRules = {
               say_straggler,
               "Compare it with the others: its share of the data, its CPU cores and NUMA node, its clocks and temperature, other "
               "programs on its machine."},
+    RuleWords{
+        "slow-link", "A link is slower than others of its kind",
+        "Messages of the same operation and size take longer on one link than on the others, or now and then.", say_link,
+        "Look at that link: cables and their error counters, lanes and PCIe switches, the network card that the library chose, "
+        "other traffic; or place what talks most where links are fast."},
+    RuleWords{"pipeline-bubble", "Stages of the pipeline wait for each other",
+              "While a pipeline fills and drains, or when one stage has more to do, the other stages wait.", say_bubble,
+              "Use more micro-batches or an interleaved schedule, and cut the layers so that all stages take equally long."},
+    RuleWords{
+        "load-imbalance", "Compute is unevenly spread over the devices",
+        "Now one device computes longer and now another, and all others wait for it.", say_imbalance,
+        "Give every device the same work in every step: bucket or pack sequences by length, balance tokens over experts. Where "
+        "the work is equal, look at clocks and at other programs on the machines."},
     RuleWords{"allocation-in-step", "Device memory is allocated inside the step",
-              "Allocating and freeing device memory stalls the launching thread, and often the device.", say_idle,
+              "Allocating and freeing device memory stalls the launching thread, and often the device.", say_allocation,
               "Allocate before the loop or through a caching pool; keep shapes constant so that the pool is hit."},
-    RuleWords{"memory-pressure", "Device memory is nearly full", "The peak leaves little room below the device's capacity.",
-              say_pressure,
+    RuleWords{"memory-pressure", "Device memory is getting short",
+              "Memory is nearly full, fills up, or has to be given back before more is to be had.", say_pressure,
               "Lower the batch size, recompute activations, shard the optimizer state, or free what is kept by mistake, before a "
               "longer sequence runs out of memory."},
     RuleWords{
@@ -202,6 +391,13 @@ constexpr std::array kRules = {
         say_leak,
         "Look for tensors kept across steps: lists of losses that hold their graph, growing caches, events or handles never "
         "freed."},
+    RuleWords{"memory-fragmentation", "Device memory is full of holes",
+              "Much more memory is held than is ever in use: what is free lies in pieces that are too small.", say_holes,
+              "Let allocations have few sizes (pad to fixed shapes), allocate what stays before what comes and goes, or use an "
+              "allocator that joins its segments."},
+    RuleWords{"throttling", "A device's clock is held down", "While the clock is low, kernels take longer.", say_throttling,
+              "Look at cooling, power limit and application clocks of the device "
+              "(nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE), and at other programs on it."},
     RuleWords{"unexplained-idle", "Idle time without a visible cause",
               "The devices are idle and the trace does not show why, so the other findings do not tell everything.", say_idle,
               "Record more: annotate input waits and phases, switch on host call tracing, and look at what the host does in the "
@@ -210,6 +406,11 @@ constexpr std::array kRules = {
               "Most steps are alike, a few are far from the median.", say_outliers,
               "Open the slow steps in the timeline and compare them with a typical one: checkpoints, evaluation, garbage "
               "collection, data hiccups."},
+    RuleWords{
+        "warmup-in-measurement", "The first measured steps still warm up",
+        "The first steps are much longer than all later ones, so that every mean over the run is too high.", say_warmup,
+        "Compare runs without these steps; compile, tune and allocate before the first step that counts; keep shapes fixed so "
+        "that nothing is made ready again."},
     RuleWords{"trace-quality", "The recording is incomplete",
               "Events are missing or do not fit together, so numbers may be wrong.", say_quality,
               "Record again with larger buffers or fewer steps, and close the program cleanly; the quality section says what was "
@@ -252,6 +453,30 @@ constexpr std::array kLabels = {
     LabelOf{"overlap", "communication hidden"},
     LabelOf{"compute_ratio", "compute, × of the others"},
     LabelOf{"waiting_ns_per_step", "waiting for peers per step"},
+    LabelOf{"cause_share", "of it, for this cause"},
+    LabelOf{"longest_minus_mean_ns_per_step", "longest compute − mean, per step"},
+    LabelOf{"share_of_worst", "caused by the worst device"},
+    LabelOf{"ideal_share", "bubble of equal stages"},
+    LabelOf{"doubled_share", "bubble with twice the micro-batches"},
+    LabelOf{"slow_share", "messages that are slow"},
+    LabelOf{"reference_ns", "usual time"},
+    LabelOf{"kernel_median_ns", "median kernel"},
+    LabelOf{"pinning_calls_per_step", "calls that page-lock host memory per step"},
+    LabelOf{"unused_bytes", "never in use at once"},
+    LabelOf{"fragmented_growth_bytes", "taken although enough was free"},
+    LabelOf{"stranded_bytes", "free outside of the largest gap"},
+    LabelOf{"retries", "cache given back before an allocation"},
+    LabelOf{"batch_factor", "batch that fits, × the present"},
+    LabelOf{"time_to_full_ns", "time until memory is full"},
+    LabelOf{"kernel_slowdown", "same kernels, ×"},
+    LabelOf{"clock_to_peers", "clock, × of the others"},
+    LabelOf{"clock_mhz", "clock, MHz"},
+    LabelOf{"sustained_clock_mhz", "sustained clock, MHz"},
+    LabelOf{"lowest_clock_mhz", "lowest clock, MHz"},
+    LabelOf{"highest_temperature_c", "highest temperature, °C"},
+    LabelOf{"highest_power_w", "highest power, W"},
+    LabelOf{"call_median_ns", "median launch call"},
+    LabelOf{"small_grid_ns_per_step", "kernels with few blocks per step"},
 };
 
 /// Removes the unit from the key if it ends with it or has it as a word; says whether it did.

@@ -45,7 +45,7 @@ constexpr std::array kKinds = {
     PathologyKind{"sync-every-op", "", 0, "the host waits for every operation before it launches the next", "blocking-sync",
                   [](TrainOptions& o, double) { o.device_faults.synchronize_every_op = true; }},
     PathologyKind{"tiny-kernels", "ELEMENTS", 1024, "element-wise operations are launched in pieces of so many elements",
-                  "host-bound-launches",
+                  "launch-latency",
                   [](TrainOptions& o, double elements) {
                     o.device_faults.largest_operation = static_cast<size_t>(std::max<int64_t>(1, whole(elements)));
                   }},
@@ -62,8 +62,8 @@ constexpr std::array kKinds = {
                   "allocation-in-step", apply_alloc_every_step},
     PathologyKind{"leak", "BYTES", 1 << 20, "so much device memory stays behind after every step", "memory-leak",
                   [](TrainOptions& o, double bytes) { o.step_faults.leak_bytes = static_cast<uint64_t>(bytes); }},
-    PathologyKind{"fragmentation", "MIB", 16, "so much device memory is churned in sizes that leave holes", "memory-pressure",
-                  [](TrainOptions& o, double mib) { o.step_faults.fragment_bytes = mebibytes(mib); }},
+    PathologyKind{"fragmentation", "MIB", 16, "so much device memory is churned in sizes that leave holes",
+                  "memory-fragmentation", [](TrainOptions& o, double mib) { o.step_faults.fragment_bytes = mebibytes(mib); }},
     PathologyKind{"host-bound", "US", 1000, "the host is busy for so long before every launch", "host-bound-launches",
                   [](TrainOptions& o, double us) { o.device_faults.launch_delay_us = whole(us); }},
     PathologyKind{"checkpoint-stall", "MS", 500, "the store takes so long for a checkpoint, every tenth step", "step-outliers",

@@ -69,21 +69,38 @@ void fill_times(CollectiveFacts& facts) {
   for (auto& participant : facts.participants) participant.wait_ns = participant.when.length() - facts.transfer_ns;
 }
 
+/// By process of the run.
+std::vector<int32_t> job_ranks_of(std::vector<DeviceIndex> const& devices) {
+  std::vector<int32_t> ranks;
+  for (DeviceIndex const& device : devices) {
+    ranks.resize(std::max(ranks.size(), static_cast<size_t>(device.ref.rank_index) + 1), -1);
+    ranks[static_cast<size_t>(device.ref.rank_index)] = device.trace().info().rank;
+  }
+  return ranks;
+}
+
 using RankedParticipants = std::vector<std::pair<int32_t, CollectiveFacts::Participant>>;
 
 /// A rank that two tools recorded (a profiler and NCCL's inspector, say) takes part once: of its traces the one with the higher
-/// process id counts, those of tools that know little name none. `by_rank`: by rank in the communicator.
-void keep_one_recording(RankedParticipants& by_rank, uint32_t expected) {
-  if (expected == 0 || by_rank.size() <= expected) return;
+/// process id counts, those of tools that know little name none. Where there are no more than take part a number in the
+/// communicator alone is not believed: both must be of the same rank in the job. `by_rank`: by rank in the communicator;
+/// `job_ranks`: by process.
+void keep_one_recording(RankedParticipants& by_rank, uint32_t expected, std::vector<int32_t> const& job_ranks) {
+  bool const are_too_many = expected > 0 && by_rank.size() > expected;
   std::reverse(by_rank.begin(), by_rank.end());
-  auto const is_same = [](auto const& a, auto const& b) {
-    return a.first >= 0 && a.first == b.first && a.second.ref.rank_index != b.second.ref.rank_index;
+  auto const job_rank = [&](auto const& participant) {
+    return job_ranks[static_cast<size_t>(participant.second.ref.rank_index)];
+  };
+  auto const is_same = [&](auto const& a, auto const& b) {
+    return a.first >= 0 && a.first == b.first && a.second.ref.rank_index != b.second.ref.rank_index &&
+           (are_too_many || job_rank(a) == job_rank(b));
   };
   by_rank.erase(std::unique(by_rank.begin(), by_rank.end(), is_same), by_rank.end());
   std::reverse(by_rank.begin(), by_rank.end());
 }
 
-CollectiveFacts make_facts(std::vector<Entry>::const_iterator first, std::vector<Entry>::const_iterator last) {
+CollectiveFacts make_facts(std::vector<Entry>::const_iterator first, std::vector<Entry>::const_iterator last,
+                           std::vector<int32_t> const& job_ranks) {
   CollectiveFacts facts;
   facts.communicator = first->detail->communicator;
   facts.sequence = first->match.number;
@@ -92,11 +109,11 @@ CollectiveFacts make_facts(std::vector<Entry>::const_iterator first, std::vector
   for (auto e = first; e != last; ++e) {
     facts.bytes = std::max(facts.bytes, e->detail->bytes);
     facts.expected_participants = std::max(facts.expected_participants, e->detail->participants);
-    by_rank.push_back({e->detail->rank, {e->ref, e->row, e->when, 0}});
+    by_rank.push_back({e->detail->rank, {e->ref, e->row, e->when, 0, e->detail->op}});
   }
   if (model::is_point_to_point(facts.op)) facts.expected_participants = 2;
   std::stable_sort(by_rank.begin(), by_rank.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
-  keep_one_recording(by_rank, facts.expected_participants);
+  keep_one_recording(by_rank, facts.expected_participants, job_ranks);
   for (auto const& [rank, participant] : by_rank) facts.participants.push_back(participant);
   fill_times(facts);
   bool const complete = facts.expected_participants > 0 && facts.participants.size() == facts.expected_participants;
@@ -142,6 +159,7 @@ double bus_factor(CollectiveOp op, uint32_t participants) {
 }
 
 std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& devices) {
+  std::vector<int32_t> const job_ranks = job_ranks_of(devices);
   std::vector<Entry> entries = collect(devices);
   std::stable_sort(entries.begin(), entries.end(),
                    [](Entry const& a, Entry const& b) { return a.match.collective < b.match.collective; });
@@ -149,7 +167,7 @@ std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& d
   for (auto first = entries.cbegin(); first != entries.cend();) {
     auto const last =
         std::find_if(first, entries.cend(), [&](Entry const& e) { return e.match.collective != first->match.collective; });
-    result.push_back(make_facts(first, last));
+    result.push_back(make_facts(first, last, job_ranks));
     first = last;
   }
   std::stable_sort(result.begin(), result.end(),

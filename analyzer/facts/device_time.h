@@ -9,9 +9,10 @@ namespace stepscope::analyzer {
 /// Unions of device ops, run time.
 struct DeviceSets {
   model::IntervalSet busy, compute, comm, copy;
-  model::IntervalSet exposed_comm;  ///< comm ∖ compute
-  model::IntervalSet exposed_copy;  ///< copy ∖ compute ∖ comm
-  model::IntervalSet exposed_wait;  ///< the part of exposed_comm in which the device waited for peers
+  model::IntervalSet exposed_comm;                  ///< comm ∖ compute
+  model::IntervalSet exposed_copy;                  ///< copy ∖ compute ∖ comm
+  model::IntervalSet exposed_wait;                  ///< the part of exposed_comm in which the device waited for peers
+  std::optional<model::IntervalSet> blocking_comm;  ///< the part of exposed_comm in which no other op was ready (blocking_comm.h)
 };
 
 DeviceSets unite_ops(DeviceIndex const& device);

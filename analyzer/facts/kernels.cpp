@@ -3,39 +3,90 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "analyzer/facts/kernel_traits.h"
+#include "analyzer/facts/quantile.h"
+#include "analyzer/facts/saturate.h"
+
 namespace stepscope::analyzer {
 namespace {
-
-/// Smallest value that at least `percent` % of the durations do not pass.
-int64_t quantile(std::vector<int64_t>& durations, size_t percent) {
-  size_t const place = (durations.size() * percent + 99) / 100 - 1;
-  auto const at = durations.begin() + static_cast<ptrdiff_t>(place);
-  std::nth_element(durations.begin(), at, durations.end());
-  return *at;
-}
 
 struct Group {
   KernelFacts facts;
   std::vector<int64_t> durations;
   double flops = 0;
-  int64_t flops_ns = 0;  ///< duration of the ops whose operations are known
+  int64_t flops_ns = 0;  ///< duration of the ops whose operations are known; the others alike
+  double bytes = 0;
+  int64_t bytes_ns = 0;
+  double flops_of_both = 0, bytes_of_both = 0;  ///< of the ops of which both are known
+  double occupancy_time = 0;                    ///< Σ percent × duration
+  int64_t occupancy_ns = 0;
+  int64_t grid_ns = 0, small_grid_ns = 0;
 };
 
-void add(Group& group, model::Trace const& trace, uint32_t row) {
+void add_kernel(Group& group, model::KernelDetail const& kernel, int64_t dur, uint64_t multiprocessors) {
+  bool const has_flops = kernel.flops > 0, has_bytes = kernel.bytes > 0;
+  if (has_flops) {
+    group.flops += kernel.flops;
+    add_saturated(group.flops_ns, dur);
+  }
+  if (has_bytes) {
+    group.bytes += static_cast<double>(kernel.bytes);
+    add_saturated(group.bytes_ns, dur);
+  }
+  if (has_flops && has_bytes) {
+    group.flops_of_both += kernel.flops;
+    group.bytes_of_both += static_cast<double>(kernel.bytes);
+  }
+  if (kernel.occupancy_percent > 0) {
+    group.occupancy_time += static_cast<double>(kernel.occupancy_percent) * static_cast<double>(dur);
+    add_saturated(group.occupancy_ns, dur);
+  }
+  uint64_t const blocks = blocks_of(kernel);
+  if (blocks == 0 || multiprocessors == 0) return;
+  add_saturated(group.grid_ns, dur);
+  if (blocks < multiprocessors) add_saturated(group.small_grid_ns, dur);
+}
+
+void add(Group& group, model::Trace const& trace, uint32_t row, uint64_t multiprocessors) {
   int64_t const dur = trace.columns().dur[row];
   group.durations.push_back(dur);
-  group.facts.total_ns += dur;
-  if (trace.kind(row) != model::EventKind::kKernel) return;
-  double const flops = trace.detail<model::KernelDetail>(row).flops;
-  if (flops <= 0) return;
-  group.flops += flops;
-  group.flops_ns += dur;
+  add_saturated(group.facts.total_ns, dur);
+  if (trace.kind(row) == model::EventKind::kKernel)
+    add_kernel(group, trace.detail<model::KernelDetail>(row), dur, multiprocessors);
+}
+
+void finish(Group& group, int64_t total, model::Device const* described) {
+  KernelFacts& facts = group.facts;
+  facts.count = group.durations.size();
+  facts.median_ns = quantile(group.durations, 50);
+  facts.p95_ns = quantile(group.durations, 95);
+  auto const [least, most] = std::minmax_element(group.durations.begin(), group.durations.end());
+  facts.min_ns = *least;
+  facts.max_ns = *most;
+  facts.mean_ns = facts.total_ns / static_cast<int64_t>(facts.count);
+  facts.share = total > 0 ? static_cast<double>(facts.total_ns) / static_cast<double>(total) : 0;
+  if (group.flops_ns > 0) facts.flops_rate = group.flops / static_cast<double>(group.flops_ns) * 1e9;
+  if (group.bytes_ns > 0) facts.bytes_rate = group.bytes / static_cast<double>(group.bytes_ns) * 1e9;
+  if (group.bytes_of_both > 0) facts.flops_per_byte = group.flops_of_both / group.bytes_of_both;
+  if (facts.flops_rate && described != nullptr && described->peak_flops > 0)
+    facts.peak_share = *facts.flops_rate / described->peak_flops;
+  if (group.occupancy_ns > 0) facts.occupancy_percent = group.occupancy_time / static_cast<double>(group.occupancy_ns);
+  if (group.grid_ns > 0) facts.small_grid_share = static_cast<double>(group.small_grid_ns) / static_cast<double>(group.grid_ns);
+  if (facts.kind == model::EventKind::kKernel) facts.tensor_cores = uses_tensor_cores(facts.name);
 }
 
 }  // namespace
 
+model::Device const* described_device(DeviceIndex const& device) {
+  for (model::Device const& described : device.trace().devices())
+    if (described.id == device.ref.device) return &described;
+  return nullptr;
+}
+
 std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uint32_t> const& rows) {
   model::Trace const& trace = device.trace();
+  model::Device const* const described = described_device(device);
+  uint64_t const multiprocessors = described == nullptr ? 0 : described->threads;
   std::unordered_map<uint64_t, size_t> places;  // (name, kind) → group
   std::vector<Group> groups;
   int64_t total = 0;
@@ -48,21 +99,14 @@ std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uin
       groups.back().facts.name = trace.name(row);
       groups.back().facts.kind = trace.kind(row);
     }
-    add(groups[found->second], trace, row);
-    total += trace.columns().dur[row];
+    add(groups[found->second], trace, row, multiprocessors);
+    add_saturated(total, trace.columns().dur[row]);
   }
   std::vector<KernelFacts> result;
+  result.reserve(groups.size());
   for (Group& group : groups) {
-    KernelFacts& facts = group.facts;
-    facts.count = group.durations.size();
-    facts.median_ns = quantile(group.durations, 50);
-    facts.p95_ns = quantile(group.durations, 95);
-    auto const [least, most] = std::minmax_element(group.durations.begin(), group.durations.end());
-    facts.min_ns = *least;
-    facts.max_ns = *most;
-    facts.share = total > 0 ? static_cast<double>(facts.total_ns) / static_cast<double>(total) : 0;
-    if (group.flops_ns > 0) facts.flops_rate = group.flops / static_cast<double>(group.flops_ns) * 1e9;
-    result.push_back(std::move(facts));
+    finish(group, total, described);
+    result.push_back(std::move(group.facts));
   }
   std::sort(result.begin(), result.end(), [](KernelFacts const& a, KernelFacts const& b) {
     return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;

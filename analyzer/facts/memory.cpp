@@ -4,134 +4,257 @@
 #include <map>
 #include <numeric>
 #include <unordered_map>
+#include <utility>
+
+#include "analyzer/facts/memory_calls.h"
+#include "analyzer/facts/memory_gaps.h"
+#include "analyzer/facts/memory_growth.h"
+#include "analyzer/facts/memory_owners.h"
+#include "trace/base/hash_number.h"
 
 namespace stepscope::analyzer {
 namespace {
 
-using model::EventKind;
 using model::MemoryDetail;
 using model::MemoryOp;
-
-/// Sources that do not report what is reserved report 0.
-MemoryFacts facts_of(std::vector<MemoryFacts::Point> timeline) {
-  MemoryFacts facts;
-  for (MemoryFacts::Point const& point : timeline) {
-    if (!facts.peak_allocated_bytes || point.allocated_bytes > *facts.peak_allocated_bytes) {
-      facts.peak_allocated_bytes = point.allocated_bytes;
-      facts.by_purpose_at_peak = point.by_purpose;
-    }
-    if (point.reserved_bytes > facts.peak_reserved_bytes.value_or(0)) facts.peak_reserved_bytes = point.reserved_bytes;
-  }
-  facts.timeline = std::move(timeline);
-  return facts;
-}
+using Point = MemoryFacts::Point;
 
 /// Follows the calls of one device in order of time.
 class MemoryAccount {
  public:
-  void apply(int64_t time_ns, MemoryDetail const& detail) {
-    auto const purpose = static_cast<size_t>(detail.purpose);
+  void apply(uint32_t row, int64_t time_ns, MemoryDetail const& detail, bool is_retry) {
+    call_ = static_cast<uint32_t>(history_.rows.size());
+    history_.rows.push_back(row);
+    history_.freed_by.push_back(MemoryHistory::kNoBlock);
+    if (detail.pool != 0) gaps_.lose();
+    MemoryGaps::Totals const totals{detail.allocated_bytes, detail.reserved_bytes};
     if (detail.op == MemoryOp::kAllocate) {
-      add_block(detail, std::min(purpose, known_.size() - 1));
-    } else if (detail.op == MemoryOp::kFree) {
-      remove_block(detail.address);
+      add_block(detail, totals);
+    } else if (auto const freed = remove_block(detail.address)) {
+      gaps_.free({detail.address, *freed}, totals);
+    } else {
+      gaps_.lose();
     }
-    // Sources that do not report totals: the sum of what was seen.
-    reports_totals_ = reports_totals_ || detail.allocated_bytes > 0;
-    uint64_t const seen = std::accumulate(known_.begin(), known_.end(), uint64_t{0});
-    MemoryFacts::Point point{time_ns, reports_totals_ ? detail.allocated_bytes : seen, detail.reserved_bytes, known_};
-    if (point.allocated_bytes > seen) point.by_purpose[0] += point.allocated_bytes - seen;
-    timeline_.push_back(point);
+    add_point(time_ns, detail);
+    if (auto const largest = gaps_.largest()) history_.largest_gaps.push_back(*largest);
+    if (gave_back_first(totals, detail.op) || is_retry) history_.retries.push_back(time_ns);
+    totals_ = totals;
   }
-  MemoryFacts finish() && { return facts_of(std::move(timeline_)); }
+  MemoryHistory finish(int32_t device) && {
+    history_.device = device;
+    if (gaps_.is_refuted()) history_.largest_gaps.clear();
+    return std::move(history_);
+  }
 
  private:
   struct Block {
     uint64_t bytes;
     size_t purpose;
+    uint32_t call;
   };
-  void add_block(MemoryDetail const& detail, size_t purpose) {
-    remove_block(detail.address);  // its free was lost
-    live_[detail.address] = {detail.bytes, purpose};
+
+  void add_block(MemoryDetail const& detail, MemoryGaps::Totals totals) {
+    if (remove_block(detail.address)) gaps_.lose();  // its free was lost
+    size_t const purpose = std::min(static_cast<size_t>(detail.purpose), known_.size() - 1);
+    live_[detail.address] = {detail.bytes, purpose, call_};
+    history_.freed_by.back() = MemoryHistory::kNever;
     known_[purpose] += detail.bytes;
+    gaps_.allocate({detail.address, detail.bytes}, totals);
   }
-  void remove_block(uint64_t address) {
+  /// Its size.
+  std::optional<uint64_t> remove_block(uint64_t address) {
     auto const found = live_.find(address);
-    if (found == live_.end()) return;
-    known_[found->second.purpose] -= found->second.bytes;
+    if (found == live_.end()) return std::nullopt;
+    Block const block = found->second;
+    known_[block.purpose] -= block.bytes;
+    history_.freed_by[block.call] = call_;
     live_.erase(found);
+    return block.bytes;
   }
 
-  std::unordered_map<uint64_t, Block> live_;
+  void add_point(int64_t time_ns, MemoryDetail const& detail) {
+    // Sources that do not report totals: the sum of what was seen.
+    reports_totals_ = reports_totals_ || detail.allocated_bytes > 0;
+    uint64_t const seen = std::accumulate(known_.begin(), known_.end(), uint64_t{0});
+    Point point{time_ns, reports_totals_ ? detail.allocated_bytes : seen, detail.reserved_bytes, known_};
+    if (point.allocated_bytes > seen) point.by_purpose[0] += point.allocated_bytes - seen;
+    history_.timeline.push_back(point);
+  }
+
+  /// An allocation for which cached memory went back to the system: the reserve fell at it, or fell before by other than what was
+  /// freed, and grows again.
+  bool gave_back_first(MemoryGaps::Totals now, MemoryOp op) {
+    if (now.reserved == 0 || totals_.reserved == 0) return false;
+    if (now.reserved > totals_.reserved) return std::exchange(gave_back_, false);
+    if (now.reserved == totals_.reserved) return false;
+    if (op == MemoryOp::kAllocate) return true;
+    bool const is_own =
+        totals_.allocated >= now.allocated && totals_.reserved - now.reserved == totals_.allocated - now.allocated;
+    gave_back_ = gave_back_ || !is_own;
+    return false;
+  }
+
+  MemoryHistory history_;
+  uint32_t call_ = 0;
+  std::unordered_map<uint64_t, Block, base::HashNumber> live_;
   std::array<uint64_t, 7> known_{};
   bool reports_totals_ = false;
-  std::vector<MemoryFacts::Point> timeline_;
+  MemoryGaps gaps_;
+  MemoryGaps::Totals totals_{0, 0};
+  bool gave_back_ = false;
 };
+
+/// The facts' timeline: what was there at the window's begin, and what took effect in it. Returns the index of the call whose
+/// point is the first.
+size_t take_timeline(MemoryHistory& history, std::optional<Interval> window, std::vector<Point>& timeline) {
+  if (!window) {
+    timeline = std::move(history.timeline);
+    return 0;
+  }
+  auto const& all = history.timeline;
+  auto const after_begin =
+      std::partition_point(all.begin(), all.end(), [&](Point const& point) { return point.time_ns <= window->begin; });
+  auto const after_end =
+      std::partition_point(after_begin, all.end(), [&](Point const& point) { return point.time_ns < window->end; });
+  auto const first = after_begin == all.begin() ? after_begin : std::prev(after_begin);
+  timeline.assign(first, after_end);
+  if (first != after_begin) timeline.front().time_ns = window->begin;
+  return static_cast<size_t>(first - all.begin());
+}
+
+/// Free bytes that are in no use, and those of them that are not in the largest gap.
+struct Free {
+  uint64_t bytes = 0, stranded_bytes = 0;
+  [[nodiscard]] double fragmentation() const { return static_cast<double>(stranded_bytes) / static_cast<double>(bytes); }
+};
+
+/// After the call; none where gaps are not known or nothing is free.
+std::optional<Free> free_after(MemoryHistory const& history, size_t call, Point const& point) {
+  if (call >= history.largest_gaps.size() || point.reserved_bytes <= point.allocated_bytes) return std::nullopt;
+  uint64_t const bytes = point.reserved_bytes - point.allocated_bytes;
+  return Free{bytes, bytes - std::min(bytes, history.largest_gaps[call])};
+}
+
+void add_fragmentation(MemoryFacts& facts, MemoryHistory const& history, size_t first_call, std::vector<Interval> const& steps) {
+  auto const& timeline = facts.timeline;
+  auto const highest = std::max_element(timeline.begin(), timeline.end(),
+                                        [](auto const& a, auto const& b) { return a.reserved_bytes < b.reserved_bytes; });
+  if (highest == timeline.end()) return;
+  auto const call = [&](size_t i) { return first_call + i; };
+  auto const place = static_cast<size_t>(highest - timeline.begin());
+  if (auto const free = free_after(history, call(place), *highest)) facts.fragmentation = free->fragmentation();
+  for (size_t i = 0; i < timeline.size() && call(i) < history.largest_gaps.size(); ++i) {
+    bool const is_measured =
+        steps.empty() || (steps.front().begin <= timeline[i].time_ns && timeline[i].time_ns < steps.back().end);
+    auto const free = is_measured ? free_after(history, call(i), timeline[i]) : std::nullopt;
+    if (!free || (facts.stranded_bytes && free->stranded_bytes <= *facts.stranded_bytes)) continue;
+    facts.stranded_bytes = free->stranded_bytes;
+    facts.worst_fragmentation = free->fragmentation();
+  }
+}
+
+void add_peaks(MemoryFacts& facts, MemoryHistory const& history, size_t first_call, model::Trace const& trace) {
+  std::optional<size_t> peak;
+  for (size_t i = 0; i < facts.timeline.size(); ++i) {
+    Point const& point = facts.timeline[i];
+    if (!peak || point.allocated_bytes > facts.timeline[*peak].allocated_bytes) peak = i;
+    // Sources that do not report what is reserved report 0.
+    if (point.reserved_bytes > facts.peak_reserved_bytes.value_or(0)) facts.peak_reserved_bytes = point.reserved_bytes;
+  }
+  if (!peak) return;
+  facts.peak_allocated_bytes = facts.timeline[*peak].allocated_bytes;
+  facts.by_purpose_at_peak = facts.timeline[*peak].by_purpose;
+  std::vector<LiveBlock> live;
+  size_t const last = first_call + *peak;
+  for (size_t call = 0; call <= last; ++call) {
+    uint32_t const freed_by = history.freed_by[call];
+    if (freed_by == MemoryHistory::kNoBlock || freed_by <= last) continue;
+    uint32_t const row = history.rows[call];
+    live.push_back({row, trace.detail<MemoryDetail>(row).bytes});
+  }
+  facts.peak_owners = owners_of(trace, std::move(live), *facts.peak_allocated_bytes);
+}
+
+/// Of instants, by time, those that lie in the windows (disjoint, by time); without windows all of them.
+std::vector<int64_t> within_steps(std::vector<int64_t> const& instants, std::vector<Interval> const& steps) {
+  if (steps.empty()) return instants;
+  std::vector<int64_t> within;
+  size_t step = 0;
+  for (int64_t const instant : instants) {
+    while (step < steps.size() && steps[step].end <= instant) ++step;
+    if (step < steps.size() && steps[step].begin <= instant) within.push_back(instant);
+  }
+  return within;
+}
+
+void add_retries(MemoryFacts& facts, MemoryHistory const& history, std::optional<Interval> window,
+                 std::vector<Interval> const& steps) {
+  if (!facts.peak_reserved_bytes) return;
+  std::vector<int64_t> retries = within_steps(history.retries, steps);
+  if (window) std::erase_if(retries, [&](int64_t at) { return at < window->begin || at >= window->end; });
+  facts.retries = retries.size();
+  if (retries.size() > kMaxEvidence) retries.resize(kMaxEvidence);
+  facts.retries_at = std::move(retries);
+}
+
+void add_growth(MemoryFacts& facts, std::vector<Interval> const& steps) {
+  StepBytes const floors = memory_floors(facts.timeline, steps), reserved = reserved_at_ends(facts.timeline, steps);
+  facts.floor_growth_bytes_per_step = floor_growth(floors);
+  facts.reserved_growth_bytes_per_step = floor_growth(reserved);
+  if (facts.peak_reserved_bytes) {
+    std::vector<MemoryFacts::Growth> growth = growth_despite_room(facts.timeline, steps);
+    uint64_t bytes = 0;
+    for (auto const& grown : growth) bytes += grown.bytes;
+    facts.fragmented_growth_bytes = bytes;
+    std::stable_sort(growth.begin(), growth.end(), [](auto const& a, auto const& b) { return a.bytes > b.bytes; });
+    if (growth.size() > kMaxEvidence) growth.resize(kMaxEvidence);
+    facts.fragmented_growth = std::move(growth);
+  }
+  if (!facts.capacity_bytes || steps.empty()) return;
+  std::optional<uint64_t> const held = highest_held(facts.timeline, steps).back();
+  if (!held || *held > *facts.capacity_bytes) return;
+  auto const room = static_cast<double>(*facts.capacity_bytes - *held);
+  std::optional<int64_t> step_ns;
+  if (steps.size() > 1) step_ns = (steps.back().begin - steps.front().begin) / static_cast<int64_t>(steps.size() - 1);
+  facts.floor_forecast = forecast_of(floors, room, step_ns);
+  facts.reserved_forecast = forecast_of(reserved, room, step_ns);
+}
 
 }  // namespace
 
-std::vector<std::pair<int32_t, MemoryFacts>> memory_of_process(model::RankTrace const& rank) {
+ProcessMemory memory_of_process(model::RankTrace const& rank) {
   model::Trace const& trace = rank.trace;
-  std::vector<uint32_t> rows;
-  for (uint32_t row = 0; row < trace.event_count(); ++row)
-    if (trace.kind(row) == EventKind::kMemory) rows.push_back(row);
-  std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) { return trace.end(a) < trace.end(b); });
+  MemoryCalls calls = find_memory_calls(rank);
   std::map<int32_t, MemoryAccount> accounts;
-  for (uint32_t const row : rows) {
+  for (uint32_t const row : calls.rows) {
     auto const& detail = trace.detail<MemoryDetail>(row);
-    if (detail.op != MemoryOp::kUnknown) accounts[detail.device].apply(trace.end(row) + rank.offset_ns, detail);
+    bool const is_retry = std::binary_search(calls.retries.begin(), calls.retries.end(), row);
+    accounts[detail.device].apply(row, trace.end(row) + rank.offset_ns, detail, is_retry);
   }
-  std::vector<std::pair<int32_t, MemoryFacts>> result;
-  for (auto& [device, account] : accounts) result.emplace_back(device, std::move(account).finish());
+  ProcessMemory result;
+  for (auto& [device, account] : accounts) result.devices.push_back(std::move(account).finish(device));
+  result.pinning = std::move(calls.pinning);
   return result;
 }
 
-MemoryFacts memory_within(MemoryFacts const& memory, Interval window) {
-  auto const& timeline = memory.timeline;
-  auto const after_begin = std::partition_point(timeline.begin(), timeline.end(),
-                                                [&](MemoryFacts::Point const& point) { return point.time_ns <= window.begin; });
-  auto const after_end = std::partition_point(after_begin, timeline.end(),
-                                              [&](MemoryFacts::Point const& point) { return point.time_ns < window.end; });
-  std::vector<MemoryFacts::Point> within;
-  if (after_begin != timeline.begin()) {
-    within.push_back(*std::prev(after_begin));
-    within.back().time_ns = window.begin;
-  }
-  within.insert(within.end(), after_begin, after_end);
-  return facts_of(std::move(within));
-}
-
-std::vector<std::optional<uint64_t>> memory_floors(std::vector<MemoryFacts::Point> const& timeline,
-                                                   std::vector<Interval> const& windows) {
-  std::vector<std::optional<uint64_t>> floors;
-  size_t point = 0;  // first point that takes effect after the begin of the window
-  for (Interval const& window : windows) {
-    while (point < timeline.size() && timeline[point].time_ns <= window.begin) ++point;
-    std::optional<uint64_t> floor;
-    if (point > 0) floor = timeline[point - 1].allocated_bytes;
-    for (; point < timeline.size() && timeline[point].time_ns < window.end; ++point)
-      floor = std::min(floor.value_or(timeline[point].allocated_bytes), timeline[point].allocated_bytes);
-    floors.push_back(floor);
-  }
-  return floors;
-}
-
-std::optional<double> floor_growth(std::vector<std::optional<uint64_t>> const& floors) {
-  std::vector<std::pair<double, double>> points;
-  for (size_t i = 0; i < floors.size(); ++i)
-    if (floors[i]) points.emplace_back(static_cast<double>(i), static_cast<double>(*floors[i]));
-  if (points.size() < kFewestFloors) return std::nullopt;
-  double mean_x = 0, mean_y = 0;
-  for (auto const& [x, y] : points) {
-    mean_x += x / static_cast<double>(points.size());
-    mean_y += y / static_cast<double>(points.size());
-  }
-  double xx = 0, xy = 0;
-  for (auto const& [x, y] : points) {
-    xx += (x - mean_x) * (x - mean_x);
-    xy += (x - mean_x) * (y - mean_y);
-  }
-  return xy / xx;
+MemoryFacts memory_facts(DeviceIndex const& device, ProcessMemory& memory, std::optional<Interval> window,
+                         std::vector<Interval> const& steps) {
+  MemoryFacts facts;
+  if (device.capacity_bytes > 0) facts.capacity_bytes = device.capacity_bytes;
+  if (!memory.pinning.empty() && !steps.empty())
+    facts.pinning_calls_per_step =
+        static_cast<double>(within_steps(memory.pinning, steps).size()) / static_cast<double>(steps.size());
+  auto const history = std::find_if(memory.devices.begin(), memory.devices.end(),
+                                    [&](MemoryHistory const& of) { return of.device == device.ref.device; });
+  if (history == memory.devices.end()) return facts;
+  size_t const first_call = take_timeline(*history, window, facts.timeline);
+  add_peaks(facts, *history, first_call, device.trace());
+  add_fragmentation(facts, *history, first_call, steps);
+  add_retries(facts, *history, window, steps);
+  add_growth(facts, steps);
+  if (facts.capacity_bytes && facts.peak_allocated_bytes)
+    facts.batch_factor = batch_factor(facts.by_purpose_at_peak, *facts.capacity_bytes);
+  return facts;
 }
 
 }  // namespace stepscope::analyzer

@@ -1,25 +1,35 @@
 // Device memory over time from the memory calls of all host threads (DEFINITIONS, "Memory"). A call takes effect at its end.
-// Bytes whose purpose was not recorded (allocated before the capture began) count as `other`. Fragmentation is absent: it needs
-// the allocator's free blocks, which no source reports yet.
+// Bytes whose purpose was not recorded (allocated before the capture began) count as `other`.
 #pragma once
 
 #include "analyzer/facts/run_index.h"
 
 namespace stepscope::analyzer {
 
-/// The memory calls of one process, by device; O(calls log calls).
-std::vector<std::pair<int32_t, MemoryFacts>> memory_of_process(model::RankTrace const& rank);
+/// What the memory calls of one device did, in the order in which they took effect. The vectors are beside each other.
+struct MemoryHistory {
+  static constexpr uint32_t kNever = UINT32_MAX, kNoBlock = UINT32_MAX - 1;
 
-/// The facts of a part of the time: what was there at its begin, and every call that took effect in it.
-MemoryFacts memory_within(MemoryFacts const& memory, Interval window);
+  int32_t device = 0;
+  std::vector<MemoryFacts::Point> timeline;  ///< after each call
+  std::vector<uint32_t> rows;                ///< the call
+  std::vector<uint32_t>
+      freed_by;  ///< the index of the call that freed what this one allocated; kNever; kNoBlock = allocated nothing
+  std::vector<uint64_t> largest_gaps;  ///< after each of the first calls, as far as gaps are known (memory_gaps.h)
+  std::vector<int64_t> retries;        ///< instants of allocations for which cached memory was given back first
+};
 
-/// The lowest allocated_bytes within each window (windows disjoint, by time); what is live at its begin counts. None before the
-/// first point of the timeline.
-std::vector<std::optional<uint64_t>> memory_floors(std::vector<MemoryFacts::Point> const& timeline,
-                                                   std::vector<Interval> const& windows);
+struct ProcessMemory {
+  std::vector<MemoryHistory> devices;  ///< by device
+  std::vector<int64_t> pinning;        ///< instants of calls that page-lock or release memory of the host
+};
 
-/// Slope of the floors over their place by least squares, in bytes per step; none with fewer than kFewestFloors.
-std::optional<double> floor_growth(std::vector<std::optional<uint64_t>> const& floors);
-inline constexpr size_t kFewestFloors = 5;
+/// The memory calls of one process; O(events + calls log calls).
+ProcessMemory memory_of_process(model::RankTrace const& rank);
+
+/// The facts of a device. `window`: only what was there at its begin, and every call that took effect in it; without, the
+/// device's timeline is moved out of `memory`. `steps`: host ranges of the measured steps, by time, disjoint.
+MemoryFacts memory_facts(DeviceIndex const& device, ProcessMemory& memory, std::optional<Interval> window,
+                         std::vector<Interval> const& steps);
 
 }  // namespace stepscope::analyzer

@@ -79,28 +79,34 @@ void mark_warmup(std::vector<StepFacts>& steps, model::WholeSteps const& whole, 
     steps[i].warmup = (is_part ? steps[i].step - whole.first : static_cast<int64_t>(i)) < warmup_steps;
 }
 
-/// The track of steps in the device's own time, if it has one.
-std::optional<size_t> own_thread(DeviceIndex const& device, std::vector<std::vector<HostStep>> const& threads) {
+/// The steps in the device's own time, if it has some; else nullptr.
+std::vector<HostStep> const* own_steps(DeviceIndex const& device, HostSteps const& steps) {
+  auto const at = std::lower_bound(steps.detected.begin(), steps.detected.end(), device.ref,
+                                   [](DeviceOwnSteps const& own, DeviceRef ref) { return own.ref < ref; });
+  if (at != steps.detected.end() && at->ref == device.ref) return &at->steps;
+  auto const& threads = steps.threads[static_cast<size_t>(device.ref.rank_index)];
   auto const tracks = device.trace().tracks();
   for (size_t t = 0; t < threads.size(); ++t)
-    if (!threads[t].empty() && tracks[t].device == device.ref.device) return t;
-  return std::nullopt;
+    if (!threads[t].empty() && tracks[t].device == device.ref.device) return &threads[t];
+  return nullptr;
 }
 
 /// Groups ops by host step: fills step_of_op with numbers of `steps`, which come out by host begin.
-void group_ops(DeviceIndex const& device, std::vector<std::vector<HostStep>> const& threads, DeviceSteps& result) {
-  size_t const fallback = default_thread(device, threads);
-  if (fallback == threads.size()) return;
-  std::optional<size_t> const own = own_thread(device, threads);
+void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSteps& result) {
+  auto const& threads = host_steps.threads[static_cast<size_t>(device.ref.rank_index)];
+  std::vector<HostStep> const* const own = own_steps(device, host_steps);
+  size_t const fallback = own == nullptr ? default_thread(device, threads) : 0;
+  if (own == nullptr && fallback == threads.size()) return;
   std::unordered_map<uint64_t, int32_t> numbers;  // (thread, step) → place in result.steps
   for (size_t i = 0; i < device.ops.size(); ++i) {
-    auto const launch = own ? std::optional(device.ops[i]) : device.launch_of(device.ops[i]);
+    auto const launch = own != nullptr ? std::optional(device.ops[i]) : device.launch_of(device.ops[i]);
     if (!launch) continue;
-    size_t thread = own ? *own : device.trace().columns().track[*launch].value;
-    if (threads[thread].empty()) thread = fallback;
-    int32_t const at = step_at(threads[thread], device.start(*launch));
+    size_t thread = own != nullptr ? 0 : device.trace().columns().track[*launch].value;
+    if (own == nullptr && threads[thread].empty()) thread = fallback;
+    std::vector<HostStep> const& of_thread = own != nullptr ? *own : threads[thread];
+    int32_t const at = step_at(of_thread, device.start(*launch));
     if (at < 0) continue;
-    HostStep const& host = threads[thread][static_cast<size_t>(at)];
+    HostStep const& host = of_thread[static_cast<size_t>(at)];
     uint64_t const key = (static_cast<uint64_t>(thread) << 32) | static_cast<uint32_t>(at);
     auto const [found, is_new] = numbers.emplace(key, static_cast<int32_t>(result.steps.size()));
     if (is_new) {
@@ -174,7 +180,7 @@ model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads)
 DeviceSteps assign_steps(DeviceIndex const& device, HostSteps const& host, int32_t warmup_steps) {
   DeviceSteps result;
   result.step_of_op.assign(device.ops.size(), -1);
-  group_ops(device, host.threads[static_cast<size_t>(device.ref.rank_index)], result);
+  group_ops(device, host, result);
   order_steps(result);
   for (size_t i = 0; i < result.steps.size(); ++i) {
     StepFacts& step = result.steps[i];

@@ -3,7 +3,7 @@
 // An op belongs to the step in whose host range its launch call begins: a range of the launching thread if that thread has steps,
 // else of the thread with steps that launches most for the device, else of the process's first thread with steps. Ops without a
 // launch, or launched outside every range, are outside. Where the steps are the device's own (a track of steps that belongs to
-// the device: XLA's profiler writes them), an op belongs to the step in which it begins itself.
+// the device: XLA's profiler writes them; or they were detected), an op belongs to the step in which it begins itself.
 //
 // The device window of a step is [begin, end): end = the last end of its ops; begin = the begin of the host's step, or the end
 // of the step before if that is later. So steps never overlap: where the host runs ahead they are cut at the instant at which the
@@ -22,10 +22,18 @@ struct HostStep {
   int64_t index = 0;
 };
 
+/// Steps in a device's own time.
+struct DeviceOwnSteps {
+  DeviceRef ref;
+  std::vector<HostStep> steps;  ///< sorted, disjoint
+};
+
 /// The steps of all threads: threads[rank_index][track] is sorted and disjoint; empty for tracks without steps.
 struct HostSteps {
   StepSource source = StepSource::kNone;
   std::vector<std::vector<std::vector<HostStep>>> threads;
+  std::vector<DeviceOwnSteps> detected;  ///< by ref: where no thread has steps (step_detection.h)
+  std::optional<double> confidence;      ///< of detected steps, 0 to 1
 };
 
 /// Annotated steps if any thread of the run has them, else ranges whose names have a step pattern. Steps inside steps are

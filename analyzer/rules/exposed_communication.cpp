@@ -1,5 +1,6 @@
 // exposed-communication: devices move data between each other while nothing computes. Cost: exposed communication less the part
-// in which the device only waited for its peers (rule straggler), per step, of the device that loses most.
+// in which the device only waited for its peers (rule straggler) and what slow links cost (rule slow-link), per step, of the
+// device that loses most.
 #include <algorithm>
 
 #include "analyzer/rules/rules.h"
@@ -11,6 +12,14 @@ namespace {
 constexpr double kLeastExposedShare = 0.10;
 
 int64_t exposed_transfer(MeasuredDevice const& device) { return device.exposed_comm_ns - device.exposed_wait_ns; }
+
+/// Share of the step that rule slow-link has named.
+double share_of_slow_links(std::vector<Finding> const& findings) {
+  for (Finding const& finding : findings)
+    for (auto const& [name, value] : finding.metrics)
+      if (finding.rule == "slow-link" && name == "share") return value;
+  return 0;
+}
 
 void add_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
   model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
@@ -32,7 +41,9 @@ void find_exposed_communication(RuleInput const& input, std::vector<Finding>& fi
   auto const worst = std::max_element(input.measured.begin(), input.measured.end(),
                                       [&](MeasuredDevice const& a, MeasuredDevice const& b) { return share(a) < share(b); });
   if (worst == input.measured.end() || share(*worst) < kLeastExposedShare) return;
-  Finding finding = make_cost_finding("exposed-communication", *worst, worst->per_step(exposed_transfer(*worst)));
+  double const left = share(*worst) - share_of_slow_links(findings);
+  if (left < kLeastExposedShare) return;
+  Finding finding = make_cost_finding("exposed-communication", *worst, left * worst->step_ns());
   for (DeviceFacts const& device : input.facts.devices)
     if (device.ref == worst->ref && device.time.overlap()) finding.metrics.emplace_back("overlap", *device.time.overlap());
   finding.metrics.emplace_back("waiting_ns_per_step", worst->per_step(worst->exposed_wait_ns));

@@ -24,7 +24,7 @@ Finding make_finding(char const* rule, RuleInput const& input, Loss const& worst
   if (!name.empty()) finding.subjects.emplace_back("host_op", std::move(name));
   model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
   for (size_t const place : worst.gaps) {
-    IdleGap const& gap = device.gaps[place];
+    IdleGap const gap = device.gaps[place];
     std::optional<uint32_t> track;
     if (gap.host_row) track = trace.columns().track[*gap.host_row].value;
     finding.evidence.push_back({device.ref, gap.when, track});
@@ -39,7 +39,7 @@ std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device
   model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
   std::map<model::StringId, int64_t> by_name;
   for (size_t const place : gaps) {
-    IdleGap const& gap = device.gaps[place];
+    IdleGap const gap = device.gaps[place];
     if (gap.host_row) by_name[trace.columns().name[*gap.host_row]] += gap.when.length();
   }
   auto const most =
@@ -67,11 +67,11 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
 
 std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share, IdleCause cause) {
   return find_idle_cost(rule, input, least_share,
-                        [cause](MeasuredDevice const& device, size_t place) { return device.gaps[place].cause == cause; });
+                        [cause](MeasuredDevice const& device, size_t place) { return device.gaps.cause(place) == cause; });
 }
 
 bool is_way_from_sync(RuleInput const& input, MeasuredDevice const& device, size_t place) {
-  IdleGap const& gap = device.gaps[place];
+  IdleGap const gap = device.gaps[place];
   if (gap.cause != IdleCause::kLaunchStarved || !device.after_sync[place]) return false;
   if (!gap.host_row) return true;
   model::RankTrace const& rank = input.run.ranks[static_cast<size_t>(device.ref.rank_index)];

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
+#include <tuple>
 
 namespace stepscope::analyzer {
 namespace {
@@ -13,19 +15,17 @@ std::pair<size_t, size_t> rows_of(std::vector<Row> const& rows, DeviceRef ref) {
   return {static_cast<size_t>(first - rows.begin()), static_cast<size_t>(last - rows.begin())};
 }
 
-/// The gaps of a device, by time, disjoint.
+/// The gaps of a device, by time, disjoint: all[first..last − 1].
 struct Gaps {
-  IdleGap const *first, *last;
-  Gaps(std::vector<IdleGap> const& all, DeviceRef ref) {
-    auto const [begin, end] = rows_of(all, ref);
-    first = all.data() + begin;
-    last = all.data() + end;
-  }
+  IdleGap const* all;
+  size_t first, last;
+  Gaps(std::vector<IdleGap> const& of_run, DeviceRef ref) : all(of_run.data()) { std::tie(first, last) = rows_of(of_run, ref); }
   /// True if they fill the window.
   [[nodiscard]] bool fill(Interval window) const {
     int64_t idle = 0;
-    IdleGap const* gap = std::partition_point(first, last, [&](IdleGap const& g) { return g.when.end <= window.begin; });
-    for (; gap != last && gap->when.begin < window.end; ++gap)
+    IdleGap const* const end = all + last;
+    IdleGap const* gap = std::partition_point(all + first, end, [&](IdleGap const& g) { return g.when.end <= window.begin; });
+    for (; gap != end && gap->when.begin < window.end; ++gap)
       idle += std::min(gap->when.end, window.end) - std::max(gap->when.begin, window.begin);
     return idle == window.length();
   }
@@ -65,8 +65,30 @@ constexpr size_t kFewestSteps = 8;
 /// More than this share are not outliers but another population (evaluation, other sequence lengths).
 constexpr double kMostOutliers = 0.25;
 
+/// A step of the warm-up may be so many times as long as the one before: within it times go down, but for noise.
+constexpr double kSettling = 1.1;
+
+/// How many of the first periods are much longer than the later half, and settle to it. A single long one is of the warm-up only
+/// where no later one is as long: else it is one of the outliers.
+size_t count_slow_start(std::vector<Period> const& periods) {
+  if (periods.size() < kFewestSteps) return 0;
+  size_t const half = periods.size() / 2;
+  std::vector<int64_t> later;
+  for (size_t i = half; i < periods.size(); ++i) later.push_back(periods[i].when.length());
+  auto const limit = static_cast<int64_t>(kOutlier * static_cast<double>(median(later)));
+  auto const is_long = [&](Period const& period) { return period.when.length() > limit; };
+  auto const end = std::find_if_not(periods.begin(), periods.end(), is_long);
+  auto const count = static_cast<size_t>(end - periods.begin());
+  if (count == 0 || count >= half) return 0;
+  for (size_t i = 1; i < count; ++i) {
+    auto const before = static_cast<double>(periods[i - 1].when.length());
+    if (static_cast<double>(periods[i].when.length()) > kSettling * before) return 0;
+  }
+  return count == 1 && std::any_of(end, periods.end(), is_long) ? 0 : count;
+}
+
 /// The longest period that is no outlier, ns.
-int64_t usual_limit(std::vector<Period> const& periods) {
+int64_t usual_limit(std::span<Period const> periods) {
   constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
   if (periods.size() < kFewestSteps) return kNoLimit;
   std::vector<int64_t> lengths;
@@ -89,33 +111,40 @@ void add_time(MeasuredDevice& device, TimeSplit const& time) {
   device.exposed_copy_ns += time.exposed_copy_ns;
 }
 
-/// Pieces that touch are of one idle time: from a sync on, all later ones of it come after a sync.
-void mark_after_sync(MeasuredDevice& device) {
-  bool after = false;
-  for (size_t i = 0; i < device.gaps.size(); ++i) {
-    if (i == 0 || device.gaps[i - 1].when.end != device.gaps[i].when.begin) after = false;
-    device.after_sync.push_back(after);
-    after = after || device.gaps[i].cause == IdleCause::kSync;
-  }
-}
-
-/// Copies the parts of gaps that lie in the periods.
+/// Those that lie in the periods. Pieces that touch are of one idle time: from a sync on, all later ones of it come after a sync.
 void add_gaps(MeasuredDevice& device, Gaps const& gaps) {
-  IdleGap const* at = gaps.first;
+  auto at = gaps.first;
+  bool after_sync = false;
+  int64_t end = std::numeric_limits<int64_t>::min();
   for (Interval const& period : device.periods) {
     device.total_ns += period.length();
-    while (at < gaps.last && at->when.end <= period.begin) ++at;
-    for (IdleGap const* g = at; g < gaps.last && g->when.begin < period.end; ++g) {
-      IdleGap gap = *g;
-      gap.when = {std::max(gap.when.begin, period.begin), std::min(gap.when.end, period.end)};
-      device.idle[static_cast<size_t>(gap.cause)] += gap.when.length();
-      device.gaps.push_back(gap);
+    while (at < gaps.last && gaps.all[at].when.end <= period.begin) ++at;
+    for (auto row = at; row < gaps.last && gaps.all[row].when.begin < period.end; ++row) {
+      IdleGap const& gap = gaps.all[row];
+      Interval const when{std::max(gap.when.begin, period.begin), std::min(gap.when.end, period.end)};
+      device.idle[static_cast<size_t>(gap.cause)] += when.length();
+      device.gaps.add(gaps.all, static_cast<uint32_t>(row), period);
+      if (when.begin != end) after_sync = false;
+      device.after_sync.push_back(after_sync);
+      after_sync = after_sync || gap.cause == IdleCause::kSync;
+      end = when.end;
     }
   }
-  mark_after_sync(device);
 }
 
 }  // namespace
+
+void GapList::add(IdleGap const* all, uint32_t row, Interval period) {
+  all_ = all;
+  Interval const whole = all[row].when, part{std::max(whole.begin, period.begin), std::min(whole.end, period.end)};
+  bool const is_cut = part != whole;
+  if (is_cut) cuts_.emplace_back(rows_.size(), part);
+  rows_.push_back({row & 0x7fff'ffffU, is_cut});
+}
+
+Interval GapList::cut_at(size_t place) const {
+  return std::partition_point(cuts_.begin(), cuts_.end(), [&](auto const& cut) { return cut.first < place; })->second;
+}
 
 bool MeasuredDevice::is_measured(int64_t instant) const {
   auto const period = std::partition_point(periods.begin(), periods.end(), [&](Interval const& p) { return p.end <= instant; });
@@ -130,23 +159,26 @@ MeasuredSteps measure_steps(Analysis const& facts) {
     MeasuredDevice all;
     all.ref = device.ref;
     all.has_steps = first < last;
-    MeasuredDevice usual = all, outliers = all;
+    MeasuredDevice usual = all, outliers = all, slow_start = all;
     auto const add = [](MeasuredDevice& to, Interval when, TimeSplit const& time) {
       to.periods.push_back(when);
       add_time(to, time);
     };
     std::vector<Period> const periods = periods_of(facts.steps, first, last, gaps);
-    int64_t const limit = usual_limit(periods);
-    for (Period const& period : periods) {
+    size_t const slow = count_slow_start(periods);
+    int64_t const limit = usual_limit(std::span(periods).subspan(slow));
+    for (size_t i = 0; i < periods.size(); ++i) {
+      Period const& period = periods[i];
       add(all, period.when, period.step->time);
-      add(period.when.length() > limit ? outliers : usual, period.when, period.step->time);
+      add(i < slow ? slow_start : period.when.length() > limit ? outliers : usual, period.when, period.step->time);
     }
     if (!all.has_steps && device.window.length() > 0 && !is_communication_alone(device))
       for (MeasuredDevice* to : {&all, &usual}) add(*to, device.window, device.time);
-    for (MeasuredDevice* of : {&all, &usual, &outliers}) add_gaps(*of, gaps);
+    for (MeasuredDevice* of : {&all, &usual, &outliers, &slow_start}) add_gaps(*of, gaps);
     result.all.push_back(std::move(all));
     result.usual.push_back(std::move(usual));
     result.outliers.push_back(std::move(outliers));
+    result.slow_start.push_back(std::move(slow_start));
   }
   return result;
 }

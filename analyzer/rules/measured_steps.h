@@ -1,15 +1,47 @@
 // The steps that rules measure: warm-up left out, each with the idle time that led to it. A loop may wait for data between its
 // steps; that time is in no step's window, but it delays the step that follows. So the period of a step is its window and, where
 // the step before is the one numbered just before and the device did nothing in between, the time since that one's end. A few
-// periods that are much longer than the others are a population of their own: what they lose says nothing of the usual step.
+// periods that are much longer than the others are a population of their own: what they lose says nothing of the usual step. So
+// are the first ones, while something is still being made ready.
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "analyzer/analysis.h"
 
 namespace stepscope::analyzer {
+
+/// Those of the facts' gaps that lie in some periods, by time; one that a period cuts is there with the part in it. Refers to the
+/// facts.
+class GapList {
+ public:
+  [[nodiscard]] size_t size() const { return rows_.size(); }
+  [[nodiscard]] bool empty() const { return rows_.empty(); }
+  /// O(1); O(log periods) for a gap that was cut.
+  [[nodiscard]] IdleGap operator[](size_t place) const {
+    Row const row = rows_[place];
+    IdleGap gap = all_[row.number];
+    if (row.is_cut) gap.when = cut_at(place);
+    return gap;
+  }
+  [[nodiscard]] IdleCause cause(size_t place) const { return all_[rows_[place].number].cause; }
+  /// The part of all[row] in the period, which must not be empty; rows must come by time.
+  void add(IdleGap const* all, uint32_t row, Interval period);
+
+ private:
+  struct Row {
+    uint32_t number : 31;
+    uint32_t is_cut : 1;
+  };
+  [[nodiscard]] Interval cut_at(size_t place) const;
+
+  IdleGap const* all_ = nullptr;
+  std::vector<Row> rows_;
+  std::vector<std::pair<size_t, Interval>> cuts_;  ///< by place
+};
 
 struct MeasuredDevice {
   DeviceRef ref;
@@ -19,7 +51,7 @@ struct MeasuredDevice {
   int64_t total_ns = 0;           ///< Σ periods
   IdleSplit idle{};               ///< sums over the periods
   int64_t compute_ns = 0, exposed_comm_ns = 0, exposed_wait_ns = 0, exposed_copy_ns = 0;
-  std::vector<IdleGap> gaps;     ///< in the periods, by time
+  GapList gaps;                  ///< in the periods, by time
   std::vector<bool> after_sync;  ///< beside gaps: in the same idle time the host came out of a sync call before
 
   [[nodiscard]] double per_step(int64_t total) const {
@@ -38,9 +70,13 @@ inline constexpr double kOutlier = 1.5;
 /// Each beside facts.devices.
 struct MeasuredSteps {
   std::vector<MeasuredDevice> all;
-  std::vector<MeasuredDevice> usual;     ///< without the outliers
+  std::vector<MeasuredDevice> usual;     ///< without the outliers and the slow start
   std::vector<MeasuredDevice> outliers;  ///< without periods where there are none, or too many to be exceptions
+  /// The first periods, as long as all of them are more than kOutlier times what the run settles to; without periods where long
+  /// ones come later, too, or where it does not settle. None of them is an outlier.
+  std::vector<MeasuredDevice> slow_start;
 };
+/// `facts` must outlive it.
 MeasuredSteps measure_steps(Analysis const& facts);
 
 }  // namespace stepscope::analyzer

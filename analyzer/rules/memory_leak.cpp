@@ -2,7 +2,8 @@
 // will be full.
 #include <algorithm>
 
-#include "analyzer/facts/memory.h"
+#include "analyzer/facts/memory_growth.h"
+#include "analyzer/rules/memory_holes.h"
 #include "analyzer/rules/rules.h"
 
 namespace stepscope::analyzer {
@@ -12,11 +13,9 @@ namespace {
 constexpr double kLeastGrowthBytes = 64.0 * 1024;
 /// A leak rises in every step; some are hidden by a free that came late.
 constexpr double kLeastRisingShare = 0.8;
-/// A run that will be full within a day's work of steps.
-constexpr double kSoonSteps = 1000;
 
 /// Of the steps after the first, the share whose floor is above the one before.
-double rising_share(std::vector<std::optional<uint64_t>> const& floors) {
+double rising_share(StepBytes const& floors) {
   double rising = 0, all = 0;
   for (size_t i = 1; i < floors.size(); ++i) {
     if (!floors[i - 1] || !floors[i]) continue;
@@ -24,6 +23,23 @@ double rising_share(std::vector<std::optional<uint64_t>> const& floors) {
     if (*floors[i] > *floors[i - 1]) rising += 1;
   }
   return all > 0 ? rising / all : 0;
+}
+
+Finding make_leak_finding(DeviceFacts const& device, double growth, Interval steps) {
+  Finding finding;
+  finding.rule = "memory-leak";
+  finding.where = device.ref;
+  finding.severity = Severity::kWarning;
+  finding.metrics = {{"bytes_per_step", growth}};
+  if (auto const& forecast = device.memory.floor_forecast) {
+    finding.metrics.emplace_back("steps_to_full", forecast->steps);
+    finding.metrics.emplace_back("earliest_steps_to_full", forecast->earliest_steps);
+    finding.metrics.emplace_back("latest_steps_to_full", forecast->latest_steps);
+    if (forecast->time_ns) finding.metrics.emplace_back("time_to_full_ns", static_cast<double>(*forecast->time_ns));
+    if (forecast->steps < kSoonSteps) finding.severity = Severity::kCritical;
+  }
+  finding.evidence = {{device.ref, steps, std::nullopt}};
+  return finding;
 }
 
 }  // namespace
@@ -34,22 +50,13 @@ void find_memory_leak(RuleInput const& input, std::vector<Finding>& findings) {
     double const growth = memory.floor_growth_bytes_per_step.value_or(0);
     if (growth < kLeastGrowthBytes) continue;
     std::vector<Interval> windows;
-    for (StepFacts const& step : input.facts.steps)
-      if (step.ref == device.ref && !step.warmup) windows.push_back(step.host_window);
-    if (rising_share(memory_floors(memory.timeline, windows)) < kLeastRisingShare) continue;
-    Finding finding;
-    finding.rule = "memory-leak";
-    finding.where = device.ref;
-    finding.severity = Severity::kWarning;
-    finding.metrics = {{"bytes_per_step", growth}};
-    std::optional<uint64_t> const peak = memory.peak_reserved_bytes ? memory.peak_reserved_bytes : memory.peak_allocated_bytes;
-    if (memory.capacity_bytes && peak && *memory.capacity_bytes > *peak) {
-      double const steps_left = static_cast<double>(*memory.capacity_bytes - *peak) / growth;
-      finding.metrics.emplace_back("steps_to_full", steps_left);
-      if (steps_left < kSoonSteps) finding.severity = Severity::kCritical;
-    }
-    finding.evidence = {{device.ref, {windows.front().begin, windows.back().end}, std::nullopt}};
-    findings.push_back(std::move(finding));
+    auto const& steps = input.facts.steps;  // by ref
+    auto step = std::partition_point(steps.begin(), steps.end(), [&](StepFacts const& s) { return s.ref < device.ref; });
+    for (; step != steps.end() && step->ref == device.ref; ++step)
+      if (!step->warmup) windows.push_back(step->host_window);
+    if (windows.empty() || rising_share(memory_floors(memory.timeline, windows)) < kLeastRisingShare) continue;
+    if (holes_outgrow_leak(memory, windows.size())) continue;
+    findings.push_back(make_leak_finding(device, growth, {windows.front().begin, windows.back().end}));
     return;  // devices of a data-parallel job leak alike: one is enough
   }
 }

@@ -29,6 +29,8 @@ std::span<Rule const> all_rules();
 
 /// The findings of all rules by severity, then cost, both descending, then in the order of the rules.
 std::vector<Finding> find_all(model::Run const& run, Analysis const& facts);
+/// The same with what measure_steps(facts) says.
+std::vector<Finding> find_all(model::Run const& run, Analysis const& facts, MeasuredSteps const& steps);
 
 /// A share of the step below which a cost is not worth a person's time: at 5 % the best possible gain is 1.05 ×, about what
 /// step times vary by from run to run.

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/rules/finding_order.h"
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -13,14 +15,25 @@ constexpr std::array kRules = {
     Rule{"blocking-sync", find_blocking_sync},
     Rule{"allocation-in-step", find_allocation_in_step},
     Rule{"host-bound-launches", find_host_bound_launches},
+    Rule{"launch-latency", find_launch_latency},
     Rule{"straggler", find_straggler},
+    Rule{"slow-link", find_slow_link},
+    Rule{"pipeline-bubble", find_pipeline_bubble},
     Rule{"exposed-communication", find_exposed_communication},
     Rule{"small-buckets", find_small_buckets},
+    Rule{"pageable-copies", find_pageable_copies},
     Rule{"serialized-copies", find_serialized_copies},
+    Rule{"tensor-cores-unused", find_tensor_cores_unused},
+    Rule{"small-grids", find_small_grids},
+    Rule{"serialized-streams", find_serialized_streams},
+    Rule{"throttling", find_throttling},
     Rule{"memory-leak", find_memory_leak},
+    Rule{"memory-fragmentation", find_memory_fragmentation},
     Rule{"memory-pressure", find_memory_pressure},
     Rule{"step-outliers", find_step_outliers},
+    Rule{"warmup-in-measurement", find_warmup_in_measurement},
     Rule{"oversubscribed-host", find_oversubscribed_host},
+    Rule{"load-imbalance", find_load_imbalance},
     Rule{"unexplained-idle", find_unexplained_idle},
     Rule{"trace-quality", find_trace_quality},
 };
@@ -29,15 +42,13 @@ constexpr std::array kRules = {
 
 std::span<Rule const> all_rules() { return kRules; }
 
-std::vector<Finding> find_all(model::Run const& run, Analysis const& facts) {
-  MeasuredSteps const steps = measure_steps(facts);
+std::vector<Finding> find_all(model::Run const& run, Analysis const& facts) { return find_all(run, facts, measure_steps(facts)); }
+
+std::vector<Finding> find_all(model::Run const& run, Analysis const& facts, MeasuredSteps const& steps) {
   RuleInput const input{run, facts, steps.usual, steps};
   std::vector<Finding> findings;
   for (Rule const& rule : all_rules()) rule.find(input, findings);
-  std::stable_sort(findings.begin(), findings.end(), [](Finding const& a, Finding const& b) {
-    if (a.severity != b.severity) return a.severity > b.severity;
-    return a.cost_ns_per_step.value_or(-1) > b.cost_ns_per_step.value_or(-1);
-  });
+  order_findings(findings);
   return findings;
 }
 

@@ -1,7 +1,10 @@
-// serialized-copies: memory is copied while nothing computes or communicates. Cost: exposed copy time, per step.
+// serialized-copies: memory is copied while nothing computes or communicates. Cost: exposed copy time, per step. Where that is
+// pageable or blocking copies for the most part, pageable-copies speaks.
 #include <algorithm>
 
+#include "analyzer/rules/copy_cost.h"
 #include "analyzer/rules/rules.h"
+#include "analyzer/rules/slow_cost.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -23,7 +26,8 @@ void add_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const
 }  // namespace
 
 void find_serialized_copies(RuleInput const& input, std::vector<Finding>& findings) {
-  auto const share = [](MeasuredDevice const& device) {
+  auto const share = [&](MeasuredDevice const& device) {
+    if (is_about_pageable_copies(device, measured_slow_time(input, device))) return 0.0;
     return device.total_ns > 0 ? static_cast<double>(device.exposed_copy_ns) / static_cast<double>(device.total_ns) : 0;
   };
   auto const worst = std::max_element(input.measured.begin(), input.measured.end(),

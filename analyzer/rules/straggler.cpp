@@ -1,7 +1,10 @@
 // straggler: one device keeps the others waiting in collectives. The late device of a collective is the one that waited least
-// (needs no common clock). Cost: exposed waiting per step of the device that waits most; where = the straggler.
+// (needs no common clock). Cost: exposed waiting per step of the device that waits most; where = the straggler. Why it is late is
+// known from what it did more of than the others (facts/wait_attribution.h).
 #include <algorithm>
+#include <array>
 #include <map>
+#include <numeric>
 
 #include "analyzer/rules/rules.h"
 
@@ -19,15 +22,15 @@ constexpr double kLeastStepsLate = 0.8;
 constexpr double kLongerStage = 1.2;
 
 struct Blame {
-  std::map<DeviceRef, int64_t> by_device;  ///< longest wait of each collective, by who came last
-  int64_t total = 0;
-  int64_t of_messages = 0;  ///< the part of `total` that is waiting for a send or a receive
-  void add(CollectiveFacts const& collective, DeviceRef late, int64_t wait) {
+  std::map<DeviceRef, double> by_device;  ///< longest wait of each collective, ns, by who came last
+  double total = 0;
+  double of_messages = 0;  ///< the part of `total` that is waiting for a send or a receive
+  void add(CollectiveFacts const& collective, DeviceRef late, double wait) {
     by_device[late] += wait;
     total += wait;
     if (collective.op == model::CollectiveOp::kSend || collective.op == model::CollectiveOp::kReceive) of_messages += wait;
   }
-  [[nodiscard]] std::pair<DeviceRef, int64_t> most() const {
+  [[nodiscard]] std::pair<DeviceRef, double> most() const {
     return *std::max_element(by_device.begin(), by_device.end(),
                              [](auto const& a, auto const& b) { return a.second < b.second; });
   }
@@ -61,7 +64,7 @@ Blames blame(RuleInput const& input, MeasuredDevice const& victim) {
                                              [&](Interval const& p) { return p.end <= own->when.begin; });
     if (period == victim.periods.end() || own->when.begin < period->begin) continue;
     DeviceRef const late = last_arriver(collective)->ref;
-    int64_t const wait = longest_wait(collective);
+    auto const wait = static_cast<double>(longest_wait(collective));
     result.all.add(collective, late, wait);
     result.by_period[static_cast<size_t>(period - victim.periods.begin())].add(collective, late, wait);
   }
@@ -95,6 +98,62 @@ std::optional<double> compute_ratio(RuleInput const& input, DeviceRef straggler)
   return *middle > 0 ? std::optional(own / *middle) : std::nullopt;
 }
 
+/// What can make a device late, as the finding says it.
+enum StragglerCause : size_t { kByCompute, kByHost, kByInput, kByCommunication, kByCopy, kByNothingKnown, kStragglerCauses };
+constexpr std::array<char const*, kStragglerCauses> kStragglerCauseNames = {"compute",       "host", "input",
+                                                                            "communication", "copy", ""};
+
+StragglerCause cause_of_late(WaitFacts const& waits) {
+  switch (waits.cause) {
+    case WaitCause::kCompute:
+      return kByCompute;
+    case WaitCause::kCommunication:
+      return kByCommunication;
+    case WaitCause::kCopy:
+      return kByCopy;
+    case WaitCause::kIdle:
+      break;
+    case WaitCause::kUnknown:
+      return kByNothingKnown;
+  }
+  switch (waits.idle) {
+    case IdleCause::kInput:
+      return kByInput;
+    case IdleCause::kProfiler:
+    case IdleCause::kAllocation:
+    case IdleCause::kSync:
+    case IdleCause::kLaunchStarved:
+    case IdleCause::kLaunchLatency:
+      return kByHost;
+    case IdleCause::kPeer:
+      return kByCommunication;
+    case IdleCause::kDependency:
+    case IdleCause::kGraph:
+    case IdleCause::kUnexplained:
+      break;
+  }
+  return kByNothingKnown;
+}
+
+/// Adds the subjects "cause" and, where it is the host's, "host_op", and the metric "cause_share": of the waiting that the
+/// straggler causes.
+void add_cause(Finding& finding, std::vector<WaitFacts> const& waits, DeviceRef straggler) {
+  std::array<double, kStragglerCauses> by_cause{};
+  for (WaitFacts const& row : waits)
+    if (row.ref == straggler) by_cause[cause_of_late(row)] += static_cast<double>(row.exposed_ns);
+  auto const most = static_cast<size_t>(std::max_element(by_cause.begin(), by_cause.end()) - by_cause.begin());
+  if (most == kByNothingKnown || by_cause[most] == 0) return;
+  double const total = std::accumulate(by_cause.begin(), by_cause.end(), 0.0);
+  finding.metrics.emplace_back("cause_share", by_cause[most] / total);
+  finding.subjects.emplace_back("cause", kStragglerCauseNames[most]);
+  if (most != kByHost && most != kByInput) return;
+  for (WaitFacts const& row : waits) {  // the row that costs most comes first
+    if (row.ref != straggler || cause_of_late(row) != most || row.host_op.empty()) continue;
+    finding.subjects.emplace_back("host_op", row.host_op);
+    return;
+  }
+}
+
 }  // namespace
 
 void find_straggler(RuleInput const& input, std::vector<Finding>& findings) {
@@ -108,7 +167,7 @@ void find_straggler(RuleInput const& input, std::vector<Finding>& findings) {
   Blames const blames = blame(input, *victim);
   if (blames.all.total == 0) return;
   auto const [culprit, wait] = blames.all.most();
-  double const share_of_waits = static_cast<double>(wait) / static_cast<double>(blames.all.total);
+  double const share_of_waits = wait / blames.all.total;
   double const steps_late = share_of_steps(blames.by_period, culprit);
   if (share_of_waits < kLeastBlame || steps_late < kLeastStepsLate) return;
   std::optional<double> const ratio = compute_ratio(input, culprit);
@@ -117,6 +176,7 @@ void find_straggler(RuleInput const& input, std::vector<Finding>& findings) {
   finding.metrics.emplace_back("share_of_waits", share_of_waits);
   finding.metrics.emplace_back("share_of_steps_late", steps_late);
   if (ratio) finding.metrics.emplace_back("compute_ratio", *ratio);
+  add_cause(finding, input.facts.waits, culprit);
   for (CollectiveFacts const& collective : input.facts.collectives)
     for (auto const& participant : collective.participants)
       if (participant.ref == victim->ref && collective.participants.size() > 1 && last_arriver(collective)->ref == culprit)

@@ -121,6 +121,50 @@ std::string memory_table(Page const& page) {
   return table.html();
 }
 
+/// "×" and two digits: an estimate.
+Cell factor_cell(std::optional<double> factor) {
+  return factor ? number_cell(fmt::format("{:.2g} ×", *factor), *factor) : none_cell();
+}
+
+std::string memory_room_table(Page const& page) {
+  Table table("memory-room-table", "Room for more, and what takes it");
+  table.text("Device").number("Batch that fits", "× the present one: activations and all that is not known to stay grow with it");
+  table.number("Worst fragmentation", "In measured steps, when most bytes are free outside of the largest gap");
+  table.number("Free in holes", "These bytes");
+  table.number("Taken for holes", "From the system, for allocations for which enough was free");
+  table.number("Retries", "Allocations for which cached memory was given back first");
+  table.number("Steps until full", "At the growth of the least allocated in each step");
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    analyzer::MemoryFacts const& memory = device.memory;
+    auto const& forecast = memory.floor_forecast;
+    table.row({label_cell(device_label(page.run, device.ref)), factor_cell(memory.batch_factor),
+               memory.worst_fragmentation ? share_cell(*memory.worst_fragmentation) : none_cell(),
+               optional_bytes(memory.stranded_bytes), optional_bytes(memory.fragmented_growth_bytes),
+               memory.retries ? count_cell(*memory.retries) : none_cell(),
+               forecast ? number_cell(fmt::format("{:.0f}", forecast->steps), forecast->steps) : none_cell()});
+  }
+  return table.html();
+}
+
+std::string memory_owners_table(Page const& page) {
+  Table table("memory-owners-table", "Who holds memory at the peak");
+  table.text("Device").text("Owner", "The allocation's own name, else the range around it").number("Bytes").number("Share");
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    auto const& owners = device.memory.peak_owners;
+    if (!owners || !device.memory.peak_allocated_bytes) continue;
+    auto const all = static_cast<double>(*device.memory.peak_allocated_bytes);
+    auto const add = [&](std::string const& name, uint64_t bytes) {
+      if (bytes == 0 || table.size() >= kMaxTableRows) return;
+      table.row({label_cell(device_label(page.run, device.ref)), text_cell(name), bytes_cell(bytes),
+                 share_cell(static_cast<double>(bytes) / all)});
+    };
+    for (auto const& owner : owners->owners) add(owner.name, owner.bytes);
+    add("others", owners->other_bytes);
+    add("before the recording", owners->before_recording_bytes);
+  }
+  return table.html();
+}
+
 /// Rows of the curve's own table; the chart has more points, the JSON of a run has none of them.
 constexpr size_t kCurveRows = 60;
 
@@ -181,7 +225,8 @@ std::string memory_section(Page const& page) {
       chart("memory", "Memory by purpose",
             "Live bytes after every allocation and free, stacked by the purpose that the program or its framework told; "
             "thinned so that every peak stays. The line is what is held from the system.");
-  return section("memory", "Memory", body + folded("Data as a table", memory_curve_table(page)) + memory_table(page));
+  body += folded("Data as a table", memory_curve_table(page)) + memory_table(page) + memory_room_table(page);
+  return section("memory", "Memory", body + folded("Who holds it at the peak", memory_owners_table(page)));
 }
 
 std::string kernels_section(Page const& page) {

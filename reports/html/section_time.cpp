@@ -55,8 +55,8 @@ std::string steps_table(Page const& page) {
 
 std::string steps_sentence(Page const& page) {
   Summary const& summary = page.summary;
-  std::string text = fmt::format("{}, {}.", base::format_count(summary.steps + summary.warmup_steps, "step"),
-                                 step_source_label(page.analysis.step_source));
+  std::string text =
+      fmt::format("{}, {}.", base::format_count(summary.steps + summary.warmup_steps, "step"), step_source_label(page.analysis));
   if (summary.warmup_steps == 1)
     text += " The first warms up and is left out of the chart, the averages and the findings.";
   else if (summary.warmup_steps > 1)

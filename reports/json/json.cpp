@@ -6,6 +6,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/json/critical_path_json.h"
+#include "reports/json/device_state_json.h"
+#include "reports/json/host_json.h"
+#include "reports/json/wait_json.h"
+#include "reports/json/work_json.h"
 #include "reports/labels.h"
 #include "reports/summary.h"
 #include "reports/wording.h"
@@ -43,12 +48,6 @@ Json idle_json(analyzer::IdleSplit const& split) {
   return idle;
 }
 
-Json purposes_json(std::array<uint64_t, 7> const& bytes) {
-  Json purposes = Json::object();
-  for (size_t i = 0; i < bytes.size(); ++i) purposes[model::to_string(static_cast<model::MemoryPurpose>(i))] = bytes[i];
-  return purposes;
-}
-
 Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
   std::set<std::string> hosts;
   for (model::RankTrace const& rank : run.ranks) hosts.insert(base::printable(rank.trace.info().host));
@@ -71,17 +70,9 @@ Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
                               : Json(analysis.step_source == analyzer::StepSource::kAnnotation    ? "annotation"
                                      : analysis.step_source == analyzer::StepSource::kNvtxPattern ? "nvtx_pattern"
                                                                                                   : "detected")},
+          {"step_confidence", number(analysis.step_confidence)},
           {"ops_outside_steps", analysis.ops_outside_steps},
           {"notes", notes}};
-}
-
-Json memory_json(analyzer::MemoryFacts const& memory) {
-  return {{"capacity_bytes", or_null(memory.capacity_bytes)},
-          {"peak_allocated_bytes", or_null(memory.peak_allocated_bytes)},
-          {"peak_reserved_bytes", or_null(memory.peak_reserved_bytes)},
-          {"fragmentation", number(memory.fragmentation)},
-          {"floor_growth_bytes_per_step", number(memory.floor_growth_bytes_per_step)},
-          {"peak_by_purpose_bytes", memory.peak_allocated_bytes ? purposes_json(memory.by_purpose_at_peak) : Json(nullptr)}};
 }
 
 Json device_json(analyzer::DeviceFacts const& device) {
@@ -98,6 +89,7 @@ Json device_json(analyzer::DeviceFacts const& device) {
           {"exposed_comm_ns", time.exposed_comm_ns},
           {"exposed_copy_ns", time.exposed_copy_ns},
           {"exposed_wait_ns", time.exposed_wait_ns},
+          {"blocking_comm_ns", or_null(time.blocking_comm_ns)},
           {"overlap", number(time.overlap())},
           {"utilization", number(time.utilization())},
           {"idle_by_cause_ns", idle_json(time.idle_by_cause)},
@@ -105,7 +97,10 @@ Json device_json(analyzer::DeviceFacts const& device) {
           {"copies", device.copies},
           {"collectives", device.collectives},
           {"launches", device.launches},
-          {"memory", memory_json(device.memory)}};
+          {"launch", launch_json(device.launch)},
+          {"slow_ns", slow_json(device.slow)},
+          {"memory", memory_json(device.memory)},
+          {"health", health_json(device.health)}};
 }
 
 Json ranks_json(model::Run const& run, analyzer::Analysis const& analysis) {
@@ -139,9 +134,11 @@ Json steps_json(model::Run const& run, analyzer::Analysis const& analysis) {
                      {"compute_ns", step.time.compute_ns},
                      {"exposed_comm_ns", step.time.exposed_comm_ns},
                      {"exposed_copy_ns", step.time.exposed_copy_ns},
+                     {"blocking_comm_ns", or_null(step.time.blocking_comm_ns)},
                      {"idle_ns", idle_json(step.time.idle_by_cause)},
                      {"host_begin_ns", step.host_window.begin},
                      {"host_dur_ns", step.host_window.length()},
+                     {"slow_ns", slow_json(step.slow)},
                      {"warmup", step.warmup},
                      {"period_begin_ns", period.when.begin},
                      {"period_ns", period.when.length()},
@@ -206,24 +203,6 @@ Json links_json(analyzer::Analysis const& analysis) {
   return links;
 }
 
-Json kernels_json(model::Run const& run, analyzer::Analysis const& analysis) {
-  Json kernels = Json::array();
-  for (analyzer::KernelFacts const& kernel : analysis.kernels)
-    kernels.push_back({{"rank", rank_of(run, kernel.ref)},
-                       {"device", kernel.ref.device},
-                       {"name", text(kernel.name)},
-                       {"kind", model::kind_info(kernel.kind).name},
-                       {"count", kernel.count},
-                       {"total_ns", kernel.total_ns},
-                       {"median_ns", kernel.median_ns},
-                       {"p95_ns", kernel.p95_ns},
-                       {"min_ns", kernel.min_ns},
-                       {"max_ns", kernel.max_ns},
-                       {"share", number(kernel.share)},
-                       {"flops_per_second", number(kernel.flops_rate)}});
-  return kernels;
-}
-
 Json evidence_json(model::Run const& run, analyzer::Finding::Evidence const& evidence) {
   Json track = nullptr;
   auto const index = static_cast<size_t>(evidence.ref.rank_index);
@@ -282,8 +261,16 @@ std::string analysis_json(model::Run const& run, analyzer::Analysis const& analy
                          {"ranks", ranks_json(run, analysis)},
                          {"steps", steps_json(run, analysis)},
                          {"collectives", collectives_json(run, analysis)},
+                         {"waits", waits_json(run, analysis)},
+                         {"pipelines", pipelines_json(run, analysis)},
                          {"links", links_json(analysis)},
                          {"kernels", kernels_json(run, analysis)},
+                         {"ops", ops_json(run, analysis)},
+                         {"phases", phases_json(run, analysis)},
+                         {"host_ops", host_ops_json(run, analysis)},
+                         {"graphs", graphs_json(run, analysis)},
+                         {"copies", copies_json(run, analysis)},
+                         {"critical_path", critical_path_json(run, analysis)},
                          {"findings", findings_json(run, analysis)},
                          {"quality", quality_json(analysis.quality)}};
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -11,6 +11,7 @@
 #include "reports/run_notes.h"
 #include "reports/summary.h"
 #include "reports/text/layout.h"
+#include "reports/text/waits.h"
 #include "reports/wording.h"
 #include "trace/base/format.h"
 
@@ -29,7 +30,7 @@ std::string heading(model::Run const& run, analyzer::Analysis const& analysis, S
   text += " · " + base::format_count(analysis.devices.size(), "device");
   if (run.ranks.size() > 1) text += fmt::format(" · {} ranks", run.ranks.size());
   if (summary.has_steps) {
-    text += fmt::format(" · {} ({})", base::format_count(summary.steps, "step"), step_source_label(analysis.step_source));
+    text += fmt::format(" · {} ({})", base::format_count(summary.steps, "step"), step_source_label(analysis));
     if (summary.warmup_steps > 0) text += fmt::format(", {} warm-up left out", summary.warmup_steps);
   } else {
     text += " · no steps found";
@@ -122,6 +123,7 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   text += "\n" + wrapped(verdict(run, analysis), width, "", "") + "\n";
   text += split_bar(summary, paint, width);
   if (!analysis.devices.empty()) text += "\n" + devices_text(run, analysis, paint);
+  text += waits_text(run, analysis, width);
   text += "\n" + paint.bold("Findings") + "\n";
   if (analysis.findings.empty()) text += "  none: no rule found anything worth changing\n";
   for (size_t i = 0; i < analysis.findings.size(); ++i) text += finding_text(run, analysis, i, paint, width);

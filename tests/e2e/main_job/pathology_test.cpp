@@ -50,6 +50,12 @@ TEST_F(PathologyRun, MemoryThatIsLeftBehindIsALeakOfThatSize) {
   EXPECT_NEAR(leak["metrics"]["bytes_per_step"].get<double>(), 8388608, 4096);
 }
 
+TEST_F(PathologyRun, MemoryFullOfHolesIsFragmentedAndNoLeak) {
+  auto const found = findings("fragmentation", "cifar10 --batch 4 --steps 24 --no-evaluate --log-every 0");
+  EXPECT_GT(found.at("memory-fragmentation")["metrics"]["unused_bytes"].get<double>(), 16 << 20);
+  EXPECT_FALSE(found.contains("memory-leak"));
+}
+
 TEST_F(PathologyRun, MemoryThatIsAllocatedInEveryStepIsFound) {
   EXPECT_GT(findings("alloc-every-step=128").at("allocation-in-step")["cost_ns_per_step"].get<double>(), 0);
 }

@@ -7,7 +7,7 @@
 
 #include "analyzer/analysis.h"
 #include "analyzer/facts/host_activity.h"
-#include "analyzer/facts/memory.h"
+#include "analyzer/facts/memory_growth.h"
 #include "analyzer/facts/quality.h"
 #include "analyzer/facts/step_names.h"
 #include "trace/model/trace_builder.h"

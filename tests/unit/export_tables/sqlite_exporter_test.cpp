@@ -98,6 +98,27 @@ TEST_F(SqliteExport, CountsAndSumsAreThoseOfTheColumns) {
             (Rows{{std::to_string(events), std::to_string(dur_ns), std::to_string(start_ns)}}));
 }
 
+TEST_F(SqliteExport, RowsThatFillNoStatementAreThereToo) {
+  // As many rows go in at once as a statement has room for: before, at and behind each such number, each of a process of its own.
+  for (int const count : {1, 31, 32, 33, 63, 64, 65}) {
+    model::Run run;
+    for (int32_t rank = 0; rank < 2; ++rank) {
+      model::TraceBuilder builder;
+      builder.info().rank = rank;
+      model::TrackId const track = builder.add_track({.name = "main"});
+      for (int i = 0; i < count; ++i) builder.events(track).add_range(i, 1, builder.intern(fmt::format("{} of {}", i, rank)));
+      run.ranks.push_back({std::move(builder).finish(), 0, ""});
+    }
+    std::string const file = path(fmt::format("{}.sqlite", count));
+    ASSERT_TRUE(write(run, open_sqlite(file)));
+    Rows const rows = read_file(file, "SELECT rank, start_ns, name FROM events ORDER BY rank, id");
+    ASSERT_EQ(rows.size(), 2U * static_cast<size_t>(count));
+    for (int i = 0; i < 2 * count; ++i)
+      EXPECT_EQ(rows[static_cast<size_t>(i)], (std::vector{std::to_string(i / count), std::to_string(i % count),
+                                                           fmt::format("'{} of {}'", i % count, i / count)}));
+  }
+}
+
 TEST_F(SqliteExport, NamesAreDataAndNothingElse) {
   model::TraceBuilder builder;
   builder.info().host = "'); DROP TABLE texts; --";

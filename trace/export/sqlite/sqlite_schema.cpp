@@ -119,10 +119,13 @@ std::string index_sql() {
          "CREATE INDEX event_by_correlation ON event_data(correlation) WHERE correlation IS NOT NULL;\n";
 }
 
-std::string insert_sql(std::string const& table, size_t columns) {
-  std::string sql = fmt::format("INSERT INTO \"{}\" VALUES(", table);
-  for (size_t i = 0; i < columns; ++i) sql += i == 0 ? "?" : ",?";
-  return sql + ")";
+std::string insert_sql(std::string const& table, size_t columns, size_t rows) {
+  std::string values;
+  for (size_t i = 0; i < columns; ++i) values += i == 0 ? "(?" : ",?";
+  values += ")";
+  std::string sql = fmt::format("INSERT INTO \"{}\" VALUES{}", table, values);
+  for (size_t i = 1; i < rows; ++i) sql += "," + values;
+  return sql;
 }
 
 }  // namespace stepscope::exporting

@@ -19,7 +19,7 @@ std::string data_table(model::TraceTable const& table);
 std::string schema_sql();
 /// Made when the rows are there.
 std::string index_sql();
-/// "INSERT INTO … VALUES(?,?,…)"
-std::string insert_sql(std::string const& table, size_t columns);
+/// "INSERT INTO … VALUES(?,?,…),(?,?,…),…"
+std::string insert_sql(std::string const& table, size_t columns, size_t rows);
 
 }  // namespace stepscope::exporting

@@ -1,0 +1,23 @@
+// Memcpys by direction, and which of them hold up their host (DEFINITIONS, "Copies"). A copy is
+//   pageable   of host memory that is not page-locked: only where the recording says so, in the copy's name as CUPTI's tools
+//   write
+//              it ("Memcpy HtoD (Pageable -> Device)"); a copy that is not known to be pinned is not known to be pageable
+//   blocking   between host and device, by a call that returns when it is done: cudaMemcpy without Async, or a call that lasted
+//              until the copy's end though its memory is not known to be pinned
+// O(n log n) in the copies.
+#pragma once
+
+#include "analyzer/facts/run_index.h"
+
+namespace stepscope::analyzer {
+
+/// Smaller ones take as long as one of this size: what a copy costs at all is a few µs, a link moves 64 KiB in about as much.
+inline constexpr uint64_t kSmallCopyBytes = 64 * 1024;
+
+/// By direction; those that occur among `rows`, device ops of the device by start.
+std::vector<CopyFacts> copy_table(DeviceIndex const& device, std::vector<uint32_t> const& rows);
+
+/// The times of all pageable and blocking copies of the device.
+model::IntervalSet slow_copies(DeviceIndex const& device);
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,12 @@
+// Which of the two rules about copies speaks of a device.
+#pragma once
+
+#include "analyzer/rules/rule.h"
+
+namespace stepscope::analyzer {
+
+/// Whether pageable and blocking copies are most of the device's exposed copy time and at least kWarningShare of its time: then
+/// pageable-copies says why copies are exposed, and serialized-copies is silent.
+bool is_about_pageable_copies(MeasuredDevice const& device, SlowTime const& slow);
+
+}  // namespace stepscope::analyzer

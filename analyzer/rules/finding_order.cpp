@@ -1,0 +1,61 @@
+#include "analyzer/rules/finding_order.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace stepscope::analyzer {
+namespace {
+
+/// A reason that costs less than this share of what it explains is one of several: both stand where their cost puts them.
+constexpr double kLeastExplained = 0.5;
+
+double cost(Finding const& finding) { return static_cast<double>(finding.cost_ns_per_step.value_or(0)); }
+
+bool is_most_of(Finding const& reason, Finding const& effect) { return cost(reason) >= kLeastExplained * cost(effect); }
+
+/// What one device loses by itself while the others wait for it: what they lose is the reason to look there.
+bool is_loss_of_straggler(Finding const& straggler, Finding const& loss) {
+  auto const devices = std::find_if(loss.metrics.begin(), loss.metrics.end(), [](auto const& m) { return m.first == "devices"; });
+  return straggler.where == loss.where && devices != loss.metrics.end() && devices->second <= 1 && is_most_of(straggler, loss);
+}
+
+struct Explanation {
+  std::string_view reason, effect;
+  bool (*holds)(Finding const& reason, Finding const& effect);
+};
+constexpr std::array kExplanations = {
+    Explanation{"straggler", "host-bound-launches", is_loss_of_straggler},
+    Explanation{"straggler", "blocking-sync", is_loss_of_straggler},
+    Explanation{"straggler", "allocation-in-step", is_loss_of_straggler},
+    Explanation{"straggler", "input-bound", is_loss_of_straggler},
+    Explanation{"small-buckets", "exposed-communication", is_most_of},
+    Explanation{"serialized-streams", "small-grids", is_most_of},
+};
+
+}  // namespace
+
+void order_findings(std::vector<Finding>& findings) {
+  for (Explanation const& explanation : kExplanations) {
+    auto const named = [&](std::string_view rule) {
+      return std::find_if(findings.begin(), findings.end(), [&](Finding const& finding) { return finding.rule == rule; });
+    };
+    auto const reason = named(explanation.reason), effect = named(explanation.effect);
+    if (reason == findings.end() || effect == findings.end() || !explanation.holds(*reason, *effect)) continue;
+    reason->severity = std::max(reason->severity, effect->severity);
+  }
+  std::stable_sort(findings.begin(), findings.end(), [](Finding const& a, Finding const& b) {
+    if (a.severity != b.severity) return a.severity > b.severity;
+    return a.cost_ns_per_step.value_or(-1) > b.cost_ns_per_step.value_or(-1);
+  });
+  for (Explanation const& explanation : kExplanations) {
+    auto const named = [&](std::string_view rule) {
+      return std::find_if(findings.begin(), findings.end(), [&](Finding const& finding) { return finding.rule == rule; });
+    };
+    auto const reason = named(explanation.reason), effect = named(explanation.effect);
+    if (reason == findings.end() || effect == findings.end() || effect > reason) continue;
+    if (explanation.holds(*reason, *effect)) std::rotate(effect, reason, reason + 1);
+  }
+}
+
+}  // namespace stepscope::analyzer

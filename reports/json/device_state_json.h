@@ -1,0 +1,14 @@
+// The part of the JSON about the state of a device: its memory, its clocks, power and temperature.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/analysis.h"
+
+namespace stepscope::reports {
+
+nlohmann::ordered_json memory_json(analyzer::MemoryFacts const& memory);
+/// null without counters.
+nlohmann::ordered_json health_json(std::optional<analyzer::HealthFacts> const& health);
+
+}  // namespace stepscope::reports

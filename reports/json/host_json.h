@@ -1,0 +1,13 @@
+// What the host did, as JSON: phases, and idle time by host op (docs/ANALYSIS_JSON.md).
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/analysis.h"
+
+namespace stepscope::reports {
+
+nlohmann::ordered_json phases_json(model::Run const& run, analyzer::Analysis const& analysis);
+nlohmann::ordered_json host_ops_json(model::Run const& run, analyzer::Analysis const& analysis);
+
+}  // namespace stepscope::reports

@@ -1,0 +1,68 @@
+#include "reports/text/waits.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "analyzer/rules/measured_steps.h"
+#include "reports/labels.h"
+#include "reports/text/layout.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+/// Less of the time than this is not worth a line.
+constexpr double kLeastWaiting = 0.01;
+/// Of the waiting: causes below are many and small.
+constexpr double kLeastCause = 0.05;
+constexpr size_t kMostCauses = 3;
+
+std::string cause_words(analyzer::WaitFacts const& row) {
+  switch (row.cause) {
+    case analyzer::WaitCause::kCompute:
+      return "compute";
+    case analyzer::WaitCause::kCommunication:
+      return "other communication";
+    case analyzer::WaitCause::kCopy:
+      return "copies";
+    case analyzer::WaitCause::kIdle:
+      break;
+    case analyzer::WaitCause::kUnknown:
+      return "cause unknown";
+  }
+  std::string words(part(3 + static_cast<int>(row.idle)).label);
+  return row.host_op.empty() ? words : words + fmt::format(", “{}”", shown(row.host_op, 60));
+}
+
+}  // namespace
+
+std::string waits_text(model::Run const& run, analyzer::Analysis const& analysis, int width) {
+  double all_causes = 0, waiting = 0, time = 0, steps = 0;
+  for (analyzer::WaitFacts const& row : analysis.waits) all_causes += static_cast<double>(row.exposed_ns);
+  if (all_causes <= 0) return {};
+  bool has_steps = true;
+  analyzer::MeasuredSteps const measured = analyzer::measure_steps(analysis);
+  for (analyzer::MeasuredDevice const& device : measured.usual) {
+    time += static_cast<double>(device.total_ns);
+    waiting += static_cast<double>(device.exposed_wait_ns);
+    steps += static_cast<double>(device.periods.size());
+    has_steps = has_steps && device.has_steps;
+  }
+  if (time <= 0 || waiting < kLeastWaiting * time) return {};
+  std::string causes;
+  for (size_t i = 0; i < std::min(analysis.waits.size(), kMostCauses); ++i) {
+    analyzer::WaitFacts const& row = analysis.waits[i];
+    double const share = static_cast<double>(row.exposed_ns) / all_causes;
+    if (share < kLeastCause) break;
+    causes += fmt::format("{}{} ({}) {}", i == 0 ? ", caused by " : ", ", device_label(run, row.ref), cause_words(row),
+                          base::format_share(share));
+  }
+  std::string const each =
+      has_steps ? base::format_duration(std::llround(waiting / steps)) + " a step and device, " : std::string();
+  return "\n" + wrapped(fmt::format("Waiting for peers: {}{} of the time{}.", each, base::format_share(waiting / time), causes),
+                        width, "  ", "    ");
+}
+
+}  // namespace stepscope::reports

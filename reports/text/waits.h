@@ -1,0 +1,13 @@
+// One paragraph of the text: how long devices wait for each other, and who makes them.
+#pragma once
+
+#include <string>
+
+#include "analyzer/analysis.h"
+
+namespace stepscope::reports {
+
+/// Empty where there is too little waiting to name.
+std::string waits_text(model::Run const& run, analyzer::Analysis const& analysis, int width);
+
+}  // namespace stepscope::reports

@@ -1,0 +1,61 @@
+// Findings come worst first, reasons before what they explain.
+#include "analyzer/rules/finding_order.h"
+
+#include <gmock/gmock.h>
+
+namespace stepscope::analyzer {
+namespace {
+
+Finding found(char const* rule, Severity severity, int64_t cost, int32_t rank = 0, double devices = 1) {
+  Finding finding;
+  finding.rule = rule;
+  finding.severity = severity;
+  finding.cost_ns_per_step = cost;
+  finding.where = DeviceRef{rank, 0};
+  finding.metrics.emplace_back("devices", devices);
+  return finding;
+}
+
+std::vector<std::string> ordered(std::vector<Finding> findings) {
+  order_findings(findings);
+  std::vector<std::string> rules;
+  for (Finding const& finding : findings) rules.push_back(finding.rule);
+  return rules;
+}
+
+using testing::ElementsAre;
+
+TEST(FindingOrder, IsBySeverityThenCost) {
+  EXPECT_THAT(
+      ordered({found("a", Severity::kWarning, 9), found("b", Severity::kCritical, 1), found("c", Severity::kCritical, 2)}),
+      ElementsAre("c", "b", "a"));
+}
+
+TEST(FindingOrder, PutsAReasonBeforeWhatItExplains) {
+  std::vector<Finding> findings{found("input-bound", Severity::kCritical, 50),
+                                found("exposed-communication", Severity::kCritical, 40),
+                                found("small-buckets", Severity::kWarning, 20)};
+  EXPECT_THAT(ordered(findings), ElementsAre("input-bound", "small-buckets", "exposed-communication"));
+  findings[2].cost_ns_per_step = 19;  // less than half of it
+  EXPECT_THAT(ordered(findings), ElementsAre("input-bound", "exposed-communication", "small-buckets"));
+}
+
+TEST(FindingOrder, AStragglersOwnLossIsExplainedByIt) {
+  auto const rules = [](int32_t late_rank, double devices) {
+    return ordered({found("host-bound-launches", Severity::kCritical, 40, 2, devices),
+                    found("straggler", Severity::kWarning, 30, late_rank)});
+  };
+  EXPECT_THAT(rules(2, 1), ElementsAre("straggler", "host-bound-launches"));
+  EXPECT_THAT(rules(1, 1), ElementsAre("host-bound-launches", "straggler"));  // another rank's host
+  EXPECT_THAT(rules(2, 4), ElementsAre("host-bound-launches", "straggler"));  // all hosts
+}
+
+TEST(FindingOrder, AReasonIsAsSevereAsWhatItExplains) {
+  std::vector<Finding> findings{found("straggler", Severity::kWarning, 30), found("blocking-sync", Severity::kCritical, 40)};
+  order_findings(findings);
+  EXPECT_EQ(findings[0].rule, "straggler");
+  EXPECT_EQ(findings[0].severity, Severity::kCritical);
+}
+
+}  // namespace
+}  // namespace stepscope::analyzer

@@ -1,0 +1,88 @@
+// Why a straggler is late. That it is found, and when not: synthetic_run_test.cpp.
+#include <gtest/gtest.h>
+
+#include "tests/support/synthetic_run.h"
+#include "tests/unit/analyzer/made_ranks.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+using testing_support::all_reduce_of;
+using testing_support::finding_of;
+using testing_support::MadeRanks;
+using testing_support::metric_of;
+using testing_support::subject_of;
+
+/// Rank 1 comes 400 µs later than the other to the reduction of every step. `delay` makes it late, from the step's begin on.
+template <class Delay>
+Finding straggler_late_by(Delay delay) {
+  constexpr int64_t kLate = 400'000;
+  MadeRanks made(2);
+  int64_t begin = 0;
+  for (int64_t step = 0; step < 8; ++step) {
+    int64_t const end = begin + kLate + 1'001'000;
+    for (int32_t r = 0; r < 2; ++r) {
+      made.step(r, begin, end, step);
+      int64_t const from = begin + (r == 1 ? kLate : 0);
+      if (r == 1) delay(made, begin, from);
+      made.kernel(r, from, from + 1'000'000, from);
+      made.collective(r, from + 1'000'000, end, from, all_reduce_of(r, 2, static_cast<uint64_t>(step) + 1));
+    }
+    begin = end;
+  }
+  Analysis const analysis = analyze(made.finish());
+  Finding const* const finding = finding_of(analysis, "straggler");
+  EXPECT_NE(finding, nullptr);
+  return finding == nullptr ? Finding() : *finding;
+}
+
+TEST(StragglerCause, IsItsHostWithTheNameOfWhatItDoes) {
+  Finding const finding = straggler_late_by(
+      [](MadeRanks& made, int64_t begin, int64_t end) { made.host(1, model::EventKind::kRange, begin, end, "save checkpoint"); });
+  EXPECT_EQ(subject_of(finding, "cause"), "host");
+  EXPECT_EQ(subject_of(finding, "host_op"), "save checkpoint");
+  EXPECT_GT(metric_of(finding, "cause_share"), 0.99);
+  EXPECT_EQ(finding.where->rank_index, 1);
+}
+
+TEST(StragglerCause, IsItsData) {
+  Finding const finding = straggler_late_by(
+      [](MadeRanks& made, int64_t begin, int64_t end) { made.host(1, model::EventKind::kInputWait, begin, end, "next batch"); });
+  EXPECT_EQ(subject_of(finding, "cause"), "input");
+  EXPECT_EQ(subject_of(finding, "host_op"), "next batch");
+}
+
+TEST(StragglerCause, IsItsCompute) {
+  Finding const finding =
+      straggler_late_by([](MadeRanks& made, int64_t begin, int64_t end) { made.kernel(1, begin, end, begin); });
+  EXPECT_EQ(subject_of(finding, "cause"), "compute");
+  EXPECT_EQ(subject_of(finding, "host_op"), "");
+}
+
+TEST(StragglerCause, IsItsCopies) {
+  Finding const finding = straggler_late_by([](MadeRanks& made, int64_t begin, int64_t end) { made.copy(1, begin, end, begin); });
+  EXPECT_EQ(subject_of(finding, "cause"), "copy");
+}
+
+TEST(StragglerCause, IsSaidOfADeviceThatComputesLongerBehindItsReductions) {
+  support::SyntheticOptions options;
+  options.devices = 4;
+  options.steps = 10;
+  options.straggler_device = 2;
+  Analysis const analysis = analyze(make_synthetic_run(options));
+  Finding const* const finding = finding_of(analysis, "straggler");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(subject_of(*finding, "cause"), "compute");
+}
+
+TEST(StragglerCause, IsNoDifferenceOfClocks) {
+  support::SyntheticOptions options;
+  options.steps = 12;
+  options.process_per_device = true;
+  model::Run run = make_synthetic_run(options);
+  run.ranks[1].offset_ns += 3'000'000;  // by as much it seems to come late
+  EXPECT_EQ(finding_of(analyze(run), "straggler"), nullptr);
+}
+
+}  // namespace
+}  // namespace stepscope::analyzer

@@ -1,0 +1,19 @@
+#include "trace/base/freed_memory.h"
+
+#include <limits>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace stepscope::base {
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  // Both also end the library's own adapting of the thresholds.
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  ::mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+#endif
+}
+
+}  // namespace stepscope::base
