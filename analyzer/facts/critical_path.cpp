@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/facts/op_slack.h"
+#include "analyzer/facts/saturate.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -139,8 +140,8 @@ class SlackTable {
     Row& row = rows_[found->second];
     row.slack.push_back(slack);
     ++row.facts.ops;
-    row.facts.total_ns += dur;
-    if (slack < nearly_below_ns_) row.facts.nearly_critical_ns += dur;
+    add_saturated(row.facts.total_ns, dur);
+    if (slack < nearly_below_ns_) add_saturated(row.facts.nearly_critical_ns, dur);
   }
   /// (key, facts without class and name) by key.
   std::vector<std::pair<uint64_t, PathSlack>> finish() && {

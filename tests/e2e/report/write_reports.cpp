@@ -86,6 +86,7 @@ int main(int argc, char** argv) {
   SyntheticOptions one_device;
   one_device.devices = 1;
   one_device.marks = stepscope::support::StepMarks::kNone;
+  one_device.steps = 2;  // too few to be detected
   for (auto const& [name, options] : {std::pair<std::string, SyntheticOptions>{"healthy", {}},
                                       {"faulty", faulty()},
                                       {"many-ranks", many_ranks()},
