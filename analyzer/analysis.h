@@ -48,7 +48,8 @@ struct CollectiveFacts {
     Interval when;
     int64_t wait_ns;                                         ///< dur − transfer
     model::CollectiveOp op = model::CollectiveOp::kUnknown;  ///< its own: of a message, send or receive
-    int64_t exposed_wait_ns = 0, exposed_transfer_ns = 0;    ///< of its wait and of the rest: no compute hides it
+    int64_t exposed_late_ns = 0;      ///< no compute hides it, and it would if nobody had come late: at most wait_ns
+    int64_t exposed_transfer_ns = 0;  ///< the rest that no compute hides
   };
   std::vector<Participant> participants;  ///< by rank in the communicator
   int64_t transfer_ns = 0;                ///< the shortest participant's duration

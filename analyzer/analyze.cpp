@@ -181,7 +181,7 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
       Selection selection = select(device, assigned, options);
       Interval const range = explained_range(op_window(device), assigned.steps);
       std::vector<IdleGap> gaps = explain_gaps(device, sets.busy, range, host, peers[d], options.launch_latency_limit_ns);
-      attribution.add_device(device.ref, sets, gaps, assigned.steps, device.trace());
+      sets.exposed_late = attribution.add_device(device.ref, sets, gaps, assigned.steps, device.trace());
       pipelines.add_device(device.ref, sets, gaps, device.trace());
       if (options.steps) clip_gaps(gaps, selection.window);
       add_host_facts(device, sets, phases, selection, gaps, options, analysis);

@@ -47,10 +47,28 @@ struct TimeSplit {
   int64_t compute_ns = 0, comm_ns = 0, copy_ns = 0;
   int64_t exposed_comm_ns = 0, exposed_copy_ns = 0;
   int64_t exposed_wait_ns = 0;              ///< of exposed_comm_ns: waiting for peers, not moving data
+  int64_t exposed_late_ns = 0;              ///< of exposed_comm_ns: would be hidden or not there if no peer had come late
   std::optional<int64_t> blocking_comm_ns;  ///< of exposed_comm_ns: no other op was ready; none where that is not known
   IdleSplit idle_by_cause{};                ///< sums to idle_ns
   [[nodiscard]] std::optional<double> overlap() const;  ///< none without communication
   [[nodiscard]] std::optional<double> utilization() const;
+};
+
+/// When memory will be full, from the last step on, if it goes on as in the measured steps.
+struct MemoryForecast {
+  double bytes_per_step = 0, standard_error_bytes = 0;
+  double steps = 0, earliest_steps = 0, latest_steps = 0;  ///< the latter at the bounds of the slope's 95 % interval
+  std::optional<int64_t> time_ns;                          ///< `steps` at the steps' mean distance
+};
+
+/// Who holds a device's memory at an instant.
+struct MemoryOwners {
+  struct Owner {
+    std::string name;  ///< of the allocation, else of the range around it; hostile text
+    uint64_t bytes;
+  };
+  std::vector<Owner> owners;  ///< the largest first
+  uint64_t other_bytes = 0, before_recording_bytes = 0;
 };
 
 struct MemoryFacts {
@@ -69,24 +87,8 @@ struct MemoryFacts {
   std::array<uint64_t, 7> by_purpose_at_peak{};          ///< at the first instant of peak_allocated_bytes
   std::optional<double> floor_growth_bytes_per_step;     ///< slope of the per-step minimum; none with fewer than 5 steps
   std::optional<double> reserved_growth_bytes_per_step;  ///< slope of what is reserved at the end of each step
-  /// When memory will be full, from the last step on, if it goes on as in these steps; steps at the bounds of the slope's 95 %
-  /// interval.
-  struct Forecast {
-    double bytes_per_step = 0, standard_error_bytes = 0;
-    double steps = 0, earliest_steps = 0, latest_steps = 0;
-    std::optional<int64_t> time_ns;  ///< `steps` at the steps' mean distance
-  };
-  std::optional<Forecast> floor_forecast, reserved_forecast;  ///< by the growth of the floors, of the reserve
-  struct Owner {
-    std::string name;  ///< of the allocation, else of the range around it; hostile text
-    uint64_t bytes = 0;
-  };
-  /// Who holds peak_allocated_bytes at the first instant of it; all parts sum to it.
-  struct PeakOwners {
-    std::vector<Owner> owners;  ///< the largest first
-    uint64_t other_bytes = 0, before_recording_bytes = 0;
-  };
-  std::optional<PeakOwners> peak_owners;
+  std::optional<MemoryForecast> floor_forecast, reserved_forecast;  ///< by the growth of the floors, of the reserve
+  std::optional<MemoryOwners> peak_owners;                          ///< at the first instant of peak_allocated_bytes; sum to it
   struct Growth {
     int64_t time_ns;
     uint64_t bytes;
@@ -110,7 +112,7 @@ char const* to_string(ClockLimit limit);
 /// What counters say of a device over its window (DEFINITIONS, "Device health"). Each sample holds until the next.
 struct HealthFacts {
   struct Spread {
-    double min = 0, median = 0, max = 0;  ///< by time
+    double min, median, max;  ///< by time
   };
   std::optional<Spread> sm_clock_mhz, memory_clock_mhz, power_w, temperature_c, utilization_percent;
   std::optional<double> busy_clock_mhz;       ///< median of the SM clock over the busy time

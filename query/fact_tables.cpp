@@ -68,6 +68,7 @@ FactTable device_time_table() {
                    {"exposed_comm_ns", kInteger, "communication that no compute hides"},
                    {"exposed_copy_ns", kInteger, "copies that neither hides"},
                    {"exposed_wait_ns", kInteger, "of exposed_comm_ns: waiting for peers"},
+                   {"exposed_late_ns", kInteger, "of exposed_comm_ns: would be hidden or not there if no peer had come late"},
                    {"overlap", kReal, "share of communication that compute hides"},
                    {"utilization", kReal, "busy / window"},
                    {"kernels", kInteger, "ops but memcpys"},
@@ -86,7 +87,7 @@ FactTable device_time_table() {
       add_place(run, device.ref, rows);
       rows.add_text(base::printable(device.name));
       for (int64_t const ns : {device.window.begin, time.window_ns, time.busy_ns, time.idle_ns, time.compute_ns, time.comm_ns,
-                               time.copy_ns, time.exposed_comm_ns, time.exposed_copy_ns, time.exposed_wait_ns})
+                               time.copy_ns, time.exposed_comm_ns, time.exposed_copy_ns, time.exposed_wait_ns, time.exposed_late_ns})
         rows.add(integer(ns));
       rows.add(real(time.overlap()));
       rows.add(real(time.utilization()));

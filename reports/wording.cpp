@@ -125,7 +125,9 @@ std::string say_straggler(Seen const& seen) {
   if (ratio && *ratio > 0) text += fmt::format(" It computes {:.2f} × as long as the others.", *ratio);
   text += say_why_late(seen);
   std::string const cost = cost_of(seen);
-  return cost.empty() ? text : text + fmt::format(" Whoever waits most loses {}.", cost);
+  if (cost.empty()) return text;
+  bool const is_stage = !seen.metric("share_of_waits");
+  return text + fmt::format(" {} {}.", is_stage ? "All others go at its pace, and lose" : "Whoever waits most loses", cost);
 }
 
 std::string say_imbalance(Seen const& seen) {

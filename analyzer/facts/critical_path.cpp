@@ -259,9 +259,11 @@ std::optional<CriticalPathFacts> find_critical_path(CriticalPathInput const& inp
   int64_t const last_end = graphs[start.process].ops[start.op].end;
   if (last_end < window->end)
     account.add({{last_end, window->end}, graphs[start.process].rank_index, {}, {}, PathClass::kUnexplained});
-  for (uint32_t p = 0; p < processes.size(); ++p) {
+  std::vector<std::vector<PathStretch>> of_process(processes.size());
+  for (PathStretch const& stretch : route.stretches) of_process[stretch.process].push_back(stretch);
+  for (size_t p = 0; p < processes.size(); ++p) {
     account.enter(*processes[p].front().rank, steps_of(processes[p], input.steps));
-    account_process(processes[p], route.stretches, p, input.launch_latency_limit_ns, graphs[p], account);
+    account_process(processes[p], of_process[p], input.launch_latency_limit_ns, graphs[p], account);
   }
   CriticalPathFacts facts = std::move(account).finish(window->length());
   facts.window = *window;

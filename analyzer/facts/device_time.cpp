@@ -61,6 +61,7 @@ TimeSplit split_window(DeviceSets const& sets, Interval window) {
   split.exposed_comm_ns = measure_in(sets.exposed_comm, window);
   split.exposed_copy_ns = measure_in(sets.exposed_copy, window);
   split.exposed_wait_ns = measure_in(sets.exposed_wait, window);
+  split.exposed_late_ns = measure_in(sets.exposed_late, window);
   if (sets.blocking_comm) split.blocking_comm_ns = measure_in(*sets.blocking_comm, window);
   return split;
 }

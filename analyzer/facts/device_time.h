@@ -12,6 +12,7 @@ struct DeviceSets {
   model::IntervalSet exposed_comm;                  ///< comm ∖ compute
   model::IntervalSet exposed_copy;                  ///< copy ∖ compute ∖ comm
   model::IntervalSet exposed_wait;                  ///< the part of exposed_comm in which the device waited for peers
+  model::IntervalSet exposed_late;                  ///< the part of exposed_comm that late peers cause (wait_attribution.h)
   std::optional<model::IntervalSet> blocking_comm;  ///< the part of exposed_comm in which no other op was ready (blocking_comm.h)
 };
 

@@ -9,8 +9,8 @@ namespace {
 
 using model::EventKind;
 
-/// Leaves of so many rows stay in a core's cache.
-constexpr uint32_t kRowsPerMark = 16'384;
+/// Leaves of so many rows stay in a core's cache, and to make them again costs little where clocks send the path back and forth.
+constexpr uint32_t kRowsPerMark = 4096;
 /// Deeper stacks are not copied: no program nests so deep, and a damaged trace must not fill the memory.
 constexpr size_t kDeepestMark = 1024;
 

@@ -107,13 +107,13 @@ std::optional<double> floor_growth(StepBytes const& floors) {
   return slope ? std::optional(slope->bytes_per_step) : std::nullopt;
 }
 
-std::optional<MemoryFacts::Forecast> forecast_of(StepBytes const& values, double room_bytes, std::optional<int64_t> step_ns) {
+std::optional<MemoryForecast> forecast_of(StepBytes const& values, double room_bytes, std::optional<int64_t> step_ns) {
   auto const slope = slope_of(values);
   if (!slope || room_bytes < 0 || !grows_to_the_end(values)) return std::nullopt;
   double const margin = student_t(slope->steps - 2) * slope->standard_error;
   double const least = slope->bytes_per_step - margin;
   if (least <= 0 || room_bytes / least > kMostSteps) return std::nullopt;
-  MemoryFacts::Forecast forecast;
+  MemoryForecast forecast;
   forecast.bytes_per_step = slope->bytes_per_step;
   forecast.standard_error_bytes = slope->standard_error;
   forecast.steps = room_bytes / slope->bytes_per_step;

@@ -33,7 +33,7 @@ std::optional<double> floor_growth(StepBytes const& floors);
 
 /// When values that grow like these have grown by `room`. None where it is not sure that they go on growing: where the slope's
 /// 95 % interval (Student's t) reaches 0, or hardly any of the rise is in the second half of the steps.
-std::optional<MemoryFacts::Forecast> forecast_of(StepBytes const& values, double room_bytes, std::optional<int64_t> step_ns);
+std::optional<MemoryForecast> forecast_of(StepBytes const& values, double room_bytes, std::optional<int64_t> step_ns);
 
 /// The allocations within the windows (without windows: all) for which the reserve grew although as much as they took was free
 /// in total: in pieces of which none was large enough.

@@ -71,8 +71,7 @@ class OwnerNames {
 
 }  // namespace
 
-std::optional<MemoryFacts::PeakOwners> owners_of(model::Trace const& trace, std::vector<LiveBlock> blocks,
-                                                 uint64_t allocated_bytes) {
+std::optional<MemoryOwners> owners_of(model::Trace const& trace, std::vector<LiveBlock> blocks, uint64_t allocated_bytes) {
   std::sort(blocks.begin(), blocks.end(), [](LiveBlock const& a, LiveBlock const& b) { return a.row < b.row; });
   OwnerNames names(trace);
   std::unordered_map<uint32_t, uint64_t, base::HashNumber> by_name;
@@ -82,7 +81,7 @@ std::optional<MemoryFacts::PeakOwners> owners_of(model::Trace const& trace, std:
     left -= block.bytes;
     by_name[names.of(block.row).value] += block.bytes;
   }
-  MemoryFacts::PeakOwners result;
+  MemoryOwners result;
   result.before_recording_bytes = left;
   std::vector<std::pair<uint64_t, std::string_view>> owners;
   for (auto const& [name, bytes] : by_name)

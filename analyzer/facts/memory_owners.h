@@ -18,8 +18,7 @@ struct LiveBlock {
 /// Owners by bytes, then name; the largest kMostOwners of them, the rest as `other_bytes`. What of `allocated_bytes` no block
 /// holds was allocated before the recording. None where blocks hold more than that: then frees are missing. O(events of the
 /// threads that allocated).
-std::optional<MemoryFacts::PeakOwners> owners_of(model::Trace const& trace, std::vector<LiveBlock> blocks,
-                                                 uint64_t allocated_bytes);
+std::optional<MemoryOwners> owners_of(model::Trace const& trace, std::vector<LiveBlock> blocks, uint64_t allocated_bytes);
 /// As many as a person reads.
 inline constexpr size_t kMostOwners = 20;
 

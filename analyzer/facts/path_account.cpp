@@ -205,11 +205,10 @@ CriticalPathFacts PathAccount::finish(int64_t path_ns) && {
   return std::move(facts_);
 }
 
-void account_process(std::span<DeviceIndex const> devices, std::vector<PathStretch> const& stretches, uint32_t number,
+void account_process(std::span<DeviceIndex const> devices, std::vector<PathStretch> const& stretches,
                      int64_t launch_latency_limit_ns, ProcessGraph& graph, PathAccount& account) {
   StretchWalker walker(devices, launch_latency_limit_ns, graph, account);
-  for (PathStretch const& stretch : stretches)
-    if (stretch.process == number) walker.walk(stretch);
+  for (PathStretch const& stretch : stretches) walker.walk(stretch);
 }
 
 }  // namespace stepscope::analyzer

@@ -79,8 +79,8 @@ class PathAccount {
   CriticalPathFacts facts_;
 };
 
-/// Walks the stretches that are in process `number`, marks their ops in the graph and adds their pieces.
-void account_process(std::span<DeviceIndex const> devices, std::vector<PathStretch> const& stretches, uint32_t number,
+/// Walks the stretches, all of one process, marks their ops in the graph and adds their pieces.
+void account_process(std::span<DeviceIndex const> devices, std::vector<PathStretch> const& stretches,
                      int64_t launch_latency_limit_ns, ProcessGraph& graph, PathAccount& account);
 
 }  // namespace stepscope::analyzer

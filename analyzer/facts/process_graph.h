@@ -4,6 +4,7 @@
 // log n) in the process's device ops and syncs, one pass over the kinds of its other events.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>

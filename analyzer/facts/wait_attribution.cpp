@@ -265,7 +265,7 @@ class WaitAttribution::Charges {
       while (period != periods.end() && period->end <= participant.when.begin) ++period;
       if (period == periods.end()) return;
       if (participant.when.begin < period->begin || participant.wait_ns == 0) continue;
-      int64_t const exposed = std::clamp<int64_t>(participant.exposed_wait_ns, 0, participant.wait_ns);
+      int64_t const exposed = std::clamp<int64_t>(participant.exposed_late_ns, 0, participant.wait_ns);
       add(amounts_[at.collective], {participant.wait_ns - exposed, exposed});
     }
   }
@@ -438,7 +438,7 @@ void WaitAttribution::find_previous() {
   }
 }
 
-void WaitAttribution::measure_exposed(Member const& member, model::IntervalSet const& exposed_comm) const {
+model::IntervalSet WaitAttribution::measure_exposed(Member const& member, model::IntervalSet const& exposed_comm) const {
   std::vector<int64_t> passed = {0};
   for (Interval const& interval : exposed_comm) passed.push_back(passed.back() + interval.length());
   auto const until = [&](int64_t instant) {
@@ -447,20 +447,29 @@ void WaitAttribution::measure_exposed(Member const& member, model::IntervalSet c
     int64_t const whole = passed[static_cast<size_t>(at - exposed_comm.begin())];
     return at != exposed_comm.end() && at->begin < instant ? whole + (instant - at->begin) : whole;
   };
+  std::vector<Interval> late;
   for (Participation const at : member.of) {
     auto& own = participant(at);
-    int64_t const released = until(own.when.begin + own.wait_ns);
-    own.exposed_wait_ns = own.wait_ns == 0 ? 0 : released - until(own.when.begin);
-    own.exposed_transfer_ns = until(own.when.end) - released;
+    int64_t const until_end = until(own.when.end), exposed = until_end - until(own.when.begin);
+    own.exposed_late_ns = std::min(own.wait_ns, exposed);
+    own.exposed_transfer_ns = exposed - own.exposed_late_ns;
+    if (own.exposed_late_ns == 0) continue;
+    // The instant from which on so much is exposed.
+    int64_t const before = until_end - own.exposed_late_ns;
+    auto const place =
+        std::partition_point(passed.begin(), passed.end(), [&](int64_t sum) { return sum <= before; }) - passed.begin() - 1;
+    auto const i = static_cast<size_t>(place);
+    late.push_back({exposed_comm[i].begin + (before - passed[i]), own.when.end});
   }
+  return model::intersect(model::unite(std::move(late)), exposed_comm);
 }
 
-void WaitAttribution::add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
-                                 std::vector<StepFacts> const& steps, model::Trace const& trace) {
+model::IntervalSet WaitAttribution::add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
+                                               std::vector<StepFacts> const& steps, model::Trace const& trace) {
   Member const* const member = find_member(ref);
-  if (member == nullptr) return;
-  measure_exposed(*member, sets.exposed_comm);
+  if (member == nullptr) return {};
   Comparison(*this, *member, sets, gaps, steps, trace).run();
+  return measure_exposed(*member, sets.exposed_comm);
 }
 
 std::vector<WaitFacts> WaitAttribution::charge(std::vector<MeasuredTime> const& measured) const {

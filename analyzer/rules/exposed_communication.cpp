@@ -11,7 +11,7 @@ namespace {
 /// Some of the last bucket's all-reduce can never be hidden: there is no compute left behind it.
 constexpr double kLeastExposedShare = 0.10;
 
-int64_t exposed_transfer(MeasuredDevice const& device) { return device.exposed_comm_ns - device.exposed_wait_ns; }
+int64_t exposed_transfer(MeasuredDevice const& device) { return device.exposed_comm_ns - device.exposed_late_ns; }
 
 /// Share of the step that rule slow-link has named.
 double share_of_slow_links(std::vector<Finding> const& findings) {
@@ -46,7 +46,7 @@ void find_exposed_communication(RuleInput const& input, std::vector<Finding>& fi
   Finding finding = make_cost_finding("exposed-communication", *worst, left * worst->step_ns());
   for (DeviceFacts const& device : input.facts.devices)
     if (device.ref == worst->ref && device.time.overlap()) finding.metrics.emplace_back("overlap", *device.time.overlap());
-  finding.metrics.emplace_back("waiting_ns_per_step", worst->per_step(worst->exposed_wait_ns));
+  finding.metrics.emplace_back("waiting_ns_per_step", worst->per_step(worst->exposed_late_ns));
   add_evidence(finding, input, *worst);
   findings.push_back(std::move(finding));
 }

@@ -56,7 +56,7 @@ bool waits_for_messages(RuleInput const& input) {
   double messages = 0, all = 0;
   for (CollectiveFacts const& collective : input.facts.collectives)
     for (auto const& participant : collective.participants) {
-      auto const waited = static_cast<double>(participant.exposed_wait_ns);
+      auto const waited = static_cast<double>(participant.exposed_late_ns);
       all += waited;
       if (model::is_point_to_point(collective.op)) messages += waited;
     }
@@ -68,7 +68,7 @@ void add_waits(Finding& finding, RuleInput const& input) {
   constexpr size_t kHeld = 1024;  // at once
   for (CollectiveFacts const& collective : input.facts.collectives)
     for (auto const& own : collective.participants) {
-      if (own.exposed_wait_ns == 0) continue;
+      if (own.exposed_late_ns == 0) continue;
       auto const device = std::lower_bound(input.measured.begin(), input.measured.end(), own.ref,
                                            [](MeasuredDevice const& d, DeviceRef ref) { return d.ref < ref; });
       if (device == input.measured.end() || device->ref != own.ref || !device->is_measured(own.when.begin)) continue;
@@ -102,13 +102,13 @@ void find_load_imbalance(RuleInput const& input, std::vector<Finding>& findings)
   double total = 0, waiting = 0;
   for (MeasuredDevice const& device : input.measured) {
     total += static_cast<double>(device.total_ns);
-    waiting += static_cast<double>(device.exposed_wait_ns);
+    waiting += static_cast<double>(device.exposed_late_ns);
   }
   waiting *= by_compute.share;
   if (total <= 0 || waiting < kLeastImbalance * total || waits_for_messages(input)) return;
   auto const loser =
       std::max_element(input.measured.begin(), input.measured.end(), [](MeasuredDevice const& a, MeasuredDevice const& b) {
-        return a.per_step(a.exposed_wait_ns) < b.per_step(b.exposed_wait_ns);
+        return a.per_step(a.exposed_late_ns) < b.per_step(b.exposed_late_ns);
       });
   Finding finding = make_cost_finding("load-imbalance", *loser, waiting / total * loser->step_ns());
   StepLoads const loads = step_loads(input);

@@ -108,6 +108,7 @@ void add_time(MeasuredDevice& device, TimeSplit const& time) {
   device.compute_ns += time.compute_ns;
   device.exposed_comm_ns += time.exposed_comm_ns;
   device.exposed_wait_ns += time.exposed_wait_ns;
+  device.exposed_late_ns += time.exposed_late_ns;
   device.exposed_copy_ns += time.exposed_copy_ns;
 }
 

@@ -54,7 +54,7 @@ void add_bubbles(Finding& finding, RuleInput const& input, MeasuredDevice const&
   for (CollectiveFacts const& collective : input.facts.collectives) {
     if (!model::is_point_to_point(collective.op)) continue;
     for (auto const& own : collective.participants)
-      if (own.ref == device.ref && own.exposed_wait_ns > 0 && device.is_measured(own.when.begin))
+      if (own.ref == device.ref && own.exposed_late_ns > 0 && device.is_measured(own.when.begin))
         finding.evidence.push_back({own.ref, {own.when.begin, own.when.begin + own.wait_ns}, std::nullopt});
   }
   keep_longest(finding.evidence);

@@ -148,7 +148,8 @@ std::vector<Slowness> slow_links(std::vector<LinkSample> const& samples) {
 
 /// What a device loses to slow links, and which costs it most.
 struct LinkLoss {
-  double total_ns = 0;
+  std::vector<Interval> late;  ///< the last of each slow message, by what it takes longer; messages may be under way at once
+  double total_ns = 0;         ///< the union
   double most_ns = 0;
   Slowness const* most = nullptr;
 };
@@ -161,7 +162,6 @@ std::vector<LinkLoss> losses_of(RuleInput const& input, std::vector<Slowness> co
     devices.clear();
     for (LinkSample const* sample = slowness.link.first; sample != slowness.link.last; ++sample) {
       int64_t const excess = sample->transfer_ns - slowness.reference_ns;
-      if (excess <= 0) continue;
       for (auto const& participant : input.facts.collectives[sample->collective].participants) {
         MeasuredDevice const* const device = link_device(input, participant.ref);
         if (device == nullptr || !device->is_measured(participant.when.end - 1)) continue;
@@ -170,14 +170,15 @@ std::vector<LinkLoss> losses_of(RuleInput const& input, std::vector<Slowness> co
         if (lost <= 0) continue;
         if (of_link[place] == 0) devices.push_back(place);
         of_link[place] += static_cast<double>(lost);
+        losses[place].late.push_back({participant.when.end - lost, participant.when.end});
       }
     }
     for (size_t const place : devices) {
-      losses[place].total_ns += of_link[place];
       if (of_link[place] > losses[place].most_ns) losses[place].most_ns = of_link[place], losses[place].most = &slowness;
       of_link[place] = 0;
     }
   }
+  for (LinkLoss& loss : losses) loss.total_ns = static_cast<double>(model::measure(model::unite(std::move(loss.late))));
   return losses;
 }
 

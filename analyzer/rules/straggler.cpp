@@ -1,10 +1,13 @@
 // straggler: one device keeps the others waiting in collectives. The late device of a collective is the one that waited least
-// (needs no common clock). Cost: exposed waiting per step of the device that waits most; where = the straggler. Why it is late is
-// known from what it did more of than the others (facts/wait_attribution.h).
+// (needs no common clock). Cost: exposed communication that its lateness causes, per step of the device that loses most; where =
+// the straggler. Why it is late is known from what it did more of than the others (facts/wait_attribution.h). The stages of a
+// pipeline wait for each other by design, and for no single one: there a stage that computes much longer than the others is the
+// straggler. Cost: what it computes longer, for all stages go at its pace.
 #include <algorithm>
 #include <array>
 #include <map>
 #include <numeric>
+#include <tuple>
 
 #include "analyzer/rules/rules.h"
 
@@ -154,24 +157,23 @@ void add_cause(Finding& finding, std::vector<WaitFacts> const& waits, DeviceRef 
   }
 }
 
-}  // namespace
-
-void find_straggler(RuleInput const& input, std::vector<Finding>& findings) {
+/// The device for which the others wait in most collectives.
+std::optional<Finding> find_late_device(RuleInput const& input) {
   auto const victim =
       std::max_element(input.measured.begin(), input.measured.end(), [](MeasuredDevice const& a, MeasuredDevice const& b) {
-        return a.per_step(a.exposed_wait_ns) < b.per_step(b.exposed_wait_ns);
+        return a.per_step(a.exposed_late_ns) < b.per_step(b.exposed_late_ns);
       });
-  if (victim == input.measured.end()) return;
-  Finding finding = make_cost_finding("straggler", *victim, victim->per_step(victim->exposed_wait_ns));
-  if (finding.severity == Severity::kInfo) return;
+  if (victim == input.measured.end()) return std::nullopt;
+  Finding finding = make_cost_finding("straggler", *victim, victim->per_step(victim->exposed_late_ns));
+  if (finding.severity == Severity::kInfo) return std::nullopt;
   Blames const blames = blame(input, *victim);
-  if (blames.all.total == 0) return;
+  if (blames.all.total == 0) return std::nullopt;
   auto const [culprit, wait] = blames.all.most();
   double const share_of_waits = wait / blames.all.total;
   double const steps_late = share_of_steps(blames.by_period, culprit);
-  if (share_of_waits < kLeastBlame || steps_late < kLeastStepsLate) return;
+  if (share_of_waits < kLeastBlame || steps_late < kLeastStepsLate) return std::nullopt;
   std::optional<double> const ratio = compute_ratio(input, culprit);
-  if (2 * blames.all.of_messages > blames.all.total && ratio.value_or(1) < kLongerStage) return;
+  if (2 * blames.all.of_messages > blames.all.total && ratio.value_or(1) < kLongerStage) return std::nullopt;
   finding.where = culprit;
   finding.metrics.emplace_back("share_of_waits", share_of_waits);
   finding.metrics.emplace_back("share_of_steps_late", steps_late);
@@ -183,7 +185,102 @@ void find_straggler(RuleInput const& input, std::vector<Finding>& findings) {
         finding.evidence.push_back(
             {participant.ref, {participant.when.begin, participant.when.begin + participant.wait_ns}, std::nullopt});
   keep_longest(finding.evidence);
-  findings.push_back(std::move(finding));
+  return finding;
+}
+
+MeasuredDevice const* measured_device_of(RuleInput const& input, DeviceRef ref) {
+  auto const at = std::lower_bound(input.measured.begin(), input.measured.end(), ref,
+                                   [](MeasuredDevice const& device, DeviceRef r) { return device.ref < r; });
+  return at == input.measured.end() || at->ref != ref ? nullptr : &*at;
+}
+
+/// Of the stage of a pipeline that computes most, against the median of the others in the same step.
+struct LongStage {
+  MeasuredDevice const* device = nullptr;
+  double more_ns = 0, own_ns = 0, others_ns = 0;  ///< Σ over steps
+  double steps = 0, longer = 0;                   ///< all, and those in which it is kLongerStage
+};
+
+/// Compute of a stage in a step.
+struct StageLoad {
+  int64_t step;
+  size_t stage;
+  int64_t compute_ns;
+};
+
+std::vector<StageLoad> stage_loads(RuleInput const& input, PipelineFacts const& pipeline) {
+  std::vector<StageLoad> loads;
+  for (size_t s = 0; s < pipeline.stages.size(); ++s) {
+    DeviceRef const ref = pipeline.stages[s].ref;
+    MeasuredDevice const* const device = measured_device_of(input, ref);
+    auto const& steps = input.facts.steps;
+    auto step = std::partition_point(steps.begin(), steps.end(), [&](StepFacts const& f) { return f.ref < ref; });
+    for (; device != nullptr && step != steps.end() && step->ref == ref; ++step)
+      if (!step->warmup && device->is_measured(step->window.begin)) loads.push_back({step->step, s, step->time.compute_ns});
+  }
+  std::sort(loads.begin(), loads.end(),
+            [](StageLoad const& a, StageLoad const& b) { return std::tie(a.step, a.stage) < std::tie(b.step, b.stage); });
+  return loads;
+}
+
+LongStage long_stage(RuleInput const& input, PipelineFacts const& pipeline) {
+  LongStage result;
+  auto const longest = std::max_element(pipeline.stages.begin(), pipeline.stages.end(),
+                                        [](auto const& a, auto const& b) { return a.compute_ns < b.compute_ns; });
+  result.device = measured_device_of(input, longest->ref);
+  auto const candidate = static_cast<size_t>(longest - pipeline.stages.begin());
+  std::vector<StageLoad> const loads = stage_loads(input, pipeline);
+  std::vector<int64_t> others;
+  for (size_t first = 0, last = 0; first < loads.size(); first = last) {
+    while (last < loads.size() && loads[last].step == loads[first].step) ++last;
+    if (last - first != pipeline.stages.size()) continue;
+    others.clear();
+    for (size_t i = first; i < last; ++i)
+      if (loads[i].stage != candidate) others.push_back(loads[i].compute_ns);
+    if (others.size() + 1 != pipeline.stages.size()) continue;  // a step that is there twice
+    auto const middle = others.begin() + static_cast<ptrdiff_t>(others.size() / 2);
+    std::nth_element(others.begin(), middle, others.end());
+    auto const own = static_cast<double>(loads[first + candidate].compute_ns), median = static_cast<double>(*middle);
+    result.own_ns += own;
+    result.others_ns += median;
+    result.more_ns += own - median;
+    result.steps += 1;
+    if (own >= kLongerStage * median) result.longer += 1;
+  }
+  return result;
+}
+
+/// The stage that all others of its pipeline have to wait for; of several pipelines that which loses most.
+std::optional<Finding> find_long_stage(RuleInput const& input) {
+  LongStage worst;
+  for (PipelineFacts const& pipeline : input.facts.pipelines) {
+    LongStage const stage = long_stage(input, pipeline);
+    if (stage.device == nullptr || stage.steps == 0 || stage.longer < kLeastStepsLate * stage.steps) continue;
+    if (worst.device == nullptr || stage.more_ns / stage.steps > worst.more_ns / worst.steps) worst = stage;
+  }
+  if (worst.device == nullptr) return std::nullopt;
+  Finding finding = make_cost_finding("straggler", *worst.device, worst.more_ns / worst.steps);
+  if (finding.severity == Severity::kInfo) return std::nullopt;
+  finding.metrics.emplace_back("share_of_steps_late", worst.longer / worst.steps);
+  if (worst.others_ns > 0) finding.metrics.emplace_back("compute_ratio", worst.own_ns / worst.others_ns);
+  finding.subjects.emplace_back("cause", kStragglerCauseNames[kByCompute]);
+  for (CollectiveFacts const& collective : input.facts.collectives) {
+    if (collective.participants.size() < 2 || last_arriver(collective)->ref != worst.device->ref) continue;
+    for (auto const& participant : collective.participants)
+      if (participant.exposed_late_ns > 0)
+        finding.evidence.push_back(
+            {participant.ref, {participant.when.begin, participant.when.begin + participant.wait_ns}, std::nullopt});
+  }
+  keep_longest(finding.evidence);
+  return finding;
+}
+
+}  // namespace
+
+void find_straggler(RuleInput const& input, std::vector<Finding>& findings) {
+  std::optional<Finding> finding = find_late_device(input);
+  if (!finding) finding = find_long_stage(input);
+  if (finding) findings.push_back(std::move(*finding));
 }
 
 }  // namespace stepscope::analyzer

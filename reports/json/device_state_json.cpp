@@ -24,14 +24,14 @@ StateJson purposes_json(std::array<uint64_t, 7> const& bytes) {
   return purposes;
 }
 
-StateJson owners_json(std::optional<analyzer::MemoryFacts::PeakOwners> const& owners) {
+StateJson owners_json(std::optional<analyzer::MemoryOwners> const& owners) {
   if (!owners) return nullptr;
   StateJson list = StateJson::array();
   for (auto const& owner : owners->owners) list.push_back({{"name", base::printable(owner.name)}, {"bytes", owner.bytes}});
   return list;
 }
 
-StateJson forecast_json(std::optional<analyzer::MemoryFacts::Forecast> const& forecast) {
+StateJson forecast_json(std::optional<analyzer::MemoryForecast> const& forecast) {
   if (!forecast) return nullptr;
   return {{"bytes_per_step", real_or_null(forecast->bytes_per_step)},
           {"standard_error_bytes", real_or_null(forecast->standard_error_bytes)},

@@ -89,6 +89,7 @@ Json device_json(analyzer::DeviceFacts const& device) {
           {"exposed_comm_ns", time.exposed_comm_ns},
           {"exposed_copy_ns", time.exposed_copy_ns},
           {"exposed_wait_ns", time.exposed_wait_ns},
+          {"exposed_late_ns", time.exposed_late_ns},
           {"blocking_comm_ns", or_null(time.blocking_comm_ns)},
           {"overlap", number(time.overlap())},
           {"utilization", number(time.utilization())},

@@ -46,7 +46,7 @@ std::string waits_text(model::Run const& run, analyzer::Analysis const& analysis
   analyzer::MeasuredSteps const measured = analyzer::measure_steps(analysis);
   for (analyzer::MeasuredDevice const& device : measured.usual) {
     time += static_cast<double>(device.total_ns);
-    waiting += static_cast<double>(device.exposed_wait_ns);
+    waiting += static_cast<double>(device.exposed_late_ns);
     steps += static_cast<double>(device.periods.size());
     has_steps = has_steps && device.has_steps;
   }

@@ -388,6 +388,21 @@ TEST(CriticalPath, NoDeviceWorkHasNoPath) {
   EXPECT_FALSE(analyze(path_run(std::move(rank).finish())).critical_path);
 }
 
+TEST(CriticalPath, TimesAtBothEndsOfTheRangeDoNotOverflow) {
+  std::vector<model::RankTrace> ranks;
+  for (int32_t r = 0; r < 2; ++r) {
+    PathRank rank(r);
+    TrackId const thread = rank.thread(1), stream = rank.stream(0);
+    rank.sync(thread, -model::kMaxTime, model::kMaxTime, {SyncKind::kDevice, 0, -1});
+    rank.kernel(stream, -model::kMaxTime, -model::kMaxTime + 5, "first", rank.launch(thread, -model::kMaxTime, model::kMaxTime));
+    rank.all_reduce(stream, r == 0 ? -model::kMaxTime + 9 : model::kMaxTime - 9, model::kMaxTime, 1);
+    ranks.push_back(std::move(rank).finish());
+  }
+  CriticalPathFacts const path = path_of(path_run(std::move(ranks[0]), std::move(ranks[1])));
+  EXPECT_EQ(path.window.length(), 2 * model::kMaxTime);
+  EXPECT_EQ(sum_of(path.by_class), path.window.length());
+}
+
 TEST(CriticalPath, StepsThatWereAskedForAreTheWindow) {
   support::SyntheticOptions synthetic;
   synthetic.steps = 8;

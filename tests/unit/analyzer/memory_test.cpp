@@ -22,7 +22,7 @@ std::vector<std::pair<std::string, uint64_t>> owners_in(MemoryFacts const& memor
   return owners;
 }
 
-uint64_t sum_of_parts(MemoryFacts::PeakOwners const& owners) {
+uint64_t sum_of_parts(MemoryOwners const& owners) {
   uint64_t sum = owners.other_bytes + owners.before_recording_bytes;
   for (auto const& owner : owners.owners) sum += owner.bytes;
   return sum;

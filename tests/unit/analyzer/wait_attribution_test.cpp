@@ -237,11 +237,11 @@ TEST(Waits, ChargesSumToTheWaitsOfMeasuredParticipants) {
     int64_t waited = 0, exposed = 0, charged_exposed = 0;
     for (CollectiveFacts const& collective : analysis.collectives)
       for (auto const& own : collective.participants) {
-        EXPECT_LE(own.exposed_wait_ns, own.wait_ns);
+        EXPECT_LE(own.exposed_late_ns, own.wait_ns);
         EXPECT_LE(own.exposed_transfer_ns, own.when.length() - own.wait_ns);
         if (!is_in_measured_step(analysis, own.ref, own.when.begin)) continue;
         waited += own.wait_ns;
-        exposed += own.exposed_wait_ns;
+        exposed += own.exposed_late_ns;
       }
     for (WaitFacts const& row : analysis.waits) charged_exposed += row.exposed_ns;
     ASSERT_EQ(charged(analysis), waited) << "seed " << seed;
