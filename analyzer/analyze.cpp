@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "analyzer/analysis.h"
-#include "analyzer/facts/blocking_comm.h"
 #include "analyzer/facts/collectives.h"
 #include "analyzer/facts/critical_path.h"
 #include "analyzer/facts/device_time.h"
@@ -15,6 +14,7 @@
 #include "analyzer/facts/phases.h"
 #include "analyzer/facts/pipeline.h"
 #include "analyzer/facts/quality.h"
+#include "analyzer/facts/readiness.h"
 #include "analyzer/facts/step_detection.h"
 #include "analyzer/facts/steps.h"
 #include "analyzer/facts/wait_attribution.h"
@@ -176,7 +176,9 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
       DeviceIndex const& device = devices[d];
       DeviceSets sets = unite_ops(device);
       sets.exposed_wait = model::intersect(sets.exposed_comm, waits[d]);
-      sets.blocking_comm = find_blocking_comm(device, sets.exposed_comm);
+      Readiness readiness = find_readiness(device, sets);
+      sets.blocking_comm = std::move(readiness.blocking_comm);
+      add_unhidden(sets, explain_late_launches(device, readiness.late_launches, host, options.launch_latency_limit_ns));
       DeviceSteps const assigned = assign_steps(device, host_steps, options.warmup_steps);
       Selection selection = select(device, assigned, options);
       Interval const range = explained_range(op_window(device), assigned.steps);

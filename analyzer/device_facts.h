@@ -50,6 +50,10 @@ struct TimeSplit {
   int64_t exposed_late_ns = 0;              ///< of exposed_comm_ns: would be hidden or not there if no peer had come late
   std::optional<int64_t> blocking_comm_ns;  ///< of exposed_comm_ns: no other op was ready; none where that is not known
   IdleSplit idle_by_cause{};                ///< sums to idle_ns
+  /// Of exposed_comm_ns and exposed_copy_ns: compute would have hidden it, had the host launched it; by what kept the host. 0
+  /// where it is not known what streams waited for.
+  IdleSplit unhidden_by_cause{};
+  int64_t unhidden_comm_ns = 0;                         ///< of that, in exposed_comm_ns
   [[nodiscard]] std::optional<double> overlap() const;  ///< none without communication
   [[nodiscard]] std::optional<double> utilization() const;
 };

@@ -86,8 +86,9 @@ FactTable device_time_table() {
       analyzer::TimeSplit const& time = device.time;
       add_place(run, device.ref, rows);
       rows.add_text(base::printable(device.name));
-      for (int64_t const ns : {device.window.begin, time.window_ns, time.busy_ns, time.idle_ns, time.compute_ns, time.comm_ns,
-                               time.copy_ns, time.exposed_comm_ns, time.exposed_copy_ns, time.exposed_wait_ns, time.exposed_late_ns})
+      for (int64_t const ns :
+           {device.window.begin, time.window_ns, time.busy_ns, time.idle_ns, time.compute_ns, time.comm_ns, time.copy_ns,
+            time.exposed_comm_ns, time.exposed_copy_ns, time.exposed_wait_ns, time.exposed_late_ns})
         rows.add(integer(ns));
       rows.add(real(time.overlap()));
       rows.add(real(time.utilization()));

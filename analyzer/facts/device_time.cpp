@@ -3,6 +3,16 @@
 #include <algorithm>
 
 namespace stepscope::analyzer {
+namespace {
+
+/// Adds what of the gaps (by time, disjoint) lies in the window.
+void add_causes(IdleSplit& split, Interval window, std::vector<IdleGap> const& gaps) {
+  auto gap = std::partition_point(gaps.begin(), gaps.end(), [&](IdleGap const& g) { return g.when.end <= window.begin; });
+  for (; gap != gaps.end() && gap->when.begin < window.end; ++gap)
+    split[static_cast<size_t>(gap->cause)] += std::min(gap->when.end, window.end) - std::max(gap->when.begin, window.begin);
+}
+
+}  // namespace
 
 std::optional<double> TimeSplit::overlap() const {
   if (comm_ns == 0) return std::nullopt;
@@ -42,6 +52,13 @@ DeviceSets unite_ops(DeviceIndex const& device) {
   return sets;
 }
 
+void add_unhidden(DeviceSets& sets, std::vector<IdleGap> unhidden) {
+  std::vector<Interval> times;
+  for (IdleGap const& part : unhidden) times.push_back(part.when);
+  sets.unhidden_comm = model::intersect(model::unite(std::move(times)), sets.exposed_comm);
+  sets.unhidden = std::move(unhidden);
+}
+
 int64_t measure_in(model::IntervalSet const& set, Interval window) {
   auto at = std::partition_point(set.begin(), set.end(), [&](Interval const& i) { return i.end <= window.begin; });
   int64_t total = 0;
@@ -63,14 +80,13 @@ TimeSplit split_window(DeviceSets const& sets, Interval window) {
   split.exposed_wait_ns = measure_in(sets.exposed_wait, window);
   split.exposed_late_ns = measure_in(sets.exposed_late, window);
   if (sets.blocking_comm) split.blocking_comm_ns = measure_in(*sets.blocking_comm, window);
+  split.unhidden_comm_ns = measure_in(sets.unhidden_comm, window);
+  add_causes(split.unhidden_by_cause, window, sets.unhidden);
   return split;
 }
 
 void add_idle_causes(TimeSplit& split, Interval window, std::vector<IdleGap> const& gaps) {
-  auto gap = std::partition_point(gaps.begin(), gaps.end(), [&](IdleGap const& g) { return g.when.end <= window.begin; });
-  for (; gap != gaps.end() && gap->when.begin < window.end; ++gap)
-    split.idle_by_cause[static_cast<size_t>(gap->cause)] +=
-        std::min(gap->when.end, window.end) - std::max(gap->when.begin, window.begin);
+  add_causes(split.idle_by_cause, window, gaps);
 }
 
 }  // namespace stepscope::analyzer

@@ -179,4 +179,12 @@ std::vector<IdleGap> explain_gaps(DeviceIndex const& device, IntervalSet const& 
   return std::move(explainer).finish();
 }
 
+std::vector<IdleGap> explain_late_launches(DeviceIndex const& device, std::vector<LateLaunch> const& late, HostActivity& host,
+                                           int64_t launch_latency_limit_ns) {
+  std::vector<PeerLaunch> const no_peers;
+  GapExplainer explainer(device, host, no_peers, launch_latency_limit_ns);
+  for (LateLaunch const& launch : late) explainer.explain(launch.when, launch.row);
+  return std::move(explainer).finish();
+}
+
 }  // namespace stepscope::analyzer

@@ -17,6 +17,7 @@
 #pragma once
 
 #include "analyzer/facts/host_activity.h"
+#include "analyzer/facts/readiness.h"
 
 namespace stepscope::analyzer {
 
@@ -29,5 +30,9 @@ struct PeerLaunch {
 /// The gaps of `range` by time; their lengths sum to |range ∖ busy|. `peers` is sorted by row. O(n log n) over everything.
 std::vector<IdleGap> explain_gaps(DeviceIndex const& device, model::IntervalSet const& busy, Interval range, HostActivity& host,
                                   std::vector<PeerLaunch> const& peers, int64_t launch_latency_limit_ns);
+
+/// What kept the host from launching in these times, as of gaps.
+std::vector<IdleGap> explain_late_launches(DeviceIndex const& device, std::vector<LateLaunch> const& late, HostActivity& host,
+                                           int64_t launch_latency_limit_ns);
 
 }  // namespace stepscope::analyzer

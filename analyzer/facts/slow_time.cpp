@@ -50,12 +50,12 @@ model::IntervalSet simt_matrix_alone(DeviceIndex const& device) {
   return model::subtract(model::unite(std::move(simt)), model::unite(std::move(others)));
 }
 
-/// Where two ops or more that occupy multiprocessors run: all but copies.
+/// Where two ops or more that compute run.
 model::IntervalSet shared_time(DeviceIndex const& device) {
   std::vector<Interval> shared;
   int64_t end = INT64_MIN;
   for (uint32_t const row : device.ops) {
-    if (class_of(device.trace(), row) == OpClass::kCopy) continue;
+    if (class_of(device.trace(), row) != OpClass::kCompute) continue;
     Interval const when = device.when(row);
     if (when.begin < end) shared.push_back({when.begin, std::min(when.end, end)});
     end = std::max(end, when.end);
@@ -176,25 +176,35 @@ SlowTimes::SlowTimes(DeviceIndex const& device, DeviceSets const& sets, std::vec
   if (!slow.empty()) slow_copy_ = model::intersect(slow, sets.exposed_copy);
   model::Device const* const described = described_device(device);
   if (described == nullptr || described->threads == 0) return;
-  add_small_grids(device, described->threads);
+  add_small_grids(device, sets, described->threads);
   if (small_.starts.empty() || !has_several_streams(device)) return;
   serialized_ = SerializedFinder(device, described->threads, places).find();
 }
 
-void SlowTimes::add_small_grids(DeviceIndex const& device, uint64_t multiprocessors) {
+void SlowTimes::add_small_grids(DeviceIndex const& device, DeviceSets const& sets, uint64_t multiprocessors) {
   model::Trace const& trace = device.trace();
   std::optional<model::IntervalSet> shared;
+  model::IntervalSet comm;  // without what is shared
+  auto const empty_share = [&](uint64_t blocks) {
+    return std::max(0.0, 1 - static_cast<double>(blocks) / static_cast<double>(multiprocessors));
+  };
   int64_t alone_sum = 0, lost_sum = 0;
   for (uint32_t const row : device.ops) {
     if (trace.kind(row) != EventKind::kKernel) continue;
     uint64_t const blocks = blocks_of(trace.detail<model::KernelDetail>(row));
     if (blocks == 0 || blocks >= multiprocessors) continue;
-    if (!shared) shared = shared_time(device);
+    if (!shared) {
+      shared = shared_time(device);
+      comm = model::subtract(sets.comm, *shared);
+    }
     Interval const when = device.when(row);
     int64_t const alone = when.length() - measure_in(*shared, when);
-    double const empty = 1 - static_cast<double>(blocks) / static_cast<double>(multiprocessors);
+    if (alone > kEmptyKernelNs) {
+      double const beside_comm = static_cast<double>(measure_in(comm, when)) / static_cast<double>(alone);
+      double const empty = (1 - beside_comm) * empty_share(blocks) + beside_comm * empty_share(blocks + kBlocksOfCollective);
+      lost_sum += static_cast<int64_t>(static_cast<double>(alone - kEmptyKernelNs) * empty);
+    }
     alone_sum += alone;
-    lost_sum += static_cast<int64_t>(static_cast<double>(std::max<int64_t>(0, alone - kEmptyKernelNs)) * empty);
     small_.starts.push_back(when.begin);
     small_.alone_sums.push_back(alone_sum);
     small_.lost_sums.push_back(lost_sum);

@@ -1,6 +1,7 @@
 #include "analyzer/rules/idle_cost.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace stepscope::analyzer {
@@ -10,10 +11,22 @@ struct Loss {
   MeasuredDevice const* device = nullptr;
   std::vector<size_t> gaps;  ///< places in device->gaps
   int64_t total_ns = 0;
+  IdleSplit idle{};  ///< of the gaps
   [[nodiscard]] double share() const {
     return device == nullptr || device->total_ns == 0 ? 0 : static_cast<double>(total_ns) / static_cast<double>(device->total_ns);
   }
 };
+
+/// The idle time and, in proportion, what the same causes kept from being hidden.
+int64_t lost_with(MeasuredDevice const& device, IdleSplit const& idle) {
+  double lost = 0;
+  for (size_t c = 0; c < idle.size(); ++c) {
+    if (idle[c] == 0) continue;
+    double const part = static_cast<double>(idle[c]) / static_cast<double>(device.idle[c]);
+    lost += static_cast<double>(idle[c]) + part * static_cast<double>(device.unhidden[c]);
+  }
+  return std::llround(lost);
+}
 
 Finding make_finding(char const* rule, RuleInput const& input, Loss const& worst, int devices) {
   MeasuredDevice const& device = *worst.device;
@@ -52,12 +65,13 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
   Loss worst;
   int devices = 0;
   for (MeasuredDevice const& device : input.measured) {
-    Loss loss{&device, {}, 0};
+    Loss loss{&device, {}, 0, {}};
     for (size_t i = 0; i < device.gaps.size(); ++i) {
       if (!counts(device, i)) continue;
       loss.gaps.push_back(i);
-      loss.total_ns += device.gaps[i].when.length();
+      loss.idle[static_cast<size_t>(device.gaps.cause(i))] += device.gaps[i].when.length();
     }
+    loss.total_ns = lost_with(device, loss.idle);
     if (loss.share() >= least_share) ++devices;
     if (loss.share() > worst.share()) worst = std::move(loss);
   }

@@ -110,6 +110,8 @@ void add_time(MeasuredDevice& device, TimeSplit const& time) {
   device.exposed_wait_ns += time.exposed_wait_ns;
   device.exposed_late_ns += time.exposed_late_ns;
   device.exposed_copy_ns += time.exposed_copy_ns;
+  device.unhidden_comm_ns += time.unhidden_comm_ns;
+  for (size_t c = 0; c < device.unhidden.size(); ++c) device.unhidden[c] += time.unhidden_by_cause[c];
 }
 
 /// Those that lie in the periods. Pieces that touch are of one idle time: from a sync on, all later ones of it come after a sync.

@@ -51,6 +51,8 @@ struct MeasuredDevice {
   int64_t total_ns = 0;           ///< Σ periods
   IdleSplit idle{};               ///< sums over the periods
   int64_t compute_ns = 0, exposed_comm_ns = 0, exposed_wait_ns = 0, exposed_late_ns = 0, exposed_copy_ns = 0;
+  IdleSplit unhidden{};  ///< sums of unhidden_by_cause
+  int64_t unhidden_comm_ns = 0;
   GapList gaps;                  ///< in the periods, by time
   std::vector<bool> after_sync;  ///< beside gaps: in the same idle time the host came out of a sync call before
 

@@ -94,6 +94,8 @@ Json device_json(analyzer::DeviceFacts const& device) {
           {"overlap", number(time.overlap())},
           {"utilization", number(time.utilization())},
           {"idle_by_cause_ns", idle_json(time.idle_by_cause)},
+          {"unhidden_by_cause_ns", idle_json(time.unhidden_by_cause)},
+          {"unhidden_comm_ns", time.unhidden_comm_ns},
           {"kernels", device.kernels},
           {"copies", device.copies},
           {"collectives", device.collectives},

@@ -1,6 +1,7 @@
 // Exposed communication during which no other op was ready.
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <set>
 
 #include "analyzer/analysis.h"
@@ -106,6 +107,30 @@ TEST(BlockingComm, OfADataParallelRunIsWhatTheOptimizerWaitsFor) {
   }
 }
 
+int64_t sum(IdleSplit const& split) { return std::accumulate(split.begin(), split.end(), int64_t{0}); }
+
+TEST(Unhidden, IsWhatComputeCouldHaveHiddenBeforeItsLaunchWasOver) {
+  // The kernel before it is over at 120, its own launch at 150.
+  TimeSplit const time = BlockingRun().held(20, 21).kernel(30, 60, 120, 1).kernel(150, 205, 250, 11).time();
+  EXPECT_EQ(time.exposed_comm_ns, 80);
+  EXPECT_EQ(time.unhidden_comm_ns, 30);
+  EXPECT_EQ(time.unhidden_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)], 30);
+  EXPECT_EQ(sum(time.unhidden_by_cause), 30);
+}
+
+TEST(Unhidden, IsNotWhatItsStreamWaitedFor) {
+  TimeSplit const held = BlockingRun().kernel(30, 60, 90, 1).held(100, 200).kernel(150, 205, 250, 11).time();
+  EXPECT_EQ(held.unhidden_comm_ns, 0);
+  EXPECT_EQ(sum(held.unhidden_by_cause), 0);
+  // Held until 140, launched at 150.
+  EXPECT_EQ(BlockingRun().kernel(30, 60, 90, 1).held(100, 140).kernel(150, 205, 250, 11).time().unhidden_comm_ns, 10);
+  EXPECT_EQ(BlockingRun().kernel(30, 60, 90, 1).kernel(150, 205, 250, 11).time().unhidden_comm_ns, 0) << "not known";
+}
+
+TEST(Unhidden, OfAGraphsNodesNothingIsKnown) {
+  EXPECT_EQ(BlockingRun().held(20, 21).kernel(30, 60, 120, 1).kernel(150, 205, 250, 11, 3).time().unhidden_comm_ns, 0);
+}
+
 TEST(NaiveTwin, BlockingCommunicationAgreesNsByNs) {
   constexpr uint32_t kBlockingRuns = support::kSanitized ? 400 : 3000;
   for (uint32_t seed = 0; seed < kBlockingRuns; ++seed) {
@@ -115,7 +140,7 @@ TEST(NaiveTwin, BlockingCommunicationAgreesNsByNs) {
     std::optional<int64_t> const found = analysis.devices.at(0).time.blocking_comm_ns;
     bool has_waits = false;
     std::set<uint32_t> working;
-    int64_t expected = 0, last = 0;
+    int64_t expected = 0, unhidden = 0, unhidden_comm = 0, last = 0;
     for (uint32_t row = 0; row < trace.event_count(); ++row) {
       has_waits = has_waits || trace.kind(row) == EventKind::kStreamWait;
       if (is_device_op(trace.kind(row))) working.insert(trace.columns().track[row].value);
@@ -135,14 +160,34 @@ TEST(NaiveTwin, BlockingCommunicationAgreesNsByNs) {
         if (trace.end(before) > ns) return false;  // ops and holds before it on its stream
       return true;
     };
+    auto const lacks_launch = [&](uint32_t row, int64_t ns) {
+      if (kind_info(trace.kind(row)).op_class != OpClass::kCompute || ns >= trace.start(row)) return false;
+      auto const launch = trace.columns().link[row];
+      if (!launch.valid() || trace.end(launch.value) <= ns) return false;
+      bool has_before = false;
+      for (uint32_t before = trace.rows_of(trace.columns().track[row]).first; before < row; ++before) {
+        if (trace.end(before) > ns) return false;
+        has_before = true;
+      }
+      return has_before;
+    };
     for (int64_t ns = -200; ns < last; ++ns) {
-      if (!runs(OpClass::kComm, ns) || runs(OpClass::kCompute, ns)) continue;
+      bool const is_comm = runs(OpClass::kComm, ns);
+      if ((!is_comm && !runs(OpClass::kCopy, ns)) || runs(OpClass::kCompute, ns)) continue;
       bool any = false;
+      for (uint32_t row = 0; row < trace.event_count() && !any; ++row) any = lacks_launch(row, ns);
+      unhidden += any ? 1 : 0;
+      unhidden_comm += any && is_comm ? 1 : 0;
+      if (!is_comm) continue;
+      any = false;
       for (uint32_t row = 0; row < trace.event_count() && !any; ++row) any = is_ready(row, ns);
       expected += any ? 0 : 1;
     }
     bool const is_known = has_waits || working.size() <= 1 || analysis.devices[0].time.exposed_comm_ns == 0;
     ASSERT_EQ(found, is_known ? std::optional(expected) : std::nullopt) << "seed " << seed;
+    bool const tells_waits = has_waits || working.size() <= 1;
+    ASSERT_EQ(sum(analysis.devices[0].time.unhidden_by_cause), tells_waits ? unhidden : 0) << "seed " << seed;
+    ASSERT_EQ(analysis.devices[0].time.unhidden_comm_ns, tells_waits ? unhidden_comm : 0) << "seed " << seed;
   }
 }
 

@@ -1,4 +1,4 @@
-#include "analyzer/facts/blocking_comm.h"
+#include "analyzer/facts/readiness.h"
 
 #include <algorithm>
 #include <limits>
@@ -47,12 +47,14 @@ class ReadyOps {
       if (tracks[t].kind == model::TrackKind::kStream) streams_.emplace(key(tracks[t].device, tracks[t].id), model::TrackId{t});
   }
 
-  /// Times from when an op that computes or copies was ready to its start, in any order; those that touch one of `where`.
-  std::vector<Interval> find(model::IntervalSet const& where) {
-    std::vector<Interval> result;
-    for (model::TrackId const stream : device_.streams) add_stream(stream, where, result);
-    return result;
+  /// `comm`: exposed communication. `exposed`: with exposed copies.
+  void find(model::IntervalSet const& comm, model::IntervalSet const& exposed) {
+    for (model::TrackId const stream : device_.streams) add_stream(stream, comm, exposed);
   }
+  /// Times from when an op that computes or copies was ready to its start, in any order; those that touch `comm`.
+  [[nodiscard]] std::vector<Interval> take_ready() && { return std::move(ready_); }
+  /// Times in which an op that computes waited for nothing but its launch, in any order, overlapping; those that touch `exposed`.
+  [[nodiscard]] std::vector<LateLaunch>& late() { return late_; }
 
  private:
   static uint64_t key(int32_t device, int64_t stream) {
@@ -96,12 +98,13 @@ class ReadyOps {
     return trace.kind(row) == EventKind::kCollective ? 0 : trace.detail<model::CopyDetail>(row).graph;
   }
 
-  void add_stream(model::TrackId stream, model::IntervalSet const& where, std::vector<Interval>& result) {
+  void add_stream(model::TrackId stream, model::IntervalSet const& comm, model::IntervalSet const& exposed) {
     model::Trace const& trace = device_.trace();
     model::Trace::Rows const rows = trace.rows_of(stream);
     std::vector<CalledWait> const waits = called_waits(rows);
     size_t next_wait = 0;
-    auto at = where.begin();
+    // On one stream these times follow one another.
+    auto at_comm = comm.begin(), at_exposed = exposed.begin();
     int64_t free = kLongAgo;  // when the stream is over with all that came before
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       EventKind const kind = trace.kind(row);
@@ -113,21 +116,49 @@ class ReadyOps {
         if (waits[next_wait].until <= device_.start(row)) free = std::max(free, waits[next_wait].until);
       }
       auto const launch_end = launched(row);
-      bool const is_other = model::kind_info(kind).op_class != model::OpClass::kComm;
+      model::OpClass const op_class = model::kind_info(kind).op_class;
       Interval const waiting{std::max(free, launch_end.value_or(device_.end(row))), device_.start(row)};
-      if (is_other && waiting.begin < waiting.end) {
-        // On one stream these times follow one another.
-        while (at != where.end() && at->end <= waiting.begin) ++at;
-        if (at != where.end() && at->begin < waiting.end) result.push_back(waiting);
-      }
+      if (op_class != model::OpClass::kComm && touches(waiting, at_comm, comm.end())) ready_.push_back(waiting);
+      Interval const unlaunched{free, std::min(launch_end.value_or(kLongAgo), device_.start(row))};
+      if (op_class == model::OpClass::kCompute && free != kLongAgo && touches(unlaunched, at_exposed, exposed.end()))
+        late_.push_back({unlaunched, row});
       free = std::max(free, device_.end(row));
     }
+  }
+
+  using Place = model::IntervalSet::const_iterator;
+  /// Moves `at` to the first interval that ends behind the begin of `when`.
+  static bool touches(Interval when, Place& at, Place end) {
+    if (when.begin >= when.end) return false;
+    while (at != end && at->end <= when.begin) ++at;
+    return at != end && at->begin < when.end;
   }
 
   DeviceIndex const& device_;
   std::unordered_map<uint64_t, model::TrackId> streams_;
   std::unordered_map<uint32_t, LaunchOrder> orders_;
+  std::vector<Interval> ready_;
+  std::vector<LateLaunch> late_;
 };
+
+/// What of them lies in `where`; of several at once that which began first, as it would have hidden it first.
+std::vector<LateLaunch> pieces_in(model::IntervalSet const& where, std::vector<LateLaunch>& late) {
+  std::sort(late.begin(), late.end(), [](LateLaunch const& a, LateLaunch const& b) {
+    return std::pair(a.when.begin, a.row) < std::pair(b.when.begin, b.row);
+  });
+  std::vector<LateLaunch> pieces;
+  auto at = where.begin();
+  int64_t taken = kLongAgo;
+  for (LateLaunch const& launch : late) {
+    Interval const rest{std::max(launch.when.begin, taken), launch.when.end};
+    if (rest.begin >= rest.end) continue;
+    while (at != where.end() && at->end <= rest.begin) ++at;
+    for (auto cut = at; cut != where.end() && cut->begin < rest.end; ++cut)
+      pieces.push_back({{std::max(rest.begin, cut->begin), std::min(rest.end, cut->end)}, launch.row});
+    taken = rest.end;
+  }
+  return pieces;
+}
 
 /// Whether it can be known what streams waited for.
 bool tells_of_waits(DeviceIndex const& device) {
@@ -147,10 +178,16 @@ bool tells_of_waits(DeviceIndex const& device) {
 
 }  // namespace
 
-std::optional<model::IntervalSet> find_blocking_comm(DeviceIndex const& device, model::IntervalSet const& exposed_comm) {
-  if (exposed_comm.empty()) return model::IntervalSet{};
-  if (!tells_of_waits(device)) return std::nullopt;
-  return model::subtract(exposed_comm, model::unite(ReadyOps(device).find(exposed_comm)));
+Readiness find_readiness(DeviceIndex const& device, DeviceSets const& sets) {
+  Readiness result;
+  if (sets.exposed_comm.empty()) result.blocking_comm.emplace();
+  if ((sets.exposed_comm.empty() && sets.exposed_copy.empty()) || !tells_of_waits(device)) return result;
+  model::IntervalSet const exposed = model::unite(sets.exposed_comm, sets.exposed_copy);
+  ReadyOps ops(device);
+  ops.find(sets.exposed_comm, exposed);
+  result.late_launches = pieces_in(exposed, ops.late());
+  result.blocking_comm = model::subtract(sets.exposed_comm, model::unite(std::move(ops).take_ready()));
+  return result;
 }
 
 }  // namespace stepscope::analyzer

@@ -1,5 +1,5 @@
-// When communication is all that a device could do: exposed communication while no other op was ready (DEFINITIONS, "Device
-// time").
+// What could have run beside communication and copies (DEFINITIONS, "Device time"): when communication was all that a device
+// could do, as no other op was ready; and when compute would have hidden it, had the host launched it.
 //
 // An op is ready from the instant at which its launch call has ended, the op before it on its stream is over, and so is all that
 // the events stand for that its stream was told to wait for before it. From then until it starts it could run. Counted are ops
@@ -12,13 +12,25 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
-#include "analyzer/facts/run_index.h"
+#include "analyzer/facts/device_time.h"
 
 namespace stepscope::analyzer {
 
-/// The part of `exposed_comm` (of this device) in which nothing else was ready. None where it cannot be known: the device works
-/// on several streams, and the recording tells of none what it waited for. O(ops + waits · log ops).
-std::optional<model::IntervalSet> find_blocking_comm(DeviceIndex const& device, model::IntervalSet const& exposed_comm);
+/// A time in which nothing but its launch held an op that computes.
+struct LateLaunch {
+  Interval when;
+  uint32_t row;
+};
+
+/// Neither can be known where the device works on several streams, and the recording tells of none what it waited for.
+struct Readiness {
+  std::optional<model::IntervalSet> blocking_comm;  ///< the part of the exposed communication in which nothing else was ready
+  std::vector<LateLaunch> late_launches;            ///< parts of exposed communication and copies, by time, disjoint
+};
+
+/// O(ops + waits · log ops).
+Readiness find_readiness(DeviceIndex const& device, DeviceSets const& sets);
 
 }  // namespace stepscope::analyzer
