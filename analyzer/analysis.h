@@ -20,8 +20,11 @@ struct IdleGap {
   DeviceRef ref;
   Interval when;
   IdleCause cause = IdleCause::kUnexplained;
-  std::optional<uint32_t> host_row;     ///< row of the host event that explains it
-  std::optional<uint32_t> next_op_row;  ///< the device op that ends the gap
+  bool host_is_apart = false;  ///< the host event is a range that lies within the gap and takes half of it or more
+  model::EventId host_row;     ///< the host event that explains it; invalid = none was running
+  model::EventId next_op_row;  ///< the device op that ends the gap; invalid = none does
+  model::StringId host_name;   ///< of the host event; valid if that is there
+  model::TrackId host_track;   ///< its thread
 };
 
 struct StepFacts {
@@ -50,6 +53,8 @@ struct CollectiveFacts {
     model::CollectiveOp op = model::CollectiveOp::kUnknown;  ///< its own: of a message, send or receive
     int64_t exposed_late_ns = 0;      ///< no compute hides it, and it would if nobody had come late: at most wait_ns
     int64_t exposed_transfer_ns = 0;  ///< the rest that no compute hides
+    model::TrackId track;             ///< of the device's process
+    int32_t rank = -1;                ///< in the communicator; < 0: unknown
   };
   std::vector<Participant> participants;  ///< by rank in the communicator
   int64_t transfer_ns = 0;                ///< the shortest participant's duration

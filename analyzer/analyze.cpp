@@ -1,5 +1,13 @@
-// analyze(): the order in which facts are computed, and what the options leave of them.
+// analyze(): the order in which facts are computed, and what the options leave of them. What one process tells is computed for
+// some processes at once; what compares them, one after the other, in their order.
 #include <algorithm>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include <tbb/info.h>
+#include <tbb/parallel_pipeline.h>
 
 #include "analyzer/analysis.h"
 #include "analyzer/facts/collectives.h"
@@ -17,6 +25,7 @@
 #include "analyzer/facts/readiness.h"
 #include "analyzer/facts/step_detection.h"
 #include "analyzer/facts/steps.h"
+#include "analyzer/facts/streamed_path.h"
 #include "analyzer/facts/wait_attribution.h"
 #include "analyzer/rules/rule.h"
 
@@ -148,64 +157,232 @@ std::vector<MeasuredTime> measured_times(MeasuredSteps const& steps) {
   return times;
 }
 
-}  // namespace
+/// What a device did, for those who compare devices.
+struct DeviceWork {
+  DeviceRef ref;
+  DeviceSets sets;
+  std::vector<IdleGap> gaps;     ///< of all its time
+  std::vector<StepFacts> steps;  ///< all
+};
 
-Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
-  Analysis analysis;
-  std::vector<DeviceIndex> const devices = index_devices(run);
-  HostSteps host_steps = find_host_steps(run);
-  if (host_steps.source == StepSource::kNone) detect_steps(devices, host_steps);
-  analysis.step_source = host_steps.source;
-  analysis.step_confidence = host_steps.confidence;
-  // Across all ranks, whatever was asked for: a wait is known only from the peers.
-  analysis.collectives = match_collectives(devices);
-  std::vector<std::vector<PeerLaunch>> const peers = peer_launches(analysis.collectives, devices);
-  std::vector<model::IntervalSet> const waits = wait_times(analysis.collectives, devices);
-  WaitAttribution attribution(analysis.collectives);
-  PipelineFinder pipelines(analysis.collectives);
+/// What one process tells.
+struct ProcessPart {
+  std::shared_ptr<model::RankTrace const> rank;
+  std::vector<DeviceWork> work;
+  Analysis facts;  ///< of its devices alone
+};
 
-  for (size_t first = 0, last = 0; first < devices.size(); first = last) {  // one process after the other
-    model::RankTrace const& rank = *devices[first].rank;
-    while (last < devices.size() && devices[last].rank == &rank) ++last;
-    if (options.rank && rank.trace.info().rank != *options.rank) continue;
-    HostActivity host(rank, host_steps.threads[static_cast<size_t>(devices[first].ref.rank_index)]);
-    ProcessMemory memory = memory_of_process(rank);
-    ProcessPhases const phases(std::span<DeviceIndex const>(devices).subspan(first, last - first));
-    std::vector<LaunchPlace> const places = launch_places(rank);
-    for (size_t d = first; d < last; ++d) {
+template <class Row>
+void append_all(std::vector<Row>& from, std::vector<Row>& to) {
+  std::move(from.begin(), from.end(), std::back_inserter(to));
+}
+
+void append_facts(Analysis from, Analysis& to) {
+  to.ops_outside_steps += from.ops_outside_steps;
+  append_all(from.devices, to.devices);
+  append_all(from.steps, to.steps);
+  append_all(from.gaps, to.gaps);
+  append_all(from.host_ops, to.host_ops);
+  append_all(from.phases, to.phases);
+  append_all(from.kernels, to.kernels);
+  append_all(from.ops, to.ops);
+  append_all(from.graphs, to.graphs);
+  append_all(from.copies, to.copies);
+}
+
+/// Rows of collectives by what they are in the outline → in the whole: a device's collectives have one order in both.
+std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceIndex const& outline, DeviceIndex const& whole) {
+  if (outline.rank == whole.rank) return peers;
+  auto const collectives = [](DeviceIndex const& device) {
+    std::vector<uint32_t> rows;
+    std::copy_if(device.ops.begin(), device.ops.end(), std::back_inserter(rows),
+                 [&](uint32_t row) { return device.trace().kind(row) == model::EventKind::kCollective; });
+    return rows;
+  };
+  std::vector<uint32_t> const of_outline = collectives(outline), of_whole = collectives(whole);
+  std::vector<std::pair<uint32_t, uint32_t>> rows;
+  for (size_t i = 0; i < std::min(of_outline.size(), of_whole.size()); ++i) rows.emplace_back(of_outline[i], of_whole[i]);
+  std::sort(rows.begin(), rows.end());
+  for (PeerLaunch& peer : peers) {
+    auto const place = std::lower_bound(rows.begin(), rows.end(), std::pair(peer.row, uint32_t{0}));
+    peer.row = place == rows.end() ? peer.row : place->second;
+  }
+  std::sort(peers.begin(), peers.end(), [](PeerLaunch const& a, PeerLaunch const& b) { return a.row < b.row; });
+  return peers;
+}
+
+/// The processes of a run as analyze() reads them.
+struct Processes {
+  using Whole = base::Expected<std::shared_ptr<model::RankTrace const>>;
+  model::Run const& outline;
+  std::function<Whole(size_t process)> read;
+};
+
+class RunAnalyzer {
+ public:
+  RunAnalyzer(Processes const& processes, AnalyzeOptions const& options)
+      : processes_(processes), options_(options), devices_(index_devices(processes.outline)) {
+    host_steps_ = find_host_steps(processes.outline);
+    if (host_steps_.source == StepSource::kNone) detect_steps(devices_, host_steps_);
+    analysis_.step_source = host_steps_.source;
+    analysis_.step_confidence = host_steps_.confidence;
+    // Across all ranks, whatever was asked for: a wait is known only from the peers.
+    analysis_.collectives = match_collectives(devices_);
+    peers_ = peer_launches(analysis_.collectives, devices_);
+    waits_ = wait_times(analysis_.collectives, devices_);
+  }
+
+  /// Everything but the critical path, what comes behind it and what it needs: devices and steps.
+  std::optional<base::Error> look_at_processes() {
+    WaitAttribution attribution(analysis_.collectives);
+    PipelineFinder pipelines(analysis_.collectives);
+    std::vector<std::span<DeviceIndex const>> const groups = chosen_groups();
+    std::optional<base::Error> error;  // of the first process that cannot be read
+    size_t next = 0;
+    auto const take = [&](tbb::flow_control& control) -> size_t {
+      if (next == groups.size() || stop_) control.stop();
+      return next == groups.size() ? 0 : next++;
+    };
+    using Part = std::shared_ptr<base::Expected<ProcessPart>>;
+    auto const look = [&](size_t group) {
+      return std::make_shared<base::Expected<ProcessPart>>(part_of(groups[group], attribution));
+    };
+    auto const compare = [&](Part const& part) {
+      if (!*part) {
+        if (!error) error = part->error();
+        stop_ = true;
+        return;
+      }
+      model::Trace const& trace = (*part)->rank->trace;
+      for (DeviceWork const& work : (*part)->work) {
+        attribution.add_device(work.ref, work.sets, work.gaps, work.steps, trace);
+        pipelines.add_device(work.ref, work.sets, work.gaps, trace);
+      }
+      // Most of what is kept are gaps: no more memory than they need, if processes are alike.
+      if (analysis_.gaps.empty()) analysis_.gaps.reserve((*part)->facts.gaps.size() * groups.size() * 11 / 10);
+      append_facts(std::move((*part)->facts), analysis_);
+    };
+    tbb::parallel_pipeline(processes_at_once(), tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
+                                                    tbb::make_filter<size_t, Part>(tbb::filter_mode::parallel, look) &
+                                                    tbb::make_filter<Part, void>(tbb::filter_mode::serial_in_order, compare));
+    if (error) return error;
+    compare_clocks(analysis_.devices);
+    steps_ = measure_steps(analysis_);
+    std::vector<MeasuredTime> const measured = measured_times(steps_);
+    analysis_.waits = attribution.charge(measured);
+    analysis_.pipelines = pipelines.find(measured);
+    return std::nullopt;
+  }
+
+  Analysis finish(std::optional<CriticalPathFacts> path) && {
+    analysis_.critical_path = std::move(path);
+    if (options_.rank || options_.steps) keep_chosen(analysis_.collectives, analysis_.devices);
+    analysis_.links = fit_links(analysis_.collectives);
+    analysis_.quality = judge_quality(processes_.outline);
+    analysis_.findings = find_all(processes_.outline, analysis_, steps_);
+    return std::move(analysis_);
+  }
+
+  [[nodiscard]] std::vector<DeviceIndex> const& devices() const { return devices_; }
+  [[nodiscard]] HostSteps const& host_steps() const { return host_steps_; }
+  [[nodiscard]] Analysis const& facts() const { return analysis_; }
+
+ private:
+  /// The devices of each process that was asked for.
+  std::vector<std::span<DeviceIndex const>> chosen_groups() const {
+    std::vector<std::span<DeviceIndex const>> groups;
+    for (size_t first = 0, last = 0; first < devices_.size(); first = last) {
+      while (last < devices_.size() && devices_[last].ref.rank_index == devices_[first].ref.rank_index) ++last;
+      if (!options_.rank || devices_[first].trace().info().rank == *options_.rank)
+        groups.push_back(std::span(devices_).subspan(first, last - first));
+    }
+    return groups;
+  }
+
+  /// `outline`: the devices of a process. From several threads at once.
+  base::Expected<ProcessPart> part_of(std::span<DeviceIndex const> outline, WaitAttribution const& attribution) const {
+    int32_t const rank_index = outline.front().ref.rank_index;
+    auto rank = processes_.read(static_cast<size_t>(rank_index));
+    if (!rank) return base::fail_with(rank);
+    ProcessPart part{std::move(*rank), {}, {}};
+    std::vector<DeviceIndex> whole;
+    if (part.rank.get() != outline.front().rank) whole = index_devices(*part.rank, rank_index);
+    std::span<DeviceIndex const> const devices = whole.empty() ? outline : std::span<DeviceIndex const>(whole);
+    if (devices.size() != outline.size()) return base::fail("{}: has changed while it was read", part.rank->file);
+    auto const first = static_cast<size_t>(outline.data() - devices_.data());
+    HostActivity host(*part.rank, host_steps_.threads[static_cast<size_t>(rank_index)]);
+    ProcessMemory memory = memory_of_process(*part.rank);
+    ProcessPhases const phases(devices);
+    std::vector<LaunchPlace> const places = launch_places(*part.rank);
+    for (size_t d = 0; d < devices.size(); ++d) {
       DeviceIndex const& device = devices[d];
       DeviceSets sets = unite_ops(device);
-      sets.exposed_wait = model::intersect(sets.exposed_comm, waits[d]);
+      sets.exposed_wait = model::intersect(sets.exposed_comm, waits_[first + d]);
+      sets.exposed_late = attribution.expose(device.ref, sets.exposed_comm);
       Readiness readiness = find_readiness(device, sets);
       sets.blocking_comm = std::move(readiness.blocking_comm);
-      add_unhidden(sets, explain_late_launches(device, readiness.late_launches, host, options.launch_latency_limit_ns));
-      DeviceSteps const assigned = assign_steps(device, host_steps, options.warmup_steps);
-      Selection selection = select(device, assigned, options);
+      add_unhidden(sets, explain_late_launches(device, readiness.late_launches, host, options_.launch_latency_limit_ns));
+      DeviceSteps assigned = assign_steps(device, host_steps_, options_.warmup_steps);
+      Selection selection = select(device, assigned, options_);
       Interval const range = explained_range(op_window(device), assigned.steps);
-      std::vector<IdleGap> gaps = explain_gaps(device, sets.busy, range, host, peers[d], options.launch_latency_limit_ns);
-      sets.exposed_late = attribution.add_device(device.ref, sets, gaps, assigned.steps, device.trace());
-      pipelines.add_device(device.ref, sets, gaps, device.trace());
-      if (options.steps) clip_gaps(gaps, selection.window);
-      add_host_facts(device, sets, phases, selection, gaps, options, analysis);
-      MemoryFacts of_device = memory_of(device, memory, selection.steps, options);
-      auto health = health_of(device, sets, selection.window, selection.steps, last - first == 1);
-      add_device(device, sets, places, std::move(selection), std::move(gaps), analysis);
-      analysis.devices.back().memory = std::move(of_device);
-      analysis.devices.back().health = std::move(health);
+      std::vector<PeerLaunch> const peers = in_whole(peers_[first + d], outline[d], device);
+      std::vector<IdleGap> gaps = explain_gaps(device, sets.busy, range, host, peers, options_.launch_latency_limit_ns);
+      DeviceWork& work = part.work.emplace_back(DeviceWork{device.ref, {}, gaps, std::move(assigned.steps)});
+      if (options_.steps) clip_gaps(gaps, selection.window);
+      add_host_facts(device, sets, phases, selection, gaps, options_, part.facts);
+      MemoryFacts of_device = memory_of(device, memory, selection.steps, options_);
+      auto health = health_of(device, sets, selection.window, selection.steps, devices.size() == 1);
+      add_device(device, sets, places, std::move(selection), std::move(gaps), part.facts);
+      part.facts.devices.back().memory = std::move(of_device);
+      part.facts.devices.back().health = std::move(health);
+      work.sets = std::move(sets);
     }
+    return part;
   }
-  compare_clocks(analysis.devices);
-  MeasuredSteps const steps = measure_steps(analysis);
-  std::vector<MeasuredTime> const measured = measured_times(steps);
-  analysis.waits = attribution.charge(measured);
-  analysis.pipelines = pipelines.find(measured);
-  analysis.critical_path = find_critical_path(
-      {devices, host_steps, analysis.collectives, analysis.devices, analysis.steps, options.launch_latency_limit_ns});
-  if (options.rank || options.steps) keep_chosen(analysis.collectives, analysis.devices);
-  analysis.links = fit_links(analysis.collectives);
-  analysis.quality = judge_quality(run);
-  analysis.findings = find_all(run, analysis, steps);
-  return analysis;
+
+  Processes const& processes_;
+  AnalyzeOptions const& options_;
+  std::vector<DeviceIndex> devices_;  ///< of the outline
+  HostSteps host_steps_;
+  Analysis analysis_;
+  std::vector<std::vector<PeerLaunch>> peers_;
+  std::vector<model::IntervalSet> waits_;
+  MeasuredSteps steps_;
+  std::atomic<bool> stop_ = false;
+};
+
+}  // namespace
+
+size_t processes_at_once() {
+  constexpr int kMost = 8;
+  return static_cast<size_t>(std::clamp(tbb::info::default_concurrency(), 1, kMost));
+}
+
+bool has_marked_steps(model::Run const& outline) { return find_host_steps(outline).source != StepSource::kNone; }
+
+Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
+  using Whole = std::shared_ptr<model::RankTrace const>;
+  Processes const processes{run, [&](size_t process) { return Processes::Whole(Whole(Whole(), &run.ranks[process])); }};
+  RunAnalyzer analyzer(processes, options);
+  static_cast<void>(analyzer.look_at_processes());  // what is in memory can be read
+  Analysis const& facts = analyzer.facts();
+  auto path = find_critical_path({analyzer.devices(), analyzer.host_steps(), facts.collectives, facts.devices, facts.steps,
+                                  options.launch_latency_limit_ns});
+  return std::move(analyzer).finish(std::move(path));
+}
+
+base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& options) {
+  using Whole = std::shared_ptr<model::RankTrace const>;
+  Processes const processes{run.outline, [&](size_t process) -> Processes::Whole {
+                              auto rank = run.read(process);
+                              if (!rank) return base::fail_with(rank);
+                              return Whole(std::make_shared<model::RankTrace const>(std::move(*rank)));
+                            }};
+  RunAnalyzer analyzer(processes, options);
+  if (auto error = analyzer.look_at_processes()) return base::fail("{}", error->message);
+  auto path = find_streamed_path(run, analyzer.facts(), options);
+  if (!path) return base::fail_with(path);
+  return std::move(analyzer).finish(std::move(*path));
 }
 
 }  // namespace stepscope::analyzer

@@ -185,6 +185,12 @@ struct DeviceFacts {
   SlowTime slow;             ///< over `window`
   MemoryFacts memory;
   std::optional<HealthFacts> health;  ///< none without counters
+  /// Of the memcpys in steps that are no warm-up (without steps: of all) the longest.
+  struct Copy {
+    Interval when;
+    uint32_t track;  ///< of the process
+  };
+  std::vector<Copy> longest_copies;
 };
 
 }  // namespace stepscope::analyzer

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "analyzer/analysis.h"
+#include "cli/analyzed_run.h"
 #include "cli/commands.h"
 #include "reports/json/json.h"
 #include "reports/text/text.h"
@@ -26,11 +27,11 @@ int analyze_run(AnalyzeOptions const& options) {
     wanted.steps = *steps;
   }
   wanted.rank = options.rank;
-  auto const run = open_run_and_warn(options.runs);
-  if (!run) return report_error(run.error());
-  analyzer::Analysis const analysis = analyzer::analyze(*run, wanted);
-  std::string const text = options.json ? reports::analysis_json(*run, analysis)
-                                        : reports::analysis_text(*run, analysis, {use_color(), terminal_width()});
+  auto const analyzed = analyze_and_warn(options.runs, wanted);
+  if (!analyzed) return report_error(analyzed.error());
+  auto const& [run, analysis] = *analyzed;
+  std::string const text = options.json ? reports::analysis_json(run, analysis)
+                                        : reports::analysis_text(run, analysis, {use_color(), terminal_width()});
   std::fputs(text.c_str(), stdout);
   return kGood;
 }

@@ -14,15 +14,11 @@
 #include "trace/import/open_run.h"
 
 namespace stepscope::cli {
-namespace {
 
-/// On stderr, each after the file that it is about, if any.
-void warn(std::vector<std::string> const& notes, std::string const& file = {}) {
+void warn(std::vector<std::string> const& notes, std::string const& file) {
   std::string const about = file.empty() ? std::string() : base::printable(file) + ": ";
   for (std::string const& note : notes) std::fprintf(stderr, "stepscope: %s%s\n", about.c_str(), base::printable(note).c_str());
 }
-
-}  // namespace
 
 int report_error(base::Error const& error) {
   std::fprintf(stderr, "stepscope: %s\n", base::printable(error.message).c_str());

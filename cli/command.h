@@ -31,6 +31,8 @@ struct Command {
 
 /// Prints "stepscope: <message>" to stderr; returns kWrongUse.
 int report_error(base::Error const& error);
+/// Prints what could not be read, a line each, to stderr; `file`: of which.
+void warn(std::vector<std::string> const& notes, std::string const& file = {});
 /// Whether stdout takes colours: a terminal, and NO_COLOR is not set.
 bool use_color();
 /// Width of the terminal in columns, 100 when there is none.

@@ -168,8 +168,8 @@ FactTable gap_table() {
               add_place(run, gap.ref, rows);
               add_interval(when, rows);
               rows.add(Cell::of(std::string_view(analyzer::to_string(gap.cause))));
-              rows.add(gap.host_row ? count(*gap.host_row) : Cell{});
-              rows.add(gap.next_op_row ? count(*gap.next_op_row) : Cell{});
+              rows.add(gap.host_row.valid() ? count(gap.host_row.value) : Cell{});
+              rows.add(gap.next_op_row.valid() ? count(gap.next_op_row.value) : Cell{});
             }
           }};
 }
@@ -177,11 +177,8 @@ FactTable gap_table() {
 // ---- Communication ----
 
 /// Rank of a participant in its communicator, if its event says it.
-Cell communicator_rank(Run const& run, analyzer::CollectiveFacts::Participant const& participant) {
-  model::Trace const& trace = run.ranks[static_cast<size_t>(participant.ref.rank_index)].trace;
-  if (model::kind_info(trace.kind(participant.row)).table != model::DetailTable::kCollectives) return {};
-  int32_t const rank = trace.detail<model::CollectiveDetail>(participant.row).rank;
-  return rank < 0 ? Cell{} : integer(rank);
+Cell communicator_rank(analyzer::CollectiveFacts::Participant const& participant) {
+  return participant.rank < 0 ? Cell{} : integer(participant.rank);
 }
 
 /// Of a collective or link; what the trace does not say is nothing, as in `collectives`.
@@ -203,7 +200,7 @@ void add_participants(Run const& run, analyzer::CollectiveFacts const& collectiv
     rows.add(operation(collective.op));
     rows.add(message_bytes(collective));
     add_place(run, participant.ref, rows);
-    rows.add(communicator_rank(run, participant));
+    rows.add(communicator_rank(participant));
     rows.add(count(participant.row));
     add_interval(participant.when, rows);
     rows.add(integer(collective.transfer_ns));

@@ -20,7 +20,7 @@ Faults faults_of(model::Run const& run) {
   Faults sum;
   for (model::RankTrace const& rank : run.ranks) {
     model::ImportLog const& log = rank.trace.log();
-    sum.events += rank.trace.event_count();
+    sum.events += rank.trace.whole_event_count();
     sum.dropped += log.dropped;
     sum.lost_blocks += log.lost_blocks;
     sum.truncated += log.truncated ? 1 : 0;
@@ -31,7 +31,7 @@ Faults faults_of(model::Run const& run) {
     sum.overlapping += log.overlapping_slices;
     sum.negative_durations += log.negative_durations;
     sum.impossible_times += log.impossible_times;
-    sum.empty += rank.trace.event_count() == 0 ? 1 : 0;
+    sum.empty += rank.trace.whole_event_count() == 0 ? 1 : 0;
   }
   return sum;
 }

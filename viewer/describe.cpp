@@ -218,8 +218,8 @@ Properties gap_properties(Scene const& scene, uint32_t index) {
   result.emplace_back("where", describe(scene, gap.ref));
   if (gap.ref.rank_index < 0) return result;
   auto const& trace = scene.trace(static_cast<uint32_t>(gap.ref.rank_index));
-  if (gap.host_row) result.emplace_back("host op", printable_name(trace.name(*gap.host_row)));
-  if (gap.next_op_row) result.emplace_back("ended by", printable_name(trace.name(*gap.next_op_row)));
+  if (gap.host_row.valid()) result.emplace_back("host op", printable_name(trace.name(gap.host_row.value)));
+  if (gap.next_op_row.valid()) result.emplace_back("ended by", printable_name(trace.name(gap.next_op_row.value)));
   return result;
 }
 

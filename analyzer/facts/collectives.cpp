@@ -16,6 +16,7 @@ struct Entry {
   model::CollectiveDetail const* detail = nullptr;
   DeviceRef ref;
   uint32_t row = 0;
+  model::TrackId track;
   Interval when;
   model::CollectiveMatch match;
 };
@@ -43,7 +44,7 @@ std::vector<Entry> collect(std::vector<DeviceIndex> const& devices) {
     for (uint32_t const row : device.ops) {
       if (device.trace().kind(row) != model::EventKind::kCollective) continue;
       auto const* const detail = &device.trace().detail<model::CollectiveDetail>(row);
-      entries.push_back({detail, device.ref, row, device.when(row), {}});
+      entries.push_back({detail, device.ref, row, device.trace().columns().track[row], device.when(row), {}});
       collectives.push_back({d, detail, device.end(row)});
     }
   }
@@ -109,7 +110,7 @@ CollectiveFacts make_facts(std::vector<Entry>::const_iterator first, std::vector
   for (auto e = first; e != last; ++e) {
     facts.bytes = std::max(facts.bytes, e->detail->bytes);
     facts.expected_participants = std::max(facts.expected_participants, e->detail->participants);
-    by_rank.push_back({e->detail->rank, {e->ref, e->row, e->when, 0, e->detail->op}});
+    by_rank.push_back({e->detail->rank, {e->ref, e->row, e->when, 0, e->detail->op, 0, 0, e->track, e->detail->rank}});
   }
   if (model::is_point_to_point(facts.op)) facts.expected_participants = 2;
   std::stable_sort(by_rank.begin(), by_rank.end(), [](auto const& a, auto const& b) { return a.first < b.first; });

@@ -125,6 +125,32 @@ std::vector<CopyFacts> copy_table(DeviceIndex const& device, std::vector<uint32_
   return result;
 }
 
+std::vector<DeviceFacts::Copy> longest_copies(DeviceIndex const& device, std::vector<uint32_t> const& rows,
+                                              std::vector<StepFacts> const& steps) {
+  std::vector<DeviceFacts::Copy> copies;
+  auto const length = [](DeviceFacts::Copy const& a, DeviceFacts::Copy const& b) {
+    return a.when.length() != b.when.length() ? a.when.length() > b.when.length() : a.when.begin < b.when.begin;
+  };
+  std::vector<Interval> windows;
+  for (StepFacts const& step : steps)
+    if (!step.warmup) windows.push_back(step.window);
+  model::IntervalSet const counted = model::unite(std::move(windows));
+  auto at = counted.begin();
+  for (uint32_t const row : rows) {
+    if (device.trace().kind(row) != model::EventKind::kMemcpy) continue;
+    Interval const when = device.when(row);
+    while (at != counted.end() && at->end <= when.begin) ++at;
+    if (!steps.empty() && (at == counted.end() || at->begin > when.begin)) continue;
+    copies.push_back({when, device.trace().columns().track[row].value});
+    if (copies.size() < 4 * kMaxEvidence) continue;
+    std::nth_element(copies.begin(), copies.begin() + kMaxEvidence, copies.end(), length);
+    copies.resize(kMaxEvidence);
+  }
+  std::sort(copies.begin(), copies.end(), length);
+  if (copies.size() > kMaxEvidence) copies.resize(kMaxEvidence);
+  return copies;
+}
+
 model::IntervalSet slow_copies(DeviceIndex const& device) {
   CopyTraits traits(device);
   std::vector<Interval> times;

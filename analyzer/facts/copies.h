@@ -17,6 +17,10 @@ inline constexpr uint64_t kSmallCopyBytes = 64 * 1024;
 /// By direction; those that occur among `rows`, device ops of the device by start.
 std::vector<CopyFacts> copy_table(DeviceIndex const& device, std::vector<uint32_t> const& rows);
 
+/// `steps`: of the device. DeviceFacts::longest_copies, at most kMaxEvidence. O(copies + steps).
+std::vector<DeviceFacts::Copy> longest_copies(DeviceIndex const& device, std::vector<uint32_t> const& rows,
+                                              std::vector<StepFacts> const& steps);
+
 /// The times of all pageable and blocking copies of the device.
 model::IntervalSet slow_copies(DeviceIndex const& device);
 

@@ -33,6 +33,7 @@ void add_device_work(DeviceIndex const& device, DeviceSets const& sets, std::vec
   add_graph_totals(graphs, all_ns, facts.launch);
   append_rows(std::move(graphs), analysis.graphs);
   append_rows(copy_table(device, ops), analysis.copies);
+  facts.longest_copies = longest_copies(device, ops, steps);
 }
 
 }  // namespace stepscope::analyzer

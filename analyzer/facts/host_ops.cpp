@@ -19,11 +19,11 @@ struct HostOpSum {
   int64_t idle_ns = 0;
 };
 
-std::vector<HostOpSum> sum_host_ops(model::Trace const& trace, std::vector<IdleGap> const& gaps) {
+std::vector<HostOpSum> sum_host_ops(std::vector<IdleGap> const& gaps) {
   std::vector<HostOpSum> sums;
   std::unordered_map<uint64_t, size_t> places;  // (cause, name) → sums
   for (IdleGap const& gap : gaps) {
-    uint32_t const name = gap.host_row ? trace.columns().name[*gap.host_row].value : kNoHostOp;
+    uint32_t const name = gap.host_row.valid() ? gap.host_name.value : kNoHostOp;
     uint64_t const key = static_cast<uint64_t>(gap.cause) << 32 | name;
     auto const [found, is_new] = places.emplace(key, sums.size());
     if (is_new) sums.push_back({gap.cause, name, 0, 0});
@@ -38,7 +38,7 @@ std::vector<HostOpSum> sum_host_ops(model::Trace const& trace, std::vector<IdleG
 
 std::vector<HostOpFacts> host_op_table(DeviceIndex const& device, std::vector<IdleGap> const& gaps) {
   model::Trace const& trace = device.trace();
-  std::vector<HostOpSum> sums = sum_host_ops(trace, gaps);
+  std::vector<HostOpSum> sums = sum_host_ops(gaps);
   auto const text = [&](HostOpSum const& sum) {
     return sum.name == kNoHostOp ? std::string_view() : trace.text(model::StringId{sum.name});
   };

@@ -122,7 +122,24 @@ class GapExplainer {
 
   void emit() {
     std::sort(pieces_.begin(), pieces_.end(), [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
-    for (Piece const& piece : pieces_) gaps_.push_back({device_.ref, piece.when, piece.cause, host_row(piece), next_op_});
+    for (Piece const& piece : pieces_) {
+      IdleGap& gap = gaps_.emplace_back();
+      gap.ref = device_.ref;
+      gap.when = piece.when;
+      gap.cause = piece.cause;
+      if (next_op_) gap.next_op_row = model::EventId{*next_op_};
+      if (auto const row = host_row(piece)) blame(*row, gap);
+    }
+  }
+
+  void blame(uint32_t row, IdleGap& gap) const {
+    model::Trace const& trace = device_.trace();
+    gap.host_row = model::EventId{row};
+    gap.host_name = trace.columns().name[row];
+    gap.host_track = trace.columns().track[row];
+    Interval const host = device_.when(row);
+    gap.host_is_apart = model::is_range(trace.kind(row)) && host.begin >= gap.when.begin && host.end <= gap.when.end &&
+                        2 * host.length() >= gap.when.length();
   }
 
   std::optional<uint32_t> host_row(Piece const& piece) {

@@ -129,13 +129,15 @@ class RouteFinder {
     ProcessGraph const& there = graphs_[target.process];
     int64_t const arrival = there.ops[target.op].start + there.meeting_of(target.op)->wait_ns;
     int64_t const start = graphs_[at_.process].ops[meeting.op].start;
-    ++route_.jumps;
-    int64_t const expected = start + meeting.wait_ns;
-    route_.clock_disagreement_ns = std::max(route_.clock_disagreement_ns, std::max(expected - arrival, arrival - expected));
     at_.until = std::max(std::min(arrival - shift_, end), window_begin_ - shift_);
     at_.last_op = meeting.op;
     route_.clock_filled_ns += std::max<int64_t>(start - at_.until, 0);
     shift_ = std::min<int64_t>(end + shift_ - arrival, 0);
+    if (arrival + shift_ > window_begin_) {  // else the path has come to its begin
+      int64_t const expected = start + meeting.wait_ns;
+      ++route_.jumps;
+      route_.clock_disagreement_ns = std::max(route_.clock_disagreement_ns, std::max(expected - arrival, arrival - expected));
+    }
     return {target.process, target.op, arrival, 0, kNoNode};
   }
 

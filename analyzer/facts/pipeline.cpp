@@ -243,8 +243,8 @@ void PipelineFinder::add_device(DeviceRef ref, DeviceSets const& sets, std::vect
   if (found == nullptr) return;
   std::vector<Interval> idle;
   for (IdleGap const& gap : gaps) {
-    bool const is_held = gap.cause == IdleCause::kDependency && gap.next_op_row;
-    if (gap.cause == IdleCause::kPeer || (is_held && trace.kind(*gap.next_op_row) == model::EventKind::kCollective))
+    bool const is_held = gap.cause == IdleCause::kDependency && gap.next_op_row.valid();
+    if (gap.cause == IdleCause::kPeer || (is_held && trace.kind(gap.next_op_row.value) == model::EventKind::kCollective))
       idle.push_back(gap.when);
   }
   Member& member = members_[static_cast<size_t>(found - members_.data())];

@@ -76,7 +76,7 @@ Quality judge_quality(model::Run const& run) {
   uint64_t events = 0, unmatched_ops = 0, other = 0;
   for (model::RankTrace const& rank : run.ranks) {
     model::ImportLog const& log = rank.trace.log();
-    events += rank.trace.event_count();
+    events += rank.trace.whole_event_count();
     quality.dropped += log.dropped;
     quality.unmatched_launches += log.unmatched_launches;
     quality.negative_latencies += log.negative_latencies;

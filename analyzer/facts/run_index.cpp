@@ -42,31 +42,35 @@ void collect_ops(DeviceIndex& device) {
 
 }  // namespace
 
+std::vector<DeviceIndex> index_devices(model::RankTrace const& rank, int32_t rank_index) {
+  std::map<int32_t, DeviceIndex> devices;
+  auto const device_of = [&](int32_t id) -> DeviceIndex& {
+    DeviceIndex& device = devices[id];
+    device.ref = {rank_index, id};
+    device.rank = &rank;
+    if (device.name.empty()) device.name = fmt::format("device {}", id);
+    return device;
+  };
+  for (model::Device const& described : rank.trace.devices()) {
+    DeviceIndex& device = device_of(described.id);
+    if (!described.name.empty()) device.name = described.name;
+    device.capacity_bytes = described.capacity_bytes;
+  }
+  auto const tracks = rank.trace.tracks();
+  for (uint32_t t = 0; t < tracks.size(); ++t)
+    if (tracks[t].kind == model::TrackKind::kStream) device_of(tracks[t].device).streams.push_back(model::TrackId{t});
+  std::vector<DeviceIndex> result;
+  for (auto& [id, device] : devices) {
+    collect_ops(device);
+    result.push_back(std::move(device));
+  }
+  return result;
+}
+
 std::vector<DeviceIndex> index_devices(model::Run const& run) {
   std::vector<DeviceIndex> result;
-  for (size_t r = 0; r < run.ranks.size(); ++r) {
-    model::RankTrace const& rank = run.ranks[r];
-    std::map<int32_t, DeviceIndex> devices;
-    auto const device_of = [&](int32_t id) -> DeviceIndex& {
-      DeviceIndex& device = devices[id];
-      device.ref = {static_cast<int32_t>(r), id};
-      device.rank = &rank;
-      if (device.name.empty()) device.name = fmt::format("device {}", id);
-      return device;
-    };
-    for (model::Device const& described : rank.trace.devices()) {
-      DeviceIndex& device = device_of(described.id);
-      if (!described.name.empty()) device.name = described.name;
-      device.capacity_bytes = described.capacity_bytes;
-    }
-    auto const tracks = rank.trace.tracks();
-    for (uint32_t t = 0; t < tracks.size(); ++t)
-      if (tracks[t].kind == model::TrackKind::kStream) device_of(tracks[t].device).streams.push_back(model::TrackId{t});
-    for (auto& [id, device] : devices) {
-      collect_ops(device);
-      result.push_back(std::move(device));
-    }
-  }
+  for (size_t r = 0; r < run.ranks.size(); ++r)
+    for (DeviceIndex& device : index_devices(run.ranks[r], static_cast<int32_t>(r))) result.push_back(std::move(device));
   return result;
 }
 

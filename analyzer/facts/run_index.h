@@ -31,6 +31,9 @@ struct DeviceIndex {
   }
 };
 
+/// Those of one process, by ref.
+std::vector<DeviceIndex> index_devices(model::RankTrace const& rank, int32_t rank_index);
+
 /// All devices by ref: those that a trace describes and those that only have streams.
 std::vector<DeviceIndex> index_devices(model::Run const& run);
 

@@ -223,8 +223,8 @@ class WaitAttribution::Comparison {
     }
     for (; host.next != gaps_.end() && host.next->when.end <= when.end; ++host.next) {
       IdleGap const& gap = *host.next;
-      if (!gap.host_row || !has_host(gap.cause)) continue;
-      uint32_t const string = trace_.columns().name[*gap.host_row].value;
+      if (!gap.host_row.valid() || !has_host(gap.cause)) continue;
+      uint32_t const string = gap.host_name.value;
       auto const cause = static_cast<size_t>(gap.cause);
       int64_t& time = host.times[(static_cast<uint64_t>(cause) << 32) | string];
       time += gap.when.end - std::max(gap.when.begin, when.begin);
@@ -438,7 +438,9 @@ void WaitAttribution::find_previous() {
   }
 }
 
-model::IntervalSet WaitAttribution::measure_exposed(Member const& member, model::IntervalSet const& exposed_comm) const {
+model::IntervalSet WaitAttribution::expose(DeviceRef ref, model::IntervalSet const& exposed_comm) const {
+  Member const* const member = find_member(ref);
+  if (member == nullptr) return {};
   std::vector<int64_t> passed = {0};
   for (Interval const& interval : exposed_comm) passed.push_back(passed.back() + interval.length());
   auto const until = [&](int64_t instant) {
@@ -448,7 +450,7 @@ model::IntervalSet WaitAttribution::measure_exposed(Member const& member, model:
     return at != exposed_comm.end() && at->begin < instant ? whole + (instant - at->begin) : whole;
   };
   std::vector<Interval> late;
-  for (Participation const at : member.of) {
+  for (Participation const at : member->of) {
     auto& own = participant(at);
     int64_t const until_end = until(own.when.end), exposed = until_end - until(own.when.begin);
     own.exposed_late_ns = std::min(own.wait_ns, exposed);
@@ -464,12 +466,9 @@ model::IntervalSet WaitAttribution::measure_exposed(Member const& member, model:
   return model::intersect(model::unite(std::move(late)), exposed_comm);
 }
 
-model::IntervalSet WaitAttribution::add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
-                                               std::vector<StepFacts> const& steps, model::Trace const& trace) {
-  Member const* const member = find_member(ref);
-  if (member == nullptr) return {};
-  Comparison(*this, *member, sets, gaps, steps, trace).run();
-  return measure_exposed(*member, sets.exposed_comm);
+void WaitAttribution::add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
+                                 std::vector<StepFacts> const& steps, model::Trace const& trace) {
+  if (Member const* const member = find_member(ref)) Comparison(*this, *member, sets, gaps, steps, trace).run();
 }
 
 std::vector<WaitFacts> WaitAttribution::charge(std::vector<MeasuredTime> const& measured) const {

@@ -34,15 +34,18 @@ struct MeasuredTime {
 
 class WaitAttribution {
  public:
-  /// `collectives`: of all ranks. They must outlive this, and nobody may change them but add_device().
+  /// `collectives`: of all ranks. They must outlive this, and nobody may change them but expose().
   explicit WaitAttribution(std::vector<CollectiveFacts>& collectives);
 
-  /// Takes in what a device did. `gaps`: by time, disjoint; `steps`: by time; `trace`: of its process, for names. Fills
-  /// exposed_late_ns and exposed_transfer_ns where the device takes part. Returns the part of its exposed communication that late
-  /// peers cause: of each collective the last that no compute hides, as long as the wait. Had nobody come late, the collective
-  /// would have ended so much earlier, and compute would hide as much of it as it does.
-  model::IntervalSet add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
-                                std::vector<StepFacts> const& steps, model::Trace const& trace);
+  /// Fills exposed_late_ns and exposed_transfer_ns where the device takes part, from its sets.exposed_comm. Returns the part of
+  /// that which late peers cause: of each collective the last that no compute hides, as long as the wait. Had nobody come late,
+  /// the collective would have ended so much earlier, and compute would hide as much of it as it does. Of different devices at
+  /// the same time from several threads.
+  [[nodiscard]] model::IntervalSet expose(DeviceRef ref, model::IntervalSet const& exposed_comm) const;
+
+  /// Takes in what a device did, after expose(). `gaps`: by time, disjoint; `steps`: by time; `trace`: of its process, for names.
+  void add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps, std::vector<StepFacts> const& steps,
+                  model::Trace const& trace);
 
   /// Charges the waits of the participants that begin in measured time. Of devices that were not added nothing is known: what
   /// they cause, and what delays them less than others, is kUnknown.
@@ -86,7 +89,6 @@ class WaitAttribution {
   [[nodiscard]] Member const* find_member(DeviceRef ref) const;
   void find_members();
   void find_previous();
-  [[nodiscard]] model::IntervalSet measure_exposed(Member const& member, model::IntervalSet const& exposed_comm) const;
 
   std::vector<CollectiveFacts>& collectives_;
   std::vector<Delay> delays_;    ///< beside collectives_

@@ -25,13 +25,11 @@ double share_of_slow_links(std::vector<Finding> const& findings) {
 }
 
 void add_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
-  model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
   for (CollectiveFacts const& collective : input.facts.collectives)
     for (auto const& participant : collective.participants)
       if (participant.ref == device.ref)
-        finding.evidence.push_back({device.ref,
-                                    {participant.when.begin + participant.wait_ns, participant.when.end},
-                                    trace.columns().track[participant.row].value});
+        finding.evidence.push_back(
+            {device.ref, {participant.when.begin + participant.wait_ns, participant.when.end}, participant.track.value});
   keep_longest(finding.evidence);
 }
 

@@ -13,7 +13,7 @@ void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& find
   auto const counts = [&](MeasuredDevice const& device, size_t place) {
     std::vector<bool> const& is_launch_cost = launch_cost[static_cast<size_t>(&device - input.measured.data())];
     if (!is_launch_cost.empty() && is_launch_cost[place]) return false;
-    return device.gaps.cause(place) == IdleCause::kLaunchStarved && !is_way_from_sync(input, device, place);
+    return device.gaps.cause(place) == IdleCause::kLaunchStarved && !is_way_from_sync(device, place);
   };
   auto finding = find_idle_cost("host-bound-launches", input, kWarningShare, counts);
   if (finding) findings.push_back(std::move(*finding));

@@ -35,12 +35,9 @@ Finding make_finding(char const* rule, RuleInput const& input, Loss const& worst
   finding.metrics.emplace_back("devices", devices);
   std::string name = busiest_host_op(input, device, worst.gaps);
   if (!name.empty()) finding.subjects.emplace_back("host_op", std::move(name));
-  model::Trace const& trace = input.run.ranks[static_cast<size_t>(device.ref.rank_index)].trace;
   for (size_t const place : worst.gaps) {
     IdleGap const gap = device.gaps[place];
-    std::optional<uint32_t> track;
-    if (gap.host_row) track = trace.columns().track[*gap.host_row].value;
-    finding.evidence.push_back({device.ref, gap.when, track});
+    finding.evidence.push_back({device.ref, gap.when, gap.host_row.valid() ? std::optional(gap.host_track.value) : std::nullopt});
   }
   keep_longest(finding.evidence);
   return finding;
@@ -53,7 +50,7 @@ std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device
   std::map<model::StringId, int64_t> by_name;
   for (size_t const place : gaps) {
     IdleGap const gap = device.gaps[place];
-    if (gap.host_row) by_name[trace.columns().name[*gap.host_row]] += gap.when.length();
+    if (gap.host_row.valid()) by_name[gap.host_name] += gap.when.length();
   }
   auto const most =
       std::max_element(by_name.begin(), by_name.end(), [](auto const& a, auto const& b) { return a.second < b.second; });
@@ -84,16 +81,9 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
                         [cause](MeasuredDevice const& device, size_t place) { return device.gaps.cause(place) == cause; });
 }
 
-bool is_way_from_sync(RuleInput const& input, MeasuredDevice const& device, size_t place) {
+bool is_way_from_sync(MeasuredDevice const& device, size_t place) {
   IdleGap const gap = device.gaps[place];
-  if (gap.cause != IdleCause::kLaunchStarved || !device.after_sync[place]) return false;
-  if (!gap.host_row) return true;
-  model::RankTrace const& rank = input.run.ranks[static_cast<size_t>(device.ref.rank_index)];
-  model::EventKind const kind = rank.trace.kind(*gap.host_row);
-  if (kind != model::EventKind::kRange && kind != model::EventKind::kAnnotatedRange) return true;
-  int64_t const begin = rank.trace.start(*gap.host_row) + rank.offset_ns, end = rank.trace.end(*gap.host_row) + rank.offset_ns;
-  bool const is_apart = begin >= gap.when.begin && end <= gap.when.end;
-  return !is_apart || 2 * (end - begin) < gap.when.length();
+  return gap.cause == IdleCause::kLaunchStarved && device.after_sync[place] && !gap.host_is_apart;
 }
 
 }  // namespace stepscope::analyzer

@@ -22,6 +22,6 @@ std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device
 
 /// Whether the host's way to its next launch, after a sync, took this late time: so that it is the sync's cost. It is not where
 /// the host was mostly in a range of its own that began after the sync and was over before the launch: that is what kept it.
-bool is_way_from_sync(RuleInput const& input, MeasuredDevice const& device, size_t place);
+bool is_way_from_sync(MeasuredDevice const& device, size_t place);
 
 }  // namespace stepscope::analyzer

@@ -10,15 +10,10 @@ namespace stepscope::analyzer {
 namespace {
 
 void add_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
-  DeviceRef const ref = device.ref;
-  model::RankTrace const& rank = input.run.ranks[static_cast<size_t>(ref.rank_index)];
-  model::Trace const& trace = rank.trace;
-  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
-    if (trace.tracks()[t].kind != model::TrackKind::kStream || trace.tracks()[t].device != ref.device) continue;
-    model::Trace::Rows const rows = trace.rows_of(model::TrackId{t});
-    for (uint32_t row = rows.first; row < rows.last; ++row)
-      if (trace.kind(row) == model::EventKind::kMemcpy && device.is_measured(trace.start(row) + rank.offset_ns))
-        finding.evidence.push_back({ref, {trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns}, t});
+  for (DeviceFacts const& facts : input.facts.devices) {
+    if (facts.ref != device.ref) continue;
+    for (DeviceFacts::Copy const& copy : facts.longest_copies)
+      if (device.is_measured(copy.when.begin)) finding.evidence.push_back({device.ref, copy.when, copy.track});
   }
   keep_longest(finding.evidence);
 }

@@ -92,8 +92,8 @@ std::string idle_table(Page const& page) {
     ++cause.gaps;
     cause.longest = std::max(cause.longest, gap.when.length());
     auto const rank = static_cast<size_t>(gap.ref.rank_index);
-    if (gap.host_row && rank < page.run.ranks.size() && *gap.host_row < page.run.ranks[rank].trace.event_count())
-      cause.by_host_op[std::string(page.run.ranks[rank].trace.name(*gap.host_row).substr(0, 300))] += gap.when.length();
+    if (gap.host_row.valid() && rank < page.run.ranks.size())
+      cause.by_host_op[std::string(page.run.ranks[rank].trace.text(gap.host_name).substr(0, 300))] += gap.when.length();
   }
   Table table("idle-table", "Idle time of the devices by cause, whole run");
   table.text("Cause")
@@ -141,9 +141,10 @@ std::string gaps_table(Page const& page) {
   for (size_t i = 0; i < count; ++i) {
     analyzer::IdleGap const& gap = *gaps[i];
     auto const rank = static_cast<size_t>(gap.ref.rank_index);
-    auto const name = [&](std::optional<uint32_t> row) {
-      if (!row || rank >= page.run.ranks.size() || *row >= page.run.ranks[rank].trace.event_count()) return none_cell();
-      return name_cell(page.run.ranks[rank].trace.name(*row));
+    auto const name = [&](model::EventId row) {
+      if (!row.valid() || rank >= page.run.ranks.size() || row.value >= page.run.ranks[rank].trace.event_count())
+        return none_cell();
+      return name_cell(page.run.ranks[rank].trace.name(row.value));
     };
     table.row({label_cell(device_label(page.run, gap.ref)),
                number_cell(format_instant(gap.when.begin - page.range.begin), static_cast<double>(gap.when.begin)),

@@ -152,14 +152,7 @@ Json steps_json(model::Run const& run, analyzer::Analysis const& analysis) {
 
 /// The participant's number in its communicator, else its process's rank.
 int32_t communicator_rank(model::Run const& run, analyzer::CollectiveFacts::Participant const& participant) {
-  auto const index = static_cast<size_t>(participant.ref.rank_index);
-  if (index < run.ranks.size()) {
-    model::Trace const& trace = run.ranks[index].trace;
-    if (participant.row < trace.event_count() && trace.kind(participant.row) == model::EventKind::kCollective) {
-      int32_t const rank = trace.detail<model::CollectiveDetail>(participant.row).rank;
-      if (rank >= 0) return rank;
-    }
-  }
+  if (participant.rank >= 0) return participant.rank;
   return rank_of(run, participant.ref);
 }
 

@@ -140,12 +140,10 @@ Expected<RunSources> open_sources(std::span<std::string const> paths) {
   return run;
 }
 
-Expected<model::Run> open_run(std::span<std::string const> paths) {
-  auto sources = open_sources(paths);
-  if (!sources) return base::fail_with(sources);
-  model::Run run{std::move(sources->name), {}, std::move(sources->clock), std::move(sources->notes)};
+Expected<model::Run> load_run(RunSources sources) {
+  model::Run run{std::move(sources.name), {}, std::move(sources.clock), std::move(sources.notes)};
   std::string first_error;
-  for (RankSource& rank : sources->ranks) {
+  for (RankSource& rank : sources.ranks) {
     auto trace = std::move(rank.source).load();
     if (trace) {
       run.ranks.push_back({std::move(*trace), rank.offset_ns, rank.file, rank.drift});
@@ -156,6 +154,12 @@ Expected<model::Run> open_run(std::span<std::string const> paths) {
   }
   if (run.ranks.empty()) return fail("{}", first_error);
   return run;
+}
+
+Expected<model::Run> open_run(std::span<std::string const> paths) {
+  auto sources = open_sources(paths);
+  if (!sources) return base::fail_with(sources);
+  return load_run(std::move(*sources));
 }
 
 Expected<model::Run> open_run(std::string const& path) { return open_run(std::span(&path, 1)); }

@@ -26,7 +26,10 @@ std::string note_of_free_rank(std::string const& file, int32_t rank);
 /// or nothing readable. A file that cannot be opened beside others that can is told in RunSources::notes.
 base::Expected<RunSources> open_sources(std::span<std::string const> paths);
 
-/// The same with all events in memory.
+/// All events of what is open. A process that cannot be read beside others that can is told in Run::notes. Errors: none can be.
+base::Expected<model::Run> load_run(RunSources sources);
+
+/// open_sources() and load_run().
 base::Expected<model::Run> open_run(std::span<std::string const> paths);
 base::Expected<model::Run> open_run(std::string const& path);
 

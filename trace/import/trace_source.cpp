@@ -123,13 +123,21 @@ std::vector<uint64_t> TraceSource::kinds() const {
 
 Expected<std::shared_ptr<model::Trace const>> TraceSource::read(file::Selection const& selection) const {
   using Read = std::shared_ptr<model::Trace const>;
-  auto const* const file = std::get_if<TraceFile>(&of_);
-  if (file == nullptr) return Read(std::get<InMemory>(of_));
+  if (is_in_memory()) return Read(std::get<InMemory>(of_));
+  auto trace = copy(selection);
+  if (!trace) return base::fail_with(trace);
+  return Read(std::make_shared<Trace const>(std::move(*trace)));
+}
+
+Expected<model::Trace> TraceSource::copy(file::Selection const& selection) const {
+  STEPSCOPE_CHECK(!is_in_memory());
   file::Selection recorded = selection;
   recorded.window = recorded_window(selection.window, drift_);
-  auto trace = file->read(recorded);
+  // A clock is corrected event by event, with all that an event has.
+  if (!drift_.is_none()) recorded.columns = {};
+  auto trace = std::get<TraceFile>(of_).read(recorded);
   if (!trace) return base::fail_with(trace);
-  return Read(std::make_shared<Trace const>(as_assumed(std::move(*trace))));
+  return as_assumed(std::move(*trace));
 }
 
 Expected<model::Trace> TraceSource::load() && {

@@ -41,6 +41,9 @@ class TraceSource {
   [[nodiscard]] base::Expected<std::vector<file::StepSpan>> steps() const;
   /// At least the selected events. Errors: they do not fit into memory.
   [[nodiscard]] base::Expected<std::shared_ptr<model::Trace const>> read(file::Selection const& selection) const;
+  /// The selected events for the caller alone, of a source that is not in memory. Errors: as above.
+  [[nodiscard]] base::Expected<model::Trace> copy(file::Selection const& selection = {}) const;
+  [[nodiscard]] bool is_in_memory() const { return std::holds_alternative<std::shared_ptr<model::Trace>>(of_); }
   /// Everything; nobody may hold what read() gave. Errors: as above.
   [[nodiscard]] base::Expected<model::Trace> load() &&;
   /// Of a trace that does not say its rank.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -103,6 +104,8 @@ class Trace {
   [[nodiscard]] std::span<Device const> devices() const { return devices_; }
   [[nodiscard]] Columns const& columns() const { return columns_; }
   [[nodiscard]] uint32_t event_count() const { return static_cast<uint32_t>(columns_.start.size()); }
+  /// Of the trace of which this is an outline (outline.h); event_count() if it is none.
+  [[nodiscard]] uint64_t whole_event_count() const { return whole_event_count_.value_or(event_count()); }
   [[nodiscard]] Rows rows_of(TrackId track) const { return {track_begin_[track.value], track_begin_[track.value + 1]}; }
   /// The rows of a track with their details.
   [[nodiscard]] EventView events_of(TrackId track) const;
@@ -129,6 +132,7 @@ class Trace {
 
  private:
   friend class TraceBuilder;
+  friend class OutlineMaker;
   TraceInfo info_;
   ImportLog log_;
   StringTable strings_;
@@ -138,6 +142,7 @@ class Trace {
   Columns columns_;
   DetailTables details_;
   std::pair<int64_t, int64_t> time_range_ = {0, 0};
+  std::optional<uint64_t> whole_event_count_;
 };
 
 }  // namespace stepscope::model

@@ -113,8 +113,6 @@ class Twin {
   void jump(TwinRank::Op const& op) {
     Place const target = *last_[*op.collective];
     int64_t const arrival = at(target).start + at(target).wait;
-    ++jumps;
-    disagreement = std::max(disagreement, std::abs(op.start + op.wait - arrival));
     int64_t const end = time_;
     int64_t const until = std::max(std::min(arrival - shift_, end), window_.begin - shift_);
     filled += std::max<int64_t>(op.start - until, 0);
@@ -122,6 +120,9 @@ class Twin {
     shift_ = std::min<int64_t>(end + shift_ - arrival, 0);
     time_ = arrival;
     here_ = target;
+    if (time_ + shift_ <= window_.begin) return;  // the path goes on nowhere
+    ++jumps;
+    disagreement = std::max(disagreement, std::abs(op.start + op.wait - arrival));
   }
   bool step(TwinRank::Op const& op) {
     if (op.lead > 0) {

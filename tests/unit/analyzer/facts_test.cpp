@@ -58,7 +58,7 @@ TEST(Edges, AnOpOfNoDurationNeitherSplitsAGapNorEndsIt) {
   Analysis const analysis = analyze(run_of(std::move(builder)));
   ASSERT_EQ(analysis.gaps.size(), 1U);
   EXPECT_EQ(analysis.gaps[0].when, (Interval{10, 90}));
-  EXPECT_EQ(analysis.gaps[0].next_op_row, 2U);
+  EXPECT_EQ(analysis.gaps[0].next_op_row, EventId{2});
 }
 
 TEST(Edges, AThousandStreamsAreOneDevice) {

@@ -45,7 +45,8 @@ TEST(HostOps, NameWhatKeptTheHost) {
   uint64_t gaps = 0;
   model::Run const run = support::make_synthetic_run(options);
   for (IdleGap const& gap : analysis.gaps) {
-    if (gap.cause != first.cause || !gap.host_row || run.ranks[0].trace.name(*gap.host_row) != "python overhead") continue;
+    if (gap.cause != first.cause || !gap.host_row.valid() || run.ranks[0].trace.name(gap.host_row.value) != "python overhead")
+      continue;
     blamed += gap.when.length();
     ++gaps;
   }

@@ -277,8 +277,8 @@ TEST(NaiveTwin, TheHostOpOfAGapIsTheOneThatRanInnermostForLongest) {
     for (auto const& [row, length] : innermost) longest = std::max(longest, length);
     ASSERT_EQ(analysis.gaps.size(), 1U);
     ASSERT_EQ(analysis.gaps[0].cause, IdleCause::kLaunchStarved);
-    ASSERT_TRUE(analysis.gaps[0].host_row);
-    ASSERT_EQ(innermost[*analysis.gaps[0].host_row], longest) << "seed " << seed;
+    ASSERT_TRUE(analysis.gaps[0].host_row.valid());
+    ASSERT_EQ(innermost[analysis.gaps[0].host_row.value], longest) << "seed " << seed;
   }
 }
 

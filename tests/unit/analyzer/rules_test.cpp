@@ -118,12 +118,12 @@ TEST(Rules, StarvedTimeAfterASyncIsTheSyncs) {
 }
 
 TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
-  // Of each 40 ns gap the first is the sync's; a range of the host takes `work_ns` of the rest.
-  auto const rules_of = [](int64_t work_ns) {
+  // Of each 40 ns gap the first is the sync's; in the rest the host has a range of its own, or only its way to the launch.
+  auto const rules_of = [](bool has_work) {
     Analysis facts = loop_with_gaps_between_steps();
     facts.quality.score = 100;
     model::TraceBuilder builder;
-    model::TrackId const thread = builder.add_track({});
+    builder.add_track({});
     model::StringId const name = builder.intern("logging");
     std::vector<IdleGap> pieces;
     for (IdleGap gap : facts.gaps) {
@@ -131,8 +131,9 @@ TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
       gap.when.end = rest.when.begin = gap.when.begin + 1;
       gap.cause = IdleCause::kSync;
       rest.cause = IdleCause::kLaunchStarved;
-      rest.host_row = static_cast<uint32_t>(pieces.size() / 2);
-      builder.events(thread).add(model::EventKind::kRange, rest.when.begin + 1, work_ns, name);
+      rest.host_row = model::EventId{0};
+      rest.host_name = name;
+      rest.host_is_apart = has_work;
       pieces.push_back(gap);
       pieces.push_back(rest);
     }
@@ -143,8 +144,8 @@ TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
     for (Finding const& finding : find_all(run, facts)) rules.push_back(finding.rule);
     return rules;
   };
-  EXPECT_EQ(rules_of(30), std::vector<std::string>{"host-bound-launches"});
-  EXPECT_EQ(rules_of(10), std::vector<std::string>{"blocking-sync"});
+  EXPECT_EQ(rules_of(true), std::vector<std::string>{"host-bound-launches"});
+  EXPECT_EQ(rules_of(false), std::vector<std::string>{"blocking-sync"});
 }
 
 TEST(Rules, FindingsComeBySeverityThenCost) {

@@ -1,0 +1,125 @@
+#include "analyzer/facts/streamed_path.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace stepscope::analyzer {
+namespace {
+
+/// What of the run the path is to explain.
+struct PathPart {
+  std::vector<DeviceFacts> devices;  ///< with their windows in it; by ref
+  std::vector<StepFacts> steps;      ///< by (ref, step)
+};
+
+/// The part of all that memory holds, at most 1.
+double part_in_memory(StreamedRun const& run, Analysis const& facts) {
+  std::vector<bool> is_chosen(run.outline.ranks.size());
+  for (DeviceFacts const& device : facts.devices) is_chosen[static_cast<size_t>(device.ref.rank_index)] = true;
+  uint64_t events = 0;
+  for (size_t r = 0; r < is_chosen.size(); ++r)
+    if (is_chosen[r]) events += run.outline.ranks[r].trace.whole_event_count();
+  return events <= kMostPathEvents ? 1 : static_cast<double>(kMostPathEvents) / static_cast<double>(events);
+}
+
+/// The middle steps by number, first and last; none without steps.
+std::optional<std::pair<int64_t, int64_t>> middle_steps(Analysis const& facts, double part) {
+  std::vector<int64_t> numbers;
+  for (StepFacts const& step : facts.steps) numbers.push_back(step.step);
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  if (numbers.empty()) return std::nullopt;
+  size_t const count = std::clamp<size_t>(static_cast<size_t>(part * static_cast<double>(numbers.size())), 1, numbers.size());
+  size_t const first = (numbers.size() - count) / 2;
+  return std::pair(numbers[first], numbers[first + count - 1]);
+}
+
+PathPart choose_part(Analysis const& facts, double part) {
+  PathPart chosen;
+  auto const middle = middle_steps(facts, part);
+  for (StepFacts const& step : facts.steps)
+    if (middle && step.step >= middle->first && step.step <= middle->second) chosen.steps.push_back(step);
+  for (DeviceFacts const& device : facts.devices) {
+    DeviceFacts of_part = device;
+    int64_t begin = std::numeric_limits<int64_t>::max(), end = std::numeric_limits<int64_t>::min();
+    for (auto step = std::partition_point(chosen.steps.begin(), chosen.steps.end(),
+                                          [&](StepFacts const& s) { return s.ref < device.ref; });
+         step != chosen.steps.end() && step->ref == device.ref; ++step) {
+      begin = std::min(begin, step->window.begin);
+      end = std::max(end, step->window.end);
+    }
+    if (part >= 1) {
+      chosen.devices.push_back(std::move(of_part));
+      continue;
+    }
+    if (!middle) {
+      auto const length = static_cast<int64_t>(part * static_cast<double>(device.window.length()));
+      begin = device.window.begin + (device.window.length() - length) / 2;
+      end = begin + length;
+    }
+    if (begin >= end) continue;
+    of_part.window = {begin, end};
+    chosen.devices.push_back(std::move(of_part));
+  }
+  return chosen;
+}
+
+/// From the first begin to the last end of all that belongs to the part, on hosts too.
+Interval range_of(PathPart const& part) {
+  Interval range = part.devices.front().window;
+  auto const add = [&](Interval when) { range = {std::min(range.begin, when.begin), std::max(range.end, when.end)}; };
+  for (DeviceFacts const& device : part.devices) add(device.window);
+  for (StepFacts const& step : part.steps) add(step.host_window);
+  return range;
+}
+
+/// The collectives of which a participant was read, with the rows of what was read.
+std::vector<CollectiveFacts> collectives_of(std::vector<CollectiveFacts> const& all, std::vector<DeviceIndex> const& devices,
+                                            Interval range) {
+  std::vector<CollectiveFacts> result;
+  auto const row_of = [&](CollectiveFacts::Participant const& own) -> std::optional<uint32_t> {
+    auto const device = std::lower_bound(devices.begin(), devices.end(), own.ref,
+                                         [](DeviceIndex const& d, DeviceRef ref) { return d.ref < ref; });
+    if (device == devices.end() || device->ref != own.ref) return std::nullopt;
+    auto op = std::partition_point(device->ops.begin(), device->ops.end(),
+                                   [&](uint32_t row) { return device->start(row) < own.when.begin; });
+    for (; op != device->ops.end() && device->start(*op) == own.when.begin; ++op)
+      if (device->trace().kind(*op) == model::EventKind::kCollective && device->trace().columns().track[*op] == own.track &&
+          device->end(*op) == own.when.end)
+        return *op;
+    return std::nullopt;
+  };
+  for (CollectiveFacts const& collective : all) {
+    auto const touches = [&](auto const& own) { return own.when.begin < range.end && own.when.end > range.begin; };
+    if (std::none_of(collective.participants.begin(), collective.participants.end(), touches)) continue;
+    CollectiveFacts kept = collective;
+    std::erase_if(kept.participants, [&](CollectiveFacts::Participant& own) {
+      auto const row = row_of(own);
+      if (row) own.row = *row;
+      return !row;
+    });
+    if (!kept.participants.empty()) result.push_back(std::move(kept));
+  }
+  return result;
+}
+
+}  // namespace
+
+base::Expected<std::optional<CriticalPathFacts>> find_streamed_path(StreamedRun const& run, Analysis const& facts,
+                                                                    AnalyzeOptions const& options) {
+  PathPart const part = choose_part(facts, part_in_memory(run, facts));
+  if (part.devices.empty()) return std::nullopt;
+  Interval const range = range_of(part);
+  model::Run read{run.outline.name, {}, run.outline.clock, {}};
+  for (size_t r = 0; r < run.outline.ranks.size(); ++r) {
+    auto rank = run.read_window(r, range);
+    if (!rank) return base::fail_with(rank);
+    read.ranks.push_back(std::move(*rank));
+  }
+  std::vector<DeviceIndex> const devices = index_devices(read);
+  HostSteps const steps = find_host_steps(read);
+  std::vector<CollectiveFacts> const collectives = collectives_of(facts.collectives, devices, range);
+  return find_critical_path({devices, steps, collectives, part.devices, part.steps, options.launch_latency_limit_ns});
+}
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,38 @@
+#include "analyzer/outline.h"
+
+#include <algorithm>
+
+#include "analyzer/facts/step_names.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+using model::EventKind;
+
+/// By string: whether it is the name of a step.
+std::vector<bool> names_of_steps(model::Trace const& trace) {
+  std::vector<bool> result(trace.strings().size());
+  for (uint32_t id = 0; id < result.size(); ++id) result[id] = step_number(trace.text(model::StringId{id})).has_value();
+  return result;
+}
+
+}  // namespace
+
+std::vector<uint32_t> outline_rows(model::Trace const& trace) {
+  bool const is_marked = !trace.details<model::StepDetail>().empty();
+  std::vector<bool> const is_step = is_marked ? std::vector<bool>() : names_of_steps(trace);
+  std::vector<uint32_t> rows;
+  auto const& columns = trace.columns();
+  for (uint32_t row = 0; row < trace.event_count(); ++row) {
+    EventKind const kind = columns.kind[row];
+    bool const is_kept = kind == EventKind::kCollective || kind == EventKind::kCollectiveCall || kind == EventKind::kStep ||
+                         (!is_marked && model::is_range(kind) && is_step[columns.name[row].value]);
+    if (is_kept) rows.push_back(row);
+    if (kind == EventKind::kCollective && columns.link[row].valid()) rows.push_back(columns.link[row].value);
+  }
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  return rows;
+}
+
+}  // namespace stepscope::analyzer
