@@ -25,7 +25,7 @@ std::vector<HostOpSum> sum_host_ops(std::vector<IdleGap> const& gaps) {
   for (IdleGap const& gap : gaps) {
     uint32_t const name = gap.host_row.valid() ? gap.host_name.value : kNoHostOp;
     uint64_t const key = static_cast<uint64_t>(gap.cause) << 32 | name;
-    auto const [found, is_new] = places.emplace(key, sums.size());
+    auto const [found, is_new] = places.try_emplace(key, sums.size());
     if (is_new) sums.push_back({gap.cause, name, 0, 0});
     HostOpSum& sum = sums[found->second];
     ++sum.gaps;

@@ -1,8 +1,8 @@
 #include "analyzer/facts/idle_causes.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
-#include <unordered_map>
 
 namespace stepscope::analyzer {
 namespace {
@@ -15,9 +15,10 @@ struct StreamHolds {
   IntervalSet by_this_device, by_others;
 };
 
-std::unordered_map<uint32_t, StreamHolds> find_holds(DeviceIndex const& device) {
-  std::unordered_map<uint32_t, StreamHolds> result;
+/// By track.
+std::vector<StreamHolds> find_holds(DeviceIndex const& device) {
   model::Trace const& trace = device.trace();
+  std::vector<StreamHolds> result(trace.tracks().size());
   for (model::TrackId const stream : device.streams) {
     std::vector<Interval> own, others;
     model::Trace::Rows const rows = trace.rows_of(stream);
@@ -34,10 +35,17 @@ std::unordered_map<uint32_t, StreamHolds> find_holds(DeviceIndex const& device) 
 class GapExplainer {
  public:
   GapExplainer(DeviceIndex const& device, HostActivity& host, std::vector<PeerLaunch> const& peers, int64_t limit_ns)
-      : device_(device), host_(host), peers_(peers), limit_ns_(limit_ns), holds_(find_holds(device)) {}
+      : device_(device),
+        host_(host),
+        peers_(peers),
+        limit_ns_(limit_ns),
+        holds_(find_holds(device)),
+        cursors_(device.trace().tracks().size()),
+        is_graph_launch_(device.trace().strings().size(), -1) {}
 
   /// Gaps must come in order of time. `next_op` = the row that ends the gap, if an op does.
   void explain(Interval gap, std::optional<uint32_t> next_op) {
+    gap_ = gap;
     next_op_ = next_op;
     launch_.reset();
     if (next_op) launch_ = device_.launch_of(*next_op);
@@ -45,7 +53,7 @@ class GapExplainer {
     launched_ = launch_ ? std::clamp(device_.end(*launch_), gap.begin, gap.end) : gap.begin;
     rest_.assign(1, gap);
     pieces_.clear();
-    take(IdleCause::kProfiler, host_.overhead(), gap);
+    take(kOverhead, IdleCause::kProfiler, host_.overhead(), gap);
     if (launch_) take_host_causes({gap.begin, launched_}, gap);
     take_device_causes({launched_, gap.end});
     if (launch_) take_all(IdleCause::kLaunchStarved, {gap.begin, launched_});
@@ -64,19 +72,17 @@ class GapExplainer {
   void take_host_causes(Interval before_launched, Interval gap) {
     model::TrackId const thread = device_.trace().columns().track[*launch_];
     ThreadSets const& sets = host_.thread(thread);
-    take(IdleCause::kAllocation, sets.allocation, gap);
-    take(IdleCause::kSync, sets.sync, before_launched);
-    take(IdleCause::kInput, sets.input, before_launched);
-    if (!host_.has_steps(thread)) take(IdleCause::kInput, host_.input_of_step_threads(), before_launched);
+    take(kAllocations, IdleCause::kAllocation, sets.allocation, gap);
+    take(kSyncs, IdleCause::kSync, sets.sync, before_launched);
+    take(kInputs, IdleCause::kInput, sets.input, before_launched);
+    if (!host_.has_steps(thread)) take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), before_launched);
   }
 
   void take_device_causes(Interval after_launched) {
     if (!next_op_ || after_launched.begin >= after_launched.end) return;
-    auto const held = holds_.find(device_.trace().columns().track[*next_op_].value);
-    if (held != holds_.end()) {
-      take(IdleCause::kDependency, held->second.by_this_device, after_launched);
-      take(IdleCause::kPeer, held->second.by_others, after_launched);
-    }
+    StreamHolds const& holds = holds_[device_.trace().columns().track[*next_op_].value];
+    take(kOwnHolds, IdleCause::kDependency, holds.by_this_device, after_launched);
+    take(kOtherHolds, IdleCause::kPeer, holds.by_others, after_launched);
     take_all(IdleCause::kPeer, {after_launched.begin, peer_launched(after_launched)});
     if (launch_ && is_later_graph_node()) take_all(IdleCause::kGraph, after_launched);
   }
@@ -91,16 +97,35 @@ class GapExplainer {
                                                       : std::max(after_launched.begin, peer->last_launch_end);
   }
 
-  bool is_later_graph_node() const {
-    if (device_.trace().name(*launch_).find("GraphLaunch") == std::string_view::npos) return false;
+  bool is_later_graph_node() {
+    model::Trace const& trace = device_.trace();
+    int8_t& known = is_graph_launch_[trace.columns().name[*launch_].value];
+    if (known < 0) known = trace.name(*launch_).find("GraphLaunch") == std::string_view::npos ? 0 : 1;
+    if (known == 0) return false;
     return device_.trace().columns().link[*launch_].value != *next_op_;
   }
 
+  /// The sets that are looked through from gap to gap. As gaps come by time, what one has passed no later one asks for.
+  enum SetPlace : size_t { kOverhead, kAllocations, kSyncs, kInputs, kStepInputs, kOwnHolds, kOtherHolds, kSetPlaces };
+  struct Passed {
+    IntervalSet const* set = nullptr;  ///< of another thread or stream it is another one
+    size_t count = 0;                  ///< of its intervals: they end before the gap
+  };
+
   /// Gives what is left of set ∩ bound to the cause.
-  void take(IdleCause cause, IntervalSet const& set, Interval bound) {
+  void take(SetPlace place, IdleCause cause, IntervalSet const& set, Interval bound) {
     if (rest_.empty() || set.empty() || bound.begin >= bound.end) return;
-    auto at = std::partition_point(set.begin(), set.end(),
-                                   [&](Interval const& i) { return i.end <= std::max(bound.begin, rest_.front().begin); });
+    Passed& passed = passed_[place];
+    if (passed.set != &set) {
+      auto const first =
+          std::partition_point(set.begin(), set.end(), [&](Interval const& i) { return i.end <= gap_.begin; });
+      passed = {&set, static_cast<size_t>(first - set.begin())};
+    }
+    while (passed.count < set.size() && set[passed.count].end <= gap_.begin) ++passed.count;
+    if (passed.count < set.size() && set[passed.count].begin < gap_.end) take_from(cause, set, passed.count, bound);
+  }
+  void take_from(IdleCause cause, IntervalSet const& set, size_t first, Interval bound) {
+    auto at = set.begin() + static_cast<ptrdiff_t>(first);
     left_.clear();
     for (Interval rest : rest_) {
       while (at != set.end() && at->end <= rest.begin) ++at;
@@ -116,12 +141,14 @@ class GapExplainer {
     rest_.swap(left_);
   }
   void take_all(IdleCause cause, Interval bound) {
+    if (rest_.empty() || bound.begin >= bound.end) return;
     whole_.assign(1, bound);
-    take(cause, whole_, bound);
+    take_from(cause, whole_, 0, bound);
   }
 
   void emit() {
-    std::sort(pieces_.begin(), pieces_.end(), [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
+    if (pieces_.size() > 1)
+      std::sort(pieces_.begin(), pieces_.end(), [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
     for (Piece const& piece : pieces_) {
       IdleGap& gap = gaps_.emplace_back();
       gap.ref = device_.ref;
@@ -147,18 +174,22 @@ class GapExplainer {
         piece.cause == IdleCause::kLaunchLatency || piece.cause == IdleCause::kGraph)
       return std::nullopt;
     model::TrackId const thread = device_.trace().columns().track[*launch_];
-    auto const cursor = cursors_.try_emplace(thread.value, *device_.rank, thread).first;
-    return cursor->second.dominant(piece.when);
+    std::optional<HostCursor>& cursor = cursors_[thread.value];
+    if (!cursor) cursor.emplace(*device_.rank, thread);
+    return cursor->dominant(piece.when);
   }
 
   DeviceIndex const& device_;
   HostActivity& host_;
   std::vector<PeerLaunch> const& peers_;
   int64_t limit_ns_;
-  std::unordered_map<uint32_t, StreamHolds> holds_;
-  std::unordered_map<uint32_t, HostCursor> cursors_;
+  std::vector<StreamHolds> holds_;
+  std::vector<std::optional<HostCursor>> cursors_;  ///< by track
+  Interval gap_{};
   std::optional<uint32_t> next_op_, launch_;
   int64_t launched_ = 0;
+  std::array<Passed, kSetPlaces> passed_{};
+  std::vector<int8_t> is_graph_launch_;  ///< by string; −1 = not asked
   IntervalSet rest_, left_, whole_;  // reused from gap to gap
   std::vector<Piece> pieces_;
   std::vector<IdleGap> gaps_;

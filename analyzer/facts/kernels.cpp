@@ -92,7 +92,7 @@ std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uin
   int64_t total = 0;
   for (uint32_t const row : rows) {
     uint64_t const key = (uint64_t{trace.columns().name[row].value} << 8) | static_cast<uint64_t>(trace.kind(row));
-    auto const [found, is_new] = places.emplace(key, groups.size());
+    auto const [found, is_new] = places.try_emplace(key, groups.size());
     if (is_new) {
       groups.emplace_back();
       groups.back().facts.ref = device.ref;

@@ -91,7 +91,7 @@ void add_queues(DeviceIndex const& device, std::vector<LaunchedOp> const& launch
   auto const stream_of = [&](uint32_t row) -> Waiting& {
     model::TrackId const track = trace.columns().track[row];
     if (last != nullptr && last_track == track.value) return *last;
-    auto const [place, is_new] = places.emplace(track.value, streams.size());
+    auto const [place, is_new] = places.try_emplace(track.value, streams.size());
     if (is_new) {
       tracks.push_back(track);
       streams.emplace_back();

@@ -132,7 +132,7 @@ class Level {
   void add(StringId range, int64_t dur) {
     if (!range.valid()) return outside_.add(dur);
     if (range.value != last_name_ || totals_.empty()) {
-      last_ = places_.emplace(range.value, totals_.size()).first->second;
+      last_ = places_.try_emplace(range.value, totals_.size()).first->second;
       last_name_ = range.value;
       if (last_ == totals_.size()) totals_.emplace_back(range, Total());
     }

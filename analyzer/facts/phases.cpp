@@ -213,7 +213,7 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
       if (!is_phase(row)) continue;
       Interval const when{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns};
       while (!open.empty() && all[open.back()].when.end <= when.begin) open.pop_back();
-      auto const [place, is_new] = places.emplace(trace.columns().name[row].value, static_cast<uint32_t>(names_.size()));
+      auto const [place, is_new] = places.try_emplace(trace.columns().name[row].value, static_cast<uint32_t>(names_.size()));
       if (is_new) names_.push_back(trace.columns().name[row]);
       uint32_t const name = place->second;
       bool const is_within_itself =

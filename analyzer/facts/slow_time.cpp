@@ -18,22 +18,17 @@ OpClass class_of(model::Trace const& trace, uint32_t row) { return model::kind_i
 /// Says of names whether they are those of matrix kernels without tensor cores; each is looked at once.
 class SimtNames {
  public:
-  explicit SimtNames(model::Trace const& trace) : trace_(trace) {}
+  explicit SimtNames(model::Trace const& trace) : trace_(trace), known_(trace.strings().size(), -1) {}
   bool has(uint32_t row) {
     model::StringId const name = trace_.columns().name[row];
-    if (name.value == last_name_) return last_;  // neighbours often have one name
-    auto const [known, is_new] = is_simt_.emplace(name.value, false);
-    if (is_new) known->second = uses_tensor_cores(trace_.text(name)) == std::optional(false);
-    last_name_ = name.value;
-    last_ = known->second;
-    return last_;
+    int8_t& known = known_[name.value];
+    if (known < 0) known = uses_tensor_cores(trace_.text(name)) == std::optional(false) ? 1 : 0;
+    return known == 1;
   }
 
  private:
   model::Trace const& trace_;
-  std::unordered_map<uint32_t, bool> is_simt_;
-  uint32_t last_name_ = UINT32_MAX;
-  bool last_ = false;
+  std::vector<int8_t> known_;  ///< by string; −1 = not asked
 };
 
 /// Where matrix kernels without tensor cores are all that computes.

@@ -98,6 +98,9 @@ void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSte
   size_t const fallback = own == nullptr ? default_thread(device, threads) : 0;
   if (own == nullptr && fallback == threads.size()) return;
   std::unordered_map<uint64_t, int32_t> numbers;  // (thread, step) → place in result.steps
+  // Most ops are launched in the step of the one before them.
+  std::optional<uint64_t> last_key;
+  int32_t last_number = 0;
   for (size_t i = 0; i < device.ops.size(); ++i) {
     auto const launch = own != nullptr ? std::optional(device.ops[i]) : device.launch_of(device.ops[i]);
     if (!launch) continue;
@@ -108,7 +111,13 @@ void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSte
     if (at < 0) continue;
     HostStep const& host = of_thread[static_cast<size_t>(at)];
     uint64_t const key = (static_cast<uint64_t>(thread) << 32) | static_cast<uint32_t>(at);
-    auto const [found, is_new] = numbers.emplace(key, static_cast<int32_t>(result.steps.size()));
+    bool is_new = false;
+    if (last_key != key) {
+      auto const [found, is_first] = numbers.try_emplace(key, static_cast<int32_t>(result.steps.size()));
+      is_new = is_first;
+      last_key = key;
+      last_number = found->second;
+    }
     if (is_new) {
       StepFacts step;
       step.ref = device.ref;
@@ -117,9 +126,9 @@ void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSte
       step.window = {host.when.begin, device.end(device.ops[i])};
       result.steps.push_back(step);
     }
-    StepFacts& step = result.steps[static_cast<size_t>(found->second)];
+    StepFacts& step = result.steps[static_cast<size_t>(last_number)];
     step.window.end = std::max(step.window.end, device.end(device.ops[i]));
-    result.step_of_op[i] = found->second;
+    result.step_of_op[i] = last_number;
   }
 }
 

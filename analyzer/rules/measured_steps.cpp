@@ -5,6 +5,8 @@
 #include <span>
 #include <tuple>
 
+#include <tbb/parallel_for.h>
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -154,35 +156,48 @@ bool MeasuredDevice::is_measured(int64_t instant) const {
   return period != periods.end() && period->begin <= instant;
 }
 
+namespace {
+
+/// Fills place `d` of the result.
+void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
+  DeviceFacts const& device = facts.devices[d];
+  Gaps const gaps(facts.gaps, device.ref);
+  auto const [first, last] = rows_of(facts.steps, device.ref);
+  MeasuredDevice all;
+  all.ref = device.ref;
+  all.has_steps = first < last;
+  MeasuredDevice usual = all, outliers = all, slow_start = all;
+  auto const add = [](MeasuredDevice& to, Interval when, TimeSplit const& time) {
+    to.periods.push_back(when);
+    add_time(to, time);
+  };
+  std::vector<Period> const periods = periods_of(facts.steps, first, last, gaps);
+  size_t const slow = count_slow_start(periods);
+  int64_t const limit = usual_limit(std::span(periods).subspan(slow));
+  for (size_t i = 0; i < periods.size(); ++i) {
+    Period const& period = periods[i];
+    add(all, period.when, period.step->time);
+    add(i < slow ? slow_start : period.when.length() > limit ? outliers : usual, period.when, period.step->time);
+  }
+  if (!all.has_steps && device.window.length() > 0 && !is_communication_alone(device))
+    for (MeasuredDevice* to : {&all, &usual}) add(*to, device.window, device.time);
+  add_gaps(all, gaps);
+  bool const all_are_usual = outliers.periods.empty() && slow_start.periods.empty();
+  if (all_are_usual) usual = all;
+  if (!all_are_usual)
+    for (MeasuredDevice* of : {&usual, &outliers, &slow_start}) add_gaps(*of, gaps);
+  result.all[d] = std::move(all);
+  result.usual[d] = std::move(usual);
+  result.outliers[d] = std::move(outliers);
+  result.slow_start[d] = std::move(slow_start);
+}
+
+}  // namespace
+
 MeasuredSteps measure_steps(Analysis const& facts) {
   MeasuredSteps result;
-  for (DeviceFacts const& device : facts.devices) {
-    Gaps const gaps(facts.gaps, device.ref);
-    auto const [first, last] = rows_of(facts.steps, device.ref);
-    MeasuredDevice all;
-    all.ref = device.ref;
-    all.has_steps = first < last;
-    MeasuredDevice usual = all, outliers = all, slow_start = all;
-    auto const add = [](MeasuredDevice& to, Interval when, TimeSplit const& time) {
-      to.periods.push_back(when);
-      add_time(to, time);
-    };
-    std::vector<Period> const periods = periods_of(facts.steps, first, last, gaps);
-    size_t const slow = count_slow_start(periods);
-    int64_t const limit = usual_limit(std::span(periods).subspan(slow));
-    for (size_t i = 0; i < periods.size(); ++i) {
-      Period const& period = periods[i];
-      add(all, period.when, period.step->time);
-      add(i < slow ? slow_start : period.when.length() > limit ? outliers : usual, period.when, period.step->time);
-    }
-    if (!all.has_steps && device.window.length() > 0 && !is_communication_alone(device))
-      for (MeasuredDevice* to : {&all, &usual}) add(*to, device.window, device.time);
-    for (MeasuredDevice* of : {&all, &usual, &outliers, &slow_start}) add_gaps(*of, gaps);
-    result.all.push_back(std::move(all));
-    result.usual.push_back(std::move(usual));
-    result.outliers.push_back(std::move(outliers));
-    result.slow_start.push_back(std::move(slow_start));
-  }
+  for (auto* devices : {&result.all, &result.usual, &result.outliers, &result.slow_start}) devices->resize(facts.devices.size());
+  tbb::parallel_for(size_t{0}, facts.devices.size(), [&](size_t d) { measure_device(facts, d, result); });
   return result;
 }
 
