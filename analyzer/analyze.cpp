@@ -28,6 +28,7 @@
 #include "analyzer/facts/streamed_path.h"
 #include "analyzer/facts/wait_attribution.h"
 #include "analyzer/rules/rule.h"
+#include "trace/base/freed_memory.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -380,6 +381,7 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& o
                             }};
   RunAnalyzer analyzer(processes, options);
   if (auto error = analyzer.look_at_processes()) return base::fail("{}", error->message);
+  base::give_back_freed_memory();
   auto path = find_streamed_path(run, analyzer.facts(), options);
   if (!path) return base::fail_with(path);
   return std::move(analyzer).finish(std::move(*path));

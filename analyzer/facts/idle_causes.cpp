@@ -117,8 +117,7 @@ class GapExplainer {
     if (rest_.empty() || set.empty() || bound.begin >= bound.end) return;
     Passed& passed = passed_[place];
     if (passed.set != &set) {
-      auto const first =
-          std::partition_point(set.begin(), set.end(), [&](Interval const& i) { return i.end <= gap_.begin; });
+      auto const first = std::partition_point(set.begin(), set.end(), [&](Interval const& i) { return i.end <= gap_.begin; });
       passed = {&set, static_cast<size_t>(first - set.begin())};
     }
     while (passed.count < set.size() && set[passed.count].end <= gap_.begin) ++passed.count;
@@ -190,7 +189,7 @@ class GapExplainer {
   int64_t launched_ = 0;
   std::array<Passed, kSetPlaces> passed_{};
   std::vector<int8_t> is_graph_launch_;  ///< by string; −1 = not asked
-  IntervalSet rest_, left_, whole_;  // reused from gap to gap
+  IntervalSet rest_, left_, whole_;      // reused from gap to gap
   std::vector<Piece> pieces_;
   std::vector<IdleGap> gaps_;
 };

@@ -16,4 +16,10 @@ void keep_freed_memory() {
 #endif
 }
 
+void give_back_freed_memory() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+}
+
 }  // namespace stepscope::base

@@ -8,4 +8,7 @@ namespace stepscope::base {
 /// the C library cannot do that. Not for programs that live long or share the machine's memory with what they measure.
 void keep_freed_memory();
 
+/// Gives back to the system what keep_freed_memory() kept: between two parts of the work that need memory of different shape.
+void give_back_freed_memory();
+
 }  // namespace stepscope::base

@@ -60,16 +60,21 @@ void share_world_size(RunSources& run) {
 
 /// Two windows of one rank, most likely: they are no two participants. But a dump of its collectives tells of the same window.
 void note_doubled_ranks(RunSources& run) {
-  std::map<int32_t, std::string> file_of;
+  std::map<int32_t, std::vector<std::string>> files_of;
   for (RankSource const& rank : run.ranks) {
     if (rank.file.ends_with(base::kTraceSuffix) || rank.source.devices().empty()) continue;
     if (has_coarse_times(rank.source.info())) continue;
-    auto const [first, is_new] = file_of.try_emplace(rank.source.info().rank, rank.file);
-    if (!is_new && first->second != rank.file)
-      run.notes.push_back(
-          fmt::format("{} and {} both say that they are rank {}: they are taken as two processes of it, open traces of one "
-                      "time window together",
-                      first->second, rank.file, first->first));
+    std::vector<std::string>& files = files_of[rank.source.info().rank];
+    if (std::find(files.begin(), files.end(), rank.file) == files.end()) files.push_back(rank.file);
+  }
+  for (auto const& [rank, files] : files_of) {
+    if (files.size() < 2) continue;
+    bool const are_two = files.size() == 2;
+    std::string const others = are_two ? fmt::format("both say that they are rank {}", rank)
+                                       : fmt::format("{} more all say that they are rank {}", files.size() - 2, rank);
+    run.notes.push_back(
+        fmt::format("{} and {}{}{}: they are taken as {} processes of it, open traces of one time window together", files[0],
+                    files[1], are_two ? " " : " and ", others, are_two ? "two" : "several"));
   }
 }
 

@@ -178,6 +178,9 @@ TEST_F(OpenRun, TwoWindowsOfOneRankAreToldButNotADumpOfItsCollectives) {
   EXPECT_THAT(notes(), Not(Contains(HasSubstr("both say"))));
   std::ofstream(folder_ / "b.json") << kineto;
   EXPECT_THAT(notes(), Contains(HasSubstr("both say that they are rank 0")).Times(1));
+  for (char const* const name : {"c.json", "d.json", "e.json"}) std::ofstream(folder_ / name) << kineto;
+  EXPECT_THAT(notes(), Contains(HasSubstr("b.json and 3 more all say that they are rank 0")).Times(1));
+  EXPECT_THAT(notes(), Contains(HasSubstr("say that they are rank 0")).Times(1)) << "one note, not one a file";
 }
 
 TEST_F(OpenRun, NothingReadableIsAnErrorThatNamesTheFile) {
