@@ -27,14 +27,24 @@ struct IdleGap {
   model::TrackId host_track;   ///< its thread
 };
 
+/// Kernels of one name that began in a step's window (facts/step_kernels.h).
+struct StepKernel {
+  static constexpr uint32_t kOthers = UINT32_MAX;
+  uint32_t kernel = kOthers;  ///< place among the device's rows of Analysis::kernels; or the kernels with less time, together
+  uint32_t count = 0;
+  int64_t total_ns = 0;  ///< summed durations
+};
+
 struct StepFacts {
   DeviceRef ref;
   int64_t step = 0;
   Interval host_window;  ///< the annotated range
   Interval window;       ///< device window: what `time` splits
   TimeSplit time;
-  bool warmup = false;  ///< left out of statistics and findings
-  SlowTime slow;        ///< over `window`
+  bool warmup = false;              ///< left out of statistics and findings
+  SlowTime slow;                    ///< over `window`
+  std::vector<StepKernel> kernels;  ///< what computed: kernels and memsets, by place
+  uint64_t copied_in_bytes = 0;     ///< by copies from host to device that began in the window
 };
 /// Where steps came from.
 enum class StepSource : uint8_t { kNone, kAnnotation, kNvtxPattern, kDetected };

@@ -18,6 +18,7 @@ namespace stepscope::cli {
 inline constexpr int kGood = 0;
 inline constexpr int kFinding = 1;
 inline constexpr int kWrongUse = 2;
+inline constexpr int kUnclear = 3;
 
 /// What a command does once its options are parsed; returns the exit code.
 using Action = std::function<int()>;

@@ -14,6 +14,7 @@ Action add_run(CLI::App& app);
 Action add_record(CLI::App& app);
 Action add_analyze(CLI::App& app);
 Action add_report(CLI::App& app);
+Action add_compare(CLI::App& app);
 Action add_view(CLI::App& app);
 Action add_info(CLI::App& app);
 Action add_query(CLI::App& app);

@@ -6,6 +6,7 @@
 #include "analyzer/facts/kernels.h"
 #include "analyzer/facts/saturate.h"
 #include "analyzer/facts/slow_time.h"
+#include "analyzer/facts/step_kernels.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -22,6 +23,7 @@ void add_device_work(DeviceIndex const& device, DeviceSets const& sets, std::vec
   std::vector<KernelFacts> kernels = kernel_table(device, ops);
   int64_t all_ns = 0;
   for (KernelFacts const& kernel : kernels) add_saturated(all_ns, kernel.total_ns);
+  add_step_kernels(device, ops, kernels, steps);
   append_rows(std::move(kernels), analysis.kernels);
   SlowTimes const slow(device, sets, places);
   facts.slow = slow.within(facts.window);

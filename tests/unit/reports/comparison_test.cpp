@@ -45,14 +45,16 @@ TEST(ComparisonText, SaysVerdictAndWhyFirst) {
   EXPECT_TRUE(text.ends_with("\n"));
 }
 
-TEST(ComparisonText, WhatDiffersStandsBeforeWhy) {
+TEST(ComparisonText, WhatDiffersStandsBeforeTheVerdict) {
   support::SyntheticOptions fresh = compared_job();
   fresh.devices = 3;
   std::string const text =
       comparison_text(analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(fresh, "after")}));
   size_t const at = text.find("Not the same on both sides");
   ASSERT_NE(at, std::string::npos);
-  EXPECT_LT(text.find("number of devices: 2 → 3"), text.find("Why: "));
+  size_t const verdict = text.find(": a step takes");
+  EXPECT_LT(at, verdict);
+  EXPECT_LT(text.find("number of devices: 2 → 3"), verdict);
 }
 
 TEST(ComparisonText, TheSameIsSaidInOneSentence) {

@@ -1,0 +1,209 @@
+#include "analyzer/compare/change_parts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <tuple>
+
+namespace stepscope::analyzer {
+namespace {
+
+/// Rows of hosts and late devices: further ones explain nothing.
+constexpr size_t kMostExplanations = 20;
+
+double mean_over_steps(std::vector<double> const& values) {
+  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// Mean over the runs of what `of_run` says of each.
+template <class OfRun>
+double mean_over_runs(std::vector<RunSample> const& runs, OfRun const& of_run) {
+  double sum = 0;
+  for (RunSample const& run : runs) sum += of_run(run);
+  return sum / static_cast<double>(runs.size());
+}
+
+double part_mean(std::vector<RunSample> const& runs, size_t part) {
+  return mean_over_runs(runs, [part](RunSample const& run) { return mean_over_steps(run.parts_ns[part]); });
+}
+
+/// Calls and time of a kernel, per step and device, over a side.
+struct ComparedKernel {
+  double calls = 0, ns = 0;
+  size_t told_in = 0;  ///< runs that tell it apart
+};
+using KernelTable = std::map<std::string, ComparedKernel>;
+
+KernelTable kernel_means(std::vector<RunSample> const& runs) {
+  KernelTable table;
+  auto const share = 1 / static_cast<double>(runs.size());
+  for (RunSample const& run : runs)
+    for (RunSample::Kernel const& kernel : run.kernels) {
+      ComparedKernel& means = table[kernel.name];
+      means.calls += mean_over_steps(kernel.calls) * share;
+      means.ns += mean_over_steps(kernel.ns) * share;
+      ++means.told_in;
+    }
+  return table;
+}
+
+bool is_in_any(std::vector<RunSample> const& runs, std::string const& kernel) {
+  return std::any_of(runs.begin(), runs.end(), [&](RunSample const& run) { return run.kernel_names.contains(kernel); });
+}
+
+KernelChange change_of(std::string const& name, ComparedKernel const& base, ComparedKernel const& fresh) {
+  KernelChange change;
+  change.name = name;
+  change.base_calls = base.calls;
+  change.fresh_calls = fresh.calls;
+  change.base_ns = base.ns;
+  change.fresh_ns = fresh.ns;
+  if (base.calls > 0 && fresh.calls > 0) {
+    double const base_each = base.ns / base.calls, fresh_each = fresh.ns / fresh.calls;
+    change.speed_ns = (base.calls + fresh.calls) / 2 * (fresh_each - base_each);
+    change.calls_ns = (base_each + fresh_each) / 2 * (fresh.calls - base.calls);
+  } else {
+    change.calls_ns = fresh.ns - base.ns;
+  }
+  return change;
+}
+
+/// Kernels that some runs tell apart and others have among the rest are of the rest here: their numbers are not all known.
+std::vector<KernelChange> kernel_changes(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+  KernelTable const of_base = kernel_means(base), of_fresh = kernel_means(fresh);
+  std::vector<std::string> names;
+  for (auto const& [name, means] : of_base) names.push_back(name);
+  for (auto const& [name, means] : of_fresh)
+    if (!of_base.contains(name)) names.push_back(name);
+  std::vector<KernelChange> changes;
+  ComparedKernel rest_of_base, rest_of_fresh;
+  for (std::string const& name : names) {
+    auto const in_base = of_base.find(name), in_fresh = of_fresh.find(name);
+    ComparedKernel const before = in_base == of_base.end() ? ComparedKernel{} : in_base->second;
+    ComparedKernel const after = in_fresh == of_fresh.end() ? ComparedKernel{} : in_fresh->second;
+    bool const is_new = before.told_in == 0 && !is_in_any(base, name);
+    bool const has_vanished = after.told_in == 0 && !is_in_any(fresh, name);
+    bool const is_told = (is_new || before.told_in == base.size()) && (has_vanished || after.told_in == fresh.size());
+    if (name.empty() || !is_told) {
+      rest_of_base.calls += before.calls;
+      rest_of_base.ns += before.ns;
+      rest_of_fresh.calls += after.calls;
+      rest_of_fresh.ns += after.ns;
+      continue;
+    }
+    changes.push_back(change_of(name, before, after));
+    if (is_new) changes.back().where = KernelChange::Where::kNew;
+    if (has_vanished) changes.back().where = KernelChange::Where::kVanished;
+  }
+  if (rest_of_base.calls > 0 || rest_of_fresh.calls > 0) changes.push_back(change_of({}, rest_of_base, rest_of_fresh));
+  std::stable_sort(changes.begin(), changes.end(), [](KernelChange const& a, KernelChange const& b) {
+    return std::abs(a.fresh_ns - a.base_ns) > std::abs(b.fresh_ns - b.base_ns);
+  });
+  return changes;
+}
+
+template <class Row>
+void keep_largest(std::vector<Row>& rows) {
+  std::stable_sort(rows.begin(), rows.end(), [](Row const& a, Row const& b) {
+    return std::abs(a.fresh_ns - a.base_ns) > std::abs(b.fresh_ns - b.base_ns);
+  });
+  if (rows.size() > kMostExplanations) rows.resize(kMostExplanations);
+}
+
+std::vector<HostOpChange> host_op_changes(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+  std::map<std::pair<IdleCause, std::string>, std::pair<double, double>> ns;
+  for (RunSample const& run : base)
+    for (RunSample::HostOp const& op : run.host_ops) ns[{op.cause, op.name}].first += op.ns / static_cast<double>(base.size());
+  for (RunSample const& run : fresh)
+    for (RunSample::HostOp const& op : run.host_ops) ns[{op.cause, op.name}].second += op.ns / static_cast<double>(fresh.size());
+  std::vector<HostOpChange> changes;
+  for (auto const& [key, both] : ns) changes.push_back({key.first, key.second, both.first, both.second});
+  keep_largest(changes);
+  return changes;
+}
+
+std::vector<LateChange> late_changes(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+  std::map<std::tuple<int32_t, int32_t, std::string, std::string>, std::pair<double, double>> ns;
+  for (RunSample const& run : base)
+    for (RunSample::Late const& late : run.late)
+      ns[{late.rank, late.device, late.cause, late.host_op}].first += late.exposed_ns / static_cast<double>(base.size());
+  for (RunSample const& run : fresh)
+    for (RunSample::Late const& late : run.late)
+      ns[{late.rank, late.device, late.cause, late.host_op}].second += late.exposed_ns / static_cast<double>(fresh.size());
+  std::vector<LateChange> changes;
+  for (auto const& [key, both] : ns)
+    changes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), both.first, both.second});
+  keep_largest(changes);
+  return changes;
+}
+
+}  // namespace
+
+double common_kernel_share(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+  double all = 0, common = 0;
+  auto const add = [&](std::vector<RunSample> const& runs, std::vector<RunSample> const& others) {
+    for (RunSample const& run : runs)
+      for (RunSample::Kernel const& kernel : run.kernels) {
+        if (kernel.name.empty()) continue;
+        double const ns = mean_over_steps(kernel.ns) / static_cast<double>(runs.size());
+        all += ns;
+        if (is_in_any(others, kernel.name)) common += ns;
+      }
+  };
+  add(base, fresh);
+  add(fresh, base);
+  return all > 0 ? common / all : 1;
+}
+
+std::array<int64_t, kChangePartCount> round_to_sum(std::array<double, kChangePartCount> const& values, int64_t total) {
+  std::array<int64_t, kChangePartCount> rounded{};
+  std::array<std::pair<double, size_t>, kChangePartCount> rest;
+  int64_t missing = total;
+  for (size_t i = 0; i < values.size(); ++i) {
+    double const floor = std::floor(values[i]);
+    rounded[i] = static_cast<int64_t>(floor);
+    rest[i] = {values[i] - floor, i};
+    missing -= rounded[i];
+  }
+  std::stable_sort(rest.begin(), rest.end(), [](auto const& a, auto const& b) { return a.first > b.first; });
+  // As many as there are parts at most, but for the error of the sum: of that the largest part takes what is left.
+  for (auto const& [share, i] : rest) {
+    if (missing <= 0) break;
+    ++rounded[i];
+    --missing;
+  }
+  auto const largest =
+      std::max_element(rounded.begin(), rounded.end(), [](int64_t a, int64_t b) { return std::abs(a) < std::abs(b); });
+  *largest += missing;
+  return rounded;
+}
+
+void explain_change(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh, Comparison& comparison) {
+  comparison.kernels = kernel_changes(base, fresh);
+  std::array<double, kChangePartCount> parts{};
+  auto const part = [&](ChangePart which) -> double& { return parts[static_cast<size_t>(which)]; };
+  double of_kernels = 0;
+  for (KernelChange const& kernel : comparison.kernels) {
+    of_kernels += kernel.fresh_ns - kernel.base_ns;
+    if (kernel.where == KernelChange::Where::kNew) part(ChangePart::kNewKernels) += kernel.fresh_ns;
+    if (kernel.where == KernelChange::Where::kVanished) part(ChangePart::kVanishedKernels) -= kernel.base_ns;
+    if (kernel.where != KernelChange::Where::kBoth) continue;
+    part(ChangePart::kKernelSpeed) += kernel.speed_ns;
+    part(ChangePart::kKernelCalls) += kernel.calls_ns;
+  }
+  auto const changed = [&](StepPart of) {
+    return part_mean(fresh, static_cast<size_t>(of)) - part_mean(base, static_cast<size_t>(of));
+  };
+  part(ChangePart::kKernelOverlap) = changed(StepPart::kCompute) - of_kernels;
+  part(ChangePart::kCommunication) = changed(StepPart::kCommunication);
+  part(ChangePart::kWaiting) = changed(StepPart::kWaiting);
+  part(ChangePart::kCopies) = changed(StepPart::kCopies);
+  for (size_t c = 0; c < kIdleCauseCount; ++c)
+    parts[static_cast<size_t>(ChangePart::kFirstIdle) + c] = changed(idle_part(static_cast<IdleCause>(c)));
+  comparison.parts_ns = round_to_sum(parts, comparison.fresh.mean_ns - comparison.base.mean_ns);
+  comparison.host_ops = host_op_changes(base, fresh);
+  comparison.late = late_changes(base, fresh);
+}
+
+}  // namespace stepscope::analyzer

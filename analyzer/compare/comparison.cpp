@@ -1,0 +1,245 @@
+#include "analyzer/compare/comparison.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "analyzer/compare/change_parts.h"
+#include "analyzer/compare/differences.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+using Runs = std::vector<RunSample>;
+using Values = std::vector<std::vector<double>>;  ///< [run][step]
+
+/// Of a part of the step: a change of less than so much of the step's least one does not matter, however large it is for the
+/// part.
+constexpr double kPartOfLeast = 0.25;
+/// GPUs tell times in steps of 32 ns.
+constexpr double kClockStepNs = 32;
+/// With fewer runs in all Student's t demands a change of about six standard errors and more.
+constexpr size_t kFewRuns = 8;
+/// Less kernel time than this in kernels that both sides have: what happened to which kernel cannot be said.
+constexpr double kLeastCommonShare = 0.5;
+/// A recording that scores less has lost events.
+constexpr int32_t kLeastQuality = 90;
+
+/// Makes the metrics of a comparison, family after family.
+class MetricMaker {
+ public:
+  MetricMaker(Runs const& base, Runs const& fresh, Comparison& to) : base_(base), fresh_(fresh), to_(to) {}
+
+  void add_all() {
+    add(MetricFamily::kStep, "step", [](RunSample const& run) { return run.step_ns; });
+    step_ns_ = to_.metrics.front().change.base_mean;
+    to_.metrics.front().least = to_.least_share * step_ns_;
+    add_parts();
+    add(MetricFamily::kMemory, "allocated", [](RunSample const& run) { return run.allocated_bytes; });
+    add(MetricFamily::kMemory, "reserved", [](RunSample const& run) { return run.reserved_bytes; });
+    add_kernels();
+    add_collectives();
+    correct();
+  }
+
+ private:
+  template <class OfRun>
+  static Values values_of(Runs const& runs, OfRun const& of_run) {
+    Values values;
+    for (RunSample const& run : runs) values.push_back(of_run(run));
+    return values;
+  }
+  static bool are_there(Values const& values) {
+    return std::any_of(values.begin(), values.end(), [](auto const& run) { return !run.empty(); });
+  }
+  static bool are_zero(Values const& values) {
+    return std::all_of(values.begin(), values.end(), [](auto const& run) {
+      return std::all_of(run.begin(), run.end(), [](double value) { return value == 0; });
+    });
+  }
+
+  /// Nothing where a side has no value.
+  template <class OfRun>
+  Metric* add(MetricFamily family, std::string name, OfRun const& of_run) {
+    Values const base = values_of(base_, of_run), fresh = values_of(fresh_, of_run);
+    if (!are_there(base) || !are_there(fresh)) return nullptr;
+    if (family == MetricFamily::kPart && are_zero(base) && are_zero(fresh)) return nullptr;
+    Metric& metric = to_.metrics.emplace_back();
+    metric.family = family;
+    metric.name = std::move(name);
+    metric.change = measure_change(base, fresh, sums_);
+    metric.least = to_.least_share * metric.change.base_mean;
+    return &metric;
+  }
+
+  void add_parts() {
+    for (size_t p = 0; p < kStepPartCount; ++p) {
+      Metric* const metric =
+          add(MetricFamily::kPart, to_string(static_cast<StepPart>(p)), [p](RunSample const& run) { return run.parts_ns[p]; });
+      if (metric != nullptr) metric->least = std::max(metric->least, kPartOfLeast * to_.least_share * step_ns_);
+    }
+  }
+
+  /// Of kernels that every run tells apart: how long a call takes, in steps that have one.
+  void add_kernels() {
+    auto const find = [](RunSample const& run, std::string const& name) {
+      return std::find_if(run.kernels.begin(), run.kernels.end(), [&](auto const& kernel) { return kernel.name == name; });
+    };
+    auto const is_told = [&](Runs const& runs, std::string const& name) {
+      return std::all_of(runs.begin(), runs.end(), [&](RunSample const& run) { return find(run, name) != run.kernels.end(); });
+    };
+    for (RunSample::Kernel const& kernel : base_.front().kernels) {
+      std::string const& name = kernel.name;
+      if (name.empty() || !is_told(base_, name) || !is_told(fresh_, name)) continue;
+      Metric* const metric = add(MetricFamily::kKernel, name, [&](RunSample const& run) {
+        auto const found = find(run, name);
+        std::vector<double> each;
+        for (size_t s = 0; s < found->ns.size(); ++s)
+          if (found->calls[s] > 0) each.push_back(found->ns[s] / found->calls[s]);
+        return each;
+      });
+      if (metric != nullptr) metric->least = std::max(metric->least, kClockStepNs);
+    }
+  }
+
+  void add_collectives() {
+    for (RunSample::Collective const& collective : base_.front().collectives) {
+      Metric* const metric = add(MetricFamily::kCollective, model::to_string(collective.op), [&](RunSample const& run) {
+        for (RunSample::Collective const& of_run : run.collectives)
+          if (of_run.op == collective.op && of_run.bytes == collective.bytes) return of_run.transfer_ns;
+        return std::vector<double>();
+      });
+      if (metric == nullptr) continue;
+      metric->bytes = collective.bytes;
+      metric->least = std::max(metric->least, kClockStepNs);
+    }
+  }
+
+  /// Holm within each family; metrics of a family are in succession. Those that nothing was tested of do not count.
+  void correct() {
+    for (size_t first = 0, last = 0; first < to_.metrics.size(); first = last) {
+      std::vector<size_t> tested;
+      std::vector<double> p;
+      for (; last < to_.metrics.size() && to_.metrics[last].family == to_.metrics[first].family; ++last) {
+        if (to_.metrics[last].change.method == CompareMethod::kNone) continue;
+        tested.push_back(last);
+        p.push_back(to_.metrics[last].change.p);
+      }
+      std::vector<double> const adjusted = holm(p);
+      for (size_t i = 0; i < tested.size(); ++i) to_.metrics[tested[i]].adjusted_p = adjusted[i];
+    }
+    for (Metric& metric : to_.metrics) metric.verdict = judge(metric.change, metric.adjusted_p, metric.least);
+  }
+
+  Runs const& base_;
+  Runs const& fresh_;
+  Comparison& to_;
+  RankSums sums_;
+  double step_ns_ = 0;
+};
+
+SideFacts side_facts(Runs const& runs) {
+  SideFacts facts;
+  for (RunSample const& run : runs) {
+    facts.runs.push_back(run.name);
+    facts.devices += run.devices;
+    facts.steps += run.steps.size();
+    facts.warmup_steps += run.warmup_steps;
+    facts.slow_start_steps += run.slow_start_steps;
+    facts.outlier_steps += run.outlier_steps;
+    facts.incomplete_steps += run.incomplete_steps;
+  }
+  return facts;
+}
+
+void refuse(Runs const& base, Runs const& fresh, Comparison& comparison) {
+  if (base.empty() || fresh.empty()) {
+    comparison.refusal = Refusal::kNoRun;
+    return;
+  }
+  bool const is_one_each = base.size() == 1 && fresh.size() == 1;
+  for (auto const* side : {&base, &fresh})
+    for (RunSample const& run : *side) {
+      if (run.steps.size() > (is_one_each ? 1U : 0U)) continue;
+      comparison.refusal = run.steps.empty() ? Refusal::kNoSteps : Refusal::kOneStep;
+      comparison.refused_run = run.name;
+      return;
+    }
+  if (common_kernel_share(base, fresh) == 0) comparison.refusal = Refusal::kNoCommonKernel;
+}
+
+double left_out_ns(Runs const& runs) {
+  double sum = 0;
+  for (RunSample const& run : runs) sum += run.all_steps_ns - run.usual_steps_ns;
+  return sum / static_cast<double>(runs.size());
+}
+
+void add_caveats(Runs const& base, Runs const& fresh, Comparison& comparison) {
+  Metric const& step = comparison.step();
+  auto const add = [&](Caveat caveat, double ns = 0) { comparison.caveats.push_back({caveat, ns}); };
+  auto const any = [&](auto const& holds) {
+    return std::any_of(base.begin(), base.end(), holds) || std::any_of(fresh.begin(), fresh.end(), holds);
+  };
+  double const outliers = left_out_ns(fresh) - left_out_ns(base);
+  if (std::abs(outliers) > step.least) add(Caveat::kOutliers, outliers);
+  if (outliers > step.least && step.verdict != Verdict::kMore) comparison.verdict = Verdict::kUnclear;
+  if (step.change.method == CompareMethod::kNone) add(Caveat::kFewSteps);
+  if (step.change.drifts) add(Caveat::kDrift);
+  if (common_kernel_share(base, fresh) < kLeastCommonShare) add(Caveat::kKernelNames);
+  if (any([](RunSample const& run) { return !run.missing_ranks.empty(); })) add(Caveat::kMissingRanks);
+  if (any([](RunSample const& run) { return run.quality < kLeastQuality; })) add(Caveat::kQuality);
+  if (any([](RunSample const& run) { return run.allocated_bytes.empty(); })) add(Caveat::kNoMemory);
+  if (step.change.unit != CompareUnit::kRun) add(Caveat::kOneRun);
+  bool const are_few = step.change.unit == CompareUnit::kRun && base.size() + fresh.size() < kFewRuns;
+  if (are_few && step.verdict == Verdict::kUnclear) add(Caveat::kFewRuns);
+}
+
+}  // namespace
+
+char const* to_string(MetricFamily family) {
+  constexpr std::array kNames = {"step", "part", "memory", "kernel", "collective"};
+  return kNames[static_cast<size_t>(family)];
+}
+
+char const* to_string(ChangePart part) {
+  constexpr std::array kNames = {"kernel_speed",   "kernel_calls", "new_kernels",  "vanished_kernels",
+                                 "kernel_overlap", "exposed_comm", "exposed_wait", "exposed_copy"};
+  auto const index = static_cast<size_t>(part);
+  return index < kNames.size() ? kNames[index] : to_string(static_cast<IdleCause>(index - kNames.size()));
+}
+
+char const* to_string(Condition condition) {
+  constexpr std::array kNames = {"device", "devices",   "processes",       "host",        "fact", "command",
+                                 "tool",   "clock_mhz", "copied_in_bytes", "step_source", "steps"};
+  return kNames[static_cast<size_t>(condition)];
+}
+
+char const* to_string(Caveat caveat) {
+  constexpr std::array kNames = {"one_run",      "few_runs",      "few_steps", "drift",    "outliers",
+                                 "kernel_names", "missing_ranks", "quality",   "no_memory"};
+  return kNames[static_cast<size_t>(caveat)];
+}
+
+char const* to_string(Refusal refusal) {
+  constexpr std::array kNames = {"no_run", "no_steps", "one_step", "no_common_kernel"};
+  return kNames[static_cast<size_t>(refusal)];
+}
+
+Comparison compare_runs(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh, CompareOptions const& options) {
+  Comparison comparison;
+  comparison.base = side_facts(base);
+  comparison.fresh = side_facts(fresh);
+  comparison.least_share = options.least_share;
+  refuse(base, fresh, comparison);
+  if (comparison.refusal) return comparison;
+  MetricMaker(base, fresh, comparison).add_all();
+  comparison.base.mean_ns = std::llround(comparison.step().change.base_mean);
+  comparison.fresh.mean_ns = std::llround(comparison.step().change.fresh_mean);
+  comparison.differences = find_differences(base, fresh);
+  explain_change(base, fresh, comparison);
+  comparison.verdict = comparison.step().verdict;
+  add_caveats(base, fresh, comparison);
+  return comparison;
+}
+
+}  // namespace stepscope::analyzer

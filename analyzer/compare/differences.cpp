@@ -1,0 +1,133 @@
+#include "analyzer/compare/differences.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+namespace stepscope::analyzer {
+namespace {
+
+/// Clocks and bytes that are nearer than this are the same.
+constexpr double kSameShare = 0.02;
+/// Facts of recordings are settings and machines: more of them than this are another format.
+constexpr size_t kMostDifferentFacts = 12;
+
+std::string joined(std::set<std::string> const& values) {
+  std::string text;
+  for (std::string const& value : values) text += (text.empty() ? "" : ", ") + value;
+  return text;
+}
+
+/// Distinct values of all runs of a side.
+template <class OfRun>
+std::string text_of(std::vector<RunSample> const& runs, OfRun const& of_run) {
+  std::set<std::string> values;
+  for (RunSample const& run : runs)
+    if (std::string text = of_run(run); !text.empty()) values.insert(std::move(text));
+  return joined(values);
+}
+
+class DifferenceList {
+ public:
+  DifferenceList(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) : base_(base), fresh_(fresh) {}
+
+  template <class OfRun>
+  void add_text(Condition condition, OfRun const& of_run, std::string const& name = {}) {
+    std::string const base = text_of(base_, of_run), fresh = text_of(fresh_, of_run);
+    if (base != fresh) list_.push_back({condition, name, base, fresh, {}, {}});
+  }
+  /// Means of what the runs say; nothing where a side does not.
+  template <class OfRun>
+  void add_number(Condition condition, OfRun const& of_run) {
+    std::optional<double> const base = mean(base_, of_run), fresh = mean(fresh_, of_run);
+    if (!base || !fresh || std::abs(*fresh - *base) <= kSameShare * std::max(std::abs(*base), std::abs(*fresh))) return;
+    list_.push_back({condition, {}, {}, {}, base, fresh});
+  }
+  void add_facts() {
+    std::vector<std::string> names;
+    for (auto const* side : {&base_, &fresh_})
+      for (RunSample const& run : *side)
+        for (auto const& [name, value] : run.facts)
+          if (std::find(names.begin(), names.end(), name) == names.end() && names.size() < kMostFactNames) names.push_back(name);
+    size_t const before = list_.size();
+    for (std::string const& name : names) {
+      if (list_.size() - before >= kMostDifferentFacts) return;
+      auto const value_of = [&name](RunSample const& run) {
+        for (auto const& [of, value] : run.facts)
+          if (of == name) return value;
+        return std::string();
+      };
+      add_text(Condition::kFact, value_of, name);
+    }
+  }
+  std::vector<Difference> take() { return std::move(list_); }
+
+ private:
+  /// Hostile traces have any number of them.
+  static constexpr size_t kMostFactNames = 100;
+
+  template <class OfRun>
+  static std::optional<double> mean(std::vector<RunSample> const& runs, OfRun const& of_run) {
+    double sum = 0;
+    for (RunSample const& run : runs) {
+      std::optional<double> const value = of_run(run);
+      if (!value) return std::nullopt;
+      sum += *value;
+    }
+    return sum / static_cast<double>(runs.size());
+  }
+
+  std::vector<RunSample> const& base_;
+  std::vector<RunSample> const& fresh_;
+  std::vector<Difference> list_;
+};
+
+std::string joined_names(std::vector<std::string> const& names) { return joined({names.begin(), names.end()}); }
+
+std::string step_range(RunSample const& run) {
+  return run.steps.empty() ? std::string() : fmt::format("{}–{}", run.steps.front(), run.steps.back());
+}
+
+bool share_steps(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+  std::set<int64_t> numbers;
+  for (RunSample const& run : base) numbers.insert(run.steps.begin(), run.steps.end());
+  return std::any_of(fresh.begin(), fresh.end(), [&](RunSample const& run) {
+    return std::any_of(run.steps.begin(), run.steps.end(), [&](int64_t number) { return numbers.contains(number); });
+  });
+}
+
+std::string source_key(RunSample const& run) {
+  switch (run.step_source) {
+    case StepSource::kAnnotation:
+      return "annotation";
+    case StepSource::kNvtxPattern:
+      return "nvtx_pattern";
+    case StepSource::kDetected:
+      return "detected";
+    case StepSource::kNone:
+      break;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::vector<Difference> find_differences(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+  DifferenceList list(base, fresh);
+  list.add_text(Condition::kDevice, [](RunSample const& run) { return joined_names(run.device_names); });
+  list.add_text(Condition::kDeviceCount, [](RunSample const& run) { return std::to_string(run.devices); });
+  list.add_text(Condition::kProcesses, [](RunSample const& run) { return std::to_string(run.processes); });
+  list.add_text(Condition::kHost, [](RunSample const& run) { return joined_names(run.hosts); });
+  list.add_facts();
+  list.add_text(Condition::kCommand, [](RunSample const& run) { return run.command; });
+  list.add_text(Condition::kTool, [](RunSample const& run) { return run.tool; });
+  list.add_number(Condition::kClock, [](RunSample const& run) { return run.busy_clock_mhz; });
+  list.add_number(Condition::kCopiedIn, [](RunSample const& run) { return std::optional(run.copied_in_bytes); });
+  list.add_text(Condition::kStepSource, source_key);
+  if (!share_steps(base, fresh)) list.add_text(Condition::kStepNumbers, step_range);
+  return list.take();
+}
+
+}  // namespace stepscope::analyzer

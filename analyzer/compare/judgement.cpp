@@ -1,0 +1,161 @@
+#include "analyzer/compare/judgement.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "trace/base/check.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+using SideValues = std::vector<std::vector<double>>;
+
+/// Successive blocks that correlate less than this vary as independent ones do, but for a few percent.
+constexpr double kLooseCorrelation = 0.2;
+/// So many standard errors a correlation of steps may be off zero by chance: 1 of 10. A block too long costs little, one too
+/// short takes chance for change.
+constexpr double kStepErrors = 1.3;
+/// Of blocks: 1 of 20. Longer ones would be few.
+constexpr double kBlockErrors = 1.645;
+/// Fewer blocks on a side tell too little of how they vary.
+constexpr size_t kFewestBlocks = 4;
+
+double plain_mean(std::vector<double> const& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+SideValues runs_with_values(std::span<std::vector<double> const> runs) {
+  SideValues kept;
+  for (std::vector<double> const& run : runs)
+    if (!run.empty()) kept.push_back(run);
+  return kept;
+}
+
+std::vector<double> run_means(SideValues const& runs) {
+  std::vector<double> means;
+  means.reserve(runs.size());
+  for (std::vector<double> const& run : runs) means.push_back(plain_mean(run));
+  return means;
+}
+
+struct BlockPair {
+  std::vector<double> base, fresh;
+  size_t length = 1;
+  bool drifts = false;
+};
+
+/// Of fewer blocks the correlation is not looked at again: half of what is found there is chance.
+constexpr size_t kFewestCorrelated = 16;
+
+/// How long blocks of steps have to be that correlate so: one and a half times as long as it takes until (1 + ρ) / (1 − ρ), by
+/// which the error of a mean of such steps grows, is reached. Successive blocks of an autoregressive process then have 0.17.
+size_t length_for(double correlation, size_t steps) {
+  double const wanted = std::ceil(1.5 * (1 + correlation) / std::max(1 - correlation, 1e-6));
+  return std::min(static_cast<size_t>(wanted), steps);
+}
+
+/// The shortest blocks that are not alike in succession.
+BlockPair independent_blocks(std::vector<double> const& base, std::vector<double> const& fresh) {
+  size_t const fewest = std::min(base.size(), fresh.size()), longest = std::max<size_t>(fewest / kFewestBlocks, 1);
+  BlockPair blocks;
+  while (std::max(base.size(), fresh.size()) / blocks.length > kMostComparedValues) blocks.length *= 2;
+  for (;;) {
+    std::vector<std::vector<double>> const sides = {block_means(base, blocks.length), block_means(fresh, blocks.length)};
+    blocks.base = sides[0];
+    blocks.fresh = sides[1];
+    double const correlation = lag_one_correlation(sides);
+    double const errors = blocks.length == 1 ? kStepErrors : kBlockErrors;
+    double const limit = errors / std::sqrt(static_cast<double>(blocks.base.size() + blocks.fresh.size()));
+    bool const can_tell = blocks.length == 1 || blocks.base.size() + blocks.fresh.size() >= kFewestCorrelated;
+    if (blocks.drifts || !can_tell || correlation <= std::max(kLooseCorrelation, limit)) return blocks;
+    size_t const wanted = blocks.length * length_for(correlation, fewest);
+    blocks.drifts = wanted > longest;
+    blocks.length = std::max(blocks.length, std::min(wanted, longest));
+  }
+}
+
+/// What drifts within a run may have gone as far again before or after it.
+void widen_by_drift(BlockPair const& blocks, Shift& shift) {
+  auto const [base_least, base_most] = std::minmax_element(blocks.base.begin(), blocks.base.end());
+  auto const [fresh_least, fresh_most] = std::minmax_element(blocks.fresh.begin(), blocks.fresh.end());
+  double const drift = std::max(*base_most - *base_least, *fresh_most - *fresh_least);
+  shift.low = *fresh_least - *base_most - drift;
+  shift.high = *fresh_most - *base_least + drift;
+}
+
+void compare_values(std::vector<double> const& base, std::vector<double> const& fresh, RankSums& sums, Change& change) {
+  change.base_values = base.size();
+  change.fresh_values = fresh.size();
+  if (std::min(base.size(), fresh.size()) >= kFewestRankedValues) {
+    change.method = CompareMethod::kMannWhitney;
+    change.p = mann_whitney(base, fresh, sums).p;
+    change.shift = hodges_lehmann(base, fresh, kCompareConfidence, sums);
+    return;
+  }
+  change.method = CompareMethod::kStudent;
+  MeanTest const test = student(base, fresh, kCompareConfidence);
+  change.p = test.p;
+  change.shift = test.shift;
+}
+
+}  // namespace
+
+char const* to_string(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kSame:
+      return "same";
+    case Verdict::kLess:
+      return "less";
+    case Verdict::kMore:
+      return "more";
+    case Verdict::kUnclear:
+      break;
+  }
+  return "unclear";
+}
+
+char const* to_string(CompareMethod method) {
+  if (method == CompareMethod::kMannWhitney) return "mann_whitney";
+  return method == CompareMethod::kStudent ? "student" : "none";
+}
+
+char const* to_string(CompareUnit unit) {
+  if (unit == CompareUnit::kRun) return "run";
+  return unit == CompareUnit::kBlock ? "block" : "step";
+}
+
+Change measure_change(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh, RankSums& sums) {
+  SideValues const of_base = runs_with_values(base), of_fresh = runs_with_values(fresh);
+  STEPSCOPE_CHECK(!of_base.empty() && !of_fresh.empty());
+  std::vector<double> const base_means = run_means(of_base), fresh_means = run_means(of_fresh);
+  Change change;
+  change.base_mean = plain_mean(base_means);
+  change.fresh_mean = plain_mean(fresh_means);
+  if (of_base.size() > 1 || of_fresh.size() > 1) {
+    change.unit = CompareUnit::kRun;
+    compare_values(base_means, fresh_means, sums, change);
+    return change;
+  }
+  change.base_values = of_base[0].size();
+  change.fresh_values = of_fresh[0].size();
+  change.shift.estimate = change.shift.low = change.shift.high = change.fresh_mean - change.base_mean;
+  if (std::min(change.base_values, change.fresh_values) < kFewestComparedSteps) return change;
+  BlockPair const blocks = independent_blocks(of_base[0], of_fresh[0]);
+  change.unit = blocks.length > 1 ? CompareUnit::kBlock : CompareUnit::kStep;
+  change.steps_per_value = blocks.length;
+  change.drifts = blocks.drifts;
+  compare_values(blocks.base, blocks.fresh, sums, change);
+  if (blocks.drifts) widen_by_drift(blocks, change.shift);
+  return change;
+}
+
+Verdict judge(Change const& change, double adjusted, double least) {
+  if (change.method == CompareMethod::kNone) return Verdict::kUnclear;
+  if (change.shift.low >= -least && change.shift.high <= least) return Verdict::kSame;
+  if (adjusted >= kFamilyError || change.p >= kMetricError) return Verdict::kUnclear;
+  if (change.shift.low > least) return Verdict::kMore;
+  return change.shift.high < -least ? Verdict::kLess : Verdict::kUnclear;
+}
+
+}  // namespace stepscope::analyzer

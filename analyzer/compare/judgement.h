@@ -1,0 +1,61 @@
+// Whether a number changed between two sides, and by how much (DEFINITIONS, "Comparing runs"). Pure: values in, verdict out.
+//
+// What is counted as one value decides whether a difference is real: steps of one run are more alike than steps of two, and
+// successive steps more than distant ones. So where a side has several runs a value is a run (its mean). With one run a side a
+// value is a step, or where successive steps are alike a block of them, long enough that successive blocks are not.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "analyzer/compare/statistics.h"
+
+namespace stepscope::analyzer {
+
+enum class Verdict : uint8_t { kSame, kLess, kMore, kUnclear };
+/// "same", "less", "more", "unclear": of a number that may be a time or a size.
+char const* to_string(Verdict verdict);
+
+/// How the sides were compared.
+enum class CompareMethod : uint8_t { kNone, kMannWhitney, kStudent };
+/// "none", "mann_whitney", "student".
+char const* to_string(CompareMethod method);
+
+/// What a value stands for.
+enum class CompareUnit : uint8_t { kStep, kBlock, kRun };
+/// "step", "block", "run".
+char const* to_string(CompareUnit unit);
+
+/// With one run a side: with fewer steps nothing is said.
+inline constexpr size_t kFewestComparedSteps = 5;
+/// With fewer values on a side ranks cannot tell enough (of 6 and 6 the least p is 0.002), and Student's t is used.
+inline constexpr size_t kFewestRankedValues = 7;
+/// More values are averaged in blocks: the differences of all pairs are looked at.
+inline constexpr size_t kMostComparedValues = 512;
+inline constexpr double kCompareConfidence = 0.95;
+/// For all metrics of a family together, after Holm's correction.
+inline constexpr double kFamilyError = 0.05;
+/// For a metric alone, however much it varies: of 1,000 pairs in which nothing changed no more than 5 are taken for changed (2
+/// are expected, 6 and more would be seen in 1 of 60 such thousands).
+inline constexpr double kMetricError = 0.002;
+
+/// What changed of one number.
+struct Change {
+  CompareMethod method = CompareMethod::kNone;  ///< kNone: too few values, no more is known than the means
+  CompareUnit unit = CompareUnit::kStep;
+  size_t base_values = 0, fresh_values = 0;
+  size_t steps_per_value = 1;            ///< of blocks, at least
+  double base_mean = 0, fresh_mean = 0;  ///< plain, over runs of the means over their steps
+  Shift shift;                           ///< of fresh against base, with kCompareConfidence
+  double p = 1;                          ///< two-sided, for this number alone
+  bool drifts = false;  ///< even the longest blocks are alike in succession: `shift` is widened by as much as they vary
+};
+
+/// base[run][step]: in the order of time, finite. Runs without values do not count. Both sides need one value.
+Change measure_change(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh, RankSums& sums);
+
+/// `adjusted`: p among its family. `least`: the smallest change that matters, ≥ 0.
+Verdict judge(Change const& change, double adjusted, double least);
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,97 @@
+// What of a run is held against another: its steps as values, one a step of the job, and what it says of where it ran. Made of an
+// analysis alone, so that the traces of a run need not stay while the next is read.
+//
+// A step of the job is the mean over its devices of that step's period (DEFINITIONS, "Comparing runs"): the periods of a device
+// follow each other without gap, so every device's sum to the time that the job took, and their mean is free of which device was
+// last to end which step. The longest period of each step instead would sum to more than the job took.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "analyzer/analysis.h"
+
+namespace stepscope::analyzer {
+
+/// What a step's time is split into, without rest: `idle` begins at 4, by IdleCause.
+enum class StepPart : uint8_t { kCompute = 0, kCommunication = 1, kWaiting = 2, kCopies = 3, kFirstIdle = 4 };
+inline constexpr size_t kStepPartCount = 4 + kIdleCauseCount;
+/// Of an idle cause.
+inline StepPart idle_part(IdleCause cause) {
+  return static_cast<StepPart>(static_cast<size_t>(StepPart::kFirstIdle) + static_cast<size_t>(cause));
+}
+/// The JSON key: "compute", "exposed_comm" (exposed communication but waiting), "exposed_wait" (waiting for peers in
+/// collectives), "exposed_copy", or that of the idle cause.
+char const* to_string(StepPart part);
+
+/// Everything per step is in the order of `steps`. Times are ns.
+struct RunSample {
+  std::string name;
+  std::vector<int64_t> steps;                                          ///< numbers of the usual steps that all its devices have
+  uint64_t warmup_steps = 0, slow_start_steps = 0, outlier_steps = 0;  ///< distinct numbers, on any device; left out
+  uint64_t incomplete_steps = 0;                                       ///< usual, but not on all devices; left out
+  double all_steps_ns = 0;                                             ///< mean over the periods of all steps but the warm-up
+  double usual_steps_ns = 0;                                           ///< and over the usual ones
+  StepSource step_source = StepSource::kNone;
+
+  std::vector<double> step_ns;                ///< mean over the devices
+  std::vector<std::vector<double>> parts_ns;  ///< [StepPart]; they sum to step_ns
+
+  /// Kernels and memsets of one name: per step, summed over the devices and divided by their number.
+  struct Kernel {
+    std::string name;  ///< hostile text; empty: all that are not told apart
+    std::vector<double> ns, calls;
+  };
+  std::vector<Kernel> kernels;                   ///< most time first, the others last
+  std::unordered_set<std::string> kernel_names;  ///< of all kernels of the run
+
+  /// Collectives of one operation and size: in steps that have them the mean of their transfers, and how many there were.
+  struct Collective {
+    model::CollectiveOp op = model::CollectiveOp::kUnknown;
+    uint64_t bytes = 0;
+    std::vector<double> transfer_ns;
+    double per_step = 0;
+    double total_ns = 0;
+  };
+  std::vector<Collective> collectives;  ///< most time first
+
+  /// Most that the fullest device held in each step; empty where that is not known.
+  std::vector<double> allocated_bytes, reserved_bytes;
+
+  /// Idle time by what the host did meanwhile: per step and device, over all steps.
+  struct HostOp {
+    IdleCause cause = IdleCause::kUnexplained;
+    std::string name;  ///< hostile text
+    double ns = 0;
+  };
+  std::vector<HostOp> host_ops;
+  /// Waiting that a device caused, per step and device.
+  struct Late {
+    int32_t rank = 0, device = 0;
+    std::string cause;    ///< cause_of()
+    std::string host_op;  ///< hostile text
+    double exposed_ns = 0;
+  };
+  std::vector<Late> late;
+
+  uint64_t devices = 0;          ///< that have steps
+  uint64_t devices_without = 0;  ///< that have none: left out
+  uint64_t processes = 0;
+  std::vector<std::string> device_names, hosts;            ///< distinct, sorted
+  std::string command, tool;                               ///< of the first process
+  std::vector<std::pair<std::string, std::string>> facts;  ///< likewise: driver, cpu, settings
+  std::optional<double> busy_clock_mhz;                    ///< mean over the devices
+  double copied_in_bytes = 0;                              ///< from host to device, per step, over all devices
+  double kernel_calls = 0;                                 ///< per step and device
+  std::vector<int32_t> missing_ranks;
+  int32_t quality = 100;
+};
+
+/// Never fails: what the run has no steps for is empty. O(steps · kernels + facts).
+RunSample sample_run(model::Run const& run, Analysis const& analysis);
+
+}  // namespace stepscope::analyzer

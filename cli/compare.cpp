@@ -1,0 +1,79 @@
+// stepscope compare BASE… --vs NEW…: what changed between runs, whether it is real, and why, as text or JSON.
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "analyzer/analysis.h"
+#include "analyzer/compare/comparison.h"
+#include "cli/analyzed_run.h"
+#include "cli/commands.h"
+#include "reports/comparison_words.h"
+#include "reports/json/comparison_json.h"
+#include "reports/text/comparison.h"
+
+namespace stepscope::cli {
+namespace {
+
+struct CompareCommand {
+  std::vector<std::string> base, fresh;
+  bool json = false;
+  std::string steps;
+  double least_percent = 2;
+};
+
+/// Each path is a run of its own. One is open at a time: what is kept of it is small.
+base::Expected<std::vector<analyzer::RunSample>> read_side(std::vector<std::string> const& paths,
+                                                           analyzer::AnalyzeOptions const& wanted) {
+  std::vector<analyzer::RunSample> samples;
+  for (std::string const& path : paths) {
+    auto const analyzed = analyze_and_warn({path}, wanted);
+    if (!analyzed) return base::fail_with(analyzed);
+    samples.push_back(analyzer::sample_run(analyzed->run, analyzed->analysis));
+    samples.back().name = path;  // runs of two sides often have one name
+  }
+  return samples;
+}
+
+int exit_code(analyzer::Verdict verdict) {
+  if (verdict == analyzer::Verdict::kMore) return kFinding;
+  return verdict == analyzer::Verdict::kUnclear ? kUnclear : kGood;
+}
+
+int compare_sides(CompareCommand const& command) {
+  analyzer::AnalyzeOptions wanted;
+  if (!command.steps.empty()) {
+    auto const steps = parse_steps(command.steps);
+    if (!steps) return report_error(steps.error());
+    wanted.steps = *steps;
+  }
+  auto const base = read_side(command.base, wanted);
+  if (!base) return report_error(base.error());
+  auto const fresh = read_side(command.fresh, wanted);
+  if (!fresh) return report_error(fresh.error());
+  analyzer::Comparison const comparison = analyzer::compare_runs(*base, *fresh, {command.least_percent / 100});
+  if (comparison.refusal) return report_error({"compare: " + reports::refusal_text(comparison)});
+  std::string const text =
+      command.json ? reports::comparison_json(comparison) : reports::comparison_text(comparison, {use_color(), terminal_width()});
+  std::fputs(text.c_str(), stdout);
+  return exit_code(comparison.verdict);
+}
+
+}  // namespace
+
+Action add_compare(CLI::App& app) {
+  auto const command = std::make_shared<CompareCommand>();
+  app.footer(
+      "stepscope compare BASE... --vs NEW...\nEach BASE and NEW is one run. One a side is compared step by step, several run by "
+      "run. "
+      "Exit code: 0 the step is the same or faster, 1 slower, 2 wrong use or nothing to compare, 3 unclear. docs/COMPARE.md");
+  app.add_option("BASE", command->base, "runs before the change")->required();
+  app.add_option("--vs", command->fresh, "runs after it")->required();
+  app.add_flag("--json", command->json, "print every number as JSON (docs/COMPARE.md)");
+  app.add_option("--steps", command->steps, "only steps first:last of each run");
+  app.add_option("--min-effect", command->least_percent, "changes of less than so many percent do not count")
+      ->check(CLI::Range(0.0, 100.0))
+      ->capture_default_str();
+  return [command] { return compare_sides(*command); };
+}
+
+}  // namespace stepscope::cli

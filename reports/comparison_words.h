@@ -1,0 +1,35 @@
+// What comparisons say, in words: one spelling for text and JSON. Text from traces is made printable.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/compare/comparison.h"
+
+namespace stepscope::reports {
+
+/// One or two sentences: whether a step is slower, by how much, how sure that is, and what most of it is.
+std::string headline(analyzer::Comparison const& comparison);
+/// "faster", "slower" of what takes time; "less", "more" of parts and sizes; "same", "unclear".
+std::string_view verdict_word(analyzer::Metric const& metric);
+std::string_view verdict_word(analyzer::Verdict verdict, analyzer::MetricFamily family = analyzer::MetricFamily::kStep);
+/// "step", "exposed communication", "kernel gemm", "all-reduce of 25.0 MiB".
+std::string metric_label(analyzer::Metric const& metric);
+/// In the middle of a sentence, by what it does to the step: "kernels are slower", "less waiting for peers".
+std::string change_part_label(analyzer::ChangePart part, int64_t ns);
+/// Who or what makes a part what it is, where that is known: "rank 3 comes late by its compute", "most in kernel gemm".
+std::string change_part_reason(analyzer::Comparison const& comparison, analyzer::ChangePart part);
+/// One line each: "driver: 550.54 → 560.28".
+std::string difference_text(analyzer::Difference const& difference);
+/// Whole sentences, for each caveat, and what the numbers leave out.
+std::vector<std::string> comparison_notes(analyzer::Comparison const& comparison);
+/// Completes "stepscope: compare: …"; only of a comparison that is refused.
+std::string refusal_text(analyzer::Comparison const& comparison);
+
+/// "+1.23 ms", "-45.0 µs".
+std::string signed_duration(double ns);
+/// "+4.5 %", "-0.3 %"; "new" where there was nothing before.
+std::string signed_share(double change, double of);
+
+}  // namespace stepscope::reports

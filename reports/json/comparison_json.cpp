@@ -1,0 +1,158 @@
+#include "reports/json/comparison_json.h"
+
+#include <cmath>
+
+#include <nlohmann/json.hpp>
+
+#include "reports/comparison_words.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+using CompareJson = nlohmann::ordered_json;
+using analyzer::Comparison;
+
+/// JSON has no NaN and no infinity: a number that does not exist is null.
+CompareJson finite(double value) { return std::isfinite(value) ? CompareJson(value) : CompareJson(nullptr); }
+
+CompareJson whole_names(std::vector<std::string> const& names) {
+  CompareJson json = CompareJson::array();
+  for (std::string const& name : names) json.push_back(base::printable(name));
+  return json;
+}
+
+CompareJson side_json(analyzer::SideFacts const& side) {
+  return {{"runs", whole_names(side.runs)},
+          {"devices", side.devices},
+          {"steps", side.steps},
+          {"warmup_steps", side.warmup_steps},
+          {"slow_start_steps", side.slow_start_steps},
+          {"outlier_steps", side.outlier_steps},
+          {"incomplete_steps", side.incomplete_steps},
+          {"mean_ns", side.mean_ns}};
+}
+
+CompareJson differences_json(Comparison const& comparison) {
+  CompareJson differences = CompareJson::array();
+  for (analyzer::Difference const& difference : comparison.differences) {
+    auto const side = [](std::optional<double> number, std::string const& text) {
+      if (number) return finite(*number);
+      return text.empty() ? CompareJson(nullptr) : CompareJson(base::printable(text));
+    };
+    differences.push_back(
+        {{"condition", analyzer::to_string(difference.condition)},
+         {"name", difference.name.empty() ? CompareJson(nullptr) : CompareJson(base::printable(difference.name))},
+         {"base", side(difference.base_number, difference.base)},
+         {"new", side(difference.fresh_number, difference.fresh)},
+         {"text", difference_text(difference)}});
+  }
+  return differences;
+}
+
+CompareJson metric_json(analyzer::Metric const& metric) {
+  analyzer::Change const& change = metric.change;
+  bool const is_tested = change.method != analyzer::CompareMethod::kNone;
+  auto const tested = [&](double value) { return is_tested ? finite(value) : CompareJson(nullptr); };
+  return {{"family", analyzer::to_string(metric.family)},
+          {"name", base::printable(metric.name)},
+          {"bytes", metric.family == analyzer::MetricFamily::kCollective ? CompareJson(metric.bytes) : CompareJson(nullptr)},
+          {"unit", metric.family == analyzer::MetricFamily::kMemory ? "bytes" : "ns"},
+          {"verdict", verdict_word(metric)},
+          {"base", finite(change.base_mean)},
+          {"new", finite(change.fresh_mean)},
+          {"shift", tested(change.shift.estimate)},
+          {"low", tested(change.shift.low)},
+          {"high", tested(change.shift.high)},
+          {"p", tested(change.p)},
+          {"adjusted_p", tested(metric.adjusted_p)},
+          {"least", finite(metric.least)},
+          {"method", is_tested ? CompareJson(analyzer::to_string(change.method)) : CompareJson(nullptr)},
+          {"value", analyzer::to_string(change.unit)},
+          {"base_values", change.base_values},
+          {"new_values", change.fresh_values},
+          {"steps_per_value",
+           change.unit == analyzer::CompareUnit::kRun ? CompareJson(nullptr) : CompareJson(change.steps_per_value)},
+          {"drifts", change.drifts}};
+}
+
+CompareJson why_json(Comparison const& comparison) {
+  CompareJson parts = CompareJson::array();
+  for (size_t i = 0; i < comparison.parts_ns.size(); ++i) {
+    auto const part = static_cast<analyzer::ChangePart>(i);
+    std::string const reason = change_part_reason(comparison, part);
+    bool const is_idle = part >= analyzer::ChangePart::kFirstIdle;
+    parts.push_back({{"part", analyzer::to_string(part)},
+                     {"idle", is_idle},
+                     {"ns", comparison.parts_ns[i]},
+                     {"label", change_part_label(part, comparison.parts_ns[i])},
+                     {"reason", reason.empty() ? CompareJson(nullptr) : CompareJson(reason)}});
+  }
+  return {{"change_ns", comparison.fresh.mean_ns - comparison.base.mean_ns}, {"parts", parts}};
+}
+
+CompareJson kernels_compared(Comparison const& comparison) {
+  CompareJson kernels = CompareJson::array();
+  for (analyzer::KernelChange const& kernel : comparison.kernels) {
+    using Where = analyzer::KernelChange::Where;
+    char const* const where = kernel.where == Where::kNew ? "new" : kernel.where == Where::kVanished ? "base" : "both";
+    kernels.push_back({{"name", kernel.name.empty() ? CompareJson(nullptr) : CompareJson(base::printable(kernel.name))},
+                       {"in", where},
+                       {"base_calls", finite(kernel.base_calls)},
+                       {"new_calls", finite(kernel.fresh_calls)},
+                       {"base_ns", finite(kernel.base_ns)},
+                       {"new_ns", finite(kernel.fresh_ns)},
+                       {"speed_ns", kernel.where == Where::kBoth ? finite(kernel.speed_ns) : CompareJson(nullptr)},
+                       {"calls_ns", kernel.where == Where::kBoth ? finite(kernel.calls_ns) : CompareJson(nullptr)}});
+  }
+  return kernels;
+}
+
+CompareJson hosts_compared(Comparison const& comparison) {
+  CompareJson ops = CompareJson::array();
+  for (analyzer::HostOpChange const& op : comparison.host_ops)
+    ops.push_back({{"cause", analyzer::to_string(op.cause)},
+                   {"host_op", base::printable(op.name)},
+                   {"base_ns", finite(op.base_ns)},
+                   {"new_ns", finite(op.fresh_ns)}});
+  return ops;
+}
+
+CompareJson late_compared(Comparison const& comparison) {
+  CompareJson rows = CompareJson::array();
+  for (analyzer::LateChange const& late : comparison.late)
+    rows.push_back({{"rank", late.rank},
+                    {"device", late.device},
+                    {"cause", late.cause},
+                    {"host_op", late.host_op.empty() ? CompareJson(nullptr) : CompareJson(base::printable(late.host_op))},
+                    {"base_ns", finite(late.base_ns)},
+                    {"new_ns", finite(late.fresh_ns)}});
+  return rows;
+}
+
+}  // namespace
+
+std::string comparison_json(Comparison const& comparison) {
+  CompareJson metrics = CompareJson::array(), caveats = CompareJson::array();
+  for (analyzer::Metric const& metric : comparison.metrics) metrics.push_back(metric_json(metric));
+  for (analyzer::CaveatFacts const& caveat : comparison.caveats)
+    caveats.push_back({{"caveat", analyzer::to_string(caveat.caveat)},
+                       {"ns", caveat.caveat == analyzer::Caveat::kOutliers ? finite(caveat.ns) : CompareJson(nullptr)}});
+  CompareJson const document = {{"schema", 1},
+                                {"verdict", verdict_word(comparison.verdict)},
+                                {"headline", headline(comparison)},
+                                {"least_share", finite(comparison.least_share)},
+                                {"base", side_json(comparison.base)},
+                                {"new", side_json(comparison.fresh)},
+                                {"differences", differences_json(comparison)},
+                                {"why", why_json(comparison)},
+                                {"metrics", metrics},
+                                {"kernels", kernels_compared(comparison)},
+                                {"host_ops", hosts_compared(comparison)},
+                                {"late", late_compared(comparison)},
+                                {"caveats", caveats},
+                                {"notes", comparison_notes(comparison)}};
+  return document.dump(1, ' ', false, CompareJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace stepscope::reports

@@ -1,0 +1,13 @@
+// A comparison as JSON, schema 1 of docs/COMPARE.md: every key is a contract.
+#pragma once
+
+#include <string>
+
+#include "analyzer/compare/comparison.h"
+
+namespace stepscope::reports {
+
+/// Of a comparison that is not refused. Valid UTF-8, ends with a newline.
+std::string comparison_json(analyzer::Comparison const& comparison);
+
+}  // namespace stepscope::reports
