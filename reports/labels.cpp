@@ -32,7 +32,50 @@ constexpr std::array<Part, kPartCount> kParts = {{
     {"unexplained", "unexplained", "Idle for a reason that the trace does not show.", true},
 }};
 
+// Order: analyzer::PathClass.
+constexpr std::array<Part, analyzer::kPathClassCount> kPathParts = {{
+    {"compute", "compute", "A device computes.", false},
+    {"exposed_comm", "communication", "A collective or message, from the arrival of its last participant on.", false},
+    {"exposed_copy", "copies", "A device copies.", false},
+    {"launch_starved", "host code", "A host thread runs, in none of the calls and waits below.", true},
+    {"launch_latency", "launching", "In a launch call, or from there to the start of the device operation.", true},
+    {"sync", "blocking synchronization", "In a call that waits for a device that is over with what it waits for.", true},
+    {"input", "waiting for input", "A host thread waits for training data.", true},
+    {"allocation", "memory allocation", "In a call that allocates or frees device memory.", true},
+    {"profiler", "profiler overhead", "The profiler does its own work.", true},
+    {"peer", "waiting for another rank", "In a collective that waits for a rank which is not in the analysis.", true},
+    {"unexplained", "unexplained", "No record tells what was going on.", true},
+}};
+
+// Order: analyzer::WaitCause without idle time, which part() has.
+constexpr Part kLateCompute = {"compute", "compute", "It computed for longer than those that waited.", false};
+constexpr Part kLateComm = {"exposed_comm", "other communication", "It moved data in another collective.", false};
+constexpr Part kLateCopy = {"exposed_copy", "copies", "It copied for longer than those that waited.", false};
+constexpr Part kLateUnknown = {"unknown", "cause unknown", "The recording does not tell what it did more of.", false};
+
 }  // namespace
+
+Part const& path_part(analyzer::PathClass path_class) {
+  auto const index = static_cast<size_t>(path_class);
+  STEPSCOPE_CHECK(index < kPathParts.size());
+  return kPathParts[index];
+}
+
+Part const& wait_part(analyzer::WaitFacts const& waits) {
+  switch (waits.cause) {
+    case analyzer::WaitCause::kCompute:
+      return kLateCompute;
+    case analyzer::WaitCause::kCommunication:
+      return kLateComm;
+    case analyzer::WaitCause::kCopy:
+      return kLateCopy;
+    case analyzer::WaitCause::kIdle:
+      return part(3 + static_cast<int>(waits.idle));
+    case analyzer::WaitCause::kUnknown:
+      break;
+  }
+  return kLateUnknown;
+}
 
 Part const& part(int index) {
   STEPSCOPE_CHECK(index >= 0 && index < kPartCount);
@@ -70,7 +113,7 @@ analyzer::DeviceFacts const* find_device(analyzer::Analysis const& analysis, ana
 model::Interval run_range(model::Run const& run) {
   model::Interval range{std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()};
   for (model::RankTrace const& rank : run.ranks) {
-    if (rank.trace.event_count() == 0) continue;
+    if (rank.trace.whole_event_count() == 0) continue;
     auto const [first, last] = rank.trace.time_range();
     range.begin = std::min(range.begin, first + rank.offset_ns);
     range.end = std::max(range.end, last + rank.offset_ns);

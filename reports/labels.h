@@ -21,6 +21,12 @@ inline constexpr int kPartCount = 3 + analyzer::kIdleCauseCount;
 Part const& part(int index);
 int64_t part_ns(analyzer::TimeSplit const& split, int index);
 
+/// What the critical path did, as a part of its time: the key is the CSS class of the part it looks like; `idle` = it is not on a
+/// device.
+Part const& path_part(analyzer::PathClass path_class);
+/// What a device did that made others wait; the key as that of path_part. Without the host's op.
+Part const& wait_part(analyzer::WaitFacts const& waits);
+
 /// "device 1", "rank 3" or "rank 3 device 1": as much as is needed to tell the run's devices apart.
 std::string device_label(model::Run const& run, analyzer::DeviceRef ref);
 /// The job's rank number of a device's process.

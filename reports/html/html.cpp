@@ -18,21 +18,40 @@ std::string content_policy() {
                      scripts);
 }
 
-std::string navigation() {
-  std::string items;
-  for (auto const& [id, title] : std::initializer_list<std::pair<char const*, char const*>>{{"summary", "Verdict"},
-                                                                                            {"findings", "Findings"},
-                                                                                            {"steps", "Steps"},
-                                                                                            {"devices", "Devices"},
-                                                                                            {"idle", "Idle time"},
-                                                                                            {"timeline", "Timeline"},
-                                                                                            {"communication", "Communication"},
-                                                                                            {"memory", "Memory"},
-                                                                                            {"kernels", "Kernels"},
-                                                                                            {"facts", "Run"},
-                                                                                            {"quality", "Quality"}})
-    items += fmt::format("<a href=\"#{}\">{}</a>", id, title);
-  return fmt::format("<nav aria-label=\"Sections\">{}</nav>\n", items);
+/// The page from the top: what decides first, what explains it after.
+struct SectionOf {
+  char const *id, *title;  ///< title: in the navigation
+  std::string (*write)(Page const&);
+};
+constexpr SectionOf kSections[] = {{"summary", "Verdict", summary_section},
+                                   {"findings", "Findings", findings_section},
+                                   {"steps", "Steps", steps_section},
+                                   {"path", "Critical path", path_section},
+                                   {"devices", "Devices", devices_section},
+                                   {"idle", "Idle time", idle_section},
+                                   {"timeline", "Timeline", timeline_section},
+                                   {"waiting", "Waiting", waiting_section},
+                                   {"communication", "Communication", communication_section},
+                                   {"pipelines", "Pipelines", pipelines_section},
+                                   {"kernels", "Kernels", kernels_section},
+                                   {"launches", "Launches", launches_section},
+                                   {"copies", "Copies", copies_section},
+                                   {"phases", "Phases", phases_section},
+                                   {"memory", "Memory", memory_section},
+                                   {"health", "Health", health_section},
+                                   {"facts", "Run", facts_section},
+                                   {"quality", "Quality", quality_section}};
+
+/// All sections that say something, after the links to them.
+std::string navigation_and_sections(Page const& page, std::string_view before_sections) {
+  std::string items, sections;
+  for (SectionOf const& each : kSections) {
+    std::string const text = each.write(page);
+    if (text.empty()) continue;
+    items += fmt::format("<a href=\"#{}\">{}</a>", each.id, each.title);
+    sections += text;
+  }
+  return fmt::format("<nav aria-label=\"Sections\">{}</nav>\n<main>\n{}{}</main>\n", items, before_sections, sections);
 }
 
 std::string head(std::string const& title) {
@@ -58,17 +77,12 @@ std::string report_html(model::Run const& run, analyzer::Analysis const& analysi
       "<body>\n<a class=\"skip\" href=\"#summary\">Skip to the verdict</a>\n<header class=\"top\"><span "
       "class=\"brand\">Stepscope</span><h1>{}</h1></header>\n",
       title);
-  out += navigation();
-  out += "<main>\n";
-  if (report_has_charts())
-    out += "<noscript><p class=\"empty\">Charts need JavaScript. Every number is in the tables.</p></noscript>\n";
-  else
-    out += "<p class=\"empty\">This program was built without its charts. Every number is in the tables.</p>\n";
-  for (auto const section_of : {summary_section, findings_section, steps_section, devices_section, idle_section, timeline_section,
-                                communication_section, memory_section, kernels_section, facts_section, quality_section})
-    out += section_of(page);
+  out += navigation_and_sections(
+      page, report_has_charts()
+                ? "<noscript><p class=\"empty\">Charts need JavaScript. Every number is in the tables.</p></noscript>\n"
+                : "<p class=\"empty\">This program was built without its charts. Every number is in the tables.</p>\n");
   out += fmt::format(
-      "</main>\n<footer class=\"end\">Written by Stepscope{}. Times are integer nanoseconds, unions and never sums unless a "
+      "<footer class=\"end\">Written by Stepscope{}. Times are integer nanoseconds, unions and never sums unless a "
       "table says so; "
       "instants count from the first event of the run.</footer>\n",
       options.version.empty() ? "" : " " + escape(options.version));

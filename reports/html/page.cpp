@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "reports/html/bars.h"
 #include "reports/html/escape.h"
-#include "trace/base/format.h"
 
 namespace stepscope::reports {
 
@@ -17,6 +17,15 @@ std::string section(std::string_view id, std::string_view title, std::string_vie
 
 std::string folded(std::string_view title, std::string_view body) {
   return fmt::format("<details><summary>{}</summary>{}</details>\n", escape(title), body);
+}
+
+std::string tabbed(std::string_view label, std::vector<Tab> const& tabs) {
+  if (tabs.size() == 1) return tabs[0].body;
+  std::string out;
+  for (Tab const& tab : tabs)
+    out += fmt::format("<div id=\"{}\" data-tab=\"{}\"><h3>{}</h3>\n{}</div>\n", tab.id, escape(tab.title), escape(tab.title),
+                       tab.body);
+  return fmt::format("<div data-tabs=\"{}\">{}</div>\n", escape(label), out);
 }
 
 std::string how_computed(std::string_view text) {
@@ -33,17 +42,9 @@ std::string chart(std::string_view name, std::string_view title, std::string_vie
 std::string empty_note(std::string_view text) { return fmt::format("<p class=\"empty\">{}</p>\n", escape(text, 2000)); }
 
 std::string split_bar(analyzer::TimeSplit const& split) {
-  if (split.window_ns <= 0) return "<span class=\"none\">no time</span>";
-  std::string spans, words;
-  for (int i = 0; i < kPartCount; ++i) {
-    int64_t const ns = part_ns(split, i);
-    if (ns <= 0) continue;
-    double const share = static_cast<double>(ns) / static_cast<double>(split.window_ns);
-    std::string const label = fmt::format("{} {} ({})", part(i).label, base::format_share(share), base::format_duration(ns));
-    spans += fmt::format("<i class=\"p p-{}\" style=\"width:{:.3f}%\" title=\"{}\"></i>", part(i).key, share * 100, label);
-    words += (words.empty() ? "" : ", ") + label;
-  }
-  return fmt::format("<span class=\"bar\" role=\"img\" aria-label=\"{}\">{}</span>", words, spans);
+  std::vector<BarPart> parts;
+  for (int i = 0; i < kPartCount; ++i) parts.push_back({&part(i), part_ns(split, i)});
+  return html_bar(parts, split.window_ns);
 }
 
 std::string split_key(Summary const& summary) {

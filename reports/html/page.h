@@ -30,6 +30,8 @@ struct Page {
 
 /// How many rows tables of events have at most; the JSON has all. Browsers lay out tables of thousands of rows slowly.
 inline constexpr size_t kMaxTableRows = 500;
+/// The same of tables with a row a device and many columns.
+inline constexpr size_t kMaxDeviceRows = 64;
 /// Findings whose first evidence gets a view of its own.
 inline constexpr size_t kMaxEvidenceViews = 8;
 
@@ -37,18 +39,31 @@ inline constexpr size_t kMaxEvidenceViews = 8;
 std::string evidence_view_id(size_t finding);
 std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis, model::Interval range);
 
-/// One function a section; each returns a whole <section>.
+/// One function a section; each returns a whole <section>, or nothing where the run has nothing of the kind (one device waits for
+/// nobody). What a recording should tell and does not is said in the section.
 std::string summary_section(Page const& page);
 std::string findings_section(Page const& page);
 std::string steps_section(Page const& page);
+std::string path_section(Page const& page);
 std::string devices_section(Page const& page);
 std::string idle_section(Page const& page);
 std::string timeline_section(Page const& page);
+std::string waiting_section(Page const& page);
 std::string communication_section(Page const& page);
-std::string memory_section(Page const& page);
+std::string pipelines_section(Page const& page);
 std::string kernels_section(Page const& page);
+std::string launches_section(Page const& page);
+std::string copies_section(Page const& page);
+std::string phases_section(Page const& page);
+std::string memory_section(Page const& page);
+std::string health_section(Page const& page);
 std::string facts_section(Page const& page);
 std::string quality_section(Page const& page);
+
+/// Parts of the section of idle time: exposed time that a late host costs beyond it, and what the host did meanwhile. Each may be
+/// empty.
+std::string unhidden_block(Page const& page);
+std::string host_ops_block(Page const& page);
 
 /// <section> with a heading; `body` is HTML.
 std::string section(std::string_view id, std::string_view title, std::string_view body);
@@ -56,6 +71,12 @@ std::string section(std::string_view id, std::string_view title, std::string_vie
 std::string chart(std::string_view name, std::string_view title, std::string_view how);
 /// A closed block that opens on demand; `body` is HTML.
 std::string folded(std::string_view title, std::string_view body);
+/// Blocks of which the script shows one at a time; without it, all are there under their titles. `id` is plain ASCII.
+struct Tab {
+  std::string id, title, body;  ///< body is HTML
+};
+/// `label`: what is chosen, for screen readers. One tab alone is shown plainly.
+std::string tabbed(std::string_view label, std::vector<Tab> const& tabs);
 std::string how_computed(std::string_view text);
 /// What a section says when it has nothing to show; plain text.
 std::string empty_note(std::string_view text);

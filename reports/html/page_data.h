@@ -16,6 +16,11 @@ std::string page_data(Page const& page);
 /// them.
 std::vector<size_t> thinned_memory(std::vector<analyzer::MemoryFacts::Point> const& points, size_t buckets);
 
+/// Memory curves of a page; pages of large jobs stay small.
+inline constexpr size_t kMaxMemoryCurves = 8;
+/// The devices with a curve, by ref; of many those with the highest peaks.
+std::vector<analyzer::DeviceFacts const*> fullest_devices(analyzer::Analysis const& analysis);
+
 /// What a device waited for others inside collectives, summed over the run.
 struct DeviceWait {
   analyzer::DeviceRef ref;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/html/bars.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
@@ -202,6 +203,7 @@ std::string devices_section(Page const& page) {
   table.number("Exposed copies").number("Idle").number("Overlap", "Communication hidden by compute / all communication");
   table.number("Kernels").number("Copies").number("Collectives");
   for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    if (table.size() == kMaxDeviceRows) break;
     analyzer::TimeSplit const& time = device.time;
     auto const optional_share = [](std::optional<double> value) { return value ? share_cell(*value) : none_cell(); };
     table.row({label_cell(device_label(page.run, device.ref)), text_cell(device.name), bar_cell(time),
@@ -214,7 +216,7 @@ std::string devices_section(Page const& page) {
   std::string const how = how_computed(
       "Times are unions over all streams of a device, never sums of durations: two streams that work at once count once. "
       "Compute + exposed communication + exposed copies + idle = window. Start-up and warm-up are in it.");
-  return section("devices", "Devices", table.html() + how);
+  return section("devices", "Devices", table.html() + and_more(table.size(), page.analysis.devices.size(), "device") + how);
 }
 
 std::string idle_section(Page const& page) {
@@ -222,7 +224,7 @@ std::string idle_section(Page const& page) {
   std::string const how = how_computed(
       "Each gap between device operations is cut where its cause changes; the first that applies counts, in the order: profiler, "
       "allocation, synchronization, input, another stream, another rank, CUDA graph, late host, launch latency, unexplained.");
-  return section("idle", "Idle time", idle_table(page) + gaps_table(page) + how);
+  return section("idle", "Idle time", idle_table(page) + how + host_ops_block(page) + gaps_table(page) + unhidden_block(page));
 }
 
 std::string timeline_section(Page const& page) {

@@ -1,5 +1,6 @@
 #include "reports/html/table.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -15,19 +16,50 @@ Cell label_cell(std::string_view text) { return {fmt::format("<span class=\"nw\"
 Cell name_cell(std::string_view text) { return {fmt::format("<code>{}</code>", escape(text)), std::nullopt}; }
 Cell count_cell(uint64_t count) { return {base::format_count(count), static_cast<double>(count)}; }
 Cell duration_cell(double ns) { return {base::format_duration(std::llround(ns)), ns}; }
-Cell bytes_cell(uint64_t bytes) { return {base::format_bytes(bytes), static_cast<double>(bytes)}; }
-Cell share_cell(double fraction) { return {base::format_share(fraction), fraction}; }
+Cell ns_cell(std::optional<int64_t> ns) { return ns ? duration_cell(static_cast<double>(*ns)) : none_cell(); }
+Cell bytes_cell(std::optional<uint64_t> bytes) {
+  return bytes ? Cell{base::format_bytes(*bytes), static_cast<double>(*bytes)} : none_cell();
+}
+Cell share_cell(std::optional<double> fraction) {
+  return fraction && std::isfinite(*fraction) ? Cell{base::format_share(*fraction), *fraction} : none_cell();
+}
 Cell number_cell(std::string_view text, double sort) { return {escape(text), sort}; }
-Cell none_cell() { return {"<span class=\"none\" title=\"not known\">–</span>", -1.0}; }
+Cell measure_cell(std::optional<double> value, std::string_view unit) {
+  if (!value || !std::isfinite(*value)) return none_cell();
+  double const size = std::fabs(*value);
+  // Three digits, and no exponent below a million.
+  std::string const digits = size >= 99.5 && size < 1e6 ? fmt::format("{:.0f}", *value)
+                             : size == 0                ? "0"
+                                                        : fmt::format("{:#.3g}", *value);
+  return number_cell(fmt::format("{}{}{}", digits, unit.empty() ? "" : " ", unit), *value);
+}
+Cell none_cell() { return {"<span class=\"none\" title=\"not known\">–</span>", -1.0, false}; }
+Cell meter_cell(std::string_view key, double share) {
+  double const width = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) * 100 : 0;
+  return {
+      fmt::format("<span class=\"meter\"><i class=\"p p-{}\" style=\"width:{:.2f}%\"></i></span><span class=\"pct\">{}</span>",
+                  key, width, base::format_share(share)),
+      share};
+}
 
 Table& Table::text(std::string_view title, std::string_view hint) {
-  columns_.push_back({std::string(title), std::string(hint), false});
+  columns_.push_back({std::string(title), std::string(hint), false, false});
   return *this;
 }
 
 Table& Table::number(std::string_view title, std::string_view hint) {
-  columns_.push_back({std::string(title), std::string(hint), true});
+  columns_.push_back({std::string(title), std::string(hint), true, false});
   return *this;
+}
+
+Table& Table::if_known() {
+  columns_.back().if_known = true;
+  return *this;
+}
+
+bool Table::is_shown(size_t column) const {
+  return !columns_[column].if_known ||
+         std::any_of(rows_.begin(), rows_.end(), [&](auto const& cells) { return cells[column].is_known; });
 }
 
 void Table::row(std::vector<Cell> cells) {
@@ -36,17 +68,25 @@ void Table::row(std::vector<Cell> cells) {
 }
 
 std::string Table::html() const {
+  std::vector<size_t> columns;
+  std::optional<size_t> filter;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (!is_shown(i)) continue;
+    if (filter_ == i) filter = columns.size();
+    columns.push_back(i);
+  }
   std::string out =
       fmt::format("<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table id=\"{}\"{}{}>", escape(caption_),
-                  id_, search_ ? " data-search" : "", filter_ ? fmt::format(" data-filter=\"{}\"", *filter_) : "");
+                  id_, search_ ? " data-search" : "", filter ? fmt::format(" data-filter=\"{}\"", *filter) : "");
   out += fmt::format("<caption>{}</caption><thead><tr>", escape(caption_));
-  for (Column const& column : columns_)
-    out += fmt::format("<th scope=\"col\"{}{}>{}</th>", column.numeric ? " class=\"num\"" : "",
-                       column.hint.empty() ? "" : fmt::format(" title=\"{}\"", escape(column.hint)), escape(column.title));
+  for (size_t const i : columns)
+    out += fmt::format("<th scope=\"col\"{}{}>{}</th>", columns_[i].numeric ? " class=\"num\"" : "",
+                       columns_[i].hint.empty() ? "" : fmt::format(" title=\"{}\"", escape(columns_[i].hint)),
+                       escape(columns_[i].title));
   out += "</tr></thead>\n<tbody>";
   for (auto const& cells : rows_) {
     out += "<tr>";
-    for (size_t i = 0; i < cells.size(); ++i)
+    for (size_t const i : columns)
       out += fmt::format("<td{}{}>{}</td>", columns_[i].numeric ? " class=\"num\"" : "",
                          cells[i].sort ? fmt::format(" data-v=\"{}\"", *cells[i].sort) : "", cells[i].html);
     out += "</tr>\n";

@@ -20,25 +20,13 @@ constexpr double kLeastCause = 0.05;
 constexpr size_t kMostCauses = 3;
 
 std::string cause_words(analyzer::WaitFacts const& row) {
-  switch (row.cause) {
-    case analyzer::WaitCause::kCompute:
-      return "compute";
-    case analyzer::WaitCause::kCommunication:
-      return "other communication";
-    case analyzer::WaitCause::kCopy:
-      return "copies";
-    case analyzer::WaitCause::kIdle:
-      break;
-    case analyzer::WaitCause::kUnknown:
-      return "cause unknown";
-  }
-  std::string words(part(3 + static_cast<int>(row.idle)).label);
+  std::string words(wait_part(row).label);
   return row.host_op.empty() ? words : words + fmt::format(", “{}”", shown(row.host_op, 60));
 }
 
 }  // namespace
 
-std::string waits_text(model::Run const& run, analyzer::Analysis const& analysis, int width) {
+std::string waits_sentence(model::Run const& run, analyzer::Analysis const& analysis) {
   double all_causes = 0, waiting = 0, time = 0, steps = 0;
   for (analyzer::WaitFacts const& row : analysis.waits) all_causes += static_cast<double>(row.exposed_ns);
   if (all_causes <= 0) return {};
@@ -61,8 +49,12 @@ std::string waits_text(model::Run const& run, analyzer::Analysis const& analysis
   }
   std::string const each =
       has_steps ? base::format_duration(std::llround(waiting / steps)) + " a step and device, " : std::string();
-  return "\n" + wrapped(fmt::format("Waiting for peers: {}{} of the time{}.", each, base::format_share(waiting / time), causes),
-                        width, "  ", "    ");
+  return fmt::format("Waiting for peers: {}{} of the time{}.", each, base::format_share(waiting / time), causes);
+}
+
+std::string waits_text(model::Run const& run, analyzer::Analysis const& analysis, int width) {
+  std::string const sentence = waits_sentence(run, analysis);
+  return sentence.empty() ? sentence : "\n" + wrapped(sentence, width, "  ", "    ");
 }
 
 }  // namespace stepscope::reports

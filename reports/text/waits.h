@@ -7,7 +7,9 @@
 
 namespace stepscope::reports {
 
-/// Empty where there is too little waiting to name.
+/// Unbroken. Empty where there is too little waiting to name.
+std::string waits_sentence(model::Run const& run, analyzer::Analysis const& analysis);
+/// The same as a paragraph.
 std::string waits_text(model::Run const& run, analyzer::Analysis const& analysis, int width);
 
 }  // namespace stepscope::reports

@@ -13,6 +13,12 @@ export interface StepsOfDevice {
   parts: Record<string, number[]>; // ns, by Part.key
 }
 
+// The critical path in each step; its parts look like those of a step.
+export interface Path {
+  parts: Part[];
+  steps: StepsOfDevice;
+}
+
 export interface MemoryOfDevice {
   device: string;
   capacity: number | null;
@@ -49,6 +55,7 @@ export interface Data {
   perStep: boolean;
   parts: Part[];
   steps: StepsOfDevice[];
+  path: Path | null;
   memory: MemoryOfDevice[];
   bandwidth: Bandwidth[];
   waits: { device: string; ns: number }[];

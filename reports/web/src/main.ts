@@ -1,14 +1,16 @@
-// Adds charts, sorting and searching to a page that is complete without them.
+// Adds charts, sorting, searching and tabs to a page that is complete without them.
 import { drawBandwidth, drawWaits } from "./charts/communication";
 import { redrawAll } from "./charts/chart";
 import { drawMemory } from "./charts/memory";
-import { drawSteps } from "./charts/steps";
+import { drawPath, drawSteps } from "./charts/steps";
 import { drawTimeline } from "./charts/timeline";
 import { readData, type Data } from "./data";
 import { enhanceTables } from "./tables";
+import { enhanceTabs } from "./tabs";
 
 const kCharts: Record<string, (plot: HTMLElement, data: Data) => void> = {
   steps: drawSteps,
+  path: drawPath,
   timeline: drawTimeline,
   memory: drawMemory,
   bandwidth: drawBandwidth,
@@ -18,6 +20,7 @@ const kCharts: Record<string, (plot: HTMLElement, data: Data) => void> = {
 function start(): void {
   document.documentElement.classList.add("js");
   enhanceTables();
+  enhanceTabs();
   const data = readData();
   for (const plot of document.querySelectorAll<HTMLElement>("[data-chart]")) kCharts[plot.dataset.chart ?? ""]?.(plot, data);
   // Paper is light: colours are asked for again when printing begins and ends.

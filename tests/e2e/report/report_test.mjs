@@ -103,7 +103,7 @@ async function shoot(page, name) {
 
 async function testCharts() {
   const page = await open("faulty");
-  for (const chart of ["steps", "timeline", "memory", "bandwidth", "waits"])
+  for (const chart of ["steps", "path", "timeline", "memory", "bandwidth", "waits"])
     check((await coloursOf(page, chart)) > 3, `faulty: the chart ${chart} is empty`);
   const figures = await page.$$eval("figure.chart", (all) => all.filter((figure) => figure.offsetHeight < 100).length);
   check(figures === 0, `faulty: ${figures} charts have no height`);
@@ -143,7 +143,7 @@ async function testTables() {
   const ascending = await column(4);
   check(ascending.every((value, i) => i === 0 || ascending[i - 1] <= value), "faulty: second click does not sort from the smallest");
 
-  const field = page.locator('#kernels input[type="search"]');
+  const field = page.locator('input[aria-label="Search: Device operations by name"]');
   await field.fill("backward");
   const names = await page.$$eval("#kernels-table tbody tr:not([hidden])", (rows) => rows.map((row) => row.textContent));
   check(names.length > 0 && names.length < ascending.length, "faulty: search does not narrow the table");
@@ -178,9 +178,14 @@ async function testTimeline() {
 }
 
 async function testOthers() {
-  for (const name of ["healthy", "many-ranks", "one-device", "empty"]) {
+  for (const name of ["healthy", "full", "many-ranks", "one-device", "empty"]) {
     const page = await open(name);
-    check((await page.$$("section")).length === 11, `${name}: sections are missing`);
+    const sections = await page.$$eval("section", (all) => all.map((one) => one.id));
+    const always = ["summary", "findings", "steps", "devices", "idle", "timeline", "communication", "kernels", "memory", "facts", "quality"];
+    for (const id of always) check(sections.includes(id), `${name}: the section ${id} is missing`);
+    const links = await page.$$eval("nav a", (all) => all.map((one) => one.getAttribute("href").slice(1)));
+    check(links.join() === sections.join(), `${name}: the navigation has ${links}, the page ${sections}`);
+    if (name === "empty") check(sections.length === always.length, `${name}: there are sections of nothing: ${sections}`);
     const repeated = await page.$$eval("[id]", (all) => all.map((one) => one.id).filter((id, i, ids) => ids.indexOf(id) !== i));
     check(repeated.length === 0, `${name}: ids are not unique: ${repeated}`);
     if (name === "many-ranks")
@@ -192,11 +197,39 @@ async function testOthers() {
   }
 }
 
+// The sections of facts that few runs have all of, and the switch of the kernel tables, by keys alone.
+async function testFull() {
+  const page = await open("full");
+  for (const id of ["path", "waiting", "pipelines", "launches", "copies", "phases", "health"])
+    check(await page.locator(`#${id} table`).first().isVisible(), `full: the section ${id} shows no table`);
+  const widths = await page.$$eval("#path .mean .bar .p", (parts) => parts.map((part) => part.getBoundingClientRect().width));
+  const bar = await page.$eval("#path .mean .bar", (one) => one.getBoundingClientRect().width);
+  check(Math.abs(widths.reduce((sum, width) => sum + width, 0) - bar) < 2, "full: the parts of the path do not fill its bar");
+  const shown = () => page.$$eval("#kernels [role=tabpanel]", (all) => all.filter((one) => one.offsetHeight > 0).map((one) => one.id));
+  check((await shown()).join() === "kernels-by-name", `full: at first the kernels are shown ${await shown()}`);
+  await page.focus("#kernels-by-name-tab");
+  await page.keyboard.press("ArrowRight");
+  check((await shown()).join() === "kernels-by-op", `full: the next tab shows ${await shown()}`);
+  check((await page.textContent("#ops-table")).includes("made xxx"), "full: the table by operation lacks the operation");
+  await page.keyboard.press("End");
+  check((await shown()).join() === "kernels-by-layer", `full: the last tab shows ${await shown()}`);
+  const tab = await page.evaluate(() => [document.activeElement.getAttribute("aria-selected"), document.activeElement.textContent]);
+  check(tab.join() === "true,By layer", `full: the chosen tab is ${tab}`);
+  await page.evaluate(() => document.querySelectorAll("details").forEach((block) => (block.open = true)));
+  await checkNoSidewaysScroll(page, "full", 320);
+  await shoot(page, "full-320");
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.emulateMedia({ colorScheme: "dark" });
+  await shoot(page, "full-dark");
+  await page.close();
+}
+
 async function testHostile() {
   const page = await open("hostile");
   check((await page.$$("img")).length === 0, "hostile: a name became an element");
   check((await page.$$("script")).length === 2, "hostile: a name became a script");
-  check((await page.textContent("#kernels-table")).includes("<img src=x onerror=alert(1)>"), "hostile: the name is not shown as text");
+  for (const id of ["kernels-table", "ops-table", "path-names-table", "wait-causes-table", "phases-table", "memory-owners-table", "host-ops-table"])
+    check((await page.textContent(`#${id}`)).includes("<img src=x onerror=alert(1)>"), `hostile: ${id} does not show the name as text`);
   // Tooltips are the one place where charts build elements from names.
   check(await tooltipShows(page, "<img src=x"), "hostile: the tooltip does not show the name as text");
   check((await page.$$("img")).length === 0, "hostile: a tooltip became an element");
@@ -213,7 +246,8 @@ async function testWithoutScript() {
   const page = await plain.newPage();
   await page.goto(pathToFileURL(join(pages, "faulty.html")).href);
   check(await page.locator("noscript p").isVisible(), "faulty: without JavaScript nobody says so");
-  check(await page.locator("#kernels-table").isVisible(), "faulty: without JavaScript the tables are hidden");
+  for (const id of ["kernels-table", "path-table", "layers-table"])
+    check((await page.locator(`#${id}`).count()) === 0 || (await page.locator(`#${id}`).isVisible()), `faulty: without JavaScript ${id} is hidden`);
   check((await page.locator("figure.chart:visible").count()) === 0, "faulty: without JavaScript empty charts are shown");
   await plain.close();
   if (!context.browser()) await browser.close();
@@ -226,6 +260,7 @@ try {
   await testTables();
   await testTimeline();
   await testOthers();
+  await testFull();
   await testHostile();
   await testWithoutScript();
 } finally {

@@ -1,4 +1,5 @@
-// Writes the report pages that the browser test opens: runs that are healthy, faulty, large, hostile and empty.
+// Writes the report pages that the browser test opens: runs that are healthy, faulty, large, hostile and empty, and one
+// with every fact there is.
 // Usage: write_reports FOLDER
 #include <cstdio>
 #include <filesystem>
@@ -7,6 +8,7 @@
 #include "reports/html/html.h"
 #include "reports/json/json.h"
 #include "reports/text/text.h"
+#include "tests/e2e/report/full_analysis.h"
 #include "tests/e2e/report/hostile_run.h"
 #include "tests/support/synthetic_run.h"
 #include "trace/base/output_file.h"
@@ -54,6 +56,7 @@ void make_hostile(stepscope::analyzer::Analysis& analysis) {
     finding.metrics.emplace_back(kHostileText, 1.5);
   }
   if (!analysis.findings.empty()) analysis.findings.back().rule = kHostileText;
+  stepscope::support::add_all_facts(analysis, kHostileText);
 }
 
 bool write(std::filesystem::path const& folder, std::string const& name, stepscope::model::Run const& run,
@@ -94,6 +97,10 @@ int main(int argc, char** argv) {
     stepscope::model::Run const run = named(name, options);
     good = write(folder, name, run, stepscope::analyzer::analyze(run)) && good;
   }
+  stepscope::model::Run const full = named("full", faulty());
+  stepscope::analyzer::Analysis all_facts = stepscope::analyzer::analyze(full);
+  stepscope::support::add_all_facts(all_facts, "made " + std::string(150, 'x'));  // nowhere to break
+  good = write(folder, "full", full, all_facts) && good;
   stepscope::model::Run const hostile = stepscope::support::with_hostile_texts(named("hostile", faulty()));
   stepscope::analyzer::Analysis analysis = stepscope::analyzer::analyze(hostile);
   make_hostile(analysis);

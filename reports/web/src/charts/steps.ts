@@ -1,4 +1,4 @@
-// Stacked bars: what each step's device window is made of.
+// Stacked bars: what each step's device window is made of, and the critical path in each step.
 import type { Data, Part, StepsOfDevice } from "../data";
 import { element, select, tip } from "../dom";
 import { duration, niceEnd, share, tick, timeUnit } from "../format";
@@ -76,20 +76,32 @@ function option(steps: StepsOfDevice, parts: Part[], top: number, width: number)
   };
 }
 
+// A part that is nowhere a thousandth of the axis cannot be seen: it is in the table.
+function partKey(devices: StepsOfDevice[], parts: Part[], top: number): HTMLElement {
+  const key = element("ul", { className: "key" });
+  for (const part of parts) {
+    if (!devices.some((steps) => steps.parts[part.key]?.some((ns) => ns > top / 1000))) continue;
+    const mark = element("i", { className: `p p-${part.key}` });
+    key.append(element("li", {}, mark, part.label));
+  }
+  return key;
+}
+
+export function drawPath(plot: HTMLElement, data: Data): void {
+  const path = data.path;
+  if (path === null) return;
+  const top = largest([path.steps]);
+  plot.before(partKey([path.steps], path.parts, top));
+  mount(plot, 240, (width) => option(path.steps, path.parts, top, width));
+}
+
 export function drawSteps(plot: HTMLElement, data: Data): void {
   if (data.steps.length === 0) {
     plot.append(element("p", { className: "empty", textContent: "All steps are warm-up; see the table." }));
     return;
   }
   const top = largest(data.steps);
-  // A part that is nowhere a thousandth of the axis cannot be seen: it is in the table.
-  const present = data.parts.filter((part) => data.steps.some((steps) => steps.parts[part.key]?.some((ns) => ns > top / 1000)));
-  const key = element("ul", { className: "key" });
-  for (const part of present) {
-    const mark = element("i", { className: `p p-${part.key}` });
-    key.append(element("li", {}, mark, part.label));
-  }
-  plot.before(key);
+  plot.before(partKey(data.steps, data.parts, top));
   const panel = (steps: () => StepsOfDevice) => {
     const title = element("h4", { textContent: steps().device });
     const area = element("div");

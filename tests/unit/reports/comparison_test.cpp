@@ -1,0 +1,147 @@
+// A comparison as text and as JSON: what stands where, and that no name of a trace escapes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "analyzer/compare/comparison.h"
+#include "reports/comparison_words.h"
+#include "reports/json/comparison_json.h"
+#include "reports/text/comparison.h"
+#include "tests/unit/reports/sample.h"
+
+namespace stepscope::reports {
+namespace {
+
+using analyzer::Comparison;
+using nlohmann::json;
+using testing::HasSubstr;
+using testing::Not;
+
+support::SyntheticOptions compared_job() {
+  support::SyntheticOptions options;
+  options.steps = 20;
+  return options;
+}
+analyzer::RunSample compared_sample(support::SyntheticOptions const& options, std::string const& name) {
+  Sample const sample = make_sample(options);
+  analyzer::RunSample result = analyzer::sample_run(sample.run, sample.analysis);
+  result.name = name;
+  return result;
+}
+Comparison slower_by_input() {
+  support::SyntheticOptions fresh = compared_job();
+  fresh.input_delay_ns = 6'000'000;
+  return analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(fresh, "after")});
+}
+
+TEST(ComparisonText, SaysVerdictAndWhyFirst) {
+  std::string const text = comparison_text(slower_by_input());
+  EXPECT_THAT(text, HasSubstr("base before (19 steps)  →  new after (19 steps)"));
+  EXPECT_THAT(text, HasSubstr("SLOWER: a step takes"));
+  EXPECT_THAT(text, HasSubstr("Most of it: more idle time: waiting for input"));
+  EXPECT_LT(text.find("SLOWER"), text.find("Why: "));
+  EXPECT_LT(text.find("Why: "), text.find("per step"));
+  EXPECT_THAT(text, HasSubstr("One run a side"));
+  EXPECT_TRUE(text.ends_with("\n"));
+}
+
+TEST(ComparisonText, WhatDiffersStandsBeforeWhy) {
+  support::SyntheticOptions fresh = compared_job();
+  fresh.devices = 3;
+  std::string const text =
+      comparison_text(analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(fresh, "after")}));
+  size_t const at = text.find("Not the same on both sides");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_LT(text.find("number of devices: 2 → 3"), text.find("Why: "));
+}
+
+TEST(ComparisonText, TheSameIsSaidInOneSentence) {
+  support::SyntheticOptions fresh = compared_job();
+  fresh.seed = 2;
+  Comparison const comparison =
+      analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(fresh, "after")});
+  EXPECT_THAT(headline(comparison), testing::StartsWith("SAME: a step takes"));
+  EXPECT_THAT(headline(comparison), HasSubstr("Changes of less than 2.0 % do not count."));
+}
+
+TEST(ComparisonText, OutliersTurnTheSameIntoUnclear) {
+  analyzer::RunSample const base = compared_sample(compared_job(), "before");
+  analyzer::RunSample fresh = base;
+  fresh.all_steps_ns = fresh.usual_steps_ns + 3e6;
+  fresh.outlier_steps = 2;
+  Comparison const comparison = analyzer::compare_runs({base}, {fresh});
+  EXPECT_THAT(headline(comparison), testing::AllOf(testing::StartsWith("UNCLEAR"), HasSubstr("cost 3.00 ms a step more")));
+  EXPECT_THAT(comparison_text(comparison), HasSubstr("new: 1 of warm-up, 2 outliers"));
+}
+
+TEST(ComparisonText, EveryRefusalSaysWhatToDo) {
+  analyzer::RunSample const good = compared_sample(compared_job(), "good");
+  analyzer::RunSample none = good;
+  none.name = "none";
+  none.steps.clear();
+  EXPECT_THAT(refusal_text(analyzer::compare_runs({good}, {none})),
+              testing::AllOf(testing::StartsWith("none: "), HasSubstr("annotate")));
+  EXPECT_THAT(refusal_text(analyzer::compare_runs({}, {none})), HasSubstr("--vs"));
+}
+
+TEST(ComparisonText, NumbersAreSigned) {
+  EXPECT_EQ(signed_duration(1.2e6), "+1.20 ms");
+  EXPECT_EQ(signed_duration(-500), "-500 ns");
+  EXPECT_EQ(signed_share(5, 100), "+5.0 %");
+  EXPECT_EQ(signed_share(-0.01, 100), "0.0 %");
+  EXPECT_EQ(signed_share(5, 0), "new");
+  EXPECT_EQ(signed_share(1900, 100), "×20");
+}
+
+TEST(ComparisonJson, HoldsWhatTheTextSays) {
+  Comparison const comparison = slower_by_input();
+  json const document = json::parse(comparison_json(comparison));
+  EXPECT_EQ(document["schema"], 1);
+  EXPECT_EQ(document["verdict"], "slower");
+  EXPECT_EQ(document["headline"], headline(comparison));
+  EXPECT_EQ(document["base"]["runs"], json::array({"before"}));
+  int64_t sum = 0;
+  for (json const& part : document["why"]["parts"]) sum += part["ns"].get<int64_t>();
+  EXPECT_EQ(sum, document["why"]["change_ns"]);
+  EXPECT_EQ(sum, document["new"]["mean_ns"].get<int64_t>() - document["base"]["mean_ns"].get<int64_t>());
+  EXPECT_EQ(document["why"]["parts"].size(), analyzer::kChangePartCount);
+  json const& step = document["metrics"][0];
+  EXPECT_EQ(step["name"], "step");
+  EXPECT_EQ(step["method"], "mann_whitney");
+  EXPECT_EQ(step["base_values"], 19);
+  EXPECT_LT(step["low"], step["shift"]);
+  EXPECT_EQ(step["least"].get<double>(), 0.02 * step["base"].get<double>());
+}
+
+TEST(ComparisonJson, WhatWasNotTestedIsNull) {
+  support::SyntheticOptions few = compared_job();
+  few.steps = 4;
+  json const document = json::parse(
+      comparison_json(analyzer::compare_runs({compared_sample(few, "before")}, {compared_sample(compared_job(), "after")})));
+  EXPECT_EQ(document["verdict"], "unclear");
+  for (char const* const key : {"shift", "low", "high", "p", "adjusted_p", "method"})
+    EXPECT_TRUE(document["metrics"][0][key].is_null());
+  EXPECT_EQ(document["caveats"][0]["caveat"], "few_steps");
+}
+
+TEST(Comparison, HostileNamesAreMadePrintable) {
+  Sample const hostile = make_hostile_sample();
+  analyzer::RunSample const sample = analyzer::sample_run(hostile.run, hostile.analysis);
+  analyzer::RunSample changed = sample;
+  changed.command += support::kHostileText;
+  changed.facts.emplace_back(support::kHostileText, support::kHostileText);
+  changed.hosts = {support::kHostileText};
+  for (auto& kernel : changed.kernels)
+    for (double& ns : kernel.ns) ns *= 2;
+  Comparison const comparison = analyzer::compare_runs({sample}, {changed});
+  ASSERT_FALSE(comparison.refusal);
+  std::string const text = comparison_text(comparison);
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+  EXPECT_THAT(text, Not(HasSubstr("\x07")));
+  std::string const document = comparison_json(comparison);
+  EXPECT_THAT(document, Not(HasSubstr("\x1b")));
+  EXPECT_TRUE(json::accept(document));
+}
+
+}  // namespace
+}  // namespace stepscope::reports
