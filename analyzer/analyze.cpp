@@ -319,8 +319,8 @@ class RunAnalyzer {
       DeviceIndex const& device = devices[d];
       DeviceSets sets = unite_ops(device);
       sets.exposed_wait = model::intersect(sets.exposed_comm, waits_[first + d]);
-      sets.exposed_late = attribution.expose(device.ref, sets.exposed_comm);
       Readiness readiness = find_readiness(device, sets);
+      sets.exposed_late = attribution.expose(device.ref, sets.exposed_comm, readiness.collectives);
       sets.blocking_comm = std::move(readiness.blocking_comm);
       add_unhidden(sets, explain_late_launches(device, readiness.late_launches, host, options_.launch_latency_limit_ns));
       DeviceSteps assigned = assign_steps(device, host_steps_, options_.warmup_steps);

@@ -17,6 +17,7 @@ struct AnalyzeOptions {
   bool json = false;
   std::string steps;
   std::optional<int32_t> rank;
+  bool stream = false;
 };
 
 int analyze_run(AnalyzeOptions const& options) {
@@ -27,7 +28,7 @@ int analyze_run(AnalyzeOptions const& options) {
     wanted.steps = *steps;
   }
   wanted.rank = options.rank;
-  auto const analyzed = analyze_and_warn(options.runs, wanted);
+  auto const analyzed = analyze_and_warn(options.runs, wanted, options.stream ? Reading::kByProcess : Reading::kBySize);
   if (!analyzed) return report_error(analyzed.error());
   auto const& [run, analysis] = *analyzed;
   std::string const text = options.json ? reports::analysis_json(run, analysis)
@@ -44,6 +45,7 @@ Action add_analyze(CLI::App& app) {
   app.add_flag("--json", options->json, "print every fact as JSON (docs/ANALYSIS_JSON.md)");
   app.add_option("--steps", options->steps, "only steps first:last");
   app.add_option("--rank", options->rank, "only this rank")->check(whole_number(0, INT32_MAX));
+  app.add_flag("--stream", options->stream, "read one process after the other, as is done for large runs anyway: less memory");
   return [options] { return analyze_run(*options); };
 }
 

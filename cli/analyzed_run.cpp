@@ -18,14 +18,13 @@ namespace {
 using base::Expected;
 using import::RunSources;
 
-bool is_large(RunSources const& sources, uint64_t most_in_memory) {
-  if (sources.ranks.size() <= analyzer::processes_at_once()) return false;
+bool is_streamed(RunSources const& sources, Reading reading) {
   uint64_t events = 0;
   for (import::RankSource const& rank : sources.ranks) {
     if (rank.source.is_in_memory()) return false;
     for (uint64_t const count : rank.source.event_counts()) events += count;
   }
-  return events > most_in_memory;
+  return reading == Reading::kByProcess || (events > kMostEventsInMemory && sources.ranks.size() > analyzer::processes_at_once());
 }
 
 model::RankTrace with_clock(import::RankSource const& rank, model::Trace trace) {
@@ -91,11 +90,11 @@ Expected<AnalyzedRun> analyze_in_memory(RunSources sources, analyzer::AnalyzeOpt
 }  // namespace
 
 Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
-                                       uint64_t most_in_memory) {
+                                       Reading reading) {
   base::keep_freed_memory();
   auto sources = import::open_sources(paths);
   if (!sources) return base::fail_with(sources);
-  if (!is_large(*sources, most_in_memory)) return analyze_in_memory(std::move(*sources), options);
+  if (!is_streamed(*sources, reading)) return analyze_in_memory(std::move(*sources), options);
   auto outline = read_outlines(*sources);
   if (!outline) return base::fail_with(outline);
   if (!analyzer::has_marked_steps(*outline)) return analyze_in_memory(std::move(*sources), options);

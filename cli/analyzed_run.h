@@ -14,12 +14,15 @@ struct AnalyzedRun {
   analyzer::Analysis analysis;
 };
 
-/// Larger runs of more processes than are looked at at once are read a few processes at a time, as far as their files have an
-/// index (.stepscope) and their steps are marked.
+enum class Reading : uint8_t {
+  kBySize,     ///< streamed where memory would hold more than kMostEventsInMemory and not all processes are looked at at once
+  kByProcess,  ///< streamed whatever the size
+};
 inline constexpr uint64_t kMostEventsInMemory = uint64_t{8} << 20;
 
-/// Opens RUNs, prints what could not be read of them, and analyzes them.
+/// Opens RUNs, prints what could not be read of them, and analyzes them. Only files with an index (.stepscope) can be streamed,
+/// and only if their steps are marked.
 base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
-                                             uint64_t most_in_memory = kMostEventsInMemory);
+                                             Reading reading = Reading::kBySize);
 
 }  // namespace stepscope::cli

@@ -55,6 +55,7 @@ class ReadyOps {
   [[nodiscard]] std::vector<Interval> take_ready() && { return std::move(ready_); }
   /// Times in which an op that computes waited for nothing but its launch, in any order, overlapping; those that touch `exposed`.
   [[nodiscard]] std::vector<LateLaunch>& late() { return late_; }
+  [[nodiscard]] std::vector<ReadyCollective>& collectives() { return collectives_; }
 
  private:
   static uint64_t key(int32_t device, int64_t stream) {
@@ -106,18 +107,27 @@ class ReadyOps {
     // On one stream these times follow one another.
     auto at_comm = comm.begin(), at_exposed = exposed.begin();
     int64_t free = kLongAgo;  // when the stream is over with all that came before
+    int64_t held = kLongAgo;  // when all is over that it was told to wait for
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       EventKind const kind = trace.kind(row);
-      if (kind == EventKind::kStreamWait && !names_calls(row)) free = std::max(free, device_.end(row));
+      if (kind == EventKind::kStreamWait && !names_calls(row)) {
+        free = std::max(free, device_.end(row));
+        // One that held nothing does not say since when what it waits for was over.
+        if (device_.when(row).length() > 0) held = std::max(held, device_.end(row));
+      }
       if (!model::is_device_op(kind)) continue;
       uint64_t const call = trace.columns().correlation[row];
       for (; next_wait < waits.size() && waits[next_wait].call < call; ++next_wait) {
         // What still ran when the op started did not hold it.
-        if (waits[next_wait].until <= device_.start(row)) free = std::max(free, waits[next_wait].until);
+        if (waits[next_wait].until <= device_.start(row)) held = std::max(held, waits[next_wait].until);
       }
+      free = std::max(free, held);
       auto const launch_end = launched(row);
       model::OpClass const op_class = model::kind_info(kind).op_class;
       Interval const waiting{std::max(free, launch_end.value_or(device_.end(row))), device_.start(row)};
+      if (op_class == model::OpClass::kComm)
+        collectives_.push_back({device_.start(row), stream.value,
+                                std::min(device_.start(row), std::max(held, launch_end.value_or(device_.start(row))))});
       if (op_class != model::OpClass::kComm && touches(waiting, at_comm, comm.end())) ready_.push_back(waiting);
       Interval const unlaunched{free, std::min(launch_end.value_or(kLongAgo), device_.start(row))};
       if (op_class == model::OpClass::kCompute && free != kLongAgo && touches(unlaunched, at_exposed, exposed.end()))
@@ -139,6 +149,7 @@ class ReadyOps {
   std::unordered_map<uint32_t, LaunchOrder> orders_;
   std::vector<Interval> ready_;
   std::vector<LateLaunch> late_;
+  std::vector<ReadyCollective> collectives_;
 };
 
 /// What of them lies in `where`; of several at once that which began first, as it would have hidden it first.
@@ -186,6 +197,8 @@ Readiness find_readiness(DeviceIndex const& device, DeviceSets const& sets) {
   ReadyOps ops(device);
   ops.find(sets.exposed_comm, exposed);
   result.late_launches = pieces_in(exposed, ops.late());
+  result.collectives = std::move(ops.collectives());
+  std::sort(result.collectives.begin(), result.collectives.end());
   result.blocking_comm = model::subtract(sets.exposed_comm, model::unite(std::move(ops).take_ready()));
   return result;
 }

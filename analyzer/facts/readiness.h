@@ -24,10 +24,20 @@ struct LateLaunch {
   uint32_t row;
 };
 
-/// Neither can be known where the device works on several streams, and the recording tells of none what it waited for.
+/// When a collective could have begun, but for what was before it on its stream: its launch call had ended and what its stream
+/// was told to wait for was over.
+struct ReadyCollective {
+  int64_t begin;  ///< when it did
+  uint32_t track;
+  int64_t ready;  ///< ≤ begin
+  friend auto operator<=>(ReadyCollective const&, ReadyCollective const&) = default;
+};
+
+/// Nothing can be known where the device works on several streams, and the recording tells of none what it waited for.
 struct Readiness {
   std::optional<model::IntervalSet> blocking_comm;  ///< the part of the exposed communication in which nothing else was ready
   std::vector<LateLaunch> late_launches;            ///< parts of exposed communication and copies, by time, disjoint
+  std::vector<ReadyCollective> collectives;         ///< ascending
 };
 
 /// O(ops + waits · log ops).

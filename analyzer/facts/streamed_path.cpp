@@ -64,12 +64,18 @@ PathPart choose_part(Analysis const& facts, double part) {
   return chosen;
 }
 
-/// From the first begin to the last end of all that belongs to the part, on hosts too.
+/// From the first begin to the last end of all that belongs to the part, on hosts too, and a step before: by it is known what
+/// threads did, and what ops waited for, as the part begins.
 Interval range_of(PathPart const& part) {
   Interval range = part.devices.front().window;
   auto const add = [&](Interval when) { range = {std::min(range.begin, when.begin), std::max(range.end, when.end)}; };
   for (DeviceFacts const& device : part.devices) add(device.window);
-  for (StepFacts const& step : part.steps) add(step.host_window);
+  int64_t longest = 0;
+  for (StepFacts const& step : part.steps) {
+    add(step.host_window);
+    longest = std::max({longest, step.host_window.length(), step.window.length()});
+  }
+  range.begin -= longest;
   return range;
 }
 

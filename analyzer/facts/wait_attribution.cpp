@@ -253,6 +253,37 @@ class WaitAttribution::Comparison {
   std::unordered_map<uint32_t, uint32_t> known_;  ///< string of the trace → place in names_
 };
 
+/// How much earlier a device's collectives would have ended, had nobody come late. They must come by begin.
+class WaitAttribution::Lateness {
+ public:
+  explicit Lateness(std::vector<ReadyCollective> const& ready) : ready_(ready) {}
+
+  int64_t of(CollectiveFacts::Participant const& own) {
+    Stream& stream = streams_[own.track.value];
+    int64_t inherited = 0;
+    // Later than this, something else kept it.
+    constexpr int64_t kAtOnceNs = 10'000;
+    if (stream.late_ns > 0 && own.when.begin - stream.end < kAtOnceNs)
+      inherited = std::min(stream.late_ns, own.when.begin - ready_at(own));
+    stream = {own.when.end, saturating_sum(own.wait_ns, inherited)};
+    return stream.late_ns;
+  }
+
+ private:
+  struct Stream {
+    int64_t end = 0, late_ns = 0;  ///< of its last collective
+  };
+  /// Its begin where nothing earlier is known.
+  [[nodiscard]] int64_t ready_at(CollectiveFacts::Participant const& own) const {
+    auto const at = std::lower_bound(ready_.begin(), ready_.end(), ReadyCollective{own.when.begin, own.track.value, INT64_MIN});
+    bool const is_known = at != ready_.end() && at->begin == own.when.begin && at->track == own.track.value;
+    return is_known ? at->ready : own.when.begin;
+  }
+
+  std::vector<ReadyCollective> const& ready_;
+  std::unordered_map<uint32_t, Stream> streams_;  ///< by track
+};
+
 /// Charges waits from the last collective to the first: what one passes on, an earlier one takes.
 class WaitAttribution::Charges {
  public:
@@ -438,7 +469,8 @@ void WaitAttribution::find_previous() {
   }
 }
 
-model::IntervalSet WaitAttribution::expose(DeviceRef ref, model::IntervalSet const& exposed_comm) const {
+model::IntervalSet WaitAttribution::expose(DeviceRef ref, model::IntervalSet const& exposed_comm,
+                                           std::vector<ReadyCollective> const& ready) const {
   Member const* const member = find_member(ref);
   if (member == nullptr) return {};
   std::vector<int64_t> passed = {0};
@@ -450,14 +482,16 @@ model::IntervalSet WaitAttribution::expose(DeviceRef ref, model::IntervalSet con
     return at != exposed_comm.end() && at->begin < instant ? whole + (instant - at->begin) : whole;
   };
   std::vector<Interval> late;
+  Lateness lateness(ready);
   for (Participation const at : member->of) {
     auto& own = participant(at);
     int64_t const until_end = until(own.when.end), exposed = until_end - until(own.when.begin);
     own.exposed_late_ns = std::min(own.wait_ns, exposed);
     own.exposed_transfer_ns = exposed - own.exposed_late_ns;
-    if (own.exposed_late_ns == 0) continue;
+    int64_t const lost = std::min(lateness.of(own), exposed);
+    if (lost == 0) continue;
     // The instant from which on so much is exposed.
-    int64_t const before = until_end - own.exposed_late_ns;
+    int64_t const before = until_end - lost;
     auto const place =
         std::partition_point(passed.begin(), passed.end(), [&](int64_t sum) { return sum <= before; }) - passed.begin() - 1;
     auto const i = static_cast<size_t>(place);

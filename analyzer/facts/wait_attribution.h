@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "analyzer/facts/device_time.h"
+#include "analyzer/facts/readiness.h"
 
 namespace stepscope::analyzer {
 
@@ -38,10 +39,11 @@ class WaitAttribution {
   explicit WaitAttribution(std::vector<CollectiveFacts>& collectives);
 
   /// Fills exposed_late_ns and exposed_transfer_ns where the device takes part, from its sets.exposed_comm. Returns the part of
-  /// that which late peers cause: of each collective the last that no compute hides, as long as the wait. Had nobody come late,
-  /// the collective would have ended so much earlier, and compute would hide as much of it as it does. Of different devices at
-  /// the same time from several threads.
-  [[nodiscard]] model::IntervalSet expose(DeviceRef ref, model::IntervalSet const& exposed_comm) const;
+  /// that which late peers cause: of each collective the last that no compute hides, as long as it would have ended earlier, had
+  /// nobody come late. That is its wait and, where it began when the one before it on its stream was over, what that one would
+  /// have ended earlier, as far as it was `ready` itself. Of different devices at the same time from several threads.
+  [[nodiscard]] model::IntervalSet expose(DeviceRef ref, model::IntervalSet const& exposed_comm,
+                                          std::vector<ReadyCollective> const& ready) const;
 
   /// Takes in what a device did, after expose(). `gaps`: by time, disjoint; `steps`: by time; `trace`: of its process, for names.
   void add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps, std::vector<StepFacts> const& steps,
@@ -82,6 +84,7 @@ class WaitAttribution {
   };
   class Comparison;
   class Charges;
+  class Lateness;
 
   [[nodiscard]] CollectiveFacts::Participant& participant(Participation at) const {
     return collectives_[at.collective].participants[at.participant];

@@ -20,6 +20,9 @@ bool is_loss_of_straggler(Finding const& straggler, Finding const& loss) {
   return straggler.where == loss.where && devices != loss.metrics.end() && devices->second <= 1 && is_most_of(straggler, loss);
 }
 
+/// What grows asks for more memory in every step, whatever that costs.
+bool is_growth(Finding const& leak, Finding const&) { return leak.severity > Severity::kInfo; }
+
 struct Explanation {
   std::string_view reason, effect;
   bool (*holds)(Finding const& reason, Finding const& effect);
@@ -31,6 +34,7 @@ constexpr std::array kExplanations = {
     Explanation{"straggler", "input-bound", is_loss_of_straggler},
     Explanation{"small-buckets", "exposed-communication", is_most_of},
     Explanation{"serialized-streams", "small-grids", is_most_of},
+    Explanation{"memory-leak", "allocation-in-step", is_growth},
 };
 
 }  // namespace

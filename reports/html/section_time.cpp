@@ -197,8 +197,13 @@ std::string steps_section(Page const& page) {
 
 std::string devices_section(Page const& page) {
   if (page.analysis.devices.empty()) return section("devices", "Devices", empty_note("No device operation was recorded."));
+  auto const& devices = page.analysis.devices;
+  bool const are_alike = devices.size() > 1 && std::all_of(devices.begin(), devices.end(),
+                                                           [&](auto const& device) { return device.name == devices[0].name; });
   Table table("devices-table", "Device time over the whole run");
-  table.text("Device").text("Name").text("Split of the window").number("Busy", "Union of all operations / window");
+  table.text("Device");
+  if (!are_alike) table.text("Name");
+  table.text("Split of the window").number("Busy", "Union of all operations / window");
   table.number("Window", "First start to last end of its operations").number("Compute").number("Exposed comm.");
   table.number("Exposed copies").number("Idle").number("Overlap", "Communication hidden by compute / all communication");
   table.number("Kernels").number("Copies").number("Collectives");
@@ -206,17 +211,29 @@ std::string devices_section(Page const& page) {
     if (table.size() == kMaxDeviceRows) break;
     analyzer::TimeSplit const& time = device.time;
     auto const optional_share = [](std::optional<double> value) { return value ? share_cell(*value) : none_cell(); };
-    table.row({label_cell(device_label(page.run, device.ref)), text_cell(device.name), bar_cell(time),
-               optional_share(time.utilization()), duration_cell(static_cast<double>(time.window_ns)),
-               duration_cell(static_cast<double>(time.compute_ns)), duration_cell(static_cast<double>(time.exposed_comm_ns)),
-               duration_cell(static_cast<double>(time.exposed_copy_ns)), duration_cell(static_cast<double>(time.idle_ns)),
-               optional_share(time.overlap()), count_cell(device.kernels), count_cell(device.copies),
-               count_cell(device.collectives)});
+    std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref)),
+                               text_cell(device.name),
+                               bar_cell(time),
+                               optional_share(time.utilization()),
+                               duration_cell(static_cast<double>(time.window_ns)),
+                               duration_cell(static_cast<double>(time.compute_ns)),
+                               duration_cell(static_cast<double>(time.exposed_comm_ns)),
+                               duration_cell(static_cast<double>(time.exposed_copy_ns)),
+                               duration_cell(static_cast<double>(time.idle_ns)),
+                               optional_share(time.overlap()),
+                               count_cell(device.kernels),
+                               count_cell(device.copies),
+                               count_cell(device.collectives)};
+    if (are_alike) cells.erase(cells.begin() + 1);
+    table.row(std::move(cells));
   }
+  std::string const alike =
+      are_alike ? fmt::format("<p class=\"note\">All {} devices are {}.</p>", devices.size(), escape(devices[0].name, 120)) : "";
   std::string const how = how_computed(
       "Times are unions over all streams of a device, never sums of durations: two streams that work at once count once. "
       "Compute + exposed communication + exposed copies + idle = window. Start-up and warm-up are in it.");
-  return section("devices", "Devices", table.html() + and_more(table.size(), page.analysis.devices.size(), "device") + how);
+  return section("devices", "Devices",
+                 alike + table.html() + and_more(table.size(), page.analysis.devices.size(), "device") + how);
 }
 
 std::string idle_section(Page const& page) {

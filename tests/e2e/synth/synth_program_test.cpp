@@ -25,6 +25,19 @@ TEST_F(Synth, MakesARunThatAnalyzeTakes) {
   EXPECT_NE(analyzed.output.find("2 devices"), std::string::npos) << analyzed.output;
 }
 
+TEST_F(Synth, ReadProcessByProcessARunHasTheSameAnalysis) {
+  for (char const* const pattern : {"dp", "pipeline", "moe"}) {
+    SCOPED_TRACE(pattern);
+    ASSERT_EQ(stepscope(std::string("synth --ranks 3 --steps 40 --seed 5 --force -o run --pattern ") + pattern).code, 0);
+    for (char const* const options : {"", " --steps 4:20", " --rank 1"}) {
+      Outcome const in_memory = stepscope(std::string("analyze run --json") + options);
+      Outcome const streamed = stepscope(std::string("analyze run --json --stream") + options);
+      ASSERT_EQ(in_memory.code, 0) << in_memory.output;
+      EXPECT_TRUE(streamed.output == in_memory.output) << options;
+    }
+  }
+}
+
 TEST_F(Synth, WrongCountsAndNamesAreRefused) {
   expect_refused("-o run --ranks 0", "--ranks");
   expect_refused("-o run --ranks -2", "--ranks");

@@ -50,6 +50,15 @@ TEST(FindingOrder, AStragglersOwnLossIsExplainedByIt) {
   EXPECT_THAT(rules(2, 4), ElementsAre("host-bound-launches", "straggler"));  // all hosts
 }
 
+TEST(FindingOrder, ALeakIsTheReasonOfAllocationsHoweverMuchTheyCost) {
+  auto const rules = [](Severity leak) {
+    return ordered({found("allocation-in-step", Severity::kCritical, 40), found("input-bound", Severity::kCritical, 30),
+                    found("memory-leak", leak, 0)});
+  };
+  EXPECT_THAT(rules(Severity::kWarning), ElementsAre("memory-leak", "allocation-in-step", "input-bound"));
+  EXPECT_THAT(rules(Severity::kInfo), ElementsAre("allocation-in-step", "input-bound", "memory-leak"));
+}
+
 TEST(FindingOrder, AReasonIsAsSevereAsWhatItExplains) {
   std::vector<Finding> findings{found("straggler", Severity::kWarning, 30), found("blocking-sync", Severity::kCritical, 40)};
   order_findings(findings);

@@ -55,6 +55,12 @@ class MadeRanks {
     to.builder.events(to.comm[stream])
         .add(model::EventKind::kCollective, begin, end - begin, to.builder.intern("collective"), launch(to, launched), detail);
   }
+  /// The stream of collectives was held by an event of the other one.
+  void held(int32_t rank, int64_t begin, int64_t end, size_t stream = 0) {
+    Rank& to = at(rank);
+    to.builder.events(to.comm[stream])
+        .add(model::EventKind::kStreamWait, begin, end - begin, to.builder.intern("wait"), 0, model::StreamWaitDetail{0, 0});
+  }
   model::Run finish() {
     model::Run run;
     run.name = "made";

@@ -93,6 +93,31 @@ TEST(Waits, DataThatComeLateAreTheCause) {
   EXPECT_GT(charged(analysis, 1, "input", "next batch"), 4 * 39'000);
 }
 
+/// Rank 1 comes 100 late to the first of two collectives that follow each other at once. Rank 0 computes until 200, so that of
+/// the first nothing is exposed, and of the second, [170, 230), 30 ns are. Its host launches that at `launched`; its stream is
+/// held until `held_until`, if given.
+int64_t lost_to_lateness(int64_t launched, std::optional<int64_t> held_until) {
+  MadeRanks made(2);
+  for (int32_t r = 0; r < 2; ++r) made.step(r, 0, 240, 0);
+  made.kernel(0, 0, 200, 0);
+  made.kernel(1, 100, 200, 100);
+  made.held(0, 10, 20);
+  made.collective(0, 20, 170, 0, all_reduce_of(0, 2, 1));
+  made.collective(1, 120, 170, 0, all_reduce_of(1, 2, 1));
+  if (held_until) made.held(0, 160, *held_until);
+  made.collective(0, 170, 230, launched, all_reduce_of(0, 2, 2));
+  made.collective(1, 170, 230, 0, all_reduce_of(1, 2, 2));
+  Analysis const analysis = analyze(made.finish());
+  EXPECT_EQ(analysis.collectives.at(1).participants.at(0).exposed_late_ns, 0) << "it waited for nobody itself";
+  return analysis.devices.at(0).time.exposed_late_ns;
+}
+
+TEST(Waits, ACollectiveThatBeginsLateBecauseOfTheOneBeforeItIsLost) {
+  EXPECT_EQ(lost_to_lateness(30, std::nullopt), 30) << "it could have begun 100 earlier, and been hidden";
+  EXPECT_EQ(lost_to_lateness(150, std::nullopt), 20) << "or 20 earlier, when it was launched";
+  EXPECT_EQ(lost_to_lateness(30, 165), 5) << "or 5, when what it waits for was over";
+}
+
 /// Rank 0 waits 200 for rank 1, and therefore comes 210 late (10 of them its transfer) to where rank 2 waits for it.
 Analysis waits_of_chain() {
   MadeRanks made(3);
