@@ -24,23 +24,23 @@ struct ImportOptions {
 
 /// What was wrong with the data, a line each.
 std::vector<std::string> losses_of(model::ImportLog const& log) {
-  struct Loss {
+  struct LossLine {
     uint64_t count;
     char const* what;
   };
-  std::array const losses = {Loss{log.dropped, "events lost while recording, or not readable"},
-                             Loss{log.lost_blocks, "damaged blocks left out"},
-                             Loss{log.unknown_events, "events of kinds that are not known, left out"},
-                             Loss{log.negative_durations, "durations below zero, made zero"},
-                             Loss{log.impossible_times, "impossible times, moved"},
-                             Loss{log.unmatched_launches, "launches whose device op is not there"},
-                             Loss{log.doubled_launches, "launches with the id of an earlier one"},
-                             Loss{log.unmatched_ops, "device ops whose launch is not there"},
-                             Loss{log.negative_latencies, "device ops that begin before their launch"},
-                             Loss{log.overlapping_slices, "device ops that overlap another on their stream"}};
+  std::array const losses = {LossLine{log.dropped, "events lost while recording, or not readable"},
+                             LossLine{log.lost_blocks, "damaged blocks left out"},
+                             LossLine{log.unknown_events, "events of kinds that are not known, left out"},
+                             LossLine{log.negative_durations, "durations below zero, made zero"},
+                             LossLine{log.impossible_times, "impossible times, moved"},
+                             LossLine{log.unmatched_launches, "launches whose device op is not there"},
+                             LossLine{log.doubled_launches, "launches with the id of an earlier one"},
+                             LossLine{log.unmatched_ops, "device ops whose launch is not there"},
+                             LossLine{log.negative_latencies, "device ops that begin before their launch"},
+                             LossLine{log.overlapping_slices, "device ops that overlap another on their stream"}};
   std::vector<std::string> lines;
   if (log.truncated) lines.emplace_back("the file is cut: what came before was kept");
-  for (Loss const& loss : losses)
+  for (LossLine const& loss : losses)
     if (loss.count > 0) lines.push_back(fmt::format("{} {}", base::format_count(loss.count), loss.what));
   lines.insert(lines.end(), log.notes.begin(), log.notes.end());
   return lines;
