@@ -11,21 +11,10 @@
 
 #include "analyzer/critical_path_facts.h"
 #include "analyzer/device_facts.h"
+#include "analyzer/idle_gaps.h"
 #include "trace/model/run.h"
 
 namespace stepscope::analyzer {
-
-/// A gap of the device, or a part of one, with its cause and the host op to blame (if one was running).
-struct IdleGap {
-  DeviceRef ref;
-  Interval when;
-  IdleCause cause = IdleCause::kUnexplained;
-  bool host_is_apart = false;  ///< the host event is a range that lies within the gap and takes half of it or more
-  model::EventId host_row;     ///< the host event that explains it; invalid = none was running
-  model::EventId next_op_row;  ///< the device op that ends the gap; invalid = none does
-  model::StringId host_name;   ///< of the host event; valid if that is there
-  model::TrackId host_track;   ///< its thread
-};
 
 /// Kernels of one name that began in a step's window (facts/step_kernels.h).
 struct StepKernel {
@@ -234,7 +223,7 @@ struct Analysis {
   std::optional<double> step_confidence;  ///< of detected steps: the share of all kernels that are in steps alike
   std::vector<StepFacts> steps;           ///< by (ref, step)
   uint64_t ops_outside_steps = 0;
-  std::vector<IdleGap> gaps;          ///< by (ref, time)
+  IdleGaps gaps;                      ///< by (ref, time)
   std::vector<HostOpFacts> host_ops;  ///< by (ref, idle time descending), those without a name last; sums to the gaps by cause
   std::vector<PhaseFacts> phases;     ///< by (ref, device time descending), the rest of a device last
   std::vector<CollectiveFacts> collectives;  ///< by first start

@@ -91,7 +91,7 @@ MemoryFacts memory_of(DeviceIndex const& device, ProcessMemory& of_process, std:
 
 /// Computes a device's time, steps, gaps and work, and appends them to the analysis. `places`: of its process.
 void add_device(DeviceIndex const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places, Selection selection,
-                std::vector<IdleGap> gaps, Analysis& analysis) {
+                std::vector<IdleGap> const& gaps, Analysis& analysis) {
   DeviceFacts facts;
   facts.ref = device.ref;
   facts.name = device.name;
@@ -109,7 +109,6 @@ void add_device(DeviceIndex const& device, DeviceSets const& sets, std::vector<L
   add_device_work(device, sets, places, selection.ops, facts, selection.steps, analysis);
   analysis.devices.push_back(std::move(facts));
   std::move(selection.steps.begin(), selection.steps.end(), std::back_inserter(analysis.steps));
-  std::move(gaps.begin(), gaps.end(), std::back_inserter(analysis.gaps));
 }
 
 /// What the host did: its phases, and what it did while the device was idle. `gaps`: of the device.
@@ -182,7 +181,7 @@ void append_facts(Analysis from, Analysis& to) {
   to.ops_outside_steps += from.ops_outside_steps;
   append_all(from.devices, to.devices);
   append_all(from.steps, to.steps);
-  append_all(from.gaps, to.gaps);
+  to.gaps.append(std::move(from.gaps));
   append_all(from.host_ops, to.host_ops);
   append_all(from.phases, to.phases);
   append_all(from.kernels, to.kernels);
@@ -259,8 +258,6 @@ class RunAnalyzer {
         attribution.add_device(work.ref, work.sets, work.gaps, work.steps, trace);
         pipelines.add_device(work.ref, work.sets, work.gaps, trace);
       }
-      // Most of what is kept are gaps: no more memory than they need, if processes are alike.
-      if (analysis_.gaps.empty()) analysis_.gaps.reserve((*part)->facts.gaps.size() * groups.size() * 11 / 10);
       append_facts(std::move((*part)->facts), analysis_);
     };
     tbb::parallel_pipeline(processes_at_once(), tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
@@ -333,7 +330,8 @@ class RunAnalyzer {
       add_host_facts(device, sets, phases, selection, gaps, options_, part.facts);
       MemoryFacts of_device = memory_of(device, memory, selection.steps, options_);
       auto health = health_of(device, sets, selection.window, selection.steps, devices.size() == 1);
-      add_device(device, sets, places, std::move(selection), std::move(gaps), part.facts);
+      add_device(device, sets, places, std::move(selection), gaps, part.facts);
+      part.facts.gaps.append(DeviceGaps(device.ref, gaps, whole.empty()));
       part.facts.devices.back().memory = std::move(of_device);
       part.facts.devices.back().health = std::move(health);
       work.sets = std::move(sets);

@@ -162,7 +162,7 @@ FactTable gap_table() {
            {"host_id", kInteger, "id of the host event that explains it"},
            {"next_id", kInteger, "id of the device op that ends it"}},
           [](Run const& run, Analysis const& analysis, Rows& rows) {
-            for (analyzer::IdleGap const& gap : analysis.gaps) {
+            for (analyzer::IdleGap const gap : analysis.gaps) {
               model::Interval const when = part_in_window(analysis, gap);
               if (when.begin >= when.end) continue;
               add_place(run, gap.ref, rows);

@@ -210,7 +210,7 @@ Properties event_properties(Scene const& scene, Selection const& selection) {
 }
 
 Properties gap_properties(Scene const& scene, uint32_t index) {
-  auto const& gap = scene.analysis.gaps[index];
+  analyzer::IdleGap const gap = scene.analysis.gaps[index];
   Properties result;
   result.emplace_back("cause", words_of(analyzer::to_string(gap.cause)));
   result.emplace_back("duration", base::format_duration(gap.when.length()));

@@ -102,7 +102,7 @@ void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_heig
 void select(ViewState& state, Scene const& scene, Selection selection) {
   state.selection = selection;
   if (selection.what == Selection::What::kEvent) return;
-  auto const& ref = scene.analysis.gaps[selection.index].ref;
+  analyzer::DeviceRef const ref = scene.analysis.gaps[selection.index].ref;
   for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
     if (scene.analysis.devices[i].ref == ref) state.device = i;
 }

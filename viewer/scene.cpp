@@ -203,12 +203,14 @@ class TreeBuilder {
   }
 
   void add_gaps(analyzer::DeviceRef ref, std::vector<Segment>& segments) const {
-    auto const& gaps = scene_.analysis.gaps;
-    auto gap = std::lower_bound(gaps.begin(), gaps.end(), ref,
-                                [](analyzer::IdleGap const& g, analyzer::DeviceRef wanted) { return g.ref < wanted; });
-    for (; gap != gaps.end() && gap->ref == ref; ++gap)
-      segments.push_back({scene_.to_view(gap->when.begin), scene_.to_view(gap->when.end), paint_of(gap->cause),
-                          static_cast<uint32_t>(gap - gaps.begin())});
+    analyzer::DeviceGaps const* const gaps = scene_.analysis.gaps.of(ref);
+    if (gaps == nullptr) return;
+    size_t const first = scene_.analysis.gaps.first_of(ref);
+    for (size_t i = 0; i < gaps->size(); ++i) {
+      model::Interval const when = gaps->when(i);
+      segments.push_back(
+          {scene_.to_view(when.begin), scene_.to_view(when.end), paint_of(gaps->cause(i)), static_cast<uint32_t>(first + i)});
+    }
   }
 
   Scene& scene_;
@@ -263,7 +265,7 @@ analyzer::CollectiveFacts const* find_collective(analyzer::Analysis const& analy
 
 model::Interval Scene::when(Selection const& selection) const {
   if (selection.what == Selection::What::kGap) {
-    auto const& gap = analysis.gaps[selection.index].when;
+    model::Interval const gap = analysis.gaps[selection.index].when;
     return {to_view(gap.begin), to_view(gap.end)};
   }
   int64_t const by = shift(selection.rank);

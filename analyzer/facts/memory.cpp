@@ -109,6 +109,7 @@ class MemoryAccount {
 size_t take_timeline(MemoryHistory& history, std::optional<Interval> window, std::vector<Point>& timeline) {
   if (!window) {
     timeline = std::move(history.timeline);
+    timeline.shrink_to_fit();  // all devices' timelines stay
     return 0;
   }
   auto const& all = history.timeline;

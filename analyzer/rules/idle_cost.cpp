@@ -37,7 +37,7 @@ Finding make_finding(char const* rule, RuleInput const& input, Loss const& worst
   if (!name.empty()) finding.subjects.emplace_back("host_op", std::move(name));
   for (size_t const place : worst.gaps) {
     IdleGap const gap = device.gaps[place];
-    finding.evidence.push_back({device.ref, gap.when, gap.host_row.valid() ? std::optional(gap.host_track.value) : std::nullopt});
+    finding.evidence.push_back({device.ref, gap.when, gap.host_track.valid() ? std::optional(gap.host_track.value) : std::nullopt});
   }
   keep_longest(finding.evidence);
   return finding;
@@ -50,7 +50,7 @@ std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device
   std::map<model::StringId, int64_t> by_name;
   for (size_t const place : gaps) {
     IdleGap const gap = device.gaps[place];
-    if (gap.host_row.valid()) by_name[gap.host_name] += gap.when.length();
+    if (gap.host_name.valid()) by_name[gap.host_name] += gap.when.length();
   }
   auto const most =
       std::max_element(by_name.begin(), by_name.end(), [](auto const& a, auto const& b) { return a.second < b.second; });

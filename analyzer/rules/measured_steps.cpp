@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <span>
-#include <tuple>
 
 #include <tbb/parallel_for.h>
 
@@ -17,21 +16,13 @@ std::pair<size_t, size_t> rows_of(std::vector<Row> const& rows, DeviceRef ref) {
   return {static_cast<size_t>(first - rows.begin()), static_cast<size_t>(last - rows.begin())};
 }
 
-/// The gaps of a device, by time, disjoint: all[first..last − 1].
-struct Gaps {
-  IdleGap const* all;
-  size_t first, last;
-  Gaps(std::vector<IdleGap> const& of_run, DeviceRef ref) : all(of_run.data()) { std::tie(first, last) = rows_of(of_run, ref); }
-  /// True if they fill the window.
-  [[nodiscard]] bool fill(Interval window) const {
-    int64_t idle = 0;
-    IdleGap const* const end = all + last;
-    IdleGap const* gap = std::partition_point(all + first, end, [&](IdleGap const& g) { return g.when.end <= window.begin; });
-    for (; gap != end && gap->when.begin < window.end; ++gap)
-      idle += std::min(gap->when.end, window.end) - std::max(gap->when.begin, window.begin);
-    return idle == window.length();
-  }
-};
+/// Whether a device's gaps fill the window.
+bool fill(DeviceGaps const& gaps, Interval window) {
+  int64_t idle = 0;
+  for (size_t i = gaps.first_after(window.begin); i < gaps.size() && gaps.when(i).begin < window.end; ++i)
+    idle += std::min(gaps.when(i).end, window.end) - std::max(gaps.when(i).begin, window.begin);
+  return idle == window.length();
+}
 
 struct Period {
   StepFacts const* step;
@@ -39,7 +30,7 @@ struct Period {
 };
 
 /// Of the measured steps of a device, rows first..last − 1; by time, disjoint.
-std::vector<Period> periods_of(std::vector<StepFacts> const& steps, size_t first, size_t last, Gaps const& gaps) {
+std::vector<Period> periods_of(std::vector<StepFacts> const& steps, size_t first, size_t last, DeviceGaps const* gaps) {
   std::vector<Period> result;
   for (size_t i = first; i < last; ++i) {
     StepFacts const& step = steps[i];
@@ -47,7 +38,7 @@ std::vector<Period> periods_of(std::vector<StepFacts> const& steps, size_t first
     Interval period = step.window;
     if (i > first && steps[i - 1].step + 1 == step.step) {
       Interval const lead{steps[i - 1].window.end, step.window.begin};
-      if (lead.begin < lead.end && gaps.fill(lead)) period.begin = lead.begin;
+      if (lead.begin < lead.end && gaps != nullptr && fill(*gaps, lead)) period.begin = lead.begin;
     }
     // Steps come by number; a job that counts from 0 again would go back in time.
     if (result.empty() || period.begin >= result.back().when.end) result.push_back({&step, period});
@@ -117,21 +108,22 @@ void add_time(MeasuredDevice& device, TimeSplit const& time) {
 }
 
 /// Those that lie in the periods. Pieces that touch are of one idle time: from a sync on, all later ones of it come after a sync.
-void add_gaps(MeasuredDevice& device, Gaps const& gaps) {
-  auto at = gaps.first;
+void add_gaps(MeasuredDevice& device, DeviceGaps const* gaps) {
+  size_t at = 0;
+  size_t const last = gaps == nullptr ? 0 : gaps->size();
   bool after_sync = false;
   int64_t end = std::numeric_limits<int64_t>::min();
   for (Interval const& period : device.periods) {
     device.total_ns += period.length();
-    while (at < gaps.last && gaps.all[at].when.end <= period.begin) ++at;
-    for (auto row = at; row < gaps.last && gaps.all[row].when.begin < period.end; ++row) {
-      IdleGap const& gap = gaps.all[row];
-      Interval const when{std::max(gap.when.begin, period.begin), std::min(gap.when.end, period.end)};
-      device.idle[static_cast<size_t>(gap.cause)] += when.length();
-      device.gaps.add(gaps.all, static_cast<uint32_t>(row), period);
+    while (at < last && gaps->when(at).end <= period.begin) ++at;
+    for (size_t row = at; row < last && gaps->when(row).begin < period.end; ++row) {
+      Interval const gap = gaps->when(row), when{std::max(gap.begin, period.begin), std::min(gap.end, period.end)};
+      IdleCause const cause = gaps->cause(row);
+      device.idle[static_cast<size_t>(cause)] += when.length();
+      device.gaps.add(*gaps, static_cast<uint32_t>(row), period);
       if (when.begin != end) after_sync = false;
       device.after_sync.push_back(after_sync);
-      after_sync = after_sync || gap.cause == IdleCause::kSync;
+      after_sync = after_sync || cause == IdleCause::kSync;
       end = when.end;
     }
   }
@@ -139,9 +131,9 @@ void add_gaps(MeasuredDevice& device, Gaps const& gaps) {
 
 }  // namespace
 
-void GapList::add(IdleGap const* all, uint32_t row, Interval period) {
-  all_ = all;
-  Interval const whole = all[row].when, part{std::max(whole.begin, period.begin), std::min(whole.end, period.end)};
+void GapList::add(DeviceGaps const& all, uint32_t row, Interval period) {
+  all_ = &all;
+  Interval const whole = all.when(row), part{std::max(whole.begin, period.begin), std::min(whole.end, period.end)};
   bool const is_cut = part != whole;
   if (is_cut) cuts_.emplace_back(rows_.size(), part);
   rows_.push_back({row & 0x7fff'ffffU, is_cut});
@@ -161,7 +153,7 @@ namespace {
 /// Fills place `d` of the result.
 void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
   DeviceFacts const& device = facts.devices[d];
-  Gaps const gaps(facts.gaps, device.ref);
+  DeviceGaps const* const gaps = facts.gaps.of(device.ref);
   auto const [first, last] = rows_of(facts.steps, device.ref);
   MeasuredDevice all;
   all.ref = device.ref;

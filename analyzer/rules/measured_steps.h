@@ -23,13 +23,13 @@ class GapList {
   /// O(1); O(log periods) for a gap that was cut.
   [[nodiscard]] IdleGap operator[](size_t place) const {
     Row const row = rows_[place];
-    IdleGap gap = all_[row.number];
+    IdleGap gap = (*all_)[row.number];
     if (row.is_cut) gap.when = cut_at(place);
     return gap;
   }
-  [[nodiscard]] IdleCause cause(size_t place) const { return all_[rows_[place].number].cause; }
+  [[nodiscard]] IdleCause cause(size_t place) const { return all_->cause(rows_[place].number); }
   /// The part of all[row] in the period, which must not be empty; rows must come by time.
-  void add(IdleGap const* all, uint32_t row, Interval period);
+  void add(DeviceGaps const& all, uint32_t row, Interval period);
 
  private:
   struct Row {
@@ -38,7 +38,7 @@ class GapList {
   };
   [[nodiscard]] Interval cut_at(size_t place) const;
 
-  IdleGap const* all_ = nullptr;
+  DeviceGaps const* all_ = nullptr;
   std::vector<Row> rows_;
   std::vector<std::pair<size_t, Interval>> cuts_;  ///< by place
 };

@@ -3,6 +3,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -88,12 +89,12 @@ std::string idle_table(Page const& page) {
       causes[i].total += device.time.idle_by_cause[i];
       all += device.time.idle_by_cause[i];
     }
-  for (analyzer::IdleGap const& gap : page.analysis.gaps) {
+  for (analyzer::IdleGap const gap : page.analysis.gaps) {
     Cause& cause = causes[static_cast<size_t>(gap.cause)];
     ++cause.gaps;
     cause.longest = std::max(cause.longest, gap.when.length());
     auto const rank = static_cast<size_t>(gap.ref.rank_index);
-    if (gap.host_row.valid() && rank < page.run.ranks.size())
+    if (gap.host_name.valid() && rank < page.run.ranks.size())
       cause.by_host_op[std::string(page.run.ranks[rank].trace.text(gap.host_name).substr(0, 300))] += gap.when.length();
   }
   Table table("idle-table", "Idle time of the devices by cause, whole run");
@@ -125,12 +126,27 @@ std::string idle_table(Page const& page) {
   return table.size() == 0 ? empty_note("The devices are never idle.") : table.html();
 }
 
+std::vector<analyzer::IdleGap> longest_gaps(analyzer::IdleGaps const& all) {
+  auto const is_longer = [](auto const& a, auto const& b) {
+    return std::tuple(-a.when.length(), a.ref, a.when.begin) < std::tuple(-b.when.length(), b.ref, b.when.begin);
+  };
+  std::vector<analyzer::IdleGap> longest;  // a heap, the shortest first
+  for (analyzer::IdleGap const gap : all) {
+    if (longest.size() == kLongestGaps && !is_longer(gap, longest.front())) continue;
+    if (longest.size() == kLongestGaps) {
+      std::pop_heap(longest.begin(), longest.end(), is_longer);
+      longest.pop_back();
+    }
+    longest.push_back(gap);
+    std::push_heap(longest.begin(), longest.end(), is_longer);
+  }
+  std::sort_heap(longest.begin(), longest.end(), is_longer);
+  return longest;
+}
+
 std::string gaps_table(Page const& page) {
-  std::vector<analyzer::IdleGap const*> gaps;
-  for (analyzer::IdleGap const& gap : page.analysis.gaps) gaps.push_back(&gap);
-  size_t const count = std::min(gaps.size(), kLongestGaps);
-  std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(count), gaps.end(),
-                    [](auto const* a, auto const* b) { return a->when.length() > b->when.length(); });
+  std::vector<analyzer::IdleGap> const gaps = longest_gaps(page.analysis.gaps);
+  size_t const count = gaps.size();
   if (count == 0) return {};
   Table table("gaps-table", "The longest idle gaps");
   table.text("Device")
@@ -140,17 +156,16 @@ std::string gaps_table(Page const& page) {
       .text("Host operation")
       .text("Ended by");
   for (size_t i = 0; i < count; ++i) {
-    analyzer::IdleGap const& gap = *gaps[i];
+    analyzer::IdleGap const& gap = gaps[i];
     auto const rank = static_cast<size_t>(gap.ref.rank_index);
-    auto const name = [&](model::EventId row) {
-      if (!row.valid() || rank >= page.run.ranks.size() || row.value >= page.run.ranks[rank].trace.event_count())
-        return none_cell();
-      return name_cell(page.run.ranks[rank].trace.name(row.value));
-    };
+    model::Trace const* const trace = rank < page.run.ranks.size() ? &page.run.ranks[rank].trace : nullptr;
+    bool const has_host = trace != nullptr && gap.host_name.valid();
+    bool const has_next = trace != nullptr && gap.next_op_row.valid() && gap.next_op_row.value < trace->event_count();
     table.row({label_cell(device_label(page.run, gap.ref)),
                number_cell(format_instant(gap.when.begin - page.range.begin), static_cast<double>(gap.when.begin)),
                duration_cell(static_cast<double>(gap.when.length())), text_cell(part(static_cast<int>(gap.cause) + 3).label),
-               name(gap.host_row), name(gap.next_op_row)});
+               has_host ? name_cell(trace->text(gap.host_name)) : none_cell(),
+               has_next ? name_cell(trace->name(gap.next_op_row.value)) : none_cell()});
   }
   return folded(fmt::format("The {} longest gaps", count), table.html());
 }

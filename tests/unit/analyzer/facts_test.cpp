@@ -95,7 +95,7 @@ TEST(Trap, TheLaunchLatencyLimitIsInNanoseconds) {
     builder.events(stream).add(EventKind::kKernel, 1000, 1000, builder.intern("k"), 0, KernelDetail{});
     builder.events(thread).add(EventKind::kLaunch, 1500, 10, builder.intern("launch"), 1);
     builder.events(stream).add(EventKind::kKernel, 2000 + gap, 1000, builder.intern("k"), 1, KernelDetail{});
-    return analyze(run_of(std::move(builder))).gaps.at(0).cause;
+    return analyze(run_of(std::move(builder))).gaps[0].cause;
   };
   EXPECT_EQ(gap_cause(9'999), IdleCause::kLaunchLatency);
   EXPECT_EQ(gap_cause(10'000), IdleCause::kUnexplained);

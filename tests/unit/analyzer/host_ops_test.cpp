@@ -18,7 +18,7 @@ TEST(HostOps, SumToTheGapsOfEachCause) {
   for (uint32_t seed = 0; seed < kHostOpRuns; ++seed) {
     Analysis const analysis = analyze(testing_support::RandomRun(seed).make());
     std::map<IdleCause, std::pair<uint64_t, int64_t>> of_gaps, of_rows;
-    for (IdleGap const& gap : analysis.gaps) {
+    for (IdleGap const gap : analysis.gaps) {
       ++of_gaps[gap.cause].first;
       of_gaps[gap.cause].second += gap.when.length();
     }
@@ -44,7 +44,7 @@ TEST(HostOps, NameWhatKeptTheHost) {
   int64_t blamed = 0;
   uint64_t gaps = 0;
   model::Run const run = support::make_synthetic_run(options);
-  for (IdleGap const& gap : analysis.gaps) {
+  for (IdleGap const gap : analysis.gaps) {
     if (gap.cause != first.cause || !gap.host_row.valid() || run.ranks[0].trace.name(gap.host_row.value) != "python overhead")
       continue;
     blamed += gap.when.length();
@@ -74,7 +74,7 @@ TEST(HostOps, BeyondTheMostAreSummedUpByCause) {
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   Analysis const analysis = analyze(run);
   int64_t idle = 0, rows = 0;
-  for (IdleGap const& gap : analysis.gaps) idle += gap.when.length();
+  for (IdleGap const gap : analysis.gaps) idle += gap.when.length();
   HostOpFacts const* rest = nullptr;
   for (HostOpFacts const& row : analysis.host_ops) {
     rows += row.idle_ns;

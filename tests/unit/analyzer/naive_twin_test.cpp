@@ -158,7 +158,7 @@ TEST(NaiveTwin, EveryIdleNanosecondHasTheCauseOfTheDefinitions) {
       at = end;
     }
     std::map<int64_t, IdleCause> found;
-    for (IdleGap const& gap : analysis.gaps)
+    for (IdleGap const gap : analysis.gaps)
       for (int64_t ns = gap.when.begin; ns < gap.when.end; ++ns)
         ASSERT_TRUE(found.emplace(ns, gap.cause).second) << "twice: " << ns;
     ASSERT_EQ(found, causes) << "seed " << seed;

@@ -45,6 +45,7 @@ TEST(Rules, CostBecomesACeilingOfTheGain) {
 
 /// A step every 100 ns that works for 60; between the steps the host waits for data.
 Analysis loop_with_gaps_between_steps() {
+  std::vector<IdleGap> gaps;
   Analysis facts;
   DeviceFacts device;
   device.window = {0, 960};
@@ -56,9 +57,18 @@ Analysis loop_with_gaps_between_steps() {
     step.time.window_ns = step.time.compute_ns = 60;
     step.warmup = i == 0;
     facts.steps.push_back(step);
-    if (i > 0) facts.gaps.push_back({step.ref, {i * 100 - 40, i * 100}, IdleCause::kInput, {}, {}});
+    if (i > 0) gaps.push_back({step.ref, {i * 100 - 40, i * 100}, IdleCause::kInput, {}, {}});
   }
+  facts.gaps = IdleGaps(gaps);
   return facts;
+}
+
+/// Calls change(i, gap) with each gap.
+template <class Change>
+void change_gaps(Analysis& facts, Change const& change) {
+  std::vector<IdleGap> gaps(facts.gaps.begin(), facts.gaps.end());
+  for (size_t i = 0; i < gaps.size(); ++i) change(i, gaps[i]);
+  facts.gaps = IdleGaps(gaps);
 }
 
 std::vector<std::string> rules_of_idle(IdleCause cause, int64_t idle_ns) {
@@ -73,7 +83,7 @@ std::vector<std::string> rules_of_idle(IdleCause cause, int64_t idle_ns) {
     pieces.push_back(gap);
     pieces.push_back(rest);
   }
-  facts.gaps = pieces;
+  facts.gaps = IdleGaps(pieces);
   model::Run run;
   run.ranks.emplace_back();
   std::vector<std::string> rules;
@@ -108,7 +118,7 @@ TEST(Rules, StarvedTimeAfterASyncIsTheSyncs) {
     pieces.push_back(gap);
     pieces.push_back(rest);
   }
-  facts.gaps = pieces;
+  facts.gaps = IdleGaps(pieces);
   model::Run run;
   run.ranks.emplace_back();
   std::vector<Finding> const findings = find_all(run, facts);
@@ -137,7 +147,7 @@ TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
       pieces.push_back(gap);
       pieces.push_back(rest);
     }
-    facts.gaps = pieces;
+    facts.gaps = IdleGaps(pieces);
     model::Run run;
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
     std::vector<std::string> rules;
@@ -151,8 +161,9 @@ TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
 TEST(Rules, FindingsComeBySeverityThenCost) {
   Analysis facts = loop_with_gaps_between_steps();
   facts.quality.score = 50;  // a warning without a cost
-  for (size_t i = 0; i < facts.gaps.size(); ++i)
-    if (i % 4 == 0) facts.gaps[i].cause = IdleCause::kAllocation;
+  change_gaps(facts, [](size_t i, IdleGap& gap) {
+    if (i % 4 == 0) gap.cause = IdleCause::kAllocation;
+  });
   model::Run run;
   run.ranks.emplace_back();
   std::vector<Finding> const findings = find_all(run, facts);
@@ -175,10 +186,10 @@ TEST(MeasuredSteps, AFewLongPeriodsAreJudgedApartWhereverTheTimeWent) {
     facts.steps[i].window.begin += 200;
     facts.steps[i].window.end += 200;
   }
-  for (size_t i = 5; i < facts.gaps.size(); ++i) {
-    if (i > 5) facts.gaps[i].when.begin += 200;
-    facts.gaps[i].when.end += 200;
-  }
+  change_gaps(facts, [](size_t i, IdleGap& gap) {
+    if (i > 5) gap.when.begin += 200;
+    if (i >= 5) gap.when.end += 200;
+  });
   MeasuredSteps const steps = measure_steps(facts);
   EXPECT_EQ(steps.all.at(0).total_ns, 900 + 200);
   EXPECT_EQ(steps.usual.at(0).total_ns, 800);
@@ -195,7 +206,9 @@ TEST(MeasuredSteps, AFewLongPeriodsAreJudgedApartWhereverTheTimeWent) {
 
 TEST(MeasuredSteps, WorkBetweenTwoStepsBelongsToNeither) {
   Analysis facts = loop_with_gaps_between_steps();
-  facts.gaps[3].when.begin += 10;  // the device did something after step 3
+  change_gaps(facts, [](size_t i, IdleGap& gap) {
+    if (i == 3) gap.when.begin += 10;  // the device did something after step 3
+  });
   MeasuredDevice const device = measure_steps(facts).all.at(0);
   EXPECT_EQ(device.total_ns, 900 - 40);
   EXPECT_EQ(device.idle_of(IdleCause::kInput), 320);

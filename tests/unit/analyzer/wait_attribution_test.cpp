@@ -326,7 +326,7 @@ class NaiveWaits {
     auto const set = [&](Interval when, std::string const& what) {
       for (int64_t ns = when.begin; ns < when.end; ++ns) result[ns] = what;
     };
-    for (IdleGap const& gap : analysis_.gaps)
+    for (IdleGap const gap : analysis_.gaps)
       if (gap.ref.rank_index == rank) set(gap.when, to_string(gap.cause));
     auto const ops = [&](EventKind kind, std::string const& what) {
       for (uint32_t row = 0; row < trace.event_count(); ++row)

@@ -13,6 +13,7 @@ namespace {
 Analysis steps_of(std::vector<int64_t> const& lengths) {
   Analysis facts;
   facts.devices.emplace_back();
+  std::vector<IdleGap> gaps;
   int64_t at = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
     StepFacts step;
@@ -22,9 +23,10 @@ Analysis steps_of(std::vector<int64_t> const& lengths) {
     step.time.window_ns = lengths[i];
     step.time.compute_ns = std::min<int64_t>(lengths[i], 100);
     at += lengths[i];
-    if (lengths[i] > 100) facts.gaps.push_back({step.ref, {step.window.begin + 100, at}, IdleCause::kAllocation, {}, {}});
+    if (lengths[i] > 100) gaps.push_back({step.ref, {step.window.begin + 100, at}, IdleCause::kAllocation, {}, {}});
     facts.steps.push_back(step);
   }
+  facts.gaps = IdleGaps(gaps);
   facts.devices[0].window = {0, at};
   return facts;
 }

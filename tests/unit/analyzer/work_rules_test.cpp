@@ -85,6 +85,7 @@ std::vector<Finding> findings_of_gaps(IdleCause cause, int64_t idle_ns, std::opt
   device.window = {0, kSteps * kStepNs};
   device.launch.kernel_median_ns = kernel_median_ns;
   facts.devices.push_back(device);
+  std::vector<IdleGap> gaps;
   for (int64_t i = 0; i < kSteps; ++i) {
     StepFacts step;
     step.step = i;
@@ -93,9 +94,10 @@ std::vector<Finding> findings_of_gaps(IdleCause cause, int64_t idle_ns, std::opt
     facts.steps.push_back(step);
     for (int64_t gap = 0; gap * kGapNs < idle_ns; ++gap) {
       int64_t const begin = i * kStepNs + gap * 10 * kUs;
-      facts.gaps.push_back({{}, {begin, begin + std::min(kGapNs, idle_ns - gap * kGapNs)}, cause, {}, {}});
+      gaps.push_back({{}, {begin, begin + std::min(kGapNs, idle_ns - gap * kGapNs)}, cause, {}, {}});
     }
   }
+  facts.gaps = IdleGaps(gaps);
   model::Run run;
   run.ranks.emplace_back();
   return find_all(run, facts);

@@ -111,7 +111,7 @@ TEST(Query, GapsAddUpToTheIdleTimeOfTheirDevices) {
   model::Run const run = two_ranks();
   analyzer::Analysis const analysis = analyzer::analyze(run);
   // What the analysis explains begins before the first op.
-  ASSERT_LT(analysis.gaps.at(0).when.begin, analysis.devices.at(0).window.begin);
+  ASSERT_LT(analysis.gaps[0].when.begin, analysis.devices.at(0).window.begin);
   auto database = Database::open(run);
   ASSERT_TRUE(database);
   EXPECT_EQ(ask(*database, "select rank, device, sum(dur_ns) from idle_gaps group by 1, 2 order by 1, 2").rows,

@@ -1,0 +1,122 @@
+// The idle gaps of a run's devices, each with its cause. A large run has tens of millions of them, half of all that its analysis
+// holds: they are kept in columns, in 20 bytes each (28 with the rows of events) where an IdleGap takes 48.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "analyzer/device_facts.h"
+#include "trace/model/ids.h"
+
+namespace stepscope::analyzer {
+
+/// A gap of the device, or a part of one, with its cause (facts/idle_causes.h) and the host op to blame (if one was running).
+struct IdleGap {
+  DeviceRef ref;
+  Interval when;
+  IdleCause cause = IdleCause::kUnexplained;
+  bool host_is_apart = false;  ///< the host event is a range that lies within the gap and takes half of it or more
+  model::EventId host_row;     ///< the host event that explains it; invalid = none was running
+  model::EventId next_op_row;  ///< the device op that ends the gap; invalid = none does
+  model::StringId host_name;   ///< of the host event; valid if that is there
+  model::TrackId host_track;   ///< its thread
+};
+
+/// The gaps of one device, by time, disjoint.
+class DeviceGaps {
+ public:
+  /// Gaps of this device. Without rows host_row and next_op_row are lost: those of a trace that does not stay in memory say
+  /// nothing.
+  DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_rows = true);
+
+  [[nodiscard]] DeviceRef ref() const { return ref_; }
+  [[nodiscard]] size_t size() const { return begins_.size(); }
+  [[nodiscard]] IdleGap operator[](size_t place) const;
+  [[nodiscard]] IdleCause cause(size_t place) const { return static_cast<IdleCause>(hosts_[place].cause); }
+  [[nodiscard]] Interval when(size_t place) const { return {begins_[place], begins_[place] + length(place)}; }
+  /// The first gap that ends after the instant; size() if none does. O(log gaps).
+  [[nodiscard]] size_t first_after(int64_t instant) const;
+
+ private:
+  /// A length that does not fit: the gap's place is in long_lengths_.
+  static constexpr uint32_t kLong = UINT32_MAX;
+  /// More threads than that have no number of their own, and a gap then no thread.
+  static constexpr uint32_t kNoTrack = (1U << 27) - 1;
+  struct Host {
+    uint32_t cause : 4;
+    uint32_t is_apart : 1;
+    uint32_t track : 27;
+  };
+  [[nodiscard]] int64_t length(size_t place) const { return lengths_[place] == kLong ? long_length(place) : lengths_[place]; }
+  [[nodiscard]] int64_t long_length(size_t place) const;
+
+  DeviceRef ref_;
+  std::vector<int64_t> begins_;
+  std::vector<uint32_t> lengths_;
+  std::vector<Host> hosts_;
+  std::vector<model::StringId> host_names_;
+  std::vector<model::EventId> host_rows_, next_op_rows_;  ///< empty without rows
+  std::vector<std::pair<size_t, int64_t>> long_lengths_;  ///< by place
+};
+
+/// Those of all devices, by (ref, time). Read like a vector of IdleGap; references to a device's gaps stay valid when it is
+/// moved.
+class IdleGaps {
+ public:
+  IdleGaps() = default;
+  /// By (ref, time).
+  explicit IdleGaps(std::span<IdleGap const> gaps);
+  /// Of a device that comes after all that are there; nothing happens when it has no gaps.
+  void append(DeviceGaps gaps);
+  /// Those of later devices.
+  void append(IdleGaps&& gaps);
+
+  [[nodiscard]] bool empty() const { return devices_.empty(); }
+  [[nodiscard]] size_t size() const { return firsts_.empty() ? 0 : firsts_.back() + devices_.back().size(); }
+  /// O(log devices).
+  [[nodiscard]] IdleGap operator[](size_t place) const;
+  /// Null for a device without gaps.
+  [[nodiscard]] DeviceGaps const* of(DeviceRef ref) const;
+  /// The place of a device's first gap, which has one.
+  [[nodiscard]] size_t first_of(DeviceRef ref) const;
+  [[nodiscard]] std::vector<DeviceGaps> const& devices() const { return devices_; }
+
+  /// Gives gaps by value.
+  class Iterator {
+   public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = IdleGap;
+    using difference_type = ptrdiff_t;
+    using pointer = IdleGap const*;
+    using reference = IdleGap;
+    Iterator() = default;
+    Iterator(std::vector<DeviceGaps> const* devices, size_t device) : devices_(devices), device_(device) {}
+    IdleGap operator*() const { return (*devices_)[device_][place_]; }
+    Iterator& operator++() {
+      if (++place_ == (*devices_)[device_].size()) ++device_, place_ = 0;
+      return *this;
+    }
+    Iterator operator++(int) {
+      Iterator const before = *this;
+      ++*this;
+      return before;
+    }
+    friend bool operator==(Iterator const&, Iterator const&) = default;
+
+   private:
+    std::vector<DeviceGaps> const* devices_ = nullptr;
+    size_t device_ = 0, place_ = 0;
+  };
+  [[nodiscard]] Iterator begin() const { return {&devices_, 0}; }
+  [[nodiscard]] Iterator end() const { return {&devices_, devices_.size()}; }
+
+ private:
+  std::vector<DeviceGaps> devices_;  ///< by ref; none is empty
+  std::vector<size_t> firsts_;       ///< beside devices_: the place of its first gap
+};
+
+}  // namespace stepscope::analyzer
