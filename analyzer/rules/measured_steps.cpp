@@ -135,12 +135,13 @@ void GapList::add(DeviceGaps const& all, uint32_t row, Interval period) {
   all_ = &all;
   Interval const whole = all.when(row), part{std::max(whole.begin, period.begin), std::min(whole.end, period.end)};
   bool const is_cut = part != whole;
-  if (is_cut) cuts_.emplace_back(rows_.size(), part);
-  rows_.push_back({row & 0x7fff'ffffU, is_cut});
+  if (!list_) list_ = std::make_shared<List>();
+  if (is_cut) list_->cuts.emplace_back(list_->rows.size(), part);
+  list_->rows.push_back({row & 0x7fff'ffffU, is_cut});
 }
 
 Interval GapList::cut_at(size_t place) const {
-  return std::partition_point(cuts_.begin(), cuts_.end(), [&](auto const& cut) { return cut.first < place; })->second;
+  return std::partition_point(list_->cuts.begin(), list_->cuts.end(), [&](auto const& cut) { return cut.first < place; })->second;
 }
 
 bool MeasuredDevice::is_measured(int64_t instant) const {

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -15,20 +16,20 @@
 namespace stepscope::analyzer {
 
 /// Those of the facts' gaps that lie in some periods, by time; one that a period cuts is there with the part in it. Refers to the
-/// facts.
+/// facts. Copies share what they list.
 class GapList {
  public:
-  [[nodiscard]] size_t size() const { return rows_.size(); }
-  [[nodiscard]] bool empty() const { return rows_.empty(); }
+  [[nodiscard]] size_t size() const { return list_ ? list_->rows.size() : 0; }
+  [[nodiscard]] bool empty() const { return size() == 0; }
   /// O(1); O(log periods) for a gap that was cut.
   [[nodiscard]] IdleGap operator[](size_t place) const {
-    Row const row = rows_[place];
+    Row const row = list_->rows[place];
     IdleGap gap = (*all_)[row.number];
     if (row.is_cut) gap.when = cut_at(place);
     return gap;
   }
-  [[nodiscard]] IdleCause cause(size_t place) const { return all_->cause(rows_[place].number); }
-  /// The part of all[row] in the period, which must not be empty; rows must come by time.
+  [[nodiscard]] IdleCause cause(size_t place) const { return all_->cause(list_->rows[place].number); }
+  /// The part of all[row] in the period, which must not be empty; rows must come by time, and before the list is copied.
   void add(DeviceGaps const& all, uint32_t row, Interval period);
 
  private:
@@ -36,11 +37,14 @@ class GapList {
     uint32_t number : 31;
     uint32_t is_cut : 1;
   };
+  struct List {
+    std::vector<Row> rows;
+    std::vector<std::pair<size_t, Interval>> cuts;  ///< by place
+  };
   [[nodiscard]] Interval cut_at(size_t place) const;
 
   DeviceGaps const* all_ = nullptr;
-  std::vector<Row> rows_;
-  std::vector<std::pair<size_t, Interval>> cuts_;  ///< by place
+  std::shared_ptr<List> list_;  ///< null: nothing
 };
 
 struct MeasuredDevice {
