@@ -30,7 +30,8 @@ int analyze_run(AnalyzeOptions const& options) {
   wanted.rank = options.rank;
   auto const analyzed = analyze_and_warn(options.runs, wanted, options.stream ? Reading::kByProcess : Reading::kBySize);
   if (!analyzed) return report_error(analyzed.error());
-  auto const& [run, analysis] = *analyzed;
+  model::Run const& run = analyzed->run;
+  analyzer::Analysis const& analysis = analyzed->analysis;
   std::string const text = options.json ? reports::analysis_json(run, analysis)
                                         : reports::analysis_text(run, analysis, {use_color(), terminal_width()});
   std::fputs(text.c_str(), stdout);

@@ -84,7 +84,7 @@ Expected<AnalyzedRun> analyze_in_memory(RunSources sources, analyzer::AnalyzeOpt
   if (!run) return base::fail_with(run);
   warn_of(*run);
   analyzer::Analysis analysis = analyzer::analyze(*run, options);
-  return AnalyzedRun{std::move(*run), std::move(analysis)};
+  return AnalyzedRun{std::move(*run), std::move(analysis), {}};
 }
 
 }  // namespace
@@ -92,14 +92,15 @@ Expected<AnalyzedRun> analyze_in_memory(RunSources sources, analyzer::AnalyzeOpt
 Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
                                        Reading reading) {
   base::keep_freed_memory();
-  auto sources = import::open_sources(paths);
-  if (!sources) return base::fail_with(sources);
+  auto opened = import::open_sources(paths);
+  if (!opened) return base::fail_with(opened);
+  auto const sources = std::make_shared<RunSources>(std::move(*opened));
   if (!is_streamed(*sources, reading)) return analyze_in_memory(std::move(*sources), options);
   auto outline = read_outlines(*sources);
   if (!outline) return base::fail_with(outline);
   if (!analyzer::has_marked_steps(*outline)) return analyze_in_memory(std::move(*sources), options);
   warn_of(*outline);
-  auto const read = [&](size_t process, file::Selection const& selection) -> Expected<model::RankTrace> {
+  auto const read = [sources](size_t process, file::Selection const& selection) -> Expected<model::RankTrace> {
     auto trace = sources->ranks[process].source.copy(selection);
     if (!trace) return base::fail_with(trace);
     return with_clock(sources->ranks[process], std::move(*trace));
@@ -111,7 +112,12 @@ Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths, an
                                        }};
   auto analysis = analyzer::analyze(streamed, options);
   if (!analysis) return base::fail_with(analysis);
-  return AnalyzedRun{std::move(*outline), std::move(*analysis)};
+  auto const read_whole = [read](size_t process) -> Expected<std::shared_ptr<model::RankTrace const>> {
+    auto rank = read(process, {});
+    if (!rank) return base::fail_with(rank);
+    return std::make_shared<model::RankTrace const>(std::move(*rank));
+  };
+  return AnalyzedRun{std::move(*outline), std::move(*analysis), read_whole};
 }
 
 }  // namespace stepscope::cli

@@ -1,6 +1,8 @@
 // A run and what is known of it, for commands that print facts: as much of it in memory as they need.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,8 @@ namespace stepscope::cli {
 struct AnalyzedRun {
   model::Run run;  ///< whole, or of each process the outline (analyzer/outline.h)
   analyzer::Analysis analysis;
+  /// Of outlines: gives a process with all its events. Empty where the run is whole.
+  std::function<base::Expected<std::shared_ptr<model::RankTrace const>>(size_t process)> read;
 };
 
 enum class Reading : uint8_t {

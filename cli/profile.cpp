@@ -36,7 +36,7 @@ int analyze_and_report(std::string const& folder) {
   analyzer::Analysis const analysis = analyzer::analyze(*run);
   std::string const html = folder + "/report.html";
   std::string const json = folder + "/analysis.json";
-  if (auto const written = base::write_file_atomically(html, reports::report_html(*run, analysis, {})); !written)
+  if (auto const written = base::write_file_atomically(html, reports::report_html(*run, analysis)); !written)
     return report_error(written.error());
   if (auto const written = base::write_file_atomically(json, reports::analysis_json(*run, analysis)); !written)
     return report_error(written.error());

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "analyzer/analysis.h"
+#include "cli/analyzed_run.h"
 #include "cli/commands.h"
 #include "reports/html/html.h"
 #include "trace/base/output_file.h"
@@ -15,11 +16,17 @@ struct ReportOptions {
   std::string output = "report.html";
 };
 
+base::Expected<std::string> page_of(std::vector<std::string> const& runs) {
+  auto const analyzed = analyze_and_warn(runs, {});
+  if (!analyzed) return base::fail_with(analyzed);
+  if (analyzed->read) return reports::report_html(analyzed->run, analyzed->analysis, analyzed->read);
+  return reports::report_html(analyzed->run, analyzed->analysis);
+}
+
 int report_run(ReportOptions const& options) {
-  auto const run = open_run_and_warn(options.runs);
-  if (!run) return report_error(run.error());
-  std::string const html = reports::report_html(*run, analyzer::analyze(*run), {});
-  if (auto const written = base::write_file_atomically(options.output, html); !written) return report_error(written.error());
+  auto const html = page_of(options.runs);
+  if (!html) return report_error(html.error());
+  if (auto const written = base::write_file_atomically(options.output, *html); !written) return report_error(written.error());
   std::fprintf(stderr, "stepscope: wrote %s\n", options.output.c_str());
   return kGood;
 }

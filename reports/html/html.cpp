@@ -6,6 +6,7 @@
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/page_data.h"
+#include "reports/html/timeline_data.h"
 
 namespace stepscope::reports {
 namespace {
@@ -64,13 +65,9 @@ std::string head(std::string const& title) {
       content_policy(), title, report_style());
 }
 
-}  // namespace
-
-bool report_has_charts() { return !report_script().empty(); }
-
-std::string report_html(model::Run const& run, analyzer::Analysis const& analysis, ReportOptions const& options) {
-  model::Interval const range = run_range(run);
-  Page const page{run, analysis, options, summarize(analysis), range, timeline_views(run, analysis, range)};
+std::string document_of(Page const& page) {
+  model::Run const& run = page.run;
+  ReportOptions const& options = page.options;
   std::string const title = escape(!options.title.empty() ? options.title : run.name.empty() ? "Run" : run.name, 200);
   std::string out = head(title);
   out += fmt::format(
@@ -91,6 +88,27 @@ std::string report_html(model::Run const& run, analyzer::Analysis const& analysi
     out += fmt::format("<script>{}</script>\n", report_script());
   }
   return out + "</body></html>\n";
+}
+
+}  // namespace
+
+bool report_has_charts() { return !report_script().empty(); }
+
+std::string report_html(model::Run const& run, analyzer::Analysis const& analysis, ReportOptions const& options) {
+  using Whole = std::shared_ptr<model::RankTrace const>;
+  // What is in memory can be read.
+  return *report_html(
+      run, analysis, [&](size_t process) { return Whole(Whole(), &run.ranks[process]); }, options);
+}
+
+base::Expected<std::string> report_html(model::Run const& outline, analyzer::Analysis const& analysis, ReadProcess const& read,
+                                        ReportOptions const& options) {
+  model::Interval const range = run_range(outline);
+  Page page{outline, analysis, options, summarize(analysis), range, timeline_views(outline, analysis, range), {}};
+  auto timeline = make_timeline(page, read);
+  if (!timeline) return base::fail_with(timeline);
+  page.timeline = std::move(*timeline);
+  return document_of(page);
 }
 
 }  // namespace stepscope::reports

@@ -2,9 +2,12 @@
 // charts, sorting and searching. Everything that comes from a trace is hostile text.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 
 #include "analyzer/analysis.h"
+#include "trace/base/expected.h"
 
 namespace stepscope::reports {
 
@@ -16,6 +19,13 @@ struct ReportOptions {
 
 /// A whole HTML document.
 std::string report_html(model::Run const& run, analyzer::Analysis const& analysis, ReportOptions const& options = {});
+
+/// Gives a process of the run with all its events.
+using ReadProcess = std::function<base::Expected<std::shared_ptr<model::RankTrace const>>(size_t process)>;
+/// Of a run that is too large for memory: `outline` has of each process what analyzer/outline.h says, `read` is called for one
+/// process at a time. Errors: those of reading.
+base::Expected<std::string> report_html(model::Run const& outline, analyzer::Analysis const& analysis, ReadProcess const& read,
+                                        ReportOptions const& options = {});
 
 /// False when the program was built without npm: the report then has its tables, but no charts.
 bool report_has_charts();

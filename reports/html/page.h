@@ -18,6 +18,18 @@ struct TimelineView {
   std::optional<int32_t> rank_index;  ///< only this rank's rows
 };
 
+/// What of the events the page shows.
+struct Timeline {
+  struct Stream {
+    analyzer::DeviceRef ref;
+    std::string name;  ///< hostile text
+    uint64_t operations = 0;
+    model::Interval when;  ///< first start to last end, run time
+  };
+  std::vector<Stream> streams;  ///< that have operations, by process; at most kMaxTableRows
+  std::string json;             ///< {"rows", "names", "views"}: see reports/web/src/data.ts
+};
+
 /// Everything a section reads. Computed once.
 struct Page {
   model::Run const& run;
@@ -26,6 +38,7 @@ struct Page {
   Summary summary;
   model::Interval range;
   std::vector<TimelineView> views;  ///< whole run, typical step, slowest step, then evidence of findings
+  Timeline timeline;
 };
 
 /// How many rows tables of events have at most; the JSON has all. Browsers lay out tables of thousands of rows slowly.

@@ -253,7 +253,7 @@ std::string page_data(Page const& page) {
   // The timeline is most of the data and flat numbers: written directly.
   std::string text = data.dump(-1, ' ', false, PageJson::error_handler_t::replace);
   text.pop_back();
-  return text + ",\"timeline\":" + timeline_json(page) + "}";
+  return text + ",\"timeline\":" + page.timeline.json + "}";
 }
 
 }  // namespace stepscope::reports

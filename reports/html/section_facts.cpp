@@ -28,7 +28,7 @@ std::string run_facts(Page const& page) {
     hosts.insert(info.host);
     tools.insert(info.tool);
     commands.insert(info.command);
-    events += rank.trace.event_count();
+    events += rank.trace.whole_event_count();
     for (auto const& [key, value] : info.facts) facts[key].insert(value);
   }
   auto const joined = [](std::set<std::string> const& values) {

@@ -173,20 +173,11 @@ std::string gaps_table(Page const& page) {
 std::string streams_table(Page const& page) {
   Table table("streams-table", "Streams: what the rows of the timeline hold");
   table.text("Device").text("Stream").number("Operations").number("First", "Since the first event of the run").number("Last end");
-  for (size_t r = 0; r < page.run.ranks.size(); ++r) {
-    model::Trace const& trace = page.run.ranks[r].trace;
-    int64_t const shift = page.run.ranks[r].offset_ns - page.range.begin;
-    for (uint32_t t = 0; t < trace.tracks().size() && table.size() < kMaxTableRows; ++t) {
-      model::Track const& track = trace.tracks()[t];
-      auto const rows = trace.rows_of(model::TrackId{t});
-      if (track.kind != model::TrackKind::kStream || rows.size() == 0) continue;
-      int64_t const first = trace.start(rows.first) + shift;
-      int64_t last = first;
-      for (uint32_t row = rows.first; row < rows.last; ++row) last = std::max(last, trace.end(row) + shift);
-      table.row({label_cell(device_label(page.run, {static_cast<int32_t>(r), track.device})), text_cell(track.name),
-                 count_cell(rows.size()), number_cell(format_instant(first), static_cast<double>(first)),
-                 number_cell(format_instant(last), static_cast<double>(last))});
-    }
+  for (Timeline::Stream const& stream : page.timeline.streams) {
+    model::Interval const when{stream.when.begin - page.range.begin, stream.when.end - page.range.begin};
+    table.row({label_cell(device_label(page.run, stream.ref)), text_cell(stream.name), count_cell(stream.operations),
+               number_cell(format_instant(when.begin), static_cast<double>(when.begin)),
+               number_cell(format_instant(when.end), static_cast<double>(when.end))});
   }
   return table.html();
 }

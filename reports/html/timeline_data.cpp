@@ -137,8 +137,7 @@ std::string stream_label(model::Track const& track) {
 }
 
 /// A process's rows from the top: steps, host threads, then its devices' streams.
-void add_rows_of_rank(Page const& page, size_t rank, std::vector<Row>& rows, size_t& devices_left) {
-  model::Trace const& trace = page.run.ranks[rank].trace;
+void add_rows_of_rank(Page const& page, size_t rank, model::Trace const& trace, std::vector<Row>& rows, size_t& devices_left) {
   std::string const prefix = page.run.ranks.size() > 1 ? fmt::format("rank {} ", trace.info().rank) : "";
   auto const steps = threads_with(trace, RowContent::kSteps);
   bool const in_full = rank == 0 || page.run.ranks.size() < kProcessesInFull;
@@ -188,33 +187,57 @@ class Names {
   std::vector<std::string> texts_;
 };
 
-std::string view_json(Page const& page, TimelineView const& view, std::vector<Row> const& rows, Names& names) {
-  std::vector<size_t> chosen;
-  for (size_t i = 0; i < rows.size(); ++i)
-    if (!view.rank_index || static_cast<size_t>(*view.rank_index) == rows[i].rank) chosen.push_back(i);
-  auto const share = page.options.timeline_spans / static_cast<int>(std::max<size_t>(chosen.size(), 1));
-  int const columns = std::clamp(share, kMinColumns, kMaxColumns);
-  std::string spans;
-  std::vector<size_t> drawn;
-  for (size_t const i : chosen) {
-    model::RankTrace const& rank = page.run.ranks[rows[i].rank];
-    model::Interval const window{view.when.begin - rank.offset_ns, view.when.end - rank.offset_ns};
-    auto const found = thinned_spans(rank.trace, rank.trace.rows_of(rows[i].track), rows[i].content, window, columns);
+/// A view while its processes come one by one.
+struct ViewSpans {
+  int columns = kMinColumns;
+  std::vector<size_t> drawn;  ///< rows
+  std::string spans;          ///< flat: row, begin (since the view's), length, class, name, count
+};
+
+bool shows(TimelineView const& view, Row const& row) {
+  return !view.rank_index || static_cast<size_t>(*view.rank_index) == row.rank;
+}
+
+/// The rows of one process.
+void add_spans(TimelineView const& view, std::vector<Row> const& rows, size_t process, model::RankTrace const& rank, Names& names,
+               ViewSpans& result) {
+  model::Interval const window{view.when.begin - rank.offset_ns, view.when.end - rank.offset_ns};
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].rank != process || !shows(view, rows[i])) continue;
+    auto const found = thinned_spans(rank.trace, rank.trace.rows_of(rows[i].track), rows[i].content, window, result.columns);
     // An idle stream says something, an idle thread does not.
-    if (!found.empty() || rows[i].content == RowContent::kDeviceOps) drawn.push_back(i);
+    if (!found.empty() || rows[i].content == RowContent::kDeviceOps) result.drawn.push_back(i);
     for (Span const& span : found)
-      // Flat: row, begin (since the view's), length, class, name, count.
-      spans += fmt::format("{}{},{},{},{},{},{}", spans.empty() ? "" : ",", i, span.begin - window.begin, span.end - span.begin,
-                           static_cast<int>(span.cls), names.index_of_event(rank.trace, rows[i].rank, span.row), span.count);
+      result.spans +=
+          fmt::format("{}{},{},{},{},{},{}", result.spans.empty() ? "" : ",", i, span.begin - window.begin, span.end - span.begin,
+                      static_cast<int>(span.cls), names.index_of_event(rank.trace, process, span.row), span.count);
   }
+}
+
+std::string view_json(Page const& page, TimelineView const& view, ViewSpans const& of_view) {
   nlohmann::json const head = {{"id", view.id},
                                {"title", view.title},
                                {"begin", view.when.begin - page.range.begin},
                                {"length", view.when.length()},
-                               {"rows", drawn}};
+                               {"rows", of_view.drawn}};
   std::string text = head.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   text.pop_back();
-  return text + ",\"spans\":[" + spans + "]}";
+  return text + ",\"spans\":[" + of_view.spans + "]}";
+}
+
+void add_streams(size_t process, model::RankTrace const& rank, std::vector<Timeline::Stream>& streams) {
+  model::Trace const& trace = rank.trace;
+  for (uint32_t t = 0; t < trace.tracks().size() && streams.size() < kMaxTableRows; ++t) {
+    model::Track const& track = trace.tracks()[t];
+    auto const rows = trace.rows_of(model::TrackId{t});
+    if (track.kind != model::TrackKind::kStream || rows.size() == 0) continue;
+    int64_t last = trace.start(rows.first);
+    for (uint32_t row = rows.first; row < rows.last; ++row) last = std::max(last, trace.end(row));
+    streams.push_back({{static_cast<int32_t>(process), track.device},
+                       track.name,
+                       rows.size(),
+                       {trace.start(rows.first) + rank.offset_ns, last + rank.offset_ns}});
+  }
 }
 
 }  // namespace
@@ -235,22 +258,42 @@ std::vector<Span> thinned_spans(model::Trace const& trace, model::Trace::Rows ro
   return std::move(thinner).take();
 }
 
-std::string timeline_json(Page const& page) {
+base::Expected<Timeline> make_timeline(Page const& page, ReadProcess const& read) {
+  Timeline timeline;
   std::vector<Row> rows;
-  size_t devices_left = kMaxDevices;
-  for (size_t rank = 0; rank < page.run.ranks.size() && devices_left > 0; ++rank)
-    add_rows_of_rank(page, rank, rows, devices_left);
+  size_t devices_left = kMaxDevices, processes_shown = 0;
+  for (size_t process = 0; process < page.run.ranks.size(); ++process) {
+    if (devices_left == 0 && timeline.streams.size() >= kMaxTableRows) break;
+    auto const rank = read(process);
+    if (!rank) return base::fail_with(rank);
+    add_streams(process, **rank, timeline.streams);
+    if (devices_left == 0) continue;
+    add_rows_of_rank(page, process, (*rank)->trace, rows, devices_left);
+    processes_shown = process + 1;
+  }
+  std::vector<ViewSpans> views(page.views.size());
+  for (size_t v = 0; v < views.size(); ++v) {
+    auto const of_view = std::count_if(rows.begin(), rows.end(), [&](Row const& row) { return shows(page.views[v], row); });
+    int const share = page.options.timeline_spans / static_cast<int>(std::max<ptrdiff_t>(of_view, 1));
+    views[v].columns = std::clamp(share, kMinColumns, kMaxColumns);
+  }
   Names names;
-  std::string views;
-  for (TimelineView const& view : page.views) views += (views.empty() ? "" : ",") + view_json(page, view, rows, names);
+  for (size_t process = 0; process < processes_shown; ++process) {
+    auto const rank = read(process);
+    if (!rank) return base::fail_with(rank);
+    for (size_t v = 0; v < views.size(); ++v) add_spans(page.views[v], rows, process, **rank, names, views[v]);
+  }
+  std::string of_views;
+  for (size_t v = 0; v < views.size(); ++v) of_views += (v == 0 ? "" : ",") + view_json(page, page.views[v], views[v]);
   nlohmann::json labels = nlohmann::json::array();
   for (Row const& row : rows) labels.push_back(row.label);
   auto const dump = [](nlohmann::json const& value) {
     return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   };
   size_t const left_out = page.analysis.devices.size() > kMaxDevices ? page.analysis.devices.size() - kMaxDevices : 0;
-  return fmt::format("{{\"rows\":{},\"names\":{},\"devicesLeftOut\":{},\"views\":[{}]}}", dump(labels), dump(names.texts()),
-                     left_out, views);
+  timeline.json = fmt::format("{{\"rows\":{},\"names\":{},\"devicesLeftOut\":{},\"views\":[{}]}}", dump(labels),
+                              dump(names.texts()), left_out, of_views);
+  return timeline;
 }
 
 }  // namespace stepscope::reports

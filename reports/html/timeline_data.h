@@ -28,7 +28,8 @@ enum class RowContent : uint8_t { kDeviceOps, kHostWaits, kPhases, kSteps };
 std::vector<Span> thinned_spans(model::Trace const& trace, model::Trace::Rows rows, RowContent content, model::Interval window,
                                 int columns);
 
-/// {"names", "rows", "views"}: see reports/web/src/data.ts.
-std::string timeline_json(Page const& page);
+/// Of a page that has its views. `read` is called twice for each process of which rows are shown, once for the others; one at a
+/// time is held. Errors: those of reading.
+base::Expected<Timeline> make_timeline(Page const& page, ReadProcess const& read);
 
 }  // namespace stepscope::reports

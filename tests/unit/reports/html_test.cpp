@@ -4,11 +4,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/outline.h"
+#include "analyzer/streamed_run.h"
 #include "reports/html/assets.h"
 #include "reports/html/escape.h"
 #include "reports/html/page_data.h"
 #include "reports/html/timeline_data.h"
 #include "tests/unit/reports/sample.h"
+#include "trace/model/outline.h"
 
 namespace stepscope::reports {
 namespace {
@@ -49,6 +52,46 @@ TEST(Report, has_every_section_with_and_without_content) {
     for (char const* id : {"summary", "findings", "steps", "devices", "idle", "timeline", "communication", "memory", "kernels",
                            "facts", "quality"})
       EXPECT_THAT(html, HasSubstr(std::string("<section id=\"") + id + "\"")) << id;
+}
+
+/// A run of three processes of which only outlines are in memory, and its page.
+struct OutlinedSample {
+  model::Run outline, whole;
+  analyzer::Analysis analysis;
+  base::Expected<std::string> page(ReadProcess const& read) const { return report_html(outline, analysis, read); }
+};
+
+OutlinedSample make_outlined_sample() {
+  support::SyntheticOptions options;
+  options.devices = 3;
+  options.process_per_device = true;
+  options.input_delay_ns = 12'000'000;
+  OutlinedSample sample{support::make_synthetic_run(options), support::make_synthetic_run(options), {}};
+  for (model::RankTrace& rank : sample.outline.ranks) {
+    std::vector<uint32_t> const rows = analyzer::outline_rows(rank.trace);
+    rank.trace = model::outline_of(std::move(rank.trace), rows);
+  }
+  auto const read = [&](size_t process) -> base::Expected<model::RankTrace> {
+    return std::move(support::make_synthetic_run(options).ranks[process]);
+  };
+  sample.analysis = *analyzer::analyze({sample.outline, read, [&](size_t process, model::Interval) { return read(process); }});
+  return sample;
+}
+
+TEST(Report, of_a_run_that_is_read_process_by_process_is_that_of_the_run_in_memory) {
+  using Whole = std::shared_ptr<model::RankTrace const>;
+  OutlinedSample const sample = make_outlined_sample();
+  auto const page = sample.page([&](size_t process) { return Whole(Whole(), &sample.whole.ranks[process]); });
+  ASSERT_TRUE(page);
+  EXPECT_TRUE(*page == report_html(sample.whole, sample.analysis));  // a page is too long to be printed
+}
+
+TEST(Report, of_a_process_that_cannot_be_read_again_says_so) {
+  OutlinedSample const sample = make_outlined_sample();
+  auto const page = sample.page(
+      [](size_t) -> base::Expected<std::shared_ptr<model::RankTrace const>> { return base::fail("rank1.stepscope: is gone"); });
+  ASSERT_FALSE(page);
+  EXPECT_EQ(page.error().message, "rank1.stepscope: is gone");
 }
 
 TEST(Report, lets_no_name_of_the_trace_become_markup) {
