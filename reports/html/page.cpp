@@ -84,12 +84,12 @@ model::Interval extent_of_step(analyzer::Analysis const& analysis, int64_t numbe
   return extent.value_or(model::Interval{});
 }
 
+}  // namespace
+
 model::Interval widened(model::Interval when, double share, int64_t at_least_ns, model::Interval limit) {
   int64_t const margin = std::max(static_cast<int64_t>(static_cast<double>(when.length()) * share), at_least_ns);
   return {std::max(when.begin - margin, limit.begin), std::min(when.end + margin, limit.end)};
 }
-
-}  // namespace
 
 std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis, model::Interval range) {
   std::vector<TimelineView> views;

@@ -18,6 +18,9 @@ struct TimelineView {
   std::optional<int32_t> rank_index;  ///< only this rank's rows
 };
 
+/// By place in Finding::evidence: HTML (evidence_picture.h), empty where there is nothing to see.
+using EvidencePictures = std::vector<std::string>;
+
 /// What of the events the page shows.
 struct Timeline {
   struct Stream {
@@ -26,8 +29,9 @@ struct Timeline {
     uint64_t operations = 0;
     model::Interval when;  ///< first start to last end, run time
   };
-  std::vector<Stream> streams;  ///< that have operations, by process; at most kMaxTableRows
-  std::string json;             ///< {"rows", "names", "views"}: see reports/web/src/data.ts
+  std::vector<Stream> streams;             ///< that have operations, by process; at most kMaxTableRows
+  std::string json;                        ///< {"rows", "names", "views"}: see reports/web/src/data.ts
+  std::vector<EvidencePictures> pictures;  ///< of the first findings, by finding
 };
 
 /// Everything a section reads. Computed once.
@@ -50,6 +54,8 @@ inline constexpr size_t kMaxEvidenceViews = 8;
 
 /// "finding-3", the view of finding 3's first evidence.
 std::string evidence_view_id(size_t finding);
+/// The stretch with a share of its length, but at least so much, before and behind it, within `limit`.
+model::Interval widened(model::Interval when, double share, int64_t at_least_ns, model::Interval limit);
 std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis, model::Interval range);
 
 /// One function a section; each returns a whole <section>, or nothing where the run has nothing of the kind (one device waits for

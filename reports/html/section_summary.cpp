@@ -38,26 +38,34 @@ std::string key_numbers(Page const& page) {
   return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
 }
 
+/// A place's picture, of the first places of the first findings.
+std::string picture_of(Page const& page, size_t finding, size_t place) {
+  auto const& pictures = page.timeline.pictures;
+  return finding < pictures.size() && place < pictures[finding].size() ? pictures[finding][place] : "";
+}
+
 std::string evidence_list(Page const& page, size_t index) {
   analyzer::Finding const& finding = page.analysis.findings[index];
   if (finding.evidence.empty()) return {};
   std::string items;
-  for (auto const& place : finding.evidence) {
+  for (size_t i = 0; i < finding.evidence.size(); ++i) {
+    auto const& place = finding.evidence[i];
     std::string track;
     auto const rank = static_cast<size_t>(place.ref.rank_index);
     if (place.track && rank < page.run.ranks.size() && *place.track < page.run.ranks[rank].trace.tracks().size())
       track = ", " + escape(page.run.ranks[rank].trace.tracks()[*place.track].name, 80);
-    items += fmt::format("<li>{} ({}) on {}{}</li>",
+    items += fmt::format("<li>{} ({}) on {}{}{}</li>",
                          format_range(place.when.begin - page.range.begin, place.when.end - page.range.begin),
-                         base::format_duration(place.when.length()), escape(device_label(page.run, place.ref)), track);
+                         base::format_duration(place.when.length()), escape(device_label(page.run, place.ref)), track,
+                         i == 0 ? "" : picture_of(page, index, i));
   }
   std::string const id = evidence_view_id(index);
   bool const has_view =
       std::any_of(page.views.begin(), page.views.end(), [&](TimelineView const& view) { return view.id == id; });
   std::string const jump =
       has_view ? fmt::format("<button type=\"button\" class=\"jump\" data-view=\"{}\">Show in the timeline</button>", id) : "";
-  return fmt::format("<div class=\"evidence\">{}<details><summary>Where to look ({})</summary><ol>{}</ol></details></div>", jump,
-                     finding.evidence.size(), items);
+  return fmt::format("{}<div class=\"evidence\">{}<details><summary>Where to look ({})</summary><ol>{}</ol></details></div>",
+                     picture_of(page, index, 0), jump, finding.evidence.size(), items);
 }
 
 std::string facts_of(analyzer::Finding const& finding) {

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "reports/html/evidence_picture.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -128,14 +129,6 @@ std::vector<model::TrackId> threads_with(model::Trace const& trace, RowContent c
 /// Below so many processes each shows its steps and phases; above, the first one's stand for all.
 constexpr size_t kProcessesInFull = 3;
 
-/// "device 0 compute" on device 0 is its "compute": the row's label names the device already.
-std::string stream_label(model::Track const& track) {
-  std::string name = track.name.empty() ? std::string(model::to_string(track.stream_kind)) : track.name;
-  std::string const prefix = fmt::format("device {} ", track.device);
-  if (name.size() > prefix.size() && name.starts_with(prefix)) name.erase(0, prefix.size());
-  return shown(name, 24);
-}
-
 /// A process's rows from the top: steps, host threads, then its devices' streams.
 void add_rows_of_rank(Page const& page, size_t rank, model::Trace const& trace, std::vector<Row>& rows, size_t& devices_left) {
   std::string const prefix = page.run.ranks.size() > 1 ? fmt::format("rank {} ", trace.info().rank) : "";
@@ -242,6 +235,13 @@ void add_streams(size_t process, model::RankTrace const& rank, std::vector<Timel
 
 }  // namespace
 
+std::string stream_label(model::Track const& track) {
+  std::string name = track.name.empty() ? std::string(model::to_string(track.stream_kind)) : track.name;
+  std::string const prefix = fmt::format("device {} ", track.device);
+  if (name.size() > prefix.size() && name.starts_with(prefix)) name.erase(0, prefix.size());
+  return shown(name, 24);
+}
+
 std::vector<Span> thinned_spans(model::Trace const& trace, model::Trace::Rows rows, RowContent content, model::Interval window,
                                 int columns) {
   auto const& starts = trace.columns().start;
@@ -263,10 +263,10 @@ base::Expected<Timeline> make_timeline(Page const& page, ReadProcess const& read
   std::vector<Row> rows;
   size_t devices_left = kMaxDevices, processes_shown = 0;
   for (size_t process = 0; process < page.run.ranks.size(); ++process) {
-    if (devices_left == 0 && timeline.streams.size() >= kMaxTableRows) break;
     auto const rank = read(process);
     if (!rank) return base::fail_with(rank);
     add_streams(process, **rank, timeline.streams);
+    draw_evidence(page, process, **rank, timeline.pictures);
     if (devices_left == 0) continue;
     add_rows_of_rank(page, process, (*rank)->trace, rows, devices_left);
     processes_shown = process + 1;

@@ -24,6 +24,9 @@ struct Span {
 /// Which events of a track a row shows.
 enum class RowContent : uint8_t { kDeviceOps, kHostWaits, kPhases, kSteps };
 
+/// "device 0 compute" on device 0 is its "compute": where the device is named beside it.
+std::string stream_label(model::Track const& track);
+
 /// Events of `rows` that touch `window` (trace time), thinned to at most about 2 × columns spans.
 std::vector<Span> thinned_spans(model::Trace const& trace, model::Trace::Rows rows, RowContent content, model::Interval window,
                                 int columns);

@@ -54,6 +54,21 @@ TEST(Report, has_every_section_with_and_without_content) {
       EXPECT_THAT(html, HasSubstr(std::string("<section id=\"") + id + "\"")) << id;
 }
 
+TEST(Report, shows_each_finding_where_it_is) {
+  Sample const sample = make_slow_sample();
+  std::string const html = report_html(sample.run, sample.analysis);
+  ASSERT_FALSE(sample.analysis.findings.empty());
+  size_t const card = html.find("<article class=\"finding");
+  size_t const picture = html.find("<div class=\"scene\"", card), end = html.find("</article>", card);
+  ASSERT_LT(picture, end);
+  std::string const text = html.substr(picture, end - picture);
+  // The thread that waits for its input, and beside it the device's streams; 30 ms are marked, with 0.4 of it before and behind.
+  EXPECT_THAT(text, HasSubstr("<i class=\"c-input\""));
+  EXPECT_THAT(text, HasSubstr("<i class=\"c-compute\""));
+  EXPECT_THAT(text, HasSubstr("</b>30.1 ms on device 1"));
+  EXPECT_THAT(text, HasSubstr("<b style=\"left:22.22%;width:55.56%\"></b>"));
+}
+
 /// A run of three processes of which only outlines are in memory, and its page.
 struct OutlinedSample {
   model::Run outline, whole;

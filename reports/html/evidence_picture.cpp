@@ -1,0 +1,146 @@
+#include "reports/html/evidence_picture.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "reports/html/escape.h"
+#include "reports/html/timeline_data.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+/// What a lane can tell apart at the width that a page gives it.
+constexpr int kPictureColumns = 80;
+/// Streams of the device that a picture shows: those that are busiest there.
+constexpr size_t kPictureStreams = 4;
+/// Of the place's length, before and behind it.
+constexpr double kContext = 0.4;
+/// A span at least this part of the lane says its name when pointed at.
+constexpr double kNamedShare = 0.03;
+
+/// By SpanClass: the colour's name in report.css, and what the span is.
+constexpr std::array<std::pair<char const*, char const*>, kSpanClassCount> kClassWords{{{"compute", "compute"},
+                                                                                        {"exposed_comm", "communication"},
+                                                                                        {"exposed_copy", "copy"},
+                                                                                        {"input", "input wait"},
+                                                                                        {"sync", "blocking sync"},
+                                                                                        {"allocation", "memory call"},
+                                                                                        {"profiler", "profiler overhead"},
+                                                                                        {"phase", "phase"},
+                                                                                        {"step", "step"},
+                                                                                        {"launch", "launch call"}}};
+
+struct Lane {
+  std::string label;
+  std::vector<Span> spans;
+  int64_t busy_ns = 0;
+};
+
+class Picture {
+ public:
+  Picture(model::RankTrace const& rank, model::Interval window) : rank_(rank), window_(window) {}
+
+  void add_lane(std::string label, model::TrackId track, RowContent content, std::vector<Lane>& lanes) const {
+    Lane lane{std::move(label), thinned_spans(rank_.trace, rank_.trace.rows_of(track), content, window_, kPictureColumns), 0};
+    for (Span const& span : lane.spans) lane.busy_ns += span.end - span.begin;
+    if (!lane.spans.empty()) lanes.push_back(std::move(lane));
+  }
+
+  [[nodiscard]] std::string html(Lane const& lane, model::Interval mark) const {
+    std::string spans;
+    for (Span const& span : lane.spans) {
+      auto const& [colour, words] = kClassWords[static_cast<size_t>(span.cls)];
+      std::string hint;
+      if (span.count == 1 && share(span.end - span.begin) >= kNamedShare)
+        hint = fmt::format(" title=\"{}, {}, {}\"", escape(rank_.trace.name(span.row), 80), words,
+                           base::format_duration(span.end - span.begin));
+      spans += fmt::format("<i class=\"c-{}\"{}{}></i>", colour, place({span.begin, span.end}), hint);
+    }
+    return fmt::format("<div class=\"lane\"><span>{}</span><div>{}<b{}></b></div></div>", escape(lane.label, 40), spans,
+                       place(mark));
+  }
+
+ private:
+  [[nodiscard]] double share(int64_t ns) const { return static_cast<double>(ns) / static_cast<double>(window_.length()); }
+  [[nodiscard]] std::string place(model::Interval when) const {
+    int64_t const begin = std::clamp(when.begin, window_.begin, window_.end), end = std::clamp(when.end, begin, window_.end);
+    return fmt::format(" style=\"left:{:.2f}%;width:{:.2f}%\"", share(begin - window_.begin) * 100, share(end - begin) * 100);
+  }
+  model::RankTrace const& rank_;
+  model::Interval window_;  ///< trace time
+};
+
+/// The busiest streams of the device, in the order of its tracks.
+std::vector<Lane> stream_lanes(Picture const& picture, model::Trace const& trace, int32_t device) {
+  std::vector<Lane> lanes;
+  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
+    model::Track const& track = trace.tracks()[t];
+    if (track.kind == model::TrackKind::kStream && track.device == device)
+      picture.add_lane(stream_label(track), model::TrackId{t}, RowContent::kDeviceOps, lanes);
+  }
+  if (lanes.size() > kPictureStreams) {
+    std::vector<int64_t> busy;
+    for (Lane const& lane : lanes) busy.push_back(lane.busy_ns);
+    std::nth_element(busy.begin(), busy.begin() + kPictureStreams - 1, busy.end(), std::greater<>());
+    std::erase_if(lanes, [&](Lane const& lane) { return lane.busy_ns < busy[kPictureStreams - 1]; });
+    lanes.resize(std::min(lanes.size(), kPictureStreams));
+  }
+  return lanes;
+}
+
+/// The marked place, and what the colours mean.
+std::string key_of(Page const& page, analyzer::Finding::Evidence const& place, std::vector<Lane> const& lanes) {
+  std::array<bool, kSpanClassCount> is_seen{};
+  for (Lane const& lane : lanes)
+    for (Span const& span : lane.spans) is_seen[static_cast<size_t>(span.cls)] = true;
+  std::string items = fmt::format("<li><b class=\"mark\"></b>{} on {}</li>", base::format_duration(place.when.length()),
+                                  escape(device_label(page.run, place.ref)));
+  for (size_t i = 0; i < is_seen.size(); ++i)
+    if (is_seen[i]) items += fmt::format("<li><i class=\"c-{}\"></i>{}</li>", kClassWords[i].first, kClassWords[i].second);
+  return fmt::format("<ul class=\"key\">{}</ul>", items);
+}
+
+std::string picture_of(Page const& page, model::RankTrace const& rank, analyzer::Finding::Evidence const& place) {
+  model::Trace const& trace = rank.trace;
+  model::Interval const shown = widened(place.when, kContext, 1000, page.range);
+  if (shown.length() <= 0) return {};
+  model::Interval const window{shown.begin - rank.offset_ns, shown.end - rank.offset_ns};
+  model::Interval const mark{place.when.begin - rank.offset_ns, place.when.end - rank.offset_ns};
+  Picture const picture(rank, window);
+  std::vector<Lane> lanes;
+  if (place.track && *place.track < trace.tracks().size()) {
+    model::Track const& track = trace.tracks()[*place.track];
+    if (track.kind == model::TrackKind::kThread)
+      picture.add_lane(track.name.empty() ? "thread" : track.name, model::TrackId{*place.track}, RowContent::kHostWaits, lanes);
+  }
+  for (Lane& lane : stream_lanes(picture, trace, place.ref.device)) lanes.push_back(std::move(lane));
+  if (lanes.empty()) return {};
+  std::string html;
+  for (Lane const& lane : lanes) html += picture.html(lane, mark);
+  return fmt::format(
+      "<div class=\"scene\" role=\"img\" aria-label=\"{}, {} before and after the marked {}\">{}"
+      "<div class=\"lane ends\"><span></span><div><span>{}</span><span>{}</span></div></div>{}</div>",
+      escape(device_label(page.run, place.ref)), base::format_duration(place.when.begin - shown.begin),
+      base::format_duration(place.when.length()), html, format_instant(shown.begin - page.range.begin),
+      format_instant(shown.end - page.range.begin), key_of(page, place, lanes));
+}
+
+}  // namespace
+
+void draw_evidence(Page const& page, size_t process, model::RankTrace const& rank, std::vector<EvidencePictures>& pictures) {
+  auto const& findings = page.analysis.findings;
+  pictures.resize(std::min(findings.size(), kPicturedFindings));
+  for (size_t f = 0; f < pictures.size(); ++f) {
+    auto const& evidence = findings[f].evidence;
+    pictures[f].resize(std::min(evidence.size(), kPicturesOfFinding));
+    for (size_t place = 0; place < pictures[f].size(); ++place)
+      if (evidence[place].ref.rank_index == static_cast<int32_t>(process))
+        pictures[f][place] = picture_of(page, rank, evidence[place]);
+  }
+}
+
+}  // namespace stepscope::reports
