@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/html/timeline_data.h"
+#include "reports/html/wait_map.h"
 
 namespace stepscope::reports {
 namespace {
@@ -182,6 +183,22 @@ PageJson waits_data(Page const& page) {
   return waits;
 }
 
+/// Null where there is nothing to compare.
+PageJson wait_map_data(Page const& page) {
+  WaitMap const map = wait_map(page.analysis);
+  if (map.rows.empty()) return nullptr;
+  PageJson first = PageJson::array(), last = PageJson::array(), devices = PageJson::array(), ns = PageJson::array();
+  for (WaitMap::Column const& column : map.columns) {
+    first.push_back(column.first);
+    last.push_back(column.last);
+  }
+  for (WaitMap::Row const& row : map.rows) {
+    devices.push_back(device_label(page.run, row.ref));
+    ns.push_back(row.ns);
+  }
+  return {{"devices", devices}, {"first", first}, {"last", last}, {"ns", ns}};
+}
+
 PageJson parts_data() {
   PageJson parts = PageJson::array();
   for (int i = 0; i < kPartCount; ++i)
@@ -243,13 +260,10 @@ std::vector<DeviceWait> waits_by_device(analyzer::Analysis const& analysis) {
 }
 
 std::string page_data(Page const& page) {
-  PageJson const data = {{"perStep", page.summary.has_steps},
-                         {"parts", parts_data()},
-                         {"steps", steps_data(page)},
-                         {"memory", memory_data(page)},
-                         {"bandwidth", bandwidth_data(page)},
-                         {"waits", waits_data(page)},
-                         {"path", path_data(page)}};
+  PageJson const data = {{"perStep", page.summary.has_steps}, {"parts", parts_data()},
+                         {"steps", steps_data(page)},         {"memory", memory_data(page)},
+                         {"bandwidth", bandwidth_data(page)}, {"waits", waits_data(page)},
+                         {"waitMap", wait_map_data(page)},    {"path", path_data(page)}};
   // The timeline is most of the data and flat numbers: written directly.
   std::string text = data.dump(-1, ' ', false, PageJson::error_handler_t::replace);
   text.pop_back();

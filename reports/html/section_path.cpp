@@ -154,7 +154,7 @@ std::string path_steps_table(Page const& page, analyzer::CriticalPathFacts const
 }
 
 /// What makes the path less sure, if anything does.
-std::string path_doubts(analyzer::CriticalPathFacts const& path) {
+std::string path_doubts(analyzer::CriticalPathFacts const& path, size_t processes) {
   std::string text;
   if (static_cast<double>(path.guessed_waits) > kGuessWorthSaying * static_cast<double>(std::max<uint64_t>(path.ops, 1)))
     text += fmt::format(
@@ -162,7 +162,8 @@ std::string path_doubts(analyzer::CriticalPathFacts const& path) {
         "operation before each was taken. ",
         base::format_count(path.guessed_waits), base::format_count(path.ops));
   int64_t const clocks = std::max({path.clock_disagreement_ns, path.clock_filled_ns, path.clock_cut_ns});
-  if (clocks > kClockWorthSaying)
+  // One process has one clock: its devices end a collective at different times.
+  if (clocks > kClockWorthSaying && processes > 1)
     text += fmt::format(
         "The ranks' clocks contradict each other by up to {}, so it may be off by as much where it goes from "
         "rank to rank. ",
@@ -180,7 +181,7 @@ std::string path_section(Page const& page) {
   std::string body = path_sentence(page, *path);
   body += "<div class=\"mean\">" + html_bar(path_bar(path->by_class), length) + "</div>\n" +
           bar_key(path_bar(path->by_class), length, false);
-  body += path_doubts(*path);
+  body += path_doubts(*path, page.run.ranks.size());
   body += "<h3>By what it did, and the slack beside it</h3>\n" + path_classes_table(*path);
   body += "<h3>By name</h3>\n" + contributors_table(*path, 0, kPathNames);
   if (path->contributors.size() > kPathNames)

@@ -9,6 +9,7 @@
 #include "reports/html/page.h"
 #include "reports/html/page_data.h"
 #include "reports/html/table.h"
+#include "reports/html/wait_map.h"
 #include "reports/text/waits.h"
 #include "trace/base/format.h"
 
@@ -187,6 +188,40 @@ std::string stages_table(Page const& page, analyzer::PipelineFacts const& pipeli
   return table.html() + and_more(table.size(), pipeline.stages.size(), "stage");
 }
 
+/// The wait of a device in its steps; the map's table.
+std::string map_table(Page const& page, WaitMap const& map) {
+  Table table("wait-map-table", "Waiting in each device's steps");
+  table.text("Device").number("Median step", "Wait that no compute hides").number("p95").number("Longest");
+  table.number("Longest in step").number("Of all steps", "That wait at all");
+  for (WaitMap::Row const& row : map.rows) {
+    std::vector<int64_t> known;
+    std::copy_if(row.ns.begin(), row.ns.end(), std::back_inserter(known), [](int64_t ns) { return ns >= 0; });
+    if (known.empty()) continue;
+    auto const longest = std::max_element(row.ns.begin(), row.ns.end());
+    std::sort(known.begin(), known.end());
+    auto const waiting = std::count_if(known.begin(), known.end(), [](int64_t ns) { return ns > 0; });
+    table.row({label_cell(device_label(page.run, row.ref)), ns_cell(known[(known.size() - 1) / 2]),
+               ns_cell(known[(known.size() - 1) * 95 / 100]), ns_cell(known.back()),
+               count_cell(
+                   static_cast<uint64_t>(std::max<int64_t>(map.columns[static_cast<size_t>(longest - row.ns.begin())].first, 0))),
+               share_cell(static_cast<double>(waiting) / static_cast<double>(known.size()))});
+  }
+  return table.html();
+}
+
+std::string map_block(Page const& page) {
+  WaitMap const map = wait_map(page.analysis);
+  if (map.rows.empty()) return {};
+  std::string body = chart("wait-map", "Waiting of each device in each step",
+                           "Time of a step in which the device waits in a collective for others and does not compute; of many "
+                           "steps the mean of neighbours. A row without colour is a device that others wait for, a coloured "
+                           "column a step in which one came late.");
+  if (map.devices_left_out > 0)
+    body += empty_note(
+        fmt::format("{} more; shown are those that wait least and most.", base::format_count(map.devices_left_out, "device")));
+  return body + folded("Data as a table", map_table(page, map));
+}
+
 bool has_waiting(analyzer::Analysis const& analysis) {
   return std::any_of(analysis.collectives.begin(), analysis.collectives.end(),
                      [](analyzer::CollectiveFacts const& collective) { return collective.participants.size() > 1; });
@@ -210,6 +245,7 @@ std::string waiting_section(Page const& page) {
                 "longest. Transfer is the shortest participant's duration, so no common clock is needed. Who waits least arrives "
                 "last: look there for the straggler.");
   body += folded("Data as a table", waiting_table(page));
+  body += map_block(page);
   return section("waiting", "Waiting for each other", body);
 }
 

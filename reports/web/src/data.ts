@@ -51,6 +51,14 @@ export interface Timeline {
   views: TimelineView[];
 }
 
+// A row a device, a column a step or neighbouring ones; less than 0: the device has none of them.
+export interface WaitMap {
+  devices: string[];
+  first: number[];
+  last: number[];
+  ns: number[][];
+}
+
 export interface Data {
   perStep: boolean;
   parts: Part[];
@@ -59,6 +67,7 @@ export interface Data {
   memory: MemoryOfDevice[];
   bandwidth: Bandwidth[];
   waits: { device: string; ns: number }[];
+  waitMap: WaitMap | null;
   timeline: Timeline;
 }
 

@@ -1,5 +1,5 @@
 // Adds charts, sorting, searching and tabs to a page that is complete without them.
-import { drawBandwidth, drawWaits } from "./charts/communication";
+import { drawBandwidth, drawWaitMap, drawWaits } from "./charts/communication";
 import { redrawAll } from "./charts/chart";
 import { drawMemory } from "./charts/memory";
 import { drawPath, drawSteps } from "./charts/steps";
@@ -15,6 +15,7 @@ const kCharts: Record<string, (plot: HTMLElement, data: Data) => void> = {
   memory: drawMemory,
   bandwidth: drawBandwidth,
   waits: drawWaits,
+  "wait-map": drawWaitMap,
 };
 
 function start(): void {

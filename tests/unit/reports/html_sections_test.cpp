@@ -123,6 +123,8 @@ TEST(Sections, path_names_its_doubts_only_where_there_are_any) {
   sample.analysis.critical_path->guessed_waits = 20;
   EXPECT_THAT(section_of(page_of(sample), "path"), HasSubstr("what 20 of the 100 device operations"));
   sample.analysis.critical_path->clock_disagreement_ns = 7'000'000;
+  EXPECT_THAT(section_of(page_of(sample), "path"), Not(HasSubstr("clocks")));  // one process has one clock
+  sample.run.ranks.emplace_back();
   EXPECT_THAT(section_of(page_of(sample), "path"), HasSubstr("by up to 7.00 ms"));
 }
 

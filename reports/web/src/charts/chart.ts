@@ -1,13 +1,14 @@
 // Life of a chart: drawn when it comes near the screen, redrawn when width or colour scheme change.
 import * as echarts from "echarts/core";
-import { BarChart, CustomChart, LineChart, ScatterChart } from "echarts/charts";
-import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
+import { BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart } from "echarts/charts";
+import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent, VisualMapComponent } from "echarts/components";
 import { CanvasRenderer } from "echarts/renderers";
 import type { EChartsCoreOption } from "echarts/core";
 
 echarts.use([
   BarChart,
   CustomChart,
+  HeatmapChart,
   LineChart,
   ScatterChart,
   DataZoomComponent,
@@ -15,6 +16,7 @@ echarts.use([
   LegendComponent,
   MarkLineComponent,
   TooltipComponent,
+  VisualMapComponent,
   CanvasRenderer,
 ]);
 

@@ -125,3 +125,47 @@ export function drawWaits(plot: HTMLElement, data: Data): void {
     ],
   }));
 }
+
+export function drawWaitMap(plot: HTMLElement, data: Data): void {
+  const map = data.waitMap;
+  if (!map) return;
+  const cells = map.ns.flatMap((row, y) => row.flatMap((ns, x) => (ns < 0 ? [] : [[x, y, ns]])));
+  const longest = Math.max(...cells.map((cell) => cell[2]), 1);
+  const step = (column: number) =>
+    map.first[column] === map.last[column] ? `step ${map.first[column]}` : `steps ${map.first[column]} to ${map.last[column]}`;
+  mount(plot, 104 + Math.max(map.devices.length * 14, 40), (width) => ({
+    textStyle: textStyle(),
+    grid: { left: Math.min(130, width / 3), right: 16, top: 40, bottom: 44 },
+    tooltip: {
+      ...tooltipStyle(),
+      trigger: "item",
+      formatter: (item: { color: string; value: [number, number, number] }) =>
+        tip(`${map.devices[item.value[1]]}, ${step(item.value[0])}`, [{ color: item.color, label: "waits for others", value: duration(item.value[2]) }]),
+    },
+    visualMap: {
+      type: "continuous",
+      min: 0,
+      max: longest,
+      orient: "horizontal",
+      right: 12,
+      top: 0,
+      itemHeight: 140,
+      itemWidth: 12,
+      calculable: false,
+      text: [duration(longest), "0"],
+      textStyle: textStyle(),
+      inRange: { color: [color("soft"), color("input"), color("critical")] },
+    },
+    xAxis: {
+      type: "category",
+      data: map.first,
+      name: "step",
+      nameLocation: "middle",
+      nameGap: 26,
+      ...axisStyle(),
+      splitLine: { show: false },
+    },
+    yAxis: { type: "category", inverse: true, data: map.devices, ...axisStyle(), splitLine: { show: false } },
+    series: [{ type: "heatmap", data: cells, progressive: 0, emphasis: { itemStyle: { borderColor: color("text"), borderWidth: 1 } } }],
+  }));
+}
