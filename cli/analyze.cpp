@@ -1,4 +1,4 @@
-// stepscope analyze RUN: facts and findings as text or JSON.
+// stepscope analyze RUN: facts and findings as text, JSON or gauges.
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -7,6 +7,7 @@
 #include "cli/analyzed_run.h"
 #include "cli/commands.h"
 #include "reports/json/json.h"
+#include "reports/openmetrics/openmetrics.h"
 #include "reports/text/text.h"
 
 namespace stepscope::cli {
@@ -14,7 +15,7 @@ namespace {
 
 struct AnalyzeOptions {
   std::vector<std::string> runs;
-  bool json = false;
+  bool json = false, openmetrics = false;
   std::string steps;
   std::optional<int32_t> rank;
   bool stream = false;
@@ -32,8 +33,9 @@ int analyze_run(AnalyzeOptions const& options) {
   if (!analyzed) return report_error(analyzed.error());
   model::Run const& run = analyzed->run;
   analyzer::Analysis const& analysis = analyzed->analysis;
-  std::string const text = options.json ? reports::analysis_json(run, analysis)
-                                        : reports::analysis_text(run, analysis, {use_color(), terminal_width()});
+  std::string const text = options.json          ? reports::analysis_json(run, analysis)
+                           : options.openmetrics ? reports::openmetrics(run, analysis)
+                                                 : reports::analysis_text(run, analysis, {use_color(), terminal_width()});
   std::fputs(text.c_str(), stdout);
   return kGood;
 }
@@ -43,7 +45,8 @@ int analyze_run(AnalyzeOptions const& options) {
 Action add_analyze(CLI::App& app) {
   auto const options = std::make_shared<AnalyzeOptions>();
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
-  app.add_flag("--json", options->json, "print every fact as JSON (docs/ANALYSIS_JSON.md)");
+  auto* const json = app.add_flag("--json", options->json, "print every fact as JSON (docs/ANALYSIS_JSON.md)");
+  app.add_flag("--openmetrics", options->openmetrics, "print gauges for dashboards (docs/OPENMETRICS.md)")->excludes(json);
   app.add_option("--steps", options->steps, "only steps first:last");
   app.add_option("--rank", options->rank, "only this rank")->check(whole_number(0, INT32_MAX));
   app.add_flag("--stream", options->stream, "read one process after the other, as is done for large runs anyway: less memory");
