@@ -4,9 +4,12 @@
 #include <limits>
 #include <sstream>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "tests/e2e/report/full_analysis.h"
+#include "tests/support/json_schema.h"
 #include "tests/support/paths.h"
 #include "tests/unit/reports/sample.h"
 
@@ -151,6 +154,33 @@ TEST(AnalysisJson, every_key_is_described_in_the_documentation) {
   collect_keys(parsed(make_slow_sample()), "", keys);
   EXPECT_GT(keys.size(), 50U);
   for (std::string const& key : keys) EXPECT_NE(text.str().find("`" + key + "`"), std::string::npos) << key;
+}
+
+TEST(AnalysisJson, is_as_its_schema_says) {
+  std::ifstream file(support::source_path("docs/analysis.schema.json"));
+  ASSERT_TRUE(file.is_open());
+  Json const schema = Json::parse(file);
+  Sample full = make_slow_sample();
+  support::add_all_facts(full.analysis, "named");
+  EXPECT_THAT(support::schema_faults(schema, parsed(full)), testing::IsEmpty());
+  EXPECT_THAT(support::schema_faults(schema, parsed(make_hostile_sample())), testing::IsEmpty());
+  EXPECT_THAT(support::schema_faults(schema, parsed(make_sample())), testing::IsEmpty());
+  EXPECT_THAT(support::schema_faults(schema, parsed({})), testing::IsEmpty());
+}
+
+TEST(JsonSchema, faults_are_found) {
+  Json const schema =
+      Json::parse(R"json({"type": "object", "required": ["a"], "$defs": {"pair": {"type": "array", "items": {"type": "integer"}}},
+    "properties": {"a": {"type": ["integer", "null"]}, "b": {"anyOf": [{"$ref": "#/$defs/pair"}, {"type": "null"}]}, "c": {"enum": ["x"]}}})json");
+  auto const faults = [&](char const* text) { return support::schema_faults(schema, Json::parse(text)).size(); };
+  EXPECT_EQ(faults(R"({"a": 1, "b": [1, 2], "c": "x"})"), 0U);
+  EXPECT_EQ(faults(R"({"a": null, "b": null})"), 0U);
+  EXPECT_EQ(faults("{}"), 1U);
+  EXPECT_EQ(faults(R"({"a": 1.5})"), 1U);
+  EXPECT_EQ(faults(R"({"a": 1, "b": [1, "2"]})"), 1U);
+  EXPECT_EQ(faults(R"({"a": 1, "c": "y"})"), 1U);
+  EXPECT_EQ(faults(R"({"a": 1, "d": 1})"), 1U);
+  EXPECT_EQ(support::schema_faults(Json::parse(R"({"minimum": 3})"), 5).size(), 1U);
 }
 
 }  // namespace
