@@ -11,6 +11,7 @@
 
 #include "analyzer/compare/change_parts.h"
 #include "analyzer/compare/comparison.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/analyzer/work_run.h"
 
@@ -368,7 +369,7 @@ TEST(CompareRuns, OtherConditionsAreToldFirst) {
 TEST(CompareRuns, RoundedPartsSumToTheRoundedWhole) {
   std::mt19937_64 random(11);
   std::uniform_real_distribution<double> any(-1e6, 1e6);
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < (support::kSanitized ? 100 : 1000); ++round) {
     std::array<double, kChangePartCount> values{};
     double sum = 0;
     for (double& value : values) sum += value = any(random);
@@ -428,7 +429,7 @@ TEST(CompareRuns, FiveOf1000UnchangedPairsAtMostAreTakenForChangedByAnyMetric) {
   for (double const noise : {0.01, 0.05, 0.2}) {
     std::mt19937 random(99);
     std::map<std::string, int> alarms;
-    for (int pair = 0; pair < 1000; ++pair) {
+    for (int pair = 0; pair < (support::kSanitized ? 40 : 1000); ++pair) {
       RunSample const base = noisy_sample(random, noise);
       for (Metric const& metric : compare_runs({base}, {noisy_sample(random, noise)}).metrics)
         alarms[metric.name] += metric.verdict == Verdict::kMore || metric.verdict == Verdict::kLess ? 1 : 0;

@@ -6,6 +6,7 @@
 
 #include "analyzer/analysis.h"
 #include "reports/json/critical_path_json.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/analyzer/critical_path_runs.h"
 
@@ -467,7 +468,7 @@ TEST(CriticalPath, GoesThroughTheStraggler) {
 }
 
 TEST(CriticalPath, PiecesTileTheWindow) {
-  for (uint32_t seed = 0; seed < 300; ++seed) {
+  for (uint32_t seed = 0; seed < (support::kSanitized ? 50U : 300U); ++seed) {
     model::Run const run = RandomPathRun(seed).make();
     Analysis const analysis = analyze(run);
     if (!analysis.critical_path) continue;
@@ -501,7 +502,7 @@ nlohmann::ordered_json said_of(model::Run const& run) {
 }
 
 TEST(CriticalPath, DoesNotDependOnWhenTheRunWas) {
-  for (uint32_t seed = 0; seed < 200; ++seed) {
+  for (uint32_t seed = 0; seed < (support::kSanitized ? 40U : 200U); ++seed) {
     model::Run run = RandomPathRun(seed).make();
     auto const before = said_of(run);
     for (model::RankTrace& rank : run.ranks) rank.offset_ns += 1'700'000'000'000'000'000;
@@ -510,12 +511,12 @@ TEST(CriticalPath, DoesNotDependOnWhenTheRunWas) {
 }
 
 TEST(CriticalPath, DoesNotDependOnTheOrderOfTracks) {
-  for (uint32_t seed = 0; seed < 500; ++seed)
+  for (uint32_t seed = 0; seed < (support::kSanitized ? 60U : 500U); ++seed)
     ASSERT_EQ(said_of(RandomPathRun(seed, true).make()), said_of(RandomPathRun(seed).make())) << seed;
 }
 
 TEST(CriticalPath, DoesNotDependOnTheOrderOfRanks) {
-  for (uint32_t seed = 0; seed < 500; ++seed) {
+  for (uint32_t seed = 0; seed < (support::kSanitized ? 60U : 500U); ++seed) {
     model::Run run = RandomPathRun(seed).make();
     auto before = said_of(run);
     std::reverse(run.ranks.begin(), run.ranks.end());

@@ -110,7 +110,7 @@ class ToyAllocator {
 };
 
 TEST(MemoryGaps, AreThoseOfTheAllocatorAfterEveryCall) {
-  constexpr uint32_t kAllocators = support::kSanitized ? 60 : 300;
+  constexpr uint32_t kAllocators = support::kSanitized ? 20 : 300;
   size_t grown = 0, gave_back = 0;
   for (uint32_t seed = 0; seed < kAllocators; ++seed) {
     ToyAllocator toy(seed);
