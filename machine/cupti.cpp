@@ -61,14 +61,14 @@ std::vector<Check> check_cupti(Places const& places) {
 }
 
 std::string use_python_cupti(Places const& places) {
-  constexpr std::chrono::seconds kLimit{30};
+  constexpr std::chrono::seconds kCuptiAnswerLimit{30};
   // Asked in another process: what is loaded here would stay.
   auto const has_one = run_in_child(
       [&](int /*output*/) {
         auto const driver = Library::open(places, "libcuda.so.1");
         if (!tracer::load_cupti()) std::_Exit(1);
       },
-      kLimit);
+      kCuptiAnswerLimit);
   if (!has_one || has_one->succeeded()) return {};
   std::string path = python_cupti(places);
   if (!path.empty()) ::setenv(tracer::kCuptiVariable, path.c_str(), 1);

@@ -37,7 +37,8 @@ Finding make_finding(char const* rule, RuleInput const& input, Loss const& worst
   if (!name.empty()) finding.subjects.emplace_back("host_op", std::move(name));
   for (size_t const place : worst.gaps) {
     IdleGap const gap = device.gaps[place];
-    finding.evidence.push_back({device.ref, gap.when, gap.host_track.valid() ? std::optional(gap.host_track.value) : std::nullopt});
+    finding.evidence.push_back(
+        {device.ref, gap.when, gap.host_track.valid() ? std::optional(gap.host_track.value) : std::nullopt});
   }
   keep_longest(finding.evidence);
   return finding;

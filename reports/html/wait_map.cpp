@@ -63,10 +63,11 @@ WaitMap wait_map(analyzer::Analysis const& analysis) {
   map.columns = columns;
   for (analyzer::DeviceRef const ref : chosen_devices(waits)) {
     std::vector<Sum> sums(columns.size());
-    for (auto const& [number, ns] : waits.at(ref)) {
-      auto const column = std::partition_point(columns.begin(), columns.end(), [&](auto const& c) { return c.last < number; });
+    for (auto const& step : waits.at(ref)) {
+      auto const column =
+          std::partition_point(columns.begin(), columns.end(), [&](auto const& c) { return c.last < step.first; });
       Sum& sum = sums[static_cast<size_t>(column - columns.begin())];
-      sum.ns += ns;
+      sum.ns += step.second;
       ++sum.steps;
     }
     WaitMap::Row& row = map.rows.emplace_back(WaitMap::Row{ref, {}});

@@ -25,7 +25,7 @@ enum StepColumn : uint8_t { kStepTrack = 0, kStepStart = 1, kStepDur = 2, kStepI
 constexpr uint32_t kMaxSteps = 1U << 22;
 
 template <class T>
-uint64_t to_bits(T value) {
+uint64_t to_column_bits(T value) {
   if constexpr (std::is_same_v<T, double>)
     return std::bit_cast<uint64_t>(value);
   else if constexpr (std::is_same_v<T, model::StringId> || std::is_same_v<T, model::TrackId>)
@@ -35,7 +35,7 @@ uint64_t to_bits(T value) {
 }
 
 template <class T>
-T from_bits(uint64_t bits) {
+T from_column_bits(uint64_t bits) {
   if constexpr (std::is_same_v<T, double>)
     return std::bit_cast<double>(bits);
   else if constexpr (std::is_same_v<T, model::StringId> || std::is_same_v<T, model::TrackId>)
@@ -74,7 +74,7 @@ void encode_summary(model::TrackSummary const& summary, ColumnEncoder& columns, 
   columns.clear();
   std::vector<uint64_t> values(summary.size());
   for_each_column(summary, [&](uint8_t number, auto const& column) {
-    std::transform(column.begin(), column.end(), values.begin(), [](auto value) { return to_bits(value); });
+    std::transform(column.begin(), column.end(), values.begin(), [](auto value) { return to_column_bits(value); });
     columns.put(kSummaryScope, number, values);
   });
   put_columns(columns, out);
@@ -92,7 +92,7 @@ bool decode_summary(base::ByteSpan payload, uint32_t bins, int64_t end, model::T
     column.resize(bins);
     if (!good) return;
     using Value = typename std::remove_cvref_t<decltype(column)>::value_type;
-    std::transform(values.begin(), values.end(), column.begin(), [](uint64_t bits) { return from_bits<Value>(bits); });
+    std::transform(values.begin(), values.end(), column.begin(), [](uint64_t bits) { return from_column_bits<Value>(bits); });
   });
   summary.end = end;
   return good && is_possible(summary);
@@ -102,7 +102,8 @@ void encode_steps(std::vector<StepSpan> const& steps, ColumnEncoder& columns, ba
   columns.clear();
   std::vector<uint64_t> values(steps.size());
   auto const put = [&](uint8_t number, auto member) {
-    std::transform(steps.begin(), steps.end(), values.begin(), [&](StepSpan const& step) { return to_bits(step.*member); });
+    std::transform(steps.begin(), steps.end(), values.begin(),
+                   [&](StepSpan const& step) { return to_column_bits(step.*member); });
     columns.put(kSummaryScope, number, values);
   };
   put(kStepTrack, &StepSpan::track);
@@ -122,7 +123,7 @@ bool decode_steps(base::ByteSpan payload, uint32_t count, std::vector<StepSpan>&
     good = good && columns.decode(kSummaryScope, number, values);
     if (!good) return;
     using Value = std::remove_cvref_t<decltype(steps.front().*member)>;
-    for (size_t i = 0; i < steps.size(); ++i) steps[i].*member = from_bits<Value>(values[i]);
+    for (size_t i = 0; i < steps.size(); ++i) steps[i].*member = from_column_bits<Value>(values[i]);
   };
   get(kStepTrack, &StepSpan::track);
   get(kStepStart, &StepSpan::start);

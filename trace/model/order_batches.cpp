@@ -76,16 +76,18 @@ std::vector<Piece> cut(std::vector<EventBatch> const& batches) {
   return pieces;
 }
 
-struct KeyedRow {
+struct MergedRow {
   int64_t start, dur;
   uint32_t stretch, row;
 
-  friend bool operator<(KeyedRow const& a, KeyedRow const& b) { return std::pair(a.start, -a.dur) < std::pair(b.start, -b.dur); }
+  friend bool operator<(MergedRow const& a, MergedRow const& b) {
+    return std::pair(a.start, -a.dur) < std::pair(b.start, -b.dur);
+  }
 };
 
 /// The rows of a piece in order: each stretch is, so that they are merged two by two.
-std::vector<KeyedRow> merged_rows(Piece const& piece) {
-  std::vector<KeyedRow> rows;
+std::vector<MergedRow> merged_rows(Piece const& piece) {
+  std::vector<MergedRow> rows;
   std::vector<ptrdiff_t> bounds = {0};
   for (uint32_t s = 0; s < piece.size(); ++s) {
     for (size_t row = piece[s].first; row < piece[s].last; ++row)
@@ -105,12 +107,12 @@ std::vector<KeyedRow> merged_rows(Piece const& piece) {
 }
 
 EventBatch merge(Piece const& piece) {
-  std::vector<KeyedRow> const rows = merged_rows(piece);
+  std::vector<MergedRow> const rows = merged_rows(piece);
   std::vector<DetailRows> next;
   for (Stretch const& stretch : piece) next.push_back(stretch.details);
   EventBatch out;
   out.reserve(rows.size());
-  for (KeyedRow const& keyed : rows) {
+  for (MergedRow const& keyed : rows) {
     EventBatch const& from = *piece[keyed.stretch].batch;
     out.start.push_back(keyed.start);
     out.dur.push_back(keyed.dur);

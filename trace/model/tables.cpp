@@ -34,7 +34,7 @@ Cell read_process(Source const& source, uint32_t) {
   return process == 0 ? Cell{} : Cell::of(process);
 }
 
-std::string_view class_name(OpClass op_class) {
+std::string_view op_class_name(OpClass op_class) {
   switch (op_class) {
     case OpClass::kNone:
       break;
@@ -65,7 +65,9 @@ std::vector<TableColumn> event_columns() {
       {"kind", kText, in_event, "'kernel', 'memcpy', 'launch', 'range', 'api', …",
        [](Source const& source, uint32_t row) { return Cell::of(kind_info(source.trace().kind(row)).name); }},
       {"class", kText, in_event, "of a device op: 'compute', 'comm' or 'copy'",
-       [](Source const& source, uint32_t row) { return text_or_null(class_name(kind_info(source.trace().kind(row)).op_class)); }},
+       [](Source const& source, uint32_t row) {
+         return text_or_null(op_class_name(kind_info(source.trace().kind(row)).op_class));
+       }},
       {"name", kText, in_event, "kernel, call, range, …",
        [](Source const& source, uint32_t row) { return Cell::of(source.text(source.trace().columns().name[row])); }},
       {"start_ns", kInteger, in_event, "begin, run time",

@@ -6,17 +6,17 @@
 namespace stepscope::import {
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
+bool is_json_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
 
 }  // namespace
 
 size_t last_cut(std::string_view text) {
   for (size_t open = text.rfind('{'); open != std::string_view::npos && open > 0; open = text.rfind('{', open - 1)) {
     size_t at = open;
-    while (at > 0 && is_space(text[at - 1])) --at;
+    while (at > 0 && is_json_space(text[at - 1])) --at;
     if (at == 0 || text[at - 1] != ',') continue;
     --at;
-    while (at > 0 && is_space(text[at - 1])) --at;
+    while (at > 0 && is_json_space(text[at - 1])) --at;
     if (at > 0 && text[at - 1] == '}') return at;
   }
   return 0;
