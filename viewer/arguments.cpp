@@ -39,8 +39,9 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
     return base::fail("--theme {}: unknown, write dark or light", base::printable(arguments.theme));
   state.theme = arguments.theme == "light" ? Theme::kLight : Theme::kDark;
   if (!arguments.panel.empty() && !show_panel(state, arguments.panel))
-    return base::fail("--panel {}: unknown, write findings, details, statistics, kernels, memory or run",
-                      base::printable(arguments.panel));
+    return base::fail(
+        "--panel {}: unknown, write findings, details, statistics, kernels, communication, path, flames, memory or run",
+        base::printable(arguments.panel));
   if (!arguments.time.empty()) {
     auto const time = base::parse_time_range(arguments.time);
     if (!time) return base::fail_with(time);

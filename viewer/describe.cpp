@@ -17,12 +17,6 @@ using model::EventKind;
 
 std::string spaced(char const* key) { return words_of(key); }
 
-std::string format_flops(double flops) {
-  for (auto const& [unit, size] : {std::pair{"T", 1e12}, std::pair{"G", 1e9}, std::pair{"M", 1e6}, std::pair{"k", 1e3}})
-    if (flops >= size) return fmt::format("{:.3g} {}FLOP", flops / size, unit);
-  return fmt::format("{:.0f} FLOP", flops);
-}
-
 /// A detail's value with its unit; empty = unknown, not shown.
 template <class Member>
 std::string value_text(std::string_view name, Member value) {
@@ -155,7 +149,7 @@ void add_link(Scene const& scene, Selection const& selection, Properties& into) 
 }
 
 void add_collective(Scene const& scene, Selection const& selection, Properties& into) {
-  auto const* facts = find_collective(scene.analysis, selection);
+  auto const* facts = scene.collective_of(selection);
   if (facts == nullptr) return;
   into.emplace_back("transfer", base::format_duration(facts->transfer_ns));
   into.emplace_back("arrival skew", base::format_duration(facts->skew_ns));
@@ -170,6 +164,12 @@ void add_collective(Scene const& scene, Selection const& selection, Properties& 
 }
 
 }  // namespace
+
+std::string format_flops(double flops) {
+  for (auto const& [unit, size] : {std::pair{"T", 1e12}, std::pair{"G", 1e9}, std::pair{"M", 1e6}, std::pair{"k", 1e3}})
+    if (flops >= size) return fmt::format("{:.3g} {}FLOP", flops / size, unit);
+  return fmt::format("{:.0f} FLOP", flops);
+}
 
 std::string words_of(std::string_view key) {
   std::string result(key);

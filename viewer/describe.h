@@ -19,6 +19,8 @@ Properties event_properties(Scene const& scene, Selection const& selection);
 Properties gap_properties(Scene const& scene, uint32_t gap);
 /// "rank 1 · device 0".
 std::string describe(Scene const& scene, analyzer::DeviceRef ref);
+/// "12.3 TFLOP".
+std::string format_flops(double flops);
 /// A key of the JSON for people: "launch_starved" → "launch starved".
 std::string words_of(std::string_view key);
 

@@ -1,10 +1,11 @@
 #include "viewer/navigate.h"
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <cmath>
-#include <string>
+#include <utility>
 
+#include "viewer/query.h"
 #include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
@@ -20,12 +21,6 @@ TimeWindow bounded(Scene const& scene, TimeWindow window) {
   double const middle = (window.begin + window.end) / 2;
   double const begin = std::clamp(middle - span / 2, -kMargin * span, std::max(length - (1 - kMargin) * span, -kMargin * span));
   return {begin, begin + span};
-}
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return result;
 }
 
 }  // namespace
@@ -133,6 +128,35 @@ bool follow_link(ViewState& state, Scene const& scene, float rows_height) {
   return true;
 }
 
+bool go_to_path(ViewState& state, Scene const& scene, PathLine const& path, float rows_height) {
+  double const middle = (state.window.begin + state.window.end) / 2;
+  auto const piece = std::partition_point(path.pieces.begin(), path.pieces.end(),
+                                          [&](PathLine::Piece const& p) { return static_cast<double>(p.end) <= middle; });
+  if (piece == path.pieces.end()) return false;
+  if (piece->row) select(state, scene, {Selection::What::kEvent, piece->rank, *piece->row});
+  reveal(state, scene, piece->node, rows_height);
+  return true;
+}
+
+bool follow_collective(ViewState& state, Scene const& scene, float rows_height) {
+  if (!state.selection) return false;
+  auto const* const facts = scene.collective_of(*state.selection);
+  if (facts == nullptr) return false;
+  auto const& all = facts->participants;
+  size_t at = 0;
+  while (at < all.size() &&
+         (all[at].row != state.selection->index || all[at].ref.rank_index != static_cast<int32_t>(state.selection->rank)))
+    ++at;
+  auto const& next = all[(at + 1) % all.size()];
+  if (next.ref.rank_index < 0) return false;
+  select(state, scene, {Selection::What::kEvent, static_cast<uint32_t>(next.ref.rank_index), next.row});
+  model::Interval const when = scene.when(*state.selection);
+  if (static_cast<double>(when.end) < state.window.begin || static_cast<double>(when.begin) > state.window.end)
+    frame(state, scene, when);
+  if (auto const node = scene.node_of(*state.selection)) reveal(state, scene, *node, rows_height);
+  return true;
+}
+
 bool step_same_name(ViewState& state, Scene const& scene, int direction) {
   if (!state.selection || state.selection->what != Selection::What::kEvent) return false;
   auto const& columns = scene.trace(state.selection->rank).columns();
@@ -174,28 +198,55 @@ void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, flo
   if (node) reveal(state, scene, *node, rows_height);
 }
 
-void run_search(ViewState& state, Scene const& scene) {
-  Search& search = state.search;
-  search.hits.clear();
-  search.total = 0;
-  search.current.reset();
-  if (search.text.empty()) return;
-  std::string const wanted = lower(search.text);
-  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) {
-    model::Trace const& trace = scene.trace(rank);
-    std::vector<bool> matches(trace.strings().size());
-    for (uint32_t id = 0; id < matches.size(); ++id)
-      matches[id] = lower(trace.text(model::StringId{id})).find(wanted) != std::string::npos;
-    auto const& names = trace.columns().name;
-    for (uint32_t row = 0; row < names.size(); ++row) {
-      if (!matches[names[row].value]) continue;
-      ++search.total;
-      if (search.hits.size() < kMaxSearchHits) search.hits.push_back({Selection::What::kEvent, rank, row});
-    }
+namespace {
+
+/// Adds what of one trace matches. False: told to stop.
+bool add_hits(Scene const& scene, uint32_t rank, Query const& query, std::stop_token const& stop, SearchHits& into) {
+  constexpr uint32_t kRowsBetweenLooks = 1U << 20;  // about a millisecond
+  model::Trace const& trace = scene.trace(rank);
+  std::vector<char> matches(trace.strings().size());
+  for (uint32_t id = 0; id < matches.size(); ++id) matches[id] = query.matches_name(trace.text(model::StringId{id})) ? 1 : 0;
+  std::array<bool, model::kKindCount> kinds{};
+  for (int kind = 0; kind < model::kKindCount; ++kind)
+    kinds[static_cast<size_t>(kind)] = query.matches_kind(static_cast<model::EventKind>(kind));
+  auto const& columns = trace.columns();
+  for (uint32_t row = 0; row < columns.name.size(); ++row) {
+    if (row % kRowsBetweenLooks == 0 && stop.stop_requested()) return false;
+    if (matches[columns.name[row].value] == 0 || !kinds[static_cast<size_t>(columns.kind[row])]) continue;
+    if (!query.matches_duration(columns.dur[row])) continue;
+    ++into.total;
+    if (into.hits.size() < kMaxSearchHits) into.hits.push_back({Selection::What::kEvent, rank, row});
   }
-  std::stable_sort(search.hits.begin(), search.hits.end(),
-                   [&](Selection const& a, Selection const& b) { return scene.when(a).begin < scene.when(b).begin; });
+  return true;
 }
+
+}  // namespace
+
+SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop) {
+  SearchHits found;
+  Query const query = parse_query(text);
+  if (query.is_empty()) return found;
+  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) {
+    if (query.rank && scene.trace(rank).info().rank != *query.rank) continue;
+    if (!add_hits(scene, rank, query, stop, found)) return {};
+  }
+  std::stable_sort(found.hits.begin(), found.hits.end(),
+                   [&](Selection const& a, Selection const& b) { return scene.when(a).begin < scene.when(b).begin; });
+  return found;
+}
+
+void search_for(ViewState& state, std::string text) {
+  state.search = Search{.open = true, .text = std::move(text), .pending = true, .hits = {}, .total = 0, .current = {}};
+}
+
+void show_hits(ViewState& state, SearchHits const& found) {
+  state.search.hits = found.hits;
+  state.search.total = found.total;
+  state.search.current.reset();
+  state.search.pending = false;
+}
+
+void run_search(ViewState& state, Scene const& scene) { show_hits(state, find_hits(scene, state.search.text)); }
 
 void step_search(ViewState& state, Scene const& scene, int direction, float rows_height) {
   Search& search = state.search;
@@ -225,8 +276,8 @@ void step_search(ViewState& state, Scene const& scene, int direction, float rows
 }
 
 void dismiss(ViewState& state) {
-  if (state.help) {
-    state.help = false;
+  if (state.panels.help) {
+    state.panels.help = false;
   } else if (state.search.open) {
     state.search = {};
   } else if (state.range) {

@@ -2,8 +2,11 @@
 // Pure but for the state they are given; keys, menus, clicks and the command line all come here.
 #pragma once
 
+#include <stop_token>
+#include <string>
 #include <string_view>
 
+#include "viewer/path_line.h"
 #include "viewer/scene.h"
 #include "viewer/view_state.h"
 
@@ -36,13 +39,28 @@ void select(ViewState& state, Scene const& scene, Selection selection);
 void zoom_to_selection(ViewState& state, Scene const& scene);
 /// Selects and shows the other end of a launch. False when there is none.
 bool follow_link(ViewState& state, Scene const& scene, float rows_height);
+/// Selects and shows what of the critical path is in the middle of the window. False when nothing is.
+bool go_to_path(ViewState& state, Scene const& scene, PathLine const& path, float rows_height);
+/// Selects and shows the collective on the next device that takes part in it. False when it is none.
+bool follow_collective(ViewState& state, Scene const& scene, float rows_height);
 /// The next (+1) or previous (−1) event of the same name on the same track. False at the end.
 bool step_same_name(ViewState& state, Scene const& scene, int direction);
 
 /// Shows a finding's place: frames it, opens and scrolls to its track.
 void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, float rows_height);
 
-/// Fills the hits for the text: case-insensitive part of the name. O(names + events).
+/// Hits in time order, at most kMaxSearchHits of `total`.
+struct SearchHits {
+  std::vector<Selection> hits;
+  uint64_t total = 0;
+};
+/// All events that match a text (query.h). O(names + events); returns early when told to stop.
+SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop = {});
+/// Asks for the hits of a text: they are pending until show_hits().
+void search_for(ViewState& state, std::string text);
+/// Puts the hits of the text beside it.
+void show_hits(ViewState& state, SearchHits const& found);
+/// Both at once, in the time that it takes.
 void run_search(ViewState& state, Scene const& scene);
 /// Selects and shows the next (+1) or previous (−1) hit, around the end.
 void step_search(ViewState& state, Scene const& scene, int direction, float rows_height);

@@ -46,7 +46,7 @@ void add_ops(Scene const& scene, Node const& node, int64_t begin, int64_t end,
 
 }  // namespace
 
-RangeStatistics range_statistics(Scene const& scene, TimeWindow range) {
+RangeStatistics range_statistics(Scene const& scene, TimeWindow range, std::stop_token const& stop) {
   RangeStatistics result;
   result.range = range;
   auto const length = static_cast<double>(scene.length);
@@ -56,6 +56,7 @@ RangeStatistics range_statistics(Scene const& scene, TimeWindow range) {
   std::unordered_map<std::string, RangeStatistics::Op> joined;
   std::unordered_map<uint32_t, RangeStatistics::Op> by_name;
   for (uint32_t i = 0; i < scene.nodes.size(); ++i) {
+    if (stop.stop_requested()) break;
     Node const& node = scene.nodes[i];
     if (node.kind == NodeKind::kDevice) result.devices.push_back(split_of(scene, i, begin, end));
     if (node.kind == NodeKind::kStream) add_ops(scene, node, begin, end, by_name, result.op_count);

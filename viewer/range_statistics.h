@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ struct RangeStatistics {
 };
 inline constexpr size_t kMaxOps = 50;
 
-/// O(segments and device ops in the range).
-RangeStatistics range_statistics(Scene const& scene, TimeWindow range);
+/// O(segments and device ops in the range). Told to stop, it returns what is there.
+RangeStatistics range_statistics(Scene const& scene, TimeWindow range, std::stop_token const& stop = {});
 
 }  // namespace stepscope::viewer

@@ -36,6 +36,7 @@ std::vector<Lane> make_lanes(model::Trace const& trace, uint32_t track, uint64_t
     Lane& lane = lanes[depth];
     if (lane.rows.size() % kBusyBlock == 0) lane.busy_before.push_back(busy[depth]);
     lane.rows.push_back(row);
+    lane.begins.add(columns.start[row]);
     busy[depth] = add(busy[depth], columns.dur[row]);
   }
   return lanes;
@@ -107,7 +108,7 @@ class TreeBuilder {
       auto const utilization = facts[*added.device].time.utilization();
       if (utilization) added.note = base::format_share(*utilization) + " busy";
     }
-    added.segments = device_segments(rank, device, tracks);
+    added.segments = Segments(device_segments(rank, device, tracks));
     std::vector<uint32_t> sorted = tracks;
     std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) {
       model::Track const& left = trace.tracks()[a];
@@ -232,13 +233,52 @@ void find_extent(Scene& scene) {
   scene.length = length < 0 ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(length, 1);
 }
 
+void find_participations(Scene& scene) {
+  auto const& all = scene.analysis.collectives;
+  for (uint32_t i = 0; i < all.size(); ++i)
+    for (auto const& participant : all[i].participants)
+      if (participant.ref.rank_index >= 0)
+        scene.participations.push_back({static_cast<uint32_t>(participant.ref.rank_index), participant.row, i});
+  std::stable_sort(scene.participations.begin(), scene.participations.end(),
+                   [](auto const& a, auto const& b) { return std::tuple(a.rank, a.row) < std::tuple(b.rank, b.row); });
+}
+
 }  // namespace
+
+Segments::Segments(std::vector<Segment> sorted) : all_(std::move(sorted)) {
+  for (uint32_t i = 0; i < size(); ++i) {
+    begins_.add(all_[i].begin);
+    if (i % kBlock == 0) of_block_.push_back({length(all_[i]), i});
+    if (length(all_[i]) > of_block_.back().length) of_block_.back() = {length(all_[i]), i};
+  }
+}
+
+uint32_t Segments::longest(uint32_t first, uint32_t last) const {
+  uint32_t const first_block = (first + kBlock - 1) / kBlock;
+  uint32_t const last_block = last / kBlock;
+  Longest best{std::numeric_limits<int64_t>::min(), first};
+  auto const look_at = [&](uint32_t from, uint32_t until) {
+    for (uint32_t i = from; i < until; ++i)
+      if (length(all_[i]) > best.length) best = {length(all_[i]), i};
+  };
+  if (last_block <= first_block) {
+    look_at(first, last);
+    return best.index;
+  }
+  for (uint32_t block = first_block; block < last_block; ++block)
+    if (of_block_[block].length > best.length) best = of_block_[block];
+  if (last_block - first_block > kManyBlocks) return best.index;
+  look_at(first, first_block * kBlock);
+  look_at(last_block * kBlock, last);
+  return best.index;
+}
 
 Scene make_scene(model::Run run, analyzer::Analysis analysis) {
   Scene scene;
   scene.run = std::move(run);
   scene.analysis = std::move(analysis);
   find_extent(scene);
+  find_participations(scene);
   TreeBuilder tree(scene);
   for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) tree.add_rank(rank);
   return scene;
@@ -256,11 +296,13 @@ ViewState initial_view(Scene const& scene) {
   return state;
 }
 
-analyzer::CollectiveFacts const* find_collective(analyzer::Analysis const& analysis, Selection const& event) {
-  for (analyzer::CollectiveFacts const& facts : analysis.collectives)
-    for (auto const& participant : facts.participants)
-      if (participant.row == event.index && participant.ref.rank_index == static_cast<int32_t>(event.rank)) return &facts;
-  return nullptr;
+analyzer::CollectiveFacts const* Scene::collective_of(Selection const& event) const {
+  if (event.what != Selection::What::kEvent) return nullptr;
+  auto const found = std::partition_point(participations.begin(), participations.end(), [&](Participation const& p) {
+    return std::tuple(p.rank, p.row) < std::tuple(event.rank, event.index);
+  });
+  if (found == participations.end() || found->rank != event.rank || found->row != event.index) return nullptr;
+  return &analysis.collectives[found->collective];
 }
 
 model::Interval Scene::when(Selection const& selection) const {

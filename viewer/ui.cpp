@@ -19,8 +19,11 @@ struct TabName {
   char const* title;
   char const* name;
 };
-constexpr std::array<TabName, 4> kTabs = {{{Tab::kStatistics, "Statistics", "statistics"},
+constexpr std::array<TabName, 7> kTabs = {{{Tab::kStatistics, "Statistics", "statistics"},
                                            {Tab::kKernels, "Kernels", "kernels"},
+                                           {Tab::kCommunication, "Communication", "communication"},
+                                           {Tab::kPath, "Critical path", "path"},
+                                           {Tab::kFlame, "Flame graph", "flames"},
                                            {Tab::kMemory, "Memory", "memory"},
                                            {Tab::kRun, "Run", "run"}}};
 
@@ -46,13 +49,15 @@ void read_keys(Scene const& scene, ViewState& state, float rows_height) {
   if (key_pressed(Key::kM)) mark_selection(state, scene);
   if (key_pressed(Key::kHome)) show_all(state, scene);
   if (key_pressed(Key::kBackspace, true)) undo(state);
-  if (typed('?')) state.help = !state.help;
-  if (typed('/')) state.search = Search{.open = true, .text = {}, .hits = {}, .total = 0, .current = {}};
+  if (typed('?')) state.panels.help = !state.panels.help;
+  if (typed('/')) state.search = Search{.open = true, .text = {}, .pending = false, .hits = {}, .total = 0, .current = {}};
   if (typed('n')) step_search(state, scene, 1, rows_height);
   if (typed('N')) step_search(state, scene, -1, rows_height);
   if (typed('.')) step_same_name(state, scene, 1);
   if (typed(',')) step_same_name(state, scene, -1);
-  if (typed(']') || typed('[')) follow_link(state, scene, rows_height);
+  if (typed('p')) state.panels.path = !state.panels.path;
+  if (typed(']')) follow_link(state, scene, rows_height);
+  if (typed('[')) follow_collective(state, scene, rows_height);
 }
 
 /// The window itself is without paddings, its panels have them.
@@ -81,13 +86,13 @@ float splitter(char const* id, ImVec2 size, bool vertical) {
   return (vertical ? ImGui::GetIO().MouseDelta.x : ImGui::GetIO().MouseDelta.y) / ui_scale();
 }
 
-void tabs(Scene const& scene, ViewState& state, Memo& memo) {
-  Tab const shown = state.tab;
+void tabs(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
+  Tab const shown = state.panels.tab;
   for (TabName const& entry : kTabs) {
     bool const active = entry.tab == shown;
     ImGui::PushStyleColor(ImGuiCol_Button, active ? surface(state.theme).line_strong : surface(state.theme).background);
     ImGui::PushStyleColor(ImGuiCol_Text, active ? surface(state.theme).text : surface(state.theme).text_dim);
-    if (ImGui::Button(entry.title)) state.tab = entry.tab;
+    if (ImGui::Button(entry.title)) state.panels.tab = entry.tab;
     ImGui::PopStyleColor(2);
     ImGui::SameLine(0, 2 * ui_scale());
   }
@@ -98,10 +103,19 @@ void tabs(Scene const& scene, ViewState& state, Memo& memo) {
       statistics(scene, state, memo);
       break;
     case Tab::kKernels:
-      kernels(scene, state);
+      kernels(scene, state, memo);
+      break;
+    case Tab::kCommunication:
+      communication(scene, state, memo, rows_height);
+      break;
+    case Tab::kPath:
+      critical_path(scene, state, memo, rows_height);
+      break;
+    case Tab::kFlame:
+      flames(scene, state, memo);
       break;
     case Tab::kMemory:
-      memory(scene, state);
+      memory(scene, state, memo);
       break;
     case Tab::kRun:
       run_info(scene, state);
@@ -123,22 +137,35 @@ void side(Scene const& scene, ViewState& state, float rows_height) {
   end_panel();
 }
 
+PathLine const* ask_path(Scene const& scene, Memo& memo) {
+  return memo.path.ask(0, [&scene](int, std::stop_token const&) { return path_line(scene); });
+}
+
+/// Hits of what was typed or clicked, as soon as they are there.
+void update_search(Scene const& scene, ViewState& state, Memo& memo) {
+  if (!state.search.pending) return;
+  auto const work = [&scene](std::string const& text, std::stop_token const& stop) { return find_hits(scene, text, stop); };
+  if (SearchHits const* const found = memo.search.ask(state.search.text, work)) show_hits(state, *found);
+}
+
 /// Step strip, overview, timeline and the tabs below it. Returns the height of the timeline's rows.
-float main_column(Scene const& scene, ViewState& state, Memo& memo) {
+float main_column(Scene const& scene, ViewState& state, Memo& memo, float panel_rows) {
   float const scale = ui_scale();
   step_strip(scene, state, kSteps * scale);
-  overview(scene, state, kOverview * scale);
+  overview(scene, state, memo, kOverview * scale);
   float const room = ImGui::GetContentRegionAvail().y;
   // The timeline keeps at least a third of what there is.
-  float const bottom = std::clamp(state.bottom_height * scale, 0.0F, room * 0.6F);
+  float const bottom = std::clamp(state.panels.bottom_height * scale, 0.0F, room * 0.6F);
   ImGui::BeginChild("timeline", ImVec2(0, std::max(room - bottom - kSplitter * scale, 1.0F)), false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
-  float const rows_height = timeline(scene, state);
+  PathLine const* const path = state.panels.path ? ask_path(scene, memo) : nullptr;
+  float const rows_height = timeline(scene, state, path);
   ImGui::EndChild();
-  state.bottom_height -= splitter("height", ImVec2(std::max(ImGui::GetContentRegionAvail().x, 1.0F), kSplitter * scale), false);
-  state.bottom_height = std::clamp(state.bottom_height, 60.0F, std::max(room / scale, 60.0F));
+  state.panels.bottom_height -=
+      splitter("height", ImVec2(std::max(ImGui::GetContentRegionAvail().x, 1.0F), kSplitter * scale), false);
+  state.panels.bottom_height = std::clamp(state.panels.bottom_height, 60.0F, std::max(room / scale, 60.0F));
   begin_panel("bottom", ImVec2(0, 0));
-  tabs(scene, state, memo);
+  tabs(scene, state, memo, panel_rows);
   end_panel();
   return rows_height;
 }
@@ -156,18 +183,19 @@ void draw_ui(Scene const& scene, ViewState& state, Memo& memo) {
                                  ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("Stepscope", nullptr, flags);
   // Panels reveal tracks in the rows' height of the frame before: it changes only while a splitter moves.
-  float const rows = std::max(io.DisplaySize.y / scale - kTopBar - kSteps - kOverview - state.bottom_height - 60, 40.0F);
+  float const rows = std::max(io.DisplaySize.y / scale - kTopBar - kSteps - kOverview - state.panels.bottom_height - 60, 40.0F);
+  update_search(scene, state, memo);
   begin_panel("top", ImVec2(0, kTopBar * scale), ImGuiWindowFlags_NoScrollbar);
   top_bar(scene, state, rows);
   end_panel();
-  float const side_width = std::clamp(state.side_width * scale, 0.0F, io.DisplaySize.x * 0.5F);
+  float const side_width = std::clamp(state.panels.side_width * scale, 0.0F, io.DisplaySize.x * 0.5F);
   ImGui::BeginChild("main", ImVec2(std::max(io.DisplaySize.x - side_width - kSplitter * scale, 1.0F), 0), false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
-  main_column(scene, state, memo);
+  main_column(scene, state, memo, rows);
   ImGui::EndChild();
   ImGui::SameLine(0, 0);
-  state.side_width -= splitter("width", ImVec2(kSplitter * scale, std::max(ImGui::GetContentRegionAvail().y, 1.0F)), true);
-  state.side_width = std::clamp(state.side_width, 120.0F, std::max(io.DisplaySize.x / scale * 0.5F, 120.0F));
+  state.panels.side_width -= splitter("width", ImVec2(kSplitter * scale, std::max(ImGui::GetContentRegionAvail().y, 1.0F)), true);
+  state.panels.side_width = std::clamp(state.panels.side_width, 120.0F, std::max(io.DisplaySize.x / scale * 0.5F, 120.0F));
   ImGui::SameLine(0, 0);
   ImGui::BeginChild("side");
   side(scene, state, rows);
@@ -176,6 +204,8 @@ void draw_ui(Scene const& scene, ViewState& state, Memo& memo) {
   ImGui::PopStyleVar(2);
   help(state);
   read_keys(scene, state, rows);
+  // What this frame asked for is looked for at once: what is quickly found is there in the next frame.
+  update_search(scene, state, memo);
 }
 
 bool show_panel(ViewState& state, std::string_view name) {
@@ -183,7 +213,9 @@ bool show_panel(ViewState& state, std::string_view name) {
   if (name == "findings" || name == "details") return true;
   for (TabName const& entry : kTabs) {
     if (name != entry.name) continue;
-    state.tab = entry.tab;
+    state.panels.tab = entry.tab;
+    // Whoever asks for the path by name wants to see it.
+    if (entry.tab == Tab::kPath) state.panels.path = true;
     return true;
   }
   return false;

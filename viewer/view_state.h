@@ -35,7 +35,8 @@ struct FindingFocus {
 /// The search box; `hits` in time order, bounded by kMaxSearchHits.
 struct Search {
   bool open = false;
-  std::string text;
+  std::string text;      ///< as in query.h; what does not match it steps back in the timeline
+  bool pending = false;  ///< `hits` are not yet those of `text`
   std::vector<Selection> hits;
   uint64_t total = 0;  ///< all that match, also those past the bound
   std::optional<uint32_t> current;
@@ -50,8 +51,19 @@ struct Drag {
   friend bool operator==(Drag const&, Drag const&) = default;
 };
 
-enum class Tab : uint8_t { kStatistics, kKernels, kMemory, kRun };
+enum class Tab : uint8_t { kStatistics, kKernels, kCommunication, kPath, kFlame, kMemory, kRun };
 enum class Theme : uint8_t { kDark, kLight };
+
+/// What is shown beside the timeline and over it.
+struct Panels {
+  Tab tab = Tab::kStatistics;
+  bool help = false;
+  bool path = false;                            ///< the critical path is drawn over the timeline
+  std::optional<int64_t> memory_at;             ///< view time: whose owners of memory are shown; none: those at the peak
+  std::optional<uint32_t> thread;               ///< index of Scene::nodes whose flame graph is shown; none: the selection's
+  float side_width = 380, bottom_height = 230;  ///< in pixels at scale 1
+  friend bool operator==(Panels const&, Panels const&) = default;
+};
 
 struct ViewState {
   TimeWindow window;
@@ -64,10 +76,8 @@ struct ViewState {
   uint32_t device = 0;  ///< index into Analysis::devices: whose steps, memory and kernels the panels show
   Search search;
   Drag drag;
-  Tab tab = Tab::kStatistics;
+  Panels panels;
   Theme theme = Theme::kDark;
-  bool help = false;
-  float side_width = 380, bottom_height = 230;  ///< of the panels, in pixels at scale 1
   friend bool operator==(ViewState const&, ViewState const&) = default;
 };
 

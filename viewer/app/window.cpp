@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cfloat>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <backends/imgui_impl_glfw.h>
 #include <backends/imgui_impl_opengl3.h>
@@ -13,6 +15,8 @@
 #include "viewer/app/offscreen.h"
 #include "viewer/app/picture_file.h"
 #include "viewer/raster.h"
+#include "viewer/recent_runs.h"
+#include "viewer/session.h"
 #include "viewer/style.h"
 #include "viewer/ui.h"
 #include "viewer/widgets.h"
@@ -24,6 +28,8 @@ namespace {
 constexpr int kSettleFrames = 3;
 /// The text cursor blinks twice a second.
 constexpr double kBlinkSeconds = 0.4;
+/// How often it is looked whether work beside the frames is done.
+constexpr double kLookSeconds = 0.03;
 
 /// Side of the window that carries the OpenGL context of a screenshot, in pixels.
 constexpr int kHiddenWindow = 64;
@@ -121,28 +127,39 @@ bool has_input() {
 
 }  // namespace
 
-base::Expected<void> run_window(Scene const& scene, ViewState state, PixelSize size) {
+base::Expected<void> run_window(Arguments const& arguments, PixelSize size) {
   auto window = Window::open(size, true, 0);
   if (!window) return base::fail_with(window);
   GLFWwindow* const handle = window->handle();
-  glfwSetWindowTitle(handle, (base::printable(scene.run.name) + " – Stepscope").c_str());
-  Memo memo;
+  Session session(arguments, recent_runs_file());
+  glfwSetWindowUserPointer(handle, &session);
+  glfwSetDropCallback(handle, [](GLFWwindow* of, int count, char const** paths) {
+    static_cast<Session*>(glfwGetWindowUserPointer(of))->open(std::vector<std::string>(paths, paths + count));
+  });
+  std::string title;
   int frames = kSettleFrames;
   while (glfwWindowShouldClose(handle) == GLFW_FALSE) {
     if (frames > 0) {
       glfwPollEvents();
+    } else if (session.is_busy()) {
+      glfwWaitEventsTimeout(kLookSeconds);
+      frames = kSettleFrames;
     } else if (ImGui::GetIO().WantTextInput) {
       glfwWaitEventsTimeout(kBlinkSeconds);
     } else {
       glfwWaitEvents();
       frames = kSettleFrames;
     }
-    apply_style(state.theme, window->scale());
+    if (session.title() != title) {
+      title = session.title();
+      glfwSetWindowTitle(handle, title.c_str());
+    }
+    apply_style(session.state().theme, window->scale());
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     ImGui::NewFrame();
     frames = has_input() ? kSettleFrames : frames - 1;
-    draw_ui(scene, state, memo);
+    session.frame();
     ImGui::Render();
     PixelSize pixels;
     glfwGetFramebufferSize(handle, &pixels.width, &pixels.height);
@@ -163,6 +180,7 @@ void settle(Scene const& scene, ViewState& state, PixelSize size, Memo& memo) {
   ImGui::NewFrame();
   draw_ui(scene, state, memo);
   ImGui::Render();
+  memo.finish();
 }
 
 /// The same picture without OpenGL: slower, but on every machine.

@@ -10,8 +10,9 @@
 
 namespace stepscope::viewer {
 
-/// Shows the run until the window is closed. Redraws only on input.
-base::Expected<void> run_window(Scene const& scene, ViewState state, PixelSize size);
+/// Opens the window, and the run in it, until it is closed. Redraws only on input and when something that was waited for is
+/// there. Files that are dropped on it are opened.
+base::Expected<void> run_window(Arguments const& arguments, PixelSize size);
 /// Draws one settled frame of exactly `size` pixels into a PNG file: with OpenGL, or without where there is no display.
 base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size, std::string const& path);
 

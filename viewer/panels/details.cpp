@@ -20,6 +20,11 @@ void actions(Scene const& scene, ViewState& state, float rows_height) {
     if (ImGui::Button(launch ? "Go to device op" : "Go to launch")) follow_link(state, scene, rows_height);
     hint("]");
   }
+  if (scene.collective_of(*state.selection) != nullptr) {
+    ImGui::SameLine();
+    if (ImGui::Button("Next device")) follow_collective(state, scene, rows_height);
+    hint("The same collective on the next device ( [ )");
+  }
   ImGui::SameLine();
   if (ImGui::ArrowButton("previous", ImGuiDir_Left)) step_same_name(state, scene, -1);
   hint("Previous of this name on the track ( , )");

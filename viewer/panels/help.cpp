@@ -21,13 +21,16 @@ void help(ViewState& state) {
       {"M", "mark the selection's time as range"},
       {". ,", "next and previous of the same name"},
       {"]", "from launch to device op and back"},
-      {"/", "search a name; Enter, N and Shift+N go through the hits"},
+      {"[", "the same collective on the next device"},
+      {"/", "search: name, \"whole name\", >1ms, <20us, kind:kernel, rank:0"},
+      {"Enter, N, Shift+N", "next and previous hit"},
+      {"P", "critical path over the timeline"},
       {"Home", "the whole run"},
       {"Backspace", "back to the view before"},
       {"Esc", "close, clear the range, clear the selection"},
       {"?", "this page"},
   };
-  if (!state.help) return;
+  if (!state.panels.help) return;
   ImVec2 const screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos(ImVec2(screen.x / 2, screen.y / 2), ImGuiCond_Always, ImVec2(0.5F, 0.5F));
   ImGuiWindowFlags const flags = ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoMove |

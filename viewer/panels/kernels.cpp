@@ -5,13 +5,19 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
+#include "viewer/describe.h"
 #include "viewer/navigate.h"
+#include "viewer/panels/histogram.h"
 #include "viewer/panels/panels.h"
+#include "viewer/query.h"
 #include "viewer/text.h"
 #include "viewer/widgets.h"
 
 namespace stepscope::viewer {
 namespace {
+
+/// Width at scale 1 from which all columns leave room for names.
+constexpr float kWideKernels = 760;
 
 enum Column { kName, kShare, kCount, kTotal, kMedian, kP95, kMax, kRate, kColumns };
 
@@ -50,7 +56,7 @@ std::vector<analyzer::KernelFacts const*> sorted(Scene const& scene, uint32_t de
   return result;
 }
 
-void row(Scene const& scene, ViewState& state, analyzer::KernelFacts const& kernel) {
+void row(ViewState& state, analyzer::KernelFacts const& kernel) {
   Surface const& s = surface(state.theme);
   ImGui::TableNextRow();
   ImGui::TableNextColumn();
@@ -59,15 +65,14 @@ void row(Scene const& scene, ViewState& state, analyzer::KernelFacts const& kern
   ImGui::PushID(&kernel);
   ImVec2 const at = ImGui::GetCursorScreenPos();
   std::string const shown = fit(name, ImGui::GetContentRegionAvail().x);
-  if (ImGui::Selectable("##kernel", state.search.text == name, ImGuiSelectableFlags_SpanAllColumns)) {
-    state.search.text = name;
-    state.search.open = true;
-    run_search(state, scene);
+  bool const is_searched = state.search.text.starts_with(query_for(name));
+  if (ImGui::Selectable("##kernel", is_searched, ImGuiSelectableFlags_SpanAllColumns)) {
+    search_for(state, query_for(name));
   }
   hint(name);
   ImGui::PopID();
   draw_text(*ImGui::GetWindowDrawList(), at, s.text, shown);
-  std::string const rate = kernel.flops_rate ? fmt::format("{:.3g} GFLOP/s", *kernel.flops_rate / 1e9) : "–";
+  std::string const rate = kernel.flops_rate ? format_flops(*kernel.flops_rate) + "/s" : "–";
   for (std::string const& value : {base::format_share(kernel.share), base::format_count(kernel.count),
                                    base::format_duration(kernel.total_ns), base::format_duration(kernel.median_ns),
                                    base::format_duration(kernel.p95_ns), base::format_duration(kernel.max_ns), rate}) {
@@ -78,31 +83,49 @@ void row(Scene const& scene, ViewState& state, analyzer::KernelFacts const& kern
 
 }  // namespace
 
-void kernels(Scene const& scene, ViewState& state) {
-  if (scene.analysis.kernels.empty()) {
-    empty_state("No kernels were recorded in this run.", state.theme);
-    return;
-  }
-  device_chooser(scene, state);
+namespace {
+
+void kernel_table(Scene const& scene, ViewState& state) {
   ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_Sortable |
                                 ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_Resizable;
-  if (!ImGui::BeginTable("kernels", kColumns, flags)) return;
   float const scale = ui_scale();
+  bool const is_narrow = ImGui::GetContentRegionAvail().x < kWideKernels * scale;
+  if (!ImGui::BeginTable("kernels", kColumns, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("Device op", ImGuiTableColumnFlags_WidthStretch);
   ImGuiTableColumnFlags const number = ImGuiTableColumnFlags_WidthFixed | ImGuiTableColumnFlags_PreferSortDescending;
   ImGui::TableSetupColumn("Share", number, 66 * scale);
   ImGui::TableSetupColumn("Count", number, 66 * scale);
   ImGui::TableSetupColumn("Total", number | ImGuiTableColumnFlags_DefaultSort, 80 * scale);
-  for (char const* title : {"Median", "95 %", "Longest"}) ImGui::TableSetupColumn(title, number, 80 * scale);
-  ImGui::TableSetupColumn("Rate", number, 110 * scale);
+  ImGui::TableSetupColumn("Median", number, 80 * scale);
+  // In a narrow window the names are worth more than these.
+  ImGuiTableColumnFlags const rest = is_narrow ? number | ImGuiTableColumnFlags_Disabled : number;
+  for (char const* title : {"95 %", "Longest"}) ImGui::TableSetupColumn(title, rest, 80 * scale);
+  ImGui::TableSetupColumn("Rate", rest, 110 * scale);
   header_row(1);
   auto const shown = sorted(scene, state.device);
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(shown.size()));
   while (clipper.Step())
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) row(scene, state, *shown[static_cast<size_t>(i)]);
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) row(state, *shown[static_cast<size_t>(i)]);
   ImGui::EndTable();
+}
+
+}  // namespace
+
+void kernels(Scene const& scene, ViewState& state, Memo& memo) {
+  if (scene.analysis.kernels.empty()) {
+    empty_state("No kernels were recorded in this run.", state.theme);
+    return;
+  }
+  device_chooser(scene, state);
+  ImGui::BeginChild("table", ImVec2(ImGui::GetContentRegionAvail().x * 0.68F, 0));
+  kernel_table(scene, state);
+  ImGui::EndChild();
+  ImGui::SameLine(0, 18 * ui_scale());
+  ImGui::BeginChild("durations", ImVec2(0, 0));
+  duration_bars(scene, state, memo);
+  ImGui::EndChild();
 }
 
 }  // namespace stepscope::viewer

@@ -94,6 +94,44 @@ void point_tooltip(Scene const& scene, ViewState const& state, std::vector<Point
   end_tooltip();
 }
 
+/// "about 120 steps": the interval where it is wide.
+std::string steps_until_full(analyzer::MemoryForecast const& forecast) {
+  auto const steps = [](double n) { return base::format_count(static_cast<uint64_t>(std::clamp(n, 0.0, 1e15))); };
+  bool const is_sure = forecast.latest_steps <= forecast.earliest_steps * 1.2;
+  return is_sure ? fmt::format("{} steps", steps(forecast.steps))
+                 : fmt::format("{} – {} steps", steps(forecast.earliest_steps), steps(forecast.latest_steps));
+}
+
+/// Where what is never freed grows to: a line through the least of the last step, as steep as the floors of the steps grow.
+void draw_growth(ImDrawList& list, Scene const& scene, ViewState const& state, analyzer::MemoryFacts const& memory,
+                 Graph const& graph) {
+  if (!memory.floor_forecast) return;
+  auto const& steps = scene.analysis.steps;
+  auto const ref = scene.analysis.devices[state.device].ref;
+  auto const first = std::partition_point(steps.begin(), steps.end(), [&](auto const& step) { return step.ref < ref; });
+  auto const last = std::partition_point(first, steps.end(), [&](auto const& step) { return step.ref == ref; });
+  if (last - first < 2) return;
+  auto const& final_step = *(last - 1);
+  double const period = static_cast<double>(final_step.window.end - first->window.begin) / static_cast<double>(last - first);
+  auto const begin = static_cast<double>(scene.to_view(final_step.host_window.begin));
+  auto const end = static_cast<double>(scene.to_view(final_step.host_window.end));
+  uint32_t const until = points_until(scene, memory.timeline, end);
+  uint32_t point = points_until(scene, memory.timeline, begin);
+  if (until == 0 || period <= 0) return;
+  double floor = static_cast<double>(memory.timeline[point > 0 ? point - 1 : 0].allocated_bytes);
+  for (; point < until; ++point) floor = std::min(floor, static_cast<double>(memory.timeline[point].allocated_bytes));
+  double const slope = memory.floor_forecast->bytes_per_step / period;
+  auto const at = [&](double time) {
+    float const x =
+        graph.low.x + static_cast<float>((time - graph.window.begin) / graph.window.span()) * (graph.high.x - graph.low.x);
+    return ImVec2(x, graph.y(floor + slope * (time - end)));
+  };
+  double const from = std::max(graph.window.begin, static_cast<double>(scene.to_view(first->window.begin)));
+  if (from >= graph.window.end) return;
+  list.AddLine(at(from), at(graph.window.end), surface(state.theme).background, 4 * ui_scale());
+  list.AddLine(at(from), at(graph.window.end), surface(state.theme).critical, 2 * ui_scale());
+}
+
 void facts_column(ViewState const& state, analyzer::MemoryFacts const& memory) {
   Surface const& s = surface(state.theme);
   if (ImGui::BeginTable("facts", 2, ImGuiTableFlags_SizingFixedFit)) {
@@ -110,6 +148,7 @@ void facts_column(ViewState const& state, analyzer::MemoryFacts const& memory) {
     if (memory.peak_reserved_bytes) add("peak reserved", base::format_bytes(*memory.peak_reserved_bytes));
     if (memory.capacity_bytes) add("capacity", base::format_bytes(*memory.capacity_bytes));
     if (memory.fragmentation) add("fragmentation", base::format_share(*memory.fragmentation));
+    if (memory.floor_forecast) add("full in", steps_until_full(*memory.floor_forecast));
     if (memory.floor_growth_bytes_per_step && *memory.floor_growth_bytes_per_step >= 1)
       add("growth a step", base::format_bytes(static_cast<uint64_t>(*memory.floor_growth_bytes_per_step)));
     ImGui::EndTable();
@@ -124,9 +163,55 @@ void facts_column(ViewState const& state, analyzer::MemoryFacts const& memory) {
   }
 }
 
+/// Who holds the memory at the peak, or at the instant that was clicked.
+void owners_column(Scene const& scene, ViewState& state, Memo& memo, analyzer::MemoryFacts const& facts) {
+  Surface const& s = surface(state.theme);
+  std::optional<analyzer::MemoryOwners> const* shown = &facts.peak_owners;
+  if (state.panels.memory_at) {
+    int64_t const at = add(*state.panels.memory_at, scene.origin);
+    shown = memo.owners.ask({state.device, at},
+                            [&scene](OwnersKey const& key, std::stop_token const&) { return owners_at(scene, key); });
+    text_coloured("held at " + format_time(static_cast<double>(*state.panels.memory_at), state.window.span() / 1000), s.accent);
+    ImGui::SameLine();
+    if (ImGui::SmallButton("Peak")) state.panels.memory_at.reset();
+  } else {
+    text_coloured("held at the peak; click the curve for others", s.text_dim);
+  }
+  if (shown == nullptr) {
+    text_coloured("counting…", s.text_dim);
+    return;
+  }
+  if (!*shown) {
+    empty_state("Not known here: frees are missing from the recording.", state.theme);
+    return;
+  }
+  analyzer::MemoryOwners const& owners = **shown;
+  uint64_t most = std::max(owners.before_recording_bytes, owners.other_bytes);
+  for (auto const& owner : owners.owners) most = std::max(most, owner.bytes);
+  auto const line = [&](std::string const& name, uint64_t bytes) {
+    if (bytes == 0) return;
+    ImVec2 const at = ImGui::GetCursorScreenPos();
+    float const room = ImGui::GetContentRegionAvail().x;
+    float const width = room * static_cast<float>(static_cast<double>(bytes) / static_cast<double>(most));
+    ImGui::GetWindowDrawList()->AddRectFilled(at, ImVec2(at.x + width, at.y + ImGui::GetFontSize() + 2 * ui_scale()),
+                                              with_alpha(paint_colour(Paint::kAllocation, state.theme), 0.30F), 2 * ui_scale());
+    std::string const amount = base::format_bytes(bytes);
+    text(fit(name, room - ImGui::CalcTextSize(amount.c_str()).x - 12 * ui_scale()));
+    hint(name);
+    ImGui::SameLine();
+    text_right(amount, s.text);
+  };
+  for (auto const& owner : owners.owners) {
+    std::string const name = printable_name(owner.name);
+    line(name.empty() ? "(no name)" : name, owner.bytes);
+  }
+  line("others", owners.other_bytes);
+  line("allocated before the recording", owners.before_recording_bytes);
+}
+
 }  // namespace
 
-void memory(Scene const& scene, ViewState& state) {
+void memory(Scene const& scene, ViewState& state, Memo& memo) {
   auto const& devices = scene.analysis.devices;
   bool const any =
       std::any_of(devices.begin(), devices.end(), [](auto const& device) { return !device.memory.timeline.empty(); });
@@ -142,7 +227,7 @@ void memory(Scene const& scene, ViewState& state) {
   }
   float const scale = ui_scale();
   ImVec2 const room = ImGui::GetContentRegionAvail();
-  float const width = std::max(room.x - 250 * scale, 50 * scale);
+  float const width = std::max(room.x - (220 + 300) * scale, 50 * scale);
   float const caption = ImGui::GetFontSize() + 4 * scale;
   float const height = std::max(room.y - caption - 2 * scale, 40 * scale);
   ImVec2 const at = ImGui::GetCursorScreenPos();
@@ -158,14 +243,25 @@ void memory(Scene const& scene, ViewState& state) {
   if (facts.capacity_bytes && static_cast<double>(*facts.capacity_bytes) < graph.top_bytes)
     line_at(list, graph, static_cast<double>(*facts.capacity_bytes), "capacity " + base::format_bytes(*facts.capacity_bytes),
             surface(state.theme).critical);
+  draw_growth(list, scene, state, facts, graph);
+  if (state.panels.memory_at) {
+    double const share = (static_cast<double>(*state.panels.memory_at) - graph.window.begin) / graph.window.span();
+    float const x = std::round(graph.low.x + static_cast<float>(share) * (graph.high.x - graph.low.x));
+    list.AddRectFilled(ImVec2(x, graph.low.y), ImVec2(x + 1, graph.high.y), surface(state.theme).accent);
+  }
   list.PopClipRect();
   std::string const shown = format_time_range(state.window.begin, state.window.end);
   draw_text(list, ImVec2(graph.low.x, graph.high.y + 3 * scale), surface(state.theme).text_dim,
             fit("allocated, by purpose; " + shown, width));
+  if (ImGui::IsItemClicked()) state.panels.memory_at = static_cast<int64_t>(graph.time(ImGui::GetIO().MousePos.x));
   if (ImGui::IsItemHovered()) point_tooltip(scene, state, facts.timeline, graph);
-  ImGui::SameLine();
-  ImGui::BeginChild("facts");
+  ImGui::SameLine(0, 14 * scale);
+  ImGui::BeginChild("facts", ImVec2(206 * scale, 0));
   facts_column(state, facts);
+  ImGui::EndChild();
+  ImGui::SameLine(0, 14 * scale);
+  ImGui::BeginChild("owners");
+  owners_column(scene, state, memo, facts);
   ImGui::EndChild();
 }
 

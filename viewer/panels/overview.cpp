@@ -6,29 +6,19 @@
 #include "viewer/navigate.h"
 #include "viewer/panels/panels.h"
 #include "viewer/timeline/draw.h"
-#include "viewer/timeline/fold.h"
 #include "viewer/widgets.h"
 
 namespace stepscope::viewer {
 namespace {
 
-/// Device lines that are drawn; more would be thinner than a pixel.
-constexpr size_t kMaxLines = 16;
-
-void draw_device(ImDrawList& list, ViewState const& state, Scene const& scene, Node const& node, ImVec2 low, ImVec2 high) {
-  auto const& segments = node.segments;
-  fold(
-      static_cast<uint32_t>(segments.size()), 0, static_cast<double>(scene.length), static_cast<double>(high.x - low.x),
-      [&](uint32_t i) { return segments[i].begin; }, [&](uint32_t i) { return segments[i].end; },
-      [&](uint32_t first, uint32_t last, double x0, double x1) {
-        uint32_t best = first;
-        for (uint32_t i = first; i < last; i += std::max(1U, (last - first) / 32))
-          if (segments[i].end - segments[i].begin > segments[best].end - segments[best].begin) best = i;
-        list.AddRectFilled(
-            ImVec2(low.x + std::floor(static_cast<float>(x0)), low.y),
-            ImVec2(low.x + std::max(std::floor(static_cast<float>(x1)), std::floor(static_cast<float>(x0)) + 1), high.y),
-            with_alpha(paint_colour(segments[best].paint, state.theme), segments[best].gap ? 0.55F : 0.9F));
-      });
+void draw_strip(ImDrawList& list, ViewState const& state, OverviewStrips const& strips, size_t device, ImVec2 low, ImVec2 high) {
+  // While the window is being resized the strips are still those of another width.
+  float const scale = (high.x - low.x) / strips.columns;
+  for (OverviewStrips::Piece const& piece : strips.devices[device]) {
+    float const x0 = low.x + std::floor(piece.first * scale);
+    list.AddRectFilled(ImVec2(x0, low.y), ImVec2(std::max(low.x + std::floor(piece.last * scale), x0 + 1), high.y),
+                       with_alpha(paint_colour(piece.paint, state.theme), piece.idle ? 0.55F : 0.9F));
+  }
 }
 
 void draw_window(ImDrawList& list, ViewState const& state, Scene const& scene, ImVec2 low, ImVec2 high) {
@@ -47,7 +37,7 @@ void draw_window(ImDrawList& list, ViewState const& state, Scene const& scene, I
 
 }  // namespace
 
-void overview(Scene const& scene, ViewState& state, float height) {
+void overview(Scene const& scene, ViewState& state, Memo& memo, float height) {
   float const scale = ui_scale();
   ImVec2 const corner = ImGui::GetCursorScreenPos();
   float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
@@ -60,14 +50,16 @@ void overview(Scene const& scene, ViewState& state, float height) {
             surface(state.theme).text, "Whole run");
   pop_bold();
   list.AddRectFilled(low, high, surface(state.theme).row);
-  std::vector<Node const*> devices;
-  for (Node const& node : scene.nodes)
-    if (node.kind == NodeKind::kDevice && devices.size() < kMaxLines) devices.push_back(&node);
-  float const line = (high.y - low.y) / static_cast<float>(std::max<size_t>(devices.size(), 1));
-  for (size_t i = 0; i < devices.size(); ++i) {
+  auto const columns = static_cast<uint32_t>(std::max(high.x - low.x, 1.0F));
+  OverviewStrips const* strips = memo.overview.ask(
+      columns, [&scene](uint32_t wanted, std::stop_token const& stop) { return overview_strips(scene, wanted, stop); });
+  if (strips == nullptr) strips = memo.overview.latest();
+  size_t const devices = strips == nullptr ? 0 : strips->devices.size();
+  float const line = (high.y - low.y) / static_cast<float>(std::max<size_t>(devices, 1));
+  for (size_t i = 0; i < devices; ++i) {
     float const y0 = std::round(low.y + static_cast<float>(i) * line);
     float const y1 = std::max(std::round(low.y + static_cast<float>(i + 1) * line) - 1, y0 + 1);
-    draw_device(list, state, scene, *devices[i], ImVec2(low.x, y0), ImVec2(high.x, y1));
+    draw_strip(list, state, *strips, i, ImVec2(low.x, y0), ImVec2(high.x, y1));
   }
   draw_window(list, state, scene, low, high);
   if (ImGui::IsItemActivated()) remember(state);

@@ -1,16 +1,57 @@
 // The panels: one free function each, one file each. They show the scene and change the view state, and remember nothing.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "viewer/background.h"
+#include "viewer/duration_histogram.h"
+#include "viewer/flame_graph.h"
+#include "viewer/link_points.h"
+#include "viewer/memory_owners.h"
+#include "viewer/navigate.h"
+#include "viewer/overview_strips.h"
+#include "viewer/path_line.h"
 #include "viewer/range_statistics.h"
 #include "viewer/scene.h"
 #include "viewer/view_state.h"
+#include "viewer/wait_grid.h"
 
 namespace stepscope::viewer {
 
-/// What was computed for an earlier frame and still holds; losing it costs time only.
+/// What was computed for an earlier frame and still holds, and what is being computed beside the frames; losing it costs time
+/// only. The scene must outlive it.
 struct Memo {
-  RangeStatistics statistics;
-  bool valid = false;
+  Background<TimeWindow, RangeStatistics> statistics;
+  Background<uint32_t, OverviewStrips> overview;
+  Background<std::string, SearchHits> search;
+  Background<HistogramKey, DurationHistogram> histogram;
+  Background<WaitGridKey, WaitGrid> waits;
+  Background<int, std::vector<LinkPoint>> links;  ///< one key: they are the run's
+  Background<int, PathLine> path;                 ///< one key
+  Background<FlameKey, FlameGraph> flames;
+  Background<OwnersKey, std::optional<analyzer::MemoryOwners>> owners;
+
+  /// Whether another frame is due when something is done.
+  [[nodiscard]] bool is_busy() {
+    bool const any[] = {statistics.is_busy(), overview.is_busy(), search.is_busy(), histogram.is_busy(), waits.is_busy(),
+                        links.is_busy(),      path.is_busy(),     flames.is_busy(), owners.is_busy()};
+    return std::find(std::begin(any), std::end(any), true) != std::end(any);
+  }
+  /// Waits for all that was asked for.
+  void finish() {
+    statistics.finish();
+    overview.finish();
+    search.finish();
+    histogram.finish();
+    waits.finish();
+    links.finish();
+    path.finish();
+    flames.finish();
+    owners.finish();
+  }
 };
 
 /// The line at the top: run, search, buttons.
@@ -18,17 +59,25 @@ void top_bar(Scene const& scene, ViewState& state, float rows_height);
 /// A bar a step: height = duration, colours = its split. A click shows the step.
 void step_strip(Scene const& scene, ViewState& state, float height);
 /// The whole run, a line a device, with the window on it: drag to move.
-void overview(Scene const& scene, ViewState& state, float height);
+void overview(Scene const& scene, ViewState& state, Memo& memo, float height);
 /// Findings by severity and cost; a click shows the place.
 void findings(Scene const& scene, ViewState& state, float rows_height);
 /// Everything known of the selection.
 void details(Scene const& scene, ViewState& state, float rows_height);
 /// Split and top ops of the marked range, or of what is visible.
 void statistics(Scene const& scene, ViewState& state, Memo& memo);
-/// Kernels of the chosen device, sortable; a click searches for the name.
-void kernels(Scene const& scene, ViewState& state);
-/// Allocated memory over time by purpose, of the chosen device.
-void memory(Scene const& scene, ViewState& state);
+/// Kernels of the chosen device, sortable, with the durations of the one that was searched for: a click searches for the name, or
+/// for the calls in a bar.
+void kernels(Scene const& scene, ViewState& state, Memo& memo);
+/// Who waited for whom in collectives and why, and how fast they were by size.
+void communication(Scene const& scene, ViewState& state, Memo& memo, float rows_height);
+/// What the run's length is made of; a switch draws the path over the timeline.
+void critical_path(Scene const& scene, ViewState& state, Memo& memo, float rows_height);
+/// Where the time of a thread went, by nested names, in the marked range or what is visible.
+void flames(Scene const& scene, ViewState& state, Memo& memo);
+/// Allocated memory of the chosen device over time by purpose, where it grows to, and who holds it: at the peak, or where one
+/// clicks.
+void memory(Scene const& scene, ViewState& state, Memo& memo);
 /// What was recorded, by what, and how far to trust it.
 void run_info(Scene const& scene, ViewState& state);
 /// All keys and mouse gestures, over everything.

@@ -6,6 +6,7 @@
 #include "trace/base/format.h"
 #include "viewer/navigate.h"
 #include "viewer/panels/panels.h"
+#include "viewer/query.h"
 #include "viewer/text.h"
 #include "viewer/widgets.h"
 
@@ -51,6 +52,12 @@ void split_cell(RangeStatistics::DeviceSplit const& split, int64_t total, Theme 
   end_tooltip();
 }
 
+std::string device_name(Scene const& scene, RangeStatistics::DeviceSplit const& split) {
+  Node const& node = scene.nodes[split.node];
+  return fmt::format("rank {} · {}", scene.trace(node.rank).info().rank,
+                     std::string_view(node.label).substr(0, std::min(node.label.find(" · "), node.label.size())));
+}
+
 void device_table(Scene const& scene, ViewState const& state, RangeStatistics const& facts) {
   int64_t const total = std::max<int64_t>(static_cast<int64_t>(facts.range.span()), 1);
   // In a narrow window the bar says more than the shares.
@@ -58,7 +65,11 @@ void device_table(Scene const& scene, ViewState const& state, RangeStatistics co
   ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable(wide ? "devices" : "devices narrow", wide ? 6 : 3, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("Device");
+  // As wide as the widest of those that fit on a screen.
+  float widest = 0;
+  for (size_t i = 0; i < std::min<size_t>(facts.devices.size(), 64); ++i)
+    widest = std::max(widest, ImGui::CalcTextSize(device_name(scene, facts.devices[i]).c_str()).x);
+  ImGui::TableSetupColumn("Device", ImGuiTableColumnFlags_WidthFixed, widest);
   ImGui::TableSetupColumn("Split of the range", ImGuiTableColumnFlags_WidthStretch);
   for (char const* title : {"Idle", "Compute", "Exposed comm", "Exposed copy"}) {
     if (!wide && title != std::string_view("Idle")) continue;
@@ -66,11 +77,9 @@ void device_table(Scene const& scene, ViewState const& state, RangeStatistics co
   }
   header_row(2);
   for (auto const& split : facts.devices) {
-    Node const& node = scene.nodes[split.node];
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
-    std::string const rank = fmt::format("rank {} · ", scene.trace(node.rank).info().rank);
-    text(rank + node.label.substr(0, std::min(node.label.find(" · "), node.label.size())));
+    text(device_name(scene, split));
     ImGui::TableNextColumn();
     split_cell(split, total, state.theme);
     for (int64_t const time :
@@ -85,7 +94,7 @@ void device_table(Scene const& scene, ViewState const& state, RangeStatistics co
   ImGui::EndTable();
 }
 
-void op_table(Scene const& scene, ViewState& state, RangeStatistics const& facts) {
+void op_table(ViewState& state, RangeStatistics const& facts) {
   ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("ops", 3, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
@@ -101,9 +110,7 @@ void op_table(Scene const& scene, ViewState& state, RangeStatistics const& facts
     std::string const shown = fit(op.name, ImGui::GetContentRegionAvail().x);
     ImVec2 const at = ImGui::GetCursorScreenPos();
     if (ImGui::Selectable("##op", false, ImGuiSelectableFlags_SpanAllColumns)) {
-      state.search.text = op.name;
-      state.search.open = true;
-      run_search(state, scene);
+      search_for(state, query_for(op.name));
     }
     hint(op.name);
     ImGui::PopID();
@@ -122,25 +129,30 @@ void statistics(Scene const& scene, ViewState& state, Memo& memo) {
   TimeWindow range = state.range.value_or(state.window);
   range.begin = std::clamp(range.begin, 0.0, static_cast<double>(scene.length));
   range.end = std::clamp(range.end, 0.0, static_cast<double>(scene.length));
-  if (!memo.valid || !(memo.statistics.range == range)) {
-    memo.statistics = range_statistics(scene, range);
-    memo.valid = true;
+  RangeStatistics const* facts = memo.statistics.ask(
+      range, [&scene](TimeWindow const& of, std::stop_token const& stop) { return range_statistics(scene, of, stop); });
+  bool const computing = facts == nullptr;
+  if (computing) facts = memo.statistics.latest();
+  if (facts == nullptr) {
+    empty_state("Adding up…", state.theme);
+    return;
   }
   std::string const words = fmt::format(
       "{}  {}, {}, {} device ops", state.range ? "Marked range" : "Visible time", format_time_range(range.begin, range.end),
-      base::format_duration(static_cast<int64_t>(range.span())), base::format_count(memo.statistics.op_count));
-  text_coloured(words, state.range ? surface(state.theme).accent : surface(state.theme).text_dim);
-  if (memo.statistics.devices.empty()) {
+      base::format_duration(static_cast<int64_t>(range.span())), base::format_count(facts->op_count));
+  text_coloured(computing ? words + "  (adding up…)" : words,
+                state.range ? surface(state.theme).accent : surface(state.theme).text_dim);
+  if (facts->devices.empty()) {
     empty_state("No device work was recorded in this run.", state.theme);
     return;
   }
   float const width = ImGui::GetContentRegionAvail().x;
   ImGui::BeginChild("split", ImVec2(width * 0.56F, 0));
-  device_table(scene, state, memo.statistics);
+  device_table(scene, state, *facts);
   ImGui::EndChild();
   ImGui::SameLine(0, 20 * ui_scale());
   ImGui::BeginChild("top", ImVec2(0, 0));
-  op_table(scene, state, memo.statistics);
+  op_table(state, *facts);
   ImGui::EndChild();
 }
 

@@ -16,15 +16,15 @@ namespace {
 void search_box(Scene const& scene, ViewState& state, float rows_height) {
   Search& search = state.search;
   float const scale = ui_scale();
-  ImGui::SetNextItemWidth(250 * scale);
+  ImGui::SetNextItemWidth(300 * scale);
   bool const focus = search.open && search.text.empty() && !ImGui::IsAnyItemActive();
   if (focus) ImGui::SetKeyboardFocusHere();
-  std::array<char, kMaxName + 1> buffer{};
-  search.text.copy(buffer.data(), kMaxName);
-  if (ImGui::InputTextWithHint("##search", "Search names ( / )", buffer.data(), buffer.size())) {
-    search.text = buffer.data();
-    search.open = true;
-    run_search(state, scene);
+  // A whole name with its filters fits.
+  constexpr size_t kLongest = kMaxName + 64;
+  std::array<char, kLongest + 1> buffer{};
+  search.text.copy(buffer.data(), kLongest);
+  if (ImGui::InputTextWithHint("##search", "Search ( / ): name >1ms kind:kernel rank:0", buffer.data(), buffer.size())) {
+    search_for(state, buffer.data());
   }
   bool const left = ImGui::IsItemDeactivated();
   if (left && key_pressed(Key::kEnter)) step_search(state, scene, ImGui::GetIO().KeyShift ? -1 : 1, rows_height);
@@ -38,8 +38,10 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
   hint("Next hit (N)");
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
-  if (search.total == 0) {
-    text_coloured("nothing has this name", surface(state.theme).warning);
+  if (search.pending) {
+    text_coloured("searching…", surface(state.theme).text_dim);
+  } else if (search.total == 0) {
+    text_coloured("nothing matches", surface(state.theme).warning);
   } else if (search.current) {
     text_coloured(fmt::format("{} of {}", base::format_count(*search.current + 1), base::format_count(search.total)),
                   surface(state.theme).text_dim);
@@ -81,7 +83,7 @@ void top_bar(Scene const& scene, ViewState& state, float rows_height) {
     state.theme = state.theme == Theme::kDark ? Theme::kLight : Theme::kDark;
   hint("Change the colours");
   ImGui::SameLine(0, 4 * scale);
-  if (ImGui::Button("Keys", size)) state.help = !state.help;
+  if (ImGui::Button("Keys", size)) state.panels.help = !state.panels.help;
   hint("All keys and gestures ( ? )");
 }
 

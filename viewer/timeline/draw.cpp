@@ -15,6 +15,8 @@ namespace {
 
 /// Bars narrower than this carry no text, in pixels at scale 1.
 constexpr float kMinLabelWidth = 34;
+/// What a search does not look for keeps this share of its opacity.
+constexpr float kFaded = 0.22F;
 /// The solid part of an idle bar, as a share of its height.
 constexpr float kIdleFoot = 0.3F;
 
@@ -42,12 +44,15 @@ void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row
   float const y1 = canvas.origin.y + item.y1;
   uint32_t colour = paint_colour(item.paint, state.theme, item.shade);
   // Even the emptiest mark is seen.
-  if (item.kind == ItemKind::kDensity) colour = with_alpha(colour, 0.30F + 0.70F * item.fill);
+  float alpha = item.kind == ItemKind::kDensity ? 0.30F + 0.70F * item.fill : 1;
+  if (item.faded) alpha *= kFaded;
+  colour = with_alpha(colour, alpha);
   list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, y1), colour);
   if (item.kind != ItemKind::kEvent || width < kMinLabelWidth * canvas.scale) return;
   auto const& trace = scene.trace(scene.nodes[row.node].rank);
   float const pad = 4 * canvas.scale;
-  draw_text(list, ImVec2(x0 + pad, text_top(y0, y1)), text_on(colour), bar_label(trace, item.index, x1 - x0 - 2 * pad));
+  draw_text(list, ImVec2(x0 + pad, text_top(y0, y1)), item.faded ? surface(state.theme).text_dim : text_on(colour),
+            bar_label(trace, item.index, x1 - x0 - 2 * pad));
 }
 
 void draw_curve(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Row const& row,
@@ -94,7 +99,7 @@ void draw_step_numbers(ImDrawList& list, Scene const& scene, ViewState const& st
   for (size_t first = 0, last = 0; first < steps.size(); first = last) {
     while (last < steps.size() && steps[last].y0 == steps[first].y0) ++last;
     auto const row = std::find_if(layout.rows.begin(), layout.rows.end(), [&](Row const& r) { return r.y0 == steps[first].y0; });
-    if (row == layout.rows.end() || scene.nodes[row->node].kind != NodeKind::kRank) continue;
+    if (row == layout.rows.end() || scene.nodes[row->node].kind != NodeKind::kRank || !row->open) continue;
     float const gap =
         last - first > 1 ? (steps[last - 1].x - steps[first].x) / static_cast<float>(last - first - 1) : layout.viewport.width;
     std::string const widest = fmt::format("{}", steps[last - 1].step);
@@ -105,9 +110,11 @@ void draw_step_numbers(ImDrawList& list, Scene const& scene, ViewState const& st
          static_cast<float>(every) * gap - 8 * canvas.scale < ImGui::CalcTextSize(widest.c_str()).x && every < 1'000'000; ++round)
       every = round % 3 == 1 ? every / 2 * 5 : every * 2;
     float const top = text_top(canvas.origin.y + row->y0, canvas.origin.y + row->y1);
+    // Lines may stand for every 2nd, 5th … step themselves.
+    int64_t const stride = last - first > 1 ? std::max<int64_t>(steps[first + 1].step - steps[first].step, 1) : 1;
     float free_from = -1;
     for (size_t i = first; i < last; ++i) {
-      if (steps[i].step % every != 0 || steps[i].x < free_from) continue;
+      if (steps[i].step / stride % every != 0 || steps[i].x < free_from) continue;
       std::string const words = fmt::format("{}{}", in_words ? "step " : "", steps[i].step);
       draw_text(list, ImVec2(canvas.origin.x + std::floor(steps[i].x) + 4 * canvas.scale, top), surface(state.theme).text_dim,
                 words);
@@ -148,6 +155,9 @@ void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Lay
     }
     draw_curve(list, scene, state, layout, row, canvas);
   }
+  for (Item const& mark : layout.marks)
+    list.AddRectFilled(ImVec2(low.x + mark.x0, low.y + mark.y0), ImVec2(low.x + mark.x1, low.y + mark.y1),
+                       paint_colour(mark.paint, state.theme));
   for (StepLine const& line : layout.steps) {
     float const x = low.x + std::floor(line.x);
     list.AddRectFilled(ImVec2(x, low.y + line.y0), ImVec2(x + 1, low.y + line.y1), with_alpha(s.text, 0.34F));
@@ -252,6 +262,33 @@ void outline(ImDrawList& list, Item const& item, Canvas canvas, uint32_t colour,
 }
 
 }  // namespace
+
+void draw_path(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas) {
+  if (layout.path.empty()) return;
+  Surface const& s = surface(state.theme);
+  float const thick = std::round(3 * canvas.scale);
+  float const thin = std::max(std::round(canvas.scale), 1.0F);
+  list.PushClipRect(canvas.origin, ImVec2(canvas.origin.x + layout.viewport.width, canvas.origin.y + layout.viewport.height),
+                    true);
+  auto const line_of = [&](PathItem const& item) { return canvas.origin.y + std::max(item.y1 - thick, 0.0F); };
+  // Shadows first: the line is seen on bars of any colour.
+  for (PathItem const& item : layout.path)
+    list.AddRectFilled(ImVec2(canvas.origin.x + std::floor(item.x0), line_of(item) - thin),
+                       ImVec2(canvas.origin.x + std::max(std::floor(item.x1), std::floor(item.x0) + 1), line_of(item)),
+                       s.background);
+  for (size_t i = 0; i < layout.path.size(); ++i) {
+    PathItem const& item = layout.path[i];
+    float const x0 = canvas.origin.x + std::floor(item.x0);
+    float const x1 = std::max(canvas.origin.x + std::floor(item.x1), x0 + 1);
+    list.AddRectFilled(ImVec2(x0, line_of(item)), ImVec2(x1, line_of(item) + thick),
+                       with_alpha(s.critical, item.is_out_of_view() ? 0.5F : 1.0F));
+    // From where the path was to where it goes on.
+    if (i == 0 || layout.path[i - 1].x1 < item.x0 - 1 || line_of(layout.path[i - 1]) == line_of(item)) continue;
+    auto const [top, bottom] = std::minmax({line_of(layout.path[i - 1]), line_of(item)});
+    list.AddRectFilled(ImVec2(x0, top), ImVec2(x0 + thin, bottom + thick), with_alpha(s.critical, 0.85F));
+  }
+  list.PopClipRect();
+}
 
 void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
   Surface const& s = surface(state.theme);

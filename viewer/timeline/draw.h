@@ -19,6 +19,8 @@ struct Canvas {
 void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
 void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
 void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas);
+/// The critical path: a line below the events that it goes through.
+void draw_path(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas);
 /// Range, evidence, selection, arrows: what lies over the rows.
 void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
 /// The colours that occur in the run, in words.

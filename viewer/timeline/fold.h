@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 namespace stepscope::viewer {
 
@@ -30,11 +31,39 @@ uint32_t gallop(uint32_t first, uint32_t count, Pred pred) {
   return low;
 }
 
-/// `begin(i)` and `end(i)`: view times, both sorted. Visits every element of the window [window_begin, window_end) exactly once:
-/// `visit(first, last, x0, x1)`, where [first, last) is one element at least a pixel wide, or all that begin in one pixel column.
-/// x0 never decreases.
-template <class Begin, class End, class Visit>
-void fold(uint32_t count, double window_begin, double window_end, double width, Begin begin, End end, Visit visit) {
+/// The begins of every kBlock-th of sorted elements: a search looks at these, which are few and beside each other, before it
+/// looks at the elements themselves, each of which costs a wait for memory.
+class BeginIndex {
+ public:
+  static constexpr uint32_t kBlock = 64;
+
+  /// Of the next element.
+  void add(int64_t begin) {
+    if (count_++ % kBlock == 0) begins_.push_back(begin);
+  }
+  /// A place ≥ `first`, at most kBlock before the first element that does not begin before `time`; the elements from `first` up
+  /// to it do. `shift`: added to all begins.
+  [[nodiscard]] uint32_t before(uint32_t first, double time, int64_t shift = 0) const {
+    auto const blocks = static_cast<uint32_t>(begins_.size());
+    uint32_t const after = gallop(first / kBlock + 1, blocks, [&](uint32_t block) {
+      return static_cast<double>(static_cast<int64_t>(static_cast<uint64_t>(begins_[block]) + static_cast<uint64_t>(shift))) <
+             time;
+    });
+    uint32_t const at = (after - 1) * kBlock;
+    return at > first ? at : first;
+  }
+
+ private:
+  std::vector<int64_t> begins_;
+  uint32_t count_ = 0;
+};
+
+/// `begin(i)` and `end(i)`: view times, both sorted. `before(first, time)`: as BeginIndex::before(). Visits every element of the
+/// window [window_begin, window_end) exactly once: `visit(first, last, x0, x1)`, where [first, last) is one element at least a
+/// pixel wide, or all that begin in one pixel column. x0 never decreases.
+template <class Begin, class End, class Before, class Visit>
+void fold(uint32_t count, double window_begin, double window_end, double width, Begin begin, End end, Before before,
+          Visit visit) {
   double const scale = width / (window_end - window_begin);
   auto const x = [&](int64_t time) { return (static_cast<double>(time) - window_begin) * scale; };
   // An element of no length belongs to the window when it starts in it.
@@ -51,7 +80,8 @@ void fold(uint32_t count, double window_begin, double window_end, double width, 
     }
     double const column = std::floor(x0);
     double const column_end = window_begin + (column + 1) / scale;
-    uint32_t last = gallop(i + 1, count, [&](uint32_t k) {
+    uint32_t const near = i + 1 < count ? before(i + 1, column_end < window_end ? column_end : window_end) : count;
+    uint32_t last = gallop(near, count, [&](uint32_t k) {
       return static_cast<double>(begin(k)) < column_end && static_cast<double>(begin(k)) < window_end;
     });
     // Only the last of a column can be wide, because they are disjoint.
@@ -59,6 +89,13 @@ void fold(uint32_t count, double window_begin, double window_end, double width, 
     visit(i, last, column, column + 1);
     i = last;
   }
+}
+
+/// The same without an index of the begins.
+template <class Begin, class End, class Visit>
+void fold(uint32_t count, double window_begin, double window_end, double width, Begin begin, End end, Visit visit) {
+  fold(
+      count, window_begin, window_end, width, begin, end, [](uint32_t first, double) { return first; }, visit);
 }
 
 }  // namespace stepscope::viewer

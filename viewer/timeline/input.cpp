@@ -23,8 +23,8 @@ void scroll_by(ViewState& state, Layout const& layout, float pixels) {
 
 std::optional<Selection> selection_at(Scene const& scene, Layout const& layout, Hit const& hit) {
   if (!hit.item) return std::nullopt;
-  Node const& node = scene.nodes[layout.rows[hit.row].node];
   Item const& item = layout.items[*hit.item];
+  Node const& node = scene.nodes[item.node];
   if (item.kind != ItemKind::kSegment) return Selection{Selection::What::kEvent, node.rank, item.index};
   auto const gap = node.segments[item.index].gap;
   if (!gap) return std::nullopt;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <unordered_map>
 
+#include "viewer/query.h"
 #include "viewer/text.h"
 #include "viewer/timeline/fold.h"
 
@@ -44,7 +46,8 @@ uint8_t shade_of(uint32_t name) { return static_cast<uint8_t>(name * 2654435761U
 
 class Painter {
  public:
-  Painter(Scene const& scene, ViewState const& state, Viewport viewport) : scene_(scene), state_(state) {
+  Painter(Scene const& scene, ViewState const& state, Viewport viewport, PathLine const* path)
+      : scene_(scene), state_(state), path_(path), query_(parse_query(state.search.text)), is_searching_(!query_.is_empty()) {
     result_.viewport = viewport;
     result_.window = state.window;
   }
@@ -61,6 +64,8 @@ class Painter {
     });
     add_steps();
     add_ticks();
+    add_marks();
+    add_path();
     add_related();
     add_evidence();
     return std::move(result_);
@@ -76,8 +81,12 @@ class Painter {
     row.first_item = static_cast<uint32_t>(result_.items.size());
     row.first_point = static_cast<uint32_t>(result_.points.size());
     Node const& node = scene_.nodes[index];
-    add_segments(node, y0, y1);
-    for (size_t lane = 0; lane < node.lanes.size(); ++lane) add_lane(node, lane, y0);
+    if (node.kind == NodeKind::kRank && !row.open) {
+      add_strips(index, y0, y1);
+    } else {
+      add_segments(index, y0 + std::round(4 * result_.viewport.scale), y1 - std::round(5 * result_.viewport.scale));
+    }
+    for (size_t lane = 0; lane < node.lanes.size(); ++lane) add_lane(index, lane, y0);
     add_curve(node, y0, y1);
     row.last_item = static_cast<uint32_t>(result_.items.size());
     row.last_point = static_cast<uint32_t>(result_.points.size());
@@ -92,26 +101,41 @@ class Painter {
     result_.items.push_back(item);
   }
 
-  template <class Begin, class End, class Visit>
-  void fold_window(size_t count, Begin begin, End end, Visit visit) {
+  template <class Begin, class End, class Before, class Visit>
+  void fold_window(size_t count, Begin begin, End end, Before before, Visit visit) {
     if (result_.viewport.width < 1) return;
     fold(static_cast<uint32_t>(count), result_.window.begin, result_.window.end, static_cast<double>(result_.viewport.width),
-         begin, end, visit);
+         begin, end, before, visit);
   }
 
-  void add_lane(Node const& node, size_t lane_index, float row_top) {
+  /// Whether an event is what was searched for. Names are looked at once a frame.
+  bool is_wanted(uint32_t rank, model::Trace const& trace, uint32_t row) {
+    if (query_.rank && trace.info().rank != *query_.rank) return false;
+    auto const& columns = trace.columns();
+    if (!query_.matches_duration(columns.dur[row]) || !query_.matches_kind(columns.kind[row])) return false;
+    uint64_t const key = uint64_t{rank} << 32U | columns.name[row].value;
+    auto const [known, is_new] = wanted_names_.try_emplace(key, false);
+    if (is_new) known->second = query_.matches_name(trace.name(row));
+    return known->second;
+  }
+
+  void add_lane(uint32_t node_index, size_t lane_index, float row_top) {
     float const scale = result_.viewport.scale;
+    Node const& node = scene_.nodes[node_index];
+    model::Trace const& trace = scene_.trace(node.rank);
     Lane const& lane = node.lanes[lane_index];
-    auto const& columns = scene_.trace(node.rank).columns();
+    auto const& columns = trace.columns();
     int64_t const shift = scene_.shift(node.rank);
     Item item;
+    item.node = node_index;
     item.y0 = row_top + std::round((kTrackPad / 2 + static_cast<float>(lane_index) * kLaneHeight) * scale);
     item.y1 = item.y0 + std::round((kLaneHeight - 1) * scale);
     if (item.y1 <= 0 || item.y0 >= result_.viewport.height) return;
     auto const begin = [&](uint32_t i) { return add(columns.start[lane.rows[i]], shift); };
     auto const end = [&](uint32_t i) { return add(add(columns.start[lane.rows[i]], columns.dur[lane.rows[i]]), shift); };
     double const pixel = result_.window.span() / static_cast<double>(result_.viewport.width);
-    fold_window(lane.rows.size(), begin, end, [&](uint32_t first, uint32_t last, double x0, double x1) {
+    auto const before = [&](uint32_t first, double time) { return lane.begins.before(first, time, shift); };
+    fold_window(lane.rows.size(), begin, end, before, [&](uint32_t first, uint32_t last, double x0, double x1) {
       uint32_t const middle = lane.rows[first + (last - first) / 2];
       item.kind = last - first == 1 ? ItemKind::kEvent : ItemKind::kDensity;
       item.index = lane.rows[first];
@@ -121,6 +145,7 @@ class Painter {
       item.fill = item.count == 1
                       ? 1.0F
                       : static_cast<float>(std::clamp(static_cast<double>(busy(columns, lane, first, last)) / pixel, 0.0, 1.0));
+      item.faded = is_searching_ && (item.count > 1 || !is_wanted(node.rank, trace, item.index));
       push(item, x0, x1);
     });
   }
@@ -136,32 +161,43 @@ class Painter {
     return add(before(last), -before(first));
   }
 
-  void add_segments(Node const& node, float y0, float y1) {
+  /// A closed rank shows its devices' time, one above the other.
+  void add_strips(uint32_t rank_node, float y0, float y1) {
+    // Thinner ones could not be told from each other: further devices are seen when the rank is opened.
+    constexpr float kThinnest = 4;
     float const scale = result_.viewport.scale;
-    auto const& segments = node.segments;
+    float const low = y0 + std::round(3 * scale);
+    float const high = y1 - std::round(4 * scale);
+    std::vector<uint32_t> devices;
+    for (uint32_t i = rank_node + 1; i < scene_.nodes[rank_node].subtree_end; i = scene_.nodes[i].subtree_end)
+      if (scene_.nodes[i].kind == NodeKind::kDevice) devices.push_back(i);
+    auto const most = static_cast<size_t>(std::max((high - low) / (kThinnest * scale), 1.0F));
+    devices.resize(std::min(devices.size(), most));
+    float const height = (high - low) / static_cast<float>(std::max<size_t>(devices.size(), 1));
+    for (size_t i = 0; i < devices.size(); ++i) {
+      float const top = std::round(low + height * static_cast<float>(i));
+      float const bottom = std::round(low + height * static_cast<float>(i + 1)) - (devices.size() > 1 ? 1.0F : 0.0F);
+      add_segments(devices[i], top, std::max(bottom, top + 1));
+    }
+  }
+
+  void add_segments(uint32_t node, float y0, float y1) {
+    auto const& segments = scene_.nodes[node].segments;
     Item item;
     item.kind = ItemKind::kSegment;
-    item.y0 = y0 + std::round(4 * scale);
-    item.y1 = y1 - std::round(5 * scale);
+    item.node = node;
+    item.y0 = y0;
+    item.y1 = y1;
     fold_window(
         segments.size(), [&](uint32_t i) { return segments[i].begin; }, [&](uint32_t i) { return segments[i].end; },
+        [&](uint32_t first, double time) { return segments.begins().before(first, time); },
         [&](uint32_t first, uint32_t last, double x0, double x1) {
-          item.index = longest(segments, first, last);
+          item.index = segments.longest(first, last);
           item.count = last - first;
           item.paint = segments[item.index].paint;
           item.idle = segments[item.index].gap.has_value();
           push(item, x0, x1);
         });
-  }
-
-  /// The longest of [first, last); looks at no more than 32 of them, evenly, so that a pixel's cost is bounded.
-  static uint32_t longest(std::vector<Segment> const& segments, uint32_t first, uint32_t last) {
-    uint32_t const stride = std::max(1U, (last - first) / 32);
-    uint32_t best = first;
-    auto const length = [&](uint32_t i) { return segments[i].end - segments[i].begin; };
-    for (uint32_t i = first; i < last; i += stride)
-      if (length(i) > length(best)) best = i;
-    return best;
   }
 
   void add_curve(Node const& node, float y0, float y1) {
@@ -201,9 +237,20 @@ class Painter {
     return result;
   }
 
-  /// The first device's steps over all rows of its rank; none when they would be denser than kMinStepGap.
+  /// Every how many steps a line is drawn, so that lines are no denser than kMinStepGap on average: 1, 2, 5, 10, 20 …
+  int64_t step_stride(int64_t mean_ns) const {
+    constexpr double kMinStepGap = 6;
+    double const gap = static_cast<double>(mean_ns) / result_.window.span() * static_cast<double>(result_.viewport.width);
+    int64_t stride = 1;
+    for (int round = 0; static_cast<double>(stride) * gap < kMinStepGap * static_cast<double>(result_.viewport.scale) &&
+                        stride < int64_t{1} << 40;
+         ++round)
+      stride = round % 3 == 1 ? stride / 2 * 5 : stride * 2;
+    return stride;
+  }
+
+  /// The first device's steps over all rows of its rank: every one, or those whose numbers are multiples of a round number.
   void add_steps() {
-    constexpr float kMinStepGap = 6;
     auto const& steps = scene_.analysis.steps;
     for (size_t r = 0; r < result_.rows.size();) {
       uint32_t const rank = scene_.nodes[result_.rows[r].node].rank;
@@ -220,13 +267,17 @@ class Painter {
       step = std::partition_point(step, device_end, [&](analyzer::StepFacts const& s) {
         return static_cast<double>(scene_.to_view(s.window.begin)) < result_.window.begin;
       });
-      float previous = -kMinStepGap;
+      auto const of_device = first_of(rank);
+      int64_t const mean =
+          of_device == device_end
+              ? 1
+              : std::max<int64_t>(
+                    ((device_end - 1)->window.end - of_device->window.begin) / std::max<int64_t>(device_end - of_device, 1), 1);
+      int64_t const stride = step_stride(mean);
       for (; step != device_end; ++step) {
         float const x = result_.x_of(static_cast<double>(scene_.to_view(step->window.begin)));
         if (x > result_.viewport.width) break;
-        if (x - previous < kMinStepGap * result_.viewport.scale) continue;
-        result_.steps.push_back({x, result_.rows[r].y0, result_.rows[last].y1, step->step});
-        previous = x;
+        if (step->step % stride == 0) result_.steps.push_back({x, result_.rows[r].y0, result_.rows[last].y1, step->step});
       }
       r = last + 1;
     }
@@ -253,6 +304,86 @@ class Painter {
       result_.ticks.push_back({result_.x_of(k * gap), format_time_in(k * gap, gap, unit)});
   }
 
+  float lane_top(Row const& row, uint32_t lane) const {
+    return row.y0 + std::round((kTrackPad / 2 + static_cast<float>(lane) * kLaneHeight) * result_.viewport.scale);
+  }
+
+  /// Hits of the search that are too thin to be drawn alone: a mark a pixel. Of very many hits some, evenly: neighbours share
+  /// pixels then.
+  void add_marks() {
+    constexpr size_t kMostHits = 20'000;  // half a millisecond
+    auto const& hits = state_.search.hits;
+    if (!is_searching_ || hits.empty() || state_.search.pending) return;
+    std::unordered_map<uint64_t, uint32_t> row_of;
+    for (uint32_t r = 0; r < result_.rows.size(); ++r) {
+      Node const& node = scene_.nodes[result_.rows[r].node];
+      if (!node.lanes.empty()) row_of.emplace(uint64_t{node.rank} << 32U | node.track, r);
+    }
+    auto const begin_of = [&](Selection const& hit) { return static_cast<double>(scene_.when(hit).begin); };
+    auto const first =
+        std::partition_point(hits.begin(), hits.end(), [&](Selection const& h) { return begin_of(h) < result_.window.begin; });
+    auto const last =
+        std::partition_point(first, hits.end(), [&](Selection const& h) { return begin_of(h) < result_.window.end; });
+    auto const count = static_cast<size_t>(last - first);
+    size_t const stride = count / kMostHits + 1;
+    for (size_t i = 0; i < count; i += stride) {
+      Selection const& hit = first[static_cast<std::ptrdiff_t>(i)];
+      auto const& columns = scene_.trace(hit.rank).columns();
+      auto const row = row_of.find(uint64_t{hit.rank} << 32U | columns.track[hit.index].value);
+      if (row == row_of.end() || columns.depth[hit.index] >= kMaxLanes) continue;
+      model::Interval const when = scene_.when(hit);
+      double const pixels =
+          static_cast<double>(when.length()) / result_.window.span() * static_cast<double>(result_.viewport.width);
+      if (pixels >= 1) continue;
+      Item item;
+      item.index = hit.index;
+      item.node = result_.rows[row->second].node;
+      item.paint = paint_of(columns.kind[hit.index]);
+      item.x0 = std::floor(clamp_x(static_cast<double>(result_.x_of(static_cast<double>(when.begin)))));
+      item.x1 = item.x0 + 1;
+      item.y0 = lane_top(result_.rows[row->second], columns.depth[hit.index]);
+      item.y1 = item.y0 + std::round((kLaneHeight - 1) * result_.viewport.scale);
+      result_.marks.push_back(item);
+    }
+  }
+
+  /// The row on which a node is drawn: its own, or that of the closed group around it.
+  Row const* row_showing(uint32_t node) const {
+    auto const after = std::upper_bound(result_.rows.begin(), result_.rows.end(), node,
+                                        [](uint32_t wanted, Row const& row) { return wanted < row.node; });
+    if (after == result_.rows.begin()) return nullptr;
+    Row const& row = *(after - 1);
+    if (row.node == node) return &row;
+    return !row.open && scene_.nodes[row.node].subtree_end > node ? &row : nullptr;
+  }
+
+  void add_path() {
+    if (path_ == nullptr || !state_.panels.path) return;
+    auto const& pieces = path_->pieces;
+    fold_window(
+        pieces.size(), [&](uint32_t i) { return pieces[i].begin; }, [&](uint32_t i) { return pieces[i].end; },
+        [](uint32_t first, double) { return first; },
+        [&](uint32_t first, uint32_t last, double x0, double x1) {
+          // Of the pieces of a pixel the longest of some, as for segments.
+          uint32_t best = first;
+          for (uint32_t i = first; i < last; i += std::max(1U, (last - first) / 8))
+            if (pieces[i].end - pieces[i].begin > pieces[best].end - pieces[best].begin) best = i;
+          if (result_.rows.empty()) return;
+          Row const* const row = row_showing(pieces[best].node);
+          float const edge = pieces[best].node < result_.rows.front().node ? 0 : result_.viewport.height;
+          PathItem item{clamp_x(x0), clamp_x(x1), edge, edge, best, last - first};
+          if (row != nullptr) {
+            item.y0 = row->y0;
+            item.y1 = row->y1;
+          }
+          if (row != nullptr && row->node == pieces[best].node && !scene_.nodes[row->node].lanes.empty()) {
+            item.y0 = lane_top(*row, pieces[best].lane);
+            item.y1 = item.y0 + std::round((kLaneHeight - 1) * result_.viewport.scale);
+          }
+          result_.path.push_back(item);
+        });
+  }
+
   /// The rectangle of an event or gap on its row, if that row can be seen.
   std::optional<Item> place(Selection const& selection) const {
     auto const index = scene_.node_of(selection);
@@ -265,10 +396,8 @@ class Painter {
       item.y0 = row.y0;
       item.y1 = row.y1;
       if (selection.what == Selection::What::kEvent) {
-        float const scale = result_.viewport.scale;
-        auto const lane = scene_.trace(selection.rank).columns().depth[selection.index];
-        item.y0 = row.y0 + std::round((kTrackPad / 2 + static_cast<float>(lane) * kLaneHeight) * scale);
-        item.y1 = item.y0 + std::round((kLaneHeight - 1) * scale);
+        item.y0 = lane_top(row, scene_.trace(selection.rank).columns().depth[selection.index]);
+        item.y1 = item.y0 + std::round((kLaneHeight - 1) * result_.viewport.scale);
       }
       double const scale = static_cast<double>(result_.viewport.width) / result_.window.span();
       double const x0 = (static_cast<double>(when.begin) - result_.window.begin) * scale;
@@ -308,7 +437,7 @@ class Painter {
   }
 
   void add_participants() {
-    analyzer::CollectiveFacts const* facts = find_collective(scene_.analysis, *state_.selection);
+    analyzer::CollectiveFacts const* facts = scene_.collective_of(*state_.selection);
     if (facts == nullptr) return;
     for (auto const& participant : facts->participants) {
       Selection const other{Selection::What::kEvent, static_cast<uint32_t>(participant.ref.rank_index), participant.row};
@@ -350,12 +479,18 @@ class Painter {
 
   Scene const& scene_;
   ViewState const& state_;
+  PathLine const* path_;
+  Query query_;
+  bool is_searching_;
+  std::unordered_map<uint64_t, bool> wanted_names_;  ///< by (rank, name)
   Layout result_;
 };
 
 }  // namespace
 
-Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport) { return Painter(scene, state, viewport).paint(); }
+Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport, PathLine const* path) {
+  return Painter(scene, state, viewport, path).paint();
+}
 
 std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node) {
   std::pair<float, float> result{0, 0};

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "viewer/path_line.h"
 #include "viewer/scene.h"
 #include "viewer/view_state.h"
 
@@ -35,9 +36,11 @@ struct Item {
   Paint paint = Paint::kRange;
   uint8_t shade = 1;
   bool idle = false;   ///< of a segment
+  bool faded = false;  ///< there is a search, and this is none of what it looks for
   float fill = 1;      ///< share of the mark's time that is covered, 0–1
   uint32_t index = 0;  ///< row of the (first) event in its trace, or index into Node::segments
   uint32_t count = 1;
+  uint32_t node = 0;  ///< of Scene::nodes: whose event or segment it is; of a closed rank's row that of one of its devices
 };
 
 /// One pixel of a curve, y of the lowest and highest value in it.
@@ -69,6 +72,15 @@ struct Arrow {
   float x0 = 0, y0 = 0, x1 = 0, y1 = 0;
 };
 
+/// A piece of the critical path on its row, or `count` of them in one pixel; y0 and y1 as of the events of its lane. Where its
+/// row is scrolled out of view both are the edge behind which it is.
+struct PathItem {
+  float x0 = 0, x1 = 0, y0 = 0, y1 = 0;
+  uint32_t piece = 0;  ///< index into PathLine::pieces: the longest of them
+  uint32_t count = 1;
+  [[nodiscard]] bool is_out_of_view() const { return y0 == y1; }
+};
+
 struct Layout {
   Viewport viewport;
   TimeWindow window;
@@ -80,6 +92,8 @@ struct Layout {
   std::vector<Tick> ticks;
   std::vector<Item> related;  ///< the selection and what belongs to it: outlined
   std::vector<Arrow> arrows;
+  std::vector<Item> marks;     ///< what was searched for, in folded marks: a pixel wide
+  std::vector<PathItem> path;  ///< from left to right
   std::vector<Item> evidence;  ///< places of the finding in focus; `index` = which
 
   [[nodiscard]] float x_of(double view_time) const {
@@ -90,7 +104,8 @@ struct Layout {
   }
 };
 
-Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport);
+/// `path`: drawn over the rows if there is one.
+Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport, PathLine const* path = nullptr);
 
 /// Top and bottom of a node among the rows, in pixels at scale 1, before scrolling; of its nearest shown parent when hidden.
 std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node);

@@ -44,8 +44,8 @@ TimelineInput read_input(ImVec2 origin, bool hovered, bool active) {
 
 void tooltip(Scene const& scene, ViewState const& state, Layout const& layout, Hit const& hit) {
   if (!hit.item) return;
-  Node const& node = scene.nodes[layout.rows[hit.row].node];
-  std::vector<std::string> const lines = describe_item(scene, node, layout.items[*hit.item]);
+  Item const& item = layout.items[*hit.item];
+  std::vector<std::string> const lines = describe_item(scene, scene.nodes[item.node], item);
   begin_tooltip();
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 36);
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -78,7 +78,7 @@ void cursor_line(ImDrawList& list, ViewState const& state, Layout const& layout,
 
 }  // namespace
 
-float timeline(Scene const& scene, ViewState& state) {
+float timeline(Scene const& scene, ViewState& state, PathLine const* path) {
   float const scale = ui_scale();
   ImVec2 const corner = ImGui::GetCursorScreenPos();
   ImVec2 const size = ImGui::GetContentRegionAvail();
@@ -87,12 +87,14 @@ float timeline(Scene const& scene, ViewState& state) {
   ImGui::InvisibleButton("timeline", ImVec2(std::max(size.x, 1.0F), std::max(size.y - kLegend * scale, 1.0F)));
   bool const hovered = ImGui::IsItemHovered();
   bool const active = ImGui::IsItemActive();
-  Layout layout = lay_out(scene, state, viewport);
-  if (apply_input(read_input(canvas.origin, hovered, active), scene, layout, state)) layout = lay_out(scene, state, viewport);
+  Layout layout = lay_out(scene, state, viewport, path);
+  if (apply_input(read_input(canvas.origin, hovered, active), scene, layout, state))
+    layout = lay_out(scene, state, viewport, path);
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_rows(list, scene, state, layout, canvas);
   draw_gutter(list, scene, state, layout, canvas);
   draw_ruler(list, state, layout, canvas);
+  draw_path(list, state, layout, canvas);
   draw_overlays(list, scene, state, layout, canvas);
   draw_legend(list, scene, state, ImVec2(corner.x, corner.y + size.y - kLegend * scale), size.x, scale);
   float const x = ImGui::GetIO().MousePos.x - canvas.origin.x;

@@ -1,12 +1,14 @@
 // The timeline as an ImGui widget: lays out, reads input, paints, explains what is under the mouse.
 #pragma once
 
+#include "viewer/path_line.h"
 #include "viewer/scene.h"
 #include "viewer/view_state.h"
 
 namespace stepscope::viewer {
 
 /// Fills what is left of the current window. Returns the height of the rows at scale 1 (for reveal()).
-float timeline(Scene const& scene, ViewState& state);
+/// `path`: drawn over the rows, if it is known.
+float timeline(Scene const& scene, ViewState& state, PathLine const* path);
 
 }  // namespace stepscope::viewer

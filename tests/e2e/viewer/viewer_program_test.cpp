@@ -113,7 +113,7 @@ TEST_F(ViewerProgram, DrawsTheSamePictureWithOpenGlAndWithoutADisplay) {
 }
 
 TEST_F(ViewerProgram, DrawsEveryPanelInBothThemes) {
-  for (char const* panel : {"findings", "details", "statistics", "kernels", "memory", "run"})
+  for (char const* panel : {"findings", "details", "statistics", "kernels", "communication", "path", "flames", "memory", "run"})
     for (char const* theme : {"dark", "light"}) {
       std::string const picture = path(std::string(panel) + theme + ".png");
       auto const outcome = shell(kNoDisplay + kViewer + " " + run() + " --size 800x600 --panel " + panel + " --theme " + theme +

@@ -33,7 +33,7 @@ TEST(ApplyArguments, ShowsTheAskedTimeAndSelectsInIt) {
   EXPECT_DOUBLE_EQ(state.window.end, 90e6);
   ASSERT_TRUE(state.selection);
   EXPECT_GE(scene.when(*state.selection).begin, 50'000'000);
-  EXPECT_EQ(state.tab, Tab::kKernels);
+  EXPECT_EQ(state.panels.tab, Tab::kKernels);
   EXPECT_EQ(state.theme, Theme::kLight);
 }
 

@@ -125,5 +125,29 @@ TEST(Gallop, FindsTheSameAsALinearSearch) {
         EXPECT_EQ(gallop(first, count, [&](uint32_t i) { return i < answer; }), answer);
 }
 
+TEST(BeginIndex, LeadsToTheFirstThatDoesNotBeginBefore) {
+  std::mt19937 random(7);
+  for (uint32_t const count : {1U, 2U, 63U, 64U, 65U, 1000U}) {
+    std::vector<int64_t> begins;
+    BeginIndex index;
+    int64_t at = -500;
+    for (uint32_t i = 0; i < count; ++i) {
+      begins.push_back(at);
+      index.add(at);
+      at += static_cast<int64_t>(random() % 3);
+    }
+    for (int i = 0; i < 500; ++i) {
+      auto const first = static_cast<uint32_t>(random() % count);
+      auto const time = static_cast<double>(static_cast<int64_t>(random() % 3000) - 600);
+      uint32_t const near = index.before(first, time + 10, 10);
+      uint32_t exact = first;
+      while (exact < count && static_cast<double>(begins[exact]) < time) ++exact;
+      EXPECT_GE(near, first);
+      EXPECT_LE(near, exact);
+      EXPECT_LE(exact - near, BeginIndex::kBlock);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace stepscope::viewer

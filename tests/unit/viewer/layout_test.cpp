@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/navigate.h"
@@ -247,6 +248,72 @@ TEST(Scene, ShowsRunsOfManyRanksWithAllButTheFirstClosed) {
   ViewState const state = initial_view(scene);
   EXPECT_EQ(state.closed.size(), 11U);
   EXPECT_FALSE(state.closed.contains(0));
+}
+
+TEST(Layout, ShowsTheDevicesOfAClosedRank) {
+  Scene const scene = synthetic_scene({.devices = 2, .steps = 6});
+  ViewState state = initial_view(scene);
+  state.closed.insert(0);
+  Layout const layout = lay_out(scene, state, kViewport);
+  ASSERT_EQ(layout.rows.size(), 1U);
+  std::set<uint32_t> devices;
+  for (Item const& item : layout.items) {
+    EXPECT_EQ(item.kind, ItemKind::kSegment);
+    EXPECT_EQ(scene.nodes[item.node].kind, NodeKind::kDevice);
+    EXPECT_LT(item.index, scene.nodes[item.node].segments.size());
+    EXPECT_GE(item.y0, layout.rows[0].y0);
+    EXPECT_LE(item.y1, layout.rows[0].y1);
+    EXPECT_LT(item.y0, item.y1);
+    devices.insert(item.node);
+  }
+  EXPECT_EQ(devices.size(), 2U);
+}
+
+TEST(Layout, FadesWhatASearchDoesNotLookFor) {
+  Scene const scene = synthetic_scene({.devices = 2, .steps = 4});
+  ViewState state = initial_view(scene);
+  for (Item const& item : lay_out(scene, state, kViewport).items) EXPECT_FALSE(item.faded);
+  state.search.text = "reduce";
+  size_t shown = 0;
+  for (Item const& item : lay_out(scene, state, kViewport).items) {
+    if (item.kind != ItemKind::kEvent) continue;
+    bool const wanted = scene.trace(0).name(item.index).find("reduce") != std::string_view::npos;
+    EXPECT_EQ(item.faded, !wanted);
+    shown += wanted ? 1U : 0U;
+  }
+  EXPECT_GT(shown, 0U);
+}
+
+TEST(Layout, MarksHitsThatAreTooThinToBeSeen) {
+  Scene const scene = synthetic_scene({.devices = 2, .steps = 200});
+  ViewState state = initial_view(scene);
+  state.search.text = "reduce";
+  run_search(state, scene);
+  Layout const layout = lay_out(scene, state, {300, 5000, 1});
+  ASSERT_FALSE(layout.marks.empty());
+  for (Item const& mark : layout.marks) {
+    EXPECT_NE(scene.trace(0).name(mark.index).find("reduce"), std::string_view::npos);
+    EXPECT_GE(mark.x0, 0);
+    EXPECT_LE(mark.x1, 301);
+    EXPECT_EQ(scene.node_of({Selection::What::kEvent, 0, mark.index}), mark.node);
+  }
+  state.search.pending = true;
+  EXPECT_TRUE(lay_out(scene, state, {300, 5000, 1}).marks.empty());
+}
+
+TEST(Layout, DrawsLinesOfRoundStepNumbersWhereAllWouldBeTooDense) {
+  Scene const scene = synthetic_scene({.devices = 1, .steps = 400, .layers = 2});
+  ViewState state = initial_view(scene);
+  Layout const layout = lay_out(scene, state, {600, 5000, 1});
+  ASSERT_GT(layout.steps.size(), 10U);
+  int64_t const stride = layout.steps[1].step - layout.steps[0].step;
+  EXPECT_GT(stride, 1);
+  for (size_t i = 0; i < layout.steps.size(); ++i) {
+    EXPECT_EQ(layout.steps[i].step % stride, 0);
+    if (i > 0) {
+      EXPECT_EQ(layout.steps[i].step - layout.steps[i - 1].step, stride);
+    }
+  }
 }
 
 }  // namespace

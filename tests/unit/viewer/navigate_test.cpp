@@ -198,13 +198,13 @@ TEST(FocusFinding, IgnoresAFindingThatIsNotThere) {
 
 TEST(Dismiss, ClosesOneThingAtATime) {
   ViewState state = initial_view(scene());
-  state.help = true;
-  state.search = {.open = true, .text = "x", .hits = {}, .total = 0, .current = {}};
+  state.panels.help = true;
+  state.search = {.open = true, .text = "x", .pending = false, .hits = {}, .total = 0, .current = {}};
   state.range = TimeWindow{1, 2};
   state.selection = Selection{};
   state.finding = FindingFocus{};
   dismiss(state);
-  EXPECT_FALSE(state.help);
+  EXPECT_FALSE(state.panels.help);
   EXPECT_TRUE(state.search.open);
   dismiss(state);
   EXPECT_FALSE(state.search.open);

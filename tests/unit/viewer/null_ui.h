@@ -39,6 +39,8 @@ class NullUi {
       ImGui::NewFrame();
       draw_ui(scene, state, memo_);
       ImGui::Render();
+      // What is computed beside the frames is there in the next one: tests do not depend on time.
+      memo_.finish();
     }
   }
   void move(float x, float y) { ImGui::GetIO().MousePos = ImVec2(x, y); }

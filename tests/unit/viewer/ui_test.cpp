@@ -8,6 +8,8 @@
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/navigate.h"
+#include "viewer/query.h"
+#include "viewer/text.h"
 #include "viewer/timeline/draw.h"
 
 namespace stepscope::viewer {
@@ -21,23 +23,41 @@ Scene const& training() {
   return kScene;
 }
 
+constexpr Tab kAllTabs[] = {Tab::kStatistics, Tab::kKernels, Tab::kCommunication, Tab::kPath, Tab::kFlame,
+                            Tab::kMemory,     Tab::kRun};
+
+/// The mouse over all of the panel at the bottom: tooltips.
+void point_at_the_panel(NullUi& ui, Scene const& scene, ViewState& state) {
+  for (float y = 580; y < 800; y += 31)
+    for (float x = 10; x < 900; x += 61) {
+      ui.move(x, y);
+      ui.frames(scene, state, 1);
+    }
+}
+
 void draw_everything(Scene const& scene) {
   NullUi ui;
   ViewState state = initial_view(scene);
+  state.panels.path = true;
   for (Theme const theme : {Theme::kDark, Theme::kLight})
-    for (Tab const tab : {Tab::kStatistics, Tab::kKernels, Tab::kMemory, Tab::kRun}) {
+    for (Tab const tab : kAllTabs) {
       state.theme = theme;
-      state.tab = tab;
+      state.panels.tab = tab;
       ui.frames(scene, state, 3);
       EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 0);
     }
-  state.help = true;
+  state.panels.help = true;
   state.range = TimeWindow{static_cast<double>(scene.length) * 0.2, static_cast<double>(scene.length) * 0.4};
   if (scene.events > 0) state.selection = Selection{Selection::What::kEvent, 0, 0};
   for (uint32_t i = 0; i < scene.analysis.findings.size(); ++i) focus_finding(state, scene, {i, 0}, 300);
   ui.frames(scene, state, 3);
   // The mouse over everything: tooltips too.
-  state.help = false;
+  state.panels.help = false;
+  if (!scene.analysis.kernels.empty()) search_for(state, query_for(printable_name(scene.analysis.kernels[0].name)));
+  for (Tab const tab : kAllTabs) {
+    state.panels.tab = tab;
+    point_at_the_panel(ui, scene, state);
+  }
   for (float y = 10; y < 800; y += 37)
     for (float x = 10; x < 1280; x += 173) {
       ui.move(x, y);
@@ -248,9 +268,9 @@ TEST(UiKeys, QuestionMarkShowsTheKeysAndEscapeHidesThem) {
   ViewState state = initial_view(training());
   ui.frames(training(), state, 3);
   ui.type(training(), state, "?");
-  EXPECT_TRUE(state.help);
+  EXPECT_TRUE(state.panels.help);
   ui.press(training(), state, Key::kEscape);
-  EXPECT_FALSE(state.help);
+  EXPECT_FALSE(state.panels.help);
 }
 
 TEST(UiMouse, ClickOnAFindingGoesToItsEvidence) {
@@ -319,10 +339,123 @@ TEST(UiMouse, DragOnTheOverviewMovesTheWindow) {
 
 TEST(ShowPanel, KnowsEveryPanelByItsName) {
   ViewState state;
-  for (char const* name : {"findings", "details", "statistics", "kernels", "memory", "run"})
+  for (char const* name : {"findings", "details", "statistics", "kernels", "communication", "path", "flames", "memory", "run"})
     EXPECT_TRUE(show_panel(state, name)) << name;
-  EXPECT_EQ(state.tab, Tab::kRun);
+  EXPECT_EQ(state.panels.tab, Tab::kRun);
   EXPECT_FALSE(show_panel(state, "nothing"));
+}
+
+TEST(ShowPanel, OfThePathDrawsIt) {
+  ViewState state;
+  show_panel(state, "path");
+  EXPECT_TRUE(state.panels.path);
+}
+
+// What a person does in the panels at the bottom.
+
+/// Clicks over an area, row by row, until something has happened; false when nothing ever does.
+template <class Happened>
+bool click_until(NullUi& ui, Scene const& scene, ViewState& state, ImVec2 low, ImVec2 high, Happened happened) {
+  for (float y = low.y; y < high.y; y += 12)
+    for (float x = low.x; x < high.x; x += 24) {
+      ui.click(scene, state, x, y);
+      if (happened()) return true;
+    }
+  return false;
+}
+
+TEST(UiPanels, PDrawsTheCriticalPath) {
+  NullUi ui;
+  ViewState state = initial_view(training());
+  ui.frames(training(), state, 3);
+  auto const red = [&] {
+    Picture const picture = ui.picture(surface(Theme::kDark).background);
+    uint32_t const wanted = surface(Theme::kDark).critical;
+    size_t n = 0;
+    for (size_t i = 0; i + 2 < picture.pixels.size(); i += 3)
+      n += picture.pixels[i] == (wanted & 0xFFU) && picture.pixels[i + 1] == (wanted >> 8U & 0xFFU) &&
+                   picture.pixels[i + 2] == (wanted >> 16U & 0xFFU)
+               ? 1U
+               : 0U;
+    return n;
+  };
+  size_t const before = red();
+  ui.type(training(), state, "p");
+  ui.frames(training(), state, 3);
+  EXPECT_TRUE(state.panels.path);
+  EXPECT_GT(red(), before + 500);
+  ui.type(training(), state, "p");
+  EXPECT_FALSE(state.panels.path);
+}
+
+TEST(UiPanels, ClickOnAKernelSearchesForItAndShowsItsDurations) {
+  NullUi ui;
+  ViewState state = initial_view(training());
+  state.panels.tab = Tab::kKernels;
+  ui.frames(training(), state, 3);
+  ASSERT_TRUE(click_until(ui, training(), state, {60, 664}, {100, 760}, [&] { return !state.search.text.empty(); }));
+  EXPECT_TRUE(parse_query(state.search.text).whole);
+  EXPECT_FALSE(state.search.pending);
+  EXPECT_GT(state.search.total, 0U);
+  // Then on a bar of the histogram at the right: its calls alone.
+  std::string const name = parse_query(state.search.text).name;
+  ASSERT_TRUE(
+      click_until(ui, training(), state, {660, 720}, {890, 740}, [&] { return parse_query(state.search.text).least_ns > 0; }));
+  Query const query = parse_query(state.search.text);
+  EXPECT_EQ(query.name, name);
+  ui.frames(training(), state, 2);
+  for (Selection const& hit : state.search.hits)
+    EXPECT_TRUE(query.matches_duration(training().trace(hit.rank).columns().dur[hit.index]));
+}
+
+TEST(UiPanels, ClickOnTheMatrixShowsTheCollective) {
+  NullUi ui;
+  ViewState state = initial_view(training());
+  state.panels.tab = Tab::kCommunication;
+  ui.frames(training(), state, 3);
+  ASSERT_TRUE(click_until(ui, training(), state, {80, 620}, {250, 760}, [&] { return state.selection.has_value(); }));
+  auto const* const facts = training().collective_of(*state.selection);
+  ASSERT_NE(facts, nullptr);
+  for (auto const& participant : facts->participants) {
+    EXPECT_GE(static_cast<double>(training().to_view(participant.when.begin)), state.window.begin);
+    EXPECT_LE(static_cast<double>(training().to_view(participant.when.end)), state.window.end);
+  }
+}
+
+TEST(UiPanels, BracketGoesToTheCollectiveOnTheOtherDevice) {
+  NullUi ui;
+  ViewState state = initial_view(training());
+  auto const& facts = training().analysis.collectives[5];
+  ASSERT_EQ(facts.participants.size(), 2U);
+  state.selection =
+      Selection{Selection::What::kEvent, static_cast<uint32_t>(facts.participants[0].ref.rank_index), facts.participants[0].row};
+  ui.frames(training(), state, 3);
+  ui.type(training(), state, "[");
+  EXPECT_EQ(state.selection->rank, static_cast<uint32_t>(facts.participants[1].ref.rank_index));
+  EXPECT_EQ(state.selection->index, facts.participants[1].row);
+  ui.type(training(), state, "[");
+  EXPECT_EQ(state.selection->index, facts.participants[0].row);
+}
+
+TEST(UiPanels, ClickOnAFlameSearchesForItsName) {
+  NullUi ui;
+  ViewState state = initial_view(training());
+  state.panels.tab = Tab::kFlame;
+  ui.frames(training(), state, 3);
+  ASSERT_TRUE(click_until(ui, training(), state, {40, 645}, {300, 760}, [&] { return !state.search.text.empty(); }));
+  EXPECT_TRUE(parse_query(state.search.text).whole);
+  EXPECT_GT(state.search.total, 0U);
+}
+
+TEST(UiPanels, ClickOnTheMemoryCurveAsksWhoHoldsItThere) {
+  NullUi ui;
+  ViewState state = initial_view(training());
+  state.panels.tab = Tab::kMemory;
+  ui.frames(training(), state, 3);
+  ASSERT_TRUE(click_until(ui, training(), state, {150, 690}, {200, 740}, [&] { return state.panels.memory_at.has_value(); }));
+  EXPECT_GT(*state.panels.memory_at, 0);
+  EXPECT_LT(*state.panels.memory_at, training().length);
+  ui.frames(training(), state, 3);
 }
 
 }  // namespace

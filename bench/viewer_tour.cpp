@@ -1,0 +1,171 @@
+// What a frame of the viewer costs: viewer_tour RUN (made with stepscope synth, say 64 ranks of 1.6 M events).
+// Opens the run as the viewer does, then makes a tour on no backend: from the whole run to a microsecond and back, along the run,
+// every panel open, with a search, with the critical path. Processor time of the frames' own thread; work beside the frames goes
+// on meanwhile, as for a person. Needs no display.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "analyzer/analysis.h"
+#include "bench/expect.h"
+#include "trace/base/format.h"
+#include "trace/import/open_run.h"
+#include "viewer/navigate.h"
+#include "viewer/style.h"
+#include "viewer/ui.h"
+
+namespace {
+
+using namespace stepscope;
+using namespace stepscope::viewer;
+
+double thread_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+double wall_ms() {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// The window on no backend, with a pointer that stands on the timeline: tooltips are drawn too.
+class Screen {
+ public:
+  Screen() {
+    ImGui::CreateContext();
+    ImGuiIO& io = ImGui::GetIO();
+    io.IniFilename = nullptr;
+    io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
+    io.DisplaySize = ImVec2(1920, 1080);
+    io.DeltaTime = 1.0F / 60;
+    io.MousePos = ImVec2(700, 400);
+#if IMGUI_VERSION_NUM < 18700
+    for (int key = 0; key < ImGuiKey_COUNT; ++key) io.KeyMap[key] = 300 + key;
+#endif
+    load_fonts(1);
+    io.Fonts->Build();
+    apply_style(Theme::kDark, 1);
+  }
+  ~Screen() { ImGui::DestroyContext(); }
+  Screen(Screen const&) = delete;
+  Screen& operator=(Screen const&) = delete;
+
+  double frame(Scene const& scene, ViewState& state, Memo& memo) {
+    double const begin = thread_ms();
+    ImGui::NewFrame();
+    draw_ui(scene, state, memo);
+    ImGui::Render();
+    return thread_ms() - begin;
+  }
+};
+
+void print(char const* name, std::vector<double> times) {
+  std::sort(times.begin(), times.end());
+  fmt::print("{:<34} {:6} frames   median {:6.2f} ms   p99 {:6.2f} ms   longest {:6.2f} ms\n", name, times.size(),
+             times[times.size() / 2], times[times.size() * 99 / 100], times.back());
+}
+
+class Tour {
+ public:
+  Tour(Screen& screen, Scene const& scene) : screen_(screen), scene_(scene), state_(initial_view(scene)) {}
+
+  void stretch(char const* name, int frames, std::function<void(int)> const& move) {
+    std::vector<double> times;
+    for (int i = 0; i < frames; ++i) {
+      move(i);
+      times.push_back(screen_.frame(scene_, state_, memo_));
+    }
+    print(name, times);
+    all_.insert(all_.end(), times.begin(), times.end());
+  }
+
+  /// From the whole run to a microsecond and back.
+  void zoom_in_and_out(char const* name) {
+    double const length = static_cast<double>(scene_.length);
+    stretch(name, 240, [&](int i) {
+      double const depth = i < 120 ? i / 119.0 : (239 - i) / 119.0;
+      double const span = length * std::pow(1000 / length, depth);
+      state_.window = {length * 0.37 - span * 0.37, length * 0.37 + span * 0.63};
+    });
+  }
+  void pan_along(char const* name, double span) {
+    double const length = static_cast<double>(scene_.length);
+    stretch(name, 120, [&](int i) { state_.window = {length * i / 120, length * i / 120 + span}; });
+  }
+
+  void run() {
+    zoom_in_and_out("zoom");
+    for (double const span : {1e9, 1e7, 1e5}) pan_along("pan", span);
+    for (auto const& [tab, name] :
+         {std::pair{Tab::kStatistics, "statistics"}, std::pair{Tab::kKernels, "kernels"},
+          std::pair{Tab::kCommunication, "communication"}, std::pair{Tab::kPath, "critical path"},
+          std::pair{Tab::kFlame, "flame graph"}, std::pair{Tab::kMemory, "memory"}, std::pair{Tab::kRun, "run"}}) {
+      state_.panels.tab = tab;
+      zoom_in_and_out(fmt::format("zoom, {}", name).c_str());
+    }
+    state_.panels.tab = Tab::kStatistics;
+    std::string const wanted = scene_.analysis.kernels.empty() ? "a" : scene_.analysis.kernels.front().name;
+    double const begin = wall_ms();
+    search_for(state_, wanted.substr(0, 24));
+    while (state_.search.pending) screen_.frame(scene_, state_, memo_);
+    fmt::print("search of a name: {:.0f} ms until its {} hits are there\n", wall_ms() - begin,
+               base::format_count(state_.search.total));
+    zoom_in_and_out("zoom, searching");
+    state_.search = {};
+    state_.panels.path = true;
+    double const asked = wall_ms();
+    screen_.frame(scene_, state_, memo_);
+    memo_.path.finish();
+    fmt::print("critical path: {:.0f} ms until its line is there\n", wall_ms() - asked);
+    zoom_in_and_out("zoom, critical path");
+    for (uint32_t node = 0; node < scene_.nodes.size(); node = scene_.nodes[node].subtree_end) state_.closed.insert(node);
+    zoom_in_and_out("zoom, all ranks closed");
+    stretch("select collectives", 200, [&](int i) {
+      auto const& all = scene_.analysis.collectives;
+      if (all.empty()) return;
+      auto const& first = all[all.size() * static_cast<size_t>(i) / 200].participants.front();
+      state_.selection = Selection{Selection::What::kEvent, static_cast<uint32_t>(first.ref.rank_index), first.row};
+    });
+    print("all", all_);
+  }
+
+ private:
+  Screen& screen_;
+  Scene const& scene_;
+  ViewState state_;
+  Memo memo_;
+  std::vector<double> all_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) {
+    fmt::print(stderr, "viewer_tour RUN\n");
+    return 2;
+  }
+  std::vector<std::string> const paths(argv + 1, argv + argc);
+  double const begin = wall_ms();
+  auto run = bench::expect(import::open_run(paths));
+  double const read = wall_ms();
+  auto analysis = analyzer::analyze(run);
+  double const analyzed = wall_ms();
+  Scene const scene = make_scene(std::move(run), std::move(analysis));
+  double const made = wall_ms();
+  fmt::print("{} events: read {:.0f} ms, analyze {:.0f} ms, make the scene {:.0f} ms\n", base::format_count(scene.events),
+             read - begin, analyzed - read, made - analyzed);
+  Screen screen;
+  Tour tour(screen, scene);
+  tour.run();
+  return 0;
+}

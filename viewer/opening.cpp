@@ -1,0 +1,164 @@
+#include "viewer/opening.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "analyzer/analysis.h"
+#include "trace/base/format.h"
+#include "trace/import/open_run.h"
+
+namespace stepscope::viewer {
+namespace {
+
+/// Of the time that opening takes, measured on runs of 1 to 100 M events: files, events, analysis, scene.
+constexpr double kFilesShare = 0.03, kEventsShare = 0.27, kAnalysisShare = 0.60;
+
+}  // namespace
+
+namespace {
+std::atomic<int> at_work = 0;
+}  // namespace
+
+struct Opening::Shared {
+  std::atomic<Stage> stage = Stage::kFiles;
+  std::atomic<uint64_t> processes = 0, processes_read = 0, events = 0, events_read = 0;
+  std::atomic<bool> given_up = false;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<base::Expected<std::unique_ptr<Scene>>> result;  ///< under the mutex
+
+  base::Expected<model::Run> read(std::vector<std::string> const& paths) {
+    auto sources = import::open_sources(paths);
+    if (!sources) return base::fail_with(sources);
+    processes = sources->ranks.size();
+    std::vector<uint64_t> counts;
+    for (auto const& rank : sources->ranks) {
+      uint64_t count = 0;
+      for (uint64_t const of_track : rank.source.event_counts()) count += of_track;
+      counts.push_back(count);
+      events += count;
+    }
+    stage = Stage::kEvents;
+    model::Run run{std::move(sources->name), {}, std::move(sources->clock), std::move(sources->notes)};
+    std::string first_error;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      if (given_up) return base::fail("given up");
+      import::RunSources one;
+      one.ranks.push_back(std::move(sources->ranks[i]));
+      auto part = import::load_run(std::move(one));
+      if (part) {
+        run.ranks.push_back(std::move(part->ranks.front()));
+      } else {
+        if (first_error.empty()) first_error = part.error().message;
+        run.notes.push_back(part.error().message);
+      }
+      events_read += counts[i];
+      ++processes_read;
+    }
+    if (run.ranks.empty()) return base::fail("{}", first_error);
+    return run;
+  }
+
+  base::Expected<std::unique_ptr<Scene>> make(std::vector<std::string> const& paths) {
+    auto run = read(paths);
+    if (!run) return base::fail_with(run);
+    stage = Stage::kAnalysis;
+    auto analysis = analyzer::analyze(*run);
+    if (given_up) return base::fail("given up");
+    stage = Stage::kScene;
+    return std::make_unique<Scene>(make_scene(std::move(*run), std::move(analysis)));
+  }
+
+  void work(std::vector<std::string> const& paths) {
+    base::Expected<std::unique_ptr<Scene>> made = base::fail("given up");
+    try {
+      made = make(paths);
+    } catch (std::bad_alloc const&) {
+      made = base::fail("{}: does not fit into memory, open a part of it (stepscope slice)", paths.empty() ? "" : paths.front());
+    }
+    std::lock_guard const lock(mutex);
+    result.emplace(std::move(made));
+    changed.notify_all();
+  }
+};
+
+Opening::Opening(std::vector<std::string> paths)
+    : paths_(std::move(paths)), begin_(std::chrono::steady_clock::now()), shared_(std::make_shared<Shared>()) {
+  ++at_work;
+  std::thread([shared = shared_, files = paths_]() mutable {
+    shared->work(files);
+    // What nobody waits for any more is freed here, on this thread.
+    shared.reset();
+    --at_work;
+  }).detach();
+}
+
+Opening::~Opening() { shared_->given_up = true; }
+
+Opening::Progress Opening::progress() const {
+  Progress progress;
+  progress.stage = shared_->stage;
+  progress.processes = shared_->processes;
+  progress.processes_read = shared_->processes_read;
+  progress.events = shared_->events;
+  progress.events_read = shared_->events_read;
+  progress.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  return progress;
+}
+
+bool Opening::is_any_at_work() { return at_work > 0; }
+
+bool Opening::is_done() const {
+  std::lock_guard const lock(shared_->mutex);
+  return shared_->result.has_value();
+}
+
+base::Expected<std::unique_ptr<Scene>> Opening::take() {
+  std::lock_guard const lock(shared_->mutex);
+  return std::move(*shared_->result);
+}
+
+void Opening::finish() const {
+  std::unique_lock lock(shared_->mutex);
+  shared_->changed.wait(lock, [&] { return shared_->result.has_value(); });
+}
+
+std::string words_of(Opening::Progress const& progress) {
+  switch (progress.stage) {
+    case Opening::Stage::kFiles:
+      return "Opening the files";
+    case Opening::Stage::kEvents:
+      return fmt::format("Reading {} events of {}", base::format_count(progress.events),
+                         progress.processes == 1 ? "1 process" : base::format_count(progress.processes) + " processes");
+    case Opening::Stage::kAnalysis:
+      return fmt::format("Analyzing {} events", base::format_count(progress.events));
+    case Opening::Stage::kScene:
+      return "Arranging the tracks";
+  }
+  return {};
+}
+
+double share_of(Opening::Progress const& progress) {
+  double const read =
+      progress.events > 0 ? static_cast<double>(progress.events_read) / static_cast<double>(progress.events) : 0.0;
+  switch (progress.stage) {
+    case Opening::Stage::kFiles:
+      return 0;
+    case Opening::Stage::kEvents:
+      return kFilesShare + kEventsShare * std::min(read, 1.0);
+    case Opening::Stage::kAnalysis:
+      return kFilesShare + kEventsShare;
+    case Opening::Stage::kScene:
+      return kFilesShare + kEventsShare + kAnalysisShare;
+  }
+  return 0;
+}
+
+}  // namespace stepscope::viewer

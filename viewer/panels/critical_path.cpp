@@ -1,0 +1,174 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "trace/base/format.h"
+#include "viewer/describe.h"
+#include "viewer/panels/panels.h"
+#include "viewer/query.h"
+#include "viewer/text.h"
+#include "viewer/widgets.h"
+
+namespace stepscope::viewer {
+namespace {
+
+char const* path_words(analyzer::PathClass path_class) {
+  return path_class == analyzer::PathClass::kPeer ? "waiting for peers" : analyzer::to_string(path_class);
+}
+
+/// One bar over the whole width: what the path is made of.
+void class_bar(analyzer::CriticalPathFacts const& path, Theme theme) {
+  float const scale = ui_scale();
+  ImVec2 const at = ImGui::GetCursorScreenPos();
+  float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
+  float const height = 14 * scale;
+  double const whole = static_cast<double>(std::max<int64_t>(path.window.length(), 1));
+  float x = at.x;
+  for (int i = 0; i < analyzer::kPathClassCount; ++i) {
+    int64_t const time = path.by_class[static_cast<size_t>(i)];
+    if (time <= 0) continue;
+    float const next = x + width * static_cast<float>(static_cast<double>(time) / whole);
+    ImGui::GetWindowDrawList()->AddRectFilled(ImVec2(x, at.y), ImVec2(std::max(next - 1, x + 1), at.y + height),
+                                              paint_colour(paint_of(static_cast<analyzer::PathClass>(i)), theme));
+    x = next;
+  }
+  ImGui::Dummy(ImVec2(width, height));
+}
+
+void class_list(analyzer::CriticalPathFacts const& path, Theme theme) {
+  std::vector<int> order;
+  for (int i = 0; i < analyzer::kPathClassCount; ++i)
+    if (path.by_class[static_cast<size_t>(i)] > 0) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return path.by_class[static_cast<size_t>(a)] > path.by_class[static_cast<size_t>(b)]; });
+  if (!ImGui::BeginTable("classes", 3, ImGuiTableFlags_SizingFixedFit)) return;
+  ImGui::TableSetupColumn("class", ImGuiTableColumnFlags_WidthStretch);
+  ImGui::TableSetupColumn("time", ImGuiTableColumnFlags_WidthFixed, 74 * ui_scale());
+  ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, 60 * ui_scale());
+  for (int const i : order) {
+    int64_t const time = path.by_class[static_cast<size_t>(i)];
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    swatch(paint_colour(paint_of(static_cast<analyzer::PathClass>(i)), theme));
+    text(path_words(static_cast<analyzer::PathClass>(i)));
+    ImGui::TableNextColumn();
+    text_right(base::format_duration(time), surface(theme).text);
+    ImGui::TableNextColumn();
+    text_right(base::format_share(static_cast<double>(time) / static_cast<double>(std::max<int64_t>(path.window.length(), 1))),
+               surface(theme).text);
+  }
+  ImGui::EndTable();
+}
+
+void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_height, analyzer::CriticalPathFacts const& path) {
+  heading("What the time is made of");
+  class_bar(path, state.theme);
+  bool shown = state.panels.path;
+  if (ImGui::Checkbox("Show on the timeline", &shown)) state.panels.path = shown;
+  hint("P");
+  if (shown) {
+    ImGui::SameLine();
+    if (memo.path.latest() == nullptr) {
+      text_coloured("finding it…", surface(state.theme).text_dim);
+    } else if (ImGui::SmallButton("Go to it")) {
+      go_to_path(state, scene, *memo.path.latest(), rows_height);
+    }
+  }
+  class_list(path, state.theme);
+  Surface const& s = surface(state.theme);
+  text_wrapped(
+      fmt::format("{} device ops, {} from rank to rank", base::format_count(path.ops), base::format_count(path.jumps, "jump")),
+      s.text_dim);
+  if (path.guessed_waits > 0)
+    text_wrapped(fmt::format("for {} of them no record tells what they waited for", base::format_count(path.guessed_waits)),
+                 s.text_dim);
+  if (path.clock_disagreement_ns > 0 && scene.run.ranks.size() > 1)
+    text_wrapped(
+        fmt::format("the ranks' clocks contradict each other by up to {}", base::format_duration(path.clock_disagreement_ns)),
+        s.text_dim);
+}
+
+/// A cell with the class's colour and a name that a click searches for.
+void name_cell(ViewState& state, analyzer::PathClass path_class, std::optional<std::string> const& name, void const* id) {
+  swatch(paint_colour(paint_of(path_class), state.theme));
+  std::string const words = name ? printable_name(*name) : fmt::format("({})", path_words(path_class));
+  ImVec2 const at = ImGui::GetCursorScreenPos();
+  std::string const shown = fit(words, ImGui::GetContentRegionAvail().x);
+  ImGui::PushID(id);
+  bool const clicked = ImGui::Selectable("##name", false, ImGuiSelectableFlags_SpanAllColumns);
+  hint(name ? fmt::format("{}: {}", path_words(path_class), words) : words);
+  ImGui::PopID();
+  draw_text(*ImGui::GetWindowDrawList(), at, surface(state.theme).text, shown);
+  if (clicked && name) search_for(state, query_for(words));
+}
+
+void contributors(ViewState& state, analyzer::CriticalPathFacts const& path) {
+  heading("On the path: shorten this first");
+  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  if (!ImGui::BeginTable("contributors", 4, flags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("Name", ImGuiTableColumnFlags_WidthStretch);
+  ImGui::TableSetupColumn("Share", ImGuiTableColumnFlags_WidthFixed, 58 * ui_scale());
+  ImGui::TableSetupColumn("Time", ImGuiTableColumnFlags_WidthFixed, 72 * ui_scale());
+  ImGui::TableSetupColumn("Pieces", ImGuiTableColumnFlags_WidthFixed, 60 * ui_scale());
+  header_row(1);
+  for (auto const& contributor : path.contributors) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    name_cell(state, contributor.path_class, contributor.name, &contributor);
+    for (std::string const& value :
+         {base::format_share(contributor.share), base::format_duration(contributor.ns), base::format_count(contributor.count)}) {
+      ImGui::TableNextColumn();
+      text_right(value, surface(state.theme).text);
+    }
+  }
+  ImGui::EndTable();
+}
+
+void slack(ViewState& state, analyzer::CriticalPathFacts const& path) {
+  heading("Beside it: may take longer");
+  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  if (!ImGui::BeginTable("slack", 4, flags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("Name", ImGuiTableColumnFlags_WidthStretch);
+  ImGui::TableSetupColumn("Time", ImGuiTableColumnFlags_WidthFixed, 72 * ui_scale());
+  ImGui::TableSetupColumn("Least slack", ImGuiTableColumnFlags_WidthFixed, 82 * ui_scale());
+  ImGui::TableSetupColumn("Median", ImGuiTableColumnFlags_WidthFixed, 72 * ui_scale());
+  header_row(1);
+  for (auto const& entry : path.slack_by_name) {
+    ImGui::TableNextRow();
+    ImGui::TableNextColumn();
+    name_cell(state, entry.path_class, entry.name, &entry);
+    for (int64_t const ns : {entry.total_ns, entry.min_ns, entry.median_ns}) {
+      ImGui::TableNextColumn();
+      text_right(base::format_duration(ns), surface(state.theme).text);
+    }
+  }
+  ImGui::EndTable();
+}
+
+}  // namespace
+
+void critical_path(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
+  if (!scene.analysis.critical_path) {
+    empty_state("No critical path is known: no device work was recorded.", state.theme);
+    return;
+  }
+  analyzer::CriticalPathFacts const& path = *scene.analysis.critical_path;
+  float const width = ImGui::GetContentRegionAvail().x;
+  float const gap = 18 * ui_scale();
+  ImGui::BeginChild("summary", ImVec2(width * 0.24F, 0));
+  path_summary(scene, state, memo, rows_height, path);
+  ImGui::EndChild();
+  ImGui::SameLine(0, gap);
+  ImGui::BeginChild("on it", ImVec2(width * 0.38F, 0));
+  contributors(state, path);
+  ImGui::EndChild();
+  ImGui::SameLine(0, gap);
+  ImGui::BeginChild("beside it", ImVec2(0, 0));
+  slack(state, path);
+  ImGui::EndChild();
+}
+
+}  // namespace stepscope::viewer
