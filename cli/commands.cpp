@@ -12,6 +12,7 @@ constexpr std::array kCommands = {
     Command{"analyze", "say where the time of a run went, and why", add_analyze},
     Command{"report", "write a run's HTML report", add_report},
     Command{"compare", "say what changed between runs, whether it is real, and why", add_compare},
+    Command{"check", "gate a CI: is a run as good as its baseline, does it keep its budgets", add_check},
     Command{"view", "open a run in the desktop viewer", add_view},
     Command{"info", "say what a run holds", add_info},
     Command{"query", "ask a run anything in SQL", add_query},

@@ -15,6 +15,7 @@ Action add_record(CLI::App& app);
 Action add_analyze(CLI::App& app);
 Action add_report(CLI::App& app);
 Action add_compare(CLI::App& app);
+Action add_check(CLI::App& app);
 Action add_view(CLI::App& app);
 Action add_info(CLI::App& app);
 Action add_query(CLI::App& app);

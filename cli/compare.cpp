@@ -1,15 +1,15 @@
 // stepscope compare BASE… --vs NEW…: what changed between runs, whether it is real, and why, as text or JSON.
 #include <cstdio>
 #include <memory>
-#include <optional>
 
-#include "analyzer/analysis.h"
 #include "analyzer/compare/comparison.h"
-#include "cli/analyzed_run.h"
 #include "cli/commands.h"
+#include "cli/run_samples.h"
 #include "reports/comparison_words.h"
 #include "reports/json/comparison_json.h"
+#include "reports/markdown/markdown.h"
 #include "reports/text/comparison.h"
+#include "trace/base/output_file.h"
 
 namespace stepscope::cli {
 namespace {
@@ -17,22 +17,9 @@ namespace {
 struct CompareCommand {
   std::vector<std::string> base, fresh;
   bool json = false;
-  std::string steps;
+  std::string steps, markdown;
   double least_percent = 2;
 };
-
-/// Each path is a run of its own. One is open at a time: what is kept of it is small.
-base::Expected<std::vector<analyzer::RunSample>> read_side(std::vector<std::string> const& paths,
-                                                           analyzer::AnalyzeOptions const& wanted) {
-  std::vector<analyzer::RunSample> samples;
-  for (std::string const& path : paths) {
-    auto const analyzed = analyze_and_warn({path}, wanted);
-    if (!analyzed) return base::fail_with(analyzed);
-    samples.push_back(analyzer::sample_run(analyzed->run, analyzed->analysis));
-    samples.back().name = path;  // runs of two sides often have one name
-  }
-  return samples;
-}
 
 int exit_code(analyzer::Verdict verdict) {
   if (verdict == analyzer::Verdict::kMore) return kFinding;
@@ -40,18 +27,16 @@ int exit_code(analyzer::Verdict verdict) {
 }
 
 int compare_sides(CompareCommand const& command) {
-  analyzer::AnalyzeOptions wanted;
-  if (!command.steps.empty()) {
-    auto const steps = parse_steps(command.steps);
-    if (!steps) return report_error(steps.error());
-    wanted.steps = *steps;
-  }
-  auto const base = read_side(command.base, wanted);
+  auto const base = read_samples(command.base, command.steps);
   if (!base) return report_error(base.error());
-  auto const fresh = read_side(command.fresh, wanted);
+  auto const fresh = read_samples(command.fresh, command.steps);
   if (!fresh) return report_error(fresh.error());
   analyzer::Comparison const comparison = analyzer::compare_runs(*base, *fresh, {command.least_percent / 100});
   if (comparison.refusal) return report_error({"compare: " + reports::refusal_text(comparison)});
+  if (!command.markdown.empty()) {
+    auto const written = base::write_file_atomically(command.markdown, reports::comparison_markdown(comparison));
+    if (!written) return report_error(written.error());
+  }
   std::string const text =
       command.json ? reports::comparison_json(comparison) : reports::comparison_text(comparison, {use_color(), terminal_width()});
   std::fputs(text.c_str(), stdout);
@@ -69,6 +54,7 @@ Action add_compare(CLI::App& app) {
   app.add_option("BASE", command->base, "runs before the change")->required();
   app.add_option("--vs", command->fresh, "runs after it")->required();
   app.add_flag("--json", command->json, "print every number as JSON (docs/COMPARE.md)");
+  app.add_option("--markdown", command->markdown, "write a comment for a pull request to this file");
   app.add_option("--steps", command->steps, "only steps first:last of each run");
   app.add_option("--min-effect", command->least_percent, "changes of less than so many percent do not count")
       ->check(CLI::Range(0.0, 100.0))

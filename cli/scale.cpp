@@ -110,6 +110,7 @@ base::Expected<int> run_scale(std::string const& workload, ScaleSeries const& se
     if (!code) return base::fail_with(code);
     if (*code != kGood) return *code;
   }
+  if (series.devices.size() > 1) std::fprintf(stderr, "stepscope: how it scales: stepscope report %s\n", folder.c_str());
   return kGood;
 }
 

@@ -19,6 +19,9 @@ if(STEPSCOPE_DNNL_INCLUDE AND STEPSCOPE_DNNL_LIBRARY)
   set_target_properties(DNNL::dnnl PROPERTIES
     IMPORTED_LOCATION ${STEPSCOPE_DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${STEPSCOPE_DNNL_INCLUDE})
 endif()
+# Budget files of `stepscope check`. Header-only, compiled into one source; found by header, for packages of 3.2 have no CMake file
+# that every distribution ships.
+find_path(STEPSCOPE_TOML_INCLUDE toml++/toml.h REQUIRED)
 # The workload gan writes its samples as a picture; compiled into our source, no library of it is linked.
 find_path(STEPSCOPE_STB_INCLUDE stb_image_write.h PATH_SUFFIXES stb)
 if(BUILD_TESTING)

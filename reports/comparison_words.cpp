@@ -41,22 +41,6 @@ constexpr std::array<ChangeLabel, 8> kChangeLabels = {{
     {"more exposed copies", "less exposed copies"},
 }};
 
-/// The part that changed most; none where nothing did.
-std::optional<ChangePart> largest_part(Comparison const& comparison) {
-  auto const& parts = comparison.parts_ns;
-  int64_t const change = comparison.fresh.mean_ns - comparison.base.mean_ns;
-  size_t largest = 0;
-  auto const along = [&](size_t i) { return change < 0 ? -parts[i] : parts[i]; };
-  for (size_t i = 1; i < parts.size(); ++i)
-    if (along(i) > along(largest)) largest = i;
-  return along(largest) > 0 ? std::optional(static_cast<ChangePart>(largest)) : std::nullopt;
-}
-
-std::string interval_text(analyzer::Change const& change) {
-  return fmt::format("{} to {}", signed_share(change.shift.low, change.base_mean),
-                     signed_share(change.shift.high, change.base_mean));
-}
-
 /// Names of kernels of one library begin alike and end alike: both ends are shown.
 std::string kernel_name(std::string const& name) {
   if (name.empty()) return "further kernels";
@@ -225,6 +209,16 @@ std::string condition_number(analyzer::Condition condition, double number) {
 
 }  // namespace
 
+std::optional<ChangePart> largest_part(Comparison const& comparison) {
+  auto const& parts = comparison.parts_ns;
+  int64_t const change = comparison.fresh.mean_ns - comparison.base.mean_ns;
+  size_t largest = 0;
+  auto const along = [&](size_t i) { return change < 0 ? -parts[i] : parts[i]; };
+  for (size_t i = 1; i < parts.size(); ++i)
+    if (along(i) > along(largest)) largest = i;
+  return along(largest) > 0 ? std::optional(static_cast<ChangePart>(largest)) : std::nullopt;
+}
+
 std::string signed_duration(double ns) {
   int64_t const whole = std::llround(std::clamp(ns, -9e18, 9e18));
   return (whole < 0 ? "-" : "+") + base::format_duration(std::abs(whole));
@@ -237,6 +231,11 @@ std::string signed_share(double change, double of) {
   if (std::abs(percent) >= 999.5) return fmt::format("×{:.3g}", 1 + change / of);
   if (std::abs(percent) < 0.05) return "0.0 %";
   return fmt::format("{:+.1f} %", percent);
+}
+
+std::string interval_text(analyzer::Change const& change) {
+  return fmt::format("{} to {}", signed_share(change.shift.low, change.base_mean),
+                     signed_share(change.shift.high, change.base_mean));
 }
 
 std::string_view verdict_word(Metric const& metric) { return verdict_word(metric.verdict, metric.family); }

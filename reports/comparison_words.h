@@ -1,6 +1,7 @@
 // What comparisons say, in words: one spelling for text and JSON. Text from traces is made printable.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@ std::string_view verdict_word(analyzer::Metric const& metric);
 std::string_view verdict_word(analyzer::Verdict verdict, analyzer::MetricFamily family = analyzer::MetricFamily::kStep);
 /// "step", "exposed communication", "kernel gemm", "all-reduce of 25.0 MiB".
 std::string metric_label(analyzer::Metric const& metric);
+/// The part that changed most in the direction of the step; none where nothing did.
+std::optional<analyzer::ChangePart> largest_part(analyzer::Comparison const& comparison);
 /// In the middle of a sentence, by what it does to the step: "kernels are slower", "less waiting for peers".
 std::string change_part_label(analyzer::ChangePart part, int64_t ns);
 /// Who or what makes a part what it is, where that is known: "rank 3 comes late by its compute", "most in kernel gemm".
@@ -31,5 +34,7 @@ std::string refusal_text(analyzer::Comparison const& comparison);
 std::string signed_duration(double ns);
 /// "+4.5 %", "-0.3 %"; "new" where there was nothing before.
 std::string signed_share(double change, double of);
+/// "+28.9 % to +29.0 %": the bounds of the interval, of the base.
+std::string interval_text(analyzer::Change const& change);
 
 }  // namespace stepscope::reports

@@ -494,7 +494,7 @@ bool take_unit(std::string& key, std::string_view unit) {
   return true;
 }
 
-std::string plain_number(double value) {
+std::string plain_metric(double value) {
   if (!std::isfinite(value)) return "n/a";
   if (value >= 0 && value < 1e15 && value == std::floor(value)) return base::format_count(static_cast<uint64_t>(value));
   return fmt::format("{:.3g}", value);
@@ -542,7 +542,7 @@ MetricWords metric_words(std::string_view key, double value) {
   } else if (key.find("share") != std::string_view::npos || key == "pressure" || key == "overlap") {
     text = base::format_share(value);
   } else {
-    text = plain_number(value);
+    text = plain_metric(value);
   }
   std::replace(label.begin(), label.end(), '_', ' ');
   auto const known = std::find_if(kLabels.begin(), kLabels.end(), [&](LabelOf const& entry) { return entry.key == key; });

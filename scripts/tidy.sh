@@ -22,7 +22,7 @@ if [[ -z $program ]]; then
   exit 77
 fi
 paths=("$@")
-if ((${#paths[@]} == 0)); then paths=(trace tracer workloads machine selftest analyzer reports query viewer cli); fi
+if ((${#paths[@]} == 0)); then paths=(trace tracer workloads machine selftest analyzer reports query gate viewer cli); fi
 once=$folder/tidy
 mkdir -p "$once"
 # The largest first, so that no core idles at the end.

@@ -24,11 +24,12 @@ LAYERS = {
     "analyzer": ["trace/model", "trace/base"],
     "reports": ["analyzer", "trace/model", "trace/base"],
     "query": ["trace", "analyzer", "reports"],
+    "gate": ["analyzer", "trace/model", "trace/base"],
     # Words are the reports' (reports/wording): the viewer shows the same ones.
     "viewer": ["analyzer", "reports", "trace/import", "trace/file", "trace/model", "trace/base"],
     "machine": ["trace/base", "tracer"],
     "selftest": ["machine", "trace", "tracer", "workloads", "analyzer"],
-    "cli": ["trace", "tracer", "machine", "workloads", "selftest", "analyzer", "reports", "query"],
+    "cli": ["trace", "tracer", "machine", "workloads", "selftest", "analyzer", "reports", "query", "gate"],
 }
 # Folders outside the layers that may include everything.
 FREE = ["tests", "bench", "examples"]
@@ -45,6 +46,7 @@ VENDOR_HEADERS = {
     r"mpi\.h": ["workloads/processes/mpi"],
     r"stb_": ["viewer", "workloads/data", "tests", "bench"],
     r"sqlite3": ["trace/import", "trace/export", "query", "tests", "bench"],
+    r"toml\+\+/": ["gate", "tests"],
     r"simdjson": ["trace/import", "tests", "bench"],
     r"CLI/": ["cli", "workloads", "viewer/app"],
 }

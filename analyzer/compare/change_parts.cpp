@@ -49,7 +49,8 @@ KernelTable kernel_means(std::vector<RunSample> const& runs) {
 }
 
 bool is_in_any(std::vector<RunSample> const& runs, std::string const& kernel) {
-  return std::any_of(runs.begin(), runs.end(), [&](RunSample const& run) { return run.kernel_names.contains(kernel); });
+  return std::any_of(runs.begin(), runs.end(),
+                     [&](RunSample const& run) { return !run.knows_all_kernels || run.kernel_names.contains(kernel); });
 }
 
 KernelChange change_of(std::string const& name, ComparedKernel const& base, ComparedKernel const& fresh) {

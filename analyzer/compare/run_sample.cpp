@@ -87,6 +87,17 @@ void add_parts(RunSample& sample, size_t at, SampledStep const& step, double sha
   sample.step_ns[at] += static_cast<double>(step.period.length()) * share;
 }
 
+/// Of one device.
+RunSample::DeviceTime time_of(RunSample const& sample, SampledSteps const& steps) {
+  RunSample::DeviceTime sums;
+  for (int64_t const number : sample.steps) {
+    TimeSplit const& time = steps.at(number).facts->time;
+    sums.compute_ns += static_cast<double>(time.compute_ns);
+    sums.busy_ns += static_cast<double>(time.busy_ns);
+  }
+  return sums;
+}
+
 /// Gathers kernels by name over the devices.
 class KernelSampler {
  public:
@@ -97,9 +108,11 @@ class KernelSampler {
     auto const first = std::lower_bound(analysis_.kernels.begin(), analysis_.kernels.end(), ref, by_ref);
     std::unordered_map<uint32_t, size_t> columns;
     double const share = 1 / static_cast<double>(sample_.devices);
+    uint64_t copied_in = 0;
     for (size_t s = 0; s < sample_.steps.size(); ++s) {
       StepFacts const& step = *steps.at(sample_.steps[s]).facts;
       sample_.copied_in_bytes += static_cast<double>(step.copied_in_bytes) / static_cast<double>(sample_.steps.size());
+      copied_in |= step.copied_in_bytes;
       for (StepKernel const& kernel : step.kernels) {
         auto const [found, is_new] = columns.emplace(kernel.kernel, 0);
         if (is_new) {
@@ -111,6 +124,7 @@ class KernelSampler {
         to.calls[s] += static_cast<double>(kernel.count) * share;
       }
     }
+    sample_.fed_devices += copied_in > 0 ? 1 : 0;
   }
   /// After all devices.
   void finish() {
@@ -242,6 +256,10 @@ void add_blame(RunSample& sample, model::Run const& run, Analysis const& analysi
   }
 }
 
+void keep_most(std::optional<double>& most, std::optional<uint64_t> bytes) {
+  if (bytes) most = std::max(most.value_or(0), static_cast<double>(*bytes));
+}
+
 void add_conditions(RunSample& sample, model::Run const& run, Analysis const& analysis) {
   sample.name = run.name;
   sample.processes = run.ranks.size();
@@ -252,6 +270,8 @@ void add_conditions(RunSample& sample, model::Run const& run, Analysis const& an
   double clocks = 0, counted = 0;
   for (DeviceFacts const& device : analysis.devices) {
     if (!device.name.empty()) names.insert(device.name);
+    keep_most(sample.peak_allocated_bytes, device.memory.peak_allocated_bytes);
+    keep_most(sample.peak_reserved_bytes, device.memory.peak_reserved_bytes);
     if (!device.health || !device.health->busy_clock_mhz) continue;
     clocks += *device.health->busy_clock_mhz;
     ++counted;
@@ -319,6 +339,7 @@ RunSample sample_run(model::Run const& run, Analysis const& analysis) {
   for (auto const& [ref, steps] : devices) {
     for (size_t s = 0; s < sample.steps.size(); ++s)
       add_parts(sample, s, steps.at(sample.steps[s]), 1 / static_cast<double>(sample.devices));
+    sample.device_times.push_back(time_of(sample, steps));
     kernels.add_device(ref, steps);
     auto const facts = std::lower_bound(analysis.devices.begin(), analysis.devices.end(), ref,
                                         [](DeviceFacts const& device, DeviceRef wanted) { return device.ref < wanted; });

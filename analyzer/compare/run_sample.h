@@ -48,6 +48,7 @@ struct RunSample {
   };
   std::vector<Kernel> kernels;                   ///< most time first, the others last
   std::unordered_set<std::string> kernel_names;  ///< of all kernels of the run
+  bool knows_all_kernels = true;                 ///< else a name that is not there may be there all the same
 
   /// Collectives of one operation and size: in steps that have them the mean of their transfers, and how many there were.
   struct Collective {
@@ -61,6 +62,8 @@ struct RunSample {
 
   /// Most that the fullest device held in each step; empty where that is not known.
   std::vector<double> allocated_bytes, reserved_bytes;
+  /// And in the whole recording, warm-up and outliers too.
+  std::optional<double> peak_allocated_bytes, peak_reserved_bytes;
 
   /// Idle time by what the host did meanwhile: per step and device, over all steps.
   struct HostOp {
@@ -78,6 +81,12 @@ struct RunSample {
   };
   std::vector<Late> late;
 
+  /// Of each device that has steps, by ref: over `steps`, ns.
+  struct DeviceTime {
+    double compute_ns = 0, busy_ns = 0;
+  };
+  std::vector<DeviceTime> device_times;
+
   uint64_t devices = 0;          ///< that have steps
   uint64_t devices_without = 0;  ///< that have none: left out
   uint64_t processes = 0;
@@ -86,6 +95,7 @@ struct RunSample {
   std::vector<std::pair<std::string, std::string>> facts;  ///< likewise: driver, cpu, settings
   std::optional<double> busy_clock_mhz;                    ///< mean over the devices
   double copied_in_bytes = 0;                              ///< from host to device, per step, over all devices
+  uint64_t fed_devices = 0;                                ///< to which anything is copied
   double kernel_calls = 0;                                 ///< per step and device
   std::vector<int32_t> missing_ranks;
   int32_t quality = 100;

@@ -71,6 +71,49 @@ export interface Data {
   timeline: Timeline;
 }
 
-export function readData(): Data {
-  return JSON.parse(document.getElementById("data")?.textContent ?? "") as Data;
+// [value, low, high] of a 95 % interval; without one low and high are null.
+export type Bounded = [number, number | null, number | null];
+
+// The scaling report (reports/html/scaling_data.cpp). Times are ns.
+export interface ScalingPoint {
+  devices: number;
+  runs: number;
+  step: Bounded;
+  ideal: number; // the step if it scaled like the work
+  throughput: Bounded;
+  speedup: Bounded;
+  efficiency: Bounded;
+  factors: Record<"parallel" | "load_balance" | "comm_eff" | "orchestration" | "computation", number>;
+  parts: number[]; // beside Scaling.parts
+}
+
+export interface ScalingLoss {
+  from: number;
+  to: number;
+  ideal: number;
+  step: number;
+  parts: { label: string; colour: string; ns: number }[];
+}
+
+export interface ScalingFit {
+  label: string;
+  best: boolean;
+  line: [number, number, number | null, number | null][]; // devices, efficiency, low, high
+}
+
+export interface Scaling {
+  unit: string; // of throughput
+  parts: Part[];
+  points: ScalingPoint[];
+  losses: ScalingLoss[];
+  fits: ScalingFit[];
+}
+
+// A page is of a run or of a scaling series.
+export interface Page extends Data {
+  scaling: Scaling;
+}
+
+export function readData(): Page {
+  return JSON.parse(document.getElementById("data")?.textContent ?? "") as Page;
 }

@@ -53,12 +53,17 @@ export function byteUnit(largest: number): AxisUnit {
   return { name: units[i], size };
 }
 
+// A round distance of ticks, by which `range` > 0 has no more than four steps.
+export function niceStep(range: number): number {
+  const rough = range / 4;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  return [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough) ?? rough;
+}
+
 // The end of an axis that holds `largest`, with few equal steps below it.
 export function niceEnd(largest: number): number {
   if (!(largest > 0)) return 1;
-  const rough = largest / 4;
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough) ?? rough;
+  const step = niceStep(largest);
   return step * Math.ceil(largest / step);
 }
 

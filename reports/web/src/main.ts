@@ -2,13 +2,14 @@
 import { drawBandwidth, drawWaitMap, drawWaits } from "./charts/communication";
 import { redrawAll } from "./charts/chart";
 import { drawMemory } from "./charts/memory";
+import { drawEfficiency, drawFactors, drawFits, drawLoss, drawSpeedup, drawStepParts } from "./charts/scaling";
 import { drawPath, drawSteps } from "./charts/steps";
 import { drawTimeline } from "./charts/timeline";
-import { readData, type Data } from "./data";
+import { readData, type Page } from "./data";
 import { enhanceTables } from "./tables";
 import { enhanceTabs } from "./tabs";
 
-const kCharts: Record<string, (plot: HTMLElement, data: Data) => void> = {
+const kCharts: Record<string, (plot: HTMLElement, data: Page) => void> = {
   steps: drawSteps,
   path: drawPath,
   timeline: drawTimeline,
@@ -16,6 +17,12 @@ const kCharts: Record<string, (plot: HTMLElement, data: Data) => void> = {
   bandwidth: drawBandwidth,
   waits: drawWaits,
   "wait-map": drawWaitMap,
+  speedup: (plot, data) => drawSpeedup(plot, data.scaling),
+  efficiency: (plot, data) => drawEfficiency(plot, data.scaling),
+  factors: (plot, data) => drawFactors(plot, data.scaling),
+  loss: (plot, data) => drawLoss(plot, data.scaling),
+  "step-parts": (plot, data) => drawStepParts(plot, data.scaling),
+  fits: (plot, data) => drawFits(plot, data.scaling),
 };
 
 function start(): void {

@@ -49,6 +49,7 @@ const context = await chromium.launchPersistentContext(profile, {
 // Opens a page and watches it; everything it complains about or asks for counts against it.
 async function open(name) {
   const page = await context.newPage();
+  page.setDefaultNavigationTimeout(180_000); // a machine may be busy with its compilers
   const url = pathToFileURL(join(pages, `${name}.html`)).href;
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) check(false, `${name}: console says ${message.text()}`);
@@ -69,7 +70,10 @@ async function coloursOf(page, chart) {
   return page.$eval(`[data-chart="${chart}"]`, (plot) => {
     const seen = new Set();
     for (const canvas of plot.querySelectorAll("canvas")) {
-      const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+      // Read from a copy: a canvas that is read often is told to say so when it is made.
+      const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+      copy.drawImage(canvas, 0, 0);
+      const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
       for (let i = 0; i < pixels.length; i += 4) seen.add((pixels[i] << 16) | (pixels[i + 1] << 8) | pixels[i + 2]);
     }
     return seen.size;
@@ -240,6 +244,53 @@ async function testHostile() {
   await page.close();
 }
 
+// The scaling report: every chart drawn in light and dark, the lost time of another pair, tables, widths, hostile names.
+const kScalingCharts = ["speedup", "efficiency", "factors", "loss", "step-parts", "fits"];
+
+async function testScaling() {
+  const page = await open("scaling");
+  for (const chart of kScalingCharts) check((await coloursOf(page, chart)) > 3, `scaling: the chart ${chart} is empty`);
+  await shoot(page, "scaling-light");
+  const chosen = await page.$eval("#loss select", (select) => select.selectedOptions[0].textContent);
+  check(chosen === "1 → 8 devices", `scaling: the lost time first shown is ${chosen}`);
+  await page.selectOption("#loss select", { label: "4 → 8 devices" });
+  check((await coloursOf(page, "loss")) > 3, "scaling: the lost time of another pair is empty");
+  await page.click('#kernels-growth thead th:has-text("Lost") button');
+  const column = await page.$$eval("#kernels-growth thead th", (heads) => heads.findIndex((head) => head.textContent.includes("Lost")));
+  const lost = await page.$$eval("#kernels-growth tbody tr", (rows, i) => rows.map((row) => Number(row.cells[i].dataset.v)), column);
+  check(lost.length > 3 && lost.every((value, i) => i === 0 || lost[i - 1] >= value), "scaling: the kernel table does not sort");
+  const sections = await page.$$eval("section", (all) => all.map((one) => one.id));
+  const links = await page.$$eval("nav a", (all) => all.map((one) => one.getAttribute("href").slice(1)));
+  check(links.join() === sections.join(), `scaling: the navigation has ${links}, the page ${sections}`);
+  const repeated = await page.$$eval("[id]", (all) => all.map((one) => one.id).filter((id, i, ids) => ids.indexOf(id) !== i));
+  check(repeated.length === 0, `scaling: ids are not unique: ${repeated}`);
+  const factors = page.locator('[data-chart="factors"]');
+  await factors.scrollIntoViewIfNeeded();
+  const box = await factors.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.waitForTimeout(100);
+  const tip = (await factors.locator(".tip").count()) > 0 ? await factors.locator(".tip").first().textContent() : "";
+  check(tip.includes("devices") && tip.includes("load balance"), `scaling: the tooltip of the factors says ${tip}`);
+  for (const width of [1920, 320]) await checkNoSidewaysScroll(page, "scaling", width);
+  await shoot(page, "scaling-320");
+  await page.setViewportSize({ width: 1280, height: 900 });
+  await page.emulateMedia({ colorScheme: "dark" });
+  await page.waitForTimeout(200);
+  for (const chart of kScalingCharts) check((await coloursOf(page, chart)) > 3, `scaling: the chart ${chart} is empty in dark mode`);
+  await shoot(page, "scaling-dark");
+  check((await page.pdf()).length > 50_000, "scaling: the printed page is empty");
+  await page.close();
+
+  const hostile = await open("scaling-hostile");
+  check((await hostile.$$("img")).length === 0, "scaling-hostile: a name became an element");
+  check((await hostile.$$("script")).length === 2, "scaling-hostile: a name became a script");
+  for (const id of ["kernels-growth", "runs-table"])
+    check((await hostile.textContent(`#${id}`)).includes("<img src=x onerror=alert(1)>"), `scaling-hostile: ${id} does not show the name as text`);
+  check((await hostile.textContent("#summary")).includes("<img src=x"), "scaling-hostile: the differences do not show the name as text");
+  await checkNoSidewaysScroll(hostile, "scaling-hostile", 320);
+  await hostile.close();
+}
+
 async function testWithoutScript() {
   const browser = context.browser() ?? (await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-gpu"] }));
   const plain = await browser.newContext({ javaScriptEnabled: false });
@@ -262,6 +313,7 @@ try {
   await testOthers();
   await testFull();
   await testHostile();
+  await testScaling();
   await testWithoutScript();
 } finally {
   await context.close();

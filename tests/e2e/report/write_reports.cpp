@@ -4,8 +4,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <string>
+#include <vector>
 
+#include "analyzer/scaling/series.h"
 #include "reports/html/html.h"
+#include "reports/html/scaling_page.h"
 #include "reports/json/json.h"
 #include "reports/text/text.h"
 #include "tests/e2e/report/full_analysis.h"
@@ -59,6 +62,35 @@ void make_hostile(stepscope::analyzer::Analysis& analysis) {
   stepscope::support::add_all_facts(analysis, kHostileText);
 }
 
+/// A job that communicates more and more, with repeats; `hostile`: all its names are.
+stepscope::analyzer::ScalingSeries scaling_series(bool hostile) {
+  std::vector<stepscope::analyzer::RunSample> runs;
+  for (int32_t const devices : {1, 2, 4, 8})
+    for (uint32_t seed = 1; seed <= 2; ++seed) {
+      SyntheticOptions options;
+      options.devices = devices;
+      options.steps = 16;
+      options.seed = seed;
+      options.link_alpha_ns = 250'000.0 * devices;
+      options.straggler_device = devices == 8 ? 3 : -1;
+      options.straggler_factor = 1.1;
+      stepscope::model::Run run = named("series", options);
+      if (hostile) run = stepscope::support::with_hostile_texts(run);
+      runs.push_back(stepscope::analyzer::sample_run(run, stepscope::analyzer::analyze(run)));
+      runs.back().name = hostile ? stepscope::support::kHostileText : "run-" + std::to_string(devices);
+      if (hostile && devices > 1)
+        runs.back().facts.emplace_back(std::string("<img src=x> ") + stepscope::support::kHostileText,
+                                       stepscope::support::kHostileText);
+    }
+  return stepscope::analyzer::scale_series(std::move(runs));
+}
+
+bool write_page(std::filesystem::path const& folder, std::string const& name, std::string const& html) {
+  auto const written = stepscope::base::write_file_atomically((folder / (name + ".html")).string(), html);
+  if (!written) std::fprintf(stderr, "%s\n", written.error().message.c_str());
+  return written.has_value();
+}
+
 bool write(std::filesystem::path const& folder, std::string const& name, stepscope::model::Run const& run,
            stepscope::analyzer::Analysis const& analysis) {
   stepscope::reports::ReportOptions options;
@@ -105,6 +137,10 @@ int main(int argc, char** argv) {
   stepscope::analyzer::Analysis analysis = stepscope::analyzer::analyze(hostile);
   make_hostile(analysis);
   good = write(folder, "hostile", hostile, analysis) && good;
+  for (bool const is_hostile : {false, true})
+    good = write_page(folder, is_hostile ? "scaling-hostile" : "scaling",
+                      stepscope::reports::scaling_html(scaling_series(is_hostile))) &&
+           good;
   stepscope::model::Run const empty;
   good = write(folder, "empty", empty, stepscope::analyzer::analyze(empty)) && good;
   return good ? 0 : 1;

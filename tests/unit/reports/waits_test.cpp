@@ -57,13 +57,13 @@ TEST(PipelinesJson, stages_come_with_their_ranks) {
   pipeline.stages = {{{0, 1}, 1000, 300, 600, 10}, {{0, 0}, 1000, 200, 700, 10}};
   pipeline.micro_batches = 4;
   sample.analysis.pipelines = {pipeline};
-  auto json = nlohmann::json::parse(analysis_json(sample.run, sample.analysis)).at("pipelines");
-  EXPECT_TRUE(json[0].at("schedule").is_null());
-  EXPECT_EQ(json[0].at("stages")[0], nlohmann::json::parse(R"json({"rank": 0, "device": 1, "steps": 10, "total_ns": 1000,
+  auto document = nlohmann::json::parse(analysis_json(sample.run, sample.analysis)).at("pipelines");
+  EXPECT_TRUE(document[0].at("schedule").is_null());
+  EXPECT_EQ(document[0].at("stages")[0], nlohmann::json::parse(R"json({"rank": 0, "device": 1, "steps": 10, "total_ns": 1000,
                                                                    "bubble_ns": 300, "compute_ns": 600})json"));
   sample.analysis.pipelines[0].schedule = analyzer::PipelineSchedule::kOneForwardOneBackward;
-  json = nlohmann::json::parse(analysis_json(sample.run, sample.analysis)).at("pipelines");
-  EXPECT_EQ(json[0].at("schedule"), "1f1b");
+  document = nlohmann::json::parse(analysis_json(sample.run, sample.analysis)).at("pipelines");
+  EXPECT_EQ(document[0].at("schedule"), "1f1b");
 }
 
 TEST(WaitsWording, a_straggler_says_why_it_is_late) {

@@ -1,0 +1,77 @@
+#include "analyzer/gate/gate.h"
+
+#include <algorithm>
+
+#include "trace/base/check.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+/// Host devices are the machine's processor: another one is another device.
+bool are_host_devices(std::vector<RunSample> const& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](RunSample const& run) {
+    return std::any_of(run.device_names.begin(), run.device_names.end(),
+                       [](std::string const& name) { return name.starts_with("host:"); });
+  });
+}
+
+bool is_other_machine(Comparison const& comparison, std::vector<RunSample> const& fresh) {
+  bool const host_devices = are_host_devices(fresh);
+  return std::any_of(comparison.differences.begin(), comparison.differences.end(), [&](Difference const& difference) {
+    if (difference.condition == Condition::kDevice || difference.condition == Condition::kDeviceCount) return true;
+    bool const is_processor = difference.name == "cpu" || difference.name == "cores";
+    return host_devices && difference.condition == Condition::kFact && is_processor;
+  });
+}
+
+GateVerdict verdict_of(Verdict verdict) {
+  if (verdict == Verdict::kMore) return GateVerdict::kFailed;
+  return verdict == Verdict::kUnclear ? GateVerdict::kUnclear : GateVerdict::kPassed;
+}
+
+GateAnswer answer_of(GateResult const& result, size_t index) {
+  Metric const& metric = result.comparison->metrics[index];
+  bool const is_step = metric.family == MetricFamily::kStep;
+  GateAnswer answer;
+  answer.question = is_step ? GateQuestion::kStepTime : GateQuestion::kMemory;
+  answer.index = index;
+  answer.verdict = verdict_of(is_step ? result.comparison->verdict : metric.verdict);
+  answer.noise = noise_of(metric.change, metric.least);
+  if (result.is_other_machine)
+    answer.verdict = GateVerdict::kUnclear;
+  else if (metric.verdict == Verdict::kUnclear)
+    answer.more = values_to_settle(metric.change, metric.least);
+  return answer;
+}
+
+}  // namespace
+
+char const* to_string(GateQuestion question) {
+  constexpr std::array kNames = {"step_time", "memory", "budget"};
+  return kNames[static_cast<size_t>(question)];
+}
+
+GateResult check_runs(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh, std::vector<Budget> const& budgets,
+                      CompareOptions const& options) {
+  STEPSCOPE_CHECK(!fresh.empty());
+  GateResult result;
+  if (!base.empty()) {
+    result.comparison = compare_runs(base, fresh, options);
+    if (result.comparison->refusal) return result;
+    result.is_other_machine = is_other_machine(*result.comparison, fresh);
+    for (size_t i = 0; i < result.comparison->metrics.size(); ++i) {
+      Metric const& metric = result.comparison->metrics[i];
+      bool const is_memory = metric.family == MetricFamily::kMemory && metric.name == "allocated";
+      if (metric.family == MetricFamily::kStep || is_memory) result.answers.push_back(answer_of(result, i));
+    }
+  }
+  for (Budget const& budget : budgets) {
+    result.budgets.push_back(check_budget(budget, fresh));
+    BudgetCheck const& check = result.budgets.back();
+    result.answers.push_back({GateQuestion::kBudget, check.verdict, result.budgets.size() - 1, std::nullopt, check.more});
+  }
+  for (GateAnswer const& answer : result.answers) result.verdict = worse(result.verdict, answer.verdict);
+  return result;
+}
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,158 @@
+#include "analyzer/gate/noise.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace stepscope::analyzer {
+namespace {
+
+/// Steps that correlate less are taken for independent, as judgement does.
+constexpr double kLeastCorrelation = 0.2;
+/// So many standard errors a correlation may be off zero by chance: 1 of 10.
+constexpr double kCorrelationErrors = 1.3;
+/// With fewer independent values Student's interval says next to nothing; that of all values is told.
+constexpr double kFewestIndependent = 4;
+/// The interval of Hodges and Lehmann over that of the mean, of normal values: √(π / 3).
+constexpr double kRankedOverMean = 1.0233;
+/// Standard errors between a chance of one half and one of 0.8, of 0.9.
+constexpr double kPower80 = 0.8416, kPower90 = 1.2816;
+
+/// The half width of an interval of error 1 − confidence `p`, per standard deviation of a value.
+double width_per_deviation(double p, double base_values, double fresh_values) {
+  double const error = std::sqrt(1 / base_values + 1 / fresh_values);
+  if (std::min(base_values, fresh_values) >= static_cast<double>(kFewestRankedValues))
+    return -normal_quantile(p / 2) * kRankedOverMean * error;
+  return student_quantile(p, std::max(base_values + fresh_values - 2, 1.0)) * error;
+}
+
+double deviation_of(Change const& change) {
+  double const half = (change.shift.high - change.shift.low) / 2;
+  return half / width_per_deviation(1 - kCompareConfidence, static_cast<double>(change.base_values),
+                                    static_cast<double>(change.fresh_values));
+}
+
+/// Whether judge() is expected to have an answer.
+bool settles(double change, double deviation, double least, double base_values, double fresh_values) {
+  double const half = deviation * width_per_deviation(1 - kCompareConfidence, base_values, fresh_values);
+  double const beyond_chance = deviation * width_per_deviation(kMetricError, base_values, fresh_values);
+  double const spare = kPower80 * deviation * std::sqrt(1 / base_values + 1 / fresh_values);
+  if (change + half + spare <= least) return true;
+  return change - spare > std::max(least + half, beyond_chance);
+}
+
+/// The least count from 1 on for which `is_enough` holds; it does for all greater ones.
+template <class IsEnough>
+std::optional<size_t> least_count(IsEnough const& is_enough) {
+  if (!is_enough(kMostMoreValues)) return std::nullopt;
+  size_t low = 0, high = kMostMoreValues;  // not enough, enough
+  while (high - low > 1) {
+    size_t const middle = low + (high - low) / 2;
+    (is_enough(middle) ? high : low) = middle;
+  }
+  return high;
+}
+
+double sum_of(std::vector<double> const& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+/// About their mean; 0 for a single one.
+double deviation_of(std::vector<double> const& values, double mean) {
+  if (values.size() < 2) return 0;
+  double squares = 0;
+  for (double const value : values) squares += (value - mean) * (value - mean);
+  return std::sqrt(squares / static_cast<double>(values.size() - 1));
+}
+
+double independent_values(std::vector<double> const& steps) {
+  auto const count = static_cast<double>(steps.size());
+  double const correlation = lag_one_correlation(std::span(&steps, 1));
+  if (correlation <= std::max(kLeastCorrelation, kCorrelationErrors / std::sqrt(count))) return count;
+  return count * (1 - correlation) / (1 + correlation);
+}
+
+}  // namespace
+
+MeanInterval measure_mean(std::span<std::vector<double> const> runs) {
+  std::vector<double> values, steps;  // the steps of a run, for there may be only one
+  for (std::vector<double> const& run : runs) {
+    if (run.empty()) continue;
+    steps = run;
+    values.push_back(sum_of(run) / static_cast<double>(run.size()));
+  }
+  MeanInterval result;
+  if (values.empty()) return result;
+  result.unit = values.size() > 1 ? CompareUnit::kRun : CompareUnit::kStep;
+  result.mean = sum_of(values) / static_cast<double>(values.size());
+  if (values.size() == 1) values = steps;
+  result.values = values.size();
+  result.independent = result.unit == CompareUnit::kRun ? static_cast<double>(values.size()) : independent_values(values);
+  result.deviation = deviation_of(values, result.mean);
+  result.low = result.high = result.mean;
+  if (result.unit == CompareUnit::kStep && values.size() < kFewestComparedSteps) return result;
+  result.is_known = true;
+  if (result.unit == CompareUnit::kStep && result.independent < kFewestIndependent) {
+    result.low = *std::min_element(values.begin(), values.end());
+    result.high = *std::max_element(values.begin(), values.end());
+    return result;
+  }
+  double const half =
+      student_quantile(1 - kCompareConfidence, result.independent - 1) * result.deviation / std::sqrt(result.independent);
+  result.low -= half;
+  result.high += half;
+  return result;
+}
+
+std::optional<Noise> noise_of(Change const& change, double least) {
+  if (change.method == CompareMethod::kNone || change.drifts) return std::nullopt;
+  auto const base = static_cast<double>(change.base_values), fresh = static_cast<double>(change.fresh_values);
+  Noise noise;
+  noise.deviation = deviation_of(change);
+  if (!std::isfinite(noise.deviation)) return std::nullopt;
+  double const half = noise.deviation * width_per_deviation(1 - kCompareConfidence, base, fresh);
+  double const beyond_chance = noise.deviation * width_per_deviation(kMetricError, base, fresh);
+  noise.sees = std::max(least + half, beyond_chance) + kPower90 * noise.deviation * std::sqrt(1 / base + 1 / fresh);
+  return noise;
+}
+
+std::optional<MoreValues> values_to_settle(Change const& change, double least) {
+  auto const noise = noise_of(change, least);
+  if (!noise) return std::nullopt;
+  double const by = std::abs(change.shift.estimate);
+  auto const base = static_cast<double>(change.base_values), fresh = static_cast<double>(change.fresh_values);
+  MoreValues more;
+  more.unit = change.unit == CompareUnit::kRun ? CompareUnit::kRun : CompareUnit::kStep;
+  auto count = least_count([&](size_t k) { return settles(by, noise->deviation, least, base, fresh + static_cast<double>(k)); });
+  // The base alone may vary too much, and then no new side is long enough; nor should it have to be many times as long.
+  if (!count || *count > 2 * change.base_values) {
+    auto const on_both = least_count([&](size_t k) {
+      return settles(by, noise->deviation, least, base + static_cast<double>(k), fresh + static_cast<double>(k));
+    });
+    if (on_both) {
+      count = on_both;
+      more.on_both_sides = true;
+    }
+  }
+  if (!count) return std::nullopt;
+  more.count = *count * change.steps_per_value;
+  return more;
+}
+
+std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limit) {
+  bool const is_drift = mean.unit == CompareUnit::kStep && mean.independent < kFewestIndependent;
+  double const away = std::abs(mean.mean - limit);
+  if (!mean.is_known || is_drift || away <= 0) return std::nullopt;
+  double const independent_share = mean.independent / static_cast<double>(mean.values);
+  auto const count = least_count([&](size_t k) {
+    double const values = (static_cast<double>(mean.values + k)) * independent_share;
+    if (values <= 1) return false;
+    double const error = mean.deviation / std::sqrt(values);
+    return (student_quantile(1 - kCompareConfidence, values - 1) + kPower80) * error < away;
+  });
+  if (!count) return std::nullopt;
+  MoreValues more;
+  more.count = *count;
+  more.unit = mean.unit;
+  return more;
+}
+
+}  // namespace stepscope::analyzer

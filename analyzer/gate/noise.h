@@ -1,0 +1,48 @@
+// How far a number varies from one value to the next, what change could be told among that, and how many more values it takes
+// until an answer is expected. Worked out from the interval that the comparison found, by the formulas that made it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "analyzer/compare/judgement.h"
+
+namespace stepscope::analyzer {
+
+/// The mean of a number over a side, as far as it is known.
+struct MeanInterval {
+  double mean = 0, low = 0, high = 0;  ///< with kCompareConfidence; of all values where they drift
+  double deviation = 0;                ///< of one value
+  CompareUnit unit = CompareUnit::kStep;
+  size_t values = 0;
+  double independent = 0;  ///< values that tell as much as these do, which may be alike in succession
+  bool is_known = false;   ///< else there are too few values to say how far they vary
+};
+/// values[run][step], as for measure_change(). One run a side: n values that correlate by ρ tell as much as n (1 − ρ) / (1 + ρ).
+MeanInterval measure_mean(std::span<std::vector<double> const> runs);
+
+/// More values, of the unit that was compared, until an answer is expected 4 times of 5 if it goes on like this.
+struct MoreValues {
+  size_t count = 0;                       ///< on each side that needs them
+  bool on_both_sides = false;             ///< else of the new side alone
+  CompareUnit unit = CompareUnit::kStep;  ///< kStep also where blocks are compared: steps are counted
+};
+/// More than this nobody records: then nothing is said.
+inline constexpr size_t kMostMoreValues = 10'000;
+
+struct Noise {
+  double deviation = 0;  ///< of one value, in the unit of the number
+  double sees = 0;       ///< a change of so much is told 9 times of 10 with the values at hand
+};
+/// Nothing where the change was not tested, or drifts. `least` as in judge().
+std::optional<Noise> noise_of(Change const& change, double least);
+
+/// Of an unclear change; nothing where no number of values would do: it is as large as the least one that matters, or drifts.
+std::optional<MoreValues> values_to_settle(Change const& change, double least);
+/// The same until the interval of a mean is on one side of a limit.
+std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limit);
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,16 @@
+// Runs as commands that compare them hold them: what is kept of each is small, so one is open at a time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "analyzer/compare/run_sample.h"
+#include "trace/base/expected.h"
+
+namespace stepscope::cli {
+
+/// Each path is a run of its own, and its sample's name. `steps`: only these of each, "A:B"; empty: all. What cannot be read is
+/// printed.
+base::Expected<std::vector<analyzer::RunSample>> read_samples(std::vector<std::string> const& paths, std::string const& steps);
+
+}  // namespace stepscope::cli

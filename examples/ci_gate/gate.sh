@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Gates the training step of a workload: records a few short runs, each in a process of its own, and holds them against the
+# baseline and the budgets that lie beside this file. What a CI shows is written to $GATE_OUT.
+#
+#   gate.sh              check; exit status 0 passed, 1 failed, 2 wrong use, 3 unclear
+#   gate.sh --update     make the baseline: once, on the machine that checks, and after every change that is meant to stay
+#
+# STEPSCOPE  the program                        GATE_RUNS   runs a side (4: fewer see only large changes)
+# GATE_OUT   folder for runs and reports        GATE_NAME   name of the baseline: one for each kind of machine
+# GATE_DATA  folder of baselines, history       GATE_MAKE_RUN  instead of training: a program that writes run $2 to folder $1
+set -euo pipefail
+here=$(realpath --relative-to="$PWD" "$(dirname "${BASH_SOURCE[0]}")") # from the root of the repository: so CIs find the line of a budget
+stepscope=${STEPSCOPE:-stepscope}
+out=${GATE_OUT:-gate-out} runs=${GATE_RUNS:-4} name=${GATE_NAME:-cifar10} data=${GATE_DATA:-$here}
+
+# Put your own training here: any command that marks its steps. Short is enough: 40 steps say as much as 400.
+make_run() {
+  if [[ -n ${GATE_MAKE_RUN:-} ]]; then
+    "$GATE_MAKE_RUN" "$1" "$2"
+    return
+  fi
+  # shellcheck disable=SC2086  # options are words
+  "$stepscope" record -o "$1" --force -- "$stepscope" run cifar10 --device host:2 --batch 16 --steps 40 --no-evaluate --log-every 0 ${GATE_TRAIN_OPTIONS:-}
+}
+
+case ${1:-} in
+  "" | --update) ;;
+  *) sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+esac
+mkdir -p "$out"
+made=()
+for ((i = 1; i <= runs; ++i)); do
+  make_run "$out/run-$i" "$i" >"$out/run-$i.log" 2>&1 || { cat "$out/run-$i.log" >&2; exit 2; }
+  made+=("$out/run-$i")
+done
+if [[ ${1:-} == --update ]]; then
+  exec "$stepscope" check "${made[@]}" --name "$name" --update-baseline "$data/baselines"
+fi
+status=0
+"$stepscope" check "${made[@]}" --name "$name" --baseline "$data/baselines" --budget "$here/budgets.toml" \
+  --junit "$out/junit.xml" --sarif "$out/stepscope.sarif" --markdown "$out/comment.md" --json-file "$out/check.json" || status=$?
+exit "$status"

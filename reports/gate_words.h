@@ -1,0 +1,37 @@
+// What a gate says, in words: one spelling for text, JSON, Markdown, JUnit, SARIF and annotations. Text from traces and files is
+// made printable; each output escapes it for its own format.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "analyzer/gate/gate.h"
+
+namespace stepscope::reports {
+
+/// "passed", "failed", "unclear".
+std::string_view gate_word(analyzer::GateVerdict verdict);
+/// One sentence: "FAILED: cifar10: 1 of 3 checks failed: step time."
+std::string gate_headline(analyzer::GateResult const& result);
+/// "step time", "peak memory allocated", "budget step_time_ms <= 12".
+std::string answer_title(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
+/// Stable, for machines: "step_time", "memory", "budget.step_time_ms".
+std::string answer_id(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
+/// The numbers in short: "15.3 ms → 19.7 ms, +28.9 % (95 % interval +28.9 % to +29.0 %)".
+std::string answer_summary(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
+/// Sentences: what was found, most of what it is, and where nothing can be said what would settle it.
+std::string answer_message(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
+/// How far values vary, what change would have been told, and what would settle what is unclear; empty where that is not known.
+std::string noise_text(analyzer::GateResult const& result, analyzer::GateAnswer const& answer);
+/// "12 more steps of the new run", "4 more runs on each side".
+std::string more_text(analyzer::MoreValues const& more);
+
+/// Of each change of a history: "SLOWER since run 41 (abc123): …".
+std::string level_change_text(analyzer::HistoryFacts const& history, analyzer::LevelChange const& change);
+/// What the history says as a whole; empty without one.
+std::string history_text(analyzer::GateResult const& result);
+/// Whole sentences that a reader has to know, beyond those of the comparison.
+std::vector<std::string> gate_notes(analyzer::GateResult const& result);
+
+}  // namespace stepscope::reports

@@ -1,0 +1,64 @@
+#include "reports/html/document.h"
+
+#include <fmt/format.h>
+
+#include "reports/html/assets.h"
+#include "reports/html/escape.h"
+#include "reports/html/html.h"
+
+namespace stepscope::reports {
+namespace {
+
+/// Styles are inline because bars carry their widths.
+std::string content_policy() {
+  std::string const scripts = report_script_hash().empty() ? "'none'" : fmt::format("'{}'", report_script_hash());
+  return fmt::format("default-src 'none'; script-src {}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'",
+                     scripts);
+}
+
+std::string head(std::string const& title) {
+  return fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
+      "dark\">\n"
+      "<title>{} · Stepscope</title>\n<style>{}</style></head>\n",
+      content_policy(), title, report_style());
+}
+
+/// All sections that say something, after the links to them.
+std::string navigation_and_sections(std::vector<DocumentSection> const& all, std::string_view before_sections) {
+  std::string items, sections;
+  for (DocumentSection const& each : all) {
+    if (each.html.empty()) continue;
+    items += fmt::format("<a href=\"#{}\">{}</a>", each.id, each.title);
+    sections += each.html;
+  }
+  return fmt::format("<nav aria-label=\"Sections\">{}</nav>\n<main>\n{}{}</main>\n", items, before_sections, sections);
+}
+
+}  // namespace
+
+bool report_has_charts() { return !report_script().empty(); }
+
+std::string html_document(Document const& document) {
+  std::string const title = escape(document.title, 200);
+  std::string out = head(title);
+  out += fmt::format(
+      "<body>\n<a class=\"skip\" href=\"#{}\">Skip to the verdict</a>\n<header class=\"top\"><span "
+      "class=\"brand\">Stepscope</span><h1>{}</h1></header>\n",
+      document.sections.front().id, title);
+  out += navigation_and_sections(
+      document.sections,
+      report_has_charts() ? "<noscript><p class=\"empty\">Charts need JavaScript. Every number is in the tables.</p></noscript>\n"
+                          : "<p class=\"empty\">This program was built without its charts. Every number is in the tables.</p>\n");
+  out += fmt::format("<footer class=\"end\">Written by Stepscope{}. {}</footer>\n",
+                     document.version.empty() ? "" : " " + escape(document.version), escape(document.footer, 2000));
+  if (report_has_charts()) {
+    out += "<script type=\"application/json\" id=\"data\">" + script_safe(document.data) + "</script>\n";
+    out += fmt::format("<script>{}</script>\n", report_script());
+  }
+  return out + "</body></html>\n";
+}
+
+}  // namespace stepscope::reports

@@ -1,0 +1,14 @@
+// What a run did as Markdown, for a pull request, an issue or a wiki: verdict, where the time goes, findings.
+#pragma once
+
+#include <string>
+
+#include "analyzer/analysis.h"
+
+namespace stepscope::reports {
+
+/// UTF-8, ends with a newline. Tables are GitHub's. The first kMarkdownFindings findings; the text says how many more there are.
+std::string analysis_markdown(model::Run const& run, analyzer::Analysis const& analysis);
+inline constexpr size_t kMarkdownFindings = 10;
+
+}  // namespace stepscope::reports

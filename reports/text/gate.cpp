@@ -1,0 +1,66 @@
+#include "reports/text/gate.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "reports/gate_words.h"
+#include "reports/text/comparison.h"
+#include "reports/text/layout.h"
+
+namespace stepscope::reports {
+namespace {
+
+/// In capitals what asks for something.
+std::string_view marker(analyzer::GateVerdict verdict) {
+  switch (verdict) {
+    case analyzer::GateVerdict::kPassed:
+      return "passed ";
+    case analyzer::GateVerdict::kFailed:
+      return "FAILED ";
+    case analyzer::GateVerdict::kUnclear:
+      break;
+  }
+  return "UNCLEAR";
+}
+
+std::string answers_text(analyzer::GateResult const& result, Paint const& paint, int width) {
+  std::string text;
+  for (analyzer::GateAnswer const& answer : result.answers) {
+    std::string const mark(marker(answer.verdict));
+    bool const is_good = answer.verdict == analyzer::GateVerdict::kPassed;
+    text += wrapped(fmt::format("{}: {}", answer_title(result, answer), answer_summary(result, answer)), width,
+                    fmt::format("  {}  ", is_good ? mark : paint.bold(mark)), "           ");
+    bool const is_in_comparison = answer.question == analyzer::GateQuestion::kStepTime && !result.is_other_machine;
+    std::string const more = is_in_comparison ? noise_text(result, answer) : answer_message(result, answer);
+    if (!is_good && !more.empty()) text += wrapped(more, width, "           ", "           ");
+  }
+  return text;
+}
+
+std::string history_section(analyzer::GateResult const& result, int width) {
+  std::string const whole = history_text(result);
+  if (whole.empty()) return {};
+  std::string text = "\n" + wrapped(whole, width, "", "");
+  for (analyzer::LevelChange const& change : result.history->changes)
+    text += wrapped(level_change_text(*result.history, change), width, "  - ", "    ");
+  return text;
+}
+
+}  // namespace
+
+std::string gate_text(analyzer::GateResult const& result, TextOptions const& options) {
+  Paint const paint{options.color};
+  int const width = std::max(options.width, 60);
+  std::string text = wrapped(gate_headline(result), width, "", "");
+  std::string const answers = answers_text(result, paint, width);
+  if (!answers.empty()) text += "\n" + answers;
+  if (result.comparison) text += "\n" + comparison_text(*result.comparison, options);
+  text += history_section(result, width);
+  std::vector<std::string> const notes = gate_notes(result);
+  if (!notes.empty()) text += "\n";
+  for (std::string const& note : notes) text += wrapped(note, width, "  - ", "    ");
+  return text;
+}
+
+}  // namespace stepscope::reports

@@ -1,0 +1,14 @@
+// A gate's verdict as a person reads it in the log of a CI: verdict, one line a check, then the comparison and the history.
+#pragma once
+
+#include <string>
+
+#include "analyzer/gate/gate.h"
+#include "reports/text/text.h"
+
+namespace stepscope::reports {
+
+/// Of a result that is not refused. UTF-8, ends with a newline. Text from traces and files is made printable.
+std::string gate_text(analyzer::GateResult const& result, TextOptions const& options = {});
+
+}  // namespace stepscope::reports

@@ -1,0 +1,71 @@
+#include "reports/text/scaling.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "reports/comparison_words.h"
+#include "reports/scaling_words.h"
+#include "reports/text/layout.h"
+#include "reports/text/scaling_tables.h"
+
+namespace stepscope::reports {
+namespace {
+
+using analyzer::LostTime;
+using analyzer::ScalingSeries;
+
+/// Kernels beyond are in the JSON and on the page.
+constexpr size_t kMostKernelLines = 6;
+/// Parts of the lost time of less than this share of the step are summed up.
+constexpr double kLeastLossShare = 0.001;
+
+std::string loss_text(ScalingSeries const& series, int width) {
+  LostTime const& loss = whole_loss(series);
+  LossLines const lines = loss_lines(loss, kLeastLossShare);
+  std::string text = "\n" + wrapped(loss_heading(series, loss), width, "", "");
+  for (LossLine const& line : lines.lines)
+    text += wrapped(fmt::format("{}{}{}", line.label, line.reason.empty() ? "" : ": ", line.reason), width,
+                    fmt::format("  {:>10}  ", signed_duration(static_cast<double>(line.ns))), "              ");
+  if (lines.has_rest)
+    text += fmt::format("  {:>10}  {}\n", signed_duration(static_cast<double>(lines.rest_ns)),
+                        lines.lines.empty() ? "everything" : "everything else");
+  return text;
+}
+
+std::string fits_text(ScalingSeries const& series, Paint const& paint, int width) {
+  std::string text = "\n" + wrapped(scaling_pay_off_text(series), width, "", "");
+  if (series.fits.fits.empty()) return text;
+  text += aligned(fit_table(series), paint);
+  for (analyzer::ScalingFit const& fit : series.fits.fits)
+    text += wrapped(fmt::format("{}: {}", model_label(fit.model), fit_text(fit)), width, "  ", "    ");
+  return text;
+}
+
+}  // namespace
+
+std::string scaling_text(ScalingSeries const& series, TextOptions const& options) {
+  Paint const paint{options.color};
+  int const width = std::max(options.width, 60);
+  std::string text;
+  std::vector<std::string> const differences = scaling_differences(series);
+  if (!differences.empty()) {
+    text += paint.bold(fmt::format("Not the same as on {}", devices_text(series.points.front().devices))) + "\n";
+    for (std::string const& line : differences) text += wrapped(line, width, "  - ", "    ");
+    text += "\n";
+  }
+  text += wrapped(scaling_headline(series), width, "", "");
+  text += "\n" + wrapped(scaling_kind_text(series), width, "", "");
+  text += "\n" + aligned(speed_table(series), paint);
+  text += "\n" + aligned(factor_table(series), paint);
+  text += loss_text(series, width);
+  text += "\n" + aligned(step_part_table(series), paint);
+  text += "\n" + aligned(kernel_growth_table(series, kMostKernelLines), paint);
+  text += fits_text(series, paint, width);
+  std::vector<std::string> const notes = scaling_notes(series);
+  if (!notes.empty()) text += "\n";
+  for (std::string const& note : notes) text += wrapped(note, width, "  - ", "    ");
+  return text;
+}
+
+}  // namespace stepscope::reports
