@@ -17,7 +17,7 @@
 namespace stepscope::viewer {
 namespace {
 
-/// Of the time that opening takes, measured on runs of 1 to 100 M events: files, events, analysis, scene.
+/// Of the time that opening takes, so that the bar moves about evenly; estimates: files, events, analysis, scene.
 constexpr double kFilesShare = 0.03, kEventsShare = 0.27, kAnalysisShare = 0.60;
 
 }  // namespace
