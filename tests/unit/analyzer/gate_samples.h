@@ -43,9 +43,9 @@ inline RunSample made_run(std::vector<double> const& step_ns, std::string const&
 
 /// `count` values about `mean`, normal, whole.
 inline std::vector<double> noisy(double mean, double deviation, size_t count, std::mt19937_64& random) {
-  std::normal_distribution<double> noise(mean, deviation);
+  std::normal_distribution<double> noise(0, 1);  // deviations of 0 are not for it
   std::vector<double> values(count);
-  for (double& value : values) value = std::round(noise(random));
+  for (double& value : values) value = std::round(mean + deviation * noise(random));
   return values;
 }
 inline std::vector<double> noisy(double mean, double deviation, size_t count, uint64_t seed) {

@@ -114,9 +114,9 @@ TEST(ScalingFits, PmnfChoosesAndFitsAsSciPyDoes) {
 template <class Law>
 FitPoints points_of(Law const& law, double noise, uint32_t seed) {
   std::mt19937 random(seed);
-  std::normal_distribution<double> share(1, noise);
+  std::normal_distribution<double> deviation(0, 1);
   FitPoints points;
-  for (double n = 1; n <= 64; n *= 2) points.push_back({n, law(n) * share(random)});
+  for (double n = 1; n <= 64; n *= 2) points.push_back({n, law(n) * (1 + noise * deviation(random))});
   return points;
 }
 
