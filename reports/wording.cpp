@@ -507,7 +507,7 @@ std::string bytes_text(double value) {
   return (value < 0 ? "-" : "") + base::format_bytes(static_cast<uint64_t>(std::llround(size)));
 }
 
-std::string duration_text(double ns) {
+std::string metric_duration(double ns) {
   if (!std::isfinite(ns)) return "n/a";
   return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18)));
 }
@@ -530,11 +530,11 @@ MetricWords metric_words(std::string_view key, double value) {
   std::string label = shown(key, 60);
   std::string text;
   if (take_unit(label, "ns")) {
-    text = duration_text(value);
+    text = metric_duration(value);
   } else if (take_unit(label, "us")) {
-    text = duration_text(value * 1e3);
+    text = metric_duration(value * 1e3);
   } else if (take_unit(label, "ms")) {
-    text = duration_text(value * 1e6);
+    text = metric_duration(value * 1e6);
   } else if (take_unit(label, "bytes")) {
     text = bytes_text(value);
   } else if (take_unit(label, "gbps")) {
