@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "reports/gate_words.h"
+#include "reports/html/escape.h"
 #include "reports/text/gate.h"
 #include "trace/base/format.h"
 
@@ -32,36 +33,11 @@ std::string test_case(GateResult const& result, analyzer::GateAnswer const& answ
 }  // namespace
 
 std::string xml_escape(std::string_view text) {
-  std::string result;
-  std::string const clean = base::printable(text);
-  for (size_t i = 0; i < clean.size(); ++i) {
-    // U+FFFE and U+FFFF are valid UTF-8 and no characters.
-    if (clean.compare(i, 2, "\xEF\xBF") == 0 && (clean[i + 2] == '\xBE' || clean[i + 2] == '\xBF')) {
-      result += "\xEF\xBF\xBD";
-      i += 2;
-      continue;
-    }
-    switch (clean[i]) {
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      case '\'':
-        result += "&apos;";
-        break;
-      default:
-        result += clean[i];
-    }
-  }
-  return result;
+  std::string clean = base::printable(text);
+  // U+FFFE and U+FFFF are valid UTF-8 and no characters of XML.
+  for (size_t i = 0; i + 2 < clean.size(); ++i)
+    if (clean.compare(i, 2, "\xEF\xBF") == 0 && (clean[i + 2] == '\xBE' || clean[i + 2] == '\xBF')) clean[i + 2] = '\xBD';
+  return escape(clean, clean.size());
 }
 
 std::string gate_junit(GateResult const& result, JunitOptions const& options) {

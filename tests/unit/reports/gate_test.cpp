@@ -267,7 +267,7 @@ TEST(GateJunit, HasWhatTheSchemasDemand) {
 }
 
 TEST(GateJunit, TextIsWhatXmlCanHold) {
-  EXPECT_EQ(xml_escape("<a href=\"x\" b='y'>&"), "&lt;a href=&quot;x&quot; b=&apos;y&apos;&gt;&amp;");
+  EXPECT_EQ(xml_escape("<a href=\"x\" b='y'>&"), "&lt;a href=&quot;x&quot; b=&#39;y&#39;&gt;&amp;");
   EXPECT_EQ(xml_escape(std::string("\0\x01\x1b", 3)), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
   EXPECT_EQ(xml_escape("\xEF\xBF\xBF|\xEF\xBF\xBE|\xEF\xBF\xBD|\xFF"), "\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xBD|\xEF\xBF\xBD");
   std::string const xml = gate_junit(hostile_gate());

@@ -123,20 +123,34 @@ function whiskers(points: ScalingPoint[], of: (point: ScalingPoint) => Bounded, 
   return errorBars("95 % interval", rows, color("text"));
 }
 
+// What a chart of measured points beside the ideal line has, whatever it measures.
+const againstIdeal = (scaling: Scaling) => ({
+  textStyle: textStyle(),
+  legend: { ...legend(), data: ["measured", "ideal"] },
+  grid: { left: 52, right: 20, top: 52, bottom: 44 },
+  tooltip: {
+    ...tooltipStyle(),
+    trigger: "item",
+    formatter: (item: { seriesName: string; dataIndex: number }) => (item.seriesName === "measured" ? pointTip(scaling, item.dataIndex) : ""),
+  },
+  xAxis: devicesAxis(scaling.points.map((point) => point.devices)),
+});
+
+const ideal = (line: number[][]) => ({
+  name: "ideal",
+  type: "line",
+  symbol: "none",
+  lineStyle: { color: color("muted"), width: 1.5, type: "dashed" },
+  itemStyle: { color: color("muted") },
+  data: line,
+});
+
 export function drawSpeedup(plot: HTMLElement, scaling: Scaling): void {
   const { points } = scaling;
   const first = points[0].devices;
   const last = points[points.length - 1].devices;
   mount(plot, 320, () => ({
-    textStyle: textStyle(),
-    legend: { ...legend(), data: ["measured", "ideal"] },
-    grid: { left: 52, right: 20, top: 52, bottom: 44 },
-    tooltip: {
-      ...tooltipStyle(),
-      trigger: "item",
-      formatter: (item: { seriesName: string; dataIndex: number }) => (item.seriesName === "measured" ? pointTip(scaling, item.dataIndex) : ""),
-    },
-    xAxis: devicesAxis(points.map((point) => point.devices)),
+    ...againstIdeal(scaling),
     yAxis: {
       type: "value",
       interval: 1,
@@ -147,17 +161,10 @@ export function drawSpeedup(plot: HTMLElement, scaling: Scaling): void {
       axisLabel: { ...textStyle(), formatter: (value: number) => (Number.isInteger(value) ? String(2 ** value) : "") },
     },
     series: [
-      {
-        name: "ideal",
-        type: "line",
-        symbol: "none",
-        lineStyle: { color: color("muted"), width: 1.5, type: "dashed" },
-        itemStyle: { color: color("muted") },
-        data: [
-          [Math.log2(first), 0],
-          [Math.log2(last), Math.log2(last / first)],
-        ],
-      },
+      ideal([
+        [Math.log2(first), 0],
+        [Math.log2(last), Math.log2(last / first)],
+      ]),
       measured("measured", points, (point) => point.speedup[0], Math.log2),
       whiskers(points, (point) => point.speedup, Math.log2),
     ],
@@ -187,25 +194,10 @@ export function drawEfficiency(plot: HTMLElement, scaling: Scaling): void {
   const { points } = scaling;
   const highest = Math.max(...points.map((point) => point.efficiency[2] ?? point.efficiency[0]));
   mount(plot, 320, () => ({
-    textStyle: textStyle(),
-    legend: { ...legend(), data: ["measured", "ideal"] },
-    grid: { left: 52, right: 20, top: 52, bottom: 44 },
-    tooltip: {
-      ...tooltipStyle(),
-      trigger: "item",
-      formatter: (item: { seriesName: string; dataIndex: number }) => (item.seriesName === "measured" ? pointTip(scaling, item.dataIndex) : ""),
-    },
-    xAxis: devicesAxis(points.map((point) => point.devices)),
+    ...againstIdeal(scaling),
     yAxis: efficiencyAxis(efficiencyEnd([highest])),
     series: [
-      {
-        name: "ideal",
-        type: "line",
-        symbol: "none",
-        lineStyle: { color: color("muted"), width: 1.5, type: "dashed" },
-        itemStyle: { color: color("muted") },
-        data: [points[0], points[points.length - 1]].map((point) => [Math.log2(point.devices), 1]),
-      },
+      ideal([points[0], points[points.length - 1]].map((point) => [Math.log2(point.devices), 1])),
       measured("measured", points, (point) => point.efficiency[0], (value) => value),
       whiskers(points, (point) => point.efficiency, (value) => value),
     ],
