@@ -88,20 +88,22 @@ std::optional<std::pair<int64_t, int64_t>> range_of(analyzer::HostSteps const& h
 }
 
 /// The wanted steps in every process that has them.
-Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostSteps const& host, std::pair<int64_t, int64_t> wanted,
-                               std::string const& text) {
+Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostSteps const& host, PartOptions const& options) {
+  auto const wanted = parse_steps(options.steps);
+  if (!wanted) return base::fail_with(wanted);
+  std::pair const kept(wanted->first - std::min(wanted->first, options.steps_before), wanted->second);
   Parts parts(run.ranks.size());
   bool found = false;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
-    auto steps = analyzer::steps_between(host.threads[r], wanted, run.ranks[r].offset_ns);
-    if (steps.empty()) continue;
-    parts[r] = Part{.steps = std::move(steps), .whole = analyzer::whole_steps(host.threads[r])};
+    int64_t const offset = run.ranks[r].offset_ns;
+    if (analyzer::steps_between(host.threads[r], *wanted, offset).empty()) continue;
+    parts[r] = Part{.steps = analyzer::steps_between(host.threads[r], kept, offset), .whole = analyzer::whole_steps(host.threads[r])};
     found = true;
   }
   if (found) return parts;
   auto const there = range_of(host);
-  if (!there) return fail("--steps {}: the run has no steps, choose a part with --time", text);
-  return fail("--steps {}: are not in the run, it has steps {} to {}", text, there->first, there->second);
+  if (!there) return fail("--steps {}: the run has no steps, choose a part with --time", options.steps);
+  return fail("--steps {}: are not in the run, it has steps {} to {}", options.steps, there->first, there->second);
 }
 
 Expected<Parts> parts_of_time(import::RunSources const& run, analyzer::HostSteps const& host, Interval time) {
@@ -124,11 +126,9 @@ Expected<Parts> parts_of(import::RunSources const& run, Interval range, PartOpti
       return fail("--time {}: is behind the run's end, it has {:.6f} s", options.time, static_cast<double>(range.length()) / 1e9);
     time = {range.begin + std::llround(parsed->begin_ns), range.begin + std::llround(parsed->end_ns)};
   }
-  Expected<std::pair<int64_t, int64_t>> const steps = time ? std::pair<int64_t, int64_t>{} : parse_steps(options.steps);
-  if (!steps) return base::fail_with(steps);
   auto const host = find_steps(run);
   if (!host) return base::fail_with(host);
-  return time ? parts_of_time(run, *host, *time) : parts_of_steps(run, *host, *steps, options.steps);
+  return time ? parts_of_time(run, *host, *time) : parts_of_steps(run, *host, options);
 }
 
 }  // namespace

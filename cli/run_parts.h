@@ -17,6 +17,8 @@ namespace stepscope::cli {
 struct PartOptions {
   std::string steps, time;
   std::optional<int32_t> rank;
+  /// How many steps before --steps stay as well, where there are any: those in which began what the first of --steps waits for.
+  int64_t steps_before = 0;
 
   [[nodiscard]] bool is_everything() const { return steps.empty() && time.empty() && !rank; }
 };
