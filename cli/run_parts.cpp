@@ -97,7 +97,8 @@ Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostStep
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     int64_t const offset = run.ranks[r].offset_ns;
     if (analyzer::steps_between(host.threads[r], *wanted, offset).empty()) continue;
-    parts[r] = Part{.steps = analyzer::steps_between(host.threads[r], kept, offset), .whole = analyzer::whole_steps(host.threads[r])};
+    parts[r] =
+        Part{.steps = analyzer::steps_between(host.threads[r], kept, offset), .whole = analyzer::whole_steps(host.threads[r])};
     found = true;
   }
   if (found) return parts;

@@ -90,7 +90,8 @@ Action add_slice(CLI::App& app) {
   auto const options = std::make_shared<SliceOptions>();
   app.footer(
       "Events are kept whole where any part of them lies in what was asked for; so are the launches of kept device ops and what "
-      "encloses those. The steps that were asked for analyze as in the whole run: stepscope analyze OUT --steps A:B. The step before "
+      "encloses those. The steps that were asked for analyze as in the whole run: stepscope analyze OUT --steps A:B. The step "
+      "before "
       "them is kept, too, for what the first of them waits for began there.");
   options->part.steps_before = 1;
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
