@@ -1,6 +1,6 @@
 # The two ways in which this project makes targets: a layer and a test program.
 
-# All presets but dev compile several sources as one (CMAKE_UNITY_BUILD), which parses headers once for eight sources. There
+# All presets but dev compile several sources as one (CMAKE_UNITY_BUILD), which parses headers once for twenty sources. There
 # names that are local to a source must differ from those of its target's other sources, or the source is named here.
 # stepscope_compile_alone(source…)
 function(stepscope_compile_alone)

@@ -58,12 +58,12 @@ JudgedPairs judge_pairs(int pairs, size_t runs, size_t steps, double slowdown, J
 }
 
 /// Sanitizers look for other faults: a few pairs show them as well.
-constexpr int kPairs = support::kSanitized ? 40 : 1000;
+constexpr int kJudgedPairs = support::kSanitized ? 40 : 1000;
 
 TEST(CompareJudgement, FiveOf1000UnchangedPairsAtMostAreTakenForChanged) {
   for (double const step : {0.002, 0.01, 0.05, 0.1, 0.3})
     for (size_t const steps : {5U, 8U, 20U, 100U}) {
-      JudgedPairs const pairs = judge_pairs(kPairs, 1, steps, 0, {.step = step});
+      JudgedPairs const pairs = judge_pairs(kJudgedPairs, 1, steps, 0, {.step = step});
       EXPECT_LE(pairs.less + pairs.more, 5) << "noise " << step << ", steps " << steps;
     }
 }
@@ -74,31 +74,31 @@ TEST(CompareJudgement, NorAreTheyWhereStepsFollowEachOther) {
     size_t steps;
   };
   for (Known const known : {Known{0.3, 20}, {0.3, 100}, {0.5, 20}, {0.6, 40}, {0.6, 100}, {0.9, 100}, {0.9, 400}}) {
-    JudgedPairs const pairs = judge_pairs(kPairs, 1, known.steps, 0, {.step = 0.03, .alike = known.alike});
+    JudgedPairs const pairs = judge_pairs(kJudgedPairs, 1, known.steps, 0, {.step = 0.03, .alike = known.alike});
     EXPECT_LE(pairs.less + pairs.more, 5) << "correlation " << known.alike << ", steps " << known.steps;
   }
   // 20 steps are as many as it takes for one such wave: hardly anything tells it from a change.
-  JudgedPairs const waves = judge_pairs(kPairs, 1, 20, 0, {.step = 0.03, .alike = 0.9});
+  JudgedPairs const waves = judge_pairs(kJudgedPairs, 1, 20, 0, {.step = 0.03, .alike = 0.9});
   EXPECT_LE(waves.less + waves.more, 25);
 }
 
 TEST(CompareJudgement, NorAreTheyWhereRunsDiffer) {
   for (size_t const runs : {2U, 3U, 6U, 10U})
     for (double const run : {0.01, 0.05}) {
-      JudgedPairs const pairs = judge_pairs(kPairs, runs, 20, 0, {.step = 0.01, .run = run});
+      JudgedPairs const pairs = judge_pairs(kJudgedPairs, runs, 20, 0, {.step = 0.01, .run = run});
       EXPECT_LE(pairs.less + pairs.more, 5) << runs << " runs that vary by " << run;
     }
 }
 
 TEST(CompareJudgement, ASlowdownOf5PercentIsSeenIn99Of100Pairs) {
-  EXPECT_GE(judge_pairs(kPairs, 1, 20, 0.05, {.step = 0.01}).more, kPairs * 99 / 100);
-  EXPECT_GE(judge_pairs(kPairs, 1, 20, -0.05, {.step = 0.01}).less, kPairs * 99 / 100);
-  EXPECT_GE(judge_pairs(kPairs, 5, 20, 0.05, {.step = 0.01, .run = 0.003}).more, kPairs * 99 / 100);
+  EXPECT_GE(judge_pairs(kJudgedPairs, 1, 20, 0.05, {.step = 0.01}).more, kJudgedPairs * 99 / 100);
+  EXPECT_GE(judge_pairs(kJudgedPairs, 1, 20, -0.05, {.step = 0.01}).less, kJudgedPairs * 99 / 100);
+  EXPECT_GE(judge_pairs(kJudgedPairs, 5, 20, 0.05, {.step = 0.01, .run = 0.003}).more, kJudgedPairs * 99 / 100);
 }
 
 TEST(CompareJudgement, UnchangedPairsOfLittleNoiseAreTheSame) {
-  EXPECT_GE(judge_pairs(kPairs, 1, 20, 0, {.step = 0.01}).same, kPairs * 99 / 100);
-  EXPECT_GE(judge_pairs(kPairs, 3, 20, 0, {.step = 0.01, .run = 0.003}).same, kPairs * 99 / 100);
+  EXPECT_GE(judge_pairs(kJudgedPairs, 1, 20, 0, {.step = 0.01}).same, kJudgedPairs * 99 / 100);
+  EXPECT_GE(judge_pairs(kJudgedPairs, 3, 20, 0, {.step = 0.01, .run = 0.003}).same, kJudgedPairs * 99 / 100);
 }
 
 TEST(CompareJudgement, AChangeBelowTheLeastThatMattersIsNone) {

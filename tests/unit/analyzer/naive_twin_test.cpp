@@ -17,7 +17,7 @@ using model::OpClass;
 using testing_support::RandomRun;
 
 constexpr int64_t kLimit = 12;  // launch latency limit of these tests, ns
-constexpr uint32_t kRuns = support::kSanitized ? 600 : 3000;
+constexpr uint32_t kRandomRuns = support::kSanitized ? 600 : 3000;
 
 /// The one device of a random run, read without any index.
 struct Naive {
@@ -126,7 +126,7 @@ void expect_split(TimeSplit const& time, Interval window, Naive const& naive) {
 }
 
 TEST(NaiveTwin, DeviceTimeAgreesAndPartsSumForEveryWindow) {
-  for (uint32_t seed = 0; seed < kRuns; ++seed) {
+  for (uint32_t seed = 0; seed < kRandomRuns; ++seed) {
     model::Run const run = random_run(seed);
     Analysis const analysis = analyze(run, options());
     Naive const naive(run);
@@ -138,7 +138,7 @@ TEST(NaiveTwin, DeviceTimeAgreesAndPartsSumForEveryWindow) {
 }
 
 TEST(NaiveTwin, EveryIdleNanosecondHasTheCauseOfTheDefinitions) {
-  for (uint32_t seed = 0; seed < kRuns; ++seed) {
+  for (uint32_t seed = 0; seed < kRandomRuns; ++seed) {
     model::Run const run = random_run(seed);
     Analysis const analysis = analyze(run, options());
     Naive const naive(run);
@@ -166,7 +166,7 @@ TEST(NaiveTwin, EveryIdleNanosecondHasTheCauseOfTheDefinitions) {
 }
 
 TEST(NaiveTwin, OpsGoToTheStepOfTheirLaunch) {
-  for (uint32_t seed = 0; seed < kRuns; ++seed) {
+  for (uint32_t seed = 0; seed < kRandomRuns; ++seed) {
     model::Run const run = random_run(seed);
     Analysis const analysis = analyze(run, options());
     Naive const naive(run);
@@ -237,7 +237,7 @@ TEST(RandomRuns, OrderOfRanksChangesNothingButTheirIndex) {
 }
 
 TEST(NaiveTwin, TheHostOpOfAGapIsTheOneThatRanInnermostForLongest) {
-  for (uint32_t seed = 0; seed < kRuns; ++seed) {
+  for (uint32_t seed = 0; seed < kRandomRuns; ++seed) {
     std::mt19937 random(seed);
     model::TraceBuilder builder;
     model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "t", 1, -1, model::StreamKind::kCompute, 0});

@@ -29,7 +29,7 @@ using model::EventKind;
 /// An event as the list has it, and as it is read back: (track, start, duration, name, kind, a number of its details).
 using Event = std::tuple<std::string, int64_t, int64_t, std::string, EventKind, uint64_t>;
 
-constexpr uint32_t kThreads = 3;
+constexpr uint32_t kTwinThreads = 3;
 
 /// Makes records and keeps the list.
 class Twin {
@@ -43,7 +43,7 @@ class Twin {
   /// One more record on a random thread.
   void step() {
     time_ += 1 + static_cast<int64_t>(random_() % 50);
-    auto const thread = static_cast<uint32_t>(random_() % kThreads);
+    auto const thread = static_cast<uint32_t>(random_() % kTwinThreads);
     size_t const depth = threads_[thread].open.size();
     switch (random_() % (depth > 8 ? 16 : 10)) {
       case 0:
@@ -171,10 +171,10 @@ class Twin {
     bool const is_op = random_() % 3 == 0;
     uint64_t const number = random_() % 1000;
     put(thread, RecordType::kPop, domain, kHasPayloads,
-        is_op ? payload_words(api::DeviceSchema::kKernel, api::KernelPayload{0, 0, kThreads, number, 0})
+        is_op ? payload_words(api::DeviceSchema::kKernel, api::KernelPayload{0, 0, kTwinThreads, number, 0})
               : payload_words(api::DeviceSchema::kMemory, api::MemoryPayload{1, number, 0, 0, 0, api::MemoryOp::kFree, {}}));
     Begun moved = ended.event;
-    if (is_op) moved.track = "stream " + std::to_string(kThreads);
+    if (is_op) moved.track = "stream " + std::to_string(kTwinThreads);
     list(moved, is_op ? EventKind::kKernel : EventKind::kMemory, number);
   }
   void start(uint32_t thread) {
@@ -201,7 +201,7 @@ class Twin {
   }
 
   std::mt19937_64 random_{17};
-  std::array<Thread, kThreads> threads_;
+  std::array<Thread, kTwinThreads> threads_;
   std::map<uint64_t, Open> started_;
   std::vector<Event> list_;
   uint64_t next_range_ = 0;
@@ -245,14 +245,14 @@ TEST(DecoderTwin, what_is_read_back_after_many_flushes_is_what_was_recorded) {
   TraceStore store;
   store.set_output(&output);
   ClockFit const clock({0, 0});
-  for (uint32_t t = 0; t < kThreads; ++t) decoder.describe_thread(t, t);
+  for (uint32_t t = 0; t < kTwinThreads; ++t) decoder.describe_thread(t, t);
   std::mt19937 random(3);
   int64_t flush_time = 0;
   // More rows on a track than a block holds, and a flush of whatever there is every few thousand records.
   constexpr int kRounds = support::kSanitized ? 150 : 400;
   for (int round = 0; round < kRounds; ++round) {
     for (auto records = random() % 3000; records > 0; --records) twin.step();
-    for (uint32_t t = 0; t < kThreads; ++t) {
+    for (uint32_t t = 0; t < kTwinThreads; ++t) {
       auto const words = twin.take_words(t);
       for (size_t done = 0; done < words.size();) done += decoder.decode(t, std::span(words).subspan(done), clock, store);
     }

@@ -17,7 +17,7 @@ using testing::read_bytes;
 using testing::TemporaryFolder;
 using testing::write_bytes;
 
-std::string error_of(std::string const& content) {
+std::string error_of_file(std::string const& content) {
   TemporaryFolder const folder;
   write_bytes(folder.file("batch.bin"), content);
   CifarImages images;
@@ -26,17 +26,17 @@ std::string error_of(std::string const& content) {
 }
 
 TEST(CifarFile, WithAnIncompleteRecordSaysHowManyBytesAreLeftOver) {
-  EXPECT_THAT(error_of(std::string(2 * kCifarRecord + 10, '\1')),
+  EXPECT_THAT(error_of_file(std::string(2 * kCifarRecord + 10, '\1')),
               ::testing::AllOf(HasSubstr("batch.bin"), HasSubstr("3073"), HasSubstr("10 bytes")));
-  EXPECT_THAT(error_of(std::string(kCifarRecord - 1, '\1')), HasSubstr("3072 bytes"));
+  EXPECT_THAT(error_of_file(std::string(kCifarRecord - 1, '\1')), HasSubstr("3072 bytes"));
 }
 
-TEST(CifarFile, ThatIsEmptyIsRefused) { EXPECT_THAT(error_of(""), HasSubstr("0 bytes")); }
+TEST(CifarFile, ThatIsEmptyIsRefused) { EXPECT_THAT(error_of_file(""), HasSubstr("0 bytes")); }
 
 TEST(CifarFile, WithALabelAboveNineSaysWhichRecord) {
   std::string content(3 * kCifarRecord, '\1');
   content[2 * kCifarRecord] = 10;
-  EXPECT_THAT(error_of(content), ::testing::AllOf(HasSubstr("record 2"), HasSubstr("label 10")));
+  EXPECT_THAT(error_of_file(content), ::testing::AllOf(HasSubstr("record 2"), HasSubstr("label 10")));
 }
 
 TEST(CifarFile, KeepsLabelsAndPlanesOfEachRecord) {

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 using testing::relative_difference;
 using testing::TemporaryFolder;
 
-constexpr MnistWidths kNarrow = {8, 16, 16, 32};
+constexpr MnistWidths kNarrowMnist = {8, 16, 16, 32};
 
 class Mnist : public ::testing::Test {
  protected:
@@ -37,7 +37,7 @@ class Mnist : public ::testing::Test {
     return o;
   }
   static TrainingResult train(TrainOptions const& o) {
-    auto result = train_mnist(o, kNarrow, data(), nullptr);
+    auto result = train_mnist(o, kNarrowMnist, data(), nullptr);
     EXPECT_TRUE(result.has_value()) << result.error().message;
     return std::move(*result);
   }
@@ -91,7 +91,7 @@ TEST_F(Mnist, LossThatIsNotANumberStopsAndSaysTheStep) {
 TEST_F(Mnist, MemoryLimitNamesTheOperationThatDidNotFit) {
   TrainOptions o = options("host:1", 256, 2);
   o.memory_limit_mib = 4;
-  auto const result = train_mnist(o, kNarrow, data(), nullptr);
+  auto const result = train_mnist(o, kNarrowMnist, data(), nullptr);
   ASSERT_FALSE(result.has_value());
   EXPECT_THAT(result.error().message, AllOf(HasSubstr("out of memory"), HasSubstr("conv1"), HasSubstr("4.00 MiB")));
 }

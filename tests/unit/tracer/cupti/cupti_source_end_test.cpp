@@ -96,18 +96,18 @@ TEST_F(CuptiSourceTest, leaves_an_old_cupti_in_the_process_but_at_rest) {
 }
 
 /// What a session's writer thread does, beside the thread of the test.
-class Writer {
+class RoundWriter {
  public:
-  explicit Writer(std::function<void()> round)
+  explicit RoundWriter(std::function<void()> round)
       : thread_([this, round = std::move(round)] {
           while (!done_) round();
         }) {}
-  ~Writer() {
+  ~RoundWriter() {
     done_ = true;
     thread_.join();
   }
-  Writer(Writer const&) = delete;
-  Writer& operator=(Writer const&) = delete;
+  RoundWriter(RoundWriter const&) = delete;
+  RoundWriter& operator=(RoundWriter const&) = delete;
 
  private:
   std::atomic<bool> done_{false};
@@ -118,7 +118,7 @@ TEST_F(CuptiSourceTest, is_emptied_by_the_writer_when_the_program_exits_and_then
   source->driver_starts();
   ASSERT_TRUE(fake.request());
   {
-    Writer const writer([this] { drain(); });
+    RoundWriter const writer([this] { drain(); });
     source->program_exits();
   }
   EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
@@ -154,7 +154,7 @@ constexpr int64_t kSoonNs = 60'000'000'000;
 TEST_F(CuptiSourceTest, does_not_keep_an_exiting_program_from_its_end_when_cupti_hangs) {
   source->driver_starts();
   Hang hang(fake, "ActivityFlushAll");
-  Writer const writer([this] { drain(); });
+  RoundWriter const writer([this] { drain(); });
   hang.await();
   int64_t const before = monotonic_ns();
   source->lock_for_fork();  // a fork does not wait for CUPTI
@@ -187,7 +187,7 @@ TEST_F(CuptiSourceTest, has_read_the_last_records_when_the_exit_handler_is_over)
     if (call == "ActivityFlushAll forced") fake.complete(launches(1, 2));
   };
   {
-    Writer const writer([this] { drain(); });
+    RoundWriter const writer([this] { drain(); });
     source->program_exits();
     EXPECT_EQ(fake.buffers_read(), 1U);
   }
@@ -222,7 +222,7 @@ TEST_F(CuptiSourceTest, is_waited_for_by_the_exit_handler_when_it_is_just_ending
 TEST_F(CuptiSourceTest, leaves_a_buffer_that_cupti_holds_where_it_is_while_the_program_exits) {
   source->driver_starts();
   {
-    Writer const writer([this] { drain(); });
+    RoundWriter const writer([this] { drain(); });
     source->program_exits();
   }
   ASSERT_TRUE(fake.request());  // by a call that was under way
