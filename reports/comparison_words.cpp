@@ -238,6 +238,15 @@ std::string interval_text(analyzer::Change const& change) {
                      signed_share(change.shift.high, change.base_mean));
 }
 
+std::string interval_words(analyzer::Change const& change) {
+  if (change.method == analyzer::CompareMethod::kNone) return "";
+  double const of_mean = change.fresh_mean - change.base_mean;
+  std::string const interval = interval_text(change);
+  if (of_mean >= change.shift.low && of_mean <= change.shift.high) return "95 % interval " + interval;
+  bool const of_runs = change.unit == analyzer::CompareUnit::kRun;
+  return fmt::format("95 % interval of a typical {0} {1}, a few {0}s moved the mean", of_runs ? "run" : "step", interval);
+}
+
 std::string_view verdict_word(Metric const& metric) { return verdict_word(metric.verdict, metric.family); }
 
 std::string_view verdict_word(Verdict verdict, MetricFamily family) {
@@ -310,8 +319,8 @@ std::string headline(Comparison const& comparison) {
   std::string const base = duration(comparison.base.mean_ns), fresh = duration(comparison.fresh.mean_ns);
   double const change = step.change.fresh_mean - step.change.base_mean;
   std::string const by = fmt::format("{} ({})", signed_duration(change), signed_share(change, step.change.base_mean));
-  bool const has_interval = step.change.method != analyzer::CompareMethod::kNone;
-  std::string const sure = has_interval ? fmt::format("; 95 % interval {}", interval_text(step.change)) : std::string();
+  std::string const interval = interval_words(step.change);
+  std::string const sure = interval.empty() ? "" : "; " + interval;
   std::string text;
   switch (step.verdict) {
     case Verdict::kMore:

@@ -227,8 +227,8 @@ std::string answer_summary(GateResult const& result, GateAnswer const& answer) {
   analyzer::Change const& change = metric.change;
   std::string text = fmt::format("{} → {}, {}", amount_of(metric, change.base_mean), amount_of(metric, change.fresh_mean),
                                  signed_share(change.fresh_mean - change.base_mean, change.base_mean));
-  if (change.method != analyzer::CompareMethod::kNone) text += fmt::format(" (95 % interval {})", interval_text(change));
-  return text;
+  std::string const interval = interval_words(change);
+  return interval.empty() ? text : text + " (" + interval + ")";
 }
 
 std::string answer_message(GateResult const& result, GateAnswer const& answer) {

@@ -95,6 +95,20 @@ TEST(ComparisonText, NumbersAreSigned) {
   EXPECT_EQ(signed_share(1900, 100), "×20");
 }
 
+TEST(ComparisonText, AnIntervalThatIsNotOfTheMeanSaysOfWhatItIs) {
+  analyzer::Change change;
+  EXPECT_EQ(interval_words(change), "");
+  change.method = analyzer::CompareMethod::kMannWhitney;
+  change.base_mean = 100;
+  change.fresh_mean = 101;
+  change.shift = {.estimate = 1, .low = 0.5, .high = 1.5};
+  EXPECT_EQ(interval_words(change), "95 % interval +0.5 % to +1.5 %");
+  change.fresh_mean = 104;
+  EXPECT_EQ(interval_words(change), "95 % interval of a typical step +0.5 % to +1.5 %, a few steps moved the mean");
+  change.unit = analyzer::CompareUnit::kRun;
+  EXPECT_THAT(interval_words(change), HasSubstr("a typical run"));
+}
+
 TEST(ComparisonJson, HoldsWhatTheTextSays) {
   Comparison const comparison = slower_by_input();
   json const document = json::parse(comparison_json(comparison));

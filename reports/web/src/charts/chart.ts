@@ -1,4 +1,4 @@
-// Life of a chart: drawn when it comes near the screen, redrawn when width or colour scheme change.
+// Life of a chart: drawn when the page is there, redrawn when width or colour scheme change.
 import * as echarts from "echarts/core";
 import { BarChart, CustomChart, HeatmapChart, LineChart, ScatterChart } from "echarts/charts";
 import { DataZoomComponent, GridComponent, LegendComponent, MarkLineComponent, TooltipComponent, VisualMapComponent } from "echarts/components";
