@@ -55,8 +55,10 @@ int64_t median(std::vector<int64_t> values) {
 
 /// With fewer steps there is no telling which length is the usual one.
 constexpr size_t kFewestSteps = 8;
-/// More than this share are not outliers but another population (evaluation, other sequence lengths).
-constexpr double kMostOutliers = 0.25;
+/// Where steps vary much an outlier is beyond that, too: by so many times the distance of the quartiles above the upper one
+/// (Tukey's outer fence). So more than a quarter of the steps are never outliers but another population (evaluation, other
+/// sequence lengths).
+constexpr double kFence = 3;
 
 /// A step of the warm-up may be so many times as long as the one before: within it times go down, but for noise.
 constexpr double kSettling = 1.1;
@@ -86,9 +88,10 @@ int64_t usual_limit(std::span<Period const> periods) {
   if (periods.size() < kFewestSteps) return kNoLimit;
   std::vector<int64_t> lengths;
   for (Period const& period : periods) lengths.push_back(period.when.length());
-  auto const limit = static_cast<int64_t>(kOutlier * static_cast<double>(median(lengths)));
-  auto const longer = std::count_if(lengths.begin(), lengths.end(), [&](int64_t length) { return length > limit; });
-  return static_cast<double>(longer) <= kMostOutliers * static_cast<double>(lengths.size()) ? limit : kNoLimit;
+  std::sort(lengths.begin(), lengths.end());
+  auto const at = [&](size_t quarters) { return static_cast<double>(lengths[(lengths.size() - 1) * quarters / 4]); };
+  double const limit = std::max(kOutlier * at(2), at(3) + kFence * (at(3) - at(1)));
+  return limit < static_cast<double>(kNoLimit) ? static_cast<int64_t>(limit) : kNoLimit;
 }
 
 /// A recording of collectives and nothing else, not even their launches: what the device did besides, and so what it lost, is not

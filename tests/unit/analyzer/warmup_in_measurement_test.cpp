@@ -105,6 +105,19 @@ TEST(WarmupInMeasurement, ScatteredLongStepsAreOutliers) {
   }
 }
 
+TEST(StepOutliers, AreFarBeyondWhatStepsVaryByAnyway) {
+  std::vector<int64_t> noisy = {5000};
+  for (int i = 0; i < 40; ++i) noisy.push_back(i % 5 < 3 ? 100 : 180);
+  EXPECT_TRUE(rules_about_steps(noisy).empty());
+  noisy[20] = 430;  // the fence: 180 + 3 · (180 − 100) = 420
+  noisy[30] = 410;
+  auto const findings = findings_of(noisy);
+  auto const at = std::find_if(findings.begin(), findings.end(), [](Finding const& f) { return f.rule == "step-outliers"; });
+  ASSERT_NE(at, findings.end());
+  ASSERT_EQ(at->evidence.size(), 1U);
+  EXPECT_EQ(at->evidence[0].when.length(), 430);
+}
+
 TEST(WarmupInMeasurement, NoiseOfTheWarmUpIsNoRise) {
   EXPECT_THAT(rules_about_steps(with_start({400, 430, 200}, 10)), testing::ElementsAre("warmup-in-measurement"));
   EXPECT_THAT(rules_about_steps(with_start({400, 450, 200}, 10)), testing::ElementsAre("step-outliers"));
