@@ -12,6 +12,7 @@
 
 #include "analyzer/analysis.h"
 #include "tests/support/paths.h"
+#include "tests/support/sanitized.h"
 #include "tests/unit/synth/made_run.h"
 #include "trace/synth/fault_kinds.h"
 
@@ -44,11 +45,12 @@ MadeRun run_with(FaultyJob const& job, int64_t steps, uint64_t seed = 1) {
 int64_t cost_of(MadeRun const& run) { return run.truth.at("fault").at("cost_ns_per_step").get<int64_t>(); }
 
 class EveryFault : public testing::TestWithParam<FaultyJob> {};
+constexpr int kFaultySteps = support::kSanitized ? 3 : 12;
 
 TEST_P(EveryFault, StepsAreSplitAsTheTruthSays) {
   // What was not recorded cannot be found.
   if (GetParam().kind.type == FaultType::kLostRecords) GTEST_SKIP() << "the trace lacks what the truth knows";
-  MadeRun const made = run_with(GetParam(), 12);
+  MadeRun const made = run_with(GetParam(), kFaultySteps);
   analyzer::Analysis const analysis = analyzer::analyze(made.open());
   ASSERT_EQ(analysis.steps.size(), made.truth.at("steps").size());
   for (analyzer::StepFacts const& step : analysis.steps) {
@@ -87,8 +89,9 @@ TEST_P(EveryFault, IsMadeAtBothEndsOfItsRange) {
 }
 
 TEST_P(EveryFault, GivesTheSameBytesTwice) {
-  MadeRun const first = run_with(GetParam(), 4, 7);
-  MadeRun const second = run_with(GetParam(), 4, 7);
+  constexpr int kSteps = support::kSanitized ? 2 : 4;
+  MadeRun const first = run_with(GetParam(), kSteps, 7);
+  MadeRun const second = run_with(GetParam(), kSteps, 7);
   for (char const* const name : {"rank-0.stepscope", "rank-1.stepscope", "truth.json"})
     EXPECT_TRUE(read_bytes(first.folder.file(name)) == read_bytes(second.folder.file(name))) << name;
 }
