@@ -18,6 +18,26 @@ uint64_t next_communicator_ids(uint64_t count) {
   return last.fetch_add(count, std::memory_order_relaxed) + 1;
 }
 
+constexpr size_t kLineFloats = 16;
+/// A neighbour's piece lies in its core's cache: lines are asked for so far ahead that they have come by then, 2 KiB.
+constexpr size_t kFloatsAhead = 512;
+
+/// Calls `element(i)` for all of [0, length), while the lines of both buffers that it comes to later are brought near to be
+/// written.
+template <class Element>
+void for_each_element(float* own, float* theirs, size_t length, Element element) {
+  size_t const whole = length - length % kLineFloats;
+  size_t const last = length > 0 ? length - 1 : 0;
+  for (size_t line = 0; line < whole; line += kLineFloats) {
+    size_t const ahead = std::min(line + kFloatsAhead, last);
+    __builtin_prefetch(own + ahead, 1);
+    __builtin_prefetch(theirs + ahead, 1);
+#pragma omp simd
+    for (size_t i = line; i < line + kLineFloats; ++i) element(i);
+  }
+  for (size_t i = whole; i < length; ++i) element(i);
+}
+
 }  // namespace
 
 Ring::Ring(uint32_t members)
@@ -114,8 +134,7 @@ void Ring::all_reduce_mean(uint32_t rank, float* data, size_t count) {
 #pragma omp simd
         for (size_t i = 0; i < length; ++i) own[i] += theirs[i];
       } else if (step + 1 == n - 1) {
-#pragma omp simd
-        for (size_t i = 0; i < length; ++i) own[i] = theirs[i] = (own[i] + theirs[i]) * scale;
+        for_each_element(own, theirs, length, [&](size_t i) { own[i] = theirs[i] = (own[i] + theirs[i]) * scale; });
       } else if (length > 0) {
         std::memcpy(own, theirs, length * sizeof(float));
       }
