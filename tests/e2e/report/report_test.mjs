@@ -49,7 +49,7 @@ const context = await chromium.launchPersistentContext(profile, {
 // Opens a page and watches it; everything it complains about or asks for counts against it.
 async function open(name) {
   const page = await context.newPage();
-  page.setDefaultNavigationTimeout(180_000); // a machine may be busy with its compilers
+  page.setDefaultTimeout(180_000); // a machine may be busy with its compilers
   const url = pathToFileURL(join(pages, `${name}.html`)).href;
   page.on("console", (message) => {
     if (["error", "warning"].includes(message.type())) check(false, `${name}: console says ${message.text()}`);
