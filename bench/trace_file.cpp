@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/format.h>
@@ -219,7 +220,8 @@ void print_pyramid() {
   file::encode_summary(summary, columns, stored);
   model::TrackPyramid pyramid;
   double const loading = seconds_of([&] { pyramid = model::TrackPyramid(summary); });
-  auto const [begin, end] = trace.time_range();
+  int64_t begin = 0, end = 0;
+  std::tie(begin, end) = trace.time_range();
   uint64_t seen = 0;  // keeps the work from being optimised away
   double const whole = median_s([&] { seen += pyramid.view(begin, end, 1920).back().starts; });
   double const part =

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# clang-tidy over our sources (not the tests), with the commands of a build folder that clang can read.
+# clang-tidy over our sources (not the tests), with the commands of a build folder that clang can read; of benchmarks, which are not built
+# with all else, only that they compile.
 #
 #   scripts/tidy.sh BUILD_FOLDER [PATH…]      PATH: files or folders; default: every layer
 #
@@ -34,6 +35,13 @@ analyzer=(-Xclang -analyzer-config -Xclang max-nodes=20000)
 # A fault in a header is found once for every source that includes it: it is told once.
 status=0
 printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" "$program" -p "$once" --quiet "${analyzer[@]/#/--extra-arg=}" >"$once/faults" 2>"$once/log" || status=$?
+if (($# == 0)); then
+  mapfile -t benchmarks < <(python3 scripts/tidy_units.py units "$folder" bench)
+  # What the compiler says comes with any check.
+  printf '%s\0' "${benchmarks[@]}" | xargs -0 -n 1 -P "$(nproc)" "$program" -p "$once" --quiet '--checks=-*,clang-diagnostic-*,misc-definitions-in-headers' \
+    >>"$once/faults" 2>>"$once/log" || status=$?
+  files+=("${benchmarks[@]}")
+fi
 if ((status != 0)); then
   python3 scripts/tidy_units.py places "$folder" <"$once/faults" | awk '/^[^ ].*: (error|warning): / {shown = !seen[$0]++} shown'
   grep -E 'error:|Error' "$once/log" | sort -u | head -n 20 || true
