@@ -92,7 +92,9 @@ Expected<AnalyzedRun> analyze_in_memory(RunSources sources, analyzer::AnalyzeOpt
 Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
                                        Reading reading) {
   base::keep_freed_memory();
-  auto opened = import::open_sources(paths);
+  bool const by_size = reading == Reading::kBySize;
+  auto opened =
+      import::open_sources(paths, {by_size ? analyzer::processes_at_once() : 0, by_size ? kMostEventsInMemory : uint64_t{0}});
   if (!opened) return base::fail_with(opened);
   auto const sources = std::make_shared<RunSources>(std::move(*opened));
   if (!is_streamed(*sources, reading)) return analyze_in_memory(std::move(*sources), options);

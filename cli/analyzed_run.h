@@ -24,8 +24,8 @@ enum class Reading : uint8_t {
 };
 inline constexpr uint64_t kMostEventsInMemory = uint64_t{8} << 20;
 
-/// Opens RUNs, prints what could not be read of them, and analyzes them. Only files with an index (.stepscope) can be streamed,
-/// and only if their steps are marked.
+/// Opens RUNs, prints what could not be read of them, and analyzes them. What is streamed of formats without an index is
+/// packed first (import/packed_source.h). Only runs whose steps are marked can be streamed.
 base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
                                              Reading reading = Reading::kBySize);
 

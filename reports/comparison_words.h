@@ -36,8 +36,8 @@ std::string signed_duration(double ns);
 std::string signed_share(double change, double of);
 /// "+28.9 % to +29.0 %": the bounds of the interval, of the base.
 std::string interval_text(analyzer::Change const& change);
-/// "95 % interval +28.9 % to +29.0 %"; of what it is, where that is not the mean that stands beside it: ranks tell how a typical value
-/// changed, and a few values far off move the mean out of that. Empty where nothing is known.
+/// "95 % interval +28.9 % to +29.0 %"; of what it is, where that is not the mean that stands beside it: ranks tell how a typical
+/// value changed, and a few values far off move the mean out of that. Empty where nothing is known.
 std::string interval_words(analyzer::Change const& change);
 
 }  // namespace stepscope::reports

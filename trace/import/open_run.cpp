@@ -1,6 +1,7 @@
 #include "trace/import/open_run.h"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 #include "trace/base/run_folder.h"
 #include "trace/import/clock_alignment.h"
@@ -15,6 +17,7 @@
 #include "trace/import/importers.h"
 #include "trace/import/nsys/nsys_importer.h"
 #include "trace/import/other_files.h"
+#include "trace/import/packed_source.h"
 #include "trace/import/xplane/profile_folder.h"
 
 namespace stepscope::import {
@@ -28,6 +31,40 @@ std::string run_name(std::string const& path) {
   fs::path const clean = fs::path(path).lexically_normal();
   fs::path const name = clean.has_filename() ? clean.filename() : clean.parent_path().filename();
   return name.string();
+}
+
+using OpenedFile = Expected<std::vector<TraceSource>>;
+
+uint64_t events_in_memory(std::vector<TraceSource> const& sources) {
+  uint64_t events = 0;
+  for (TraceSource const& source : sources) {
+    if (!source.is_in_memory()) continue;
+    for (uint64_t const of_track : source.event_counts()) events += of_track;
+  }
+  return events;
+}
+
+void pack_all(std::vector<TraceSource>& sources) {
+  for (TraceSource& source : sources) source = packed(std::move(source));
+}
+
+/// What one core alone does of a file is done beside the next.
+std::vector<std::optional<OpenedFile>> open_all(std::vector<std::string> const& files, MemoryLimit in_memory) {
+  std::vector<std::optional<OpenedFile>> opened(files.size());
+  std::atomic<uint64_t> events = 0;
+  auto const is_too_much = [&] { return files.size() > in_memory.files && events > in_memory.events; };
+  auto const open_one = [&](size_t i) {
+    OpenedFile& file = opened[i].emplace(TraceSource::open(files[i]));
+    if (file) events += events_in_memory(*file);
+    if (file && is_too_much()) pack_all(*file);
+  };
+  // Isolated: while a thread waits for others at its file it begins no further one, so that no more are unpacked than threads
+  // work.
+  tbb::parallel_for(size_t{0}, files.size(), [&](size_t i) { tbb::this_task_arena::isolate([&] { open_one(i); }); });
+  if (is_too_much())
+    for (auto& file : opened)
+      if (*file) pack_all(**file);
+  return opened;
 }
 
 /// Traces that do not say which rank they are take the ranks that are free, in the order of the files, those with devices first.
@@ -114,7 +151,7 @@ std::string note_of_free_rank(std::string const& file, int32_t rank) {
       rank);
 }
 
-Expected<RunSources> open_sources(std::span<std::string const> paths) {
+Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimit in_memory) {
   if (paths.empty()) return fail("no run was named, name a trace file or a run folder");
   RunSources run;
   run.name = run_name(paths.front());
@@ -124,9 +161,7 @@ Expected<RunSources> open_sources(std::span<std::string const> paths) {
     if (!of_path) return base::fail_with(of_path);
     files.insert(files.end(), of_path->begin(), of_path->end());
   }
-  // What one core alone does of a file is done beside the next.
-  std::vector<std::optional<Expected<std::vector<TraceSource>>>> opened(files.size());
-  tbb::parallel_for(size_t{0}, files.size(), [&](size_t i) { opened[i].emplace(TraceSource::open(files[i])); });
+  std::vector<std::optional<OpenedFile>> opened = open_all(files, in_memory);
   for (size_t i = 0; i < files.size(); ++i) {
     if (!*opened[i])
       run.notes.push_back(opened[i]->error().message);

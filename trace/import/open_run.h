@@ -22,9 +22,16 @@ std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count);
 /// That a rank was given to a file so, for people.
 std::string note_of_free_rank(std::string const& file, int32_t rank);
 
+/// How much of traces that are in memory as soon as they are open stays there. Of a run of more files and more events all of them
+/// are packed (packed_source.h).
+struct MemoryLimit {
+  size_t files = SIZE_MAX;
+  uint64_t events = UINT64_MAX;
+};
+
 /// `paths`: files and folders (every trace file directly inside). Opens and aligns them, reads no events. Errors: nothing there,
 /// or nothing readable. A file that cannot be opened beside others that can is told in RunSources::notes.
-base::Expected<RunSources> open_sources(std::span<std::string const> paths);
+base::Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimit in_memory = {});
 
 /// All events of what is open. A process that cannot be read beside others that can is told in Run::notes. Errors: none can be.
 base::Expected<model::Run> load_run(RunSources sources);

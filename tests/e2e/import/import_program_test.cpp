@@ -67,6 +67,11 @@ TEST_F(Import, TheRunAnalyzesAsTheTracesThatItWasMadeOf) {
   EXPECT_TRUE(difference.empty()) << difference.dump(1).substr(0, 2000);
 }
 
+TEST_F(Import, TracesWithoutIndexAnalyzeTheSameProcessByProcess) {
+  json const difference = json::diff(analysis_of("json"), analysis_of("json --stream"));
+  EXPECT_TRUE(difference.empty()) << difference.dump(1).substr(0, 2000);
+}
+
 TEST_F(Import, FilesInAnyOrderAndFoldersAreTakenTogether) {
   std::filesystem::create_directory(path("two"));
   std::filesystem::rename(path("json/rank-2.json"), path("two/c.json"));

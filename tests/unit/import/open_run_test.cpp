@@ -90,6 +90,44 @@ TEST_F(OpenRun, AFolderBecomesOneRunInRankOrderOnOneTimeAxis) {
   EXPECT_EQ(run->name, folder_.filename().string());
 }
 
+TEST_F(OpenRun, TracesThatWouldFillTheMemoryArePackedAndHoldTheSame) {
+  for (int rank = 0; rank < 3; ++rank) {
+    std::ofstream out(folder_ / fmt::format("rank-{}.json", rank));
+    out << R"json({"traceEvents": [)json";
+    for (int i = 0; i < 50; ++i)
+      out << fmt::format(R"json({{"ph": "X", "name": "step {0}", "pid": 1, "tid": {1}, "ts": {0}00, "dur": 50}},)json", i, rank);
+    out << R"json({"ph": "i", "name": "end", "pid": 1, "tid": 1, "ts": 6000, "s": "t"}]})json";
+  }
+  std::vector<std::string> const paths = {folder_.string()};
+  auto const in_memory = [&](MemoryLimit limit) {
+    auto const sources = open_sources(paths, limit);
+    EXPECT_TRUE(sources);
+    return std::count_if(sources->ranks.begin(), sources->ranks.end(),
+                         [](RankSource const& rank) { return rank.source.is_in_memory(); });
+  };
+  EXPECT_EQ(in_memory({}), 3);
+  EXPECT_EQ(in_memory({.files = 3, .events = 0}), 3);
+  EXPECT_EQ(in_memory({.files = 2, .events = 153}), 3);
+  EXPECT_EQ(in_memory({.files = 2, .events = 152}), 0);
+
+  auto const plain = open_run(paths);
+  auto const packed = load_run(std::move(*open_sources(paths, {0, 0})));
+  ASSERT_TRUE(plain && packed);
+  EXPECT_EQ(packed->notes, plain->notes);
+  for (size_t r = 0; r < 3; ++r) {
+    model::Trace const &a = plain->ranks[r].trace, &b = packed->ranks[r].trace;
+    EXPECT_EQ(b.info().rank, a.info().rank);
+    EXPECT_EQ(packed->ranks[r].offset_ns, plain->ranks[r].offset_ns);
+    ASSERT_EQ(b.event_count(), a.event_count());
+    for (uint32_t row = 0; row < a.event_count(); ++row) {
+      EXPECT_EQ(b.start(row), a.start(row));
+      EXPECT_EQ(b.end(row), a.end(row));
+      EXPECT_EQ(b.kind(row), a.kind(row));
+      EXPECT_EQ(b.name(row), a.name(row));
+    }
+  }
+}
+
 TEST_F(OpenRun, AnUnreadableFileBesideAReadableOneIsToldAndLeftOut) {
   write("a.stepscope", 0, 1);
   std::ofstream(folder_ / "b.stepscope") << "garbage";
