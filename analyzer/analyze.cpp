@@ -48,6 +48,7 @@ Selection select(DeviceIndex const& device, DeviceSteps const& assigned, Analyze
     return !options.steps || (options.steps->first <= step.step && step.step <= options.steps->second);
   };
   std::copy_if(assigned.steps.begin(), assigned.steps.end(), std::back_inserter(selection.steps), chosen);
+  if (!options.steps) selection.ops.reserve(device.ops.size());
   for (size_t i = 0; i < device.ops.size(); ++i) {
     int32_t const step = assigned.step_of_op[i];
     if (step < 0) ++selection.outside;
@@ -325,8 +326,11 @@ class RunAnalyzer {
       Interval const range = explained_range(op_window(device), assigned.steps);
       std::vector<PeerLaunch> const peers = in_whole(peers_[first + d], outline[d], device);
       std::vector<IdleGap> gaps = explain_gaps(device, sets.busy, range, host, peers, options_.launch_latency_limit_ns);
-      DeviceWork& work = part.work.emplace_back(DeviceWork{device.ref, {}, gaps, std::move(assigned.steps)});
-      if (options_.steps) clip_gaps(gaps, selection.window);
+      DeviceWork& work = part.work.emplace_back(DeviceWork{device.ref, {}, {}, std::move(assigned.steps)});
+      if (options_.steps) {
+        work.gaps = gaps;
+        clip_gaps(gaps, selection.window);
+      }
       add_host_facts(device, sets, phases, selection, gaps, options_, part.facts);
       MemoryFacts of_device = memory_of(device, memory, selection.steps, options_);
       auto health = health_of(device, sets, selection.window, selection.steps, devices.size() == 1);
@@ -335,6 +339,7 @@ class RunAnalyzer {
       part.facts.devices.back().memory = std::move(of_device);
       part.facts.devices.back().health = std::move(health);
       work.sets = std::move(sets);
+      if (!options_.steps) work.gaps = std::move(gaps);
     }
     return part;
   }

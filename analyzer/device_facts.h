@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/memory_timeline.h"
 #include "trace/model/intervals.h"
 
 namespace stepscope::analyzer {
@@ -82,12 +83,8 @@ struct MemoryFacts {
   std::optional<double> fragmentation;
   std::optional<double> worst_fragmentation;  ///< in measured steps, when most bytes are free outside of the largest gap
   std::optional<uint64_t> stranded_bytes;     ///< these bytes
-  struct Point {
-    int64_t time_ns;
-    uint64_t allocated_bytes, reserved_bytes;
-    std::array<uint64_t, 7> by_purpose;  ///< index: model::MemoryPurpose
-  };
-  std::vector<Point> timeline;                           ///< after every allocation and free, by time
+  using Point = MemoryPoint;
+  MemoryTimeline timeline;                               ///< after every allocation and free, by time
   std::array<uint64_t, 7> by_purpose_at_peak{};          ///< at the first instant of peak_allocated_bytes
   std::optional<double> floor_growth_bytes_per_step;     ///< slope of the per-step minimum; none with fewer than 5 steps
   std::optional<double> reserved_growth_bytes_per_step;  ///< slope of what is reserved at the end of each step

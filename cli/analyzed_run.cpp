@@ -1,9 +1,11 @@
 #include "cli/analyzed_run.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <span>
 
-#include <tbb/parallel_for.h>
+#include <tbb/parallel_pipeline.h>
 
 #include "analyzer/outline.h"
 #include "analyzer/streamed_run.h"
@@ -31,34 +33,45 @@ model::RankTrace with_clock(import::RankSource const& rank, model::Trace trace) 
   return {std::move(trace), rank.offset_ns, rank.file, rank.drift};
 }
 
-/// What outlines are made of. The kernels of collectives are found by all that a recording says of communication.
-file::Selection selection_of(import::TraceSource const& source) {
+/// All events, with these details and not nested. But the kernels of collectives are found by all that a recording says of
+/// communication.
+file::Selection selection_of(import::TraceSource const& source, std::span<model::DetailTable const> tables) {
   auto const kinds = source.kinds();
   bool const has_calls = std::any_of(kinds.begin(), kinds.end(), [](uint64_t of_track) {
     return (of_track & file::kind_bit(model::EventKind::kCollectiveCall)) != 0;
   });
   file::Selection selection;
+  selection.columns.depth = false;
   if (has_calls) return selection;
   selection.columns.tables = 0;
-  for (auto const table : {model::DetailTable::kSteps, model::DetailTable::kCollectives, model::DetailTable::kRanges})
-    selection.columns.tables |= uint32_t{1} << static_cast<unsigned>(table);
+  for (model::DetailTable const table : tables) selection.columns.tables |= uint32_t{1} << static_cast<unsigned>(table);
   return selection;
 }
+
+/// What outlines are made of.
+constexpr std::array kOutlineTables = {model::DetailTable::kSteps, model::DetailTable::kCollectives, model::DetailTable::kRanges};
+/// What the critical path asks for.
+constexpr std::array kPathTables = {model::DetailTable::kSteps, model::DetailTable::kStreamWaits, model::DetailTable::kSyncs};
 
 /// The outlines of the processes that can be read; the others are told in the run's notes and taken out of `sources`.
 Expected<model::Run> read_outlines(RunSources& sources) {
   std::vector<std::optional<Expected<model::Trace>>> traces(sources.ranks.size());
-  size_t const at_once = analyzer::processes_at_once();
-  for (size_t first = 0; first < traces.size(); first += at_once)
-    tbb::parallel_for(first, std::min(first + at_once, traces.size()), [&](size_t i) {
-      import::TraceSource const& source = sources.ranks[i].source;
-      auto trace = source.copy(selection_of(source));
-      if (trace) {
-        std::vector<uint32_t> const rows = analyzer::outline_rows(*trace);
-        trace = model::outline_of(std::move(*trace), rows);
-      }
-      traces[i].emplace(std::move(trace));
-    });
+  size_t next = 0;
+  auto const take = [&](tbb::flow_control& control) -> size_t {
+    if (next == traces.size()) control.stop();
+    return next == traces.size() ? 0 : next++;
+  };
+  auto const read_one = [&](size_t i) {
+    import::TraceSource const& source = sources.ranks[i].source;
+    auto trace = source.copy(selection_of(source, kOutlineTables));
+    if (trace) {
+      std::vector<uint32_t> const rows = analyzer::outline_rows(*trace);
+      trace = model::outline_of(std::move(*trace), rows);
+    }
+    traces[i].emplace(std::move(trace));
+  };
+  tbb::parallel_pipeline(analyzer::processes_at_once(), tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
+                                                            tbb::make_filter<size_t, void>(tbb::filter_mode::parallel, read_one));
   model::Run run{sources.name, {}, sources.clock, sources.notes};
   std::vector<import::RankSource> readable;
   for (size_t i = 0; i < traces.size(); ++i) {
@@ -110,7 +123,9 @@ Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths, an
   analyzer::StreamedRun const streamed{*outline, [&](size_t process) { return read(process, {}); },
                                        [&](size_t process, model::Interval window) {
                                          int64_t const offset = sources->ranks[process].offset_ns;
-                                         return read(process, {.window = {window.begin - offset, window.end - offset}});
+                                         file::Selection part = selection_of(sources->ranks[process].source, kPathTables);
+                                         part.window = {window.begin - offset, window.end - offset};
+                                         return read(process, part);
                                        }};
   auto analysis = analyzer::analyze(streamed, options);
   if (!analysis) return base::fail_with(analysis);

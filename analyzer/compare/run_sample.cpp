@@ -163,15 +163,16 @@ void add_memory(RunSample& sample, MemoryFacts const& memory, SampledSteps const
   if (memory.timeline.empty()) return;
   sample.allocated_bytes.resize(sample.steps.size(), 0);
   if (memory.peak_reserved_bytes) sample.reserved_bytes.resize(sample.steps.size(), 0);
+  std::vector<MemoryPoint> const timeline = memory.timeline.points();
   size_t at = 0;
   for (size_t s = 0; s < sample.steps.size(); ++s) {
     Interval const step = steps.at(sample.steps[s]).facts->host_window;
-    while (at < memory.timeline.size() && memory.timeline[at].time_ns <= step.begin) ++at;
-    uint64_t allocated = at > 0 ? memory.timeline[at - 1].allocated_bytes : 0;
-    uint64_t reserved = at > 0 ? memory.timeline[at - 1].reserved_bytes : 0;
-    for (; at < memory.timeline.size() && memory.timeline[at].time_ns < step.end; ++at) {
-      allocated = std::max(allocated, memory.timeline[at].allocated_bytes);
-      reserved = std::max(reserved, memory.timeline[at].reserved_bytes);
+    while (at < timeline.size() && timeline[at].time_ns <= step.begin) ++at;
+    uint64_t allocated = at > 0 ? timeline[at - 1].allocated_bytes : 0;
+    uint64_t reserved = at > 0 ? timeline[at - 1].reserved_bytes : 0;
+    for (; at < timeline.size() && timeline[at].time_ns < step.end; ++at) {
+      allocated = std::max(allocated, timeline[at].allocated_bytes);
+      reserved = std::max(reserved, timeline[at].reserved_bytes);
     }
     sample.allocated_bytes[s] = std::max(sample.allocated_bytes[s], static_cast<double>(allocated));
     if (memory.peak_reserved_bytes) sample.reserved_bytes[s] = std::max(sample.reserved_bytes[s], static_cast<double>(reserved));

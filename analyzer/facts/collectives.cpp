@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <span>
 #include <utility>
+
+#include <tbb/parallel_for.h>
 
 #include "trace/model/clock_drift.h"
 #include "trace/model/collective_match.h"
@@ -100,21 +104,26 @@ void keep_one_recording(RankedParticipants& by_rank, uint32_t expected, std::vec
   std::reverse(by_rank.begin(), by_rank.end());
 }
 
-CollectiveFacts make_facts(std::vector<Entry>::const_iterator first, std::vector<Entry>::const_iterator last,
+/// `places`: of one collective's entries, in their order.
+CollectiveFacts make_facts(std::span<uint32_t const> places, std::vector<Entry> const& entries,
                            std::vector<int32_t> const& job_ranks) {
+  Entry const& first = entries[places.front()];
   CollectiveFacts facts;
-  facts.communicator = first->detail->communicator;
-  facts.sequence = first->match.number;
-  facts.op = first->detail->op;
+  facts.communicator = first.detail->communicator;
+  facts.sequence = first.match.number;
+  facts.op = first.detail->op;
   RankedParticipants by_rank;
-  for (auto e = first; e != last; ++e) {
-    facts.bytes = std::max(facts.bytes, e->detail->bytes);
-    facts.expected_participants = std::max(facts.expected_participants, e->detail->participants);
-    by_rank.push_back({e->detail->rank, {e->ref, e->row, e->when, 0, e->detail->op, 0, 0, e->track, e->detail->rank}});
+  by_rank.reserve(places.size());
+  for (uint32_t const place : places) {
+    Entry const& e = entries[place];
+    facts.bytes = std::max(facts.bytes, e.detail->bytes);
+    facts.expected_participants = std::max(facts.expected_participants, e.detail->participants);
+    by_rank.push_back({e.detail->rank, {e.ref, e.row, e.when, 0, e.detail->op, 0, 0, e.track, e.detail->rank}});
   }
   if (model::is_point_to_point(facts.op)) facts.expected_participants = 2;
   std::stable_sort(by_rank.begin(), by_rank.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
   keep_one_recording(by_rank, facts.expected_participants, job_ranks);
+  facts.participants.reserve(by_rank.size());
   for (auto const& [rank, participant] : by_rank) facts.participants.push_back(participant);
   fill_times(facts);
   bool const complete = facts.expected_participants > 0 && facts.participants.size() == facts.expected_participants;
@@ -161,18 +170,28 @@ double bus_factor(CollectiveOp op, uint32_t participants) {
 
 std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& devices) {
   std::vector<int32_t> const job_ranks = job_ranks_of(devices);
-  std::vector<Entry> entries = collect(devices);
-  std::stable_sort(entries.begin(), entries.end(),
-                   [](Entry const& a, Entry const& b) { return a.match.collective < b.match.collective; });
+  std::vector<Entry> const entries = collect(devices);
+  // Collectives are numbered from 0 on: where the entries of each begin among the sorted places.
+  uint32_t count = 0;
+  for (Entry const& entry : entries) count = std::max(count, entry.match.collective + 1);
+  std::vector<uint32_t> begins(size_t{count} + 1), places(entries.size());
+  for (Entry const& entry : entries) ++begins[entry.match.collective];
+  std::exclusive_scan(begins.begin(), begins.end(), begins.begin(), 0U);
+  std::vector<uint32_t> next = begins;
+  for (uint32_t place = 0; place < entries.size(); ++place) places[next[entries[place].match.collective]++] = place;
+  std::vector<CollectiveFacts> made(count);
+  std::vector<std::pair<int64_t, uint32_t>> order(count);  // by first start, then by number
+  tbb::parallel_for(0U, count, [&](uint32_t number) {
+    order[number].second = count;
+    if (begins[number] == begins[number + 1]) return;  // a number that was given up
+    made[number] = make_facts(std::span(places).subspan(begins[number], begins[number + 1] - begins[number]), entries, job_ranks);
+    order[number] = {first_start(made[number]), number};
+  });
+  std::erase_if(order, [&](auto const& place) { return place.second == count; });
+  std::sort(order.begin(), order.end());
   std::vector<CollectiveFacts> result;
-  for (auto first = entries.cbegin(); first != entries.cend();) {
-    auto const last =
-        std::find_if(first, entries.cend(), [&](Entry const& e) { return e.match.collective != first->match.collective; });
-    result.push_back(make_facts(first, last, job_ranks));
-    first = last;
-  }
-  std::stable_sort(result.begin(), result.end(),
-                   [](CollectiveFacts const& a, CollectiveFacts const& b) { return first_start(a) < first_start(b); });
+  result.reserve(order.size());
+  for (auto const& [start, number] : order) result.push_back(std::move(made[number]));
   return result;
 }
 
@@ -199,8 +218,9 @@ std::vector<std::vector<PeerLaunch>> peer_launches(std::vector<CollectiveFacts> 
       if (of_peers != kNever) result[places[i]].push_back({facts.participants[i].row, of_peers});
     }
   }
-  for (auto& peers : result)
-    std::sort(peers.begin(), peers.end(), [](PeerLaunch const& a, PeerLaunch const& b) { return a.row < b.row; });
+  tbb::parallel_for(size_t{0}, result.size(), [&](size_t d) {
+    std::sort(result[d].begin(), result[d].end(), [](PeerLaunch const& a, PeerLaunch const& b) { return a.row < b.row; });
+  });
   return result;
 }
 
@@ -210,8 +230,8 @@ std::vector<model::IntervalSet> wait_times(std::vector<CollectiveFacts> const& c
   for (CollectiveFacts const& facts : collectives)
     for (auto const& participant : facts.participants)
       waits[place_of(participant.ref, devices)].push_back({participant.when.begin, participant.when.begin + participant.wait_ns});
-  std::vector<model::IntervalSet> result;
-  for (auto& of_device : waits) result.push_back(model::unite(std::move(of_device)));
+  std::vector<model::IntervalSet> result(waits.size());
+  tbb::parallel_for(size_t{0}, waits.size(), [&](size_t d) { result[d] = model::unite(std::move(waits[d])); });
   return result;
 }
 

@@ -4,6 +4,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include <tbb/parallel_for.h>
+
 #include "analyzer/facts/op_slack.h"
 #include "analyzer/facts/saturate.h"
 
@@ -242,12 +244,12 @@ std::optional<CriticalPathFacts> find_critical_path(CriticalPathInput const& inp
   if (!window) return std::nullopt;
   std::vector<PathProcess> const processes = chosen_processes(input);
   MeetingFinder meetings(input, processes);
-  std::vector<ProcessGraph> graphs;
-  for (size_t p = 0; p < processes.size(); ++p) {
+  std::vector<ProcessGraph> graphs(processes.size());
+  tbb::parallel_for(size_t{0}, processes.size(), [&](size_t p) {
     auto const rank_index = static_cast<size_t>(processes[p].front().ref.rank_index);
-    graphs.push_back(
-        make_process_graph(processes[p], input.host_steps.threads[rank_index], meetings.take(p), input.launch_latency_limit_ns));
-  }
+    graphs[p] =
+        make_process_graph(processes[p], input.host_steps.threads[rank_index], meetings.take(p), input.launch_latency_limit_ns);
+  });
   OpPlace const start = last_op(graphs, processes, *window);
   if (start.op == kNoNode) return std::nullopt;
   std::vector<OpPlace> const last_participants = meetings.find_last(processes, graphs);

@@ -26,6 +26,7 @@ std::optional<double> TimeSplit::utilization() const {
 
 DeviceSets unite_ops(DeviceIndex const& device) {
   std::vector<Interval> compute, comm, copy;
+  compute.reserve(device.ops.size());  // most are
   for (uint32_t const row : device.ops) {
     switch (model::kind_info(device.trace().kind(row)).op_class) {
       case model::OpClass::kCompute:

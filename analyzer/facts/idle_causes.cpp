@@ -61,6 +61,8 @@ class GapExplainer {
       pieces_.push_back({left, launch_ && left.length() < limit_ns_ ? IdleCause::kLaunchLatency : IdleCause::kUnexplained});
     emit();
   }
+  /// About so many gaps will come.
+  void expect(size_t gaps) { gaps_.reserve(gaps + gaps / 4); }
   std::vector<IdleGap> finish() && { return std::move(gaps_); }
 
  private:
@@ -89,6 +91,7 @@ class GapExplainer {
 
   /// When the last peer of the next op was launched; the window's begin if that is no reason to wait.
   int64_t peer_launched(Interval after_launched) const {
+    if (device_.trace().kind(*next_op_) != EventKind::kCollective) return after_launched.begin;
     auto const peer =
         std::lower_bound(peers_.begin(), peers_.end(), *next_op_, [](PeerLaunch const& p, uint32_t row) { return p.row < row; });
     if (peer == peers_.end() || peer->row != *next_op_) return after_launched.begin;
@@ -214,6 +217,7 @@ std::optional<uint32_t> op_at(DeviceIndex const& device, size_t& first, int64_t 
 std::vector<IdleGap> explain_gaps(DeviceIndex const& device, IntervalSet const& busy, Interval range, HostActivity& host,
                                   std::vector<PeerLaunch> const& peers, int64_t launch_latency_limit_ns) {
   GapExplainer explainer(device, host, peers, launch_latency_limit_ns);
+  explainer.expect(busy.size());
   int64_t begin = range.begin;
   size_t op = 0;
   for (Interval const& work : busy) {
@@ -230,6 +234,7 @@ std::vector<IdleGap> explain_late_launches(DeviceIndex const& device, std::vecto
                                            int64_t launch_latency_limit_ns) {
   std::vector<PeerLaunch> const no_peers;
   GapExplainer explainer(device, host, no_peers, launch_latency_limit_ns);
+  explainer.expect(late.size());
   for (LateLaunch const& launch : late) explainer.explain(launch.when, launch.row);
   return std::move(explainer).finish();
 }

@@ -1,7 +1,7 @@
 #include "analyzer/facts/kernels.h"
 
 #include <algorithm>
-#include <unordered_map>
+#include <array>
 
 #include "analyzer/facts/kernel_traits.h"
 #include "analyzer/facts/quantile.h"
@@ -9,6 +9,8 @@
 
 namespace stepscope::analyzer {
 namespace {
+
+constexpr uint32_t kNoGroup = UINT32_MAX;
 
 struct Group {
   KernelFacts facts;
@@ -87,19 +89,21 @@ std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uin
   model::Trace const& trace = device.trace();
   model::Device const* const described = described_device(device);
   uint64_t const multiprocessors = described == nullptr ? 0 : described->threads;
-  std::unordered_map<uint64_t, size_t> places;  // (name, kind) → group
+  std::array<std::vector<uint32_t>, model::kKindCount> places;  // by kind and name; of kinds that occur
   std::vector<Group> groups;
   int64_t total = 0;
   for (uint32_t const row : rows) {
-    uint64_t const key = (uint64_t{trace.columns().name[row].value} << 8) | static_cast<uint64_t>(trace.kind(row));
-    auto const [found, is_new] = places.try_emplace(key, groups.size());
-    if (is_new) {
+    std::vector<uint32_t>& of_kind = places[static_cast<size_t>(trace.kind(row))];
+    if (of_kind.empty()) of_kind.assign(trace.strings().size(), kNoGroup);
+    uint32_t& place = of_kind[trace.columns().name[row].value];
+    if (place == kNoGroup) {
+      place = static_cast<uint32_t>(groups.size());
       groups.emplace_back();
       groups.back().facts.ref = device.ref;
       groups.back().facts.name = trace.name(row);
       groups.back().facts.kind = trace.kind(row);
     }
-    add(groups[found->second], trace, row, multiprocessors);
+    add(groups[place], trace, row, multiprocessors);
     add_saturated(total, trace.columns().dur[row]);
   }
   std::vector<KernelFacts> result;

@@ -104,12 +104,10 @@ class MemoryAccount {
   bool gave_back_ = false;
 };
 
-/// The facts' timeline: what was there at the window's begin, and what took effect in it. Returns the index of the call whose
-/// point is the first.
+/// What was there at the window's begin, and what took effect in it. Returns the index of the call whose point is the first.
 size_t take_timeline(MemoryHistory& history, std::optional<Interval> window, std::vector<Point>& timeline) {
   if (!window) {
     timeline = std::move(history.timeline);
-    timeline.shrink_to_fit();  // all devices' timelines stay
     return 0;
   }
   auto const& all = history.timeline;
@@ -136,8 +134,8 @@ std::optional<Free> free_after(MemoryHistory const& history, size_t call, Point 
   return Free{bytes, bytes - std::min(bytes, history.largest_gaps[call])};
 }
 
-void add_fragmentation(MemoryFacts& facts, MemoryHistory const& history, size_t first_call, std::vector<Interval> const& steps) {
-  auto const& timeline = facts.timeline;
+void add_fragmentation(MemoryFacts& facts, std::vector<Point> const& timeline, MemoryHistory const& history, size_t first_call,
+                       std::vector<Interval> const& steps) {
   auto const highest = std::max_element(timeline.begin(), timeline.end(),
                                         [](auto const& a, auto const& b) { return a.reserved_bytes < b.reserved_bytes; });
   if (highest == timeline.end()) return;
@@ -154,17 +152,18 @@ void add_fragmentation(MemoryFacts& facts, MemoryHistory const& history, size_t 
   }
 }
 
-void add_peaks(MemoryFacts& facts, MemoryHistory const& history, size_t first_call, model::Trace const& trace) {
+void add_peaks(MemoryFacts& facts, std::vector<Point> const& timeline, MemoryHistory const& history, size_t first_call,
+               model::Trace const& trace) {
   std::optional<size_t> peak;
-  for (size_t i = 0; i < facts.timeline.size(); ++i) {
-    Point const& point = facts.timeline[i];
-    if (!peak || point.allocated_bytes > facts.timeline[*peak].allocated_bytes) peak = i;
+  for (size_t i = 0; i < timeline.size(); ++i) {
+    Point const& point = timeline[i];
+    if (!peak || point.allocated_bytes > timeline[*peak].allocated_bytes) peak = i;
     // Sources that do not report what is reserved report 0.
     if (point.reserved_bytes > facts.peak_reserved_bytes.value_or(0)) facts.peak_reserved_bytes = point.reserved_bytes;
   }
   if (!peak) return;
-  facts.peak_allocated_bytes = facts.timeline[*peak].allocated_bytes;
-  facts.by_purpose_at_peak = facts.timeline[*peak].by_purpose;
+  facts.peak_allocated_bytes = timeline[*peak].allocated_bytes;
+  facts.by_purpose_at_peak = timeline[*peak].by_purpose;
   std::vector<LiveBlock> live;
   size_t const last = first_call + *peak;
   for (size_t call = 0; call <= last; ++call) {
@@ -198,12 +197,12 @@ void add_retries(MemoryFacts& facts, MemoryHistory const& history, std::optional
   facts.retries_at = std::move(retries);
 }
 
-void add_growth(MemoryFacts& facts, std::vector<Interval> const& steps) {
-  StepBytes const floors = memory_floors(facts.timeline, steps), reserved = reserved_at_ends(facts.timeline, steps);
+void add_growth(MemoryFacts& facts, std::vector<Point> const& timeline, std::vector<Interval> const& steps) {
+  StepBytes const floors = memory_floors(timeline, steps), reserved = reserved_at_ends(timeline, steps);
   facts.floor_growth_bytes_per_step = floor_growth(floors);
   facts.reserved_growth_bytes_per_step = floor_growth(reserved);
   if (facts.peak_reserved_bytes) {
-    std::vector<MemoryFacts::Growth> growth = growth_despite_room(facts.timeline, steps);
+    std::vector<MemoryFacts::Growth> growth = growth_despite_room(timeline, steps);
     uint64_t bytes = 0;
     for (auto const& grown : growth) bytes += grown.bytes;
     facts.fragmented_growth_bytes = bytes;
@@ -212,7 +211,7 @@ void add_growth(MemoryFacts& facts, std::vector<Interval> const& steps) {
     facts.fragmented_growth = std::move(growth);
   }
   if (!facts.capacity_bytes || steps.empty()) return;
-  std::optional<uint64_t> const held = highest_held(facts.timeline, steps).back();
+  std::optional<uint64_t> const held = highest_held(timeline, steps).back();
   if (!held || *held > *facts.capacity_bytes) return;
   auto const room = static_cast<double>(*facts.capacity_bytes - *held);
   std::optional<int64_t> step_ns;
@@ -248,11 +247,13 @@ MemoryFacts memory_facts(DeviceIndex const& device, ProcessMemory& memory, std::
   auto const history = std::find_if(memory.devices.begin(), memory.devices.end(),
                                     [&](MemoryHistory const& of) { return of.device == device.ref.device; });
   if (history == memory.devices.end()) return facts;
-  size_t const first_call = take_timeline(*history, window, facts.timeline);
-  add_peaks(facts, *history, first_call, device.trace());
-  add_fragmentation(facts, *history, first_call, steps);
+  std::vector<Point> timeline;
+  size_t const first_call = take_timeline(*history, window, timeline);
+  add_peaks(facts, timeline, *history, first_call, device.trace());
+  add_fragmentation(facts, timeline, *history, first_call, steps);
   add_retries(facts, *history, window, steps);
-  add_growth(facts, steps);
+  add_growth(facts, timeline, steps);
+  facts.timeline = MemoryTimeline(timeline);
   if (facts.capacity_bytes && facts.peak_allocated_bytes)
     facts.batch_factor = batch_factor(facts.by_purpose_at_peak, *facts.capacity_bytes);
   return facts;

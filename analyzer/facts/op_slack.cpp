@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+
+#include <tbb/parallel_for.h>
 
 #include "analyzer/facts/process_graph_streams.h"
 
@@ -197,9 +200,9 @@ class MeetingProcesses {
 OpSlack find_slack(std::vector<ProcessGraph> const& graphs, size_t collectives, Interval window) {
   MeetingProcesses const processes(graphs, collectives);
   std::vector<int64_t> shared(collectives, kUnlimited);
-  std::vector<SlackSweep> sweeps;
+  std::vector<std::optional<SlackSweep>> sweeps(graphs.size());
+  tbb::parallel_for(size_t{0}, graphs.size(), [&](size_t process) { sweeps[process].emplace(graphs[process], window); });
   for (ProcessGraph const& graph : graphs) {
-    sweeps.emplace_back(graph, window);
     for (Meeting const& meeting : graph.meetings)
       if (graph.ops[meeting.op].is_on_path) shared[meeting.collective] = 0;
   }
@@ -212,12 +215,12 @@ OpSlack find_slack(std::vector<ProcessGraph> const& graphs, size_t collectives, 
       if (!is_due[process]) continue;
       is_due[process] = false;
       reduced.clear();
-      sweeps[process].run(shared, reduced);
+      sweeps[process]->run(shared, reduced);
       for (uint32_t const collective : reduced) processes.mark(collective, process, is_due);
     }
     result.is_exact = std::find(is_due.begin(), is_due.end(), true) == is_due.end();
   }
-  for (SlackSweep& sweep : sweeps) result.of_process.push_back(std::move(sweep).take());
+  for (auto& sweep : sweeps) result.of_process.push_back(std::move(*sweep).take());
   return result;
 }
 

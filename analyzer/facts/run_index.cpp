@@ -31,6 +31,9 @@ void merge_runs(std::vector<uint32_t>& rows, std::vector<size_t> run_begins, std
 void collect_ops(DeviceIndex& device) {
   model::Trace const& trace = device.trace();
   std::vector<size_t> run_begins;
+  size_t rows_of_streams = 0;
+  for (model::TrackId const stream : device.streams) rows_of_streams += trace.rows_of(stream).size();
+  device.ops.reserve(rows_of_streams);
   for (model::TrackId const stream : device.streams) {
     run_begins.push_back(device.ops.size());
     model::Trace::Rows const rows = trace.rows_of(stream);

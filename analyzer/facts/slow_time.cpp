@@ -58,6 +58,23 @@ model::IntervalSet shared_time(DeviceIndex const& device) {
   return model::unite(std::move(shared));
 }
 
+/// measure_in() of windows that come by their begins.
+class ForwardMeasure {
+ public:
+  explicit ForwardMeasure(model::IntervalSet const& set) : set_(set) {}
+  int64_t in(Interval window) {
+    while (passed_ < set_.size() && set_[passed_].end <= window.begin) ++passed_;
+    int64_t total = 0;
+    for (size_t i = passed_; i < set_.size() && set_[i].begin < window.end; ++i)
+      total += std::min(set_[i].end, window.end) - std::max(set_[i].begin, window.begin);
+    return total;
+  }
+
+ private:
+  model::IntervalSet const& set_;
+  size_t passed_ = 0;
+};
+
 /// The blocks of a kernel; 0 where they are not known, or a graph launched it: what its nodes wait for is not told.
 uint64_t known_blocks(model::Trace const& trace, uint32_t row) {
   if (trace.kind(row) != EventKind::kKernel) return 0;
@@ -180,6 +197,7 @@ void SlowTimes::add_small_grids(DeviceIndex const& device, DeviceSets const& set
   model::Trace const& trace = device.trace();
   std::optional<model::IntervalSet> shared;
   model::IntervalSet comm;  // without what is shared
+  std::optional<ForwardMeasure> in_shared, in_comm;
   auto const empty_share = [&](uint64_t blocks) {
     return std::max(0.0, 1 - static_cast<double>(blocks) / static_cast<double>(multiprocessors));
   };
@@ -191,11 +209,13 @@ void SlowTimes::add_small_grids(DeviceIndex const& device, DeviceSets const& set
     if (!shared) {
       shared = shared_time(device);
       comm = model::subtract(sets.comm, *shared);
+      in_shared.emplace(*shared);
+      in_comm.emplace(comm);
     }
     Interval const when = device.when(row);
-    int64_t const alone = when.length() - measure_in(*shared, when);
+    int64_t const alone = when.length() - in_shared->in(when);
     if (alone > kEmptyKernelNs) {
-      double const beside_comm = static_cast<double>(measure_in(comm, when)) / static_cast<double>(alone);
+      double const beside_comm = static_cast<double>(in_comm->in(when)) / static_cast<double>(alone);
       double const empty = (1 - beside_comm) * empty_share(blocks) + beside_comm * empty_share(blocks + kBlocksOfCollective);
       lost_sum += static_cast<int64_t>(static_cast<double>(alone - kEmptyKernelNs) * empty);
     }

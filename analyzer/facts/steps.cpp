@@ -59,6 +59,16 @@ int32_t step_at(std::vector<HostStep> const& steps, int64_t instant) {
   return static_cast<int32_t>(after - steps.begin() - 1);
 }
 
+/// The same, where `guess` is the answer to most questions, or the one before.
+int32_t step_at(std::vector<HostStep> const& steps, int64_t instant, int32_t guess) {
+  for (int32_t const at : {guess, guess + 1}) {
+    if (at < 0 || at >= std::ssize(steps)) continue;
+    Interval const when = steps[static_cast<size_t>(at)].when;
+    if (when.begin <= instant && instant < when.end) return at;
+  }
+  return step_at(steps, instant);
+}
+
 /// The thread whose steps stand in for launching threads without steps: see the header.
 size_t default_thread(DeviceIndex const& device, std::vector<std::vector<HostStep>> const& threads) {
   std::vector<uint64_t> launches(threads.size());
@@ -100,15 +110,16 @@ void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSte
   std::unordered_map<uint64_t, int32_t> numbers;  // (thread, step) → place in result.steps
   // Most ops are launched in the step of the one before them.
   std::optional<uint64_t> last_key;
-  int32_t last_number = 0;
+  int32_t last_number = 0, last_at = -1;
   for (size_t i = 0; i < device.ops.size(); ++i) {
     auto const launch = own != nullptr ? std::optional(device.ops[i]) : device.launch_of(device.ops[i]);
     if (!launch) continue;
     size_t thread = own != nullptr ? 0 : device.trace().columns().track[*launch].value;
     if (own == nullptr && threads[thread].empty()) thread = fallback;
     std::vector<HostStep> const& of_thread = own != nullptr ? *own : threads[thread];
-    int32_t const at = step_at(of_thread, device.start(*launch));
+    int32_t const at = step_at(of_thread, device.start(*launch), last_at);
     if (at < 0) continue;
+    last_at = at;
     HostStep const& host = of_thread[static_cast<size_t>(at)];
     uint64_t const key = (static_cast<uint64_t>(thread) << 32) | static_cast<uint32_t>(at);
     bool is_new = false;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+
+#include <tbb/parallel_for.h>
 
 namespace stepscope::analyzer {
 namespace {
@@ -40,7 +43,9 @@ PathPart choose_part(Analysis const& facts, double part) {
   for (StepFacts const& step : facts.steps)
     if (middle && step.step >= middle->first && step.step <= middle->second) chosen.steps.push_back(step);
   for (DeviceFacts const& device : facts.devices) {
-    DeviceFacts of_part = device;
+    DeviceFacts of_part;  // of all its facts the path asks for the window
+    of_part.ref = device.ref;
+    of_part.window = device.window;
     int64_t begin = std::numeric_limits<int64_t>::max(), end = std::numeric_limits<int64_t>::min();
     for (auto step = std::partition_point(chosen.steps.begin(), chosen.steps.end(),
                                           [&](StepFacts const& s) { return s.ref < device.ref; });
@@ -117,10 +122,11 @@ base::Expected<std::optional<CriticalPathFacts>> find_streamed_path(StreamedRun 
   if (part.devices.empty()) return std::nullopt;
   Interval const range = range_of(part);
   model::Run read{run.outline.name, {}, run.outline.clock, {}};
-  for (size_t r = 0; r < run.outline.ranks.size(); ++r) {
-    auto rank = run.read_window(r, range);
-    if (!rank) return base::fail_with(rank);
-    read.ranks.push_back(std::move(*rank));
+  std::vector<std::optional<base::Expected<model::RankTrace>>> ranks(run.outline.ranks.size());
+  tbb::parallel_for(size_t{0}, ranks.size(), [&](size_t r) { ranks[r].emplace(run.read_window(r, range)); });
+  for (auto& rank : ranks) {
+    if (!*rank) return base::fail_with(*rank);
+    read.ranks.push_back(std::move(**rank));
   }
   std::vector<DeviceIndex> const devices = index_devices(read);
   HostSteps const steps = find_host_steps(read);

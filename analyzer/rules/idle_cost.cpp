@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include <tbb/parallel_for.h>
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -11,7 +13,6 @@ struct Loss {
   MeasuredDevice const* device = nullptr;
   std::vector<size_t> gaps;  ///< places in device->gaps
   int64_t total_ns = 0;
-  IdleSplit idle{};  ///< of the gaps
   [[nodiscard]] double share() const {
     return device == nullptr || device->total_ns == 0 ? 0 : static_cast<double>(total_ns) / static_cast<double>(device->total_ns);
   }
@@ -60,20 +61,23 @@ std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device
 
 std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share,
                                       std::function<bool(MeasuredDevice const&, size_t)> const& counts) {
+  std::vector<Loss> losses(input.measured.size());
+  tbb::parallel_for(size_t{0}, losses.size(), [&](size_t d) {
+    MeasuredDevice const& device = input.measured[d];
+    IdleSplit idle{};
+    for (size_t i = 0; i < device.gaps.size(); ++i)
+      if (counts(device, i)) idle[static_cast<size_t>(device.gaps.cause(i))] += device.gaps[i].when.length();
+    losses[d] = {&device, {}, lost_with(device, idle)};
+  });
   Loss worst;
   int devices = 0;
-  for (MeasuredDevice const& device : input.measured) {
-    Loss loss{&device, {}, 0, {}};
-    for (size_t i = 0; i < device.gaps.size(); ++i) {
-      if (!counts(device, i)) continue;
-      loss.gaps.push_back(i);
-      loss.idle[static_cast<size_t>(device.gaps.cause(i))] += device.gaps[i].when.length();
-    }
-    loss.total_ns = lost_with(device, loss.idle);
+  for (Loss const& loss : losses) {
     if (loss.share() >= least_share) ++devices;
-    if (loss.share() > worst.share()) worst = std::move(loss);
+    if (loss.share() > worst.share()) worst = loss;
   }
   if (worst.device == nullptr || worst.share() < least_share) return std::nullopt;
+  for (size_t i = 0; i < worst.device->gaps.size(); ++i)
+    if (counts(*worst.device, i)) worst.gaps.push_back(i);
   return make_finding(rule, input, worst, devices);
 }
 

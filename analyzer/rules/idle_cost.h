@@ -8,8 +8,8 @@
 
 namespace stepscope::analyzer {
 
-/// Finds the device on which the gaps that `counts` (called with places in device.gaps) take the largest
-/// share of a step. From `least_share` on, a finding with cost, evidence (longest first), the metrics "gaps_per_step" and
+/// Finds the device on which the gaps that `counts` (called with places in device.gaps, from several threads at once) take the
+/// largest share of a step. From `least_share` on, a finding with cost, evidence (longest first), the metrics "gaps_per_step" and
 /// "devices" (how many pass least_share), and the subject "host_op": the host op that was running for most of it.
 std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share,
                                       std::function<bool(MeasuredDevice const&, size_t)> const& counts);

@@ -100,6 +100,9 @@ bool is_communication_alone(DeviceFacts const& device) {
   return device.collectives > 0 && device.collectives == device.kernels && device.copies == 0 && device.launches == 0;
 }
 
+/// Of a device without steps.
+bool stands_as_one_period(DeviceFacts const& device) { return device.window.length() > 0 && !is_communication_alone(device); }
+
 void add_time(MeasuredDevice& device, TimeSplit const& time) {
   device.compute_ns += time.compute_ns;
   device.exposed_comm_ns += time.exposed_comm_ns;
@@ -175,7 +178,7 @@ void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
     add(all, period.when, period.step->time);
     add(i < slow ? slow_start : period.when.length() > limit ? outliers : usual, period.when, period.step->time);
   }
-  if (!all.has_steps && device.window.length() > 0 && !is_communication_alone(device))
+  if (!all.has_steps && stands_as_one_period(device))
     for (MeasuredDevice* to : {&all, &usual}) add(*to, device.window, device.time);
   add_gaps(all, gaps);
   bool const all_are_usual = outliers.periods.empty() && slow_start.periods.empty();
@@ -189,6 +192,17 @@ void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
 }
 
 }  // namespace
+
+std::vector<std::vector<Interval>> measured_periods(Analysis const& facts) {
+  std::vector<std::vector<Interval>> result(facts.devices.size());
+  tbb::parallel_for(size_t{0}, facts.devices.size(), [&](size_t d) {
+    DeviceFacts const& device = facts.devices[d];
+    auto const [first, last] = rows_of(facts.steps, device.ref);
+    for (Period const& period : periods_of(facts.steps, first, last, facts.gaps.of(device.ref))) result[d].push_back(period.when);
+    if (first == last && stands_as_one_period(device)) result[d].push_back(device.window);
+  });
+  return result;
+}
 
 MeasuredSteps measure_steps(Analysis const& facts) {
   MeasuredSteps result;

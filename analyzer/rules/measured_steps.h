@@ -84,5 +84,7 @@ struct MeasuredSteps {
 };
 /// `facts` must outlive it.
 MeasuredSteps measure_steps(Analysis const& facts);
+/// Of MeasuredSteps::all the periods alone: for a fraction of the time.
+std::vector<std::vector<Interval>> measured_periods(Analysis const& facts);
 
 }  // namespace stepscope::analyzer

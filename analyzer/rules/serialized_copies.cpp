@@ -9,7 +9,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-void add_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
+void add_serialized_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
   for (DeviceFacts const& facts : input.facts.devices) {
     if (facts.ref != device.ref) continue;
     for (DeviceFacts::Copy const& copy : facts.longest_copies)
@@ -29,7 +29,7 @@ void find_serialized_copies(RuleInput const& input, std::vector<Finding>& findin
                                       [&](MeasuredDevice const& a, MeasuredDevice const& b) { return share(a) < share(b); });
   if (worst == input.measured.end() || share(*worst) < kWarningShare) return;
   Finding finding = make_cost_finding("serialized-copies", *worst, worst->per_step(worst->exposed_copy_ns));
-  add_evidence(finding, input, *worst);
+  add_serialized_evidence(finding, input, *worst);
   findings.push_back(std::move(finding));
 }
 

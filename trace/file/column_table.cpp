@@ -27,6 +27,12 @@ ColumnTable::Entry const* ColumnTable::find(uint8_t scope, int number) const {
   return found == entries_.end() ? nullptr : &*found;
 }
 
+std::optional<uint64_t> ColumnTable::constant(uint8_t scope, int number) const {
+  Entry const* const entry = find(scope, number);
+  if (entry == nullptr) return 0;
+  return entry->head.coding == ColumnCoding::kConstant ? std::optional(entry->head.base) : std::nullopt;
+}
+
 bool ColumnTable::decode(uint8_t scope, int number, std::span<uint64_t> values, std::span<int64_t const> dur) {
   Entry const* const entry = find(scope, number);
   if (entry != nullptr) return decoder_.decode(entry->head, entry->data, dur, values);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,6 +21,8 @@ class ColumnTable {
   /// False when the payload does not split into columns without rest.
   bool parse(base::ByteSpan payload);
   [[nodiscard]] bool contains(uint8_t scope, int number) const { return find(scope, number) != nullptr; }
+  /// The value that all rows of the column have, where it is stored once; 0 when there is no column.
+  [[nodiscard]] std::optional<uint64_t> constant(uint8_t scope, int number) const;
   /// Fills `values` with the column; with zeros when there is none. `dur`: decoded durations, for starts. False when damaged.
   bool decode(uint8_t scope, int number, std::span<uint64_t> values, std::span<int64_t const> dur = {});
 

@@ -1,5 +1,6 @@
 #include "trace/file/event_codec.h"
 
+#include <algorithm>
 #include <bit>
 #include <type_traits>
 
@@ -70,9 +71,7 @@ uint64_t drop_unknown_kinds(std::span<uint64_t const> kinds, EventBatch& batch) 
   return kinds.size() - kept;
 }
 
-std::span<uint64_t> as_unsigned(std::vector<int64_t>& values) {
-  return {reinterpret_cast<uint64_t*>(values.data()), values.size()};
-}
+std::span<uint64_t> as_unsigned(std::span<int64_t> values) { return {reinterpret_cast<uint64_t*>(values.data()), values.size()}; }
 
 }  // namespace
 
@@ -121,8 +120,37 @@ void EventEncoder::encode(model::EventView const& events, base::ByteWriter& out)
 bool EventDecoder::decode(base::ByteSpan payload, uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted,
                           EventBatch& batch, uint64_t& unknown_rows) {
   batch.clear();
-  return rows <= kMaxBlockRows && columns_.parse(payload) && decode_base(rows, names, wanted, batch) &&
-         decode_kinds(rows, names, batch, unknown_rows) && decode_details(names, wanted, batch);
+  if (rows > kMaxBlockRows || !columns_.parse(payload) || !decode_base(rows, names, wanted, batch) ||
+      !decode_kinds(rows, names, batch, unknown_rows))
+    return false;
+  auto const counts = model::count_details(batch.kind);
+  size_t number = 0;
+  std::apply([&](auto&... table) { (table.resize(counts[number++]), ...); }, batch.details);
+  return decode_details(names, wanted, {}, counts, batch.details);
+}
+
+bool EventDecoder::decode_rows(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted,
+                               model::RowSpans const& rows) {
+  if (rows.size() > kMaxBlockRows || !columns_.parse(payload)) return false;
+  auto const number = [&](BaseColumn column) { return column_number(names.base, kBaseNames[column]); };
+  if (!columns_.decode(kBaseScope, number(kDur), as_unsigned(rows.dur)) ||
+      !columns_.decode(kBaseScope, number(kStart), as_unsigned(rows.start), rows.dur) ||
+      (wanted.correlation && !columns_.decode(kBaseScope, number(kCorrelation), rows.correlation)) ||
+      (wanted.name && !decode_names(names, rows.name)))
+    return false;
+  std::span<uint64_t> const kinds = values(rows.size());
+  if (!columns_.decode(kBaseScope, number(kKind), kinds)) return false;
+  uint64_t highest = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    highest = std::max(highest, kinds[i]);
+    rows.kind[i] = static_cast<EventKind>(kinds[i]);
+  }
+  return highest < model::kKindCount;
+}
+
+bool EventDecoder::decode_details(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted,
+                                  DetailCounts const& first, DetailCounts const& counts, model::DetailTables& tables) {
+  return columns_.parse(payload) && decode_details(names, wanted, first, counts, tables);
 }
 
 bool EventDecoder::decode_base(uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted, EventBatch& batch) {
@@ -134,45 +162,81 @@ bool EventDecoder::decode_base(uint32_t rows, ColumnNames const& names, ColumnSe
   if (!columns_.decode(kBaseScope, number(kDur), as_unsigned(batch.dur))) return false;
   if (!columns_.decode(kBaseScope, number(kStart), as_unsigned(batch.start), batch.dur)) return false;
   if (wanted.correlation && !columns_.decode(kBaseScope, number(kCorrelation), batch.correlation)) return false;
-  if (!wanted.name) return true;
-  values_.resize(rows);
-  if (!columns_.decode(kBaseScope, number(kName), values_)) return false;
-  for (size_t i = 0; i < rows; ++i) batch.name[i] = model::StringId{static_cast<uint32_t>(values_[i])};
+  return !wanted.name || decode_names(names, batch.name);
+}
+
+std::span<uint64_t> EventDecoder::values(size_t count) {
+  if (values_.size() < count) values_.resize(count);
+  return std::span(values_).first(count);
+}
+
+bool EventDecoder::decode_names(ColumnNames const& names, std::span<model::StringId> out) {
+  std::span<uint64_t> const ids = values(out.size());
+  if (!columns_.decode(kBaseScope, column_number(names.base, kBaseNames[kName]), ids)) return false;
+  for (size_t i = 0; i < out.size(); ++i) out[i] = model::StringId{static_cast<uint32_t>(ids[i])};
   return true;
 }
 
 bool EventDecoder::decode_kinds(uint32_t rows, ColumnNames const& names, EventBatch& batch, uint64_t& unknown_rows) {
-  values_.resize(rows);
-  if (!columns_.decode(kBaseScope, column_number(names.base, kBaseNames[kKind]), values_)) return false;
+  std::span<uint64_t> const kinds = values(rows);
+  if (!columns_.decode(kBaseScope, column_number(names.base, kBaseNames[kKind]), kinds)) return false;
   batch.kind.resize(rows);
   bool known = true;
   for (size_t i = 0; i < rows; ++i) {
-    known = known && values_[i] < model::kKindCount;
-    batch.kind[i] = static_cast<EventKind>(values_[i]);
+    known = known && kinds[i] < model::kKindCount;
+    batch.kind[i] = static_cast<EventKind>(kinds[i]);
   }
-  if (!known) unknown_rows += drop_unknown_kinds(values_, batch);
+  if (!known) unknown_rows += drop_unknown_kinds(kinds, batch);
   return true;
 }
 
-bool EventDecoder::decode_details(ColumnNames const& names, ColumnSelection const& wanted, EventBatch& batch) {
-  auto const counts = model::count_details(batch.kind);
+bool EventDecoder::decode_details(ColumnNames const& names, ColumnSelection const& wanted, DetailCounts const& first,
+                                  DetailCounts const& counts, model::DetailTables& tables) {
   bool good = true;
-  for_each_table(batch.details, [&](int index, auto& table, auto const& fields) {
-    auto const number_of_table = static_cast<size_t>(index);
-    table.resize(counts[number_of_table]);
-    if (table.empty() || (wanted.tables >> index & 1) == 0) return;
-    values_.resize(table.size());
-    for_each_field(fields, [&](auto const& field) {
-      int const number = column_number(names.details[number_of_table], field.name);
-      good = good && columns_.decode(static_cast<uint8_t>(index + 1), number, values_);
-      if (!good) return;
-      for (size_t i = 0; i < table.size(); ++i) {
-        auto& member = table[i].*field.member;
-        member = from_bits<std::remove_cvref_t<decltype(member)>>(values_[i]);
-      }
-    });
+  for_each_table(tables, [&](int index, auto& table, auto const& fields) {
+    auto const number = static_cast<size_t>(index);
+    if (!good || counts[number] == 0 || (wanted.tables >> index & 1) == 0) return;
+    auto const rows = std::span(table).subspan(first[number], counts[number]);
+    good = decode_table(static_cast<uint8_t>(index + 1), names.details[number], fields, rows);
   });
   return good;
+}
+
+/// Most columns have one value in all rows: these are written once a row, all together, a few rows at a time, so that they are in
+/// the cache when the others follow.
+template <class Row, class Fields>
+bool EventDecoder::decode_table(uint8_t scope, std::vector<std::string> const& names, Fields const& fields, std::span<Row> rows) {
+  constexpr size_t kAlike = SIZE_MAX, kRowsAtOnce = 256;
+  Row alike;
+  std::array<size_t, std::tuple_size_v<Fields>> places{};  // in values_; kAlike: of a column with one value
+  std::array<int, std::tuple_size_v<Fields>> numbers{};
+  size_t column = 0, next = 0;
+  for_each_field(fields, [&](auto const& field) {
+    int const number = numbers[column] = column_number(names, field.name);
+    auto& member = alike.*field.member;
+    auto const constant = columns_.constant(scope, number);
+    if (constant) member = from_bits<std::remove_cvref_t<decltype(member)>>(*constant);
+    places[column++] = constant ? kAlike : next;
+    next += constant ? 0 : rows.size();
+  });
+  std::span<uint64_t> const all = values(next);
+  for (column = 0; column < places.size(); ++column)
+    if (places[column] != kAlike && !columns_.decode(scope, numbers[column], all.subspan(places[column], rows.size())))
+      return false;
+  for (size_t first = 0; first < rows.size(); first += kRowsAtOnce) {
+    size_t const last = std::min(first + kRowsAtOnce, rows.size());
+    std::fill(rows.begin() + static_cast<ptrdiff_t>(first), rows.begin() + static_cast<ptrdiff_t>(last), alike);
+    column = 0;
+    for_each_field(fields, [&](auto const& field) {
+      size_t const place = places[column++];
+      if (place == kAlike) return;
+      for (size_t i = first; i < last; ++i) {
+        auto& member = rows[i].*field.member;
+        member = from_bits<std::remove_cvref_t<decltype(member)>>(all[place + i]);
+      }
+    });
+  }
+  return true;
 }
 
 }  // namespace stepscope::file

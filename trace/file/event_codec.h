@@ -11,6 +11,7 @@
 #include "trace/base/bytes.h"
 #include "trace/file/column_table.h"
 #include "trace/model/event_view.h"
+#include "trace/model/row_spans.h"
 
 namespace stepscope::file {
 
@@ -30,6 +31,7 @@ std::string_view detail_table_name(int table);
 /// Which columns are decoded; the others are zero. Starts, durations and kinds always are.
 struct ColumnSelection {
   bool name = true, correlation = true;
+  bool depth = true;             ///< of the trace; files do not hold it
   uint32_t tables = UINT32_MAX;  ///< bit t = detail table t
 };
 
@@ -45,6 +47,9 @@ class EventEncoder {
   std::vector<uint32_t> names_;
 };
 
+/// Detail rows by table: of a block.
+using DetailCounts = std::array<size_t, model::kDetailTableCount>;
+
 /// Not thread-safe: one a thread.
 class EventDecoder {
  public:
@@ -53,10 +58,24 @@ class EventDecoder {
   bool decode(base::ByteSpan payload, uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted,
               model::EventBatch& batch, uint64_t& unknown_rows);
 
+  /// The same in two steps, into memory that is there already: rows first (as many as there is room for, at most kMaxBlockRows),
+  /// then the details that they own, from row `first` of each table on, where their tables are wanted. False also when a row is
+  /// of an unknown kind.
+  bool decode_rows(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted, model::RowSpans const& rows);
+  bool decode_details(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted, DetailCounts const& first,
+                      DetailCounts const& counts, model::DetailTables& tables);
+
  private:
   bool decode_base(uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted, model::EventBatch& batch);
   bool decode_kinds(uint32_t rows, ColumnNames const& names, model::EventBatch& batch, uint64_t& unknown_rows);
-  bool decode_details(ColumnNames const& names, ColumnSelection const& wanted, model::EventBatch& batch);
+  bool decode_names(ColumnNames const& names, std::span<model::StringId> out);
+  bool decode_details(ColumnNames const& names, ColumnSelection const& wanted, DetailCounts const& first,
+                      DetailCounts const& counts, model::DetailTables& tables);
+  template <class Row, class Fields>
+  bool decode_table(uint8_t scope, std::vector<std::string> const& names, Fields const& fields, std::span<Row> rows);
+
+  /// Room for so many; what is in it is lost with the next call.
+  std::span<uint64_t> values(size_t count);
 
   ColumnTable columns_;
   std::vector<uint64_t> values_;

@@ -14,6 +14,7 @@
 #include "trace/file/compression.h"
 #include "trace/file/description.h"
 #include "trace/file/format.h"
+#include "trace/file/in_order_reader.h"
 #include "trace/file/reader.h"
 #include "trace/file/summaries.h"
 #include "trace/model/keep_rows.h"
@@ -91,17 +92,6 @@ std::vector<model::StringId> intern_all(std::span<std::string_view const> texts,
   return ids;
 }
 
-/// Replaces the file's ids; returns how many names are not known.
-uint64_t translate(std::span<model::StringId const> ids, std::vector<model::StringId>& names) {
-  uint64_t unknown = 0;
-  for (model::StringId& name : names) {
-    bool const known = name.value < ids.size() && ids[name.value].valid();
-    if (!known && name.value != 0) ++unknown;
-    name = known ? ids[name.value] : model::StringId{0};
-  }
-  return unknown;
-}
-
 /// Keeps the rows of which any part lies in the window, and those before it that are wanted.
 void keep_selected(model::EventBatch& batch, Selection const& selection) {
   TimeWindow const window = selection.window;
@@ -166,6 +156,9 @@ struct TraceFile::State {
   [[nodiscard]] std::vector<IndexEntry> select(Selection const& selection) const;
   void decode(IndexEntry const& entry, Selection const& selection, std::span<model::StringId const> ids, EventDecoder& decoder,
               DecodedBlock& out) const;
+  std::vector<model::StringId> begin_trace(std::span<std::string_view const> texts, model::TraceBuilder& builder) const;
+  [[nodiscard]] std::optional<model::Trace> read_in_order(std::vector<IndexEntry> const& blocks, ColumnSelection const& wanted,
+                                                          std::span<std::string_view const> texts) const;
   [[nodiscard]] uint64_t lost_while_opening() const;
   [[nodiscard]] model::ImportLog log_of(uint64_t lost_blocks, uint64_t unknown_events, uint64_t unknown_names) const;
 };
@@ -372,7 +365,7 @@ void TraceFile::State::decode(IndexEntry const& entry, Selection const& selectio
     return;
   }
   if (!selection.window.is_everything()) keep_selected(out.events, selection);
-  out.unknown_names = translate(ids, out.events.name);
+  out.unknown_names = translate_names(ids, out.events.name);
 }
 
 /// Blocks. A place between blocks that only a scan passes over counts as one; the end of a killed program's file does not.
@@ -397,6 +390,27 @@ model::ImportLog TraceFile::State::log_of(uint64_t lost_blocks, uint64_t unknown
   return log;
 }
 
+/// Tracks, devices and texts; returns the texts' ids in the trace by those in the file.
+std::vector<model::StringId> TraceFile::State::begin_trace(std::span<std::string_view const> texts,
+                                                           model::TraceBuilder& builder) const {
+  for (model::Track const& track : tracks) builder.add_track(track);
+  for (model::Device const& device : description.devices) builder.add_device(device);
+  return intern_all(texts, builder);
+}
+
+/// All of these blocks, when they are in order.
+std::optional<model::Trace> TraceFile::State::read_in_order(std::vector<IndexEntry> const& blocks, ColumnSelection const& wanted,
+                                                            std::span<std::string_view const> texts) const {
+  model::TraceBuilder builder;
+  std::vector<model::StringId> const ids = begin_trace(texts, builder);
+  if (!wanted.depth) builder.leave_out_depth();
+  auto const unknown_names = file::read_in_order({bytes, blocks, description.columns, wanted, ids}, builder);
+  if (!unknown_names) return std::nullopt;
+  builder.info() = description.info;
+  builder.log() = log_of(lost_while_opening() + damaged_strings.size(), 0, *unknown_names);
+  return std::move(builder).finish_rows();
+}
+
 Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_events) const {
   std::vector<IndexEntry> const blocks = state_->select(selection);
   std::atomic<uint64_t> rows = 0;  // of blocks in part selected, those that were kept, once they are decoded
@@ -408,11 +422,13 @@ Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_
   };
   if (rows > max_events) return too_many();
 
+  auto const all_texts = texts();
+  if (selection.window.is_everything())
+    if (auto trace = state_->read_in_order(blocks, selection.columns, all_texts)) return std::move(*trace);
   model::TraceBuilder builder;
-  auto const ids = intern_all(texts(), builder);
+  auto const ids = state_->begin_trace(all_texts, builder);
+  if (!selection.columns.depth) builder.leave_out_depth();
   uint64_t lost = state_->lost_while_opening() + state_->damaged_strings.size();
-  for (model::Track const& track : state_->tracks) builder.add_track(track);
-  for (model::Device const& device : state_->description.devices) builder.add_device(device);
 
   std::vector<DecodedBlock> decoded(blocks.size());
   tbb::enumerable_thread_specific<EventDecoder> decoders;
@@ -434,6 +450,19 @@ Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_
   builder.info() = state_->description.info;
   builder.log() = state_->log_of(lost, unknown_events, unknown_names);
   return std::move(builder).finish();
+}
+
+bool TraceFile::decode_block(IndexEntry const& entry, ColumnSelection const& columns, EventDecoder& decoder,
+                             model::EventBatch& out) const {
+  out.clear();
+  auto const block = block_at(state_->bytes, entry.offset);
+  uint64_t unknown = 0;
+  if (block && block->header.compressed == 0 && block->header.track == entry.header.track &&
+      block->header.rows == entry.header.rows &&
+      decoder.decode(block->payload, block->header.rows, state_->description.columns, columns, out, unknown))
+    return true;
+  out.clear();
+  return false;
 }
 
 /// Events, summaries, steps: decoded; of blocks of other types the checksum is what can be checked here.

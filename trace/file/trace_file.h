@@ -84,6 +84,10 @@ class TraceFile {
 
   /// The selected events with all tracks, devices and what is known of the process. Errors: more events than `max_events`.
   [[nodiscard]] base::Expected<model::Trace> read(Selection const& selection = {}, uint64_t max_events = events_that_fit()) const;
+  /// One event block alone, for who looks at every event once and keeps few: no nesting, no links, names are ids of texts(),
+  /// in the order of the file. `out` is replaced. False when damaged.
+  [[nodiscard]] bool decode_block(IndexEntry const& entry, ColumnSelection const& columns, EventDecoder& decoder,
+                                  model::EventBatch& out) const;
   /// Checks every byte and decodes every block.
   [[nodiscard]] std::vector<DamagedPlace> find_damage() const;
 

@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include <tbb/parallel_for.h>
+
 #include "trace/import/clock_fit.h"
 #include "trace/import/coarse_times.h"
 #include "trace/model/clock_drift.h"
@@ -44,12 +46,14 @@ file::Selection selection_of(TraceSource const& source) {
   // Which kernels carry collectives is known when the calls are read, too (collective_merge.h).
   bool const is_merged = std::none_of(kinds.begin(), kinds.end(),
                                       [&](uint64_t of_track) { return has(of_track, model::EventKind::kCollectiveCall); });
-  if (!is_merged) return {};
+  if (!is_merged) return {.columns = {.depth = false}};
   file::Selection selection{.tracks = std::vector<model::TrackId>{}};
   for (uint32_t track = 0; track < kinds.size(); ++track)
     if (has(kinds[track], model::EventKind::kCollective)) selection.tracks->push_back(model::TrackId{track});
-  selection.columns = {
-      .name = false, .correlation = false, .tables = uint32_t{1} << static_cast<unsigned>(model::DetailTable::kCollectives)};
+  selection.columns = {.name = false,
+                       .correlation = false,
+                       .depth = false,
+                       .tables = uint32_t{1} << static_cast<unsigned>(model::DetailTable::kCollectives)};
   return selection;
 }
 
@@ -84,12 +88,13 @@ std::vector<int64_t> indices_of_steps(TraceSource const& source) {
 /// Processes that cannot be read have none; opening them says why. `unsure`: gets processes with collectives of which it is not
 /// known which of others they are.
 std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> const& clocks, std::set<uint32_t>& unsure) {
+  std::vector<std::vector<DeviceCollectives>> of_ranks(run.ranks.size());
+  tbb::parallel_for(size_t{0}, of_ranks.size(), [&](size_t r) {
+    if (has_coarse_times(run.ranks[r].source.info())) return;
+    if (auto of_rank = collectives_of(run.ranks[r], static_cast<uint32_t>(r))) of_ranks[r] = std::move(*of_rank);
+  });
   std::vector<DeviceCollectives> devices;
-  for (uint32_t r = 0; r < run.ranks.size(); ++r) {
-    if (has_coarse_times(run.ranks[r].source.info())) continue;
-    auto of_rank = collectives_of(run.ranks[r], r);
-    if (of_rank) std::move(of_rank->begin(), of_rank->end(), std::back_inserter(devices));
-  }
+  for (auto& of_rank : of_ranks) std::move(of_rank.begin(), of_rank.end(), std::back_inserter(devices));
   std::vector<model::DeviceCollective> collectives;
   std::vector<model::DeviceRecording> recordings(devices.size());
   for (uint32_t d = 0; d < devices.size(); ++d) {

@@ -43,6 +43,10 @@ class TraceSource {
   [[nodiscard]] base::Expected<std::shared_ptr<model::Trace const>> read(file::Selection const& selection) const;
   /// The selected events for the caller alone, of a source that is not in memory. Errors: as above.
   [[nodiscard]] base::Expected<model::Trace> copy(file::Selection const& selection = {}) const;
+  /// The file that was opened, with times as it recorded them; null where the trace is in memory.
+  [[nodiscard]] file::TraceFile const* file() const { return std::get_if<file::TraceFile>(&of_); }
+  /// What corrects times of file().
+  [[nodiscard]] model::ClockDrift const& drift() const { return drift_; }
   [[nodiscard]] bool is_in_memory() const { return std::holds_alternative<std::shared_ptr<model::Trace>>(of_); }
   /// Everything; nobody may hold what read() gave. Errors: as above.
   [[nodiscard]] base::Expected<model::Trace> load() &&;

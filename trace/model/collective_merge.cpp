@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <string_view>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 namespace stepscope::model {
@@ -193,19 +192,21 @@ bool is_all_to_all(std::span<CollectiveDetail const> calls) {
 
 }  // namespace
 
-uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track const> tracks,
-                                   std::vector<std::vector<EventBatch>> const& batches) {
-  std::unordered_set<uint32_t> names;
+uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track const> tracks, Trace::Columns const& columns,
+                                   std::span<uint32_t const> track_begin) {
+  std::vector<uint8_t> names(strings.size(), 0);
+  bool any = false;
   for (uint32_t id = 0; id < strings.size(); ++id) {
     std::string_view const text = strings.text(StringId{id});
-    if (text.starts_with("nccl") && text.find("Kernel_") != std::string_view::npos) names.insert(id);
+    bool const is_own = text.starts_with("nccl") && text.find("Kernel_") != std::string_view::npos;
+    names[id] = is_own ? 1 : 0;
+    any = any || is_own;
   }
   uint64_t count = 0;
-  for (size_t t = 0; t < tracks.size() && !names.empty(); ++t) {
+  for (size_t t = 0; t < tracks.size() && any; ++t) {
     if (tracks[t].kind != TrackKind::kStream) continue;
-    for (EventBatch const& batch : batches[t])
-      for (size_t row = 0; row < batch.size(); ++row)
-        count += batch.kind[row] == EventKind::kKernel && names.contains(batch.name[row].value) ? 1 : 0;
+    for (uint32_t row = track_begin[t]; row < track_begin[t + 1]; ++row)
+      count += columns.kind[row] == EventKind::kKernel ? names[columns.name[row].value] : 0;
   }
   return count;
 }

@@ -22,8 +22,9 @@ void merge_collective_calls(std::span<Track const> tracks, std::vector<std::vect
 
 /// Kernels that NCCL named as its own and that no call of it is known to run: they are shown as computation. After the merge. A
 /// name only tells that something is missing, never what it is.
-uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track const> tracks,
-                                   std::vector<std::vector<EventBatch>> const& batches);
+/// `track_begin`: by track its first row, and the number of all rows.
+uint64_t count_unexplained_kernels(StringTable const& strings, std::span<Track const> tracks, Trace::Columns const& columns,
+                                   std::span<uint32_t const> track_begin);
 
 /// What one kernel does that runs these calls (at least one): sums of bytes and waits; what the calls do not agree in is unknown.
 /// A send to and a receive from every participant are an all-to-all.

@@ -20,9 +20,17 @@ void append(IntervalSet& set, Interval next) {
 IntervalSet unite(std::vector<Interval> intervals) {
   auto const by_begin = [](Interval const& a, Interval const& b) { return a.begin < b.begin; };
   if (!std::is_sorted(intervals.begin(), intervals.end(), by_begin)) std::sort(intervals.begin(), intervals.end(), by_begin);
-  IntervalSet result;
-  for (Interval const& interval : intervals) append(result, interval);
-  return result;
+  // What is united lies before what is not yet.
+  size_t kept = 0;
+  for (Interval const next : intervals) {
+    if (next.begin >= next.end) continue;
+    if (kept > 0 && next.begin <= intervals[kept - 1].end)
+      intervals[kept - 1].end = std::max(intervals[kept - 1].end, next.end);
+    else
+      intervals[kept++] = next;
+  }
+  intervals.resize(kept);
+  return intervals;
 }
 
 IntervalSet unite(IntervalSet const& a, IntervalSet const& b) {

@@ -20,7 +20,8 @@ EventView Trace::events_of(TrackId track) const {
     auto const owns = [&](EventKind kind) { return static_cast<size_t>(kind_info(kind).table) == table; };
     auto const first = std::find_if(view.kind.begin(), view.kind.end(), owns);
     uint32_t const begin = columns_.detail[rows.first + static_cast<uint32_t>(first - view.kind.begin())];
-    span = details<Row>().subspan(begin, counts[table]);
+    // Where a table was not read, rows share one that says nothing.
+    if (counts[table] <= details<Row>().size() - begin) span = details<Row>().subspan(begin, counts[table]);
   };
   [&]<size_t... Table>(std::index_sequence<Table...>) { (take(std::get<Table>(view.details), Table), ...); }
   (std::make_index_sequence<kDetailTableCount>());

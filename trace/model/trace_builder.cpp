@@ -176,12 +176,58 @@ void TraceBuilder::append(TrackId track, EventBatch batch) {
 
 uint64_t TraceBuilder::leave_out_far_events() { return model::leave_out_far_events(batches_); }
 
-Trace TraceBuilder::finish() && {
+void TraceBuilder::count_dropped() {
   for (Track const& track : trace_.tracks_) trace_.log_.dropped += track.dropped;
-  merge_collective_calls(trace_.tracks_, batches_);
+}
+
+RowSpans TraceBuilder::make_rows(std::span<uint32_t const> rows_of_tracks) {
+  STEPSCOPE_CHECK(rows_of_tracks.size() == trace_.tracks_.size() && trace_.columns_.start.empty());
+  uint64_t total = 0;
+  for (uint32_t const rows : rows_of_tracks) {
+    total += rows;
+    STEPSCOPE_CHECK(total < std::numeric_limits<uint32_t>::max());
+    trace_.track_begin_.push_back(static_cast<uint32_t>(total));
+  }
+  auto& columns = trace_.columns_;
+  auto const make = [&](auto& column, auto value) {
+    base::reserve_long(column, total);
+    column.resize(total, value);
+  };
+  tbb::parallel_invoke([&] { make(columns.start, int64_t{0}); }, [&] { make(columns.dur, int64_t{0}); },
+                       [&] { make(columns.correlation, uint64_t{0}); },
+                       [&] {
+                         make(columns.name, StringId{0});
+                         make(columns.kind, EventKind{});
+                       });
+  return {columns.start, columns.dur, columns.name, columns.kind, columns.correlation};
+}
+
+DetailTables& TraceBuilder::make_details(std::array<size_t, kDetailTableCount> const& counts, uint32_t wanted) {
+  own_details_ = wanted;
+  uint32_t number = 0;
+  auto const make = [&](auto& table) {
+    size_t const rows = (wanted >> number & 1U) != 0 ? counts[number] : std::min<size_t>(counts[number], 1);
+    ++number;
+    base::reserve_long(table, rows);
+    table.resize(rows);
+  };
+  std::apply([&](auto&... table) { (make(table), ...); }, trace_.details_);
+  return trace_.details_;
+}
+
+Trace TraceBuilder::finish_rows() && {
+  count_dropped();
   note_unexplained_kernels();
+  tbb::parallel_invoke([&] { number_details(); }, [&] { add_tracks(); }, [&] { nest(); }, [&] { link_launches(); });
+  return std::move(trace_);
+}
+
+Trace TraceBuilder::finish() && {
+  count_dropped();
+  merge_collective_calls(trace_.tracks_, batches_);
   repair_and_order();
   build_columns();
+  note_unexplained_kernels();
   tbb::parallel_invoke([&] { nest(); }, [&] { link_launches(); });
   if (uint64_t const moved = trace_.log_.impossible_times; moved > 0)
     trace_.log_.notes.push_back(fmt::format("{} events claim times beyond 73 years and were moved: the trace is damaged", moved));
@@ -189,7 +235,7 @@ Trace TraceBuilder::finish() && {
 }
 
 void TraceBuilder::note_unexplained_kernels() {
-  uint64_t const count = count_unexplained_kernels(trace_.strings_, trace_.tracks_, batches_);
+  uint64_t const count = count_unexplained_kernels(trace_.strings_, trace_.tracks_, trace_.columns_, trace_.track_begin_);
   if (count == 0) return;
   std::string_view const what = "kernels of NCCL are shown as computation: the calls that they run are not known";
   // The log may be that of a file which says it already, of other kernels when it is a part.
@@ -242,11 +288,7 @@ void TraceBuilder::build_columns() {
         batches_, [](EventBatch & batch) -> auto& { return batch.kind; }, columns.kind, total);
     number_details();
   });
-  tasks.run([&] {
-    base::reserve_long(columns.track, total);
-    for (uint32_t track = 0; track < batches_.size(); ++track)
-      columns.track.insert(columns.track.end(), trace_.track_begin_[track + 1] - trace_.track_begin_[track], TrackId{track});
-  });
+  tasks.run([&] { add_tracks(); });
   [&]<size_t... Table>(std::index_sequence<Table...>) {
     (add(
          [](EventBatch & batch) -> auto& { return std::get<Table>(batch.details); }, std::get<Table>(trace_.details_),
@@ -257,18 +299,39 @@ void TraceBuilder::build_columns() {
   tasks.wait();
 }
 
+/// Which track each row is of.
+void TraceBuilder::add_tracks() {
+  auto& column = trace_.columns_.track;
+  auto const& begin = trace_.track_begin_;
+  base::reserve_long(column, begin.back());
+  for (uint32_t track = 0; track + 1 < begin.size(); ++track)
+    column.insert(column.end(), begin[track + 1] - begin[track], TrackId{track});
+}
+
 /// The n-th row of a kind with a table owns its n-th row.
 void TraceBuilder::number_details() {
   auto& columns = trace_.columns_;
   base::reserve_long(columns.detail, columns.kind.size());
-  std::array<uint32_t, kDetailTableCount> next{};
-  for (EventKind const kind : columns.kind) {
-    auto const table = static_cast<int>(kind_info(kind).table);
-    columns.detail.push_back(table < 0 ? 0 : next[static_cast<size_t>(table)]++);
+  // Kinds without a table count, too, in a place of their own, and keep 0: without a branch a row.
+  std::array<uint32_t, kKindCount> place{}, step{};
+  for (size_t kind = 0; kind < kKindCount; ++kind) {
+    auto const table = static_cast<int>(kKindTable[kind].table);
+    place[kind] = static_cast<uint32_t>(table < 0 ? kDetailTableCount : table);
+    step[kind] = table < 0 ? 0 : own_details_ >> table & 1U;
+  }
+  std::array<uint32_t, kDetailTableCount + 1> next{};
+  columns.detail.resize(columns.kind.size());
+  for (size_t row = 0; row < columns.kind.size(); ++row) {
+    auto const kind = static_cast<size_t>(columns.kind[row]);
+    STEPSCOPE_CHECK(kind < kKindCount);
+    uint32_t& next_row = next[place[kind]];
+    columns.detail[row] = next_row;
+    next_row += step[kind];
   }
 }
 
 void TraceBuilder::nest() {
+  base::reserve_long(trace_.columns_.depth, trace_.columns_.start.size());
   trace_.columns_.depth.assign(trace_.columns_.start.size(), 0);
   std::vector<Nesting> of_track(trace_.tracks_.size());
   tbb::parallel_for(size_t{0}, of_track.size(), [&](size_t track) { of_track[track] = nest(track); });
@@ -291,9 +354,11 @@ TraceBuilder::Nesting TraceBuilder::nest(size_t track) {
     int64_t const end = start + columns.dur[row];
     nesting.first = std::min(nesting.first, start);
     nesting.last = std::max(nesting.last, end);
-    while (!open_ends.empty() && open_ends.back() <= start) open_ends.pop_back();
-    columns.depth[row] = static_cast<uint16_t>(std::min<size_t>(open_ends.size(), UINT16_MAX));
-    open_ends.push_back(end);
+    if (has_depth_) {
+      while (!open_ends.empty() && open_ends.back() <= start) open_ends.pop_back();
+      columns.depth[row] = static_cast<uint16_t>(std::min<size_t>(open_ends.size(), UINT16_MAX));
+      open_ends.push_back(end);
+    }
     // What has no duration overlaps nothing.
     if (!is_device_op(columns.kind[row]) || columns.dur[row] == 0) continue;
     if (start < stream_end) ++nesting.overlapping;
@@ -305,25 +370,28 @@ TraceBuilder::Nesting TraceBuilder::nest(size_t track) {
 void TraceBuilder::link_launches() {
   auto& columns = trace_.columns_;
   auto const count = static_cast<uint32_t>(columns.start.size());
+  base::reserve_long(columns.link, count);
   columns.link.assign(count, EventId{});
-  auto const is_launch = [&](uint32_t row) { return columns.kind[row] == EventKind::kLaunch && columns.correlation[row] != 0; };
+  // Rows with an id.
+  std::vector<uint32_t> launch_rows, op_rows;
   uint64_t lowest = UINT64_MAX;
   uint64_t highest = 0;
-  size_t launch_count = 0;
   for (uint32_t row = 0; row < count; ++row) {
-    if (!is_launch(row)) continue;
+    EventKind const kind = columns.kind[row];
+    bool const is_op = is_device_op(kind);
+    if ((!is_op && kind != EventKind::kLaunch) || columns.correlation[row] == 0) continue;
+    (is_op ? op_rows : launch_rows).push_back(row);
+    if (is_op) continue;
     lowest = std::min(lowest, columns.correlation[row]);
     highest = std::max(highest, columns.correlation[row]);
-    ++launch_count;
   }
-  CorrelationMap launches(lowest, highest, launch_count);
+  CorrelationMap launches(lowest, highest, launch_rows.size());
   DoubledLaunches doubled(columns);
-  for (uint32_t row = 0; row < count; ++row)
-    if (is_launch(row) && !launches.insert(columns.correlation[row], row))
+  for (uint32_t const row : launch_rows)
+    if (!launches.insert(columns.correlation[row], row))
       doubled.add(columns.correlation[row], launches.find(columns.correlation[row]).value, row);
   trace_.log_.doubled_launches += doubled.sort();
-  for (uint32_t row = 0; row < count; ++row) {
-    if (!is_device_op(columns.kind[row]) || columns.correlation[row] == 0) continue;
+  for (uint32_t const row : op_rows) {
     EventId const found = launches.find(columns.correlation[row]);
     if (!found.valid()) {
       ++trace_.log_.unmatched_ops;
@@ -335,8 +403,8 @@ void TraceBuilder::link_launches() {
     if (!first_op.valid() || columns.start[row] < columns.start[first_op.value]) first_op = EventId{row};
     if (columns.start[row] < columns.start[launch]) ++trace_.log_.negative_latencies;
   }
-  for (uint32_t row = 0; row < count; ++row) {
-    if (!is_launch(row) || columns.link[row].valid()) continue;
+  for (uint32_t const row : launch_rows) {
+    if (columns.link[row].valid()) continue;
     // A call within the one that owns the device ops, a driver's in the runtime's, is not lost.
     if (launches.find(columns.correlation[row]).value == row) ++trace_.log_.unmatched_launches;
   }

@@ -1,13 +1,16 @@
 // Collects events in any order and turns them into an immutable Trace: sorts, nests, links launches with device ops, checks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "trace/model/event_batch.h"
+#include "trace/model/row_spans.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::model {
@@ -31,6 +34,9 @@ class TraceBuilder {
   /// time are never sorted again.
   void append(TrackId track, EventBatch batch);
 
+  /// Nobody will ask how deep events are nested: it is 0 then.
+  void leave_out_depth() { has_depth_ = false; }
+
   /// Events far from all others (far_events.h), which are left out; the caller tells of them.
   [[nodiscard]] uint64_t leave_out_far_events();
 
@@ -39,15 +45,26 @@ class TraceBuilder {
   /// came.
   [[nodiscard]] Trace finish() &&;
 
+  /// In the place of batches, for who knows how many rows come and that they come in their order: room for so many of each track,
+  /// track after track, to be written by the caller. Names are the empty text, all else is 0.
+  [[nodiscard]] RowSpans make_rows(std::span<uint32_t const> rows_of_tracks);
+  /// Room for the details of these rows, to be written too: the n-th row of a kind that has a table owns the table's n-th row.
+  /// Tables that are not wanted (bit t of `wanted` = table t) are not written: all their rows share one that says nothing.
+  [[nodiscard]] DetailTables& make_details(std::array<size_t, kDetailTableCount> const& counts, uint32_t wanted);
+  /// finish() of such rows: of each track are_in_order(), none of them a kCollectiveCall. What it is of batches with these rows.
+  [[nodiscard]] Trace finish_rows() &&;
+
  private:
   /// Of a track's rows.
   struct Nesting {
     int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min();
     uint64_t overlapping = 0;
   };
+  void count_dropped();
   void note_unexplained_kernels();
   void repair_and_order();
   void build_columns();
+  void add_tracks();
   void number_details();
   void nest();
   Nesting nest(size_t track);
@@ -55,6 +72,8 @@ class TraceBuilder {
 
   Trace trace_;
   std::vector<std::vector<EventBatch>> batches_;  ///< by track, as they came
+  bool has_depth_ = true;
+  uint32_t own_details_ = UINT32_MAX;  ///< bit t: each row has its own row of table t
 };
 
 }  // namespace stepscope::model
