@@ -13,6 +13,7 @@
 #include "reports/html/html.h"
 #include "reports/html/scaling_page.h"
 #include "reports/json/scaling_json.h"
+#include "reports/language.h"
 #include "reports/markdown/scaling.h"
 #include "reports/scaling_words.h"
 #include "reports/text/scaling.h"
@@ -23,7 +24,7 @@ namespace {
 
 struct ReportCommand {
   std::vector<std::string> runs;
-  std::string output, json, markdown, scaling;
+  std::string output, json, markdown, scaling, language = "en";
   std::optional<double> samples;
   bool are_runs = false, is_one_run = false;
 
@@ -40,11 +41,18 @@ void tell_written(std::string const& path) {
   if (!path.empty()) std::fprintf(stderr, "stepscope: wrote %s\n", path.c_str());
 }
 
-base::Expected<std::string> page_of(std::vector<std::string> const& runs) {
-  auto const analyzed = analyze_and_warn(runs, {});
+reports::ReportOptions page_options(ReportCommand const& command) {
+  reports::ReportOptions options;
+  options.language = reports::language_of(command.language).value_or(reports::Language::kEnglish);
+  return options;
+}
+
+base::Expected<std::string> page_of(ReportCommand const& command) {
+  auto const analyzed = analyze_and_warn(command.runs, {});
   if (!analyzed) return base::fail_with(analyzed);
-  if (analyzed->read) return reports::report_html(analyzed->run, analyzed->analysis, analyzed->read);
-  return reports::report_html(analyzed->run, analyzed->analysis);
+  reports::ReportOptions const options = page_options(command);
+  if (analyzed->read) return reports::report_html(analyzed->run, analyzed->analysis, analyzed->read, options);
+  return reports::report_html(analyzed->run, analyzed->analysis, options);
 }
 
 int report_one_run(ReportCommand const& command) {
@@ -53,7 +61,7 @@ int report_one_run(ReportCommand const& command) {
         {fmt::format("report: {} is for runs on different numbers of devices, and this is one run; stepscope analyze RUN --json "
                      "has its numbers",
                      option)});
-  auto const html = page_of(command.runs);
+  auto const html = page_of(command);
   if (!html) return report_error(html.error());
   std::string const output = command.output.empty() ? "report.html" : command.output;
   if (auto const written = base::write_file_atomically(output, *html); !written) return report_error(written.error());
@@ -73,7 +81,7 @@ int report_series(ReportCommand const& command, std::vector<std::string> const& 
   if (series.refusal) return report_error({"report: " + reports::scaling_refusal(series)});
   std::string const output = command.output.empty() ? "scaling.html" : command.output;
   OutputFiles files;
-  files.add(output, reports::scaling_html(series));
+  files.add(output, reports::scaling_html(series, page_options(command)));
   files.add(command.json, reports::scaling_json(series));
   files.add(command.markdown, reports::scaling_markdown(series));
   if (auto const written = files.write(); !written) return report_error(written.error());
@@ -100,6 +108,8 @@ Action add_report(CLI::App& app) {
   app.add_option("RUN", command->runs, "a trace file or a run folder; several runs, or a folder of them, for a scaling report")
       ->required();
   app.add_option("-o,--output", command->output, "the file to write; else report.html, of a scaling series scaling.html");
+  app.add_option("--lang", command->language, "the language of the page: en (else), or zh (Simplified Chinese)")
+      ->check(CLI::IsMember({"en", "zh"}));
   auto* const series = app.add_flag("--series", command->are_runs, "each RUN is a run of its own, of a scaling series");
   app.add_flag("--one-run", command->is_one_run, "all of them are parts of one run")->excludes(series);
   app.add_option("--scaling", command->scaling, "of a series: what the same work is for, else it is found")

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "reports/labels.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -43,7 +44,7 @@ constexpr std::array<ChangeLabel, 8> kChangeLabels = {{
 
 /// Names of kernels of one library begin alike and end alike: both ends are shown.
 std::string kernel_name(std::string const& name) {
-  if (name.empty()) return "further kernels";
+  if (name.empty()) return std::string(tr("further kernels"));
   if (name.size() <= kMostNameBytes) return shown(name, kMostNameBytes);
   constexpr size_t kEndBytes = 20;
   size_t end = name.size() - kEndBytes;
@@ -84,20 +85,20 @@ std::string kernel_reason(Comparison const& comparison, ChangePart part, double 
   std::string text = fmt::format("{} {}", signed_duration(most_ns), kernel_name(most->name));
   if (part == ChangePart::kKernelSpeed && most->base_calls > 0 && most->fresh_calls > 0) {
     double const base = most->base_ns / most->base_calls, fresh = most->fresh_ns / most->fresh_calls;
-    text += fmt::format(" ({} a call)", signed_share(fresh - base, base));
+    text += tr(" ({} a call)", signed_share(fresh - base, base));
   }
-  if (part == ChangePart::kKernelCalls) text += fmt::format(" ({:.4g} → {:.4g} calls)", most->base_calls, most->fresh_calls);
-  if (kernels > 1) text += fmt::format(" and {}", base::format_count(kernels - 1, "other kernel"));
+  if (part == ChangePart::kKernelCalls) text += tr(" ({:.4g} → {:.4g} calls)", most->base_calls, most->fresh_calls);
+  if (kernels > 1) text += tr(" and {}", counted(kernels - 1, "other kernel"));
   return text;
 }
 
 /// Of analyzer::cause_of().
 std::string_view cause_label(std::string_view cause) {
-  if (cause == "comm") return "communication";
-  if (cause == "copy") return "copies";
+  if (cause == "comm") return tr("communication");
+  if (cause == "copy") return tr("copies");
   for (int i = 0; i < kPartCount; ++i)
     if (part(i).key == cause) return part(i).label;
-  return "reason unknown";
+  return tr("reason unknown");
 }
 
 std::string late_reason(Comparison const& comparison, double part_ns) {
@@ -107,11 +108,7 @@ std::string late_reason(Comparison const& comparison, double part_ns) {
         (most == nullptr || std::abs(late.fresh_ns - late.base_ns) > std::abs(most->fresh_ns - most->base_ns)))
       most = &late;
   if (most == nullptr || std::abs(most->fresh_ns - most->base_ns) < kLeastExplained * std::abs(part_ns)) return {};
-  std::string text = fmt::format("{} since rank {} ", signed_duration(most->fresh_ns - most->base_ns), most->rank);
-  if (most->device != 0) text += fmt::format("device {} ", most->device);
-  text += fmt::format("comes {} ({}", most->fresh_ns > most->base_ns ? "later" : "earlier", cause_label(most->cause));
-  if (!most->host_op.empty()) text += ": " + shown(most->host_op, kMostNameBytes);
-  return text + ")";
+  return lateness_text(*most, cause_label(most->cause), kMostNameBytes);
 }
 
 std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause, double part_ns) {
@@ -121,7 +118,7 @@ std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause,
         (most == nullptr || std::abs(op.fresh_ns - op.base_ns) > std::abs(most->fresh_ns - most->base_ns)))
       most = &op;
   if (most == nullptr || std::abs(most->fresh_ns - most->base_ns) < kLeastExplained * std::abs(part_ns)) return {};
-  return fmt::format("{} in “{}”", signed_duration(most->fresh_ns - most->base_ns), shown(most->name, kMostNameBytes));
+  return tr("{} in “{}”", signed_duration(most->fresh_ns - most->base_ns), shown(most->name, kMostNameBytes));
 }
 
 std::string left_out(analyzer::SideFacts const& side, std::string_view name) {
@@ -217,6 +214,15 @@ std::optional<ChangePart> largest_part(Comparison const& comparison) {
   for (size_t i = 1; i < parts.size(); ++i)
     if (along(i) > along(largest)) largest = i;
   return along(largest) > 0 ? std::optional(static_cast<ChangePart>(largest)) : std::nullopt;
+}
+
+std::string lateness_text(analyzer::LateChange const& late, std::string_view cause, size_t most_name_bytes) {
+  double const change = late.fresh_ns - late.base_ns;
+  std::string const who = late.device == 0 ? tr("rank {}", late.rank) : tr("rank {} device {}", late.rank, late.device);
+  std::string why(cause);
+  if (!late.host_op.empty()) why += ": " + shown(late.host_op, most_name_bytes);
+  return change > 0 ? tr("{} since {} comes later ({})", signed_duration(change), who, why)
+                    : tr("{} since {} comes earlier ({})", signed_duration(change), who, why);
 }
 
 std::string signed_duration(double ns) {
@@ -352,7 +358,7 @@ std::string difference_text(analyzer::Difference const& difference) {
   };
   std::string const label = difference.condition == analyzer::Condition::kFact
                                 ? shown(difference.name, kMostNameBytes)
-                                : std::string(condition_label(difference.condition));
+                                : std::string(tr(condition_label(difference.condition)));
   return fmt::format("{}: {} → {}", label, side(difference.base_number, difference.base),
                      side(difference.fresh_number, difference.fresh));
 }

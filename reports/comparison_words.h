@@ -32,6 +32,8 @@ std::string refusal_text(analyzer::Comparison const& comparison);
 
 /// "+1.23 ms", "-45.0 µs".
 std::string signed_duration(double ns);
+/// Who came how much later or earlier, and why: "+1.20 ms since rank 3 comes later (waiting for input: next_batch)".
+std::string lateness_text(analyzer::LateChange const& late, std::string_view cause, size_t most_name_bytes);
 /// "+4.5 %", "-0.3 %"; "new" where there was nothing before.
 std::string signed_share(double change, double of);
 /// "+28.9 % to +29.0 %": the bounds of the interval, of the base.

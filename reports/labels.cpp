@@ -1,9 +1,11 @@
 #include "reports/labels.h"
+#include "reports/language.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -53,33 +55,42 @@ constexpr Part kLateComm = {"exposed_comm", "other communication", "It moved dat
 constexpr Part kLateCopy = {"exposed_copy", "copies", "It copied for longer than those that waited.", false};
 constexpr Part kLateUnknown = {"unknown", "cause unknown", "The recording does not tell what it did more of.", false};
 
+/// The words of a part in the language; of each language one part for each of ours, so that their addresses tell them apart.
+Part const& said(Part const& english) {
+  if (language() == Language::kEnglish) return english;
+  thread_local std::map<std::pair<Language, Part const*>, Part> translated;
+  auto const [known, is_new] = translated.try_emplace({language(), &english}, english);
+  if (is_new) known->second = {english.key, tr(english.label), tr(english.meaning), english.idle};
+  return known->second;
+}
+
 }  // namespace
 
 Part const& path_part(analyzer::PathClass path_class) {
   auto const index = static_cast<size_t>(path_class);
   STEPSCOPE_CHECK(index < kPathParts.size());
-  return kPathParts[index];
+  return said(kPathParts[index]);
 }
 
 Part const& wait_part(analyzer::WaitFacts const& waits) {
   switch (waits.cause) {
     case analyzer::WaitCause::kCompute:
-      return kLateCompute;
+      return said(kLateCompute);
     case analyzer::WaitCause::kCommunication:
-      return kLateComm;
+      return said(kLateComm);
     case analyzer::WaitCause::kCopy:
-      return kLateCopy;
+      return said(kLateCopy);
     case analyzer::WaitCause::kIdle:
       return part(3 + static_cast<int>(waits.idle));
     case analyzer::WaitCause::kUnknown:
       break;
   }
-  return kLateUnknown;
+  return said(kLateUnknown);
 }
 
 Part const& part(int index) {
   STEPSCOPE_CHECK(index >= 0 && index < kPartCount);
-  return kParts[static_cast<size_t>(index)];
+  return said(kParts[static_cast<size_t>(index)]);
 }
 
 int64_t part_ns(analyzer::TimeSplit const& split, int index) {
@@ -99,9 +110,9 @@ std::string device_label(model::Run const& run, analyzer::DeviceRef ref) {
   bool const one_each = std::all_of(run.ranks.begin(), run.ranks.end(),
                                     [](model::RankTrace const& rank) { return rank.trace.devices().size() <= 1; });
   bool const one_process = run.ranks.size() == 1 && run.ranks[0].trace.info().world_size <= 1;
-  if (one_process) return fmt::format("device {}", ref.device);
-  if (one_each) return fmt::format("rank {}", rank_of(run, ref));
-  return fmt::format("rank {} device {}", rank_of(run, ref), ref.device);
+  if (one_process) return tr("device {}", ref.device);
+  if (one_each) return tr("rank {}", rank_of(run, ref));
+  return tr("rank {} device {}", rank_of(run, ref), ref.device);
 }
 
 analyzer::DeviceFacts const* find_device(analyzer::Analysis const& analysis, analyzer::DeviceRef ref) {
@@ -138,16 +149,16 @@ std::string format_range(int64_t begin_ns, int64_t end_ns) {
 std::string step_source_label(analyzer::Analysis const& analysis) {
   switch (analysis.step_source) {
     case analyzer::StepSource::kAnnotation:
-      return "annotated by the program";
+      return std::string(tr("annotated by the program"));
     case analyzer::StepSource::kNvtxPattern:
-      return "from NVTX ranges named like steps";
+      return std::string(tr("from NVTX ranges named like steps"));
     case analyzer::StepSource::kDetected:
-      return "detected as the period of the kernel sequence" +
-             (analysis.step_confidence ? fmt::format(", {:.0f} % sure", std::floor(*analysis.step_confidence * 100)) : "");
+      return std::string(tr("detected as the period of the kernel sequence")) +
+             (analysis.step_confidence ? tr(", {:.0f} % sure", std::floor(*analysis.step_confidence * 100)) : "");
     case analyzer::StepSource::kNone:
       break;
   }
-  return "not found";
+  return std::string(tr("not found"));
 }
 
 std::string shown(std::string_view text, size_t limit) {

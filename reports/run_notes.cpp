@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/facts/quality.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -18,9 +19,9 @@ std::string how_job_size_is_known(analyzer::JobSize const& size) {
     case analyzer::JobSize::Source::kWorldSize:
       return {};
     case analyzer::JobSize::Source::kCollectives:
-      return fmt::format(" (collectives have {} participants)", size.ranks);
+      return tr(" (collectives have {} participants)", size.ranks);
     case analyzer::JobSize::Source::kHighestRank:
-      return fmt::format(" (at least: rank {} is there)", size.ranks - 1);
+      return tr(" (at least: rank {} is there)", size.ranks - 1);
   }
   return {};
 }
@@ -28,12 +29,14 @@ std::string how_job_size_is_known(analyzer::JobSize const& size) {
 std::string missing_ranks(model::Run const& run, analyzer::Quality const& quality) {
   analyzer::JobSize const size = analyzer::job_size(run);
   std::vector<int64_t> const missing(quality.missing_ranks.begin(), quality.missing_ranks.end());
-  return fmt::format(
-      "{} {} of {} {} not in this run{}. What is said of the others' own time, idle causes and memory holds; who comes late, "
-      "waiting and "
-      "bandwidth may be wrong: a missing rank may be the cause.",
-      missing.size() == 1 ? "Rank" : "Ranks", number_list(missing), size.ranks, missing.size() == 1 ? "is" : "are",
-      how_job_size_is_known(size));
+  std::string const known = how_job_size_is_known(size);
+  std::string text = missing.size() == 1 ? tr("Rank {} of {} is not in this run{}.", number_list(missing), size.ranks, known)
+                                         : tr("Ranks {} of {} are not in this run{}.", number_list(missing), size.ranks, known);
+  text +=
+      tr(" What is said of the others' own time, idle causes and memory holds; who comes late, waiting and bandwidth may be "
+         "wrong: a "
+         "missing rank may be the cause.");
+  return text;
 }
 
 /// Steps of each rank, and the ranks that have just these.
@@ -48,33 +51,34 @@ std::map<std::vector<int64_t>, std::set<int64_t>> ranks_by_steps(model::Run cons
 
 std::string different_steps(std::map<std::vector<int64_t>, std::set<int64_t>> const& ranks_of) {
   constexpr size_t kMostTold = 4;
-  std::string text = "The ranks recorded different steps: ";
+  std::string text(tr("The ranks recorded different steps: "));
   size_t told = 0;
   for (auto const& [steps, ranks] : ranks_of) {
     if (told == kMostTold) {
-      text += fmt::format("; and {} more kinds", ranks_of.size() - told);
+      text += tr("; and {} more kinds", ranks_of.size() - told);
       break;
     }
-    text += fmt::format("{}{} {} {}", told == 0 ? "" : "; ", ranks.size() == 1 ? "rank" : "ranks",
+    text += fmt::format("{}{} {} {}", told == 0 ? "" : "; ", tr(ranks.size() == 1 ? "rank" : "ranks"),
                         number_list({ranks.begin(), ranks.end()}), number_list(steps));
     ++told;
   }
-  return text + ". Numbers per step are of each rank's own steps; ranks can be compared in those that all have (--steps).";
+  text += tr(". Numbers per step are of each rank's own steps; ranks can be compared in those that all have (--steps).");
+  return text;
 }
 
 std::string clocks(model::Run const& run) {
   model::ClockFit const& clock = run.clock;
   if (clock.residual_median_ns && clock.residual_p95_ns)
-    return fmt::format(
-        "Clocks were {}: {} end within {} (median), {} (95 %) of each other, times of different hosts compare no better.",
-        clock.method == "epoch" ? "taken as they are" : "set by the ends of collectives",
-        base::format_count(clock.collectives, "collective"), base::format_duration(*clock.residual_median_ns),
-        base::format_duration(*clock.residual_p95_ns));
+    return tr("Clocks were {}: {} end within {} (median), {} (95 %) of each other, times of different hosts compare no better.",
+              tr(clock.method == "epoch" ? "taken as they are" : "set by the ends of collectives"),
+              counted(clock.collectives, "collective"), base::format_duration(*clock.residual_median_ns),
+              base::format_duration(*clock.residual_p95_ns));
   std::set<std::string> hosts;
   for (model::RankTrace const& rank : run.ranks) hosts.insert(rank.trace.info().host);
   if (clock.method != "epoch" || (hosts.size() < 2 && !hosts.contains(""))) return {};
-  return "Clocks of different hosts were taken as they are, for no collective ties them: times of different hosts may be off by "
-         "milliseconds. Waiting is not: it needs no common clock.";
+  return std::string(
+      tr("Clocks of different hosts were taken as they are, for no collective ties them: times of different hosts may be off by "
+         "milliseconds. Waiting is not: it needs no common clock."));
 }
 
 }  // namespace
@@ -99,9 +103,9 @@ std::string number_list(std::vector<int64_t> const& numbers, size_t most) {
   }
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i) {
-    if (i == most) return text + fmt::format(" and {} more", parts.size() - i);
-    char const* const between = i == 0 ? "" : i + 1 == parts.size() ? " and " : ", ";
-    text += between + parts[i];
+    if (i == most) return text + tr(" and {} more", parts.size() - i);
+    if (i > 0) text += i + 1 == parts.size() ? tr(" and ") : ", ";
+    text += parts[i];
   }
   return text;
 }

@@ -9,6 +9,7 @@
 
 #include "reports/comparison_words.h"
 #include "reports/labels.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -63,16 +64,12 @@ std::string late_text(LostTime const& loss, bool by_compute, double part_ns) {
     if (most == nullptr || std::abs(change(late)) > std::abs(change(*most))) most = &late;
   }
   if (most == nullptr || std::abs(change(*most)) < kLeastExplainedShare * std::abs(part_ns)) return {};
-  std::string cause = "reason unknown";
+  std::string cause(tr("reason unknown"));
   for (int i = 0; i < kPartCount; ++i)
     if (part(i).key == most->cause) cause = part(i).label;
-  if (most->cause == "comm") cause = "communication";
-  if (most->cause == "copy") cause = "copies";
-  std::string text = fmt::format("{} since rank {}", signed_duration(change(*most)), most->rank);
-  if (most->device != 0) text += fmt::format(" device {}", most->device);
-  text += fmt::format(" comes {} ({}", change(*most) > 0 ? "later" : "earlier", cause);
-  if (!most->host_op.empty()) text += ": " + shown(most->host_op, kMostShownName);
-  return text + ")";
+  if (most->cause == "comm") cause = tr("communication");
+  if (most->cause == "copy") cause = tr("copies");
+  return lateness_text(*most, cause, kMostShownName);
 }
 
 /// The idle cause that changed most among those of a part, and what the host did meanwhile.
@@ -89,7 +86,7 @@ std::string idle_text(LostTime const& loss, LostPart lost, double part_ns) {
   auto const change = static_cast<ChangePart>(static_cast<size_t>(ChangePart::kFirstIdle) + *most);
   std::string const reason = change_part_reason(loss.explained, change);
   return fmt::format("{} {}{}{}", signed_duration(ns(*most)), part(static_cast<int>(*most) + 3).label,
-                     reason.empty() ? "" : ", of it ", reason);
+                     reason.empty() ? "" : tr(", of it "), reason);
 }
 
 LostTime const& loss_from_first(ScalingSeries const& series, size_t point) {
@@ -99,12 +96,12 @@ LostTime const& loss_from_first(ScalingSeries const& series, size_t point) {
 
 std::string runs_left_out(ScalingPoint const& point) {
   std::vector<std::string> parts;
-  if (point.warmup_steps > 0) parts.push_back(fmt::format("{} of warm-up", point.warmup_steps));
-  if (point.slow_start_steps > 0) parts.push_back(fmt::format("{} of a slow start", point.slow_start_steps));
-  if (point.outlier_steps > 0) parts.push_back(base::format_count(point.outlier_steps, "outlier"));
-  if (point.incomplete_steps > 0) parts.push_back(fmt::format("{} not usual on all devices", point.incomplete_steps));
+  if (point.warmup_steps > 0) parts.push_back(tr("{} of warm-up", point.warmup_steps));
+  if (point.slow_start_steps > 0) parts.push_back(tr("{} of a slow start", point.slow_start_steps));
+  if (point.outlier_steps > 0) parts.push_back(counted(point.outlier_steps, "outlier"));
+  if (point.incomplete_steps > 0) parts.push_back(tr("{} not usual on all devices", point.incomplete_steps));
   std::string text;
-  for (std::string const& each : parts) text += (text.empty() ? "" : ", ") + each;
+  for (std::string const& each : parts) text.append(text.empty() ? "" : tr(", ")) += each;
   return text;
 }
 
@@ -112,38 +109,37 @@ std::string caveat_sentence(analyzer::SeriesCaveatFacts const& facts) {
   std::string const devices = devices_text(facts.devices);
   switch (facts.caveat) {
     case SeriesCaveat::kOneRun:
-      return fmt::format(
+      return tr(
           "One run of {}: error bars there tell how far its steps vary, and not how far runs do. Give several runs of each "
           "number of "
           "devices to know that.",
           devices);
     case SeriesCaveat::kOneStep:
-      return fmt::format("A single step of {}: no error bars there. Record more steps.", devices);
+      return tr("A single step of {}: no error bars there. Record more steps.", devices);
     case SeriesCaveat::kDrift:
-      return fmt::format(
+      return tr(
           "The step time drifts within the run of {}, so its steps do not tell how far it varies: record for longer, or several "
           "runs.",
           devices);
     case SeriesCaveat::kKernelNames:
-      return fmt::format(
+      return tr(
           "Less than half of the kernel time of {} is of kernels that the fewest devices have, too: another program, or other "
           "kernels for other sizes? Single kernels can hardly be compared.",
           devices);
     case SeriesCaveat::kMissingRanks:
-      return fmt::format("Ranks are missing in a run of {}: they count as devices, but their times are not in any number.",
-                         devices);
+      return tr("Ranks are missing in a run of {}: they count as devices, but their times are not in any number.", devices);
     case SeriesCaveat::kUnusedDevices:
-      return fmt::format("A run of {} has further devices without steps: they are not counted.", devices);
+      return tr("A run of {} has further devices without steps: they are not counted.", devices);
     case SeriesCaveat::kQuality:
-      return fmt::format("A recording of {} lost events (stepscope doctor RUN says which): its parts may be wrong.", devices);
+      return tr("A recording of {} lost events (stepscope doctor RUN says which): its parts may be wrong.", devices);
     case SeriesCaveat::kSuperlinear:
-      return fmt::format(
+      return tr(
           "{} do more than ideal: either their share of the work fits caches better, or something slowed the runs on the fewest "
           "devices. "
           "Record those again before you trust efficiencies.",
           devices);
     case SeriesCaveat::kOutliers:
-      return fmt::format(
+      return tr(
           "All numbers are of usual steps. Those of {} that were left out (outliers, a slow start) make its average step longer "
           "by "
           "2 % and more.",
@@ -158,36 +154,36 @@ std::string unbroken_text(ScalingSeries const& series) {
   std::string fell;
   for (size_t f = 0; f < analyzer::kScalingFactorCount; ++f)
     if (last.by_factor[f] <= (1 - analyzer::kBrokenShare) * first.by_factor[f])
-      fell += fmt::format("{}{}{} from {} to {}", fell.empty() ? "" : ", ",
-                          factor_words(static_cast<analyzer::ScalingFactor>(f)).label, fell.empty() ? " fell" : "",
-                          share_text(first.by_factor[f]), share_text(last.by_factor[f]));
-  return fmt::format("Nothing broke: the efficiency keeps above {} up to {}.{}", share_text(1 - analyzer::kBrokenShare),
-                     devices_text(series.points.back().devices),
-                     fell.empty() ? "" : " But " + fell + ", which other factors make up for.");
+      fell += std::string(fell.empty() ? "" : tr(", ")) +
+              tr("{}{} from {} to {}", factor_words(static_cast<analyzer::ScalingFactor>(f)).label,
+                 fell.empty() ? tr(" fell") : "", share_text(first.by_factor[f]), share_text(last.by_factor[f]));
+  return tr("Nothing broke: the efficiency keeps above {} up to {}.{}", share_text(1 - analyzer::kBrokenShare),
+            devices_text(series.points.back().devices),
+            fell.empty() ? "" : tr(" But {}, which other factors make up for.", fell));
 }
 
 std::string too_few_text(ScalingSeries const& series) {
   std::string text;
   for (analyzer::ScalingModel const model : series.fits.too_few)
-    text += fmt::format("{}{} needs {}", text.empty() ? "" : ", ", model_label(model), analyzer::fewest_sizes(model));
+    text += std::string(text.empty() ? "" : tr(", ")) + tr("{} needs {}", model_label(model), analyzer::fewest_sizes(model));
   return text;
 }
 
 }  // namespace
 
-std::string devices_text(uint64_t devices) { return base::format_count(devices, "device"); }
+std::string devices_text(uint64_t devices) { return counted(devices, "device"); }
 
 std::string devices_text(std::vector<uint64_t> const& devices) {
   if (devices.size() == 1) return devices_text(devices.front());
   std::string text;
   for (size_t i = 0; i < devices.size(); ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == devices.size() ? " and " : ", ", base::format_count(devices[i]));
-  return text + " devices";
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == devices.size() ? tr(" and ") : ", ", base::format_count(devices[i]));
+  return tr("{} devices", text);
 }
 
 std::string_view throughput_unit(ScalingSeries const& series) {
-  if (series.samples) return "samples/s";
-  return series.is_strong() ? "steps/s" : "device steps/s";
+  if (series.samples) return tr("samples/s");
+  return tr(series.is_strong() ? "steps/s" : "device steps/s");
 }
 
 std::string plain_number(double value) {
@@ -205,13 +201,19 @@ std::string share_interval(analyzer::Estimate const& estimate) {
 LostTime const& whole_loss(ScalingSeries const& series) { return series.losses[series.points.size() - 2]; }
 
 std::string loss_heading(ScalingSeries const& series, LostTime const& loss) {
-  return fmt::format("Where it went: a step on {} takes {}, ideal is {}; the {} between, split without rest",
-                     devices_text(series.points[loss.to].devices), base::format_duration(loss.step_ns),
-                     base::format_duration(loss.ideal_ns), signed_duration(static_cast<double>(loss.step_ns - loss.ideal_ns)));
+  return tr("Where it went: a step on {} takes {}, ideal is {}; the {} between, split without rest",
+            devices_text(series.points[loss.to].devices), base::format_duration(loss.step_ns),
+            base::format_duration(loss.ideal_ns), signed_duration(static_cast<double>(loss.step_ns - loss.ideal_ns)));
 }
 
-FactorWords factor_words(analyzer::ScalingFactor factor) { return kFactorWords[static_cast<size_t>(factor)]; }
-FactorWords lost_part_words(LostPart part_of_loss) { return kLostWords[static_cast<size_t>(part_of_loss)]; }
+FactorWords factor_words(analyzer::ScalingFactor factor) {
+  FactorWords const& words = kFactorWords[static_cast<size_t>(factor)];
+  return {tr(words.label), tr(words.meaning)};
+}
+FactorWords lost_part_words(LostPart part_of_loss) {
+  FactorWords const& words = kLostWords[static_cast<size_t>(part_of_loss)];
+  return {tr(words.label), tr(words.meaning)};
+}
 
 std::string lost_part_reason(LostTime const& loss, LostPart lost) {
   auto const ns = static_cast<double>(loss.parts_ns[static_cast<size_t>(lost)]);
@@ -241,18 +243,18 @@ std::string lost_part_reason(LostTime const& loss, LostPart lost) {
 
 std::string step_part_label(analyzer::StepPart step_part) {
   std::string_view const key = to_string(step_part);
-  if (step_part == analyzer::StepPart::kWaiting) return "waiting for peers";
-  if (step_part == analyzer::StepPart::kCommunication) return "exposed communication";
-  if (step_part == analyzer::StepPart::kCopies) return "exposed copies";
+  if (step_part == analyzer::StepPart::kWaiting) return std::string(tr("waiting for peers"));
+  if (step_part == analyzer::StepPart::kCommunication) return std::string(tr("exposed communication"));
+  if (step_part == analyzer::StepPart::kCopies) return std::string(tr("exposed copies"));
   for (int i = 0; i < kPartCount; ++i)
-    if (part(i).key == key) return (part(i).idle ? "idle: " : "") + std::string(part(i).label);
+    if (part(i).key == key) return std::string(part(i).idle ? tr("idle: ") : "") + std::string(part(i).label);
   return std::string(key);
 }
 
 std::string_view model_label(analyzer::ScalingModel model) {
   constexpr std::array<std::string_view, 3> kLabels = {"Amdahl's law", "universal scalability law",
                                                        "performance model normal form"};
-  return kLabels[static_cast<size_t>(model)];
+  return tr(kLabels[static_cast<size_t>(model)]);
 }
 
 std::string cost_term_text(analyzer::CostTerm const& term) {
@@ -293,88 +295,86 @@ std::string fit_text(ScalingFit const& fit) {
   };
   switch (fit.model) {
     case analyzer::ScalingModel::kAmdahl: {
-      std::string const most = fit.most_speedup ? fmt::format("; no number of devices does more than {} times the work of one",
-                                                              plain_number(*fit.most_speedup))
-                                                : std::string();
-      return fmt::format("σ = {}: each further device adds so much to what a unit of work costs{}.", of_one(fit.sigma), most);
+      std::string const most =
+          fit.most_speedup ? tr("; no number of devices does more than {} times the work of one", plain_number(*fit.most_speedup))
+                           : std::string();
+      return tr("σ = {}: each further device adds so much to what a unit of work costs{}.", of_one(fit.sigma), most);
     }
     case analyzer::ScalingModel::kUsl: {
-      std::string const peak = fit.peak_devices ? fmt::format("; more than {} devices would do less work",
-                                                              plain_number(std::max(*fit.peak_devices, 1.0)))
-                                                : std::string();
-      return fmt::format("σ = {} for each further device, κ = {} for each pair of devices{}.", of_one(fit.sigma),
-                         of_one(fit.kappa), peak);
+      std::string const peak =
+          fit.peak_devices ? tr("; more than {} devices would do less work", plain_number(std::max(*fit.peak_devices, 1.0)))
+                           : std::string();
+      return tr("σ = {} for each further device, κ = {} for each pair of devices{}.", of_one(fit.sigma), of_one(fit.kappa), peak);
     }
     case analyzer::ScalingModel::kPmnf:
       break;
   }
   if (fit.term.shape == analyzer::CostTerm::Shape::kConstant)
-    return "Nothing grows: a unit of work costs the same on any number of devices.";
-  return fmt::format("A unit of work costs {} + {} · {} of device time.", duration_text(fit.cost.coefficient(0)),
-                     duration_text(fit.cost.coefficient(1)), cost_term_text(fit.term));
+    return std::string(tr("Nothing grows: a unit of work costs the same on any number of devices."));
+  return tr("A unit of work costs {} + {} · {} of device time.", duration_text(fit.cost.coefficient(0)),
+            duration_text(fit.cost.coefficient(1)), cost_term_text(fit.term));
 }
 
 std::string scaling_kind_text(ScalingSeries const& series) {
   analyzer::KindFacts const& facts = series.kind;
-  std::string const kind = series.is_strong() ? "Strong scaling: a step does the same work whatever the number of devices"
-                                              : "Weak scaling: each device does the same work whatever their number";
+  std::string const kind(tr(series.is_strong() ? "Strong scaling: a step does the same work whatever the number of devices"
+                                               : "Weak scaling: each device does the same work whatever their number"));
   switch (facts.evidence) {
     case analyzer::KindEvidence::kAsked:
-      return kind + " (as --scaling says).";
+      return tr("{} (as --scaling says).", kind);
     case analyzer::KindEvidence::kCopiedIn:
-      return fmt::format("{} (what is copied to a device in a step: {} with {}, {} with {}).", kind,
-                         base::format_bytes(static_cast<uint64_t>(std::max(facts.first, 0.0))),
-                         devices_text(series.points.front().devices),
-                         base::format_bytes(static_cast<uint64_t>(std::max(facts.last, 0.0))), series.points.back().devices);
+      return tr("{} (what is copied to a device in a step: {} with {}, {} with {}).", kind,
+                base::format_bytes(static_cast<uint64_t>(std::max(facts.first, 0.0))),
+                devices_text(series.points.front().devices), base::format_bytes(static_cast<uint64_t>(std::max(facts.last, 0.0))),
+                series.points.back().devices);
     case analyzer::KindEvidence::kKernels:
       break;
   }
-  return fmt::format("{} (by the time of kernels a step and device: {} with {}, {} with {}; --scaling says otherwise).", kind,
-                     duration_text(facts.first), devices_text(series.points.front().devices), duration_text(facts.last),
-                     series.points.back().devices);
+  return tr("{} (by the time of kernels a step and device: {} with {}, {} with {}; --scaling says otherwise).", kind,
+            duration_text(facts.first), devices_text(series.points.front().devices), duration_text(facts.last),
+            series.points.back().devices);
 }
 
 std::string scaling_break_text(ScalingSeries const& series) {
   if (!series.broken) return unbroken_text(series);
   analyzer::FactorBreak const& broken = *series.broken;
   LostTime const& loss = loss_from_first(series, broken.point);
-  std::string text = fmt::format("{} broke first: {} at {}, {} at {}.", factor_words(broken.factor).label,
-                                 share_text(broken.before), devices_text(series.points.front().devices), share_text(broken.here),
-                                 devices_text(series.points[broken.point].devices));
-  text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
+  std::string text =
+      tr("{} broke first: {} at {}, {} at {}.", factor_words(broken.factor).label, share_text(broken.before),
+         devices_text(series.points.front().devices), share_text(broken.here), devices_text(series.points[broken.point].devices));
+  if (text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
   auto const most = std::max_element(loss.parts_ns.begin(), loss.parts_ns.end());
   if (*most > 0) {
     auto const lost = static_cast<LostPart>(most - loss.parts_ns.begin());
     std::string const reason = lost_part_reason(loss, lost);
-    text += fmt::format(" Most of the time that a step loses there is {} ({}{}{}).", lost_part_words(lost).label,
-                        signed_duration(static_cast<double>(*most)), reason.empty() ? "" : "; ", reason);
+    text += tr(" Most of the time that a step loses there is {} ({}{}{}).", lost_part_words(lost).label,
+               signed_duration(static_cast<double>(*most)), reason.empty() ? "" : "; ", reason);
   }
   return text;
 }
 
 std::string scaling_pay_off_text(ScalingSeries const& series) {
-  if (!series.fits.best) return "No model fits: nothing is said of more devices.";
+  if (!series.fits.best) return std::string(tr("No model fits: nothing is said of more devices."));
   ScalingFit const& best = series.fits.fits[*series.fits.best];
-  std::string text = best.pays_to.is_open
-                         ? fmt::format("Doubling the devices pays off up to {} at least, as far as models are asked",
-                                       devices_text(best.pays_to.devices))
-                         : fmt::format("Doubling the devices pays off up to {}", devices_text(best.pays_to.devices));
+  std::string text = best.pays_to.is_open ? tr("Doubling the devices pays off up to {} at least, as far as models are asked",
+                                               devices_text(best.pays_to.devices))
+                                          : tr("Doubling the devices pays off up to {}", devices_text(best.pays_to.devices));
   if (best.pays_to_low && best.pays_to_high && !(best.pays_to_low->is_open && best.pays_to_high->is_open))
-    text += fmt::format(" (95 % interval {} to {})", pay_off_number(*best.pays_to_low), pay_off_number(*best.pays_to_high));
-  text += fmt::format(": it gives at least {} times the work, by {}", analyzer::kLeastDoublingGain, model_label(best.model));
+    text += tr(" (95 % interval {} to {})", pay_off_number(*best.pays_to_low), pay_off_number(*best.pays_to_high));
+  text += tr(": it gives at least {} times the work, by {}", analyzer::kLeastDoublingGain, model_label(best.model));
   if (best.loo_error)
-    text += fmt::format(", which predicts each measured number of devices from the others to {:.2g} %", *best.loo_error * 100);
-  return text + ".";
+    text += tr(", which predicts each measured number of devices from the others to {:.2g} %", *best.loo_error * 100);
+  return text.append(tr("."));
 }
 
 std::string scaling_headline(ScalingSeries const& series) {
   ScalingPoint const &first = series.points.front(), &last = series.points.back();
-  std::string const interval = last.efficiency.low ? fmt::format("; 95 % interval {} to {}", share_text(*last.efficiency.low),
-                                                                 share_text(*last.efficiency.high))
-                                                   : "";
-  return fmt::format("{} do {} times the work of {} in the same time: {} of ideal{}. {}", devices_text(last.devices),
-                     plain_number(last.speedup.value), devices_text(first.devices), share_text(last.efficiency.value), interval,
-                     scaling_break_text(series));
+  std::string const interval =
+      last.efficiency.low ? tr("; 95 % interval {} to {}", share_text(*last.efficiency.low), share_text(*last.efficiency.high))
+                          : "";
+  return tr("{} do {} times the work of {} in the same time: {} of ideal{}. {}", devices_text(last.devices),
+            plain_number(last.speedup.value), devices_text(first.devices), share_text(last.efficiency.value), interval,
+            scaling_break_text(series));
 }
 
 std::vector<std::string> scaling_differences(ScalingSeries const& series) {
@@ -391,16 +391,16 @@ std::vector<std::string> scaling_notes(ScalingSeries const& series) {
   for (auto const& caveat : series.caveats)
     if (caveat.caveat != SeriesCaveat::kKernelNames) notes.push_back(caveat_sentence(caveat));
   if (series.points.front().devices > 1)
-    notes.push_back(fmt::format("No run of one device: speed-up and efficiency are against {}.",
-                                devices_text(series.points.front().devices)));
+    notes.push_back(
+        tr("No run of one device: speed-up and efficiency are against {}.", devices_text(series.points.front().devices)));
   if (!series.fits.too_few.empty())
-    notes.push_back(fmt::format("Not fitted, for want of different numbers of devices: {}; there are {}.", too_few_text(series),
-                                series.points.size()));
+    notes.push_back(tr("Not fitted, for want of different numbers of devices: {}; there are {}.", too_few_text(series),
+                       series.points.size()));
   std::string left_out;
   for (ScalingPoint const& point : series.points)
     if (std::string const of_point = runs_left_out(point); !of_point.empty())
-      left_out += fmt::format("{}{} on {}", left_out.empty() ? "" : "; ", of_point, devices_text(point.devices));
-  if (!left_out.empty()) notes.push_back(fmt::format("Steps left out: {}.", left_out));
+      left_out += std::string(left_out.empty() ? "" : tr("; ")) + tr("{} on {}", of_point, devices_text(point.devices));
+  if (!left_out.empty()) notes.push_back(tr("Steps left out: {}.", left_out));
   return notes;
 }
 

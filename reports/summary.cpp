@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/rules/measured_steps.h"
+#include "reports/language.h"
 #include "reports/wording.h"
 #include "trace/base/check.h"
 #include "trace/base/format.h"
@@ -40,14 +41,13 @@ void add_steps(Summary& summary, analyzer::Analysis const& analysis) {
   summary.p95_ns = quantile(lengths, 0.95);
 }
 
-/// The idle time before the step's window that counts to it, by cause. `gap` moves on through the device's gaps.
-void add_lead(StepPeriod& period, analyzer::GapList const& gaps, size_t& gap) {
+/// The idle time before the step's window that counts to it, by cause.
+void add_lead(StepPeriod& period, analyzer::DeviceGaps const& gaps) {
   int64_t const end = period.step->window.begin;
-  while (gap < gaps.size() && gaps[gap].when.end <= period.when.begin) ++gap;
-  for (size_t g = gap; g < gaps.size() && gaps[g].when.begin < end; ++g) {
-    analyzer::IdleGap const lead = gaps[g];
-    period.parts_ns[3 + static_cast<size_t>(lead.cause)] +=
-        std::min(lead.when.end, end) - std::max(lead.when.begin, period.when.begin);
+  if (period.when.begin >= end) return;
+  for (size_t g = gaps.first_after(period.when.begin); g < gaps.size() && gaps.when(g).begin < end; ++g) {
+    model::Interval const lead = gaps.when(g);
+    period.parts_ns[3 + static_cast<size_t>(gaps.cause(g))] += std::min(lead.end, end) - std::max(lead.begin, period.when.begin);
   }
 }
 
@@ -71,22 +71,20 @@ void add_devices(Summary& summary, analyzer::Analysis const& analysis) {
 }  // namespace
 
 std::vector<StepPeriod> step_periods(analyzer::Analysis const& analysis) {
-  std::vector<analyzer::MeasuredDevice> const measured = analyzer::measure_steps(analysis).all;
+  std::vector<std::vector<model::Interval>> const measured = analyzer::measured_periods(analysis);
   std::vector<StepPeriod> periods;
-  auto device = measured.begin();
-  size_t next = 0, gap = 0;  // of the device's periods and gaps
+  size_t device = 0, next = 0;  // of its periods
+  analyzer::DeviceGaps const* gaps = nullptr;
   for (analyzer::StepFacts const& step : analysis.steps) {
     StepPeriod& period = periods.emplace_back(StepPeriod{&step, step.window, {}});
     for (int i = 0; i < kPartCount; ++i) period.parts_ns[static_cast<size_t>(i)] = part_ns(step.time, i);
-    while (device != measured.end() && device->ref < step.ref) {
-      ++device;
-      next = gap = 0;
-    }
-    if (step.warmup || device == measured.end() || device->ref != step.ref) continue;
+    for (; device < measured.size() && analysis.devices[device].ref < step.ref; ++device) next = 0;
+    if (step.warmup || device == measured.size() || analysis.devices[device].ref != step.ref) continue;
     // A period ends where its step's window does; steps that go back in time have none.
-    if (next >= device->periods.size() || device->periods[next].end != step.window.end) continue;
-    period.when = device->periods[next++];
-    add_lead(period, device->gaps, gap);
+    if (next >= measured[device].size() || measured[device][next].end != step.window.end) continue;
+    if (next == 0) gaps = analysis.gaps.of(step.ref);
+    period.when = measured[device][next++];
+    if (gaps != nullptr) add_lead(period, *gaps);
   }
   return periods;
 }
@@ -113,24 +111,23 @@ Summary summarize(analyzer::Analysis const& analysis) {
 }
 
 std::string verdict(model::Run const& run, analyzer::Analysis const& analysis) {
-  if (analysis.devices.empty()) return "No device activity was recorded: there is nothing to judge.";
+  if (analysis.devices.empty()) return std::string(tr("No device activity was recorded: there is nothing to judge."));
   Summary const summary = summarize(analysis);
   auto const duration = [](double ns) { return base::format_duration(std::llround(ns)); };
   std::string text;
   if (summary.has_steps)
-    text = fmt::format("A step takes {} on average; the devices compute for {} of it.", duration(summary.mean_ns),
-                       base::format_share(summary.share(0)));
+    text = tr("A step takes {} on average; the devices compute for {} of it.", duration(summary.mean_ns),
+              base::format_share(summary.share(0)));
   else
-    text = fmt::format("No steps were found; over {} of recorded device time the devices compute for {}.",
-                       duration(summary.mean_ns), base::format_share(summary.share(0)));
+    text = tr("No steps were found; over {} of recorded device time the devices compute for {}.", duration(summary.mean_ns),
+              base::format_share(summary.share(0)));
   int const loss = summary.largest_loss;
-  if (loss < 0 || summary.share(loss) < kLossWorthNaming) return text + " No single loss is worth naming.";
-  text +=
-      fmt::format(" The largest loss is {}: {}{} ({}).", part(loss).label, duration(summary.parts_ns[static_cast<size_t>(loss)]),
-                  summary.has_steps ? " a step" : "", base::format_share(summary.share(loss)));
+  if (loss < 0 || summary.share(loss) < kLossWorthNaming) return text.append(tr(" No single loss is worth naming."));
+  text += tr(" The largest loss is {}: {}{} ({}).", part(loss).label, duration(summary.parts_ns[static_cast<size_t>(loss)]),
+             summary.has_steps ? tr(" a step") : "", base::format_share(summary.share(loss)));
   auto const first = std::find_if(analysis.findings.begin(), analysis.findings.end(),
                                   [](analyzer::Finding const& finding) { return finding.severity != analyzer::Severity::kInfo; });
-  if (first != analysis.findings.end()) text += fmt::format(" Look first at: {}.", words_of(run, analysis, *first).title);
+  if (first != analysis.findings.end()) text += tr(" Look first at: {}.", words_of(run, analysis, *first).title);
   return text;
 }
 

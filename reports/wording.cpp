@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "reports/labels.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -30,7 +31,9 @@ struct Seen {
       if (role == key && !name.empty()) return fmt::format("“{}”", shown(name, 120));
     return {};
   }
-  [[nodiscard]] std::string where() const { return finding.where ? device_label(run, *finding.where) : "the devices"; }
+  [[nodiscard]] std::string where() const {
+    return finding.where ? device_label(run, *finding.where) : std::string(tr("the devices"));
+  }
   /// A metric as text, "?" when it is not there.
   [[nodiscard]] std::string text(std::string_view key) const {
     auto const value = metric(key);
@@ -41,64 +44,69 @@ struct Seen {
 /// "21.3 ms a step (27.5 % of it)"; empty without a cost.
 std::string cost_of(Seen const& seen) {
   if (!seen.finding.cost_ns_per_step) return {};
-  std::string text = fmt::format("{} a step", base::format_duration(*seen.finding.cost_ns_per_step));
-  if (auto const share = seen.metric("share")) text += fmt::format(" ({} of it)", base::format_share(*share));
+  std::string text = tr("{} a step", base::format_duration(*seen.finding.cost_ns_per_step));
+  if (auto const share = seen.metric("share")) text += tr(" ({} of it)", base::format_share(*share));
   return text;
 }
 
+/// The same; without a cost the share of the time, without either nothing.
+std::string loss_of(Seen const& seen) {
+  std::string const cost = cost_of(seen);
+  return !cost.empty() ? cost : seen.metric("share") ? tr("{} of its time", seen.text("share")) : "";
+}
+
 std::string with_capital(std::string text) {
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  if (language() == Language::kEnglish && !text.empty() && text[0] >= 'a' && text[0] <= 'z')
+    text[0] = static_cast<char>(text[0] - 'a' + 'A');
   return text;
 }
 
 std::string say_idle(Seen const& seen) {
-  std::string const cost = cost_of(seen);
-  std::string const loss = !cost.empty() ? cost : seen.metric("share") ? seen.text("share") + " of its time" : "";
-  std::string text = loss.empty() ? "" : fmt::format(" {} loses {}", with_capital(seen.where()), loss);
+  std::string const loss = loss_of(seen);
+  std::string text = loss.empty() ? "" : tr(" {} loses {}", with_capital(seen.where()), loss);
   auto const devices = seen.metric("devices");
-  if (!text.empty() && devices && *devices > 1) text += fmt::format("; {} devices are affected", seen.text("devices"));
-  if (!text.empty()) text += ".";
+  if (!text.empty() && devices && *devices > 1) text += tr("; {} devices are affected", seen.text("devices"));
+  if (!text.empty()) text += tr(".");
   std::string const op = seen.subject("host_op");
-  return op.empty() ? text : text + fmt::format(" Meanwhile the host was mostly in {}.", op);
+  return op.empty() ? text : text + tr(" Meanwhile the host was mostly in {}.", op);
 }
 
 std::string say_cost(Seen const& seen) {
   std::string const cost = cost_of(seen);
-  return cost.empty() ? "" : fmt::format(" {} loses {}.", with_capital(seen.where()), cost);
+  return cost.empty() ? "" : tr(" {} loses {}.", with_capital(seen.where()), cost);
 }
 
 std::string say_launching(Seen const& seen) {
   std::string text = say_idle(seen);
-  if (seen.metric("kernel_median_ns")) text += fmt::format(" The median kernel takes {}", seen.text("kernel_median_ns"));
+  if (seen.metric("kernel_median_ns")) text += tr(" The median kernel takes {}", seen.text("kernel_median_ns"));
   if (seen.metric("kernel_median_ns") && seen.metric("call_median_ns"))
-    text += fmt::format(", the median launch call {}", seen.text("call_median_ns"));
-  return seen.metric("kernel_median_ns") ? text + "." : text;
+    text += tr(", the median launch call {}", seen.text("call_median_ns"));
+  return seen.metric("kernel_median_ns") ? text.append(tr(".")) : text;
 }
 
 /// What could be saved at most, and the kernel to begin with.
 std::string say_kernels(Seen const& seen) {
-  std::string const cost = cost_of(seen);
-  std::string const loss = !cost.empty() ? cost : seen.metric("share") ? seen.text("share") + " of its time" : "";
-  std::string text = loss.empty() ? "" : fmt::format(" On {} up to {} could be saved.", seen.where(), loss);
+  std::string const loss = loss_of(seen);
+  std::string text = loss.empty() ? "" : tr(" On {} up to {} could be saved.", seen.where(), loss);
   std::string const kernel = seen.subject("kernel");
-  return kernel.empty() ? text : text + fmt::format(" Most of that time is in {}.", kernel);
+  return kernel.empty() ? text : text + tr(" Most of that time is in {}.", kernel);
 }
 
 std::string say_copies(Seen const& seen) {
   std::string text = say_idle(seen);
   if (auto const count = seen.metric("pageable_copies"); count && *count > 0)
-    text += fmt::format(" {} copies are of pageable memory.", seen.text("pageable_copies"));
+    text += tr(" {} copies are of pageable memory.", seen.text("pageable_copies"));
   if (auto const count = seen.metric("blocking_copies"); count && *count > 0)
-    text += fmt::format(" The host waits for {} copies until they are done.", seen.text("blocking_copies"));
+    text += tr(" The host waits for {} copies until they are done.", seen.text("blocking_copies"));
   return text;
 }
 
 std::string say_communication(Seen const& seen) {
   std::string text = say_cost(seen);
-  if (seen.metric("overlap")) text += fmt::format(" Only {} of all communication is hidden.", seen.text("overlap"));
+  if (seen.metric("overlap")) text += tr(" Only {} of all communication is hidden.", seen.text("overlap"));
   auto const waiting = seen.metric("waiting_ns_per_step");
   if (waiting && *waiting > 0)
-    text += fmt::format(" Waiting for late peers, another {} a step, is not in it.", seen.text("waiting_ns_per_step"));
+    text += tr(" Waiting for late peers, another {} a step, is not in it.", seen.text("waiting_ns_per_step"));
   return text;
 }
 
@@ -107,67 +115,67 @@ std::string say_why_late(Seen const& seen) {
   std::string const op = seen.subject("host_op");
   for (auto const& [role, cause] : seen.finding.subjects) {
     if (role != "cause") continue;
-    if (cause == "compute") return " What it computes takes longer.";
-    if (cause == "host") return op.empty() ? " Its host is late." : fmt::format(" Its host is late, mostly in {}.", op);
-    if (cause == "input") return op.empty() ? " It waits for its data." : fmt::format(" It waits for its data, in {}.", op);
-    if (cause == "communication") return " It is held up in other communication.";
-    if (cause == "copy") return " Its copies take longer.";
+    if (cause == "compute") return std::string(tr(" What it computes takes longer."));
+    if (cause == "host") return op.empty() ? std::string(tr(" Its host is late.")) : tr(" Its host is late, mostly in {}.", op);
+    if (cause == "input")
+      return op.empty() ? std::string(tr(" It waits for its data.")) : tr(" It waits for its data, in {}.", op);
+    if (cause == "communication") return std::string(tr(" It is held up in other communication."));
+    if (cause == "copy") return std::string(tr(" Its copies take longer."));
   }
   return {};
 }
 
 std::string say_straggler(Seen const& seen) {
-  std::string text = fmt::format(" {} is late", with_capital(seen.where()));
-  if (seen.metric("share_of_waits"))
-    text += fmt::format(": it causes {} of all waiting in collectives", seen.text("share_of_waits"));
-  text += ".";
+  std::string text = tr(" {} is late", with_capital(seen.where()));
+  if (seen.metric("share_of_waits")) text += tr(": it causes {} of all waiting in collectives", seen.text("share_of_waits"));
+  text += tr(".");
   auto const ratio = seen.metric("compute_ratio");
-  if (ratio && *ratio > 0) text += fmt::format(" It computes {:.2f} × as long as the others.", *ratio);
+  if (ratio && *ratio > 0) text += tr(" It computes {:.2f} × as long as the others.", *ratio);
   text += say_why_late(seen);
   std::string const cost = cost_of(seen);
   if (cost.empty()) return text;
   bool const is_stage = !seen.metric("share_of_waits");
-  return text + fmt::format(" {} {}.", is_stage ? "All others go at its pace, and lose" : "Whoever waits most loses", cost);
+  return text + (is_stage ? tr(" All others go at its pace, and lose {}.", cost) : tr(" Whoever waits most loses {}.", cost));
 }
 
 std::string say_imbalance(Seen const& seen) {
   std::string const cost = cost_of(seen);
-  std::string text = cost.empty() ? "" : fmt::format(" On average a device waits {} for those that compute longer.", cost);
+  std::string text = cost.empty() ? "" : tr(" On average a device waits {} for those that compute longer.", cost);
   if (auto const balance = seen.metric("load_balance"))
-    text += fmt::format(" Compute of all devices is {} of what it would be if each had as much as the longest.",
-                        base::format_share(*balance));
+    text +=
+        tr(" Compute of all devices is {} of what it would be if each had as much as the longest.", base::format_share(*balance));
   return text;
 }
 
 std::string say_bubble(Seen const& seen) {
   std::string text;
   if (seen.metric("stages") && seen.metric("micro_batches"))
-    text = fmt::format(" {} stages, {} micro-batches a step.", seen.text("stages"), seen.text("micro_batches"));
+    text = tr(" {} stages, {} micro-batches a step.", seen.text("stages"), seen.text("micro_batches"));
   std::string const cost = cost_of(seen);
-  if (!cost.empty()) text += fmt::format(" On average a stage waits {}.", cost);
+  if (!cost.empty()) text += tr(" On average a stage waits {}.", cost);
   if (seen.metric("ideal_share") && seen.metric("doubled_share"))
-    text += fmt::format(" Equal stages would wait {} of the step; with twice the micro-batches {}.", seen.text("ideal_share"),
-                        seen.text("doubled_share"));
+    text += tr(" Equal stages would wait {} of the step; with twice the micro-batches {}.", seen.text("ideal_share"),
+               seen.text("doubled_share"));
   if (seen.metric("slowest_stage") && seen.metric("stage_imbalance"))
-    text += fmt::format(" {} computes {} × the mean of the stages, and the others wait for it.", with_capital(seen.where()),
-                        seen.text("stage_imbalance"));
+    text += tr(" {} computes {} × the mean of the stages, and the others wait for it.", with_capital(seen.where()),
+               seen.text("stage_imbalance"));
   return text;
 }
 
 std::string say_link(Seen const& seen) {
   std::string text;
   std::string const op = seen.subject("op"), ranks = seen.subject("ranks"), devices = seen.subject("devices");
-  std::string const link = !ranks.empty()     ? "ranks " + ranks
-                           : !devices.empty() ? "devices " + devices
-                                              : "communicator " + seen.subject("communicator");
+  std::string const link = !ranks.empty()     ? tr("ranks {}", ranks)
+                           : !devices.empty() ? tr("devices {}", devices)
+                                              : tr("communicator {}", seen.subject("communicator"));
   if (!op.empty() && seen.metric("median_ns"))
-    text = fmt::format(" On the link of {}, {} of {} takes {} (median); {} would be usual, {} of them take clearly longer.", link,
-                       op, seen.text("bytes"), seen.text("median_ns"), seen.text("reference_ns"), seen.text("slow_share"));
+    text = tr(" On the link of {}, {} of {} takes {} (median); {} would be usual, {} of them take clearly longer.", link, op,
+              seen.text("bytes"), seen.text("median_ns"), seen.text("reference_ns"), seen.text("slow_share"));
   return text + say_cost(seen);
 }
 
 std::string say_buckets(Seen const& seen) {
-  return fmt::format(
+  return tr(
       " {} collectives a step of {} on average; only at {} a message reaches half of the link's bandwidth. Merged "
       "into one, up to {} would be saved.",
       seen.text("collectives_per_step"), seen.text("mean_bytes"), seen.text("half_bandwidth_bytes"), cost_of(seen));
@@ -176,72 +184,73 @@ std::string say_buckets(Seen const& seen) {
 std::string say_allocation(Seen const& seen) {
   std::string text = say_idle(seen);
   if (seen.metric("pinning_calls_per_step"))
-    text += fmt::format(" {} calls a step page-lock or release memory of the host.", seen.text("pinning_calls_per_step"));
+    text += tr(" {} calls a step page-lock or release memory of the host.", seen.text("pinning_calls_per_step"));
   return text;
 }
 
 /// "about 6,010 steps (5,900 to 6,130), 2.1 min"
 std::string steps_left(Seen const& seen) {
-  std::string text = fmt::format("about {:.0f} steps", *seen.metric("steps_to_full"));
+  std::string text = tr("about {:.0f} steps", *seen.metric("steps_to_full"));
   auto const earliest = seen.metric("earliest_steps_to_full"), latest = seen.metric("latest_steps_to_full");
-  if (earliest && latest && *latest - *earliest >= 1) text += fmt::format(" ({:.0f} to {:.0f})", *earliest, *latest);
-  return seen.metric("time_to_full_ns") ? text + ", " + seen.text("time_to_full_ns") : text;
+  if (earliest && latest && *latest - *earliest >= 1) text += tr(" ({:.0f} to {:.0f})", *earliest, *latest);
+  return seen.metric("time_to_full_ns") ? tr("{}, {}", text, seen.text("time_to_full_ns")) : text;
 }
 
 std::string say_leak(Seen const& seen) {
-  std::string text = fmt::format(" On {} it grows by {} a step", seen.where(), seen.text("bytes_per_step"));
-  return text + (seen.metric("steps_to_full") ? "; at this rate memory is full in " + steps_left(seen) + "." : ".");
+  std::string text = tr(" On {} it grows by {} a step", seen.where(), seen.text("bytes_per_step"));
+  if (seen.metric("steps_to_full")) text += tr("; at this rate memory is full in {}", steps_left(seen));
+  return text.append(tr("."));
 }
 
 std::string say_holes(Seen const& seen) {
-  std::string text = fmt::format(" {} holds {}, but at most {} were in use at once", with_capital(seen.where()),
-                                 seen.text("peak_reserved_bytes"), seen.text("peak_allocated_bytes"));
+  std::string text = tr(" {} holds {}, but at most {} were in use at once", with_capital(seen.where()),
+                        seen.text("peak_reserved_bytes"), seen.text("peak_allocated_bytes"));
   if (auto const grown = seen.metric("fragmented_growth_bytes"); grown && *grown > 0)
-    text +=
-        fmt::format("; {} were taken for allocations for which enough was free in total", seen.text("fragmented_growth_bytes"));
-  text += ".";
+    text += tr("; {} were taken for allocations for which enough was free in total", seen.text("fragmented_growth_bytes"));
+  text += tr(".");
   if (auto const share = seen.metric("fragmentation"))
-    text += fmt::format(" When it held most, {} of what was free lay outside of the largest gap.", base::format_share(*share));
-  return seen.metric("steps_to_full") ? text + " At this rate memory is full in " + steps_left(seen) + "." : text;
+    text += tr(" When it held most, {} of what was free lay outside of the largest gap.", base::format_share(*share));
+  return seen.metric("steps_to_full") ? text + tr(" At this rate memory is full in {}.", steps_left(seen)) : text;
 }
 
 std::string say_pressure(Seen const& seen) {
   std::string text;
   if (seen.metric("pressure"))
-    text = fmt::format(" {} holds up to {} of {} ({}).", with_capital(seen.where()), seen.text("peak_bytes"),
-                       seen.text("capacity_bytes"), seen.text("pressure"));
+    text = tr(" {} holds up to {} of {} ({}).", with_capital(seen.where()), seen.text("peak_bytes"), seen.text("capacity_bytes"),
+              seen.text("pressure"));
   if (seen.metric("retries"))
-    text += fmt::format(" {} times its allocator gave cached memory back before it took more.", seen.text("retries"));
-  if (seen.metric("steps_to_full")) text += " At the rate of these steps memory is full in " + steps_left(seen) + ".";
+    text += tr(" {} times its allocator gave cached memory back before it took more.", seen.text("retries"));
+  if (seen.metric("steps_to_full")) text += tr(" At the rate of these steps memory is full in {}.", steps_left(seen));
   auto const unused = seen.metric("unused_bytes"), peak = seen.metric("peak_bytes");
   if (unused && peak && *unused >= 0.1 * *peak)  // a sound cache has less
-    text += fmt::format(" {} of it were never in use at once with the rest.", seen.text("unused_bytes"));
-  if (auto const factor = seen.metric("batch_factor")) text += fmt::format(" About {:.2g} × the present batch fits.", *factor);
+    text += tr(" {} of it were never in use at once with the rest.", seen.text("unused_bytes"));
+  if (auto const factor = seen.metric("batch_factor")) text += tr(" About {:.2g} × the present batch fits.", *factor);
   return text;
 }
 
 std::string limit_words(std::string_view limit) {
-  if (limit == "power_cap") return "its power limit";
-  if (limit == "thermal") return "heat";
-  if (limit == "power_brake") return "the machine's power supply";
-  if (limit == "sync_boost") return "another GPU with which its clock is kept in step";
-  return limit == "hardware" ? "a limit of its hardware" : "";
+  if (limit == "power_cap") return std::string(tr("its power limit"));
+  if (limit == "thermal") return std::string(tr("heat"));
+  if (limit == "power_brake") return std::string(tr("the machine's power supply"));
+  if (limit == "sync_boost") return std::string(tr("another GPU with which its clock is kept in step"));
+  return limit == "hardware" ? std::string(tr("a limit of its hardware")) : "";
 }
 
 std::string say_throttling(Seen const& seen) {
   std::string text = say_cost(seen);
   if (seen.metric("kernel_slowdown"))
-    text += fmt::format(" The same kernels take {} × as long{}.", seen.text("kernel_slowdown"),
-                        seen.metric("clock_to_peers") ? " as on the other devices" : " while its clock is low");
+    text += seen.metric("clock_to_peers")
+                ? tr(" The same kernels take {} × as long as on the other devices.", seen.text("kernel_slowdown"))
+                : tr(" The same kernels take {} × as long while its clock is low.", seen.text("kernel_slowdown"));
   auto const clock = seen.metric("clock_mhz"), sustained = seen.metric("sustained_clock_mhz");
   if (clock && seen.metric("clock_to_peers"))
-    text += fmt::format(" Its clock is {:.0f} MHz, {} × that of the others.", *clock, seen.text("clock_to_peers"));
+    text += tr(" Its clock is {:.0f} MHz, {} × that of the others.", *clock, seen.text("clock_to_peers"));
   if (auto const lowest = seen.metric("lowest_clock_mhz"); lowest && sustained)
-    text += fmt::format(" The clock drops from {:.0f} to {:.0f} MHz.", *sustained, *lowest);
+    text += tr(" The clock drops from {:.0f} to {:.0f} MHz.", *sustained, *lowest);
   for (auto const& [role, name] : seen.finding.subjects)
     if (std::string const limit = role == "limit" ? limit_words(name) : ""; !limit.empty())
-      text += fmt::format(" The driver names {} as the reason.", limit);
-  if (auto const highest = seen.metric("highest_temperature_c")) text += fmt::format(" It reaches {:.0f} °C.", *highest);
+      text += tr(" The driver names {} as the reason.", limit);
+  if (auto const highest = seen.metric("highest_temperature_c")) text += tr(" It reaches {:.0f} °C.", *highest);
   return text;
 }
 
@@ -250,63 +259,66 @@ std::string grown_part_words(Seen const& seen) {
   std::string text;
   for (auto const& [role, name] : seen.finding.subjects)
     for (int i = 0; role == "part" && i < kPartCount; ++i)
-      if (part(i).key == name) text += fmt::format("; what grows is {}{}", part(i).idle ? "idle time, " : "", part(i).label);
-  if (std::string const op = seen.subject("host_op"); !op.empty()) text += fmt::format(", while the host is mostly in {}", op);
+      if (part(i).key == name) text += tr("; what grows is {}{}", part(i).idle ? tr("idle time, ") : "", part(i).label);
+  if (std::string const op = seen.subject("host_op"); !op.empty()) text += tr(", while the host is mostly in {}", op);
   return text;
 }
 
 std::string say_warmup(Seen const& seen) {
-  std::string text = fmt::format(" The first {} of {} measured steps take over 1.5 × the median of {} of the later ones",
-                                 seen.text("slow_steps"), seen.text("steps"), seen.text("median_step_ns"));
-  text += grown_part_words(seen) + ".";
-  if (std::string const cost = cost_of(seen); !cost.empty()) text += fmt::format(" They add {} to the mean.", cost);
-  return text + fmt::format(" Leave out the first {} steps of the run.", seen.text("steps_to_leave_out"));
+  std::string text = tr(" The first {} of {} measured steps take over 1.5 × the median of {} of the later ones",
+                        seen.text("slow_steps"), seen.text("steps"), seen.text("median_step_ns"));
+  text += grown_part_words(seen).append(tr("."));
+  if (std::string const cost = cost_of(seen); !cost.empty()) text += tr(" They add {} to the mean.", cost);
+  return text + tr(" Leave out the first {} steps of the run.", seen.text("steps_to_leave_out"));
 }
 
 std::string say_outliers(Seen const& seen) {
-  std::string text = fmt::format(" {} of {} steps take over 1.5 × the median of {}", seen.text("outliers"), seen.text("steps"),
-                                 seen.text("median_step_ns"));
+  std::string text = tr(" {} of {} steps take over 1.5 × the median of {}", seen.text("outliers"), seen.text("steps"),
+                        seen.text("median_step_ns"));
   text += grown_part_words(seen);
   std::string const cost = cost_of(seen);
-  return text + (cost.empty() ? "." : fmt::format(". Spread over all steps that is {}.", cost));
+  return text + (cost.empty() ? std::string(tr(".")) : tr(". Spread over all steps that is {}.", cost));
 }
 
 std::string say_oversubscribed(Seen const& seen) {
-  return fmt::format(" {} threads of {} devices share {} cores{}.", seen.text("threads"), seen.text("devices"),
-                     seen.text("cores"), seen.subject("host").empty() ? "" : " on " + seen.subject("host"));
+  std::string const host = seen.subject("host");
+  return tr(" {} threads of {} devices share {} cores{}.", seen.text("threads"), seen.text("devices"), seen.text("cores"),
+            host.empty() ? "" : tr(" on {}", host));
 }
 
 std::string say_quality(Seen const& seen) {
-  std::string text = fmt::format(" It scores {} of 100 points", seen.text("score"));
+  std::string text = tr(" It scores {} of 100 points", seen.text("score"));
   std::string faults;
   for (auto const& [key, value] : seen.finding.metrics)
     if (key != "score" && value > 0)
-      faults += fmt::format("{}{} {}", faults.empty() ? "" : ", ", seen.text(key), metric_words(key, value).label);
-  return text + (faults.empty() ? "." : ": " + faults + ".");
+      faults += fmt::format("{}{} {}", faults.empty() ? "" : tr(", "), seen.text(key), metric_words(key, value).label);
+  if (!faults.empty()) text += tr(": {}", faults);
+  return text.append(tr("."));
 }
 
 /// "rank 3", "ranks 0, 1"; empty when nobody has the role.
 std::string ranks_in_role(Seen const& seen, std::string_view role) {
   for (auto const& [key, ranks] : seen.finding.subjects)
-    if (key == role && !ranks.empty()) return (ranks.find(',') == std::string::npos ? "rank " : "ranks ") + shown(ranks, 120);
+    if (key == role && !ranks.empty())
+      return ranks.find(',') == std::string::npos ? tr("rank {}", shown(ranks, 120)) : tr("ranks {}", shown(ranks, 120));
   return {};
 }
 
 std::string say_hung(Seen const& seen) {
   std::string const op = seen.subject("op");
   if (op.empty()) return {};
-  std::string text = fmt::format(" It is {} number {} ({})", op, seen.text("sequence"), seen.subject("calls"));
+  std::string text = tr(" It is {} number {} ({})", op, seen.text("sequence"), seen.subject("calls"));
   std::string const waiting = ranks_in_role(seen, "waiting"), completed = ranks_in_role(seen, "completed");
-  if (!waiting.empty()) text += fmt::format("; waiting: {}", waiting);
-  if (!completed.empty()) text += fmt::format("; done: {}", completed);
-  text += ".";
+  if (!waiting.empty()) text += tr("; waiting: {}", waiting);
+  if (!completed.empty()) text += tr("; done: {}", completed);
+  text += tr(".");
   std::string const missing = ranks_in_role(seen, "missing"), unrecorded = ranks_in_role(seen, "unrecorded");
-  if (!missing.empty()) text += fmt::format(" {} had not called it.", with_capital(missing));
-  if (!unrecorded.empty()) text += fmt::format(" Of {} of the group nothing was recorded.", unrecorded);
+  if (!missing.empty()) text += tr(" {} had not called it.", with_capital(missing));
+  if (!unrecorded.empty()) text += tr(" Of {} of the group nothing was recorded.", unrecorded);
   if (std::string const different = seen.subject("different"); !different.empty())
-    text += fmt::format(" The ranks call different operations: {}.", different);
+    text += tr(" The ranks call different operations: {}.", different);
   if (missing.empty() && unrecorded.empty() && completed.empty() && seen.subject("different").empty())
-    text += " All ranks that are recorded have called it.";
+    text += tr(" All ranks that are recorded have called it.");
   return text;
 }
 
@@ -521,9 +533,10 @@ FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis,
       std::find_if(kRules.begin(), kRules.end(), [&](RuleWords const& words) { return words.rule == finding.rule; });
   Seen const seen{run, analysis, finding};
   if (found == kRules.end())
-    return {spelled_out(finding.rule), fmt::format("The rule “{}” applies.{}", shown(finding.rule), say_cost(seen)),
-            "Look at the ranges that it names."};
-  return {std::string(found->title), fmt::format("{}{}", found->meaning, found->numbers(seen)), std::string(found->advice)};
+    return {spelled_out(finding.rule), tr("The rule “{}” applies.{}", shown(finding.rule), say_cost(seen)),
+            std::string(tr("Look at the ranges that it names."))};
+  return {std::string(tr(found->title)), fmt::format("{}{}", tr(found->meaning), found->numbers(seen)),
+          std::string(tr(found->advice))};
 }
 
 MetricWords metric_words(std::string_view key, double value) {
@@ -547,7 +560,7 @@ MetricWords metric_words(std::string_view key, double value) {
   std::replace(label.begin(), label.end(), '_', ' ');
   auto const known = std::find_if(kLabels.begin(), kLabels.end(), [&](LabelOf const& entry) { return entry.key == key; });
   if (known != kLabels.end()) label = known->label;
-  return {label.empty() ? "value" : label, text};
+  return {std::string(tr(label.empty() ? "value" : label)), text};
 }
 
 }  // namespace stepscope::reports

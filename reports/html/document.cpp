@@ -1,10 +1,12 @@
 #include "reports/html/document.h"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "reports/html/assets.h"
 #include "reports/html/escape.h"
 #include "reports/html/html.h"
+#include "reports/language.h"
 
 namespace stepscope::reports {
 namespace {
@@ -18,12 +20,12 @@ std::string content_policy() {
 
 std::string head(std::string const& title) {
   return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+      "<!DOCTYPE html>\n<html lang=\"{}\"><head><meta charset=\"utf-8\">\n"
       "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light "
       "dark\">\n"
       "<title>{} · Stepscope</title>\n<style>{}</style></head>\n",
-      content_policy(), title, report_style());
+      html_language(), content_policy(), title, report_style());
 }
 
 /// All sections that say something, after the links to them.
@@ -31,10 +33,16 @@ std::string navigation_and_sections(std::vector<DocumentSection> const& all, std
   std::string items, sections;
   for (DocumentSection const& each : all) {
     if (each.html.empty()) continue;
-    items += fmt::format("<a href=\"#{}\">{}</a>", each.id, each.title);
+    items += fmt::format("<a href=\"#{}\">{}</a>", each.id, escape(tr(each.title)));
     sections += each.html;
   }
-  return fmt::format("<nav aria-label=\"Sections\">{}</nav>\n<main>\n{}{}</main>\n", items, before_sections, sections);
+  return fmt::format("<nav aria-label=\"{}\">{}</nav>\n<main>\n{}{}</main>\n", tr("Sections"), items, before_sections, sections);
+}
+
+/// The data with what the script says, where that is not English.
+std::string with_words(std::string const& data) {
+  Catalogue const& words = script_catalogue(language());
+  return words.empty() ? data : fmt::format("{{\"words\":{},{}", nlohmann::json(words).dump(), data.substr(1));
 }
 
 }  // namespace
@@ -45,17 +53,20 @@ std::string html_document(Document const& document) {
   std::string const title = escape(document.title, 200);
   std::string out = head(title);
   out += fmt::format(
-      "<body>\n<a class=\"skip\" href=\"#{}\">Skip to the verdict</a>\n<header class=\"top\"><span "
+      "<body>\n<a class=\"skip\" href=\"#{}\">{}</a>\n<header class=\"top\"><span "
       "class=\"brand\">Stepscope</span><h1>{}</h1></header>\n",
-      document.sections.front().id, title);
+      document.sections.front().id, tr("Skip to the verdict"), title);
   out += navigation_and_sections(
-      document.sections,
-      report_has_charts() ? "<noscript><p class=\"empty\">Charts need JavaScript. Every number is in the tables.</p></noscript>\n"
-                          : "<p class=\"empty\">This program was built without its charts. Every number is in the tables.</p>\n");
-  out += fmt::format("<footer class=\"end\">Written by Stepscope{}. {}</footer>\n",
-                     document.version.empty() ? "" : " " + escape(document.version), escape(document.footer, 2000));
+      document.sections, report_has_charts()
+                             ? fmt::format("<noscript><p class=\"empty\">{}</p></noscript>\n",
+                                           tr("Charts need JavaScript. Every number is in the tables."))
+                             : fmt::format("<p class=\"empty\">{}</p>\n",
+                                           tr("This program was built without its charts. Every number is in the tables.")));
+  out += fmt::format("<footer class=\"end\">{} {}</footer>\n",
+                     tr("Written by Stepscope{}.", document.version.empty() ? "" : " " + escape(document.version)),
+                     escape(tr(document.footer), 2000));
   if (report_has_charts()) {
-    out += "<script type=\"application/json\" id=\"data\">" + script_safe(document.data) + "</script>\n";
+    out += "<script type=\"application/json\" id=\"data\">" + script_safe(with_words(document.data)) + "</script>\n";
     out += fmt::format("<script>{}</script>\n", report_script());
   }
   return out + "</body></html>\n";

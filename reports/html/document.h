@@ -9,7 +9,7 @@
 namespace stepscope::reports {
 
 struct DocumentSection {
-  std::string_view id, title;  ///< id is plain ASCII; title: in the navigation
+  std::string_view id, title;  ///< id is plain ASCII; title: in the navigation, as tr() takes it
   std::string html;            ///< a whole <section>; empty: there is nothing of the kind, and no link
 };
 
@@ -17,7 +17,7 @@ struct Document {
   std::string_view title;                 ///< hostile text
   std::string_view version;               ///< of the program, for the footer; may be empty
   std::vector<DocumentSection> sections;  ///< the first decides
-  std::string_view footer;                ///< plain text
+  std::string_view footer;                ///< plain text, as tr() takes it
   std::string data;                       ///< JSON for the script
 };
 

@@ -8,6 +8,7 @@
 
 #include "reports/html/escape.h"
 #include "reports/html/timeline_data.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -56,7 +57,7 @@ class Picture {
       auto const& [colour, words] = kClassWords[static_cast<size_t>(span.cls)];
       std::string hint;
       if (span.count == 1 && share(span.end - span.begin) >= kNamedShare)
-        hint = fmt::format(" title=\"{}, {}, {}\"", escape(rank_.trace.name(span.row), 80), words,
+        hint = fmt::format(" title=\"{}, {}, {}\"", escape(rank_.trace.name(span.row), 80), tr(words),
                            base::format_duration(span.end - span.begin));
       spans += fmt::format("<i class=\"c-{}\"{}{}></i>", colour, place({span.begin, span.end}), hint);
     }
@@ -97,10 +98,10 @@ std::string key_of(Page const& page, analyzer::Finding::Evidence const& place, s
   std::array<bool, kSpanClassCount> is_seen{};
   for (Lane const& lane : lanes)
     for (Span const& span : lane.spans) is_seen[static_cast<size_t>(span.cls)] = true;
-  std::string items = fmt::format("<li><b class=\"mark\"></b>{} on {}</li>", base::format_duration(place.when.length()),
-                                  escape(device_label(page.run, place.ref)));
+  std::string items = fmt::format("<li><b class=\"mark\"></b>{}</li>", tr("{} on {}", base::format_duration(place.when.length()),
+                                                                          escape(device_label(page.run, place.ref))));
   for (size_t i = 0; i < is_seen.size(); ++i)
-    if (is_seen[i]) items += fmt::format("<li><i class=\"c-{}\"></i>{}</li>", kClassWords[i].first, kClassWords[i].second);
+    if (is_seen[i]) items += fmt::format("<li><i class=\"c-{}\"></i>{}</li>", kClassWords[i].first, tr(kClassWords[i].second));
   return fmt::format("<ul class=\"key\">{}</ul>", items);
 }
 
@@ -115,18 +116,20 @@ std::string picture_of(Page const& page, model::RankTrace const& rank, analyzer:
   if (place.track && *place.track < trace.tracks().size()) {
     model::Track const& track = trace.tracks()[*place.track];
     if (track.kind == model::TrackKind::kThread)
-      picture.add_lane(track.name.empty() ? "thread" : track.name, model::TrackId{*place.track}, RowContent::kHostWaits, lanes);
+      picture.add_lane(track.name.empty() ? std::string(tr("thread")) : track.name, model::TrackId{*place.track},
+                       RowContent::kHostWaits, lanes);
   }
   for (Lane& lane : stream_lanes(picture, trace, place.ref.device)) lanes.push_back(std::move(lane));
   if (lanes.empty()) return {};
   std::string html;
   for (Lane const& lane : lanes) html += picture.html(lane, mark);
   return fmt::format(
-      "<div class=\"scene\" role=\"img\" aria-label=\"{}, {} before and after the marked {}\">{}"
+      "<div class=\"scene\" role=\"img\" aria-label=\"{}\">{}"
       "<div class=\"lane ends\"><span></span><div><span>{}</span><span>{}</span></div></div>{}</div>",
-      escape(device_label(page.run, place.ref)), base::format_duration(place.when.begin - shown.begin),
-      base::format_duration(place.when.length()), html, format_instant(shown.begin - page.range.begin),
-      format_instant(shown.end - page.range.begin), key_of(page, place, lanes));
+      tr("{}, {} before and after the marked {}", escape(device_label(page.run, place.ref)),
+         base::format_duration(place.when.begin - shown.begin), base::format_duration(place.when.length())),
+      html, format_instant(shown.begin - page.range.begin), format_instant(shown.end - page.range.begin),
+      key_of(page, place, lanes));
 }
 
 }  // namespace

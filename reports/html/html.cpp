@@ -36,7 +36,7 @@ std::string document_of(Page const& page) {
   model::Run const& run = page.run;
   ReportOptions const& options = page.options;
   Document document;
-  document.title = !options.title.empty() ? options.title : run.name.empty() ? "Run" : std::string_view(run.name);
+  document.title = !options.title.empty() ? options.title : run.name.empty() ? tr("Run") : std::string_view(run.name);
   document.version = options.version;
   for (SectionOf const& each : kSections) document.sections.push_back({each.id, each.title, each.write(page)});
   document.footer =
@@ -57,6 +57,7 @@ std::string report_html(model::Run const& run, analyzer::Analysis const& analysi
 
 base::Expected<std::string> report_html(model::Run const& outline, analyzer::Analysis const& analysis, ReadProcess const& read,
                                         ReportOptions const& options) {
+  SpokenLanguage const spoken(options.language);
   model::Interval const range = run_range(outline);
   Page page{outline, analysis, options, summarize(analysis), range, timeline_views(outline, analysis, range), {}};
   auto timeline = make_timeline(page, read);

@@ -7,13 +7,15 @@
 #include <string>
 
 #include "analyzer/analysis.h"
+#include "reports/language.h"
 #include "trace/base/expected.h"
 
 namespace stepscope::reports {
 
 struct ReportOptions {
-  std::string title;           ///< empty: the run's name
-  std::string version;         ///< of the program that writes the report, for the footer
+  std::string title;    ///< empty: the run's name
+  std::string version;  ///< of the program that writes the report, for the footer
+  Language language = Language::kEnglish;
   int timeline_spans = 6'000;  ///< about so many spans a timeline view; more cost time and size, fewer cost detail
 };
 

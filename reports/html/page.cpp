@@ -7,39 +7,45 @@
 
 #include "reports/html/bars.h"
 #include "reports/html/escape.h"
+#include "reports/language.h"
 
 namespace stepscope::reports {
 
 std::string section(std::string_view id, std::string_view title, std::string_view body) {
   return fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-title\"><h2 id=\"{0}-title\">{1}</h2>\n{2}</section>\n", id,
-                     escape(title), body);
+                     escape(tr(title)), body);
 }
 
 std::string folded(std::string_view title, std::string_view body) {
-  return fmt::format("<details><summary>{}</summary>{}</details>\n", escape(title), body);
+  return fmt::format("<details><summary>{}</summary>{}</details>\n", escape(tr(title)), body);
 }
 
 std::string tabbed(std::string_view label, std::vector<Tab> const& tabs) {
   if (tabs.size() == 1) return tabs[0].body;
   std::string out;
   for (Tab const& tab : tabs)
-    out += fmt::format("<div id=\"{}\" data-tab=\"{}\"><h3>{}</h3>\n{}</div>\n", tab.id, escape(tab.title), escape(tab.title),
-                       tab.body);
-  return fmt::format("<div data-tabs=\"{}\">{}</div>\n", escape(label), out);
+    out += fmt::format("<div id=\"{}\" data-tab=\"{}\"><h3>{}</h3>\n{}</div>\n", tab.id, escape(tr(tab.title)),
+                       escape(tr(tab.title)), tab.body);
+  return fmt::format("<div data-tabs=\"{}\">{}</div>\n", escape(tr(label)), out);
 }
 
 std::string how_computed(std::string_view text) {
-  return fmt::format("<details class=\"how\"><summary>How computed</summary><p>{}</p></details>\n", escape(text, 2000));
+  return fmt::format("<details class=\"how\"><summary>{}</summary><p>{}</p></details>\n", tr("How computed"),
+                     escape(tr(text), 2000));
 }
 
 std::string chart(std::string_view name, std::string_view title, std::string_view how) {
   return fmt::format(
       "<figure class=\"chart\"><figcaption>{0}</figcaption><div class=\"plot\" data-chart=\"{1}\" role=\"img\" "
-      "aria-label=\"Chart: {0}. Its data follow as a table.\"></div></figure>\n{2}",
-      escape(title), name, how_computed(how));
+      "aria-label=\"{2}\"></div></figure>\n{3}",
+      escape(tr(title)), name, tr("Chart: {}. Its data follow as a table.", escape(tr(title))), how_computed(how));
 }
 
-std::string empty_note(std::string_view text) { return fmt::format("<p class=\"empty\">{}</p>\n", escape(text, 2000)); }
+std::string empty_note(std::string_view text) { return fmt::format("<p class=\"empty\">{}</p>\n", escape(tr(text), 2000)); }
+
+std::string subheading(std::string_view title) { return fmt::format("<h3>{}</h3>\n", escape(tr(title))); }
+
+std::string note(std::string_view text) { return fmt::format("<p class=\"note\">{}</p>\n", escape(tr(text), 2000)); }
 
 std::string split_bar(analyzer::TimeSplit const& split) {
   std::vector<BarPart> parts;
@@ -52,7 +58,7 @@ std::string split_key(Summary const& summary) {
   for (int i = 0; i < kPartCount; ++i)
     if (summary.share(i) >= kLeastShownShare)
       items += fmt::format("<li title=\"{}\"><i class=\"p p-{}\"></i>{}{}</li>", escape(part(i).meaning), part(i).key,
-                           part(i).idle ? "idle: " : "", escape(part(i).label));
+                           part(i).idle ? tr("idle: ") : "", escape(part(i).label));
   return fmt::format("<ul class=\"key\">{}</ul>\n", items);
 }
 
@@ -94,7 +100,7 @@ model::Interval widened(model::Interval when, double share, int64_t at_least_ns,
 std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis, model::Interval range) {
   std::vector<TimelineView> views;
   if (range.length() <= 0) return views;
-  views.push_back({"run", "Whole run", range, std::nullopt});
+  views.push_back({"run", std::string(tr("Whole run")), range, std::nullopt});
   std::vector<std::pair<int64_t, int64_t>> lengths;  // (length, step) of the steps that count
   for (StepPeriod const& period : step_periods(analysis))
     if (!period.step->warmup) lengths.emplace_back(period.when.length(), period.step->step);
@@ -102,11 +108,11 @@ std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analys
     std::sort(lengths.begin(), lengths.end());
     int64_t const typical = lengths[(lengths.size() - 1) / 2].second;
     int64_t const slowest = lengths.back().second;
-    views.push_back({"typical", fmt::format("Typical step ({}, of median length)", typical),
+    views.push_back({"typical", tr("Typical step ({}, of median length)", typical),
                      widened(extent_of_step(analysis, typical), 0.05, 0, range), std::nullopt});
     if (slowest != typical)
-      views.push_back({"slowest", fmt::format("Slowest step ({})", slowest),
-                       widened(extent_of_step(analysis, slowest), 0.05, 0, range), std::nullopt});
+      views.push_back({"slowest", tr("Slowest step ({})", slowest), widened(extent_of_step(analysis, slowest), 0.05, 0, range),
+                       std::nullopt});
   }
   for (size_t i = 0; i < std::min(analysis.findings.size(), kMaxEvidenceViews); ++i) {
     if (analysis.findings[i].evidence.empty()) continue;
@@ -114,7 +120,7 @@ std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analys
     // A gap alone says little: show as much again on both sides, and at least 50 µs.
     model::Interval const when = widened(place.when, 1.0, 50'000, range);
     if (when.length() <= 0) continue;
-    views.push_back({evidence_view_id(i), fmt::format("Finding {}: {}", i + 1, shown(analysis.findings[i].rule, 60)), when,
+    views.push_back({evidence_view_id(i), tr("Finding {}: {}", i + 1, shown(analysis.findings[i].rule, 60)), when,
                      run.ranks.size() > 1 ? std::optional(place.ref.rank_index) : std::nullopt});
   }
   std::erase_if(views, [](TimelineView const& view) { return view.when.length() <= 0; });

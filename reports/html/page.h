@@ -84,7 +84,7 @@ std::string quality_section(Page const& page);
 std::string unhidden_block(Page const& page);
 std::string host_ops_block(Page const& page);
 
-/// <section> with a heading; `body` is HTML.
+/// Titles, labels and notes of all of these are as tr() takes them. <section> with a heading; `body` is HTML.
 std::string section(std::string_view id, std::string_view title, std::string_view body);
 /// The place of a chart that the script draws, with a title; `how` says in plain text how its numbers are computed.
 std::string chart(std::string_view name, std::string_view title, std::string_view how);
@@ -96,7 +96,10 @@ struct Tab {
 };
 /// `label`: what is chosen, for screen readers. One tab alone is shown plainly.
 std::string tabbed(std::string_view label, std::vector<Tab> const& tabs);
+std::string subheading(std::string_view title);
 std::string how_computed(std::string_view text);
+/// A paragraph in small print; plain text.
+std::string note(std::string_view text);
 /// What a section says when it has nothing to show; plain text.
 std::string empty_note(std::string_view text);
 /// A stacked bar of a split, drawn by styles alone, with an accessible text.

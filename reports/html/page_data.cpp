@@ -8,6 +8,7 @@
 
 #include "reports/html/timeline_data.h"
 #include "reports/html/wait_map.h"
+#include "reports/language.h"
 
 namespace stepscope::reports {
 namespace {
@@ -69,9 +70,10 @@ PageJson memory_data(Page const& page) {
     PageJson times = PageJson::array(), reserved = PageJson::array();
     std::vector<PageJson> purposes(7, PageJson::array());
     for (size_t const i : thinned_memory(points, kMemoryBuckets)) {
-      times.push_back(points[i].time_ns - page.range.begin);
-      reserved.push_back(points[i].reserved_bytes);
-      for (size_t p = 0; p < purposes.size(); ++p) purposes[p].push_back(points[i].by_purpose[p]);
+      analyzer::MemoryPoint const point = points[i];
+      times.push_back(point.time_ns - page.range.begin);
+      reserved.push_back(point.reserved_bytes);
+      for (size_t p = 0; p < purposes.size(); ++p) purposes[p].push_back(point.by_purpose[p]);
     }
     PageJson by_purpose = PageJson::object();
     for (size_t p = 0; p < purposes.size(); ++p)
@@ -164,7 +166,7 @@ PageJson path_data(Page const& page) {
     parts.push_back({{"key", words.key}, {"label", words.label}, {"idle", words.idle}});
     by_part[std::string(words.key)] = std::move(values);
   }
-  return {{"parts", parts}, {"steps", {{"device", "critical path"}, {"first", first}, {"last", last}, {"parts", by_part}}}};
+  return {{"parts", parts}, {"steps", {{"device", tr("critical path")}, {"first", first}, {"last", last}, {"parts", by_part}}}};
 }
 
 PageJson waits_data(Page const& page) {
@@ -202,8 +204,9 @@ PageJson wait_map_data(Page const& page) {
 PageJson parts_data() {
   PageJson parts = PageJson::array();
   for (int i = 0; i < kPartCount; ++i)
-    parts.push_back(
-        {{"key", part(i).key}, {"label", (part(i).idle ? "idle: " : "") + std::string(part(i).label)}, {"idle", part(i).idle}});
+    parts.push_back({{"key", part(i).key},
+                     {"label", std::string(part(i).idle ? tr("idle: ") : "") + std::string(part(i).label)},
+                     {"idle", part(i).idle}});
   return parts;
 }
 
@@ -222,15 +225,17 @@ std::vector<analyzer::DeviceFacts const*> fullest_devices(analyzer::Analysis con
   return devices;
 }
 
-std::vector<size_t> thinned_memory(std::vector<analyzer::MemoryFacts::Point> const& points, size_t buckets) {
+std::vector<size_t> thinned_memory(analyzer::MemoryTimeline const& points, size_t buckets) {
   std::vector<size_t> kept;
   size_t const stride = std::max<size_t>(1, points.size() / std::max<size_t>(buckets, 1));
+  auto point = points.begin();
   for (size_t begin = 0; begin < points.size(); begin += stride) {
     size_t const end = std::min(begin + stride, points.size());
     size_t low = begin, high = begin;
-    for (size_t i = begin; i < end; ++i) {
-      if (points[i].allocated_bytes > points[high].allocated_bytes) high = i;
-      if (points[i].allocated_bytes < points[low].allocated_bytes) low = i;
+    uint64_t least = point->allocated_bytes, most = least;
+    for (size_t i = begin; i < end; ++i, ++point) {
+      if (point->allocated_bytes > most) high = i, most = point->allocated_bytes;
+      if (point->allocated_bytes < least) low = i, least = point->allocated_bytes;
     }
     kept.push_back(std::min(low, high));
     if (low != high) kept.push_back(std::max(low, high));

@@ -14,7 +14,7 @@ std::string page_data(Page const& page);
 
 /// Indices of the points to draw: at most about 2 × buckets, the largest allocation of every bucket and the last point among
 /// them.
-std::vector<size_t> thinned_memory(std::vector<analyzer::MemoryFacts::Point> const& points, size_t buckets);
+std::vector<size_t> thinned_memory(analyzer::MemoryTimeline const& points, size_t buckets);
 
 /// Memory curves of a page; pages of large jobs stay small.
 inline constexpr size_t kMaxMemoryCurves = 8;

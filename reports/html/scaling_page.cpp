@@ -10,6 +10,7 @@
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/language.h"
 #include "reports/scaling_words.h"
 #include "trace/base/format.h"
 
@@ -44,11 +45,11 @@ std::string note_list(std::vector<std::string> const& lines, std::string_view ti
   if (lines.empty()) return {};
   std::string items;
   for (std::string const& line : lines) items += fmt::format("<li>{}</li>", escape(with_joined_units(line), 2000));
-  return fmt::format("<h3>{}</h3><ul>{}</ul>\n", escape(title), items);
+  return fmt::format("<h3>{}</h3><ul>{}</ul>\n", escape(tr(title)), items);
 }
 std::string key_tile(std::string_view value, std::string_view label, std::string_view hint) {
-  return fmt::format("<div class=\"tile\" title=\"{}\"><b>{}</b><span>{}</span></div>", escape(hint), escape(value),
-                     escape(label));
+  return fmt::format("<div class=\"tile\" title=\"{}\"><b>{}</b><span>{}</span></div>", escape(tr(hint)), escape(value),
+                     escape(tr(label)));
 }
 void number_for_each_size(Table& table, ScalingSeries const& series, std::string_view hint = {}) {
   for (ScalingPoint const& point : series.points) table.number(devices_text(point.devices), hint);
@@ -57,20 +58,19 @@ void number_for_each_size(Table& table, ScalingSeries const& series, std::string
 std::string verdict_section(ScalingSeries const& series) {
   ScalingPoint const &first = series.points.front(), &last = series.points.back();
   std::string const most = devices_text(last.devices), least = devices_text(first.devices);
-  std::string tiles = key_tile(base::format_share(last.efficiency.value), fmt::format("efficiency on {}", most),
-                               fmt::format("Speed-up over {} / ideal speed-up", least));
-  tiles +=
-      key_tile(plain_number(last.speedup.value) + " ×", fmt::format("the work of {}", least),
-               fmt::format("Ideal: {}", plain_number(static_cast<double>(last.devices) / static_cast<double>(first.devices))));
-  tiles += key_tile(plain_number(last.throughput.value), fmt::format("{} on {}", throughput_unit(series), most),
-                    fmt::format("On {}: {}", least, plain_number(first.throughput.value)));
-  tiles += key_tile(base::format_share(last.factors.parallel), fmt::format("of the time of {}: compute", most),
+  std::string tiles = key_tile(base::format_share(last.efficiency.value), tr("efficiency on {}", most),
+                               tr("Speed-up over {} / ideal speed-up", least));
+  tiles += key_tile(plain_number(last.speedup.value) + " ×", tr("the work of {}", least),
+                    tr("Ideal: {}", plain_number(static_cast<double>(last.devices) / static_cast<double>(first.devices))));
+  tiles += key_tile(plain_number(last.throughput.value), tr("{} on {}", throughput_unit(series), most),
+                    tr("On {}: {}", least, plain_number(first.throughput.value)));
+  tiles += key_tile(base::format_share(last.factors.parallel), tr("of the time of {}: compute", most),
                     "Parallel efficiency: compute time / (devices × elapsed)");
   if (series.fits.best)
     tiles += key_tile(pay_off_number(series.fits.fits[*series.fits.best].pays_to), "devices, up to where doubling pays off",
-                      fmt::format("A doubling up to there gives {} times the work or more, by the model that predicts best",
-                                  analyzer::kLeastDoublingGain));
-  std::string body = note_list(scaling_differences(series), fmt::format("Not the same as on {}", least));
+                      tr("A doubling up to there gives {} times the work or more, by the model that predicts best",
+                         analyzer::kLeastDoublingGain));
+  std::string body = note_list(scaling_differences(series), tr("Not the same as on {}", least));
   body += fmt::format("<p class=\"verdict\">{}</p>\n", escape(with_joined_units(scaling_headline(series)), 4000));
   body += fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
   body += paragraph(scaling_kind_text(series)) + paragraph(scaling_pay_off_text(series));
@@ -118,7 +118,7 @@ std::string factors_section(ScalingSeries const& series) {
   number_for_each_size(table, series);
   auto const add = [&](FactorWords const& words, auto const& value) {
     std::vector<Cell> cells = {
-        {fmt::format("<span title=\"{}\">{}</span>", escape(words.meaning), escape(words.label)), std::nullopt}};
+        {fmt::format("<span title=\"{}\">{}</span>", escape(tr(words.meaning)), escape(tr(words.label))), std::nullopt}};
     for (ScalingPoint const& point : series.points) cells.push_back(share_cell(value(point)));
     table.row(std::move(cells));
   };
@@ -163,7 +163,7 @@ std::string loss_section(ScalingSeries const& series) {
     cells.push_back(reason.empty() ? Cell{"", std::nullopt} : prose_cell(reason));
     table.row(std::move(cells));
   }
-  std::vector<Cell> sums = {{"<b>lost in all</b>", std::nullopt}};
+  std::vector<Cell> sums = {{fmt::format("<b>{}</b>", tr("lost in all")), std::nullopt}};
   for (LostTime const& loss : series.losses) sums.push_back(signed_cell(static_cast<double>(loss.step_ns - loss.ideal_ns)));
   sums.push_back({"", std::nullopt});
   table.row(std::move(sums));
@@ -213,7 +213,7 @@ std::string collectives_block(ScalingSeries const& series) {
     cells.push_back(measure_cell(row.per_step.back(), ""));
     table.row(std::move(cells));
   }
-  return "<h3>Collectives</h3>\n" + table.html();
+  return subheading("Collectives") + table.html();
 }
 
 std::string growth_section(ScalingSeries const& series) {
@@ -227,7 +227,7 @@ std::string growth_section(ScalingSeries const& series) {
   table.number("Lost", "On the most devices, over the share of the work of what it takes on the fewest");
   for (analyzer::KernelGrowth const& kernel : series.kernels) {
     if (table.size() == kMaxTableRows) break;
-    std::vector<Cell> cells = {kernel.name.empty() ? text_cell("all others, which are not told apart everywhere")
+    std::vector<Cell> cells = {kernel.name.empty() ? text_cell(tr("all others, which are not told apart everywhere"))
                                                    : name_cell(kernel.name)};
     for (auto const& ns : kernel.ns) cells.push_back(optional_time(ns));
     cells.push_back(exponent_cell(kernel.exponent));
@@ -282,7 +282,7 @@ std::string fits_section(ScalingSeries const& series) {
     Cell const interval = fit.pays_to_low && fit.pays_to_high
                               ? number_cell(pay_off_interval(fit), static_cast<double>(fit.pays_to_low->devices))
                               : none_cell();
-    table.row({text_cell(fmt::format("{}{}", model_label(fit.model), series.fits.best == i ? " (predicts best)" : "")),
+    table.row({text_cell(fmt::format("{}{}", model_label(fit.model), series.fits.best == i ? tr(" (predicts best)") : "")),
                prose_cell(fit_text(fit)), share_cell(fit.loo_error), share_cell(fit.residual_share),
                number_cell(pay_off_number(fit.pays_to), static_cast<double>(fit.pays_to.devices)), interval});
   }
@@ -324,8 +324,9 @@ std::string runs_section(ScalingSeries const& series) {
 }  // namespace
 
 std::string scaling_html(ScalingSeries const& series, ReportOptions const& options) {
+  SpokenLanguage const spoken(options.language);
   Document document;
-  document.title = options.title.empty() ? "Scaling" : std::string_view(options.title);
+  document.title = options.title.empty() ? tr("Scaling") : std::string_view(options.title);
   document.version = options.version;
   document.sections = {{"summary", "Verdict", verdict_section(series)}, {"speed", "Speed-up", speed_section(series)},
                        {"factors", "Factors", factors_section(series)}, {"loss", "Lost time", loss_section(series)},

@@ -8,13 +8,14 @@
 
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
 namespace {
 
 std::string communicator_label(uint64_t communicator) {
-  return communicator == 0 ? "unknown" : fmt::format("{:#x}", communicator);
+  return communicator == 0 ? std::string(tr("unknown")) : fmt::format("{:#x}", communicator);
 }
 
 /// Median of a group's values; sorts them.

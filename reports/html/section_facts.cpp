@@ -8,6 +8,7 @@
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/language.h"
 #include "reports/run_notes.h"
 #include "trace/base/format.h"
 
@@ -36,20 +37,21 @@ std::string run_facts(Page const& page) {
     size_t count = 0;
     for (std::string const& value : values) {
       if (value.empty()) continue;
-      if (++count > 4) return text + fmt::format(" and {} more", values.size() - 4);
+      if (++count > 4) return text + tr(" and {} more", values.size() - 4);
       text += (text.empty() ? "" : "; ") + value;
     }
     return text;
   };
-  std::string items = fact("Run", page.run.name) + fact("Command", joined(commands)) + fact("Recorded by", joined(tools));
-  items += fact("Hosts", joined(hosts)) + fact("Processes", std::to_string(page.run.ranks.size()));
-  items += fact("Devices", std::to_string(page.analysis.devices.size())) + fact("Events", base::format_count(events));
-  items += fact("Recorded time", base::format_duration(page.range.length())) + fact("Clock", page.run.clock.method);
+  std::string items =
+      fact(tr("Run"), page.run.name) + fact(tr("Command"), joined(commands)) + fact(tr("Recorded by"), joined(tools));
+  items += fact(tr("Hosts"), joined(hosts)) + fact(tr("Processes"), std::to_string(page.run.ranks.size()));
+  items += fact(tr("Devices"), std::to_string(page.analysis.devices.size())) + fact(tr("Events"), base::format_count(events));
+  items += fact(tr("Recorded time"), base::format_duration(page.range.length())) + fact(tr("Clock"), tr(page.run.clock.method));
   if (model::ClockFit const& clock = page.run.clock; clock.residual_median_ns && clock.residual_p95_ns)
-    items += fact("Clock uncertainty",
-                  fmt::format("{} (median), {} (p95): how far apart {} end on different hosts",
-                              base::format_duration(*clock.residual_median_ns), base::format_duration(*clock.residual_p95_ns),
-                              base::format_count(clock.collectives, "collective")));
+    items += fact(
+        tr("Clock uncertainty"),
+        tr("{} (median), {} (p95): how far apart {} end on different hosts", base::format_duration(*clock.residual_median_ns),
+           base::format_duration(*clock.residual_p95_ns), counted(clock.collectives, "collective")));
   for (auto const& [key, values] : facts) items += fact(key, joined(values));
   return fmt::format("<dl class=\"facts wide\">{}</dl>\n", items);
 }
@@ -68,9 +70,9 @@ std::string device_list(Page const& page) {
     model::TraceInfo const& info = rank.trace.info();
     for (model::Device const& device : rank.trace.devices()) {
       if (table.size() == kMaxTableRows) break;
-      table.row({text_cell(fmt::format("rank {}", info.rank)), text_cell(info.host),
+      table.row({text_cell(tr("rank {}", info.rank)), text_cell(info.host),
                  number_cell(std::to_string(info.process_id), static_cast<double>(info.process_id)),
-                 text_cell(fmt::format("device {}", device.id)), text_cell(device.name),
+                 text_cell(tr("device {}", device.id)), text_cell(device.name),
                  device.capacity_bytes > 0 ? bytes_cell(device.capacity_bytes) : none_cell(),
                  device.threads > 0 ? count_cell(device.threads) : none_cell(),
                  device.peak_flops > 0 ? number_cell(fmt::format("{:.3g} GFLOP/s", device.peak_flops / 1e9), device.peak_flops)
@@ -97,7 +99,7 @@ std::string quality_section(Page const& page) {
   Table table("quality-table", "What may be wrong with the recording");
   table.text("Check").number("Count").text("What it means");
   auto const count = [&](std::string_view check, uint64_t number, std::string_view meaning) {
-    table.row({text_cell(check), count_cell(number), text_cell(meaning)});
+    table.row({text_cell(tr(check)), count_cell(number), text_cell(tr(meaning))});
   };
   count("Dropped events", quality.dropped, "Lost while recording because buffers were full: times and counts are too low.");
   count("Launches without operation", quality.unmatched_launches, "The device operation is not in the trace.");
@@ -109,9 +111,10 @@ std::string quality_section(Page const& page) {
   count("Missing ranks", quality.missing_ranks.size(),
         "Processes of the job without a trace: their share of every number is missing.");
   count("Cut off", quality.truncated ? 1 : 0, "The process was killed or still runs: the end is missing.");
-  std::string body = fmt::format("<p class=\"score\"><b>{}</b> of 100 points.{}</p>\n", quality.score,
-                                 quality.score >= 100 ? " Nothing is wrong with the recording." : "");
-  for (std::string const& note : run_notes(page.run, page.analysis)) body += fmt::format("<p>{}</p>\n", escape(note));
+  std::string body =
+      fmt::format("<p class=\"score\">{}{}</p>\n", tr("{} of 100 points.", fmt::format("<b>{}</b>", quality.score)),
+                  quality.score >= 100 ? tr(" Nothing is wrong with the recording.") : "");
+  for (std::string const& note : run_notes(page.run, page.analysis)) body += fmt::format("<p>{}</p>\n", escape(note, 2000));
   return section("quality", "Quality of the recording", body + table.html() + notes_list(quality.notes));
 }
 

@@ -9,6 +9,7 @@
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -69,13 +70,13 @@ std::string unhidden_block(Page const& page) {
     table.row({part_cell(words), ns_cell(causes[i]),
                meter_cell(words.key, static_cast<double>(causes[i]) / static_cast<double>(exposed))});
   }
-  std::string const text = fmt::format(
+  std::string const text = tr(
       "Beyond idle time, {} of exposed communication and copies ({} of it communication) would have been hidden behind compute, "
       "had "
       "the host launched that in time: {} of all that is exposed.",
       base::format_duration(all), base::format_duration(comm),
       base::format_share(static_cast<double>(all) / static_cast<double>(exposed)));
-  return "<h3>What a late host costs beyond idle time</h3>\n" +
+  return subheading("What a late host costs beyond idle time") +
          fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000)) + table.html() +
          how_computed(
              "Exposed communication and copies while an operation that computes waited for nothing but its launch: all before it "
@@ -100,14 +101,13 @@ std::string host_ops_block(Page const& page) {
     Part const& words = part(3 + static_cast<int>(sum.cause));
     double const share = all > 0 ? static_cast<double>(sum.idle_ns) / static_cast<double>(all) : 0;
     std::vector<Cell> cells = {sum.name        ? name_cell(*sum.name)
-                               : sum.names > 0 ? text_cell("further operations together")
-                                               : text_cell("none, or not the cause"),
+                               : sum.names > 0 ? text_cell(tr("further operations together"))
+                                               : text_cell(tr("none, or not the cause")),
                                part_cell(words), ns_cell(sum.idle_ns), meter_cell(words.key, share), count_cell(sum.gaps)};
     if (page.analysis.devices.size() > 1) cells.push_back(count_cell(sum.devices));
     table.row(std::move(cells));
   }
-  return folded(fmt::format("What the host did meanwhile ({})", sums.size()),
-                table.html() + and_more(table.size(), sums.size(), "row"));
+  return folded(tr("What the host did meanwhile ({})", sums.size()), table.html() + and_more(table.size(), sums.size(), "row"));
 }
 
 }  // namespace stepscope::reports

@@ -9,6 +9,7 @@
 #include "reports/html/bars.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -23,7 +24,9 @@ Cell rate_cell(std::optional<double> flops) {
                         : number_cell(fmt::format("{:.3g} GFLOP/s", *flops / 1e9), *flops);
 }
 
-Cell tensor_cores_cell(std::optional<bool> used) { return used ? number_cell(*used ? "yes" : "no", *used ? 1 : 0) : none_cell(); }
+Cell tensor_cores_cell(std::optional<bool> used) {
+  return used ? number_cell(tr(*used ? "yes" : "no"), *used ? 1 : 0) : none_cell();
+}
 
 /// Rows by name: their names and columns are long.
 constexpr size_t kKernelRows = 250;
@@ -52,7 +55,7 @@ std::string kernels_table(Page const& page) {
   table.number("FLOP / byte", "Arithmetic intensity").if_known();
   for (analyzer::KernelFacts const* kernel : shown_kernels(page.analysis))
     table.row({name_cell(kernel->name), label_cell(device_label(page.run, kernel->ref)),
-               text_cell(model::kind_info(kernel->kind).name), count_cell(kernel->count), ns_cell(kernel->total_ns),
+               text_cell(tr(model::kind_info(kernel->kind).name)), count_cell(kernel->count), ns_cell(kernel->total_ns),
                share_cell(kernel->share), ns_cell(kernel->median_ns), ns_cell(kernel->p95_ns), ns_cell(kernel->max_ns),
                tensor_cores_cell(kernel->tensor_cores), share_cell(kernel->small_grid_share),
                kernel->occupancy_percent ? share_cell(*kernel->occupancy_percent / 100) : none_cell(),
@@ -136,7 +139,7 @@ std::string ops_table(Page const& page, analyzer::OpFacts::Level level) {
       continue;
     }
     double const share = all > 0 ? static_cast<double>(sum.total_ns) / static_cast<double>(all) : 0;
-    std::vector<Cell> cells = {is_range ? name_cell(sum.first->name) : text_cell(op_words(sum.first->what)),
+    std::vector<Cell> cells = {is_range ? name_cell(sum.first->name) : text_cell(tr(op_words(sum.first->what))),
                                count_cell(sum.count), ns_cell(sum.total_ns), meter_cell("compute", share)};
     if (several) {
       cells.push_back(ns_cell(sum.total_ns / static_cast<int64_t>(sum.devices)));
@@ -182,7 +185,7 @@ std::string slow_table(Page const& page) {
   }
   if (!any) return {};
   return folded("Operations that could take less",
-                table.html() + "<p class=\"note\">Each for itself: they overlap each other, and are part of no split.</p>\n");
+                table.html() + note("Each for itself: they overlap each other, and are part of no split."));
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "reports/html/bars.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -63,7 +64,7 @@ std::string queues_table(Page const& page) {
                  share_cell(stream.queue.empty_share)});
     }
   if (table.size() == 0) return {};
-  return folded(fmt::format("By stream ({})", all), table.html() + and_more(table.size(), all, "stream"));
+  return folded(tr("By stream ({})", all), table.html() + and_more(table.size(), all, "stream"));
 }
 
 std::string graphs_table(Page const& page) {
@@ -76,12 +77,12 @@ std::string graphs_table(Page const& page) {
     if (table.size() == kGraphRows) break;
     auto const launches = static_cast<int64_t>(std::max<uint64_t>(graph.launches, 1));
     table.row({label_cell(device_label(page.run, graph.ref)),
-               graph.graph == 0 ? text_cell("further ones") : number_cell(std::to_string(graph.graph), graph.graph),
+               graph.graph == 0 ? text_cell(tr("further ones")) : number_cell(std::to_string(graph.graph), graph.graph),
                count_cell(graph.launches), count_cell(graph.ops), graph.nodes ? count_cell(*graph.nodes) : none_cell(),
                ns_cell(graph.total_ns), graph.launches > 0 ? ns_cell(graph.total_ns / launches) : none_cell(),
                ns_cell(graph.gap_ns)});
   }
-  return "<h3>CUDA graphs</h3>\n" + table.html() + and_more(table.size(), page.analysis.graphs.size(), "row");
+  return subheading("CUDA graphs") + table.html() + and_more(table.size(), page.analysis.graphs.size(), "row");
 }
 
 /// Adds a row to the sum over devices, its optional facts too.
@@ -120,7 +121,7 @@ class CopyTable {
                          static_cast<double>(count));
     };
     for (Cell const& cell :
-         {label_cell(model::to_string(copies.direction)), count_cell(copies.count), bytes_cell(copies.bytes),
+         {label_cell(tr(model::to_string(copies.direction))), count_cell(copies.count), bytes_cell(copies.bytes),
           ns_cell(copies.total_ns),
           copies.gbps && std::isfinite(*copies.gbps) ? number_cell(base::format_bandwidth(*copies.gbps * 1e9), *copies.gbps)
                                                      : none_cell(),
@@ -184,7 +185,7 @@ std::string phases_table(std::vector<analyzer::PhaseFacts> const& phases) {
   for (analyzer::PhaseFacts const& phase : phases) {
     if (table.size() == kPhaseRows) break;
     auto const count = static_cast<int64_t>(std::max<uint64_t>(phase.count, 1));
-    table.row({phase.name.empty() ? text_cell("further phases together") : name_cell(phase.name),
+    table.row({phase.name.empty() ? text_cell(tr("further phases together")) : name_cell(phase.name),
                phase.busy_ns ? bar_cell_of(phase_bar(phase), longest) : none_cell(), ns_cell(phase.busy_ns),
                phase.busy_ns ? ns_cell(*phase.busy_ns / count) : none_cell(), ns_cell(phase.compute_ns),
                ns_cell(phase.exposed_comm_ns), ns_cell(phase.host_ns), count_cell(phase.count), count_cell(phase.ops)});
@@ -199,11 +200,11 @@ std::string device_phases_table(Page const& page) {
   for (analyzer::PhaseFacts const& phase : page.analysis.phases) {
     if (table.size() == kDetailRows) break;
     table.row({label_cell(device_label(page.run, phase.ref)),
-               phase.name.empty() ? text_cell("further phases together") : name_cell(phase.name), ns_cell(phase.busy_ns),
+               phase.name.empty() ? text_cell(tr("further phases together")) : name_cell(phase.name), ns_cell(phase.busy_ns),
                ns_cell(phase.median_ns), ns_cell(phase.p95_ns), ns_cell(phase.compute_ns), ns_cell(phase.exposed_comm_ns),
                count_cell(phase.count)});
   }
-  return folded(fmt::format("By device, with medians ({})", page.analysis.phases.size()),
+  return folded(tr("By device, with medians ({})", page.analysis.phases.size()),
                 table.html() + and_more(table.size(), page.analysis.phases.size(), "row"));
 }
 
@@ -237,7 +238,7 @@ std::string copies_section(Page const& page) {
   for (auto const& [direction, sum] : sums) all.add(page, sum);
   std::string body = all.html();
   if (page.analysis.devices.size() > 1)
-    body += folded(fmt::format("By device ({})", page.analysis.copies.size()),
+    body += folded(tr("By device ({})", page.analysis.copies.size()),
                    by_device.html() + and_more(by_device.size(), page.analysis.copies.size(), "row"));
   body += how_computed(
       "Times are sums of the copies' durations. Pageable is known where the recording tells the kind of memory: it is copied by "

@@ -10,6 +10,7 @@
 #include "reports/html/page.h"
 #include "reports/html/page_data.h"
 #include "reports/html/table.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -81,7 +82,7 @@ std::string memory_room_table(Page const& page) {
     any = any || std::any_of(cells.begin() + 1, cells.end(), [](Cell const& cell) { return cell.is_known; });
     table.row(std::move(cells));
   }
-  return any ? "<h3>Room for more, and what takes it</h3>\n" + table.html() +
+  return any ? subheading("Room for more, and what takes it") + table.html() +
                    and_more(table.size(), page.analysis.devices.size(), "device")
              : "";
 }
@@ -94,7 +95,7 @@ void add_growth(Page const& page, Table& table, analyzer::DeviceFacts const& dev
   auto const steps = [](double count) {
     return std::isfinite(count) && count < 1e15 ? base::format_count(static_cast<uint64_t>(std::max(count, 0.0))) : "∞";
   };
-  table.row({label_cell(device_label(page.run, device.ref)), label_cell(what), growth_cell(growth),
+  table.row({label_cell(device_label(page.run, device.ref)), label_cell(tr(what)), growth_cell(growth),
              forecast ? growth_cell(1.96 * forecast->standard_error_bytes) : none_cell(),
              forecast ? number_cell(steps(forecast->steps), forecast->steps) : none_cell(),
              forecast ? number_cell(fmt::format("{} – {}", steps(forecast->earliest_steps), steps(forecast->latest_steps)),
@@ -114,7 +115,7 @@ std::string memory_growth_table(Page const& page) {
     add_growth(page, table, device, "least allocated", memory.floor_growth_bytes_per_step, memory.floor_forecast);
     add_growth(page, table, device, "reserved", memory.reserved_growth_bytes_per_step, memory.reserved_forecast);
   }
-  return table.size() == 0 ? "" : "<h3>Growth</h3>\n" + table.html();
+  return table.size() == 0 ? "" : subheading("Growth") + table.html();
 }
 
 /// Live bytes of one owner; nothing for none.
@@ -122,7 +123,7 @@ void add_owner(Page const& page, Table& table, bool with_device, analyzer::Devic
                bool is_from_trace, uint64_t bytes) {
   if (bytes == 0 || table.size() >= kOwnerRows) return;
   auto const all = static_cast<double>(std::max<uint64_t>(device.memory.peak_allocated_bytes.value_or(1), 1));
-  std::vector<Cell> cells = {is_from_trace ? name_cell(name) : text_cell(name), bytes_cell(bytes),
+  std::vector<Cell> cells = {is_from_trace ? name_cell(name) : text_cell(tr(name)), bytes_cell(bytes),
                              meter_cell("m-activations", static_cast<double>(bytes) / all)};
   if (with_device) cells.insert(cells.begin(), label_cell(device_label(page.run, device.ref)));
   table.row(std::move(cells));
@@ -160,9 +161,8 @@ std::string memory_owners(Page const& page) {
   }
   add_owner(page, most, false, *fullest, "others", false, others);
   add_owner(page, most, false, *fullest, "before the recording", false, owners.before_recording_bytes);
-  std::string body =
-      fmt::format("<h3>Who holds it at the peak of {}</h3>\n", escape(device_label(page.run, fullest->ref))) + most.html();
-  if (all.size() > most.size()) body += folded(fmt::format("All owners, by device ({})", all.size()), all.html());
+  std::string body = subheading(tr("Who holds it at the peak of {}", device_label(page.run, fullest->ref))) + most.html();
+  if (all.size() > most.size()) body += folded(tr("All owners, by device ({})", all.size()), all.html());
   return body;
 }
 
@@ -241,7 +241,7 @@ std::string health_table(Page const& page) {
   }
   return table.size() == 0 ? ""
                            : table.html() + and_more(table.size(), devices, "device") +
-                                 "<p class=\"note\">Three numbers of a counter: least – median – most, by time.</p>\n";
+                                 note("Three numbers of a counter: least – median – most, by time.");
 }
 
 std::string slow_steps_table(Page const& page) {
@@ -258,7 +258,7 @@ std::string slow_steps_table(Page const& page) {
     }
   }
   if (all == 0) return {};
-  return folded(fmt::format("Steps that lost time to a low clock ({})", all), table.html() + and_more(table.size(), all, "step"));
+  return folded(tr("Steps that lost time to a low clock ({})", all), table.html() + and_more(table.size(), all, "step"));
 }
 
 }  // namespace
@@ -282,7 +282,7 @@ std::string memory_section(Page const& page) {
     body += empty_note("No allocation was recorded one by one; these are the peaks.");
   }
   if (is_curve && page.analysis.devices.size() > kMaxMemoryCurves)
-    body += fmt::format("<p class=\"note\">Curves of the {} devices with the highest peaks.</p>\n", kMaxMemoryCurves);
+    body += note(tr("Curves of the {} devices with the highest peaks.", kMaxMemoryCurves));
   body += memory_table(page) + memory_growth_table(page) + memory_room_table(page) + memory_owners(page);
   body += how_computed(
       "Reserved is what the allocator holds from the system, allocated what is live of it. Growth is the slope over the steps; a "

@@ -7,6 +7,7 @@
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -36,29 +37,28 @@ std::vector<BarPart> path_bar(analyzer::PathSplit const& split) {
 std::string place_label(Page const& page, analyzer::PathPlace const& place) {
   analyzer::DeviceRef const ref{place.rank_index, place.device.value_or(0)};
   std::string label = device_label(page.run, ref);
-  if (place.device) return label.find("device") == std::string::npos ? "the device of " + label : label;
+  if (place.device) return label.find(tr("device")) == std::string::npos ? tr("the device of {}", label) : label;
   bool const one_process = page.run.ranks.size() <= 1;
-  return one_process ? "the host" : fmt::format("the host of rank {}", rank_of(page.run, ref));
+  return one_process ? std::string(tr("the host")) : tr("the host of rank {}", rank_of(page.run, ref));
 }
 
 /// Who and what most of the path is.
 std::string path_sentence(Page const& page, analyzer::CriticalPathFacts const& path) {
   auto const length = static_cast<double>(std::max<int64_t>(path_length(path.by_class), 1));
   auto const worst = static_cast<size_t>(std::max_element(path.by_class.begin(), path.by_class.end()) - path.by_class.begin());
-  std::string text =
-      fmt::format("Of the {} from the first device operation to the end of the last, {} makes up {}.",
-                  base::format_duration(path.window.length()), path_part(static_cast<analyzer::PathClass>(worst)).label,
-                  base::format_share(static_cast<double>(path.by_class[worst]) / length));
+  std::string text = tr("Of the {} from the first device operation to the end of the last, {} makes up {}.",
+                        base::format_duration(path.window.length()), path_part(static_cast<analyzer::PathClass>(worst)).label,
+                        base::format_share(static_cast<double>(path.by_class[worst]) / length));
   auto const where = std::max_element(path.places.begin(), path.places.end(), [](auto const& a, auto const& b) {
     return path_length(a.by_class) < path_length(b.by_class);
   });
   bool const all_there = where == path.places.end() || static_cast<double>(path_length(where->by_class)) >= 0.995 * length;
   if (!all_there)
-    text += fmt::format(" Of all places {} has the largest part of the path, {}.", place_label(page, *where),
-                        base::format_share(static_cast<double>(path_length(where->by_class)) / length));
+    text += tr(" Of all places {} has the largest part of the path, {}.", place_label(page, *where),
+               base::format_share(static_cast<double>(path_length(where->by_class)) / length));
   if (!path.contributors.empty() && path.contributors[0].name)
-    text += fmt::format(" First to look at: “{}”, {}.", shown(*path.contributors[0].name, 80),
-                        base::format_share(path.contributors[0].share));
+    text +=
+        tr(" First to look at: “{}”, {}.", shown(*path.contributors[0].name, 80), base::format_share(path.contributors[0].share));
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 
@@ -68,8 +68,8 @@ std::string path_classes_table(analyzer::CriticalPathFacts const& path) {
   table.text("The path is in").number("Time").number("Share", "Of the path");
   table.number("Beside it: operations", "Device operations of this class that are not on the path").if_known();
   table.number("Their time", "Sum of their durations").if_known();
-  table.number("Nearly critical", fmt::format("Of their time: operations with less than {} of slack",
-                                              base::format_duration(path.nearly_critical_below_ns)));
+  table.number("Nearly critical",
+               tr("Of their time: operations with less than {} of slack", base::format_duration(path.nearly_critical_below_ns)));
   table.if_known().number("Least slack", "By how much one could end later, alone, and the run would be as long").if_known();
   table.number("Median slack").if_known();
   for (size_t i = 0; i < path.by_class.size(); ++i) {
@@ -96,7 +96,7 @@ std::string contributors_table(analyzer::CriticalPathFacts const& path, size_t f
   table.number("Stretches", "How often the path is in it");
   for (size_t i = from; i < std::min(to, path.contributors.size()); ++i) {
     analyzer::PathContributor const& row = path.contributors[i];
-    table.row({row.name ? name_cell(*row.name) : text_cell("no event was open"), part_cell(path_part(row.path_class)),
+    table.row({row.name ? name_cell(*row.name) : text_cell(tr("no event was open")), part_cell(path_part(row.path_class)),
                ns_cell(row.ns), meter_cell(path_part(row.path_class).key, row.share), count_cell(row.count)});
   }
   return table.html();
@@ -128,8 +128,7 @@ std::string places_table(Page const& page, analyzer::CriticalPathFacts const& pa
     table.row({label_cell(place_label(page, *places[i])), bar_cell_of(path_bar(places[i]->by_class), longest), ns_cell(ns),
                share_cell(static_cast<double>(ns) / length)});
   }
-  return folded(fmt::format("By device and host ({})", places.size()),
-                table.html() + and_more(table.size(), places.size(), "place"));
+  return folded(tr("By device and host ({})", places.size()), table.html() + and_more(table.size(), places.size(), "place"));
 }
 
 std::string path_steps_table(Page const& page, analyzer::CriticalPathFacts const& path) {
@@ -145,7 +144,7 @@ std::string path_steps_table(Page const& page, analyzer::CriticalPathFacts const
   for (size_t s = 0; s < std::min(path.steps.size(), kPathSteps); ++s) {
     analyzer::PathStep const& step = path.steps[s];
     std::vector<Cell> cells = {number_cell(std::to_string(step.step), static_cast<double>(step.step)),
-                               label_cell(fmt::format("rank {}", rank_of(page.run, {step.rank_index, 0}))),
+                               label_cell(tr("rank {}", rank_of(page.run, {step.rank_index, 0}))),
                                ns_cell(path_length(step.by_class))};
     for (size_t const i : present) cells.push_back(ns_cell(step.by_class[i]));
     table.row(std::move(cells));
@@ -157,18 +156,18 @@ std::string path_steps_table(Page const& page, analyzer::CriticalPathFacts const
 std::string path_doubts(analyzer::CriticalPathFacts const& path, size_t processes) {
   std::string text;
   if (static_cast<double>(path.guessed_waits) > kGuessWorthSaying * static_cast<double>(std::max<uint64_t>(path.ops, 1)))
-    text += fmt::format(
-        "The recording does not tell what {} of the {} device operations on the path waited for: the last "
-        "operation before each was taken. ",
-        base::format_count(path.guessed_waits), base::format_count(path.ops));
+    text +=
+        tr("The recording does not tell what {} of the {} device operations on the path waited for: the last "
+           "operation before each was taken. ",
+           base::format_count(path.guessed_waits), base::format_count(path.ops));
   int64_t const clocks = std::max({path.clock_disagreement_ns, path.clock_filled_ns, path.clock_cut_ns});
   // One process has one clock: its devices end a collective at different times.
   if (clocks > kClockWorthSaying && processes > 1)
-    text += fmt::format(
-        "The ranks' clocks contradict each other by up to {}, so it may be off by as much where it goes from "
-        "rank to rank. ",
-        base::format_duration(clocks));
-  if (!path.is_slack_exact) text += "Slack may be less: ranks delay each other in turn more often than is followed. ";
+    text +=
+        tr("The ranks' clocks contradict each other by up to {}, so it may be off by as much where it goes from "
+           "rank to rank. ",
+           base::format_duration(clocks));
+  if (!path.is_slack_exact) text += tr("Slack may be less: ranks delay each other in turn more often than is followed. ");
   return text.empty() ? text : fmt::format("<p class=\"note\">{}</p>\n", escape(text, 2000));
 }
 
@@ -182,10 +181,10 @@ std::string path_section(Page const& page) {
   body += "<div class=\"mean\">" + html_bar(path_bar(path->by_class), length) + "</div>\n" +
           bar_key(path_bar(path->by_class), length, false);
   body += path_doubts(*path, page.run.ranks.size());
-  body += "<h3>By what it did, and the slack beside it</h3>\n" + path_classes_table(*path);
-  body += "<h3>By name</h3>\n" + contributors_table(*path, 0, kPathNames);
+  body += subheading("By what it did, and the slack beside it") + path_classes_table(*path);
+  body += subheading("By name") + contributors_table(*path, 0, kPathNames);
   if (path->contributors.size() > kPathNames)
-    body += folded(base::format_count(path->contributors.size() - kPathNames, "more name"),
+    body += folded(counted(path->contributors.size() - kPathNames, "more name"),
                    contributors_table(*path, kPathNames, path->contributors.size()));
   body += slack_table(*path) + places_table(page, *path);
   std::string const how =

@@ -6,6 +6,7 @@
 
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
+#include "reports/language.h"
 #include "reports/wording.h"
 #include "trace/base/format.h"
 
@@ -13,8 +14,8 @@ namespace stepscope::reports {
 namespace {
 
 std::string key_number(std::string_view value, std::string_view label, std::string_view hint) {
-  return fmt::format("<div class=\"tile\" title=\"{}\"><b>{}</b><span>{}</span></div>", escape(hint), escape(value),
-                     escape(label));
+  return fmt::format("<div class=\"tile\" title=\"{}\"><b>{}</b><span>{}</span></div>", escape(tr(hint)), escape(value),
+                     escape(tr(label)));
 }
 
 std::string key_numbers(Page const& page) {
@@ -23,7 +24,7 @@ std::string key_numbers(Page const& page) {
   if (summary.median_ns)
     tiles += key_number(
         base::format_duration(*summary.median_ns), "step, median",
-        fmt::format("A step on its device with the idle time that leads to it; p95 {}", base::format_duration(*summary.p95_ns)));
+        tr("A step on its device with the idle time that leads to it; p95 {}", base::format_duration(*summary.p95_ns)));
   if (summary.has_steps && summary.mean_ns > 0)
     tiles += key_number(fmt::format("{:.3g} / s", 1e9 / summary.mean_ns), "steps a device", "1 / mean length of a step");
   tiles += key_number(base::format_share(summary.share(0)), "of the time: compute", "Union of compute / window");
@@ -54,26 +55,27 @@ std::string evidence_list(Page const& page, size_t index) {
     auto const rank = static_cast<size_t>(place.ref.rank_index);
     if (place.track && rank < page.run.ranks.size() && *place.track < page.run.ranks[rank].trace.tracks().size())
       track = ", " + escape(page.run.ranks[rank].trace.tracks()[*place.track].name, 80);
-    items += fmt::format("<li>{} ({}) on {}{}{}</li>",
-                         format_range(place.when.begin - page.range.begin, place.when.end - page.range.begin),
-                         base::format_duration(place.when.length()), escape(device_label(page.run, place.ref)), track,
-                         i == 0 ? "" : picture_of(page, index, i));
+    items += fmt::format("<li>{}{}{}</li>",
+                         tr("{} ({}) on {}", format_range(place.when.begin - page.range.begin, place.when.end - page.range.begin),
+                            base::format_duration(place.when.length()), escape(device_label(page.run, place.ref))),
+                         track, i == 0 ? "" : picture_of(page, index, i));
   }
   std::string const id = evidence_view_id(index);
   bool const has_view =
       std::any_of(page.views.begin(), page.views.end(), [&](TimelineView const& view) { return view.id == id; });
-  std::string const jump =
-      has_view ? fmt::format("<button type=\"button\" class=\"jump\" data-view=\"{}\">Show in the timeline</button>", id) : "";
-  return fmt::format("{}<div class=\"evidence\">{}<details><summary>Where to look ({})</summary><ol>{}</ol></details></div>",
-                     picture_of(page, index, 0), jump, finding.evidence.size(), items);
+  std::string const jump = has_view ? fmt::format("<button type=\"button\" class=\"jump\" data-view=\"{}\">{}</button>", id,
+                                                  tr("Show in the timeline"))
+                                    : "";
+  return fmt::format("{}<div class=\"evidence\">{}<details><summary>{}</summary><ol>{}</ol></details></div>",
+                     picture_of(page, index, 0), jump, tr("Where to look ({})", finding.evidence.size()), items);
 }
 
 std::string facts_of(analyzer::Finding const& finding) {
   std::string items;
   if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
-    items += fmt::format(
-        "<div title=\"T / (T − cost) − 1: what removing all of it would gain at most\"><dt>gain, at most</dt><dd>{}</dd></div>",
-        base::format_share(*finding.gain_ceiling));
+    items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
+                         tr("T / (T − cost) − 1: what removing all of it would gain at most"), tr("gain, at most"),
+                         base::format_share(*finding.gain_ceiling));
   for (auto const& [key, value] : finding.metrics) {
     MetricWords const words = metric_words(key, value);
     items += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape(words.label), escape(words.value));
@@ -87,13 +89,14 @@ std::string finding_card(Page const& page, size_t index) {
   std::string_view const severity = analyzer::to_string(finding.severity);
   std::string cost;
   if (finding.cost_ns_per_step)
-    cost = fmt::format("<span class=\"cost\">{}{}</span>", base::format_duration(*finding.cost_ns_per_step),
-                       page.summary.has_steps ? " a step" : "");
+    cost = fmt::format("<span class=\"cost\">{}</span>", page.summary.has_steps
+                                                             ? tr("{} a step", base::format_duration(*finding.cost_ns_per_step))
+                                                             : base::format_duration(*finding.cost_ns_per_step));
   return fmt::format(
-      "<article class=\"finding s-{0}\"><header><span class=\"badge\">{0}</span><h3>{1}</h3>{2}</header><p>{3}</p>"
-      "<p class=\"advice\">{4}</p>{5}{6}<footer>rule <code>{7}</code></footer></article>\n",
+      "<article class=\"finding s-{0}\"><header><span class=\"badge\">{8}</span><h3>{1}</h3>{2}</header><p>{3}</p>"
+      "<p class=\"advice\">{4}</p>{5}{6}<footer>{9} <code>{7}</code></footer></article>\n",
       severity, escape(words.title), cost, escape(with_joined_units(words.explanation), 2000), escape(words.advice, 2000),
-      facts_of(finding), evidence_list(page, index), escape(finding.rule));
+      facts_of(finding), evidence_list(page, index), escape(finding.rule), tr(severity), tr("rule"));
 }
 
 }  // namespace
@@ -108,7 +111,8 @@ std::string summary_section(Page const& page) {
   body += key_numbers(page);
   if (page.summary.mean_ns > 0) {
     body += fmt::format("<div class=\"mean\"><span>{}</span>{}</div>\n",
-                        page.summary.has_steps ? "The average step" : "The average device", split_bar(mean_split(page.summary)));
+                        page.summary.has_steps ? tr("The average step") : tr("The average device"),
+                        split_bar(mean_split(page.summary)));
     body += split_key(page.summary);
   }
   return section("summary", "Verdict", body);
@@ -119,9 +123,9 @@ std::string findings_section(Page const& page) {
   if (page.analysis.findings.empty())
     body = empty_note("No rule found anything worth changing.");
   else
-    body = "<p class=\"note\">Worst first. Costs overlap where causes do: they must not be added.</p>\n";
+    body = note("Worst first. Costs overlap where causes do: they must not be added.");
   for (size_t i = 0; i < page.analysis.findings.size(); ++i) body += finding_card(page, i);
-  return section("findings", fmt::format("Findings ({})", page.analysis.findings.size()), body);
+  return section("findings", tr("Findings ({})", page.analysis.findings.size()), body);
 }
 
 }  // namespace stepscope::reports

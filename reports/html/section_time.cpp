@@ -11,6 +11,7 @@
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -29,7 +30,7 @@ std::vector<int> parts_in(std::vector<StepPeriod> const& steps) {
   return present;
 }
 
-std::string part_title(int index) { return fmt::format("{}{}", part(index).idle ? "idle: " : "", part(index).label); }
+std::string part_title(int index) { return fmt::format("{}{}", part(index).idle ? tr("idle: ") : "", part(index).label); }
 
 std::string steps_table(Page const& page) {
   Table table("steps-table", "Steps: the time of each on its device, split without rest");
@@ -41,7 +42,7 @@ std::string steps_table(Page const& page) {
     if (table.size() == kMaxTableRows) break;
     analyzer::StepFacts const& step = *period.step;
     std::vector<Cell> cells = {
-        number_cell(fmt::format("{}{}", step.step, step.warmup ? " (warm-up)" : ""), static_cast<double>(step.step)),
+        number_cell(fmt::format("{}{}", step.step, step.warmup ? tr(" (warm-up)") : ""), static_cast<double>(step.step)),
         label_cell(device_label(page.run, step.ref)),
         number_cell(format_instant(period.when.begin - page.range.begin), static_cast<double>(period.when.begin)),
         duration_cell(static_cast<double>(period.when.length()))};
@@ -50,25 +51,25 @@ std::string steps_table(Page const& page) {
   }
   std::string note;
   if (page.analysis.steps.size() > kMaxTableRows)
-    note = fmt::format("<p class=\"note\">The first {} of {} rows; <code>stepscope analyze --json</code> has all.</p>",
-                       kMaxTableRows, base::format_count(page.analysis.steps.size()));
+    note = fmt::format("<p class=\"note\">{}</p>",
+                       tr("The first {} of {} rows; {} has all.", kMaxTableRows, base::format_count(page.analysis.steps.size()),
+                          "<code>stepscope analyze --json</code>"));
   return table.html() + note;
 }
 
 std::string steps_sentence(Page const& page) {
   Summary const& summary = page.summary;
-  std::string text =
-      fmt::format("{}, {}.", base::format_count(summary.steps + summary.warmup_steps, "step"), step_source_label(page.analysis));
+  std::string text = tr("{}, {}.", counted(summary.steps + summary.warmup_steps, "step"), step_source_label(page.analysis));
   if (summary.warmup_steps == 1)
-    text += " The first warms up and is left out of the chart, the averages and the findings.";
+    text += tr(" The first warms up and is left out of the chart, the averages and the findings.");
   else if (summary.warmup_steps > 1)
-    text +=
-        fmt::format(" The first {} warm up and are left out of the chart, the averages and the findings.", summary.warmup_steps);
+    text += tr(" The first {} warm up and are left out of the chart, the averages and the findings.", summary.warmup_steps);
   if (summary.median_ns)
-    text += fmt::format(" Median {}, p95 {}.", base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns));
+    text += tr(" Median {}, p95 {}.", base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns));
   if (page.analysis.ops_outside_steps > 0)
-    text += fmt::format(" {} {} to no step.", base::format_count(page.analysis.ops_outside_steps, "device operation"),
-                        page.analysis.ops_outside_steps == 1 ? "belongs" : "belong");
+    text += page.analysis.ops_outside_steps == 1
+                ? tr(" {} belongs to no step.", counted(1, "device operation"))
+                : tr(" {} belong to no step.", counted(page.analysis.ops_outside_steps, "device operation"));
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 
@@ -167,7 +168,7 @@ std::string gaps_table(Page const& page) {
                has_host ? name_cell(trace->text(gap.host_name)) : none_cell(),
                has_next ? name_cell(trace->name(gap.next_op_row.value)) : none_cell()});
   }
-  return folded(fmt::format("The {} longest gaps", count), table.html());
+  return folded(tr("The {} longest gaps", count), table.html());
 }
 
 std::string streams_table(Page const& page) {
@@ -233,8 +234,9 @@ std::string devices_section(Page const& page) {
     if (are_alike) cells.erase(cells.begin() + 1);
     table.row(std::move(cells));
   }
-  std::string const alike =
-      are_alike ? fmt::format("<p class=\"note\">All {} devices are {}.</p>", devices.size(), escape(devices[0].name, 120)) : "";
+  std::string const alike = are_alike ? fmt::format("<p class=\"note\">{}</p>",
+                                                    tr("All {} devices are {}.", devices.size(), escape(devices[0].name, 120)))
+                                      : "";
   std::string const how = how_computed(
       "Times are unions over all streams of a device, never sums of durations: two streams that work at once count once. "
       "Compute + exposed communication + exposed copies + idle = window. Start-up and warm-up are in it.");

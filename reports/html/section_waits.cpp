@@ -10,6 +10,7 @@
 #include "reports/html/page_data.h"
 #include "reports/html/table.h"
 #include "reports/html/wait_map.h"
+#include "reports/language.h"
 #include "reports/text/waits.h"
 #include "trace/base/format.h"
 
@@ -129,14 +130,15 @@ std::string late_part(Page const& page) {
   for (BarPart const& cause : causes) all = saturated_sum(all, cause.ns);
   std::string const most = bar_key(causes, all, false) + late_table(page, late, 0, kLateDevices);
   // What costs next to nothing need not be looked at.
-  std::string body =
-      sentence.empty()
-          ? "<p>Waiting for other devices costs less than 1 % of the time.</p>\n" + folded("Who made the others wait", most)
-          : fmt::format("<p>{}</p>\n<h3>Who made the others wait</h3>\n{}", escape(with_joined_units(sentence), 2000), most);
+  std::string body = sentence.empty()
+                         ? fmt::format("<p>{}</p>\n{}", tr("Waiting for other devices costs less than 1 % of the time."),
+                                       folded("Who made the others wait", most))
+                         : fmt::format("<p>{}</p>\n{}{}", escape(with_joined_units(sentence), 2000),
+                                       subheading("Who made the others wait"), most);
   if (late.size() > kLateDevices)
-    body += folded(base::format_count(late.size() - kLateDevices, "more device"),
+    body += folded(counted(late.size() - kLateDevices, "more device"),
                    late_table(page, late, kLateDevices, kMaxDeviceRows) + and_more(kMaxDeviceRows, late.size(), "device"));
-  body += folded(fmt::format("By cause and host operation ({})", page.analysis.waits.size()), causes_table(page));
+  body += folded(tr("By cause and host operation ({})", page.analysis.waits.size()), causes_table(page));
   return body + how_computed(
                     "In every collective the others wait for the one that came last. It was late by what it did more of than "
                     "they did, since all were last level: computing, communicating, copying, or being idle for a cause; the "
@@ -151,15 +153,13 @@ constexpr Part kStageWaits = {"peer", "waiting for another stage (bubble)", "The
 constexpr Part kStageElse = {"unknown", "anything else", "Exposed communication, copies and other idle time.", false};
 
 std::string pipeline_sentence(analyzer::PipelineFacts const& pipeline) {
-  std::string text = fmt::format("{} stages", pipeline.stages.size());
-  if (pipeline.schedule == analyzer::PipelineSchedule::kGpipe) text += ", GPipe (all forward, then all backward)";
-  if (pipeline.schedule == analyzer::PipelineSchedule::kOneForwardOneBackward) text += ", 1F1B (one forward, one backward)";
-  text += fmt::format(
-      ", {} micro-batch{} a step. The stages wait for each other {} of the time; equal stages with instant messages "
-      "would {}.",
-      pipeline.micro_batches, pipeline.micro_batches == 1 ? "" : "es", base::format_share(pipeline.bubble_share),
-      base::format_share(pipeline.ideal_share));
-  if (pipeline.imbalance > 1.005) text += fmt::format(" The stage with most compute has {:.2f} × the mean.", pipeline.imbalance);
+  std::string text = tr("{} stages", pipeline.stages.size());
+  if (pipeline.schedule == analyzer::PipelineSchedule::kGpipe) text += tr(", GPipe (all forward, then all backward)");
+  if (pipeline.schedule == analyzer::PipelineSchedule::kOneForwardOneBackward) text += tr(", 1F1B (one forward, one backward)");
+  text += tr(", {} a step. The stages wait for each other {} of the time; equal stages with instant messages would {}.",
+             pipeline.micro_batches == 1 ? tr("{} micro-batch", 1) : tr("{} micro-batches", pipeline.micro_batches),
+             base::format_share(pipeline.bubble_share), base::format_share(pipeline.ideal_share));
+  if (pipeline.imbalance > 1.005) text += tr(" The stage with most compute has {:.2f} × the mean.", pipeline.imbalance);
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 
@@ -217,8 +217,7 @@ std::string map_block(Page const& page) {
                            "steps the mean of neighbours. A row without colour is a device that others wait for, a coloured "
                            "column a step in which one came late.");
   if (map.devices_left_out > 0)
-    body += empty_note(
-        fmt::format("{} more; shown are those that wait least and most.", base::format_count(map.devices_left_out, "device")));
+    body += empty_note(tr("{} more; shown are those that wait least and most.", counted(map.devices_left_out, "device")));
   return body + folded("Data as a table", map_table(page, map));
 }
 
@@ -254,7 +253,7 @@ std::string pipelines_section(Page const& page) {
   if (pipelines.empty()) return {};
   std::string body;
   for (size_t i = 0; i < std::min(pipelines.size(), kPipelines); ++i) {
-    if (pipelines.size() > 1) body += fmt::format("<h3>Pipeline {}</h3>\n", i + 1);
+    if (pipelines.size() > 1) body += subheading(tr("Pipeline {}", i + 1));
     body += pipeline_sentence(pipelines[i]);
     if (i == 0) {
       std::vector<BarPart> const parts = {{&kStageComputes, 1}, {&kStageWaits, 1}, {&kStageElse, 1}};

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "reports/html/escape.h"
+#include "reports/language.h"
 #include "trace/base/check.h"
 #include "trace/base/format.h"
 
@@ -33,7 +34,7 @@ Cell measure_cell(std::optional<double> value, std::string_view unit) {
                                                         : fmt::format("{:#.3g}", *value);
   return number_cell(fmt::format("{}{}{}", digits, unit.empty() ? "" : " ", unit), *value);
 }
-Cell none_cell() { return {"<span class=\"none\" title=\"not known\">–</span>", -1.0, false}; }
+Cell none_cell() { return {fmt::format("<span class=\"none\" title=\"{}\">–</span>", tr("not known")), -1.0, false}; }
 Cell meter_cell(std::string_view key, double share) {
   double const width = std::isfinite(share) ? std::clamp(share, 0.0, 1.0) * 100 : 0;
   return {
@@ -43,12 +44,12 @@ Cell meter_cell(std::string_view key, double share) {
 }
 
 Table& Table::text(std::string_view title, std::string_view hint) {
-  columns_.push_back({std::string(title), std::string(hint), false, false});
+  columns_.push_back({std::string(tr(title)), std::string(tr(hint)), false, false});
   return *this;
 }
 
 Table& Table::number(std::string_view title, std::string_view hint) {
-  columns_.push_back({std::string(title), std::string(hint), true, false});
+  columns_.push_back({std::string(tr(title)), std::string(tr(hint)), true, false});
   return *this;
 }
 
@@ -75,10 +76,10 @@ std::string Table::html() const {
     if (filter_ == i) filter = columns.size();
     columns.push_back(i);
   }
-  std::string out =
-      fmt::format("<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table id=\"{}\"{}{}>", escape(caption_),
-                  id_, search_ ? " data-search" : "", filter ? fmt::format(" data-filter=\"{}\"", *filter) : "");
-  out += fmt::format("<caption>{}</caption><thead><tr>", escape(caption_));
+  std::string out = fmt::format("<div class=\"table\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table id=\"{}\"{}{}>",
+                                escape(tr(caption_)), id_, search_ ? " data-search" : "",
+                                filter ? fmt::format(" data-filter=\"{}\"", *filter) : "");
+  out += fmt::format("<caption>{}</caption><thead><tr>", escape(tr(caption_)));
   for (size_t const i : columns)
     out += fmt::format("<th scope=\"col\"{}{}>{}</th>", columns_[i].numeric ? " class=\"num\"" : "",
                        columns_[i].hint.empty() ? "" : fmt::format(" title=\"{}\"", escape(columns_[i].hint)),

@@ -31,7 +31,7 @@ Cell meter_cell(std::string_view key, double share);
 
 class Table {
  public:
-  /// `caption` is read out by screen readers and printed; plain text.
+  /// `caption` is read out by screen readers and printed. It, titles and hints are plain text as tr() takes it.
   Table(std::string_view id, std::string_view caption) : id_(id), caption_(caption) {}
   /// `hint`: how the column is defined, shown when pointed at.
   Table& text(std::string_view title, std::string_view hint = {});

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/html/evidence_picture.h"
+#include "reports/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -131,16 +132,16 @@ constexpr size_t kProcessesInFull = 3;
 
 /// A process's rows from the top: steps, host threads, then its devices' streams.
 void add_rows_of_rank(Page const& page, size_t rank, model::Trace const& trace, std::vector<Row>& rows, size_t& devices_left) {
-  std::string const prefix = page.run.ranks.size() > 1 ? fmt::format("rank {} ", trace.info().rank) : "";
+  std::string const prefix = page.run.ranks.size() > 1 ? tr("rank {}", trace.info().rank) + " " : "";
   auto const steps = threads_with(trace, RowContent::kSteps);
   bool const in_full = rank == 0 || page.run.ranks.size() < kProcessesInFull;
-  if (!steps.empty() && in_full) rows.push_back({prefix + "steps", rank, steps[0], RowContent::kSteps});
+  if (!steps.empty() && in_full) rows.push_back({prefix + std::string(tr("steps")), rank, steps[0], RowContent::kSteps});
   for (RowContent const content : {RowContent::kPhases, RowContent::kHostWaits})
     for (model::TrackId const track : threads_with(trace, content)) {
       if (content == RowContent::kPhases && !in_full) continue;
       std::string const& name = trace.tracks()[track.value].name;
-      rows.push_back({fmt::format("{}{} ({})", prefix, shown(name.empty() ? "thread" : name, 24),
-                                  content == RowContent::kPhases ? "phases" : "calls"),
+      rows.push_back({fmt::format("{}{} ({})", prefix, shown(name.empty() ? tr("thread") : std::string_view(name), 24),
+                                  content == RowContent::kPhases ? tr("phases") : tr("calls")),
                       rank, track, content});
     }
   for (analyzer::DeviceFacts const& device : page.analysis.devices) {
@@ -160,8 +161,7 @@ void add_rows_of_rank(Page const& page, size_t rank, model::Trace const& trace, 
 class Names {
  public:
   size_t index_of_event(model::Trace const& trace, size_t rank, uint32_t row) {
-    if (trace.kind(row) == model::EventKind::kStep)
-      return index(fmt::format("step {}", trace.detail<model::StepDetail>(row).index));
+    if (trace.kind(row) == model::EventKind::kStep) return index(tr("step {}", trace.detail<model::StepDetail>(row).index));
     uint64_t const key = (static_cast<uint64_t>(rank) << 32U) | trace.columns().name[row].value;
     auto const known = by_id_.find(key);
     if (known != by_id_.end()) return known->second;
@@ -236,7 +236,7 @@ void add_streams(size_t process, model::RankTrace const& rank, std::vector<Timel
 }  // namespace
 
 std::string stream_label(model::Track const& track) {
-  std::string name = track.name.empty() ? std::string(model::to_string(track.stream_kind)) : track.name;
+  std::string name = track.name.empty() ? std::string(tr(model::to_string(track.stream_kind))) : track.name;
   std::string const prefix = fmt::format("device {} ", track.device);
   if (name.size() > prefix.size() && name.starts_with(prefix)) name.erase(0, prefix.size());
   return shown(name, 24);

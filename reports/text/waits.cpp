@@ -7,6 +7,7 @@
 
 #include "analyzer/rules/measured_steps.h"
 #include "reports/labels.h"
+#include "reports/language.h"
 #include "reports/text/layout.h"
 #include "trace/base/format.h"
 
@@ -21,7 +22,7 @@ constexpr size_t kMostCauses = 3;
 
 std::string cause_words(analyzer::WaitFacts const& row) {
   std::string words(wait_part(row).label);
-  return row.host_op.empty() ? words : words + fmt::format(", “{}”", shown(row.host_op, 60));
+  return row.host_op.empty() ? words : words + tr(", “{}”", shown(row.host_op, 60));
 }
 
 }  // namespace
@@ -44,12 +45,12 @@ std::string waits_sentence(model::Run const& run, analyzer::Analysis const& anal
     analyzer::WaitFacts const& row = analysis.waits[i];
     double const share = static_cast<double>(row.exposed_ns) / all_causes;
     if (share < kLeastCause) break;
-    causes += fmt::format("{}{} ({}) {}", i == 0 ? ", caused by " : ", ", device_label(run, row.ref), cause_words(row),
-                          base::format_share(share));
+    causes += i == 0 ? tr(", caused by ") : tr(", ");
+    causes += tr("{} ({}) {}", device_label(run, row.ref), cause_words(row), base::format_share(share));
   }
   std::string const each =
-      has_steps ? base::format_duration(std::llround(waiting / steps)) + " a step and device, " : std::string();
-  return fmt::format("Waiting for peers: {}{} of the time{}.", each, base::format_share(waiting / time), causes);
+      has_steps ? tr("{} a step and device, ", base::format_duration(std::llround(waiting / steps))) : std::string();
+  return tr("Waiting for peers: {}{} of the time{}.", each, base::format_share(waiting / time), causes);
 }
 
 std::string waits_text(model::Run const& run, analyzer::Analysis const& analysis, int width) {

@@ -112,6 +112,7 @@ export interface Scaling {
 // A page is of a run or of a scaling series.
 export interface Page extends Data {
   scaling: Scaling;
+  words?: Record<string, string>; // of a page that is not English: English → what is said
 }
 
 export function readData(): Page {

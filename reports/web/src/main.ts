@@ -8,6 +8,7 @@ import { drawTimeline } from "./charts/timeline";
 import { readData, type Page } from "./data";
 import { enhanceTables } from "./tables";
 import { enhanceTabs } from "./tabs";
+import { useWords } from "./words";
 
 const kCharts: Record<string, (plot: HTMLElement, data: Page) => void> = {
   steps: drawSteps,
@@ -27,9 +28,10 @@ const kCharts: Record<string, (plot: HTMLElement, data: Page) => void> = {
 
 function start(): void {
   document.documentElement.classList.add("js");
+  const data = readData();
+  useWords(data.words);
   enhanceTables();
   enhanceTabs();
-  const data = readData();
   for (const plot of document.querySelectorAll<HTMLElement>("[data-chart]")) kCharts[plot.dataset.chart ?? ""]?.(plot, data);
   // Paper is light: colours are asked for again when printing begins and ends.
   for (const query of ["(prefers-color-scheme: dark)", "print"]) matchMedia(query).addEventListener("change", redrawAll);

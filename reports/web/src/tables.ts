@@ -1,5 +1,6 @@
 // Sorting by any column, and searching and filtering where a table asks for it.
 import { element, select } from "./dom";
+import { tr } from "./words";
 
 function sortKey(cell: HTMLTableCellElement | undefined): number | string {
   const value = cell?.dataset.v;
@@ -46,10 +47,11 @@ function makeSearchable(table: HTMLTableElement): void {
       row.hidden = !fits;
       if (fits) ++shown;
     });
-    count.textContent = shown === rows.length ? `${rows.length} rows` : shown === 0 ? "Nothing fits." : `${shown} of ${rows.length} rows`;
+    count.textContent =
+      shown === rows.length ? tr("{0} rows", shown) : shown === 0 ? tr("Nothing fits.") : tr("{0} of {1} rows", shown, rows.length);
   };
-  const field = element("input", { type: "search", placeholder: "Search…" });
-  field.setAttribute("aria-label", `Search: ${table.caption?.textContent ?? "table"}`);
+  const field = element("input", { type: "search", placeholder: tr("Search…") });
+  field.setAttribute("aria-label", tr("Search: {0}", table.caption?.textContent ?? tr("table")));
   field.addEventListener("input", () => {
     words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     apply();
@@ -58,7 +60,7 @@ function makeSearchable(table: HTMLTableElement): void {
   const values = column < 0 ? [] : [...new Set(rows.map((row) => row.cells[column].textContent ?? ""))];
   if (values.length > 1)
     tools.append(
-      select(`${table.tHead!.rows[0].cells[column].textContent} `, [["", "all"], ...values.map((value): [string, string] => [value, value])], (value) => {
+      select(`${table.tHead!.rows[0].cells[column].textContent} `, [["", tr("all")], ...values.map((value): [string, string] => [value, value])], (value) => {
         only = value;
         apply();
       }),

@@ -35,6 +35,7 @@ TEST_F(BadInput, WrongUseOfAWorkloadIsSaid) {
   expect_refused("run", "workload");
   expect_refused("nosuch", "nosuch");
   expect_refused("record", "--");
+  expect_refused("report run --lang xx", "{en,zh}");
   expect_refused("record --steps 9:3 -- true", "9:3");
   expect_refused("profile cifar10 --trace-steps 9:3", "--trace-steps 9:3");
   for (char const* const megabytes : {"0", "-5", "2000000", "99999999999999999999"})

@@ -295,6 +295,26 @@ async function testScaling() {
   await hostile.close();
 }
 
+// Pages in Chinese: their language is said, charts are drawn, and what the script adds is Chinese, too.
+async function testChinese() {
+  for (const [name, charts] of [["full-zh", ["steps", "path", "timeline", "memory", "bandwidth", "waits"]], ["scaling-zh", kScalingCharts]]) {
+    const page = await open(name);
+    check((await page.getAttribute("html", "lang")) === "zh-CN", `${name}: the page does not say that it is Chinese`);
+    for (const chart of charts) check((await coloursOf(page, chart)) > 3, `${name}: the chart ${chart} is empty`);
+    const added = await page.$$eval(".tools, .choice, .tabs, .key", (all) => all.map((one) => one.textContent).join(" "));
+    check(/[\u4e00-\u9fff]/.test(added), `${name}: the script adds no Chinese`);
+    for (const english of ["Device ", "Search", "Show ", "rows", "From", "idle", "compute"])
+      check(!added.includes(english), `${name}: the script says ${english}`);
+    const hints = await page.$$eval(".tools [aria-label]", (all) => all.map((one) => one.getAttribute("aria-label")));
+    check(hints.length > 0 && hints.every((hint) => /[\u4e00-\u9fff]/.test(hint)), `${name}: labels for screen readers are ${hints}`);
+    if (name === "full-zh") check(await tooltipShows(page, "开始于"), `${name}: the timeline's tooltip is not Chinese`);
+    await checkNoSidewaysScroll(page, name, 320);
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await shoot(page, name);
+    await page.close();
+  }
+}
+
 async function testWithoutScript() {
   const browser = context.browser() ?? (await chromium.launch({ executablePath: browserPath, args: ["--no-sandbox", "--disable-gpu"] }));
   const plain = await browser.newContext({ javaScriptEnabled: false });
@@ -318,6 +338,7 @@ try {
   await testFull();
   await testHostile();
   await testScaling();
+  await testChinese();
   await testWithoutScript();
 } finally {
   await context.close();

@@ -108,6 +108,15 @@ bool write(std::filesystem::path const& folder, std::string const& name, stepsco
   return true;
 }
 
+/// Pages in another language, of everything there is to say: "full-zh" and "scaling-zh".
+bool write_chinese(std::filesystem::path const& folder, stepscope::model::Run const& run,
+                   stepscope::analyzer::Analysis const& analysis) {
+  stepscope::reports::ReportOptions options;
+  options.language = stepscope::reports::Language::kChinese;
+  return write_page(folder, "full-zh", report_html(run, analysis, options)) &&
+         write_page(folder, "scaling-zh", stepscope::reports::scaling_html(scaling_series(false), options));
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -132,7 +141,7 @@ int main(int argc, char** argv) {
   stepscope::model::Run const full = named("full", faulty());
   stepscope::analyzer::Analysis all_facts = stepscope::analyzer::analyze(full);
   stepscope::support::add_all_facts(all_facts, "made " + std::string(150, 'x'));  // nowhere to break
-  good = write(folder, "full", full, all_facts) && good;
+  good = write(folder, "full", full, all_facts) && write_chinese(folder, full, all_facts) && good;
   stepscope::model::Run const hostile = stepscope::support::with_hostile_texts(named("hostile", faulty()));
   stepscope::analyzer::Analysis analysis = stepscope::analyzer::analyze(hostile);
   make_hostile(analysis);

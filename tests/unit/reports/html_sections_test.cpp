@@ -251,7 +251,7 @@ TEST(PathData, curves_of_memory_are_those_of_the_fullest_devices) {
     analyzer::DeviceFacts device;
     device.ref = {0, d};
     device.memory.peak_allocated_bytes = d == 3 ? 1'000 : static_cast<uint64_t>(d);
-    device.memory.timeline.resize(d == 19 ? 0 : 1);
+    if (d != 19) device.memory.timeline.push_back({});
     analysis.devices.push_back(device);
   }
   auto const chosen = fullest_devices(analysis);

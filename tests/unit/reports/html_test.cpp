@@ -200,10 +200,11 @@ TEST(Timeline, an_event_that_began_before_the_window_is_cut_at_its_edge) {
 }
 
 TEST(Memory, thinning_keeps_the_peak_the_floor_and_the_end) {
-  std::vector<analyzer::MemoryFacts::Point> points;
-  for (int64_t i = 0; i < 1000; ++i) points.push_back({i, static_cast<uint64_t>(500 + (i * 7919) % 100), 1000, {}});
-  points[123].allocated_bytes = 10'000;
-  points[456].allocated_bytes = 1;
+  analyzer::MemoryTimeline points;
+  for (int64_t i = 0; i < 1000; ++i) {
+    uint64_t const bytes = i == 123 ? 10'000 : i == 456 ? 1 : static_cast<uint64_t>(500 + (i * 7919) % 100);
+    points.push_back({i, bytes, 1000, {}});
+  }
   auto const kept = thinned_memory(points, 20);
   EXPECT_LE(kept.size(), 42U);
   EXPECT_THAT(kept, testing::Contains(123U));

@@ -3,6 +3,7 @@ import type { Data } from "../data";
 import { tip } from "../dom";
 import { bytes, duration, tick, timeUnit } from "../format";
 import { axisStyle, color, textStyle, tooltipStyle } from "../theme";
+import { tr } from "../words";
 import { mount } from "./chart";
 
 const kSymbols = ["circle", "triangle", "rect", "diamond", "pin", "arrow"];
@@ -10,7 +11,7 @@ const kColors = ["exposed_comm", "compute", "sync", "exposed_copy", "input", "pe
 
 export function drawBandwidth(plot: HTMLElement, data: Data): void {
   if (data.bandwidth.length === 0) {
-    plot.textContent = "No bandwidth is known: a participant of every collective is missing, or its size is.";
+    plot.textContent = tr("No bandwidth is known: a participant of every collective is missing, or its size is.");
     return;
   }
   const communicators = new Set(data.bandwidth.map((series) => series.communicator)).size;
@@ -34,7 +35,7 @@ export function drawBandwidth(plot: HTMLElement, data: Data): void {
       min: low,
       max: high,
       interval: Math.ceil((high - low) / 10),
-      name: "message size (log scale)",
+      name: tr("message size (log scale)"),
       nameLocation: "middle",
       nameGap: 26,
       ...axisStyle(),
@@ -43,7 +44,7 @@ export function drawBandwidth(plot: HTMLElement, data: Data): void {
     yAxis: {
       type: "value",
       min: 0,
-      name: "bus bandwidth, GB/s",
+      name: tr("bus bandwidth, GB/s"),
       ...axisStyle(),
       nameTextStyle: { ...textStyle(), align: "left", padding: [0, 0, 0, -44] },
     },
@@ -62,7 +63,7 @@ export function drawBandwidth(plot: HTMLElement, data: Data): void {
         ...(series.fit.length > 0
           ? [
               {
-                name: `${name}, fit`,
+                name: tr("{0}, fit", name),
                 type: "line",
                 symbol: "none",
                 lineStyle: { color: paint, width: 1.5, type: "dashed" },
@@ -78,7 +79,7 @@ export function drawBandwidth(plot: HTMLElement, data: Data): void {
 
 export function drawWaits(plot: HTMLElement, data: Data): void {
   if (data.waits.length === 0) {
-    plot.textContent = "No wait is known.";
+    plot.textContent = tr("No wait is known.");
     return;
   }
   const unit = timeUnit(Math.max(...data.waits.map((wait) => wait.ns), 1));
@@ -90,12 +91,12 @@ export function drawWaits(plot: HTMLElement, data: Data): void {
       trigger: "item",
       formatter: (item: { dataIndex: number }) => {
         const wait = data.waits[item.dataIndex];
-        return tip(wait.device, [{ color: color("peer"), label: "waits for others", value: duration(wait.ns) }]);
+        return tip(wait.device, [{ color: color("peer"), label: tr("waits for others"), value: duration(wait.ns) }]);
       },
     },
     xAxis: {
       type: "value",
-      name: `wait${data.perStep ? " a step" : ""}, ${unit.name}`,
+      name: data.perStep ? tr("wait a step, {0}", unit.name) : tr("wait, {0}", unit.name),
       splitNumber: Math.max(2, Math.min(6, Math.floor((width - 200) / 50))),
       nameLocation: "middle",
       nameGap: 26,
@@ -132,7 +133,7 @@ export function drawWaitMap(plot: HTMLElement, data: Data): void {
   const cells = map.ns.flatMap((row, y) => row.flatMap((ns, x) => (ns < 0 ? [] : [[x, y, ns]])));
   const longest = Math.max(...cells.map((cell) => cell[2]), 1);
   const step = (column: number) =>
-    map.first[column] === map.last[column] ? `step ${map.first[column]}` : `steps ${map.first[column]} to ${map.last[column]}`;
+    map.first[column] === map.last[column] ? tr("step {0}", map.first[column]) : tr("steps {0} to {1}", map.first[column], map.last[column]);
   mount(plot, 104 + Math.max(map.devices.length * 14, 40), (width) => ({
     textStyle: textStyle(),
     grid: { left: Math.min(130, width / 3), right: 16, top: 40, bottom: 44 },
@@ -140,7 +141,7 @@ export function drawWaitMap(plot: HTMLElement, data: Data): void {
       ...tooltipStyle(),
       trigger: "item",
       formatter: (item: { color: string; value: [number, number, number] }) =>
-        tip(`${map.devices[item.value[1]]}, ${step(item.value[0])}`, [{ color: item.color, label: "waits for others", value: duration(item.value[2]) }]),
+        tip(`${map.devices[item.value[1]]}, ${step(item.value[0])}`, [{ color: item.color, label: tr("waits for others"), value: duration(item.value[2]) }]),
     },
     visualMap: {
       type: "continuous",
@@ -159,7 +160,7 @@ export function drawWaitMap(plot: HTMLElement, data: Data): void {
     xAxis: {
       type: "category",
       data: map.first,
-      name: "step",
+      name: tr("step"),
       nameLocation: "middle",
       nameGap: 26,
       ...axisStyle(),

@@ -3,6 +3,7 @@ import type { Data, MemoryOfDevice } from "../data";
 import { select, tip } from "../dom";
 import { byteUnit, bytes, duration, niceEnd, tick, timeUnit } from "../format";
 import { axisStyle, color, textStyle, tooltipStyle } from "../theme";
+import { tr } from "../words";
 import { mount } from "./chart";
 
 // From the bottom up: what stays longest first.
@@ -30,7 +31,7 @@ function option(memory: MemoryOfDevice) {
   const nearFull = memory.capacity !== null && memory.capacity <= 2 * peak;
   return {
     textStyle: textStyle(),
-    legend: { top: 0, left: 0, icon: "roundRect", itemHeight: 10, itemWidth: 14, textStyle: textStyle(), data: [...purposes, "reserved"], selectedMode: false },
+    legend: { top: 0, left: 0, icon: "roundRect", itemHeight: 10, itemWidth: 14, textStyle: textStyle(), data: [...purposes.map((purpose) => tr(purpose)), tr("reserved")], selectedMode: false },
     grid: { left: 64, right: 20, top: 62, bottom: 44 },
     tooltip: {
       ...tooltipStyle(),
@@ -38,13 +39,13 @@ function option(memory: MemoryOfDevice) {
       formatter: (items: { dataIndex: number }[]) => {
         const i = Math.min(items[0].dataIndex, last);
         const line = (label: string, paint: string, value: number) => ({ label, color: color(paint), value: bytes(value) });
-        const lines = purposes.map((purpose) => line(purpose, `m-${purpose}`, memory.purposes[purpose][i])).reverse();
-        return tip(duration(memory.times[i]), [line("reserved", "text", memory.reserved[i]), ...lines]);
+        const lines = purposes.map((purpose) => line(tr(purpose), `m-${purpose}`, memory.purposes[purpose][i])).reverse();
+        return tip(duration(memory.times[i]), [line(tr("reserved"), "text", memory.reserved[i]), ...lines]);
       },
     },
     xAxis: {
       type: "value",
-      name: `time since the first event, ${time.name}`,
+      name: tr("time since the first event, {0}", time.name),
       nameLocation: "middle",
       nameGap: 26,
       max: memory.end,
@@ -54,7 +55,7 @@ function option(memory: MemoryOfDevice) {
     },
     yAxis: {
       type: "value",
-      name: `memory, ${unit.name}`,
+      name: tr("memory, {0}", unit.name),
       max: niceEnd((nearFull ? Math.max(memory.capacity ?? 0, peak) : peak) / unit.size),
       ...axisStyle(),
       nameTextStyle: { ...textStyle(), align: "left", padding: [0, 0, 0, -52] },
@@ -62,7 +63,7 @@ function option(memory: MemoryOfDevice) {
     series: [
       ...purposes
         .map((purpose, i) => ({
-          name: purpose,
+          name: tr(purpose),
           type: "line",
           step: "end",
           symbol: "none",
@@ -73,7 +74,7 @@ function option(memory: MemoryOfDevice) {
         }))
         .reverse(), // lower levels cover the feet of higher ones
       {
-        name: "reserved",
+        name: tr("reserved"),
         type: "line",
         step: "end",
         symbol: "none",
@@ -84,7 +85,7 @@ function option(memory: MemoryOfDevice) {
           ? {
               symbol: "none",
               silent: true,
-              label: { formatter: `capacity ${bytes(memory.capacity ?? 0)}`, color: color("text"), position: "insideEndTop" },
+              label: { formatter: tr("capacity {0}", bytes(memory.capacity ?? 0)), color: color("text"), position: "insideEndTop" },
               lineStyle: { color: color("critical"), type: "dashed" },
               data: [{ yAxis: (memory.capacity ?? 0) / unit.size }],
             }
@@ -96,7 +97,7 @@ function option(memory: MemoryOfDevice) {
 
 export function drawMemory(plot: HTMLElement, data: Data): void {
   if (data.memory.length === 0) {
-    plot.textContent = "No allocation was recorded one by one; the peaks are in the table.";
+    plot.textContent = tr("No allocation was recorded one by one; the peaks are in the table.");
     return;
   }
   let chosen = 0;
@@ -104,7 +105,7 @@ export function drawMemory(plot: HTMLElement, data: Data): void {
   if (data.memory.length > 1)
     plot.before(
       select(
-        "Device ",
+        tr("Device "),
         data.memory.map((memory, i) => [String(i), memory.device]),
         (value) => {
           chosen = Number(value);

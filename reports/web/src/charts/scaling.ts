@@ -4,12 +4,13 @@ import type { Bounded, Scaling, ScalingFit, ScalingLoss, ScalingPoint } from "..
 import { element, select, tip, type TipLine } from "../dom";
 import { duration, niceEnd, niceStep, share, tick, timeUnit } from "../format";
 import { axisStyle, color, idleHatch, textStyle, tooltipStyle } from "../theme";
+import { tr } from "../words";
 import { mount } from "./chart";
 
 const kWhisker = 5; // half the width of an error bar's end, px
 
 function devices(count: number): string {
-  return count === 1 ? "1 device" : `${Math.round(count)} devices`;
+  return count === 1 ? tr("1 device") : tr("{0} devices", Math.round(count));
 }
 
 function rate(value: number): string {
@@ -31,7 +32,7 @@ function devicesAxis(values: number[]) {
     // Not `interval`: that would count from min.
     minInterval: 1,
     maxInterval: 1,
-    name: "devices (log scale)",
+    name: tr("devices (log scale)"),
     nameLocation: "middle",
     nameGap: 26,
     ...axisStyle(),
@@ -85,19 +86,19 @@ function errorBars(name: string, data: (number | null)[][], paint: string) {
 }
 
 function interval(value: Bounded, text: (one: number) => string): string {
-  return value[1] === null || value[2] === null ? "no interval" : `${text(value[1])} … ${text(value[2])}`;
+  return value[1] === null || value[2] === null ? tr("no interval") : `${text(value[1])} … ${text(value[2])}`;
 }
 
 function pointTip(scaling: Scaling, index: number): HTMLElement {
   const point = scaling.points[index];
   const first = scaling.points[0].devices;
-  return tip(`${devices(point.devices)}${point.runs > 1 ? `, ${point.runs} runs` : ""}`, [
-    { label: "step", value: duration(point.step[0]) },
-    { label: "95 % interval", value: interval(point.step, duration) },
+  return tip(point.runs > 1 ? tr("{0}, {1} runs", devices(point.devices), point.runs) : devices(point.devices), [
+    { label: tr("step"), value: duration(point.step[0]) },
+    { label: tr("95 % interval"), value: interval(point.step, duration) },
     { label: scaling.unit, value: rate(point.throughput[0]) },
-    { label: `speed-up over ${first}`, value: `${point.speedup[0].toPrecision(3)} (ideal ${(point.devices / first).toPrecision(3)})` },
-    { label: "efficiency", value: share(point.efficiency[0]) },
-    { label: "95 % interval", value: interval(point.efficiency, share) },
+    { label: tr("speed-up over {0}", first), value: tr("{0} (ideal {1})", point.speedup[0].toPrecision(3), (point.devices / first).toPrecision(3)) },
+    { label: tr("efficiency"), value: share(point.efficiency[0]) },
+    { label: tr("95 % interval"), value: interval(point.efficiency, share) },
   ]);
 }
 
@@ -120,24 +121,24 @@ function measured(name: string, points: ScalingPoint[], of: (point: ScalingPoint
 
 function whiskers(points: ScalingPoint[], of: (point: ScalingPoint) => Bounded, place: (value: number) => number) {
   const rows = points.map((point) => [Math.log2(point.devices), ...of(point).map((value) => (value === null ? null : place(value)))]);
-  return errorBars("95 % interval", rows, color("text"));
+  return errorBars(tr("95 % interval"), rows, color("text"));
 }
 
 // What a chart of measured points beside the ideal line has, whatever it measures.
 const againstIdeal = (scaling: Scaling) => ({
   textStyle: textStyle(),
-  legend: { ...legend(), data: ["measured", "ideal"] },
+  legend: { ...legend(), data: [tr("measured"), tr("ideal")] },
   grid: { left: 52, right: 20, top: 52, bottom: 44 },
   tooltip: {
     ...tooltipStyle(),
     trigger: "item",
-    formatter: (item: { seriesName: string; dataIndex: number }) => (item.seriesName === "measured" ? pointTip(scaling, item.dataIndex) : ""),
+    formatter: (item: { seriesName: string; dataIndex: number }) => (item.seriesName === tr("measured") ? pointTip(scaling, item.dataIndex) : ""),
   },
   xAxis: devicesAxis(scaling.points.map((point) => point.devices)),
 });
 
 const ideal = (line: number[][]) => ({
-  name: "ideal",
+  name: tr("ideal"),
   type: "line",
   symbol: "none",
   lineStyle: { color: color("muted"), width: 1.5, type: "dashed" },
@@ -157,7 +158,7 @@ export function drawSpeedup(plot: HTMLElement, scaling: Scaling): void {
       min: Math.min(0, Math.floor(Math.log2(Math.min(...points.map((point) => point.speedup[1] ?? point.speedup[0]))))),
       ...axisStyle(),
       ...atEdge(),
-      ...yName(`speed-up over ${devices(first)} (log scale)`),
+      ...yName(tr("speed-up over {0} (log scale)", devices(first))),
       axisLabel: { ...textStyle(), formatter: (value: number) => (Number.isInteger(value) ? String(2 ** value) : "") },
     },
     series: [
@@ -165,7 +166,7 @@ export function drawSpeedup(plot: HTMLElement, scaling: Scaling): void {
         [Math.log2(first), 0],
         [Math.log2(last), Math.log2(last / first)],
       ]),
-      measured("measured", points, (point) => point.speedup[0], Math.log2),
+      measured(tr("measured"), points, (point) => point.speedup[0], Math.log2),
       whiskers(points, (point) => point.speedup, Math.log2),
     ],
   }));
@@ -185,7 +186,7 @@ function efficiencyAxis(end: number) {
     interval: end === 1 ? 0.2 : niceStep(end),
     ...axisStyle(),
     ...atEdge(),
-    ...yName("efficiency"),
+    ...yName(tr("efficiency")),
     axisLabel: { ...textStyle(), formatter: (value: number) => `${Math.round(value * 100)} %` },
   };
 }
@@ -198,7 +199,7 @@ export function drawEfficiency(plot: HTMLElement, scaling: Scaling): void {
     yAxis: efficiencyAxis(efficiencyEnd([highest])),
     series: [
       ideal([points[0], points[points.length - 1]].map((point) => [Math.log2(point.devices), 1])),
-      measured("measured", points, (point) => point.efficiency[0], (value) => value),
+      measured(tr("measured"), points, (point) => point.efficiency[0], (value) => value),
       whiskers(points, (point) => point.efficiency, (value) => value),
     ],
   }));
@@ -223,7 +224,7 @@ const kFactorBars: { name: string; paint: string; hatched: boolean; of: (point: 
 
 export function drawFactors(plot: HTMLElement, scaling: Scaling): void {
   const { points } = scaling;
-  const efficiency = "efficiency against the fewest devices";
+  const efficiency = tr("efficiency against the fewest devices");
   mount(plot, 340, (width) => ({
     textStyle: textStyle(),
     legend: { ...legend(), ...(width < 520 ? { orient: "vertical", itemGap: 3 } : {}) },
@@ -235,18 +236,18 @@ export function drawFactors(plot: HTMLElement, scaling: Scaling): void {
       formatter: (items: { dataIndex: number }[]) => {
         const point = points[items[0].dataIndex];
         const { factors } = point;
-        const lines: TipLine[] = kFactorBars.map((bar) => ({ color: color(bar.paint), label: bar.name, value: share(bar.of(point)) }));
-        lines.push({ label: "load balance", value: share(factors.load_balance) });
-        lines.push({ label: "communication efficiency", value: share(factors.comm_eff) });
-        lines.push({ label: "orchestration", value: share(factors.orchestration) });
-        lines.push({ label: "computation scaling", value: share(factors.computation) });
-        lines.push({ color: color("text"), label: "efficiency", value: share(point.efficiency[0]) });
+        const lines: TipLine[] = kFactorBars.map((bar) => ({ color: color(bar.paint), label: tr(bar.name), value: share(bar.of(point)) }));
+        lines.push({ label: tr("load balance"), value: share(factors.load_balance) });
+        lines.push({ label: tr("communication efficiency"), value: share(factors.comm_eff) });
+        lines.push({ label: tr("orchestration"), value: share(factors.orchestration) });
+        lines.push({ label: tr("computation scaling"), value: share(factors.computation) });
+        lines.push({ color: color("text"), label: tr("efficiency"), value: share(point.efficiency[0]) });
         return tip(devices(point.devices), lines);
       },
     },
     xAxis: {
       type: "category",
-      name: "devices",
+      name: tr("devices"),
       nameLocation: "middle",
       nameGap: 26,
       data: points.map((point) => String(point.devices)),
@@ -255,11 +256,11 @@ export function drawFactors(plot: HTMLElement, scaling: Scaling): void {
     },
     yAxis: {
       ...efficiencyAxis(efficiencyEnd(points.map((point) => point.efficiency[0]))),
-      ...yName("of the devices' time"),
+      ...yName(tr("of the devices' time")),
     },
     series: [
       ...kFactorBars.map((bar) => ({
-        name: bar.name,
+        name: tr(bar.name),
         type: "bar",
         stack: "time",
         barMaxWidth: 90,
@@ -289,14 +290,14 @@ function lossOption(loss: ScalingLoss, width: number) {
     rows.push({ label: part.label, colour: part.colour, begin: at, end: at + part.ns, isSum: false });
     at += part.ns;
   }
-  rows.push({ label: "lost in all", colour: "muted", begin: 0, end: at, isSum: true });
+  rows.push({ label: tr("lost in all"), colour: "muted", begin: 0, end: at, isSum: true });
   const low = Math.min(0, ...rows.map((row) => row.end));
   const high = Math.max(0, ...rows.map((row) => row.end));
   const reach = Math.max(high - low, 1);
   const unit = timeUnit(reach);
   const step = niceStep(reach);
   const value = (row: (typeof rows)[number]) =>
-    `${signed(row.end - row.begin)} (${share((row.end - row.begin) / Math.max(loss.step, 1))} of the step)`;
+    tr("{0} ({1} of the step)", signed(row.end - row.begin), share((row.end - row.begin) / Math.max(loss.step, 1)));
   return {
     textStyle: textStyle(),
     grid: { left: Math.min(170, width * 0.42), right: 84, top: 6, bottom: 46 },
@@ -306,8 +307,8 @@ function lossOption(loss: ScalingLoss, width: number) {
       formatter: (item: { dataIndex: number }) => {
         const row = rows[item.dataIndex];
         return tip(row.label, [
-          { color: color(row.colour), label: "a step", value: value(row) },
-          ...(row.isSum ? [{ label: "step", value: duration(loss.step) }, { label: "ideal", value: duration(loss.ideal) }] : []),
+          { color: color(row.colour), label: tr("a step"), value: value(row) },
+          ...(row.isSum ? [{ label: tr("step"), value: duration(loss.step) }, { label: tr("ideal"), value: duration(loss.ideal) }] : []),
         ]);
       },
     },
@@ -316,7 +317,7 @@ function lossOption(loss: ScalingLoss, width: number) {
       min: step * Math.floor(low / step),
       max: step * Math.ceil(high / step),
       interval: step,
-      name: `lost time a step, ${unit.name}`,
+      name: tr("lost time a step, {0}", unit.name),
       nameLocation: "middle",
       nameGap: 28,
       ...axisStyle(),
@@ -379,7 +380,7 @@ export function drawLoss(plot: HTMLElement, scaling: Scaling): void {
   const { chart, redraw } = mount(plot, height(), (width) => lossOption(losses[chosen], width));
   if (losses.length < 2) return;
   const choice = select(
-    "From → to ",
+    tr("From → to "),
     losses.map((loss, i): [string, string] => [String(i), name(loss)]),
     (value) => {
       chosen = Number(value);
@@ -422,13 +423,13 @@ export function drawStepParts(plot: HTMLElement, scaling: Scaling): void {
               label: part.label,
               value: `${duration(point.parts[part.i])} · ${share(point.parts[part.i] / Math.max(point.step[0], 1))}`,
             })),
-          { color: color("text"), label: "ideal step", value: duration(point.ideal) },
+          { color: color("text"), label: tr("ideal step"), value: duration(point.ideal) },
         ]);
       },
     },
     xAxis: {
       type: "category",
-      name: "devices",
+      name: tr("devices"),
       nameLocation: "middle",
       nameGap: 26,
       data: points.map((point) => String(point.devices)),
@@ -439,7 +440,7 @@ export function drawStepParts(plot: HTMLElement, scaling: Scaling): void {
       type: "value",
       max: niceEnd(top),
       ...axisStyle(),
-      ...yName(`step, ${unit.name}`),
+      ...yName(tr("step, {0}", unit.name)),
       axisLabel: { ...textStyle(), formatter: (value: number) => tick(value, unit) },
     },
     series: [
@@ -453,7 +454,7 @@ export function drawStepParts(plot: HTMLElement, scaling: Scaling): void {
         data: points.map((point) => point.parts[part.i]),
       })),
       {
-        name: "ideal step",
+        name: tr("ideal step"),
         type: "scatter",
         symbol: "rect",
         symbolSize: [Math.min(110, width / points.length - 20), 3],
@@ -472,15 +473,15 @@ export function drawFits(plot: HTMLElement, scaling: Scaling): void {
   const best = fits.find((fit) => fit.best);
   const hasBand = best !== undefined && best.line.every((row) => row[2] !== null && row[3] !== null);
   const top = efficiencyEnd([...points.map((point) => point.efficiency[0]), ...fits.flatMap((fit) => fit.line.map((row) => row[1]))]);
-  const band = "95 % of further runs";
+  const band = tr("95 % of further runs");
   mount(plot, 340, (width) => ({
     textStyle: textStyle(),
-    legend: { ...legend(), data: ["measured", ...fits.map((fit) => fit.label), ...(hasBand ? [band] : [])] },
+    legend: { ...legend(), data: [tr("measured"), ...fits.map((fit) => fit.label), ...(hasBand ? [band] : [])] },
     grid: { left: 52, right: 20, top: width < 520 ? 132 : width < 900 ? 74 : 52, bottom: 44 },
     tooltip: {
       ...tooltipStyle(),
       trigger: "item",
-      formatter: (item: { seriesName: string; dataIndex: number }) => (item.seriesName === "measured" ? pointTip(scaling, item.dataIndex) : ""),
+      formatter: (item: { seriesName: string; dataIndex: number }) => (item.seriesName === tr("measured") ? pointTip(scaling, item.dataIndex) : ""),
     },
     xAxis: devicesAxis(fits.flatMap((fit) => [fit.line[0][0], fit.line[fit.line.length - 1][0]])),
     yAxis: efficiencyAxis(top),
@@ -512,7 +513,7 @@ export function drawFits(plot: HTMLElement, scaling: Scaling): void {
         data: fit.line.map((row) => [Math.log2(row[0]), row[1]]),
       })),
       {
-        ...measured("measured", points, (point) => point.efficiency[0], (value) => value),
+        ...measured(tr("measured"), points, (point) => point.efficiency[0], (value) => value),
         lineStyle: { opacity: 0 },
       },
       whiskers(points, (point) => point.efficiency, (value) => value),

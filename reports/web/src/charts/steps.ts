@@ -3,6 +3,7 @@ import type { Data, Part, StepsOfDevice } from "../data";
 import { element, select, tip } from "../dom";
 import { duration, niceEnd, share, tick, timeUnit } from "../format";
 import { axisStyle, color, idleHatch, textStyle, tooltipStyle } from "../theme";
+import { tr } from "../words";
 import { mount } from "./chart";
 
 // More devices than this are chosen from a list; beside each other they would be too small to compare.
@@ -44,12 +45,12 @@ function option(steps: StepsOfDevice, parts: Part[], top: number, width: number)
             label: part.label,
             value: `${duration(steps.parts[part.key][i])} · ${share(steps.parts[part.key][i] / Math.max(total, 1))}`,
           }));
-        return tip(`step ${barLabel(steps, i)}: ${duration(total)}`, lines);
+        return tip(tr("step {0}: {1}", barLabel(steps, i), duration(total)), lines);
       },
     },
     xAxis: {
       type: "category",
-      name: "step",
+      name: tr("step"),
       nameLocation: "middle",
       nameGap: 24,
       data: steps.first.map((_, i) => barLabel(steps, i)),
@@ -58,7 +59,7 @@ function option(steps: StepsOfDevice, parts: Part[], top: number, width: number)
     },
     yAxis: {
       type: "value",
-      name: `time, ${unit.name}`,
+      name: tr("time, {0}", unit.name),
       max: niceEnd(top),
       ...axisStyle(),
       nameTextStyle: { ...textStyle(), align: "left", padding: [0, 0, 0, -44] },
@@ -97,7 +98,7 @@ export function drawPath(plot: HTMLElement, data: Data): void {
 
 export function drawSteps(plot: HTMLElement, data: Data): void {
   if (data.steps.length === 0) {
-    plot.append(element("p", { className: "empty", textContent: "All steps are warm-up; see the table." }));
+    plot.append(element("p", { className: "empty", textContent: tr("All steps are warm-up; see the table.") }));
     return;
   }
   const top = largest(data.steps);
@@ -121,7 +122,7 @@ export function drawSteps(plot: HTMLElement, data: Data): void {
   const redraw = panel(() => data.steps[chosen]);
   plot.before(
     select(
-      "Device ",
+      tr("Device "),
       data.steps.map((steps, i) => [String(i), steps.device]),
       (value) => {
         chosen = Number(value);

@@ -4,6 +4,7 @@ import type { Data, TimelineView } from "../data";
 import { element, select, tip } from "../dom";
 import { duration, tick, timeUnit } from "../format";
 import { axisStyle, color, inkOn, textStyle, tooltipStyle } from "../theme";
+import { tr } from "../words";
 import { mount } from "./chart";
 
 // In the order of SpanClass (reports/html/timeline_data.h): style name and label.
@@ -75,18 +76,18 @@ function option(data: Data, view: TimelineView, width: number) {
       formatter: (item: { value: number[] }) => {
         const [row, begin, end, cls, name, count] = item.value;
         const lines = [
-          { color: fills[cls], label: kClasses[cls][1], value: rows[view.rows[row]] },
-          { label: "begins at", value: duration(begin) },
-          { label: count > 1 ? `${count} operations in` : "takes", value: duration(end - begin) },
+          { color: fills[cls], label: tr(kClasses[cls][1]), value: rows[view.rows[row]] },
+          { label: tr("begins at"), value: duration(begin) },
+          { label: count > 1 ? tr("{0} operations in", count) : tr("takes"), value: duration(end - begin) },
         ];
-        return tip(count > 1 ? `longest: ${names[name]}` : names[name], lines);
+        return tip(count > 1 ? tr("longest: {0}", names[name]) : names[name], lines);
       },
     },
     xAxis: {
       type: "value",
       min: view.begin,
       max: view.begin + view.length,
-      name: `time since the first event, ${unit.name}`,
+      name: tr("time since the first event, {0}", unit.name),
       nameLocation: "middle",
       nameGap: 26,
       ...axisStyle(),
@@ -144,7 +145,7 @@ export function drawTimeline(plot: HTMLElement, data: Data): void {
     chart.resize();
     redraw();
   };
-  const choice = select("Show ", views.map((candidate) => [candidate.id, candidate.title]), show);
+  const choice = select(tr("Show "), views.map((candidate) => [candidate.id, candidate.title]), show);
   const box = choice.querySelector("select");
   if (box) box.value = view.id;
 
@@ -180,24 +181,24 @@ export function drawTimeline(plot: HTMLElement, data: Data): void {
     if (!used.has(i)) return;
     const mark = element("i", { className: "p" });
     mark.style.background = `var(--${name})`;
-    key.append(element("li", {}, mark, label));
+    key.append(element("li", {}, mark, tr(label)));
   });
   plot.before(
     element(
       "div",
       { className: "tools" },
       choice,
-      button("+", "Zoom in", () => scaled(0.5)),
-      button("−", "Zoom out", () => scaled(2)),
-      button("◀", "Earlier", () => moved(-0.25)),
-      button("▶", "Later", () => moved(0.25)),
-      button("All", "Whole view", () => zoomTo(0, 100)),
-      element("span", { className: "note", textContent: "Ctrl + wheel zooms, drag moves." }),
+      button("+", tr("Zoom in"), () => scaled(0.5)),
+      button("−", tr("Zoom out"), () => scaled(2)),
+      button("◀", tr("Earlier"), () => moved(-0.25)),
+      button("▶", tr("Later"), () => moved(0.25)),
+      button(tr("All"), tr("Whole view"), () => zoomTo(0, 100)),
+      element("span", { className: "note", textContent: tr("Ctrl + wheel zooms, drag moves.") }),
     ),
     key,
   );
   if (devicesLeftOut > 0)
-    plot.after(element("p", { className: "note", textContent: `${devicesLeftOut} more devices are not drawn; stepscope view shows all.` }));
+    plot.after(element("p", { className: "note", textContent: tr("{0} more devices are not drawn; stepscope view shows all.", devicesLeftOut) }));
   for (const jump of document.querySelectorAll<HTMLButtonElement>("button.jump"))
     jump.addEventListener("click", () => {
       show(jump.dataset.view ?? "run");
