@@ -7,7 +7,9 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +21,9 @@
 #include "bench/expect.h"
 #include "trace/base/format.h"
 #include "trace/import/open_run.h"
+#include "viewer/far/far_analysis.h"
 #include "viewer/navigate.h"
+#include "viewer/opening.h"
 #include "viewer/style.h"
 #include "viewer/ui.h"
 
@@ -31,6 +35,13 @@ using namespace stepscope::viewer;
 double thread_ms() {
   timespec now{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
+}
+
+/// Of all threads.
+double process_ms() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) * 1e3 + static_cast<double>(now.tv_nsec) / 1e6;
 }
 
@@ -60,6 +71,7 @@ class Screen {
   Screen(Screen const&) = delete;
   Screen& operator=(Screen const&) = delete;
 
+  /// ms of the frame's own thread.
   double frame(Scene const& scene, ViewState& state, Memo& memo) {
     double const begin = thread_ms();
     ImGui::NewFrame();
@@ -73,6 +85,14 @@ void print(char const* name, std::vector<double> times) {
   std::sort(times.begin(), times.end());
   fmt::print("{:<34} {:6} frames   median {:6.2f} ms   p99 {:6.2f} ms   longest {:6.2f} ms\n", name, times.size(),
              times[times.size() / 2], times[times.size() * 99 / 100], times.back());
+}
+
+/// MiB of the process's own memory, without the files that are mapped into it.
+double own_memory() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("RssAnon:")) return std::stod(line.substr(8)) / 1024;
+  return 0;
 }
 
 class Tour {
@@ -117,7 +137,12 @@ class Tour {
     std::string const wanted = scene_.analysis.kernels.empty() ? "a" : scene_.analysis.kernels.front().name;
     double const begin = wall_ms();
     search_for(state_, wanted.substr(0, 24));
-    while (state_.search.pending) screen_.frame(scene_, state_, memo_);
+    double first = 0;
+    while (state_.search.pending) {
+      screen_.frame(scene_, state_, memo_);
+      if (first == 0 && state_.search.total > 0) first = wall_ms() - begin;
+    }
+    fmt::print("search of a name: {:.0f} ms until the first hits are there\n", first);
     fmt::print("search of a name: {:.0f} ms until its {} hits are there\n", wall_ms() - begin,
                base::format_count(state_.search.total));
     zoom_in_and_out("zoom, searching");
@@ -133,9 +158,9 @@ class Tour {
     stretch("select collectives", 200, [&](int i) {
       auto const& all = scene_.analysis.collectives;
       if (all.empty()) return;
-      auto const& first = all[all.size() * static_cast<size_t>(i) / 200].participants.front();
-      state_.selection = Selection{Selection::What::kEvent, static_cast<uint32_t>(first.ref.rank_index), first.row};
+      state_.selection = scene_.selection_of(all[all.size() * static_cast<size_t>(i) / 200].participants.front());
     });
+    fmt::print("own memory: {:.0f} MiB\n", own_memory());
     print("all", all_);
   }
 
@@ -147,6 +172,34 @@ class Tour {
   std::vector<double> all_;
 };
 
+/// A run that is shown before it is analyzed.
+int far_tour(std::vector<std::string> const& paths) {
+  Screen screen;
+  double const begin = wall_ms();
+  double const processor = process_ms();
+  Opening opening(paths);
+  opening.finish();
+  auto const scene = bench::expect(opening.take());
+  double const opened = wall_ms();
+  {
+    ViewState state = initial_view(*scene);
+    Memo memo;
+    screen.frame(*scene, state, memo);
+    fmt::print(
+        "{} events: open {:.0f} ms, first frame {:.0f} ms after the start ({:.0f} ms of processor), own memory {:.0f} MiB\n",
+        base::format_count(scene->events), opened - begin, wall_ms() - begin, process_ms() - processor, own_memory());
+  }
+  double const asked = wall_ms();
+  FarAnalysis analysis(scene->far->shared_sources());
+  fmt::print("while it is analyzed:\n");
+  Tour(screen, *scene).zoom_in_and_out("zoom");
+  analysis.finish();
+  take_analysis(*scene, bench::expect(analysis.take()));
+  fmt::print("analyzed: {:.0f} ms, own memory {:.0f} MiB\n", wall_ms() - asked, own_memory());
+  Tour(screen, *scene).run();
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -155,6 +208,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::vector<std::string> const paths(argv + 1, argv + argc);
+  if (is_far(bench::expect(import::open_sources(paths)))) return far_tour(paths);
   double const begin = wall_ms();
   auto run = bench::expect(import::open_run(paths));
   double const read = wall_ms();

@@ -40,7 +40,7 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
   state.theme = arguments.theme == "light" ? Theme::kLight : Theme::kDark;
   if (!arguments.panel.empty() && !show_panel(state, arguments.panel))
     return base::fail(
-        "--panel {}: unknown, write findings, details, statistics, kernels, communication, path, flames, memory or run",
+        "--panel {}: unknown, write findings, details, statistics, kernels, communication, path, flames, memory, run or notes",
         base::printable(arguments.panel));
   if (!arguments.time.empty()) {
     auto const time = base::parse_time_range(arguments.time);

@@ -137,13 +137,12 @@ void add_rates(model::Trace const& trace, uint32_t row, Properties& into) {
   }
 }
 
-void add_link(Scene const& scene, Selection const& selection, Properties& into) {
-  auto const& trace = scene.trace(selection.rank);
-  auto const link = trace.columns().link[selection.index];
+void add_link(model::Trace const& trace, uint32_t row, Properties& into) {
+  auto const link = trace.columns().link[row];
   if (!link.valid()) return;
-  bool const is_launch = trace.kind(selection.index) == EventKind::kLaunch;
-  uint32_t const launch = is_launch ? selection.index : link.value;
-  uint32_t const op = is_launch ? link.value : selection.index;
+  bool const is_launch = trace.kind(row) == EventKind::kLaunch;
+  uint32_t const launch = is_launch ? row : link.value;
+  uint32_t const op = is_launch ? link.value : row;
   into.emplace_back(is_launch ? "starts" : "launched by", printable_name(trace.name(link.value)));
   into.emplace_back("from launch to start", base::format_duration(trace.start(op) - trace.end(launch)));
 }
@@ -183,9 +182,28 @@ std::string describe(Scene const& scene, analyzer::DeviceRef ref) {
   return ref.device < 0 ? fmt::format("rank {}", rank) : fmt::format("rank {} · device {}", rank, ref.device);
 }
 
+namespace {
+
+/// Of an event that is not in memory (yet).
+Properties place_properties(Scene const& scene, Selection const& selection) {
+  Properties result;
+  model::Interval const when = scene.when(selection);
+  result.emplace_back("duration", base::format_duration(when.length()));
+  result.emplace_back("start", format_time(static_cast<double>(when.begin), 1));
+  result.emplace_back("end", format_time(static_cast<double>(when.end), 1));
+  auto const node = scene.node_of(selection);
+  if (node)
+    result.emplace_back("track", fmt::format("rank {} · {}", scene.trace(selection.rank).info().rank, scene.nodes[*node].label));
+  return result;
+}
+
+}  // namespace
+
 Properties event_properties(Scene const& scene, Selection const& selection) {
-  auto const& trace = scene.trace(selection.rank);
-  uint32_t const row = selection.index;
+  auto const at = scene.find(selection);
+  if (!at) return place_properties(scene, selection);
+  auto const& trace = *at->trace;
+  uint32_t const row = at->row;
   auto const& columns = trace.columns();
   Properties result;
   model::Interval const when = scene.when(selection);
@@ -203,7 +221,7 @@ Properties event_properties(Scene const& scene, Selection const& selection) {
   if (columns.depth[row] > 0) result.emplace_back("depth", fmt::format("{}", columns.depth[row]));
   add_all_details(trace, row, result);
   add_rates(trace, row, result);
-  add_link(scene, selection, result);
+  add_link(trace, row, result);
   if (trace.kind(row) == EventKind::kCollective) add_collective(scene, selection, result);
   if (columns.correlation[row] != 0) result.emplace_back("correlation", fmt::format("{}", columns.correlation[row]));
   return result;
@@ -218,30 +236,58 @@ Properties gap_properties(Scene const& scene, uint32_t index) {
   result.emplace_back("where", describe(scene, gap.ref));
   if (gap.ref.rank_index < 0) return result;
   auto const& trace = scene.trace(static_cast<uint32_t>(gap.ref.rank_index));
+  if (scene.far) {
+    // The process is not in memory, but its names are.
+    if (gap.host_name.valid() && gap.host_name.value < trace.strings().size())
+      result.emplace_back("host op", printable_name(trace.text(gap.host_name)));
+    return result;
+  }
   if (gap.host_row.valid()) result.emplace_back("host op", printable_name(trace.name(gap.host_row.value)));
   if (gap.next_op_row.valid()) result.emplace_back("ended by", printable_name(trace.name(gap.next_op_row.value)));
   return result;
 }
 
-std::vector<std::string> describe_item(Scene const& scene, Node const& node, Item const& item) {
+std::vector<std::string> describe_segment(Scene const& scene, Item const& item) {
+  std::optional<uint32_t> gap;
+  Node const& node = scene.nodes[item.node];
+  bool const is_far = scene.far != nullptr;
+  if (is_far && item.index != UINT32_MAX) gap = item.index;
+  if (!is_far) gap = node.segments[item.index].gap;
   std::vector<std::string> lines;
-  if (item.kind == ItemKind::kDensity) {
+  bool const is_idle = is_far ? item.idle : gap.has_value();
+  lines.push_back(fmt::format("{}{}", is_idle ? "Idle: " : "Busy: ", paint_name(item.paint)));
+  if (is_far && !scene.is_analyzed && is_idle) lines.back() = "Idle; why is not analyzed yet";
+  if (is_far && !gap) {
+    lines.emplace_back("most of this pixel's time");
+    return lines;
+  }
+  if (item.count > 1) {
+    lines.push_back(is_far ? "the longest of this pixel"
+                           : fmt::format("the longest of {} pieces in this pixel", base::format_count(item.count)));
+  }
+  model::Interval const when = gap ? scene.when({Selection::What::kGap, node.rank, *gap})
+                                   : model::Interval{node.segments[item.index].begin, node.segments[item.index].end};
+  lines.push_back(base::format_duration(when.length()));
+  if (!gap) return lines;
+  for (auto const& [name, value] : gap_properties(scene, *gap))
+    if (name == "host op" || name == "ended by") lines.push_back(name + ": " + value);
+  return lines;
+}
+
+std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item const& item) {
+  std::vector<std::string> lines;
+  if (item.kind == ItemKind::kSegment) return describe_segment(scene, item);
+  if (item.kind == ItemKind::kDensity && scene.far && !row.tile) {
+    lines.push_back(item.count == 0 ? "longer events" : fmt::format("about {}", base::format_count(item.count, "event")));
+  } else if (item.kind == ItemKind::kDensity) {
     lines.push_back(fmt::format("{} events", base::format_count(item.count)));
+  }
+  if (item.kind == ItemKind::kDensity) {
     lines.push_back(fmt::format("{} of this pixel's time is covered", base::format_share(static_cast<double>(item.fill))));
     lines.emplace_back("double-click to zoom in");
     return lines;
   }
-  if (item.kind == ItemKind::kSegment) {
-    Segment const& segment = node.segments[item.index];
-    lines.push_back(fmt::format("{}{}", segment.gap ? "Idle: " : "Busy: ", paint_name(segment.paint)));
-    if (item.count > 1) lines.push_back(fmt::format("the longest of {} pieces in this pixel", base::format_count(item.count)));
-    lines.push_back(base::format_duration(segment.end - segment.begin));
-    if (!segment.gap) return lines;
-    for (auto const& [name, value] : gap_properties(scene, *segment.gap))
-      if (name == "host op" || name == "ended by") lines.push_back(name + ": " + value);
-    return lines;
-  }
-  auto const& trace = scene.trace(node.rank);
+  auto const& trace = row.trace(scene);
   lines.push_back(printable_name(trace.name(item.index), 240));
   if (lines.back().empty()) lines.back() = "(no name)";
   lines.push_back(base::format_duration(trace.columns().dur[item.index]) + "  " +

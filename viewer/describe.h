@@ -13,8 +13,8 @@ namespace stepscope::viewer {
 using Properties = std::vector<std::pair<std::string, std::string>>;
 
 /// The name, then a line a fact; printable.
-std::vector<std::string> describe_item(Scene const& scene, Node const& node, Item const& item);
-/// Every column and detail of an event, with units; printable.
+std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item const& item);
+/// Every column and detail of an event, with units; printable. Of one that is not in memory no more than when and where it is.
 Properties event_properties(Scene const& scene, Selection const& selection);
 Properties gap_properties(Scene const& scene, uint32_t gap);
 /// "rank 1 · device 0".

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/far/far_statistics.h"
 #include "viewer/text.h"
 
 namespace stepscope::viewer {
@@ -31,7 +32,7 @@ std::vector<int64_t> durations_of(Scene const& scene, HistogramKey const& key, s
 
 DurationHistogram duration_histogram(Scene const& scene, HistogramKey const& key, std::stop_token const& stop) {
   DurationHistogram result;
-  std::vector<int64_t> durations = durations_of(scene, key, stop);
+  std::vector<int64_t> durations = scene.far ? far_durations(scene, key, stop) : durations_of(scene, key, stop);
   if (durations.empty()) return result;
   auto const [low, high] = std::minmax_element(durations.begin(), durations.end());
   result.shortest_ns = *low;

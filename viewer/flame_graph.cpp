@@ -4,14 +4,17 @@
 #include <array>
 #include <cmath>
 #include <unordered_map>
+#include <vector>
+
+#include "viewer/far/far_run.h"
 
 namespace stepscope::viewer {
 namespace {
 
 class FlameBuilder {
  public:
-  FlameBuilder(Scene const& scene, FlameKey const& key)
-      : trace_(scene.trace(scene.nodes[key.node].rank)), shift_(scene.shift(scene.nodes[key.node].rank)) {
+  FlameBuilder(Scene const& scene, model::Trace const& trace, FlameKey const& key)
+      : trace_(trace), shift_(scene.shift(scene.nodes[key.node].rank)) {
     auto const length = static_cast<double>(scene.length);
     begin_ = static_cast<int64_t>(std::clamp(std::round(key.range.begin), 0.0, length));
     end_ = static_cast<int64_t>(std::clamp(std::round(key.range.end), 0.0, length));
@@ -105,13 +108,38 @@ class FlameBuilder {
 
 }  // namespace
 
+namespace {
+
+/// The events of the range are read, and forgotten: the names have the same numbers as in the trace without events.
+FlameGraph far_flame_graph(Scene const& scene, FlameKey const& key, std::stop_token const& stop) {
+  Node const& node = scene.nodes[key.node];
+  auto const length = static_cast<double>(scene.length);
+  int64_t const back = add(~scene.shift(node.rank), 1);
+  file::Selection selection;
+  selection.window = {add(static_cast<int64_t>(std::clamp(std::floor(key.range.begin), 0.0, length)), back),
+                      add(static_cast<int64_t>(std::clamp(std::ceil(key.range.end), 0.0, length)), back)};
+  selection.tracks = std::vector{model::TrackId{node.track}};
+  selection.columns.tables = 0;
+  FlameGraph graph;
+  graph.is_too_long = scene.far->starts(node.rank, node.track, selection.window.begin, selection.window.end) > kMostFlameEvents;
+  if (graph.is_too_long || stop.stop_requested()) return graph;
+  auto const trace = scene.far->sources().ranks[node.rank].source.copy(selection);
+  if (!trace || stop.stop_requested()) return graph;
+  FlameBuilder builder(scene, *trace, key);
+  for (uint32_t row = 0; row < trace->event_count(); ++row) builder.add_row(row);
+  return builder.finish();
+}
+
+}  // namespace
+
 FlameGraph flame_graph(Scene const& scene, FlameKey const& key, std::stop_token const& stop) {
   constexpr uint32_t kRowsBetweenLooks = 1U << 16;
   if (key.node >= scene.nodes.size()) return {};
   Node const& node = scene.nodes[key.node];
   if (node.kind != NodeKind::kThread && node.kind != NodeKind::kStream) return {};
+  if (scene.far) return far_flame_graph(scene, key, stop);
   model::Trace const& trace = scene.trace(node.rank);
-  FlameBuilder builder(scene, key);
+  FlameBuilder builder(scene, trace, key);
   auto const rows = trace.rows_of(model::TrackId{node.track});
   int64_t const shift = scene.shift(node.rank);
   // What is open when the range begins may have begun long before: the outermost that reaches into it is found by its end.
@@ -138,11 +166,11 @@ std::optional<uint32_t> default_thread(Scene const& scene, ViewState const& stat
   if (state.device < scene.analysis.devices.size() && scene.analysis.devices[state.device].ref.rank_index >= 0)
     rank = static_cast<uint32_t>(scene.analysis.devices[state.device].ref.rank_index);
   std::optional<uint32_t> best;
-  uint32_t most = 0;
+  uint64_t most = 0;
   for (uint32_t i = 0; i < scene.nodes.size(); ++i) {
     Node const& node = scene.nodes[i];
     if (node.rank != rank || node.kind != NodeKind::kThread) continue;
-    uint32_t const events = scene.trace(rank).rows_of(model::TrackId{node.track}).size();
+    uint64_t const events = scene.event_count(rank, node.track);
     if (best && events <= most) continue;
     best = i;
     most = events;

@@ -32,7 +32,10 @@ struct FlameGraph {
   uint32_t depth = 0;
   int64_t total_ns = 0;  ///< of the outermost
   uint64_t events = 0;
+  bool is_too_long = false;  ///< the range has more events than are read of a run that is not in memory
 };
+/// Of a run that is not in memory so many events are read for a graph: a quarter of a gigabyte for a moment.
+inline constexpr uint64_t kMostFlameEvents = uint64_t{2} << 20;
 
 /// More boxes than one sees: what is named differently beyond is counted to its parent.
 inline constexpr size_t kMaxFlameBoxes = 20'000;

@@ -5,8 +5,10 @@
 #include <cmath>
 #include <utility>
 
+#include "viewer/far/far_search.h"
 #include "viewer/query.h"
 #include "viewer/timeline/layout.h"
+#include "viewer/track_choice.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -85,13 +87,19 @@ void undo(ViewState& state) {
 
 void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_height) {
   if (node >= scene.nodes.size()) return;
-  for (uint32_t i = 0; i < node; ++i)
-    if (scene.nodes[i].subtree_end > node) state.closed.erase(i);
+  for (uint32_t i = 0; i <= node; ++i) {
+    if (scene.nodes[i].subtree_end <= node) continue;
+    if (i < node) state.closed.erase(i);
+    // Whoever wants to see it wants it to be shown.
+    state.tracks.hidden.erase(scene.nodes[i].path);
+  }
+  if (!has_words(scene.nodes[node].path, state.tracks.filter)) state.tracks.filter.clear();
   auto const [top, bottom] = node_extent(scene, state, node);
-  if (top >= state.scroll && bottom <= state.scroll + rows_height) return;
+  float const room = std::max(rows_height - pinned_height(scene, state, rows_height), 1.0F);
+  if (top >= state.scroll && bottom <= state.scroll + room) return;
   // In the middle: what surrounds a track helps to read it.
-  float const last = std::max(content_height(scene, state) - rows_height, 0.0F);
-  state.scroll = std::clamp((top + bottom - rows_height) / 2, 0.0F, last);
+  float const last = std::max(content_height(scene, state) - room, 0.0F);
+  state.scroll = std::clamp((top + bottom - room) / 2, 0.0F, last);
 }
 
 void select(ViewState& state, Scene const& scene, Selection selection) {
@@ -113,11 +121,12 @@ void zoom_to_selection(ViewState& state, Scene const& scene) {
 }
 
 bool follow_link(ViewState& state, Scene const& scene, float rows_height) {
-  if (!state.selection || state.selection->what != Selection::What::kEvent) return false;
-  auto const link = scene.trace(state.selection->rank).columns().link[state.selection->index];
+  auto const at = state.selection ? scene.find(*state.selection) : std::nullopt;
+  if (!at) return false;
+  auto const link = at->trace->columns().link[at->row];
   if (!link.valid()) return false;
   model::Interval const from = scene.when(*state.selection);
-  select(state, scene, {Selection::What::kEvent, state.selection->rank, link.value});
+  select(state, scene, scene.selection_of(state.selection->rank, *at->trace, link.value));
   model::Interval const to = scene.when(*state.selection);
   auto const visible = [&](int64_t t) {
     return static_cast<double>(t) >= state.window.begin && static_cast<double>(t) < state.window.end;
@@ -144,12 +153,16 @@ bool follow_collective(ViewState& state, Scene const& scene, float rows_height) 
   if (facts == nullptr) return false;
   auto const& all = facts->participants;
   size_t at = 0;
-  while (at < all.size() &&
-         (all[at].row != state.selection->index || all[at].ref.rank_index != static_cast<int32_t>(state.selection->rank)))
-    ++at;
+  auto const is_selected = [&](analyzer::CollectiveFacts::Participant const& participant) {
+    if (participant.ref.rank_index != static_cast<int32_t>(state.selection->rank)) return false;
+    Selection const of = scene.selection_of(participant);
+    return of.track == state.selection->track && of.start == state.selection->start &&
+           (scene.far != nullptr || of.index == state.selection->index);
+  };
+  while (at < all.size() && !is_selected(all[at])) ++at;
   auto const& next = all[(at + 1) % all.size()];
   if (next.ref.rank_index < 0) return false;
-  select(state, scene, {Selection::What::kEvent, static_cast<uint32_t>(next.ref.rank_index), next.row});
+  select(state, scene, scene.selection_of(next));
   model::Interval const when = scene.when(*state.selection);
   if (static_cast<double>(when.end) < state.window.begin || static_cast<double>(when.begin) > state.window.end)
     frame(state, scene, when);
@@ -158,14 +171,16 @@ bool follow_collective(ViewState& state, Scene const& scene, float rows_height) 
 }
 
 bool step_same_name(ViewState& state, Scene const& scene, int direction) {
-  if (!state.selection || state.selection->what != Selection::What::kEvent) return false;
-  auto const& columns = scene.trace(state.selection->rank).columns();
-  uint32_t const here = state.selection->index;
-  auto const rows = scene.trace(state.selection->rank).rows_of(columns.track[here]);
+  // Of a run that is not in memory: among what was read around it.
+  auto const at = state.selection ? scene.find(*state.selection) : std::nullopt;
+  if (!at) return false;
+  auto const& columns = at->trace->columns();
+  uint32_t const here = at->row;
+  auto const rows = at->trace->rows_of(columns.track[here]);
   for (int64_t row = int64_t{here} + direction; row >= rows.first && row < rows.last; row += direction) {
     auto const index = static_cast<size_t>(row);
     if (columns.name[index] != columns.name[here]) continue;
-    select(state, scene, {Selection::What::kEvent, state.selection->rank, static_cast<uint32_t>(row)});
+    select(state, scene, scene.selection_of(state.selection->rank, *at->trace, static_cast<uint32_t>(row)));
     model::Interval const when = scene.when(*state.selection);
     if (static_cast<double>(when.begin) < state.window.begin || static_cast<double>(when.end) > state.window.end) {
       double const middle = static_cast<double>(when.begin) + static_cast<double>(when.length()) / 2;
@@ -175,6 +190,20 @@ bool step_same_name(ViewState& state, Scene const& scene, int direction) {
     return true;
   }
   return false;
+}
+
+bool step_finding(ViewState& state, Scene const& scene, int direction, float rows_height) {
+  auto const count = static_cast<int64_t>(scene.analysis.findings.size());
+  int64_t const next = state.finding ? int64_t{state.finding->finding} + direction : direction > 0 ? 0 : count - 1;
+  if (next < 0 || next >= count) return false;
+  focus_finding(state, scene, {static_cast<uint32_t>(next), 0}, rows_height);
+  return true;
+}
+
+void mark_selection(ViewState& state, Scene const& scene) {
+  if (!state.selection) return;
+  model::Interval const when = scene.when(*state.selection);
+  state.range = TimeWindow{static_cast<double>(when.begin), static_cast<double>(when.end)};
 }
 
 void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, float rows_height) {
@@ -191,11 +220,7 @@ void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, flo
   double const length = std::max(static_cast<double>(when.length()), kMinSpan);
   auto const begin = static_cast<double>(when.begin);
   go_to(state, scene, {begin - 2 * length, begin + 3 * length});
-  std::optional<uint32_t> node;
-  if (evidence.track && evidence.ref.rank_index >= 0)
-    node = scene.node_of_track(static_cast<uint32_t>(evidence.ref.rank_index), *evidence.track);
-  if (!node) node = scene.node_of_device(evidence.ref);
-  if (node) reveal(state, scene, *node, rows_height);
+  if (auto const node = scene.node_of(evidence)) reveal(state, scene, *node, rows_height);
 }
 
 namespace {
@@ -222,10 +247,11 @@ bool add_hits(Scene const& scene, uint32_t rank, Query const& query, std::stop_t
 
 }  // namespace
 
-SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop) {
+SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop, SearchFeed* feed) {
   SearchHits found;
   Query const query = parse_query(text);
   if (query.is_empty()) return found;
+  if (scene.far) return find_far_hits(scene, query, stop, feed);
   for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) {
     if (query.rank && scene.trace(rank).info().rank != *query.rank) continue;
     if (!add_hits(scene, rank, query, stop, found)) return {};
@@ -244,6 +270,18 @@ void show_hits(ViewState& state, SearchHits const& found) {
   state.search.total = found.total;
   state.search.current.reset();
   state.search.pending = false;
+}
+
+void show_first_hits(ViewState& state, SearchHits found) {
+  // The one that is shown has another place now.
+  std::optional<Selection> shown;
+  if (state.search.current) shown = state.search.hits[*state.search.current];
+  state.search.hits = std::move(found.hits);
+  state.search.total = found.total;
+  state.search.current.reset();
+  if (!shown) return;
+  auto const at = std::find(state.search.hits.begin(), state.search.hits.end(), *shown);
+  if (at != state.search.hits.end()) state.search.current = static_cast<uint32_t>(at - state.search.hits.begin());
 }
 
 void run_search(ViewState& state, Scene const& scene) { show_hits(state, find_hits(scene, state.search.text)); }
@@ -276,10 +314,17 @@ void step_search(ViewState& state, Scene const& scene, int direction, float rows
 }
 
 void dismiss(ViewState& state) {
-  if (state.panels.help) {
+  if (state.panels.finder.open) {
+    state.panels.finder = {};
+  } else if (state.panels.help) {
     state.panels.help = false;
+  } else if (state.panels.filter) {
+    state.panels.filter = false;
+    state.tracks.filter.clear();
   } else if (state.search.open) {
     state.search = {};
+  } else if (state.panels.compared) {
+    state.panels.compared.reset();
   } else if (state.range) {
     state.range.reset();
   } else if (state.selection) {

@@ -2,9 +2,13 @@
 // Pure but for the state they are given; keys, menus, clicks and the command line all come here.
 #pragma once
 
+#include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "viewer/path_line.h"
 #include "viewer/scene.h"
@@ -32,7 +36,8 @@ void remember(ViewState& state);
 /// The same for moves without a beginning (wheel, held keys): remembers only what is far from the last one.
 void remember_if_far(ViewState& state);
 
-/// Opens the groups around a node and scrolls so that it can be seen; `rows_height` in pixels at scale 1.
+/// Opens the groups around a node, shows it if it was hidden or filtered away, and scrolls so that it can be seen; `rows_height`
+/// in pixels at scale 1.
 void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_height);
 void select(ViewState& state, Scene const& scene, Selection selection);
 /// Frames the selection, or the marked range, or everything.
@@ -49,13 +54,44 @@ bool step_same_name(ViewState& state, Scene const& scene, int direction);
 /// Shows a finding's place: frames it, opens and scrolls to its track.
 void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, float rows_height);
 
+/// The next (+1) or previous (−1) finding in their order. False at the end.
+bool step_finding(ViewState& state, Scene const& scene, int direction, float rows_height);
+/// The selection's time becomes the marked range.
+void mark_selection(ViewState& state, Scene const& scene);
+
 /// Hits in time order, at most kMaxSearchHits of `total`.
 struct SearchHits {
   std::vector<Selection> hits;
   uint64_t total = 0;
 };
-/// All events that match a text (query.h). O(names + events); returns early when told to stop.
-SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop = {});
+/// What a search that takes long found so far, from the thread that searches to that of the frames.
+class SearchFeed {
+ public:
+  void give(SearchHits hits) {
+    std::lock_guard const lock(mutex_);
+    hits_ = std::move(hits);
+  }
+  /// What was given since the last call.
+  [[nodiscard]] std::optional<SearchHits> take() {
+    std::lock_guard const lock(mutex_);
+    return std::exchange(hits_, std::nullopt);
+  }
+  /// Whether it is worth while to give more.
+  [[nodiscard]] bool is_taken() {
+    std::lock_guard const lock(mutex_);
+    return !hits_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<SearchHits> hits_;  ///< under the mutex
+};
+
+/// All events that match a text (query.h). O(names + events); returns early when told to stop. `feed`: of a run that is not in
+/// memory.
+SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop = {}, SearchFeed* feed = nullptr);
+/// Hits that were found so far: the search goes on.
+void show_first_hits(ViewState& state, SearchHits found);
 /// Asks for the hits of a text: they are pending until show_hits().
 void search_for(ViewState& state, std::string text);
 /// Puts the hits of the text beside it.

@@ -13,6 +13,8 @@
 #include "analyzer/analysis.h"
 #include "trace/base/format.h"
 #include "trace/import/open_run.h"
+#include "viewer/at_work.h"
+#include "viewer/far/far_run.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -20,10 +22,12 @@ namespace {
 /// Of the time that opening takes, so that the bar moves about evenly; estimates: files, events, analysis, scene.
 constexpr double kFilesShare = 0.03, kEventsShare = 0.27, kAnalysisShare = 0.60;
 
-}  // namespace
+uint64_t events_of(import::TraceSource const& source) {
+  uint64_t count = 0;
+  for (uint64_t const of_track : source.event_counts()) count += of_track;
+  return count;
+}
 
-namespace {
-std::atomic<int> at_work = 0;
 }  // namespace
 
 struct Opening::Shared {
@@ -33,25 +37,17 @@ struct Opening::Shared {
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<base::Expected<std::unique_ptr<Scene>>> result;  ///< under the mutex
+  uint64_t most_near_events = kMostNearEvents;
 
-  base::Expected<model::Run> read(std::vector<std::string> const& paths) {
-    auto sources = import::open_sources(paths);
-    if (!sources) return base::fail_with(sources);
-    processes = sources->ranks.size();
+  base::Expected<model::Run> read(import::RunSources sources) {
     std::vector<uint64_t> counts;
-    for (auto const& rank : sources->ranks) {
-      uint64_t count = 0;
-      for (uint64_t const of_track : rank.source.event_counts()) count += of_track;
-      counts.push_back(count);
-      events += count;
-    }
-    stage = Stage::kEvents;
-    model::Run run{std::move(sources->name), {}, std::move(sources->clock), std::move(sources->notes)};
+    for (auto const& rank : sources.ranks) counts.push_back(events_of(rank.source));
+    model::Run run{std::move(sources.name), {}, std::move(sources.clock), std::move(sources.notes)};
     std::string first_error;
     for (size_t i = 0; i < counts.size(); ++i) {
       if (given_up) return base::fail("given up");
       import::RunSources one;
-      one.ranks.push_back(std::move(sources->ranks[i]));
+      one.ranks.push_back(std::move(sources.ranks[i]));
       auto part = import::load_run(std::move(one));
       if (part) {
         run.ranks.push_back(std::move(part->ranks.front()));
@@ -67,7 +63,13 @@ struct Opening::Shared {
   }
 
   base::Expected<std::unique_ptr<Scene>> make(std::vector<std::string> const& paths) {
-    auto run = read(paths);
+    auto sources = import::open_sources(paths);
+    if (!sources) return base::fail_with(sources);
+    processes = sources->ranks.size();
+    for (auto const& rank : sources->ranks) events += events_of(rank.source);
+    stage = Stage::kEvents;
+    if (is_far(*sources, most_near_events)) return open_far(std::make_shared<import::RunSources>(std::move(*sources)));
+    auto run = read(std::move(*sources));
     if (!run) return base::fail_with(run);
     stage = Stage::kAnalysis;
     auto analysis = analyzer::analyze(*run);
@@ -89,14 +91,31 @@ struct Opening::Shared {
   }
 };
 
-Opening::Opening(std::vector<std::string> paths)
+bool is_far(import::RunSources const& sources, uint64_t most_near_events) {
+  uint64_t events = 0;
+  for (auto const& rank : sources.ranks) {
+    // Formats without an index are in memory once they are open.
+    if (rank.source.is_in_memory()) return false;
+    events += events_of(rank.source);
+  }
+  return events > most_near_events;
+}
+
+base::Expected<std::unique_ptr<Scene>> open_far(FarRun::Sources const& sources) {
+  auto run = run_without_events(*sources);
+  if (!run) return base::fail_with(run);
+  auto far = make_far_run(sources);
+  if (!far) return base::fail_with(far);
+  return std::make_unique<Scene>(make_scene(std::move(*run), std::move(*far)));
+}
+
+Opening::Opening(std::vector<std::string> paths, uint64_t most_near_events)
     : paths_(std::move(paths)), begin_(std::chrono::steady_clock::now()), shared_(std::make_shared<Shared>()) {
-  ++at_work;
-  std::thread([shared = shared_, files = paths_]() mutable {
+  shared_->most_near_events = most_near_events;
+  std::thread([shared = shared_, files = paths_, at_work = std::make_unique<AtWork>()]() mutable {
     shared->work(files);
     // What nobody waits for any more is freed here, on this thread.
     shared.reset();
-    --at_work;
   }).detach();
 }
 
@@ -113,7 +132,7 @@ Opening::Progress Opening::progress() const {
   return progress;
 }
 
-bool Opening::is_any_at_work() { return at_work > 0; }
+bool Opening::is_any_at_work() { return AtWork::any(); }
 
 bool Opening::is_done() const {
   std::lock_guard const lock(shared_->mutex);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trace/base/expected.h"
+#include "viewer/far/far_run.h"
 #include "viewer/scene.h"
 
 namespace stepscope::viewer {
@@ -23,8 +24,8 @@ class Opening {
     double seconds = 0;                    ///< since it began
   };
 
-  /// Begins at once. `paths` as for import::open_run().
-  explicit Opening(std::vector<std::string> paths);
+  /// Begins at once. `paths` as for import::open_run(). Runs of more events are opened from afar, and not analyzed yet.
+  explicit Opening(std::vector<std::string> paths, uint64_t most_near_events = kMostNearEvents);
   /// Does not wait: what is still at work ends by itself, soon.
   ~Opening();
   Opening(Opening const&) = delete;
@@ -46,6 +47,11 @@ class Opening {
   std::chrono::steady_clock::time_point begin_;
   std::shared_ptr<Shared> shared_;  ///< with the thread, which outlives this when nobody waits for it
 };
+
+/// Whether a run is opened from afar.
+bool is_far(import::RunSources const& sources, uint64_t most_near_events = kMostNearEvents);
+/// The scene without analysis. Errors: those of reading.
+base::Expected<std::unique_ptr<Scene>> open_far(FarRun::Sources const& sources);
 
 /// "Reading 12,345,678 events": what is being done.
 std::string words_of(Opening::Progress const& progress);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/far/far_layout.h"
 #include "viewer/timeline/fold.h"
 
 namespace stepscope::viewer {
@@ -10,11 +11,18 @@ namespace stepscope::viewer {
 OverviewStrips overview_strips(Scene const& scene, uint32_t columns, std::stop_token const& stop) {
   OverviewStrips strips;
   strips.columns = static_cast<float>(std::max(columns, 1U));
-  for (Node const& node : scene.nodes) {
+  for (uint32_t index = 0; index < scene.nodes.size(); ++index) {
+    Node const& node = scene.nodes[index];
     if (node.kind != NodeKind::kDevice) continue;
     if (strips.devices.size() == kMaxStrips || stop.stop_requested()) break;
     auto const& segments = node.segments;
     auto& pieces = strips.devices.emplace_back();
+    if (scene.far) {
+      TimeWindow const all{0, static_cast<double>(scene.length)};
+      for (StripPiece const& piece : strip_pieces(scene, index, all, strips.columns))
+        pieces.push_back({piece.x0, piece.x1, piece.paint, piece.idle});
+      continue;
+    }
     fold(
         static_cast<uint32_t>(segments.size()), 0, static_cast<double>(scene.length), static_cast<double>(strips.columns),
         [&](uint32_t i) { return segments[i].begin; }, [&](uint32_t i) { return segments[i].end; },

@@ -66,7 +66,8 @@ class Places {
 
 PathLine path_line(Scene const& scene) {
   PathLine line;
-  if (!scene.analysis.critical_path) return line;
+  // The pieces of a path are found among all events at once.
+  if (!scene.analysis.critical_path || scene.far) return line;
   std::vector<analyzer::DeviceIndex> const devices = analyzer::index_devices(scene.run);
   analyzer::HostSteps steps = analyzer::find_host_steps(scene.run);
   if (steps.source == analyzer::StepSource::kNone) analyzer::detect_steps(devices, steps);

@@ -23,7 +23,8 @@ struct PathLine {
   std::vector<Piece> pieces;
 };
 
-/// As long as the analyzer takes for its critical path: seconds for a hundred million events. Empty without one.
+/// As long as the analyzer takes for its critical path: seconds for a hundred million events. Empty without one, and for a run
+/// that is not in memory.
 PathLine path_line(Scene const& scene);
 
 /// The colour and the word of what the path does.

@@ -9,49 +9,19 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
+#include "trace/import/trace_source.h"
+#include "viewer/far/far_run.h"
 #include "viewer/text.h"
+#include "viewer/track_choice.h"
 
 namespace stepscope::viewer {
 namespace {
 
-std::vector<Lane> make_lanes(model::Trace const& trace, uint32_t track, uint64_t& hidden) {
-  auto const rows = trace.rows_of(model::TrackId{track});
-  auto const& columns = trace.columns();
-  std::vector<uint32_t> counts;
-  for (uint32_t row = rows.first; row < rows.last; ++row) {
-    uint32_t const depth = columns.depth[row];
-    if (depth >= kMaxLanes) {
-      ++hidden;
-      continue;
-    }
-    if (depth >= counts.size()) counts.resize(depth + 1);
-    ++counts[depth];
-  }
-  std::vector<Lane> lanes(counts.size());
-  for (size_t i = 0; i < lanes.size(); ++i) lanes[i].rows.reserve(counts[i]);
-  std::vector<int64_t> busy(lanes.size());
-  for (uint32_t row = rows.first; row < rows.last; ++row) {
-    uint32_t const depth = columns.depth[row];
-    if (depth >= kMaxLanes) continue;
-    Lane& lane = lanes[depth];
-    if (lane.rows.size() % kBusyBlock == 0) lane.busy_before.push_back(busy[depth]);
-    lane.rows.push_back(row);
-    lane.begins.add(columns.start[row]);
-    busy[depth] = add(busy[depth], columns.dur[row]);
-  }
-  return lanes;
-}
+constexpr analyzer::Interval kAlways{std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
 
-void finish_curve(Curve& curve) {
-  if (curve.value.empty()) return;
-  auto const [low, high] = std::minmax_element(curve.value.begin(), curve.value.end());
-  curve.lowest = std::min(0.0, *low);
-  curve.highest = std::max(0.0, *high);
-  for (size_t i = 0; i < curve.value.size(); i += kBusyBlock) {
-    auto const first = curve.value.begin() + static_cast<std::ptrdiff_t>(i);
-    auto const last = curve.value.begin() + static_cast<std::ptrdiff_t>(std::min(i + kBusyBlock, curve.value.size()));
-    curve.block_max.push_back(*std::max_element(first, last));
-  }
+GapsOfDevice gaps_of(analyzer::Analysis const& analysis, analyzer::DeviceRef ref) {
+  auto const* const gaps = analysis.gaps.of(ref);
+  return {gaps, gaps == nullptr ? 0 : analysis.gaps.first_of(ref)};
 }
 
 /// Builds the tree rank by rank.
@@ -68,7 +38,7 @@ class TreeBuilder {
     std::vector<uint32_t> others;
     auto const tracks = trace.tracks();
     for (uint32_t t = 0; t < tracks.size(); ++t) {
-      if (trace.rows_of(model::TrackId{t}).size() == 0) continue;
+      if (scene_.event_count(rank, t) == 0) continue;
       if (tracks[t].kind == model::TrackKind::kThread || tracks[t].device < 0) {
         others.push_back(t);
       } else {
@@ -104,11 +74,11 @@ class TreeBuilder {
     auto const& facts = scene_.analysis.devices;
     for (uint32_t i = 0; i < facts.size(); ++i)
       if (facts[i].ref == ref) added.device = i;
-    if (added.device) {
-      auto const utilization = facts[*added.device].time.utilization();
-      if (utilization) added.note = base::format_share(*utilization) + " busy";
-    }
-    added.segments = Segments(device_segments(rank, device, tracks));
+    if (added.device) show_device(scene_, added, *added.device);
+    added.streams = tracks;
+    if (!scene_.far)
+      added.segments =
+          Segments(device_segments(trace, tracks, scene_.shift(rank), scene_.origin, gaps_of(scene_.analysis, ref), kAlways));
     std::vector<uint32_t> sorted = tracks;
     std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) {
       model::Track const& left = trace.tracks()[a];
@@ -118,6 +88,8 @@ class TreeBuilder {
     std::optional<uint32_t> const index = scene_.nodes[node].device;
     for (uint32_t const track : sorted) add_track(rank, track, 2);
     if (index) add_memory(rank, *index);
+    // The numbers of nodes must not change when the analysis comes.
+    if (scene_.far && scene_.far->has_kind(rank, model::EventKind::kMemory)) add_empty_memory(rank);
     close(node);
   }
 
@@ -138,23 +110,29 @@ class TreeBuilder {
                                                            : "Counter",
                                of.id);
     if (of.dropped > 0) node.note = base::format_count(of.dropped) + " lost";
-    if (kind == NodeKind::kCounter) {
-      add_samples(node, trace);
+    if (scene_.far) {
+      add_far_track(node);
+    } else if (kind == NodeKind::kCounter) {
+      node.curve = sample_curve(trace, track, scene_.shift(rank));
     } else {
       node.lanes = make_lanes(trace, track, node.hidden);
+      node.lane_count = static_cast<uint32_t>(node.lanes.size());
     }
     close(index);
   }
 
-  void add_samples(Node& node, model::Trace const& trace) const {
-    auto const rows = trace.rows_of(model::TrackId{node.track});
-    int64_t const shift = scene_.shift(node.rank);
-    for (uint32_t row = rows.first; row < rows.last; ++row) {
-      if (trace.kind(row) != model::EventKind::kSample) continue;
-      node.curve.time.push_back(add(trace.start(row), shift));
-      node.curve.value.push_back(trace.detail<model::SampleDetail>(row).value);
-    }
-    finish_curve(node.curve);
+  void add_far_track(Node& node) const {
+    FarTrack const& track = scene_.far->track(node.rank, node.track);
+    node.lane_count = node.kind == NodeKind::kCounter ? 0 : track.lanes;
+    node.curve.lowest = track.lowest;
+    node.curve.highest = track.highest;
+  }
+
+  void add_empty_memory(uint32_t rank) {
+    uint32_t const index = open(NodeKind::kMemory, rank, 2);
+    scene_.nodes[index].label = "Memory";
+    scene_.nodes[index].bytes = true;
+    close(index);
   }
 
   void add_memory(uint32_t rank, uint32_t device) {
@@ -162,56 +140,10 @@ class TreeBuilder {
     if (memory.timeline.empty()) return;
     uint32_t const index = open(NodeKind::kMemory, rank, 2);
     Node& node = scene_.nodes[index];
-    node.device = device;
     node.label = "Memory";
     node.bytes = true;
-    if (memory.peak_allocated_bytes) node.note = "peak allocated " + base::format_bytes(*memory.peak_allocated_bytes);
-    for (auto const& point : memory.timeline) {
-      node.curve.time.push_back(scene_.to_view(point.time_ns));
-      node.curve.value.push_back(static_cast<double>(point.allocated_bytes));
-    }
-    finish_curve(node.curve);
+    show_memory(scene_, node, device);
     close(index);
-  }
-
-  /// The device's time without rest: compute, exposed communication, exposed copies, and the analysis' idle gaps.
-  std::vector<Segment> device_segments(uint32_t rank, int32_t device, std::vector<uint32_t> const& tracks) const {
-    model::Trace const& trace = scene_.trace(rank);
-    int64_t const shift = scene_.shift(rank);
-    std::vector<model::Interval> compute, communication, copy;
-    for (uint32_t const track : tracks) {
-      auto const rows = trace.rows_of(model::TrackId{track});
-      for (uint32_t row = rows.first; row < rows.last; ++row) {
-        model::OpClass const op = model::kind_info(trace.kind(row)).op_class;
-        if (op == model::OpClass::kNone) continue;
-        auto& into = op == model::OpClass::kCompute ? compute : op == model::OpClass::kComm ? communication : copy;
-        into.push_back({add(trace.start(row), shift), add(trace.end(row), shift)});
-      }
-    }
-    auto const busy = model::unite(std::move(compute));
-    auto const exposed_comm = model::subtract(model::unite(std::move(communication)), busy);
-    auto const exposed_copy = model::subtract(model::subtract(model::unite(std::move(copy)), busy), exposed_comm);
-    std::vector<Segment> segments;
-    auto const take = [&](model::IntervalSet const& set, Paint paint) {
-      for (auto const& piece : set) segments.push_back({piece.begin, piece.end, paint, {}});
-    };
-    take(busy, Paint::kCompute);
-    take(exposed_comm, Paint::kCommunication);
-    take(exposed_copy, Paint::kCopy);
-    add_gaps({static_cast<int32_t>(rank), device}, segments);
-    std::sort(segments.begin(), segments.end(), [](Segment const& a, Segment const& b) { return a.begin < b.begin; });
-    return segments;
-  }
-
-  void add_gaps(analyzer::DeviceRef ref, std::vector<Segment>& segments) const {
-    analyzer::DeviceGaps const* const gaps = scene_.analysis.gaps.of(ref);
-    if (gaps == nullptr) return;
-    size_t const first = scene_.analysis.gaps.first_of(ref);
-    for (size_t i = 0; i < gaps->size(); ++i) {
-      model::Interval const when = gaps->when(i);
-      segments.push_back(
-          {scene_.to_view(when.begin), scene_.to_view(when.end), paint_of(gaps->cause(i)), static_cast<uint32_t>(first + i)});
-    }
   }
 
   Scene& scene_;
@@ -233,44 +165,56 @@ void find_extent(Scene& scene) {
   scene.length = length < 0 ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(length, 1);
 }
 
-void find_participations(Scene& scene) {
-  auto const& all = scene.analysis.collectives;
-  for (uint32_t i = 0; i < all.size(); ++i)
-    for (auto const& participant : all[i].participants)
-      if (participant.ref.rank_index >= 0)
-        scene.participations.push_back({static_cast<uint32_t>(participant.ref.rank_index), participant.row, i});
-  std::stable_sort(scene.participations.begin(), scene.participations.end(),
-                   [](auto const& a, auto const& b) { return std::tuple(a.rank, a.row) < std::tuple(b.rank, b.row); });
+void find_far_extent(Scene& scene) {
+  model::Interval const range = import::time_range(scene.far->sources());
+  scene.origin = range.begin;
+  int64_t const length = scene.to_view(range.end);
+  scene.length = length < 0 ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(length, 1);
+  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) scene.events += scene.far->rank(rank).events;
+}
+
+void add_nodes(Scene& scene) {
+  TreeBuilder tree(scene);
+  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) tree.add_rank(rank);
+  name_paths(scene.nodes);
 }
 
 }  // namespace
 
-Segments::Segments(std::vector<Segment> sorted) : all_(std::move(sorted)) {
-  for (uint32_t i = 0; i < size(); ++i) {
-    begins_.add(all_[i].begin);
-    if (i % kBlock == 0) of_block_.push_back({length(all_[i]), i});
-    if (length(all_[i]) > of_block_.back().length) of_block_.back() = {length(all_[i]), i};
-  }
+void show_device(Scene const& scene, Node& node, uint32_t device) {
+  node.device = device;
+  auto const utilization = scene.analysis.devices[device].time.utilization();
+  if (utilization) node.note = base::format_share(*utilization) + " busy";
 }
 
-uint32_t Segments::longest(uint32_t first, uint32_t last) const {
-  uint32_t const first_block = (first + kBlock - 1) / kBlock;
-  uint32_t const last_block = last / kBlock;
-  Longest best{std::numeric_limits<int64_t>::min(), first};
-  auto const look_at = [&](uint32_t from, uint32_t until) {
-    for (uint32_t i = from; i < until; ++i)
-      if (length(all_[i]) > best.length) best = {length(all_[i]), i};
-  };
-  if (last_block <= first_block) {
-    look_at(first, last);
-    return best.index;
+void show_memory(Scene const& scene, Node& node, uint32_t device) {
+  node.device = device;
+  auto const& memory = scene.analysis.devices[device].memory;
+  if (memory.peak_allocated_bytes) node.note = "peak allocated " + base::format_bytes(*memory.peak_allocated_bytes);
+  for (analyzer::MemoryPoint const point : memory.timeline) {
+    node.curve.time.push_back(scene.to_view(point.time_ns));
+    node.curve.value.push_back(static_cast<double>(point.allocated_bytes));
   }
-  for (uint32_t block = first_block; block < last_block; ++block)
-    if (of_block_[block].length > best.length) best = of_block_[block];
-  if (last_block - first_block > kManyBlocks) return best.index;
-  look_at(first, first_block * kBlock);
-  look_at(last_block * kBlock, last);
-  return best.index;
+  finish_curve(node.curve);
+}
+
+std::vector<Scene::Participation> find_participations(model::Run const& run, analyzer::Analysis const& analysis, bool is_far) {
+  std::vector<Scene::Participation> result;
+  auto const& all = analysis.collectives;
+  for (uint32_t i = 0; i < all.size(); ++i)
+    for (auto const& participant : all[i].participants) {
+      if (participant.ref.rank_index < 0) continue;
+      auto const rank = static_cast<uint32_t>(participant.ref.rank_index);
+      int64_t const offset = run.ranks[rank].offset_ns;
+      // Rows of a trace that did not stay in memory say nothing.
+      result.push_back(
+          {rank, is_far ? 0 : participant.row, i, participant.track.value, add(participant.when.begin, add(~offset, 1))});
+    }
+  std::stable_sort(result.begin(), result.end(), [&](auto const& a, auto const& b) {
+    if (is_far) return std::tuple(a.rank, a.track, a.start) < std::tuple(b.rank, b.track, b.start);
+    return std::tuple(a.rank, a.row) < std::tuple(b.rank, b.row);
+  });
+  return result;
 }
 
 Scene make_scene(model::Run run, analyzer::Analysis analysis) {
@@ -278,9 +222,19 @@ Scene make_scene(model::Run run, analyzer::Analysis analysis) {
   scene.run = std::move(run);
   scene.analysis = std::move(analysis);
   find_extent(scene);
-  find_participations(scene);
-  TreeBuilder tree(scene);
-  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) tree.add_rank(rank);
+  scene.participations = find_participations(scene.run, scene.analysis, false);
+  add_nodes(scene);
+  return scene;
+}
+
+Scene make_scene(model::Run run, std::shared_ptr<FarRun> far) {
+  Scene scene;
+  scene.run = std::move(run);
+  scene.far = std::move(far);
+  scene.is_analyzed = false;
+  find_far_extent(scene);
+  add_nodes(scene);
+  scene.far->read_tiles(scene.origin, nullptr);
   return scene;
 }
 
@@ -298,11 +252,43 @@ ViewState initial_view(Scene const& scene) {
 
 analyzer::CollectiveFacts const* Scene::collective_of(Selection const& event) const {
   if (event.what != Selection::What::kEvent) return nullptr;
-  auto const found = std::partition_point(participations.begin(), participations.end(), [&](Participation const& p) {
-    return std::tuple(p.rank, p.row) < std::tuple(event.rank, event.index);
-  });
-  if (found == participations.end() || found->rank != event.rank || found->row != event.index) return nullptr;
+  auto const place = [&](Participation const& p) {
+    return far ? std::tuple(p.rank, p.track, p.start) : std::tuple(p.rank, p.row, int64_t{0});
+  };
+  auto const wanted = far ? std::tuple(event.rank, event.track, event.start) : std::tuple(event.rank, event.index, int64_t{0});
+  auto const found = std::partition_point(participations.begin(), participations.end(),
+                                          [&](Participation const& p) { return place(p) < wanted; });
+  if (found == participations.end() || place(*found) != wanted) return nullptr;
   return &analysis.collectives[found->collective];
+}
+
+uint64_t Scene::event_count(uint32_t rank, uint32_t track) const {
+  return far ? far->track(rank, track).events : trace(rank).rows_of(model::TrackId{track}).size();
+}
+
+uint64_t Scene::event_count(uint32_t rank) const { return far ? far->rank(rank).events : trace(rank).event_count(); }
+
+Selection Scene::selection_of(uint32_t rank, model::Trace const& of, uint32_t row) const {
+  if (!far) return {Selection::What::kEvent, rank, row};
+  auto const& columns = of.columns();
+  return {Selection::What::kEvent, rank, columns.depth[row], columns.track[row].value, columns.start[row], columns.dur[row]};
+}
+
+Selection Scene::selection_of(analyzer::CollectiveFacts::Participant const& participant) const {
+  auto const rank = static_cast<uint32_t>(participant.ref.rank_index);
+  if (!far) return {Selection::What::kEvent, rank, participant.row};
+  return {Selection::What::kEvent,
+          rank,
+          Selection::kAnyDepth,
+          participant.track.value,
+          add(participant.when.begin, add(~run.ranks[rank].offset_ns, 1)),
+          participant.when.length()};
+}
+
+std::optional<Scene::EventAt> Scene::find(Selection const& selection) const {
+  if (selection.what != Selection::What::kEvent) return std::nullopt;
+  if (!far) return EventAt{&trace(selection.rank), selection.index};
+  return far->find(selection);
 }
 
 model::Interval Scene::when(Selection const& selection) const {
@@ -311,11 +297,15 @@ model::Interval Scene::when(Selection const& selection) const {
     return {to_view(gap.begin), to_view(gap.end)};
   }
   int64_t const by = shift(selection.rank);
+  if (far) return {add(selection.start, by), add(add(selection.start, selection.dur), by)};
   return {add(trace(selection.rank).start(selection.index), by), add(trace(selection.rank).end(selection.index), by)};
 }
 
 std::optional<uint32_t> Scene::node_of_track(uint32_t rank, uint32_t track) const {
   for (uint32_t i = 0; i < nodes.size(); ++i) {
+    // Of other ranks no node is looked at but the first.
+    while (i < nodes.size() && nodes[i].rank != rank) i = std::max(nodes[i].subtree_end, i + 1);
+    if (i == nodes.size()) break;
     NodeKind const kind = nodes[i].kind;
     bool const is_track = kind == NodeKind::kStream || kind == NodeKind::kThread || kind == NodeKind::kCounter;
     if (is_track && nodes[i].rank == rank && nodes[i].track == track) return i;
@@ -331,8 +321,16 @@ std::optional<uint32_t> Scene::node_of_device(analyzer::DeviceRef ref) const {
   return std::nullopt;
 }
 
+std::optional<uint32_t> Scene::node_of(analyzer::Finding::Evidence const& evidence) const {
+  std::optional<uint32_t> node;
+  if (evidence.track && evidence.ref.rank_index >= 0)
+    node = node_of_track(static_cast<uint32_t>(evidence.ref.rank_index), *evidence.track);
+  return node ? node : node_of_device(evidence.ref);
+}
+
 std::optional<uint32_t> Scene::node_of(Selection const& selection) const {
   if (selection.what == Selection::What::kGap) return node_of_device(analysis.gaps[selection.index].ref);
+  if (far) return node_of_track(selection.rank, selection.track);
   return node_of_track(selection.rank, trace(selection.rank).columns().track[selection.index].value);
 }
 

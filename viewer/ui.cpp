@@ -5,8 +5,11 @@
 
 #include <imgui.h>
 
+#include "viewer/far/far_run.h"
 #include "viewer/navigate.h"
+#include "viewer/text.h"
 #include "viewer/timeline/timeline.h"
+#include "viewer/track_finder.h"
 #include "viewer/widgets.h"
 
 namespace stepscope::viewer {
@@ -19,46 +22,14 @@ struct TabName {
   char const* title;
   char const* name;
 };
-constexpr std::array<TabName, 7> kTabs = {{{Tab::kStatistics, "Statistics", "statistics"},
+constexpr std::array<TabName, 8> kTabs = {{{Tab::kStatistics, "Statistics", "statistics"},
                                            {Tab::kKernels, "Kernels", "kernels"},
                                            {Tab::kCommunication, "Communication", "communication"},
                                            {Tab::kPath, "Critical path", "path"},
                                            {Tab::kFlame, "Flame graph", "flames"},
                                            {Tab::kMemory, "Memory", "memory"},
-                                           {Tab::kRun, "Run", "run"}}};
-
-/// A typed character, whatever the keyboard's layout.
-bool typed(ImWchar wanted) {
-  ImGuiIO const& io = ImGui::GetIO();
-  return std::find(io.InputQueueCharacters.begin(), io.InputQueueCharacters.end(), wanted) != io.InputQueueCharacters.end();
-}
-
-void mark_selection(ViewState& state, Scene const& scene) {
-  if (!state.selection) return;
-  model::Interval const when = scene.when(*state.selection);
-  state.range = TimeWindow{static_cast<double>(when.begin), static_cast<double>(when.end)};
-}
-
-void read_keys(Scene const& scene, ViewState& state, float rows_height) {
-  if (key_pressed(Key::kEscape)) {
-    dismiss(state);
-    return;
-  }
-  if (ImGui::GetIO().WantTextInput || ImGui::GetIO().KeyCtrl) return;
-  if (key_pressed(Key::kF)) zoom_to_selection(state, scene);
-  if (key_pressed(Key::kM)) mark_selection(state, scene);
-  if (key_pressed(Key::kHome)) show_all(state, scene);
-  if (key_pressed(Key::kBackspace, true)) undo(state);
-  if (typed('?')) state.panels.help = !state.panels.help;
-  if (typed('/')) state.search = Search{.open = true, .text = {}, .pending = false, .hits = {}, .total = 0, .current = {}};
-  if (typed('n')) step_search(state, scene, 1, rows_height);
-  if (typed('N')) step_search(state, scene, -1, rows_height);
-  if (typed('.')) step_same_name(state, scene, 1);
-  if (typed(',')) step_same_name(state, scene, -1);
-  if (typed('p')) state.panels.path = !state.panels.path;
-  if (typed(']')) follow_link(state, scene, rows_height);
-  if (typed('[')) follow_collective(state, scene, rows_height);
-}
+                                           {Tab::kRun, "Run", "run"},
+                                           {Tab::kNotes, "Notes", "notes"}}};
 
 /// The window itself is without paddings, its panels have them.
 void begin_panel(char const* name, ImVec2 size, ImGuiWindowFlags flags = 0) {
@@ -86,7 +57,12 @@ float splitter(char const* id, ImVec2 size, bool vertical) {
   return (vertical ? ImGui::GetIO().MouseDelta.x : ImGui::GetIO().MouseDelta.y) / ui_scale();
 }
 
-void tabs(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
+bool needs_analysis(Tab tab) {
+  return tab == Tab::kKernels || tab == Tab::kCommunication || tab == Tab::kPath || tab == Tab::kMemory;
+}
+
+void tabs(ActionScope const& scope, Memo& memo) {
+  auto const& [scene, state, rows_height, outside] = scope;
   Tab const shown = state.panels.tab;
   for (TabName const& entry : kTabs) {
     bool const active = entry.tab == shown;
@@ -98,6 +74,11 @@ void tabs(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
   }
   ImGui::NewLine();
   ImGui::BeginChild("panel");
+  if (!scene.is_analyzed && needs_analysis(shown)) {
+    empty_state(printable_name(scene.analysis_words), state.theme);
+    ImGui::EndChild();
+    return;
+  }
   switch (shown) {
     case Tab::kStatistics:
       statistics(scene, state, memo);
@@ -119,6 +100,9 @@ void tabs(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
       break;
     case Tab::kRun:
       run_info(scene, state);
+      break;
+    case Tab::kNotes:
+      notes(scene, state, outside != nullptr ? outside->kept_in : std::string());
       break;
   }
   ImGui::EndChild();
@@ -144,12 +128,29 @@ PathLine const* ask_path(Scene const& scene, Memo& memo) {
 /// Hits of what was typed or clicked, as soon as they are there.
 void update_search(Scene const& scene, ViewState& state, Memo& memo) {
   if (!state.search.pending) return;
-  auto const work = [&scene](std::string const& text, std::stop_token const& stop) { return find_hits(scene, text, stop); };
-  if (SearchHits const* const found = memo.search.ask(state.search.text, work)) show_hits(state, *found);
+  // Each search has a feed of its own: what an earlier one still finds is nobody's.
+  if (scene.far && (!memo.search_feed || memo.searched != state.search.text)) {
+    memo.search_feed = std::make_shared<SearchFeed>();
+    memo.searched = state.search.text;
+  }
+  auto const work = [&scene, feed = memo.search_feed](std::string const& text, std::stop_token const& stop) {
+    return find_hits(scene, text, stop, feed.get());
+  };
+  SearchHits const* const found = memo.search.ask(state.search.text, work);
+  if (found != nullptr && scene.far) {
+    show_first_hits(state, *found);
+    state.search.pending = false;
+  } else if (found != nullptr) {
+    show_hits(state, *found);
+  } else if (auto first = memo.search_feed ? memo.search_feed->take() : std::nullopt) {
+    show_first_hits(state, std::move(*first));
+  }
 }
 
 /// Step strip, overview, timeline and the tabs below it. Returns the height of the timeline's rows.
-float main_column(Scene const& scene, ViewState& state, Memo& memo, float panel_rows) {
+float main_column(ActionScope const& scope, Memo& memo) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
   float const scale = ui_scale();
   step_strip(scene, state, kSteps * scale);
   overview(scene, state, memo, kOverview * scale);
@@ -165,16 +166,19 @@ float main_column(Scene const& scene, ViewState& state, Memo& memo, float panel_
       splitter("height", ImVec2(std::max(ImGui::GetContentRegionAvail().x, 1.0F), kSplitter * scale), false);
   state.panels.bottom_height = std::clamp(state.panels.bottom_height, 60.0F, std::max(room / scale, 60.0F));
   begin_panel("bottom", ImVec2(0, 0));
-  tabs(scene, state, memo, panel_rows);
+  tabs(scope, memo);
   end_panel();
   return rows_height;
 }
 
 }  // namespace
 
-void draw_ui(Scene const& scene, ViewState& state, Memo& memo) {
+void draw_ui(Scene const& scene, ViewState& state, Memo& memo, Outside* outside) {
+  if (scene.far) scene.far->tiles().begin_frame();
   float const scale = ui_scale();
   ImGuiIO const& io = ImGui::GetIO();
+  // An open menu has the keys for itself, also the one that closes it.
+  bool const menu_is_open = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
   ImGui::SetNextWindowPos(ImVec2(0, 0));
   ImGui::SetNextWindowSize(io.DisplaySize);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
@@ -184,14 +188,16 @@ void draw_ui(Scene const& scene, ViewState& state, Memo& memo) {
   ImGui::Begin("Stepscope", nullptr, flags);
   // Panels reveal tracks in the rows' height of the frame before: it changes only while a splitter moves.
   float const rows = std::max(io.DisplaySize.y / scale - kTopBar - kSteps - kOverview - state.panels.bottom_height - 60, 40.0F);
+  ActionScope const scope{scene, state, rows, outside};
   update_search(scene, state, memo);
+  fade_flash(state, io.DeltaTime);
   begin_panel("top", ImVec2(0, kTopBar * scale), ImGuiWindowFlags_NoScrollbar);
-  top_bar(scene, state, rows);
+  top_bar(scope);
   end_panel();
   float const side_width = std::clamp(state.panels.side_width * scale, 0.0F, io.DisplaySize.x * 0.5F);
   ImGui::BeginChild("main", ImVec2(std::max(io.DisplaySize.x - side_width - kSplitter * scale, 1.0F), 0), false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
-  main_column(scene, state, memo, rows);
+  main_column(scope, memo);
   ImGui::EndChild();
   ImGui::SameLine(0, 0);
   state.panels.side_width -= splitter("width", ImVec2(kSplitter * scale, std::max(ImGui::GetContentRegionAvail().y, 1.0F)), true);
@@ -203,7 +209,9 @@ void draw_ui(Scene const& scene, ViewState& state, Memo& memo) {
   ImGui::End();
   ImGui::PopStyleVar(2);
   help(state);
-  read_keys(scene, state, rows);
+  track_finder(scene, state, rows);
+  if (outside != nullptr && !outside->notice.empty()) notice(*outside, state.theme);
+  if (!menu_is_open) read_keys(scope);
   // What this frame asked for is looked for at once: what is quickly found is there in the next frame.
   update_search(scene, state, memo);
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,12 +18,16 @@ struct TimeWindow {
   friend bool operator==(TimeWindow const&, TimeWindow const&) = default;
 };
 
-/// An event (a row of a rank's trace) or a piece of idle time (index into Analysis::gaps).
+/// An event (a row of a rank's trace) or a piece of idle time (index into Analysis::gaps). Of a run that is not in memory
+/// (Scene::far) rows have no numbers: there an event is told by its place.
 struct Selection {
   enum class What : uint8_t { kEvent, kGap };
+  static constexpr uint32_t kAnyDepth = UINT32_MAX;
   What what = What::kEvent;
-  uint32_t rank = 0;   ///< index into Run::ranks
-  uint32_t index = 0;  ///< row of the trace, or index of the gap
+  uint32_t rank = 0;           ///< index into Run::ranks
+  uint32_t index = 0;          ///< row of the trace, or index of the gap; of a far run the nesting depth, if it is known
+  uint32_t track = 0;          ///< of a far run, as the rest
+  int64_t start = 0, dur = 0;  ///< trace time
   friend bool operator==(Selection const&, Selection const&) = default;
 };
 
@@ -51,16 +56,55 @@ struct Drag {
   friend bool operator==(Drag const&, Drag const&) = default;
 };
 
-enum class Tab : uint8_t { kStatistics, kKernels, kCommunication, kPath, kFlame, kMemory, kRun };
+/// Which tracks are shown and where, by Node::path, which outlives that the run is opened again.
+struct TrackChoice {
+  std::vector<std::string> pinned;  ///< stay at the top in this order while the others scroll
+  std::set<std::string> hidden;     ///< with what is below them
+  /// The children of a group by its path ("" = the ranks), in the order of the screen; those that it does not name follow.
+  std::map<std::string, std::vector<std::string>> order;
+  std::string filter;  ///< words: only tracks that have them all are shown, with the groups around them
+  friend bool operator==(TrackChoice const&, TrackChoice const&) = default;
+};
+
+/// What somebody wrote at a time of the run.
+struct Note {
+  int64_t time_ns = 0;  ///< view time
+  std::string text;
+  friend bool operator==(Note const&, Note const&) = default;
+};
+
+/// The box that goes to a track by its name.
+struct TrackFinder {
+  bool open = false;
+  std::string text;
+  uint32_t chosen = 0;  ///< of what matches, from the best on
+  friend bool operator==(TrackFinder const&, TrackFinder const&) = default;
+};
+
+/// A row that was gone to stands out for a moment.
+struct Flash {
+  uint32_t node = 0;
+  float seconds = 0;  ///< left
+  friend bool operator==(Flash const&, Flash const&) = default;
+};
+
+enum class Tab : uint8_t { kStatistics, kKernels, kCommunication, kPath, kFlame, kMemory, kRun, kNotes };
 enum class Theme : uint8_t { kDark, kLight };
 
 /// What is shown beside the timeline and over it.
 struct Panels {
   Tab tab = Tab::kStatistics;
   bool help = false;
-  bool path = false;                            ///< the critical path is drawn over the timeline
-  std::optional<int64_t> memory_at;             ///< view time: whose owners of memory are shown; none: those at the peak
-  std::optional<uint32_t> thread;               ///< index of Scene::nodes whose flame graph is shown; none: the selection's
+  bool path = false;                 ///< the critical path is drawn over the timeline
+  std::optional<int64_t> memory_at;  ///< view time: whose owners of memory are shown; none: those at the peak
+  std::optional<uint32_t> thread;    ///< index of Scene::nodes whose flame graph is shown; none: the selection's
+  TrackFinder finder;
+  std::optional<Flash> flash;
+  bool filter = false;                          ///< the box of TrackChoice::filter waits for text
+  std::optional<uint32_t> track_menu;           ///< index of Scene::nodes whose menu is open
+  std::optional<uint32_t> compared;             ///< index of Analysis::steps: compared with the median step
+  std::optional<double> pointed;                ///< view time under the mouse, while it is over the timeline
+  std::optional<uint32_t> new_note;             ///< of ViewState::notes: waits for its text
   float side_width = 380, bottom_height = 230;  ///< in pixels at scale 1
   friend bool operator==(Panels const&, Panels const&) = default;
 };
@@ -78,6 +122,8 @@ struct ViewState {
   Drag drag;
   Panels panels;
   Theme theme = Theme::kDark;
+  TrackChoice tracks;
+  std::vector<Note> notes;  ///< by time
   friend bool operator==(ViewState const&, ViewState const&) = default;
 };
 

@@ -147,6 +147,10 @@ int key_code(Key key) {
       return 'F';
     case Key::kM:
       return 'M';
+    case Key::kO:
+      return 'O';
+    case Key::kP:
+      return 'P';
     case Key::kS:
       return 'S';
     case Key::kW:
@@ -175,7 +179,7 @@ ImGuiKey key_code(Key key) {
   static constexpr ImGuiKey kCodes[] = {ImGuiKey_A,         ImGuiKey_D,         ImGuiKey_F,          ImGuiKey_M,
                                         ImGuiKey_S,         ImGuiKey_W,         ImGuiKey_Escape,     ImGuiKey_Backspace,
                                         ImGuiKey_Enter,     ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
-                                        ImGuiKey_DownArrow, ImGuiKey_Home};
+                                        ImGuiKey_DownArrow, ImGuiKey_Home,      ImGuiKey_O,          ImGuiKey_P};
   return kCodes[static_cast<int>(key)];
 }
 #endif

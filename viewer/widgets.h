@@ -46,7 +46,7 @@ std::string fit(std::string_view words, float width);
 std::string fit_bar(std::string_view words, float width);
 void draw_text(ImDrawList& list, ImVec2 at, uint32_t colour, std::string_view words);
 
-enum class Key { kA, kD, kF, kM, kS, kW, kEscape, kBackspace, kEnter, kLeft, kRight, kUp, kDown, kHome };
+enum class Key { kA, kD, kF, kM, kS, kW, kEscape, kBackspace, kEnter, kLeft, kRight, kUp, kDown, kHome, kO, kP };
 bool key_down(Key key);
 /// True in the frame in which it went down, and on repeats when asked.
 bool key_pressed(Key key, bool repeat = false);

@@ -6,10 +6,9 @@
 
 #include <CLI/CLI.hpp>
 
-#include "analyzer/analysis.h"
-#include "trace/import/open_run.h"
 #include "viewer/app/window.h"
 #include "viewer/arguments.h"
+#include "viewer/far/far_analysis.h"
 #include "viewer/opening.h"
 
 namespace stepscope::viewer {
@@ -24,10 +23,18 @@ int report_error(base::Error const& error) {
 
 int take_picture(Arguments const& arguments, PixelSize size) {
   if (arguments.runs.empty()) return report_error({"--screenshot: of which run? Name a trace file, or a folder of them"});
-  auto run = import::open_run(arguments.runs);
-  if (!run) return report_error(run.error());
-  auto analysis = analyzer::analyze(*run);
-  Scene const scene = make_scene(std::move(*run), std::move(analysis));
+  Opening opening(arguments.runs);
+  opening.finish();
+  auto opened = opening.take();
+  if (!opened) return report_error(opened.error());
+  Scene& scene = **opened;
+  if (!scene.is_analyzed) {
+    FarAnalysis analysis(scene.far->shared_sources());
+    analysis.finish();
+    auto made = analysis.take();
+    if (!made) return report_error(made.error());
+    take_analysis(scene, std::move(*made));
+  }
   ViewState state = initial_view(scene);
   if (auto const applied = apply_arguments(arguments, scene, state); !applied) return report_error(applied.error());
   auto const drawn = write_screenshot(scene, std::move(state), size, arguments.screenshot);
@@ -59,7 +66,7 @@ int main(int argc, char** argv) {
   app.add_option("--time", arguments.time, "show this part, such as 1.5s:1600ms");
   app.add_option("--select", arguments.select, "select the first event whose name contains this");
   app.add_option("--panel", arguments.panel,
-                 "in front: findings, details, statistics, kernels, communication, path, flames, memory or run");
+                 "in front: findings, details, statistics, kernels, communication, path, flames, memory, run or notes");
   app.add_option("--theme", arguments.theme, "dark or light")->capture_default_str();
   try {
     app.parse(argc, argv);

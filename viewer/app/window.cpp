@@ -181,6 +181,7 @@ void settle(Scene const& scene, ViewState& state, PixelSize size, Memo& memo) {
   draw_ui(scene, state, memo);
   ImGui::Render();
   memo.finish();
+  if (scene.far) scene.far->tiles().finish();
 }
 
 /// The same picture without OpenGL: slower, but on every machine.

@@ -64,9 +64,14 @@ void class_list(analyzer::CriticalPathFacts const& path, Theme theme) {
 void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_height, analyzer::CriticalPathFacts const& path) {
   heading("What the time is made of");
   class_bar(path, state.theme);
-  bool shown = state.panels.path;
-  if (ImGui::Checkbox("Show on the timeline", &shown)) state.panels.path = shown;
-  hint("P");
+  bool shown = state.panels.path && !scene.far;
+  if (scene.far) {
+    text_wrapped("Of the steps in the middle. It is not drawn over the timeline in a run of this size yet.",
+                 surface(state.theme).text_dim);
+  } else {
+    if (ImGui::Checkbox("Show on the timeline", &shown)) state.panels.path = shown;
+    hint("P");
+  }
   if (shown) {
     ImGui::SameLine();
     if (memo.path.latest() == nullptr) {

@@ -9,14 +9,15 @@
 namespace stepscope::viewer {
 namespace {
 
-void actions(Scene const& scene, ViewState& state, float rows_height) {
+void detail_buttons(Scene const& scene, ViewState& state, float rows_height) {
   if (ImGui::Button("Zoom to")) zoom_to_selection(state, scene);
   hint("F");
   if (!state.selection || state.selection->what != Selection::What::kEvent) return;
-  auto const& trace = scene.trace(state.selection->rank);
-  if (trace.columns().link[state.selection->index].valid()) {
+  auto const at = scene.find(*state.selection);
+  if (!at) return;
+  if (at->trace->columns().link[at->row].valid()) {
     ImGui::SameLine();
-    bool const launch = trace.kind(state.selection->index) == model::EventKind::kLaunch;
+    bool const launch = at->trace->kind(at->row) == model::EventKind::kLaunch;
     if (ImGui::Button(launch ? "Go to device op" : "Go to launch")) follow_link(state, scene, rows_height);
     hint("]");
   }
@@ -42,14 +43,15 @@ void details(Scene const& scene, ViewState& state, float rows_height) {
     return;
   }
   bool const event = state.selection->what == Selection::What::kEvent;
-  std::string name = event ? printable_name(scene.trace(state.selection->rank).name(state.selection->index)) : "Idle gap";
+  auto const at = scene.find(*state.selection);
+  std::string name = !event ? "Idle gap" : at ? printable_name(at->trace->name(at->row)) : "(reading…)";
   if (name.empty()) name = "(no name)";
-  uint32_t const colour =
-      event ? paint_colour(paint_of(scene.trace(state.selection->rank).kind(state.selection->index)), state.theme)
-            : paint_colour(paint_of(scene.analysis.gaps[state.selection->index].cause), state.theme);
+  uint32_t const colour = !event ? paint_colour(paint_of(scene.analysis.gaps[state.selection->index].cause), state.theme)
+                          : at   ? paint_colour(paint_of(at->trace->kind(at->row)), state.theme)
+                                 : surface(state.theme).text_dim;
   swatch(colour);
   text_wrapped(name, surface(state.theme).text);
-  actions(scene, state, rows_height);
+  detail_buttons(scene, state, rows_height);
   if (!state.selection) return;
   Properties const properties = state.selection->what == Selection::What::kEvent ? event_properties(scene, *state.selection)
                                                                                  : gap_properties(scene, state.selection->index);

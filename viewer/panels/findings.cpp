@@ -126,6 +126,11 @@ void card(Scene const& scene, ViewState& state, uint32_t index, float rows_heigh
 
 void findings(Scene const& scene, ViewState& state, float rows_height) {
   auto const& all = scene.analysis.findings;
+  if (!scene.is_analyzed) {
+    heading("Findings");
+    empty_state(scene.analysis_words, state.theme);
+    return;
+  }
   heading(fmt::format("Findings ({})", all.size()));
   if (all.empty()) {
     empty_state(scene.analysis.devices.empty() ? "No device work was recorded, so nothing can be concluded about it."

@@ -119,6 +119,10 @@ void flames(Scene const& scene, ViewState& state, Memo& memo) {
       fmt::format("{}, {} in events, {}{}", format_time_range(range.begin, range.end), base::format_duration(graph->total_ns),
                   base::format_count(graph->events, "event"), computing ? "  (adding up…)" : ""),
       state.range ? surface(state.theme).accent : surface(state.theme).text_dim);
+  if (graph->is_too_long) {
+    empty_state("More events than are read at once: zoom in, or mark a range.", state.theme);
+    return;
+  }
   if (graph->boxes.empty()) {
     empty_state("This thread recorded nothing in this time.", state.theme);
     return;

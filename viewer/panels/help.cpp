@@ -1,35 +1,30 @@
+#include <string>
+#include <utility>
+#include <vector>
+
 #include <imgui.h>
 
+#include "viewer/actions.h"
 #include "viewer/panels/panels.h"
 #include "viewer/widgets.h"
 
 namespace stepscope::viewer {
+namespace {
+
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+/// The mouse first, then every action that has a key, as the menus have them.
+Lines lines_of_help() {
+  Lines lines;
+  for (Gesture const& gesture : gestures()) lines.emplace_back(gesture.keys, gesture.words);
+  for (Action const& action : all_actions())
+    if (action.shortcut.exists()) lines.emplace_back(words_of(action.shortcut), action.name);
+  return lines;
+}
+
+}  // namespace
 
 void help(ViewState& state) {
-  struct Line {
-    char const* keys;
-    char const* words;
-  };
-  static constexpr Line kLines[] = {
-      {"wheel, W S", "zoom at the mouse"},
-      {"drag, A D, arrows", "move"},
-      {"shift + drag, drag on the ruler", "mark a range: statistics show it"},
-      {"shift + wheel", "move in time"},
-      {"ctrl + wheel, wheel over the names", "scroll the tracks"},
-      {"click", "select; on a name: open or close the group"},
-      {"double-click, F", "zoom to what is selected"},
-      {"M", "mark the selection's time as range"},
-      {". ,", "next and previous of the same name"},
-      {"]", "from launch to device op and back"},
-      {"[", "the same collective on the next device"},
-      {"/", "search: name, \"whole name\", >1ms, <20us, kind:kernel, rank:0"},
-      {"Enter, N, Shift+N", "next and previous hit"},
-      {"P", "critical path over the timeline"},
-      {"Home", "the whole run"},
-      {"Backspace", "back to the view before"},
-      {"Esc", "close, clear the range, clear the selection"},
-      {"?", "this page"},
-  };
   if (!state.panels.help) return;
   ImVec2 const screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos(ImVec2(screen.x / 2, screen.y / 2), ImGuiCond_Always, ImVec2(0.5F, 0.5F));
@@ -41,16 +36,27 @@ void help(ViewState& state) {
   if (ImGui::Begin("Keys", nullptr, flags)) {
     heading("Keys and mouse");
     ImGui::Spacing();
-    if (ImGui::BeginTable("keys", 2, ImGuiTableFlags_SizingFixedFit)) {
-      for (Line const& line : kLines) {
+    Lines const lines = lines_of_help();
+    // Two columns beside each other: one would be higher than a small screen.
+    size_t const half = (lines.size() + 1) / 2;
+    if (ImGui::BeginTable("keys", 5, ImGuiTableFlags_SizingFixedFit)) {
+      for (size_t i = 0; i < half; ++i) {
         ImGui::TableNextRow();
-        ImGui::TableNextColumn();
-        text_coloured(line.keys, surface(state.theme).accent);
-        ImGui::TableNextColumn();
-        text(line.words);
+        for (size_t const at : {i, i + half}) {
+          if (at >= lines.size()) break;
+          ImGui::TableNextColumn();
+          text_coloured(lines[at].first, surface(state.theme).accent);
+          ImGui::TableNextColumn();
+          text(lines[at].second);
+          if (at != i) continue;
+          ImGui::TableNextColumn();
+          ImGui::Dummy(ImVec2(16 * ui_scale(), 0));
+        }
       }
       ImGui::EndTable();
     }
+    ImGui::Spacing();
+    text_coloured("Search: a part of a name, \"whole name\", >1ms, <20us, kind:kernel, rank:0", surface(state.theme).text_dim);
   }
   ImGui::End();
   ImGui::PopStyleVar(2);

@@ -16,7 +16,8 @@
 namespace stepscope::viewer {
 namespace {
 
-using Point = analyzer::MemoryFacts::Point;
+using analyzer::MemoryTimeline;
+using Point = analyzer::MemoryPoint;
 constexpr size_t kPurposes = 7;
 
 /// Okabe-Ito again; the order is MemoryPurpose's.
@@ -38,16 +39,12 @@ struct Graph {
 };
 
 /// Index after the last point at or before `time`.
-uint32_t points_until(Scene const& scene, std::vector<Point> const& points, double time) {
-  auto const after = std::partition_point(points.begin(), points.end(), [&](Point const& point) {
-    return static_cast<double>(scene.to_view(point.time_ns)) <= time;
-  });
-  return static_cast<uint32_t>(after - points.begin());
+uint32_t points_until(Scene const& scene, MemoryTimeline const& points, double time) {
+  return static_cast<uint32_t>(points.count_passed([&](int64_t at) { return static_cast<double>(scene.to_view(at)) <= time; }));
 }
 
 /// A column a pixel: the highest point in it, stacked by purpose.
-void draw_stack(ImDrawList& list, Scene const& scene, ViewState const& state, std::vector<Point> const& points,
-                Graph const& graph) {
+void draw_stack(ImDrawList& list, Scene const& scene, ViewState const& state, MemoryTimeline const& points, Graph const& graph) {
   uint32_t before = points_until(scene, points, graph.time(graph.low.x));
   for (float x = graph.low.x; x < graph.high.x; ++x) {
     uint32_t const until = points_until(scene, points, graph.time(x + 1));
@@ -56,12 +53,12 @@ void draw_stack(ImDrawList& list, Scene const& scene, ViewState const& state, st
     if (until == 0 || graph.time(x) > static_cast<double>(scene.length)) continue;
     // A pixel looks at no more than 64 of its points, evenly.
     uint32_t const stride = std::max(1U, (until - first) / 64);
-    uint32_t best = first;
+    Point best = points[first];
     for (uint32_t i = first; i < until; i += stride)
-      if (points[i].allocated_bytes > points[best].allocated_bytes) best = i;
+      if (Point const point = points[i]; point.allocated_bytes > best.allocated_bytes) best = point;
     double sum = 0;
     for (size_t purpose = 0; purpose < kPurposes; ++purpose) {
-      auto const bytes = static_cast<double>(points[best].by_purpose[purpose]);
+      auto const bytes = static_cast<double>(best.by_purpose[purpose]);
       if (bytes <= 0) continue;
       list.AddRectFilled(ImVec2(x, graph.y(sum + bytes)), ImVec2(x + 1, graph.y(sum)), purpose_colour(purpose, state.theme));
       sum += bytes;
@@ -76,11 +73,11 @@ void line_at(ImDrawList& list, Graph const& graph, double bytes, std::string con
   draw_text(list, ImVec2(graph.high.x - size.x - 4, std::max(y - size.y - 1, graph.low.y)), colour, words);
 }
 
-void point_tooltip(Scene const& scene, ViewState const& state, std::vector<Point> const& points, Graph const& graph) {
+void point_tooltip(Scene const& scene, ViewState const& state, MemoryTimeline const& points, Graph const& graph) {
   double const time = graph.time(ImGui::GetIO().MousePos.x);
   uint32_t const until = points_until(scene, points, time);
   if (until == 0) return;
-  Point const& point = points[until - 1];
+  Point const point = points[until - 1];
   begin_tooltip();
   heading(base::format_bytes(point.allocated_bytes) + " allocated");
   text(

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include <imgui.h>
+
+#include "viewer/actions.h"
 #include "viewer/background.h"
 #include "viewer/duration_histogram.h"
 #include "viewer/flame_graph.h"
@@ -16,6 +20,7 @@
 #include "viewer/path_line.h"
 #include "viewer/range_statistics.h"
 #include "viewer/scene.h"
+#include "viewer/timeline/layout.h"
 #include "viewer/view_state.h"
 #include "viewer/wait_grid.h"
 
@@ -26,6 +31,8 @@ namespace stepscope::viewer {
 struct Memo {
   Background<TimeWindow, RangeStatistics> statistics;
   Background<uint32_t, OverviewStrips> overview;
+  std::shared_ptr<SearchFeed> search_feed;  ///< of the search that is at hand, when the run is not in memory
+  std::string searched;                     ///< for which that is
   Background<std::string, SearchHits> search;
   Background<HistogramKey, DurationHistogram> histogram;
   Background<WaitGridKey, WaitGrid> waits;
@@ -54,8 +61,8 @@ struct Memo {
   }
 };
 
-/// The line at the top: run, search, buttons.
-void top_bar(Scene const& scene, ViewState& state, float rows_height);
+/// The line at the top: menus, run, search.
+void top_bar(ActionScope const& scope);
 /// A bar a step: height = duration, colours = its split. A click shows the step.
 void step_strip(Scene const& scene, ViewState& state, float height);
 /// The whole run, a line a device, with the window on it: drag to move.
@@ -80,8 +87,30 @@ void flames(Scene const& scene, ViewState& state, Memo& memo);
 void memory(Scene const& scene, ViewState& state, Memo& memo);
 /// What was recorded, by what, and how far to trust it.
 void run_info(Scene const& scene, ViewState& state);
+/// The notes, to be written and deleted; `kept_in`: the file in which they are kept, empty: none.
+void notes(Scene const& scene, ViewState& state, std::string const& kept_in);
+/// A flag on the ruler and a line a note; its text where the mouse is. `origin`: of the rows.
+void note_flags(ImDrawList& list, ViewState& state, Layout const& layout, ImVec2 origin, bool hovered);
+/// The step that was chosen beside the median step. False: none was.
+bool step_comparison(Scene const& scene, ViewState& state);
 /// All keys and mouse gestures, over everything.
 void help(ViewState& state);
+
+/// The menus, in a line.
+void menu_bar(ActionScope const& scope);
+/// The box that goes to a track by its name, over everything, while it is open.
+void track_finder(Scene const& scene, ViewState& state, float rows_height);
+/// Opens the menu of a track; the menu itself, in the same window.
+void open_track_menu(ViewState& state, uint32_t node);
+void track_menu(Scene const& scene, ViewState& state);
+/// The box above the tracks; `corner`: of the ruler.
+void track_filter(ViewState& state, ImVec2 corner);
+/// "3 tracks hidden", with what shows them again; `corner`: of the legend. Returns the width that it takes in pixels.
+float hidden_tracks(Scene const& scene, ViewState& state, ImVec2 corner);
+/// The row that was gone to; `origin`: of the rows.
+void draw_flash(ImDrawList& list, ViewState const& state, Layout const& layout, ImVec2 origin);
+/// What a person has to know of the file in which the view is kept.
+void notice(Outside& outside, Theme theme);
 
 /// A choice of the device that step strip, kernels and memory show; nothing with one device.
 void device_chooser(Scene const& scene, ViewState& state);

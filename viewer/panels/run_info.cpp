@@ -42,12 +42,13 @@ void ranks_table(Scene const& scene, Theme theme) {
   for (char const* title : {"Rank", "Host", "Process", "Events", "Recorded by"}) ImGui::TableSetupColumn(title);
   ImGui::TableSetupColumn("Command and facts", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableHeadersRow();
-  for (model::RankTrace const& rank : scene.run.ranks) {
+  for (uint32_t index = 0; index < scene.run.ranks.size(); ++index) {
+    model::RankTrace const& rank = scene.run.ranks[index];
     model::TraceInfo const& info = rank.trace.info();
     ImGui::TableNextRow();
     for (std::string const& cell :
          {fmt::format("{} of {}", info.rank, info.world_size), printable_name(info.host, 60), fmt::format("{}", info.process_id),
-          base::format_count(rank.trace.event_count()), printable_name(info.tool, 60)}) {
+          base::format_count(scene.event_count(index)), printable_name(info.tool, 60)}) {
       ImGui::TableNextColumn();
       text(cell);
     }
@@ -68,6 +69,7 @@ void ranks_table(Scene const& scene, Theme theme) {
 }  // namespace
 
 void run_info(Scene const& scene, ViewState& state) {
+  if (!scene.is_analyzed) text_coloured(printable_name(scene.analysis_words), surface(state.theme).text_dim);
   ImGui::BeginChild("quality", ImVec2(300 * ui_scale(), 0));
   quality(scene, state.theme);
   ImGui::EndChild();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "viewer/panels/writing_box.h"
 #include "viewer/text.h"
 #include "viewer/widgets.h"
 
@@ -39,8 +40,22 @@ bool opening_card(Opening const& opening, Theme theme) {
   return ImGui::Button("Cancel");
 }
 
+/// Where a path can be written. True when it is to be opened.
+bool path_box(StartPage& page) {
+  constexpr size_t kLongestTyped = 4096;  // as long as paths may be
+  float const button = ImGui::CalcTextSize("Open").x + 2 * ImGui::GetStyle().FramePadding.x;
+  float const width = ImGui::GetContentRegionAvail().x - button - ImGui::GetStyle().ItemSpacing.x;
+  if (page.asks && page.typed.empty() && !ImGui::IsAnyItemActive()) ImGui::SetKeyboardFocusHere();
+  writing_box("##path", "path of a trace or of a folder of traces", page.typed, std::max(width, 1.0F), kLongestTyped);
+  bool const entered = ImGui::IsItemDeactivated() && key_pressed(Key::kEnter);
+  ImGui::SameLine();
+  bool const clicked = ImGui::Button("Open");
+  return (entered || clicked) && !page.typed.empty();
+}
+
 std::string recent_list(StartPage const& page, Theme theme) {
   std::string chosen;
+  ImGui::Spacing();
   text_coloured("Drop a trace or a folder of traces here, or open one of the last:", surface(theme).text_dim);
   if (page.recent.empty()) text_coloured("none yet: stepscope view RUN", surface(theme).text_dim);
   for (size_t i = 0; i < page.recent.size(); ++i) {
@@ -58,7 +73,7 @@ std::string recent_list(StartPage const& page, Theme theme) {
 
 }  // namespace
 
-StartChoice start_page(StartPage const& page, Opening const* opening, Theme theme) {
+StartChoice start_page(StartPage& page, Opening const* opening, Theme theme) {
   StartChoice choice;
   ImVec2 const screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos(ImVec2(screen.x / 2, screen.y * 0.4F), ImGuiCond_Always, ImVec2(0.5F, 0.5F));
@@ -73,13 +88,15 @@ StartChoice start_page(StartPage const& page, Opening const* opening, Theme them
     if (opening != nullptr) {
       choice.cancel = opening_card(*opening, theme);
     } else {
-      heading(page.error.empty() ? "Stepscope" : "This run cannot be opened");
+      heading(!page.error.empty() ? "This run cannot be opened" : page.asks ? "Open a run" : "Stepscope");
       ImGui::Spacing();
       if (!page.error.empty()) {
         text_wrapped(printable_name(page.error, kLongestError), surface(theme).critical);
         ImGui::Spacing();
       }
+      bool const entered = path_box(page);
       choice.open = recent_list(page, theme);
+      if (entered && choice.open.empty()) choice.open = page.typed;
       ImGui::Spacing();
       if (page.closes) choice.close = ImGui::Button("Back to the run");
     }

@@ -14,6 +14,8 @@ struct StartPage {
   std::vector<std::string> recent;  ///< paths
   std::string error;                ///< of the last run that could not be opened; hostile text
   bool closes = false;              ///< there is a run behind it to go back to
+  bool asks = false;                ///< which run is wanted, though one is shown
+  std::string typed;                ///< a path, in the box
 };
 /// What a person chose on it.
 struct StartChoice {
@@ -23,6 +25,6 @@ struct StartChoice {
 };
 
 /// `opening`: null when nothing is.
-StartChoice start_page(StartPage const& page, Opening const* opening, Theme theme);
+StartChoice start_page(StartPage& page, Opening const* opening, Theme theme);
 
 }  // namespace stepscope::viewer

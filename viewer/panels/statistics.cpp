@@ -126,6 +126,7 @@ void op_table(ViewState& state, RangeStatistics const& facts) {
 }  // namespace
 
 void statistics(Scene const& scene, ViewState& state, Memo& memo) {
+  if (step_comparison(scene, state)) return;
   TimeWindow range = state.range.value_or(state.window);
   range.begin = std::clamp(range.begin, 0.0, static_cast<double>(scene.length));
   range.end = std::clamp(range.end, 0.0, static_cast<double>(scene.length));

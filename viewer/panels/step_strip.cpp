@@ -10,20 +10,13 @@
 #include "viewer/navigate.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/split_bar.h"
+#include "viewer/step_comparison.h"
+#include "viewer/text.h"
 #include "viewer/timeline/draw.h"
 #include "viewer/widgets.h"
 
 namespace stepscope::viewer {
 namespace {
-
-std::span<analyzer::StepFacts const> steps_of(Scene const& scene, uint32_t device) {
-  if (device >= scene.analysis.devices.size()) return {};
-  auto const ref = scene.analysis.devices[device].ref;
-  auto const& steps = scene.analysis.steps;
-  auto const first = std::partition_point(steps.begin(), steps.end(), [&](auto const& step) { return step.ref < ref; });
-  auto const last = std::partition_point(first, steps.end(), [&](auto const& step) { return step.ref == ref; });
-  return {first, last};
-}
 
 /// Where a strip of `count` bars lies; bars thinner than a pixel share it: the longest of them is drawn.
 struct Bars {
@@ -57,17 +50,13 @@ void step_tooltip(Scene const& scene, analyzer::StepFacts const& step, Theme the
     swatch(paint_colour(part.paint, theme));
     text(fmt::format("{:>9}  {}", base::format_duration(part.time), paint_name(part.paint)));
   }
+  text_coloured("Shift + click compares it with the median step", surface(theme).text_dim);
   end_tooltip();
 }
 
 int64_t median_of(std::span<analyzer::StepFacts const> steps) {
-  std::vector<int64_t> lengths;
-  for (auto const& step : steps)
-    if (!step.warmup) lengths.push_back(step.time.window_ns);
-  if (lengths.empty()) return 0;
-  auto const middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  return *middle;
+  auto const* const median = median_step(steps);
+  return median == nullptr ? 0 : median->time.window_ns;
 }
 
 void draw_bars(ImDrawList& list, ViewState const& state, Scene const& scene, std::span<analyzer::StepFacts const> steps,
@@ -136,7 +125,8 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
     pop_bold();
     draw_text(list, ImVec2(corner.x + kGutter * scale, corner.y + height / 2 - ImGui::GetFontSize() / 2),
               surface(state.theme).text_dim,
-              fit("No steps were found. Mark them with the annotation API or with NVTX ranges named \"step\".",
+              fit(scene.is_analyzed ? "No steps were found. Mark them with the annotation API or with NVTX ranges named \"step\"."
+                                    : printable_name(scene.analysis_words),
                   width - kGutter * scale));
     return;
   }
@@ -151,6 +141,11 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
   analyzer::StepFacts const& step = steps[bars.at(x)];
   step_tooltip(scene, step, state.theme);
   if (!ImGui::IsItemClicked()) return;
+  if (ImGui::GetIO().KeyShift) {
+    state.panels.compared = static_cast<uint32_t>(&step - scene.analysis.steps.data());
+    state.panels.tab = Tab::kStatistics;
+    return;
+  }
   frame(state, scene, {scene.to_view(step.window.begin), scene.to_view(step.window.end)});
 }
 

@@ -39,7 +39,8 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   if (search.pending) {
-    text_coloured("searching…", surface(state.theme).text_dim);
+    text_coloured(search.total == 0 ? "searching…" : base::format_count(search.total) + " so far…",
+                  surface(state.theme).text_dim);
   } else if (search.total == 0) {
     text_coloured("nothing matches", surface(state.theme).warning);
   } else if (search.current) {
@@ -60,31 +61,17 @@ std::string summary(Scene const& scene) {
 
 }  // namespace
 
-void top_bar(Scene const& scene, ViewState& state, float rows_height) {
+void top_bar(ActionScope const& scope) {
   float const scale = ui_scale();
-  Surface const& s = surface(state.theme);
+  Scene const& scene = scope.scene;
+  menu_bar(scope);
+  ImGui::SameLine(0, 14 * scale);
   ImGui::AlignTextToFramePadding();
   heading(fit(printable_name(scene.run.name.empty() ? "Stepscope" : scene.run.name), 320 * scale));
   ImGui::SameLine(0, 12 * scale);
-  text_coloured(summary(scene), s.text_dim);
+  text_coloured(summary(scene), surface(scope.state.theme).text_dim);
   ImGui::SameLine(0, 24 * scale);
-  search_box(scene, state, rows_height);
-  // The buttons stand at the right edge.
-  float const buttons = 4 * 74 * scale;
-  ImGui::SameLine(std::max(ImGui::GetWindowWidth() - buttons - 10 * scale, ImGui::GetCursorPosX()));
-  ImVec2 const size(70 * scale, 0);
-  if (ImGui::Button("Fit all", size)) show_all(state, scene);
-  hint("Show the whole run (Home)");
-  ImGui::SameLine(0, 4 * scale);
-  if (ImGui::Button("Back", size)) undo(state);
-  hint("Back to the view before the last move (Backspace)");
-  ImGui::SameLine(0, 4 * scale);
-  if (ImGui::Button(state.theme == Theme::kDark ? "Light" : "Dark", size))
-    state.theme = state.theme == Theme::kDark ? Theme::kLight : Theme::kDark;
-  hint("Change the colours");
-  ImGui::SameLine(0, 4 * scale);
-  if (ImGui::Button("Keys", size)) state.panels.help = !state.panels.help;
-  hint("All keys and gestures ( ? )");
+  search_box(scene, scope.state, scope.rows_height);
 }
 
 }  // namespace stepscope::viewer

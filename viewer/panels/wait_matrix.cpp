@@ -126,7 +126,7 @@ void show_collective(Scene const& scene, ViewState& state, uint32_t collective, 
   auto const& facts = scene.analysis.collectives[collective];
   if (participant >= facts.participants.size() || facts.participants[participant].ref.rank_index < 0) return;
   auto const& of = facts.participants[participant];
-  select(state, scene, {Selection::What::kEvent, static_cast<uint32_t>(of.ref.rank_index), of.row});
+  select(state, scene, scene.selection_of(of));
   model::Interval when = of.when;
   for (auto const& other : facts.participants)
     when = {std::min(when.begin, other.when.begin), std::max(when.end, other.when.end)};

@@ -49,7 +49,7 @@ void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row
   colour = with_alpha(colour, alpha);
   list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, y1), colour);
   if (item.kind != ItemKind::kEvent || width < kMinLabelWidth * canvas.scale) return;
-  auto const& trace = scene.trace(scene.nodes[row.node].rank);
+  auto const& trace = row.trace(scene);
   float const pad = 4 * canvas.scale;
   draw_text(list, ImVec2(x0 + pad, text_top(y0, y1)), item.faded ? surface(state.theme).text_dim : text_on(colour),
             bar_label(trace, item.index, x1 - x0 - 2 * pad));
@@ -123,16 +123,17 @@ void draw_step_numbers(ImDrawList& list, Scene const& scene, ViewState const& st
   }
 }
 
-}  // namespace
-
-void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
+/// The rows that are pinned, or those that scroll below them.
+void draw_some_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas,
+                    bool pinned) {
   Surface const& s = surface(state.theme);
   float const right = canvas.origin.x + layout.viewport.width;
   ImVec2 const low = canvas.origin;
-  ImVec2 const high(right, canvas.origin.y + layout.viewport.height);
-  list.PushClipRect(low, high, true);
+  ImVec2 const high(right, canvas.origin.y + (pinned ? layout.pinned_height : layout.viewport.height));
+  list.PushClipRect(ImVec2(low.x, low.y + layout.top_of(pinned)), high, true);
   bool alternate = false;
   for (Row const& row : layout.rows) {
+    if (row.pinned != pinned) continue;
     NodeKind const kind = scene.nodes[row.node].kind;
     alternate = !alternate;
     uint32_t const colour = kind == NodeKind::kRank     ? s.header
@@ -146,6 +147,7 @@ void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Lay
     list.AddRectFilled(ImVec2(low.x + std::floor(tick.x), low.y), ImVec2(low.x + std::floor(tick.x) + 1, high.y),
                        with_alpha(s.line, 0.8F));
   for (Row const& row : layout.rows) {
+    if (row.pinned != pinned) continue;
     for (uint32_t i = row.first_item; i < row.last_item; ++i) {
       if (layout.items[i].kind == ItemKind::kSegment) {
         draw_segment(list, state, layout.items[i], canvas);
@@ -159,30 +161,41 @@ void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Lay
     list.AddRectFilled(ImVec2(low.x + mark.x0, low.y + mark.y0), ImVec2(low.x + mark.x1, low.y + mark.y1),
                        paint_colour(mark.paint, state.theme));
   for (StepLine const& line : layout.steps) {
+    if (line.pinned != pinned) continue;
     float const x = low.x + std::floor(line.x);
     list.AddRectFilled(ImVec2(x, low.y + line.y0), ImVec2(x + 1, low.y + line.y1), with_alpha(s.text, 0.34F));
   }
-  draw_step_numbers(list, scene, state, layout, canvas);
+  if (!pinned) draw_step_numbers(list, scene, state, layout, canvas);
   list.PopClipRect();
 }
 
-void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
-  Surface const& s = surface(state.theme);
+/// The rank of a pinned row: it stands apart from it.
+std::string group_of(Node const& node) { return printable_name(std::string_view(node.path).substr(0, node.path.find('/')), 60); }
+
+void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Canvas canvas, Surface const& s, bool pinned) {
   float const scale = canvas.scale;
   float const left = canvas.origin.x - kGutter * scale;
   float const right = canvas.origin.x;
-  list.PushClipRect(ImVec2(left, canvas.origin.y), ImVec2(right, canvas.origin.y + layout.viewport.height), true);
-  list.AddRectFilled(ImVec2(left, canvas.origin.y), ImVec2(right, canvas.origin.y + layout.viewport.height), s.gutter);
+  float const low = canvas.origin.y + layout.top_of(pinned);
+  float const high = canvas.origin.y + (pinned ? layout.pinned_height : layout.viewport.height);
+  list.PushClipRect(ImVec2(left, low), ImVec2(right, high), true);
+  list.AddRectFilled(ImVec2(left, low), ImVec2(right, high), s.gutter);
   for (Row const& row : layout.rows) {
+    if (row.pinned != pinned) continue;
     Node const& node = scene.nodes[row.node];
     float const y0 = canvas.origin.y + row.y0;
     float const y1 = canvas.origin.y + row.y1;
     bool const group = node.kind == NodeKind::kRank || node.kind == NodeKind::kDevice;
     if (node.kind == NodeKind::kRank) list.AddRectFilled(ImVec2(left, y0), ImVec2(right, y1), s.header);
     list.AddRectFilled(ImVec2(left, y1 - 1), ImVec2(right, y1), s.line);
-    float x = left + (8 + 14 * static_cast<float>(node.indent)) * scale;
+    float x = left + (8 + (pinned ? 0 : 14 * static_cast<float>(node.indent))) * scale;
     float const top = text_top(y0, y0 + (group ? y1 - y0 : std::min(y1 - y0, (kLaneHeight + kTrackPad) * scale)));
-    if (group) {
+    if (pinned) {
+      // A pin: head and needle.
+      list.AddCircleFilled(ImVec2(x + 4 * scale, top + ImGui::GetFontSize() * 0.4F), 3 * scale, s.accent);
+      list.AddLine(ImVec2(x + 4 * scale, top + ImGui::GetFontSize() * 0.5F), ImVec2(x + 4 * scale, top + ImGui::GetFontSize()),
+                   s.accent);
+    } else if (group) {
       float const size = 4 * scale;
       ImVec2 const c(x + size, std::round((y0 + y1) / 2));
       if (row.open) {
@@ -199,12 +212,30 @@ void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, L
     draw_text(list, ImVec2(x, top), s.text, label);
     float const used = ImGui::CalcTextSize(label.c_str()).x;
     if (node.kind == NodeKind::kRank) pop_bold();
-    float const note_width = ImGui::CalcTextSize(node.note.c_str()).x;
-    if (!node.note.empty() && x + used + note_width + 18 * scale < right)
-      draw_text(list, ImVec2(right - 8 * scale - note_width, top), s.text_dim, node.note);
+    std::string const note = pinned && node.kind != NodeKind::kRank ? group_of(node) : node.note;
+    float const note_width = ImGui::CalcTextSize(note.c_str()).x;
+    if (!note.empty() && x + used + note_width + 18 * scale < right)
+      draw_text(list, ImVec2(right - 8 * scale - note_width, top), s.text_dim, note);
   }
-  list.AddRectFilled(ImVec2(right - 1, canvas.origin.y), ImVec2(right, canvas.origin.y + layout.viewport.height), s.line_strong);
+  list.AddRectFilled(ImVec2(right - 1, low), ImVec2(right, high), s.line_strong);
   list.PopClipRect();
+}
+
+}  // namespace
+
+void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
+  draw_some_rows(list, scene, state, layout, canvas, false);
+  if (layout.pinned_height > 0) draw_some_rows(list, scene, state, layout, canvas, true);
+}
+
+void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
+  draw_labels(list, scene, layout, canvas, surface(state.theme), false);
+  if (layout.pinned_height <= 0) return;
+  draw_labels(list, scene, layout, canvas, surface(state.theme), true);
+  // What scrolls goes under them.
+  float const bottom = canvas.origin.y + layout.pinned_height;
+  list.AddRectFilled(ImVec2(canvas.origin.x - kGutter * canvas.scale, bottom - 2 * canvas.scale),
+                     ImVec2(canvas.origin.x + layout.viewport.width, bottom), surface(state.theme).line_strong);
 }
 
 void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas) {
@@ -217,8 +248,11 @@ void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, 
                      s.line_strong);
   // Less than this is not shown of any run that has events.
   bool const empty = layout.window.span() <= 1;
-  std::string const shown = empty ? "" : base::format_duration(static_cast<int64_t>(layout.window.span())) + " shown";
-  draw_text(list, ImVec2(canvas.origin.x - (kGutter - 8) * scale, text_top(top, canvas.origin.y)), s.text_dim, shown);
+  // A filter takes the whole width.
+  bool const covered = state.panels.filter || !state.tracks.filter.empty();
+  std::string const shown = empty || covered ? "" : base::format_duration(static_cast<int64_t>(layout.window.span())) + " shown";
+  float const width = ImGui::CalcTextSize(shown.c_str()).x;
+  draw_text(list, ImVec2(canvas.origin.x - width - 8 * scale, text_top(top, canvas.origin.y)), s.text_dim, shown);
   list.PushClipRect(ImVec2(canvas.origin.x, top), ImVec2(right, canvas.origin.y), true);
   for (Tick const& tick : layout.ticks) {
     float const x = canvas.origin.x + std::floor(tick.x);

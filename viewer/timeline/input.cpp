@@ -25,8 +25,13 @@ std::optional<Selection> selection_at(Scene const& scene, Layout const& layout, 
   if (!hit.item) return std::nullopt;
   Item const& item = layout.items[*hit.item];
   Node const& node = scene.nodes[item.node];
-  if (item.kind != ItemKind::kSegment) return Selection{Selection::What::kEvent, node.rank, item.index};
-  auto const gap = node.segments[item.index].gap;
+  Row const& row = layout.rows[hit.row];
+  // Marks of events that are not in memory are none of them.
+  if (scene.far && item.kind != ItemKind::kSegment && !row.tile) return std::nullopt;
+  if (item.kind != ItemKind::kSegment) return scene.selection_of(node.rank, row.trace(scene), item.index);
+  auto const gap = !scene.far                 ? node.segments[item.index].gap
+                   : item.index != UINT32_MAX ? std::optional(item.index)
+                                              : std::nullopt;
   if (!gap) return std::nullopt;
   return Selection{Selection::What::kGap, node.rank, *gap};
 }
@@ -41,6 +46,11 @@ void click(TimelineInput const& input, Scene const& scene, Layout const& layout,
   Node const& node = scene.nodes[index];
   if (node.device) state.device = *node.device;
   bool const group = node.subtree_end > index + 1;
+  if (input.x < 0 && layout.rows[hit->row].pinned) {
+    // From the row at the top to the same one among its neighbours.
+    reveal(state, scene, index, layout.viewport.height / layout.viewport.scale);
+    return;
+  }
   if (input.x < 0) {
     if (!group) return;
     if (!state.closed.erase(index)) state.closed.insert(index);
@@ -57,7 +67,7 @@ void click(TimelineInput const& input, Scene const& scene, Layout const& layout,
 void double_click(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
   auto const hit = hit_test(layout, input.x, input.y);
   if (input.x < 0 || !hit) return;
-  if (hit->item && layout.items[*hit->item].count > 1) {
+  if (hit->item && (layout.items[*hit->item].count > 1 || layout.items[*hit->item].kind == ItemKind::kDensity)) {
     remember(state);
     zoom(state, scene, kDensityZoom, static_cast<double>(input.x / layout.viewport.width));
     return;

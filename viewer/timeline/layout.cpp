@@ -5,9 +5,11 @@
 #include <cmath>
 #include <unordered_map>
 
+#include "viewer/far/far_layout.h"
 #include "viewer/query.h"
 #include "viewer/text.h"
 #include "viewer/timeline/fold.h"
+#include "viewer/track_choice.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -25,19 +27,20 @@ float node_height(Node const& node) {
     case NodeKind::kThread:
       break;
   }
-  return static_cast<float>(std::max<size_t>(node.lanes.size(), 1)) * kLaneHeight + kTrackPad;
+  return static_cast<float>(std::max(node.lane_count, 1U)) * kLaneHeight + kTrackPad;
 }
 
-/// Calls visit(node, top, bottom) for every node that is not hidden in a closed group; top and bottom at scale 1.
+/// Pinned rows take at most this share of the height.
+constexpr float kMostPinned = 0.6F;
+
+/// Calls visit(track, top, bottom) for every row of the tree that scrolls; top and bottom at scale 1.
 template <class Visit>
 void walk(Scene const& scene, ViewState const& state, Visit visit) {
   float y = 0;
-  for (uint32_t i = 0; i < scene.nodes.size();) {
-    Node const& node = scene.nodes[i];
-    float const bottom = y + node_height(node);
-    visit(i, y, bottom);
+  for (ShownTrack const& track : shown_tracks(scene, state)) {
+    float const bottom = y + node_height(scene.nodes[track.node]);
+    visit(track, y, bottom);
     y = bottom;
-    i = state.closed.contains(i) ? node.subtree_end : i + 1;
   }
 }
 
@@ -54,13 +57,16 @@ class Painter {
 
   Layout paint() {
     float const scale = result_.viewport.scale;
-    float const scroll = std::round(state_.scroll * scale);
-    walk(scene_, state_, [&](uint32_t node, float top, float bottom) {
+    add_pinned();
+    float const pinned = result_.pinned_height;
+    float const scroll = std::round(state_.scroll * scale) - pinned;
+    result_.content_height = pinned;
+    walk(scene_, state_, [&](ShownTrack const& track, float top, float bottom) {
       float const y0 = std::round(top * scale) - scroll;
       float const y1 = std::round(bottom * scale) - scroll;
-      result_.content_height = std::round(bottom * scale);
-      if (y1 <= 0 || y0 >= result_.viewport.height) return;
-      add_row(node, y0, y1);
+      result_.content_height = std::round(bottom * scale) + pinned;
+      if (y1 <= pinned || y0 >= result_.viewport.height) return;
+      add_row(track.node, y0, y1, track.open, false);
     });
     add_steps();
     add_ticks();
@@ -72,12 +78,27 @@ class Painter {
   }
 
  private:
-  void add_row(uint32_t index, float y0, float y1) {
+  /// Above all others; what does not fit is cut.
+  void add_pinned() {
+    float const scale = result_.viewport.scale;
+    float const room = std::floor(result_.viewport.height * kMostPinned);
+    float bottom = 0;
+    for (uint32_t const node : pinned_tracks(scene_, state_.tracks)) {
+      float const y0 = std::round(bottom * scale);
+      if (y0 >= room) break;
+      bottom += node_height(scene_.nodes[node]);
+      add_row(node, y0, std::round(bottom * scale), false, true);
+    }
+    result_.pinned_height = std::min(std::round(bottom * scale), room);
+  }
+
+  void add_row(uint32_t index, float y0, float y1, bool open, bool pinned) {
     Row row;
     row.node = index;
     row.y0 = y0;
     row.y1 = y1;
-    row.open = !state_.closed.contains(index);
+    row.open = open;
+    row.pinned = pinned;
     row.first_item = static_cast<uint32_t>(result_.items.size());
     row.first_point = static_cast<uint32_t>(result_.points.size());
     Node const& node = scene_.nodes[index];
@@ -86,8 +107,13 @@ class Painter {
     } else {
       add_segments(index, y0 + std::round(4 * result_.viewport.scale), y1 - std::round(5 * result_.viewport.scale));
     }
-    for (size_t lane = 0; lane < node.lanes.size(); ++lane) add_lane(index, lane, y0);
-    add_curve(node, y0, y1);
+    if (scene_.far && node.kind != NodeKind::kMemory) {
+      add_far_track(row);
+    } else {
+      for (size_t lane = 0; lane < node.lanes.size(); ++lane)
+        add_lane(index, scene_.trace(node.rank), node.lanes[lane], lane, y0);
+      add_curve(node.curve, node.curve, y0, y1);
+    }
     row.last_item = static_cast<uint32_t>(result_.items.size());
     row.last_point = static_cast<uint32_t>(result_.points.size());
     result_.rows.push_back(row);
@@ -119,11 +145,24 @@ class Painter {
     return known->second;
   }
 
-  void add_lane(uint32_t node_index, size_t lane_index, float row_top) {
+  /// Events where they are in memory, else marks from the summary.
+  void add_far_track(Row& row) {
+    Node const& node = scene_.nodes[row.node];
+    if (node.kind == NodeKind::kRank || node.kind == NodeKind::kDevice) return;
+    row.tile = tile_of(scene_, row.node, result_.window);
+    if (node.kind == NodeKind::kCounter) {
+      if (Curve const* const curve = known_curve(row.tile.get(), node.track, result_.window.begin))
+        return add_curve(*curve, node.curve, row.y0, row.y1);
+      return add_far_curve(scene_, row.node, result_, row.y0, row.y1, result_.points);
+    }
+    if (!row.tile) return add_far_lanes(scene_, row.node, result_, row.y0, is_searching_, result_.items);
+    auto const& lanes = row.tile->tracks[node.track].lanes;
+    for (size_t lane = 0; lane < lanes.size(); ++lane) add_lane(row.node, row.tile->trace, lanes[lane], lane, row.y0);
+  }
+
+  void add_lane(uint32_t node_index, model::Trace const& trace, Lane const& lane, size_t lane_index, float row_top) {
     float const scale = result_.viewport.scale;
     Node const& node = scene_.nodes[node_index];
-    model::Trace const& trace = scene_.trace(node.rank);
-    Lane const& lane = node.lanes[lane_index];
     auto const& columns = trace.columns();
     int64_t const shift = scene_.shift(node.rank);
     Item item;
@@ -182,7 +221,13 @@ class Painter {
   }
 
   void add_segments(uint32_t node, float y0, float y1) {
-    auto const& segments = scene_.nodes[node].segments;
+    std::shared_ptr<Tile const> tile;
+    if (scene_.far) {
+      if (scene_.nodes[node].kind != NodeKind::kDevice) return;
+      tile = tile_of(scene_, node, result_.window);
+      if (!tile) return add_far_strip(scene_, node, result_, y0, y1, result_.items);
+    }
+    auto const& segments = tile ? segments_of(scene_, *tile, node) : scene_.nodes[node].segments;
     Item item;
     item.kind = ItemKind::kSegment;
     item.node = node;
@@ -196,16 +241,17 @@ class Painter {
           item.count = last - first;
           item.paint = segments[item.index].paint;
           item.idle = segments[item.index].gap.has_value();
+          if (tile) item.index = segments[item.index].gap.value_or(StripPiece::kNoGap);
           push(item, x0, x1);
         });
   }
 
-  void add_curve(Node const& node, float y0, float y1) {
-    Curve const& curve = node.curve;
-    if (curve.time.empty() || curve.highest <= curve.lowest) return;
+  /// `range`: whose lowest and highest value fill the row.
+  void add_curve(Curve const& curve, Curve const& range, float y0, float y1) {
+    if (curve.time.empty() || range.highest <= range.lowest) return;
     float const scale = result_.viewport.scale;
     auto const y = [&](double value) {
-      double const share = (value - curve.lowest) / (curve.highest - curve.lowest);
+      double const share = (value - range.lowest) / (range.highest - range.lowest);
       return y1 - 2 * scale - static_cast<float>(share) * (y1 - y0 - 6 * scale);
     };
     auto const width = static_cast<uint32_t>(result_.viewport.width);
@@ -255,7 +301,18 @@ class Painter {
     for (size_t r = 0; r < result_.rows.size();) {
       uint32_t const rank = scene_.nodes[result_.rows[r].node].rank;
       size_t last = r;
-      while (last + 1 < result_.rows.size() && scene_.nodes[result_.rows[last + 1].node].rank == rank) ++last;
+      bool const pinned = result_.rows[r].pinned;
+      while (last + 1 < result_.rows.size() && scene_.nodes[result_.rows[last + 1].node].rank == rank &&
+             result_.rows[last + 1].pinned == pinned)
+        ++last;
+      if (!scene_.is_analyzed) {
+        auto const [known, mean] = far_steps(scene_, rank, result_);
+        for (FarStep const& step : known)
+          if (step.step % step_stride(mean) == 0)
+            result_.steps.push_back({step.x, result_.rows[r].y0, result_.rows[last].y1, step.step, pinned});
+        r = last + 1;
+        continue;
+      }
       auto const first_of = [&](uint32_t wanted) {
         return std::partition_point(steps.begin(), steps.end(), [&](analyzer::StepFacts const& s) {
           return s.ref.rank_index < static_cast<int32_t>(wanted);
@@ -277,7 +334,7 @@ class Painter {
       for (; step != device_end; ++step) {
         float const x = result_.x_of(static_cast<double>(scene_.to_view(step->window.begin)));
         if (x > result_.viewport.width) break;
-        if (step->step % stride == 0) result_.steps.push_back({x, result_.rows[r].y0, result_.rows[last].y1, step->step});
+        if (step->step % stride == 0) result_.steps.push_back({x, result_.rows[r].y0, result_.rows[last].y1, step->step, pinned});
       }
       r = last + 1;
     }
@@ -308,16 +365,28 @@ class Painter {
     return row.y0 + std::round((kTrackPad / 2 + static_cast<float>(lane) * kLaneHeight) * result_.viewport.scale);
   }
 
+  struct HitPlace {
+    uint32_t track, depth;
+    Paint paint;
+  };
+  HitPlace place_of(Selection const& hit) const {
+    // Of hits that are not in memory no more is known: the first lane stands for all.
+    if (scene_.far) return {hit.track, hit.index == Selection::kAnyDepth ? 0 : hit.index, Paint::kStep};
+    auto const& columns = scene_.trace(hit.rank).columns();
+    return {columns.track[hit.index].value, columns.depth[hit.index], paint_of(columns.kind[hit.index])};
+  }
+
   /// Hits of the search that are too thin to be drawn alone: a mark a pixel. Of very many hits some, evenly: neighbours share
   /// pixels then.
   void add_marks() {
     constexpr size_t kMostHits = 20'000;  // half a millisecond
     auto const& hits = state_.search.hits;
-    if (!is_searching_ || hits.empty() || state_.search.pending) return;
+    if (!is_searching_ || hits.empty() || (state_.search.pending && !scene_.far)) return;
     std::unordered_map<uint64_t, uint32_t> row_of;
     for (uint32_t r = 0; r < result_.rows.size(); ++r) {
       Node const& node = scene_.nodes[result_.rows[r].node];
-      if (!node.lanes.empty()) row_of.emplace(uint64_t{node.rank} << 32U | node.track, r);
+      // Rather on the row among its neighbours than on the one at the top.
+      if (node.lane_count > 0) row_of.insert_or_assign(uint64_t{node.rank} << 32U | node.track, r);
     }
     auto const begin_of = [&](Selection const& hit) { return static_cast<double>(scene_.when(hit).begin); };
     auto const first =
@@ -328,9 +397,9 @@ class Painter {
     size_t const stride = count / kMostHits + 1;
     for (size_t i = 0; i < count; i += stride) {
       Selection const& hit = first[static_cast<std::ptrdiff_t>(i)];
-      auto const& columns = scene_.trace(hit.rank).columns();
-      auto const row = row_of.find(uint64_t{hit.rank} << 32U | columns.track[hit.index].value);
-      if (row == row_of.end() || columns.depth[hit.index] >= kMaxLanes) continue;
+      HitPlace const at = place_of(hit);
+      auto const row = row_of.find(uint64_t{hit.rank} << 32U | at.track);
+      if (row == row_of.end() || at.depth >= kMaxLanes) continue;
       model::Interval const when = scene_.when(hit);
       double const pixels =
           static_cast<double>(when.length()) / result_.window.span() * static_cast<double>(result_.viewport.width);
@@ -338,23 +407,30 @@ class Painter {
       Item item;
       item.index = hit.index;
       item.node = result_.rows[row->second].node;
-      item.paint = paint_of(columns.kind[hit.index]);
+      item.paint = at.paint;
       item.x0 = std::floor(clamp_x(static_cast<double>(result_.x_of(static_cast<double>(when.begin)))));
       item.x1 = item.x0 + 1;
-      item.y0 = lane_top(result_.rows[row->second], columns.depth[hit.index]);
+      item.y0 = lane_top(result_.rows[row->second], at.depth);
       item.y1 = item.y0 + std::round((kLaneHeight - 1) * result_.viewport.scale);
+      if (!keep_in_view(item, result_.rows[row->second])) continue;
       result_.marks.push_back(item);
     }
   }
 
-  /// The row on which a node is drawn: its own, or that of the closed group around it.
+  /// Cuts what lies under the pinned rows from something on a row that scrolls; false when nothing is left.
+  bool keep_in_view(Item& item, Row const& row) const {
+    item.y0 = std::max(item.y0, result_.top_of(row.pinned));
+    return item.y1 > item.y0;
+  }
+
+  /// The row on which a node is drawn: its own, or that of the closed group around it, or its pinned one.
   Row const* row_showing(uint32_t node) const {
-    auto const after = std::upper_bound(result_.rows.begin(), result_.rows.end(), node,
-                                        [](uint32_t wanted, Row const& row) { return wanted < row.node; });
-    if (after == result_.rows.begin()) return nullptr;
-    Row const& row = *(after - 1);
-    if (row.node == node) return &row;
-    return !row.open && scene_.nodes[row.node].subtree_end > node ? &row : nullptr;
+    Row const* best = nullptr;
+    for (Row const& row : result_.rows) {
+      bool const around = !row.open && !row.pinned && row.node < node && scene_.nodes[row.node].subtree_end > node;
+      if (row.node == node || around) best = &row;
+    }
+    return best;
   }
 
   void add_path() {
@@ -370,7 +446,9 @@ class Painter {
             if (pieces[i].end - pieces[i].begin > pieces[best].end - pieces[best].begin) best = i;
           if (result_.rows.empty()) return;
           Row const* const row = row_showing(pieces[best].node);
-          float const edge = pieces[best].node < result_.rows.front().node ? 0 : result_.viewport.height;
+          auto const first_row = std::find_if(result_.rows.begin(), result_.rows.end(), [](Row const& r) { return !r.pinned; });
+          bool const is_above = first_row != result_.rows.end() && pieces[best].node < first_row->node;
+          float const edge = is_above ? result_.pinned_height : result_.viewport.height;
           PathItem item{clamp_x(x0), clamp_x(x1), edge, edge, best, last - first};
           if (row != nullptr) {
             item.y0 = row->y0;
@@ -380,6 +458,7 @@ class Painter {
             item.y0 = lane_top(*row, pieces[best].lane);
             item.y1 = item.y0 + std::round((kLaneHeight - 1) * result_.viewport.scale);
           }
+          if (row != nullptr && item.y1 <= result_.top_of(row->pinned)) item.y0 = item.y1 = result_.top_of(row->pinned);
           result_.path.push_back(item);
         });
   }
@@ -390,13 +469,18 @@ class Painter {
     if (!index) return std::nullopt;
     for (Row const& row : result_.rows) {
       if (row.node != *index) continue;
+      // Rather on the row among its neighbours than on the one at the top.
+      bool const again = std::any_of(&row + 1, result_.rows.data() + result_.rows.size(),
+                                     [&](Row const& other) { return other.node == *index; });
+      if (again) continue;
       model::Interval const when = scene_.when(selection);
       Item item;
       item.index = selection.index;
       item.y0 = row.y0;
       item.y1 = row.y1;
       if (selection.what == Selection::What::kEvent) {
-        item.y0 = lane_top(row, scene_.trace(selection.rank).columns().depth[selection.index]);
+        auto const at = scene_.find(selection);
+        item.y0 = lane_top(row, at ? at->trace->columns().depth[at->row] : 0);
         item.y1 = item.y0 + std::round((kLaneHeight - 1) * result_.viewport.scale);
       }
       double const scale = static_cast<double>(result_.viewport.width) / result_.window.span();
@@ -405,6 +489,7 @@ class Painter {
       if (x1 < 0 || x0 > static_cast<double>(result_.viewport.width)) return std::nullopt;
       item.x0 = clamp_x(x0);
       item.x1 = std::max(clamp_x(x1), item.x0 + 1);
+      if (!keep_in_view(item, row)) return std::nullopt;
       return item;
     }
     return std::nullopt;
@@ -414,16 +499,17 @@ class Painter {
     if (!state_.selection) return;
     auto const chosen = place(*state_.selection);
     if (chosen) result_.related.push_back(*chosen);
-    if (state_.selection->what != Selection::What::kEvent) return;
-    auto const& columns = scene_.trace(state_.selection->rank).columns();
-    auto const link = columns.link[state_.selection->index];
+    auto const at = scene_.find(*state_.selection);
+    if (!at) return;
+    auto const& columns = at->trace->columns();
+    auto const link = columns.link[at->row];
     if (link.valid()) {
-      Selection const other{Selection::What::kEvent, state_.selection->rank, link.value};
-      bool const is_launch = columns.kind[state_.selection->index] == model::EventKind::kLaunch;
+      Selection const other = scene_.selection_of(state_.selection->rank, *at->trace, link.value);
+      bool const is_launch = columns.kind[at->row] == model::EventKind::kLaunch;
       add_arrow(is_launch ? *state_.selection : other, is_launch ? other : *state_.selection);
       if (auto const placed = place(other)) result_.related.push_back(*placed);
     }
-    if (columns.kind[state_.selection->index] == model::EventKind::kCollective) add_participants();
+    if (columns.kind[at->row] == model::EventKind::kCollective) add_participants();
   }
 
   /// From the launch call to its device op; also when one of both is outside the window, but its row is not.
@@ -440,7 +526,8 @@ class Painter {
     analyzer::CollectiveFacts const* facts = scene_.collective_of(*state_.selection);
     if (facts == nullptr) return;
     for (auto const& participant : facts->participants) {
-      Selection const other{Selection::What::kEvent, static_cast<uint32_t>(participant.ref.rank_index), participant.row};
+      if (participant.ref.rank_index < 0) continue;
+      Selection const other = scene_.selection_of(participant);
       if (other == *state_.selection) continue;
       if (auto const placed = place(other)) result_.related.push_back(*placed);
     }
@@ -454,7 +541,7 @@ class Painter {
       float const x0 = result_.x_of(static_cast<double>(scene_.to_view(evidence[i].when.begin)));
       float const x1 = result_.x_of(static_cast<double>(scene_.to_view(evidence[i].when.end)));
       if (!(x1 >= 0 && x0 <= result_.viewport.width)) continue;
-      auto const node = node_of_evidence(evidence[i]);
+      auto const node = scene_.node_of(evidence[i]);
       if (!node) continue;
       Item item;
       item.index = i;
@@ -462,19 +549,12 @@ class Painter {
       item.x1 = std::max(clamp_x(static_cast<double>(x1)), item.x0 + 1);
       item.y0 = result_.viewport.height;
       for (Row const& row : result_.rows) {
-        if (row.node < *node || row.node >= scene_.nodes[*node].subtree_end) continue;
-        item.y0 = std::min(item.y0, row.y0);
-        item.y1 = row.y1;
+        if (row.pinned || row.node < *node || row.node >= scene_.nodes[*node].subtree_end) continue;
+        item.y0 = std::min(item.y0, std::max(row.y0, result_.pinned_height));
+        item.y1 = std::max(item.y1, row.y1);
       }
       if (item.y1 > item.y0) result_.evidence.push_back(item);
     }
-  }
-
-  std::optional<uint32_t> node_of_evidence(analyzer::Finding::Evidence const& evidence) const {
-    std::optional<uint32_t> node;
-    if (evidence.track && evidence.ref.rank_index >= 0)
-      node = scene_.node_of_track(static_cast<uint32_t>(evidence.ref.rank_index), *evidence.track);
-    return node ? node : scene_.node_of_device(evidence.ref);
   }
 
   Scene const& scene_;
@@ -494,32 +574,22 @@ Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport, Pa
 
 std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node) {
   std::pair<float, float> result{0, 0};
-  walk(scene, state, [&](uint32_t index, float top, float bottom) {
-    if (index <= node && scene.nodes[index].subtree_end > node) result = {top, bottom};
+  walk(scene, state, [&](ShownTrack const& track, float top, float bottom) {
+    if (track.node <= node && scene.nodes[track.node].subtree_end > node) result = {top, bottom};
   });
   return result;
 }
 
 float content_height(Scene const& scene, ViewState const& state) {
   float height = 0;
-  walk(scene, state, [&](uint32_t, float, float bottom) { height = bottom; });
+  walk(scene, state, [&](ShownTrack const&, float, float bottom) { height = bottom; });
   return height;
 }
 
-std::optional<Hit> hit_test(Layout const& layout, float x, float y) {
-  for (uint32_t r = 0; r < layout.rows.size(); ++r) {
-    Row const& row = layout.rows[r];
-    if (y < row.y0 || y >= row.y1) continue;
-    Hit hit{r, {}};
-    for (uint32_t i = row.first_item; i < row.last_item; ++i) {
-      Item const& item = layout.items[i];
-      // The whole height of the lane counts, and a pixel more at the right of what is drawn one pixel wide.
-      bool const in_y = item.kind == ItemKind::kSegment || (y >= item.y0 - 1 && y < item.y1 + 1);
-      if (in_y && x >= std::floor(item.x0) && x < std::max(item.x1, std::floor(item.x0) + 1)) hit.item = i;
-    }
-    return hit;
-  }
-  return std::nullopt;
+float pinned_height(Scene const& scene, ViewState const& state, float rows_height) {
+  float height = 0;
+  for (uint32_t const node : pinned_tracks(scene, state.tracks)) height += node_height(scene.nodes[node]);
+  return std::min(height, std::floor(rows_height * kMostPinned));
 }
 
 }  // namespace stepscope::viewer

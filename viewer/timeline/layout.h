@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -14,6 +15,8 @@
 #include "viewer/view_state.h"
 
 namespace stepscope::viewer {
+
+struct Tile;
 
 /// Heights at scale 1, in pixels.
 inline constexpr float kRankHeight = 24, kDeviceHeight = 30, kLaneHeight = 19, kTrackPad = 3, kCurveHeight = 40;
@@ -38,9 +41,10 @@ struct Item {
   bool idle = false;   ///< of a segment
   bool faded = false;  ///< there is a search, and this is none of what it looks for
   float fill = 1;      ///< share of the mark's time that is covered, 0–1
-  uint32_t index = 0;  ///< row of the (first) event in its trace, or index into Node::segments
-  uint32_t count = 1;
-  uint32_t node = 0;  ///< of Scene::nodes: whose event or segment it is; of a closed rank's row that of one of its devices
+  uint32_t index = 0;  ///< row of the (first) event in its trace, or index into Node::segments; of a far run's segment into
+                       ///< Analysis::gaps, or UINT32_MAX
+  uint32_t count = 1;  ///< of a far run's mark: that start in it
+  uint32_t node = 0;   ///< of Scene::nodes: whose event or segment it is; of a closed rank's row that of one of its devices
 };
 
 /// One pixel of a curve, y of the lowest and highest value in it.
@@ -53,13 +57,19 @@ struct Row {
   uint32_t node = 0;
   float y0 = 0, y1 = 0;
   bool open = true;
+  bool pinned = false;  ///< one of those at the top, a second time the row of its node
   uint32_t first_item = 0, last_item = 0;
   uint32_t first_point = 0, last_point = 0;
+  std::shared_ptr<Tile const> tile;  ///< of a far run: where its events are; null where they are not in memory
+
+  /// The trace of its events.
+  [[nodiscard]] model::Trace const& trace(Scene const& scene) const;
 };
 
 struct StepLine {
   float x = 0, y0 = 0, y1 = 0;
   int64_t step = 0;
+  bool pinned = false;  ///< over pinned rows
 };
 
 struct Tick {
@@ -85,7 +95,8 @@ struct Layout {
   Viewport viewport;
   TimeWindow window;
   float content_height = 0;  ///< of all rows, for the scroll bar
-  std::vector<Row> rows;     ///< from top to bottom
+  float pinned_height = 0;   ///< of the pinned rows: what scrolls is seen below
+  std::vector<Row> rows;     ///< from top to bottom, the pinned ones first
   std::vector<Item> items;
   std::vector<CurvePoint> points;
   std::vector<StepLine> steps;
@@ -96,6 +107,8 @@ struct Layout {
   std::vector<PathItem> path;  ///< from left to right
   std::vector<Item> evidence;  ///< places of the finding in focus; `index` = which
 
+  /// Where on the screen what scrolls, or what is pinned, begins.
+  [[nodiscard]] float top_of(bool pinned) const { return pinned ? 0 : pinned_height; }
   [[nodiscard]] float x_of(double view_time) const {
     return static_cast<float>((view_time - window.begin) / window.span() * static_cast<double>(viewport.width));
   }
@@ -109,8 +122,10 @@ Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport, Pa
 
 /// Top and bottom of a node among the rows, in pixels at scale 1, before scrolling; of its nearest shown parent when hidden.
 std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node);
-/// Height of all rows at scale 1.
+/// Height of all rows that scroll, at scale 1.
 float content_height(Scene const& scene, ViewState const& state);
+/// Of the pinned rows, in rows of this height: they leave room for the others.
+float pinned_height(Scene const& scene, ViewState const& state, float rows_height);
 
 /// What lies under a point of the area.
 struct Hit {

@@ -8,6 +8,8 @@
 
 #include "trace/base/format.h"
 #include "viewer/describe.h"
+#include "viewer/far/far_layout.h"
+#include "viewer/panels/panels.h"
 #include "viewer/text.h"
 #include "viewer/timeline/draw.h"
 #include "viewer/timeline/input.h"
@@ -45,7 +47,7 @@ TimelineInput read_input(ImVec2 origin, bool hovered, bool active) {
 void tooltip(Scene const& scene, ViewState const& state, Layout const& layout, Hit const& hit) {
   if (!hit.item) return;
   Item const& item = layout.items[*hit.item];
-  std::vector<std::string> const lines = describe_item(scene, scene.nodes[item.node], item);
+  std::vector<std::string> const lines = describe_item(scene, layout.rows[hit.row], item);
   begin_tooltip();
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 36);
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -87,18 +89,29 @@ float timeline(Scene const& scene, ViewState& state, PathLine const* path) {
   ImGui::InvisibleButton("timeline", ImVec2(std::max(size.x, 1.0F), std::max(size.y - kLegend * scale, 1.0F)));
   bool const hovered = ImGui::IsItemHovered();
   bool const active = ImGui::IsItemActive();
+  bool const menu_asked = hovered && ImGui::IsMouseClicked(ImGuiMouseButton_Right);
   Layout layout = lay_out(scene, state, viewport, path);
   if (apply_input(read_input(canvas.origin, hovered, active), scene, layout, state))
     layout = lay_out(scene, state, viewport, path);
+  if (scene.far) scene.far->tiles().want(wanted_tiles(scene, state, layout));
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_rows(list, scene, state, layout, canvas);
   draw_gutter(list, scene, state, layout, canvas);
   draw_ruler(list, state, layout, canvas);
   draw_path(list, state, layout, canvas);
   draw_overlays(list, scene, state, layout, canvas);
-  draw_legend(list, scene, state, ImVec2(corner.x, corner.y + size.y - kLegend * scale), size.x, scale);
+  draw_flash(list, state, layout, canvas.origin);
   float const x = ImGui::GetIO().MousePos.x - canvas.origin.x;
   float const y = ImGui::GetIO().MousePos.y - canvas.origin.y;
+  note_flags(list, state, layout, canvas.origin, hovered);
+  ImVec2 const legend(corner.x, corner.y + size.y - kLegend * scale);
+  float const taken = hidden_tracks(scene, state, legend);
+  draw_legend(list, scene, state, ImVec2(legend.x + taken, legend.y), std::max(size.x - taken, 1.0F), scale);
+  track_filter(state, corner);
+  state.panels.pointed = hovered && x >= 0 ? std::optional(layout.time_at(x)) : std::nullopt;
+  if (auto const hit = menu_asked && x < 0 ? hit_test(layout, x, y) : std::nullopt)
+    open_track_menu(state, layout.rows[hit->row].node);
+  track_menu(scene, state);
   if (hovered && x >= 0) cursor_line(list, state, layout, canvas, x);
   if (hovered && !active && x >= 0)
     if (auto const hit = hit_test(layout, x, y)) tooltip(scene, state, layout, *hit);

@@ -6,6 +6,7 @@
 
 #include <imgui.h>
 
+#include "viewer/far/far_run.h"
 #include "viewer/raster.h"
 #include "viewer/style.h"
 #include "viewer/ui.h"
@@ -41,10 +42,19 @@ class NullUi {
       ImGui::Render();
       // What is computed beside the frames is there in the next one: tests do not depend on time.
       memo_.finish();
+      if (scene.far) scene.far->tiles().finish();
     }
   }
   void move(float x, float y) { ImGui::GetIO().MousePos = ImVec2(x, y); }
-  void button(bool down) { ImGui::GetIO().MouseDown[0] = down; }
+  void button(bool down, int which = 0) { ImGui::GetIO().MouseDown[which] = down; }
+  void right_click(Scene const& scene, ViewState& state, float x, float y) {
+    move(x, y);
+    frames(scene, state, 2);
+    button(true, 1);
+    frames(scene, state);
+    button(false, 1);
+    frames(scene, state, 2);
+  }
   void click(Scene const& scene, ViewState& state, float x, float y) {
     move(x, y);
     frames(scene, state, 2);
@@ -70,7 +80,23 @@ class NullUi {
     set(key, false);
     frames(scene, state);
   }
+  void press_with_ctrl(Scene const& scene, ViewState& state, Key key) {
+    hold_modifier(true, false);
+    press(scene, state, key);
+    hold_modifier(false, false);
+    frames(scene, state);
+  }
   void hold(Key key, bool down) { set(key, down); }
+  static void hold_modifier(bool ctrl, bool shift) {
+    ImGuiIO& io = ImGui::GetIO();
+#if IMGUI_VERSION_NUM < 18700
+    io.KeyCtrl = ctrl;
+    io.KeyShift = shift;
+#else
+    io.AddKeyEvent(ImGuiMod_Ctrl, ctrl);
+    io.AddKeyEvent(ImGuiMod_Shift, shift);
+#endif
+  }
   [[nodiscard]] Picture picture(uint32_t background) const {
     ImGuiIO const& io = ImGui::GetIO();
     return rasterise(*ImGui::GetDrawData(), *io.Fonts, static_cast<int>(io.DisplaySize.x), static_cast<int>(io.DisplaySize.y),
@@ -94,13 +120,15 @@ class NullUi {
                                      300 + ImGuiKey_RightArrow,
                                      300 + ImGuiKey_UpArrow,
                                      300 + ImGuiKey_DownArrow,
-                                     300 + ImGuiKey_Home};
+                                     300 + ImGuiKey_Home,
+                                     'O',
+                                     'P'};
     io.KeysDown[kCodes[static_cast<int>(key)]] = down;
 #else
     static constexpr ImGuiKey kCodes[] = {ImGuiKey_A,         ImGuiKey_D,         ImGuiKey_F,          ImGuiKey_M,
                                           ImGuiKey_S,         ImGuiKey_W,         ImGuiKey_Escape,     ImGuiKey_Backspace,
                                           ImGuiKey_Enter,     ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow,
-                                          ImGuiKey_DownArrow, ImGuiKey_Home};
+                                          ImGuiKey_DownArrow, ImGuiKey_Home,      ImGuiKey_O,          ImGuiKey_P};
     io.AddKeyEvent(kCodes[static_cast<int>(key)], down);
 #endif
   }

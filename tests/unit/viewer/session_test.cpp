@@ -112,6 +112,53 @@ TEST_F(SessionTest, ShowsTheNextRunWithItsOwnView) {
   EXPECT_NE(session.title().find("second"), std::string::npos);
 }
 
+TEST_F(SessionTest, KeepsTheViewBesideTheRunForTheNextTime) {
+  std::string const sidecar = path("first.stepscope.view.json");
+  {
+    Session session(of({path("first.stepscope")}), "");
+    settle(session);
+    draw(session);
+    // The first key waits for a filter, which the second one writes.
+    for (char const c : {'t', '9'}) {
+      ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(c));
+      for (int i = 0; i < 3; ++i) draw(session);
+    }
+    EXPECT_EQ(session.state().tracks.filter, "9");
+    EXPECT_TRUE(session.is_busy());
+    EXPECT_FALSE(fs::exists(sidecar));
+  }
+  ASSERT_TRUE(fs::exists(sidecar));
+  Session session(of({path("first.stepscope")}), "");
+  settle(session);
+  EXPECT_EQ(session.state().tracks.filter, "9");
+}
+
+TEST_F(SessionTest, SaysThatAHostileViewIsNotUsedAndLeavesIt) {
+  std::ofstream(path("first.stepscope.view.json")) << "hostile";
+  {
+    Session session(of({path("first.stepscope")}), "");
+    settle(session);
+    EXPECT_NE(session.notice().find("first.stepscope.view.json"), std::string::npos);
+    for (int i = 0; i < 5; ++i) draw(session);
+  }
+  std::ifstream in(path("first.stepscope.view.json"));
+  std::string content;
+  in >> content;
+  EXPECT_EQ(content, "hostile");
+}
+
+TEST_F(SessionTest, AViewInAFolderIsNoTrace) {
+  fs::create_directory(path("run"));
+  fs::copy_file(path("first.stepscope"), path("run/first.stepscope"));
+  for (char const* name : {"run/.stepscope-view.json", "run/first.stepscope.view.json"})
+    std::ofstream(path(name)) << saved_view_text(SavedView{});
+  Session session(of({path("run")}), "");
+  settle(session);
+  ASSERT_NE(session.scene(), nullptr);
+  EXPECT_EQ(session.scene()->run.ranks.size(), 1U);
+  EXPECT_TRUE(session.scene()->run.notes.empty());
+}
+
 TEST_F(SessionTest, GivesUpWhenTold) {
   Session session(of({path("first.stepscope")}), "");
   session.cancel();

@@ -11,6 +11,7 @@
 #include "viewer/query.h"
 #include "viewer/text.h"
 #include "viewer/timeline/draw.h"
+#include "viewer/track_choice.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -23,8 +24,8 @@ Scene const& training() {
   return kScene;
 }
 
-constexpr Tab kAllTabs[] = {Tab::kStatistics, Tab::kKernels, Tab::kCommunication, Tab::kPath, Tab::kFlame,
-                            Tab::kMemory,     Tab::kRun};
+constexpr Tab kAllTabs[] = {Tab::kStatistics, Tab::kKernels, Tab::kCommunication, Tab::kPath,
+                            Tab::kFlame,      Tab::kMemory,  Tab::kRun,           Tab::kNotes};
 
 /// The mouse over all of the panel at the bottom: tooltips.
 void point_at_the_panel(NullUi& ui, Scene const& scene, ViewState& state) {
@@ -47,6 +48,9 @@ void draw_everything(Scene const& scene) {
       EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 0);
     }
   state.panels.help = true;
+  if (!scene.nodes.empty()) toggle_pin(state, scene, static_cast<uint32_t>(scene.nodes.size() - 1));
+  state.panels.compared = 1;
+  state.notes = {{0, "%s%n \xFF"}, {scene.length, ""}};
   state.range = TimeWindow{static_cast<double>(scene.length) * 0.2, static_cast<double>(scene.length) * 0.4};
   if (scene.events > 0) state.selection = Selection{Selection::What::kEvent, 0, 0};
   for (uint32_t i = 0; i < scene.analysis.findings.size(); ++i) focus_finding(state, scene, {i, 0}, 300);
@@ -339,9 +343,10 @@ TEST(UiMouse, DragOnTheOverviewMovesTheWindow) {
 
 TEST(ShowPanel, KnowsEveryPanelByItsName) {
   ViewState state;
-  for (char const* name : {"findings", "details", "statistics", "kernels", "communication", "path", "flames", "memory", "run"})
+  for (char const* name :
+       {"findings", "details", "statistics", "kernels", "communication", "path", "flames", "memory", "run", "notes"})
     EXPECT_TRUE(show_panel(state, name)) << name;
-  EXPECT_EQ(state.panels.tab, Tab::kRun);
+  EXPECT_EQ(state.panels.tab, Tab::kNotes);
   EXPECT_FALSE(show_panel(state, "nothing"));
 }
 

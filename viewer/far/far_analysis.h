@@ -1,0 +1,43 @@
+// The analysis of a run that is not in memory, beside the frames: process by process, as `stepscope analyze` does it.
+#pragma once
+
+#include <memory>
+
+#include "trace/base/expected.h"
+#include "viewer/far/far_run.h"
+#include "viewer/scene.h"
+
+namespace stepscope::viewer {
+
+class FarAnalysis {
+ public:
+  struct Result {
+    analyzer::Analysis analysis;
+    std::vector<Scene::Participation> participations;
+    std::map<analyzer::DeviceRef, GapGrid> gap_grids;
+  };
+
+  /// Begins at once.
+  explicit FarAnalysis(FarRun::Sources sources);
+  /// Does not wait: what is still at work ends by itself, soon.
+  ~FarAnalysis();
+  FarAnalysis(FarAnalysis const&) = delete;
+  FarAnalysis& operator=(FarAnalysis const&) = delete;
+
+  /// 0 to 1.
+  [[nodiscard]] double share() const;
+  [[nodiscard]] bool is_done() const;
+  /// Waits until it is done.
+  void finish() const;
+  /// Only once, when it is done. Errors: those of reading.
+  base::Expected<Result> take();
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;  ///< with the thread, which outlives this when nobody waits for it
+};
+
+/// Puts the analysis of a far run into its scene; no other thread may look at it meanwhile.
+void take_analysis(Scene& scene, FarAnalysis::Result result);
+
+}  // namespace stepscope::viewer
