@@ -5,6 +5,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "trace/model/intervals.h"
+
 namespace stepscope::model {
 namespace {
 
@@ -33,6 +35,12 @@ bool has_calls(EventBatch const& batch) {
          std::find(batch.kind.begin(), batch.kind.end(), EventKind::kCollectiveCall) != batch.kind.end();
 }
 
+/// When an event was, also where the times are not repaired yet: no difference of two such leaves 64 bits.
+Interval reported_time(EventBatch const& batch, size_t row) {
+  int64_t const start = std::clamp(batch.start[row], -kMaxTime, kMaxTime);
+  return {start, start + std::clamp<int64_t>(batch.dur[row], 0, kMaxTime)};
+}
+
 std::vector<Call> calls_of(Batches const& batches) {
   std::vector<Call> calls;
   for (uint32_t b = 0; b < batches.size(); ++b) {
@@ -42,8 +50,7 @@ std::vector<Call> calls_of(Batches const& batches) {
     std::vector<uint32_t> const detail_rows = batch.detail_rows();
     for (uint32_t row = 0; row < batch.size(); ++row)
       if (batch.kind[row] == EventKind::kCollectiveCall)
-        calls.push_back(
-            {batch.start[row], batch.start[row] + std::max<int64_t>(batch.dur[row], 0), {b, row}, details[detail_rows[row]]});
+        calls.push_back({reported_time(batch, row).begin, reported_time(batch, row).end, {b, row}, details[detail_rows[row]]});
   }
   std::stable_sort(calls.begin(), calls.end(), [](Call const& a, Call const& b) { return a.start < b.start; });
   return calls;
@@ -54,7 +61,7 @@ std::vector<Launch> launches_of(Batches const& batches) {
   for (EventBatch const& batch : batches) {
     for (size_t row = 0; row < batch.size(); ++row)
       if (batch.kind[row] == EventKind::kLaunch && batch.correlation[row] != 0)
-        launches.push_back({batch.start[row], batch.start[row] + std::max<int64_t>(batch.dur[row], 0), batch.correlation[row]});
+        launches.push_back({reported_time(batch, row).begin, reported_time(batch, row).end, batch.correlation[row]});
   }
   std::stable_sort(launches.begin(), launches.end(), [](Launch const& a, Launch const& b) { return a.start < b.start; });
   return launches;
