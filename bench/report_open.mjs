@@ -1,6 +1,6 @@
 // How long a report takes to be open and drawn: from asking a running Chromium for the page to the first frame after all charts
 // have their marks. Median of the times, each in a new tab; Chromium's own start is not in it, parsing, scripts and painting are.
-// Usage: node bench/report_open.mjs REPORT.html [TIMES]         (after scripts/setup.sh, from the repository's root)
+// Usage: node bench/report_open.mjs REPORT.html [TIMES]         (from the repository's root, after scripts/demo.sh)
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { pathToFileURL } from "node:url";
 
 const report = resolve(process.argv[2] ?? "demo/report.html");
 const times = Number(process.argv[3] ?? 7);
-const { chromium } = createRequire(resolve("reports/web/package.json"))("playwright-core");
+const { chromium } = createRequire(resolve("build/release/report-web/package.json"))("playwright-core");
 const profile = mkdtempSync(join(tmpdir(), "stepscope-open-"));
 const context = await chromium.launchPersistentContext(profile, {
   executablePath: process.env.STEPSCOPE_CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser"].find(existsSync),
