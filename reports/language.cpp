@@ -26,10 +26,10 @@ Catalogues read_catalogues(std::string_view text) {
 }
 
 Catalogues const& catalogues_of(Language language) {
-  static Catalogues const kNone;
-  if (language == Language::kEnglish) return kNone;
-  static Catalogues const kChinese = read_catalogues(chinese_words());
-  return kChinese;
+  static Catalogues const none;
+  if (language == Language::kEnglish) return none;
+  static Catalogues const chinese = read_catalogues(chinese_words());
+  return chinese;
 }
 
 }  // namespace

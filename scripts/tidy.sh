@@ -26,26 +26,31 @@ paths=("$@")
 if ((${#paths[@]} == 0)); then paths=(trace tracer workloads machine selftest analyzer reports query gate viewer cli); fi
 once=$folder/tidy
 mkdir -p "$once"
-# The largest first, so that no core idles at the end.
-mapfile -t files < <(python3 scripts/tidy_units.py units "$folder" "${paths[@]}")
-if ((${#files[@]} == 0)) || [[ -z ${files[0]} ]]; then die "tidy: none of ${paths[*]} is compiled in $folder"; fi
+status=0 units=0
+: >"$once/faults" >"$once/log"
+# check PATH… -- OPTION…: what clang-tidy finds with these options goes to faults.
+check() {
+  local roots=() files
+  while [[ $1 != -- ]]; do roots+=("$1") && shift; done
+  shift
+  # The largest first, so that no core idles at the end.
+  mapfile -t files < <(python3 scripts/tidy_units.py units "$folder" "${roots[@]}")
+  if ((${#files[@]} == 0)) || [[ -z ${files[0]} ]]; then die "tidy: none of ${roots[*]} is compiled in $folder"; fi
+  printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" "$program" -p "$once" --quiet "$@" >"$once/found" 2>>"$once/log" || status=$?
+  python3 scripts/tidy_units.py places "$folder" <"$once/found" >>"$once/faults"
+  units=$((units + ${#files[@]}))
+}
 # States of a function that the static analyzer looks at: with a tenth of its own limit the checks take half the time, and functions
 # as short as ours rarely need more.
 analyzer=(-Xclang -analyzer-config -Xclang max-nodes=20000)
-# A fault in a header is found once for every source that includes it: it is told once.
-status=0
-printf '%s\0' "${files[@]}" | xargs -0 -n 1 -P "$(nproc)" "$program" -p "$once" --quiet "${analyzer[@]/#/--extra-arg=}" >"$once/faults" 2>"$once/log" || status=$?
-if (($# == 0)); then
-  mapfile -t benchmarks < <(python3 scripts/tidy_units.py units "$folder" bench)
-  # What the compiler says comes with any check.
-  printf '%s\0' "${benchmarks[@]}" | xargs -0 -n 1 -P "$(nproc)" "$program" -p "$once" --quiet '--checks=-*,clang-diagnostic-*,misc-definitions-in-headers' \
-    >>"$once/faults" 2>>"$once/log" || status=$?
-  files+=("${benchmarks[@]}")
-fi
+check "${paths[@]}" -- "${analyzer[@]/#/--extra-arg=}"
+# What the compiler says comes with any check.
+if (($# == 0)); then check bench -- '--checks=-*,clang-diagnostic-*,misc-definitions-in-headers'; fi
 if ((status != 0)); then
-  python3 scripts/tidy_units.py places "$folder" <"$once/faults" | awk '/^[^ ].*: (error|warning): / {shown = !seen[$0]++} shown'
+  # A fault in a header is found once for every source that includes it: it is told once.
+  awk '/^[^ ].*: (error|warning): / {shown = !seen[$0]++} shown' "$once/faults"
   grep -E 'error:|Error' "$once/log" | sort -u | head -n 20 || true
-  echo "clang-tidy: $(grep -E ': error: ' "$once/faults" | sort -u | wc -l) faults in ${#files[@]} units"
+  echo "clang-tidy: $(grep -E ': error: ' "$once/faults" | sort -u | wc -l) faults in $units units"
   exit 1
 fi
-echo "clang-tidy: ${#files[@]} units are clean"
+echo "clang-tidy: $units units are clean"

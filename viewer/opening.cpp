@@ -112,7 +112,7 @@ base::Expected<std::unique_ptr<Scene>> open_far(FarRun::Sources const& sources) 
 Opening::Opening(std::vector<std::string> paths, uint64_t most_near_events)
     : paths_(std::move(paths)), begin_(std::chrono::steady_clock::now()), shared_(std::make_shared<Shared>()) {
   shared_->most_near_events = most_near_events;
-  std::thread([shared = shared_, files = paths_, at_work = std::make_unique<AtWork>()]() mutable {
+  std::thread([shared = shared_, files = paths_, at_work = std::make_shared<AtWork>()]() mutable {
     shared->work(files);
     // What nobody waits for any more is freed here, on this thread.
     shared.reset();

@@ -121,7 +121,7 @@ struct FarAnalysis::Shared {
 
 FarAnalysis::FarAnalysis(FarRun::Sources sources) : shared_(std::make_shared<Shared>()) {
   shared_->sources = std::move(sources);
-  std::thread([shared = shared_, at_work = std::make_unique<AtWork>()]() mutable {
+  std::thread([shared = shared_, at_work = std::make_shared<AtWork>()]() mutable {
     shared->work();
     // What nobody waits for any more is freed here, on this thread.
     shared.reset();
