@@ -27,7 +27,8 @@ if ((${#paths[@]} == 0)); then paths=(trace tracer workloads machine selftest an
 once=$folder/tidy
 mkdir -p "$once"
 status=0 units=0
-: >"$once/faults" >"$once/log"
+rm -f "$once/faults" "$once/log"
+touch "$once/faults" "$once/log"
 # check PATH… -- OPTION…: what clang-tidy finds with these options goes to faults.
 check() {
   local roots=() files
