@@ -15,6 +15,7 @@
 #include "tracer/api/annotate.h"
 #include "workloads/checkpoint.h"
 #include "workloads/data/input_pipeline.h"
+#include "workloads/graphed_replica.h"
 #include "workloads/processes/agreement.h"
 #include "workloads/processes/merge.h"
 #include "workloads/processes/processes.h"
@@ -30,6 +31,7 @@ namespace {
 /// A turn of a step: who is trained in it.
 struct WorkerTurn {
   Replica* replica;
+  std::unique_ptr<GraphedReplica> graphed;  ///< what is trained by, with --cuda-graphs
   std::unique_ptr<UpdateScheme> scheme;
   GradientReducer reducer;
   std::vector<std::array<float, 2>> host_results;  ///< loss and correct of a step's batches
@@ -144,7 +146,10 @@ base::Expected<std::unique_ptr<Worker>> make_worker(UpdateContext context, Updat
     if (!scheme) return base::fail_with(scheme);
     GradientReducer reducer(device, scheme->get(), turn.buckets, w->gradients.floats(), w->accumulated.floats(),
                             {o.overlap, o.accumulate});
-    w->turns.push_back({&w->replica->in_turn(w->turns.size()), std::move(*scheme), std::move(reducer),
+    Replica* trained = &w->replica->in_turn(w->turns.size());
+    auto graphed = o.graphs ? std::make_unique<GraphedReplica>(*trained, device, stderr) : nullptr;
+    if (graphed != nullptr) trained = graphed.get();
+    w->turns.push_back({trained, std::move(graphed), std::move(*scheme), std::move(reducer),
                         std::vector<std::array<float, 2>>(static_cast<size_t>(o.accumulate))});
   }
   device.copy(StreamKind::kCopy, "h2d.weights", w->weights.data(), state.data(), w->weights.bytes(),

@@ -34,7 +34,12 @@ void GradientReducer::complete(size_t b) {
       device_.run("accumulate.add", elementwise::AddScaled{gradients, sum, 1.0F}, bucket.count);
     }
   }
-  if (is_last_batch() && scheme_ != nullptr) scheme_->exchange(b);
+  if (!is_last_batch() || scheme_ == nullptr || !scheme_->exchanges()) return;
+  if (at_exchange_) {
+    at_exchange_(b);
+  } else {
+    scheme_->exchange(b);
+  }
 }
 
 }  // namespace stepscope::workloads

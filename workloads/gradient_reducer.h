@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "workloads/backend/backend.h"
@@ -35,6 +37,27 @@ class GradientReducer {
   /// The backward pass has enqueued everything.
   void finish();
 
+  /// What is done with a batch's gradients.
+  enum class Place : uint8_t { kFirst, kMiddle, kLast };
+  [[nodiscard]] Place place() const {
+    if (is_last_batch()) return Place::kLast;
+    return batch_ == 0 ? Place::kFirst : Place::kMiddle;
+  }
+
+  // A backward pass that is captured and replayed (graphed_replica.h): everything but exchanges is an operation of the device.
+
+  /// Until end_capture(): where bucket `b` would be exchanged, `at_exchange(b)` is called instead.
+  void begin_capture(std::function<void(size_t b)> at_exchange) { at_exchange_ = std::move(at_exchange); }
+  /// The pass has not been done yet. Returns how many buckets it completes.
+  size_t end_capture() {
+    at_exchange_ = nullptr;
+    return std::exchange(completed_, 0);
+  }
+  /// A replayed pass has enqueued the gradients of bucket `b`, which it said to be exchanged.
+  void exchange(size_t b) { scheme_->exchange(b); }
+  /// A replayed pass is enqueued: it has completed so many buckets, and exchanged those.
+  void replayed(size_t completed) { completed_ = completed; }
+
  private:
   void complete_up_to(size_t last);
   void complete(size_t b);
@@ -47,6 +70,7 @@ class GradientReducer {
   Settings settings_;
   int64_t batch_ = 0;
   size_t completed_ = 0;  ///< buckets of this batch
+  std::function<void(size_t)> at_exchange_;
 };
 
 }  // namespace stepscope::workloads

@@ -46,6 +46,7 @@ void add_training_options(CLI::App& app, TrainOptions& o) {
   app.add_flag("--memory-growth,!--no-memory-growth", o.memory_growth,
                "take device memory in chunks as it is needed; --no-memory-growth takes all that the limit allows at once");
   add_placement(app, o.log_placement, o.soft_placement);
+  app.add_flag("--cuda-graphs", o.graphs, "launch forward and backward passes as CUDA graphs (cuda devices only)");
   app.add_option("--log-every", o.log_every, "steps between progress lines, 0 = none")->check(count_or_zero);
   app.add_option("--checkpoint", o.checkpoint, "file to save weights to, at the end and every --checkpoint-every steps");
   app.add_option("--checkpoint-every", o.checkpoint_every, "steps between checkpoints, 0 = only at the end")

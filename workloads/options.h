@@ -38,6 +38,7 @@ struct TrainOptions {
   bool memory_growth = true;      ///< take memory as it is needed, not all at once
   bool log_placement = false;     ///< say which device each operation runs on
   bool soft_placement = false;    ///< what a device lacks is computed on the host
+  bool graphs = false;            ///< forward and backward passes are launched as CUDA graphs
   std::string data;               ///< folder; empty = the generated set
   int64_t log_every = 10;         ///< steps; 0 = never
   std::string checkpoint;         ///< file; empty = none

@@ -43,6 +43,8 @@ class ShardedUpdate final : public UpdateScheme {
     c_.device->synchronize(c_.device->record(StreamKind::kCopy));
   }
 
+  [[nodiscard]] bool exchanges() const override { return c_.communicator != nullptr; }
+
   void exchange(size_t b) override {
     if (c_.communicator == nullptr) return;
     Shard const& shard = shards_[b];

@@ -27,6 +27,7 @@ class SharedUpdate final : public UpdateScheme {
     c_.device->synchronize(c_.device->record(StreamKind::kCompute));
   }
 
+  [[nodiscard]] bool exchanges() const override { return false; }
   void exchange(size_t /*b*/) override {}  // gradients stay where they are: the weights come to them
 
   void update(float rate, int64_t step) override {

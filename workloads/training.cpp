@@ -114,7 +114,8 @@ OpCounts operator+(OpCounts const& a, OpCounts const& b) {
           a.collectives + b.collectives,
           a.host_to_device_bytes + b.host_to_device_bytes,
           a.device_to_host_bytes + b.device_to_host_bytes,
-          a.collective_bytes + b.collective_bytes};
+          a.collective_bytes + b.collective_bytes,
+          a.graphs + b.graphs};
 }
 
 }  // namespace stepscope::workloads

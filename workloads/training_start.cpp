@@ -69,7 +69,8 @@ base::Expected<DeviceGroup> open_training_devices(TrainOptions const& o, std::sh
                                        .processes = processes,
                                        .memory_growth = o.memory_growth,
                                        .log_placement = o.log_placement,
-                                       .soft_placement = o.soft_placement});
+                                       .soft_placement = o.soft_placement,
+                                       .graphs = o.graphs});
   if (processes == nullptr) return group;
   base::Expected<void> ready;
   if (!group) ready = base::fail_with(group);

@@ -18,6 +18,8 @@ class ReplicatedUpdate final : public UpdateScheme {
     });
   }
 
+  [[nodiscard]] bool exchanges() const override { return c_.communicator != nullptr; }
+
   void exchange(size_t b) override {
     if (c_.communicator == nullptr) return;
     Bucket const& bucket = (*c_.buckets)[b];

@@ -34,6 +34,8 @@ class UpdateScheme {
   virtual ~UpdateScheme() = default;
   /// The weights are on the device. `state`: the optimizer's, states() arrays as long as the layout.
   virtual void start(float const* state) = 0;
+  /// Whether exchange() asks the device for anything.
+  [[nodiscard]] virtual bool exchanges() const = 0;
   /// The compute stream has the gradients of bucket `b`, the mean over this device's batches. Buckets come in order.
   virtual void exchange(size_t b) = 0;
   /// All buckets were exchanged: enqueues their update. Later work of the compute stream sees the new weights.

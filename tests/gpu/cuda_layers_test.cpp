@@ -354,6 +354,52 @@ TEST_F(CudaLayers, CountsWhatItEnqueues) {
   EXPECT_EQ(after.device_to_host_bytes - before.device_to_host_bytes, 64U);
 }
 
+TEST_F(CudaLayers, WhatIsCapturedIsDoneAtEachReplayAndNotBefore) {
+  Buffer const x = upload(cuda(), Array(1'000, 1.0F));
+  auto const twice = [&] { cuda().run("twice", elementwise::Add{x.floats(), x.floats(), x.floats()}, 1'000); };
+  twice();  // its kernel is loaded
+  OpCounts const before = cuda().counts();
+  cuda().begin_capture();
+  twice();
+  twice();
+  auto const graph = cuda().end_capture("test");
+  ASSERT_TRUE(graph.has_value()) << graph.error().message;
+  EXPECT_EQ(download(cuda(), x), Array(1'000, 2.0F));
+  for (int i = 0; i < 3; ++i) cuda().replay(**graph);
+  EXPECT_EQ(download(cuda(), x), Array(1'000, 128.0F));
+  OpCounts const after = cuda().counts();
+  EXPECT_EQ(after.kernels - before.kernels, 6U);
+  EXPECT_EQ(after.graphs - before.graphs, 3U);
+  EXPECT_EQ(after.launches - before.launches, 3U + 2U);  // and the downloads
+  cuda().begin_capture();
+  auto const nothing = cuda().end_capture("nothing");
+  ASSERT_TRUE(nothing.has_value()) << nothing.error().message;
+  EXPECT_EQ(*nothing, nullptr);
+}
+
+TEST_F(CudaLayers, ACaptureOfMoreThanOperationsIsRefusedAndNothingOfItIsDone) {
+  Array values(100, 1.0F);
+  Buffer const x = upload(cuda(), values), y = upload(cuda(), values);
+  auto const twice = [&] { cuda().run("twice", elementwise::Add{x.floats(), x.floats(), x.floats()}, 100); };
+  twice();
+  std::vector<std::pair<std::string, std::function<void()>>> const forbidden = {
+      {"copied",
+       [&] { cuda().copy(StreamKind::kCompute, "copied", y.data(), x.data(), x.bytes(), CopyDirection::kDeviceToDevice); }},
+      {"an event", [&] { cuda().synchronize(cuda().record(StreamKind::kCompute)); }},
+      {"a wait of the host", [&] { cuda().synchronize(); }}};
+  for (auto const& [name, ask] : forbidden) {
+    cuda().begin_capture();
+    twice();
+    ask();
+    twice();
+    auto const graph = cuda().end_capture("test");
+    ASSERT_FALSE(graph.has_value()) << name;
+    EXPECT_THAT(graph.error().message, ::testing::HasSubstr(name));
+    EXPECT_EQ(download(cuda(), x), Array(100, 2.0F)) << name;
+    EXPECT_EQ(download(cuda(), y), Array(100, 1.0F)) << name;
+  }
+}
+
 TEST_F(CudaLayers, AGpuThatIsNotThereIsNamedWithThoseThatAre) {
   auto const group = open_devices("cuda:999", {});
   ASSERT_FALSE(group.has_value());

@@ -252,6 +252,45 @@ TEST_F(CudaTraining, LearnsInEveryPrecision) {
   }
 }
 
+TEST_F(CudaTraining, GraphsGiveTheSameBitsWithFewerLaunches) {
+  auto const expect_same = [](std::function<TrainingResult(TrainOptions const&)> const& train, TrainOptions o) {
+    TrainingResult const plain = train(o);
+    o.graphs = true;
+    TrainingResult const graphed = train(o);
+    EXPECT_EQ(plain.weights, graphed.weights);
+    EXPECT_EQ(plain.loss, graphed.loss);
+    EXPECT_EQ(plain.counts.graphs, 0U);
+    EXPECT_GT(graphed.counts.graphs, 0U);
+    EXPECT_EQ(plain.counts.kernels, graphed.counts.kernels);
+    EXPECT_LT(graphed.counts.launches, plain.counts.launches);
+  };
+  expect_same(cifar10, options("cuda", 32, 12));
+  expect_same(gpt, options("cuda", 4, 12));
+  // With exchanges between the graphs of a pass, gradients of several batches, in every precision.
+  expect_same(cifar10, options("cuda:0,cuda:0", 16, 12));
+  TrainOptions sharded = options("cuda:0,cuda:0", 4, 12);
+  sharded.update = UpdateKind::kSharded;
+  expect_same(gpt, sharded);
+  TrainOptions accumulated = options("cuda", 8, 12);
+  accumulated.accumulate = 3;
+  expect_same(cifar10, accumulated);
+  for (Precision const precision : {Precision::kTf32, Precision::kBf16}) {
+    TrainOptions o = options("cuda", 16, 10);
+    o.precision = precision;
+    expect_same(cifar10, o);
+  }
+}
+
+TEST_F(CudaTraining, WhatCannotBeAGraphIsLaunchedAsWithout) {
+  TrainOptions o = options("cuda", 16, 8);
+  o.device_faults.synchronize_every_op = true;
+  TrainingResult const plain = cifar10(o);
+  o.graphs = true;
+  TrainingResult const graphed = cifar10(o);
+  EXPECT_EQ(plain.weights, graphed.weights);
+  EXPECT_EQ(graphed.counts.graphs, 0U);
+}
+
 TEST_F(CudaTraining, PipelinesAndLayersCutOverDevicesGiveTheWeightsOfOneDevice) {
   auto const train = [](std::string const& device, int64_t micro_batches, bool tensor) {
     SplitOptions o;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Everything about the CUDA capture that only a GPU can show, in one call: whether the machine is ready, the selftest with every mode of
-the CUDA program, how many kernels a second are recorded without loss, the CUDA backend of the workloads against the host backend and beside
-PyTorch eager, and PyTorch against torch.profiler. Needs the programs (a build or the bundle)
+the CUDA program, how many kernels a second are recorded without loss, the CUDA backend of the workloads against the host backend, with CUDA
+graphs, in several processes and beside PyTorch eager, and PyTorch against torch.profiler. Needs the programs (a build or the bundle)
 and Python; PyTorch where it is to be compared with. Without a GPU everything is skipped.
 
 usage: gpu_proof.py [--stepscope PROGRAM] [--out FOLDER] [--stage NAME]… [--limit-s SECONDS]
@@ -23,6 +23,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import processes  # noqa: E402
 import pytorch_pairs  # noqa: E402
 import results  # noqa: E402
+import workload_runs  # noqa: E402
 
 SKIPPED = 77
 CUPTI_VARIABLE = "STEPSCOPE_CUPTI"
@@ -184,6 +185,27 @@ def stage_backend(machine):
     return counts
 
 
+def stage_graphs(machine):
+    """--cuda-graphs: the same weights as without, and how long a step takes."""
+    wrong, numbers = workload_runs.compare_graphs(machine.stepscope)
+    if wrong:
+        raise processes.Failure("; ".join(wrong), numbers)
+    return numbers
+
+
+def stage_processes(machine):
+    """A training in several processes, one of which is killed or stopped."""
+    if reason := workload_runs.why_no_mpi():
+        raise Skip(reason)
+    gpus = sum(re.fullmatch(r"gpu \d+", check["name"]) is not None for check in machine.doctor()["checks"])
+    if gpus < 2 and (reason := workload_runs.why_not_shared(machine.stepscope)):
+        raise Skip(f"there is one GPU, and it cannot be shared: {reason}")
+    wrong, numbers = workload_runs.run_in_processes(machine.stepscope, machine.recordings, gpus)
+    if wrong:
+        raise processes.Failure("; ".join(wrong), numbers)
+    return numbers
+
+
 def stage_pytorch_ratio(machine):
     """cifar10 and gpt beside the same models in PyTorch eager: a measurement, never a failure."""
     here = os.path.dirname(os.path.abspath(__file__))
@@ -205,6 +227,7 @@ def stage_pytorch_ratio(machine):
 
 # What decides whether the rest is worth its time comes first.
 STAGES = {"doctor": stage_doctor, "selftest": stage_selftest, "rate": stage_rate, "backend": stage_backend,
+          "graphs": stage_graphs, "processes": stage_processes,
           "pytorch-ratio": stage_pytorch_ratio,
           **{f"pytorch-{model}-{mode}": pytorch_counts(model, mode) for model in ("cnn", "gpt") for mode in ("eager", "graph")},
           "window": pytorch_check(pytorch_pairs.record_window), "nccl": pytorch_check(pytorch_pairs.use_nccl),

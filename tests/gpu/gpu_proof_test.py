@@ -17,6 +17,7 @@ import gpu_proof  # noqa: E402
 import processes  # noqa: E402
 import pytorch_pairs  # noqa: E402
 import results  # noqa: E402
+import workload_runs  # noqa: E402
 
 GPU = {"name": "gpu 0", "verdict": "OK", "found": "H100", "fix": ""}
 NO_GPU = {"name": "gpu", "verdict": "WARN", "found": "none: no NVIDIA device on this machine", "fix": "nothing"}
@@ -169,6 +170,80 @@ class Backend(unittest.TestCase):
     def test_a_gpu_on_which_nothing_ran_is_a_failure(self):
         with self.assertRaisesRegex(processes.Failure, "no test ran on it: .*cuDNN 9 was not found"):
             self.backend({"": "cuDNN 9 was not found\n[  SKIPPED ] A.B (1 ms)\n"})
+
+
+class Workloads(unittest.TestCase):
+    """Runs with graphs and in several processes, by what the programs say."""
+
+    @staticmethod
+    def summary(checksum="aa", graphs=0, kernels=9, count=1, loss=(2.0, 1.0)):
+        return {"devices": [{"step_ns": [5_000_000] * 20 + [1_000_000] * 40, "weights_checksum": checksum}] * count, "launches": 90,
+                "graph_launches": graphs, "kernels": kernels, "processes": count, "loss": list(loss)}
+
+    def graphs(self, graphed):
+        def run(command, **_):
+            return processes.Result(0, "a line\n" + json.dumps(graphed if "--cuda-graphs" in command else self.summary()))
+        with mock.patch.object(processes, "run_well", run):
+            return workload_runs.compare_graphs("/bin/stepscope")
+
+    def test_graphs_must_leave_the_same_weights_by_as_many_operations(self):
+        wrong, numbers = self.graphs(self.summary(graphs=7))
+        self.assertEqual((wrong, numbers["gan"]["graph_launches"], numbers["gan"]["step_ms"]), ([], 7, 1.0))
+        for graphed, found in ((self.summary("bb", 7), "the weights are"), (self.summary(), "0 launches of graphs"),
+                               (self.summary(graphs=7, kernels=8), "8 operations")):
+            wrong, _ = self.graphs(graphed)
+            self.assertEqual(len(wrong), len(workload_runs.GRAPH_RUNS))
+            self.assertIn(found, wrong[0])
+
+    def test_more_processes_than_gpus_must_be_refused(self):
+        for answer, wrong in ((processes.Result(2, "cuda: 3 processes see the same 2 GPUs"), 0), (processes.Result(0, "trained"), 1)):
+            with mock.patch.object(processes, "run", lambda *_, answer=answer, **__: answer):
+                self.assertEqual(len(workload_runs.too_few_gpus("/bin/stepscope", 2)), wrong)
+
+    def test_two_processes_must_learn_what_one_does(self):
+        for parts, wrong in ((self.summary(count=2), 0), (self.summary(count=2, loss=(2.0, 1.1)), 1), (self.summary(count=1), 1)):
+            def run(command, parts=parts, **_):
+                return processes.Result(0, json.dumps(parts if command[0] == "mpirun" else self.summary(count=2)))
+            with mock.patch.object(processes, "run_well", run):
+                self.assertEqual(len(workload_runs.same_losses("/bin/stepscope", 2)[0]), wrong)
+
+    def test_one_gpu_that_cannot_be_shared_is_a_reason_to_skip(self):
+        machine = gpu_proof.Machine("/bin/stepscope")
+        refused = processes.Result(2, "cuda: processes share a GPU with NCCL 2.30 or newer only")
+        with mock.patch.object(machine, "doctor", lambda: {"checks": [GPU]}), mock.patch.object(workload_runs, "why_no_mpi", str), \
+                mock.patch.object(processes, "run", lambda *_, **__: refused):
+            with self.assertRaisesRegex(gpu_proof.Skip, "one GPU.*NCCL 2.30"):
+                gpu_proof.stage_processes(machine)
+
+    def hurt(self, launcher):
+        """With a made mpirun: a program that does what `launcher` says; $RUN is the run's folder."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mpirun")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\nRUN={folder}/SIGKILL\nmkdir $RUN\n{launcher}\n")
+            os.chmod(path, 0o755)
+            info = processes.Result(0, json.dumps([{"events": 200}, {"events": 300}]))
+            with mock.patch.dict(os.environ, {"PATH": folder + ":" + os.environ["PATH"]}), \
+                    mock.patch.object(processes, "run_well", lambda *_, **__: info):
+                return workload_runs.hurt_rank_one("/bin/stepscope", folder, signal.SIGKILL, 2)
+
+    def test_a_lost_process_must_end_the_others_with_a_word(self):
+        # The training of rank 1 is a Python whose first argument is "run".
+        victim = f"OMPI_COMM_WORLD_RANK=1 {sys.executable} run $RUN/rank-1.stepscope & wait $!\n"
+        with tempfile.TemporaryDirectory() as here:
+            with open(os.path.join(here, "run"), "w", encoding="utf-8") as file:
+                file.write("import sys, time\nopen(sys.argv[1], 'wb').write(bytes(30_000))\nwhile True: time.sleep(0.1)\n")
+            wrong, seconds = self.hurt(f"cd {here}\n" + victim + "echo rank 1 is gone\n")
+            self.assertEqual(wrong, [])
+            self.assertLess(seconds, workload_runs.END_WITHIN_S)
+            wrong, _ = self.hurt(f"cd {here}\n" + victim)
+            self.assertEqual(len(wrong), 1)
+            self.assertIn("nobody says", wrong[0])
+
+    def test_a_training_that_never_was_is_told(self):
+        wrong, seconds = self.hurt("echo no GPU; exit 2")
+        self.assertEqual((len(wrong), seconds), (1, None))
+        self.assertIn("no training was there to be hurt: no GPU", wrong[0])
 
 
 class OfPytorch(unittest.TestCase):

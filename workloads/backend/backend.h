@@ -70,6 +70,13 @@ class EventState {
 };
 using Event = std::shared_ptr<EventState>;
 
+/// Operations of a device's compute stream that were captured together and are launched by one call: a CUDA graph. Must go before
+/// its device.
+class LaunchGraph {
+ public:
+  virtual ~LaunchGraph() = default;
+};
+
 /// The members of a collective; made by the backend, one for all devices of a group, rank = position in the group.
 class Communicator {
  public:
@@ -84,6 +91,7 @@ struct MemoryUse {
 struct OpCounts {
   uint64_t launches = 0, kernels = 0, copies = 0, collectives = 0;
   uint64_t host_to_device_bytes = 0, device_to_host_bytes = 0, collective_bytes = 0;
+  uint64_t graphs = 0;  ///< launches that were of a graph; its operations are in `kernels`
 };
 
 /// What one member does in a collective or message. `count`: floats of the whole message (of one member's part × members for
@@ -145,6 +153,17 @@ class Device {
   /// same count; the results are bit-identical on all members. The same holds for messages between their two sides.
   virtual void collective(char const* name, Communicator& communicator, Collective const& what) = 0;
 
+  // Graphs. What is enqueued on the compute stream between the two is not done but kept, with its arguments; nothing else may be
+  // asked of the device meanwhile: no copy, event, collective or message. By the host thread of the device.
+
+  virtual void begin_capture() {}
+  /// Null: nothing was enqueued. Errors: why it cannot be kept; then nothing of it was done either.
+  virtual Expected<std::unique_ptr<LaunchGraph>> end_capture(char const* /*name*/) {
+    return base::fail_unsupported("{}: has no graphs", name());
+  }
+  /// Enqueues the graph's operations on the compute stream, reported under the name that end_capture() was given.
+  virtual void replay(LaunchGraph& /*graph*/) {}
+
   [[nodiscard]] virtual OpCounts counts() const = 0;
 };
 
@@ -180,6 +199,7 @@ struct DeviceOptions {
   uint32_t first_index = 0;                   ///< of the devices of this process, host devices only
   bool log_placement = false;                 ///< say on stderr which device each operation runs on
   bool soft_placement = false;                ///< what a device lacks is computed on the host
+  bool graphs = false;                        ///< will be asked for graphs; host devices have none
 };
 struct DeviceGroup {
   std::shared_ptr<Communicator> communicator;
@@ -187,7 +207,8 @@ struct DeviceGroup {
   uint32_t first_member = 0, members = 0;        ///< of the communicator; device d is member first_member + d
 };
 /// "host", "host:4" (four host devices), "cuda" (the first GPU), "cuda:1" (GPU 1), "cuda:0,cuda:1", "cuda:0,cuda:0" (two devices
-/// that share a GPU), "cuda:all". Errors: unknown device, bad count, no such GPU, no CUDA; the message says what to do.
+/// that share a GPU), "cuda:all"; of several processes each takes its part (cuda/process_gpus.h), and all must call it. Errors:
+/// unknown device, bad count, no such GPU, no CUDA; the message says what to do.
 Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions const& options);
 /// What went wrong first on one of the devices, see Device::failure().
 Expected<void> check_devices(DeviceGroup const& group);

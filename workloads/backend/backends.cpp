@@ -5,6 +5,7 @@
 #include "workloads/backend/cuda_module.h"
 #include "workloads/backend/host/host_device.h"
 #include "workloads/backend/placement.h"
+#include "workloads/processes/agreement.h"
 
 namespace stepscope::workloads {
 namespace {
@@ -37,14 +38,16 @@ Expected<DeviceGroup> open_devices(std::string_view specification, DeviceOptions
   size_t const colon = specification.find(':');
   std::string_view const name = specification.substr(0, colon);
   std::string_view const arguments = colon == std::string_view::npos ? "" : specification.substr(colon + 1);
+  // Backends let the processes talk to each other, each in its own way.
+  if (options.processes) {
+    auto const same = agree_on_settings(*options.processes, {{"a kind of --device of", std::string(name)}});
+    if (!same) return base::fail_with(same);
+  }
   if (colon != std::string_view::npos && arguments.empty()) {
     return base::fail("{}: a number must follow the colon, for example host:2 or cuda:0", specification);
   }
   for (BackendEntry const& backend : kBackends) {
     if (backend.name != name) continue;
-    if (options.processes && name != "host") {
-      return base::fail("{}: several processes train on host devices only, use one process with all devices", specification);
-    }
     auto group = backend.open(arguments, options);
     if (group && (options.log_placement || options.soft_placement)) {
       place_operations(*group, {options.log_placement ? stderr : nullptr, options.soft_placement});

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <filesystem>
 
+#include "workloads/processes/processes.h"
+
 namespace stepscope::workloads {
 namespace {
 
@@ -64,15 +66,18 @@ Expected<OpenGpusFunction> load_cuda_module(std::string const& path) {
 
 Expected<DeviceGroup> open_cuda_devices(std::string_view arguments, DeviceOptions const& options) {
   auto const gpus = parse_gpus(arguments);
-  if (!gpus) return base::fail_with(gpus);
-  if (options.processes != nullptr) {
-    return base::fail(
-        "cuda: several processes train together on host devices only, start one with all its GPUs: --device cuda:all");
+  Expected<OpenGpusFunction> open = nullptr;
+  Expected<void> ready;
+  if (!gpus) {
+    ready = base::fail_with(gpus);
+  } else if (open = load_cuda_module(cuda_module_path()); !open) {
+    ready = base::fail_with(open);
   }
-  auto const open = load_cuda_module(cuda_module_path());
-  if (!open) return base::fail_with(open);
+  // Inside, the processes talk to each other: all go there, or none.
+  if (options.processes != nullptr) ready = options.processes->agree(ready);
+  if (!ready) return base::fail_with(ready);
   Expected<DeviceGroup> result;
-  (*open)(*gpus, options, result);
+  (*open)({*gpus, !arguments.empty()}, options, result);
   return result;
 }
 

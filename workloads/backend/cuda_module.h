@@ -14,8 +14,16 @@ namespace stepscope::workloads {
 /// every GPU (an empty list). Errors: no number, too many devices.
 Expected<std::vector<int>> parse_gpus(std::string_view arguments);
 
+/// The GPUs of a specification.
+struct GpuNames {
+  std::vector<int> gpus;  ///< empty = every GPU
+  bool given = true;      ///< false: "cuda" alone, the first GPU; of several processes each takes one of its own
+
+  friend bool operator==(GpuNames const&, GpuNames const&) = default;
+};
+
 /// Signature and name of the one function that the module has. `result` is written; no exception comes.
-using OpenGpusFunction = void (*)(std::vector<int> const& gpus, DeviceOptions const& options, Expected<DeviceGroup>& result);
+using OpenGpusFunction = void (*)(GpuNames const& names, DeviceOptions const& options, Expected<DeviceGroup>& result);
 constexpr char const* kOpenGpusFunction = "stepscope_open_gpus";
 
 /// It stays loaded: devices' code is in it. Errors: no file, not loadable, of another build; the message says what to do.

@@ -46,6 +46,9 @@ class ForwardingDevice : public Device {
   void collective(char const* name, Communicator& communicator, Collective const& what) override {
     device_->collective(name, communicator, what);
   }
+  void begin_capture() override { device_->begin_capture(); }
+  Expected<std::unique_ptr<LaunchGraph>> end_capture(char const* name) override { return device_->end_capture(name); }
+  void replay(LaunchGraph& graph) override { device_->replay(graph); }
   [[nodiscard]] OpCounts counts() const override { return device_->counts(); }
 
  private:

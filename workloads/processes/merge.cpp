@@ -18,7 +18,8 @@ Json to_json(TrainingResult const& result, int64_t correct) {
                {"interrupted", result.interrupted},
                {"counts",
                 {result.counts.launches, result.counts.kernels, result.counts.copies, result.counts.collectives,
-                 result.counts.host_to_device_bytes, result.counts.device_to_host_bytes, result.counts.collective_bytes}}};
+                 result.counts.host_to_device_bytes, result.counts.device_to_host_bytes, result.counts.collective_bytes,
+                 result.counts.graphs}}};
   for (MemoryUse const& use : result.memory) {
     json["memory"].push_back(
         {use.capacity_bytes, use.allocated_bytes, use.reserved_bytes, use.peak_allocated_bytes, use.peak_reserved_bytes});
@@ -35,7 +36,7 @@ void add(TrainingResult& whole, Json const& part) {
   for (Json const& checksum : part["checksums"]) whole.weights_checksums.push_back(checksum);
   for (Json const& use : part["memory"]) whole.memory.push_back({use[0], use[1], use[2], use[3], use[4]});
   Json const& counts = part["counts"];
-  whole.counts = whole.counts + OpCounts{counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], counts[6]};
+  whole.counts = whole.counts + OpCounts{counts[0], counts[1], counts[2], counts[3], counts[4], counts[5], counts[6], counts[7]};
   whole.interrupted = whole.interrupted || part["interrupted"].get<bool>();
   auto const share = 1.0 / static_cast<double>(whole.processes);
   for (size_t i = 0; i < whole.losses.size(); ++i) {

@@ -27,6 +27,13 @@ constexpr int kEagerLooks = 50;
 constexpr std::chrono::microseconds kLookEvery{50};
 constexpr std::chrono::milliseconds kIdleLookEvery{100};
 constexpr std::chrono::milliseconds kPeersEvery{250};
+// A beat is a kilobyte: nothing beside gradients. A shorter time limit has shorter ones, so that it is not reached by a late one.
+constexpr std::chrono::milliseconds kBeatEvery{1'000};
+constexpr int kBeatsInTimeout = 4;
+// How often is looked for beats while no other message is awaited: that a process gives up must come well before a second.
+constexpr std::chrono::milliseconds kBeatLookEvery{5};
+// What is said when giving up has left this process by then, if it can leave at all.
+constexpr std::chrono::milliseconds kTimeToTell{1'000};
 
 // Signal handlers can reach nothing else.
 std::atomic<bool>& told_to_end() {
@@ -119,7 +126,7 @@ Processes::Processes(Launch const& launch, std::chrono::milliseconds timeout, Mp
 }
 
 Processes::~Processes() {
-  all_gather("");  // nobody leaves while another one still waits for a message
+  Processes::all_gather("");  // nobody leaves while another one still waits for a message
   {
     std::lock_guard const lock(mutex_);
     stopping_ = true;
@@ -128,6 +135,11 @@ Processes::~Processes() {
   thread_.join();
   // With somebody missing MPI_Finalize would wait for ever.
   if (!failure_) mpi_.finish();
+}
+
+std::chrono::milliseconds Processes::timeout() const {
+  std::lock_guard const lock(mutex_);
+  return timeout_;
 }
 
 void Processes::set_timeout(std::chrono::milliseconds timeout) {
@@ -207,6 +219,27 @@ base::Expected<void> Processes::agree(base::Expected<void> const& mine) {
   return {};
 }
 
+void Processes::watch() {
+  {
+    std::lock_guard const lock(mutex_);
+    if (watching_ || failure_) return;
+    watching_ = true;
+    for (uint32_t peer = 0; peer < size(); ++peer) {
+      if (peer != rank()) expect_beat(peer);
+    }
+  }
+  wake_.notify_one();
+}
+
+void Processes::give_up(std::string const& why) {
+  {
+    std::lock_guard const lock(mutex_);
+    if (failure_ || giving_up_) return;
+    giving_up_ = why;
+  }
+  wake_.notify_one();
+}
+
 std::optional<std::string> Processes::failure() const {
   std::lock_guard const lock(mutex_);
   return failure_;
@@ -244,22 +277,89 @@ bool Processes::test_active() {
       continue;
     }
     moved = true;
-    message.received = !message.sent;
-    if (message.received) peers_[message.peer].heard = Clock::now();
+    std::shared_ptr<Message> const done = *at;
     at = active_.erase(at);
+    take(*done);
   }
   if (moved) changed_.notify_all();
   return moved;
 }
 
+void Processes::take(Message& message) {
+  message.received = !message.sent;
+  if (message.sent) return;
+  Peer& peer = peers_[message.peer];
+  if (message.tag != kBeatTag) {
+    peer.heard = Clock::now();
+    return;
+  }
+  peer.lived = Clock::now();
+  if (peer.beat.says == Beat::Says::kLives) return expect_beat(message.peer);
+  peer.left = true;
+  if (peer.beat.says == Beat::Says::kLeaves) return;
+  peer.beat.why.back() = '\0';
+  fail(fmt::format("rank {} cannot go on: {}", message.peer, peer.beat.why.data()));
+}
+
+void Processes::expect_beat(uint32_t peer) {
+  auto const message = std::make_shared<Message>();
+  message->peer = peer;
+  message->tag = kBeatTag;
+  message->data = &peers_[peer].beat;
+  message->bytes = sizeof(Beat);
+  message->since = Clock::now();
+  submitted_.push_back(message);
+}
+
+void Processes::tell_all(Beat const& beat) {
+  auto const* const first = reinterpret_cast<std::byte const*>(&beat);
+  for (uint32_t peer = 0; peer < size(); ++peer) {
+    if (peer == rank()) continue;
+    auto const message = std::make_shared<Message>();
+    message->sent = true;
+    message->peer = peer;
+    message->tag = kBeatTag;
+    message->kept.assign(first, first + sizeof beat);
+    message->data = message->kept.data();
+    message->bytes = sizeof beat;
+    submitted_.push_back(message);
+  }
+  beat_at_ = Clock::now();
+}
+
+/// What is due of what this process tells the others.
+void Processes::beat() {
+  auto const now = Clock::now();
+  if (giving_up_ && !gave_up_at_) {
+    gave_up_at_ = now;
+    Beat last;
+    last.says = Beat::Says::kGivesUp;
+    giving_up_->copy(last.why.data(), last.why.size() - 1);
+    if (watching_) tell_all(last);
+  } else if (gave_up_at_) {
+    bool const is_told = submitted_.empty() && std::none_of(active_.begin(), active_.end(), [](auto const& message) {
+                           return message->sent && message->tag == kBeatTag;
+                         });
+    if (is_told || now - *gave_up_at_ > kTimeToTell) fail(*giving_up_);
+  } else if (watching_ && stopping_ && !leaving_) {
+    leaving_ = true;
+    Beat last;
+    last.says = Beat::Says::kLeaves;
+    tell_all(last);
+  } else if (watching_ && !leaving_ && now - beat_at_ >= std::min(kBeatEvery, timeout_ / kBeatsInTimeout)) {
+    tell_all(Beat());
+  }
+}
+
 void Processes::look_after_peers() {
   auto const now = Clock::now();
   bool const told = told_to_end().load();
-  if (stopping_ || (!told && now - looked_ < kPeersEvery)) return;
+  // Who watches waits for the others' last words.
+  if ((stopping_ && !watching_) || (!told && now - looked_ < kPeersEvery)) return;
   looked_ = now;
   for (uint32_t peer = 0; peer < size(); ++peer) {
     int64_t const process = peers_[peer].process_id;
-    if (process != 0 && has_ended(process)) {
+    if (process != 0 && !peers_[peer].left && has_ended(process)) {
       return fail(fmt::format("rank {} is gone: its process {} has ended; checkpoints and traces written so far can be read",
                               peer, process));
     }
@@ -269,8 +369,15 @@ void Processes::look_after_peers() {
   if (told && !told_at_) told_at_ = now;
   if (told_at_ && now - *told_at_ > kTimeToSee)
     return fail("the launcher told this process to end (SIGTERM), as it does when another one has failed");
+  look_for_silence(now);
+}
+
+void Processes::look_for_silence(Clock::time_point now) {
   for (auto const& message : active_) {
-    if (message->sent || now - std::max(message->since, peers_[message->peer].heard) < timeout_) continue;
+    // A process whose messages come may still hang where they are not made: beats are no answer to what is waited for.
+    Peer const& peer = peers_[message->peer];
+    auto const last = message->tag == kBeatTag ? peer.lived : peer.heard;
+    if (message->sent || now - std::max(message->since, last) < timeout_) continue;
     return fail(
         fmt::format("nothing came from rank {} for {} s: it hangs or is gone, or waits for one that does; if it only works "
                     "longer, raise --collective-timeout",
@@ -283,6 +390,7 @@ void Processes::run() {
   int looks = 0;
   std::unique_lock lock(mutex_);
   for (;;) {
+    beat();
     begin_new();
     bool const moved = test_active();
     look_after_peers();
@@ -291,6 +399,9 @@ void Processes::run() {
     if (!submitted_.empty()) continue;
     if (active_.empty()) {
       wake_.wait_for(lock, kIdleLookEvery);
+      looks = 0;
+    } else if (std::all_of(active_.begin(), active_.end(), [](auto const& message) { return message->tag == kBeatTag; })) {
+      wake_.wait_for(lock, kBeatLookEvery);
       looks = 0;
     } else if (looks < kEagerLooks) {
       lock.unlock();

@@ -2,9 +2,11 @@
 // one is gone. MPI carries the messages; one thread makes all its calls, so that any MPI will do and messages move on whatever
 // the others do. A process that ends on this machine is noticed within a second, one elsewhere, or one that hangs, when nothing
 // comes from it for the time limit. Then every call returns at once: the training ends as after any other error, with its trace
-// closed.
+// closed. Where nobody waits for a message (devices that exchange their data themselves), watch() makes the processes tell each
+// other every second that they live.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -22,10 +24,11 @@
 #include "trace/base/expected.h"
 #include "workloads/processes/launch.h"
 #include "workloads/processes/mpi/module.h"
+#include "workloads/processes/peers.h"
 
 namespace stepscope::workloads {
 
-class Processes {
+class Processes final : public Peers {
  public:
   /// How long a process may wait for another one that sends nothing.
   static constexpr std::chrono::seconds kDefaultTimeout{25};
@@ -36,13 +39,15 @@ class Processes {
   /// The same with an MPI that has started.
   static base::Expected<std::shared_ptr<Processes>> meet(Launch const& launch, std::chrono::milliseconds timeout,
                                                          MpiModule const& mpi);
-  ~Processes();  ///< parts from the others when nothing has failed
+  ~Processes() override;  ///< parts from the others when nothing has failed
   Processes(Processes const&) = delete;
   Processes& operator=(Processes const&) = delete;
 
-  [[nodiscard]] uint32_t rank() const { return launch_.rank; }
-  [[nodiscard]] uint32_t size() const { return launch_.size; }
+  [[nodiscard]] uint32_t rank() const override { return launch_.rank; }
+  [[nodiscard]] uint32_t size() const override { return launch_.size; }
+  [[nodiscard]] uint32_t local_rank() const override { return launch_.local_rank; }
   [[nodiscard]] Launch const& launch() const { return launch_; }
+  [[nodiscard]] std::chrono::milliseconds timeout() const override;
 
   // Messages of a pair with the same tag arrive in order, with the size that they were sent with. From any thread.
 
@@ -51,16 +56,19 @@ class Processes {
   /// Blocks until the message is there. False: it will not come, see failure().
   bool receive(uint32_t from, int tag, void* data, size_t bytes);
   /// What each process gave, by rank; empty texts after a failure. All processes must call it, from one thread each.
-  std::vector<std::string> all_gather(std::string const& mine);
+  std::vector<std::string> all_gather(std::string const& mine) override;
 
   /// Good when all are; else this process's error or, of another one, its error with its rank.
-  base::Expected<void> agree(base::Expected<void> const& mine);
+  base::Expected<void> agree(base::Expected<void> const& mine) override;
+
+  void watch() override;
+  void give_up(std::string const& why) override;
 
   /// Why the others cannot be reached any more: who is gone.
-  [[nodiscard]] std::optional<std::string> failure() const;
+  [[nodiscard]] std::optional<std::string> failure() const override;
 
   /// Above those that the collectives use.
-  static constexpr int kGatherTag = 30'000, kNoteTag = 30'001;
+  static constexpr int kGatherTag = 30'000, kNoteTag = 30'001, kBeatTag = 30'002;
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -75,9 +83,18 @@ class Processes {
     Clock::time_point since;
     bool over = false, received = false;
   };
+  /// What processes that watch each other say, every second and when they leave or give up.
+  struct Beat {
+    enum class Says : int64_t { kLives, kLeaves, kGivesUp };
+    Says says = Says::kLives;
+    std::array<char, 1016> why = {};  ///< with a 0 at the end
+  };
   struct Peer {
     int64_t process_id = 0;  ///< 0 = on another machine
     Clock::time_point heard;
+    Beat beat;                ///< the one that comes next
+    Clock::time_point lived;  ///< when the last one came
+    bool left = false;
   };
 
   Processes(Launch const& launch, std::chrono::milliseconds timeout, MpiModule const& mpi);
@@ -87,7 +104,13 @@ class Processes {
   // With mutex_ held.
   void begin_new();
   bool test_active();
+  /// A message of this process, or from another one, is over.
+  void take(Message& message);
   void look_after_peers();
+  void look_for_silence(Clock::time_point now);
+  void beat();
+  void tell_all(Beat const& beat);
+  void expect_beat(uint32_t peer);
   void fail(std::string reason);
 
   Launch launch_;
@@ -102,6 +125,10 @@ class Processes {
   std::optional<std::string> failure_;
   Clock::time_point looked_;
   std::optional<Clock::time_point> told_at_;  ///< by SIGTERM
+  bool watching_ = false, leaving_ = false;
+  Clock::time_point beat_at_;                    ///< when the last one was sent
+  std::optional<std::string> giving_up_;         ///< why
+  std::optional<Clock::time_point> gave_up_at_;  ///< when the others were told
   std::thread thread_;
 };
 

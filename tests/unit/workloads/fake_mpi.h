@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <deque>
 #include <map>
@@ -25,6 +26,12 @@ class FakeMpi {
     std::lock_guard const lock(mutex());
     messages().clear();
     requests().clear();
+    finished() = 0;
+  }
+  /// How many processes have ended in good order, with no message on its way.
+  static std::atomic<uint32_t>& finished() {
+    static std::atomic<uint32_t> count = 0;
+    return count;
   }
 
  private:
@@ -83,7 +90,7 @@ class FakeMpi {
   }
   template <int Rank>
   static constexpr MpiModule make() {
-    return {nullptr, send<Rank>, receive<Rank>, test, [] {}};
+    return {nullptr, send<Rank>, receive<Rank>, test, [] { ++finished(); }};
   }
 };
 

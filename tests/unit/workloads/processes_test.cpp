@@ -107,6 +107,53 @@ TEST(Processes, OneThatSaysNothingIsGivenUpByAllThatWaitForIt) {
   });
 }
 
+/// Waits for the failure that a test has made.
+std::string awaited_failure(Processes const& processes) {
+  while (!processes.failure()) std::this_thread::yield();
+  return *processes.failure();
+}
+
+TEST(WatchingProcesses, LeaveInGoodOrder) {
+  as_processes(3, kLong, [](std::shared_ptr<Processes> const& processes) {
+    processes->watch();
+    EXPECT_THAT(processes->all_gather("x"), Each("x"));
+    EXPECT_EQ(processes->failure(), std::nullopt);
+  });
+  EXPECT_EQ(testing::FakeMpi::finished(), 3U);
+}
+
+TEST(WatchingProcesses, AllFailWhenOneGivesUpAndSayWhy) {
+  as_processes(3, kLong, [](std::shared_ptr<Processes> const& processes) {
+    processes->watch();
+    std::string const why = "out of luck, " + std::string(5'000, 'x');
+    if (processes->rank() == 1) processes->give_up(why);
+    std::string const failure = awaited_failure(*processes);
+    if (processes->rank() == 1) {
+      EXPECT_EQ(failure, why);
+    } else {
+      EXPECT_THAT(failure, HasSubstr("rank 1 cannot go on: out of luck, xxx"));
+    }
+  });
+  EXPECT_EQ(testing::FakeMpi::finished(), 0U);  // MPI would wait for those that have failed
+}
+
+TEST(WatchingProcesses, NoticeOneThatIsSilentThoughNobodyWaitsForItsMessages) {
+  as_processes(2, kShort, [](std::shared_ptr<Processes> const& processes) {
+    if (processes->rank() == 1) return;
+    processes->watch();
+    EXPECT_THAT(awaited_failure(*processes), AllOf(HasSubstr("nothing came from rank 1"), HasSubstr("0.1 s")));
+  });
+}
+
+TEST(WatchingProcesses, GiveUpOneThatLivesAndDoesNotAnswer) {
+  as_processes(2, kShort, [](std::shared_ptr<Processes> const& processes) {
+    processes->watch();
+    float nothing = 0;
+    EXPECT_FALSE(processes->receive(1 - processes->rank(), 0, &nothing, sizeof nothing));
+    EXPECT_THAT(processes->failure().value_or(""), HasSubstr("nothing came from rank"));
+  });
+}
+
 TEST(Agreement, AllEndBeforeTheSameStep) {
   constexpr int64_t kSteps = 20, kUnhappy = 7;
   std::array<int64_t, 3> ended = {};

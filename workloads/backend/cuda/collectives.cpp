@@ -22,8 +22,8 @@ float const* source_of(Collective const& what) { return what.op == CollectiveOp:
 
 void CudaDevice::collective(char const* name, Communicator& communicator, Collective const& what) {
   auto& group = dynamic_cast<Exchange&>(communicator);
-  STEPSCOPE_CHECK(settings_.index < group.members() && what.peer < group.members());
-  if (!begin_launch()) return;
+  STEPSCOPE_CHECK(settings_.member < group.members() && what.peer < group.members());
+  if (is_refused(name) || !begin_launch()) return;
   collectives_.fetch_add(1, std::memory_order_relaxed);
   collective_bytes_.fetch_add(what.count * sizeof(float), std::memory_order_relaxed);
   enqueue(
@@ -33,8 +33,10 @@ void CudaDevice::collective(char const* name, Communicator& communicator, Collec
 }
 
 Expected<void> CudaDevice::exchange(Exchange& group, Collective const& what) {
-  if (what.op == CollectiveOp::kSend) return send(group, what);
-  if (what.op == CollectiveOp::kReceive) return receive(group, what);
+  if (what.op == CollectiveOp::kSend || what.op == CollectiveOp::kReceive) {
+    if (!group.is_in_one_process()) return base::fail("messages go between GPUs of one process only");  // no workload has others
+    return what.op == CollectiveOp::kSend ? send(group, what) : receive(group, what);
+  }
   if (group.has_nccl()) return exchange_by_nccl(group, what);
   auto const arrived = meet(group, {source_of(what), what.receive, what.count, nullptr});
   if (!arrived) return base::fail_with(arrived);
@@ -47,7 +49,7 @@ Expected<void> CudaDevice::exchange(Exchange& group, Collective const& what) {
 
 Expected<std::shared_ptr<std::vector<Posting> const>> CudaDevice::meet(Exchange& group, Posting mine) {
   mine.reached = record(StreamKind::kCommunication);
-  auto all = group.meet(settings_.index, std::move(mine));
+  auto all = group.meet(settings_.member, std::move(mine));
   if (all == nullptr) return broken(group);
   for (Posting const& member : *all) wait(StreamKind::kCommunication, member.reached);
   return all;
@@ -57,7 +59,7 @@ Expected<std::shared_ptr<std::vector<Posting> const>> CudaDevice::meet(Exchange&
 /// its part (reduce-scatter): each element is summed once, in the order of the ranks.
 Expected<void> CudaDevice::take_part(std::vector<Posting> const& all, Collective const& what) {
   cudaStream_t const to = stream(StreamKind::kCommunication);
-  size_t const members = all.size(), rank = settings_.index;
+  size_t const members = all.size(), rank = settings_.member;
   bool const in_parts = what.op == CollectiveOp::kReduceScatter || what.op == CollectiveOp::kAllGather;
   STEPSCOPE_CHECK(!in_parts || what.count % members == 0);
   size_t const part = what.count / members;
@@ -88,7 +90,7 @@ Expected<void> CudaDevice::take_part(std::vector<Posting> const& all, Collective
 Expected<void> CudaDevice::exchange_by_nccl(Exchange& group, Collective const& what) {
   cudaStream_t const to = stream(StreamKind::kCommunication);
   size_t const part = what.count / group.members();
-  return group.call_nccl(settings_.index, [&](Nccl const& nccl, ncclComm_t communicator) {
+  return group.call_nccl(settings_.member, [&](Nccl const& nccl, ncclComm_t communicator) {
     switch (what.op) {
       case CollectiveOp::kAllReduce:
         return nccl.all_reduce(what.receive, what.receive, what.count, ncclFloat, ncclAvg, communicator, to);
@@ -127,12 +129,12 @@ Expected<void> CudaDevice::send(Exchange& group, Collective const& what) {
   if (auto done = copy_floats(stream(StreamKind::kCommunication), data, what.send, what.count); !done) return done;
   auto message = std::make_shared<Message>(Message{data, what.count, record(StreamKind::kCommunication), nullptr});
   (*staging)->last = message;
-  group.post(settings_.index, what.peer, std::move(message));
+  group.post(settings_.member, what.peer, std::move(message));
   return {};
 }
 
 Expected<void> CudaDevice::receive(Exchange& group, Collective const& what) {
-  auto const message = group.take(what.peer, settings_.index);
+  auto const message = group.take(what.peer, settings_.member);
   if (message == nullptr) return broken(group);
   STEPSCOPE_CHECK(message->count == what.count);
   wait(StreamKind::kCommunication, message->filled);

@@ -250,7 +250,8 @@ class CudaConv2d final : public Conv2d {
       dnn_.set_math_type(d_.passes[pass], candidates.front().math);
       cudnnStatus_t const status = call(candidates.front());
       if (status == CUDNN_STATUS_SUCCESS) return {};
-      if (candidates.size() == 1) {
+      // What cuDNN refuses in a capture it has done before, and does again.
+      if (candidates.size() == 1 || device_.is_capturing()) {
         return base::fail("cuDNN: {}, run again with CUDNN_LOGLEVEL_DBG=2 CUDNN_LOGDEST_DBG=stderr to see why",
                           dnn_.error_string(status));
       }

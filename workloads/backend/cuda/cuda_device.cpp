@@ -1,5 +1,5 @@
-// Streams, memory, copies and element-wise operations of a CUDA device; see cuda_device.h. Layers and collectives are in their
-// own files.
+// Streams, memory, copies and element-wise operations of a CUDA device; see cuda_device.h. Layers, collectives and graphs are in
+// their own files.
 #include "workloads/backend/cuda/cuda_device.h"
 
 #include <algorithm>
@@ -211,6 +211,7 @@ std::shared_ptr<void> CudaDevice::pin(void const* data, size_t bytes) {
 // ----------------------------------------------------------------------------------------------------------------------
 
 Event CudaDevice::record(StreamKind kind) {
+  if (is_refused("an event")) return std::make_shared<CudaEvent>(events_, clock_, nullptr);
   activate();
   cudaEvent_t event = nullptr;
   if (!failed()) {
@@ -228,7 +229,7 @@ Event CudaDevice::record(StreamKind kind) {
 void CudaDevice::wait(StreamKind kind, Event const& event) {
   auto const* const cuda_event = dynamic_cast<CudaEvent const*>(event.get());
   STEPSCOPE_CHECK(cuda_event != nullptr);
-  if (failed() || cuda_event->event() == nullptr) return;
+  if (failed() || is_refused("a wait for an event") || cuda_event->event() == nullptr) return;
   activate();
   auto done = to_expected(cudaStreamWaitEvent(stream(kind), cuda_event->event(), 0), "cudaStreamWaitEvent");
   if (!done) fail("wait for event", "", done.error().message);
@@ -237,12 +238,15 @@ void CudaDevice::wait(StreamKind kind, Event const& event) {
 void CudaDevice::synchronize(Event const& event) {
   auto const* const cuda_event = dynamic_cast<CudaEvent const*>(event.get());
   STEPSCOPE_CHECK(cuda_event != nullptr);
-  if (failed() || cuda_event->event() == nullptr) return;
+  if (failed() || is_refused("a wait of the host") || cuda_event->event() == nullptr) return;
+  GroupWatch::Waiting const waiting(group_.watch(), settings_.index);
   auto done = to_expected(cudaEventSynchronize(cuda_event->event()), "an operation launched before it");
   if (!done) fail("synchronize", "", done.error().message);
 }
 
 void CudaDevice::synchronize() {
+  if (is_refused("a wait of the host")) return;
+  GroupWatch::Waiting const waiting(group_.watch(), settings_.index);
   for (StreamKind const kind : {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kCommunication}) {
     if (failed()) return;
     activate();
@@ -257,6 +261,7 @@ void CudaDevice::synchronize() {
 bool CudaDevice::begin_launch() {
   if (failed()) return false;
   activate();
+  if (capture_) return !capture_->refused;
   launches_.fetch_add(1, std::memory_order_relaxed);
   if (settings_.faults.launch_delay_us == 0) return true;
   api::Work const range("busy host");
@@ -267,12 +272,13 @@ bool CudaDevice::begin_launch() {
 }
 
 void CudaDevice::after_launch(StreamKind kind, bool is_copy) {
+  if (is_capturing()) return;
   DeviceFaults const& faults = settings_.faults;
   if (faults.synchronize_every_op || (is_copy && faults.pageable_copies)) synchronize(record(kind));
 }
 
 void CudaDevice::copy(StreamKind kind, char const* name, void* to, void const* from, size_t bytes, CopyDirection direction) {
-  if (!begin_launch()) return;
+  if (is_refused(name) || !begin_launch()) return;
   copies_.fetch_add(1, std::memory_order_relaxed);
   if (direction == CopyDirection::kHostToDevice) host_to_device_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   if (direction == CopyDirection::kDeviceToHost) device_to_host_bytes_.fetch_add(bytes, std::memory_order_relaxed);
@@ -314,7 +320,8 @@ OpCounts CudaDevice::counts() const {
           collectives_.load(),
           host_to_device_bytes_.load(),
           device_to_host_bytes_.load(),
-          collective_bytes_.load()};
+          collective_bytes_.load(),
+          graphs_.load()};
 }
 
 }  // namespace stepscope::workloads::cuda

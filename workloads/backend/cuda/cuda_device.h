@@ -29,12 +29,19 @@ namespace stepscope::workloads::cuda {
 base::Expected<void> to_expected(cudaError_t error, std::string_view what);
 
 struct CudaDeviceSettings {
-  uint32_t index = 0;  ///< of the group, and rank in it
+  uint32_t index = 0, member = 0;  ///< in this process, and in the group
   int gpu = 0;
   std::string name;
   uint64_t capacity_bytes = 0;
   DeviceFaults faults;
   Precision precision = Precision::kFp32;
+};
+
+/// Of a graph.
+struct GraphCapture {
+  bool begun = false;
+  uint64_t operations = 0;
+  std::optional<std::string> refused;  ///< why no graph comes of it; what comes later is dropped
 };
 
 class CudaDevice final : public Device {
@@ -70,6 +77,9 @@ class CudaDevice final : public Device {
   void run(char const* name, elementwise::Op const& op, size_t count) override;
   void run_rows(char const* name, rowwise::Op const& op, int64_t rows) override;
   void collective(char const* name, Communicator& communicator, Collective const& what) override;
+  void begin_capture() override;
+  Expected<std::unique_ptr<LaunchGraph>> end_capture(char const* name) override;
+  void replay(LaunchGraph& graph) override;
   [[nodiscard]] OpCounts counts() const override;
 
   // For the layers of this backend.
@@ -79,9 +89,9 @@ class CudaDevice final : public Device {
   template <class Describe, class Work>
   void launch(char const* name, Describe const& describe, Work const& work) {
     if (!begin_launch()) return;
-    kernels_.fetch_add(1, std::memory_order_relaxed);
+    count_operation();
     enqueue(StreamKind::kCompute, name, describe, [&](cudaStream_t stream) {
-      bool const slow = settings_.faults.slow_device == static_cast<int64_t>(settings_.index);
+      bool const slow = settings_.faults.slow_device == static_cast<int64_t>(settings_.member);
       if (slow) begin_slow(stream, slow_begin());
       Expected<void> const done = work(stream);
       if (slow) end_slow(stream, slow_begin());
@@ -89,6 +99,8 @@ class CudaDevice final : public Device {
     });
     after_launch(StreamKind::kCompute, false);
   }
+  /// Whether operations are kept for a graph, not done.
+  [[nodiscard]] bool is_capturing() const { return capture_.has_value(); }
   /// Makes sure that workspace() has `bytes`. Layers share it: the compute stream runs one operation at a time.
   Expected<void> reserve_workspace(size_t bytes, std::string_view owner);
   [[nodiscard]] void* workspace() const { return workspace_.data(); }
@@ -111,7 +123,7 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] cudaStream_t stream(StreamKind kind) const { return streams_[static_cast<size_t>(kind)]; }
   [[nodiscard]] uint64_t* slow_begin() const;
-  /// The host's side of a launch, DeviceFaults included. False: the device has failed.
+  /// The host's side of a launch, DeviceFaults included. False: the device has failed, or no graph comes of the capture.
   bool begin_launch();
   void after_launch(StreamKind kind, bool is_copy);
   /// `work(stream)` inside an annotation; its error, or CUDA's, is the device's failure.
@@ -120,8 +132,18 @@ class CudaDevice final : public Device {
     api::Work const range(name);
     Expected<void> done = work(stream(kind));
     if (done) done = to_expected(cudaGetLastError(), "launch");
-    if (!done) fail(name, describe(), done.error().message);
+    if (done) return;
+    if (is_capturing()) {
+      refuse(fmt::format("{}: {}", name, done.error().message));
+    } else {
+      fail(name, describe(), done.error().message);
+    }
   }
+  void count_operation();
+  /// A graph is being captured, and none comes of it: the first reason is kept.
+  void refuse(std::string_view why);
+  /// Whether `what` is dropped, because a graph is being captured of which it cannot be a part.
+  bool is_refused(std::string_view what);
   /// Keeps the first one, and frees the other members of the group from waiting for this one.
   void fail(std::string_view operation, std::string_view shape, std::string_view message);
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_relaxed); }
@@ -149,11 +171,12 @@ class CudaDevice final : public Device {
   cudaStream_t idle_ = nullptr;  ///< for ClockBase
   Buffer workspace_, scratch_;
   std::list<Staging> staging_;
+  std::optional<GraphCapture> capture_;
   std::atomic<bool> failed_ = false;
   mutable std::mutex failure_mutex_;
   std::optional<std::string> failure_;
   std::atomic<uint64_t> launches_ = 0, kernels_ = 0, copies_ = 0, collectives_ = 0;
-  std::atomic<uint64_t> host_to_device_bytes_ = 0, device_to_host_bytes_ = 0, collective_bytes_ = 0;
+  std::atomic<uint64_t> host_to_device_bytes_ = 0, device_to_host_bytes_ = 0, collective_bytes_ = 0, graphs_ = 0;
 };
 
 }  // namespace stepscope::workloads::cuda

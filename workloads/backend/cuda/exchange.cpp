@@ -1,20 +1,24 @@
 // Where host threads meet, and NCCL's communicators; see exchange.h.
 #include "workloads/backend/cuda/exchange.h"
 
-#include <chrono>
 #include <utility>
 
 #include "trace/base/check.h"
 
 namespace stepscope::workloads::cuda {
 
-Exchange::Exchange(uint32_t members)
-    : members_(members), round_(std::make_shared<Round>(members)), messages_(size_t{members} * members) {}
+Exchange::Exchange(uint32_t members, std::shared_ptr<Peers> peers)
+    : members_(members),
+      peers_(std::move(peers)),
+      local_(peers_ == nullptr ? members : members / peers_->size()),
+      first_(peers_ == nullptr ? 0 : local_ * peers_->rank()),
+      round_(std::make_shared<Round>(members)),
+      messages_(peers_ == nullptr ? size_t{members} * members : 0) {}
 
 Exchange::~Exchange() {
-  for (auto const& member : communicators_) {
-    if (member->communicator != nullptr) nccl_.destroy(member->communicator);
-  }
+  watch_ = nullptr;
+  // Communicators are destroyed together: with somebody missing that would wait for ever.
+  if (nccl_ != nullptr && peers_ != nullptr && peers_->failure()) nccl_->abort();
 }
 
 std::shared_ptr<std::vector<Posting> const> Exchange::meet(uint32_t rank, Posting mine) {
@@ -56,27 +60,26 @@ Event Exchange::consumed(Message const& message) {
   return message.consumed;
 }
 
-base::Expected<void> Exchange::use_nccl(Nccl const& nccl, std::vector<int> const& gpus) {
-  std::vector<ncclComm_t> made(gpus.size());
-  if (ncclResult_t const result = nccl.init_all(made.data(), static_cast<int>(gpus.size()), gpus.data()); result != ncclSuccess) {
-    return base::fail("cuda: NCCL cannot connect the {} GPUs ({}), run again with NCCL_DEBUG=WARN to see why", gpus.size(),
-                      nccl.error_string(result));
-  }
-  nccl_ = nccl;
-  for (ncclComm_t const communicator : made) {
-    communicators_.push_back(std::make_unique<NcclMember>());
-    communicators_.back()->communicator = communicator;
-  }
-  return {};
+void Exchange::use_nccl(std::unique_ptr<NcclGroup> nccl) {
+  nccl_ = std::move(nccl);
+  if (peers_ == nullptr) return;
+  GroupWatch::Settings settings;
+  settings.devices = local_;
+  settings.timeout = peers_->timeout();
+  settings.look = [this] {
+    auto gone = peers_->failure();
+    return gone ? gone : nccl_->asynchronous_error();
+  };
+  settings.on_fault = [this](std::string const& why) { break_up(why); };
+  watch_ = std::make_unique<GroupWatch>(std::move(settings));
 }
 
-base::Expected<void> Exchange::call_nccl(uint32_t rank, std::function<ncclResult_t(Nccl const&, ncclComm_t)> const& call) {
-  NcclMember& member = *communicators_[rank];
-  std::lock_guard const lock(member.mutex);
+base::Expected<void> Exchange::call_nccl(uint32_t member, NcclGroup::Call const& call) {
   if (broken_) return base::fail("another device failed: {}", why_broken());
-  ncclResult_t const result = call(nccl_, member.communicator);
-  if (result == ncclSuccess) return {};
-  return base::fail("NCCL: {}, run again with NCCL_DEBUG=WARN to see why", nccl_.error_string(result));
+  auto done = nccl_->call(member - first_, call);
+  // In a group that broke up meanwhile NCCL only says that it was aborted.
+  if (!done && broken_) return base::fail("another device failed: {}", why_broken());
+  return done;
 }
 
 std::string Exchange::why_broken() {
@@ -91,12 +94,9 @@ void Exchange::break_up(std::string const& why) {
     why_ = why;
     changed_.notify_all();
   }
-  // Kernels of the others wait for a member that comes no more: aborting ends them. A member that is inside NCCL gets a second to
-  // come out; then it is stuck there, and aborting is what frees it.
-  for (auto const& member : communicators_) {
-    std::unique_lock const lock(member->mutex, std::chrono::seconds(1));
-    if (member->communicator != nullptr) nccl_.abort(std::exchange(member->communicator, nullptr));
-  }
+  // Kernels of the others wait for a member that comes no more: aborting ends them.
+  if (peers_ != nullptr) peers_->give_up(why);
+  if (nccl_ != nullptr) nccl_->abort();
 }
 
 }  // namespace stepscope::workloads::cuda

@@ -1,6 +1,6 @@
-// How the devices of one process meet: all-reduce and its kin among logical devices that share a GPU (or GPUs that see each
-// other's memory) by copies and a kernel on the members' own streams; among distinct GPUs by NCCL; messages always through
-// staging memory of the sender, so that a send does not wait for its receive.
+// How devices meet: all-reduce and its kin among logical devices that share a GPU (or GPUs that see each other's memory) by
+// copies and a kernel on the members' own streams; among distinct GPUs, and those of several processes, by NCCL; messages always
+// through staging memory of the sender, so that a send does not wait for its receive: inside one process only.
 //
 // A CUDA stream can wait only for what was enqueued before. So a member's host thread waits here until all members have enqueued
 // what leads to the collective (or the sender its message), then goes on at once: the device work itself is never waited for.
@@ -11,14 +11,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "workloads/backend/backend.h"
-#include "workloads/backend/cuda/libraries.h"
+#include "workloads/backend/cuda/group_watch.h"
+#include "workloads/backend/cuda/nccl_group.h"
+#include "workloads/processes/peers.h"
 
 namespace stepscope::workloads::cuda {
 
@@ -40,10 +41,14 @@ struct Message {
 
 class Exchange final : public Communicator {
  public:
-  explicit Exchange(uint32_t members);
+  /// `peers`: of several processes, which have as many members each, those of rank 0 first; null: all are of this one. With them
+  /// use_nccl() must follow.
+  explicit Exchange(uint32_t members, std::shared_ptr<Peers> peers = nullptr);
   ~Exchange() override;
 
   [[nodiscard]] uint32_t members() const { return members_; }
+  /// Of this process's devices; 0 where it has all.
+  [[nodiscard]] uint32_t first_member() const { return first_; }
 
   /// Blocks until all members have come here as often as this one. Null: the group is broken.
   std::shared_ptr<std::vector<Posting> const> meet(uint32_t rank, Posting mine);
@@ -55,11 +60,16 @@ class Exchange final : public Communicator {
   /// The receiver's event; null before it has enqueued its copy.
   [[nodiscard]] Event consumed(Message const& message);
 
-  /// Collectives of distinct GPUs go through NCCL. Errors: NCCL's, with what to do.
-  base::Expected<void> use_nccl(Nccl const& nccl, std::vector<int> const& gpus);
-  [[nodiscard]] bool has_nccl() const { return !communicators_.empty(); }
-  /// `call(table, communicator of the rank)`; nothing happens in a broken group. Error: NCCL's words.
-  base::Expected<void> call_nccl(uint32_t rank, std::function<ncclResult_t(Nccl const&, ncclComm_t)> const& call);
+  /// Collectives go through NCCL from now on; `nccl` has the members of this process. Other processes are looked after: when one
+  /// is gone or gives up, the group breaks up, and when it breaks up here, they are told.
+  void use_nccl(std::unique_ptr<NcclGroup> nccl);
+  [[nodiscard]] bool has_nccl() const { return nccl_ != nullptr; }
+  /// NcclGroup::call() for the member; nothing happens in a broken group.
+  base::Expected<void> call_nccl(uint32_t member, NcclGroup::Call const& call);
+  /// Whether all members are of this process: only then there are messages.
+  [[nodiscard]] bool is_in_one_process() const { return peers_ == nullptr; }
+  /// Of the threads that wait for devices; null in one process.
+  [[nodiscard]] GroupWatch* watch() const { return watch_.get(); }
 
   /// A member failed: nobody waits for it any more, here or on a device. The first reason is kept.
   void break_up(std::string const& why);
@@ -71,20 +81,18 @@ class Exchange final : public Communicator {
     std::vector<Posting> postings;
     uint32_t arrived = 0;
   };
-  struct NcclMember {
-    std::timed_mutex mutex;
-    ncclComm_t communicator = nullptr;
-  };
 
   uint32_t members_;
+  std::shared_ptr<Peers> peers_;
+  uint32_t local_, first_;  ///< of this process
   std::mutex mutex_;
   std::condition_variable changed_;
   std::shared_ptr<Round> round_;
   std::vector<std::deque<std::shared_ptr<Message>>> messages_;  ///< [from][to]
   std::atomic<bool> broken_ = false;
   std::string why_;
-  Nccl nccl_;
-  std::vector<std::unique_ptr<NcclMember>> communicators_;
+  std::unique_ptr<NcclGroup> nccl_;
+  std::unique_ptr<GroupWatch> watch_;  ///< last: it looks at the others
 };
 
 }  // namespace stepscope::workloads::cuda

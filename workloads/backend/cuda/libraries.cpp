@@ -20,7 +20,7 @@ base::Expected<void> complete(char const* missing, std::string const& path, char
 
 constexpr char const* kCudnnAdvice = "install cuDNN 9 (python3 -m pip install nvidia-cudnn-cu13) or use --device host";
 constexpr char const* kCublasAdvice = "install the CUDA toolkit (or python3 -m pip install nvidia-cublas) or use --device host";
-constexpr char const* kNcclAdvice = "install NCCL 2.10 or newer (python3 -m pip install nvidia-nccl-cu13) or use one GPU";
+constexpr char const* kNcclAdvice = "install NCCL 2.14 or newer (python3 -m pip install nvidia-nccl-cu13) or use one GPU";
 
 base::Expected<void> load(Cudnn& table) {
   constexpr std::array kNames = {"libcudnn.so.9"};

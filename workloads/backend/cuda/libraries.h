@@ -57,15 +57,18 @@ namespace stepscope::workloads::cuda {
   X(find_algorithm, cublasLtMatmulAlgoGetHeuristic)       \
   X(multiply, cublasLtMatmul)
 
-#define STEPSCOPE_NCCL_FUNCTIONS(X)    \
-  X(get_version, ncclGetVersion)       \
-  X(error_string, ncclGetErrorString)  \
-  X(init_all, ncclCommInitAll)         \
-  X(destroy, ncclCommDestroy)          \
-  X(abort, ncclCommAbort)              \
-  X(all_reduce, ncclAllReduce)         \
-  X(reduce_scatter, ncclReduceScatter) \
-  X(all_gather, ncclAllGather)         \
+#define STEPSCOPE_NCCL_FUNCTIONS(X)     \
+  X(get_version, ncclGetVersion)        \
+  X(error_string, ncclGetErrorString)   \
+  X(unique_id, ncclGetUniqueId)         \
+  X(init_all, ncclCommInitAll)          \
+  X(init_rank, ncclCommInitRankConfig)  \
+  X(async_error, ncclCommGetAsyncError) \
+  X(destroy, ncclCommDestroy)           \
+  X(abort, ncclCommAbort)               \
+  X(all_reduce, ncclAllReduce)          \
+  X(reduce_scatter, ncclReduceScatter)  \
+  X(all_gather, ncclAllGather)          \
   X(broadcast, ncclBroadcast)
 
 #define STEPSCOPE_MEMBER(member, function) decltype(&::function) member = nullptr;  // NOLINT(bugprone-macro-parentheses)

@@ -1,12 +1,15 @@
 // The module's one function: opens the GPUs of a device specification (../cuda_module.h) as a group. Distinct GPUs exchange data
-// by NCCL; logical devices that share a GPU do it themselves (NCCL before 2.30 does not take one GPU twice).
+// by NCCL, those of several processes too; logical devices that share a GPU do it themselves (NCCL before 2.30 does not take one
+// GPU twice).
 #include <algorithm>
 #include <cstdlib>
 #include <map>
 #include <numeric>
 
 #include "workloads/backend/cuda/cuda_device.h"
+#include "workloads/backend/cuda/process_gpus.h"
 #include "workloads/backend/cuda_module.h"
+#include "workloads/processes/processes.h"
 
 namespace stepscope::workloads::cuda {
 namespace {
@@ -71,44 +74,151 @@ Expected<void> connect(Exchange& group, std::vector<int> const& gpus, std::map<i
   if (uses.size() == 1) return {};
   if (uses.size() < gpus.size()) return let_see_each_other(uses);
   auto const nccl = load_nccl();
-  if (nccl) return group.use_nccl(*nccl, gpus);
-  if (let_see_each_other(uses)) return {};  // slower, and right
-  return base::fail_with(nccl);
+  if (!nccl) {
+    if (let_see_each_other(uses)) return {};  // slower, and right
+    return base::fail_with(nccl);
+  }
+  auto connected = NcclGroup::connect(*nccl, gpus);
+  if (!connected) return base::fail_with(connected);
+  group.use_nccl(std::move(*connected));
+  return {};
 }
 
-Expected<DeviceGroup> open_gpus(std::vector<int> gpus, DeviceOptions const& options) {
-  // Logical devices have three streams each: with the default of eight queues one device's wait could hold another's work.
-  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+// ---- Of several processes
+// -------------------------------------------------------------------------------------------------------------
+
+/// The GPU's id, the same for every process that sees it.
+Expected<std::string> id_of(int gpu) {
+  cudaDeviceProp properties = {};
+  if (auto known = to_expected(cudaGetDeviceProperties(&properties, gpu), fmt::format("cuda:{}", gpu)); !known)
+    return base::fail_with(known);
+  std::string id;
+  for (char const byte : properties.uuid.bytes) id += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  return id;
+}
+
+Expected<GpuView> look_around(GpuNames const& names, Peers const& peers) {
   auto const count = count_gpus();
   if (!count) return base::fail_with(count);
-  if (gpus.empty()) {
-    gpus.resize(static_cast<size_t>(*count));
-    std::iota(gpus.begin(), gpus.end(), 0);
+  GpuView view = {names, peers.local_rank(), {}};
+  for (int gpu = 0; gpu < *count; ++gpu) {
+    auto id = id_of(gpu);
+    if (!id) return base::fail_with(id);
+    view.visible.push_back(std::move(*id));
   }
-  std::map<int, uint64_t> uses;
-  for (int const gpu : gpus) ++uses[gpu];
-  for (auto const& [gpu, times] : uses) {
+  return view;
+}
+
+/// What each process takes. All must call it.
+Expected<std::vector<GpuChoice>> agree_on_gpus(GpuNames const& names, Peers& peers) {
+  auto const mine = look_around(names, peers);
+  Expected<void> ready;
+  if (!mine) ready = base::fail_with(mine);
+  if (auto all = peers.agree(ready); !all) return base::fail_with(all);
+  std::vector<std::string> const packed = peers.all_gather(pack(*mine));
+  if (auto const gone = peers.failure()) return base::fail("{}", *gone);
+  std::vector<GpuView> views;
+  for (std::string const& view : packed) views.push_back(unpack(view));
+  return choose_gpus(views);
+}
+
+/// All processes must call it; `ready`: whether this one has what it needs.
+Expected<void> connect_processes(Exchange& group, NcclGroup::Local const& local, Peers& peers, Expected<void> ready) {
+  Expected<Nccl> nccl;
+  if (ready) nccl = load_nccl();
+  if (ready && !nccl) ready = base::fail_with(nccl);
+  if (auto all = peers.agree(ready); !all) return all;
+  auto connected = NcclGroup::connect(*nccl, local, peers);
+  if (!connected) return base::fail_with(connected);
+  group.use_nccl(std::move(*connected));
+  return {};
+}
+
+// ---- Opening
+// --------------------------------------------------------------------------------------------------------------------------
+
+/// The GPUs that are meant.
+struct Meant {
+  std::vector<int> gpus;            ///< of this process, one for each device
+  std::map<int, uint64_t> devices;  ///< on each of them, of all processes
+  bool shared_with_others = false;  ///< by any two processes
+};
+Expected<Meant> find_gpus(GpuNames const& names, Peers* peers) {
+  Meant meant;
+  if (peers != nullptr) {
+    auto const choices = agree_on_gpus(names, *peers);
+    if (!choices) return base::fail_with(choices);
+    GpuChoice const& mine = (*choices)[peers->rank()];
+    meant.gpus = mine.gpus;
+    meant.shared_with_others = share_gpus(*choices);
+    for (size_t i = 0; i < mine.gpus.size(); ++i) meant.devices[mine.gpus[i]] = mine.sharers[i];
+    return meant;
+  }
+  meant.gpus = names.gpus;
+  if (meant.gpus.empty()) {
+    auto const count = count_gpus();
+    if (!count) return base::fail_with(count);
+    meant.gpus.resize(static_cast<size_t>(*count));
+    std::iota(meant.gpus.begin(), meant.gpus.end(), 0);
+  }
+  for (int const gpu : meant.gpus) ++meant.devices[gpu];
+  return meant;
+}
+
+/// What devices on them need.
+struct Prepared {
+  std::map<int, uint64_t> capacities;  ///< of a device on the GPU
+  std::shared_ptr<Libraries const> libraries;
+};
+Expected<Prepared> prepare(Meant const& meant, uint64_t memory_limit) {
+  Prepared prepared;
+  auto const count = count_gpus();
+  if (!count) return base::fail_with(count);
+  for (auto const& [gpu, devices] : meant.devices) {
     if (auto good = check_gpu(gpu, *count); !good) return base::fail_with(good);
   }
   auto libraries = load_libraries();
   if (!libraries) return base::fail_with(libraries);
-  std::map<int, uint64_t> capacities;
-  for (auto const& [gpu, times] : uses) {
-    auto const capacity = capacity_of(gpu, times, options.memory_limit_bytes);
+  prepared.libraries = std::move(*libraries);
+  for (auto const& [gpu, devices] : meant.devices) {
+    auto const capacity = capacity_of(gpu, devices, memory_limit);
     if (!capacity) return base::fail_with(capacity);
-    capacities[gpu] = *capacity;
+    prepared.capacities[gpu] = *capacity;
   }
-  auto group = std::make_shared<Exchange>(static_cast<uint32_t>(gpus.size()));
-  if (auto connected = connect(*group, gpus, uses); !connected) return base::fail_with(connected);
+  return prepared;
+}
+
+Expected<DeviceGroup> open_gpus(GpuNames const& names, DeviceOptions const& options) {
+  // Logical devices have three streams each: with the default of eight queues one device's wait could hold another's work.
+  ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  std::shared_ptr<Peers> const peers = options.processes;
+  auto const meant = find_gpus(names, peers.get());
+  if (!meant) return base::fail_with(meant);
+  std::vector<int> const& gpus = meant->gpus;
+  auto const local = static_cast<uint32_t>(gpus.size());
+  auto group = std::make_shared<Exchange>(local * (peers ? peers->size() : 1), peers);
+  auto prepared = prepare(*meant, options.memory_limit_bytes);
+  Expected<void> connected;
+  if (!prepared) connected = base::fail_with(prepared);
+  if (peers) {
+    auto const activate = [](int gpu) { cudaSetDevice(gpu); };
+    connected = connect_processes(*group, {gpus, activate, meant->shared_with_others}, *peers, connected);
+  } else if (connected) {
+    connected = connect(*group, gpus, meant->devices);
+  }
+  if (!connected) return base::fail_with(connected);
   DeviceGroup opened;
   opened.communicator = group;
   opened.members = group->members();
-  for (uint32_t index = 0; index < gpus.size(); ++index) {
+  opened.first_member = group->first_member();
+  for (uint32_t index = 0; index < local; ++index) {
     int const gpu = gpus[index];
     auto const before = std::count(gpus.begin(), gpus.begin() + index, gpu);
-    std::string name = uses[gpu] == 1 ? fmt::format("cuda:{}", gpu) : fmt::format("cuda:{}#{}", gpu, before);
-    auto device =
-        CudaDevice::create({index, gpu, std::move(name), capacities[gpu], options.faults, options.precision}, *libraries, *group);
+    bool const is_alone = std::count(gpus.begin(), gpus.end(), gpu) == 1;
+    std::string name = is_alone ? fmt::format("cuda:{}", gpu) : fmt::format("cuda:{}#{}", gpu, before);
+    auto device = CudaDevice::create(
+        {index, opened.first_member + index, gpu, std::move(name), prepared->capacities[gpu], options.faults, options.precision},
+        prepared->libraries, *group);
     if (!device) return base::fail_with(device);
     if (!options.memory_growth) {
       if (auto reserved = (*device)->reserve_memory(); !reserved) return base::fail_with(reserved);
@@ -122,7 +232,7 @@ Expected<DeviceGroup> open_gpus(std::vector<int> gpus, DeviceOptions const& opti
 }  // namespace stepscope::workloads::cuda
 
 extern "C" __attribute__((visibility("default"))) void stepscope_open_gpus(
-    std::vector<int> const& gpus, stepscope::workloads::DeviceOptions const& options,
+    stepscope::workloads::GpuNames const& names, stepscope::workloads::DeviceOptions const& options,
     stepscope::workloads::Expected<stepscope::workloads::DeviceGroup>& result) {
-  result = stepscope::workloads::cuda::open_gpus(gpus, options);
+  result = stepscope::workloads::cuda::open_gpus(names, options);
 }

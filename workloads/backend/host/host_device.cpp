@@ -238,6 +238,9 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
     return base::fail("host: --precision {}: host devices compute in fp32 only, use a cuda device or --precision fp32",
                       precision_name(options.precision));
   }
+  if (options.graphs) {
+    return base::fail("host: --cuda-graphs: host devices have no CUDA graphs, use a cuda device or leave the option out");
+  }
   uint32_t count = 1;
   if (!arguments.empty()) {
     auto const [end, error] = std::from_chars(arguments.data(), arguments.data() + arguments.size(), count);

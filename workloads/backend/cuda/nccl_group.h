@@ -1,0 +1,67 @@
+// NCCL's communicators of this process's GPUs: connected with each other, or with those of the other processes too. Between
+// processes they are made not to block (ncclConfig_t): a call of NCCL returns at once, and is waited for here, so that a process
+// that is gone does not hold this one inside NCCL.
+// https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/usage/communicators.html#fault-tolerance
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/base/expected.h"
+#include "workloads/backend/cuda/libraries.h"
+#include "workloads/processes/peers.h"
+
+namespace stepscope::workloads::cuda {
+
+class NcclGroup {
+ public:
+  /// `gpus` of this process, with each other. Errors: NCCL's, with what to do.
+  static base::Expected<std::unique_ptr<NcclGroup>> connect(Nccl const& nccl, std::vector<int> const& gpus);
+  struct Local {
+    std::vector<int> gpus;
+    std::function<void(int gpu)> activate;  ///< makes it the calling thread's
+    bool shared = false;                    ///< with other processes, any of all
+  };
+  /// With those of the other processes, which have as many each. Rank 0 makes NCCL's id and gives it to the others. From then on
+  /// the processes watch each other. All processes must call it. Errors: those, NCCL is too old, a process is gone or gives up,
+  /// NCCL takes longer than peers.timeout().
+  static base::Expected<std::unique_ptr<NcclGroup>> connect(Nccl const& nccl, Local const& local, Peers& peers);
+  /// Of a group that was not aborted: all members' work must be over, of all processes.
+  ~NcclGroup();
+  NcclGroup(NcclGroup const&) = delete;
+  NcclGroup& operator=(NcclGroup const&) = delete;
+
+  using Call = std::function<ncclResult_t(Nccl const&, ncclComm_t)>;
+  /// `call(table, communicator of the process's device `local`)`, and waits until NCCL has taken it. Nothing happens after
+  /// abort(). Errors: NCCL's words, or that the group was aborted.
+  base::Expected<void> call(uint32_t local, Call const& call);
+
+  /// What NCCL found wrong since: a broken connection, most of all. Looks only where no thread is in a call.
+  std::optional<std::string> asynchronous_error();
+
+  /// Ends what waits for members that come no more, on the GPUs and in call(). From any thread.
+  void abort();
+
+ private:
+  struct Member {
+    std::mutex mutex;  ///< held in a call of NCCL
+    ncclComm_t communicator = nullptr;
+  };
+
+  NcclGroup(Nccl const& nccl, size_t members);
+  base::Expected<void> start(Local const& local, ncclUniqueId const& id, Peers const& peers);
+  base::Expected<void> wait_until_connected(Peers const& peers);
+  [[nodiscard]] std::string words(ncclResult_t result) const;
+
+  Nccl nccl_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::atomic<bool> aborted_ = false;
+};
+
+}  // namespace stepscope::workloads::cuda
