@@ -46,13 +46,16 @@ if(BUILD_TESTING)
   endif()
 endif()
 
-# The programs of the labels unit and unit-threads, and those of the second alone: what the sanitizer presets build.
+# Layers whose objects are the same with and without CUDA: .ci/run tests them once.
+set(layers_of_any_build "base|model|file|import|export|export_tables|synth|analyzer|reports|gate|query|viewer|runs")
+
+# The programs of the labels unit, unit-any-build and unit-threads, and those of the last alone: what the sanitizer presets build.
 add_custom_target(unit_tests)
 add_custom_target(thread_tests)
 
 # stepscope_test(name SOURCES … DEPENDS … [LABEL unit] [TIMEOUT 300] [PROCESSORS 1]): a GoogleTest program; every TEST is a ctest
 # case. Tests of what runs on several threads (the tracer and the workloads) get the label unit-threads instead of unit: the
-# thread sanitizer runs those. PROCESSORS is what ctest -j reserves for one case.
+# thread sanitizer runs those; those of layers_of_any_build unit-any-build. PROCESSORS is what ctest -j reserves for one case.
 function(stepscope_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;PROCESSORS" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(ARG_LABELS)
@@ -63,6 +66,8 @@ function(stepscope_test name)
   endif()
   if(ARG_LABEL STREQUAL "unit" AND CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/unit/(tracer|workloads)")
     set(ARG_LABEL unit-threads)
+  elseif(ARG_LABEL STREQUAL "unit" AND CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/unit/(${layers_of_any_build})(/|$)")
+    set(ARG_LABEL unit-any-build)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
