@@ -3,6 +3,8 @@
 # Each time as a CI does it: GATE_RUNS recordings (4), then `stepscope check`. The figures are of the machine and of what else it does.
 #
 #   bench/gate_false_alarms.sh STEPSCOPE [TIMES] [SLOWER]      SLOWER: options of the slow program ("--input-delay-ms 1")
+#
+# GATE_PAIRED=1: against the unchanged program, trained in turn with it, and not against a baseline of before.
 set -euo pipefail
 STEPSCOPE=$(readlink -f "${1:?"name the stepscope program"}")
 times=${2:-20} slower=${3:-"--input-delay-ms 1"}
@@ -12,7 +14,7 @@ trap 'rm -rf "$work"' EXIT
 export STEPSCOPE GATE_OUT=$work/out GATE_DATA=$work
 unset GITHUB_ACTIONS
 
-"$gate" --update >/dev/null 2>&1
+if [[ -n ${GATE_PAIRED:-} ]]; then export GATE_BASE=$STEPSCOPE; else "$gate" --update >/dev/null 2>&1; fi
 # Counts exit statuses of so many checks.
 count() {
   local passed=0 failed=0 unclear=0 status
