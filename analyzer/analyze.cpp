@@ -41,22 +41,23 @@ struct Selection {
   uint64_t outside = 0;
 };
 
-Selection select(DeviceIndex const& device, DeviceSteps const& assigned, AnalyzeOptions const& options) {
+/// `window`: of all its ops.
+Selection select(DeviceIndex const& device, Interval window, DeviceSteps const& assigned, AnalyzeOptions const& options) {
   Selection selection;
-  selection.window = op_window(device);
+  selection.window = window;
   auto const chosen = [&](StepFacts const& step) {
     return !options.steps || (options.steps->first <= step.step && step.step <= options.steps->second);
   };
   std::copy_if(assigned.steps.begin(), assigned.steps.end(), std::back_inserter(selection.steps), chosen);
-  if (!options.steps) selection.ops.reserve(device.ops.size());
-  for (size_t i = 0; i < device.ops.size(); ++i) {
-    int32_t const step = assigned.step_of_op[i];
-    if (step < 0) ++selection.outside;
-    if (!options.steps || (step >= 0 && chosen(assigned.steps[static_cast<size_t>(step)])))
-      selection.ops.push_back(device.ops[i]);
-  }
-  if (options.steps) {
-    selection.outside = 0;
+  if (!options.steps) {
+    selection.ops = device.ops;
+    auto const is_outside = [](int32_t step) { return step < 0; };
+    selection.outside = static_cast<uint64_t>(std::count_if(assigned.step_of_op.begin(), assigned.step_of_op.end(), is_outside));
+  } else {
+    for (size_t i = 0; i < device.ops.size(); ++i) {
+      int32_t const step = assigned.step_of_op[i];
+      if (step >= 0 && chosen(assigned.steps[static_cast<size_t>(step)])) selection.ops.push_back(device.ops[i]);
+    }
     selection.window = selection.steps.empty()
                            ? Interval{0, 0}
                            : Interval{selection.steps.front().window.begin, selection.steps.back().window.end};
@@ -65,13 +66,19 @@ Selection select(DeviceIndex const& device, DeviceSteps const& assigned, Analyze
 }
 
 void count_ops(DeviceIndex const& device, std::vector<uint32_t> const& ops, DeviceFacts& facts) {
+  RowView const rows = device.rows();
+  uint64_t copies = 0, collectives = 0, launches = 0;
   for (uint32_t const row : ops) {
-    model::OpClass const op_class = model::kind_info(device.trace().kind(row)).op_class;
-    ++(op_class == model::OpClass::kCopy ? facts.copies : facts.kernels);
-    if (op_class == model::OpClass::kComm) ++facts.collectives;
-    auto const launch = device.launch_of(row);
-    if (launch && device.trace().columns().link[*launch].value == row) ++facts.launches;
+    model::OpClass const op_class = rows.op_class(row);
+    copies += op_class == model::OpClass::kCopy ? 1 : 0;
+    collectives += op_class == model::OpClass::kComm ? 1 : 0;
+    model::EventId const launch = rows.link(row);
+    launches += launch.valid() && rows.link(launch.value).value == row ? 1 : 0;
   }
+  facts.copies += copies;
+  facts.kernels += ops.size() - copies;
+  facts.collectives += collectives;
+  facts.launches += launches;
 }
 
 /// From the begin of the first host step to the end of the last: where the memory calls of steps are.
@@ -197,7 +204,7 @@ std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceIndex cons
   auto const collectives = [](DeviceIndex const& device) {
     std::vector<uint32_t> rows;
     std::copy_if(device.ops.begin(), device.ops.end(), std::back_inserter(rows),
-                 [&](uint32_t row) { return device.trace().kind(row) == model::EventKind::kCollective; });
+                 [view = device.rows()](uint32_t row) { return view.kind(row) == model::EventKind::kCollective; });
     return rows;
   };
   std::vector<uint32_t> const of_outline = collectives(outline), of_whole = collectives(whole);
@@ -322,8 +329,9 @@ class RunAnalyzer {
       sets.blocking_comm = std::move(readiness.blocking_comm);
       add_unhidden(sets, explain_late_launches(device, readiness.late_launches, host, options_.launch_latency_limit_ns));
       DeviceSteps assigned = assign_steps(device, host_steps_, options_.warmup_steps);
-      Selection selection = select(device, assigned, options_);
-      Interval const range = explained_range(op_window(device), assigned.steps);
+      Interval const window = op_window(device);
+      Selection selection = select(device, window, assigned, options_);
+      Interval const range = explained_range(window, assigned.steps);
       std::vector<PeerLaunch> const peers = in_whole(peers_[first + d], outline[d], device);
       std::vector<IdleGap> gaps = explain_gaps(device, sets.busy, range, host, peers, options_.launch_latency_limit_ns);
       DeviceWork& work = part.work.emplace_back(DeviceWork{device.ref, {}, {}, std::move(assigned.steps)});

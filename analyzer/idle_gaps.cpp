@@ -5,23 +5,27 @@
 namespace stepscope::analyzer {
 
 DeviceGaps::DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_rows) : ref_(ref) {
-  begins_.reserve(gaps.size());
-  lengths_.reserve(gaps.size());
-  hosts_.reserve(gaps.size());
-  host_names_.reserve(gaps.size());
-  if (with_rows) host_rows_.reserve(gaps.size());
-  if (with_rows) next_op_rows_.reserve(gaps.size());
-  for (IdleGap const& gap : gaps) {
+  begins_.resize(gaps.size());
+  lengths_.resize(gaps.size());
+  hosts_.resize(gaps.size());
+  host_names_.resize(gaps.size());
+  for (size_t place = 0; place < gaps.size(); ++place) {
+    IdleGap const& gap = gaps[place];
     int64_t const length = gap.when.length();
     bool const is_short = 0 <= length && length < int64_t{kLong};
-    if (!is_short) long_lengths_.emplace_back(begins_.size(), length);
-    begins_.push_back(gap.when.begin);
-    lengths_.push_back(is_short ? static_cast<uint32_t>(length) : kLong);
+    if (!is_short) long_lengths_.emplace_back(place, length);
+    begins_[place] = gap.when.begin;
+    lengths_[place] = is_short ? static_cast<uint32_t>(length) : kLong;
     uint32_t const track = std::min(gap.host_track.value, kNoTrack);
-    hosts_.push_back({static_cast<uint32_t>(gap.cause) & 15U, gap.host_is_apart ? 1U : 0U, track & kNoTrack});
-    host_names_.push_back(gap.host_name);
-    if (with_rows) host_rows_.push_back(gap.host_row);
-    if (with_rows) next_op_rows_.push_back(gap.next_op_row);
+    hosts_[place] = {static_cast<uint32_t>(gap.cause) & 15U, gap.host_is_apart ? 1U : 0U, track & kNoTrack};
+    host_names_[place] = gap.host_name;
+  }
+  if (!with_rows) return;
+  host_rows_.reserve(gaps.size());
+  next_op_rows_.reserve(gaps.size());
+  for (IdleGap const& gap : gaps) {
+    host_rows_.push_back(gap.host_row);
+    next_op_rows_.push_back(gap.next_op_row);
   }
 }
 

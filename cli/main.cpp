@@ -5,6 +5,7 @@
 #include <map>
 
 #include "cli/commands.h"
+#include "trace/base/cut_files.h"
 
 namespace {
 
@@ -16,6 +17,7 @@ bool is_command(std::string_view name) {
 }
 
 int run(int argc, char** argv) {
+  stepscope::base::survive_cut_files();
   CLI::App app("Stepscope finds where the time and the memory of multi-GPU training go, says why, and guards it in CI.",
                "stepscope");
   app.set_version_flag("--version", "stepscope " STEPSCOPE_VERSION);

@@ -9,7 +9,6 @@
 #include "cli/commands.h"
 #include "cli/output_files.h"
 #include "cli/run_samples.h"
-#include "cli/run_series.h"
 #include "reports/html/html.h"
 #include "reports/html/scaling_page.h"
 #include "reports/json/scaling_json.h"
@@ -18,6 +17,7 @@
 #include "reports/scaling_words.h"
 #include "reports/text/scaling.h"
 #include "trace/base/output_file.h"
+#include "trace/import/run_series.h"
 
 namespace stepscope::cli {
 namespace {
@@ -91,8 +91,8 @@ int report_series(ReportCommand const& command, std::vector<std::string> const& 
 }
 
 int report_runs(ReportCommand const& command) {
-  PathsAre const are = command.are_runs ? PathsAre::kRuns : command.is_one_run ? PathsAre::kOneRun : PathsAre::kFound;
-  auto const found = find_runs(command.runs, are);
+  using enum import::PathsAre;
+  auto const found = import::find_runs(command.runs, command.are_runs ? kRuns : command.is_one_run ? kOneRun : kFound);
   if (!found) return report_error(found.error());
   return found->is_series ? report_series(command, found->paths) : report_one_run(command);
 }

@@ -26,7 +26,7 @@ int view_run(std::vector<std::string> arguments) {
 Action add_view(CLI::App& app) {
   app.prefix_command();
   app.set_help_flag();
-  app.footer("RUN [--screenshot PNG] [--size WxH] and more: stepscope view --help");
+  app.footer("RUN [--vs NEW] [--screenshot PNG] [--size WxH] and more: stepscope view --help");
   return [&app] { return view_run(app.remaining()); };
 }
 

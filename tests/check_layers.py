@@ -22,14 +22,15 @@ LAYERS = {
     "tracer": ["trace/base", "trace/model", "trace/file", "tracer/api"],
     "workloads": ["tracer/api", "trace/base"],
     "analyzer": ["trace/model", "trace/base"],
+    "runs": ["analyzer", "trace/import", "trace/file", "trace/model", "trace/base"],
     "reports": ["analyzer", "trace/model", "trace/base"],
     "query": ["trace", "analyzer", "reports"],
     "gate": ["analyzer", "trace/model", "trace/base"],
     # Words are the reports' (reports/wording): the viewer shows the same ones.
-    "viewer": ["analyzer", "reports", "trace/import", "trace/file", "trace/model", "trace/base"],
+    "viewer": ["analyzer", "runs", "reports", "trace/import", "trace/file", "trace/model", "trace/base"],
     "machine": ["trace/base", "tracer"],
     "selftest": ["machine", "trace", "tracer", "workloads", "analyzer"],
-    "cli": ["trace", "tracer", "machine", "workloads", "selftest", "analyzer", "reports", "query", "gate"],
+    "cli": ["trace", "tracer", "machine", "workloads", "selftest", "analyzer", "runs", "reports", "query", "gate"],
 }
 # Folders outside the layers that may include everything.
 FREE = ["tests", "bench", "examples"]

@@ -16,6 +16,8 @@
 namespace stepscope::viewer {
 
 class FarRun;
+class ShownRowsCache;
+struct RunSeries;
 
 enum class NodeKind : uint8_t { kRank, kDevice, kStream, kThread, kCounter, kMemory };
 
@@ -44,6 +46,10 @@ struct Scene {
   int64_t length = 1;  ///< ns to the last end, at least 1
   uint64_t events = 0;
   std::vector<Node> nodes;  ///< in preorder
+  static constexpr uint32_t kNoNode = UINT32_MAX;
+  std::vector<uint32_t> rank_nodes;                ///< of each rank
+  std::vector<std::vector<uint32_t>> track_nodes;  ///< by rank and track; kNoNode: it is not drawn
+  std::shared_ptr<ShownRowsCache> rows_cache;      ///< for the thread of the frames
   /// Events that take part in collectives, by (rank, row); of a far run by (rank, track, start).
   struct Participation {
     uint32_t rank, row, collective;
@@ -56,6 +62,8 @@ struct Scene {
   std::shared_ptr<FarRun> far;
   bool is_analyzed = true;     ///< of a far run the analysis comes later
   std::string analysis_words;  ///< how far it is, or why there is none; printable but for names
+  /// Of which the run is one; null: it was opened alone.
+  std::shared_ptr<RunSeries> series;
 
   /// An event in memory: until the next frame.
   struct EventAt {
@@ -98,7 +106,9 @@ Scene make_scene(model::Run run, std::shared_ptr<FarRun> far);
 std::vector<Scene::Participation> find_participations(model::Run const& run, analyzer::Analysis const& analysis, bool is_far);
 /// Puts what is known of a device (index into Analysis::devices) into its node, or into that of its memory.
 void show_device(Scene const& scene, Node& node, uint32_t device);
-void show_memory(Scene const& scene, Node& node, uint32_t device);
+void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve);
+/// What is allocated over time; beside the timeline's points. `origin`: run time of view time 0.
+Curve memory_curve(analyzer::MemoryFacts const& memory, int64_t origin);
 /// The whole run, in a state that shows something useful for runs of any size.
 ViewState initial_view(Scene const& scene);
 

@@ -98,8 +98,9 @@ void add_copy(DirectionTotal& total, CopyTraits& traits, uint32_t row, Interval 
 std::vector<CopyFacts> copy_table(DeviceIndex const& device, std::vector<uint32_t> const& rows) {
   CopyTraits traits(device);
   std::array<DirectionTotal, kDirections> totals;
+  RowView const view = device.rows();
   for (uint32_t const row : rows) {
-    if (device.trace().kind(row) != model::EventKind::kMemcpy) continue;
+    if (view.kind(row) != model::EventKind::kMemcpy) continue;
     auto const direction = static_cast<size_t>(traits.detail(row).direction);
     DirectionTotal& total = totals[direction < kDirections ? direction : 0];
     total.facts.direction = static_cast<CopyDirection>(direction < kDirections ? direction : 0);
@@ -136,8 +137,9 @@ std::vector<DeviceFacts::Copy> longest_copies(DeviceIndex const& device, std::ve
     if (!step.warmup) windows.push_back(step.window);
   model::IntervalSet const counted = model::unite(std::move(windows));
   auto at = counted.begin();
+  RowView const view = device.rows();
   for (uint32_t const row : rows) {
-    if (device.trace().kind(row) != model::EventKind::kMemcpy) continue;
+    if (view.kind(row) != model::EventKind::kMemcpy) continue;
     Interval const when = device.when(row);
     while (at != counted.end() && at->end <= when.begin) ++at;
     if (!steps.empty() && (at == counted.end() || at->begin > when.begin)) continue;
@@ -154,9 +156,9 @@ std::vector<DeviceFacts::Copy> longest_copies(DeviceIndex const& device, std::ve
 model::IntervalSet slow_copies(DeviceIndex const& device) {
   CopyTraits traits(device);
   std::vector<Interval> times;
+  RowView const view = device.rows();
   for (uint32_t const row : device.ops)
-    if (device.trace().kind(row) == model::EventKind::kMemcpy &&
-        (traits.is_pageable(row).value_or(false) || traits.is_blocking(row)))
+    if (view.kind(row) == model::EventKind::kMemcpy && (traits.is_pageable(row).value_or(false) || traits.is_blocking(row)))
       times.push_back(device.when(row));
   return model::unite(std::move(times));
 }

@@ -12,6 +12,14 @@ void add_causes(IdleSplit& split, Interval window, std::vector<IdleGap> const& g
     split[static_cast<size_t>(gap->cause)] += std::min(gap->when.end, window.end) - std::max(gap->when.begin, window.begin);
 }
 
+/// A union of intervals that come by begin.
+void extend(model::IntervalSet& set, Interval next) {
+  if (!set.empty() && next.begin <= set.back().end)
+    set.back().end = std::max(set.back().end, next.end);
+  else
+    set.push_back(next);
+}
+
 }  // namespace
 
 std::optional<double> TimeSplit::overlap() const {
@@ -25,31 +33,31 @@ std::optional<double> TimeSplit::utilization() const {
 }
 
 DeviceSets unite_ops(DeviceIndex const& device) {
-  std::vector<Interval> compute, comm, copy;
-  compute.reserve(device.ops.size());  // most are
+  DeviceSets sets;
+  sets.busy.reserve(device.ops.size());
+  sets.compute.reserve(device.ops.size());  // most are
+  RowView const rows = device.rows();
+  // Ops come by start, and so do those of each class.
   for (uint32_t const row : device.ops) {
-    switch (model::kind_info(device.trace().kind(row)).op_class) {
+    Interval const when = rows.when(row);
+    if (when.begin >= when.end) continue;
+    extend(sets.busy, when);
+    switch (rows.op_class(row)) {
       case model::OpClass::kCompute:
-        compute.push_back(device.when(row));
+        extend(sets.compute, when);
         break;
       case model::OpClass::kComm:
-        comm.push_back(device.when(row));
+        extend(sets.comm, when);
         break;
       case model::OpClass::kCopy:
-        copy.push_back(device.when(row));
+        extend(sets.copy, when);
         break;
       case model::OpClass::kNone:
         break;
     }
   }
-  DeviceSets sets;
-  sets.compute = model::unite(std::move(compute));
-  sets.comm = model::unite(std::move(comm));
-  sets.copy = model::unite(std::move(copy));
-  model::IntervalSet const compute_or_comm = model::unite(sets.compute, sets.comm);
-  sets.busy = model::unite(compute_or_comm, sets.copy);
   sets.exposed_comm = model::subtract(sets.comm, sets.compute);
-  sets.exposed_copy = model::subtract(sets.copy, compute_or_comm);
+  sets.exposed_copy = model::subtract(model::subtract(sets.copy, sets.compute), sets.comm);
   return sets;
 }
 

@@ -23,35 +23,8 @@ struct Held {
 using Curve = std::vector<Held>;  // by time, disjoint
 using Weighted = std::vector<std::pair<double, int64_t>>;
 
-struct Source {
-  model::TrackId track;
-  CounterMeaning meaning;
-};
-using Sources = std::array<std::optional<Source>, kCounterMeanings>;
-
-/// Of several counters of one meaning the device's own, not a mean, with most samples.
-Sources find_sources(DeviceIndex const& device, bool is_only_device) {
-  Sources sources;
-  model::Trace const& trace = device.trace();
-  auto const quality = [&](Source const& source) {
-    bool const is_own = trace.tracks()[source.track.value].device == device.ref.device;
-    return std::tuple(is_own, !source.meaning.is_mean, trace.rows_of(source.track).size());
-  };
-  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
-    model::Track const& track = trace.tracks()[t];
-    bool const is_of_device = track.device == device.ref.device || (track.device < 0 && is_only_device);
-    if (track.kind != model::TrackKind::kCounter || !is_of_device) continue;
-    auto const meaning = meaning_of_counter(track.name);
-    if (!meaning || trace.rows_of(model::TrackId{t}).size() == 0) continue;
-    Source const source{model::TrackId{t}, *meaning};
-    auto& known = sources[static_cast<size_t>(meaning->what)];
-    if (!known || quality(*known) < quality(source)) known = source;
-  }
-  return sources;
-}
-
 /// Each sample holds until the next, the last one until `end`.
-Curve curve_of(DeviceIndex const& device, Source const& source, int64_t end) {
+Curve curve_of(DeviceIndex const& device, DeviceCounter const& source, int64_t end) {
   Curve curve;
   model::Trace const& trace = device.trace();
   model::Trace::Rows const rows = trace.rows_of(source.track);
@@ -261,9 +234,29 @@ void add_throttling(HealthFacts& facts, DeviceSets const& sets, Interval window,
 
 }  // namespace
 
+DeviceCounters find_counters(std::span<model::Track const> tracks, std::function<uint64_t(uint32_t track)> const& samples,
+                             int32_t device, bool is_only_device) {
+  DeviceCounters found;
+  auto const quality = [&](DeviceCounter const& counter) {
+    bool const is_own = tracks[counter.track.value].device == device;
+    return std::tuple(is_own, !counter.meaning.is_mean, samples(counter.track.value));
+  };
+  for (uint32_t t = 0; t < tracks.size(); ++t) {
+    bool const is_of_device = tracks[t].device == device || (tracks[t].device < 0 && is_only_device);
+    if (tracks[t].kind != model::TrackKind::kCounter || !is_of_device) continue;
+    auto const meaning = meaning_of_counter(tracks[t].name);
+    if (!meaning || samples(t) == 0) continue;
+    DeviceCounter const counter{model::TrackId{t}, *meaning};
+    auto& known = found[static_cast<size_t>(meaning->what)];
+    if (!known || quality(*known) < quality(counter)) known = counter;
+  }
+  return found;
+}
+
 std::optional<HealthFacts> health_of(DeviceIndex const& device, DeviceSets const& sets, Interval window,
                                      std::vector<StepFacts> const& steps, bool is_only_device) {
-  Sources const sources = find_sources(device, is_only_device);
+  auto const samples = [&](uint32_t track) { return device.trace().rows_of(model::TrackId{track}).size(); };
+  DeviceCounters const sources = find_counters(device.trace().tracks(), samples, device.ref.device, is_only_device);
   if (std::none_of(sources.begin(), sources.end(), [](auto const& source) { return source.has_value(); })) return std::nullopt;
   int64_t const end = std::max(window.end, sets.busy.empty() ? window.end : sets.busy.back().end);
   auto const curve = [&](What what) {

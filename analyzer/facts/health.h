@@ -1,6 +1,10 @@
 // What counters say of a device: clocks, power, temperature, and how long it was held down (DEFINITIONS, "Device health").
 #pragma once
 
+#include <array>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string_view>
 
 #include "analyzer/facts/device_time.h"
@@ -22,6 +26,18 @@ struct CounterMeaning {
 inline constexpr size_t kCounterMeanings = 6;
 /// Of counters as Stepscope, Nsight Systems and others name them; none where it is something else.
 std::optional<CounterMeaning> meaning_of_counter(std::string_view name);
+
+/// A counter track of a process that tells something of a device.
+struct DeviceCounter {
+  model::TrackId track;
+  CounterMeaning meaning;
+};
+/// By CounterMeaning::What.
+using DeviceCounters = std::array<std::optional<DeviceCounter>, kCounterMeanings>;
+/// Of several counters of one meaning the device's own, not a mean, with most samples. `samples`: of each track.
+/// `is_only_device`: of the process; counters that name no device are this one's.
+DeviceCounters find_counters(std::span<model::Track const> tracks, std::function<uint64_t(uint32_t track)> const& samples,
+                             int32_t device, bool is_only_device);
 
 /// `steps`: of the device, `window`: what facts are of. `is_only_device`: counters that name no device are this one's.
 /// None without any counter of those above. O(samples log samples + ops).

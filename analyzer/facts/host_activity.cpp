@@ -14,11 +14,18 @@ bool is_loader_next(std::string_view name) {
   return name.find("DataLoader") != std::string_view::npos && name.find("__next__") != std::string_view::npos;
 }
 
-/// Instants and the step itself never explain an idle device.
-bool can_explain(EventKind kind) {
-  return !model::is_mark(kind) && kind != EventKind::kStep && kind != EventKind::kSample && !model::is_device_op(kind) &&
-         kind != EventKind::kStreamWait;
-}
+/// Instants and the step itself never explain an idle device. Bit k = events of kind k can.
+constexpr uint64_t kExplaining = [] {
+  uint64_t kinds = 0;
+  for (int number = 0; number < model::kKindCount; ++number) {
+    auto const kind = static_cast<EventKind>(number);
+    bool const can_explain = kind != EventKind::kMark && kind != EventKind::kAnnotatedMark && kind != EventKind::kStep &&
+                             kind != EventKind::kSample && kind != EventKind::kStreamWait &&
+                             model::kKindTable[static_cast<size_t>(number)].op_class == model::OpClass::kNone;
+    kinds |= uint64_t{can_explain} << number;
+  }
+  return kinds;
+}();
 
 }  // namespace
 
@@ -45,23 +52,23 @@ ThreadSets const& HostActivity::thread(model::TrackId track) {
   model::Trace const& trace = rank_.trace;
   std::vector<int8_t> waits(trace.strings().size(), -1);  // is_input_wait_name of each name, −1 = not asked yet
   model::Trace::Rows const rows = trace.rows_of(track);
+  RowView const view(rank_);
   for (uint32_t row = rows.first; row < rows.last; ++row) {
-    Interval const when{trace.start(row) + rank_.offset_ns, trace.end(row) + rank_.offset_ns};
-    switch (trace.kind(row)) {
+    switch (view.kind(row)) {
       case EventKind::kMemory:
-        allocation.push_back(when);
+        allocation.push_back(view.when(row));
         break;
       case EventKind::kSync:
-        sync.push_back(when);
+        sync.push_back(view.when(row));
         break;
       case EventKind::kInputWait:
-        input.push_back(when);
+        input.push_back(view.when(row));
         break;
       case EventKind::kRange:
       case EventKind::kAnnotatedRange: {
-        int8_t& wait = waits[trace.columns().name[row].value];
+        int8_t& wait = waits[view.name(row).value];
         if (wait < 0) wait = is_input_wait_name(trace.name(row)) ? 1 : 0;
-        if (wait == 1) input.push_back(when);
+        if (wait == 1) input.push_back(view.when(row));
         break;
       }
       default:
@@ -83,12 +90,10 @@ model::IntervalSet const& HostActivity::input_of_step_threads() {
 }
 
 HostCursor::HostCursor(model::RankTrace const& rank, model::TrackId track)
-    : rank_(rank),
+    : rows_(rank),
       next_(rank.trace.rows_of(track).first),
       last_(rank.trace.rows_of(track).last),
       now_(std::numeric_limits<int64_t>::min()) {}
-
-int64_t HostCursor::next_start() const { return rank_.trace.start(next_) + rank_.offset_ns; }
 
 void HostCursor::close_back() {
   if (open_.back().in_window > best_ns_) {
@@ -112,9 +117,11 @@ void HostCursor::advance(int64_t until) {
 
 std::optional<uint32_t> HostCursor::dominant(Interval window) {
   auto const open_until = [&](int64_t instant) {
-    for (; next_ < last_ && next_start() < instant; ++next_) {
-      advance(next_start());
-      if (can_explain(rank_.trace.kind(next_))) open_.push_back({next_, rank_.trace.end(next_) + rank_.offset_ns, 0});
+    for (; next_ < last_; ++next_) {
+      Interval const when = rows_.when(next_);
+      if (when.begin >= instant) break;
+      advance(when.begin);
+      if ((kExplaining >> static_cast<int>(rows_.kind(next_)) & 1) != 0) open_.push_back({next_, when.end, 0});
     }
     advance(instant);
   };

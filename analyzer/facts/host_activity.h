@@ -55,12 +55,11 @@ class HostCursor {
     int64_t end;
     int64_t in_window;  ///< ns of the current window in which this was innermost
   };
-  [[nodiscard]] int64_t next_start() const;
   /// Innermost frames get the time from now_ to `until`; those that end on the way are closed.
   void advance(int64_t until);
   void close_back();
 
-  model::RankTrace const& rank_;
+  RowView rows_;
   uint32_t next_, last_;
   std::vector<Frame> open_;
   int64_t now_;

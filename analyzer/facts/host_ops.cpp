@@ -1,9 +1,10 @@
 #include "analyzer/facts/host_ops.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <tuple>
-#include <unordered_map>
+#include <vector>
 
 #include "analyzer/facts/saturate.h"
 
@@ -19,15 +20,21 @@ struct HostOpSum {
   int64_t idle_ns = 0;
 };
 
-std::vector<HostOpSum> sum_host_ops(std::vector<IdleGap> const& gaps) {
+/// `names`: of the trace.
+std::vector<HostOpSum> sum_host_ops(std::vector<IdleGap> const& gaps, size_t names) {
+  constexpr uint32_t kNoPlace = std::numeric_limits<uint32_t>::max();
   std::vector<HostOpSum> sums;
-  std::unordered_map<uint64_t, size_t> places;  // (cause, name) → sums
+  std::array<std::vector<uint32_t>, kIdleCauseCount> places;  // by cause and name, none the last; of causes that occur
   for (IdleGap const& gap : gaps) {
     uint32_t const name = gap.host_row.valid() ? gap.host_name.value : kNoHostOp;
-    uint64_t const key = static_cast<uint64_t>(gap.cause) << 32 | name;
-    auto const [found, is_new] = places.try_emplace(key, sums.size());
-    if (is_new) sums.push_back({gap.cause, name, 0, 0});
-    HostOpSum& sum = sums[found->second];
+    std::vector<uint32_t>& of_cause = places[static_cast<size_t>(gap.cause)];
+    if (of_cause.empty()) of_cause.assign(names + 1, kNoPlace);
+    uint32_t& place = of_cause[std::min<size_t>(name, names)];
+    if (place == kNoPlace) {
+      place = static_cast<uint32_t>(sums.size());
+      sums.push_back({gap.cause, name, 0, 0});
+    }
+    HostOpSum& sum = sums[place];
     ++sum.gaps;
     add_saturated(sum.idle_ns, gap.when.length());
   }
@@ -38,7 +45,7 @@ std::vector<HostOpSum> sum_host_ops(std::vector<IdleGap> const& gaps) {
 
 std::vector<HostOpFacts> host_op_table(DeviceIndex const& device, std::vector<IdleGap> const& gaps) {
   model::Trace const& trace = device.trace();
-  std::vector<HostOpSum> sums = sum_host_ops(gaps);
+  std::vector<HostOpSum> sums = sum_host_ops(gaps, trace.strings().size());
   auto const text = [&](HostOpSum const& sum) {
     return sum.name == kNoHostOp ? std::string_view() : trace.text(model::StringId{sum.name});
   };

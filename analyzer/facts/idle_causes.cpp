@@ -36,6 +36,7 @@ class GapExplainer {
  public:
   GapExplainer(DeviceIndex const& device, HostActivity& host, std::vector<PeerLaunch> const& peers, int64_t limit_ns)
       : device_(device),
+        rows_(device.rows()),
         host_(host),
         peers_(peers),
         limit_ns_(limit_ns),
@@ -48,9 +49,10 @@ class GapExplainer {
     gap_ = gap;
     next_op_ = next_op;
     launch_.reset();
-    if (next_op) launch_ = device_.launch_of(*next_op);
+    if (next_op)
+      if (model::EventId const launch = rows_.link(*next_op); launch.valid()) launch_ = launch.value;
     // Before this instant the host is late; after it the device holds the op.
-    launched_ = launch_ ? std::clamp(device_.end(*launch_), gap.begin, gap.end) : gap.begin;
+    launched_ = launch_ ? std::clamp(rows_.end(*launch_), gap.begin, gap.end) : gap.begin;
     rest_.assign(1, gap);
     pieces_.clear();
     take(kOverhead, IdleCause::kProfiler, host_.overhead(), gap);
@@ -72,7 +74,7 @@ class GapExplainer {
   };
 
   void take_host_causes(Interval before_launched, Interval gap) {
-    model::TrackId const thread = device_.trace().columns().track[*launch_];
+    model::TrackId const thread = rows_.track(*launch_);
     ThreadSets const& sets = host_.thread(thread);
     take(kAllocations, IdleCause::kAllocation, sets.allocation, gap);
     take(kSyncs, IdleCause::kSync, sets.sync, before_launched);
@@ -82,7 +84,7 @@ class GapExplainer {
 
   void take_device_causes(Interval after_launched) {
     if (!next_op_ || after_launched.begin >= after_launched.end) return;
-    StreamHolds const& holds = holds_[device_.trace().columns().track[*next_op_].value];
+    StreamHolds const& holds = holds_[rows_.track(*next_op_).value];
     take(kOwnHolds, IdleCause::kDependency, holds.by_this_device, after_launched);
     take(kOtherHolds, IdleCause::kPeer, holds.by_others, after_launched);
     take_all(IdleCause::kPeer, {after_launched.begin, peer_launched(after_launched)});
@@ -91,7 +93,7 @@ class GapExplainer {
 
   /// When the last peer of the next op was launched; the window's begin if that is no reason to wait.
   int64_t peer_launched(Interval after_launched) const {
-    if (device_.trace().kind(*next_op_) != EventKind::kCollective) return after_launched.begin;
+    if (rows_.kind(*next_op_) != EventKind::kCollective) return after_launched.begin;
     auto const peer =
         std::lower_bound(peers_.begin(), peers_.end(), *next_op_, [](PeerLaunch const& p, uint32_t row) { return p.row < row; });
     if (peer == peers_.end() || peer->row != *next_op_) return after_launched.begin;
@@ -101,11 +103,9 @@ class GapExplainer {
   }
 
   bool is_later_graph_node() {
-    model::Trace const& trace = device_.trace();
-    int8_t& known = is_graph_launch_[trace.columns().name[*launch_].value];
-    if (known < 0) known = trace.name(*launch_).find("GraphLaunch") == std::string_view::npos ? 0 : 1;
-    if (known == 0) return false;
-    return device_.trace().columns().link[*launch_].value != *next_op_;
+    int8_t& known = is_graph_launch_[rows_.name(*launch_).value];
+    if (known < 0) known = device_.trace().name(*launch_).find("GraphLaunch") == std::string_view::npos ? 0 : 1;
+    return known == 1 && rows_.link(*launch_).value != *next_op_;
   }
 
   /// The sets that are looked through from gap to gap. As gaps come by time, what one has passed no later one asks for.
@@ -144,8 +144,18 @@ class GapExplainer {
   }
   void take_all(IdleCause cause, Interval bound) {
     if (rest_.empty() || bound.begin >= bound.end) return;
-    whole_.assign(1, bound);
-    take_from(cause, whole_, 0, bound);
+    left_.clear();
+    for (Interval const& rest : rest_) {
+      Interval const taken{std::max(rest.begin, bound.begin), std::min(rest.end, bound.end)};
+      if (taken.begin >= taken.end) {
+        left_.push_back(rest);
+        continue;
+      }
+      pieces_.push_back({taken, cause});
+      if (rest.begin < taken.begin) left_.push_back({rest.begin, taken.begin});
+      if (taken.end < rest.end) left_.push_back({taken.end, rest.end});
+    }
+    rest_.swap(left_);
   }
 
   void emit() {
@@ -162,12 +172,11 @@ class GapExplainer {
   }
 
   void blame(uint32_t row, IdleGap& gap) const {
-    model::Trace const& trace = device_.trace();
     gap.host_row = model::EventId{row};
-    gap.host_name = trace.columns().name[row];
-    gap.host_track = trace.columns().track[row];
-    Interval const host = device_.when(row);
-    gap.host_is_apart = model::is_range(trace.kind(row)) && host.begin >= gap.when.begin && host.end <= gap.when.end &&
+    gap.host_name = rows_.name(row);
+    gap.host_track = rows_.track(row);
+    Interval const host = rows_.when(row);
+    gap.host_is_apart = model::is_range(rows_.kind(row)) && host.begin >= gap.when.begin && host.end <= gap.when.end &&
                         2 * host.length() >= gap.when.length();
   }
 
@@ -175,13 +184,14 @@ class GapExplainer {
     if (!launch_ || piece.cause == IdleCause::kDependency || piece.cause == IdleCause::kPeer ||
         piece.cause == IdleCause::kLaunchLatency || piece.cause == IdleCause::kGraph)
       return std::nullopt;
-    model::TrackId const thread = device_.trace().columns().track[*launch_];
+    model::TrackId const thread = rows_.track(*launch_);
     std::optional<HostCursor>& cursor = cursors_[thread.value];
     if (!cursor) cursor.emplace(*device_.rank, thread);
     return cursor->dominant(piece.when);
   }
 
   DeviceIndex const& device_;
+  RowView rows_;
   HostActivity& host_;
   std::vector<PeerLaunch> const& peers_;
   int64_t limit_ns_;
@@ -192,22 +202,24 @@ class GapExplainer {
   int64_t launched_ = 0;
   std::array<Passed, kSetPlaces> passed_{};
   std::vector<int8_t> is_graph_launch_;  ///< by string; −1 = not asked
-  IntervalSet rest_, left_, whole_;      // reused from gap to gap
+  IntervalSet rest_, left_;              // reused from gap to gap
   std::vector<Piece> pieces_;
   std::vector<IdleGap> gaps_;
 };
 
 /// Of the ops from place `first` on that start at `instant`, the one launched first; ops without a launch, then ops that take no
 /// time, only where there is no other. Advances `first` past them.
-std::optional<uint32_t> op_at(DeviceIndex const& device, size_t& first, int64_t instant) {
+std::optional<uint32_t> op_at(std::vector<uint32_t> const& ops, RowView const& rows, size_t& first, int64_t instant) {
   std::optional<uint32_t> best;
   auto const key = [&](uint32_t row) {
-    auto const launch = device.launch_of(row);
-    return std::pair{device.when(row).length() == 0, launch ? device.start(*launch) : std::numeric_limits<int64_t>::max()};
+    model::EventId const launch = rows.link(row);
+    return std::pair{rows.dur(row) == 0, launch.valid() ? rows.start(launch.value) : std::numeric_limits<int64_t>::max()};
   };
-  for (; first < device.ops.size() && device.start(device.ops[first]) <= instant; ++first) {
-    uint32_t const row = device.ops[first];
-    if (device.start(row) == instant && (!best || key(row) < key(*best))) best = row;
+  for (; first < ops.size(); ++first) {
+    uint32_t const row = ops[first];
+    int64_t const start = rows.start(row);
+    if (start > instant) break;
+    if (start == instant && (!best || key(row) < key(*best))) best = row;
   }
   return best;
 }
@@ -219,10 +231,11 @@ std::vector<IdleGap> explain_gaps(DeviceIndex const& device, IntervalSet const& 
   GapExplainer explainer(device, host, peers, launch_latency_limit_ns);
   explainer.expect(busy.size());
   int64_t begin = range.begin;
+  RowView const rows = device.rows();
   size_t op = 0;
   for (Interval const& work : busy) {
     if (work.begin >= range.end) break;
-    std::optional<uint32_t> const next = op_at(device, op, work.begin);
+    std::optional<uint32_t> const next = op_at(device.ops, rows, op, work.begin);
     if (begin < work.begin) explainer.explain({begin, work.begin}, next);
     begin = std::max(begin, work.end);
   }

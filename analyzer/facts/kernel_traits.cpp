@@ -109,10 +109,4 @@ bool has_tensor_cores(std::string_view device) {
   return has(device, "TITAN V");
 }
 
-uint64_t blocks_of(model::KernelDetail const& kernel) {
-  uint64_t const plane = uint64_t{kernel.grid_x} * kernel.grid_y;
-  if (kernel.grid_z != 0 && plane > UINT64_MAX / kernel.grid_z) return UINT64_MAX;
-  return plane * kernel.grid_z;
-}
-
 }  // namespace stepscope::analyzer

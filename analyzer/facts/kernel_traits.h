@@ -21,6 +21,10 @@ std::optional<bool> uses_tensor_cores(std::string_view kernel);
 bool has_tensor_cores(std::string_view device);
 
 /// Blocks of the grid; 0 where no GPU ran it. At most 2^64 − 1.
-uint64_t blocks_of(model::KernelDetail const& kernel);
+inline uint64_t blocks_of(model::KernelDetail const& kernel) {
+  uint64_t const plane = uint64_t{kernel.grid_x} * kernel.grid_y;  // below 2^64
+  uint64_t blocks = 0;
+  return __builtin_mul_overflow(plane, uint64_t{kernel.grid_z}, &blocks) ? UINT64_MAX : blocks;
+}
 
 }  // namespace stepscope::analyzer

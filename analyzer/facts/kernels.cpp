@@ -49,22 +49,21 @@ void add_kernel(Group& group, model::KernelDetail const& kernel, int64_t dur, ui
   if (blocks < multiprocessors) add_saturated(group.small_grid_ns, dur);
 }
 
-void add(Group& group, model::Trace const& trace, uint32_t row, uint64_t multiprocessors) {
-  int64_t const dur = trace.columns().dur[row];
+void add(Group& group, model::Trace const& trace, uint32_t row, int64_t dur, uint64_t multiprocessors) {
   group.durations.push_back(dur);
   add_saturated(group.facts.total_ns, dur);
-  if (trace.kind(row) == model::EventKind::kKernel)
+  if (group.facts.kind == model::EventKind::kKernel)
     add_kernel(group, trace.detail<model::KernelDetail>(row), dur, multiprocessors);
 }
 
 void finish(Group& group, int64_t total, model::Device const* described) {
   KernelFacts& facts = group.facts;
   facts.count = group.durations.size();
-  facts.median_ns = quantile(group.durations, 50);
-  facts.p95_ns = quantile(group.durations, 95);
-  auto const [least, most] = std::minmax_element(group.durations.begin(), group.durations.end());
-  facts.min_ns = *least;
-  facts.max_ns = *most;
+  Distribution const durations = distribution(group.durations);
+  facts.median_ns = durations.median;
+  facts.p95_ns = durations.p95;
+  facts.min_ns = durations.least;
+  facts.max_ns = durations.most;
   facts.mean_ns = facts.total_ns / static_cast<int64_t>(facts.count);
   facts.share = total > 0 ? static_cast<double>(facts.total_ns) / static_cast<double>(total) : 0;
   if (group.flops_ns > 0) facts.flops_rate = group.flops / static_cast<double>(group.flops_ns) * 1e9;
@@ -92,10 +91,11 @@ std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uin
   std::array<std::vector<uint32_t>, model::kKindCount> places;  // by kind and name; of kinds that occur
   std::vector<Group> groups;
   int64_t total = 0;
+  RowView const view = device.rows();
   for (uint32_t const row : rows) {
-    std::vector<uint32_t>& of_kind = places[static_cast<size_t>(trace.kind(row))];
+    std::vector<uint32_t>& of_kind = places[static_cast<size_t>(view.kind(row))];
     if (of_kind.empty()) of_kind.assign(trace.strings().size(), kNoGroup);
-    uint32_t& place = of_kind[trace.columns().name[row].value];
+    uint32_t& place = of_kind[view.name(row).value];
     if (place == kNoGroup) {
       place = static_cast<uint32_t>(groups.size());
       groups.emplace_back();
@@ -103,8 +103,8 @@ std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uin
       groups.back().facts.name = trace.name(row);
       groups.back().facts.kind = trace.kind(row);
     }
-    add(groups[place], trace, row, multiprocessors);
-    add_saturated(total, trace.columns().dur[row]);
+    add(groups[place], trace, row, view.dur(row), multiprocessors);
+    add_saturated(total, view.dur(row));
   }
   std::vector<KernelFacts> result;
   result.reserve(groups.size());

@@ -13,9 +13,7 @@ namespace {
 
 using model::EventKind;
 
-bool is_first_op(DeviceIndex const& device, uint32_t launch, uint32_t op) {
-  return device.trace().columns().link[launch].value == op;
-}
+bool is_first_op(RowView const& rows, uint32_t launch, uint32_t op) { return rows.link(launch).value == op; }
 
 /// The instants at which launches begin to wait and stop waiting: in a stream, or on the whole device.
 struct Waiting {
@@ -82,6 +80,7 @@ QueueFacts measure_queue(Waiting& waiting, Interval window) {
 
 void add_queues(DeviceIndex const& device, std::vector<LaunchedOp> const& launched, Interval window, LaunchFacts& facts) {
   model::Trace const& trace = device.trace();
+  RowView const rows = device.rows();
   Waiting all;
   std::unordered_map<uint32_t, size_t> places;  // track → stream
   std::vector<model::TrackId> tracks;
@@ -89,7 +88,7 @@ void add_queues(DeviceIndex const& device, std::vector<LaunchedOp> const& launch
   Waiting* last = nullptr;
   uint32_t last_track = 0;
   auto const stream_of = [&](uint32_t row) -> Waiting& {
-    model::TrackId const track = trace.columns().track[row];
+    model::TrackId const track = rows.track(row);
     if (last != nullptr && last_track == track.value) return *last;
     auto const [place, is_new] = places.try_emplace(track.value, streams.size());
     if (is_new) {
@@ -100,16 +99,18 @@ void add_queues(DeviceIndex const& device, std::vector<LaunchedOp> const& launch
     last = &streams[place->second];
     return *last;
   };
+  all.begins.reserve(launched.size());
   for (auto const [launch, op] : launched) {
-    if (!is_first_op(device, launch, op)) continue;
+    if (!is_first_op(rows, launch, op)) continue;
     Waiting& stream = stream_of(op);
     ++stream.launches;
-    int64_t const called = device.start(launch), started = device.start(op);
+    int64_t const called = rows.start(launch), started = rows.start(op);
     if (called >= started) continue;  // the trace's fault, which ImportLog counts
     stream.begins.push_back(called);
     stream.ends.push_back(started);
     all.begins.push_back(called);
   }
+  all.ends.reserve(all.begins.size());
   // A stream runs its ops in the order of their calls, the device does not.
   for (Waiting const& stream : streams) all.ends.insert(all.ends.end(), stream.ends.begin(), stream.ends.end());
   facts.queue = measure_queue(all, window);
@@ -127,9 +128,11 @@ std::optional<double> calls_per_step(DeviceIndex const& device, std::vector<uint
     if (!step.warmup) windows.push_back(step.window);
   if (windows.empty()) return std::nullopt;
   std::vector<int64_t> starts;
+  starts.reserve(rows.size());
+  RowView const view = device.rows();
   for (uint32_t const row : rows)
-    if (auto const launch = device.launch_of(row); launch && is_first_op(device, *launch, row))
-      starts.push_back(device.start(row));
+    if (model::EventId const launch = view.link(row); launch.valid() && is_first_op(view, launch.value, row))
+      starts.push_back(view.start(row));
   uint64_t calls = 0;
   for (Interval const& window : windows) {
     auto const first = std::lower_bound(starts.begin(), starts.end(), window.begin);
@@ -207,15 +210,16 @@ GraphFacts graph_row(DeviceIndex const& device, GraphOp const* first, GraphOp co
 std::vector<LaunchedOp> launched_ops(DeviceIndex const& device, std::vector<uint32_t> const& rows) {
   std::vector<LaunchedOp> result;
   result.reserve(rows.size());
+  RowView const view = device.rows();
   auto const add = [&](uint32_t row) {
-    if (auto const launch = device.launch_of(row)) result.push_back({*launch, row});
+    if (model::EventId const launch = view.link(row); launch.valid()) result.push_back({launch.value, row});
   };
   if (rows.size() == device.ops.size()) {
     // Stream after stream: a stream's ops are in the order of their calls, but for those of further threads.
     for (model::TrackId const stream : device.streams) {
       model::Trace::Rows const all = device.trace().rows_of(stream);
       for (uint32_t row = all.first; row < all.last; ++row)
-        if (model::is_device_op(device.trace().kind(row))) add(row);
+        if (view.is_op(row)) add(row);
     }
   } else {
     for (uint32_t const row : rows) add(row);
@@ -226,27 +230,28 @@ std::vector<LaunchedOp> launched_ops(DeviceIndex const& device, std::vector<uint
 
 LaunchFacts launch_facts(DeviceIndex const& device, std::vector<uint32_t> const& rows, std::vector<LaunchedOp> const& launched,
                          Interval window, std::vector<StepFacts> const& steps) {
-  model::Trace const& trace = device.trace();
+  RowView const view = device.rows();
   LaunchFacts facts;
   std::vector<int64_t> latencies, calls, kernels;
   latencies.reserve(launched.size());
   calls.reserve(launched.size());
   kernels.reserve(rows.size());
   for (auto const [launch, op] : launched) {
-    if (!is_first_op(device, launch, op)) continue;
-    int64_t const latency = trace.start(op) - trace.end(launch);
+    if (!is_first_op(view, launch, op)) continue;
+    int64_t const latency = view.start(op) - view.end(launch);
     if (latency < 0) ++facts.negative_latencies;
     latencies.push_back(latency);
-    calls.push_back(trace.columns().dur[launch]);
+    calls.push_back(view.dur(launch));
   }
   for (uint32_t const row : rows)
-    if (trace.kind(row) == EventKind::kKernel) kernels.push_back(trace.columns().dur[row]);
+    if (view.kind(row) == EventKind::kKernel) kernels.push_back(view.dur(row));
   facts.calls = latencies.size();
   if (!kernels.empty()) facts.kernel_median_ns = quantile(kernels, 50);
   if (latencies.empty()) return facts;
-  facts.latency_median_ns = quantile(latencies, 50);
-  facts.latency_p95_ns = quantile(latencies, 95);
-  facts.latency_max_ns = *std::max_element(latencies.begin(), latencies.end());
+  Distribution const latency = distribution(latencies);
+  facts.latency_median_ns = latency.median;
+  facts.latency_p95_ns = latency.p95;
+  facts.latency_max_ns = latency.most;
   facts.call_median_ns = quantile(calls, 50);
   facts.calls_per_step = calls_per_step(device, rows, steps);
   add_queues(device, launched, window, facts);

@@ -25,6 +25,11 @@ Verb verb_of(std::string_view name) {
   return has("Free") || has("Release") ? Verb::kFree : Verb::kAllocate;
 }
 
+/// Bit k = events of kind k are looked at.
+constexpr uint32_t kCalls = uint32_t{1} << static_cast<int>(EventKind::kMemory) |
+                            uint32_t{1} << static_cast<int>(EventKind::kApi) |
+                            uint32_t{1} << static_cast<int>(EventKind::kLaunch);
+
 class CallReader {
  public:
   explicit CallReader(model::RankTrace const& rank) : rank_(rank), verbs_(rank.trace.strings().size(), Verb::kNotAsked) {}
@@ -99,11 +104,13 @@ class CallReader {
 
 MemoryCalls find_memory_calls(model::RankTrace const& rank) {
   model::Trace const& trace = rank.trace;
+  EventKind const* const kinds = trace.columns().kind.data();
   CallReader reader(rank);
   for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
     reader.begin_anew();
     model::Trace::Rows const rows = trace.rows_of(model::TrackId{track});
-    for (uint32_t row = rows.first; row < rows.last; ++row) reader.read(row);
+    for (uint32_t row = rows.first; row < rows.last; ++row)
+      if ((kCalls >> static_cast<int>(kinds[row]) & 1U) != 0) reader.read(row);
   }
   return std::move(reader).finish();
 }

@@ -32,18 +32,20 @@ class OwnerNames {
   /// Rows must come in ascending order.
   StringId of(uint32_t row) {
     StringId const own = trace_.columns().name[row];
-    uint32_t const track = trace_.columns().track[row].value;
-    next_ = std::max(next_, trace_.rows_of(model::TrackId{track}).first);
-    // The last row of the thread so far at each depth: those of less depth than a row's own enclose it.
+    uint32_t const first = trace_.rows_of(trace_.columns().track[row]).first;
+    if (first >= next_) next_ = first, open_.clear();
+    // Whoever reads a process for its facts alone leaves out how deep its events are nested (Trace::Columns::depth).
     for (; next_ <= row; ++next_) {
-      size_t const depth = trace_.columns().depth[next_];
-      if (enclosing_.size() <= depth) enclosing_.resize(depth + 1, next_);
-      enclosing_[depth] = next_;
+      while (!open_.empty() && trace_.end(open_.back()) <= trace_.start(next_)) open_.pop_back();
+      open_.push_back(next_);
     }
     if (kind(own) != Kind::kAllocator) return own;
     StringId allocating = own;
-    for (size_t depth = trace_.columns().depth[row]; depth-- > 0;) {
-      uint32_t const around = enclosing_[depth];
+    // No program nests deeper; a damaged trace must not make this quadratic.
+    constexpr size_t kDeepest = UINT16_MAX;
+    size_t const outermost = open_.size() - std::min(open_.size(), kDeepest);
+    for (size_t depth = open_.size() - 1; depth-- > outermost;) {
+      uint32_t const around = open_[depth];
       StringId const name = trace_.columns().name[around];
       if (!names_an_owner(trace_.kind(around))) continue;
       if (kind(name) != Kind::kAllocates) return name;
@@ -66,7 +68,7 @@ class OwnerNames {
   model::Trace const& trace_;
   std::vector<Kind> kinds_;  ///< by name
   uint32_t next_ = 0;
-  std::vector<uint32_t> enclosing_;  ///< by depth
+  std::vector<uint32_t> open_;  ///< of the thread, when the last row that was looked at begins; itself the last
 };
 
 }  // namespace

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
 
 #include "analyzer/facts/saturate.h"
 #include "analyzer/facts/step_names.h"
@@ -31,14 +30,17 @@ RangeRole role_of_range(std::string_view name) {
 class PlaceWalk {
  public:
   explicit PlaceWalk(model::RankTrace const& rank)
-      : trace_(rank.trace), roles_(trace_.strings().size()), lets_wait_(roles_.size(), -1) {}
+      : trace_(rank.trace), view_(rank), roles_(trace_.strings().size()), lets_wait_(roles_.size(), -1) {
+    // Of what is recorded about a third are launches, at most.
+    places_.reserve(trace_.event_count() / 3);
+  }
 
   void walk(model::TrackId thread) {
     open_.clear();
     stream_waits_ = 0;
     model::Trace::Rows const rows = trace_.rows_of(thread);
     for (uint32_t row = rows.first; row < rows.last; ++row) {
-      switch (trace_.kind(row)) {
+      switch (view_.kind(row)) {
         case EventKind::kRange:
         case EventKind::kAnnotatedRange:
           open_range(row);
@@ -50,7 +52,7 @@ class PlaceWalk {
           if (is_stream_wait(row)) ++stream_waits_;
           break;
         case EventKind::kLaunch:
-          if (trace_.columns().link[row].valid()) add(row);
+          if (view_.link(row).valid()) add(row);
           break;
         default:
           break;
@@ -73,30 +75,30 @@ class PlaceWalk {
   [[nodiscard]] bool is_in_range() const { return !open_.empty() && !open_.back().is_phase; }
 
   void open_range(uint32_t row) {
-    StringId const name = trace_.columns().name[row];
+    StringId const name = view_.name(row);
     RangeRole& role = roles_[name.value];
     if (role == RangeRole::kNotAsked) role = role_of_range(trace_.text(name));
     if (role == RangeRole::kTransparent) return;
     if (role == RangeRole::kPhase) return open_phase(row);
-    close_until(trace_.start(row));
+    close_until(view_.start(row));
     bool const is_layer = role == RangeRole::kModule || !is_in_range();
-    open_.push_back({trace_.end(row), name, is_layer ? name : open_.back().layer, false});
+    open_.push_back({view_.end(row), name, is_layer ? name : open_.back().layer, false});
   }
   void open_phase(uint32_t row) {
-    close_until(trace_.start(row));
+    close_until(view_.start(row));
     if (is_in_range()) return;
-    StringId const name = trace_.columns().name[row];
-    open_.push_back({trace_.end(row), name, name, true});
+    StringId const name = view_.name(row);
+    open_.push_back({view_.end(row), name, name, true});
   }
   /// cudaStreamWaitEvent, cuStreamWaitEvent, hipStreamWaitEvent.
   bool is_stream_wait(uint32_t row) {
-    StringId const name = trace_.columns().name[row];
+    StringId const name = view_.name(row);
     int8_t& waits = lets_wait_[name.value];
     if (waits < 0) waits = trace_.text(name).find("StreamWaitEvent") == std::string_view::npos ? 0 : 1;
     return waits == 1;
   }
   void add(uint32_t row) {
-    close_until(trace_.start(row));
+    close_until(view_.start(row));
     LaunchPlace place{row, {}, {}, stream_waits_};
     if (!open_.empty()) {
       place.op = open_.back().op;
@@ -106,6 +108,7 @@ class PlaceWalk {
   }
 
   model::Trace const& trace_;
+  RowView view_;
   std::vector<RangeRole> roles_;   // of ranges by name
   std::vector<int8_t> lets_wait_;  // calls by name; −1 = not asked
   std::vector<Frame> open_;
@@ -129,14 +132,16 @@ struct Total {
 /// One level's totals.
 class Level {
  public:
+  /// `names`: of the trace.
+  explicit Level(size_t names) : places_(names, kNoPlace) {}
   void add(StringId range, int64_t dur) {
     if (!range.valid()) return outside_.add(dur);
-    if (range.value != last_name_ || totals_.empty()) {
-      last_ = places_.try_emplace(range.value, totals_.size()).first->second;
-      last_name_ = range.value;
-      if (last_ == totals_.size()) totals_.emplace_back(range, Total());
+    uint32_t& place = places_[range.value];
+    if (place == kNoPlace) {
+      place = static_cast<uint32_t>(totals_.size());
+      totals_.emplace_back(range, Total());
     }
-    totals_[last_].second.add(dur);
+    totals_[place].second.add(dur);
   }
   [[nodiscard]] bool has_ranges() const { return !totals_.empty(); }
 
@@ -161,12 +166,10 @@ class Level {
   }
 
  private:
-  std::unordered_map<uint32_t, size_t> places_;
+  static constexpr uint32_t kNoPlace = UINT32_MAX;
+  std::vector<uint32_t> places_;  ///< by name: in totals_
   std::vector<std::pair<StringId, Total>> totals_;
   Total outside_;
-  // Neighbours are often of one range.
-  uint32_t last_name_ = 0;
-  size_t last_ = 0;
 };
 
 }  // namespace
@@ -181,19 +184,20 @@ std::vector<LaunchPlace> launch_places(model::RankTrace const& rank) {
 
 std::vector<OpFacts> op_tables(DeviceIndex const& device, std::vector<uint32_t> const& rows,
                                std::vector<LaunchedOp> const& launched, std::vector<LaunchPlace> const& places) {
-  model::Trace const& trace = device.trace();
-  std::array<Level, 2> levels;
+  RowView const view = device.rows();
+  size_t const names = device.trace().strings().size();
+  std::array<Level, 2> levels = {Level(names), Level(names)};
   Total unlaunched;
   int64_t all_ns = 0;
   for (uint32_t const row : rows) {
-    add_saturated(all_ns, trace.columns().dur[row]);
-    if (!device.launch_of(row)) unlaunched.add(trace.columns().dur[row]);
+    add_saturated(all_ns, view.dur(row));
+    if (!view.link(row).valid()) unlaunched.add(view.dur(row));
   }
   size_t place = 0;
   for (auto const [launch, op] : launched) {
     while (place < places.size() && places[place].launch < launch) ++place;
     bool const is_known = place < places.size() && places[place].launch == launch;
-    int64_t const dur = trace.columns().dur[op];
+    int64_t const dur = view.dur(op);
     levels[0].add(is_known ? places[place].op : StringId(), dur);
     levels[1].add(is_known ? places[place].layer : StringId(), dur);
   }

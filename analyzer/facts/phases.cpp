@@ -56,7 +56,12 @@ bool is_phase_name(std::string_view name) {
 class ProcessPhases::Sums {
  public:
   Sums(ProcessPhases const& phases, DeviceIndex const& device, DeviceSets const& sets)
-      : phases_(phases), device_(device), sets_(sets), names_(phases.names_.size()), cursors_(phases.threads_.size(), 0) {
+      : phases_(phases),
+        device_(device),
+        rows_(device.rows()),
+        sets_(sets),
+        names_(phases.names_.size()),
+        cursors_(phases.threads_.size(), 0) {
     size_t count = 0;
     for (Thread const& thread : phases.threads_) {
       first_.push_back(count);
@@ -66,11 +71,11 @@ class ProcessPhases::Sums {
   }
 
   void add_op(uint32_t row) {
-    auto const launch = device_.launch_of(row);
-    if (!launch) return;
-    uint32_t const track = device_.trace().columns().track[*launch].value;
+    model::EventId const launch = rows_.link(row);
+    if (!launch.valid()) return;
+    uint32_t const track = rows_.track(launch.value).value;
     std::vector<Occurrence> const& all = phases_.threads_[track].occurrences;
-    int64_t const instant = device_.start(*launch);
+    int64_t const instant = rows_.start(launch.value);
     uint32_t at = last_begun(track, instant);
     for (; at != kNone; at = all[at].parent)
       if (instant < all[at].when.end) add_to(all[at].name, first_[track] + at, row);
@@ -127,13 +132,13 @@ class ProcessPhases::Sums {
   }
 
   void add_to(uint32_t name_place, size_t occurrence, uint32_t row) {
-    Interval const when = device_.when(row);
+    Interval const when = rows_.when(row);
     OfName& name = names_[name_place];
     ++name.ops;
     name.busy.add(when);
     occurrences_[occurrence].busy.add(when);
     occurrences_[occurrence].has_ops = true;
-    switch (model::kind_info(device_.trace().kind(row)).op_class) {
+    switch (rows_.op_class(row)) {
       case model::OpClass::kCompute:
         name.compute.add(when);
         break;
@@ -172,6 +177,7 @@ class ProcessPhases::Sums {
 
   ProcessPhases const& phases_;
   DeviceIndex const& device_;
+  RowView rows_;
   DeviceSets const& sets_;
   std::vector<OfName> names_;
   std::vector<OfOccurrence> occurrences_;
@@ -228,10 +234,12 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
 void ProcessPhases::find_devices(std::span<DeviceIndex const> devices) {
   std::vector<uint64_t> most(threads_.size(), 0), launches;
   for (Thread& thread : threads_) thread.device = devices.front().ref.device;
+  if (devices.size() == 1) return;
   for (DeviceIndex const& device : devices) {
     launches.assign(threads_.size(), 0);
+    RowView const rows = device.rows();
     for (uint32_t const row : device.ops)
-      if (auto const launch = device.launch_of(row)) ++launches[device.trace().columns().track[*launch].value];
+      if (model::EventId const launch = rows.link(row); launch.valid()) ++launches[rows.track(launch.value).value];
     for (size_t t = 0; t < threads_.size(); ++t) {
       if (launches[t] <= most[t]) continue;
       most[t] = launches[t];

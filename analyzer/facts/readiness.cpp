@@ -41,7 +41,7 @@ struct CalledWait {
 
 class ReadyOps {
  public:
-  explicit ReadyOps(DeviceIndex const& device) : device_(device) {
+  explicit ReadyOps(DeviceIndex const& device) : device_(device), rows_(device.rows()) {
     auto const tracks = device.trace().tracks();
     for (uint32_t t = 0; t < tracks.size(); ++t)
       if (tracks[t].kind == model::TrackKind::kStream) streams_.emplace(key(tracks[t].device, tracks[t].id), model::TrackId{t});
@@ -73,7 +73,7 @@ class ReadyOps {
     std::vector<CalledWait> waits;
     model::Trace const& trace = device_.trace();
     for (uint32_t row = rows.first; row < rows.last; ++row) {
-      if (trace.kind(row) != EventKind::kStreamWait || !names_calls(row)) continue;
+      if (rows_.kind(row) != EventKind::kStreamWait || !names_calls(row)) continue;
       auto const& detail = trace.detail<model::StreamWaitDetail>(row);
       LaunchOrder const* const source = order_of(detail);
       if (source != nullptr) waits.push_back({trace.columns().correlation[row], source->end_before(detail.source_correlation)});
@@ -89,9 +89,9 @@ class ReadyOps {
   /// When the call returned that launched this op; none where that does not say when it could start: a node of a CUDA graph waits
   /// for others, and which is not recorded.
   [[nodiscard]] std::optional<int64_t> launched(uint32_t row) const {
-    auto const launch = device_.launch_of(row);
-    if (!launch || graph_of(row) != 0 || device_.trace().columns().link[*launch].value != row) return std::nullopt;
-    return device_.end(*launch);
+    model::EventId const launch = rows_.link(row);
+    if (!launch.valid() || rows_.link(launch.value).value != row || graph_of(row) != 0) return std::nullopt;
+    return rows_.end(launch.value);
   }
   [[nodiscard]] uint32_t graph_of(uint32_t row) const {
     model::Trace const& trace = device_.trace();
@@ -108,31 +108,30 @@ class ReadyOps {
     auto at_comm = comm.begin(), at_exposed = exposed.begin();
     int64_t free = kLongAgo;  // when the stream is over with all that came before
     int64_t held = kLongAgo;  // when all is over that it was told to wait for
+    uint64_t const* const calls = trace.columns().correlation.data();
     for (uint32_t row = rows.first; row < rows.last; ++row) {
-      EventKind const kind = trace.kind(row);
-      if (kind == EventKind::kStreamWait && !names_calls(row)) {
-        free = std::max(free, device_.end(row));
+      Interval const when = rows_.when(row);
+      if (rows_.kind(row) == EventKind::kStreamWait && !names_calls(row)) {
+        free = std::max(free, when.end);
         // One that held nothing does not say since when what it waits for was over.
-        if (device_.when(row).length() > 0) held = std::max(held, device_.end(row));
+        if (when.length() > 0) held = std::max(held, when.end);
       }
-      if (!model::is_device_op(kind)) continue;
-      uint64_t const call = trace.columns().correlation[row];
-      for (; next_wait < waits.size() && waits[next_wait].call < call; ++next_wait) {
+      model::OpClass const op_class = rows_.op_class(row);
+      if (op_class == model::OpClass::kNone) continue;
+      for (; next_wait < waits.size() && waits[next_wait].call < calls[row]; ++next_wait) {
         // What still ran when the op started did not hold it.
-        if (waits[next_wait].until <= device_.start(row)) held = std::max(held, waits[next_wait].until);
+        if (waits[next_wait].until <= when.begin) held = std::max(held, waits[next_wait].until);
       }
       free = std::max(free, held);
       auto const launch_end = launched(row);
-      model::OpClass const op_class = model::kind_info(kind).op_class;
-      Interval const waiting{std::max(free, launch_end.value_or(device_.end(row))), device_.start(row)};
+      Interval const waiting{std::max(free, launch_end.value_or(when.end)), when.begin};
       if (op_class == model::OpClass::kComm)
-        collectives_.push_back({device_.start(row), stream.value,
-                                std::min(device_.start(row), std::max(held, launch_end.value_or(device_.start(row))))});
+        collectives_.push_back({when.begin, stream.value, std::min(when.begin, std::max(held, launch_end.value_or(when.begin)))});
       if (op_class != model::OpClass::kComm && touches(waiting, at_comm, comm.end())) ready_.push_back(waiting);
-      Interval const unlaunched{free, std::min(launch_end.value_or(kLongAgo), device_.start(row))};
+      Interval const unlaunched{free, std::min(launch_end.value_or(kLongAgo), when.begin)};
       if (op_class == model::OpClass::kCompute && free != kLongAgo && touches(unlaunched, at_exposed, exposed.end()))
         late_.push_back({unlaunched, row});
-      free = std::max(free, device_.end(row));
+      free = std::max(free, when.end);
     }
   }
 
@@ -145,6 +144,7 @@ class ReadyOps {
   }
 
   DeviceIndex const& device_;
+  RowView rows_;
   std::unordered_map<uint64_t, model::TrackId> streams_;
   std::unordered_map<uint32_t, LaunchOrder> orders_;
   std::vector<Interval> ready_;
@@ -154,9 +154,10 @@ class ReadyOps {
 
 /// What of them lies in `where`; of several at once that which began first, as it would have hidden it first.
 std::vector<LateLaunch> pieces_in(model::IntervalSet const& where, std::vector<LateLaunch>& late) {
-  std::sort(late.begin(), late.end(), [](LateLaunch const& a, LateLaunch const& b) {
+  auto const before = [](LateLaunch const& a, LateLaunch const& b) {
     return std::pair(a.when.begin, a.row) < std::pair(b.when.begin, b.row);
-  });
+  };
+  if (!std::is_sorted(late.begin(), late.end(), before)) std::sort(late.begin(), late.end(), before);  // of one stream it is
   std::vector<LateLaunch> pieces;
   auto at = where.begin();
   int64_t taken = kLongAgo;

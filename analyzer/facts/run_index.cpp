@@ -34,11 +34,12 @@ void collect_ops(DeviceIndex& device) {
   size_t rows_of_streams = 0;
   for (model::TrackId const stream : device.streams) rows_of_streams += trace.rows_of(stream).size();
   device.ops.reserve(rows_of_streams);
+  RowView const view = device.rows();
   for (model::TrackId const stream : device.streams) {
     run_begins.push_back(device.ops.size());
     model::Trace::Rows const rows = trace.rows_of(stream);
     for (uint32_t row = rows.first; row < rows.last; ++row)
-      if (model::is_device_op(trace.kind(row))) device.ops.push_back(row);
+      if (view.is_op(row)) device.ops.push_back(row);
   }
   merge_runs(device.ops, std::move(run_begins), trace.columns().start);
 }
@@ -79,8 +80,9 @@ std::vector<DeviceIndex> index_devices(model::Run const& run) {
 
 Interval op_window(DeviceIndex const& device) {
   if (device.ops.empty()) return {0, 0};
-  Interval window{device.start(device.ops.front()), device.end(device.ops.front())};
-  for (uint32_t const row : device.ops) window.end = std::max(window.end, device.end(row));
+  RowView const view = device.rows();
+  Interval window = view.when(device.ops.front());
+  for (uint32_t const row : device.ops) window.end = std::max(window.end, view.end(row));
   return window;
 }
 

@@ -1,7 +1,6 @@
 #include "analyzer/facts/slow_time.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "analyzer/facts/copies.h"
 #include "analyzer/facts/kernel_traits.h"
@@ -13,14 +12,11 @@ namespace {
 using model::EventKind;
 using model::OpClass;
 
-OpClass class_of(model::Trace const& trace, uint32_t row) { return model::kind_info(trace.kind(row)).op_class; }
-
 /// Says of names whether they are those of matrix kernels without tensor cores; each is looked at once.
 class SimtNames {
  public:
   explicit SimtNames(model::Trace const& trace) : trace_(trace), known_(trace.strings().size(), -1) {}
-  bool has(uint32_t row) {
-    model::StringId const name = trace_.columns().name[row];
+  bool has(model::StringId name) {
     int8_t& known = known_[name.value];
     if (known < 0) known = uses_tensor_cores(trace_.text(name)) == std::optional(false) ? 1 : 0;
     return known == 1;
@@ -33,25 +29,26 @@ class SimtNames {
 
 /// Where matrix kernels without tensor cores are all that computes.
 model::IntervalSet simt_matrix_alone(DeviceIndex const& device) {
-  model::Trace const& trace = device.trace();
-  SimtNames names(trace);
+  RowView const rows = device.rows();
+  SimtNames names(device.trace());
   std::vector<Interval> simt, others;
   for (uint32_t const row : device.ops)
-    if (trace.kind(row) == EventKind::kKernel && names.has(row)) simt.push_back(device.when(row));
+    if (rows.kind(row) == EventKind::kKernel && names.has(rows.name(row))) simt.push_back(rows.when(row));
   if (simt.empty()) return {};
   for (uint32_t const row : device.ops)
-    if (class_of(trace, row) == OpClass::kCompute && (trace.kind(row) != EventKind::kKernel || !names.has(row)))
-      others.push_back(device.when(row));
+    if (rows.op_class(row) == OpClass::kCompute && (rows.kind(row) != EventKind::kKernel || !names.has(rows.name(row))))
+      others.push_back(rows.when(row));
   return model::subtract(model::unite(std::move(simt)), model::unite(std::move(others)));
 }
 
 /// Where two ops or more that compute run.
 model::IntervalSet shared_time(DeviceIndex const& device) {
   std::vector<Interval> shared;
+  RowView const rows = device.rows();
   int64_t end = INT64_MIN;
   for (uint32_t const row : device.ops) {
-    if (class_of(device.trace(), row) != OpClass::kCompute) continue;
-    Interval const when = device.when(row);
+    if (rows.op_class(row) != OpClass::kCompute) continue;
+    Interval const when = rows.when(row);
     if (when.begin < end) shared.push_back({when.begin, std::min(when.end, end)});
     end = std::max(end, when.end);
   }
@@ -86,24 +83,23 @@ uint64_t known_blocks(model::Trace const& trace, uint32_t row) {
 class SerializedFinder {
  public:
   SerializedFinder(DeviceIndex const& device, uint64_t multiprocessors, std::vector<LaunchPlace> const& places)
-      : device_(device), multiprocessors_(multiprocessors), places_(places) {}
+      : device_(device),
+        rows_(device.rows()),
+        multiprocessors_(multiprocessors),
+        places_(places),
+        streams_(device.trace().tracks().size()) {}
 
   model::IntervalSet find() {
     std::vector<Interval> waits;
-    Stream* own = nullptr;
-    uint32_t own_track = 0;
+    for (model::TrackId const stream : device_.streams) streams_[stream.value].is_default = is_default_stream(stream.value);
     for (uint32_t const row : device_.ops) {
-      uint32_t const track = device_.trace().columns().track[row].value;
-      if (own == nullptr || own_track != track) {
-        own = &streams_[track];
-        own_track = track;
-        own->is_default = is_default_stream(track);
-      }
-      if (auto const wait = waited(row, *own, latest_[own->is_default ? 1 : 0])) waits.push_back(*wait);
-      own->last_row = row;
-      own->end = std::max(own->end, device_.end(row));
-      Latest& latest = latest_[own->is_default ? 0 : 1];
-      if (device_.end(row) >= latest.when.end) latest = {row, device_.when(row)};
+      Stream& own = streams_[rows_.track(row).value];
+      Interval const when = rows_.when(row);
+      if (auto const wait = waited(row, when, own, latest_[own.is_default ? 1 : 0])) waits.push_back(*wait);
+      own.last_row = row;
+      own.end = std::max(own.end, when.end);
+      Latest& latest = latest_[own.is_default ? 0 : 1];
+      if (when.end >= latest.when.end) latest = {row, when};
     }
     return model::unite(std::move(waits));
   }
@@ -150,8 +146,7 @@ class SerializedFinder {
   }
 
   /// How long the op waited for `before`, an op of the other kind of stream, that had room for it.
-  [[nodiscard]] std::optional<Interval> waited(uint32_t row, Stream const& own, Latest const& before) const {
-    Interval const when = device_.when(row);
+  [[nodiscard]] std::optional<Interval> waited(uint32_t row, Interval when, Stream const& own, Latest const& before) const {
     if (before.row == kNoRow || before.when.end > when.begin || when.begin - before.when.end >= kStartsAtOnceNs)
       return std::nullopt;
     uint64_t const blocks = known_blocks(device_.trace(), row);
@@ -167,10 +162,11 @@ class SerializedFinder {
   }
 
   DeviceIndex const& device_;
+  RowView rows_;
   uint64_t multiprocessors_;
   std::vector<LaunchPlace> const& places_;
-  std::unordered_map<uint32_t, Stream> streams_;  // by track
-  Latest latest_[2];                              // of the default stream, of the others
+  std::vector<Stream> streams_;  // by track
+  Latest latest_[2];             // of the default stream, of the others
 };
 
 /// Whether a device has kernels on its default stream and on others: only then the one keeps the others.
@@ -202,8 +198,9 @@ void SlowTimes::add_small_grids(DeviceIndex const& device, DeviceSets const& set
     return std::max(0.0, 1 - static_cast<double>(blocks) / static_cast<double>(multiprocessors));
   };
   int64_t alone_sum = 0, lost_sum = 0;
+  RowView const rows = device.rows();
   for (uint32_t const row : device.ops) {
-    if (trace.kind(row) != EventKind::kKernel) continue;
+    if (rows.kind(row) != EventKind::kKernel) continue;
     uint64_t const blocks = blocks_of(trace.detail<model::KernelDetail>(row));
     if (blocks == 0 || blocks >= multiprocessors) continue;
     if (!shared) {
@@ -212,7 +209,7 @@ void SlowTimes::add_small_grids(DeviceIndex const& device, DeviceSets const& set
       in_shared.emplace(*shared);
       in_comm.emplace(comm);
     }
-    Interval const when = device.when(row);
+    Interval const when = rows.when(row);
     int64_t const alone = when.length() - in_shared->in(when);
     if (alone > kEmptyKernelNs) {
       double const beside_comm = static_cast<double>(in_comm->in(when)) / static_cast<double>(alone);

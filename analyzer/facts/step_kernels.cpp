@@ -69,6 +69,7 @@ void add_step_kernels(DeviceIndex const& device, std::vector<uint32_t> const& op
   model::Trace const& trace = device.trace();
   StepKernelPlaces const places(trace, table);
   StepTally tally(table.size());
+  RowView const rows = device.rows();
   std::vector<size_t> by_time(steps.size());
   std::iota(by_time.begin(), by_time.end(), size_t{0});
   std::stable_sort(by_time.begin(), by_time.end(),
@@ -76,15 +77,15 @@ void add_step_kernels(DeviceIndex const& device, std::vector<uint32_t> const& op
   size_t at = 0;
   for (size_t const s : by_time) {
     StepFacts& step = steps[s];
-    while (at < ops.size() && device.start(ops[at]) < step.window.begin) ++at;
-    for (; at < ops.size() && device.start(ops[at]) < step.window.end; ++at) {
+    while (at < ops.size() && rows.start(ops[at]) < step.window.begin) ++at;
+    for (; at < ops.size() && rows.start(ops[at]) < step.window.end; ++at) {
       uint32_t const row = ops[at];
-      model::EventKind const kind = trace.kind(row);
+      model::EventKind const kind = rows.kind(row);
       if (kind == model::EventKind::kMemcpy) {
         auto const& copy = trace.detail<model::CopyDetail>(row);
         if (copy.direction == model::CopyDirection::kHostToDevice) add_saturated(step.copied_in_bytes, copy.bytes);
-      } else if (model::kind_info(kind).op_class == model::OpClass::kCompute) {
-        tally.add(places.of(kind, trace.columns().name[row]), trace.columns().dur[row]);
+      } else if (rows.op_class(row) == model::OpClass::kCompute) {
+        tally.add(places.of(kind, rows.name(row)), rows.dur(row));
       }
     }
     step.kernels = tally.take();

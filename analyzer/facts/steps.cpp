@@ -71,9 +71,12 @@ int32_t step_at(std::vector<HostStep> const& steps, int64_t instant, int32_t gue
 
 /// The thread whose steps stand in for launching threads without steps: see the header.
 size_t default_thread(DeviceIndex const& device, std::vector<std::vector<HostStep>> const& threads) {
+  auto const has_steps = [](std::vector<HostStep> const& steps) { return !steps.empty(); };
   std::vector<uint64_t> launches(threads.size());
-  for (uint32_t const row : device.ops)
-    if (auto const launch = device.launch_of(row)) ++launches[device.trace().columns().track[*launch].value];
+  RowView const rows = device.rows();
+  if (std::count_if(threads.begin(), threads.end(), has_steps) > 1)
+    for (uint32_t const row : device.ops)
+      if (model::EventId const launch = rows.link(row); launch.valid()) ++launches[rows.track(launch.value).value];
   size_t best = threads.size();
   for (size_t t = 0; t < threads.size(); ++t)
     if (!threads[t].empty() && (best == threads.size() || launches[t] > launches[best])) best = t;
@@ -111,13 +114,14 @@ void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSte
   // Most ops are launched in the step of the one before them.
   std::optional<uint64_t> last_key;
   int32_t last_number = 0, last_at = -1;
+  RowView const rows = device.rows();
   for (size_t i = 0; i < device.ops.size(); ++i) {
-    auto const launch = own != nullptr ? std::optional(device.ops[i]) : device.launch_of(device.ops[i]);
-    if (!launch) continue;
-    size_t thread = own != nullptr ? 0 : device.trace().columns().track[*launch].value;
+    model::EventId const launch = own != nullptr ? model::EventId{device.ops[i]} : rows.link(device.ops[i]);
+    if (!launch.valid()) continue;
+    size_t thread = own != nullptr ? 0 : rows.track(launch.value).value;
     if (own == nullptr && threads[thread].empty()) thread = fallback;
     std::vector<HostStep> const& of_thread = own != nullptr ? *own : threads[thread];
-    int32_t const at = step_at(of_thread, device.start(*launch), last_at);
+    int32_t const at = step_at(of_thread, rows.start(launch.value), last_at);
     if (at < 0) continue;
     last_at = at;
     HostStep const& host = of_thread[static_cast<size_t>(at)];
@@ -134,11 +138,11 @@ void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSte
       step.ref = device.ref;
       step.step = host.index;
       step.host_window = host.when;
-      step.window = {host.when.begin, device.end(device.ops[i])};
+      step.window = {host.when.begin, rows.end(device.ops[i])};
       result.steps.push_back(step);
     }
     StepFacts& step = result.steps[static_cast<size_t>(last_number)];
-    step.window.end = std::max(step.window.end, device.end(device.ops[i]));
+    step.window.end = std::max(step.window.end, rows.end(device.ops[i]));
     result.step_of_op[i] = last_number;
   }
 }

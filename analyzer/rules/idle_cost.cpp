@@ -59,15 +59,18 @@ std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device
   return most == by_name.end() ? std::string() : std::string(trace.text(most->first));
 }
 
-std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share,
-                                      std::function<bool(MeasuredDevice const&, size_t)> const& counts) {
+namespace {
+
+using Counts = std::function<bool(MeasuredDevice const&, size_t)>;
+
+/// `idle`: of a device's gaps those that count, by cause.
+template <class Idle>
+std::optional<Finding> judge_idle(char const* rule, RuleInput const& input, double least_share, Idle const& idle,
+                                  Counts const& counts) {
   std::vector<Loss> losses(input.measured.size());
   tbb::parallel_for(size_t{0}, losses.size(), [&](size_t d) {
     MeasuredDevice const& device = input.measured[d];
-    IdleSplit idle{};
-    for (size_t i = 0; i < device.gaps.size(); ++i)
-      if (counts(device, i)) idle[static_cast<size_t>(device.gaps.cause(i))] += device.gaps[i].when.length();
-    losses[d] = {&device, {}, lost_with(device, idle)};
+    losses[d] = {&device, {}, lost_with(device, idle(device))};
   });
   Loss worst;
   int devices = 0;
@@ -81,14 +84,31 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
   return make_finding(rule, input, worst, devices);
 }
 
+}  // namespace
+
+std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share, Counts const& counts) {
+  auto const idle_of = [&](MeasuredDevice const& device) {
+    IdleSplit idle{};
+    for (size_t i = 0; i < device.gaps.size(); ++i)
+      if (counts(device, i)) idle[static_cast<size_t>(device.gaps.cause(i))] += device.gaps.when(i).length();
+    return idle;
+  };
+  return judge_idle(rule, input, least_share, idle_of, counts);
+}
+
 std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share, IdleCause cause) {
-  return find_idle_cost(rule, input, least_share,
-                        [cause](MeasuredDevice const& device, size_t place) { return device.gaps.cause(place) == cause; });
+  auto const idle_of = [cause](MeasuredDevice const& device) {
+    IdleSplit idle{};
+    idle[static_cast<size_t>(cause)] = device.idle_of(cause);
+    return idle;
+  };
+  return judge_idle(rule, input, least_share, idle_of,
+                    [cause](MeasuredDevice const& device, size_t place) { return device.gaps.cause(place) == cause; });
 }
 
 bool is_way_from_sync(MeasuredDevice const& device, size_t place) {
-  IdleGap const gap = device.gaps[place];
-  return gap.cause == IdleCause::kLaunchStarved && device.after_sync[place] && !gap.host_is_apart;
+  // By what is cheap to know first: it is asked of every gap.
+  return device.gaps.cause(place) == IdleCause::kLaunchStarved && device.after_sync[place] && !device.gaps[place].host_is_apart;
 }
 
 }  // namespace stepscope::analyzer

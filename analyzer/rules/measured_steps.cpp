@@ -113,21 +113,38 @@ void add_time(MeasuredDevice& device, TimeSplit const& time) {
   for (size_t c = 0; c < device.unhidden.size(); ++c) device.unhidden[c] += time.unhidden_by_cause[c];
 }
 
+/// About how many gaps lie in the periods: as if they were spread evenly.
+size_t expected_gaps(MeasuredDevice const& device, DeviceGaps const& gaps) {
+  Interval const all{device.periods.front().begin, device.periods.back().end};
+  size_t const first = gaps.first_after(all.begin), behind = std::max(first, gaps.first_after(all.end));
+  if (all.length() <= 0) return 0;
+  double const share = std::min(1.0, static_cast<double>(device.total_ns) / static_cast<double>(all.length()));
+  return static_cast<size_t>(share * static_cast<double>(behind - first));
+}
+
 /// Those that lie in the periods. Pieces that touch are of one idle time: from a sync on, all later ones of it come after a sync.
 void add_gaps(MeasuredDevice& device, DeviceGaps const* gaps) {
-  size_t at = 0;
-  size_t const last = gaps == nullptr ? 0 : gaps->size();
+  for (Interval const& period : device.periods) device.total_ns += period.length();
+  if (gaps == nullptr || device.periods.empty()) return;
+  size_t const last = gaps->size(), expected = expected_gaps(device, *gaps);
+  size_t at = gaps->first_after(device.periods.front().begin);
+  device.gaps.begin(*gaps, expected);
+  device.after_sync.reserve(expected);
   bool after_sync = false;
   int64_t end = std::numeric_limits<int64_t>::min();
   for (Interval const& period : device.periods) {
-    device.total_ns += period.length();
     while (at < last && gaps->when(at).end <= period.begin) ++at;
-    for (size_t row = at; row < last && gaps->when(row).begin < period.end; ++row) {
-      Interval const gap = gaps->when(row), when{std::max(gap.begin, period.begin), std::min(gap.end, period.end)};
+    for (size_t row = at; row < last; ++row) {
+      Interval const gap = gaps->when(row);
+      if (gap.begin >= period.end) break;
+      Interval const when{std::max(gap.begin, period.begin), std::min(gap.end, period.end)};
+      if (when == gap)
+        device.gaps.add(static_cast<uint32_t>(row));
+      else
+        device.gaps.add_part(static_cast<uint32_t>(row), when);
       IdleCause const cause = gaps->cause(row);
       device.idle[static_cast<size_t>(cause)] += when.length();
-      device.gaps.add(*gaps, static_cast<uint32_t>(row), period);
-      if (when.begin != end) after_sync = false;
+      after_sync = after_sync && when.begin == end;
       device.after_sync.push_back(after_sync);
       after_sync = after_sync || cause == IdleCause::kSync;
       end = when.end;
@@ -137,13 +154,15 @@ void add_gaps(MeasuredDevice& device, DeviceGaps const* gaps) {
 
 }  // namespace
 
-void GapList::add(DeviceGaps const& all, uint32_t row, Interval period) {
+void GapList::begin(DeviceGaps const& all, size_t expected) {
   all_ = &all;
-  Interval const whole = all.when(row), part{std::max(whole.begin, period.begin), std::min(whole.end, period.end)};
-  bool const is_cut = part != whole;
-  if (!list_) list_ = std::make_shared<List>();
-  if (is_cut) list_->cuts.emplace_back(list_->rows.size(), part);
-  list_->rows.push_back({row & 0x7fff'ffffU, is_cut});
+  list_ = std::make_shared<List>();
+  list_->rows.reserve(expected);
+}
+
+void GapList::add_part(uint32_t row, Interval part) {
+  list_->cuts.emplace_back(list_->rows.size(), part);
+  list_->rows.push_back({row & 0x7fff'ffffU, true});
 }
 
 Interval GapList::cut_at(size_t place) const {

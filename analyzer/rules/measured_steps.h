@@ -29,8 +29,15 @@ class GapList {
     return gap;
   }
   [[nodiscard]] IdleCause cause(size_t place) const { return all_->cause(list_->rows[place].number); }
-  /// The part of all[row] in the period, which must not be empty; rows must come by time, and before the list is copied.
-  void add(DeviceGaps const& all, uint32_t row, Interval period);
+  [[nodiscard]] Interval when(size_t place) const {
+    Row const row = list_->rows[place];
+    return row.is_cut ? cut_at(place) : all_->when(row.number);
+  }
+  /// Of these gaps about so many will be added: all[row], or a part of it that is not empty. Rows must come by time, and before
+  /// the list is copied.
+  void begin(DeviceGaps const& all, size_t expected);
+  void add(uint32_t row) { list_->rows.push_back({row & 0x7fff'ffffU, false}); }
+  void add_part(uint32_t row, Interval part);
 
  private:
   struct Row {

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "reports/json/critical_path_json.h"
 #include "reports/json/device_state_json.h"
 #include "reports/json/host_json.h"
+#include "reports/json/json_document.h"
 #include "reports/json/wait_json.h"
 #include "reports/json/work_json.h"
 #include "reports/labels.h"
@@ -123,31 +126,49 @@ Json ranks_json(model::Run const& run, analyzer::Analysis const& analysis) {
   return ranks;
 }
 
-Json steps_json(model::Run const& run, analyzer::Analysis const& analysis) {
-  Json steps = Json::array();
-  for (StepPeriod const& period : step_periods(analysis)) {
-    analyzer::StepFacts const& step = *period.step;
-    analyzer::IdleSplit idle{};
-    std::copy(period.parts_ns.begin() + 3, period.parts_ns.end(), idle.begin());
-    steps.push_back({{"rank", rank_of(run, step.ref)},
-                     {"device", step.ref.device},
-                     {"step", step.step},
-                     {"begin_ns", step.window.begin},
-                     {"dur_ns", step.time.window_ns},
-                     {"compute_ns", step.time.compute_ns},
-                     {"exposed_comm_ns", step.time.exposed_comm_ns},
-                     {"exposed_copy_ns", step.time.exposed_copy_ns},
-                     {"blocking_comm_ns", or_null(step.time.blocking_comm_ns)},
-                     {"idle_ns", idle_json(step.time.idle_by_cause)},
-                     {"host_begin_ns", step.host_window.begin},
-                     {"host_dur_ns", step.host_window.length()},
-                     {"slow_ns", slow_json(step.slow)},
-                     {"warmup", step.warmup},
-                     {"period_begin_ns", period.when.begin},
-                     {"period_ns", period.when.length()},
-                     {"period_idle_ns", idle_json(idle)}});
-  }
-  return steps;
+void write_idle(std::string_view key, analyzer::IdleSplit const& split, JsonLines& to) {
+  to.key(key);
+  to.begin_object();
+  for (int i = 0; i < analyzer::kIdleCauseCount; ++i)
+    to.put(analyzer::to_string(static_cast<analyzer::IdleCause>(i)), split[static_cast<size_t>(i)]);
+  to.end_object();
+}
+
+/// As slow_json() says it.
+void write_slow(std::string_view key, analyzer::SlowTime const& slow, JsonLines& to) {
+  to.key(key);
+  to.begin_object();
+  to.put("simt_matrix", slow.simt_matrix_ns);
+  to.put("small_grid", slow.small_grid_ns);
+  to.put("small_grid_lost", slow.small_grid_lost_ns);
+  to.put("serialized", slow.serialized_ns);
+  to.put("slow_copy", slow.slow_copy_ns);
+  to.end_object();
+}
+
+void write_step(model::Run const& run, StepPeriod const& period, JsonLines& to) {
+  analyzer::StepFacts const& step = *period.step;
+  analyzer::IdleSplit idle{};
+  std::copy(period.parts_ns.begin() + 3, period.parts_ns.end(), idle.begin());
+  to.begin_object();
+  to.put("rank", rank_of(run, step.ref));
+  to.put("device", step.ref.device);
+  to.put("step", step.step);
+  to.put("begin_ns", step.window.begin);
+  to.put("dur_ns", step.time.window_ns);
+  to.put("compute_ns", step.time.compute_ns);
+  to.put("exposed_comm_ns", step.time.exposed_comm_ns);
+  to.put("exposed_copy_ns", step.time.exposed_copy_ns);
+  to.put("blocking_comm_ns", step.time.blocking_comm_ns);
+  write_idle("idle_ns", step.time.idle_by_cause, to);
+  to.put("host_begin_ns", step.host_window.begin);
+  to.put("host_dur_ns", step.host_window.length());
+  write_slow("slow_ns", step.slow, to);
+  to.put("warmup", step.warmup);
+  to.put("period_begin_ns", period.when.begin);
+  to.put("period_ns", period.when.length());
+  write_idle("period_idle_ns", idle, to);
+  to.end_object();
 }
 
 /// The participant's number in its communicator, else its process's rank.
@@ -156,35 +177,44 @@ int32_t communicator_rank(model::Run const& run, analyzer::CollectiveFacts::Part
   return rank_of(run, participant.ref);
 }
 
-Json collectives_json(model::Run const& run, analyzer::Analysis const& analysis) {
-  Json collectives = Json::array();
-  for (analyzer::CollectiveFacts const& collective : analysis.collectives) {
-    Json ranks = Json::array(), waits = Json::array(), participants = Json::array();
-    for (auto const& participant : collective.participants) {
-      ranks.push_back(communicator_rank(run, participant));
-      waits.push_back(participant.wait_ns);
-      participants.push_back({{"rank", rank_of(run, participant.ref)},
-                              {"device", participant.ref.device},
-                              {"begin_ns", participant.when.begin},
-                              {"dur_ns", participant.when.length()}});
-    }
-    auto const last = static_cast<size_t>(collective.last_participant);
-    bool const has_last = collective.last_participant >= 0 && last < collective.participants.size();
-    collectives.push_back(
-        {{"comm", communicator_json(collective.communicator)},
-         {"seq", collective.sequence},
-         {"op", operation_json(collective.op)},
-         {"bytes", message_bytes_json(collective)},
-         {"ranks", ranks},
-         {"transfer_ns", collective.transfer_ns},
-         {"wait_ns", waits},
-         {"busbw_gbps", number(collective.busbw_gbps)},
-         {"last_rank", has_last ? ranks[last] : Json(nullptr)},
-         {"skew_ns", collective.skew_ns},
-         {"expected_ranks", collective.expected_participants == 0 ? Json(nullptr) : Json(collective.expected_participants)},
-         {"participants", participants}});
+void write_participants(model::Run const& run, analyzer::CollectiveFacts const& collective, JsonLines& to) {
+  to.key("participants");
+  to.begin_array();
+  for (auto const& participant : collective.participants) {
+    to.begin_object();
+    to.put("rank", rank_of(run, participant.ref));
+    to.put("device", participant.ref.device);
+    to.put("begin_ns", participant.when.begin);
+    to.put("dur_ns", participant.when.length());
+    to.end_object();
   }
-  return collectives;
+  to.end_array();
+}
+
+void write_collective(model::Run const& run, analyzer::CollectiveFacts const& collective, JsonLines& to) {
+  auto const& participants = collective.participants;
+  auto const last = static_cast<size_t>(collective.last_participant);
+  bool const has_last = collective.last_participant >= 0 && last < participants.size();
+  to.begin_object();
+  to.put("comm", communicator_json(collective.communicator));
+  to.put("seq", collective.sequence);
+  to.put("op", operation_json(collective.op));
+  to.put("bytes", message_bytes_json(collective));
+  to.key("ranks");
+  to.begin_array();
+  for (auto const& participant : participants) to.value(communicator_rank(run, participant));
+  to.end_array();
+  to.put("transfer_ns", collective.transfer_ns);
+  to.key("wait_ns");
+  to.begin_array();
+  for (auto const& participant : participants) to.value(participant.wait_ns);
+  to.end_array();
+  to.put("busbw_gbps", number(collective.busbw_gbps));
+  to.put("last_rank", has_last ? Json(communicator_rank(run, participants[last])) : Json(nullptr));
+  to.put("skew_ns", collective.skew_ns);
+  to.put("expected_ranks", collective.expected_participants == 0 ? Json(nullptr) : Json(collective.expected_participants));
+  write_participants(run, collective, to);
+  to.end_object();
 }
 
 Json links_json(analyzer::Analysis const& analysis) {
@@ -252,24 +282,28 @@ Json quality_json(analyzer::Quality const& quality) {
 }  // namespace
 
 std::string analysis_json(model::Run const& run, analyzer::Analysis const& analysis) {
-  Json const document = {{"schema", 1},
-                         {"run", run_json(run, analysis)},
-                         {"ranks", ranks_json(run, analysis)},
-                         {"steps", steps_json(run, analysis)},
-                         {"collectives", collectives_json(run, analysis)},
-                         {"waits", waits_json(run, analysis)},
-                         {"pipelines", pipelines_json(run, analysis)},
-                         {"links", links_json(analysis)},
-                         {"kernels", kernels_json(run, analysis)},
-                         {"ops", ops_json(run, analysis)},
-                         {"phases", phases_json(run, analysis)},
-                         {"host_ops", host_ops_json(run, analysis)},
-                         {"graphs", graphs_json(run, analysis)},
-                         {"copies", copies_json(run, analysis)},
-                         {"critical_path", critical_path_json(run, analysis)},
-                         {"findings", findings_json(run, analysis)},
-                         {"quality", quality_json(analysis.quality)}};
-  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::vector<StepPeriod> const periods = step_periods(analysis);
+  auto const& collectives = analysis.collectives;
+  JsonDocument document;
+  document.put("schema", 1);
+  document.put("run", run_json(run, analysis));
+  document.put("ranks", ranks_json(run, analysis));
+  document.put_rows("steps", periods.size(), [&](size_t i, JsonLines& to) { write_step(run, periods[i], to); });
+  document.put_rows("collectives", collectives.size(),
+                    [&](size_t i, JsonLines& to) { write_collective(run, collectives[i], to); });
+  document.put("waits", waits_json(run, analysis));
+  document.put("pipelines", pipelines_json(run, analysis));
+  document.put("links", links_json(analysis));
+  document.put("kernels", kernels_json(run, analysis));
+  document.put("ops", ops_json(run, analysis));
+  document.put("phases", phases_json(run, analysis));
+  document.put("host_ops", host_ops_json(run, analysis));
+  document.put("graphs", graphs_json(run, analysis));
+  document.put("copies", copies_json(run, analysis));
+  document.put("critical_path", critical_path_json(run, analysis));
+  document.put("findings", findings_json(run, analysis));
+  document.put("quality", quality_json(analysis.quality));
+  return std::move(document).finish();
 }
 
 }  // namespace stepscope::reports

@@ -224,16 +224,15 @@ void ColumnEncoder::put(uint8_t scope, uint8_t number, std::span<uint64_t const>
   put_planes({scope, number, delta ? ColumnCoding::kZigzagDelta : ColumnCoding::kPlain, 0, delta ? values[0] : base}, out);
 }
 
-bool ColumnDecoder::load_planes(ColumnHead const& head, base::ByteSpan data, std::span<uint64_t> values) {
-  planes_.resize(head.width * values.size());
+bool ColumnDecoder::load_planes(ColumnHead const& head, base::ByteSpan data, size_t rows) {
+  planes_.resize(head.width * rows);
   size_t offset = head.dictionary_bytes;
   for (size_t p = 0; p < head.width; ++p) {
     size_t const stored = head.planes[p].stored_bytes();
-    std::span<std::byte> const plane(planes_.data() + p * values.size(), values.size());
+    std::span<std::byte> const plane(planes_.data() + p * rows, rows);
     if (!load_plane(head.planes[p], data.subspan(offset, stored), decompressor_, plane)) return false;
     offset += stored;
   }
-  join_planes(planes_.data(), head.width, values);
   return true;
 }
 
@@ -252,7 +251,8 @@ bool ColumnDecoder::decode(ColumnHead const& head, base::ByteSpan data, std::spa
     std::fill(values.begin(), values.end(), head.base);
     return true;
   }
-  if (!load_planes(head, data, values)) return false;
+  if (!load_planes(head, data, values.size())) return false;
+  join_planes(planes_.data(), head.width, values);
   uint64_t before = head.base;
   uint64_t const unit = head.unit;
   switch (head.coding) {
@@ -291,6 +291,97 @@ bool ColumnDecoder::decode(ColumnHead const& head, base::ByteSpan data, std::spa
       break;
   }
   return true;
+}
+
+namespace {
+
+uint8_t mark_of(std::span<char const> wanted, uint64_t value) {
+  return wanted[std::min<size_t>(static_cast<uint32_t>(value), wanted.size() - 1)] != 0 ? 1 : 0;
+}
+
+}  // namespace
+
+bool ColumnDecoder::decode_ids(ColumnHead const& head, base::ByteSpan data, std::span<uint32_t> values) {
+  if (head.coding != ColumnCoding::kDictionary || head.width != 1) {
+    values_.resize(values.size());
+    if (!decode(head, data, {}, values_)) return false;
+    std::transform(values_.begin(), values_.end(), values.begin(), [](uint64_t value) { return static_cast<uint32_t>(value); });
+    return true;
+  }
+  if (data.size() != head.data_bytes() || !load_dictionary(head, data) || !load_planes(head, data, values.size())) return false;
+  std::array<uint32_t, 256> of_byte{};
+  std::transform(dictionary_.begin(), dictionary_.begin() + static_cast<ptrdiff_t>(std::min(dictionary_.size(), of_byte.size())),
+                 of_byte.begin(), [](uint64_t entry) { return static_cast<uint32_t>(entry); });
+  uint8_t highest = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    auto const entry = static_cast<uint8_t>(planes_[i]);
+    highest = std::max(highest, entry);
+    values[i] = of_byte[entry];
+  }
+  return values.empty() || highest < dictionary_.size();
+}
+
+bool ColumnDecoder::decode_bytes(ColumnHead const& head, base::ByteSpan data, std::span<uint8_t> values) {
+  bool const is_as_stored = head.coding == ColumnCoding::kPlain && head.base == 0 && head.unit == 1 && head.width == 1;
+  if (is_as_stored)
+    return data.size() == head.data_bytes() && load_plane(head.planes[0], data, decompressor_, std::as_writable_bytes(values));
+  values_.resize(values.size());
+  if (!decode(head, data, {}, values_)) return false;
+  uint64_t all = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    all |= values_[i];
+    values[i] = static_cast<uint8_t>(values_[i]);
+  }
+  return all <= UINT8_MAX;
+}
+
+bool ColumnDecoder::mark(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted, std::span<uint8_t> marks,
+                         size_t& count) {
+  if (head.coding == ColumnCoding::kDictionary) return mark_by_dictionary(head, data, wanted, marks, count);
+  values_.resize(marks.size());
+  if (!decode(head, data, {}, values_)) return false;
+  count = 0;
+  for (size_t i = 0; i < marks.size(); ++i) {
+    marks[i] = mark_of(wanted, values_[i]);
+    count += marks[i];
+  }
+  return true;
+}
+
+bool ColumnDecoder::mark_by_dictionary(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted,
+                                       std::span<uint8_t> marks, size_t& count) {
+  count = 0;
+  if (data.size() != head.data_bytes() || !load_dictionary(head, data)) return false;
+  bool any = false;
+  for (uint64_t& entry : dictionary_) {
+    entry = mark_of(wanted, entry);
+    any = any || entry != 0;
+  }
+  if (!any) return true;
+  if (!load_planes(head, data, marks.size())) return false;
+  if (head.width != 1) {
+    values_.resize(marks.size());
+    join_planes(planes_.data(), head.width, values_);
+    for (size_t i = 0; i < marks.size(); ++i) {
+      if (values_[i] >= dictionary_.size()) return false;
+      marks[i] = static_cast<uint8_t>(dictionary_[values_[i]]);
+      count += marks[i];
+    }
+    return true;
+  }
+  // One byte a row: a table of all bytes, in which those that stand for no entry have a bit of their own.
+  constexpr uint8_t kNoEntry = 2;
+  std::array<uint8_t, 256> of_byte{};
+  for (size_t byte = 0; byte < of_byte.size(); ++byte)
+    of_byte[byte] = byte < dictionary_.size() ? static_cast<uint8_t>(dictionary_[byte]) : kNoEntry;
+  uint8_t all = 0;
+  for (size_t i = 0; i < marks.size(); ++i) {
+    uint8_t const mark = of_byte[static_cast<uint8_t>(planes_[i])];
+    marks[i] = mark;
+    count += mark;
+    all |= mark;
+  }
+  return (all & kNoEntry) == 0;
 }
 
 }  // namespace stepscope::file

@@ -83,14 +83,26 @@ class ColumnDecoder {
  public:
   /// Fills `values` (their number is the column's). kGap needs the durations. False when the bytes are damaged.
   bool decode(ColumnHead const& head, base::ByteSpan data, std::span<int64_t const> dur, std::span<uint64_t> values);
+  /// The same of numbers that are known to be small: of each value the lowest 32 bits, or the value, which must fit a byte (false
+  /// where one does not). Faster where they are stored as they mostly are, by a dictionary or one byte each. Not for kGap.
+  bool decode_ids(ColumnHead const& head, base::ByteSpan data, std::span<uint32_t> values);
+  bool decode_bytes(ColumnHead const& head, base::ByteSpan data, std::span<uint8_t> values);
+
+  /// Marks the rows whose values are wanted with 1, the others with 0 (their number is the column's), and counts them in `count`.
+  /// `wanted`: by the lowest 32 bits of a value, its last for all larger ones. Of a dictionary without a wanted entry nothing
+  /// more is looked at; what is left in `marks` then says nothing. Not for kGap. False when the bytes are damaged.
+  bool mark(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted, std::span<uint8_t> marks, size_t& count);
 
  private:
-  bool load_planes(ColumnHead const& head, base::ByteSpan data, std::span<uint64_t> values);
+  bool load_planes(ColumnHead const& head, base::ByteSpan data, size_t rows);
+  bool mark_by_dictionary(ColumnHead const& head, base::ByteSpan data, std::span<char const> wanted, std::span<uint8_t> marks,
+                          size_t& count);
   bool load_dictionary(ColumnHead const& head, base::ByteSpan data);
 
   Decompressor decompressor_;
   std::vector<std::byte> planes_;
   std::vector<uint64_t> dictionary_;
+  std::vector<uint64_t> values_;  ///< of all but decode()
 };
 
 }  // namespace stepscope::file

@@ -40,4 +40,26 @@ bool ColumnTable::decode(uint8_t scope, int number, std::span<uint64_t> values, 
   return true;
 }
 
+bool ColumnTable::decode_ids(uint8_t scope, int number, std::span<uint32_t> values) {
+  Entry const* const entry = find(scope, number);
+  if (entry != nullptr) return decoder_.decode_ids(entry->head, entry->data, values);
+  std::fill(values.begin(), values.end(), 0U);
+  return true;
+}
+
+bool ColumnTable::decode_bytes(uint8_t scope, int number, std::span<uint8_t> values) {
+  Entry const* const entry = find(scope, number);
+  if (entry != nullptr) return decoder_.decode_bytes(entry->head, entry->data, values);
+  std::fill(values.begin(), values.end(), uint8_t{0});
+  return true;
+}
+
+bool ColumnTable::mark(uint8_t scope, int number, std::span<char const> wanted, std::span<uint8_t> marks, size_t& count) {
+  Entry const* const entry = find(scope, number);
+  // A column that is not there has zeros.
+  ColumnHead const zeros{scope, static_cast<uint8_t>(number)};
+  return entry != nullptr ? decoder_.mark(entry->head, entry->data, wanted, marks, count)
+                          : decoder_.mark(zeros, {}, wanted, marks, count);
+}
+
 }  // namespace stepscope::file

@@ -25,6 +25,11 @@ class ColumnTable {
   [[nodiscard]] std::optional<uint64_t> constant(uint8_t scope, int number) const;
   /// Fills `values` with the column; with zeros when there is none. `dur`: decoded durations, for starts. False when damaged.
   bool decode(uint8_t scope, int number, std::span<uint64_t> values, std::span<int64_t const> dur = {});
+  /// ColumnDecoder's of these names; zeros when there is no column.
+  bool decode_ids(uint8_t scope, int number, std::span<uint32_t> values);
+  bool decode_bytes(uint8_t scope, int number, std::span<uint8_t> values);
+  /// Marks the rows whose values are wanted (ColumnDecoder::mark). False when damaged.
+  bool mark(uint8_t scope, int number, std::span<char const> wanted, std::span<uint8_t> marks, size_t& count);
 
  private:
   struct Entry {

@@ -1,5 +1,8 @@
 #include "trace/file/compression.h"
 
+#include <memory>
+#include <utility>
+
 #include <zstd.h>
 
 #include "trace/base/check.h"
@@ -34,12 +37,23 @@ size_t Compressor::compress(base::ByteSpan raw, base::ByteWriter& out) {
   return size;
 }
 
+namespace {
+
+/// What zstd unpacks with takes 160 kB, page by page from the system: one that is done with waits on its thread for the next.
+using UnpackingContext = std::unique_ptr<ZSTD_DCtx, size_t (*)(ZSTD_DCtx*)>;
+thread_local UnpackingContext spare_context(nullptr, ZSTD_freeDCtx);
+
+}  // namespace
+
 struct Decompressor::Context {
-  ZSTD_DCtx* zstd = ZSTD_createDCtx();
-  Context() { STEPSCOPE_CHECK(zstd != nullptr); }
+  UnpackingContext zstd = std::exchange(spare_context, UnpackingContext(nullptr, ZSTD_freeDCtx));
+  Context() {
+    if (zstd == nullptr) zstd.reset(ZSTD_createDCtx());
+    STEPSCOPE_CHECK(zstd != nullptr);
+  }
   Context(Context const&) = delete;
   Context& operator=(Context const&) = delete;
-  ~Context() { ZSTD_freeDCtx(zstd); }
+  ~Context() { spare_context = std::move(zstd); }
 };
 
 Decompressor::Decompressor() : context_(std::make_unique<Context>()) {}
@@ -48,7 +62,7 @@ Decompressor::Decompressor(Decompressor&&) noexcept = default;
 Decompressor& Decompressor::operator=(Decompressor&&) noexcept = default;
 
 bool Decompressor::decompress(base::ByteSpan stored, std::span<std::byte> raw) {
-  size_t const size = ZSTD_decompressDCtx(context_->zstd, raw.data(), raw.size(), stored.data(), stored.size());
+  size_t const size = ZSTD_decompressDCtx(context_->zstd.get(), raw.data(), raw.size(), stored.data(), stored.size());
   return ZSTD_isError(size) == 0 && size == raw.size();
 }
 

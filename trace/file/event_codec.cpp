@@ -129,6 +129,12 @@ bool EventDecoder::decode(base::ByteSpan payload, uint32_t rows, ColumnNames con
   return decode_details(names, wanted, {}, counts, batch.details);
 }
 
+bool EventDecoder::mark_names(base::ByteSpan payload, ColumnNames const& names, std::span<char const> wanted,
+                              std::span<uint8_t> marks, size_t& count) {
+  return marks.size() <= kMaxBlockRows && columns_.parse(payload) &&
+         columns_.mark(kBaseScope, column_number(names.base, kBaseNames[kName]), wanted, marks, count);
+}
+
 bool EventDecoder::decode_rows(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted,
                                model::RowSpans const& rows) {
   if (rows.size() > kMaxBlockRows || !columns_.parse(payload)) return false;
@@ -138,13 +144,10 @@ bool EventDecoder::decode_rows(base::ByteSpan payload, ColumnNames const& names,
       (wanted.correlation && !columns_.decode(kBaseScope, number(kCorrelation), rows.correlation)) ||
       (wanted.name && !decode_names(names, rows.name)))
     return false;
-  std::span<uint64_t> const kinds = values(rows.size());
-  if (!columns_.decode(kBaseScope, number(kKind), kinds)) return false;
-  uint64_t highest = 0;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    highest = std::max(highest, kinds[i]);
-    rows.kind[i] = static_cast<EventKind>(kinds[i]);
-  }
+  std::span<uint8_t> const kinds(reinterpret_cast<uint8_t*>(rows.kind.data()), rows.size());
+  if (!columns_.decode_bytes(kBaseScope, number(kKind), kinds)) return false;
+  uint8_t highest = 0;
+  for (uint8_t const kind : kinds) highest = std::max(highest, kind);
   return highest < model::kKindCount;
 }
 
@@ -171,10 +174,9 @@ std::span<uint64_t> EventDecoder::values(size_t count) {
 }
 
 bool EventDecoder::decode_names(ColumnNames const& names, std::span<model::StringId> out) {
-  std::span<uint64_t> const ids = values(out.size());
-  if (!columns_.decode(kBaseScope, column_number(names.base, kBaseNames[kName]), ids)) return false;
-  for (size_t i = 0; i < out.size(); ++i) out[i] = model::StringId{static_cast<uint32_t>(ids[i])};
-  return true;
+  static_assert(sizeof(model::StringId) == sizeof(uint32_t));
+  std::span<uint32_t> const ids(reinterpret_cast<uint32_t*>(out.data()), out.size());
+  return columns_.decode_ids(kBaseScope, column_number(names.base, kBaseNames[kName]), ids);
 }
 
 bool EventDecoder::decode_kinds(uint32_t rows, ColumnNames const& names, EventBatch& batch, uint64_t& unknown_rows) {

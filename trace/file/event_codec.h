@@ -58,6 +58,11 @@ class EventDecoder {
   bool decode(base::ByteSpan payload, uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted,
               model::EventBatch& batch, uint64_t& unknown_rows);
 
+  /// Marks the rows whose names are wanted, and decodes nothing else (ColumnDecoder::mark). `marks`: one a row of the payload, at
+  /// most kMaxBlockRows. False when damaged.
+  bool mark_names(base::ByteSpan payload, ColumnNames const& names, std::span<char const> wanted, std::span<uint8_t> marks,
+                  size_t& count);
+
   /// The same in two steps, into memory that is there already: rows first (as many as there is room for, at most kMaxBlockRows),
   /// then the details that they own, from row `first` of each table on, where their tables are wanted. False also when a row is
   /// of an unknown kind.

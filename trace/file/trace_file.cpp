@@ -16,6 +16,7 @@
 #include "trace/file/format.h"
 #include "trace/file/in_order_reader.h"
 #include "trace/file/reader.h"
+#include "trace/file/rows_of_kinds.h"
 #include "trace/file/summaries.h"
 #include "trace/model/keep_rows.h"
 #include "trace/model/trace_builder.h"
@@ -172,6 +173,7 @@ Expected<TraceFile> TraceFile::open(std::string const& path) {
   auto mapped = base::MappedFile::open(path);
   if (!mapped) return base::fail_with(mapped);
   auto file = open(mapped->bytes(), path);
+  if (mapped->is_cut()) return base::became_shorter(path);
   if (file) file->state_->mapped = std::move(*mapped);
   return file;
 }
@@ -447,8 +449,24 @@ Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_
     unknown_names += decoded[i].unknown_names;
     builder.append(model::TrackId{blocks[i].header.track}, std::exchange(decoded[i].events, {}));
   }
+  if (lost > 0 && state_->mapped.is_cut()) return base::became_shorter(state_->name);
   builder.info() = state_->description.info;
   builder.log() = state_->log_of(lost, unknown_events, unknown_names);
+  return std::move(builder).finish();
+}
+
+std::optional<model::Trace> TraceFile::read_kinds(uint64_t kinds) const {
+  if (event_count() > events_that_fit()) return std::nullopt;
+  std::vector<IndexEntry> const blocks = state_->select({});
+  model::TraceBuilder builder;
+  auto const ids = state_->begin_trace(texts(), builder);
+  auto rows = read_rows_of_kinds({state_->bytes, blocks, state_->description.columns, ids, kinds});
+  if (!rows) return std::nullopt;
+  builder.leave_out_depth();
+  for (size_t i = 0; i < blocks.size(); ++i)
+    builder.append(model::TrackId{blocks[i].header.track}, std::exchange((*rows)[i], {}));
+  builder.info() = state_->description.info;
+  builder.log() = state_->log_of(state_->lost_while_opening() + state_->damaged_strings.size(), 0, 0);
   return std::move(builder).finish();
 }
 
@@ -463,6 +481,18 @@ bool TraceFile::decode_block(IndexEntry const& entry, ColumnSelection const& col
     return true;
   out.clear();
   return false;
+}
+
+std::optional<size_t> TraceFile::mark_names(IndexEntry const& entry, std::span<char const> wanted, EventDecoder& decoder,
+                                            std::vector<uint8_t>& marks) const {
+  auto const block = block_at(state_->bytes, entry.offset);
+  if (!block || block->header.compressed != 0 || block->header.track != entry.header.track ||
+      block->header.rows != entry.header.rows || block->header.rows > kMaxBlockRows)
+    return std::nullopt;
+  marks.resize(block->header.rows);
+  size_t count = 0;
+  if (!decoder.mark_names(block->payload, state_->description.columns, wanted, marks, count)) return std::nullopt;
+  return count;
 }
 
 /// Events, summaries, steps: decoded; of blocks of other types the checksum is what can be checked here.

@@ -82,12 +82,22 @@ class TraceFile {
   /// Where the steps are, by track and start; from the file's own list or from its events. Errors: those of read().
   [[nodiscard]] base::Expected<std::vector<StepSpan>> steps() const;
 
-  /// The selected events with all tracks, devices and what is known of the process. Errors: more events than `max_events`.
+  /// The selected events with all tracks, devices and what is known of the process. Errors: more events than `max_events`; the
+  /// file became shorter since it was opened, and some of them are gone.
   [[nodiscard]] base::Expected<model::Trace> read(Selection const& selection = {}, uint64_t max_events = events_that_fit()) const;
+  /// All events of these kinds (kind_bit) and the launches of those that are device ops, nothing else: not nested, and counted in
+  /// the log is what these rows show. Nothing where a block that may hold them is damaged, where collective calls have to be
+  /// merged with kernels, or where all events would not fit into memory: read() knows what to do then.
+  [[nodiscard]] std::optional<model::Trace> read_kinds(uint64_t kinds) const;
   /// One event block alone, for who looks at every event once and keeps few: no nesting, no links, names are ids of texts(),
   /// in the order of the file. `out` is replaced. False when damaged.
   [[nodiscard]] bool decode_block(IndexEntry const& entry, ColumnSelection const& columns, EventDecoder& decoder,
                                   model::EventBatch& out) const;
+  /// By row of an event block whether its name is wanted, without its other columns: what is in a block says its dictionary.
+  /// `wanted`: by id of texts(), its last for all that are none of them. Returns how many are; where none is `marks` says
+  /// nothing. Nothing when damaged.
+  [[nodiscard]] std::optional<size_t> mark_names(IndexEntry const& entry, std::span<char const> wanted, EventDecoder& decoder,
+                                                 std::vector<uint8_t>& marks) const;
   /// Checks every byte and decodes every block.
   [[nodiscard]] std::vector<DamagedPlace> find_damage() const;
 

@@ -1,15 +1,17 @@
 #include "trace/import/clock_alignment.h"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 
 #include <tbb/parallel_for.h>
 
+#include "trace/base/huge_pages.h"
 #include "trace/import/clock_fit.h"
 #include "trace/import/coarse_times.h"
+#include "trace/import/device_collectives.h"
 #include "trace/model/clock_drift.h"
 #include "trace/model/collective_match.h"
 
@@ -32,51 +34,6 @@ std::vector<uint32_t> clocks_of(RunSources const& run) {
   return model::clocks_of(processes);
 }
 
-/// A device's collectives in the order in which they began.
-struct DeviceCollectives {
-  uint32_t rank = 0;
-  std::vector<int64_t> ends;  ///< trace time
-  std::vector<model::CollectiveDetail> details;
-};
-
-/// What has to be read to see a process's collectives.
-file::Selection selection_of(TraceSource const& source) {
-  auto const kinds = source.kinds();
-  auto const has = [](uint64_t of_track, model::EventKind kind) { return (of_track & file::kind_bit(kind)) != 0; };
-  // Which kernels carry collectives is known when the calls are read, too (collective_merge.h).
-  bool const is_merged = std::none_of(kinds.begin(), kinds.end(),
-                                      [&](uint64_t of_track) { return has(of_track, model::EventKind::kCollectiveCall); });
-  if (!is_merged) return {.columns = {.depth = false}};
-  file::Selection selection{.tracks = std::vector<model::TrackId>{}};
-  for (uint32_t track = 0; track < kinds.size(); ++track)
-    if (has(kinds[track], model::EventKind::kCollective)) selection.tracks->push_back(model::TrackId{track});
-  selection.columns = {.name = false,
-                       .correlation = false,
-                       .depth = false,
-                       .tables = uint32_t{1} << static_cast<unsigned>(model::DetailTable::kCollectives)};
-  return selection;
-}
-
-/// By device. Errors: those of TraceSource::read().
-base::Expected<std::vector<DeviceCollectives>> collectives_of(RankSource const& rank, uint32_t index) {
-  auto const trace = rank.source.read(selection_of(rank.source));
-  if (!trace) return base::fail_with(trace);
-  std::map<int32_t, std::vector<uint32_t>> rows_of;
-  for (uint32_t row = 0; row < (*trace)->event_count(); ++row)
-    if ((*trace)->kind(row) == model::EventKind::kCollective) rows_of[(*trace)->track(row).device].push_back(row);
-  std::vector<DeviceCollectives> devices;
-  for (auto& [device, rows] : rows_of) {
-    std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) { return (*trace)->start(a) < (*trace)->start(b); });
-    DeviceCollectives& collectives = devices.emplace_back();
-    collectives.rank = index;
-    for (uint32_t const row : rows) {
-      collectives.ends.push_back((*trace)->end(row));
-      collectives.details.push_back((*trace)->detail<model::CollectiveDetail>(row));
-    }
-  }
-  return devices;
-}
-
 std::vector<int64_t> indices_of_steps(TraceSource const& source) {
   std::vector<int64_t> indices;
   if (auto const steps = source.steps())
@@ -84,40 +41,67 @@ std::vector<int64_t> indices_of_steps(TraceSource const& source) {
   return indices;
 }
 
-/// The ends of all collectives by the ranks' clocks as they are aligned so far, those of one collective beside each other.
-/// Processes that cannot be read have none; opening them says why. `unsure`: gets processes with collectives of which it is not
-/// known which of others they are.
-std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> const& clocks, std::set<uint32_t>& unsure) {
-  std::vector<std::vector<DeviceCollectives>> of_ranks(run.ranks.size());
+/// The collectives of all devices of the run, by the ranks' clocks as they are aligned so far.
+struct RunCollectives {
+  std::vector<std::vector<model::RecordedCollective>> devices;
+  std::vector<model::DeviceRecording> recordings;  ///< beside the devices, as the next
+  std::vector<uint32_t> ranks;
+};
+
+/// Processes that cannot be read have none; opening them says why.
+RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& clocks) {
+  std::vector<std::vector<std::vector<model::RecordedCollective>>> of_ranks(run.ranks.size());
+  std::vector<model::DeviceRecording> recordings(run.ranks.size());
   tbb::parallel_for(size_t{0}, of_ranks.size(), [&](size_t r) {
     if (has_coarse_times(run.ranks[r].source.info())) return;
-    if (auto of_rank = collectives_of(run.ranks[r], static_cast<uint32_t>(r))) of_ranks[r] = std::move(*of_rank);
+    auto of_rank = read_collectives(run.ranks[r].source);
+    if (!of_rank) return;
+    for (auto& device : *of_rank)
+      for (model::RecordedCollective& collective : device) collective.end_ns += run.ranks[r].offset_ns;
+    of_ranks[r] = std::move(*of_rank);
+    recordings[r].clock = clocks[r];
+    if (!of_ranks[r].empty()) recordings[r].set_steps(indices_of_steps(run.ranks[r].source));
   });
-  std::vector<DeviceCollectives> devices;
-  for (auto& of_rank : of_ranks) std::move(of_rank.begin(), of_rank.end(), std::back_inserter(devices));
-  std::vector<model::DeviceCollective> collectives;
-  std::vector<model::DeviceRecording> recordings(devices.size());
-  for (uint32_t d = 0; d < devices.size(); ++d) {
-    RankSource const& rank = run.ranks[devices[d].rank];
-    for (size_t i = 0; i < devices[d].ends.size(); ++i)
-      collectives.push_back({d, &devices[d].details[i], devices[d].ends[i] + rank.offset_ns});
-    recordings[d].clock = clocks[devices[d].rank];
-    recordings[d].set_steps(indices_of_steps(rank.source));
-  }
-  auto const matches = model::match_collectives(collectives, recordings);
-  std::vector<CollectiveEnd> ends;
-  size_t at = 0;
-  for (DeviceCollectives const& device : devices) {
-    for (int64_t const end : device.ends) {
-      int64_t const instant = end + run.ranks[device.rank].offset_ns;
-      if (matches[at].is_unsure) unsure.insert(device.rank);
-      if (instant > -kMostInstant && instant < kMostInstant)
-        ends.push_back({matches[at].collective, clocks[device.rank], instant});
-      ++at;
+  RunCollectives all;
+  for (uint32_t r = 0; r < of_ranks.size(); ++r) {
+    for (auto& device : of_ranks[r]) {
+      all.devices.push_back(std::move(device));
+      all.recordings.push_back(recordings[r]);
+      all.ranks.push_back(r);
     }
   }
-  std::stable_sort(ends.begin(), ends.end(),
-                   [](CollectiveEnd const& a, CollectiveEnd const& b) { return a.collective < b.collective; });
+  return all;
+}
+
+/// Those of one collective beside each other. `unsure`: gets processes with collectives of which it is not known which of others
+/// they are.
+std::vector<CollectiveEnd> ends_of(RunSources const& run, std::vector<uint32_t> const& clocks, std::set<uint32_t>& unsure) {
+  RunCollectives const all = read_all(run, clocks);
+  auto const matches = model::match_collectives(all.devices, all.recordings);
+  // A place for each: where those of its collective begin, moved on with each that is there.
+  std::vector<uint32_t> places;
+  for (model::CollectiveMatch const& match : matches)
+    if (match.collective >= places.size()) places.resize(size_t{match.collective} + 1);
+  auto const for_each_end = [&](auto const& handle) {
+    size_t at = 0;
+    for (size_t d = 0; d < all.devices.size(); ++d)
+      for (model::RecordedCollective const& each : all.devices[d]) {
+        model::CollectiveMatch const& match = matches[at++];
+        if (match.is_unsure) unsure.insert(all.ranks[d]);
+        if (each.end_ns > -kMostInstant && each.end_ns < kMostInstant)
+          handle(CollectiveEnd{match.collective, clocks[all.ranks[d]], each.end_ns});
+      }
+  };
+  uint32_t count = 0;
+  for_each_end([&](CollectiveEnd const& end) {
+    ++places[end.collective];
+    ++count;
+  });
+  std::exclusive_scan(places.begin(), places.end(), places.begin(), uint32_t{0});
+  std::vector<CollectiveEnd> ends;
+  base::reserve_long(ends, count);
+  ends.resize(count);
+  for_each_end([&](CollectiveEnd const& end) { ends[places[end.collective]++] = end; });
   return ends;
 }
 

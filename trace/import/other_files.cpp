@@ -62,9 +62,17 @@ bool is_other_text(Input const& input, std::string_view name) {
   auto const all = input.plain();
   bool const is_json = name.ends_with(".json") && first != std::string_view::npos && (head[first] == '{' || head[first] == '[');
   if (!is_json || !all) return true;
+  // Other JSON may be as long as the run, and none of it needs to be looked at.
+  if (!begins_like_trace(head.substr(first)) && !claims_to_be_trace(std::string(name))) return true;
   JsonCursor cursor(*all);
   cursor.value();
-  return !cursor.failed() || (!begins_like_trace(head.substr(first)) && !claims_to_be_trace(std::string(name)));
+  return !cursor.failed();
+}
+
+/// What we write beside the traces of a run: the truth of a made one is as long as they are.
+bool is_our_file(Input const& input, std::string const& name) {
+  return base::is_run_file(name) && input.plain() && !begins_like_trace(input.head()) &&
+         input.head().find("\"traceEvents\"") == std::string_view::npos;
 }
 
 /// Nobody knows what is in it, but it is what its name says. Whether a database or a message is whole is seen in a part of it
@@ -94,7 +102,7 @@ bool is_other_file(std::string const& path) {
   if (mapped->bytes().empty()) return path.ends_with(".log");
   Input const input(mapped->bytes(), path);
   std::string const name = std::filesystem::path(path).filename().string();
-  return find_importer(input) == nullptr && is_intact(input, name);
+  return is_our_file(input, name) || (find_importer(input) == nullptr && is_intact(input, name));
 }
 
 }  // namespace stepscope::import

@@ -44,11 +44,13 @@ Expected<std::vector<TraceSource>> TraceSource::open(std::string const& path) {
   }
   Input const input(mapped->bytes(), path);
   Importer const* const importer = find_importer(input);
+  if (mapped->is_cut()) return base::became_shorter(path);
   if (auto const advice = advice_for_report(path); importer == nullptr && advice) return fail("{}: {}", path, *advice);
   if (auto const& damage = input.head_damage(); importer == nullptr && damage)
     return fail("{}: {}, copy or record it again", path, *damage);
   if (importer == nullptr) return fail("{}: is of no known trace format ({}), name a trace", path, importer_names());
   auto traces = importer->read(input);
+  if (mapped->is_cut()) return base::became_shorter(path);
   if (!traces) return base::fail_with(traces);
   for (model::Trace& trace : *traces) sources.emplace_back(std::move(trace));
   return sources;

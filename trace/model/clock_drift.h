@@ -19,6 +19,7 @@ struct ClockDrift {
 
   [[nodiscard]] bool is_none() const { return rate == 0; }
   [[nodiscard]] int64_t corrected(int64_t instant) const {
+    if (is_none()) return instant;
     return instant + std::llround(rate * static_cast<double>(instant - pivot_ns));
   }
   /// An instant that corrected() gives back, to within a few ns.

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "trace/base/huge_pages.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::model {
@@ -140,44 +141,75 @@ void place(Series const& reference, Series& other, std::span<DeviceRecording con
     other.is_unsure = !as_many && unmoved > near;
 }
 
-/// All of one kind: the same number, or the same op and bytes of a communicator.
+/// All collectives of a kind: the same number, or the same op and bytes of a communicator.
 struct SameKind {
+  static constexpr uint32_t kNone = UINT32_MAX;
+  MatchKey key{};
   bool is_numbered = false;
-  std::optional<uint32_t> device;     ///< the last one that had it
-  uint64_t on_device = 0;             ///< how often it had it
-  std::vector<Series> series;         ///< without numbers
-  std::vector<uint32_t> collectives;  ///< by place; UINT32_MAX: none yet
-
-  void place_all(std::span<DeviceRecording const> recordings) {
-    if (series.size() < 2) return;
-    auto const longest = std::max_element(series.begin(), series.end(),
-                                          [](Series const& a, Series const& b) { return a.ends.size() < b.ends.size(); });
-    int64_t first = 0;
-    for (Series& each : series) {
-      if (&each != &*longest) place(*longest, each, recordings);
-      first = std::min(first, each.shift);
-    }
-    for (Series& each : series) each.shift -= first;
-  }
+  bool was_seen = false;
+  uint32_t device = 0;        ///< the last one that had it, once it was seen
+  uint32_t on_device = 0;     ///< how often that had it so far
+  uint32_t follower = kNone;  ///< the kind that came after it last
+  uint32_t first = kNone;     ///< the collective at place 0
+  uint32_t others = kNone;    ///< where those at further places are
+  uint32_t series = kNone;    ///< where those are that have no number
 };
 
+/// Moves the series of a kind so that their places are those of the collectives.
+void place_all(std::vector<Series>& series, std::span<DeviceRecording const> recordings) {
+  if (series.size() < 2) return;
+  auto const longest = std::max_element(series.begin(), series.end(),
+                                        [](Series const& a, Series const& b) { return a.ends.size() < b.ends.size(); });
+  int64_t first = 0;
+  for (Series& each : series) {
+    if (&each != &*longest) place(*longest, each, recordings);
+    first = std::min(first, each.shift);
+  }
+  for (Series& each : series) each.shift -= first;
+}
+
+/// A set of few numbers that are asked for again and again in a row.
+class FewNumbers {
+ public:
+  void insert(uint64_t number) {
+    if (number == last_ && is_last_in_) return;
+    all_.insert(number);
+    last_ = number;
+    is_last_in_ = true;
+  }
+  [[nodiscard]] bool contains(uint64_t number) {
+    if (number != last_) {
+      is_last_in_ = all_.contains(number);
+      last_ = number;
+    }
+    return is_last_in_;
+  }
+
+ private:
+  std::set<uint64_t> all_;
+  uint64_t last_ = 0;
+  bool is_last_in_ = false;
+};
+
+/// `Collectives`: calls visit(device, identity, end) for each.
+template <class Collectives>
 class Matcher {
  public:
-  explicit Matcher(std::span<DeviceCollective const> collectives) : collectives_(collectives) {
+  explicit Matcher(Collectives const& collectives) : collectives_(collectives) {
     std::optional<uint32_t> last;
-    for (DeviceCollective const& each : collectives) {
-      if (each.detail->communicator != 0 && each.detail->sequence != 0) with_sequence_.insert(each.detail->communicator);
-      devices_ += each.device != last ? 1 : 0;
-      last = each.device;
-    }
+    collectives_.for_each([&](uint32_t device, CollectiveIdentity const& identity, int64_t) {
+      if (identity.communicator != 0 && identity.sequence != 0) with_sequence_.insert(identity.communicator);
+      devices_ += device != last ? 1 : 0;
+      last = device;
+    });
   }
 
   std::vector<CollectiveMatch> match(std::span<DeviceRecording const> recordings) {
     std::vector<Entry> const entries = sort_by_kind();
-    for (SameKind& kind : kinds_) kind.place_all(recordings);
+    for (auto& series : series_) place_all(series, recordings);
     std::vector<CollectiveMatch> matches;
-    matches.reserve(entries.size());
-    for (size_t i = 0; i < entries.size(); ++i) matches.push_back(number(entries[i], *collectives_[i].detail));
+    base::reserve_long(matches, entries.size());
+    for (Entry const& entry : entries) matches.push_back(number(entry));
     return matches;
   }
 
@@ -186,78 +218,133 @@ class Matcher {
   struct Entry {
     uint32_t kind = kAlone;
     uint32_t series = 0;
-    uint64_t place = 0;  ///< on its device
+    uint32_t place = 0;  ///< on its device
   };
 
   std::vector<Entry> sort_by_kind() {
     std::vector<Entry> entries;
-    entries.reserve(collectives_.size());
-    for (DeviceCollective const& each : collectives_) {
-      auto const key = key_of(*each.detail);
+    base::reserve_long(entries, collectives_.size());
+    collectives_.for_each([&](uint32_t device, CollectiveIdentity const& identity, int64_t end_ns) {
+      auto const key = key_of(identity);
       if (!key) {
         entries.emplace_back();
-        continue;
+        return;
       }
-      auto const [known, is_new] = kind_of_.try_emplace(*key, static_cast<uint32_t>(kinds_.size()));
-      if (is_new) kinds_.emplace_back().is_numbered = (*key)[1] >> 56U == static_cast<uint64_t>(Numbering::kSequence);
-      SameKind& kind = kinds_[known->second];
-      if (kind.device != each.device) {
-        kind.device = each.device;
+      uint32_t const number = find_kind(*key);
+      SameKind& kind = kinds_[number];
+      bool const is_new_device = !kind.was_seen || kind.device != device;
+      if (is_new_device) {
+        kind.was_seen = true;
+        kind.device = device;
         kind.on_device = 0;
-        if (!kind.is_numbered) kind.series.push_back({.device = each.device});
       }
-      if (!kind.is_numbered) kind.series.back().ends.push_back(std::clamp(each.end_ns, -kMaxTime, kMaxTime));
-      auto const series = kind.is_numbered ? 0 : static_cast<uint32_t>(kind.series.size() - 1);
-      entries.push_back({known->second, series, kind.on_device++});
-    }
+      uint32_t at = 0;
+      if (!kind.is_numbered) {
+        auto& series = series_[kind.series];
+        if (is_new_device) series.push_back({.device = device});
+        series.back().ends.push_back(std::clamp(end_ns, -kMaxTime, kMaxTime));
+        at = static_cast<uint32_t>(series.size() - 1);
+      }
+      entries.push_back({number, at, kind.on_device++});
+    });
     return entries;
   }
 
-  CollectiveMatch number(Entry const& entry, CollectiveDetail const& detail) {
+  /// Most devices have the same kinds in the same order: the one that followed the last one is looked at first.
+  uint32_t find_kind(MatchKey const& key) {
+    uint32_t const expected = last_kind_ == SameKind::kNone ? SameKind::kNone : kinds_[last_kind_].follower;
+    if (expected != SameKind::kNone && kinds_[expected].key == key) return last_kind_ = expected;
+    auto const [known, is_new] = kind_of_.try_emplace(key, static_cast<uint32_t>(kinds_.size()));
+    if (is_new) {
+      SameKind& kind = kinds_.emplace_back();
+      kind.key = key;
+      kind.is_numbered = key[1] >> 56U == static_cast<uint64_t>(Numbering::kSequence);
+      if (!kind.is_numbered) {
+        kind.series = static_cast<uint32_t>(series_.size());
+        series_.emplace_back();
+      }
+    }
+    if (last_kind_ != SameKind::kNone) kinds_[last_kind_].follower = known->second;
+    return last_kind_ = known->second;
+  }
+
+  CollectiveMatch number(Entry const& entry) {
     if (entry.kind == kAlone) return {next_++, 0};
     SameKind& kind = kinds_[entry.kind];
     uint64_t place = entry.place;
     if (!kind.is_numbered) {
-      Series const& series = kind.series[entry.series];
+      Series const& series = series_[kind.series][entry.series];
       if (series.is_unsure) return {next_++, place, true};
       place += static_cast<uint64_t>(series.shift);
     }
     uint32_t& collective = collective_at(kind, place);
-    if (collective == UINT32_MAX) collective = next_++;
-    return {collective, kind.is_numbered ? detail.sequence : place};
+    if (collective == SameKind::kNone) collective = next_++;
+    return {collective, kind.is_numbered ? kind.key[2] : place};
   }
-  static uint32_t& collective_at(SameKind& kind, uint64_t place) {
-    if (place >= kind.collectives.size()) kind.collectives.resize(place + 1, UINT32_MAX);
-    return kind.collectives[place];
+  uint32_t& collective_at(SameKind& kind, uint64_t place) {
+    if (place == 0) return kind.first;
+    if (kind.others == SameKind::kNone) {
+      kind.others = static_cast<uint32_t>(others_.size());
+      others_.emplace_back();
+    }
+    std::vector<uint32_t>& others = others_[kind.others];
+    if (place > others.size()) others.resize(place, SameKind::kNone);
+    return others[place - 1];
   }
 
   /// Nothing: cannot be matched.
-  [[nodiscard]] std::optional<MatchKey> key_of(CollectiveDetail const& detail) const {
+  [[nodiscard]] std::optional<MatchKey> key_of(CollectiveIdentity const& identity) {
     auto const tag = [&](Numbering numbering, CollectiveOp op) {
       return static_cast<uint64_t>(numbering) << 56U | static_cast<uint64_t>(op);
     };
-    bool const has_sequence = with_sequence_.contains(detail.communicator);
-    bool const is_pair = is_point_to_point(detail.op);
+    bool const has_sequence = with_sequence_.contains(identity.communicator);
+    bool const is_pair = is_point_to_point(identity.op);
     // A communicator's first collective may have the number 0.
-    if (has_sequence && (detail.sequence != 0 || !is_pair))
-      return MatchKey{detail.communicator, tag(Numbering::kSequence, CollectiveOp::kUnknown), detail.sequence, 0};
+    if (has_sequence && (identity.sequence != 0 || !is_pair))
+      return MatchKey{identity.communicator, tag(Numbering::kSequence, CollectiveOp::kUnknown), identity.sequence, 0};
     if (is_pair) {
-      if (detail.rank < 0 || detail.peer < 0) return std::nullopt;
-      bool const sends = detail.op == CollectiveOp::kSend;
-      auto const from = static_cast<uint64_t>(sends ? detail.rank : detail.peer);
-      auto const to = static_cast<uint64_t>(sends ? detail.peer : detail.rank);
-      return MatchKey{detail.communicator, tag(Numbering::kOrderOfPair, CollectiveOp::kSend), from << 32U | to, detail.bytes};
+      if (identity.rank < 0 || identity.peer < 0) return std::nullopt;
+      bool const sends = identity.op == CollectiveOp::kSend;
+      auto const from = static_cast<uint64_t>(sends ? identity.rank : identity.peer);
+      auto const to = static_cast<uint64_t>(sends ? identity.peer : identity.rank);
+      return MatchKey{identity.communicator, tag(Numbering::kOrderOfPair, CollectiveOp::kSend), from << 32U | to, identity.bytes};
     }
-    if (detail.communicator == 0 && detail.participants != 0 && detail.participants < devices_) return std::nullopt;
-    return MatchKey{detail.communicator, tag(Numbering::kOrder, detail.op), 0, detail.bytes};
+    if (identity.communicator == 0 && identity.participants != 0 && identity.participants < devices_) return std::nullopt;
+    return MatchKey{identity.communicator, tag(Numbering::kOrder, identity.op), 0, identity.bytes};
   }
 
-  std::span<DeviceCollective const> collectives_;
-  std::set<uint64_t> with_sequence_;  ///< communicators whose collectives have one
+  Collectives const& collectives_;
+  FewNumbers with_sequence_;  ///< communicators whose collectives have one
   uint32_t devices_ = 0;
   uint32_t next_ = 0;
+  uint32_t last_kind_ = SameKind::kNone;
   std::unordered_map<MatchKey, uint32_t, HashOfKey> kind_of_;
   std::vector<SameKind> kinds_;
+  std::vector<std::vector<Series>> series_;    ///< of the kinds without numbers
+  std::vector<std::vector<uint32_t>> others_;  ///< collectives by place, from place 1 on
+};
+
+struct InOneList {
+  std::span<DeviceCollective const> all;
+  [[nodiscard]] size_t size() const { return all.size(); }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (DeviceCollective const& each : all) visit(each.device, identity_of(*each.detail), each.end_ns);
+  }
+};
+
+struct ByDevice {
+  std::span<std::vector<RecordedCollective> const> devices;
+  [[nodiscard]] size_t size() const {
+    size_t size = 0;
+    for (auto const& device : devices) size += device.size();
+    return size;
+  }
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (uint32_t device = 0; device < devices.size(); ++device)
+      for (RecordedCollective const& each : devices[device]) visit(device, each.identity, each.end_ns);
+  }
 };
 
 }  // namespace
@@ -268,9 +355,20 @@ void DeviceRecording::set_steps(std::vector<int64_t> indices) {
   first_step = indices.empty() ? 0 : indices.front();
 }
 
+CollectiveIdentity identity_of(CollectiveDetail const& detail) {
+  return {detail.bytes, detail.communicator, detail.sequence, detail.op, detail.participants, detail.rank, detail.peer};
+}
+
 std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives,
                                                std::span<DeviceRecording const> recordings) {
-  return Matcher(collectives).match(recordings);
+  InOneList const list{collectives};
+  return Matcher(list).match(recordings);
+}
+
+std::vector<CollectiveMatch> match_collectives(std::span<std::vector<RecordedCollective> const> devices,
+                                               std::span<DeviceRecording const> recordings) {
+  ByDevice const list{devices};
+  return Matcher(list).match(recordings);
 }
 
 }  // namespace stepscope::model

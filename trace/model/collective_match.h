@@ -18,6 +18,23 @@ struct DeviceCollective {
   int64_t end_ns = 0;  ///< run time, by clocks as they are known so far
 };
 
+/// What of its details tells which collective it is.
+struct CollectiveIdentity {
+  uint64_t bytes = 0, communicator = 0, sequence = 0;
+  CollectiveOp op = CollectiveOp::kUnknown;
+  uint32_t participants = 0;
+  int32_t rank = -1, peer = -1;
+  friend bool operator==(CollectiveIdentity const&, CollectiveIdentity const&) = default;
+};
+CollectiveIdentity identity_of(CollectiveDetail const& detail);
+
+/// A collective of a device, without the rest of its details.
+struct RecordedCollective {
+  CollectiveIdentity identity;
+  int64_t end_ns = 0;  ///< as DeviceCollective's
+  friend bool operator==(RecordedCollective const&, RecordedCollective const&) = default;
+};
+
 /// From where a device's process records: it may have begun later than others.
 struct DeviceRecording {
   uint32_t clock = 0;                 ///< devices of one clock have comparable times
@@ -38,6 +55,9 @@ struct CollectiveMatch {
 /// part; a collective of an unknown communicator that has fewer participants than there are devices, so that there must be
 /// several communicators; is_unsure. O(n log n).
 std::vector<CollectiveMatch> match_collectives(std::span<DeviceCollective const> collectives,
+                                               std::span<DeviceRecording const> recordings = {});
+/// The same of those of each device, by its number: beside all of them, device by device.
+std::vector<CollectiveMatch> match_collectives(std::span<std::vector<RecordedCollective> const> devices,
                                                std::span<DeviceRecording const> recordings = {});
 
 }  // namespace stepscope::model

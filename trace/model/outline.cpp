@@ -10,6 +10,11 @@ namespace stepscope::model {
 /// Has access to Trace.
 class OutlineMaker {
  public:
+  static void complete(Trace& outline, Trace const& whole) {
+    outline.log_ = whole.log_;
+    outline.time_range_ = whole.time_range_;
+    outline.whole_event_count_ = whole.whole_event_count();
+  }
   static Trace make(Trace whole, std::span<uint32_t const> rows) {
     whole.whole_event_count_ = whole.whole_event_count();
     Trace::Columns const columns = std::move(whole.columns_);
@@ -60,6 +65,8 @@ class OutlineMaker {
     return place != rows.end() && *place == link.value ? EventId{static_cast<uint32_t>(place - rows.begin())} : EventId{};
   }
 };
+
+void complete_outline(Trace& outline, Trace const& whole) { OutlineMaker::complete(outline, whole); }
 
 Trace outline_of(Trace whole, std::span<uint32_t const> rows) { return OutlineMaker::make(std::move(whole), rows); }
 

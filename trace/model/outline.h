@@ -11,4 +11,7 @@ namespace stepscope::model {
 /// range are those of the whole, and whole_event_count() says how many events that has.
 Trace outline_of(Trace whole, std::span<uint32_t const> rows);
 
+/// Gives an outline that was made without reading all events what only the whole tells: log, time range and whole_event_count().
+void complete_outline(Trace& outline, Trace const& whole);
+
 }  // namespace stepscope::model

@@ -24,6 +24,13 @@
 namespace stepscope::model {
 namespace {
 
+/// By kind: whether it is one of device ops. Bytes of a trace that are no kind have been refused.
+constexpr std::array<bool, kKindCount> kIsOp = [] {
+  std::array<bool, kKindCount> is_op{};
+  for (size_t kind = 0; kind < is_op.size(); ++kind) is_op[kind] = kKindTable[kind].op_class != OpClass::kNone;
+  return is_op;
+}();
+
 void check_consistent(EventBatch const& batch) {
   size_t const n = batch.size();
   STEPSCOPE_CHECK(batch.dur.size() == n && batch.name.size() == n && batch.kind.size() == n && batch.correlation.size() == n);
@@ -345,26 +352,34 @@ void TraceBuilder::nest() {
 }
 
 TraceBuilder::Nesting TraceBuilder::nest(size_t track) {
-  auto& columns = trace_.columns_;
+  auto const& columns = trace_.columns_;
+  uint32_t const first = trace_.track_begin_[track], last = trace_.track_begin_[track + 1];
   Nesting nesting;
-  std::vector<int64_t> open_ends;
+  if (first == last) return nesting;
+  if (has_depth_) number_depths(first, last);
+  nesting.first = columns.start[first];
   int64_t stream_end = std::numeric_limits<int64_t>::min();
-  for (uint32_t row = trace_.track_begin_[track]; row < trace_.track_begin_[track + 1]; ++row) {
-    int64_t const start = columns.start[row];
-    int64_t const end = start + columns.dur[row];
-    nesting.first = std::min(nesting.first, start);
+  for (uint32_t row = first; row < last; ++row) {
+    int64_t const start = columns.start[row], end = start + columns.dur[row];
     nesting.last = std::max(nesting.last, end);
-    if (has_depth_) {
-      while (!open_ends.empty() && open_ends.back() <= start) open_ends.pop_back();
-      columns.depth[row] = static_cast<uint16_t>(std::min<size_t>(open_ends.size(), UINT16_MAX));
-      open_ends.push_back(end);
-    }
-    // What has no duration overlaps nothing.
-    if (!is_device_op(columns.kind[row]) || columns.dur[row] == 0) continue;
-    if (start < stream_end) ++nesting.overlapping;
-    stream_end = std::max(stream_end, end);
+    // What has no duration overlaps nothing. Without a branch a row.
+    unsigned const counts = unsigned{kIsOp[static_cast<size_t>(columns.kind[row])]} & unsigned{end != start};
+    nesting.overlapping += counts & unsigned{start < stream_end};
+    stream_end = counts != 0 ? std::max(stream_end, end) : stream_end;
   }
   return nesting;
+}
+
+/// Of rows of one track.
+void TraceBuilder::number_depths(uint32_t first, uint32_t last) {
+  auto& columns = trace_.columns_;
+  std::vector<int64_t> open_ends;
+  for (uint32_t row = first; row < last; ++row) {
+    int64_t const start = columns.start[row];
+    while (!open_ends.empty() && open_ends.back() <= start) open_ends.pop_back();
+    columns.depth[row] = static_cast<uint16_t>(std::min<size_t>(open_ends.size(), UINT16_MAX));
+    open_ends.push_back(start + columns.dur[row]);
+  }
 }
 
 void TraceBuilder::link_launches() {

@@ -68,6 +68,7 @@ class TraceBuilder {
   void number_details();
   void nest();
   Nesting nest(size_t track);
+  void number_depths(uint32_t first, uint32_t last);
   void link_launches();
 
   Trace trace_;

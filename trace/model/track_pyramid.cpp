@@ -76,6 +76,19 @@ TrackPyramid::Extremes TrackPyramid::extremes(size_t first, size_t last) const {
   return result;
 }
 
+/// `bin`: bin_at(time).
+int64_t TrackPyramid::starts_before(size_t bin, int64_t time) const {
+  auto const before = static_cast<int64_t>(starts_before_[bin]);
+  if (bin == summary_.size()) return before;
+  return before + share_before(summary_.starts[bin], summary_.begin[bin], summary_.bin_end(bin), time);
+}
+
+uint64_t TrackPyramid::starts(int64_t begin, int64_t end) const {
+  STEPSCOPE_CHECK(begin <= end);
+  if (summary_.size() == 0) return 0;
+  return static_cast<uint64_t>(starts_before(bin_at(end), end) - starts_before(bin_at(begin), begin));
+}
+
 std::vector<ViewBin> TrackPyramid::view(int64_t begin, int64_t end, size_t count) const {
   STEPSCOPE_CHECK(begin <= end);
   std::vector<ViewBin> bins(count);
@@ -96,7 +109,7 @@ std::vector<ViewBin> TrackPyramid::view(int64_t begin, int64_t end, size_t count
     };
     for (size_t c = 0; c < kOpClassCount; ++c)
       border.busy[c] = busy_before_[c][bin] + share(bin < summary_.size() ? summary_.busy[c][bin] : 0);
-    border.starts = static_cast<int64_t>(starts_before_[bin]) + share(bin < summary_.size() ? summary_.starts[bin] : 0);
+    border.starts = starts_before(bin, time);
     return border;
   };
   Border left = border_at(0);

@@ -29,6 +29,8 @@ class TrackPyramid {
   /// [begin, end) in `count` stretches of equal length. Sums are exact for stretches that begin and end with bins, and over all
   /// stretches together; a bin that a border cuts is taken as even. Maxima are over every bin that a stretch touches.
   [[nodiscard]] std::vector<ViewBin> view(int64_t begin, int64_t end, size_t count) const;
+  /// Events that start in [begin, end), as view() counts them.
+  [[nodiscard]] uint64_t starts(int64_t begin, int64_t end) const;
   /// Width of the widest bin that holds events and touches [begin, end), ns: views finer than that should look at the events.
   [[nodiscard]] int64_t resolution(int64_t begin, int64_t end) const;
 
@@ -43,6 +45,7 @@ class TrackPyramid {
     void add(Extremes const& other);
   };
   [[nodiscard]] size_t bin_at(int64_t time) const;
+  [[nodiscard]] int64_t starts_before(size_t bin, int64_t time) const;
   [[nodiscard]] Extremes extremes(size_t first, size_t last) const;
 
   TrackSummary summary_;

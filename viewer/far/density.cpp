@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 namespace stepscope::viewer {
 namespace {
@@ -61,63 +62,66 @@ DensityGrid::Cell DensityGrid::cell_of(DensityColumn const& column) {
   return cell;
 }
 
-DensityGrid::DensityGrid(model::TrackSummary const& summary) {
-  if (summary.size() == 0) return;
-  size_t const cells = std::clamp(std::bit_ceil(summary.size()), kLeastCells, kMostCells);
-  begin_ = static_cast<double>(summary.begin.front());
-  width_ = std::max((static_cast<double>(summary.end) - begin_) / static_cast<double>(cells), 1.0);
-  std::vector<DensityColumn> columns(cells);
-  add_bins(summary, begin_, width_, columns);
-  std::vector<Cell> level;
-  level.reserve(cells);
-  for (DensityColumn const& column : columns) level.push_back(cell_of(column));
-  while (level.size() > 1) {
-    std::vector<Cell> above(level.size() / 2);
-    for (size_t i = 0; i < above.size(); ++i) {
-      Cell const& left = level[2 * i];
-      Cell const& right = level[2 * i + 1];
-      for (size_t c = 0; c < above[i].busy.size(); ++c)
-        above[i].busy[c] = static_cast<uint16_t>((uint32_t{left.busy[c]} + right.busy[c] + 1) / 2);
-      above[i].starts = left.starts + right.starts;
-      above[i].depth = std::max(left.depth, right.depth);
-    }
-    levels_.push_back(std::move(level));
-    level = std::move(above);
-  }
-  levels_.push_back(std::move(level));
+DensityGrid::Cell DensityGrid::join(Cell const& left, Cell const& right) {
+  Cell joined;
+  for (size_t c = 0; c < joined.busy.size(); ++c)
+    joined.busy[c] = static_cast<uint16_t>((uint32_t{left.busy[c]} + right.busy[c] + 1) / 2);
+  joined.starts = left.starts + right.starts;
+  joined.depth = std::max(left.depth, right.depth);
+  return joined;
 }
 
-void DensityGrid::add_columns(model::TrackSummary const& summary, double begin, double pixel,
-                              std::vector<DensityColumn>& columns) const {
-  if (levels_.empty() || !(pixel > 0)) return;
-  if (pixel < width_) return add_bins(summary, begin, pixel, columns);
-  // The coarsest cells that are no wider than half a pixel: a pixel touches five of them at most.
-  size_t level = 0;
-  double width = width_;
-  while (level + 1 < levels_.size() && width * 4 <= pixel) {
-    width *= 2;
-    ++level;
+DensityGrid::DensityGrid(Summaries summaries) {
+  size_t bins = 0;
+  double begin = 0, end = 0;
+  for (model::TrackSummary const* const summary : summaries) {
+    if (summary->size() == 0) continue;
+    auto const first = static_cast<double>(summary->begin.front()), last = static_cast<double>(summary->end);
+    begin = bins == 0 ? first : std::min(begin, first);
+    end = bins == 0 ? last : std::max(end, last);
+    bins += summary->size();
   }
-  auto const& cells = levels_[level];
-  double const per_pixel = pixel / width;
+  if (bins == 0) return;
+  size_t const count = std::clamp(std::bit_ceil(bins), kLeastCells, kMostCells);
+  double const width = EvenCells<Cell>::width_of(begin, end, count);
+  std::vector<DensityColumn> columns(count);
+  for (model::TrackSummary const* const summary : summaries) add_bins(*summary, begin, width, columns);
+  std::vector<Cell> finest;
+  finest.reserve(count);
+  for (DensityColumn const& column : columns) finest.push_back(cell_of(column));
+  cells_ = EvenCells<Cell>(begin, width, std::move(finest), join);
+}
+
+void DensityGrid::add_columns(Summaries summaries, double begin, double pixel, std::vector<DensityColumn>& columns) const {
+  if (cells_.empty() || !(pixel > 0)) return;
+  if (pixel < cells_.width()) {
+    for (model::TrackSummary const* const summary : summaries) add_bins(*summary, begin, pixel, columns);
+    return;
+  }
+  // A pixel touches five of them at most.
+  auto const [cells, width] = cells_.level(pixel / 2);
+  double const per_pixel = pixel / width, offset = (begin - cells_.begin()) / width;
+  auto const count = static_cast<double>(cells.size());
+  auto const of_pixel = static_cast<float>(1 / per_pixel);
   for (size_t i = 0; i < columns.size(); ++i) {
-    double const first = (begin - begin_) / width + per_pixel * static_cast<double>(i);
+    double const from = offset + per_pixel * static_cast<double>(i), until = from + per_pixel;
+    if (until <= 0 || from >= count) continue;
+    auto const first = static_cast<size_t>(std::max(from, 0.0));
+    auto const last = std::max(static_cast<size_t>(std::ceil(std::min(until, count))), first + 1);
     DensityColumn& into = columns[i];
-    spread(first, first + per_pixel, cells.size(), [&](size_t at, float share) {
+    for (size_t at = first; at < last; ++at) {
       Cell const& cell = cells[at];
-      auto const part = static_cast<float>(static_cast<double>(share) / per_pixel);
-      for (size_t c = 0; c < cell.busy.size(); ++c) into.busy[c] += static_cast<float>(cell.busy[c]) / kFull * part;
+      // Of the first and the last one a part.
+      auto share = 1.0F;
+      if (at == first) share -= static_cast<float>(std::max(from, 0.0) - static_cast<double>(first));
+      if (at + 1 == last) share -= static_cast<float>(static_cast<double>(last) - std::min(until, count));
+      float const part = share * of_pixel / kFull;
+      for (size_t c = 0; c < cell.busy.size(); ++c) into.busy[c] += static_cast<float>(cell.busy[c]) * part;
       into.starts += cell.starts * share;
       into.depth = std::max(into.depth, cell.depth);
-      into.known = true;
-    });
+    }
+    into.known = true;
   }
-}
-
-size_t DensityGrid::bytes() const {
-  size_t bytes = 0;
-  for (auto const& level : levels_) bytes += level.size() * sizeof(Cell);
-  return bytes;
 }
 
 }  // namespace stepscope::viewer

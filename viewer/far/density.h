@@ -1,13 +1,15 @@
-// How full every pixel of a track is, from its summary alone: what is drawn of events that are not in memory. Zoomed out, from
-// grids of even cells of which each is half as fine as the one below; zoomed in, from the summary's bins. O(pixels + bins finer
-// than a cell), whatever the number of events.
+// How full every pixel of a track is, or of all streams of a device, from summaries alone: what is drawn of events that are not
+// in memory. Zoomed out, from grids of even cells of which each is half as fine as the one below; zoomed in, from the summary's
+// bins. O(pixels + bins finer than a cell), whatever the number of events.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "trace/model/track_summary.h"
+#include "viewer/far/even_cells.h"
 
 namespace stepscope::viewer {
 
@@ -22,12 +24,15 @@ struct DensityColumn {
 /// Immutable; read from any thread.
 class DensityGrid {
  public:
+  using Summaries = std::span<model::TrackSummary const* const>;
   DensityGrid() = default;
-  explicit DensityGrid(model::TrackSummary const& summary);
+  /// Of tracks of a process. A class that is busy on several of them at once is busy once, where a cell tells it.
+  explicit DensityGrid(Summaries summaries);
 
-  /// Adds pixel i = [begin + i·pixel, begin + (i + 1)·pixel), trace time, to columns[i]. `summary`: that of which this was made.
-  void add_columns(model::TrackSummary const& summary, double begin, double pixel, std::vector<DensityColumn>& columns) const;
-  [[nodiscard]] size_t bytes() const;
+  /// Adds pixel i = [begin + i·pixel, begin + (i + 1)·pixel), trace time, to columns[i]. `summaries`: those of which this was
+  /// made.
+  void add_columns(Summaries summaries, double begin, double pixel, std::vector<DensityColumn>& columns) const;
+  [[nodiscard]] size_t bytes() const { return cells_.bytes(); }
 
  private:
   struct Cell {
@@ -37,9 +42,9 @@ class DensityGrid {
   };
   static constexpr float kFull = 65'535;
   static Cell cell_of(DensityColumn const& column);
+  static Cell join(Cell const& left, Cell const& right);
 
-  double begin_ = 0, width_ = 1;           ///< of the finest cells, trace time
-  std::vector<std::vector<Cell>> levels_;  ///< [0] = finest
+  EvenCells<Cell> cells_;  ///< trace time
 };
 
 }  // namespace stepscope::viewer

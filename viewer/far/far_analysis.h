@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "analyzer/compare/run_sample.h"
 #include "trace/base/expected.h"
 #include "viewer/far/far_run.h"
 #include "viewer/scene.h"
@@ -15,10 +17,12 @@ class FarAnalysis {
     analyzer::Analysis analysis;
     std::vector<Scene::Participation> participations;
     std::map<analyzer::DeviceRef, GapGrid> gap_grids;
+    std::vector<Curve> memory_curves;           ///< beside the analysis' devices
+    std::optional<analyzer::RunSample> sample;  ///< where it was asked for
   };
 
-  /// Begins at once.
-  explicit FarAnalysis(FarRun::Sources sources);
+  /// Begins at once. `wants_sample`: the run is one of a series.
+  explicit FarAnalysis(FarRun::Sources sources, bool wants_sample = false);
   /// Does not wait: what is still at work ends by itself, soon.
   ~FarAnalysis();
   FarAnalysis(FarAnalysis const&) = delete;

@@ -224,21 +224,24 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
   auto const begin = window.begin + static_cast<double>(scene.origin);
   analyzer::DeviceGaps const* gaps = node.device ? scene.analysis.gaps.of(scene.analysis.devices[*node.device].ref) : nullptr;
   size_t const first = gaps == nullptr ? 0 : scene.analysis.gaps.first_of(gaps->ref());
-  std::vector<uint32_t> longest;
+  std::vector<GapGrid::Longest> longest;
   if (gaps != nullptr) longest = scene.far->gap_grid(gaps->ref()).longest(*gaps, begin, pixel, columns.size());
   for (size_t i = 0; i < columns.size(); ++i) {
     StripPiece piece = piece_of(columns[i]);
-    bool const has_gap = i < longest.size() && longest[i] != GapGrid::kNone;
+    bool const has_gap = i < longest.size() && longest[i].gap != GapGrid::kNone;
     if (!columns[i].known && !has_gap) continue;
-    if (has_gap) {
-      analyzer::Interval const when = gaps->when(longest[i]);
+    // One that is not as long cannot take half of the pixel, and is not looked at.
+    constexpr double kAlmostHalf = 0.499;
+    if (has_gap && !columns[i].known) piece.idle = true;
+    if (has_gap && static_cast<double>(longest[i].length) >= kAlmostHalf * pixel) {
+      analyzer::Interval const when = gaps->when(longest[i].gap);
       double const from = std::max((static_cast<double>(when.begin) - begin) / pixel, static_cast<double>(i));
       double const until = std::min((static_cast<double>(when.end) - begin) / pixel, static_cast<double>(i + 1));
-      if (until - from >= 0.5 || !columns[i].known) piece.idle = true;
+      if (until - from >= 0.5) piece.idle = true;
     }
     if (piece.idle && has_gap) {
-      piece.paint = paint_of(gaps->cause(longest[i]));
-      piece.gap = static_cast<uint32_t>(first + longest[i]);
+      piece.paint = paint_of(gaps->cause(longest[i].gap));
+      piece.gap = static_cast<uint32_t>(first + longest[i].gap);
     }
     piece.x0 = static_cast<float>(i);
     piece.x1 = piece.x0 + 1;

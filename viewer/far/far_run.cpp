@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include <tbb/parallel_for.h>
@@ -63,20 +64,33 @@ bool is_complete(Tile const& tile, uint32_t track, model::TrackSummary const& su
   return static_cast<uint64_t>(count) + kAtBorders >= expected;
 }
 
-/// The streams of a device of the process by its number.
-std::map<int32_t, std::vector<uint32_t>> streams_of(FarRun const& run, uint32_t rank) {
-  std::map<int32_t, std::vector<uint32_t>> result;
-  auto const tracks = run.sources().ranks[rank].source.tracks();
+/// The devices of the process by their numbers.
+std::vector<FarDevice> devices_with_streams(std::span<model::Track const> tracks, FarRank const& rank) {
+  std::map<int32_t, std::vector<uint32_t>> streams;
   for (uint32_t t = 0; t < tracks.size(); ++t)
-    if (tracks[t].kind != model::TrackKind::kThread && tracks[t].device >= 0 && run.track(rank, t).events > 0)
-      result[tracks[t].device].push_back(t);
-  return result;
+    if (tracks[t].kind != model::TrackKind::kThread && tracks[t].device >= 0 && rank.tracks[t]->events > 0)
+      streams[tracks[t].device].push_back(t);
+  std::vector<FarDevice> devices;
+  for (auto& [number, of_device] : streams) {
+    FarDevice& device = devices.emplace_back();
+    device.device = number;
+    device.streams = std::move(of_device);
+  }
+  return devices;
 }
 
 }  // namespace
 
 DensityGrid const& FarTrack::grid() const {
-  std::call_once(grid_made_, [this] { grid_ = DensityGrid(pyramid.summary()); });
+  std::call_once(grid_made_, [this] {
+    model::TrackSummary const* const summary = &pyramid.summary();
+    grid_ = DensityGrid(std::span(&summary, 1));
+  });
+  return grid_;
+}
+
+DensityGrid const& FarDevice::grid(std::span<model::TrackSummary const* const> summaries) const {
+  std::call_once(*grid_made_, [&] { grid_ = DensityGrid(summaries); });
   return grid_;
 }
 
@@ -86,18 +100,29 @@ bool FarRun::has_kind(uint32_t rank, model::EventKind kind) const {
 }
 
 uint64_t FarRun::starts(uint32_t rank, uint32_t of, int64_t begin, int64_t end) const {
-  if (begin >= end) return 0;
-  return track(rank, of).pyramid.view(begin, end, 1).front().starts;
+  return begin >= end ? 0 : track(rank, of).pyramid.starts(begin, end);
 }
 
 std::vector<DensityColumn> FarRun::columns(uint32_t rank, std::span<uint32_t const> tracks, double begin, double pixel,
                                            size_t count) const {
   std::vector<DensityColumn> columns(count);
-  for (uint32_t const of : tracks) track(rank, of).grid().add_columns(track(rank, of).pyramid.summary(), begin, pixel, columns);
+  std::vector<model::TrackSummary const*> summaries;
+  for (uint32_t const of : tracks) summaries.push_back(&track(rank, of).pyramid.summary());
+  auto const& devices = ranks_[rank].devices;
+  auto const device = std::find_if(devices.begin(), devices.end(),
+                                   [&](FarDevice const& each) { return std::ranges::equal(each.streams, tracks); });
+  if (tracks.size() > 1 && device != devices.end()) {
+    device->grid(summaries).add_columns(summaries, begin, pixel, columns);
+    return columns;
+  }
+  for (size_t i = 0; i < tracks.size(); ++i)
+    track(rank, tracks[i]).grid().add_columns(std::span(summaries).subspan(i, 1), begin, pixel, columns);
   return columns;
 }
 
 void FarRun::read_tiles(int64_t origin, analyzer::IdleGaps const* gaps, size_t most_bytes) {
+  if (tiles_) tiles_->retire();
+  last_tiles_ = std::move(tiles_);
   tiles_ = std::make_unique<TileStore>(
       [this, origin, gaps](TileWish const& wish) { return read_tile(*this, wish, origin, gaps); }, most_bytes);
 }
@@ -138,6 +163,7 @@ base::Expected<std::unique_ptr<FarRun>> make_far_run(FarRun::Sources sources) {
       ranks[r].tracks.push_back(std::move(track));
       if (counts[t] > 0) places.push_back({r, t});
     }
+    ranks[r].devices = devices_with_streams(source.tracks(), ranks[r]);
   }
   std::vector<std::string> errors(places.size());
   tbb::parallel_for(size_t{0}, places.size(), [&](size_t i) {
@@ -157,13 +183,15 @@ base::Expected<std::unique_ptr<FarRun>> make_far_run(FarRun::Sources sources) {
 }
 
 base::Expected<model::Run> run_without_events(import::RunSources const& sources) {
+  file::Selection nothing;
+  nothing.tracks.emplace();
+  std::vector<std::optional<base::Expected<model::Trace>>> traces(sources.ranks.size());
+  tbb::parallel_for(size_t{0}, traces.size(), [&](size_t i) { traces[i].emplace(sources.ranks[i].source.copy(nothing)); });
   model::Run run{sources.name, {}, sources.clock, sources.notes};
-  for (import::RankSource const& rank : sources.ranks) {
-    file::Selection nothing;
-    nothing.tracks.emplace();
-    auto trace = rank.source.copy(nothing);
-    if (!trace) return base::fail_with(trace);
-    run.ranks.push_back({std::move(*trace), rank.offset_ns, rank.file, rank.drift});
+  for (size_t i = 0; i < traces.size(); ++i) {
+    import::RankSource const& rank = sources.ranks[i];
+    if (!*traces[i]) return base::fail_with(*traces[i]);
+    run.ranks.push_back({std::move(**traces[i]), rank.offset_ns, rank.file, rank.drift});
   }
   return run;
 }
@@ -192,7 +220,9 @@ std::shared_ptr<Tile const> read_tile(FarRun const& run, TileWish const& wish, i
     into.curve = sample_curve(tile->trace, t, shift);
     tile->bytes += into.curve.time.size() * 2 * sizeof(int64_t);
   }
-  for (auto const& [device, streams] : streams_of(run, wish.rank)) {
+  for (FarDevice const& of_device : run.rank(wish.rank).devices) {
+    int32_t const device = of_device.device;
+    std::vector<uint32_t> const& streams = of_device.streams;
     if (!std::all_of(streams.begin(), streams.end(), [&](uint32_t t) { return tile->has(t); })) continue;
     analyzer::DeviceRef const ref{static_cast<int32_t>(wish.rank), device};
     GapsOfDevice of;

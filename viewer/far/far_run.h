@@ -40,6 +40,18 @@ struct FarTrack {
   mutable DensityGrid grid_;
 };
 
+/// What is drawn of a device in one strip.
+struct FarDevice {
+  int32_t device = 0;
+  std::vector<uint32_t> streams;  ///< those of its tracks that have events
+  /// Of all its streams together. Made when it is first drawn.
+  [[nodiscard]] DensityGrid const& grid(std::span<model::TrackSummary const* const> summaries) const;
+
+ private:
+  std::unique_ptr<std::once_flag> grid_made_ = std::make_unique<std::once_flag>();
+  mutable DensityGrid grid_;
+};
+
 struct FarRank {
   struct Step {
     int64_t begin = 0;  ///< trace time
@@ -48,6 +60,7 @@ struct FarRank {
   std::vector<std::unique_ptr<FarTrack>> tracks;
   std::vector<Step> steps;  ///< of the track that has most, by begin
   uint64_t events = 0;
+  std::vector<FarDevice> devices;  ///< by number
 };
 
 class FarRun {
@@ -62,7 +75,7 @@ class FarRun {
   [[nodiscard]] bool has_kind(uint32_t rank, model::EventKind kind) const;
   /// Events that start in [begin, end), trace time; bins that a border cuts are taken as even.
   [[nodiscard]] uint64_t starts(uint32_t rank, uint32_t track, int64_t begin, int64_t end) const;
-  /// Pixels of one or several tracks of a process; `begin`: trace time of the first, `pixel`: ns.
+  /// Pixels of a track of a process, or of all streams of one of its devices; `begin`: trace time of the first, `pixel`: ns.
   [[nodiscard]] std::vector<DensityColumn> columns(uint32_t rank, std::span<uint32_t const> tracks, double begin, double pixel,
                                                    size_t count) const;
 
@@ -71,9 +84,9 @@ class FarRun {
   /// Of a device that has gaps.
   [[nodiscard]] GapGrid const& gap_grid(analyzer::DeviceRef ref) const { return gap_grids_.at(ref); }
 
-  /// From now on events are read. `gaps`: the analysis', null before it is there; must outlive the reading.
+  /// From now on events are read; what was read before is forgotten, and what is being read is not waited for. `gaps`: the
+  /// analysis', null before it is there; must outlive this.
   void read_tiles(int64_t origin, analyzer::IdleGaps const* gaps, size_t most_bytes = kMostTileBytes);
-  void stop_tiles() { tiles_.reset(); }
   [[nodiscard]] TileStore& tiles() const { return *tiles_; }
   /// A selected event in what was read.
   [[nodiscard]] std::optional<Scene::EventAt> find(Selection const& selection) const;
@@ -82,7 +95,8 @@ class FarRun {
   Sources sources_;
   std::vector<FarRank> ranks_;
   std::map<analyzer::DeviceRef, GapGrid> gap_grids_;
-  std::unique_ptr<TileStore> tiles_;  // last: its thread looks at the others
+  std::unique_ptr<TileStore> tiles_;       // last, as the next: their threads look at the others
+  std::unique_ptr<TileStore> last_tiles_;  // of a call before
 };
 
 /// Opens what memory should not hold: pyramids of all tracks, steps. Errors: those of reading a file without summaries.

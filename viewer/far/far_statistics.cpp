@@ -138,7 +138,7 @@ std::vector<int64_t> far_durations(Scene const& scene, HistogramKey const& key, 
   auto const rank = static_cast<uint32_t>(key.ref.rank_index);
   import::TraceSource const& source = scene.far->sources().ranks[rank].source;
   auto const texts = source.file()->texts();
-  std::vector<char> wanted(texts.size());
+  std::vector<char> wanted(texts.size() + 1);  // the last: of names that are not known
   for (size_t id = 0; id < texts.size(); ++id) wanted[id] = printable_name(texts[id]) == key.name ? 1 : 0;
   ScanBuffers buffers;
   ScanWindow const window{.kinds = device_kinds()};
@@ -147,9 +147,9 @@ std::vector<int64_t> far_durations(Scene const& scene, HistogramKey const& key, 
     if (of.kind != model::TrackKind::kStream || of.device != key.ref.device) continue;
     for (file::IndexEntry const& block : blocks_of(source, track, window)) {
       if (stop.stop_requested()) return {};
-      scan_block(source, block, window, buffers, [&](ScannedEvent const& event) {
-        if (event.name < wanted.size() && wanted[event.name] != 0) durations.push_back(event.dur);
-      });
+      scan_named(
+          source, block, window, {wanted}, buffers, [&](ScannedEvent const& event) { durations.push_back(event.dur); },
+          [](size_t) {});
     }
   }
   return durations;

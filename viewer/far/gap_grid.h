@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "analyzer/idle_gaps.h"
+#include "viewer/far/even_cells.h"
 
 namespace stepscope::viewer {
 
@@ -13,16 +14,20 @@ namespace stepscope::viewer {
 class GapGrid {
  public:
   static constexpr uint32_t kNone = UINT32_MAX;
+  struct Longest {
+    uint32_t gap = kNone;
+    uint32_t length = 0;  ///< ns; UINT32_MAX: so long at least
+  };
 
   GapGrid() = default;
   explicit GapGrid(analyzer::DeviceGaps const& gaps);
 
-  /// Of each pixel [begin + i·pixel, begin + (i + 1)·pixel), run time: the place of the longest gap that touches it, or kNone.
-  [[nodiscard]] std::vector<uint32_t> longest(analyzer::DeviceGaps const& gaps, double begin, double pixel, size_t count) const;
+  /// Of each pixel [begin + i·pixel, begin + (i + 1)·pixel), run time: the place of the longest gap that touches it, or kNone. Of
+  /// gaps of one length it is the first.
+  [[nodiscard]] std::vector<Longest> longest(analyzer::DeviceGaps const& gaps, double begin, double pixel, size_t count) const;
 
  private:
-  double begin_ = 0, width_ = 1;               ///< of the finest cells
-  std::vector<std::vector<uint32_t>> levels_;  ///< [0] = finest
+  EvenCells<Longest> cells_;  ///< run time
 };
 
 }  // namespace stepscope::viewer

@@ -43,6 +43,17 @@ void TileStore::work(std::stop_token const& stop) {
   }
 }
 
+void TileStore::retire() {
+  tiles_.clear();
+  bytes_ = 0;
+  {
+    std::lock_guard const lock(mutex_);
+    queue_.clear();
+    read_tiles_.clear();
+  }
+  thread_.request_stop();
+}
+
 void TileStore::begin_frame() {
   ++frame_;
   std::vector<std::pair<TileWish, std::shared_ptr<Tile const>>> fresh;

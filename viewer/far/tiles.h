@@ -59,6 +59,8 @@ class TileStore {
   TileStore(TileStore const&) = delete;
   TileStore& operator=(TileStore const&) = delete;
 
+  /// Forgets everything, and reads nothing more than what is being read, for which it does not wait.
+  void retire();
   /// Takes what was read, and forgets what was not looked at for longest where there is no room. Until the next call the tiles
   /// are the same.
   void begin_frame();

@@ -22,6 +22,8 @@ class MemoryRun {
     for (int64_t step = 0; step < steps; ++step) add_step(step);
   }
 
+  /// As of who reads a process for its facts alone.
+  void leave_out_depth() { builder_.leave_out_depth(); }
   void range(int64_t begin, int64_t end, std::string const& name, model::EventKind kind = model::EventKind::kRange) {
     builder_.events(thread_).add(kind, begin, end - begin, builder_.intern(name));
   }

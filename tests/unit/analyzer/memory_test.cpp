@@ -28,8 +28,13 @@ uint64_t sum_of_parts(MemoryOwners const& owners) {
   return sum;
 }
 
-TEST(MemoryOwners, AreNamedByTheAllocationElseByTheInnermostRangeAround) {
+class MemoryOwnersInRanges : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(, MemoryOwnersInRanges, testing::Bool(),
+                         [](auto const& nested) { return nested.param ? "WithDepth" : "WithoutDepth"; });
+
+TEST_P(MemoryOwnersInRanges, AreNamedByTheAllocationElseByTheInnermostRangeAround) {
   MemoryRun run(1000);
+  if (!GetParam()) run.leave_out_depth();
   run.range(0, 100, "forward", model::EventKind::kPhase);
   run.range(10, 50, "aten::conv2d");
   run.range(12, 14, "earlier sibling");

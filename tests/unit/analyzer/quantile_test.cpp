@@ -16,6 +16,12 @@ void expect_quantiles_of_sorted(std::vector<int64_t> const& values) {
   std::sort(sorted.begin(), sorted.end());
   for (size_t const percent : {1U, 25U, 50U, 95U, 99U, 100U})
     ASSERT_EQ(quantile(taken, percent), sorted[(sorted.size() * percent + 99) / 100 - 1]) << values.size() << " " << percent;
+  taken = values;
+  Distribution const all = distribution(taken);
+  ASSERT_EQ(all.least, sorted.front()) << values.size();
+  ASSERT_EQ(all.median, sorted[(sorted.size() * 50 + 99) / 100 - 1]) << values.size();
+  ASSERT_EQ(all.p95, sorted[(sorted.size() * 95 + 99) / 100 - 1]) << values.size();
+  ASSERT_EQ(all.most, sorted.back()) << values.size();
 }
 
 TEST(Quantile, IsThatOfTheSortedValues) {

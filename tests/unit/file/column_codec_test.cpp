@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <random>
 
 #include <fmt/format.h>
@@ -45,6 +46,72 @@ size_t expect_times_round_trip(std::vector<int64_t> const& start, std::vector<in
   EXPECT_EQ(as_signed(decoded(payload.span(), dur.size(), 1)), dur);
   EXPECT_EQ(as_signed(decoded(payload.span(), start.size(), 0, dur)), start);
   return payload.size();
+}
+
+/// Marks a column by what it decodes to, too.
+void expect_marks(ColumnEncoder const& encoder, size_t rows, std::vector<char> const& wanted) {
+  base::ByteWriter const payload = payload_of(encoder);
+  std::vector<uint64_t> const values = decoded(payload.span(), rows);
+  ColumnTable columns;
+  ASSERT_TRUE(columns.parse(payload.span()));
+  std::vector<uint8_t> marks(rows, 77);
+  size_t count = 99;
+  ASSERT_TRUE(columns.mark(kScope, 0, wanted, marks, count));
+  size_t expected = 0;
+  for (uint64_t const value : values) expected += wanted[std::min<size_t>(value, wanted.size() - 1)] != 0 ? 1 : 0;
+  EXPECT_EQ(count, expected);
+  if (expected == 0) return;
+  for (size_t row = 0; row < rows; ++row) EXPECT_EQ(marks[row], wanted[std::min<size_t>(values[row], wanted.size() - 1)]);
+}
+
+TEST(ColumnCodec, MarksTheRowsWhoseValuesAreWanted) {
+  std::mt19937_64 random(11);
+  // One value, few, more than a byte tells, and more than there are names.
+  for (uint64_t const different : std::initializer_list<uint64_t>{1, 2, 100, 256, 257, 3000}) {
+    for (int wish = 0; wish < 4; ++wish) {
+      std::vector<uint32_t> ids;
+      for (int i = 0; i < 5000; ++i) ids.push_back(static_cast<uint32_t>(random() % different));
+      std::vector<char> wanted(300);
+      for (char& each : wanted) each = wish == 0 ? 0 : wish == 1 ? 1 : random() % 20 == 0 ? 1 : 0;
+      wanted.back() = wish == 3 ? 1 : 0;
+      SCOPED_TRACE(fmt::format("{} values, wish {}", different, wish));
+      ColumnEncoder encoder;
+      encoder.put_dictionary(kScope, 0, ids);
+      expect_marks(encoder, ids.size(), wanted);
+      encoder.clear();
+      encoder.put(kScope, 0, std::vector<uint64_t>(ids.begin(), ids.end()));
+      expect_marks(encoder, ids.size(), wanted);
+    }
+  }
+}
+
+TEST(ColumnCodec, MarksAColumnThatIsNotThereAsZeros) {
+  ColumnTable columns;
+  std::vector<uint8_t> marks(3);
+  size_t count = 0;
+  ASSERT_TRUE(columns.mark(kScope, 0, std::vector<char>{1, 0}, marks, count));
+  EXPECT_EQ(count, 3U);
+}
+
+TEST(ColumnCodec, ARowThatStandsForNoEntryOfTheDictionaryIsDamage) {
+  for (uint8_t const width : {uint8_t{1}, uint8_t{2}}) {
+    // Entries 5 and 6; the rows say 0, 1 and 2.
+    ColumnHead head{kScope, 0, ColumnCoding::kDictionary, width, 2};
+    head.dictionary_bytes = 2;
+    base::ByteWriter data;
+    data.put_varint(5);
+    data.put_varint(6);
+    for (uint8_t plane = 0; plane < width; ++plane) {
+      head.planes[plane] = {PlaneCoding::kRaw, 3};
+      for (uint8_t row = 0; row < 3; ++row) data.put(static_cast<uint8_t>(plane == 0 ? row : 0));
+    }
+    ColumnDecoder decoder;
+    std::vector<uint8_t> marks(3);
+    size_t count = 0;
+    EXPECT_FALSE(decoder.mark(head, data.span(), std::vector<char>{0, 0, 0, 0, 0, 0, 1, 0}, marks, count));
+    EXPECT_TRUE(decoder.mark(head, data.span(), std::vector<char>{1, 0}, marks, count)) << "nothing of it is wanted";
+    EXPECT_EQ(count, 0U);
+  }
 }
 
 TEST(ColumnCodec, RoundTripsEveryWidthAndSign) {
@@ -146,6 +213,55 @@ TEST(ColumnCodec, DamagedBytesAreRefused) {
   ASSERT_TRUE(columns.parse(payload.span()));
   std::vector<uint64_t> other_size(values.size() + 1);
   EXPECT_FALSE(columns.decode(kScope, 0, other_size));
+}
+
+/// decode_ids() and decode_bytes() say of any payload what decode() says.
+void expect_small_alike(base::ByteSpan payload, size_t rows) {
+  ColumnTable columns;
+  if (!columns.parse(payload)) return;
+  for (int const number : {0, 1, 2}) {
+    std::vector<uint64_t> values(rows);
+    std::vector<uint32_t> ids(rows), expected_ids(rows);
+    std::vector<uint8_t> bytes(rows), expected_bytes(rows);
+    bool const good = columns.decode(kScope, number, values);
+    ASSERT_EQ(columns.decode_ids(kScope, number, ids), good);
+    bool const are_bytes = std::all_of(values.begin(), values.end(), [](uint64_t value) { return value <= UINT8_MAX; });
+    ASSERT_EQ(columns.decode_bytes(kScope, number, bytes), good && are_bytes);
+    if (!good) continue;
+    for (size_t i = 0; i < rows; ++i) {
+      expected_ids[i] = static_cast<uint32_t>(values[i]);
+      expected_bytes[i] = static_cast<uint8_t>(values[i]);
+    }
+    ASSERT_EQ(ids, expected_ids);
+    if (are_bytes) {
+      ASSERT_EQ(bytes, expected_bytes);
+    }
+  }
+}
+
+TEST(ColumnCodec, SmallNumbersAreThoseOfDecodingWhole) {
+  std::mt19937_64 random(7);
+  for (uint64_t const different : {uint64_t{1}, uint64_t{2}, uint64_t{19}, uint64_t{200}, uint64_t{300}, UINT64_MAX}) {
+    for (size_t const rows : {size_t{0}, size_t{1}, size_t{7}, size_t{500}}) {
+      std::vector<uint64_t> values(rows);
+      std::vector<uint32_t> names(rows);
+      for (size_t i = 0; i < rows; ++i) {
+        values[i] = random() % different;
+        names[i] = static_cast<uint32_t>(values[i] % 100'000);
+      }
+      ColumnEncoder encoder;
+      encoder.put(kScope, 0, values);
+      encoder.put_dictionary(kScope, 1, names);
+      base::ByteWriter const payload = payload_of(encoder);
+      expect_small_alike(payload.span(), rows);
+      std::vector<std::byte> damaged(payload.span().begin(), payload.span().end());
+      for (size_t at = 0; at < damaged.size(); at += 1 + damaged.size() / 50) {
+        damaged[at] ^= std::byte{0x15};
+        expect_small_alike(damaged, rows);
+        damaged[at] ^= std::byte{0x15};
+      }
+    }
+  }
 }
 
 TEST(ColumnCodec, AHeadThatSaysTheImpossibleIsRefused) {

@@ -47,6 +47,33 @@ TEST_F(TraceFileTest, TheIndexAloneTellsWhatIsThere) {
   EXPECT_TRUE(open_->find_damage().empty());
 }
 
+TEST_F(TraceFileTest, MarksTheRowsOfABlockWhoseNamesAreWanted) {
+  EventDecoder decoder;
+  model::EventBatch batch;
+  std::vector<uint8_t> marks;
+  std::vector<char> wanted(open_->texts().size() + 1);
+  for (size_t id = 0; id < wanted.size(); id += 3) wanted[id] = 1;
+  size_t all = 0;
+  for (IndexEntry const& block : open_->blocks()) {
+    if (block.header.type != static_cast<uint16_t>(BlockType::kEvents)) continue;
+    auto const count = open_->mark_names(block, wanted, decoder, marks);
+    ASSERT_TRUE(count);
+    ASSERT_TRUE(open_->decode_block(block, {}, decoder, batch));
+    size_t expected = 0;
+    for (model::StringId const name : batch.name)
+      expected += wanted[std::min<size_t>(name.value, wanted.size() - 1)] != 0 ? 1 : 0;
+    EXPECT_EQ(*count, expected);
+    ASSERT_EQ(marks.size(), batch.size());
+    for (size_t row = 0; row < marks.size() && expected > 0; ++row)
+      EXPECT_EQ(marks[row], wanted[std::min<size_t>(batch.name[row].value, wanted.size() - 1)]);
+    all += expected;
+    IndexEntry elsewhere = block;
+    elsewhere.offset += 1;
+    EXPECT_FALSE(open_->mark_names(elsewhere, wanted, decoder, marks));
+  }
+  EXPECT_GT(all, 1000U);
+}
+
 TEST_F(TraceFileTest, AWindowHoldsTheWholeEventsThatTouchIt) {
   auto const [first, last] = trace_.time_range();
   auto const all = rows_of(trace_);

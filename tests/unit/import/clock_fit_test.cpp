@@ -2,8 +2,12 @@
 #include "trace/import/clock_fit.h"
 
 #include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include <gtest/gtest.h>
 
@@ -132,6 +136,148 @@ TEST(ClockFit, EachGroupThatCollectivesTieTogetherIsFittedForItself) {
   auto const left = residuals(found, cluster.ends());
   ASSERT_TRUE(left);
   EXPECT_LE(left->p95_ns, 2000);
+}
+
+/// The fit as it is said: every number from sorted lists, one clock after the other.
+class NaiveFit {
+ public:
+  NaiveFit(uint32_t clocks, std::vector<CollectiveEnd> const& ends) : found_(clocks) {
+    std::map<uint32_t, std::vector<CollectiveEnd>> by_number;
+    for (CollectiveEnd const& end : ends) by_number[end.collective].push_back(end);
+    for (auto const& numbered : by_number) {
+      std::vector<CollectiveEnd> const& of = numbered.second;
+      if (std::any_of(of.begin(), of.end(), [&](auto const& end) { return end.clock != of.front().clock; }))
+        meetings_.push_back(of);
+    }
+  }
+  std::vector<ClockCorrection> fit() {
+    uint32_t group = 0;
+    for (uint32_t reference = 0; reference < found_.size(); ++reference) {
+      if (ties_of(reference, true).empty() || found_[reference].is_fitted) continue;
+      found_[reference].is_fitted = true;
+      found_[reference].group = group;
+      std::set<uint32_t> tied;
+      while (tie([&](uint32_t clock) { return !found_[clock].is_fitted; }, group, tied)) {
+      }
+      for (int i = 0; i < 2; ++i) tie([&](uint32_t clock) { return tied.contains(clock); }, group, tied);
+      ++group;
+    }
+    return found_;
+  }
+
+ private:
+  using Ties = std::vector<std::pair<int64_t, int64_t>>;  ///< when by the clock, how much ahead the truth is
+  template <class Value>
+  static Value sorted_at(std::vector<Value> values, size_t place) {
+    std::sort(values.begin(), values.end());
+    return values[place];
+  }
+  template <class Value>
+  static Value lower_median(std::vector<Value> const& values) {
+    return sorted_at(values, (values.size() - 1) / 2);
+  }
+  /// `any`: whatever the truth is.
+  [[nodiscard]] Ties ties_of(uint32_t clock, bool any) const {
+    Ties ties;
+    for (auto const& meeting : meetings_) {
+      std::vector<int64_t> truths;
+      for (CollectiveEnd const& end : meeting)
+        if (found_[end.clock].is_fitted) truths.push_back(found_[end.clock](end.end_ns));
+      if (truths.empty() && !any) continue;
+      std::sort(truths.begin(), truths.end());
+      size_t const half = truths.size() / 2;
+      int64_t const truth = truths.empty()           ? 0
+                            : truths.size() % 2 == 1 ? truths[half]
+                                                     : std::midpoint(truths[half - 1], truths[half]);
+      for (CollectiveEnd const& end : meeting)
+        if (end.clock == clock) ties.emplace_back(end.end_ns, truth - end.end_ns);
+    }
+    std::stable_sort(ties.begin(), ties.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    return ties;
+  }
+  template <class IsWanted>
+  bool tie(IsWanted is_wanted, uint32_t group, std::set<uint32_t>& tied) {
+    std::vector<ClockCorrection> next = found_;
+    bool any = false;
+    for (uint32_t clock = 0; clock < found_.size(); ++clock) {
+      if (!is_wanted(clock)) continue;
+      Ties const ties = ties_of(clock, false);
+      if (ties.empty()) continue;
+      next[clock] = fit_one(ties);
+      next[clock].group = group;
+      tied.insert(clock);
+      any = true;
+    }
+    found_ = next;
+    return any;
+  }
+  static ClockCorrection fit_one(Ties const& ties) {
+    auto const from = ties[ties.size() / 2];
+    ClockCorrection result{.drift = {.pivot_ns = from.first}, .is_fitted = true};
+    std::vector<std::pair<double, double>> points;
+    size_t const parts = std::min<size_t>(32, ties.size());
+    for (size_t part = 0; part < parts; ++part) {
+      std::vector<double> at, ahead;
+      for (size_t i = part * ties.size() / parts; i < (part + 1) * ties.size() / parts; ++i) {
+        at.push_back(static_cast<double>(ties[i].first - from.first));
+        ahead.push_back(static_cast<double>(ties[i].second - from.second));
+      }
+      points.emplace_back(lower_median(at), lower_median(ahead));
+    }
+    std::vector<double> slopes;
+    for (size_t i = 0; i < points.size(); ++i)
+      for (size_t j = i + 1; j < points.size(); ++j)
+        if (points[j].first > points[i].first)
+          slopes.push_back((points[j].second - points[i].second) / (points[j].first - points[i].first));
+    double const slope = slopes.empty() ? 0 : lower_median(slopes);
+    if (parts >= 4 && std::fabs(slope) <= model::ClockDrift::kMostRate && is_sure(slope, ties)) result.drift.rate = slope;
+    std::vector<int64_t> offsets;
+    for (auto const& [at, ahead] : ties) offsets.push_back(at + ahead - result.drift.corrected(at));
+    result.offset_ns = lower_median(offsets);
+    return result;
+  }
+  static bool is_sure(double slope, Ties const& ties) {
+    auto const from = ties[ties.size() / 2];
+    std::vector<double> around;
+    for (auto const& [at, ahead] : ties)
+      around.push_back(static_cast<double>(ahead - from.second) - slope * static_cast<double>(at - from.first));
+    double const middle = lower_median(around);
+    for (double& each : around) each = std::fabs(each - middle);
+    auto const count = static_cast<double>(ties.size());
+    double const scatter = sorted_at(around, around.size() * 3 / 4) * (1 + 4 / count);
+    double const effect = std::fabs(slope) * static_cast<double>(ties.back().first - ties.front().first);
+    return effect >= 1000 && effect > 5 * scatter * std::sqrt(12.0 / count);
+  }
+
+  std::vector<ClockCorrection> found_;
+  std::vector<std::vector<CollectiveEnd>> meetings_;
+};
+
+TEST(ClockFit, AgreesWithATwinThatSortsEverything) {
+  for (uint32_t seed = 0; seed < 60; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<WrongClock> clocks;
+    for (uint32_t i = 0; i < 2 + seed % 9; ++i)
+      clocks.push_back(
+          {static_cast<int64_t>(random() % 10'000'000), seed % 3 == 0 ? 0 : static_cast<double>(random() % 100) * 1e-6});
+    Cluster cluster(clocks, seed);
+    for (uint32_t i = 0; i < 20 + seed * 10; ++i) {
+      // Several ends of one clock, some of them out of order, some alike; some clocks meet nobody.
+      std::vector<uint32_t> participants;
+      for (uint32_t clock = 0; clock < clocks.size(); ++clock)
+        for (uint32_t times = random() % 4; times > 0; --times) participants.push_back(clock);
+      cluster.meet(participants, 1000 * static_cast<int64_t>(random() % 100), seed % 2 == 0 ? 3 : 5000);
+    }
+    auto const count = static_cast<uint32_t>(clocks.size());
+    std::vector<ClockCorrection> const found = cluster.fit(), expected = NaiveFit(count, cluster.ends()).fit();
+    for (uint32_t clock = 0; clock < count; ++clock) {
+      EXPECT_EQ(std::tuple(found[clock].offset_ns, found[clock].drift.rate, found[clock].drift.pivot_ns),
+                std::tuple(expected[clock].offset_ns, expected[clock].drift.rate, expected[clock].drift.pivot_ns))
+          << seed << ": " << clock;
+      EXPECT_EQ(std::tuple(found[clock].is_fitted, found[clock].group),
+                std::tuple(expected[clock].is_fitted, expected[clock].group));
+    }
+  }
 }
 
 TEST(ClockFit, HasNothingToSayWithoutCommonCollectives) {

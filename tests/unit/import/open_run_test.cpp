@@ -185,6 +185,7 @@ TEST_F(OpenRun, IntactFilesOfOtherKindsAreLeftOutSilently) {
                                                                    {"commented.json", "{\n  // warm-up\n  \"lr\": 0.1,\n}\n"},
                                                                    {"rank0.pkl", "\x80\x04K\x01."},
                                                                    {"page.pb", "\x0A\x03\x61\x62\x63"},
+                                                                   {"truth.json", "{\"schema\": 1, \"steps\": ["},
                                                                    {"weights.pkl", "\x80\x04K\x01."}};
   for (auto const& [name, bytes] : others) std::ofstream(folder_ / name, std::ios::binary) << bytes;
   auto const run = open_run(folder_.string());

@@ -23,8 +23,13 @@ std::vector<uint32_t> matches_of(std::vector<std::vector<CollectiveDetail>> cons
   std::vector<DeviceCollective> all;
   for (uint32_t d = 0; d < devices.size(); ++d)
     for (CollectiveDetail const& detail : devices[d]) all.push_back({d, &detail});
-  std::vector<uint32_t> numbers;
+  std::vector<std::vector<RecordedCollective>> by_device(devices.size());
+  for (uint32_t d = 0; d < devices.size(); ++d)
+    for (CollectiveDetail const& detail : devices[d]) by_device[d].push_back({identity_of(detail)});
+  std::vector<uint32_t> numbers, numbers_by_device;
   for (CollectiveMatch const& match : match_collectives(all)) numbers.push_back(match.collective);
+  for (CollectiveMatch const& match : match_collectives(by_device)) numbers_by_device.push_back(match.collective);
+  EXPECT_EQ(numbers, numbers_by_device);
   return numbers;
 }
 

@@ -59,6 +59,19 @@ int64_t naive_busy(Trace const& trace, OpClass op_class, int64_t begin, int64_t 
 
 class TrackPyramidTest : public ::testing::TestWithParam<Shape> {};
 
+TEST_P(TrackPyramidTest, CountsTheStartsThatAViewCounts) {
+  TrackPyramid const pyramid(summary_of(random_track(GetParam(), 7, 4000)));
+  int64_t const first = pyramid.summary().begin.front() - 1000, last = pyramid.summary().end + 1000;
+  std::mt19937_64 random(8);
+  for (int i = 0; i < 300; ++i) {
+    auto const span = static_cast<uint64_t>(last - first);
+    int64_t const a = first + static_cast<int64_t>(random() % span), b = first + static_cast<int64_t>(random() % span);
+    int64_t const begin = std::min(a, b), end = std::max(a, b);
+    EXPECT_EQ(pyramid.starts(begin, end), pyramid.view(begin, end, 1).front().starts);
+  }
+  EXPECT_EQ(TrackPyramid().starts(0, 10), 0U);
+}
+
 TEST_P(TrackPyramidTest, EveryBinHoldsWhatANaiveLookFinds) {
   Trace const trace = random_track(GetParam(), 1, 5000);
   TrackSummary const summary = summary_of(trace);

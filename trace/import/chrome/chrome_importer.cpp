@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <thread>
@@ -201,14 +202,19 @@ class ChromeReader {
   std::string trailer_;  ///< what stands behind the events
 };
 
+/// As std::string_view::find(), which would stop at every quotation mark.
+bool holds_text(std::string_view text, std::string_view part) {
+  return ::memmem(text.data(), text.size(), part.data(), part.size()) != nullptr;
+}
+
 /// What is packed is unpacked no further than needed.
 bool is_near_begin(Input const& input, std::string_view part) {
-  if (input.head().find(part) != std::string_view::npos) return true;
-  if (auto const all = input.plain()) return all->substr(0, kMostSniffedBytes).find(part) != std::string_view::npos;
+  if (holds_text(input.head(), part)) return true;
+  if (auto const all = input.plain()) return holds_text(all->substr(0, kMostSniffedBytes), part);
   JsonBlocks blocks(input, Input::kHeadBytes);
   for (size_t bytes = kBlockBytes;; bytes *= 2) {
     std::string_view const front = blocks.front(bytes);
-    if (front.find(part) != std::string_view::npos) return true;
+    if (holds_text(front, part)) return true;
     if (front.size() < bytes || bytes >= kMostSniffedBytes) return false;
   }
 }

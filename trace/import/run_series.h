@@ -12,7 +12,7 @@
 
 #include "trace/base/expected.h"
 
-namespace stepscope::cli {
+namespace stepscope::import {
 
 /// How the user wants several paths taken.
 enum class PathsAre : uint8_t { kFound, kRuns, kOneRun };
@@ -26,4 +26,7 @@ struct RunPaths {
 /// runs of one number of devices, which are neither parts of a run nor a series.
 base::Expected<RunPaths> find_runs(std::vector<std::string> const& paths, PathsAre are);
 
-}  // namespace stepscope::cli
+/// How many devices a path has, by what it says of itself; of another tool's traces: files.
+base::Expected<uint64_t> count_devices(std::string const& path);
+
+}  // namespace stepscope::import

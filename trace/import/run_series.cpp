@@ -1,4 +1,4 @@
-#include "cli/run_series.h"
+#include "trace/import/run_series.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,7 +9,7 @@
 #include "trace/import/coarse_times.h"
 #include "trace/import/open_run.h"
 
-namespace stepscope::cli {
+namespace stepscope::import {
 namespace {
 
 namespace fs = std::filesystem;
@@ -31,10 +31,10 @@ bool by_number(std::string const& a, std::string const& b) {
 std::vector<std::string> runs_in(std::string const& folder) {
   std::error_code error;
   std::vector<std::string> runs;
-  if (!fs::is_directory(folder, error) || import::files_of(folder)) return runs;
+  if (!fs::is_directory(folder, error) || files_of(folder)) return runs;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (it->is_directory(ignored) && import::files_of(it->path().string())) runs.push_back(it->path().string());
+    if (it->is_directory(ignored) && files_of(it->path().string())) runs.push_back(it->path().string());
   }
   std::sort(runs.begin(), runs.end(), by_number);
   return runs;
@@ -48,7 +48,7 @@ struct PathFacts {
 };
 
 Expected<PathFacts> facts_of(std::string const& path) {
-  auto const files = import::files_of(path);
+  auto const files = files_of(path);
   if (!files) return base::fail_with(files);
   PathFacts facts;
   std::error_code error;
@@ -57,17 +57,17 @@ Expected<PathFacts> facts_of(std::string const& path) {
   facts.devices = files->size();
   facts.is_whole = facts.is_folder;
   if (!facts.is_ours) return facts;
-  auto const sources = import::open_sources(std::span(&path, 1));
+  auto const sources = open_sources(std::span(&path, 1));
   if (!sources) return base::fail_with(sources);
   facts.devices = 0;
   int32_t world_size = 1;
   std::set<int32_t> ranks;
-  for (import::RankSource const& rank : sources->ranks) {
+  for (RankSource const& rank : sources->ranks) {
     model::TraceInfo const& info = rank.source.info();
     facts.devices += rank.source.devices().size();
     world_size = std::max(world_size, info.world_size);
     ranks.insert(info.rank);
-    if (!rank.source.devices().empty() && !import::has_coarse_times(info)) facts.ranks.insert(info.rank);
+    if (!rank.source.devices().empty() && !has_coarse_times(info)) facts.ranks.insert(info.rank);
   }
   facts.is_whole = std::ssize(ranks) >= world_size;
   return facts;
@@ -115,4 +115,10 @@ Expected<RunPaths> find_runs(std::vector<std::string> const& paths, PathsAre are
   return found;
 }
 
-}  // namespace stepscope::cli
+Expected<uint64_t> count_devices(std::string const& path) {
+  auto const facts = facts_of(path);
+  if (!facts) return base::fail_with(facts);
+  return facts->devices;
+}
+
+}  // namespace stepscope::import
