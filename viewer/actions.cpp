@@ -5,6 +5,7 @@
 
 #include "viewer/navigate.h"
 #include "viewer/notes.h"
+#include "viewer/run_pair.h"
 #include "viewer/track_choice.h"
 
 namespace stepscope::viewer {
@@ -18,6 +19,7 @@ bool has_event(Scope scope) { return has_selection(scope) && scope.state.selecti
 bool has_collective(Scope scope) { return has_event(scope) && scope.scene.collective_of(*scope.state.selection) != nullptr; }
 bool has_findings(Scope scope) { return !scope.scene.analysis.findings.empty(); }
 bool has_session(Scope scope) { return scope.outside != nullptr; }
+bool has_pair(Scope scope) { return scope.pair != nullptr; }
 
 constexpr Shortcut typed(char character) { return {.typed = character, .key = {}}; }
 constexpr Shortcut pressed(Key key, bool repeats = false) { return {.typed = 0, .key = key, .ctrl = false, .repeats = repeats}; }
@@ -36,7 +38,29 @@ constexpr Action tab_action(char const* name, char key, bool begins_group = fals
 
 constexpr std::array kFileActions = {
     Action{Menu::kFile, "Open…", with_ctrl(Key::kO), [](Scope s) { s.outside->ask_path = true; }, has_session, nullptr, false},
+    Action{Menu::kFile, "Read the run again", {}, [](Scope s) { s.outside->read_again = true; }, has_session, nullptr, false},
+    Action{Menu::kFile,
+           "Follow what is being written",
+           {},
+           [](Scope s) { s.outside->toggle_follow = true; },
+           has_session,
+           [](Scope s) { return has_session(s) && s.outside->follows; },
+           false},
     Action{Menu::kFile, "Close the run", {}, [](Scope s) { s.outside->close_run = true; }, has_session, nullptr, false},
+    Action{Menu::kFile,
+           "Compare with another run…",
+           {},
+           [](Scope s) { s.outside->ask_compared = true; },
+           has_session,
+           nullptr,
+           true},
+    Action{Menu::kFile,
+           "Close the comparison",
+           {},
+           [](Scope s) { s.outside->close_comparison = true; },
+           [](Scope s) { return has_session(s) && has_pair(s); },
+           nullptr,
+           false},
 };
 
 constexpr std::array kViewActions = {
@@ -66,6 +90,22 @@ constexpr std::array kViewActions = {
     tab_action<Tab::kMemory>("Memory", '6'),
     tab_action<Tab::kRun>("Run", '7'),
     tab_action<Tab::kNotes>("Notes", '8'),
+    tab_action<Tab::kLaunches>("Launches & copies", '9'),
+    tab_action<Tab::kPhases>("Phases & pipelines", '0'),
+    tab_action<Tab::kDevices>("Devices", 0),
+    tab_action<Tab::kScaling>("Scaling", 0),
+    Action{Menu::kView, "Comparison", typed('c'), [](Scope s) { s.state.panels.tab = Tab::kComparison; }, has_pair,
+           [](Scope s) { return s.state.panels.tab == Tab::kComparison; }, true},
+    Action{Menu::kView,
+           "Colour by change",
+           {},
+           [](Scope s) { s.pair->coloured = !s.pair->coloured; },
+           has_pair,
+           [](Scope s) { return has_pair(s) && s.pair->coloured; },
+           false},
+    Action{Menu::kView, "The other run in the panels", typed('x'),
+           [](Scope s) { s.pair->bring_to_front(s.pair->front_side() == RunSide::kBase ? RunSide::kNew : RunSide::kBase); },
+           has_pair, nullptr, false},
 };
 
 constexpr std::array kGoActions = {
@@ -151,6 +191,7 @@ constexpr std::array kGestures = {
     Gesture{"ctrl + wheel, wheel over the names", "scroll the tracks"},
     Gesture{"click", "select; on a name: open or close the group"},
     Gesture{"right click on a name", "pin, hide, move the track"},
+    Gesture{"drag a name", "move the track among its neighbours; Esc: not"},
     Gesture{"double-click", "zoom to it"},
     Gesture{"click, shift + click on a step", "show it; compare it with the median step"},
     Gesture{"Enter in the search", "next hit"},

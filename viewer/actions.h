@@ -7,11 +7,14 @@
 #include <string_view>
 #include <vector>
 
+#include "viewer/following.h"
 #include "viewer/scene.h"
 #include "viewer/view_state.h"
 #include "viewer/widgets.h"
 
 namespace stepscope::viewer {
+
+class RunPair;
 
 /// What is around the run in its window, and what was asked for there in a frame: the session's, which takes the wishes after it.
 struct Outside {
@@ -22,15 +25,27 @@ struct Outside {
   std::string open;        ///< wish: this run
   bool ask_path = false;   ///< wish: ask which run
   bool close_run = false;  ///< wish
-  bool seen = false;       ///< wish: the notice was read
+
+  Recording recording = Recording::kWhole;
+  bool follows = false;           ///< what is being written is read as it comes
+  std::string file_notice;        ///< what happened to the run's files; hostile text; empty: nothing
+  bool toggle_follow = false;     ///< wish
+  bool read_again = false;        ///< wish
+  bool file_notice_seen = false;  ///< wish
+
+  bool ask_compared = false;       ///< wish: ask with which run this one is compared
+  bool close_comparison = false;   ///< wish: only the base again
+  std::optional<size_t> show_run;  ///< wish: this run of the series on the timeline
+  bool seen = false;               ///< wish: the notice was read
 };
 
 /// What an action looks at and changes.
 struct ActionScope {
   Scene const& scene;
   ViewState& state;
-  float rows_height;  ///< of the timeline at scale 1, for reveal()
-  Outside* outside;   ///< null: nothing is around the run (a picture, a test)
+  float rows_height;        ///< of the timeline at scale 1, for reveal()
+  Outside* outside;         ///< null: nothing is around the run (a picture, a test)
+  RunPair* pair = nullptr;  ///< of which the run is one; null: it is shown alone
 };
 
 /// A character that is typed, whatever the keyboard's layout, or a key.

@@ -39,9 +39,14 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
     return base::fail("--theme {}: unknown, write dark or light", base::printable(arguments.theme));
   state.theme = arguments.theme == "light" ? Theme::kLight : Theme::kDark;
   if (!arguments.panel.empty() && !show_panel(state, arguments.panel))
-    return base::fail(
-        "--panel {}: unknown, write findings, details, statistics, kernels, communication, path, flames, memory, run or notes",
-        base::printable(arguments.panel));
+    return base::fail("--panel {}: unknown, write {}", base::printable(arguments.panel), panel_names());
+  bool const is_compared = !arguments.fresh.empty();
+  if (is_compared && arguments.runs.empty())
+    return base::fail("--vs {}: compared with which run? Write stepscope view BASE --vs NEW",
+                      base::printable(arguments.fresh.front()));
+  if (arguments.panel == "comparison" && !is_compared)
+    return base::fail("--panel comparison: of which runs? Write stepscope view BASE --vs NEW");
+  if (is_compared && arguments.panel.empty()) state.panels.tab = Tab::kComparison;
   if (!arguments.time.empty()) {
     auto const time = base::parse_time_range(arguments.time);
     if (!time) return base::fail_with(time);

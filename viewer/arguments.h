@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "trace/base/expected.h"
+#include "viewer/run_series.h"
 #include "viewer/scene.h"
 #include "viewer/view_state.h"
 
@@ -14,7 +15,9 @@ namespace stepscope::viewer {
 
 struct Arguments {
   std::vector<std::string> runs;
-  std::string screenshot;  ///< empty = open a window
+  std::vector<std::string> fresh;  ///< --vs: the files of one run, which is compared with the first one; empty = none
+  SeriesOptions series;            ///< how they are taken
+  std::string screenshot;          ///< empty = open a window
   std::string size = "1600x1000", time, select, panel;
   std::string theme = "dark";
 };

@@ -49,6 +49,11 @@ class Background {
     take();
     return job_ != nullptr;
   }
+  /// Nobody waits for what is at hand any more.
+  void give_up() {
+    next_.reset();
+    if (job_) job_->thread.request_stop();
+  }
   /// Waits until what was asked for last is there.
   void finish() {
     while (job_) {

@@ -167,12 +167,15 @@ std::optional<uint32_t> default_thread(Scene const& scene, ViewState const& stat
     rank = static_cast<uint32_t>(scene.analysis.devices[state.device].ref.rank_index);
   std::optional<uint32_t> best;
   uint64_t most = 0;
-  for (uint32_t i = 0; i < scene.nodes.size(); ++i) {
-    Node const& node = scene.nodes[i];
-    if (node.rank != rank || node.kind != NodeKind::kThread) continue;
-    uint64_t const events = scene.event_count(rank, node.track);
-    if (best && events <= most) continue;
-    best = i;
+  if (rank >= scene.track_nodes.size()) return best;
+  auto const tracks = scene.trace(rank).tracks();
+  for (uint32_t track = 0; track < tracks.size(); ++track) {
+    uint32_t const node = scene.track_nodes[rank][track];
+    if (node == Scene::kNoNode || tracks[track].kind != model::TrackKind::kThread) continue;
+    uint64_t const events = scene.event_count(rank, track);
+    // Of equals the one that stands higher.
+    if (best && (events < most || (events == most && node > *best))) continue;
+    best = node;
     most = events;
   }
   return best;

@@ -170,9 +170,25 @@ bool follow_collective(ViewState& state, Scene const& scene, float rows_height) 
   return true;
 }
 
+void show_same_name(ViewState& state, Scene const& scene, Selection found) {
+  select(state, scene, found);
+  model::Interval const when = scene.when(found);
+  if (static_cast<double>(when.begin) >= state.window.begin && static_cast<double>(when.end) <= state.window.end) return;
+  double const middle = static_cast<double>(when.begin) + static_cast<double>(when.length()) / 2;
+  double const half = std::max(state.window.span(), static_cast<double>(when.length()) * 1.25) / 2;
+  go_to(state, scene, {middle - half, middle + half});
+}
+
 bool step_same_name(ViewState& state, Scene const& scene, int direction) {
-  // Of a run that is not in memory: among what was read around it.
-  auto const at = state.selection ? scene.find(*state.selection) : std::nullopt;
+  if (!state.selection || state.selection->what != Selection::What::kEvent) return false;
+  auto const at = scene.find(*state.selection);
+  if (scene.far) {
+    // What was read around it may leave out what lies between.
+    std::optional<std::string> name;
+    if (at) name = at->trace->name(at->row);
+    state.panels.seek = SameNameSeek{*state.selection, direction, std::move(name)};
+    return true;
+  }
   if (!at) return false;
   auto const& columns = at->trace->columns();
   uint32_t const here = at->row;
@@ -180,13 +196,7 @@ bool step_same_name(ViewState& state, Scene const& scene, int direction) {
   for (int64_t row = int64_t{here} + direction; row >= rows.first && row < rows.last; row += direction) {
     auto const index = static_cast<size_t>(row);
     if (columns.name[index] != columns.name[here]) continue;
-    select(state, scene, scene.selection_of(state.selection->rank, *at->trace, static_cast<uint32_t>(row)));
-    model::Interval const when = scene.when(*state.selection);
-    if (static_cast<double>(when.begin) < state.window.begin || static_cast<double>(when.end) > state.window.end) {
-      double const middle = static_cast<double>(when.begin) + static_cast<double>(when.length()) / 2;
-      double const half = std::max(state.window.span(), static_cast<double>(when.length()) * 1.25) / 2;
-      go_to(state, scene, {middle - half, middle + half});
-    }
+    show_same_name(state, scene, scene.selection_of(state.selection->rank, *at->trace, static_cast<uint32_t>(row)));
     return true;
   }
   return false;
@@ -214,13 +224,16 @@ void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, flo
   for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
     if (finding.where && scene.analysis.devices[i].ref == *finding.where) state.device = i;
   if (focus.evidence >= finding.evidence.size()) return;
-  auto const& evidence = finding.evidence[focus.evidence];
+  show_place(state, scene, finding.evidence[focus.evidence], rows_height);
+}
+
+void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place, float rows_height) {
   // The whole of the surroundings is worth more than the place alone: show it in the middle fifth.
-  model::Interval when{scene.to_view(evidence.when.begin), scene.to_view(evidence.when.end)};
+  model::Interval when{scene.to_view(place.when.begin), scene.to_view(place.when.end)};
   double const length = std::max(static_cast<double>(when.length()), kMinSpan);
   auto const begin = static_cast<double>(when.begin);
   go_to(state, scene, {begin - 2 * length, begin + 3 * length});
-  if (auto const node = scene.node_of(evidence)) reveal(state, scene, *node, rows_height);
+  if (auto const node = scene.node_of(place)) reveal(state, scene, *node, rows_height);
 }
 
 namespace {
@@ -314,7 +327,11 @@ void step_search(ViewState& state, Scene const& scene, int direction, float rows
 }
 
 void dismiss(ViewState& state) {
-  if (state.panels.finder.open) {
+  if (state.drag.mode == Drag::Mode::kTrack) {
+    state.drag = {};
+  } else if (state.panels.seek) {
+    state.panels.seek.reset();
+  } else if (state.panels.finder.open) {
     state.panels.finder = {};
   } else if (state.panels.help) {
     state.panels.help = false;

@@ -48,11 +48,16 @@ bool follow_link(ViewState& state, Scene const& scene, float rows_height);
 bool go_to_path(ViewState& state, Scene const& scene, PathLine const& path, float rows_height);
 /// Selects and shows the collective on the next device that takes part in it. False when it is none.
 bool follow_collective(ViewState& state, Scene const& scene, float rows_height);
-/// The next (+1) or previous (−1) event of the same name on the same track. False at the end.
+/// The next (+1) or previous (−1) event of the same name on the same track. False at the end. Of a run that is not in memory it
+/// may have to be looked for first: Panels::seek.
 bool step_same_name(ViewState& state, Scene const& scene, int direction);
+/// Selects and shows what was found so.
+void show_same_name(ViewState& state, Scene const& scene, Selection found);
 
 /// Shows a finding's place: frames it, opens and scrolls to its track.
 void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, float rows_height);
+/// Shows a piece of time on a track or device, with its surroundings.
+void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place, float rows_height);
 
 /// The next (+1) or previous (−1) finding in their order. False at the end.
 bool step_finding(ViewState& state, Scene const& scene, int direction, float rows_height);

@@ -38,6 +38,8 @@ struct Opening::Shared {
   std::condition_variable changed;
   std::optional<base::Expected<std::unique_ptr<Scene>>> result;  ///< under the mutex
   uint64_t most_near_events = kMostNearEvents;
+  SeriesOptions series_options;
+  RunFiles files;  ///< of the thread that opens, until there is a result
 
   base::Expected<model::Run> read(import::RunSources sources) {
     std::vector<uint64_t> counts;
@@ -63,8 +65,20 @@ struct Opening::Shared {
   }
 
   base::Expected<std::unique_ptr<Scene>> make(std::vector<std::string> const& paths) {
+    auto const series = find_series(paths, series_options);
+    if (!series) return base::fail_with(series);
+    if (*series == nullptr) return make_run(paths, nullptr);
+    auto made = make_run({(*series)->shown_path()}, series->get());
+    if (made) (*made)->series = *series;
+    return made;
+  }
+
+  /// `series`: of which the paths are one run; null: none.
+  base::Expected<std::unique_ptr<Scene>> make_run(std::vector<std::string> const& paths, RunSeries* series) {
+    files = RunFiles(paths);
     auto sources = import::open_sources(paths);
     if (!sources) return base::fail_with(sources);
+    for (auto const& rank : sources->ranks) files.add({rank.file});
     processes = sources->ranks.size();
     for (auto const& rank : sources->ranks) events += events_of(rank.source);
     stage = Stage::kEvents;
@@ -74,6 +88,8 @@ struct Opening::Shared {
     stage = Stage::kAnalysis;
     auto analysis = analyzer::analyze(*run);
     if (given_up) return base::fail("given up");
+    if (series != nullptr)
+      series->runs[series->shown].sample = named_sample(analyzer::sample_run(*run, analysis), series->shown_path());
     stage = Stage::kScene;
     return std::make_unique<Scene>(make_scene(std::move(*run), std::move(analysis)));
   }
@@ -109,9 +125,10 @@ base::Expected<std::unique_ptr<Scene>> open_far(FarRun::Sources const& sources) 
   return std::make_unique<Scene>(make_scene(std::move(*run), std::move(*far)));
 }
 
-Opening::Opening(std::vector<std::string> paths, uint64_t most_near_events)
+Opening::Opening(std::vector<std::string> paths, uint64_t most_near_events, SeriesOptions series)
     : paths_(std::move(paths)), begin_(std::chrono::steady_clock::now()), shared_(std::make_shared<Shared>()) {
   shared_->most_near_events = most_near_events;
+  shared_->series_options = std::move(series);
   std::thread([shared = shared_, files = paths_, at_work = std::make_shared<AtWork>()]() mutable {
     shared->work(files);
     // What nobody waits for any more is freed here, on this thread.
@@ -142,6 +159,11 @@ bool Opening::is_done() const {
 base::Expected<std::unique_ptr<Scene>> Opening::take() {
   std::lock_guard const lock(shared_->mutex);
   return std::move(*shared_->result);
+}
+
+RunFiles Opening::take_files() {
+  std::lock_guard const lock(shared_->mutex);
+  return std::move(shared_->files);
 }
 
 void Opening::finish() const {

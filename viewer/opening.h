@@ -10,6 +10,8 @@
 
 #include "trace/base/expected.h"
 #include "viewer/far/far_run.h"
+#include "viewer/run_files.h"
+#include "viewer/run_series.h"
 #include "viewer/scene.h"
 
 namespace stepscope::viewer {
@@ -24,8 +26,9 @@ class Opening {
     double seconds = 0;                    ///< since it began
   };
 
-  /// Begins at once. `paths` as for import::open_run(). Runs of more events are opened from afar, and not analyzed yet.
-  explicit Opening(std::vector<std::string> paths, uint64_t most_near_events = kMostNearEvents);
+  /// Begins at once. `paths`: one run, as for import::open_run(), or a series, of which one run is opened. Runs of more events
+  /// are opened from afar, and not analyzed yet.
+  explicit Opening(std::vector<std::string> paths, uint64_t most_near_events = kMostNearEvents, SeriesOptions series = {});
   /// Does not wait: what is still at work ends by itself, soon.
   ~Opening();
   Opening(Opening const&) = delete;
@@ -36,6 +39,8 @@ class Opening {
   [[nodiscard]] bool is_done() const;
   /// The scene; only once, when it is done. Errors: nothing there, or nothing that can be read.
   base::Expected<std::unique_ptr<Scene>> take();
+  /// The run's files as they were before they were read; only once, when it is done.
+  RunFiles take_files();
   /// Waits until it is done.
   void finish() const;
   /// Whether any thread is still at work, also for those that were given up: the program must not take itself down around it.

@@ -26,7 +26,8 @@ constexpr double kLatestNs = 4.6e18;        ///< 2^62: times of traces lie withi
 constexpr double kMostPixels = 1e7;         ///< of all rows
 constexpr size_t kLongestTrackPath = 4096;  ///< bytes: three names of kMaxName
 constexpr size_t kLongestView = 256;        ///< bytes of a filter
-constexpr std::array kTabWords = {"statistics", "kernels", "communication", "path", "flames", "memory", "run", "notes"};
+constexpr std::array kTabWords = {"statistics", "kernels",  "communication", "path",    "flames",  "memory",    "run",
+                                  "notes",      "launches", "phases",        "devices", "scaling", "comparison"};
 
 /// Reads the members of an object; after the first fault all are empty, and it is asked for once, at the end.
 class ViewReader {
@@ -233,7 +234,9 @@ void apply_saved_view(SavedView const& saved, Scene const& scene, ViewState& sta
   // What is marked beyond the run is marked nowhere.
   if (saved.range && saved.range->begin < static_cast<double>(scene.length) && saved.range->end > 0) state.range = saved.range;
   if (saved.theme) state.theme = *saved.theme;
-  if (saved.tab) state.panels.tab = *saved.tab;
+  // Of a run that was one of a series and is opened alone.
+  bool const has_panel = saved.tab != Tab::kScaling || scene.series != nullptr;
+  if (saved.tab && has_panel) state.panels.tab = *saved.tab;
   if (saved.path) state.panels.path = *saved.path;
   if (saved.scroll) state.scroll = static_cast<float>(*saved.scroll);
   if (saved.side_width) state.panels.side_width = static_cast<float>(*saved.side_width);

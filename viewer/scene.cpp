@@ -12,6 +12,7 @@
 #include "trace/import/trace_source.h"
 #include "viewer/far/far_run.h"
 #include "viewer/text.h"
+#include "viewer/timeline/shown_rows.h"
 #include "viewer/track_choice.h"
 
 namespace stepscope::viewer {
@@ -142,7 +143,7 @@ class TreeBuilder {
     Node& node = scene_.nodes[index];
     node.label = "Memory";
     node.bytes = true;
-    show_memory(scene_, node, device);
+    show_memory(scene_, node, device, memory_curve(memory, scene_.origin));
     close(index);
   }
 
@@ -177,6 +178,15 @@ void add_nodes(Scene& scene) {
   TreeBuilder tree(scene);
   for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) tree.add_rank(rank);
   name_paths(scene.nodes);
+  scene.track_nodes.resize(scene.run.ranks.size());
+  for (uint32_t i = 0; i < scene.nodes.size(); ++i) {
+    Node const& node = scene.nodes[i];
+    if (node.kind == NodeKind::kRank) scene.rank_nodes.push_back(i);
+    if (node.kind == NodeKind::kRank) scene.track_nodes[node.rank].resize(scene.trace(node.rank).tracks().size(), Scene::kNoNode);
+    bool const is_track = node.kind == NodeKind::kStream || node.kind == NodeKind::kThread || node.kind == NodeKind::kCounter;
+    if (is_track) scene.track_nodes[node.rank][node.track] = i;
+  }
+  scene.rows_cache = std::make_shared<ShownRowsCache>();
 }
 
 }  // namespace
@@ -187,15 +197,23 @@ void show_device(Scene const& scene, Node& node, uint32_t device) {
   if (utilization) node.note = base::format_share(*utilization) + " busy";
 }
 
-void show_memory(Scene const& scene, Node& node, uint32_t device) {
+Curve memory_curve(analyzer::MemoryFacts const& memory, int64_t origin) {
+  Curve curve;
+  curve.time.reserve(memory.timeline.size());
+  curve.value.reserve(memory.timeline.size());
+  for (analyzer::MemoryPoint const point : memory.timeline) {
+    curve.time.push_back(add(point.time_ns, add(~origin, 1)));
+    curve.value.push_back(static_cast<double>(point.allocated_bytes));
+  }
+  finish_curve(curve);
+  return curve;
+}
+
+void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve) {
   node.device = device;
   auto const& memory = scene.analysis.devices[device].memory;
   if (memory.peak_allocated_bytes) node.note = "peak allocated " + base::format_bytes(*memory.peak_allocated_bytes);
-  for (analyzer::MemoryPoint const point : memory.timeline) {
-    node.curve.time.push_back(scene.to_view(point.time_ns));
-    node.curve.value.push_back(static_cast<double>(point.allocated_bytes));
-  }
-  finish_curve(node.curve);
+  node.curve = std::move(curve);
 }
 
 std::vector<Scene::Participation> find_participations(model::Run const& run, analyzer::Analysis const& analysis, bool is_far) {
@@ -302,22 +320,17 @@ model::Interval Scene::when(Selection const& selection) const {
 }
 
 std::optional<uint32_t> Scene::node_of_track(uint32_t rank, uint32_t track) const {
-  for (uint32_t i = 0; i < nodes.size(); ++i) {
-    // Of other ranks no node is looked at but the first.
-    while (i < nodes.size() && nodes[i].rank != rank) i = std::max(nodes[i].subtree_end, i + 1);
-    if (i == nodes.size()) break;
-    NodeKind const kind = nodes[i].kind;
-    bool const is_track = kind == NodeKind::kStream || kind == NodeKind::kThread || kind == NodeKind::kCounter;
-    if (is_track && nodes[i].rank == rank && nodes[i].track == track) return i;
-  }
-  return std::nullopt;
+  if (rank >= track_nodes.size() || track >= track_nodes[rank].size()) return std::nullopt;
+  uint32_t const node = track_nodes[rank][track];
+  return node == kNoNode ? std::nullopt : std::optional(node);
 }
 
 std::optional<uint32_t> Scene::node_of_device(analyzer::DeviceRef ref) const {
-  for (uint32_t i = 0; i < nodes.size(); ++i) {
-    Node const& node = nodes[i];
-    if (node.kind == NodeKind::kDevice && node.device && analysis.devices[*node.device].ref == ref) return i;
-  }
+  if (ref.rank_index < 0 || static_cast<size_t>(ref.rank_index) >= rank_nodes.size()) return std::nullopt;
+  uint32_t const rank = rank_nodes[static_cast<size_t>(ref.rank_index)];
+  // A rank's devices are the first of its children.
+  for (uint32_t i = rank + 1; i < nodes[rank].subtree_end && nodes[i].kind == NodeKind::kDevice; i = nodes[i].subtree_end)
+    if (nodes[i].device && analysis.devices[*nodes[i].device].ref == ref) return i;
   return std::nullopt;
 }
 

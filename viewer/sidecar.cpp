@@ -109,6 +109,8 @@ void ViewKeeper::look_at(Scene const& scene, ViewState const& state) {
   if (changed_ && Clock::now() - *changed_ >= kRest) write(scene, state);
 }
 
+void ViewKeeper::adopt(ViewState const& state) { last_ = kept_part(state); }
+
 void ViewKeeper::flush(Scene const& scene, ViewState const& state) {
   if (run_.empty() || frames_ < kFirstFrames) return;
   if (changed_ || !same_view(last_, state)) write(scene, state);

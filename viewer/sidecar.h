@@ -30,6 +30,8 @@ class ViewKeeper {
   void close();
   /// A frame has passed: whatever has changed by now is written once it has rested for a second.
   void look_at(Scene const& scene, ViewState const& state);
+  /// The run was read again: what that changed of the view was nobody's wish.
+  void adopt(ViewState const& state);
   /// Writes at once what has changed.
   void flush(Scene const& scene, ViewState const& state);
 

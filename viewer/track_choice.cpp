@@ -192,15 +192,30 @@ bool can_move(ViewState const& state, Scene const& scene, uint32_t node, int dir
 bool move_track(ViewState& state, Scene const& scene, uint32_t node, int direction) {
   auto const other = neighbour(state, scene, node, direction);
   if (!other) return false;
+  move_track_to(state, scene, node, *other, direction > 0);
+  return true;
+}
+
+void move_track_to(ViewState& state, Scene const& scene, uint32_t node, uint32_t other, bool below) {
   auto const parent = parent_of(scene, node);
+  if (node == other || parent_of(scene, other) != parent) return;
   auto siblings = children_of(scene, state.tracks, parent);
   siblings.erase(std::find(siblings.begin(), siblings.end(), node));
-  auto const at = std::find(siblings.begin(), siblings.end(), *other);
-  siblings.insert(direction < 0 ? at : at + 1, node);
+  auto const at = std::find(siblings.begin(), siblings.end(), other);
+  siblings.insert(below ? at + 1 : at, node);
   std::vector<std::string>& order = state.tracks.order[parent ? scene.nodes[*parent].path : std::string()];
   order.clear();
   for (uint32_t const sibling : siblings) order.push_back(scene.nodes[sibling].path);
-  return true;
+}
+
+void move_pinned_to(ViewState& state, Scene const& scene, uint32_t node, uint32_t other, bool below) {
+  std::vector<std::string>& pinned = state.tracks.pinned;
+  std::string const& path = scene.nodes[node].path;
+  bool const are_pinned = is_pinned(state, scene, node) && is_pinned(state, scene, other);
+  if (node == other || !are_pinned) return;
+  pinned.erase(std::find(pinned.begin(), pinned.end(), path));
+  auto const at = std::find(pinned.begin(), pinned.end(), scene.nodes[other].path);
+  pinned.insert(below ? at + 1 : at, path);
 }
 
 void close_all_ranks(ViewState& state, Scene const& scene) {

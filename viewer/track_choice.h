@@ -44,6 +44,9 @@ void hide(ViewState& state, Scene const& scene, uint32_t node);
 void hide_others(ViewState& state, Scene const& scene, uint32_t node);
 /// Shows what was hidden; a filter is cleared.
 void show_all_tracks(ViewState& state);
+/// Moves a track, or the pinned row of one, to another of its group: above it or below it. A pinned row stays among the pinned.
+void move_track_to(ViewState& state, Scene const& scene, uint32_t node, uint32_t other, bool below);
+void move_pinned_to(ViewState& state, Scene const& scene, uint32_t node, uint32_t other, bool below);
 /// Moves a track by one among those of its group that can be seen: −1 up, +1 down. False at the end.
 bool move_track(ViewState& state, Scene const& scene, uint32_t node, int direction);
 [[nodiscard]] bool can_move(ViewState const& state, Scene const& scene, uint32_t node, int direction);

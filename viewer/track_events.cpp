@@ -48,6 +48,21 @@ void finish_curve(Curve& curve) {
   }
 }
 
+uint32_t highest_place(Curve const& curve, uint32_t first, uint32_t last) {
+  uint32_t best = first;
+  // Of whole blocks only those are looked into that have a higher one.
+  for (uint32_t i = first; i < last;) {
+    bool const is_block = i % kBusyBlock == 0 && i + kBusyBlock <= last;
+    if (is_block && curve.block_max[i / kBusyBlock] <= curve.value[best]) {
+      i += kBusyBlock;
+      continue;
+    }
+    for (uint32_t const end = is_block ? i + kBusyBlock : i + 1; i < end; ++i)
+      if (curve.value[i] > curve.value[best]) best = i;
+  }
+  return best;
+}
+
 Curve sample_curve(model::Trace const& trace, uint32_t track, int64_t shift) {
   Curve curve;
   auto const rows = trace.rows_of(model::TrackId{track});

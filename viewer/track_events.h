@@ -94,6 +94,8 @@ struct Curve {
 
 /// Fills in what follows from the values.
 void finish_curve(Curve& curve);
+/// Where the first of the highest values of [first, last) is, which is not empty. O(values / kBusyBlock).
+uint32_t highest_place(Curve const& curve, uint32_t first, uint32_t last);
 /// The samples of a track.
 Curve sample_curve(model::Trace const& trace, uint32_t track, int64_t shift);
 

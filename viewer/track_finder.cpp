@@ -98,6 +98,12 @@ void go_to_track(ViewState& state, Scene const& scene, uint32_t node, float rows
   state.panels.flash = Flash{node, kFlashSeconds};
 }
 
+void go_to_device(ViewState& state, Scene const& scene, uint32_t device, float rows_height) {
+  if (device >= scene.analysis.devices.size()) return;
+  state.device = device;
+  if (auto const node = scene.node_of_device(scene.analysis.devices[device].ref)) go_to_track(state, scene, *node, rows_height);
+}
+
 void fade_flash(ViewState& state, float seconds) {
   if (!state.panels.flash) return;
   state.panels.flash->seconds -= seconds;

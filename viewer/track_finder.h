@@ -23,6 +23,8 @@ FoundTracks find_tracks(Scene const& scene, std::string_view text);
 
 /// Shows the node's row: opens what is around it, scrolls to it and lets it stand out for a moment.
 void go_to_track(ViewState& state, Scene const& scene, uint32_t node, float rows_height);
+/// The same for a device (index into Analysis::devices), whose facts the panels show from now on.
+void go_to_device(ViewState& state, Scene const& scene, uint32_t device, float rows_height);
 /// A frame's time has passed.
 void fade_flash(ViewState& state, float seconds);
 

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 #include <imgui.h>
 
 #include "viewer/far/far_run.h"
 #include "viewer/navigate.h"
+#include "viewer/panels/compared_runs.h"
 #include "viewer/text.h"
 #include "viewer/timeline/timeline.h"
 #include "viewer/track_finder.h"
@@ -22,14 +25,19 @@ struct TabName {
   char const* title;
   char const* name;
 };
-constexpr std::array<TabName, 8> kTabs = {{{Tab::kStatistics, "Statistics", "statistics"},
-                                           {Tab::kKernels, "Kernels", "kernels"},
-                                           {Tab::kCommunication, "Communication", "communication"},
-                                           {Tab::kPath, "Critical path", "path"},
-                                           {Tab::kFlame, "Flame graph", "flames"},
-                                           {Tab::kMemory, "Memory", "memory"},
-                                           {Tab::kRun, "Run", "run"},
-                                           {Tab::kNotes, "Notes", "notes"}}};
+constexpr std::array kTabs = std::to_array<TabName>({{Tab::kComparison, "Comparison", "comparison"},
+                                                     {Tab::kStatistics, "Statistics", "statistics"},
+                                                     {Tab::kKernels, "Kernels", "kernels"},
+                                                     {Tab::kCommunication, "Communication", "communication"},
+                                                     {Tab::kPath, "Critical path", "path"},
+                                                     {Tab::kFlame, "Flame graph", "flames"},
+                                                     {Tab::kMemory, "Memory", "memory"},
+                                                     {Tab::kRun, "Run", "run"},
+                                                     {Tab::kNotes, "Notes", "notes"},
+                                                     {Tab::kLaunches, "Launches & copies", "launches"},
+                                                     {Tab::kPhases, "Phases & pipelines", "phases"},
+                                                     {Tab::kDevices, "Devices", "devices"},
+                                                     {Tab::kScaling, "Scaling", "scaling"}});
 
 /// The window itself is without paddings, its panels have them.
 void begin_panel(char const* name, ImVec2 size, ImGuiWindowFlags flags = 0) {
@@ -58,21 +66,61 @@ float splitter(char const* id, ImVec2 size, bool vertical) {
 }
 
 bool needs_analysis(Tab tab) {
-  return tab == Tab::kKernels || tab == Tab::kCommunication || tab == Tab::kPath || tab == Tab::kMemory;
+  return tab == Tab::kKernels || tab == Tab::kCommunication || tab == Tab::kPath || tab == Tab::kMemory ||
+         tab == Tab::kLaunches || tab == Tab::kPhases || tab == Tab::kDevices;
+}
+
+void tab_button(TabName const& entry, ViewState& state) {
+  bool const active = entry.tab == state.panels.tab;
+  ImGui::PushStyleColor(ImGuiCol_Button, active ? surface(state.theme).line_strong : surface(state.theme).background);
+  ImGui::PushStyleColor(ImGuiCol_Text, active ? surface(state.theme).text : surface(state.theme).text_dim);
+  if (ImGui::Button(entry.title)) state.panels.tab = entry.tab;
+  ImGui::PopStyleColor(2);
+  ImGui::SameLine(0, 2 * ui_scale());
+}
+
+/// Those that find no room in the line are in a list at its end; the one that is open always has its place.
+void tab_strip(Scene const& scene, ViewState& state, bool is_compared) {
+  // What needs more than one run is offered where there is more than one; the menu has it always.
+  auto const is_offered = [&](TabName const& entry) {
+    if (entry.tab == Tab::kComparison) return is_compared;
+    return entry.tab == state.panels.tab || entry.tab != Tab::kScaling || scene.series != nullptr;
+  };
+  float const gap = 2 * ui_scale();
+  auto const width_of = [&](TabName const& entry) {
+    return ImGui::CalcTextSize(entry.title).x + 2 * ImGui::GetStyle().FramePadding.x + gap;
+  };
+  float all = 0, open = 0;
+  for (TabName const& entry : kTabs) {
+    if (is_offered(entry)) all += width_of(entry);
+    if (entry.tab == state.panels.tab) open = width_of(entry);
+  }
+  float room = ImGui::GetContentRegionAvail().x;
+  bool const all_fit = all <= room;
+  if (!all_fit) room -= ImGui::GetFrameHeight() + gap + open;
+  std::vector<TabName const*> others;
+  for (TabName const& entry : kTabs) {
+    if (!is_offered(entry)) continue;
+    bool const is_open = entry.tab == state.panels.tab;
+    if (!all_fit && !is_open && (!others.empty() || width_of(entry) > room)) {
+      others.push_back(&entry);
+      continue;
+    }
+    if (!is_open) room -= width_of(entry);
+    tab_button(entry, state);
+  }
+  if (!others.empty() && ImGui::ArrowButton("more panels", ImGuiDir_Down)) ImGui::OpenPopup("panels");
+  if (others.empty()) ImGui::NewLine();
+  if (!ImGui::BeginPopup("panels")) return;
+  for (TabName const* const entry : others)
+    if (ImGui::Selectable(entry->title)) state.panels.tab = entry->tab;
+  ImGui::EndPopup();
 }
 
 void tabs(ActionScope const& scope, Memo& memo) {
-  auto const& [scene, state, rows_height, outside] = scope;
+  auto const& [scene, state, rows_height, outside, pair] = scope;
+  tab_strip(scene, state, pair != nullptr);
   Tab const shown = state.panels.tab;
-  for (TabName const& entry : kTabs) {
-    bool const active = entry.tab == shown;
-    ImGui::PushStyleColor(ImGuiCol_Button, active ? surface(state.theme).line_strong : surface(state.theme).background);
-    ImGui::PushStyleColor(ImGuiCol_Text, active ? surface(state.theme).text : surface(state.theme).text_dim);
-    if (ImGui::Button(entry.title)) state.panels.tab = entry.tab;
-    ImGui::PopStyleColor(2);
-    ImGui::SameLine(0, 2 * ui_scale());
-  }
-  ImGui::NewLine();
   ImGui::BeginChild("panel");
   if (!scene.is_analyzed && needs_analysis(shown)) {
     empty_state(printable_name(scene.analysis_words), state.theme);
@@ -103,6 +151,21 @@ void tabs(ActionScope const& scope, Memo& memo) {
       break;
     case Tab::kNotes:
       notes(scene, state, outside != nullptr ? outside->kept_in : std::string());
+      break;
+    case Tab::kLaunches:
+      launches(scene, state, rows_height);
+      break;
+    case Tab::kPhases:
+      phases(scene, state, rows_height);
+      break;
+    case Tab::kDevices:
+      devices(scene, state, rows_height);
+      break;
+    case Tab::kScaling:
+      scaling(scene, state, memo, outside);
+      break;
+    case Tab::kComparison:
+      if (pair != nullptr) comparison_panel(*pair);
       break;
   }
   ImGui::EndChild();
@@ -147,12 +210,22 @@ void update_search(Scene const& scene, ViewState& state, Memo& memo) {
   }
 }
 
+/// Of two runs beside each other.
+float both_timelines(RunPair& pair, Outside* outside) {
+  auto const path_of = [](RunPair::View const& run) { return run.state.panels.path ? ask_path(run.scene, run.memo) : nullptr; };
+  return compared_timelines(pair, path_of(pair.view(RunSide::kBase)), path_of(pair.view(RunSide::kNew)), outside);
+}
+
 /// Step strip, overview, timeline and the tabs below it. Returns the height of the timeline's rows.
 float main_column(ActionScope const& scope, Memo& memo) {
   Scene const& scene = scope.scene;
   ViewState& state = scope.state;
   float const scale = ui_scale();
-  step_strip(scene, state, kSteps * scale);
+  if (scope.pair != nullptr) {
+    step_pairs(*scope.pair, kSteps * scale);
+  } else {
+    step_strip(scene, state, kSteps * scale);
+  }
   overview(scene, state, memo, kOverview * scale);
   float const room = ImGui::GetContentRegionAvail().y;
   // The timeline keeps at least a third of what there is.
@@ -160,7 +233,7 @@ float main_column(ActionScope const& scope, Memo& memo) {
   ImGui::BeginChild("timeline", ImVec2(0, std::max(room - bottom - kSplitter * scale, 1.0F)), false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
   PathLine const* const path = state.panels.path ? ask_path(scene, memo) : nullptr;
-  float const rows_height = timeline(scene, state, path);
+  float const rows_height = scope.pair != nullptr ? both_timelines(*scope.pair, scope.outside) : timeline(scene, state, path);
   ImGui::EndChild();
   state.panels.bottom_height -=
       splitter("height", ImVec2(std::max(ImGui::GetContentRegionAvail().x, 1.0F), kSplitter * scale), false);
@@ -171,10 +244,8 @@ float main_column(ActionScope const& scope, Memo& memo) {
   return rows_height;
 }
 
-}  // namespace
-
-void draw_ui(Scene const& scene, ViewState& state, Memo& memo, Outside* outside) {
-  if (scene.far) scene.far->tiles().begin_frame();
+/// The window, whose panels show one run.
+void draw_whole_window(Scene const& scene, ViewState& state, Memo& memo, Outside* outside, RunPair* pair) {
   float const scale = ui_scale();
   ImGuiIO const& io = ImGui::GetIO();
   // An open menu has the keys for itself, also the one that closes it.
@@ -187,9 +258,11 @@ void draw_ui(Scene const& scene, ViewState& state, Memo& memo, Outside* outside)
                                  ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("Stepscope", nullptr, flags);
   // Panels reveal tracks in the rows' height of the frame before: it changes only while a splitter moves.
-  float const rows = std::max(io.DisplaySize.y / scale - kTopBar - kSteps - kOverview - state.panels.bottom_height - 60, 40.0F);
-  ActionScope const scope{scene, state, rows, outside};
+  float const whole = std::max(io.DisplaySize.y / scale - kTopBar - kSteps - kOverview - state.panels.bottom_height - 60, 40.0F);
+  float const rows = pair != nullptr ? compared_rows_height(*pair, whole) : whole;
+  ActionScope const scope{scene, state, rows, outside, pair};
   update_search(scene, state, memo);
+  update_same_name(scene, state, memo);
   fade_flash(state, io.DeltaTime);
   begin_panel("top", ImVec2(0, kTopBar * scale), ImGuiWindowFlags_NoScrollbar);
   top_bar(scope);
@@ -210,10 +283,28 @@ void draw_ui(Scene const& scene, ViewState& state, Memo& memo, Outside* outside)
   ImGui::PopStyleVar(2);
   help(state);
   track_finder(scene, state, rows);
-  if (outside != nullptr && !outside->notice.empty()) notice(*outside, state.theme);
+  if (outside != nullptr && !(outside->notice.empty() && outside->file_notice.empty())) notice(*outside, state.theme);
   if (!menu_is_open) read_keys(scope);
   // What this frame asked for is looked for at once: what is quickly found is there in the next frame.
   update_search(scene, state, memo);
+  update_same_name(scene, state, memo);
+}
+
+}  // namespace
+
+void draw_ui(Scene const& scene, ViewState& state, Memo& memo, Outside* outside, RunPair* pair) {
+  if (scene.far) scene.far->tiles().begin_frame();
+  if (pair == nullptr) {
+    if (state.panels.tab == Tab::kComparison) state.panels.tab = Tab::kStatistics;
+    return draw_whole_window(scene, state, memo, outside, nullptr);
+  }
+  pair->begin_frame(scene, state, memo);
+  RunPair::View const shown = pair->front();
+  RunPair::View const other = pair->view(pair->front_side() == RunSide::kBase ? RunSide::kNew : RunSide::kBase);
+  fade_flash(other.state, ImGui::GetIO().DeltaTime);
+  draw_whole_window(shown.scene, shown.state, shown.memo, outside, pair);
+  pair->end_frame();
+  update_search(other.scene, other.state, other.memo);
 }
 
 bool show_panel(ViewState& state, std::string_view name) {
@@ -227,6 +318,12 @@ bool show_panel(ViewState& state, std::string_view name) {
     return true;
   }
   return false;
+}
+
+std::string panel_names() {
+  std::string names = "findings, details";
+  for (TabName const& entry : kTabs) names += std::string(&entry == &kTabs.back() ? " or " : ", ") + entry.name;
+  return names;
 }
 
 }  // namespace stepscope::viewer

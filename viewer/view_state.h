@@ -50,9 +50,13 @@ struct Search {
 
 /// What the mouse is doing since its button went down.
 struct Drag {
-  enum class Mode : uint8_t { kNone, kPan, kRange };
+  enum class Mode : uint8_t { kNone, kPan, kRange, kTrack };
   Mode mode = Mode::kNone;
-  double anchor = 0;  ///< view time under the mouse when it began
+  double anchor = 0;       ///< view time under the mouse when it began
+  uint32_t node = 0;       ///< index of Scene::nodes: the track that is moved by its name
+  bool pinned = false;     ///< its row at the top is
+  bool is_moving = false;  ///< the mouse has left the place where the button went down
+  float y = 0;             ///< of the mouse, in pixels below the top of the rows
   friend bool operator==(Drag const&, Drag const&) = default;
 };
 
@@ -88,8 +92,34 @@ struct Flash {
   friend bool operator==(Flash const&, Flash const&) = default;
 };
 
-enum class Tab : uint8_t { kStatistics, kKernels, kCommunication, kPath, kFlame, kMemory, kRun, kNotes };
+/// The next event of the selected one's name, in a run that is not in memory: it is looked for beside the frames.
+struct SameNameSeek {
+  Selection from;
+  int direction = 1;
+  std::optional<std::string> name;  ///< where it was read
+  bool is_over = false;             ///< there is none
+  friend bool operator==(SameNameSeek const&, SameNameSeek const&) = default;
+};
+
+enum class Tab : uint8_t {
+  kStatistics,
+  kKernels,
+  kCommunication,
+  kPath,
+  kFlame,
+  kMemory,
+  kRun,
+  kNotes,
+  kLaunches,
+  kPhases,
+  kDevices,
+  kScaling,
+  kComparison  ///< with another run; only while there is one
+};
 enum class Theme : uint8_t { kDark, kLight };
+
+/// What of a series a person says where nothing tells it.
+enum class SayScaling : uint8_t { kFound, kStrong, kWeak };
 
 /// What is shown beside the timeline and over it.
 struct Panels {
@@ -100,11 +130,14 @@ struct Panels {
   std::optional<uint32_t> thread;    ///< index of Scene::nodes whose flame graph is shown; none: the selection's
   TrackFinder finder;
   std::optional<Flash> flash;
+  std::optional<SameNameSeek> seek;
   bool filter = false;                          ///< the box of TrackChoice::filter waits for text
   std::optional<uint32_t> track_menu;           ///< index of Scene::nodes whose menu is open
   std::optional<uint32_t> compared;             ///< index of Analysis::steps: compared with the median step
   std::optional<double> pointed;                ///< view time under the mouse, while it is over the timeline
   std::optional<uint32_t> new_note;             ///< of ViewState::notes: waits for its text
+  std::optional<uint32_t> loss;                 ///< of ScalingSeries::losses: whose waterfall is shown; none: the whole
+  SayScaling scaling = SayScaling::kFound;      ///< what a series is taken for
   float side_width = 380, bottom_height = 230;  ///< in pixels at scale 1
   friend bool operator==(Panels const&, Panels const&) = default;
 };

@@ -43,7 +43,7 @@ void property(std::string_view name, std::string_view value, Theme theme) {
   text_wrapped(value, surface(theme).text);
 }
 
-void header_row(int first_number) {
+void header_row(int first_number, std::span<char const* const> meanings) {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (int column = 0; column < ImGui::TableGetColumnCount(); ++column) {
     if (!ImGui::TableSetColumnIndex(column)) continue;
@@ -53,6 +53,8 @@ void header_row(int first_number) {
     ImVec2 const at = ImGui::GetCursorScreenPos();
     float const room = ImGui::GetContentRegionAvail().x;
     ImGui::TableHeader("");
+    auto const index = static_cast<size_t>(column);
+    if (index < meanings.size() && *meanings[index] != '\0') hint(meanings[index]);
     bool const sorted = (ImGui::TableGetColumnFlags(column) & ImGuiTableColumnFlags_IsSorted) != 0;
     float const arrow = sorted ? ImGui::GetFontSize() : 0;
     float const x = column < first_number ? 0 : std::max(room - arrow - ImGui::CalcTextSize(title).x, 0.0F);

@@ -1,6 +1,7 @@
 // The few ImGui idioms that every panel uses: text that is never a format string, cells, headings, keys of both ImGui key models.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,8 +29,9 @@ void pop_bold();
 void text_right(std::string_view words, uint32_t colour);
 /// Two cells of a table: name dimmed, value. The value wraps.
 void property(std::string_view name, std::string_view value, Theme theme);
-/// The table's headings; those from column `first_number` on are aligned right, as the numbers below them.
-void header_row(int first_number);
+/// The table's headings; those from column `first_number` on are aligned right, as the numbers below them. `meanings`: tooltips
+/// beside the columns, empty ones are none.
+void header_row(int first_number, std::span<char const* const> meanings = {});
 /// What a panel says when it has nothing to show: what is missing and what to do.
 void empty_state(std::string_view words, Theme theme);
 /// A filled square in a colour, as high as the text, on the same line as what follows.

@@ -1,15 +1,19 @@
 // stepscope-viewer: opens runs in a window, or draws one picture of them.
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <utility>
 
 #include <CLI/CLI.hpp>
 
+#include "trace/base/cut_files.h"
 #include "viewer/app/window.h"
 #include "viewer/arguments.h"
 #include "viewer/far/far_analysis.h"
 #include "viewer/opening.h"
+#include "viewer/run_series.h"
+#include "viewer/ui.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -21,23 +25,54 @@ int report_error(base::Error const& error) {
   return kUseError;
 }
 
+/// Several files are one run.
+SeriesOptions one_run() {
+  SeriesOptions options;
+  options.paths_are = import::PathsAre::kOneRun;
+  return options;
+}
+
+/// The run that another one is compared with, whole.
+base::Expected<std::unique_ptr<Scene>> open_fresh(Opening& opening) {
+  opening.finish();
+  auto opened = opening.take();
+  if (!opened || (*opened)->is_analyzed) return opened;
+  FarAnalysis analysis((*opened)->far->shared_sources());
+  analysis.finish();
+  auto made = analysis.take();
+  if (!made) return base::fail_with(made);
+  take_analysis(**opened, std::move(*made));
+  return opened;
+}
+
 int take_picture(Arguments const& arguments, PixelSize size) {
   if (arguments.runs.empty()) return report_error({"--screenshot: of which run? Name a trace file, or a folder of them"});
-  Opening opening(arguments.runs);
+  Opening opening(arguments.runs, kMostNearEvents, arguments.series);
+  std::unique_ptr<Opening> fresh;
+  if (!arguments.fresh.empty()) fresh = std::make_unique<Opening>(arguments.fresh, kMostNearEvents, one_run());
   opening.finish();
   auto opened = opening.take();
   if (!opened) return report_error(opened.error());
   Scene& scene = **opened;
   if (!scene.is_analyzed) {
-    FarAnalysis analysis(scene.far->shared_sources());
+    FarAnalysis analysis(scene.far->shared_sources(), scene.series != nullptr);
     analysis.finish();
     auto made = analysis.take();
     if (!made) return report_error(made.error());
+    if (made->sample) scene.series->take(scene.series->shown_path(), named_sample(*made->sample, scene.series->shown_path()));
     take_analysis(scene, std::move(*made));
   }
   ViewState state = initial_view(scene);
+  show_series(scene, state);
   if (auto const applied = apply_arguments(arguments, scene, state); !applied) return report_error(applied.error());
-  auto const drawn = write_screenshot(scene, std::move(state), size, arguments.screenshot);
+  if (scene.series && state.panels.tab == Tab::kScaling) finish_reading(*scene.series);
+  std::unique_ptr<RunPair> pair;
+  if (fresh) {
+    auto compared = open_fresh(*fresh);
+    if (!compared) return report_error(compared.error());
+    pair = std::make_unique<RunPair>(std::move(*compared), arguments.runs.front(), arguments.fresh.front());
+  }
+  auto const drawn = write_screenshot(scene, std::move(state), size, arguments.screenshot, pair.get());
   return drawn ? 0 : report_error(drawn.error());
 }
 
@@ -57,17 +92,44 @@ int view(Arguments const& arguments) {
 }  // namespace
 }  // namespace stepscope::viewer
 
+namespace {
+
+/// As those of stepscope report.
+void add_series_options(CLI::App& app, stepscope::viewer::SeriesOptions& options) {
+  using stepscope::analyzer::ScalingKind;
+  using stepscope::import::PathsAre;
+  auto* const series = app.add_flag_callback(
+      "--series", [&options] { options.paths_are = PathsAre::kRuns; }, "each RUN is a run of its own, of a scaling series");
+  app.add_flag_callback(
+         "--one-run", [&options] { options.paths_are = PathsAre::kOneRun; }, "all RUNs are parts of one")
+      ->excludes(series);
+  app.add_option("--devices", options.devices, "of a series: the run on so many devices is on the timeline; else that on most");
+  app.add_option_function<std::string>(
+         "--scaling",
+         [&options](std::string const& kind) {
+           options.scaling.kind = kind == "strong" ? ScalingKind::kStrong : ScalingKind::kWeak;
+         },
+         "of a series: what the same work is for, else it is found")
+      ->check(CLI::IsMember({"strong", "weak"}));
+  app.add_option("--samples", options.scaling.samples, "of a series: samples in a step of the job (strong) or of a device (weak)")
+      ->check(CLI::Range(1.0, 1e9));
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+  stepscope::base::survive_cut_files();
   stepscope::viewer::Arguments arguments;
   CLI::App app("Shows runs: all ranks on one timeline, with the findings beside it", "stepscope view");
   app.add_option("RUN", arguments.runs, "trace files, or folders of them; without, those that were opened last are offered");
+  app.add_option("--vs", arguments.fresh, "one run after a change: RUN and this one above each other, and what changed");
   app.add_option("--screenshot", arguments.screenshot, "draw one picture into this PNG file, open no window");
   app.add_option("--size", arguments.size, "of the window or picture, in pixels")->capture_default_str();
   app.add_option("--time", arguments.time, "show this part, such as 1.5s:1600ms");
   app.add_option("--select", arguments.select, "select the first event whose name contains this");
-  app.add_option("--panel", arguments.panel,
-                 "in front: findings, details, statistics, kernels, communication, path, flames, memory, run or notes");
+  app.add_option("--panel", arguments.panel, "in front: " + stepscope::viewer::panel_names());
   app.add_option("--theme", arguments.theme, "dark or light")->capture_default_str();
+  add_series_options(app, arguments.series);
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {

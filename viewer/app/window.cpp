@@ -31,6 +31,9 @@ constexpr double kBlinkSeconds = 0.4;
 /// How often it is looked whether work beside the frames is done.
 constexpr double kLookSeconds = 0.03;
 
+/// How often it is looked whether the files of the run have changed.
+constexpr double kWatchSeconds = 1;
+
 /// Side of the window that carries the OpenGL context of a screenshot, in pixels.
 constexpr int kHiddenWindow = 64;
 
@@ -78,20 +81,23 @@ class Window {
     ImGui::GetIO().IniFilename = nullptr;
     load_fonts(window.scale_);
     ImGui_ImplGlfw_InitForOpenGL(window.handle_, true);
-    ImGui_ImplOpenGL3_Init("#version 150");
+    window.paints_ = ImGui_ImplOpenGL3_Init("#version 150");
+    if (!window.paints_)
+      return base::fail("OpenGL cannot be loaded here, install a graphics driver or Mesa, or use stepscope report");
     return window;
   }
 
   Window(Window&& other) noexcept
       : initialised_(std::exchange(other.initialised_, false)),
         handle_(std::exchange(other.handle_, nullptr)),
+        paints_(other.paints_),
         scale_(other.scale_) {}
   Window& operator=(Window&&) = delete;
   Window(Window const&) = delete;
   Window& operator=(Window const&) = delete;
   ~Window() {
     if (handle_ != nullptr) {
-      ImGui_ImplOpenGL3_Shutdown();
+      if (paints_) ImGui_ImplOpenGL3_Shutdown();
       ImGui_ImplGlfw_Shutdown();
       ImGui::DestroyContext();
       glfwDestroyWindow(handle_);
@@ -106,6 +112,7 @@ class Window {
   Window() = default;
   bool initialised_ = false;
   GLFWwindow* handle_ = nullptr;
+  bool paints_ = false;  ///< OpenGL is there
   float scale_ = 1;
 };
 
@@ -125,6 +132,13 @@ bool has_input() {
   return keys || moved || ImGui::IsAnyMouseDown() || !io.InputQueueCharacters.empty();
 }
 
+/// False: there was none in this time, and nothing has to be drawn again.
+bool wait_for_input(double seconds) {
+  double const begin = glfwGetTime();
+  glfwWaitEventsTimeout(seconds);
+  return glfwGetTime() - begin < seconds;
+}
+
 }  // namespace
 
 base::Expected<void> run_window(Arguments const& arguments, PixelSize size) {
@@ -134,7 +148,14 @@ base::Expected<void> run_window(Arguments const& arguments, PixelSize size) {
   Session session(arguments, recent_runs_file());
   glfwSetWindowUserPointer(handle, &session);
   glfwSetDropCallback(handle, [](GLFWwindow* of, int count, char const** paths) {
-    static_cast<Session*>(glfwGetWindowUserPointer(of))->open(std::vector<std::string>(paths, paths + count));
+    auto& shown = *static_cast<Session*>(glfwGetWindowUserPointer(of));
+    std::vector<std::string> dropped(paths, paths + count);
+    bool const compares = glfwGetKey(of, GLFW_KEY_LEFT_SHIFT) == GLFW_PRESS || glfwGetKey(of, GLFW_KEY_RIGHT_SHIFT) == GLFW_PRESS;
+    if (compares || shown.asks_compared()) {
+      shown.open_compared(std::move(dropped));
+    } else {
+      shown.open(std::move(dropped));
+    }
   });
   std::string title;
   int frames = kSettleFrames;
@@ -146,6 +167,9 @@ base::Expected<void> run_window(Arguments const& arguments, PixelSize size) {
       frames = kSettleFrames;
     } else if (ImGui::GetIO().WantTextInput) {
       glfwWaitEventsTimeout(kBlinkSeconds);
+    } else if (session.is_watching()) {
+      if (!wait_for_input(kWatchSeconds) && !session.look_at_files()) continue;
+      frames = kSettleFrames;
     } else {
       glfwWaitEvents();
       frames = kSettleFrames;
@@ -172,20 +196,22 @@ base::Expected<void> run_window(Arguments const& arguments, PixelSize size) {
 namespace {
 
 /// A frame without mouse, of exactly this size.
-void settle(Scene const& scene, ViewState& state, PixelSize size, Memo& memo) {
+void settle(Scene const& scene, ViewState& state, PixelSize size, Memo& memo, RunPair* pair) {
   ImGuiIO& io = ImGui::GetIO();
   io.DisplaySize = ImVec2(static_cast<float>(size.width), static_cast<float>(size.height));
   io.DisplayFramebufferScale = ImVec2(1, 1);
   io.MousePos = ImVec2(-FLT_MAX, -FLT_MAX);
   ImGui::NewFrame();
-  draw_ui(scene, state, memo);
+  draw_ui(scene, state, memo, nullptr, pair);
   ImGui::Render();
   memo.finish();
+  if (pair != nullptr) pair->finish();
   if (scene.far) scene.far->tiles().finish();
 }
 
 /// The same picture without OpenGL: slower, but on every machine.
-base::Expected<void> write_rasterised(Scene const& scene, ViewState state, PixelSize size, std::string const& path) {
+base::Expected<void> write_rasterised(Scene const& scene, ViewState state, PixelSize size, std::string const& path,
+                                      RunPair* pair) {
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
@@ -194,7 +220,7 @@ base::Expected<void> write_rasterised(Scene const& scene, ViewState state, Pixel
   io.Fonts->Build();
   apply_style(state.theme, 1);
   Memo memo;
-  for (int frame = 0; frame < kSettleFrames; ++frame) settle(scene, state, size, memo);
+  for (int frame = 0; frame < kSettleFrames; ++frame) settle(scene, state, size, memo, pair);
   Picture const picture = rasterise(*ImGui::GetDrawData(), *io.Fonts, size.width, size.height, surface(state.theme).background);
   ImGui::DestroyContext();
   return write_png(path, size.width, size.height, picture.pixels.data(), size.width * 3);
@@ -202,10 +228,11 @@ base::Expected<void> write_rasterised(Scene const& scene, ViewState state, Pixel
 
 }  // namespace
 
-base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size, std::string const& path) {
+base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size, std::string const& path,
+                                      RunPair* pair) {
   // The window is never seen, and the picture has its own frame buffer: no screen limits its size.
   auto window = Window::open({kHiddenWindow, kHiddenWindow}, false, 1);
-  if (!window) return write_rasterised(scene, std::move(state), size, path);
+  if (!window) return write_rasterised(scene, std::move(state), size, path, pair);
   auto offscreen = Offscreen::create(size);
   if (!offscreen) return base::fail_with(offscreen);
   Memo memo;
@@ -213,7 +240,7 @@ base::Expected<void> write_screenshot(Scene const& scene, ViewState state, Pixel
   for (int frame = 0; frame < kSettleFrames; ++frame) {
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
-    settle(scene, state, size, memo);
+    settle(scene, state, size, memo, pair);
   }
   offscreen->bind();
   paint(size);

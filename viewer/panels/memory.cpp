@@ -38,24 +38,38 @@ struct Graph {
   }
 };
 
+/// The curve of the device's row of the timeline, which has a value a point; null where there is none.
+Curve const* curve_of(Scene const& scene, uint32_t device) {
+  auto const node = scene.node_of_device(scene.analysis.devices[device].ref);
+  if (!node) return nullptr;
+  for (uint32_t i = *node + 1; i < scene.nodes[*node].subtree_end; ++i) {
+    Curve const& curve = scene.nodes[i].curve;
+    if (scene.nodes[i].kind == NodeKind::kMemory && curve.time.size() == scene.analysis.devices[device].memory.timeline.size())
+      return &curve;
+  }
+  return nullptr;
+}
+
 /// Index after the last point at or before `time`.
 uint32_t points_until(Scene const& scene, MemoryTimeline const& points, double time) {
   return static_cast<uint32_t>(points.count_passed([&](int64_t at) { return static_cast<double>(scene.to_view(at)) <= time; }));
 }
 
 /// A column a pixel: the highest point in it, stacked by purpose.
-void draw_stack(ImDrawList& list, Scene const& scene, ViewState const& state, MemoryTimeline const& points, Graph const& graph) {
-  uint32_t before = points_until(scene, points, graph.time(graph.low.x));
+void draw_stack(ImDrawList& list, Scene const& scene, ViewState const& state, Curve const& curve, MemoryTimeline const& points,
+                Graph const& graph) {
+  auto const count = static_cast<uint32_t>(curve.time.size());
+  auto const until_time = [&](uint32_t from, double time) {
+    return gallop(from, count, [&](uint32_t i) { return static_cast<double>(curve.time[i]) <= time; });
+  };
+  uint32_t before = until_time(0, graph.time(graph.low.x));
   for (float x = graph.low.x; x < graph.high.x; ++x) {
-    uint32_t const until = points_until(scene, points, graph.time(x + 1));
+    uint32_t const until = until_time(before, graph.time(x + 1));
     uint32_t const first = before > 0 ? before - 1 : 0;
     before = until;
     if (until == 0 || graph.time(x) > static_cast<double>(scene.length)) continue;
-    // A pixel looks at no more than 64 of its points, evenly.
-    uint32_t const stride = std::max(1U, (until - first) / 64);
-    Point best = points[first];
-    for (uint32_t i = first; i < until; i += stride)
-      if (Point const point = points[i]; point.allocated_bytes > best.allocated_bytes) best = point;
+    // One point a pixel is unpacked.
+    Point const best = points[highest_place(curve, first, until)];
     double sum = 0;
     for (size_t purpose = 0; purpose < kPurposes; ++purpose) {
       auto const bytes = static_cast<double>(best.by_purpose[purpose]);
@@ -235,7 +249,9 @@ void memory(Scene const& scene, ViewState& state, Memo& memo) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   list.PushClipRect(graph.low, graph.high, true);
   list.AddRectFilled(graph.low, graph.high, surface(state.theme).row);
-  draw_stack(list, scene, state, facts.timeline, graph);
+  Curve const* const known = curve_of(scene, state.device);
+  Curve const made = known != nullptr ? Curve() : memory_curve(facts, scene.origin);
+  draw_stack(list, scene, state, known != nullptr ? *known : made, facts.timeline, graph);
   line_at(list, graph, static_cast<double>(peak), "peak " + base::format_bytes(peak), surface(state.theme).text);
   if (facts.capacity_bytes && static_cast<double>(*facts.capacity_bytes) < graph.top_bytes)
     line_at(list, graph, static_cast<double>(*facts.capacity_bytes), "capacity " + base::format_bytes(*facts.capacity_bytes),

@@ -24,8 +24,12 @@ void notice(Outside& outside, Theme theme) {
                                  ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoResize |
                                  ImGuiWindowFlags_NoFocusOnAppearing;
   if (ImGui::Begin("Notice", nullptr, flags)) {
-    text_wrapped(printable_name(outside.notice, kLongestNotice), surface(theme).warning);
-    if (ImGui::Button("OK")) outside.seen = true;
+    // What happened to the run's files comes first: what is shown is no more what is there.
+    bool const of_files = !outside.file_notice.empty();
+    text_wrapped(printable_name(of_files ? outside.file_notice : outside.notice, kLongestNotice), surface(theme).warning);
+    if (of_files && ImGui::Button("Read the run again")) outside.read_again = true;
+    if (of_files) ImGui::SameLine();
+    if (ImGui::Button("OK")) (of_files ? outside.file_notice_seen : outside.seen) = true;
   }
   ImGui::End();
   ImGui::PopStyleVar(3);

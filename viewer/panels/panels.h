@@ -12,6 +12,7 @@
 #include "viewer/actions.h"
 #include "viewer/background.h"
 #include "viewer/duration_histogram.h"
+#include "viewer/far/far_same_name.h"
 #include "viewer/flame_graph.h"
 #include "viewer/link_points.h"
 #include "viewer/memory_owners.h"
@@ -19,6 +20,7 @@
 #include "viewer/overview_strips.h"
 #include "viewer/path_line.h"
 #include "viewer/range_statistics.h"
+#include "viewer/scaling_view.h"
 #include "viewer/scene.h"
 #include "viewer/timeline/layout.h"
 #include "viewer/view_state.h"
@@ -40,11 +42,14 @@ struct Memo {
   Background<int, PathLine> path;                 ///< one key
   Background<FlameKey, FlameGraph> flames;
   Background<OwnersKey, std::optional<analyzer::MemoryOwners>> owners;
+  Background<SameNameKey, SameNameFound> same_name;
+  Background<SayScaling, ScalingView> scaling;
 
   /// Whether another frame is due when something is done.
   [[nodiscard]] bool is_busy() {
-    bool const any[] = {statistics.is_busy(), overview.is_busy(), search.is_busy(), histogram.is_busy(), waits.is_busy(),
-                        links.is_busy(),      path.is_busy(),     flames.is_busy(), owners.is_busy()};
+    bool const any[] = {statistics.is_busy(), overview.is_busy(), search.is_busy(),   histogram.is_busy(),
+                        waits.is_busy(),      links.is_busy(),    path.is_busy(),     flames.is_busy(),
+                        owners.is_busy(),     scaling.is_busy(),  same_name.is_busy()};
     return std::find(std::begin(any), std::end(any), true) != std::end(any);
   }
   /// Waits for all that was asked for.
@@ -58,6 +63,8 @@ struct Memo {
     path.finish();
     flames.finish();
     owners.finish();
+    same_name.finish();
+    scaling.finish();
   }
 };
 
@@ -85,6 +92,15 @@ void flames(Scene const& scene, ViewState& state, Memo& memo);
 /// Allocated memory of the chosen device over time by purpose, where it grows to, and who holds it: at the peak, or where one
 /// clicks.
 void memory(Scene const& scene, ViewState& state, Memo& memo);
+/// How work got to the devices: launches, queues and CUDA graphs, and copies by direction.
+void launches(Scene const& scene, ViewState& state, float rows_height);
+/// Named parts of the program as populations of their own, and pipelines of devices with their stages.
+void phases(Scene const& scene, ViewState& state, float rows_height);
+/// Clocks, power and temperature of the devices over time, and when a clock was held down.
+void devices(Scene const& scene, ViewState& state, float rows_height);
+/// Runs on different numbers of devices against each other: what more of them give, what is lost to what. A click on a run puts
+/// it on the timeline, where somebody can do that (`outside`).
+void scaling(Scene const& scene, ViewState& state, Memo& memo, Outside* outside);
 /// What was recorded, by what, and how far to trust it.
 void run_info(Scene const& scene, ViewState& state);
 /// The notes, to be written and deleted; `kept_in`: the file in which they are kept, empty: none.
@@ -95,6 +111,10 @@ void note_flags(ImDrawList& list, ViewState& state, Layout const& layout, ImVec2
 bool step_comparison(Scene const& scene, ViewState& state);
 /// All keys and mouse gestures, over everything.
 void help(ViewState& state);
+
+/// Shows the event that Panels::seek looks for, once it is found; the words about it, in the line at the top.
+void update_same_name(Scene const& scene, ViewState& state, Memo& memo);
+void same_name_words(ViewState const& state);
 
 /// The menus, in a line.
 void menu_bar(ActionScope const& scope);
@@ -107,9 +127,11 @@ void track_menu(Scene const& scene, ViewState& state);
 void track_filter(ViewState& state, ImVec2 corner);
 /// "3 tracks hidden", with what shows them again; `corner`: of the legend. Returns the width that it takes in pixels.
 float hidden_tracks(Scene const& scene, ViewState& state, ImVec2 corner);
+/// What the colours of a comparison say, in the line of the legend.
+void change_legend(ImDrawList& list, Theme theme, ImVec2 at, float width);
 /// The row that was gone to; `origin`: of the rows.
 void draw_flash(ImDrawList& list, ViewState const& state, Layout const& layout, ImVec2 origin);
-/// What a person has to know of the file in which the view is kept.
+/// What a person has to know of the run's files, or of the file in which the view is kept.
 void notice(Outside& outside, Theme theme);
 
 /// A choice of the device that step strip, kernels and memory show; nothing with one device.

@@ -43,13 +43,14 @@ bool opening_card(Opening const& opening, Theme theme) {
 /// Where a path can be written. True when it is to be opened.
 bool path_box(StartPage& page) {
   constexpr size_t kLongestTyped = 4096;  // as long as paths may be
-  float const button = ImGui::CalcTextSize("Open").x + 2 * ImGui::GetStyle().FramePadding.x;
+  char const* const opens = page.compares ? "Compare" : "Open";
+  float const button = ImGui::CalcTextSize(opens).x + 2 * ImGui::GetStyle().FramePadding.x;
   float const width = ImGui::GetContentRegionAvail().x - button - ImGui::GetStyle().ItemSpacing.x;
   if (page.asks && page.typed.empty() && !ImGui::IsAnyItemActive()) ImGui::SetKeyboardFocusHere();
   writing_box("##path", "path of a trace or of a folder of traces", page.typed, std::max(width, 1.0F), kLongestTyped);
   bool const entered = ImGui::IsItemDeactivated() && key_pressed(Key::kEnter);
   ImGui::SameLine();
-  bool const clicked = ImGui::Button("Open");
+  bool const clicked = ImGui::Button(opens);
   return (entered || clicked) && !page.typed.empty();
 }
 
@@ -88,7 +89,10 @@ StartChoice start_page(StartPage& page, Opening const* opening, Theme theme) {
     if (opening != nullptr) {
       choice.cancel = opening_card(*opening, theme);
     } else {
-      heading(!page.error.empty() ? "This run cannot be opened" : page.asks ? "Open a run" : "Stepscope");
+      heading(!page.error.empty() ? "This run cannot be opened"
+              : page.compares     ? "Compare with another run"
+              : page.asks         ? "Open a run"
+                                  : "Stepscope");
       ImGui::Spacing();
       if (!page.error.empty()) {
         text_wrapped(printable_name(page.error, kLongestError), surface(theme).critical);
@@ -98,6 +102,7 @@ StartChoice start_page(StartPage& page, Opening const* opening, Theme theme) {
       choice.open = recent_list(page, theme);
       if (entered && choice.open.empty()) choice.open = page.typed;
       ImGui::Spacing();
+      if (page.closes) ImGui::Checkbox("Beside the run that is shown: compare them", &page.compares);
       if (page.closes) choice.close = ImGui::Button("Back to the run");
     }
   }

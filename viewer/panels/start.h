@@ -15,6 +15,7 @@ struct StartPage {
   std::string error;                ///< of the last run that could not be opened; hostile text
   bool closes = false;              ///< there is a run behind it to go back to
   bool asks = false;                ///< which run is wanted, though one is shown
+  bool compares = false;            ///< what is chosen is compared with the run that is shown
   std::string typed;                ///< a path, in the box
 };
 /// What a person chose on it.

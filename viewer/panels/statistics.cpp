@@ -58,6 +58,22 @@ std::string device_name(Scene const& scene, RangeStatistics::DeviceSplit const& 
                      std::string_view(node.label).substr(0, std::min(node.label.find(" · "), node.label.size())));
 }
 
+void device_row(Scene const& scene, ViewState const& state, RangeStatistics::DeviceSplit const& split, int64_t total, bool wide) {
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  text(device_name(scene, split));
+  ImGui::TableNextColumn();
+  split_cell(split, total, state.theme);
+  for (int64_t const time :
+       {split.idle, split.time[static_cast<size_t>(Paint::kCompute)], split.time[static_cast<size_t>(Paint::kCommunication)],
+        split.time[static_cast<size_t>(Paint::kCopy)]}) {
+    if (!ImGui::TableNextColumn() || ImGui::TableGetColumnIndex() < 2) break;
+    text_right(base::format_share(static_cast<double>(time) / static_cast<double>(total)),
+               time > 0 ? surface(state.theme).text : surface(state.theme).text_dim);
+    if (!wide) break;
+  }
+}
+
 void device_table(Scene const& scene, ViewState const& state, RangeStatistics const& facts) {
   int64_t const total = std::max<int64_t>(static_cast<int64_t>(facts.range.span()), 1);
   // In a narrow window the bar says more than the shares.
@@ -76,21 +92,12 @@ void device_table(Scene const& scene, ViewState const& state, RangeStatistics co
     ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed, std::max(ImGui::CalcTextSize(title).x, 56 * ui_scale()));
   }
   header_row(2);
-  for (auto const& split : facts.devices) {
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    text(device_name(scene, split));
-    ImGui::TableNextColumn();
-    split_cell(split, total, state.theme);
-    for (int64_t const time :
-         {split.idle, split.time[static_cast<size_t>(Paint::kCompute)], split.time[static_cast<size_t>(Paint::kCommunication)],
-          split.time[static_cast<size_t>(Paint::kCopy)]}) {
-      if (!ImGui::TableNextColumn() || ImGui::TableGetColumnIndex() < 2) break;
-      text_right(base::format_share(static_cast<double>(time) / static_cast<double>(total)),
-                 time > 0 ? surface(state.theme).text : surface(state.theme).text_dim);
-      if (!wide) break;
-    }
-  }
+  // Only the rows that can be seen.
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(facts.devices.size()));
+  while (clipper.Step())
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+      device_row(scene, state, facts.devices[static_cast<size_t>(i)], total, wide);
   ImGui::EndTable();
 }
 

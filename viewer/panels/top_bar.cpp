@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <imgui.h>
@@ -7,6 +9,7 @@
 #include "trace/base/format.h"
 #include "viewer/navigate.h"
 #include "viewer/panels/panels.h"
+#include "viewer/run_pair.h"
 #include "viewer/text.h"
 #include "viewer/widgets.h"
 
@@ -51,6 +54,19 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
   }
 }
 
+/// Whether the run is still being written.
+void recording_words(Outside const& outside, Theme theme) {
+  std::string_view const words = words_of(outside.recording, outside.follows);
+  if (words.empty()) return;
+  Surface const& s = surface(theme);
+  uint32_t colour = outside.follows ? s.accent : s.warning;
+  if (outside.recording == Recording::kFinished) colour = s.text_dim;
+  if (outside.recording == Recording::kSilent) colour = s.warning;
+  ImGui::SameLine(0, 12 * ui_scale());
+  text_coloured(words, colour);
+  hint("Whether it is read again while it is being written is chosen in the menu File.");
+}
+
 std::string summary(Scene const& scene) {
   auto const plural = [](size_t n, char const* one) {
     return fmt::format("{} {}{}", base::format_count(n), one, n == 1 ? "" : "s");
@@ -67,11 +83,15 @@ void top_bar(ActionScope const& scope) {
   menu_bar(scope);
   ImGui::SameLine(0, 14 * scale);
   ImGui::AlignTextToFramePadding();
-  heading(fit(printable_name(scene.run.name.empty() ? "Stepscope" : scene.run.name), 320 * scale));
+  // Of two runs the one in the panels.
+  std::string const side = scope.pair == nullptr ? "" : scope.pair->front_side() == RunSide::kBase ? "Base: " : "New: ";
+  heading(fit(side + printable_name(scene.run.name.empty() ? "Stepscope" : scene.run.name), 320 * scale));
   ImGui::SameLine(0, 12 * scale);
   text_coloured(summary(scene), surface(scope.state.theme).text_dim);
+  if (scope.outside != nullptr) recording_words(*scope.outside, scope.state.theme);
   ImGui::SameLine(0, 24 * scale);
   search_box(scene, scope.state, scope.rows_height);
+  same_name_words(scope.state);
 }
 
 }  // namespace stepscope::viewer

@@ -9,6 +9,7 @@
 #include "viewer/panels/writing_box.h"
 #include "viewer/text.h"
 #include "viewer/timeline/draw.h"
+#include "viewer/timeline/shown_rows.h"
 #include "viewer/track_choice.h"
 #include "viewer/widgets.h"
 
@@ -101,7 +102,7 @@ void track_filter(ViewState& state, ImVec2 corner) {
 }
 
 float hidden_tracks(Scene const& scene, ViewState& state, ImVec2 corner) {
-  uint32_t const hidden = count_hidden(scene, state.tracks);
+  uint32_t const hidden = shown_rows(scene, state)->hidden;
   if (hidden == 0) return 0;
   float const scale = ui_scale();
   ImVec2 const back = ImGui::GetCursorScreenPos();

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
+#include "viewer/change_marks.h"
 #include "viewer/text.h"
 #include "viewer/widgets.h"
 
@@ -19,6 +20,8 @@ constexpr float kMinLabelWidth = 34;
 constexpr float kFaded = 0.22F;
 /// The solid part of an idle bar, as a share of its height.
 constexpr float kIdleFoot = 0.3F;
+/// And the opacity of the rest of a bar that only one of two compared runs has.
+constexpr float kOneSided = 0.35F;
 
 float text_top(float y0, float y1) { return std::round((y0 + y1 - ImGui::GetFontSize()) / 2); }
 
@@ -42,16 +45,22 @@ void draw_item(ImDrawList& list, Scene const& scene, ViewState const& state, Row
   x1 = std::max(x1, x0 + 1);
   float const y0 = canvas.origin.y + item.y0;
   float const y1 = canvas.origin.y + item.y1;
-  uint32_t colour = paint_colour(item.paint, state.theme, item.shade);
+  bool const by_class = item.change == ChangeMark::kNone;
+  uint32_t colour = by_class ? paint_colour(item.paint, state.theme, item.shade) : mark_colour(item.change, state.theme);
   // Even the emptiest mark is seen.
   float alpha = item.kind == ItemKind::kDensity ? 0.30F + 0.70F * item.fill : 1;
   if (item.faded) alpha *= kFaded;
   colour = with_alpha(colour, alpha);
-  list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, y1), colour);
+  if (by_class) {
+    list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, y1), colour);
+  } else {
+    mark_rectangle(list, ImVec2(x0, y0), ImVec2(x1, y1), item.change, state.theme, alpha);
+  }
   if (item.kind != ItemKind::kEvent || width < kMinLabelWidth * canvas.scale) return;
   auto const& trace = row.trace(scene);
   float const pad = 4 * canvas.scale;
-  draw_text(list, ImVec2(x0 + pad, text_top(y0, y1)), item.faded ? surface(state.theme).text_dim : text_on(colour),
+  uint32_t const on_bar = is_of_one_side(item.change) ? surface(state.theme).text : text_on(colour);
+  draw_text(list, ImVec2(x0 + pad, text_top(y0, y1)), item.faded ? surface(state.theme).text_dim : on_bar,
             bar_label(trace, item.index, x1 - x0 - 2 * pad));
 }
 
@@ -59,7 +68,8 @@ void draw_curve(ImDrawList& list, Scene const& scene, ViewState const& state, La
                 Canvas canvas) {
   if (row.first_point == row.last_point) return;
   bool const memory = scene.nodes[row.node].kind == NodeKind::kMemory;
-  uint32_t const colour = paint_colour(memory ? Paint::kAllocation : Paint::kCompute, state.theme);
+  uint32_t const colour =
+      layout.by_change ? surface(state.theme).text_dim : paint_colour(memory ? Paint::kAllocation : Paint::kCompute, state.theme);
   float const bottom = canvas.origin.y + row.y1 - 2 * canvas.scale;
   for (uint32_t i = row.first_point; i < row.last_point; ++i) {
     CurvePoint const& point = layout.points[i];
@@ -79,7 +89,8 @@ void draw_segment(ImDrawList& list, ViewState const& state, Item const& item, Ca
   float const x1 = std::max(canvas.origin.x + std::floor(item.x1), x0 + 1);
   float const y0 = canvas.origin.y + item.y0;
   float const y1 = canvas.origin.y + item.y1;
-  uint32_t const colour = paint_colour(item.paint, state.theme);
+  uint32_t const colour =
+      item.change == ChangeMark::kNone ? paint_colour(item.paint, state.theme) : mark_colour(item.change, state.theme);
   if (!item.idle) {
     list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, y1), colour);
   } else {
@@ -222,6 +233,13 @@ void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Can
 }
 
 }  // namespace
+
+void mark_rectangle(ImDrawList& list, ImVec2 low, ImVec2 high, ChangeMark mark, Theme theme, float alpha) {
+  uint32_t const colour = mark_colour(mark, theme);
+  if (!is_of_one_side(mark)) return list.AddRectFilled(low, high, with_alpha(colour, alpha));
+  list.AddRectFilled(low, high, with_alpha(colour, alpha * kOneSided));
+  list.AddRectFilled(ImVec2(low.x, high.y - std::round((high.y - low.y) * kIdleFoot)), high, with_alpha(colour, alpha));
+}
 
 void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
   draw_some_rows(list, scene, state, layout, canvas, false);

@@ -23,6 +23,8 @@ void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, 
 void draw_path(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas);
 /// Range, evidence, selection, arrows: what lies over the rows.
 void draw_overlays(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
+/// A bar in the colour of a change; what only one of both runs has is pale with a solid foot.
+void mark_rectangle(ImDrawList& list, ImVec2 low, ImVec2 high, ChangeMark mark, Theme theme, float alpha);
 /// The colours that occur in the run, in words.
 void draw_legend(ImDrawList& list, Scene const& scene, ViewState const& state, ImVec2 at, float width, float scale);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "viewer/navigate.h"
+#include "viewer/timeline/track_drag.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -85,7 +86,36 @@ void drag(TimelineInput const& input, Scene const& scene, Layout const& layout, 
   } else if (state.drag.mode == Drag::Mode::kPan) {
     pan(state, scene, static_cast<double>(-input.dx / layout.viewport.width));
     scroll_by(state, layout, -input.dy);
+  } else if (state.drag.mode == Drag::Mode::kTrack) {
+    state.drag.is_moving = true;
+    state.drag.y = input.y;
+    scroll_by(state, layout, drag_scroll(state.drag, layout, std::min(input.seconds, kLongestFrame)));
   }
+}
+
+/// The button goes down.
+void press(TimelineInput const& input, Layout const& layout, ViewState& state) {
+  state.drag = {};
+  if (auto const name = input.x < 0 && input.y >= 0 ? hit_test(layout, input.x, input.y) : std::nullopt) {
+    state.drag.mode = Drag::Mode::kTrack;
+    state.drag.node = layout.rows[name->row].node;
+    state.drag.pinned = layout.rows[name->row].pinned;
+    state.drag.y = input.y;
+    return;
+  }
+  bool const range = input.x >= 0 && (input.shift || input.y < 0);
+  state.drag.mode = range ? Drag::Mode::kRange : Drag::Mode::kPan;
+  state.drag.anchor = layout.time_at(std::max(input.x, 0.0F));
+  if (!range) remember(state);
+}
+
+/// The button comes up.
+void release(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
+  Drag::Mode const mode = state.drag.mode;
+  if (input.dragging && mode == Drag::Mode::kTrack) drop_track(state, scene, layout);
+  if (!input.dragging && mode == Drag::Mode::kRange) state.range.reset();
+  if (!input.dragging && (mode == Drag::Mode::kPan || mode == Drag::Mode::kTrack)) click(input, scene, layout, state);
+  state.drag = {};
 }
 
 void wheel(TimelineInput const& input, Scene const& scene, Layout const& layout, ViewState& state) {
@@ -113,23 +143,14 @@ bool apply_input(TimelineInput const& input, Scene const& scene, Layout const& l
   auto const seconds = static_cast<double>(std::min(input.seconds, kLongestFrame));
   if (input.zoom != 0) zoom(state, scene, std::pow(kKeyZoom, -static_cast<double>(input.zoom) * seconds), anchor);
   if (input.pan != 0) pan(state, scene, static_cast<double>(input.pan) * kKeyPan * seconds);
-  if (input.pressed && input.hovered) {
-    bool const range = input.x >= 0 && (input.shift || input.y < 0);
-    state.drag = {range ? Drag::Mode::kRange : Drag::Mode::kPan, layout.time_at(std::max(input.x, 0.0F))};
-    if (!range) remember(state);
-  }
+  if (input.pressed && input.hovered) press(input, layout, state);
   if (input.double_clicked && input.hovered) {
     double_click(input, scene, layout, state);
     // The view has moved: the button's release must not select what is under the mouse now.
     state.drag = {};
   }
   if (input.dragging) drag(input, scene, layout, state);
-  if (input.released) {
-    bool const clicked = !input.dragging;
-    if (clicked && state.drag.mode == Drag::Mode::kRange) state.range.reset();
-    if (clicked && state.drag.mode == Drag::Mode::kPan) click(input, scene, layout, state);
-    state.drag = {};
-  }
+  if (input.released) release(input, scene, layout, state);
   return wheeled || input.zoom != 0 || input.pan != 0 || input.pressed || input.released || input.dragging;
 }
 

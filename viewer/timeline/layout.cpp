@@ -9,40 +9,13 @@
 #include "viewer/query.h"
 #include "viewer/text.h"
 #include "viewer/timeline/fold.h"
-#include "viewer/track_choice.h"
+#include "viewer/timeline/shown_rows.h"
 
 namespace stepscope::viewer {
 namespace {
 
-float node_height(Node const& node) {
-  switch (node.kind) {
-    case NodeKind::kRank:
-      return kRankHeight;
-    case NodeKind::kDevice:
-      return kDeviceHeight;
-    case NodeKind::kCounter:
-    case NodeKind::kMemory:
-      return kCurveHeight + kTrackPad;
-    case NodeKind::kStream:
-    case NodeKind::kThread:
-      break;
-  }
-  return static_cast<float>(std::max(node.lane_count, 1U)) * kLaneHeight + kTrackPad;
-}
-
 /// Pinned rows take at most this share of the height.
 constexpr float kMostPinned = 0.6F;
-
-/// Calls visit(track, top, bottom) for every row of the tree that scrolls; top and bottom at scale 1.
-template <class Visit>
-void walk(Scene const& scene, ViewState const& state, Visit visit) {
-  float y = 0;
-  for (ShownTrack const& track : shown_tracks(scene, state)) {
-    float const bottom = y + node_height(scene.nodes[track.node]);
-    visit(track, y, bottom);
-    y = bottom;
-  }
-}
 
 /// Names of one class that follow each other differ in lightness; the same name looks the same everywhere.
 uint8_t shade_of(uint32_t name) { return static_cast<uint8_t>(name * 2654435761U >> 30U); }
@@ -57,17 +30,19 @@ class Painter {
 
   Layout paint() {
     float const scale = result_.viewport.scale;
-    add_pinned();
+    auto const rows = shown_rows(scene_, state_);
+    add_pinned(rows->pinned);
     float const pinned = result_.pinned_height;
     float const scroll = std::round(state_.scroll * scale) - pinned;
-    result_.content_height = pinned;
-    walk(scene_, state_, [&](ShownTrack const& track, float top, float bottom) {
-      float const y0 = std::round(top * scale) - scroll;
-      float const y1 = std::round(bottom * scale) - scroll;
-      result_.content_height = std::round(bottom * scale) + pinned;
-      if (y1 <= pinned || y0 >= result_.viewport.height) return;
-      add_row(track.node, y0, y1, track.open, false);
-    });
+    result_.content_height = std::round(rows->height() * scale) + pinned;
+    auto const y_of = [&](float top) { return std::round(top * scale) - scroll; };
+    // The first whose lower edge can be seen.
+    auto const first =
+        std::partition_point(rows->tops.begin() + 1, rows->tops.end(), [&](float bottom) { return y_of(bottom) <= pinned; });
+    for (auto i = static_cast<size_t>(first - rows->tops.begin()) - 1; i < rows->tracks.size(); ++i) {
+      if (y_of(rows->tops[i]) >= result_.viewport.height) break;
+      add_row(rows->tracks[i].node, y_of(rows->tops[i]), y_of(rows->tops[i + 1]), rows->tracks[i].open, false);
+    }
     add_steps();
     add_ticks();
     add_marks();
@@ -79,11 +54,11 @@ class Painter {
 
  private:
   /// Above all others; what does not fit is cut.
-  void add_pinned() {
+  void add_pinned(std::vector<uint32_t> const& nodes) {
     float const scale = result_.viewport.scale;
     float const room = std::floor(result_.viewport.height * kMostPinned);
     float bottom = 0;
-    for (uint32_t const node : pinned_tracks(scene_, state_.tracks)) {
+    for (uint32_t const node : nodes) {
       float const y0 = std::round(bottom * scale);
       if (y0 >= room) break;
       bottom += node_height(scene_.nodes[node]);
@@ -208,10 +183,12 @@ class Painter {
     float const low = y0 + std::round(3 * scale);
     float const high = y1 - std::round(4 * scale);
     std::vector<uint32_t> devices;
-    for (uint32_t i = rank_node + 1; i < scene_.nodes[rank_node].subtree_end; i = scene_.nodes[i].subtree_end)
-      if (scene_.nodes[i].kind == NodeKind::kDevice) devices.push_back(i);
     auto const most = static_cast<size_t>(std::max((high - low) / (kThinnest * scale), 1.0F));
-    devices.resize(std::min(devices.size(), most));
+    // A rank's devices are the first of its children.
+    for (uint32_t i = rank_node + 1;
+         i < scene_.nodes[rank_node].subtree_end && scene_.nodes[i].kind == NodeKind::kDevice && devices.size() < most;
+         i = scene_.nodes[i].subtree_end)
+      devices.push_back(i);
     float const height = (high - low) / static_cast<float>(std::max<size_t>(devices.size(), 1));
     for (size_t i = 0; i < devices.size(); ++i) {
       float const top = std::round(low + height * static_cast<float>(i));
@@ -574,21 +551,19 @@ Layout lay_out(Scene const& scene, ViewState const& state, Viewport viewport, Pa
 
 std::pair<float, float> node_extent(Scene const& scene, ViewState const& state, uint32_t node) {
   std::pair<float, float> result{0, 0};
-  walk(scene, state, [&](ShownTrack const& track, float top, float bottom) {
-    if (track.node <= node && scene.nodes[track.node].subtree_end > node) result = {top, bottom};
-  });
+  auto const rows = shown_rows(scene, state);
+  for (size_t i = 0; i < rows->tracks.size(); ++i) {
+    uint32_t const shown = rows->tracks[i].node;
+    if (shown <= node && scene.nodes[shown].subtree_end > node) result = {rows->tops[i], rows->tops[i + 1]};
+  }
   return result;
 }
 
-float content_height(Scene const& scene, ViewState const& state) {
-  float height = 0;
-  walk(scene, state, [&](ShownTrack const&, float, float bottom) { height = bottom; });
-  return height;
-}
+float content_height(Scene const& scene, ViewState const& state) { return shown_rows(scene, state)->height(); }
 
 float pinned_height(Scene const& scene, ViewState const& state, float rows_height) {
   float height = 0;
-  for (uint32_t const node : pinned_tracks(scene, state.tracks)) height += node_height(scene.nodes[node]);
+  for (uint32_t const node : shown_rows(scene, state)->pinned) height += node_height(scene.nodes[node]);
   return std::min(height, std::floor(rows_height * kMostPinned));
 }
 

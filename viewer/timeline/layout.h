@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "viewer/change_mark.h"
 #include "viewer/path_line.h"
 #include "viewer/scene.h"
 #include "viewer/view_state.h"
@@ -45,6 +46,7 @@ struct Item {
                        ///< Analysis::gaps, or UINT32_MAX
   uint32_t count = 1;  ///< of a far run's mark: that start in it
   uint32_t node = 0;   ///< of Scene::nodes: whose event or segment it is; of a closed rank's row that of one of its devices
+  ChangeMark change = ChangeMark::kNone;  ///< against another run: instead of `paint`
 };
 
 /// One pixel of a curve, y of the lowest and highest value in it.
@@ -96,6 +98,7 @@ struct Layout {
   TimeWindow window;
   float content_height = 0;  ///< of all rows, for the scroll bar
   float pinned_height = 0;   ///< of the pinned rows: what scrolls is seen below
+  bool by_change = false;    ///< items have a ChangeMark: nothing else has colours
   std::vector<Row> rows;     ///< from top to bottom, the pinned ones first
   std::vector<Item> items;
   std::vector<CurvePoint> points;

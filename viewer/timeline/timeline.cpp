@@ -7,12 +7,14 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
+#include "viewer/change_marks.h"
 #include "viewer/describe.h"
 #include "viewer/far/far_layout.h"
 #include "viewer/panels/panels.h"
 #include "viewer/text.h"
 #include "viewer/timeline/draw.h"
 #include "viewer/timeline/input.h"
+#include "viewer/timeline/track_drag.h"
 #include "viewer/widgets.h"
 
 namespace stepscope::viewer {
@@ -47,7 +49,9 @@ TimelineInput read_input(ImVec2 origin, bool hovered, bool active) {
 void tooltip(Scene const& scene, ViewState const& state, Layout const& layout, Hit const& hit) {
   if (!hit.item) return;
   Item const& item = layout.items[*hit.item];
-  std::vector<std::string> const lines = describe_item(scene, layout.rows[hit.row], item);
+  std::vector<std::string> lines = describe_item(scene, layout.rows[hit.row], item);
+  bool const is_compared = item.change != ChangeMark::kNone && item.change != ChangeMark::kOther;
+  if (is_compared) lines.push_back(fmt::format("a call, new against base: {}", mark_words(item.change)));
   begin_tooltip();
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 36);
   for (size_t i = 0; i < lines.size(); ++i) {
@@ -78,21 +82,37 @@ void cursor_line(ImDrawList& list, ViewState const& state, Layout const& layout,
   draw_text(list, ImVec2(left, std::round((top + canvas.origin.y - 3 * canvas.scale - size.y) / 2)), s.text, words);
 }
 
+/// What the colours say, beside how many tracks are hidden.
+void colour_legend(Scene const& scene, ViewState& state, ImVec2 at, float width, bool by_change) {
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  float const taken = hidden_tracks(scene, state, at);
+  ImVec2 const from(at.x + taken, at.y);
+  float const room = std::max(width - taken, 1.0F);
+  if (by_change) {
+    change_legend(list, state.theme, from, room);
+  } else {
+    draw_legend(list, scene, state, from, room, ui_scale());
+  }
+}
+
 }  // namespace
 
-float timeline(Scene const& scene, ViewState& state, PathLine const* path) {
+float timeline(Scene const& scene, ViewState& state, PathLine const* path, TimelineLook const& look) {
   float const scale = ui_scale();
   ImVec2 const corner = ImGui::GetCursorScreenPos();
   ImVec2 const size = ImGui::GetContentRegionAvail();
   Canvas const canvas{ImVec2(corner.x + kGutter * scale, corner.y + kRuler * scale), scale};
-  Viewport const viewport{std::max(size.x - kGutter * scale, 1.0F), std::max(size.y - (kRuler + kLegend) * scale, 1.0F), scale};
-  ImGui::InvisibleButton("timeline", ImVec2(std::max(size.x, 1.0F), std::max(size.y - kLegend * scale, 1.0F)));
+  float const foot = look.has_legend ? kLegend * scale : 0;
+  Viewport const viewport{std::max(size.x - kGutter * scale, 1.0F), std::max(size.y - kRuler * scale - foot, 1.0F), scale};
+  ImGui::InvisibleButton("timeline", ImVec2(std::max(size.x, 1.0F), std::max(size.y - foot, 1.0F)));
   bool const hovered = ImGui::IsItemHovered();
   bool const active = ImGui::IsItemActive();
   bool const menu_asked = hovered && ImGui::IsMouseClicked(ImGuiMouseButton_Right);
   Layout layout = lay_out(scene, state, viewport, path);
-  if (apply_input(read_input(canvas.origin, hovered, active), scene, layout, state))
-    layout = lay_out(scene, state, viewport, path);
+  TimelineInput input = read_input(canvas.origin, hovered, active);
+  if (!look.has_keys) input.zoom = input.pan = 0;
+  if (apply_input(input, scene, layout, state)) layout = lay_out(scene, state, viewport, path);
+  if (look.marks != nullptr) mark_changes(scene, *look.marks, layout);
   if (scene.far) scene.far->tiles().want(wanted_tiles(scene, state, layout));
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_rows(list, scene, state, layout, canvas);
@@ -101,12 +121,11 @@ float timeline(Scene const& scene, ViewState& state, PathLine const* path) {
   draw_path(list, state, layout, canvas);
   draw_overlays(list, scene, state, layout, canvas);
   draw_flash(list, state, layout, canvas.origin);
+  draw_track_drag(list, scene, state, layout, canvas);
   float const x = ImGui::GetIO().MousePos.x - canvas.origin.x;
   float const y = ImGui::GetIO().MousePos.y - canvas.origin.y;
   note_flags(list, state, layout, canvas.origin, hovered);
-  ImVec2 const legend(corner.x, corner.y + size.y - kLegend * scale);
-  float const taken = hidden_tracks(scene, state, legend);
-  draw_legend(list, scene, state, ImVec2(legend.x + taken, legend.y), std::max(size.x - taken, 1.0F), scale);
+  if (look.has_legend) colour_legend(scene, state, ImVec2(corner.x, corner.y + size.y - foot), size.x, look.marks != nullptr);
   track_filter(state, corner);
   state.panels.pointed = hovered && x >= 0 ? std::optional(layout.time_at(x)) : std::nullopt;
   if (auto const hit = menu_asked && x < 0 ? hit_test(layout, x, y) : std::nullopt)

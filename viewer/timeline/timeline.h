@@ -7,8 +7,17 @@
 
 namespace stepscope::viewer {
 
+class ChangeMarks;
+
+/// How one of two runs is drawn.
+struct TimelineLook {
+  ChangeMarks const* marks = nullptr;  ///< what device ops are coloured by; null: their class
+  bool has_legend = true;              ///< below the rows
+  bool has_keys = true;                ///< held keys move it
+};
+
 /// Fills what is left of the current window. Returns the height of the rows at scale 1 (for reveal()).
 /// `path`: drawn over the rows, if it is known.
-float timeline(Scene const& scene, ViewState& state, PathLine const* path);
+float timeline(Scene const& scene, ViewState& state, PathLine const* path, TimelineLook const& look = {});
 
 }  // namespace stepscope::viewer

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -123,6 +124,46 @@ TEST_F(ViewerProgram, DrawsEveryPanelInBothThemes) {
     }
 }
 
+TEST_F(ViewerProgram, DrawsRunsOfDifferentSizesAsASeries) {
+  auto const one = support::make_synthetic_run({.devices = 1, .steps = 10, .process_per_device = true});
+  fs::create_directory(path("one"));
+  ASSERT_TRUE(file::write_trace(one.ranks[0].trace, path("one/rank0.stepscope")));
+  // The folder that holds both, or both named.
+  for (std::string const& paths : {folder_.string(), path("one") + " " + run()}) {
+    auto const outcome = shell(kNoDisplay + kViewer + " " + paths + " --size 1200x800 --screenshot " + path("series.png"));
+    ASSERT_EQ(outcome.status, 0) << outcome.output;
+    EXPECT_GT(count_colours(load(path("series.png"))), 100U);
+  }
+  for (char const* panel : {"launches", "phases", "devices", "scaling"}) {
+    auto const outcome =
+        shell(kNoDisplay + kViewer + " " + folder_.string() + " --devices 1 --size 800x600 --theme light --panel " + panel +
+              " --screenshot " + path("panel.png"));
+    ASSERT_EQ(outcome.status, 0) << outcome.output;
+    EXPECT_GT(count_colours(load(path("panel.png"))), 50U);
+  }
+  auto const missing = shell(kViewer + " " + folder_.string() + " --devices 7 --screenshot " + path("none.png"));
+  EXPECT_EQ(missing.status, 2);
+  EXPECT_THAT(missing.output, testing::HasSubstr("they are on 1, 2"));
+}
+
+TEST_F(ViewerProgram, DrawsTwoRunsAboveEachOther) {
+  auto const slow = support::make_synthetic_run({.devices = 2, .steps = 10, .process_per_device = true, .forward_ns = 1'500'000});
+  fs::create_directory(path("slow"));
+  for (size_t rank = 0; rank < slow.ranks.size(); ++rank)
+    ASSERT_TRUE(file::write_trace(slow.ranks[rank].trace, path("slow/rank" + std::to_string(rank) + ".stepscope")));
+  std::string const view = kNoDisplay + kViewer + " " + run() + " --size 1200x800";
+  for (char const* theme : {"dark", "light"}) {
+    auto const outcome = shell(view + " --vs " + path("slow") + " --theme " + theme + " --screenshot " + path("pair.png"));
+    ASSERT_EQ(outcome.status, 0) << outcome.output;
+    EXPECT_GT(count_colours(load(path("pair.png"))), 100U);
+  }
+  // Not the picture of the base alone.
+  ASSERT_EQ(shell(view + " --theme light --screenshot " + path("alone.png")).status, 0);
+  Pixels const pair = load(path("pair.png"));
+  Pixels const alone = load(path("alone.png"));
+  EXPECT_FALSE(std::equal(pair.data.get(), pair.data.get() + 3U * 1200 * 800, alone.data.get()));
+}
+
 TEST_F(ViewerProgram, SaysWhatToDoWhenThereIsNoDisplayForAWindow) {
   auto const outcome = shell(kNoDisplay + kViewer + " " + run());
   EXPECT_EQ(outcome.status, 2);
@@ -135,7 +176,9 @@ TEST_F(ViewerProgram, RefusesWrongUseWithStatus2) {
   for (std::string const& arguments :
        {std::string(), run() + picture + " --size 1x1", run() + picture + " --time five:six",
         run() + picture + " --panel nothing", run() + picture + " --theme blue", run() + picture + " --select 'no such event'",
-        run() + " --unknown", path("not there") + picture, run() + " --screenshot " + path("no/such/folder.png")}) {
+        run() + " --unknown", path("not there") + picture, run() + " --screenshot " + path("no/such/folder.png"),
+        run() + picture + " --vs " + path("not there"), "--vs " + run() + picture, "--vs " + run(),
+        run() + picture + " --panel comparison"}) {
     auto const outcome = shell(kNoDisplay + kViewer + " " + arguments);
     EXPECT_EQ(outcome.status, 2) << arguments << "\n" << outcome.output;
     EXPECT_FALSE(outcome.output.empty()) << arguments;

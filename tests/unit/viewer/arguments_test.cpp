@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "tests/unit/viewer/scenes.h"
 
 namespace stepscope::viewer {
@@ -37,6 +39,20 @@ TEST(ApplyArguments, ShowsTheAskedTimeAndSelectsInIt) {
   EXPECT_EQ(state.theme, Theme::kLight);
 }
 
+TEST(ApplyArguments, OfTwoRunsShowsTheirComparisonUnlessAnotherPanelIsAskedFor) {
+  Scene const scene = synthetic_scene({.devices = 1, .steps = 2});
+  Arguments arguments;
+  arguments.runs = {"base"};
+  arguments.fresh = {"new"};
+  for (auto const& [panel, tab] :
+       {std::pair{"", Tab::kComparison}, std::pair{"comparison", Tab::kComparison}, std::pair{"kernels", Tab::kKernels}}) {
+    ViewState state = initial_view(scene);
+    arguments.panel = panel;
+    ASSERT_TRUE(apply_arguments(arguments, scene, state));
+    EXPECT_EQ(state.panels.tab, tab);
+  }
+}
+
 TEST(ApplyArguments, SaysWhatIsWrongAndWhatToDo) {
   Scene const scene = synthetic_scene({.devices = 1, .steps = 2});
   auto const message = [&](Arguments const& arguments) {
@@ -57,6 +73,13 @@ TEST(ApplyArguments, SaysWhatIsWrongAndWhatToDo) {
   arguments = {};
   arguments.time = "2:1";
   EXPECT_THAT(message(arguments), testing::HasSubstr("begin:end"));
+  arguments = {};
+  arguments.panel = "comparison";
+  EXPECT_THAT(message(arguments), testing::HasSubstr("stepscope view BASE --vs NEW"));
+  arguments = {};
+  arguments.fresh = {"new \x1B[31m"};
+  EXPECT_THAT(message(arguments), testing::HasSubstr("compared with which run"));
+  EXPECT_THAT(message(arguments), testing::Not(testing::HasSubstr("\x1B")));
 }
 
 }  // namespace

@@ -67,6 +67,26 @@ TEST(Background, StopsWorkForAKeyThatIsNotWantedAnyMore) {
   EXPECT_EQ(*background.latest_key(), 5);
 }
 
+TEST(Background, DoesTheWorkAgainThatWasGivenUp) {
+  Squares background;
+  background.give_up();
+  std::latch begun{1};
+  auto const endless = [&](int const&, std::stop_token const& stop) {
+    begun.count_down();
+    while (!stop.stop_requested()) std::this_thread::yield();
+    return std::string("never shown");
+  };
+  EXPECT_EQ(background.ask(5, endless), nullptr);
+  begun.wait();
+  background.give_up();
+  background.finish();
+  EXPECT_EQ(background.latest(), nullptr);
+  background.ask(5, square());
+  background.finish();
+  ASSERT_NE(background.ask(5, square()), nullptr);
+  EXPECT_EQ(*background.latest(), "25");
+}
+
 TEST(Background, DoesTheWorkForOneKeyOnce) {
   Squares background;
   int times = 0;

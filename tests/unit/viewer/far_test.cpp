@@ -296,7 +296,8 @@ TEST_F(FarTest, SearchFindsWhatASearchInMemoryFinds) {
   write(support::make_synthetic_run(two_ranks()));
   Scene const expected = near();
   auto const scene = far();
-  for (char const* text : {"forward", "all", "kind:launch", ">1ms", "rank:1 kind:kernel", "nothing has this name"}) {
+  for (char const* text : {"forward", "all", "kind:launch", ">1ms", "rank:1 kind:kernel", "nothing has this name", "forward >2ms",
+                           "<10us", "kind:kernel <1ms", ">=100h", "rank:0 backward", "\"step\""}) {
     SearchHits const a = find_hits(expected, text);
     SearchHits const b = find_hits(*scene, text);
     EXPECT_EQ(b.total, a.total) << text;

@@ -8,6 +8,7 @@
 
 #include "viewer/far/far_run.h"
 #include "viewer/raster.h"
+#include "viewer/run_pair.h"
 #include "viewer/style.h"
 #include "viewer/ui.h"
 #include "viewer/widgets.h"
@@ -38,10 +39,11 @@ class NullUi {
   void frames(Scene const& scene, ViewState& state, int count = 1) {
     for (int i = 0; i < count; ++i) {
       ImGui::NewFrame();
-      draw_ui(scene, state, memo_);
+      draw_ui(scene, state, memo_, nullptr, pair);
       ImGui::Render();
       // What is computed beside the frames is there in the next one: tests do not depend on time.
       memo_.finish();
+      if (pair != nullptr) pair->finish();
       if (scene.far) scene.far->tiles().finish();
     }
   }
@@ -97,6 +99,9 @@ class NullUi {
     io.AddKeyEvent(ImGuiMod_Shift, shift);
 #endif
   }
+  /// Of which the scene of the frames is the base; null: it is shown alone.
+  RunPair* pair = nullptr;
+
   [[nodiscard]] Picture picture(uint32_t background) const {
     ImGuiIO const& io = ImGui::GetIO();
     return rasterise(*ImGui::GetDrawData(), *io.Fonts, static_cast<int>(io.DisplaySize.x), static_cast<int>(io.DisplaySize.y),

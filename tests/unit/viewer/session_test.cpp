@@ -1,6 +1,7 @@
 // The window from opening a run to the next one, and what it says when that fails, on ImGui's null backend.
 #include "viewer/session.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -110,6 +111,75 @@ TEST_F(SessionTest, ShowsTheNextRunWithItsOwnView) {
   ASSERT_NE(session.scene(), nullptr);
   EXPECT_EQ(session.state().panels.tab, Tab::kStatistics);
   EXPECT_NE(session.title().find("second"), std::string::npos);
+}
+
+TEST_F(SessionTest, OpensASecondRunBesideTheFirst) {
+  Arguments arguments = of({path("first.stepscope")});
+  arguments.fresh = {path("second.stepscope")};
+  Session session(arguments, "");
+  settle(session);
+  // The base is shown while the other one is opened.
+  ASSERT_NE(session.scene(), nullptr);
+  settle(session);
+  ASSERT_NE(session.pair(), nullptr);
+  EXPECT_EQ(session.pair()->path(RunSide::kBase), path("first.stepscope"));
+  EXPECT_EQ(session.pair()->path(RunSide::kNew), path("second.stepscope"));
+  EXPECT_EQ(session.state().panels.tab, Tab::kComparison);
+  EXPECT_THAT(session.title(), testing::AllOf(testing::HasSubstr("first"), testing::HasSubstr("second")));
+  // The next run alone: the comparison is over.
+  session.open({path("second.stepscope")});
+  settle(session);
+  EXPECT_EQ(session.pair(), nullptr);
+  EXPECT_NE(session.state().panels.tab, Tab::kComparison);
+}
+
+TEST_F(SessionTest, ClosesTheComparisonAndReturnsToTheBase) {
+  Arguments arguments = of({path("first.stepscope")});
+  arguments.fresh = {path("second.stepscope")};
+  Session session(arguments, "");
+  settle(session);
+  settle(session);
+  ASSERT_NE(session.pair(), nullptr);
+  Scene const* const base = session.scene();
+  // "Close the comparison" stands at the right of the line with the base's name.
+  for (float x = 880; x > 700 && session.pair() != nullptr; x -= 12)
+    for (bool const down : {false, true, false}) {
+      ui_.move(x, 166);
+      ui_.button(down);
+      draw(session);
+    }
+  EXPECT_EQ(session.pair(), nullptr);
+  EXPECT_EQ(session.scene(), base);
+  draw(session);
+  EXPECT_EQ(session.state().panels.tab, Tab::kStatistics);
+}
+
+TEST_F(SessionTest, KeepsTheBaseWhenTheSecondRunCannotBeOpened) {
+  Arguments arguments = of({path("first.stepscope")});
+  arguments.fresh = {path("not there")};
+  Session session(arguments, "");
+  settle(session);
+  settle(session);
+  ASSERT_NE(session.scene(), nullptr);
+  EXPECT_EQ(session.pair(), nullptr);
+  EXPECT_THAT(session.error(), testing::HasSubstr("not there"));
+}
+
+TEST_F(SessionTest, ARunThatIsDroppedToBeComparedIsOpenedAloneWhereNoneIsShown) {
+  Session session(of({}), "");
+  session.open_compared({path("first.stepscope")});
+  settle(session);
+  ASSERT_NE(session.scene(), nullptr);
+  EXPECT_EQ(session.pair(), nullptr);
+  session.open_compared({path("second.stepscope")});
+  settle(session);
+  ASSERT_NE(session.pair(), nullptr);
+  // Another one takes the place of the second.
+  session.open_compared({path("first.stepscope")});
+  settle(session);
+  ASSERT_NE(session.pair(), nullptr);
+  EXPECT_EQ(session.pair()->path(RunSide::kNew), path("first.stepscope"));
+  EXPECT_TRUE(session.pair()->is_same_run());
 }
 
 TEST_F(SessionTest, KeepsTheViewBesideTheRunForTheNextTime) {

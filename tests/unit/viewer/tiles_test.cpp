@@ -123,6 +123,27 @@ TEST(TileStore, DoesNotReadWhatNobodyWantsAnyMore) {
   EXPECT_THAT(read, testing::ElementsAre(0, 2));
 }
 
+TEST(TileStore, OneThatIsGivenUpDoesNotWaitForWhatItReads) {
+  std::counting_semaphore<> begun(0), go(0);
+  std::vector<uint32_t> read;
+  {
+    TileStore store(
+        [&](TileWish const& wish) {
+          begun.release();
+          go.acquire();
+          read.push_back(wish.rank);
+          return tile_for(wish);
+        },
+        1000);
+    store.want({wish_of(0), wish_of(1)});
+    begun.acquire();
+    store.retire();
+    EXPECT_EQ(store.bytes(), 0U);
+    go.release(2);
+  }
+  EXPECT_THAT(read, testing::ElementsAre(0));
+}
+
 TEST(TileStore, ReadsMoreWhenTheViewLeavesWhatIsThere) {
   std::atomic<int> reads = 0;
   TileStore store(

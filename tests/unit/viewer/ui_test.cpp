@@ -24,8 +24,8 @@ Scene const& training() {
   return kScene;
 }
 
-constexpr Tab kAllTabs[] = {Tab::kStatistics, Tab::kKernels, Tab::kCommunication, Tab::kPath,
-                            Tab::kFlame,      Tab::kMemory,  Tab::kRun,           Tab::kNotes};
+constexpr Tab kAllTabs[] = {Tab::kStatistics, Tab::kKernels, Tab::kCommunication, Tab::kPath,   Tab::kFlame,   Tab::kMemory,
+                            Tab::kRun,        Tab::kNotes,   Tab::kLaunches,      Tab::kPhases, Tab::kDevices, Tab::kScaling};
 
 /// The mouse over all of the panel at the bottom: tooltips.
 void point_at_the_panel(NullUi& ui, Scene const& scene, ViewState& state) {
@@ -347,6 +347,11 @@ TEST(ShowPanel, KnowsEveryPanelByItsName) {
        {"findings", "details", "statistics", "kernels", "communication", "path", "flames", "memory", "run", "notes"})
     EXPECT_TRUE(show_panel(state, name)) << name;
   EXPECT_EQ(state.panels.tab, Tab::kNotes);
+  for (char const* name : {"launches", "phases", "devices", "scaling"}) {
+    EXPECT_TRUE(show_panel(state, name)) << name;
+    EXPECT_NE(panel_names().find(name), std::string::npos);
+  }
+  EXPECT_EQ(state.panels.tab, Tab::kScaling);
   EXPECT_FALSE(show_panel(state, "nothing"));
 }
 

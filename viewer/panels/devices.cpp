@@ -1,0 +1,318 @@
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+#include <imgui.h>
+
+#include "trace/base/format.h"
+#include "viewer/counter_curves.h"
+#include "viewer/describe.h"
+#include "viewer/navigate.h"
+#include "viewer/panels/fact_table.h"
+#include "viewer/panels/panels.h"
+#include "viewer/panels/plot.h"
+#include "viewer/text.h"
+#include "viewer/track_finder.h"
+#include "viewer/widgets.h"
+
+namespace stepscope::viewer {
+namespace {
+
+using analyzer::HealthFacts;
+
+/// "1,980": of MHz, W, °C.
+std::string measure_words(double value) { return std::isfinite(value) ? fmt::format("{:.0f}", value) : "–"; }
+
+/// "1,410 – 1,980 MHz"; one number where both are the same.
+std::string range_words(double low, double high, CounterCurve::What what) {
+  std::string const least = measure_words(low), most = measure_words(high);
+  return fmt::format("{} {}", least == most ? least : least + " – " + most, counter_unit(what));
+}
+
+enum HealthColumn : size_t {
+  kHealthDevice,
+  kBusyShare,
+  kThrottled,
+  kHeldBy,
+  kBusyClock,
+  kSustainedClock,
+  kToPeers,
+  kSlowdown,
+  kMostPower,
+  kMostTemperature,
+  kHealthColumns
+};
+constexpr std::array<FactColumn, kHealthColumns> kHealthTable = {
+    {{"Device", "", 0, 0},
+     {"Busy", "Of its window: something runs on it", 54, 0},
+     {"Throttled", "Of the busy time: at less than 0.9 of the sustained clock, or under a limit of the clock", 60, 0},
+     {"Held by", "The limit of the clock that the driver named for most of the busy time", 84, 4},
+     {"Clock", "MHz: median of the SM clock over the busy time", 48, 0},
+     {"Sustained", "MHz: 95th percentile of the SM clock over the busy time of the recording", 62, 2},
+     {"To peers", "Clock / median of the run's other devices of this name", 54, 3},
+     {"Kernels", "The same kernels take so many times as long while the clock is low", 54, 1},
+     {"Power", "W: the most", 46, 0},
+     {"Heat", "°C: the most", 42, 0}}};
+
+/// The limit that held for most of the busy time; none where none did.
+std::optional<analyzer::ClockLimit> main_limit(HealthFacts const& health) {
+  if (!health.limited_ns) return std::nullopt;
+  auto const most = std::max_element(health.limited_ns->begin(), health.limited_ns->end());
+  if (*most <= 0) return std::nullopt;
+  return static_cast<analyzer::ClockLimit>(most - health.limited_ns->begin());
+}
+
+double health_value(analyzer::DeviceFacts const& device, size_t column) {
+  if (column == kBusyShare) return value_of(device.time.utilization());
+  if (column == kHealthDevice) return 0;
+  if (!device.health) return std::nan("");
+  HealthFacts const& health = *device.health;
+  auto const of_busy = [&](int64_t ns) {
+    return device.time.busy_ns > 0 ? static_cast<double>(ns) / static_cast<double>(device.time.busy_ns) : std::nan("");
+  };
+  switch (column) {
+    case kThrottled:
+      return health.throttled_ns ? of_busy(*health.throttled_ns) : std::nan("");
+    case kHeldBy:
+      if (auto const limit = main_limit(health)) return of_busy((*health.limited_ns)[static_cast<size_t>(*limit)]);
+      return std::nan("");
+    case kBusyClock:
+      return value_of(health.busy_clock_mhz);
+    case kSustainedClock:
+      return value_of(health.sustained_clock_mhz);
+    case kToPeers:
+      return value_of(health.clock_to_peers);
+    case kSlowdown:
+      return value_of(health.kernel_slowdown);
+    case kMostPower:
+      return health.power_w ? health.power_w->max : std::nan("");
+    case kMostTemperature:
+      return health.temperature_c ? health.temperature_c->max : std::nan("");
+    default:
+      return std::nan("");
+  }
+}
+
+std::string health_text(analyzer::DeviceFacts const& device, size_t column) {
+  double const value = health_value(device, column);
+  switch (column) {
+    case kBusyShare:
+    case kThrottled:
+      return base::format_share(value);
+    case kHeldBy:
+      return words_of(to_string(*main_limit(*device.health)));
+    case kToPeers:
+    case kSlowdown:
+      return fmt::format("{:.2f} ×", value);
+    default:
+      return measure_words(value);
+  }
+}
+
+/// Every limit that held, and what the counters went through.
+std::string health_details(analyzer::DeviceFacts const& device) {
+  if (!device.health) return "no counters of it were recorded";
+  std::string words = printable_name(device.name, 80);
+  using enum analyzer::CounterMeaning::What;
+  for (auto const what : {kSmClock, kMemoryClock, kPower, kTemperature, kUtilization})
+    if (auto const spread = spread_of(*device.health, what))
+      words += fmt::format("\n{}: {}, median {}", counter_name(what), range_words(spread->min, spread->max, what),
+                           measure_words(spread->median));
+  for (size_t limit = 0; device.health->limited_ns && limit < analyzer::kClockLimitCount; ++limit)
+    if (int64_t const ns = (*device.health->limited_ns)[limit]; ns > 0)
+      words += fmt::format("\nheld by {}: {} of the busy time", words_of(to_string(static_cast<analyzer::ClockLimit>(limit))),
+                           base::format_duration(ns));
+  return words;
+}
+
+void health_table(Scene const& scene, ViewState& state, float rows_height) {
+  auto const& devices = scene.analysis.devices;
+  FactTable table;
+  table.id = "health";
+  table.columns = kHealthTable;
+  table.rows = devices.size();
+  table.name = [&](size_t row) { return describe(scene, devices[row].ref); };
+  table.value = [&](size_t row, size_t column) { return health_value(devices[row], column); };
+  table.text = [&](size_t row, size_t column) { return health_text(devices[row], column); };
+  table.more = [&](size_t row) { return health_details(devices[row]); };
+  table.chosen = state.device;
+  if (auto const clicked = fact_table(table, state.theme))
+    go_to_device(state, scene, static_cast<uint32_t>(*clicked), rows_height);
+}
+
+/// What the chart's height stands for: what the counter went through in the whole run, so that zooming changes nothing.
+std::pair<double, double> range_of(HealthFacts const& health, CounterCurve::What what) {
+  auto const spread = spread_of(health, what);
+  if (!spread || !std::isfinite(spread->min) || !std::isfinite(spread->max)) return {0, 1};
+  double low = spread->min, high = spread->max;
+  if (what == CounterCurve::What::kSmClock && health.sustained_clock_mhz) high = std::max(high, *health.sustained_clock_mhz);
+  double const room = std::max((high - low) * 0.2, std::max(std::abs(high) * 0.02, 1e-9));
+  return {low >= 0 ? std::max(low - room, 0.0) : low - room, high + room};
+}
+
+void draw_held_down(ImDrawList& list, Scene const& scene, ViewState const& state, HealthFacts const& health, Plot const& plot) {
+  uint32_t const colour = with_alpha(surface(state.theme).critical, 0.16F);
+  for (analyzer::Interval const when : health.throttled) {
+    auto const begin = std::max(static_cast<double>(scene.to_view(when.begin)), plot.left);
+    auto const end = std::min(static_cast<double>(scene.to_view(when.end)), plot.right);
+    if (begin < end)
+      list.AddRectFilled(ImVec2(plot.x(begin), plot.low.y), ImVec2(std::max(plot.x(end), plot.x(begin) + 1), plot.high.y),
+                         colour);
+  }
+}
+
+/// One counter: its name and range at the left, the visible time as its width.
+void counter_chart(Scene const& scene, ViewState const& state, HealthFacts const& health, CounterCurve const& curve, ImVec2 low,
+                   ImVec2 high) {
+  Surface const& s = surface(state.theme);
+  float const scale = ui_scale();
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  Plot plot;
+  plot.low = ImVec2(low.x + 112 * scale, low.y);
+  plot.high = high;
+  plot.left = state.window.begin;
+  plot.right = state.window.end;
+  std::tie(plot.bottom, plot.top) = range_of(health, curve.what);
+  draw_text(list, low, s.text, counter_name(curve.what));
+  if (auto const spread = spread_of(health, curve.what); spread && high.y - low.y > 2 * ImGui::GetFontSize())
+    draw_text(list, ImVec2(low.x, low.y + ImGui::GetFontSize() + scale), s.text_dim,
+              range_words(spread->min, spread->max, curve.what));
+  if (plot.high.x <= plot.low.x || plot.high.y <= plot.low.y) return;
+  list.PushClipRect(plot.low, plot.high, true);
+  list.AddRectFilled(plot.low, plot.high, s.row);
+  draw_held_down(list, scene, state, health, plot);
+  auto const width = static_cast<size_t>(plot.high.x - plot.low.x);
+  auto const pixels = counter_pixels(scene, curve, state.window, width);
+  uint32_t const colour = paint_colour(Paint::kCompute, state.theme);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    if (!pixels[i].is_known) continue;
+    float const x = plot.low.x + static_cast<float>(i);
+    float const top = plot.y(pixels[i].high), bottom = plot.y(pixels[i].low);
+    list.AddRectFilled(ImVec2(x, bottom), ImVec2(x + 1, plot.high.y), with_alpha(colour, 0.25F));
+    list.AddRectFilled(ImVec2(x, top - 0.75F * scale), ImVec2(x + 1, std::max(bottom, top) + 0.75F * scale), colour);
+  }
+  if (curve.what == CounterCurve::What::kSmClock && health.sustained_clock_mhz) {
+    // Below this line the clock counts as held down.
+    float const y = std::round(plot.y(analyzer::kLowClock * *health.sustained_clock_mhz));
+    for (float x = plot.low.x; x < plot.high.x; x += 8 * scale)
+      list.AddRectFilled(ImVec2(x, y), ImVec2(x + 4 * scale, y + 1), with_alpha(s.critical, 0.8F));
+  }
+  list.PopClipRect();
+  if (!ImGui::IsWindowHovered() || !ImGui::IsMouseHoveringRect(plot.low, plot.high)) return;
+  auto const at = static_cast<size_t>(std::max(ImGui::GetIO().MousePos.x - plot.low.x, 0.0F));
+  if (at >= pixels.size() || !pixels[at].is_known) return;
+  begin_tooltip();
+  heading(range_words(pixels[at].low, pixels[at].high, curve.what));
+  text(fmt::format("{} at {}", counter_name(curve.what),
+                   format_time(plot.value_at(ImGui::GetIO().MousePos.x), state.window.span() / 1000)));
+  if (curve.what == CounterCurve::What::kSmClock && health.sustained_clock_mhz)
+    text(fmt::format("sustained {} MHz; below {} it counts as held down", measure_words(*health.sustained_clock_mhz),
+                     measure_words(analyzer::kLowClock * *health.sustained_clock_mhz)));
+  end_tooltip();
+}
+
+void counter_charts(Scene const& scene, ViewState& state, analyzer::DeviceFacts const& device) {
+  auto const curves = counter_curves(scene, state.device);
+  heading(describe(scene, device.ref));
+  ImGui::SameLine();
+  text_coloured(fit(format_time_range(state.window.begin, state.window.end), ImGui::GetContentRegionAvail().x),
+                surface(state.theme).text_dim);
+  if (!device.health || curves.empty()) {
+    empty_state("No counters of this device were recorded.", state.theme);
+    return;
+  }
+  float const scale = ui_scale();
+  float const gap = 4 * scale;
+  ImVec2 const room = ImGui::GetContentRegionAvail();
+  // Lower ones are not read; then the panel scrolls.
+  float const least = 30 * scale;
+  float const height = std::max(room.y / static_cast<float>(curves.size()) - gap, least);
+  for (CounterCurve const& curve : curves) {
+    ImVec2 const low = ImGui::GetCursorScreenPos();
+    ImVec2 const high(low.x + std::max(room.x, 1.0F), low.y + height);
+    if (ImGui::IsRectVisible(low, high)) counter_chart(scene, state, *device.health, curve, low, high);
+    ImGui::Dummy(ImVec2(1, height));
+    ImGui::SetCursorScreenPos(ImVec2(low.x, low.y + height + gap));
+  }
+}
+
+enum HeldColumn : size_t { kHeldBegin, kHeldLength, kHeldLost, kHeldColumns };
+constexpr std::array<FactColumn, 2> kThrottledTable = {
+    {{"Longest held down", "Busy time at a low clock or under a limit", 0, 0}, {"Length", "", 70, 0}}};
+constexpr std::array<FactColumn, kHeldColumns> kSlowStepTable = {
+    {{"Steps at a low clock", "", 0, 0}, {"Length", "", 70, 0}, {"Lost", "To the low clock, at most", 70, 0}}};
+
+void held_down_lists(Scene const& scene, ViewState& state, analyzer::DeviceFacts const& device, float rows_height) {
+  HealthFacts const& health = *device.health;
+  auto const time_words = [&](int64_t run_time) { return format_time(static_cast<double>(scene.to_view(run_time)), 1000); };
+  FactTable table;
+  table.height = -1;
+  if (health.throttled.empty()) {
+    heading("Held down");
+    empty_state(health.throttled_ns ? "The clock was never held down while the device was busy."
+                                    : "Neither the clock nor what limits it was recorded often enough to say.",
+                state.theme);
+  } else {
+    table.id = "throttled";
+    table.columns = kThrottledTable;
+    table.rows = health.throttled.size();
+    table.name = [&](size_t row) { return time_words(health.throttled[row].begin); };
+    table.value = [&](size_t row, size_t) { return static_cast<double>(health.throttled[row].length()); };
+    table.text = [&](size_t row, size_t) { return base::format_duration(health.throttled[row].length()); };
+    if (auto const clicked = fact_table(table, state.theme))
+      show_place(state, scene, {device.ref, health.throttled[*clicked], {}}, rows_height);
+  }
+  if (health.slow_steps.empty()) return;
+  table.id = "slow steps";
+  table.columns = kSlowStepTable;
+  table.rows = health.slow_steps.size();
+  table.height = 0;
+  table.name = [&](size_t row) { return time_words(health.slow_steps[row].when.begin); };
+  table.value = [&](size_t row, size_t column) {
+    auto const& step = health.slow_steps[row];
+    return static_cast<double>(column == kHeldLost ? step.lost_ns : step.when.length());
+  };
+  table.text = [&](size_t row, size_t column) {
+    auto const& step = health.slow_steps[row];
+    return base::format_duration(column == kHeldLost ? step.lost_ns : step.when.length());
+  };
+  if (auto const clicked = fact_table(table, state.theme))
+    show_place(state, scene, {device.ref, health.slow_steps[*clicked].when, {}}, rows_height);
+}
+
+}  // namespace
+
+void devices(Scene const& scene, ViewState& state, float rows_height) {
+  auto const& all = scene.analysis.devices;
+  if (state.device >= all.size()) {
+    empty_state("No device work was recorded in this run.", state.theme);
+    return;
+  }
+  if (std::none_of(all.begin(), all.end(), [](auto const& device) { return device.health.has_value(); })) {
+    empty_state(
+        "No clocks, power or temperature were recorded, so whether a device was held down is not known. stepscope record asks "
+        "NVML for "
+        "them while the program uses a GPU; nsys profile records them with --gpu-metrics-devices=all. Host devices have none.",
+        state.theme);
+    return;
+  }
+  float const scale = ui_scale();
+  float const width = ImGui::GetContentRegionAvail().x;
+  ImGui::BeginChild("devices", ImVec2(width * 0.42F, 0));
+  health_table(scene, state, rows_height);
+  ImGui::EndChild();
+  ImGui::SameLine(0, 18 * scale);
+  ImGui::BeginChild("counters", ImVec2(width * 0.36F, 0));
+  counter_charts(scene, state, all[state.device]);
+  ImGui::EndChild();
+  ImGui::SameLine(0, 18 * scale);
+  ImGui::BeginChild("held down", ImVec2(0, 0));
+  if (all[state.device].health) held_down_lists(scene, state, all[state.device], rows_height);
+  ImGui::EndChild();
+}
+
+}  // namespace stepscope::viewer
