@@ -208,8 +208,10 @@ std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceIndex cons
     return rows;
   };
   std::vector<uint32_t> const of_outline = collectives(outline), of_whole = collectives(whole);
+  // A file whose blocks say another thing of themselves than they hold: nobody knows which is which.
+  if (of_outline.size() != of_whole.size()) return {};
   std::vector<std::pair<uint32_t, uint32_t>> rows;
-  for (size_t i = 0; i < std::min(of_outline.size(), of_whole.size()); ++i) rows.emplace_back(of_outline[i], of_whole[i]);
+  for (size_t i = 0; i < of_outline.size(); ++i) rows.emplace_back(of_outline[i], of_whole[i]);
   std::sort(rows.begin(), rows.end());
   for (PeerLaunch& peer : peers) {
     auto const place = std::lower_bound(rows.begin(), rows.end(), std::pair(peer.row, uint32_t{0}));

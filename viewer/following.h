@@ -34,8 +34,11 @@ class Following {
   void reading_begins(Time now);
   void reading_ends(RunFiles files, bool has_end, Time now);
   void reading_fails(std::string const& why, Time now);
-  /// Nobody wants what was read: a file was cut or replaced meanwhile.
-  void drop_reading() { is_reading_ = false; }
+  /// Nobody wants what was read: a file was cut or replaced meanwhile, or two runs are being compared. More is still there.
+  void drop_reading() {
+    is_reading_ = false;
+    has_more_ = true;
+  }
 
   [[nodiscard]] bool is_watching() const { return is_watching_; }
   [[nodiscard]] bool follows() const { return follows_; }

@@ -16,12 +16,17 @@ namespace {
 /// Empty room that may be shown before and after the run, as a share of the window.
 constexpr double kMargin = 0.5;
 
-TimeWindow bounded(Scene const& scene, TimeWindow window) {
-  auto const length = static_cast<double>(scene.length);
-  double const longest = std::max(length * (1 + 2 * kMargin), kMinSpan);
-  double const span = std::clamp(window.span(), kMinSpan, longest);
+TimeWindow reach_of(ViewState const& state, Scene const& scene) {
+  return state.reach.value_or(TimeWindow{0, static_cast<double>(scene.length)});
+}
+
+double longest_span(TimeWindow reach) { return std::max(reach.span() * (1 + 2 * kMargin), kMinSpan); }
+
+TimeWindow bounded(TimeWindow reach, TimeWindow window) {
+  double const span = std::clamp(window.span(), kMinSpan, longest_span(reach));
   double const middle = (window.begin + window.end) / 2;
-  double const begin = std::clamp(middle - span / 2, -kMargin * span, std::max(length - (1 - kMargin) * span, -kMargin * span));
+  double const first = reach.begin - kMargin * span;
+  double const begin = std::clamp(middle - span / 2, first, std::max(reach.end - (1 - kMargin) * span, first));
   return {begin, begin + span};
 }
 
@@ -46,23 +51,24 @@ void remember_if_far(ViewState& state) {
 }
 
 void zoom(ViewState& state, Scene const& scene, double factor, double anchor) {
-  double const length = static_cast<double>(scene.length);
+  TimeWindow const reach = reach_of(state, scene);
   double const span = state.window.span();
-  double const wanted = std::clamp(span * factor, kMinSpan, std::max(length * (1 + 2 * kMargin), kMinSpan));
+  double const wanted = std::clamp(span * factor, kMinSpan, longest_span(reach));
   double const fixed = state.window.begin + span * anchor;
   double const begin = fixed - wanted * anchor;
   state.window = {begin, begin + wanted};
   // The time under the cursor stays, but for the end of the world.
-  if (begin < -kMargin * wanted || begin + wanted > length + kMargin * wanted) state.window = bounded(scene, state.window);
+  if (begin < reach.begin - kMargin * wanted || begin + wanted > reach.end + kMargin * wanted)
+    state.window = bounded(reach, state.window);
 }
 
 void pan(ViewState& state, Scene const& scene, double share) {
   double const by = state.window.span() * share;
-  state.window = bounded(scene, {state.window.begin + by, state.window.end + by});
+  state.window = bounded(reach_of(state, scene), {state.window.begin + by, state.window.end + by});
 }
 
 void go_to(ViewState& state, Scene const& scene, TimeWindow window) {
-  TimeWindow const next = bounded(scene, window);
+  TimeWindow const next = bounded(reach_of(state, scene), window);
   if (next == state.window) return;
   remember(state);
   state.window = next;
@@ -329,7 +335,7 @@ void step_search(ViewState& state, Scene const& scene, int direction, float rows
 void dismiss(ViewState& state) {
   if (state.drag.mode == Drag::Mode::kTrack) {
     state.drag = {};
-  } else if (state.panels.seek) {
+  } else if (state.panels.seek && !state.panels.seek->is_over) {
     state.panels.seek.reset();
   } else if (state.panels.finder.open) {
     state.panels.finder = {};
@@ -340,6 +346,8 @@ void dismiss(ViewState& state) {
     state.tracks.filter.clear();
   } else if (state.search.open) {
     state.search = {};
+  } else if (state.panels.seek) {
+    state.panels.seek.reset();
   } else if (state.panels.compared) {
     state.panels.compared.reset();
   } else if (state.range) {

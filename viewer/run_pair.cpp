@@ -131,6 +131,11 @@ void RunPair::follow() {
                             std::max(moved.state.window.end, static_cast<double>(other.scene.length) - shift)};
     other.state.window = shifted(moved.state.window, shift);
   }
+  double const shift = shift_at(alignment_, aligned_);
+  TimeWindow const both{std::min(0.0, -shift),
+                        std::max(static_cast<double>(base_->length), static_cast<double>(fresh_->length) - shift)};
+  base.reach = both;
+  fresh_state_.reach = shifted(both, shift);
   last_base_ = base.window;
   last_fresh_ = fresh_state_.window;
 }
@@ -215,8 +220,12 @@ void RunPair::end_frame() {
 RunDifference const* RunPair::difference() {
   if (!base_->is_analyzed || !fresh_->is_analyzed) return nullptr;
   return difference_.ask(
-      0, [base = base_, fresh = fresh_.get(), before = base_path_, after = fresh_path_](int, std::stop_token const&) {
-        return difference_of(sample_of(*base, before), sample_of(*fresh, after));
+      0, [base = base_, fresh = fresh_.get(), before = base_path_, after = fresh_path_](int, std::stop_token const& stop) {
+        analyzer::RunSample base_sample = sample_of(*base, before);
+        if (stop.stop_requested()) return RunDifference{};
+        analyzer::RunSample fresh_sample = sample_of(*fresh, after);
+        if (stop.stop_requested()) return RunDifference{};
+        return difference_of(std::move(base_sample), std::move(fresh_sample));
       });
 }
 
@@ -237,7 +246,8 @@ void RunPair::highlight(std::string const& query) {
 
 bool RunPair::is_busy() {
   bool const reads = fresh_->far && fresh_->far->tiles().is_busy();
-  return analysis_ != nullptr || reads || fresh_memo_->is_busy() || difference_.is_busy();
+  return analysis_ != nullptr || reads || fresh_memo_->is_busy() || difference_.is_busy() ||
+         fresh_state_.panels.flash.has_value();
 }
 
 void RunPair::finish() {

@@ -46,6 +46,7 @@ Session::~Session() { close_run(); }
 void Session::open(std::vector<std::string> paths) {
   // What the command line says of its paths holds for these alone.
   SeriesOptions series = paths == arguments_.runs ? arguments_.series : SeriesOptions{};
+  page_.compares = false;
   begin(std::move(paths), std::move(series));
   stays_in_series_ = false;
 }
@@ -88,19 +89,32 @@ void Session::take_compared() {
   }
   page_.compares = false;
   close_comparison();
+  // The timeline that is dragged is another one from now on.
+  state_.drag = {};
   pair_ = std::make_unique<RunPair>(std::move(*made), shown_path_, path);
   if (arguments_.panel.empty() || arguments_.panel == "comparison") state_.panels.tab = Tab::kComparison;
 }
 
-void Session::close_comparison() { pair_.reset(); }
+void Session::close_comparison() {
+  if (!pair_) return;
+  pair_.reset();
+  state_.drag = {};
+  // What is beyond the run's end was the other one's.
+  state_.reach.reset();
+  pan(state_, *scene_, 0);
+}
 
-void Session::cancel() { opening_.reset(); }
+void Session::cancel() {
+  opening_.reset();
+  page_.compares = false;
+}
 
 void Session::take_run() {
   auto made = opening_->take();
   RunFiles files = opening_->take_files();
   std::vector<std::string> const paths = opening_->paths();
   opening_.reset();
+  opens_compared_ = false;
   if (!made) {
     page_.error = made.error().message;
     return;
@@ -212,7 +226,8 @@ void Session::update_series() {
 
 void Session::frame() {
   if (opening_ && opening_->is_done()) {
-    if (opens_compared_) {
+    // The run that it should be compared with may have been closed meanwhile.
+    if (opens_compared_ && scene_) {
       take_compared();
     } else {
       take_run();

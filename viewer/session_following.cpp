@@ -25,8 +25,15 @@ void Session::begin_following(RunFiles files, std::vector<std::string> paths) {
 void Session::read_again() {
   SeriesOptions options = followed_paths_ == arguments_.runs ? arguments_.series : SeriesOptions{};
   std::vector<std::string> paths = followed_paths_;
-  if (scene_->series) {
+  if (!scene_->series) {
+    // Files that are being written may look like several runs for a moment.
+    options.paths_are = import::PathsAre::kOneRun;
+  } else {
     options.known = std::make_shared<RunSeries>(*scene_->series);
+    // Its numbers come anew, too.
+    auto& shown = options.known->runs[options.known->shown];
+    shown.sample.reset();
+    shown.error.clear();
     paths = {options.known->shown_path()};
   }
   following_.reading_begins(clock_());
@@ -70,9 +77,9 @@ void Session::tell_following() {
 void Session::take_file_wishes() {
   if (outside_.toggle_follow) following_.set_follows(!following_.follows());
   if (outside_.file_notice_seen) following_.clear_notice();
-  if (!outside_.read_again || !scene_ || rereading_ || opening_) return;
+  if (!outside_.read_again || !scene_ || opening_) return;
   close_comparison();
-  read_again();
+  if (!rereading_) read_again();
 }
 
 }  // namespace stepscope::viewer

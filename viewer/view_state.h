@@ -144,6 +144,7 @@ struct Panels {
 
 struct ViewState {
   TimeWindow window;
+  std::optional<TimeWindow> reach;  ///< what there is to see: of two runs that are compared the time of both; none: the run's
   std::vector<TimeWindow> history;  ///< earlier windows, latest last: Backspace goes back
   float scroll = 0;                 ///< of the rows, in pixels at scale 1
   std::set<uint32_t> closed;        ///< indexes of Scene::nodes whose children are hidden

@@ -64,6 +64,7 @@ base::Expected<Checkpoint> load_checkpoint(std::string const& path, std::string 
   }
   checkpoint.weights.resize(count);
   std::memcpy(checkpoint.weights.data(), reader.get_bytes(count * sizeof(float)).data(), count * sizeof(float));
+  if (file->is_cut()) return base::became_shorter(path);
   return checkpoint;
 }
 

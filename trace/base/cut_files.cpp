@@ -72,8 +72,9 @@ struct sigaction& answer_before() {
 /// ours.
 bool fill_with_zeros(uintptr_t address) {
   for (GuardedPlace* place = guarded_places().first; place != nullptr; place = place->next) {
-    uintptr_t const end = place->end;
-    if (address < place->begin || address >= end) continue;
+    // A place that is given back between the reads has no end afterwards, and one that is taken anew another one.
+    uintptr_t const end = place->end, begin = place->begin;
+    if (begin == 0 || address < begin || address >= end || place->end != end) continue;
     uintptr_t const page = address / page_bytes() * page_bytes();
     // The address is the system's, not a program's.
     void* const rest = reinterpret_cast<void*>(page);  // NOLINT(performance-no-int-to-ptr)
@@ -92,6 +93,8 @@ void answer_bus_error(int signal, siginfo_t* info, void* context) {
   }
   struct sigaction const& before = answer_before();
   if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) return before.sa_sigaction(signal, info, context);
+  if ((before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN)
+    return before.sa_handler(signal);
   // As if nobody answered: it ends the program as soon as this returns.
   struct sigaction none {};
   none.sa_handler = SIG_DFL;

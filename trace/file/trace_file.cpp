@@ -426,7 +426,9 @@ Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_
 
   auto const all_texts = texts();
   if (selection.window.is_everything())
-    if (auto trace = state_->read_in_order(blocks, selection.columns, all_texts)) return std::move(*trace);
+    // Of a file that became shorter meanwhile it may have read zeros: below every block is checked as it is decoded.
+    if (auto trace = state_->read_in_order(blocks, selection.columns, all_texts); trace && !state_->mapped.is_cut())
+      return std::move(*trace);
   model::TraceBuilder builder;
   auto const ids = state_->begin_trace(all_texts, builder);
   if (!selection.columns.depth) builder.leave_out_depth();
@@ -461,7 +463,7 @@ std::optional<model::Trace> TraceFile::read_kinds(uint64_t kinds) const {
   model::TraceBuilder builder;
   auto const ids = state_->begin_trace(texts(), builder);
   auto rows = read_rows_of_kinds({state_->bytes, blocks, state_->description.columns, ids, kinds});
-  if (!rows) return std::nullopt;
+  if (!rows || state_->mapped.is_cut()) return std::nullopt;
   builder.leave_out_depth();
   for (size_t i = 0; i < blocks.size(); ++i)
     builder.append(model::TrackId{blocks[i].header.track}, std::exchange((*rows)[i], {}));

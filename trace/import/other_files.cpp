@@ -71,7 +71,9 @@ bool is_other_text(Input const& input, std::string_view name) {
 
 /// What we write beside the traces of a run: the truth of a made one is as long as they are.
 bool is_our_file(Input const& input, std::string const& name) {
-  return base::is_run_file(name) && input.plain() && !begins_like_trace(input.head()) &&
+  size_t const first = input.head().find_first_not_of(" \t\r\n");
+  bool const is_object = first != std::string_view::npos && input.head()[first] == '{';
+  return base::is_run_file(name) && is_object && input.plain() && !begins_like_trace(input.head()) &&
          input.head().find("\"traceEvents\"") == std::string_view::npos;
 }
 

@@ -70,7 +70,8 @@ int take_picture(Arguments const& arguments, PixelSize size) {
   if (fresh) {
     auto compared = open_fresh(*fresh);
     if (!compared) return report_error(compared.error());
-    pair = std::make_unique<RunPair>(std::move(*compared), arguments.runs.front(), arguments.fresh.front());
+    pair = std::make_unique<RunPair>(std::move(*compared), scene.series ? scene.series->shown_path() : arguments.runs.front(),
+                                     arguments.fresh.front());
   }
   auto const drawn = write_screenshot(scene, std::move(state), size, arguments.screenshot, pair.get());
   return drawn ? 0 : report_error(drawn.error());

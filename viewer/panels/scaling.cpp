@@ -229,9 +229,10 @@ void columns(RunSeries const& series, ScalingView const& view, ViewState& state,
 
 void still_reading(RunSeries const& series, ViewState const& state, Outside* outside) {
   auto const next = series.next();
-  text_coloured(fmt::format("{} of {} runs are read{}", series.read(), series.runs.size(),
-                            next ? "; now " + printable_name(series.runs[*next].path) : "; the one on the timeline is analyzed"),
-                surface(state.theme).text_dim);
+  text_coloured(
+      fmt::format("{} of {} runs are read{}", series.read(), series.runs.size(),
+                  next ? "; now " + printable_name(series.runs[*next].path) : "; the one on the timeline is being analyzed"),
+      surface(state.theme).text_dim);
   run_table(series, nullptr, state.theme, outside);
 }
 

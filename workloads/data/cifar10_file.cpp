@@ -29,6 +29,7 @@ base::Expected<void> read_cifar_file(std::string const& path, CifarImages& image
     }
   }
   images.records.insert(images.records.end(), data, data + bytes.size());
+  if (file->is_cut()) return base::became_shorter(path);
   return {};
 }
 

@@ -61,7 +61,9 @@ base::Expected<std::vector<uint8_t>> read_idx(std::string const& path, Kind cons
   std::span const bytes(reinterpret_cast<uint8_t const*>(file->bytes().data()), file->bytes().size());
   if (auto checked = check_header(path, kind, bytes); !checked) return base::fail_with(checked);
   auto const content = bytes.subspan(kind.header);
-  return std::vector<uint8_t>(content.begin(), content.end());
+  std::vector<uint8_t> copied(content.begin(), content.end());
+  if (file->is_cut()) return base::became_shorter(path);
+  return copied;
 }
 
 /// "train-images-idx3-ubyte" or, as some unpackers name it, "train-images.idx3-ubyte".

@@ -113,7 +113,9 @@ base::Expected<TokenizedText> read_text(std::string const& path, int64_t context
         "longer text or a smaller --context",
         path, bytes.size(), context, least);
   }
-  return tokenize(std::string_view(reinterpret_cast<char const*>(bytes.data()), bytes.size()));
+  auto tokens = tokenize(std::string_view(reinterpret_cast<char const*>(bytes.data()), bytes.size()));
+  if (file->is_cut()) return base::became_shorter(path);
+  return tokens;
 }
 
 // ---- Windows

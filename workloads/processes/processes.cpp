@@ -360,6 +360,9 @@ void Processes::look_after_peers() {
   for (uint32_t peer = 0; peer < size(); ++peer) {
     int64_t const process = peers_[peer].process_id;
     if (process != 0 && !peers_[peer].left && has_ended(process)) {
+      // Its last words may have come since.
+      test_active();
+      if (peers_[peer].left || failure_) continue;
       return fail(fmt::format("rank {} is gone: its process {} has ended; checkpoints and traces written so far can be read",
                               peer, process));
     }

@@ -52,6 +52,27 @@ TEST_F(CutFiles, ReadAsZerosBehindTheirEnd) {
   EXPECT_FALSE(other.is_cut());
 }
 
+TEST_F(CutFiles, AreFoundWhileOtherFilesComeAndGo) {
+  std::vector<size_t> whole(2);
+  {
+    std::vector<std::jthread> threads;
+    for (size_t i = 0; i < whole.size(); ++i)
+      threads.emplace_back([&, i](std::stop_token const& stop) {
+        while (!stop.stop_requested()) {
+          MappedFile const file = mapped(i == 0 ? "x" : "y");
+          if (count(file, 'x') == kBytes) ++whole[i];
+        }
+      });
+    for (int i = 0; i < 50; ++i) {
+      MappedFile const file = mapped("cut");
+      std::filesystem::resize_file(path("cut"), 0);
+      EXPECT_EQ(count(file, '\0'), kBytes);
+      EXPECT_TRUE(file.is_cut());
+    }
+  }
+  EXPECT_GT(whole[0] + whole[1], 0U);
+}
+
 TEST_F(CutFiles, AreReadByManyThreadsAtOnce) {
   MappedFile const file = mapped("a");
   std::filesystem::resize_file(path("a"), 0);

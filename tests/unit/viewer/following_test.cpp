@@ -176,6 +176,16 @@ TEST_F(FollowedRun, WhatCameWhileItWasReadIsSeenAfterwards) {
   EXPECT_TRUE(following.wants_reading(now));
 }
 
+TEST_F(FollowedRun, WhatWasReadWhileNobodyCouldTakeItIsReadLater) {
+  begin();
+  append("rank-0.stepscope");
+  look_after(1100ms);
+  following.reading_begins(now);
+  following.drop_reading();
+  EXPECT_TRUE(following.has_more());
+  EXPECT_TRUE(following.wants_reading(now + 1h));
+}
+
 TEST_F(FollowedRun, IsOnlyWatchedWhereNobodyFollows) {
   begin();
   following.set_follows(false);

@@ -44,6 +44,22 @@ TEST(Zoom, StopsAtTheFinestAndTheWidestWindow) {
   EXPECT_LE(state.window.span(), static_cast<double>(scene().length) * 2.001);
 }
 
+// As where a longer run stands below.
+TEST(Zoom, AndPanGoAsFarAsThereIsSomethingToSee) {
+  ViewState state = initial_view(scene());
+  auto const length = static_cast<double>(scene().length);
+  state.reach = state.window = TimeWindow{-length, 3 * length};
+  zoom(state, scene(), 0.9, 1);
+  EXPECT_NEAR(state.window.span(), 3.6 * length, 1);
+  EXPECT_NEAR(state.window.end, 3 * length, 1);
+  zoom(state, scene(), 0.1, 1);
+  pan(state, scene(), -0.1);
+  EXPECT_GT(state.window.begin, length);
+  state.reach.reset();
+  pan(state, scene(), 0);
+  EXPECT_LT(state.window.begin, length);
+}
+
 TEST(Pan, NeverLosesTheRun) {
   for (double const direction : {-1.0, 1.0}) {
     ViewState state = initial_view(scene());
@@ -208,6 +224,14 @@ TEST(Dismiss, ClosesOneThingAtATime) {
   EXPECT_TRUE(state.search.open);
   dismiss(state);
   EXPECT_FALSE(state.search.open);
+  state.panels.seek = SameNameSeek{};
+  state.panels.seek->is_over = true;
+  state.panels.finder.open = true;
+  dismiss(state);
+  EXPECT_FALSE(state.panels.finder.open);
+  EXPECT_TRUE(state.panels.seek);
+  dismiss(state);
+  EXPECT_FALSE(state.panels.seek);
   dismiss(state);
   EXPECT_FALSE(state.range);
   dismiss(state);
