@@ -28,7 +28,7 @@ make_run() {
 
 case ${1:-} in
   "" | --update) ;;
-  *) sed -n '2,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  *) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac
 mkdir -p "$out"
 # record SIDE NUMBER PROGRAM

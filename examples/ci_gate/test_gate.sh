@@ -12,6 +12,9 @@ mkdir -p "$work"
 cat >"$work/make_run.sh" <<'END'
 #!/usr/bin/env bash
 rm -rf "$1"
+if [[ $3 == base ]]; then
+  FAULT=none SEED=$((SEED + 50))
+fi
 exec "$STEPSCOPE" synth --ranks 2 --steps 12 --fault "${FAULT:-none}" --seed "$((${SEED:-0} * 100 + $2))" -o "$1"
 END
 chmod +x "$work/make_run.sh"
@@ -28,6 +31,12 @@ status=0
 SEED=30 FAULT=input=0.75 "$here/gate.sh" >"$work/fail.log" 2>&1 || status=$?
 ((status == 1)) || fail "5 % slower: exit status $status: $(cat "$work/fail.log")"
 grep -q "waiting for input" "$work/fail.log" || fail "the cause is not named: $(cat "$work/fail.log")"
+# Against a base that is made in turn with it, where the file says another thing.
+rm "$work/baselines/cifar10.json"
+GATE_BASE=base SEED=31 "$here/gate.sh" >"$work/pass.log" 2>&1 || fail "unchanged beside its base: $(cat "$work/pass.log")"
+status=0
+GATE_BASE=base SEED=30 FAULT=input=0.75 "$here/gate.sh" >"$work/paired.log" 2>&1 || status=$?
+((status == 1)) || fail "5 % slower than its base: exit status $status: $(cat "$work/paired.log")"
 for file in junit.xml stepscope.sarif comment.md check.json; do
   [[ -s $work/out/$file ]] || fail "$file was not written"
 done
