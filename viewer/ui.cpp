@@ -229,7 +229,7 @@ float main_column(ActionScope const& scope, Memo& memo) {
   overview(scene, state, memo, kOverview * scale);
   float const room = ImGui::GetContentRegionAvail().y;
   // The timeline keeps at least a third of what there is.
-  float const bottom = std::clamp(state.panels.bottom_height * scale, 0.0F, room * 0.6F);
+  float const bottom = std::clamp(state.panels.bottom_height * scale, 0.0F, std::max(room, 0.0F) * 0.6F);
   ImGui::BeginChild("timeline", ImVec2(0, std::max(room - bottom - kSplitter * scale, 1.0F)), false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
   PathLine const* const path = state.panels.path ? ask_path(scene, memo) : nullptr;

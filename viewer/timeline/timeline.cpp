@@ -75,7 +75,8 @@ void cursor_line(ImDrawList& list, ViewState const& state, Layout const& layout,
   std::string const words = format_time(layout.time_at(x), pixel);
   ImVec2 const size = ImGui::CalcTextSize(words.c_str());
   float const pad = 5 * canvas.scale;
-  float const left = std::clamp(at - size.x / 2, canvas.origin.x + pad, canvas.origin.x + layout.viewport.width - size.x - pad);
+  float const first = canvas.origin.x + pad;
+  float const left = std::clamp(at - size.x / 2, first, std::max(canvas.origin.x + layout.viewport.width - size.x - pad, first));
   float const top = canvas.origin.y - kRuler * canvas.scale + 3 * canvas.scale;
   list.AddRectFilled(ImVec2(left - pad, top), ImVec2(left + size.x + pad, canvas.origin.y - 3 * canvas.scale), s.line_strong,
                      3 * canvas.scale);
