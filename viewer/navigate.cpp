@@ -333,9 +333,11 @@ void step_search(ViewState& state, Scene const& scene, int direction, float rows
 }
 
 void dismiss(ViewState& state) {
+  // An answer that is there can wait behind what is open.
+  bool const is_open = state.panels.finder.open || state.panels.help || state.panels.filter || state.search.open;
   if (state.drag.mode == Drag::Mode::kTrack) {
     state.drag = {};
-  } else if (state.panels.seek && !state.panels.seek->is_over) {
+  } else if (state.panels.seek && !(state.panels.seek->is_over && is_open)) {
     state.panels.seek.reset();
   } else if (state.panels.finder.open) {
     state.panels.finder = {};
@@ -346,8 +348,6 @@ void dismiss(ViewState& state) {
     state.tracks.filter.clear();
   } else if (state.search.open) {
     state.search = {};
-  } else if (state.panels.seek) {
-    state.panels.seek.reset();
   } else if (state.panels.compared) {
     state.panels.compared.reset();
   } else if (state.range) {
