@@ -88,9 +88,7 @@ void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
 }
 
 void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
-  uint64_t on_tracks = 0;
   for (model::Track const& track : file.tracks()) {
-    on_tracks += track.dropped;
     if (track.dropped > 0)
       diagnosis.losses.push_back({fmt::format("{} events of {} {}", base::format_count(track.dropped),
                                               track.kind == model::TrackKind::kThread ? "thread" : "track", track.name),
