@@ -1,24 +1,49 @@
 #include "analyzer/idle_gaps.h"
 
 #include <algorithm>
+#include <map>
+#include <tuple>
 
 namespace stepscope::analyzer {
 
+/// Numbers reasons as they come. Nearly always it is one of the last that came: looked up without a search.
+class DeviceGaps::ReasonNumbers {
+ public:
+  explicit ReasonNumbers(std::vector<Reason>& reasons) : reasons_(reasons), last_(kPlaces) {}
+
+  size_t number(Reason const& reason) {
+    uint64_t const key = uint64_t{reason.host_name.value} << 32U ^ uint64_t { reason.host_track.value } << 5U ^
+                         uint64_t { reason.host_is_apart } << 4U ^ static_cast<uint64_t>(reason.cause);
+    constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio: neighbours come far from each other
+    uint32_t& last = last_[key * kSpread >> (64U - kBits)];
+    if (last < reasons_.size() && reasons_[last] == reason) return last;
+    auto const [found, is_new] = numbers_.try_emplace(
+        {reason.host_name.value, reason.host_track.value, reason.host_is_apart, reason.cause}, reasons_.size());
+    if (is_new) reasons_.push_back(reason);
+    last = static_cast<uint32_t>(found->second);
+    return found->second;
+  }
+
+ private:
+  static constexpr unsigned kBits = 10;
+  static constexpr size_t kPlaces = size_t{1} << kBits;
+  std::vector<Reason>& reasons_;
+  std::map<std::tuple<uint32_t, uint32_t, bool, IdleCause>, size_t> numbers_;
+  std::vector<uint32_t> last_;  ///< number by hash
+};
+
 DeviceGaps::DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_rows) : ref_(ref) {
-  begins_.resize(gaps.size());
-  lengths_.resize(gaps.size());
-  hosts_.resize(gaps.size());
-  host_names_.resize(gaps.size());
+  block_begins_.reserve((gaps.size() + kBlock - 1) / kBlock);
+  begins_.reserve(gaps.size());
+  lengths_.reserve(gaps.size());
+  reason_of_.reserve(gaps.size());
+  ReasonNumbers numbers(reasons_);
   for (size_t place = 0; place < gaps.size(); ++place) {
     IdleGap const& gap = gaps[place];
-    int64_t const length = gap.when.length();
-    bool const is_short = 0 <= length && length < int64_t{kLong};
-    if (!is_short) long_lengths_.emplace_back(place, length);
-    begins_[place] = gap.when.begin;
-    lengths_[place] = is_short ? static_cast<uint32_t>(length) : kLong;
-    uint32_t const track = std::min(gap.host_track.value, kNoTrack);
-    hosts_[place] = {static_cast<uint32_t>(gap.cause) & 15U, gap.host_is_apart ? 1U : 0U, track & kNoTrack};
-    host_names_[place] = gap.host_name;
+    if (place % kBlock == 0) block_begins_.push_back(gap.when.begin);
+    begins_.push_back(gap.when.begin - block_begins_.back());
+    lengths_.push_back(gap.when.length());
+    reason_of_.push_back(static_cast<int64_t>(numbers.number({gap.cause, gap.host_is_apart, gap.host_name, gap.host_track})));
   }
   if (!with_rows) return;
   host_rows_.reserve(gaps.size());
@@ -33,11 +58,11 @@ IdleGap DeviceGaps::operator[](size_t place) const {
   IdleGap gap;
   gap.ref = ref_;
   gap.when = when(place);
-  Host const host = hosts_[place];
-  gap.cause = static_cast<IdleCause>(host.cause);
-  gap.host_is_apart = host.is_apart != 0;
-  if (host.track != kNoTrack) gap.host_track = model::TrackId{host.track};
-  gap.host_name = host_names_[place];
+  Reason const& why = reason(place);
+  gap.cause = why.cause;
+  gap.host_is_apart = why.host_is_apart;
+  gap.host_name = why.host_name;
+  gap.host_track = why.host_track;
   if (!host_rows_.empty()) gap.host_row = host_rows_[place];
   if (!next_op_rows_.empty()) gap.next_op_row = next_op_rows_[place];
   return gap;
@@ -45,14 +70,19 @@ IdleGap DeviceGaps::operator[](size_t place) const {
 
 size_t DeviceGaps::first_after(int64_t instant) const {
   // They are disjoint: only the last that begins by then may end after it.
-  auto const later = std::upper_bound(begins_.begin(), begins_.end(), instant);
-  auto const place = static_cast<size_t>(later - begins_.begin());
-  return place > 0 && when(place - 1).end > instant ? place - 1 : place;
-}
-
-int64_t DeviceGaps::long_length(size_t place) const {
-  return std::partition_point(long_lengths_.begin(), long_lengths_.end(), [&](auto const& of) { return of.first < place; })
-      ->second;
+  auto const block = std::upper_bound(block_begins_.begin(), block_begins_.end(), instant);
+  if (block == block_begins_.begin()) return 0;
+  auto place = static_cast<size_t>(block - block_begins_.begin() - 1) * kBlock;
+  for (size_t count = std::min(kBlock, size() - place); count > 0;) {
+    size_t const half = count / 2;
+    if (begin_of(place + half) > instant) {
+      count = half;
+    } else {
+      place += half + 1;
+      count -= half + 1;
+    }
+  }
+  return when(place - 1).end > instant ? place - 1 : place;
 }
 
 IdleGaps::IdleGaps(std::span<IdleGap const> gaps) {

@@ -1,5 +1,5 @@
-// The idle gaps of a run's devices, each with its cause. A large run has tens of millions of them, half of all that its analysis
-// holds: they are kept in columns, in 20 bytes each (28 with the rows of events) where an IdleGap takes 48.
+// The idle gaps of a run's devices, each with its cause. A large run has tens of millions of them, a third of all that its
+// analysis holds: they are kept in columns, in about 10 bytes each (18 with the rows of events) where an IdleGap takes 48.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "analyzer/device_facts.h"
+#include "analyzer/narrow_column.h"
 #include "trace/model/ids.h"
 
 namespace stepscope::analyzer {
@@ -34,33 +35,38 @@ class DeviceGaps {
   DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_rows = true);
 
   [[nodiscard]] DeviceRef ref() const { return ref_; }
-  [[nodiscard]] size_t size() const { return begins_.size(); }
+  [[nodiscard]] size_t size() const { return lengths_.size(); }
   [[nodiscard]] IdleGap operator[](size_t place) const;
-  [[nodiscard]] IdleCause cause(size_t place) const { return static_cast<IdleCause>(hosts_[place].cause); }
-  [[nodiscard]] Interval when(size_t place) const { return {begins_[place], begins_[place] + length(place)}; }
+  [[nodiscard]] IdleCause cause(size_t place) const { return reason(place).cause; }
+  [[nodiscard]] Interval when(size_t place) const {
+    int64_t const begin = begin_of(place);
+    return {begin, begin + lengths_[place]};
+  }
   /// The first gap that ends after the instant; size() if none does. O(log gaps).
   [[nodiscard]] size_t first_after(int64_t instant) const;
 
  private:
-  /// A length that does not fit: the gap's place is in long_lengths_.
-  static constexpr uint32_t kLong = UINT32_MAX;
-  /// More threads than that have no number of their own, and a gap then no thread.
-  static constexpr uint32_t kNoTrack = (1U << 27) - 1;
-  struct Host {
-    uint32_t cause : 4;
-    uint32_t is_apart : 1;
-    uint32_t track : 27;
+  /// So many gaps are a block, of which the first one's begin is stored whole.
+  static constexpr size_t kBlock = 64;
+  /// What explains a gap: few differ, as a program does the same again and again.
+  struct Reason {
+    IdleCause cause = IdleCause::kUnexplained;
+    bool host_is_apart = false;
+    model::StringId host_name;
+    model::TrackId host_track;
+    friend bool operator==(Reason const&, Reason const&) = default;
   };
-  [[nodiscard]] int64_t length(size_t place) const { return lengths_[place] == kLong ? long_length(place) : lengths_[place]; }
-  [[nodiscard]] int64_t long_length(size_t place) const;
+  class ReasonNumbers;
+  [[nodiscard]] int64_t begin_of(size_t place) const { return block_begins_[place / kBlock] + begins_[place]; }
+  [[nodiscard]] Reason const& reason(size_t place) const { return reasons_[static_cast<size_t>(reason_of_[place])]; }
 
   DeviceRef ref_;
-  std::vector<int64_t> begins_;
-  std::vector<uint32_t> lengths_;
-  std::vector<Host> hosts_;
-  std::vector<model::StringId> host_names_;
+  std::vector<int64_t> block_begins_;
+  NarrowColumn<uint32_t> begins_;  ///< from the block's begin on
+  NarrowColumn<uint32_t> lengths_;
+  std::vector<Reason> reasons_;                           ///< each once
+  NarrowColumn<uint16_t> reason_of_;                      ///< index into reasons_
   std::vector<model::EventId> host_rows_, next_op_rows_;  ///< empty without rows
-  std::vector<std::pair<size_t, int64_t>> long_lengths_;  ///< by place
 };
 
 /// Those of all devices, by (ref, time). Read like a vector of IdleGap; references to a device's gaps stay valid when it is

@@ -38,6 +38,12 @@ constexpr std::array kOutlineTables = {model::DetailTable::kSteps, model::Detail
 /// What the critical path asks for.
 constexpr std::array kPathTables = {model::DetailTable::kSteps, model::DetailTable::kStreamWaits, model::DetailTable::kSyncs};
 
+file::Selection path_selection(import::RankSource const& rank, model::Interval window) {
+  file::Selection part = selection_of(rank.source, kPathTables);
+  part.window = {window.begin - rank.offset_ns, window.end - rank.offset_ns};
+  return part;
+}
+
 /// A process of which nothing is known but who it is: not even a device, which would have been idle all the time.
 model::Trace without_events(import::TraceSource const& source) {
   model::TraceBuilder builder;
@@ -82,6 +88,12 @@ Expected<model::RankTrace> read_process(import::RankSource const& source, file::
   auto trace = source.source.copy(selection);
   if (!trace) return base::fail_with(trace);
   return model::RankTrace{std::move(*trace), source.offset_ns, source.file, source.drift};
+}
+
+Expected<model::RankTrace> read_path_window(import::RankSource const& source, model::Interval window) {
+  file::Selection part = path_selection(source, window);
+  part.columns.depth = true;
+  return read_process(source, part);
 }
 
 StreamedFiles::StreamedFiles(Sources sources, StreamedOptions options)
@@ -143,10 +155,7 @@ Expected<analyzer::Analysis> StreamedFiles::analyze(analyzer::AnalyzeOptions con
     return rank;
   };
   auto const read_window = [this](size_t process, model::Interval window) {
-    import::RankSource const& rank = sources_->ranks[source_of_[process]];
-    file::Selection part = selection_of(rank.source, kPathTables);
-    part.window = {window.begin - rank.offset_ns, window.end - rank.offset_ns};
-    return read(process, part);
+    return read(process, path_selection(sources_->ranks[source_of_[process]], window));
   };
   return analyzer::analyze(analyzer::StreamedRun{outline_, read_whole, read_window}, analysis);
 }

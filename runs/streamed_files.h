@@ -69,6 +69,9 @@ class StreamedFiles {
   std::vector<bool> has_no_events_;  ///< beside it: it could not be read
 };
 
+/// What the critical path asks of a process in a window of run time, nested: for who draws it. Errors: those of reading.
+base::Expected<model::RankTrace> read_path_window(import::RankSource const& source, model::Interval window);
+
 /// A process of an open run with all its events. Errors: those of reading.
 base::Expected<model::RankTrace> read_process(import::RankSource const& source, file::Selection const& selection = {});
 

@@ -12,11 +12,15 @@
 #include <thread>
 #include <utility>
 
+#include "viewer/let_go.h"
+
 namespace stepscope::viewer {
 
 /// A frame waits this long for work that it starts, so that what is quickly done never flickers: an eighth of the frame's time.
 /// It does not where the work before took longer.
 inline constexpr std::chrono::microseconds kGrace{2000};
+/// Work that takes so long went through so much memory (of events: some 10 MiB) that giving it back pays.
+inline constexpr std::chrono::milliseconds kLongWork{50};
 
 template <class Key, class Value>
 class Background {
@@ -94,8 +98,11 @@ class Background {
     if (!stopped) {
       last_took_ = job->took;
       key_ = std::move(job->key);
-      value_ = job->value ? std::move(job->value) : std::optional<Value>(Value{});
+      std::swap(value_, job->value);
+      if (!value_) value_.emplace();
     }
+    // What was there before, or what nobody wants.
+    if (job->took > kLongWork) let_go(std::move(job->value));
     if (next_) {
       auto next = std::move(*next_);
       next_.reset();

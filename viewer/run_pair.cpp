@@ -10,6 +10,7 @@
 #include "viewer/far/far_run.h"
 #include "viewer/navigate.h"
 #include "viewer/text.h"
+#include "viewer/track_choice.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -161,7 +162,7 @@ void RunPair::copy_tracks(RunSide from) {
   View const target = view(by_base ? RunSide::kNew : RunSide::kBase);
   NodesByPath const& source_nodes = by_base ? base_nodes_ : fresh_nodes_;
   NodesByPath const& target_nodes = by_base ? fresh_nodes_ : base_nodes_;
-  target.state.tracks = source.state.tracks;
+  target.state.tracks = adopted_choice(target.scene, target.state.tracks, source.state.tracks);
   // Groups that only one run has stay as they are.
   std::set<uint32_t> closed;
   for (uint32_t const node : target.state.closed)

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
+#include "viewer/let_go.h"
 #include "viewer/recent_runs.h"
 #include "viewer/ui.h"
 #include "viewer/widgets.h"
@@ -97,7 +98,8 @@ void Session::take_compared() {
 
 void Session::close_comparison() {
   if (!pair_) return;
-  pair_.reset();
+  // What it compares looks at the run that stays.
+  let_go(std::move(pair_), scene_);
   state_.drag = {};
   // What is beyond the run's end was the other one's.
   state_.reach.reset();
@@ -120,6 +122,8 @@ void Session::take_run() {
     return;
   }
   std::shared_ptr<RunSeries> const before = scene_ ? scene_->series : nullptr;
+  // Whoever chose another run of the series did not ask for that.
+  closed_ = pair_ && stays_in_series_ ? "The comparison was closed: another run of the series is on the timeline." : "";
   close_run();
   scene_ = std::move(*made);
   memo_ = std::make_unique<Memo>();
@@ -158,19 +162,18 @@ ViewState Session::view_of(std::vector<std::string> const& paths) {
 
 void Session::close_run() {
   close_comparison();
-  rereading_.reset();
   following_.end();
   if (scene_) keeper_.flush(*scene_, state_);
   keeper_.close();
   sampling_.reset();
-  memo_.reset();
   analysis_.reset();
-  scene_.reset();
+  if (scene_) let_go(std::move(rereading_), std::move(memo_), std::move(scene_));
 }
 
 /// What the menus were asked for that is around the run.
 void Session::take_wishes() {
   keeper_.look_at(*scene_, state_);
+  if (outside_.seen && keeper_.notice().empty()) closed_.clear();
   if (outside_.seen) keeper_.clear_notice();
   if (outside_.ask_path || outside_.ask_compared) {
     page_.asks = true;
@@ -236,7 +239,7 @@ void Session::frame() {
   if (analysis_) update_analysis();
   update_series();
   update_following();
-  outside_ = Outside{.recent = page_.recent, .kept_in = keeper_.file(), .notice = keeper_.notice()};
+  outside_ = Outside{.recent = page_.recent, .kept_in = keeper_.file(), .notice = notice()};
   tell_following();
   // View and notes are the base's.
   if (pair_ && pair_->front_side() == RunSide::kNew) outside_.kept_in.clear();

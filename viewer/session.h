@@ -69,8 +69,8 @@ class Session {
   [[nodiscard]] RunPair const* pair() const { return pair_.get(); }
   [[nodiscard]] std::string const& error() const { return page_.error; }
   [[nodiscard]] std::string title() const;
-  /// What a person has to know of where the view is kept; empty: nothing.
-  [[nodiscard]] std::string const& notice() const { return keeper_.notice(); }
+  /// What a person has to know of where the view is kept, or of what was closed; empty: nothing.
+  [[nodiscard]] std::string const& notice() const { return keeper_.notice().empty() ? closed_ : keeper_.notice(); }
 
  private:
   void begin(std::vector<std::string> paths, SeriesOptions series);
@@ -92,7 +92,7 @@ class Session {
   Arguments arguments_;
   std::string recent_file_;
   std::unique_ptr<Opening> opening_;
-  std::unique_ptr<Scene> scene_;
+  std::shared_ptr<Scene> scene_;  ///< with work of the frames before that was let go
   ViewState state_;
   std::unique_ptr<FarAnalysis> analysis_;
   std::unique_ptr<SampleReading> sampling_;  ///< of a run of the series that is shown
@@ -107,6 +107,7 @@ class Session {
   std::unique_ptr<Rereading> rereading_;
   StartPage page_;
   ViewKeeper keeper_;
+  std::string closed_;  ///< what was closed without anybody's wish, in words; empty: nothing
   Outside outside_;
 };
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "viewer/carry_over.h"
+#include "viewer/let_go.h"
 #include "viewer/session.h"
 
 namespace stepscope::viewer {
@@ -47,12 +48,14 @@ void Session::take_reread() {
   auto const now = clock_();
   if (!made) return following_.reading_fails(made.error().message, now);
   // Two runs are being compared, or what was read is another run by now: the one that is shown stays.
-  if (pair_ || following_.is_lost()) return following_.drop_reading();
+  if (pair_ || following_.is_lost()) {
+    let_go(std::move(*made));
+    return following_.drop_reading();
+  }
   ViewState next = carried_over(state_, *scene_, **made);
   if ((*made)->series && scene_->series) (*made)->series->take_samples(*scene_->series);
-  memo_.reset();
   analysis_.reset();
-  scene_ = std::move(*made);
+  let_go(std::move(memo_), std::exchange(scene_, std::move(*made)));
   memo_ = std::make_unique<Memo>();
   state_ = std::move(next);
   keeper_.adopt(state_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 namespace stepscope::viewer {
@@ -81,6 +82,31 @@ class Walk {
   std::vector<uint32_t> matches_before_;  ///< each node; empty without a filter
   std::vector<ShownTrack> rows_;
 };
+
+/// The names of `other` in their order. Those of `own` that are not among them come where they were: after the name that they
+/// followed in `own`, or at the begin.
+std::vector<std::string> merged_order(std::vector<std::string> const& own, std::vector<std::string> const& other) {
+  std::unordered_set<std::string_view> const known(other.begin(), other.end());
+  std::unordered_map<std::string_view, std::vector<std::string_view>> followers;
+  std::string_view before;  // no track has an empty path
+  for (std::string const& name : own) {
+    if (known.contains(name))
+      before = name;
+    else
+      followers[before].push_back(name);
+  }
+  std::vector<std::string> merged;
+  auto const add_followers = [&](std::string_view name) {
+    auto const found = followers.find(name);
+    if (found != followers.end()) merged.insert(merged.end(), found->second.begin(), found->second.end());
+  };
+  add_followers({});
+  for (std::string const& name : other) {
+    merged.push_back(name);
+    add_followers(name);
+  }
+  return merged;
+}
 
 /// The neighbour among the siblings that can be seen.
 std::optional<uint32_t> neighbour(ViewState const& state, Scene const& scene, uint32_t node, int direction) {
@@ -216,6 +242,18 @@ void move_pinned_to(ViewState& state, Scene const& scene, uint32_t node, uint32_
   pinned.erase(std::find(pinned.begin(), pinned.end(), path));
   auto const at = std::find(pinned.begin(), pinned.end(), scene.nodes[other].path);
   pinned.insert(below ? at + 1 : at, path);
+}
+
+TrackChoice adopted_choice(Scene const& scene, TrackChoice const& own, TrackChoice const& other) {
+  TrackChoice adopted = other;
+  for (auto& [group, order] : adopted.order) {
+    auto const parent = group.empty() ? std::nullopt : node_of_path(scene, group);
+    if (!group.empty() && !parent) continue;
+    std::vector<std::string> here;
+    for (uint32_t const child : children_of(scene, own, parent)) here.push_back(scene.nodes[child].path);
+    order = merged_order(here, order);
+  }
+  return adopted;
 }
 
 void close_all_ranks(ViewState& state, Scene const& scene) {

@@ -50,6 +50,8 @@ void move_pinned_to(ViewState& state, Scene const& scene, uint32_t node, uint32_
 /// Moves a track by one among those of its group that can be seen: −1 up, +1 down. False at the end.
 bool move_track(ViewState& state, Scene const& scene, uint32_t node, int direction);
 [[nodiscard]] bool can_move(ViewState const& state, Scene const& scene, uint32_t node, int direction);
+/// The choice of another run for the same tracks: tracks that only this run has stay beside those that they stood beside.
+[[nodiscard]] TrackChoice adopted_choice(Scene const& scene, TrackChoice const& own, TrackChoice const& other);
 void close_all_ranks(ViewState& state, Scene const& scene);
 void open_all(ViewState& state);
 

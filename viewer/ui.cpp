@@ -80,11 +80,11 @@ void tab_button(TabName const& entry, ViewState& state) {
 }
 
 /// Those that find no room in the line are in a list at its end; the one that is open always has its place.
-void tab_strip(Scene const& scene, ViewState& state, bool is_compared) {
+void tab_strip(ViewState& state, bool has_series, bool is_compared) {
   // What needs more than one run is offered where there is more than one; the menu has it always.
   auto const is_offered = [&](TabName const& entry) {
     if (entry.tab == Tab::kComparison) return is_compared;
-    return entry.tab == state.panels.tab || entry.tab != Tab::kScaling || scene.series != nullptr;
+    return entry.tab == state.panels.tab || entry.tab != Tab::kScaling || has_series;
   };
   float const gap = 2 * ui_scale();
   auto const width_of = [&](TabName const& entry) {
@@ -117,9 +117,19 @@ void tab_strip(Scene const& scene, ViewState& state, bool is_compared) {
   ImGui::EndPopup();
 }
 
+/// Of two runs the base is the one that may be of a series, whichever is in front.
+void scaling_panel(ActionScope const& scope, Memo& memo) {
+  if (scope.pair == nullptr) return scaling(scope.scene, scope.state, memo, scope.outside);
+  RunPair::View const base = scope.pair->view(RunSide::kBase);
+  scaling(base.scene, base.state, base.memo, scope.outside);
+  // A click there opens another panel.
+  scope.state.panels.tab = base.state.panels.tab;
+}
+
 void tabs(ActionScope const& scope, Memo& memo) {
   auto const& [scene, state, rows_height, outside, pair] = scope;
-  tab_strip(scene, state, pair != nullptr);
+  bool const has_series = scene.series != nullptr || (pair != nullptr && pair->view(RunSide::kBase).scene.series != nullptr);
+  tab_strip(state, has_series, pair != nullptr);
   Tab const shown = state.panels.tab;
   ImGui::BeginChild("panel");
   if (!scene.is_analyzed && needs_analysis(shown)) {
@@ -162,7 +172,7 @@ void tabs(ActionScope const& scope, Memo& memo) {
       devices(scene, state, rows_height);
       break;
     case Tab::kScaling:
-      scaling(scene, state, memo, outside);
+      scaling_panel(scope, memo);
       break;
     case Tab::kComparison:
       if (pair != nullptr) comparison_panel(*pair);
@@ -182,10 +192,6 @@ void side(Scene const& scene, ViewState& state, float rows_height) {
   begin_panel("details", ImVec2(0, 0));
   details(scene, state, rows_height);
   end_panel();
-}
-
-PathLine const* ask_path(Scene const& scene, Memo& memo) {
-  return memo.path.ask(0, [&scene](int, std::stop_token const&) { return path_line(scene); });
 }
 
 /// Hits of what was typed or clicked, as soon as they are there.
@@ -212,7 +218,9 @@ void update_search(Scene const& scene, ViewState& state, Memo& memo) {
 
 /// Of two runs beside each other.
 float both_timelines(RunPair& pair, Outside* outside) {
-  auto const path_of = [](RunPair::View const& run) { return run.state.panels.path ? ask_path(run.scene, run.memo) : nullptr; };
+  auto const path_of = [](RunPair::View const& run) {
+    return run.state.panels.path ? path_so_far(run.scene, run.memo) : nullptr;
+  };
   return compared_timelines(pair, path_of(pair.view(RunSide::kBase)), path_of(pair.view(RunSide::kNew)), outside);
 }
 
@@ -232,7 +240,7 @@ float main_column(ActionScope const& scope, Memo& memo) {
   float const bottom = std::clamp(state.panels.bottom_height * scale, 0.0F, std::max(room, 0.0F) * 0.6F);
   ImGui::BeginChild("timeline", ImVec2(0, std::max(room - bottom - kSplitter * scale, 1.0F)), false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
-  PathLine const* const path = state.panels.path ? ask_path(scene, memo) : nullptr;
+  PathLine const* const path = state.panels.path ? path_so_far(scene, memo) : nullptr;
   float const rows_height = scope.pair != nullptr ? both_timelines(*scope.pair, scope.outside) : timeline(scene, state, path);
   ImGui::EndChild();
   state.panels.bottom_height -=

@@ -246,10 +246,12 @@ std::optional<CriticalPathFacts> find_critical_path(CriticalPathInput const& inp
   MeetingFinder meetings(input, processes);
   std::vector<ProcessGraph> graphs(processes.size());
   tbb::parallel_for(size_t{0}, processes.size(), [&](size_t p) {
+    if (input.stop.stop_requested()) return;
     auto const rank_index = static_cast<size_t>(processes[p].front().ref.rank_index);
     graphs[p] =
         make_process_graph(processes[p], input.host_steps.threads[rank_index], meetings.take(p), input.launch_latency_limit_ns);
   });
+  if (input.stop.stop_requested()) return std::nullopt;
   OpPlace const start = last_op(graphs, processes, *window);
   if (start.op == kNoNode) return std::nullopt;
   std::vector<OpPlace> const last_participants = meetings.find_last(processes, graphs);
@@ -264,6 +266,7 @@ std::optional<CriticalPathFacts> find_critical_path(CriticalPathInput const& inp
   std::vector<std::vector<PathStretch>> of_process(processes.size());
   for (PathStretch const& stretch : route.stretches) of_process[stretch.process].push_back(stretch);
   for (size_t p = 0; p < processes.size(); ++p) {
+    if (input.stop.stop_requested()) return std::nullopt;
     account.enter(*processes[p].front().rank, steps_of(processes[p], input.steps));
     account_process(processes[p], of_process[p], input.launch_latency_limit_ns, graphs[p], account);
   }
@@ -274,6 +277,7 @@ std::optional<CriticalPathFacts> find_critical_path(CriticalPathInput const& inp
   facts.clock_filled_ns = route.clock_filled_ns;
   facts.clock_cut_ns = route.clock_cut_ns;
   facts.nearly_critical_below_ns = nearly_critical_below(input, *window);
+  if (!input.wants_slack) return facts;
 
   OpSlack const slack = find_slack(graphs, input.collectives.size(), *window);
   facts.is_slack_exact = slack.is_exact;

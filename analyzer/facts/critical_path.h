@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <stop_token>
 #include <vector>
 
 #include "analyzer/facts/path_account.h"
@@ -17,6 +18,8 @@ struct CriticalPathInput {
   std::vector<DeviceFacts> const& chosen;           ///< devices whose windows the path is to explain, by ref
   std::vector<StepFacts> const& steps;              ///< of these devices, by (ref, step)
   int64_t launch_latency_limit_ns = 10'000;
+  bool wants_slack = true;    ///< false: the path alone is asked for
+  std::stop_token stop = {};  ///< told to stop, there is none
 };
 
 /// None where no chosen device has a window. `pieces`: if given, gets every piece of the path.

@@ -84,6 +84,23 @@ Interval range_of(PathPart const& part) {
   return range;
 }
 
+/// Every process in a range of run time. Told to stop, it reads no more: processes that were not read have no events.
+base::Expected<model::Run> read_range(StreamedRun const& run, Interval range, std::stop_token const& stop) {
+  model::Run read{run.outline.name, {}, run.outline.clock, {}};
+  std::vector<std::optional<base::Expected<model::RankTrace>>> ranks(run.outline.ranks.size());
+  tbb::parallel_for(size_t{0}, ranks.size(), [&](size_t r) {
+    if (stop.stop_requested())
+      ranks[r].emplace(model::RankTrace());
+    else
+      ranks[r].emplace(run.read_window(r, range));
+  });
+  for (auto& rank : ranks) {
+    if (!*rank) return base::fail_with(*rank);
+    read.ranks.push_back(std::move(**rank));
+  }
+  return read;
+}
+
 /// The collectives of which a participant was read, with the rows of what was read.
 std::vector<CollectiveFacts> collectives_of(std::vector<CollectiveFacts> const& all, std::vector<DeviceIndex> const& devices,
                                             Interval range) {
@@ -121,17 +138,42 @@ base::Expected<std::optional<CriticalPathFacts>> find_streamed_path(StreamedRun 
   PathPart const part = choose_part(facts, part_in_memory(run, facts));
   if (part.devices.empty()) return std::nullopt;
   Interval const range = range_of(part);
-  model::Run read{run.outline.name, {}, run.outline.clock, {}};
-  std::vector<std::optional<base::Expected<model::RankTrace>>> ranks(run.outline.ranks.size());
-  tbb::parallel_for(size_t{0}, ranks.size(), [&](size_t r) { ranks[r].emplace(run.read_window(r, range)); });
-  for (auto& rank : ranks) {
-    if (!*rank) return base::fail_with(*rank);
-    read.ranks.push_back(std::move(**rank));
-  }
-  std::vector<DeviceIndex> const devices = index_devices(read);
-  HostSteps const steps = find_host_steps(read);
+  auto const read = read_range(run, range, {});
+  if (!read) return base::fail_with(read);
+  std::vector<DeviceIndex> const devices = index_devices(*read);
+  HostSteps const steps = find_host_steps(*read);
   std::vector<CollectiveFacts> const collectives = collectives_of(facts.collectives, devices, range);
   return find_critical_path({devices, steps, collectives, part.devices, part.steps, options.launch_latency_limit_ns});
+}
+
+base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analysis const& facts, Interval stretch,
+                                                   int64_t around, std::stop_token const& stop) {
+  PathOfStretch found;
+  PathPart part;
+  for (DeviceFacts const& device : facts.devices) {
+    Interval const inside{std::max(device.window.begin, stretch.begin), std::min(device.window.end, stretch.end + around)};
+    if (inside.begin >= inside.end) continue;
+    DeviceFacts& of_part = part.devices.emplace_back();
+    of_part.ref = device.ref;
+    of_part.window = inside;
+  }
+  if (part.devices.empty()) return found;
+  Interval range = range_of(part);
+  range.begin -= around;
+  auto read = read_range(run, range, stop);
+  if (!read) return base::fail_with(read);
+  found.run = std::move(*read);
+  std::vector<DeviceIndex> const devices = index_devices(found.run);
+  HostSteps const steps = find_host_steps(found.run);
+  std::vector<CollectiveFacts> const collectives = collectives_of(facts.collectives, devices, range);
+  CriticalPathInput input{devices, steps, collectives, part.devices, part.steps};
+  input.wants_slack = false;
+  input.stop = stop;
+  if (!find_critical_path(input, &found.pieces)) found.pieces.clear();
+  for (PathPiece& piece : found.pieces)
+    piece.when = {std::max(piece.when.begin, stretch.begin), std::min(piece.when.end, stretch.end)};
+  std::erase_if(found.pieces, [](PathPiece const& piece) { return piece.when.begin >= piece.when.end; });
+  return found;
 }
 
 }  // namespace stepscope::analyzer

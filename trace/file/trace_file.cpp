@@ -155,6 +155,8 @@ struct TraceFile::State {
   [[nodiscard]] bool is_sound(IndexEntry const& entry, EventDecoder& decoder) const;
   void add_missing_tracks();
   [[nodiscard]] std::vector<IndexEntry> select(Selection const& selection) const;
+  [[nodiscard]] std::optional<Block> event_block(IndexEntry const& entry) const;
+  [[nodiscard]] bool is_still_there(IndexEntry const& entry) const;
   void decode(IndexEntry const& entry, Selection const& selection, std::span<model::StringId const> ids, EventDecoder& decoder,
               DecodedBlock& out) const;
   std::vector<model::StringId> begin_trace(std::span<std::string_view const> texts, model::TraceBuilder& builder) const;
@@ -355,13 +357,25 @@ std::vector<IndexEntry> TraceFile::State::select(Selection const& selection) con
   return blocks;
 }
 
+/// None where it is damaged, or not what the index says.
+std::optional<Block> TraceFile::State::event_block(IndexEntry const& entry) const {
+  auto block = block_at(bytes, entry.offset);
+  bool const is_as_listed = block && block->header.compressed == 0 && block->header.track == entry.header.track &&
+                            block->header.rows == entry.header.rows;
+  return is_as_listed ? block : std::nullopt;
+}
+
+/// To be asked once a block was decoded: of a file that is cut meanwhile zeros are read where its bytes were sound before.
+bool TraceFile::State::is_still_there(IndexEntry const& entry) const {
+  return !mapped.is_cut() || block_at(bytes, entry.offset).has_value();
+}
+
 void TraceFile::State::decode(IndexEntry const& entry, Selection const& selection, std::span<model::StringId const> ids,
                               EventDecoder& decoder, DecodedBlock& out) const {
-  auto const block = block_at(bytes, entry.offset);
-  if (!block || block->header.compressed != 0 || block->header.track != entry.header.track ||
-      block->header.rows != entry.header.rows ||
-      !decoder.decode(block->payload, block->header.rows, description.columns, selection.columns, out.events,
-                      out.unknown_events)) {
+  auto const block = event_block(entry);
+  bool const is_decoded = block && decoder.decode(block->payload, block->header.rows, description.columns, selection.columns,
+                                                  out.events, out.unknown_events);
+  if (!is_decoded || !is_still_there(entry)) {
     out.events.clear();
     out.damaged = true;
     return;
@@ -475,11 +489,10 @@ std::optional<model::Trace> TraceFile::read_kinds(uint64_t kinds) const {
 bool TraceFile::decode_block(IndexEntry const& entry, ColumnSelection const& columns, EventDecoder& decoder,
                              model::EventBatch& out) const {
   out.clear();
-  auto const block = block_at(state_->bytes, entry.offset);
+  auto const block = state_->event_block(entry);
   uint64_t unknown = 0;
-  if (block && block->header.compressed == 0 && block->header.track == entry.header.track &&
-      block->header.rows == entry.header.rows &&
-      decoder.decode(block->payload, block->header.rows, state_->description.columns, columns, out, unknown))
+  if (block && decoder.decode(block->payload, block->header.rows, state_->description.columns, columns, out, unknown) &&
+      state_->is_still_there(entry))
     return true;
   out.clear();
   return false;
@@ -487,14 +500,12 @@ bool TraceFile::decode_block(IndexEntry const& entry, ColumnSelection const& col
 
 std::optional<size_t> TraceFile::mark_names(IndexEntry const& entry, std::span<char const> wanted, EventDecoder& decoder,
                                             std::vector<uint8_t>& marks) const {
-  auto const block = block_at(state_->bytes, entry.offset);
-  if (!block || block->header.compressed != 0 || block->header.track != entry.header.track ||
-      block->header.rows != entry.header.rows || block->header.rows > kMaxBlockRows)
-    return std::nullopt;
+  auto const block = state_->event_block(entry);
+  if (!block || block->header.rows > kMaxBlockRows) return std::nullopt;
   marks.resize(block->header.rows);
   size_t count = 0;
   if (!decoder.mark_names(block->payload, state_->description.columns, wanted, marks, count)) return std::nullopt;
-  return count;
+  return state_->is_still_there(entry) ? std::optional(count) : std::nullopt;
 }
 
 /// Events, summaries, steps: decoded; of blocks of other types the checksum is what can be checked here.

@@ -4,8 +4,13 @@
 #include <exception>
 #include <utility>
 
+#include "viewer/let_go.h"
+
 namespace stepscope::viewer {
 namespace {
+
+/// What is forgotten is freed at once when it is so much: single tiles would leave holes that nothing fits into.
+constexpr size_t kMostForgottenBytes = size_t{32} << 20;
 
 /// Whether what was read for one wish is what another one needs.
 bool answers(TileWish const& read, TileWish const& wish) {
@@ -44,8 +49,8 @@ void TileStore::work(std::stop_token const& stop) {
 }
 
 void TileStore::retire() {
-  tiles_.clear();
-  bytes_ = 0;
+  let_go(std::exchange(tiles_, {}), std::exchange(forgotten_, {}));
+  bytes_ = forgotten_bytes_ = 0;
   {
     std::lock_guard const lock(mutex_);
     queue_.clear();
@@ -79,9 +84,18 @@ void TileStore::make_room() {
     // All are looked at: the last one that came was too much.
     auto const victim = oldest->used + 1 >= frame_ ? tiles_.begin() : oldest;
     if (victim->used + 1 >= frame_) refused_.push_back(victim->tile->wish);
-    bytes_ -= victim->tile->bytes;
-    tiles_.erase(victim);
+    forget(victim);
   }
+}
+
+void TileStore::forget(std::vector<Kept>::iterator tile) {
+  bytes_ -= tile->tile->bytes;
+  forgotten_bytes_ += tile->tile->bytes;
+  forgotten_.push_back(std::move(tile->tile));
+  tiles_.erase(tile);
+  if (forgotten_bytes_ < kMostForgottenBytes) return;
+  let_go(std::exchange(forgotten_, {}));
+  forgotten_bytes_ = 0;
 }
 
 void TileStore::want(std::vector<TileWish> wishes) {

@@ -88,11 +88,14 @@ class TileStore {
   };
   void work(std::stop_token const& stop);
   void make_room();
+  void forget(std::vector<Kept>::iterator tile);
 
   Read read_;
   size_t most_bytes_;
   std::vector<Kept> tiles_;
   size_t bytes_ = 0;
+  std::vector<std::shared_ptr<Tile const>> forgotten_;  ///< let go together
+  size_t forgotten_bytes_ = 0;
   uint64_t frame_ = 1;
   std::vector<TileWish> refused_;  ///< cannot be read, or found no room: not tried again while they stay the same
 

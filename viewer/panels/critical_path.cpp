@@ -61,25 +61,29 @@ void class_list(analyzer::CriticalPathFacts const& path, Theme theme) {
   ImGui::EndTable();
 }
 
+/// Beside the switch: how far the line is, or what goes there.
+void show_line(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
+  PathLine const* const line = path_so_far(scene, memo);
+  if (memo.path.latest() == nullptr) {
+    std::string const share = memo.path_feed ? fmt::format(" {:.0f} %", 100 * memo.path_feed->share()) : "";
+    text_coloured("finding it…" + share, surface(state.theme).text_dim);
+  } else if (line != nullptr && ImGui::SmallButton("Go to it")) {
+    go_to_path(state, scene, *line, rows_height);
+  }
+}
+
 void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_height, analyzer::CriticalPathFacts const& path) {
   heading("What the time is made of");
   class_bar(path, state.theme);
-  bool shown = state.panels.path && !scene.far;
-  if (scene.far) {
-    text_wrapped("Of the steps in the middle. It is not drawn over the timeline in a run of this size yet.",
-                 surface(state.theme).text_dim);
-  } else {
-    if (ImGui::Checkbox("Show on the timeline", &shown)) state.panels.path = shown;
-    hint("P");
-  }
+  bool shown = state.panels.path;
+  if (ImGui::Checkbox("Show on the timeline", &shown)) state.panels.path = shown;
+  hint("P");
   if (shown) {
     ImGui::SameLine();
-    if (memo.path.latest() == nullptr) {
-      text_coloured("finding it…", surface(state.theme).text_dim);
-    } else if (ImGui::SmallButton("Go to it")) {
-      go_to_path(state, scene, *memo.path.latest(), rows_height);
-    }
+    show_line(scene, state, memo, rows_height);
   }
+  if (scene.far)
+    text_wrapped("These numbers are of the steps in the middle, the line is of the whole run.", surface(state.theme).text_dim);
   class_list(path, state.theme);
   Surface const& s = surface(state.theme);
   text_wrapped(
@@ -154,6 +158,18 @@ void slack(ViewState& state, analyzer::CriticalPathFacts const& path) {
 }
 
 }  // namespace
+
+PathLine const* path_so_far(Scene const& scene, Memo& memo) {
+  if (!scene.far) return memo.path.ask(0, [&scene](int, std::stop_token const& stop) { return path_line(scene, stop); });
+  if (!scene.is_analyzed) return nullptr;
+  if (!memo.path_feed) memo.path_feed = std::make_shared<PathFeed>();
+  memo.path.ask(0, [&scene, feed = memo.path_feed](int, std::stop_token const& stop) {
+    find_far_path(scene, *feed, stop);
+    return PathLine();
+  });
+  memo.path_feed->take(memo.far_path);
+  return &memo.far_path;
+}
 
 void critical_path(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
   if (!scene.analysis.critical_path) {

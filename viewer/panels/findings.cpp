@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "reports/labels.h"
 #include "reports/wording.h"
 #include "trace/base/format.h"
 #include "viewer/describe.h"
@@ -25,7 +26,7 @@ std::string cost_of(analyzer::Finding const& finding) {
   if (finding.cost_ns_per_step) words = fmt::format("costs {} a step", base::format_duration(*finding.cost_ns_per_step));
   if (finding.gain_ceiling) {
     if (!words.empty()) words += " · ";
-    words += fmt::format("at most {} faster", base::format_share(*finding.gain_ceiling));
+    words += "at most " + reports::gain_text(*finding.gain_ceiling);
   }
   return words;
 }

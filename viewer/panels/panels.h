@@ -12,6 +12,7 @@
 #include "viewer/actions.h"
 #include "viewer/background.h"
 #include "viewer/duration_histogram.h"
+#include "viewer/far/far_path.h"
 #include "viewer/far/far_same_name.h"
 #include "viewer/flame_graph.h"
 #include "viewer/link_points.h"
@@ -39,7 +40,9 @@ struct Memo {
   Background<HistogramKey, DurationHistogram> histogram;
   Background<WaitGridKey, WaitGrid> waits;
   Background<int, std::vector<LinkPoint>> links;  ///< one key: they are the run's
-  Background<int, PathLine> path;                 ///< one key
+  Background<int, PathLine> path;                 ///< one key; of a run that is not in memory its end alone is told
+  std::shared_ptr<PathFeed> path_feed;            ///< of such a run
+  PathLine far_path;                              ///< what it has given
   Background<FlameKey, FlameGraph> flames;
   Background<OwnersKey, std::optional<analyzer::MemoryOwners>> owners;
   Background<SameNameKey, SameNameFound> same_name;
@@ -85,6 +88,8 @@ void statistics(Scene const& scene, ViewState& state, Memo& memo);
 void kernels(Scene const& scene, ViewState& state, Memo& memo);
 /// Who waited for whom in collectives and why, and how fast they were by size.
 void communication(Scene const& scene, ViewState& state, Memo& memo, float rows_height);
+/// The line of the path, as far as it is found; asks for it. Null: nothing is.
+PathLine const* path_so_far(Scene const& scene, Memo& memo);
 /// What the run's length is made of; a switch draws the path over the timeline.
 void critical_path(Scene const& scene, ViewState& state, Memo& memo, float rows_height);
 /// Where the time of a thread went, by nested names, in the marked range or what is visible.

@@ -19,6 +19,7 @@ void quality(Scene const& scene, Theme theme) {
   };
   count(q.dropped, "events lost while recording");
   count(q.unmatched_launches, "launches whose device op is missing");
+  count(q.unmatched_ops, "device ops whose launch is missing");
   count(q.negative_latencies, "device ops that start before their launch");
   count(q.overlapping_slices, "device ops that overlap on one stream");
   count(q.lost_blocks, "damaged blocks left out");

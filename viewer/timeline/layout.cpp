@@ -431,7 +431,7 @@ class Painter {
             item.y0 = row->y0;
             item.y1 = row->y1;
           }
-          if (row != nullptr && row->node == pieces[best].node && !scene_.nodes[row->node].lanes.empty()) {
+          if (row != nullptr && row->node == pieces[best].node && scene_.nodes[row->node].lane_count > 0) {
             item.y0 = lane_top(*row, pieces[best].lane);
             item.y1 = item.y0 + std::round((kLaneHeight - 1) * result_.viewport.scale);
           }

@@ -67,6 +67,35 @@ TEST(IdleGaps, FindTheFirstThatEndsAfterAnInstant) {
   for (auto const& [instant, place] : cases) EXPECT_EQ(gaps.first_after(instant), place) << instant;
 }
 
+/// More than a block, and more reasons than fit into two bytes; every hundredth gap comes hours after the one before.
+std::vector<IdleGap> many_gaps() {
+  constexpr int64_t kHours = 10'000'000'000'000;
+  std::vector<IdleGap> gaps(70'000);
+  int64_t at = -kHours;
+  for (uint32_t i = 0; i < gaps.size(); ++i) {
+    at += i % 100 == 0 ? kHours : 7;
+    gaps[i].when.begin = at;
+    at += i % 1000 == 0 ? kHours : 1 + i % 5;
+    gaps[i].when.end = at;
+    gaps[i].cause = static_cast<IdleCause>(i % kIdleCauseCount);
+    gaps[i].host_name.value = i % 3 == 0 ? 5 : i;
+  }
+  return gaps;
+}
+
+TEST(IdleGaps, OfManyReasonsAndWithLongTimesBetweenThemGiveWhatWasPutIn) {
+  std::vector<IdleGap> const wanted = many_gaps();
+  DeviceGaps const gaps({}, wanted);
+  ASSERT_EQ(gaps.size(), wanted.size());
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    ASSERT_TRUE(are_equal(gaps[i], wanted[i])) << "gap " << i;
+    ASSERT_EQ(gaps.cause(i), wanted[i].cause);
+    for (int64_t const instant : {wanted[i].when.begin, wanted[i].when.end - 1}) ASSERT_EQ(gaps.first_after(instant), i);
+    ASSERT_EQ(gaps.first_after(wanted[i].when.end), i + 1);
+    ASSERT_EQ(gaps.first_after(wanted[i].when.begin - 1), i);
+  }
+}
+
 TEST(IdleGaps, WithoutRowsKeepTheRest) {
   std::vector<IdleGap> wanted = random_gaps(1);
   std::erase_if(wanted, [](IdleGap const& gap) { return gap.ref != DeviceRef{0, 0}; });

@@ -215,19 +215,27 @@ Scene scaled() {
   return scene;
 }
 
-TEST(ScalingPanel, DrawsASeries) {
+/// The series is shown, and its panel is open.
+class ScalingPanel : public testing::Test {
+ protected:
+  ScalingPanel() {
+    show_series(scene, state);
+    ui.frames(scene, state, 3);
+  }
+
+  Scene scene = scaled();
+  NullUi ui;
+  ViewState state = initial_view(scene);
+};
+
+TEST(ScalingPanels, AreDrawnOfASeriesAndOfOneNumberOfDevices) {
   draw_panels(scaled());
   Scene scene = scaled();
   scene.series = scaling_series({2});
   draw_panels(scene);
 }
 
-TEST(ScalingPanel, ClickOnANumberOfDevicesShowsWhatIsLostUpToIt) {
-  Scene const scene = scaled();
-  NullUi ui;
-  ViewState state = initial_view(scene);
-  show_series(scene, state);
-  ui.frames(scene, state, 3);
+TEST_F(ScalingPanel, ClickOnANumberOfDevicesShowsWhatIsLostUpToIt) {
   EXPECT_FALSE(state.panels.loss);
   // In the middle of the chart of throughput: two devices of one, two and four.
   ASSERT_TRUE(click_over(ui, scene, state, {110, 600}, {130, 740}, [&] { return state.panels.loss.has_value(); }));
@@ -235,12 +243,7 @@ TEST(ScalingPanel, ClickOnANumberOfDevicesShowsWhatIsLostUpToIt) {
   EXPECT_EQ(*state.panels.loss, *view.to_point(1));
 }
 
-TEST(ScalingPanel, TheListOfPairsChoosesTheWaterfall) {
-  Scene const scene = scaled();
-  NullUi ui;
-  ViewState state = initial_view(scene);
-  show_series(scene, state);
-  ui.frames(scene, state, 3);
+TEST_F(ScalingPanel, TheListOfPairsChoosesTheWaterfall) {
   auto const is_open = [] { return ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel); };
   // The list opens at the heading of the lost time; its entries lie below or above it.
   for (float y = 440; y < 780 && !state.panels.loss; y += 8) {
@@ -253,12 +256,7 @@ TEST(ScalingPanel, TheListOfPairsChoosesTheWaterfall) {
   EXPECT_LT(*state.panels.loss, 3U);
 }
 
-TEST(ScalingPanel, ClickOnAPartOpensThePanelThatShowsIt) {
-  Scene const scene = scaled();
-  NullUi ui;
-  ViewState state = initial_view(scene);
-  show_series(scene, state);
-  ui.frames(scene, state, 3);
+TEST_F(ScalingPanel, ClickOnAPartOpensThePanelThatShowsIt) {
   ASSERT_TRUE(click_over(ui, scene, state, {440, 600}, {460, 780}, [&] { return state.panels.tab != Tab::kScaling; }));
   EXPECT_THAT((std::vector<Tab>{Tab::kKernels, Tab::kCommunication, Tab::kLaunches, Tab::kStatistics}),
               testing::Contains(state.panels.tab));

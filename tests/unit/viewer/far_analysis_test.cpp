@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/unreadable_trace.h"
 #include "tests/unit/viewer/far_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "trace/file/format.h"
@@ -12,27 +13,11 @@ namespace {
 
 constexpr Viewport kAnalysisArea{700, 6000, 1};
 
-class FarAnalysisTest : public FarTest {
- protected:
-  /// Its index claims more events than any memory holds: what is known from afar is still there.
-  void make_unreadable(int rank) const {
-    std::vector<file::IndexEntry> blocks;
-    {
-      auto const file = file::TraceFile::open(path(rank));
-      ASSERT_TRUE(file);
-      blocks.assign(file->blocks().begin(), file->blocks().end());
-    }
-    for (file::IndexEntry& block : blocks)
-      if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents)) block.header.rows = UINT32_MAX;
-    auto writer = file::TraceWriter::append_to(path(rank), blocks);
-    ASSERT_TRUE(writer);
-    ASSERT_TRUE(writer->finish());
-  }
-};
+class FarAnalysisTest : public FarTest {};
 
 TEST_F(FarAnalysisTest, ARankThatCannotBeReadIsLeftOutAndStaysOnTheScreen) {
   write(support::make_synthetic_run({.devices = 3, .steps = 12, .process_per_device = true}));
-  make_unreadable(1);
+  support::make_unreadable(path(1));
   auto const scene = far();
   size_t const nodes = scene->nodes.size();
   analyze(*scene);
@@ -61,8 +46,8 @@ TEST_F(FarAnalysisTest, ARankThatCannotBeReadIsLeftOutAndStaysOnTheScreen) {
 
 TEST_F(FarAnalysisTest, NothingThatCanBeReadIsAnError) {
   write(support::make_synthetic_run({.devices = 2, .steps = 4, .process_per_device = true}));
-  make_unreadable(0);
-  make_unreadable(1);
+  support::make_unreadable(path(0));
+  support::make_unreadable(path(1));
   auto const scene = far();
   FarAnalysis analysis(scene->far->shared_sources());
   analysis.finish();

@@ -117,6 +117,13 @@ TEST_F(FollowedFiles, OfVeryManyAllAreLookedAtInTurn) {
 class FollowedRun : public FollowedFiles {
  protected:
   void begin(bool has_end = false) { following.begin(folder_files(), has_end, now); }
+  /// It has grown, and that is being read.
+  void begin_reading() {
+    begin();
+    append("rank-0.stepscope");
+    look_after(1100ms);
+    following.reading_begins(now);
+  }
   bool look_after(std::chrono::milliseconds wait) {
     now += wait;
     return following.look(now);
@@ -150,10 +157,7 @@ TEST_F(FollowedRun, IsLookedAtOnceASecond) {
 }
 
 TEST_F(FollowedRun, ThatTakesLongIsReadSeldom) {
-  begin();
-  append("rank-0.stepscope");
-  look_after(1100ms);
-  following.reading_begins(now);
+  begin_reading();
   now += 3s;
   following.reading_ends(folder_files(), false, now);
   append("rank-0.stepscope");
@@ -165,10 +169,7 @@ TEST_F(FollowedRun, ThatTakesLongIsReadSeldom) {
 }
 
 TEST_F(FollowedRun, WhatCameWhileItWasReadIsSeenAfterwards) {
-  begin();
-  append("rank-0.stepscope");
-  look_after(1100ms);
-  following.reading_begins(now);
+  begin_reading();
   RunFiles files = folder_files();
   append("rank-0.stepscope");
   following.reading_ends(std::move(files), false, now);
@@ -177,10 +178,7 @@ TEST_F(FollowedRun, WhatCameWhileItWasReadIsSeenAfterwards) {
 }
 
 TEST_F(FollowedRun, WhatWasReadWhileNobodyCouldTakeItIsReadLater) {
-  begin();
-  append("rank-0.stepscope");
-  look_after(1100ms);
-  following.reading_begins(now);
+  begin_reading();
   following.drop_reading();
   EXPECT_TRUE(following.has_more());
   EXPECT_TRUE(following.wants_reading(now + 1h));

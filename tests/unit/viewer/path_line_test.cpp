@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <set>
+#include <stop_token>
 
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/navigate.h"
@@ -61,6 +62,12 @@ TEST(PathLine, OfARunWithoutDeviceWorkIsEmpty) {
     builder.events(add_thread(builder)).add(model::EventKind::kRange, 0, 10, builder.intern("r"));
   });
   EXPECT_TRUE(path_line(scene).pieces.empty());
+}
+
+TEST(PathLine, ToldToStopIsEmpty) {
+  std::stop_source stop;
+  stop.request_stop();
+  EXPECT_TRUE(path_line(path_scene(), stop.get_token()).pieces.empty());
 }
 
 TEST(PathLayout, IsDrawnOnlyWhenAsked) {

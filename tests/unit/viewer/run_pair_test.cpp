@@ -8,9 +8,11 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "tests/unit/viewer/far_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
+#include "tests/unit/viewer/scaling_scenes.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/navigate.h"
 #include "viewer/panels/compared_runs.h"
@@ -141,6 +143,45 @@ TEST_F(PairTest, TracksThatAreClosedHiddenOrFilteredAreSoInBoth) {
   frames(2);
   EXPECT_TRUE(state_.tracks.hidden.empty());
   EXPECT_TRUE(state_.closed.empty());
+}
+
+TEST_F(PairTest, TheScalingPanelShowsTheBasesSeriesWhicheverRunIsInFront) {
+  base_.series = scaling_series();
+  state_.panels.tab = Tab::kScaling;
+  frames(4);
+  // What is below the tabs, left of the findings.
+  auto const panel = [&] {
+    constexpr size_t kTop = 820, kRight = 1200;
+    Picture const picture = ui_.picture(surface(state_.theme).background);
+    size_t const line = picture.pixels.size() / static_cast<size_t>(picture.height);
+    size_t const part = line / static_cast<size_t>(picture.width) * kRight;
+    std::vector<uint8_t> pixels;
+    for (size_t at = kTop * line; at < picture.pixels.size(); at += line)
+      pixels.insert(pixels.end(), picture.pixels.begin() + static_cast<ptrdiff_t>(at),
+                    picture.pixels.begin() + static_cast<ptrdiff_t>(at + part));
+    return pixels;
+  };
+  auto const of_base = panel();
+  pair_.bring_to_front(RunSide::kNew);
+  frames(4);
+  EXPECT_EQ(pair_.front_side(), RunSide::kNew);
+  EXPECT_TRUE(panel() == of_base);
+}
+
+TEST(PairOfRuns, MovingATrackOfTheNewRunLeavesThoseThatOnlyTheBaseHas) {
+  Scene const base = synthetic_scene({.devices = 4, .steps = 4, .process_per_device = true});
+  ViewState state = initial_view(base);
+  state.tracks.order[""] = {"Rank 3", "Rank 0", "Rank 1", "Rank 2"};
+  NullUi ui;
+  RunPair pair(scene_on_heap({.devices = 2, .steps = 4, .process_per_device = true}), "", "");
+  ui.pair = &pair;
+  ui.frames(base, state, 3);
+  pair.bring_to_front(RunSide::kNew);
+  ui.frames(base, state, 2);
+  Scene const& fresh = pair.fresh();
+  move_track_to(pair.front().state, fresh, *node_of_path(fresh, "Rank 1"), *node_of_path(fresh, "Rank 0"), false);
+  ui.frames(base, state, 2);
+  EXPECT_THAT(state.tracks.order.at(""), testing::ElementsAre("Rank 3", "Rank 1", "Rank 2", "Rank 0"));
 }
 
 TEST_F(PairTest, AClickOnARunBringsItIntoThePanels) {

@@ -145,6 +145,24 @@ TEST_F(RunSeriesTest, AClickOnARunPutsItOnTheTimelineAndReadsNothingTwice) {
   EXPECT_NE(known, nullptr);
 }
 
+TEST_F(RunSeriesTest, AnotherRunOnTheTimelineSaysThatTheComparisonWasClosed) {
+  NullUi ui;
+  Session session(of({folder_.string()}), "");
+  settle(session);
+  session.open_compared({path("n1")});
+  settle(session);
+  ASSERT_NE(session.pair(), nullptr);
+  EXPECT_EQ(session.notice(), "");
+  session.show_run(0);
+  settle(session);
+  EXPECT_EQ(session.pair(), nullptr);
+  EXPECT_THAT(session.notice(), HasSubstr("comparison was closed"));
+  // The next run that is opened is a wish of its own.
+  session.open({path("n2")});
+  settle(session);
+  EXPECT_EQ(session.notice(), "");
+}
+
 TEST_F(RunSeriesTest, ThePanelThatIsAskedForIsInFront) {
   NullUi ui;
   Arguments arguments = of({folder_.string()});

@@ -49,6 +49,17 @@ class SessionTest : public testing::Test {
     arguments.runs = std::move(runs);
     return arguments;
   }
+  /// `view first --vs OTHER`.
+  [[nodiscard]] Arguments first_beside(std::string const& other) const {
+    Arguments arguments = of({path("first.stepscope")});
+    arguments.fresh = {path(other)};
+    return arguments;
+  }
+  /// Frames until both runs are open, or the second one cannot be.
+  static void settle_both(Session& session) {
+    settle(session);
+    settle(session);
+  }
 
   fs::path folder_;
   NullUi ui_;
@@ -114,9 +125,7 @@ TEST_F(SessionTest, ShowsTheNextRunWithItsOwnView) {
 }
 
 TEST_F(SessionTest, OpensASecondRunBesideTheFirst) {
-  Arguments arguments = of({path("first.stepscope")});
-  arguments.fresh = {path("second.stepscope")};
-  Session session(arguments, "");
+  Session session(first_beside("second.stepscope"), "");
   settle(session);
   // The base is shown while the other one is opened.
   ASSERT_NE(session.scene(), nullptr);
@@ -134,11 +143,8 @@ TEST_F(SessionTest, OpensASecondRunBesideTheFirst) {
 }
 
 TEST_F(SessionTest, ClosesTheComparisonAndReturnsToTheBase) {
-  Arguments arguments = of({path("first.stepscope")});
-  arguments.fresh = {path("second.stepscope")};
-  Session session(arguments, "");
-  settle(session);
-  settle(session);
+  Session session(first_beside("second.stepscope"), "");
+  settle_both(session);
   ASSERT_NE(session.pair(), nullptr);
   Scene const* const base = session.scene();
   // "Close the comparison" stands at the right of the line with the base's name.
@@ -155,11 +161,8 @@ TEST_F(SessionTest, ClosesTheComparisonAndReturnsToTheBase) {
 }
 
 TEST_F(SessionTest, KeepsTheBaseWhenTheSecondRunCannotBeOpened) {
-  Arguments arguments = of({path("first.stepscope")});
-  arguments.fresh = {path("not there")};
-  Session session(arguments, "");
-  settle(session);
-  settle(session);
+  Session session(first_beside("not there"), "");
+  settle_both(session);
   ASSERT_NE(session.scene(), nullptr);
   EXPECT_EQ(session.pair(), nullptr);
   EXPECT_THAT(session.error(), testing::HasSubstr("not there"));

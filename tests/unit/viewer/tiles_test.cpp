@@ -101,47 +101,46 @@ TEST(TileStore, DoesNotReadAgainAndAgainWhatCannotBeRead) {
   EXPECT_EQ(reads, 1);
 }
 
-TEST(TileStore, DoesNotReadWhatNobodyWantsAnyMore) {
-  std::counting_semaphore<> begun(0), go(0);
+/// Reads a tile when it is told to, and keeps the ranks that it read.
+struct HeldReader {
+  std::counting_semaphore<> begun{0}, go{0};
   std::vector<uint32_t> read;
+
+  [[nodiscard]] auto reading() {
+    return [this](TileWish const& wish) {
+      begun.release();
+      go.acquire();
+      read.push_back(wish.rank);
+      return tile_for(wish);
+    };
+  }
+};
+
+TEST(TileStore, DoesNotReadWhatNobodyWantsAnyMore) {
+  HeldReader reader;
   {
-    TileStore store(
-        [&](TileWish const& wish) {
-          begun.release();
-          go.acquire();
-          read.push_back(wish.rank);
-          return tile_for(wish);
-        },
-        1000);
+    TileStore store(reader.reading(), 1000);
     store.want({wish_of(0), wish_of(1), wish_of(2)});
-    begun.acquire();
+    reader.begun.acquire();
     store.want({wish_of(2)});
     EXPECT_TRUE(store.is_busy());
-    go.release(2);
+    reader.go.release(2);
     store.finish();
   }
-  EXPECT_THAT(read, testing::ElementsAre(0, 2));
+  EXPECT_THAT(reader.read, testing::ElementsAre(0, 2));
 }
 
 TEST(TileStore, OneThatIsGivenUpDoesNotWaitForWhatItReads) {
-  std::counting_semaphore<> begun(0), go(0);
-  std::vector<uint32_t> read;
+  HeldReader reader;
   {
-    TileStore store(
-        [&](TileWish const& wish) {
-          begun.release();
-          go.acquire();
-          read.push_back(wish.rank);
-          return tile_for(wish);
-        },
-        1000);
+    TileStore store(reader.reading(), 1000);
     store.want({wish_of(0), wish_of(1)});
-    begun.acquire();
+    reader.begun.acquire();
     store.retire();
     EXPECT_EQ(store.bytes(), 0U);
-    go.release(2);
+    reader.go.release(2);
   }
-  EXPECT_THAT(read, testing::ElementsAre(0));
+  EXPECT_THAT(reader.read, testing::ElementsAre(0));
 }
 
 TEST(TileStore, ReadsMoreWhenTheViewLeavesWhatIsThere) {

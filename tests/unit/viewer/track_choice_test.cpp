@@ -53,6 +53,24 @@ TEST(TrackPaths, AreDistinctWhateverTheLabelsAre) {
   EXPECT_TRUE(paths.contains("Rank 0/t#2"));
 }
 
+TEST(AdoptedChoice, LeavesTracksThatOnlyThisRunHasBesideTheirNeighbours) {
+  using Names = std::vector<std::string>;
+  TrackChoice other;
+  other.order[""] = Names{"Rank 2", "Rank 0"};
+  other.order["Rank 9"] = Names{"Rank 9/a", "Rank 9/b"};
+  other.pinned = Names{"Rank 0"};
+  // Rank 1 follows rank 0 in the run's own order, rank 3 follows rank 2.
+  TrackChoice const adopted = adopted_choice(four_ranks(), {}, other);
+  EXPECT_EQ(adopted.order.at(""), (Names{"Rank 2", "Rank 3", "Rank 0", "Rank 1"}));
+  EXPECT_EQ(adopted.order.at("Rank 9"), other.order.at("Rank 9"));
+  EXPECT_EQ(adopted.pinned, other.pinned);
+  TrackChoice own;
+  own.order[""] = Names{"Rank 3", "Rank 1", "Rank 0", "Rank 2"};
+  EXPECT_EQ(adopted_choice(four_ranks(), own, other).order.at(""), (Names{"Rank 3", "Rank 1", "Rank 2", "Rank 0"}));
+  // What the other run puts in no order is in none.
+  EXPECT_TRUE(adopted_choice(four_ranks(), own, {}).order.empty());
+}
+
 TEST(TrackPaths, AreTheSameWhenTheRunIsOpenedAgain) {
   Scene const again = synthetic_scene({.devices = 4, .steps = 3, .process_per_device = true});
   ASSERT_EQ(again.nodes.size(), four_ranks().nodes.size());
