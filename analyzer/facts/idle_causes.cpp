@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include "analyzer/facts/kernels.h"
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -32,6 +34,12 @@ std::vector<StreamHolds> find_holds(DeviceIndex const& device) {
   return result;
 }
 
+/// A thread of the host runs its ops: what was launched and nothing holds waits for that thread to run.
+bool is_executed_by_host(DeviceIndex const& device) {
+  model::Device const* const described = described_device(device);
+  return described != nullptr && is_host_device(described->name);
+}
+
 class GapExplainer {
  public:
   GapExplainer(DeviceIndex const& device, HostActivity& host, std::vector<PeerLaunch> const& peers, int64_t limit_ns)
@@ -39,7 +47,7 @@ class GapExplainer {
         rows_(device.rows()),
         host_(host),
         peers_(peers),
-        limit_ns_(limit_ns),
+        limit_ns_(is_executed_by_host(device) ? std::numeric_limits<int64_t>::max() : limit_ns),
         holds_(find_holds(device)),
         cursors_(device.trace().tracks().size()),
         is_graph_launch_(device.trace().strings().size(), -1) {}

@@ -13,7 +13,8 @@
 //                   before its last peer was launched, until that launch
 //   graph           after launch.end, in a graph launch that had run nodes before
 //   launch_starved  before launch.end
-//   launch_latency  what is left, each piece shorter than the limit;  unexplained: longer, or the launch is not in the trace
+//   launch_latency  what is left, each piece shorter than the limit, or of a host device: its thread has been woken and does not
+//                   run yet;  unexplained: longer, or the launch is not in the trace
 #pragma once
 
 #include "analyzer/facts/host_activity.h"

@@ -5,6 +5,8 @@
 // O(n).
 #pragma once
 
+#include <string_view>
+
 #include "analyzer/facts/run_index.h"
 
 namespace stepscope::analyzer {
@@ -14,5 +16,9 @@ std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uin
 
 /// What the trace says of the device; null where it says nothing.
 model::Device const* described_device(DeviceIndex const& device);
+
+/// Whether the machine's cores execute the device's streams, by its name (tracer/api/device_events.h: the runtime names its
+/// devices; ours are "host:0", "host:1", …).
+inline bool is_host_device(std::string_view name) { return name.starts_with("host"); }
 
 }  // namespace stepscope::analyzer

@@ -1,17 +1,25 @@
 #include "analyzer/facts/links.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 namespace stepscope::analyzer {
 namespace {
+
+using Transfers = std::map<uint64_t, std::vector<int64_t>>;  ///< by bytes
+
+/// Larger messages are slower by more than chance only if the slope is so many times its standard error: by chance one in 40 is.
+constexpr double kClearSlope = 2;
+/// Of a normal distribution the standard deviation is so many times the median absolute deviation.
+constexpr double kSigmaOfMedian = 1.4826;
 
 /// Transfers of one size: x bytes take y ns, seen `weight` times.
 struct Sample {
   double x, y, weight;
 };
 
-std::vector<Sample> medians(std::map<uint64_t, std::vector<int64_t>>& transfers) {
+std::vector<Sample> medians(Transfers& transfers) {
   std::vector<Sample> samples;
   for (auto& [bytes, times] : transfers) {
     auto const middle = times.begin() + static_cast<ptrdiff_t>((times.size() - 1) / 2);
@@ -23,6 +31,7 @@ std::vector<Sample> medians(std::map<uint64_t, std::vector<int64_t>>& transfers)
 
 struct Line {
   double intercept, slope;
+  [[nodiscard]] double at(double x) const { return intercept + slope * x; }
 };
 
 std::optional<Line> least_squares(std::vector<Sample> const& samples) {
@@ -54,17 +63,37 @@ std::optional<Line> least_squares(std::vector<Sample> const& samples) {
   return line;
 }
 
+/// Whether larger messages are slower by more than what all of them vary by. The scale is robust: a few that were disturbed say
+/// nothing.
+bool is_clear(Line const& line, std::vector<Sample> const& samples, Transfers const& transfers) {
+  double weight = 0, mean_x = 0;
+  for (Sample const& s : samples) {
+    weight += s.weight;
+    mean_x += s.weight * s.x;
+  }
+  mean_x /= weight;
+  double xx = 0;
+  for (Sample const& s : samples) xx += s.weight * (s.x - mean_x) * (s.x - mean_x);
+  std::vector<double> off;
+  off.reserve(static_cast<size_t>(weight));
+  for (auto const& [bytes, times] : transfers)
+    for (int64_t const ns : times) off.push_back(std::abs(static_cast<double>(ns) - line.at(static_cast<double>(bytes))));
+  auto const middle = off.begin() + static_cast<ptrdiff_t>((off.size() - 1) / 2);
+  std::nth_element(off.begin(), middle, off.end());
+  return line.slope * std::sqrt(xx) >= kClearSlope * kSigmaOfMedian * *middle;
+}
+
 }  // namespace
 
 std::vector<LinkFit> fit_links(std::vector<CollectiveFacts> const& collectives) {
-  std::map<std::pair<uint64_t, model::CollectiveOp>, std::map<uint64_t, std::vector<int64_t>>> groups;
+  std::map<std::pair<uint64_t, model::CollectiveOp>, Transfers> groups;
   for (CollectiveFacts const& facts : collectives)
     if (facts.busbw_gbps) groups[{facts.communicator, facts.op}][facts.bytes].push_back(facts.transfer_ns);
   std::vector<LinkFit> result;
   for (auto& [key, transfers] : groups) {
     std::vector<Sample> const samples = medians(transfers);
     std::optional<Line> const line = least_squares(samples);
-    if (!line) continue;
+    if (!line || !is_clear(*line, samples, transfers)) continue;
     LinkFit fit{key.first, key.second};
     fit.alpha_us = line->intercept / 1e3;
     fit.beta_gbps = 1 / line->slope;  // bytes per ns = GB/s

@@ -73,7 +73,8 @@ JobSize job_size(model::Run const& run) {
 Quality judge_quality(model::Run const& run) {
   Quality quality;
   quality.notes = run.notes;
-  uint64_t events = 0, unmatched_ops = 0, other = 0;
+  std::set<std::string> said;
+  uint64_t events = 0, other = 0;
   for (model::RankTrace const& rank : run.ranks) {
     model::ImportLog const& log = rank.trace.log();
     events += rank.trace.whole_event_count();
@@ -83,14 +84,15 @@ Quality judge_quality(model::Run const& run) {
     quality.overlapping_slices += log.overlapping_slices;
     quality.lost_blocks += log.lost_blocks;
     quality.truncated = quality.truncated || log.truncated;
-    unmatched_ops += log.unmatched_ops;
+    quality.unmatched_ops += log.unmatched_ops;
     other += log.negative_durations + log.doubled_launches;
-    quality.notes.insert(quality.notes.end(), log.notes.begin(), log.notes.end());
+    for (std::string const& note : log.notes)
+      if (said.insert(note).second) quality.notes.push_back(note);  // several processes of a file say some alike
   }
   quality.missing_ranks = missing_ranks(run);
   int32_t lost = penalty(quality.dropped, events + quality.dropped) + penalty(quality.unmatched_launches, events) +
                  penalty(quality.negative_latencies, events) + penalty(quality.overlapping_slices, events) +
-                 penalty(unmatched_ops, events) + penalty(other, events);
+                 penalty(quality.unmatched_ops, events) + penalty(other, events);
   // How much was in a lost block is not known.
   if (quality.lost_blocks > 0) lost += kMissingRanksPenalty;
   if (quality.truncated) lost += kTruncatedPenalty;

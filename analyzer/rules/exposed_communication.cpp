@@ -16,11 +16,11 @@ int64_t exposed_transfer(MeasuredDevice const& device) {
   return std::max<int64_t>(0, device.exposed_comm_ns - device.exposed_late_ns - device.unhidden_comm_ns);
 }
 
-/// Share of the step that rule slow-link has named.
+/// Share of the step in which a device is exposed to what rule slow-link has named.
 double share_of_slow_links(std::vector<Finding> const& findings) {
   for (Finding const& finding : findings)
     for (auto const& [name, value] : finding.metrics)
-      if (finding.rule == "slow-link" && name == "share") return value;
+      if (finding.rule == "slow-link" && name == "exposed_share") return value;
   return 0;
 }
 

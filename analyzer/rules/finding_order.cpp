@@ -21,7 +21,13 @@ bool is_loss_of_straggler(Finding const& straggler, Finding const& loss) {
 }
 
 /// What grows asks for more memory in every step, whatever that costs.
-bool is_growth(Finding const& leak, Finding const&) { return leak.severity > Severity::kInfo; }
+bool is_growth(Finding const& growth, Finding const&) { return growth.severity > Severity::kInfo; }
+
+/// Long steps that are long because memory was asked for.
+bool is_growth_of_steps(Finding const& growth, Finding const& steps) {
+  auto const part = std::find_if(steps.subjects.begin(), steps.subjects.end(), [](auto const& s) { return s.first == "part"; });
+  return growth.severity > Severity::kInfo && part != steps.subjects.end() && part->second == to_string(IdleCause::kAllocation);
+}
 
 struct Explanation {
   std::string_view reason, effect;
@@ -35,6 +41,10 @@ constexpr std::array kExplanations = {
     Explanation{"small-buckets", "exposed-communication", is_most_of},
     Explanation{"serialized-streams", "small-grids", is_most_of},
     Explanation{"memory-leak", "allocation-in-step", is_growth},
+    Explanation{"memory-leak", "step-outliers", is_growth_of_steps},
+    Explanation{"memory-leak", "warmup-in-measurement", is_growth_of_steps},
+    Explanation{"memory-fragmentation", "step-outliers", is_growth_of_steps},
+    Explanation{"memory-fragmentation", "warmup-in-measurement", is_growth_of_steps},
 };
 
 }  // namespace

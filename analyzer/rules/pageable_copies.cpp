@@ -14,7 +14,8 @@ bool is_about_pageable_copies(MeasuredDevice const& device, SlowTime const& slow
 
 void find_pageable_copies(RuleInput const& input, std::vector<Finding>& findings) {
   auto finding = find_slow_cost(
-      "pageable-copies", input, kWarningShare, [](SlowTime const& slow) { return slow.slow_copy_ns; }, is_about_pageable_copies);
+      "pageable-copies", input, kWarningShare, [](MeasuredDevice const&, SlowTime const& slow) { return slow.slow_copy_ns; },
+      is_about_pageable_copies, SlowWork::kCopies);
   if (!finding) return;
   // The time was measured, and another kind of memory saves it.
   finding->severity = severity_of_share(finding->metrics.front().second);

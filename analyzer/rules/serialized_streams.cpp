@@ -13,7 +13,8 @@ constexpr double kLeastSerializedShare = 0.10;
 
 void find_serialized_streams(RuleInput const& input, std::vector<Finding>& findings) {
   auto finding = find_slow_cost(
-      "serialized-streams", input, kLeastSerializedShare, [](SlowTime const& slow) { return slow.serialized_ns; },
+      "serialized-streams", input, kLeastSerializedShare,
+      [](MeasuredDevice const&, SlowTime const& slow) { return slow.serialized_ns; },
       [](MeasuredDevice const&, SlowTime const&) { return true; });
   if (finding) findings.push_back(std::move(*finding));
 }

@@ -1,11 +1,12 @@
 // slow-link: messages of the same operation and size take clearly longer on one link (two devices, or a communicator) than on the
-// others, or on the same link now and then. Cost: what they take beyond the others', per step, as far as no compute hides it, of
-// the device that loses most.
+// others, or on the same link now and then. Cost: what a step would be shorter if they took as long as the others'
+// (message_replay.h), on the device that is exposed to them most, and no more than it is exposed to what they take longer.
 #include <algorithm>
 #include <tuple>
 
 #include <fmt/format.h>
 
+#include "analyzer/rules/message_replay.h"
 #include "analyzer/rules/rules.h"
 
 namespace stepscope::analyzer {
@@ -182,6 +183,19 @@ std::vector<LinkLoss> losses_of(RuleInput const& input, std::vector<Slowness> co
   return losses;
 }
 
+/// What the device's measured steps together would be shorter if slow messages took no longer than the others, ns. No more than
+/// `exposed_ns`.
+int64_t gain_without(RuleInput const& input, std::vector<Slowness> const& slow, MeasuredDevice const& device,
+                     int64_t exposed_ns) {
+  std::vector<int64_t> shorter(input.facts.collectives.size());
+  for (Slowness const& slowness : slow)
+    for (LinkSample const* sample = slowness.link.first; sample != slowness.link.last; ++sample)
+      shorter[sample->collective] = std::max<int64_t>(0, sample->transfer_ns - slowness.reference_ns);
+  std::vector<int64_t> const gained = replay_with_shorter(input, shorter);
+  if (gained.empty()) return exposed_ns;
+  return std::min(exposed_ns, gained[static_cast<size_t>(&device - input.measured.data())]);
+}
+
 /// "3, 4": the ranks at the ends of the link, or the devices where both are of one process.
 void name_link(Finding& finding, RuleInput const& input, Link const& link) {
   CollectiveFacts const& facts = input.facts.collectives[link.first->collective];
@@ -222,8 +236,11 @@ void find_slow_link(RuleInput const& input, std::vector<Finding>& findings) {
   }
   if (worst == nullptr || most < kLeastLinkShare) return;
   LinkLoss const& loss = losses[static_cast<size_t>(worst - input.measured.data())];
+  int64_t const gain = gain_without(input, slow, *worst, static_cast<int64_t>(loss.total_ns));
+  if (static_cast<double>(gain) < kLeastLinkShare * static_cast<double>(worst->total_ns)) return;
   Link const& link = loss.most->link;
-  Finding finding = make_cost_finding("slow-link", *worst, most * worst->step_ns());
+  Finding finding = make_cost_finding("slow-link", *worst, worst->per_step(gain));
+  finding.metrics.emplace_back("exposed_share", most);
   finding.metrics.emplace_back("slow_links", static_cast<double>(slow.size()));
   finding.metrics.emplace_back("ratio", static_cast<double>(link.median()) / static_cast<double>(loss.most->reference_ns));
   finding.metrics.emplace_back("slow_share", loss.most->slow_share);

@@ -17,7 +17,9 @@ constexpr double kLeastGridShare = 0.10;
 void find_small_grids(RuleInput const& input, std::vector<Finding>& findings) {
   auto finding = find_slow_cost(
       "small-grids", input, kLeastGridShare,
-      [](SlowTime const& slow) { return std::max<int64_t>(0, slow.small_grid_lost_ns - slow.serialized_ns); },
+      [](MeasuredDevice const&, SlowTime const& slow) {
+        return std::max<int64_t>(0, slow.small_grid_lost_ns - slow.serialized_ns);
+      },
       [](MeasuredDevice const&, SlowTime const&) { return true; });
   if (!finding) return;
   for (MeasuredDevice const& device : input.measured)

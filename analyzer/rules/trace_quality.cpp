@@ -19,6 +19,7 @@ void find_trace_quality(RuleInput const& input, std::vector<Finding>& findings) 
   finding.metrics = {{"score", quality.score},
                      {"dropped", static_cast<double>(quality.dropped)},
                      {"unmatched_launches", static_cast<double>(quality.unmatched_launches)},
+                     {"unmatched_ops", static_cast<double>(quality.unmatched_ops)},
                      {"negative_latencies", static_cast<double>(quality.negative_latencies)},
                      {"overlapping_slices", static_cast<double>(quality.overlapping_slices)},
                      {"lost_blocks", static_cast<double>(quality.lost_blocks)},

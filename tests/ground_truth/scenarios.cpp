@@ -61,6 +61,7 @@ std::vector<Scenario> scenarios() {
       {"moe", 4, "slow-link=30", 2},
       {"pipeline", 4, "slow-pair=10"},
       {"pipeline", 4, "slow-pair=5", 2},
+      {"pipeline", 6, "slow-pair=8", 3, 30},
       {"moe", 8, "slow-group=30", 3, 30},
       // Copies and kernels.
       {"dp", 4, "pageable-copies=24"},
@@ -70,6 +71,8 @@ std::vector<Scenario> scenarios() {
       {"dp", 4, "tensor-cores=2"},
       {"moe", 4, "tensor-cores=3", 2},
       {"pipeline", 2, "tensor-cores=2.2", 3},
+      {"pipeline", 4, "tensor-cores=3", 4},
+      {"dp", 2, "tensor-cores=3", 4},  // no other kernel tells what tensor cores would gain: half is stated
       {"dp", 4, "small-grids=40"},
       {"dp", 1, "small-grids=16", 2},
       {"dp", 4, "serialized-streams"},

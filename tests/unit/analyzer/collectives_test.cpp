@@ -171,6 +171,23 @@ TEST(Links, FitFindsLatencyAndBandwidthDespiteOutliers) {
   EXPECT_EQ(fits[0].samples, 60U);
 }
 
+TEST(Links, NoFitWhereLargerMessagesAreSlowerOnlyByChance) {
+  // Four sizes, 12 of each, that vary by up to 400 µs however large they are; the largest takes `more` longer.
+  auto const fits = [](int64_t more) {
+    std::vector<CollectiveFacts> collectives;
+    for (int i = 0; i < 48; ++i) {
+      CollectiveFacts facts;
+      facts.bytes = uint64_t{1'000'000} * static_cast<uint64_t>(i % 4);
+      facts.transfer_ns = 500'000 + static_cast<int64_t>(i) * 7 % 12 * 36'000 + (i % 4 == 3 ? more : 0);
+      facts.busbw_gbps = 1;
+      collectives.push_back(facts);
+    }
+    return fit_links(collectives);
+  };
+  EXPECT_TRUE(fits(50'000).empty());
+  EXPECT_EQ(fits(400'000).size(), 1U);
+}
+
 TEST(Links, OneSizeGivesNoFit) {
   CollectiveFacts facts;
   facts.bytes = 100;

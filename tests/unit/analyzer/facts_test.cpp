@@ -101,6 +101,21 @@ TEST(Trap, TheLaunchLatencyLimitIsInNanoseconds) {
   EXPECT_EQ(gap_cause(10'000), IdleCause::kUnexplained);
 }
 
+TEST(IdleCauses, OfAHostDeviceWhatIsLaunchedWaitsForItsThreadHoweverLong) {
+  auto const gap_cause = [](char const* device, bool is_launched) {
+    TraceBuilder builder;
+    builder.add_device({0, device, 0, 1, 0});
+    TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
+    builder.events(stream).add(EventKind::kKernel, 1'000, 1'000, builder.intern("k"), 0, KernelDetail{});
+    if (is_launched) builder.events(thread).add(EventKind::kLaunch, 1'500, 10, builder.intern("launch"), 1);
+    builder.events(stream).add(EventKind::kKernel, 9'002'000, 1'000, builder.intern("k"), 1, KernelDetail{});
+    return analyze(run_of(std::move(builder))).gaps[0].cause;
+  };
+  EXPECT_EQ(gap_cause("host:0", true), IdleCause::kLaunchLatency);
+  EXPECT_EQ(gap_cause("host:0", false), IdleCause::kUnexplained);
+  EXPECT_EQ(gap_cause("GPU", true), IdleCause::kUnexplained);
+}
+
 TEST(IdleCauses, LaterNodesOfAGraphLaunchAreTheGraphs) {
   TraceBuilder builder;
   TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());

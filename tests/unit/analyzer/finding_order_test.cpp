@@ -50,6 +50,19 @@ TEST(FindingOrder, AStragglersOwnLossIsExplainedByIt) {
   EXPECT_THAT(rules(2, 4), ElementsAre("host-bound-launches", "straggler"));  // all hosts
 }
 
+TEST(FindingOrder, MemoryThatGrowsIsTheReasonOfStepsThatAreLongBecauseOfAllocations) {
+  for (char const* const growth : {"memory-leak", "memory-fragmentation"})
+    for (char const* const long_steps : {"step-outliers", "warmup-in-measurement"}) {
+      auto const rules = [&](char const* part) {
+        Finding steps = found(long_steps, Severity::kCritical, 40);
+        steps.subjects.emplace_back("part", part);
+        return ordered({steps, found("input-bound", Severity::kCritical, 30), found(growth, Severity::kWarning, 0)});
+      };
+      EXPECT_THAT(rules("allocation"), ElementsAre(growth, long_steps, "input-bound"));
+      EXPECT_THAT(rules("compute"), ElementsAre(long_steps, "input-bound", growth));
+    }
+}
+
 TEST(FindingOrder, ALeakIsTheReasonOfAllocationsHoweverMuchTheyCost) {
   auto const rules = [](Severity leak) {
     return ordered({found("allocation-in-step", Severity::kCritical, 40), found("input-bound", Severity::kCritical, 30),

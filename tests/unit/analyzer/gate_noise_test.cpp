@@ -101,6 +101,23 @@ TEST(GateNoise, RunsAreCountedWhereRunsAreCompared) {
   EXPECT_LT(more->count, 40U);
 }
 
+TEST(GateNoise, NobodyIsAskedForHundredsOfRuns) {
+  Change change;
+  change.method = CompareMethod::kStudent;
+  change.unit = CompareUnit::kRun;
+  change.base_values = change.fresh_values = 4;
+  change.base_mean = kNoiseStep;
+  change.shift = {0, -0.3 * kNoiseStep, 0.3 * kNoiseStep};
+  EXPECT_FALSE(values_to_settle(change, kNoiseLeast).has_value());
+  change.unit = CompareUnit::kStep;
+  ASSERT_TRUE(values_to_settle(change, kNoiseLeast).has_value());
+  EXPECT_GT(values_to_settle(change, kNoiseLeast)->count, kMostMoreRuns);
+  change.unit = CompareUnit::kRun;
+  change.shift = {0, -0.03 * kNoiseStep, 0.03 * kNoiseStep};
+  ASSERT_TRUE(values_to_settle(change, kNoiseLeast).has_value());
+  EXPECT_LE(values_to_settle(change, kNoiseLeast)->count, kMostMoreRuns);
+}
+
 TEST(GateNoise, NothingSettlesAChangeAsLargeAsTheLeast) {
   Change change;
   change.method = CompareMethod::kMannWhitney;

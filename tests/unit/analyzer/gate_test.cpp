@@ -198,6 +198,48 @@ TEST(GateMean, StepsThatAreAlikeTellLess) {
   EXPECT_GE(holds, kTrials * 90 / 100);
 }
 
+TEST(GateBudget, IntervalsOfTimesAndSharesEndWhereNoneAre) {
+  // Two runs that are far apart: Student's interval spans from minus ten times their mean to plus as many.
+  std::vector<RunSample> const runs = {made_run({1e6, 1e6, 1e6}), made_run({9e6, 9e6, 9e6})};
+  BudgetCheck const time = checked("step_time_ms", Bound::kAtMost, 3, runs);
+  ASSERT_TRUE(time.interval);
+  EXPECT_EQ(time.interval->low, 0);
+  EXPECT_GT(time.interval->high, 50);
+  std::vector<RunSample> other = runs;
+  other[0].parts_ns[0] = {0, 0, 0};
+  BudgetCheck const share = checked("compute_share", Bound::kAtLeast, 0.2, other);
+  ASSERT_TRUE(share.interval);
+  EXPECT_EQ(share.interval->low, 0);
+  EXPECT_EQ(share.interval->high, 1);
+}
+
+TEST(GateBaseline, HasItsRunsAndWhatAsManyNewOnesWouldTell) {
+  auto const runs = gate_side(kStep, 0.01 * kStep, 1, 4);
+  KeptBaseline const kept = describe_baseline(runs, 0.02);
+  ASSERT_EQ(kept.runs.size(), 4U);
+  EXPECT_EQ(kept.runs[3].name, "made");
+  EXPECT_EQ(kept.runs[3].steps, 20U);
+  EXPECT_DOUBLE_EQ(kept.runs[3].step_ns, runs[3].usual_steps_ns);
+  EXPECT_EQ(kept.runs[3].peak_allocated_bytes, 3e9);
+  EXPECT_NEAR(kept.step_ns, kStep, 0.01 * kStep);
+  ASSERT_TRUE(kept.noise);
+  EXPECT_EQ(kept.unit, CompareUnit::kRun);
+  // A change of the least that counts is the least that could be told.
+  EXPECT_GT(kept.noise->sees, 0.02 * kStep);
+  EXPECT_LT(kept.noise->sees, 0.06 * kStep);
+  // Runs that vary more tell less.
+  auto apart = runs;
+  for (double& ns : apart[0].step_ns) ns *= 1.3;
+  EXPECT_GT(describe_baseline(apart, 0.02).noise.value().sees, 2 * kept.noise->sees);
+}
+
+TEST(GateBaseline, OfASingleRunItsStepsTellAndOfASingleStepNothing) {
+  EXPECT_EQ(describe_baseline(gate_side(kStep, 0.01 * kStep, 1), 0.02).unit, CompareUnit::kStep);
+  KeptBaseline const least = describe_baseline({made_run({kStep})}, 0.02);
+  EXPECT_EQ(least.step_ns, kStep);
+  EXPECT_FALSE(least.noise);
+}
+
 TEST(GateMean, OfSeveralRunsARunIsAValue) {
   std::vector<std::vector<double>> const runs = {{1, 1, 1}, {}, {3, 3}, {2}};
   MeanInterval const mean = measure_mean(runs);

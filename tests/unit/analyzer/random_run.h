@@ -15,13 +15,14 @@ namespace stepscope::analyzer::testing_support {
 /// One process with one device: `streams` in-order streams (slices may overlap when asked), two launching threads.
 class RandomRun {
  public:
-  explicit RandomRun(uint32_t seed, bool overlapping = false) : random_(seed), overlapping_(overlapping) {}
+  explicit RandomRun(uint32_t seed, bool overlapping = false)
+      : random_(seed), overlapping_(overlapping), on_host_(seed % 2 == 0) {}
 
   model::Run make() {
     using namespace model;
     for (int t = 0; t < 2; ++t)
       threads_.push_back(builder_.add_track({TrackKind::kThread, "thread", t, -1, StreamKind::kCompute, 0}));
-    builder_.add_device({0, "host:0", 0, 1, 0});
+    builder_.add_device({0, on_host_ ? "host:0" : "GPU", 0, 1, 0});
     int const streams = pick(0, 4);
     for (int s = 0; s < streams; ++s) add_stream(s);
     for (TrackId const thread : threads_) add_host_events(thread);
@@ -100,6 +101,7 @@ class RandomRun {
 
   std::mt19937 random_;
   bool overlapping_;
+  bool on_host_;
   model::TraceBuilder builder_;
   std::vector<model::TrackId> threads_;
   uint64_t correlation_ = 0;

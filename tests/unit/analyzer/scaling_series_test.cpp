@@ -146,6 +146,17 @@ TEST(ScalingSeries, BytesThatAreCopiedInTellStrongFromWeak) {
   EXPECT_NEAR(strong.points[1].factors.of(ScalingFactor::kComputation), 9.0 / 4 / 2.3, 1e-9);
 }
 
+TEST(ScalingSeries, ABatchThatIsCopiedAheadMakesNoOtherBatch) {
+  // 12 steps: one batch more in 12 is 8 %.
+  ScalingSeries const weak =
+      scale_series({plain_run(1, 10 * kScaledMs, 9 * kScaledMs), plain_run(4, 12 * kScaledMs, 9 * kScaledMs, 1083)});
+  EXPECT_EQ(weak.kind.kind, ScalingKind::kWeak);
+  EXPECT_EQ(weak.kind.evidence, KindEvidence::kCopiedIn);
+  EXPECT_EQ(
+      scale_series({plain_run(1, 10 * kScaledMs, 9 * kScaledMs), plain_run(4, 12 * kScaledMs, 9 * kScaledMs, 1110)}).refusal,
+      SeriesRefusal::kKindUnclear);
+}
+
 TEST(ScalingSeries, KernelsTellItWhereNotAllDevicesAreFed) {
   auto const unfed = [](RunSample sample) {
     sample.fed_devices = 0;

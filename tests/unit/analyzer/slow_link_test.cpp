@@ -75,6 +75,38 @@ TEST(SlowLink, CostsNothingBehindCompute) {
   EXPECT_EQ(finding_of(reduced_in_pairs(3, 9, transfer, true), "slow-link"), nullptr);
 }
 
+/// In every step pairs of ranks compute for 1 ms and reduce, which takes the second pair 0.4 ms longer than the others; then the
+/// first pair computes for `more` and all reduce together.
+Analysis reduced_in_pairs_and_by_all(int64_t more) {
+  MadeRanks made(6);
+  int64_t begin = 0;
+  for (int64_t step = 0; step < 9; ++step) {
+    auto const sequence = static_cast<uint64_t>(step) + 1;
+    int64_t const end = begin + std::max<int64_t>(1'600'000, 1'200'000 + more) + 50'000;
+    for (int32_t r = 0; r < 6; ++r) {
+      int64_t const reduced = begin + (r / 2 == 1 ? 1'600'000 : 1'200'000), ready = reduced + (r / 2 == 0 ? more : 0);
+      made.step(r, begin, end, step);
+      made.kernel(r, begin, begin + 1'000'000, begin);
+      made.collective(r, begin + 1'000'000, reduced, begin, all_reduce_of(r % 2, 2, sequence, static_cast<uint64_t>(50 + r / 2)));
+      if (ready > reduced) made.kernel(r, reduced, ready, begin);
+      made.collective(r, ready, end, begin, all_reduce_of(r, 6, sequence));
+    }
+    begin = end;
+  }
+  return analyze(made.finish());
+}
+
+TEST(SlowLink, CostsWhatTheStepWouldBeShorterNotWhatIsWaitedElsewhereThen) {
+  for (int64_t const more : {int64_t{0}, int64_t{100'000}, int64_t{250'000}}) {
+    Analysis const analysis = reduced_in_pairs_and_by_all(more);
+    Finding const* const finding = finding_of(analysis, "slow-link");
+    ASSERT_NE(finding, nullptr) << more;
+    EXPECT_EQ(finding->cost_ns_per_step, 400'000 - more);
+    EXPECT_NEAR(metric_of(*finding, "exposed_share"), 400.0 / 1650, 1e-6);
+  }
+  EXPECT_EQ(finding_of(reduced_in_pairs_and_by_all(390'000), "slow-link"), nullptr);  // all come at the same time anyway
+}
+
 TEST(SlowLink, IsNotNamedAgainAsExposedCommunication) {
   auto const transfer = [](int32_t pair, int64_t) { return pair == 1 ? 900'000 : 200'000; };
   Analysis const analysis = reduced_in_pairs(3, 9, transfer);

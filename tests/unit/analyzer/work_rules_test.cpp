@@ -117,12 +117,57 @@ TEST(LaunchLatency, IdleTimeWithAnotherCauseInItIsThatOnes) {
   EXPECT_EQ(rules_of(findings_of_gaps(IdleCause::kSync, 100 * kUs, 2 * kUs)), std::vector<std::string>{"blocking-sync"});
 }
 
+/// A device with steps of 2 ms, and in each so many idle times of this length in which it had work and did not begin it.
+std::vector<Finding> findings_of_late_begins(std::string const& name, int64_t idle_ns, int64_t count) {
+  constexpr int64_t kStepNs = 2'000 * kUs;
+  Analysis facts;
+  facts.quality.score = 100;
+  DeviceFacts device;
+  device.name = name;
+  device.window = {0, kSteps * kStepNs};
+  facts.devices.push_back(device);
+  std::vector<IdleGap> gaps;
+  for (int64_t i = 0; i < kSteps; ++i) {
+    StepFacts step;
+    step.step = i;
+    step.window = {i * kStepNs, (i + 1) * kStepNs};
+    step.time.window_ns = kStepNs;
+    facts.steps.push_back(step);
+    for (int64_t gap = 0; gap < count; ++gap) {
+      int64_t const begin = i * kStepNs + gap * 300 * kUs;
+      gaps.push_back({{}, {begin, begin + idle_ns}, IdleCause::kLaunchLatency, {}, {}});
+    }
+  }
+  facts.gaps = IdleGaps(gaps);
+  model::Run run;
+  run.ranks.emplace_back();
+  return find_all(run, facts);
+}
+
+TEST(OversubscribedHost, SpeaksOfThreadsThatWaitForCoresFromItsThresholdOn) {
+  std::vector<Finding> const findings = findings_of_late_begins("host:0", 100 * kUs, 1);
+  ASSERT_EQ(rules_of(findings), std::vector<std::string>{"oversubscribed-host"});
+  EXPECT_EQ(findings[0].cost_ns_per_step, 100 * kUs);
+  EXPECT_EQ(findings[0].severity, Severity::kWarning);
+  EXPECT_FALSE(findings[0].evidence.empty());
+  EXPECT_TRUE(findings_of_late_begins("host:0", 99 * kUs, 1).empty());
+  EXPECT_EQ(findings_of_late_begins("host:0", 200 * kUs, 3).at(0).severity, Severity::kCritical);
+}
+
+TEST(OversubscribedHost, TellsWaitingForACoreFromWakingUp) {
+  EXPECT_TRUE(findings_of_late_begins("host:0", 50 * kUs, 6).empty());
+  EXPECT_EQ(rules_of(findings_of_late_begins("host:0", 51 * kUs, 6)), std::vector<std::string>{"oversubscribed-host"});
+  EXPECT_TRUE(findings_of_late_begins("GPU 0", 51 * kUs, 6).empty());
+}
+
 /// Steps of 1 ms on a device; of the measured ones this much is slow.
 struct SlowRun {
   std::string device = "GPU 0";
   SlowTime slow;
   int64_t exposed_copy_ns = 0;
   std::vector<KernelFacts> kernels;
+  int64_t compute_ns = 0, exposed_late_ns = 0;
+  std::vector<WaitFacts> waits = {};
 };
 
 std::vector<Finding> findings_of(SlowRun const& of) {
@@ -141,11 +186,14 @@ std::vector<Finding> findings_of(SlowRun const& of) {
     step.warmup = i == 0;
     if (i > 0) {
       step.time.exposed_copy_ns = of.exposed_copy_ns;
+      step.time.compute_ns = of.compute_ns;
+      step.time.exposed_comm_ns = step.time.exposed_late_ns = of.exposed_late_ns;
       step.slow = of.slow;
     }
     facts.steps.push_back(step);
   }
   facts.kernels = of.kernels;
+  facts.waits = of.waits;
   model::Run run;
   run.ranks.emplace_back();
   return find_all(run, facts);
@@ -179,6 +227,37 @@ TEST(TensorCoresUnused, IsSilentWhereNothingSaysThatTheGpuHasThem) {
   EXPECT_TRUE(findings_of(run).empty());
   run.kernels.push_back(kernel_of("hmma", 1, true, 0));  // another kernel uses them
   EXPECT_EQ(rules_of(findings_of(run)), std::vector<std::string>{"tensor-cores-unused"});
+}
+
+TEST(TensorCoresUnused, CostsWhatIsBeyondTheRateOfOtherKernelsOnTensorCores) {
+  SlowRun run{"NVIDIA H100 80GB HBM3", {}, 0, {kernel_of("sgemm", 1'000, false, 0), kernel_of("flash_fwd", 10, true, 0)}};
+  run.slow.simt_matrix_ns = 400 * kUs;
+  auto const cost = [&](double plain, double with) {
+    run.kernels[0].flops_rate = plain;
+    run.kernels[1].flops_rate = with;
+    std::vector<Finding> const findings = findings_of(run);
+    return findings.empty() ? 0 : *findings[0].cost_ns_per_step;
+  };
+  EXPECT_EQ(cost(1e12, 4e12), 300 * kUs);   // would take a quarter
+  EXPECT_EQ(cost(1e12, 32e12), 350 * kUs);  // an eighth and no less
+  EXPECT_EQ(cost(4e12, 3e12), 0);           // are as fast as these
+  run.kernels[1].total_ns = 9;              // too little to tell
+  EXPECT_EQ(cost(1e12, 4e12), 200 * kUs);
+}
+
+TEST(TensorCoresUnused, ComputeThatTakesLessIsWaitedForLess) {
+  SlowRun run{"NVIDIA H100 80GB HBM3", {}, 0, {kernel_of("sgemm", 5, false, 0)}};
+  run.slow.simt_matrix_ns = 200 * kUs;
+  run.compute_ns = 500 * kUs;
+  run.exposed_late_ns = 50 * kUs;
+  WaitFacts by_compute, by_copy;
+  by_compute.cause = WaitCause::kCompute;
+  by_compute.exposed_ns = 80;
+  by_copy.cause = WaitCause::kCopy;
+  by_copy.exposed_ns = 20;
+  run.waits = {by_compute, by_copy};
+  // 100 of 500 µs of compute are lost, and four fifths of the waiting are for compute.
+  EXPECT_EQ(findings_of(run).at(0).cost_ns_per_step, 108 * kUs);
 }
 
 TEST(TensorCoresUnused, IsAtMostAWarning) {
