@@ -210,7 +210,8 @@ inline constexpr size_t kMaxEvidence = 10;
 
 /// How far to trust the run: sums over its traces' logs (model::ImportLog) and a score from 100 (nothing wrong) down.
 struct Quality {
-  uint64_t dropped = 0, unmatched_launches = 0, negative_latencies = 0, overlapping_slices = 0, lost_blocks = 0;
+  uint64_t dropped = 0, unmatched_launches = 0, unmatched_ops = 0, negative_latencies = 0, overlapping_slices = 0,
+           lost_blocks = 0;
   bool truncated = false;
   std::vector<int32_t> missing_ranks;
   int32_t score = 100;

@@ -24,8 +24,9 @@ bool is_streamed(RunSources const& sources, Reading reading) {
 }
 
 void warn_of(model::Run const& run) {
-  warn(run.notes);
-  for (model::RankTrace const& rank : run.ranks) warn(rank.trace.log().notes, rank.file);
+  Warnings warnings;
+  warnings.say(run.notes);
+  for (model::RankTrace const& rank : run.ranks) warnings.say(rank.trace.log().notes, rank.file);
 }
 
 Expected<AnalyzedRun> analyze_in_memory(RunSources sources, analyzer::AnalyzeOptions const& options) {

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <random>
@@ -189,10 +190,27 @@ std::string host_name() {
   return name.empty() ? "localhost" : name;
 }
 
+/// What becomes of the new runs as a baseline; reports say it before it is done, for all files are written or none.
+Expected<void> keep_baseline(CheckCommand const& command, CheckInputs const& inputs, analyzer::GateResult& result) {
+  if (command.update_baseline.empty()) return {};
+  if (inputs.fresh.size() > gate::kMostBaselineRuns)
+    return base::fail("--update-baseline: a baseline has at most {} runs, name fewer", gate::kMostBaselineRuns);
+  auto const target = gate::baseline_target(command.update_baseline, inputs.name);
+  if (!target) return base::fail_with(target);
+  analyzer::KeptBaseline kept = analyzer::describe_baseline(inputs.fresh, command.least_percent / 100);
+  kept.file = *target;
+  kept.place = command.update_baseline;
+  if (inputs.name != gate::workload_name(inputs.fresh.front())) kept.asked_name = inputs.name;
+  kept.is_written = result.verdict == analyzer::GateVerdict::kPassed;
+  std::error_code error;
+  kept.replaces = std::filesystem::exists(*target, error);
+  result.kept_baseline = std::move(kept);
+  return {};
+}
+
 /// Reports, and the baseline and history that are to be kept.
 Expected<void> write_files(CheckCommand const& command, CheckInputs const& inputs, analyzer::GateResult const& result) {
   OutputFiles files;
-  std::string baseline;
   if (!command.json_file.empty()) files.add(command.json_file, reports::gate_json(result));
   if (!command.markdown.empty()) files.add(command.markdown, reports::gate_markdown(result));
   if (!command.junit.empty()) files.add(command.junit, reports::gate_junit(result, {utc_now(), host_name()}));
@@ -201,20 +219,9 @@ Expected<void> write_files(CheckCommand const& command, CheckInputs const& input
     files.add(command.sarif, reports::gate_sarif(result, {STEPSCOPE_VERSION, artifact}));
   }
   if (inputs.appended) files.add(command.append_history, gate::history_text(*inputs.appended));
-  if (!command.update_baseline.empty()) {
-    if (inputs.fresh.size() > gate::kMostBaselineRuns)
-      return base::fail("--update-baseline: a baseline has at most {} runs, name fewer", gate::kMostBaselineRuns);
-    auto const target = gate::baseline_target(command.update_baseline, inputs.name);
-    if (!target) return base::fail_with(target);
-    if (result.verdict == analyzer::GateVerdict::kPassed)
-      baseline = *target;
-    else
-      std::fprintf(stderr, "stepscope: %s: left as it is, since the check did not pass\n", target->c_str());
-  }
-  if (!baseline.empty()) files.add(baseline, gate::baseline_text({inputs.name, inputs.fresh}));
-  auto const written = files.write();
-  if (written && !baseline.empty()) std::fprintf(stderr, "stepscope: wrote %s\n", baseline.c_str());
-  return written;
+  if (result.kept_baseline && result.kept_baseline->is_written)
+    files.add(result.kept_baseline->file, gate::baseline_text({inputs.name, inputs.fresh}));
+  return files.write();
 }
 
 bool is_on_github(CheckCommand const& command) {
@@ -259,6 +266,8 @@ int check(CheckCommand const& command) {
   result.name = inputs->name;
   if (!command.history.empty() || !command.append_history.empty())
     result.history = analyzer::analyze_history(inputs->history, least_share);
+  if (inputs->appended) result.kept_history = {command.append_history, inputs->fresh.size(), inputs->appended->points.size()};
+  if (auto const kept = keep_baseline(command, *inputs, result); !kept) return report_error(kept.error());
   if (auto const written = write_files(command, *inputs, result); !written) return report_error(written.error());
   print_result(command, result);
   return check_exit_code(result.verdict);

@@ -15,9 +15,12 @@
 
 namespace stepscope::cli {
 
-void warn(std::vector<std::string> const& notes, std::string const& file) {
+void Warnings::say(std::vector<std::string> const& notes, std::string const& file) {
   std::string const about = file.empty() ? std::string() : base::printable(file) + ": ";
-  for (std::string const& note : notes) std::fprintf(stderr, "stepscope: %s%s\n", about.c_str(), base::printable(note).c_str());
+  for (std::string const& note : notes) {
+    std::string const line = about + base::printable(note);
+    if (said_.insert(line).second) std::fprintf(stderr, "stepscope: %s\n", line.c_str());
+  }
 }
 
 int report_error(base::Error const& error) {
@@ -46,8 +49,9 @@ base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& pat
   base::keep_freed_memory();
   auto run = import::open_run(paths);
   if (!run) return run;
-  warn(run->notes);
-  for (model::RankTrace const& rank : run->ranks) warn(rank.trace.log().notes, rank.file);
+  Warnings warnings;
+  warnings.say(run->notes);
+  for (model::RankTrace const& rank : run->ranks) warnings.say(rank.trace.log().notes, rank.file);
   return run;
 }
 
@@ -55,8 +59,9 @@ base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string
   base::keep_freed_memory();
   auto run = import::open_sources(paths);
   if (!run) return run;
-  warn(run->notes);
-  for (import::RankSource const& rank : run->ranks) warn(rank.source.log().notes, rank.file);
+  Warnings warnings;
+  warnings.say(run->notes);
+  for (import::RankSource const& rank : run->ranks) warnings.say(rank.source.log().notes, rank.file);
   return run;
 }
 

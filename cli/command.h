@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +33,15 @@ struct Command {
 
 /// Prints "stepscope: <message>" to stderr; returns kWrongUse.
 int report_error(base::Error const& error);
-/// Prints what could not be read, a line each, to stderr; `file`: of which.
-void warn(std::vector<std::string> const& notes, std::string const& file = {});
+/// Prints to stderr what could not be read, a line each: what several processes of a file say alike once.
+class Warnings {
+ public:
+  /// `file`: of which.
+  void say(std::vector<std::string> const& notes, std::string const& file = {});
+
+ private:
+  std::set<std::string> said_;
+};
 /// Whether stdout takes colours: a terminal, and NO_COLOR is not set.
 bool use_color();
 /// Width of the terminal in columns, 100 when there is none.

@@ -84,7 +84,10 @@ void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
     diagnosis.losses.push_back({fmt::format("{} damaged block{} of the trace that this one was made of", log.lost_blocks,
                                             log.lost_blocks == 1 ? "" : "s"),
                                 "make it again from an intact copy"});
-  for (std::string const& note : log.notes) diagnosis.doubts.push_back(note);
+  for (std::string const& note : log.notes) {
+    bool const is_said = std::find(diagnosis.doubts.begin(), diagnosis.doubts.end(), note) != diagnosis.doubts.end();
+    if (!is_said) diagnosis.doubts.push_back(note);  // of several processes of a file
+  }
 }
 
 void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
@@ -100,18 +103,30 @@ void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
 }
 
 void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
-  auto const add = [&](uint64_t count, char const* what) {
-    if (count > 0) diagnosis.doubts.push_back(fmt::format("{} {}", base::format_count(count), what));
+  auto const add = [&](uint64_t count, char const* of, char const* what) {
+    if (count > 0) diagnosis.doubts.push_back(base::format_count(count, of) + what);
   };
-  add(log.unmatched_launches, "launches whose device op is not in the trace");
-  add(log.doubled_launches,
-      "launches with the correlation id of an earlier one: device ops were linked with the last before them");
-  add(log.unmatched_ops, "device ops whose launch is not in the trace");
-  add(log.negative_latencies, "device ops that begin before their launch: the clocks of host and device disagree");
-  add(log.negative_durations, "events with a negative duration, taken as 0");
-  add(log.overlapping_slices, "device ops that overlap another on the same stream");
-  add(log.impossible_times, "events with impossible times");
-  add(log.unknown_events, "events of kinds that this version does not know");
+  add(log.unmatched_launches, "launch call", " without device op in the trace");
+  add(log.doubled_launches, "launch call",
+      " with the correlation id of an earlier one: device ops were linked with the last before them");
+  add(log.unmatched_ops, "device op", " without launch in the trace");
+  add(log.negative_latencies, "device op", " before the launch: the clocks of host and device disagree");
+  add(log.negative_durations, "event", " with a negative duration, taken as 0");
+  add(log.overlapping_slices, "device op", " on a stream while another runs there");
+  add(log.impossible_times, "event", " with impossible times");
+  add(log.unknown_events, "event", " of kinds that this version does not know");
+}
+
+/// Of one more process of the file: what add_doubts() looks at.
+void add_counts(model::ImportLog const& log, model::ImportLog& sum) {
+  sum.unmatched_launches += log.unmatched_launches;
+  sum.doubled_launches += log.doubled_launches;
+  sum.unmatched_ops += log.unmatched_ops;
+  sum.negative_latencies += log.negative_latencies;
+  sum.negative_durations += log.negative_durations;
+  sum.overlapping_slices += log.overlapping_slices;
+  sum.impossible_times += log.impossible_times;
+  sum.unknown_events += log.unknown_events;
 }
 
 void doubt_emptiness(Diagnosis& diagnosis) {
@@ -126,6 +141,7 @@ base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
   if (!sources) return base::fail_with(sources);
   std::error_code ignored;
   Diagnosis diagnosis{.file = path, .bytes = std::filesystem::file_size(path, ignored), .is_finished = true};
+  model::ImportLog doubtful;
   for (import::TraceSource const& source : *sources) {
     for (uint64_t const count : source.event_counts()) diagnosis.events += count;
     diagnosis.tracks += source.tracks().size();
@@ -140,8 +156,9 @@ base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
       diagnosis.losses.push_back({fmt::format("{} events", base::format_count(log.dropped)),
                                   "the recorder lost them, or they cannot be read: the lines below say which"});
     add_earlier_losses(log, diagnosis);
-    add_doubts(log, diagnosis);
+    add_counts(log, doubtful);
   }
+  add_doubts(doubtful, diagnosis);
   doubt_emptiness(diagnosis);
   return diagnosis;
 }

@@ -62,8 +62,8 @@ void print(import::RankSource const& rank) {
   if (uint64_t const dropped = source.log().dropped; dropped > 0) line("dropped", base::format_count(dropped));
   for (auto const& [key, value] : info.facts) line(key.c_str(), value);
   for (model::Device const& device : source.devices())
-    line("device", fmt::format("{} {}, memory {}", device.id, device.name,
-                               device.capacity_bytes > 0 ? base::format_bytes(device.capacity_bytes) : "unlimited"));
+    line("device", fmt::format("{} {}{}", device.id, device.name,
+                               device.capacity_bytes > 0 ? ", memory " + base::format_bytes(device.capacity_bytes) : ""));
   for (size_t t = 0; t < events.size(); ++t) {
     model::Track const& track = source.tracks()[t];
     line(kind_of(track), fmt::format("{:>10} events  {}", base::format_count(events[t]), track.name));

@@ -81,13 +81,13 @@ Expected<std::vector<std::string>> PartialRun::number_ranks() {
   // As opening the files does it.
   std::stable_partition(unnumbered_.begin(), unnumbered_.end(), [](Unnumbered const& part) { return part.has_devices; });
   std::vector<int32_t> const ranks = import::free_ranks(said_, unnumbered_.size());
-  std::vector<std::string> notes;
+  std::vector<import::NumberedProcess> numbered;
   for (size_t i = 0; i < ranks.size(); ++i) {
     if (auto const set = set_rank(unnumbered_[i], ranks[i]); !set) return base::fail_with(set);
-    if (names_.size() > 1) notes.push_back(import::note_of_free_rank(unnumbered_[i].source, ranks[i]));
+    numbered.push_back({unnumbered_[i].source, ranks[i]});
   }
   unnumbered_.clear();
-  return notes;
+  return names_.size() > 1 ? import::notes_of_free_ranks(numbered) : std::vector<std::string>();
 }
 
 /// Only where a trace behind it says the rank that was guessed it is written again.

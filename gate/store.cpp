@@ -94,6 +94,14 @@ std::string names_in(std::string const& folder) {
   return names.empty() ? "it has none" : "it has " + base::valid_utf8(names, 1000);
 }
 
+Expected<void> make_folder_of(std::string const& file) {
+  fs::path const folder = fs::path(file).parent_path();
+  std::error_code error;
+  if (!folder.empty()) fs::create_directories(folder, error);
+  if (error) return base::fail("{}: cannot be made a folder ({}), choose another place", folder.string(), error.message());
+  return {};
+}
+
 }  // namespace
 
 PathKind kind_of(std::string const& path) {
@@ -143,13 +151,10 @@ Expected<History> read_history(std::string const& path) {
 }
 
 Expected<std::string> baseline_target(std::string const& path, std::string_view name) {
-  std::string target = path;
+  bool const is_file = path.ends_with(".json") && !is_folder(path);
+  std::string const target = is_file ? path : (fs::path(path) / fmt::format("{}.json", name)).string();
+  if (auto const made = make_folder_of(target); !made) return base::fail_with(made);
   std::error_code error;
-  if (!path.ends_with(".json") || is_folder(path)) {
-    fs::create_directories(path, error);
-    if (error) return base::fail("{}: cannot be made a folder ({}), choose another place", path, error.message());
-    target = (fs::path(path) / fmt::format("{}.json", name)).string();
-  }
   if (fs::exists(target, error) && kind_of(target) != PathKind::kBaseline)
     return base::fail("{}: is no baseline and is not replaced, choose another place", target);
   return target;
@@ -157,7 +162,10 @@ Expected<std::string> baseline_target(std::string const& path, std::string_view 
 
 Expected<History> history_to_append(std::string const& path, std::string_view name) {
   std::error_code error;
-  if (!fs::exists(path, error)) return History{std::string(name), {}};
+  if (!fs::exists(path, error)) {
+    if (auto const made = make_folder_of(path); !made) return base::fail_with(made);
+    return History{std::string(name), {}};
+  }
   if (kind_of(path) != PathKind::kHistory) return base::fail("{}: is no history and is not replaced, choose another file", path);
   auto history = read_history(path);
   if (history && history->name != name)

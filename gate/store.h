@@ -31,10 +31,11 @@ std::string baseline_file(std::string const& path, std::string_view name);
 base::Expected<Baseline> read_baseline(std::string const& path, std::string_view name);
 base::Expected<History> read_history(std::string const& path);
 
-/// The file to write a baseline to: `path` where it ends in .json, else NAME.json in that folder, which is made. Errors: the
+/// The file to write a baseline to: `path` where it ends in .json, else NAME.json in that folder. Its folder is made. Errors: the
 /// folder cannot be made, or the file is something else, which is not replaced.
 base::Expected<std::string> baseline_target(std::string const& path, std::string_view name);
-/// What is there, or an empty history of that name. Errors: it is something else, or of another workload.
+/// What is there, or an empty history of that name, whose folder is made. Errors: the folder cannot be made, or what is there is
+/// something else, or of another workload.
 base::Expected<History> history_to_append(std::string const& path, std::string_view name);
 
 }  // namespace stepscope::gate

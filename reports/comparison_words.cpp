@@ -239,8 +239,12 @@ std::string signed_share(double change, double of) {
   return fmt::format("{:+.1f} %", percent);
 }
 
+double lower_shift(analyzer::Change const& change) {
+  return change.base_mean > 0 ? std::max(change.shift.low, -change.base_mean) : change.shift.low;
+}
+
 std::string interval_text(analyzer::Change const& change) {
-  return fmt::format("{} to {}", signed_share(change.shift.low, change.base_mean),
+  return fmt::format("{} to {}", signed_share(lower_shift(change), change.base_mean),
                      signed_share(change.shift.high, change.base_mean));
 }
 

@@ -23,17 +23,22 @@ using analyzer::Metric;
 
 /// Names of workloads and labels of runs.
 constexpr size_t kMostLabelBytes = 80;
+/// Of files that were written: whoever reads it opens them.
+constexpr size_t kMostPathBytes = 300;
 
 std::string gate_duration(double ns) { return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18))); }
 
+std::string gate_bytes(double bytes) { return base::format_bytes(static_cast<uint64_t>(std::clamp(bytes, 0.0, 1e18))); }
+
 std::string amount_of(Metric const& metric, double value) {
-  if (metric.family == analyzer::MetricFamily::kMemory)
-    return base::format_bytes(static_cast<uint64_t>(std::clamp(value, 0.0, 1e18)));
-  return gate_duration(value);
+  return metric.family == analyzer::MetricFamily::kMemory ? gate_bytes(value) : gate_duration(value);
 }
 
-/// "0.042 %": noise is often less than a tenth of a percent.
-std::string fine_share(double share) { return fmt::format("{:.2g} %", share * 100); }
+/// "0.042 %": noise is often less than a tenth of a percent. "140 %" where two digits would need an exponent.
+std::string fine_share(double share) {
+  double const percent = share * 100;
+  return percent < 99.5 ? fmt::format("{:.2g} %", percent) : fmt::format("{:.0f} %", percent);
+}
 
 Metric const& metric_of(GateResult const& result, GateAnswer const& answer) { return result.comparison->metrics[answer.index]; }
 BudgetCheck const& budget_of(GateResult const& result, GateAnswer const& answer) { return result.budgets[answer.index]; }
@@ -158,6 +163,11 @@ std::string settle_text(GateResult const& result, GateAnswer const& answer) {
                               ? budget_of(result, answer).interval.has_value()
                               : answer.noise && metric_of(result, answer).verdict == analyzer::Verdict::kUnclear;
   if (!was_tested) return {};
+  bool const vary_runs =
+      answer.question != GateQuestion::kBudget && metric_of(result, answer).change.unit == analyzer::CompareUnit::kRun;
+  if (vary_runs)
+    return "More runs would hardly settle it: they vary too much for a change of this size. A machine of its own would, or both "
+           "programs trained in turn (GATE_BASE of examples/ci_gate), or a larger --min-effect.";
   return "More of the same would hardly settle it: it is about as far off as the least that counts, or drifts.";
 }
 
@@ -178,11 +188,53 @@ std::string label_of(analyzer::HistoryFacts const& history, size_t at) {
   return label.empty() ? "run " + number : fmt::format("run {} ({})", number, label);
 }
 
+std::string runs_of(size_t count) { return base::format_count(count, "run"); }
+std::string path_of(std::string const& path) { return shown(path, kMostPathBytes); }
+
+std::string history_kept_text(analyzer::KeptHistory const& kept) {
+  return fmt::format("{} added to {}, which has {} now", runs_of(kept.added), path_of(kept.file), runs_of(kept.runs));
+}
+
+/// Where nothing was to be checked: what was done instead.
+std::string kept_headline(GateResult const& result, std::string const& name) {
+  if (result.kept_baseline)
+    return fmt::format("BASELINE WRITTEN: {}: {}, in {}{}.", name, runs_of(result.kept_baseline->runs.size()),
+                       path_of(result.kept_baseline->file), result.kept_baseline->replaces ? ", in place of the one before" : "");
+  if (result.kept_history) return fmt::format("HISTORY WRITTEN: {}: {}.", name, history_kept_text(*result.kept_history));
+  size_t const runs = result.history ? result.history->points.size() + result.history->left_out : 0;
+  return fmt::format("HISTORY: {}: {}; nothing was checked, for there is neither a baseline nor a budget.", name, runs_of(runs));
+}
+
+/// As a shell takes it for one word.
+std::string shell_word(std::string const& path) {
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
+  std::string const text = path_of(path);
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string word = "'";
+  for (char const byte : text) word += byte == '\'' ? std::string("'\\''") : std::string(1, byte);
+  return word + "'";
+}
+
 std::string part_name(analyzer::StepPart part_of_step) {
   Metric metric;
   metric.family = analyzer::MetricFamily::kPart;
   metric.name = analyzer::to_string(part_of_step);
   return metric_label(metric);
+}
+
+/// What would make a baseline that was written a better one.
+std::vector<std::string> baseline_notes(analyzer::KeptBaseline const& kept) {
+  std::vector<std::string> notes;
+  constexpr size_t kGoodRuns = 4;  // from there on an interval over runs is not much wider than the runs vary (COMPARE.md)
+  if (kept.runs.size() < kGoodRuns)
+    notes.push_back(fmt::format("{} {} little of how far runs of the same program vary; four and more are a better baseline.",
+                                runs_of(kept.runs.size()), kept.runs.size() == 1 ? "tells" : "tell"));
+  constexpr double kCoarse = 0.1;  // a slowdown of a tenth is what nobody wants to miss
+  if (kept.noise && kept.noise->sees > kCoarse * kept.step_ns)
+    notes.emplace_back(
+        "Smaller slowdowns would be unclear: a machine that nobody else uses sees more, and so do both programs trained in turn "
+        "(GATE_BASE of examples/ci_gate).");
+  return notes;
 }
 
 }  // namespace
@@ -191,7 +243,7 @@ std::string_view gate_word(GateVerdict verdict) { return analyzer::to_string(ver
 
 std::string gate_headline(GateResult const& result) {
   std::string const name = shown(result.name, kMostLabelBytes);
-  if (result.answers.empty()) return fmt::format("NOTHING CHECKED: {}: there is neither a baseline nor a budget.", name);
+  if (result.answers.empty()) return kept_headline(result, name);
   switch (result.verdict) {
     case GateVerdict::kPassed:
       return fmt::format("PASSED: {}: {} passed.", name, base::format_count(result.answers.size(), "check"));
@@ -292,9 +344,42 @@ std::string history_text(GateResult const& result) {
                      result.history->changes.size() == 1 ? "once" : fmt::format("{} times", result.history->changes.size()));
 }
 
+std::vector<std::vector<std::string>> kept_rows(analyzer::KeptBaseline const& kept) {
+  std::vector<std::vector<std::string>> rows = {{"run", "steps", "step", "peak memory allocated"}};
+  for (analyzer::KeptRun const& run : kept.runs)
+    rows.push_back({shown(run.name, kMostLabelBytes), base::format_count(run.steps), gate_duration(run.step_ns),
+                    run.peak_allocated_bytes ? gate_bytes(*run.peak_allocated_bytes) : "–"});
+  return rows;
+}
+
+std::string next_command(analyzer::KeptBaseline const& kept) {
+  std::string command = "stepscope check NEW… --baseline " + shell_word(kept.place);
+  if (!kept.asked_name.empty()) command += " --name " + shell_word(kept.asked_name);
+  return command;
+}
+
+std::string kept_noise_text(analyzer::KeptBaseline const& kept) {
+  if (!kept.noise || kept.noise->deviation <= 0 || kept.step_ns <= 0) return {};
+  bool const are_runs = kept.unit == analyzer::CompareUnit::kRun;
+  return fmt::format("{} by {}; with {}, a change of {} and more would be told 9 times of 10.",
+                     are_runs ? "Runs vary" : "Steps vary", fine_share(kept.noise->deviation / kept.step_ns),
+                     are_runs ? "as many new ones" : "a new run as long", fine_share(kept.noise->sees / kept.step_ns));
+}
+
 std::vector<std::string> gate_notes(GateResult const& result) {
   std::vector<std::string> notes;
-  if (result.comparison && !result.is_other_machine && result.comparison->verdict == analyzer::Verdict::kLess)
+  bool const was_checked = !result.answers.empty();
+  if (result.kept_baseline && !result.kept_baseline->is_written)
+    notes.push_back(path_of(result.kept_baseline->file) + ": left as it is, since the check did not pass.");
+  else if (result.kept_baseline && was_checked)
+    notes.push_back(fmt::format("The new runs are the baseline from now on: {}, in {}.",
+                                runs_of(result.kept_baseline->runs.size()), path_of(result.kept_baseline->file)));
+  if (result.kept_history && (was_checked || result.kept_baseline))
+    notes.push_back("History: " + history_kept_text(*result.kept_history) + ".");
+  if (result.kept_baseline && result.kept_baseline->is_written)
+    for (std::string& note : baseline_notes(*result.kept_baseline)) notes.push_back(std::move(note));
+  bool const is_kept = result.kept_baseline && result.kept_baseline->is_written;
+  if (result.comparison && !result.is_other_machine && !is_kept && result.comparison->verdict == analyzer::Verdict::kLess)
     notes.emplace_back("The step is faster than the baseline: --update-baseline keeps it so.");
   for (BudgetCheck const& check : result.budgets)
     if (check.interval && check.interval->unit == analyzer::CompareUnit::kStep) {

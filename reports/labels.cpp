@@ -161,6 +161,25 @@ std::string step_source_label(analyzer::Analysis const& analysis) {
   return std::string(tr("not found"));
 }
 
+std::string gain_text(double gain) {
+  constexpr double kDoubled = 1;  // per cent of more than twice as fast are read wrong
+  if (gain < kDoubled) return tr("{} faster", base::format_share(gain));
+  double const times = std::fmin(gain + 1, 1e15);
+  constexpr double kWhole = 100;
+  return tr("{} × as fast",
+            times < kWhole ? fmt::format("{:.1f}", times) : base::format_count(static_cast<uint64_t>(std::llround(times))));
+}
+
+std::string_view without_arguments(std::string_view kernel) {
+  if (!kernel.ends_with(')')) return kernel;
+  size_t depth = 0;
+  for (size_t at = kernel.size(); at > 1; --at) {
+    if (kernel[at - 1] == ')') ++depth;
+    if (kernel[at - 1] == '(' && --depth == 0) return kernel.substr(0, at - 1);
+  }
+  return kernel;
+}
+
 std::string shown(std::string_view text, size_t limit) {
   if (text.size() <= limit) return base::printable(text);
   // Not inside a UTF-8 sequence.

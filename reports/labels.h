@@ -43,6 +43,13 @@ std::string format_range(int64_t begin_ns, int64_t end_ns);
 /// Where steps came from, e.g. "annotated by the program", "detected as the period of the kernel sequence, 95 % sure".
 std::string step_source_label(analyzer::Analysis const& analysis);
 
+/// Of a gain of T / (T − cost) − 1: "18.0 % faster"; from 1 on "2.4 × as fast", for nobody reads 3892.1 %.
+std::string gain_text(double gain);
+
+/// A kernel's name without the types of its arguments, which fill lines and tell nothing: "void gemm<float, 4>(int, float*)" →
+/// "void gemm<float, 4>".
+std::string_view without_arguments(std::string_view kernel);
+
 /// Trace text for people: printable, and cut at `limit` bytes (names of megabytes exist).
 std::string shown(std::string_view text, size_t limit = 300);
 

@@ -111,7 +111,16 @@ Summary summarize(analyzer::Analysis const& analysis) {
 }
 
 std::string verdict(model::Run const& run, analyzer::Analysis const& analysis) {
-  if (analysis.devices.empty()) return std::string(tr("No device activity was recorded: there is nothing to judge."));
+  if (analysis.devices.empty()) {
+    std::string text(tr("No device activity was recorded: there is nothing to judge."));
+    auto const is_of = [&](std::string_view tool) {
+      return std::any_of(run.ranks.begin(), run.ranks.end(),
+                         [&](model::RankTrace const& rank) { return rank.trace.info().tool.starts_with(tool); });
+    };
+    if (is_of("PyTorch profiler")) text += tr(" The profiler records it with ProfilerActivity.CUDA among its activities.");
+    if (is_of("Chrome trace")) text += tr(" In Chrome traces that is the events of category kernel, gpu_memcpy or gpu_memset.");
+    return text;
+  }
   Summary const summary = summarize(analysis);
   auto const duration = [](double ns) { return base::format_duration(std::llround(ns)); };
   std::string text;

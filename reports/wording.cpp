@@ -9,6 +9,7 @@
 
 #include "reports/labels.h"
 #include "reports/language.h"
+#include "reports/quality_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -28,7 +29,7 @@ struct Seen {
   /// A name from the trace, quoted; empty when there is none.
   [[nodiscard]] std::string subject(std::string_view key) const {
     for (auto const& [role, name] : finding.subjects)
-      if (role == key && !name.empty()) return fmt::format("“{}”", shown(name, 120));
+      if (role == key && !name.empty()) return fmt::format("“{}”", shown(key == "kernel" ? without_arguments(name) : name, 120));
     return {};
   }
   [[nodiscard]] std::string where() const {
@@ -282,18 +283,13 @@ std::string say_outliers(Seen const& seen) {
 
 std::string say_oversubscribed(Seen const& seen) {
   std::string const host = seen.subject("host");
+  if (seen.metric("share")) {
+    std::string const text = say_idle(seen);
+    if (!seen.metric("cores")) return text;
+    return text + tr(" The machine has {} cores for their {} threads.", seen.text("cores"), seen.text("threads"));
+  }
   return tr(" {} threads of {} devices share {} cores{}.", seen.text("threads"), seen.text("devices"), seen.text("cores"),
             host.empty() ? "" : tr(" on {}", host));
-}
-
-std::string say_quality(Seen const& seen) {
-  std::string text = tr(" It scores {} of 100 points", seen.text("score"));
-  std::string faults;
-  for (auto const& [key, value] : seen.finding.metrics)
-    if (key != "score" && value > 0)
-      faults += fmt::format("{}{} {}", faults.empty() ? "" : tr(", "), seen.text(key), metric_words(key, value).label);
-  if (!faults.empty()) text += tr(": {}", faults);
-  return text.append(tr("."));
 }
 
 /// "rank 3", "ranks 0, 1"; empty when nobody has the role.
@@ -324,8 +320,8 @@ std::string say_hung(Seen const& seen) {
 
 struct RuleWords {
   std::string_view rule, title;
-  std::string_view meaning;  ///< what the rule saw, in general
-  std::string (*numbers)(Seen const&);
+  std::string_view meaning;             ///< what the rule saw, in general
+  std::string (*numbers)(Seen const&);  ///< null: of the finding's numbers depends more than a sentence, see words_of()
   std::string_view advice;
 };
 
@@ -425,13 +421,12 @@ constexpr std::array kRules = {
         "The first steps are much longer than all later ones, so that every mean over the run is too high.", say_warmup,
         "Compare runs without these steps; compile, tune and allocate before the first step that counts; keep shapes fixed so "
         "that nothing is made ready again."},
-    RuleWords{"trace-quality", "The recording is incomplete",
-              "Events are missing or do not fit together, so numbers may be wrong.", say_quality,
-              "Record again with larger buffers or fewer steps, and close the program cleanly; the quality section says what was "
-              "lost."},
+    RuleWords{"trace-quality", {}, {}, nullptr, {}},
     RuleWords{"oversubscribed-host", "Devices compete for the same cores",
-              "Host devices have more threads than the machine has cores, so each is slower than it could be.",
-              say_oversubscribed, "Use fewer devices or fewer threads a device; do not read scaling from this run."},
+              "Host devices compute on the machine's cores, and their threads wait for one: they are more than the cores, or "
+              "other programs use these.",
+              say_oversubscribed,
+              "Use fewer devices or fewer threads a device, end what else runs there; do not read scaling from this run."},
     RuleWords{"serialized-copies", "Copies stand in the way of compute",
               "Copies run while nothing else does, although another stream could hide them.", say_cost,
               "Use pinned host memory, an own copy stream, and prefetch the next batch while this one computes."},
@@ -473,6 +468,8 @@ constexpr std::array kLabels = {
     LabelOf{"ideal_share", "bubble of equal stages"},
     LabelOf{"doubled_share", "bubble with twice the micro-batches"},
     LabelOf{"slow_share", "messages that are slow"},
+    LabelOf{"exposed_share", "what they take longer, not hidden"},
+    LabelOf{"expected_speedup", "these kernels on tensor cores, × as fast"},
     LabelOf{"reference_ns", "usual time"},
     LabelOf{"kernel_median_ns", "median kernel"},
     LabelOf{"pinning_calls_per_step", "calls that page-lock host memory per step"},
@@ -535,6 +532,7 @@ FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis,
   if (found == kRules.end())
     return {spelled_out(finding.rule), tr("The rule “{}” applies.{}", shown(finding.rule), say_cost(seen)),
             std::string(tr("Look at the ranges that it names."))};
+  if (found->numbers == nullptr) return quality_words(finding);
   return {std::string(tr(found->title)), fmt::format("{}{}", tr(found->meaning), found->numbers(seen)),
           std::string(tr(found->advice))};
 }

@@ -128,7 +128,10 @@ void check_mean(BudgetFact const& fact, std::vector<RunSample> const& runs, Budg
     values.push_back(values_of(fact, run));
     if (values.back().empty()) return;
   }
-  MeanInterval const interval = measure_mean(values);
+  MeanInterval interval = measure_mean(values);
+  // Of few values that vary far Student's interval reaches to where no time and no share is.
+  interval.low = std::max(interval.low, 0.0);
+  if (fact.unit == FactUnit::kShare) interval.high = std::min(interval.high, std::max(1.0, interval.mean));
   check.value = interval.mean;
   if (!interval.is_known) return;
   check.interval = interval;

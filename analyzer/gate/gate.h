@@ -10,6 +10,7 @@
 #include "analyzer/compare/comparison.h"
 #include "analyzer/gate/budget.h"
 #include "analyzer/gate/history.h"
+#include "analyzer/gate/kept.h"
 #include "analyzer/gate/noise.h"
 #include "analyzer/gate/verdict.h"
 
@@ -38,6 +39,8 @@ struct GateResult {
   std::vector<BudgetCheck> budgets;
   std::vector<GateAnswer> answers;  ///< the step, memory, budgets
   std::optional<HistoryFacts> history;
+  std::optional<KeptBaseline> kept_baseline;  ///< where one was to be written
+  std::optional<KeptHistory> kept_history;    ///< where the runs were appended to one
 };
 
 /// `fresh` needs a run, and each of its runs a step. `base` empty: no baseline. Samples as kept_sample() leaves them.

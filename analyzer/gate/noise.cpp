@@ -41,11 +41,13 @@ bool settles(double change, double deviation, double least, double base_values, 
   return change - spare > std::max(least + half, beyond_chance);
 }
 
-/// The least count from 1 on for which `is_enough` holds; it does for all greater ones.
+size_t most_more(CompareUnit unit) { return unit == CompareUnit::kRun ? kMostMoreRuns : kMostMoreValues; }
+
+/// The least count from 1 to `most` for which `is_enough` holds; it does for all greater ones.
 template <class IsEnough>
-std::optional<size_t> least_count(IsEnough const& is_enough) {
-  if (!is_enough(kMostMoreValues)) return std::nullopt;
-  size_t low = 0, high = kMostMoreValues;  // not enough, enough
+std::optional<size_t> least_count(size_t most, IsEnough const& is_enough) {
+  if (!is_enough(most)) return std::nullopt;
+  size_t low = 0, high = most;  // not enough, enough
   while (high - low > 1) {
     size_t const middle = low + (high - low) / 2;
     (is_enough(middle) ? high : low) = middle;
@@ -121,10 +123,12 @@ std::optional<MoreValues> values_to_settle(Change const& change, double least) {
   auto const base = static_cast<double>(change.base_values), fresh = static_cast<double>(change.fresh_values);
   MoreValues more;
   more.unit = change.unit == CompareUnit::kRun ? CompareUnit::kRun : CompareUnit::kStep;
-  auto count = least_count([&](size_t k) { return settles(by, noise->deviation, least, base, fresh + static_cast<double>(k)); });
+  size_t const most = most_more(more.unit);
+  auto count =
+      least_count(most, [&](size_t k) { return settles(by, noise->deviation, least, base, fresh + static_cast<double>(k)); });
   // The base alone may vary too much, and then no new side is long enough; nor should it have to be many times as long.
   if (!count || *count > 2 * change.base_values) {
-    auto const on_both = least_count([&](size_t k) {
+    auto const on_both = least_count(most, [&](size_t k) {
       return settles(by, noise->deviation, least, base + static_cast<double>(k), fresh + static_cast<double>(k));
     });
     if (on_both) {
@@ -142,7 +146,7 @@ std::optional<MoreValues> values_to_settle(MeanInterval const& mean, double limi
   double const away = std::abs(mean.mean - limit);
   if (!mean.is_known || is_drift || away <= 0) return std::nullopt;
   double const independent_share = mean.independent / static_cast<double>(mean.values);
-  auto const count = least_count([&](size_t k) {
+  auto const count = least_count(most_more(mean.unit), [&](size_t k) {
     double const values = (static_cast<double>(mean.values + k)) * independent_share;
     if (values <= 1) return false;
     double const error = mean.deviation / std::sqrt(values);

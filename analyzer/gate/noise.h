@@ -30,8 +30,8 @@ struct MoreValues {
   bool on_both_sides = false;             ///< else of the new side alone
   CompareUnit unit = CompareUnit::kStep;  ///< kStep also where blocks are compared: steps are counted
 };
-/// More than this nobody records: then nothing is said.
-inline constexpr size_t kMostMoreValues = 10'000;
+/// More than this nobody records: then nothing is said. A run is a program that starts and warms up for each.
+inline constexpr size_t kMostMoreValues = 10'000, kMostMoreRuns = 100;
 
 struct Noise {
   double deviation = 0;  ///< of one value, in the unit of the number

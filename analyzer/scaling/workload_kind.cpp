@@ -11,8 +11,9 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// A batch that does not divide evenly differs by less; another batch by more.
-constexpr double kSameBytes = 0.05;
+/// A batch that does not divide evenly, and one that is copied ahead of the first of ten steps, differ by less; another batch by
+/// more, and what is the same in total by a third and more per device.
+constexpr double kSameBytes = 0.1;
 /// Kernels of half the work take a little more than half the time; kernels of the same work seldom less than 0.8 of it.
 constexpr double kStrongExponent = -0.6, kWeakExponent = -0.3;
 

@@ -31,7 +31,7 @@ struct KindFacts {
   double first = 0, last = 0;  ///< the evidence at the fewest and the most devices, per step and device: bytes, or ns of kernels
 };
 
-/// Bytes copied to the devices tell it where every device is fed: all numbers of devices must agree within 5 %. Else the time of
+/// Bytes copied to the devices tell it where every device is fed: all numbers of devices must agree within 10 %. Else the time of
 /// kernels per device does, by its exponent: they get slower a piece when they get smaller, so strong scaling is -0.6 and less.
 KindFacts find_kind(RunsByDevices const& runs);
 

@@ -7,7 +7,7 @@
 #
 # STEPSCOPE  the program                        GATE_RUNS   runs a side (4: fewer see only large changes)
 # GATE_OUT   folder for runs and reports        GATE_NAME   name of the baseline: one for each kind of machine
-# GATE_DATA  folder of baselines, history       GATE_MAKE_RUN  instead of training: a program that writes run $2 to folder $1
+# GATE_DATA  folder of baselines, history       GATE_MAKE_RUN  instead of training: writes run $2 of program $3 to folder $1
 # GATE_BASE  the program as it was before the change: both are trained in turn and compared with each other, and no baseline is read.
 #            For machines that others use as well: what the machine does in these minutes, it does to both.
 set -euo pipefail

@@ -103,6 +103,7 @@ std::string quality_section(Page const& page) {
   };
   count("Dropped events", quality.dropped, "Lost while recording because buffers were full: times and counts are too low.");
   count("Launches without operation", quality.unmatched_launches, "The device operation is not in the trace.");
+  count("Operations without launch", quality.unmatched_ops, "The call that launched them is not in the trace.");
   count("Operations before their launch", quality.negative_latencies,
         "Clocks of host and device disagree: causes of gaps may be wrong.");
   count("Operations that overlap on a stream", quality.overlapping_slices,

@@ -75,8 +75,10 @@ std::string facts_of(analyzer::Finding const& finding) {
   if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          tr("T / (T − cost) − 1: what removing all of it would gain at most"), tr("gain, at most"),
-                         base::format_share(*finding.gain_ceiling));
+                         gain_text(*finding.gain_ceiling));
+  bool const are_faults = finding.rule == "trace-quality";  // those that it does not have say nothing
   for (auto const& [key, value] : finding.metrics) {
+    if (are_faults && value == 0) continue;
     MetricWords const words = metric_words(key, value);
     items += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape(words.label), escape(words.value));
   }

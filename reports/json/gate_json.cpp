@@ -57,6 +57,27 @@ GateJson check_json(GateResult const& result, analyzer::GateAnswer const& answer
           {"more_values", answer.more ? more_json(*answer.more) : GateJson(nullptr)}};
 }
 
+GateJson kept_baseline_json(analyzer::KeptBaseline const& kept) {
+  GateJson runs = GateJson::array();
+  for (analyzer::KeptRun const& run : kept.runs)
+    runs.push_back(
+        {{"name", gate_text_or_null(run.name)},
+         {"steps", run.steps},
+         {"step_ns", gate_number(run.step_ns)},
+         {"peak_allocated_bytes", run.peak_allocated_bytes ? gate_number(*run.peak_allocated_bytes) : GateJson(nullptr)}});
+  return {{"file", base::printable(kept.file)},
+          {"written", kept.is_written},
+          {"replaced", kept.is_written && kept.replaces},
+          {"step_ns", gate_number(kept.step_ns)},
+          {"runs", runs},
+          {"noise", kept.noise ? noise_json(*kept.noise) : GateJson(nullptr)},
+          {"next", kept.is_written ? GateJson(next_command(kept)) : GateJson(nullptr)}};
+}
+
+GateJson kept_history_json(analyzer::KeptHistory const& kept) {
+  return {{"file", base::printable(kept.file)}, {"added", kept.added}, {"runs", kept.runs}};
+}
+
 GateJson history_parts(std::array<double, analyzer::kStepPartCount> const& parts_ns) {
   GateJson parts = GateJson::object();
   for (size_t p = 0; p < parts_ns.size(); ++p)
@@ -96,6 +117,8 @@ std::string gate_json(GateResult const& result) {
       {"checks", checks},
       {"comparison", result.comparison ? GateJson::parse(comparison_json(*result.comparison)) : GateJson(nullptr)},
       {"history", result.history ? history_json(*result.history) : GateJson(nullptr)},
+      {"baseline", result.kept_baseline ? kept_baseline_json(*result.kept_baseline) : GateJson(nullptr)},
+      {"appended", result.kept_history ? kept_history_json(*result.kept_history) : GateJson(nullptr)},
       {"notes", gate_notes(result)}};
   return document.dump(1, ' ', false, GateJson::error_handler_t::replace) + "\n";
 }

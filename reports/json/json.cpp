@@ -270,6 +270,7 @@ Json quality_json(analyzer::Quality const& quality) {
   for (std::string const& note : quality.notes) notes.push_back(text(note));
   return {{"dropped", quality.dropped},
           {"unmatched_launches", quality.unmatched_launches},
+          {"unmatched_ops", quality.unmatched_ops},
           {"negative_latencies", quality.negative_latencies},
           {"overlapping_slices", quality.overlapping_slices},
           {"truncated", quality.truncated},

@@ -157,6 +157,19 @@ std::string history_list(GateResult const& result) {
   return "\n" + md(whole) + "\n" + (lines.empty() ? "" : "\n" + bulleted(lines));
 }
 
+/// The runs of a baseline that was written, how far they vary, and what to do next.
+std::string baseline_body(analyzer::KeptBaseline const& kept) {
+  std::string text = "\n";
+  for (std::vector<std::string> cells : kept_rows(kept)) {
+    for (std::string& cell : cells) cell = md(cell);
+    bool const is_heading = text.size() == 1;
+    text += table_row(cells) + (is_heading ? "|---|--:|--:|--:|\n" : "");
+  }
+  std::string const noise = kept_noise_text(kept);
+  if (!noise.empty()) text += "\n" + md(noise) + "\n";
+  return text + "\nNext: " + md(next_command(kept)) + "\n";
+}
+
 }  // namespace
 
 std::string comparison_markdown(Comparison const& comparison) {
@@ -174,6 +187,7 @@ std::string gate_markdown(GateResult const& result) {
       if (answer.verdict != analyzer::GateVerdict::kPassed) text += "- " + md(answer_message(result, answer)) + "\n";
   }
   if (result.comparison) text += comparison_body(*result.comparison);
+  if (result.kept_baseline && result.kept_baseline->is_written) text += baseline_body(*result.kept_baseline);
   text += history_list(result);
   std::vector<std::string> const notes = gate_notes(result);
   if (!notes.empty()) text += "\n" + bulleted(notes);

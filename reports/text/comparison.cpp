@@ -91,7 +91,7 @@ std::vector<std::string> metric_row(Metric const& metric, double least_share) {
   std::string interval = "–";
   if (change.method != analyzer::CompareMethod::kNone)
     interval = change.base_mean > 0
-                   ? fmt::format("{} … {}", signed_share(change.shift.low, change.base_mean),
+                   ? fmt::format("{} … {}", signed_share(lower_shift(change), change.base_mean),
                                  signed_share(change.shift.high, change.base_mean))
                    : fmt::format("{} … {}", signed_duration(change.shift.low), signed_duration(change.shift.high));
   return {metric_label(metric),

@@ -38,6 +38,14 @@ std::string answers_text(analyzer::GateResult const& result, Paint const& paint,
   return text;
 }
 
+/// The runs of a baseline that was written, how far they vary, and what to do next.
+std::string baseline_section(analyzer::KeptBaseline const& kept, Paint const& paint, int width) {
+  std::string const noise = kept_noise_text(kept);
+  std::string text = "\n" + aligned(kept_rows(kept), paint);
+  if (!noise.empty()) text += "\n" + wrapped(noise, width, "", "");
+  return text + "\nNext: " + next_command(kept) + "\n";
+}
+
 std::string history_section(analyzer::GateResult const& result, int width) {
   std::string const whole = history_text(result);
   if (whole.empty()) return {};
@@ -56,6 +64,7 @@ std::string gate_text(analyzer::GateResult const& result, TextOptions const& opt
   std::string const answers = answers_text(result, paint, width);
   if (!answers.empty()) text += "\n" + answers;
   if (result.comparison) text += "\n" + comparison_text(*result.comparison, options);
+  if (result.kept_baseline && result.kept_baseline->is_written) text += baseline_section(*result.kept_baseline, paint, width);
   text += history_section(result, width);
   std::vector<std::string> const notes = gate_notes(result);
   if (!notes.empty()) text += "\n";

@@ -96,8 +96,7 @@ std::string finding_text(model::Run const& run, analyzer::Analysis const& analys
                                  paint.bold(fmt::format("{} ({})", words.title, shown(finding.rule, 60))));
   text += wrapped(words.explanation, width, "    ", "    ");
   if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
-    text += wrapped(fmt::format("without it: at most {} faster", base::format_share(*finding.gain_ceiling)), width, "    → ",
-                    "      ");
+    text += wrapped("without it: at most " + gain_text(*finding.gain_ceiling), width, "    → ", "      ");
   text += wrapped(words.advice, width, "    → ", "      ");
   if (!finding.evidence.empty()) text += wrapped("look at " + evidence_text(run, finding), width, "    → ", "      ");
   return text;
@@ -106,11 +105,10 @@ std::string finding_text(model::Run const& run, analyzer::Analysis const& analys
 std::string quality_text(model::Run const& run, analyzer::Analysis const& analysis, int width) {
   analyzer::Quality const& quality = analysis.quality;
   std::string text;
-  if (quality.score < 100) text += fmt::format("\nTrace quality {} of 100.", quality.score);
-  for (std::string const& note : run_notes(run, analysis)) text += "\n" + wrapped(note, width, "  - ", "    ");
-  for (std::string const& note : quality.notes) text += "\n" + wrapped(shown(note, 200), width, "  - ", "    ");
-  if (!text.empty() && text.back() != '\n') text += '\n';
-  return text;
+  if (quality.score < 100) text += fmt::format("Trace quality {} of 100.\n", quality.score);
+  for (std::string const& note : run_notes(run, analysis)) text += wrapped(note, width, "  - ", "    ");
+  for (std::string const& note : quality.notes) text += wrapped(shown(note, 200), width, "  - ", "    ");
+  return text.empty() ? text : "\n" + text;
 }
 
 }  // namespace
@@ -120,12 +118,13 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   int const width = std::max(options.width, 60);
   Summary const summary = summarize(analysis);
   std::string text = heading(run, analysis, summary, paint);
-  text += "\n" + wrapped(verdict(run, analysis), width, "", "") + "\n";
-  text += split_bar(summary, paint, width);
+  text += "\n" + wrapped(verdict(run, analysis), width, "", "");
+  if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;
   if (!analysis.devices.empty()) text += "\n" + devices_text(run, analysis, paint);
   text += waits_text(run, analysis, width);
-  text += "\n" + paint.bold("Findings") + "\n";
-  if (analysis.findings.empty()) text += "  none: no rule found anything worth changing\n";
+  bool const is_judged = !analysis.devices.empty();
+  if (is_judged || !analysis.findings.empty()) text += "\n" + paint.bold("Findings") + "\n";
+  if (is_judged && analysis.findings.empty()) text += "  none: no rule found anything worth changing\n";
   for (size_t i = 0; i < analysis.findings.size(); ++i) text += finding_text(run, analysis, i, paint, width);
   return text + quality_text(run, analysis, width);
 }

@@ -26,7 +26,7 @@ bool write_all(int fd, std::string_view content) {
 Expected<void> write_file_atomically(std::string const& path, std::string_view content) {
   std::string const beside = fmt::format("{}.{}.tmp", path, ::getpid());
   int const fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return fail("{}: cannot write ({}), choose another place with -o", path, std::strerror(errno));
+  if (fd < 0) return fail("{}: cannot write ({}), choose another place", path, std::strerror(errno));
   bool good = write_all(fd, content);
   int reason = errno;
   if (::close(fd) != 0 && good) {
@@ -40,7 +40,7 @@ Expected<void> write_file_atomically(std::string const& path, std::string_view c
   if (good) return {};
   std::error_code ignored;
   std::filesystem::remove(beside, ignored);
-  return fail("{}: cannot write ({}), free disk space or choose another place with -o", path, std::strerror(reason));
+  return fail("{}: cannot write ({}), free disk space or choose another place", path, std::strerror(reason));
 }
 
 }  // namespace stepscope::base

@@ -14,7 +14,7 @@ namespace stepscope::base {
 namespace {
 
 tl::unexpected<Error> cannot_write(std::string const& path, int reason) {
-  return fail("{}: cannot write ({}), free disk space or choose another place with -o", path, std::strerror(reason));
+  return fail("{}: cannot write ({}), free disk space or choose another place", path, std::strerror(reason));
 }
 
 }  // namespace
@@ -27,7 +27,7 @@ Expected<PartialFile> PartialFile::create(std::string path) {
   PartialFile file(std::move(path));
   file.beside_ = fmt::format("{}.{}.tmp", file.path_, ::getpid());
   file.fd_ = ::open(file.beside_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (file.fd_ < 0) return fail("{}: cannot write ({}), choose another place with -o", file.path_, std::strerror(errno));
+  if (file.fd_ < 0) return fail("{}: cannot write ({}), choose another place", file.path_, std::strerror(errno));
   return file;
 }
 

@@ -81,10 +81,13 @@ void number_ranks(RunSources& run) {
   std::stable_partition(unnumbered.begin(), unnumbered.end(),
                         [](RankSource const* rank) { return !rank->source.devices().empty(); });
   std::vector<int32_t> const numbers = free_ranks(said, unnumbered.size());
+  std::vector<NumberedProcess> numbered;
   for (size_t i = 0; i < numbers.size(); ++i) {
     unnumbered[i]->source.assume_rank(numbers[i]);
-    if (run.ranks.size() > 1) run.notes.push_back(note_of_free_rank(unnumbered[i]->file, numbers[i]));
+    numbered.push_back({unnumbered[i]->file, numbers[i]});
   }
+  if (run.ranks.size() < 2) return;
+  for (std::string& note : notes_of_free_ranks(numbered)) run.notes.push_back(std::move(note));
 }
 
 /// A report of one host knows its own processes, another the launcher's environment: the job is as large as any of them says.
@@ -145,10 +148,33 @@ std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count) {
   return ranks;
 }
 
-std::string note_of_free_rank(std::string const& file, int32_t rank) {
-  return fmt::format(
-      "{}: does not say which rank it is; taken as rank {} by its place among the files, name them rank-0, rank-1, …", file,
-      rank);
+std::vector<std::string> notes_of_free_ranks(std::span<NumberedProcess const> processes) {
+  struct OfFile {
+    size_t processes = 0;
+    int32_t lowest = 0, highest = 0;
+  };
+  std::map<std::string_view, OfFile> of_files;
+  std::vector<std::string_view> files;
+  for (NumberedProcess const& process : processes) {
+    auto const [entry, is_new] = of_files.try_emplace(process.file, OfFile{0, process.rank, process.rank});
+    if (is_new) files.push_back(process.file);
+    ++entry->second.processes;
+    entry->second.lowest = std::min(entry->second.lowest, process.rank);
+    entry->second.highest = std::max(entry->second.highest, process.rank);
+  }
+  std::vector<std::string> notes;
+  for (std::string_view const file : files) {
+    OfFile const& of = of_files.at(file);
+    if (of.processes == 1)
+      notes.push_back(fmt::format(
+          "{}: does not say which rank it is; taken as rank {} by its place among the files, name them rank-0, rank-1, …", file,
+          of.lowest));
+    else
+      notes.push_back(
+          fmt::format("{}: does not say which ranks its {} processes are; taken as free ranks from {} to {} by their order", file,
+                      of.processes, of.lowest, of.highest));
+  }
+  return notes;
 }
 
 Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimit in_memory) {

@@ -19,8 +19,13 @@ base::Expected<std::vector<std::string>> files_of(std::string const& path);
 
 /// The ranks of traces that do not say theirs, in the order of their files: those that no other one says.
 std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count);
-/// That a rank was given to a file so, for people.
-std::string note_of_free_rank(std::string const& file, int32_t rank);
+/// A process that did not say its rank.
+struct NumberedProcess {
+  std::string file;
+  int32_t rank = 0;  ///< that it was given
+};
+/// That ranks were given so, for people: one note a file.
+std::vector<std::string> notes_of_free_ranks(std::span<NumberedProcess const> processes);
 
 /// How much of traces that are in memory as soon as they are open stays there. Of a run of more files and more events all of them
 /// are packed (packed_source.h).

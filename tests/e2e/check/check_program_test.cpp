@@ -27,6 +27,8 @@ class Check : public Program {
     for (int i = 1; i <= 5; ++i) make("good-" + std::to_string(i), "none", i);
     Outcome const made = stepscope("check good-1 good-2 good-3 good-4 --update-baseline base");
     ASSERT_EQ(made.code, 0) << made.output;
+    EXPECT_THAT(made.output, testing::AllOf(testing::StartsWith("BASELINE WRITTEN: train: 4 runs, in base/train.json."),
+                                            HasSubstr("\nNext: stepscope check NEW… --baseline base\n")));
   }
   void write(std::string const& name, std::string const& text) const { std::ofstream(path(name)) << text; }
   [[nodiscard]] std::string read(std::string const& name) const {
@@ -145,15 +147,16 @@ TEST_F(Check, AllOutputsAreWrittenOrNone) {
 TEST_F(Check, AHistorySaysSinceWhichRunAStepIsSlower) {
   for (int i = 1; i <= 8; ++i) {
     make("run", "none --force", i);
-    expect_code("run --append-history h.json --label good-" + std::to_string(i), 0, "History: " + std::to_string(i) + " run");
+    expect_code("run --append-history kept/h.json --label good-" + std::to_string(i), 0,
+                "History: " + std::to_string(i) + " run");
   }
   for (int i = 1; i <= 5; ++i) {
     make("run", "input=2 --force", 20 + i);
-    EXPECT_EQ(stepscope("check run --append-history h.json --label slow-" + std::to_string(i)).code, 0);
+    EXPECT_EQ(stepscope("check run --append-history kept/h.json --label slow-" + std::to_string(i)).code, 0);
   }
-  expect_code("--history h.json", 0, "SLOWER since run 9 (slow-1)");
-  expect_code("--history h.json", 0, "NOTHING CHECKED: train");
-  auto const json = nlohmann::json::parse(stepscope("check --history h.json --json").output);
+  expect_code("--history kept/h.json", 0, "SLOWER since run 9 (slow-1)");
+  expect_code("--history kept/h.json", 0, "HISTORY: train: 13 runs; nothing was checked");
+  auto const json = nlohmann::json::parse(stepscope("check --history kept/h.json --json").output);
   ASSERT_EQ(json["history"]["changes"].size(), 1U);
   EXPECT_EQ(json["history"]["changes"][0]["run"], 8);
   EXPECT_EQ(json["history"]["changes"][0]["most"], "input");

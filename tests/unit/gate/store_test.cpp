@@ -72,8 +72,11 @@ TEST_F(GateStore, AFolderHasAFileForEachWorkload) {
 TEST_F(GateStore, ABaselineGoesToItsFileOrIntoItsFolder) {
   EXPECT_EQ(baseline_target(path("new/sub"), "gpt").value(), path("new/sub/gpt.json"));
   EXPECT_TRUE(fs::is_directory(path("new/sub")));
-  EXPECT_EQ(baseline_target(path("one.json"), "gpt").value(), path("one.json"));
   write("package.json", "{\"name\":\"x\"}");
+  EXPECT_EQ(baseline_target(path("one.json"), "gpt").value(), path("one.json"));
+  EXPECT_EQ(baseline_target(path("its/own/one.json"), "gpt").value(), path("its/own/one.json"));
+  EXPECT_TRUE(fs::is_directory(path("its/own")));
+  EXPECT_THAT(baseline_target(path("package.json/one.json"), "gpt").error().message, HasSubstr("cannot be made a folder"));
   auto const other = baseline_target(path("package.json"), "gpt");
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, HasSubstr("is no baseline and is not replaced"));
@@ -121,6 +124,13 @@ TEST_F(GateStore, AHistoryGrowsAndIsReadTheSame) {
   EXPECT_EQ(read->points[0].parts_ns, grown.points[0].parts_ns);
   EXPECT_FALSE(read->points[3].peak_allocated_bytes.has_value());
   EXPECT_EQ(history_text(*read), history_text(grown));
+}
+
+TEST_F(GateStore, TheFolderOfANewHistoryIsMade) {
+  EXPECT_TRUE(history_to_append(path("history/gpt.json"), "gpt").value().points.empty());
+  EXPECT_TRUE(fs::is_directory(path("history")));
+  write("file", "");
+  EXPECT_THAT(history_to_append(path("file/gpt.json"), "gpt").error().message, HasSubstr("cannot be made a folder"));
 }
 
 TEST_F(GateStore, AHistoryOfAnotherWorkloadIsNotAppendedTo) {

@@ -260,6 +260,15 @@ TEST(FreeRanks, AreThoseThatNobodySaysInAscendingOrder) {
   EXPECT_THAT(free_ranks({1}, 0), ::testing::IsEmpty());
 }
 
+TEST(FreeRanks, AreToldOnceAFile) {
+  std::vector<NumberedProcess> const numbered = {{"b.json", 4}, {"a.sqlite", 0}, {"a.sqlite", 2}, {"a.sqlite", 1}};
+  EXPECT_THAT(notes_of_free_ranks(numbered),
+              ::testing::ElementsAre(::testing::StartsWith("b.json: does not say which rank it is; taken as rank 4 by its place"),
+                                     "a.sqlite: does not say which ranks its 3 processes are; taken as free ranks from 0 to 2 by "
+                                     "their order"));
+  EXPECT_THAT(notes_of_free_ranks({}), ::testing::IsEmpty());
+}
+
 TEST_F(OpenRun, ASingleTraceWithoutRankIsRankZeroAndNothingIsSaid) {
   std::ofstream(folder_ / "a.json")
       << R"json({"traceEvents": [{"ph": "X", "name": "x", "pid": 1, "tid": 1, "ts": 5, "dur": 1}]})json";

@@ -107,6 +107,9 @@ TEST(ComparisonText, AnIntervalThatIsNotOfTheMeanSaysOfWhatItIs) {
   EXPECT_EQ(interval_words(change), "95 % interval of a typical step +0.5 % to +1.5 %, a few steps moved the mean");
   change.unit = analyzer::CompareUnit::kRun;
   EXPECT_THAT(interval_words(change), HasSubstr("a typical run"));
+  // Of few runs that vary far the interval reaches to where no time is.
+  change.shift.low = -1.44 * change.base_mean;
+  EXPECT_THAT(interval_words(change), HasSubstr("-100.0 % to "));
 }
 
 TEST(ComparisonJson, HoldsWhatTheTextSays) {

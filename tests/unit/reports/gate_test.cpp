@@ -69,6 +69,19 @@ GateResult unclear_gate() {
   return result;
 }
 
+/// Four runs as a baseline: nothing is checked.
+GateResult written_baseline(size_t runs = 4) {
+  std::vector<analyzer::RunSample> fresh;
+  for (uint64_t i = 1; i <= runs; ++i) fresh.push_back(made_run(noisy(10e6, 1e5, 20, i), "base-" + std::to_string(i)));
+  GateResult result = analyzer::check_runs({}, fresh, {});
+  result.name = "cifar10";
+  result.kept_baseline = analyzer::describe_baseline(fresh, 0.02);
+  result.kept_baseline->file = "ci/baselines/cifar10.json";
+  result.kept_baseline->place = "ci/baselines";
+  result.kept_baseline->is_written = true;
+  return result;
+}
+
 GateResult hostile_gate() {
   std::string const hostile = support::kHostileText;
   std::string const commands =
@@ -86,6 +99,10 @@ GateResult hostile_gate() {
   std::vector<analyzer::HistoryPoint> points;
   for (int i = 0; i < 20; ++i) points.push_back(analyzer::history_point(i < 10 ? base : fresh, commands));
   result.history = analyzer::analyze_history(points, 0.02);
+  result.kept_baseline = analyzer::describe_baseline({fresh}, 0.02);
+  result.kept_baseline->file = result.kept_baseline->place = result.kept_baseline->asked_name = commands;
+  result.kept_baseline->is_written = true;  // so that its names are in every output
+  result.kept_history = {commands, 1, 2};
   return result;
 }
 
@@ -114,6 +131,63 @@ TEST(GateWords, ValuesNearALimitShowOnWhichSideTheyAre) {
   GateResult const result = analyzer::check_runs({}, {made_run(std::vector<double>(10, 12.0001e6))},
                                                  {budget_on("step_time_ms", Bound::kAtMost, 12, 1)});
   EXPECT_THAT(answer_summary(result, result.answers[0]), HasSubstr("12.0001 ms"));
+}
+
+TEST(GateWords, SayThatABaselineWasWritten) {
+  GateResult result = written_baseline();
+  EXPECT_EQ(gate_headline(result), "BASELINE WRITTEN: cifar10: 4 runs, in ci/baselines/cifar10.json.");
+  result.kept_baseline->replaces = true;
+  EXPECT_EQ(gate_headline(result),
+            "BASELINE WRITTEN: cifar10: 4 runs, in ci/baselines/cifar10.json, in place of the one before.");
+  EXPECT_EQ(next_command(*result.kept_baseline), "stepscope check NEW… --baseline ci/baselines");
+  EXPECT_TRUE(gate_notes(result).empty());
+  EXPECT_THAT(gate_notes(written_baseline(1)), testing::ElementsAre(HasSubstr("1 run tells little of how far")));
+  result.kept_baseline->noise = analyzer::Noise{1e6, 1.1e6};
+  EXPECT_THAT(gate_notes(result), testing::ElementsAre(HasSubstr("Smaller slowdowns would be unclear")));
+  result.kept_baseline->place = "it's $HOME";
+  result.kept_baseline->asked_name = "gpt";
+  EXPECT_EQ(next_command(*result.kept_baseline), "stepscope check NEW… --baseline 'it'\\''s $HOME' --name gpt");
+  EXPECT_THAT(gate_text(written_baseline()),
+              AllOf(testing::StartsWith("BASELINE WRITTEN: "), HasSubstr("\n  base-2     20  "), HasSubstr("2.79 GiB\n"),
+                    HasSubstr("Runs vary by"), HasSubstr("\nNext: stepscope check NEW…")));
+  EXPECT_THAT(gate_markdown(written_baseline()),
+              AllOf(HasSubstr("| run | steps | step | peak memory allocated |\n|---|--:|--:|--:|\n| base-1 | 20 |"),
+                    HasSubstr("\nNext: stepscope check")));
+}
+
+TEST(GateWords, SayWhatIsKeptBesideTheVerdict) {
+  GateResult passed = analyzer::check_runs({made_run(steps_of(10e6))}, {made_run(steps_of(9e6))}, {});
+  ASSERT_EQ(passed.verdict, GateVerdict::kPassed);
+  EXPECT_THAT(gate_notes(passed), testing::Contains(HasSubstr("--update-baseline keeps it so")));
+  passed.kept_baseline = written_baseline().kept_baseline;
+  passed.kept_history = {"h.json", 1, 9};
+  EXPECT_THAT(gate_headline(passed), testing::StartsWith("PASSED"));
+  EXPECT_THAT(gate_notes(passed),
+              testing::ElementsAre("The new runs are the baseline from now on: 4 runs, in ci/baselines/cifar10.json.",
+                                   "History: 1 run added to h.json, which has 9 runs now."));
+  GateResult failed = failed_gate();
+  failed.kept_baseline = written_baseline().kept_baseline;
+  failed.kept_baseline->is_written = false;
+  EXPECT_THAT(gate_notes(failed), testing::Contains("ci/baselines/cifar10.json: left as it is, since the check did not pass."));
+  EXPECT_THAT(gate_text(failed), Not(HasSubstr("Next: ")));
+  EXPECT_THAT(gate_markdown(failed), Not(HasSubstr("Next: ")));
+}
+
+TEST(GateWords, SayWhereNothingWasToBeChecked) {
+  GateResult result;
+  result.name = "gpt";
+  result.history = analyzer::analyze_history({analyzer::history_point(made_run(steps_of(10e6)), "c")}, 0.02);
+  EXPECT_EQ(gate_headline(result), "HISTORY: gpt: 1 run; nothing was checked, for there is neither a baseline nor a budget.");
+  result.kept_history = {"h.json", 1, 9};
+  EXPECT_EQ(gate_headline(result), "HISTORY WRITTEN: gpt: 1 run added to h.json, which has 9 runs now.");
+}
+
+TEST(GateWords, ShareOfNoiseHaveNoExponent) {
+  std::vector<analyzer::RunSample> const base = {made_run(std::vector<double>(9, 10e6)), made_run(std::vector<double>(9, 20e6))};
+  GateResult const result = analyzer::check_runs(base, base, {});
+  std::string const noise = noise_text(result, result.answers[0]);
+  EXPECT_THAT(noise, AllOf(HasSubstr("Runs vary by 47 %"), Not(HasSubstr("e+"))));
+  EXPECT_THAT(noise, HasSubstr("More runs would hardly settle it: they vary too much"));
 }
 
 TEST(GateText, BeginsWithTheVerdictAndHasALineForEachCheck) {
@@ -159,6 +233,29 @@ TEST(GateJson, HoldsWhatTheTextSays) {
   EXPECT_EQ(document["history"], nullptr);
 }
 
+TEST(GateJson, SaysWhatWasKept) {
+  json document = json::parse(gate_json(failed_gate()));
+  EXPECT_EQ(document["baseline"], nullptr);
+  EXPECT_EQ(document["appended"], nullptr);
+  GateResult result = written_baseline();
+  result.kept_history = {"h.json", 4, 9};
+  document = json::parse(gate_json(result));
+  EXPECT_EQ(document["headline"], gate_headline(result));
+  EXPECT_EQ(document["verdict"], "passed");
+  json const& baseline = document["baseline"];
+  EXPECT_EQ(baseline["file"], "ci/baselines/cifar10.json");
+  EXPECT_EQ(baseline["written"], true);
+  EXPECT_EQ(baseline["replaced"], false);
+  ASSERT_EQ(baseline["runs"].size(), 4U);
+  EXPECT_EQ(baseline["runs"][1]["name"], "base-2");
+  EXPECT_EQ(baseline["runs"][1]["steps"], 20);
+  EXPECT_GT(baseline["noise"]["sees"], baseline["noise"]["deviation"]);
+  EXPECT_EQ(baseline["next"], "stepscope check NEW… --baseline ci/baselines");
+  EXPECT_EQ(document["appended"], (json{{"file", "h.json"}, {"added", 4}, {"runs", 9}}));
+  result.kept_baseline->is_written = false;
+  EXPECT_EQ(json::parse(gate_json(result))["baseline"]["next"], nullptr);
+}
+
 void collect_gate_keys(json const& value, std::set<std::string>& keys) {
   if (value.is_object())
     for (auto const& [key, inner] : value.items()) {
@@ -175,7 +272,9 @@ TEST(GateJson, EveryKeyIsDocumented) {
   std::string const document{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   ASSERT_FALSE(document.empty());
   std::set<std::string> keys;
-  for (GateResult const& result : {failed_gate(), unclear_gate(), hostile_gate()})
+  GateResult kept = written_baseline();
+  kept.kept_history = {"h.json", 4, 9};
+  for (GateResult const& result : {failed_gate(), unclear_gate(), hostile_gate(), kept})
     collect_gate_keys(json::parse(gate_json(result)), keys);
   std::set<std::string> parts;
   for (size_t p = 0; p < analyzer::kStepPartCount; ++p) parts.insert(analyzer::to_string(static_cast<analyzer::StepPart>(p)));

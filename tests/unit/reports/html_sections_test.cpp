@@ -46,6 +46,18 @@ std::string page_of(Sample const& sample) {
   return html.substr(0, html.find("<script"));
 }
 
+TEST(Sections, a_finding_on_the_recording_has_no_faults_that_are_not_there) {
+  Sample sample = make_sample();
+  analyzer::Finding finding;
+  finding.rule = "trace-quality";
+  finding.metrics = {{"score", 97}, {"unmatched_launches", 24}, {"lost_blocks", 0}};
+  sample.analysis.findings = {finding};
+  std::string const findings = section_of(page_of(sample), "findings");
+  EXPECT_THAT(findings, HasSubstr("24 launches without their device operation"));
+  EXPECT_THAT(findings, HasSubstr("<dt>unmatched launches</dt><dd>24</dd>"));
+  EXPECT_THAT(findings, Not(HasSubstr("lost blocks")));
+}
+
 TEST(Sections, show_every_fact_of_the_analysis) {
   std::string const html = page_of(make_full_sample());
   for (char const* table : {"path-table",

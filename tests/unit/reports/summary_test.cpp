@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/reports/sample.h"
+#include "trace/model/trace_builder.h"
 
 namespace stepscope::reports {
 namespace {
@@ -70,7 +71,20 @@ TEST(Summary, verdict_names_the_largest_loss_and_the_first_finding) {
 }
 
 TEST(Summary, verdict_of_an_empty_run_says_that_there_is_nothing) {
-  EXPECT_NE(verdict({}, {}).find("nothing to judge"), std::string::npos);
+  EXPECT_EQ(verdict({}, {}), "No device activity was recorded: there is nothing to judge.");
+}
+
+TEST(Summary, verdict_without_devices_says_how_the_tool_would_have_recorded_them) {
+  auto const verdict_of = [](char const* tool) {
+    model::TraceBuilder builder;
+    builder.info().tool = tool;
+    model::Run run;
+    run.ranks.push_back({std::move(builder).finish(), 0, ""});
+    return verdict(run, {});
+  };
+  EXPECT_NE(verdict_of("PyTorch profiler (Kineto)").find("ProfilerActivity.CUDA"), std::string::npos);
+  EXPECT_NE(verdict_of("Chrome trace events").find("category kernel, gpu_memcpy or gpu_memset."), std::string::npos);
+  EXPECT_TRUE(verdict_of("other").ends_with("nothing to judge."));
 }
 
 TEST(Labels, devices_are_named_with_as_much_as_tells_them_apart) {
@@ -80,6 +94,13 @@ TEST(Labels, devices_are_named_with_as_much_as_tells_them_apart) {
   options.process_per_device = true;
   Sample const processes = make_sample(options);
   EXPECT_EQ(device_label(processes.run, {1, 0}), "rank 1");
+}
+
+TEST(Labels, kernels_are_named_without_the_types_of_their_arguments) {
+  EXPECT_EQ(without_arguments("void gemm<float, 4>(int, float (*)(int))"), "void gemm<float, 4>");
+  EXPECT_EQ(without_arguments("void (anonymous namespace)::f()"), "void (anonymous namespace)::f");
+  for (char const* const name : {"gemm", "", "()", "(a)", ")", "a)b)", "void f(int) [clone .1]"})
+    EXPECT_EQ(without_arguments(name), name);
 }
 
 TEST(Labels, long_names_are_cut_between_characters) {

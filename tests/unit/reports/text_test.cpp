@@ -51,10 +51,19 @@ TEST(AnalysisText, lines_keep_to_the_width) {
     }
 }
 
+TEST(AnalysisText, notes_on_the_recording_are_one_list) {
+  Sample sample = make_sample();
+  sample.analysis.quality.score = 98;
+  sample.analysis.quality.notes = {"the first", "the second"};
+  EXPECT_THAT(analysis_text(sample.run, sample.analysis),
+              HasSubstr("\n\nTrace quality 98 of 100.\n  - the first\n  - the second\n"));
+}
+
 TEST(AnalysisText, of_an_empty_run_says_that_there_is_nothing) {
   std::string const text = analysis_text({}, {});
   EXPECT_THAT(text, HasSubstr("nothing to judge"));
-  EXPECT_THAT(text, HasSubstr("none"));
+  EXPECT_THAT(text, Not(HasSubstr("Findings")));  // where nothing was judged "none" would be praise
+  EXPECT_THAT(text, Not(HasSubstr("\n\n\n")));
 }
 
 TEST(StackedBar, fills_exactly_its_width) {

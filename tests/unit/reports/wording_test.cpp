@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/rules/rule.h"
+#include "reports/labels.h"
 #include "tests/support/paths.h"
 #include "tests/unit/reports/sample.h"
 
@@ -49,6 +50,35 @@ TEST(Wording, words_of_every_rule_are_whole_sentences_even_without_any_number) {
     EXPECT_EQ(words.explanation.back(), '.') << rule.name << ": " << words.explanation;
     EXPECT_EQ(words.advice.back(), '.') << rule.name;
   }
+}
+
+TEST(Wording, what_is_wrong_with_the_recording_decides_what_helps) {
+  auto const words_with = [](std::vector<std::pair<std::string, double>> const& metrics) {
+    analyzer::Finding finding;
+    finding.rule = "trace-quality";
+    for (auto const& [name, value] : metrics) finding.metrics.emplace_back(name, value);
+    return words_of({}, {}, finding);
+  };
+  FindingWords const missing = words_with({{"score", 79}, {"unmatched_launches", 3}, {"missing_ranks", 1}});
+  EXPECT_EQ(missing.title, "Not all ranks are in this run");
+  EXPECT_NE(missing.explanation.find("It scores 79 of 100 points: 1 missing rank, 3 launches without their device operation."),
+            std::string::npos)
+      << missing.explanation;
+  EXPECT_NE(missing.advice.find("the traces of all ranks"), std::string::npos);
+  FindingWords const ends = words_with({{"score", 99}, {"unmatched_launches", 0}, {"unmatched_ops", 128}});
+  EXPECT_EQ(ends.title, "Some events do not fit together");
+  EXPECT_NE(ends.explanation.find("99 of 100 points: 128 device operations without their launch."), std::string::npos);
+  FindingWords const lost = words_with({{"score", 60}, {"dropped", 12'345}, {"missing_ranks", 2}});
+  EXPECT_EQ(lost.title, "The recording is incomplete");
+  EXPECT_NE(lost.explanation.find("12,345 lost events, 2 missing ranks."), std::string::npos) << lost.explanation;
+  EXPECT_NE(lost.advice.find("larger buffers"), std::string::npos);
+}
+
+TEST(Wording, large_gains_are_factors) {
+  EXPECT_EQ(gain_text(0.478), "47.8 % faster");
+  EXPECT_EQ(gain_text(1.507), "2.5 × as fast");
+  EXPECT_EQ(gain_text(769.6), "771 × as fast");
+  EXPECT_EQ(gain_text(1e300), "1,000,000,000,000,000 × as fast");
 }
 
 TEST(Wording, a_rule_that_nobody_described_still_reads_sensibly) {

@@ -10,6 +10,7 @@
 
 #include "analyzer/streamed_run.h"
 #include "tests/support/synthetic_run.h"
+#include "tests/support/unreadable_trace.h"
 #include "trace/file/writer.h"
 #include "trace/import/open_run.h"
 
@@ -36,20 +37,6 @@ class StreamedFilesTest : public ::testing::Test {
     auto opened = import::open_sources(std::span(&folder, 1));
     EXPECT_TRUE(opened);
     return std::make_shared<import::RunSources const>(std::move(*opened));
-  }
-  /// Its index claims more events than any memory holds.
-  void make_unreadable(size_t rank) const {
-    std::vector<file::IndexEntry> blocks;
-    {
-      auto const file = file::TraceFile::open(path(rank));
-      ASSERT_TRUE(file);
-      blocks.assign(file->blocks().begin(), file->blocks().end());
-    }
-    for (file::IndexEntry& block : blocks)
-      if (block.header.type == static_cast<uint16_t>(file::BlockType::kEvents)) block.header.rows = UINT32_MAX;
-    auto writer = file::TraceWriter::append_to(path(rank), blocks);
-    ASSERT_TRUE(writer);
-    ASSERT_TRUE(writer->finish());
   }
 
   std::filesystem::path folder_ =
@@ -90,7 +77,7 @@ TEST_F(StreamedFilesTest, AreAnalyzedAsTheRunInMemory) {
 }
 
 TEST_F(StreamedFilesTest, WhatCannotBeReadIsLeftOutAndTold) {
-  make_unreadable(1);
+  support::make_unreadable(path(1));
   auto files = StreamedFiles::open(sources(), {});
   ASSERT_TRUE(files) << files.error().message;
   EXPECT_THAT(files->unreadable(), ElementsAre(HasSubstr("rank-1.stepscope")));
@@ -103,7 +90,7 @@ TEST_F(StreamedFilesTest, WhatCannotBeReadIsLeftOutAndTold) {
 }
 
 TEST_F(StreamedFilesTest, WhatCannotBeReadMayKeepItsPlace) {
-  make_unreadable(1);
+  support::make_unreadable(path(1));
   auto files = StreamedFiles::open(sources(), {.unreadable = Unreadable::kWithoutEvents});
   ASSERT_TRUE(files) << files.error().message;
   EXPECT_THAT(files->unreadable(), ElementsAre(HasSubstr("rank-1.stepscope")));
@@ -116,7 +103,7 @@ TEST_F(StreamedFilesTest, WhatCannotBeReadMayKeepItsPlace) {
 }
 
 TEST_F(StreamedFilesTest, WhereNothingCanBeReadItIsSaid) {
-  for (size_t rank = 0; rank < 3; ++rank) make_unreadable(rank);
+  for (size_t rank = 0; rank < 3; ++rank) support::make_unreadable(path(rank));
   for (Unreadable const unreadable : {Unreadable::kLeftOut, Unreadable::kWithoutEvents}) {
     auto const files = StreamedFiles::open(sources(), {.unreadable = unreadable});
     ASSERT_FALSE(files);

@@ -71,6 +71,7 @@ function option(steps: StepsOfDevice, parts: Part[], top: number, width: number)
       type: "bar",
       stack: "step",
       barCategoryGap: steps.first.length > width / 8 ? "0%" : "20%",
+      barMaxWidth: 120, // a single step is a bar, too, and no wall
       itemStyle: { color: color(part.key), ...(part.idle ? { decal: idleHatch() } : {}) },
       data: steps.parts[part.key],
     })),
