@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "tests/support/sanitized.h"
 #include "tests/unit/workloads/temporary_folder.h"
 #include "tests/unit/workloads/weights.h"
 #include "workloads/data/mnist_generator.h"
@@ -74,6 +75,7 @@ double distance(Look const& a, Look const& b) {
 }
 
 TEST_F(Gan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
+  if (support::kSanitized) GTEST_SKIP() << "a minute of training; the shorter ones run the same code";
   constexpr GanWidths kStrong = {16, 64, 64, 128, 256, 128};
   Look const real = look_of(data().size(), [](size_t i, size_t p) { return data().image(i)[p] / 127.5 - 1.0; });
   auto const look_after = [&](GanResult const& result) {
@@ -181,6 +183,7 @@ class ConvGan : public Gan {
 };
 
 TEST_F(ConvGan, DrawsVariedImagesWithTheMeanOfTheDataAndNeitherSideWins) {
+  if (support::kSanitized) GTEST_SKIP() << "a minute of training; the shorter ones run the same code";
   Look const real = look_of(data().size(), [](size_t i, size_t p) { return data().image(i)[p] / 127.5 - 1.0; });
   TrainOptions o = options("host:2", 16, 120);
   o.learning_rate = 0.004;
