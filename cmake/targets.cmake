@@ -62,18 +62,6 @@ endif()
 if(STEPSCOPE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND test_options -fno-sanitize=undefined --param=asan-instrumentation-with-call-threshold=0 --param=asan-use-after-return=0)
 endif()
-# The headers that most tests include, precompiled: a quarter of their time. Not where the compiler's cache has units to share with
-# other build folders.
-if(STEPSCOPE_SANITIZE AND BUILD_TESTING AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/test_headers.cpp CONTENT "")
-  add_library(stepscope_test_headers OBJECT ${CMAKE_BINARY_DIR}/test_headers.cpp)
-  target_precompile_headers(stepscope_test_headers PRIVATE <gmock/gmock.h> <gtest/gtest.h> <algorithm> <filesystem> <fstream>
-    <functional> <map> <memory> <optional> <random> <set> <span> <string> <unordered_map> <vector> <fmt/format.h> <nlohmann/json.hpp>)
-  # As CMake compiles programs, not libraries.
-  set_target_properties(stepscope_test_headers PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-  target_compile_options(stepscope_test_headers PRIVATE ${test_options} -fPIE)
-endif()
-
 # The programs of the labels unit, unit-any-build and unit-threads, and those of the last alone: what the sanitizer presets build.
 add_custom_target(unit_tests)
 add_custom_target(thread_tests)
@@ -103,9 +91,6 @@ function(stepscope_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_compile_options(${name} PRIVATE ${test_options})
-  if(TARGET stepscope_test_headers)
-    target_precompile_headers(${name} REUSE_FROM stepscope_test_headers)
-  endif()
   if(STEPSCOPE_SANITIZE STREQUAL "thread")
     target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/one_tbb_thread.cpp)
     target_link_libraries(${name} PRIVATE TBB::tbb)
