@@ -62,6 +62,7 @@ endif()
 if(STEPSCOPE_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND test_options -fno-sanitize=undefined --param=asan-instrumentation-with-call-threshold=0 --param=asan-use-after-return=0)
 endif()
+
 # The programs of the labels unit, unit-any-build and unit-threads, and those of the last alone: what the sanitizer presets build.
 add_custom_target(unit_tests)
 add_custom_target(thread_tests)
