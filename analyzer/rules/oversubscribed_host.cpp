@@ -15,8 +15,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// A thread that sleeps is woken within 5 to 50 µs where a core is free (the median is 9 µs on machines of 2026); what takes
-/// longer waits for one.
+/// A thread that sleeps is woken within some tens of µs where a core is free; what takes longer waits for one.
 constexpr int64_t kLongestWakeNs = 50'000;
 
 uint32_t cores_of(model::TraceInfo const& info) {

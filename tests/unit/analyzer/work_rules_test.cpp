@@ -76,31 +76,39 @@ TEST(LaunchLatency, LongKernelsThatComeLateAreNotTooShort) {
   EXPECT_EQ(run_of(kShortKernelNs), std::vector<std::string>{"host-bound-launches"});
 }
 
-/// A device with steps of 1 ms; of each, gaps of 2 µs with this cause take `idle_ns`.
-std::vector<Finding> findings_of_gaps(IdleCause cause, int64_t idle_ns, std::optional<int64_t> kernel_median_ns) {
-  constexpr int64_t kStepNs = 1'000 * kUs, kGapNs = 2 * kUs;
+/// A device with steps of this length; `add_gaps` gives each its idle times, from its begin on.
+template <class AddGaps>
+std::vector<Finding> findings_in_steps(DeviceFacts device, int64_t step_ns, AddGaps const& add_gaps) {
   Analysis facts;
   facts.quality.score = 100;
-  DeviceFacts device;
-  device.window = {0, kSteps * kStepNs};
-  device.launch.kernel_median_ns = kernel_median_ns;
-  facts.devices.push_back(device);
+  device.window = {0, kSteps * step_ns};
+  facts.devices.push_back(std::move(device));
   std::vector<IdleGap> gaps;
   for (int64_t i = 0; i < kSteps; ++i) {
     StepFacts step;
     step.step = i;
-    step.window = {i * kStepNs, (i + 1) * kStepNs};
-    step.time.window_ns = kStepNs;
+    step.window = {i * step_ns, (i + 1) * step_ns};
+    step.time.window_ns = step_ns;
     facts.steps.push_back(step);
-    for (int64_t gap = 0; gap * kGapNs < idle_ns; ++gap) {
-      int64_t const begin = i * kStepNs + gap * 10 * kUs;
-      gaps.push_back({{}, {begin, begin + std::min(kGapNs, idle_ns - gap * kGapNs)}, cause, {}, {}});
-    }
+    add_gaps(step.window.begin, gaps);
   }
   facts.gaps = IdleGaps(gaps);
   model::Run run;
   run.ranks.emplace_back();
   return find_all(run, facts);
+}
+
+/// Of each step of 1 ms gaps of 2 µs with this cause take `idle_ns`.
+std::vector<Finding> findings_of_gaps(IdleCause cause, int64_t idle_ns, std::optional<int64_t> kernel_median_ns) {
+  constexpr int64_t kGapNs = 2 * kUs;
+  DeviceFacts device;
+  device.launch.kernel_median_ns = kernel_median_ns;
+  return findings_in_steps(device, 1'000 * kUs, [&](int64_t step, std::vector<IdleGap>& gaps) {
+    for (int64_t gap = 0; gap * kGapNs < idle_ns; ++gap) {
+      int64_t const begin = step + gap * 10 * kUs;
+      gaps.push_back({{}, {begin, begin + std::min(kGapNs, idle_ns - gap * kGapNs)}, cause, {}, {}});
+    }
+  });
 }
 
 TEST(LaunchLatency, SpeaksFromItsThresholdOn) {
@@ -117,31 +125,14 @@ TEST(LaunchLatency, IdleTimeWithAnotherCauseInItIsThatOnes) {
   EXPECT_EQ(rules_of(findings_of_gaps(IdleCause::kSync, 100 * kUs, 2 * kUs)), std::vector<std::string>{"blocking-sync"});
 }
 
-/// A device with steps of 2 ms, and in each so many idle times of this length in which it had work and did not begin it.
+/// In each step of 2 ms there are so many idle times of this length in which the device had work and did not begin it.
 std::vector<Finding> findings_of_late_begins(std::string const& name, int64_t idle_ns, int64_t count) {
-  constexpr int64_t kStepNs = 2'000 * kUs;
-  Analysis facts;
-  facts.quality.score = 100;
   DeviceFacts device;
   device.name = name;
-  device.window = {0, kSteps * kStepNs};
-  facts.devices.push_back(device);
-  std::vector<IdleGap> gaps;
-  for (int64_t i = 0; i < kSteps; ++i) {
-    StepFacts step;
-    step.step = i;
-    step.window = {i * kStepNs, (i + 1) * kStepNs};
-    step.time.window_ns = kStepNs;
-    facts.steps.push_back(step);
-    for (int64_t gap = 0; gap < count; ++gap) {
-      int64_t const begin = i * kStepNs + gap * 300 * kUs;
+  return findings_in_steps(device, 2'000 * kUs, [&](int64_t step, std::vector<IdleGap>& gaps) {
+    for (int64_t begin = step; begin < step + count * 300 * kUs; begin += 300 * kUs)
       gaps.push_back({{}, {begin, begin + idle_ns}, IdleCause::kLaunchLatency, {}, {}});
-    }
-  }
-  facts.gaps = IdleGaps(gaps);
-  model::Run run;
-  run.ranks.emplace_back();
-  return find_all(run, facts);
+  });
 }
 
 TEST(OversubscribedHost, SpeaksOfThreadsThatWaitForCoresFromItsThresholdOn) {
