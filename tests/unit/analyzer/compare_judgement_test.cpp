@@ -58,7 +58,7 @@ JudgedPairs judge_pairs(int pairs, size_t runs, size_t steps, double slowdown, J
 }
 
 /// Sanitizers look for other faults: a few pairs show them as well.
-constexpr int kJudgedPairs = support::kSanitized ? 40 : 1000;
+int const kJudgedPairs = support::kSanitized ? 40 : 1000;
 
 TEST(CompareJudgement, FiveOf1000UnchangedPairsAtMostAreTakenForChanged) {
   for (double const step : {0.002, 0.01, 0.05, 0.1, 0.3})

@@ -21,7 +21,7 @@ using model::SyncKind;
 using testing_support::path_pieces;
 using testing_support::RandomPathRun;
 
-constexpr uint32_t kTwinRuns = support::kSanitized ? 300 : 1500;
+uint32_t const kTwinRuns = support::kSanitized ? 300 : 1500;
 
 AnalyzeOptions twin_options() {
   AnalyzeOptions options;

@@ -14,8 +14,8 @@ namespace stepscope::analyzer {
 namespace {
 
 TEST(HostOps, SumToTheGapsOfEachCause) {
-  constexpr uint32_t kHostOpRuns = support::kSanitized ? 200 : 1000;
-  for (uint32_t seed = 0; seed < kHostOpRuns; ++seed) {
+  uint32_t const host_op_runs = support::kSanitized ? 200 : 1000;
+  for (uint32_t seed = 0; seed < host_op_runs; ++seed) {
     Analysis const analysis = analyze(testing_support::RandomRun(seed).make());
     std::map<IdleCause, std::pair<uint64_t, int64_t>> of_gaps, of_rows;
     for (IdleGap const gap : analysis.gaps) {

@@ -110,9 +110,9 @@ class ToyAllocator {
 };
 
 TEST(MemoryGaps, AreThoseOfTheAllocatorAfterEveryCall) {
-  constexpr uint32_t kAllocators = support::kSanitized ? 20 : 300;
+  uint32_t const allocators = support::kSanitized ? 20 : 300;
   size_t grown = 0, gave_back = 0;
-  for (uint32_t seed = 0; seed < kAllocators; ++seed) {
+  for (uint32_t seed = 0; seed < allocators; ++seed) {
     ToyAllocator toy(seed);
     MemoryGaps gaps;
     std::vector<Block> live;
@@ -138,8 +138,8 @@ TEST(MemoryGaps, AreThoseOfTheAllocatorAfterEveryCall) {
       ASSERT_EQ(gaps.largest(), toy.largest_gap()) << "allocator " << seed << " call " << call;
     }
   }
-  EXPECT_GT(grown, kAllocators * 5) << "the made allocators should grow";
-  EXPECT_GT(gave_back, kAllocators) << "and give back";
+  EXPECT_GT(grown, allocators * 5) << "the made allocators should grow";
+  EXPECT_GT(gave_back, allocators) << "and give back";
 }
 
 TEST(MemoryGaps, AreNotKnownWhereTheAllocatorIsOlderThanTheRecording) {

@@ -17,7 +17,7 @@ using model::OpClass;
 using testing_support::RandomRun;
 
 constexpr int64_t kLimit = 12;  // launch latency limit of these tests, ns
-constexpr uint32_t kRandomRuns = support::kSanitized ? 600 : 3000;
+uint32_t const kRandomRuns = support::kSanitized ? 600 : 3000;
 
 /// The one device of a random run, read without any index.
 struct Naive {

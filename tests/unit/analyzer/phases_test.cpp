@@ -227,8 +227,8 @@ std::map<std::string, NaivePhase> naive_phases(Trace const& trace) {
 }
 
 TEST(NaiveTwin, PhasesOfRandomProgramsAgree) {
-  constexpr uint32_t kPhaseRuns = support::kSanitized ? 60 : 300;
-  for (uint32_t seed = 0; seed < kPhaseRuns; ++seed) {
+  uint32_t const phase_runs = support::kSanitized ? 60 : 300;
+  for (uint32_t seed = 0; seed < phase_runs; ++seed) {
     std::mt19937 random(seed);
     auto const pick = [&](int64_t low, int64_t high) {
       return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));

@@ -132,8 +132,8 @@ TEST(Unhidden, OfAGraphsNodesNothingIsKnown) {
 }
 
 TEST(NaiveTwin, BlockingCommunicationAgreesNsByNs) {
-  constexpr uint32_t kBlockingRuns = support::kSanitized ? 400 : 3000;
-  for (uint32_t seed = 0; seed < kBlockingRuns; ++seed) {
+  uint32_t const blocking_runs = support::kSanitized ? 400 : 3000;
+  for (uint32_t seed = 0; seed < blocking_runs; ++seed) {
     model::Run const run = testing_support::RandomRun(seed, seed % 3 == 0).make();
     Analysis const analysis = analyze(run);
     Trace const& trace = run.ranks[0].trace;

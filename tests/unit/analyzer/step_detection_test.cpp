@@ -212,8 +212,8 @@ TEST(StepDetection, StagesOfAPipelineHaveStepsOfTheirOwn) {
 }
 
 TEST(StepDetection, RandomStepsWithNoiseAreFoundAsTheyWereMade) {
-  constexpr uint32_t kRuns = support::kSanitized ? 60 : 400;
-  for (uint32_t seed = 0; seed < kRuns; ++seed) {
+  uint32_t const runs = support::kSanitized ? 60 : 400;
+  for (uint32_t seed = 0; seed < runs; ++seed) {
     std::mt19937 random(seed);
     auto const pick = [&](size_t low, size_t high) { return low + random() % (high - low + 1); };
     auto const piece = [&](std::string const& prefix, size_t kinds, size_t length) {

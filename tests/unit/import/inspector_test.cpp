@@ -292,13 +292,13 @@ TEST(NcclInspector, RecordsBeforeAnyHeaderAreCounted) {
 }
 
 TEST(NcclInspector, ManyRecordsAndBrokenQuotesAreReadInLinearTime) {
-  constexpr uint32_t kRecords = support::kSanitized ? 2'000 : 20'000;
+  uint32_t const records = support::kSanitized ? 2'000 : 20'000;
   std::string text, quotes;
-  for (uint32_t i = 0; i < kRecords; ++i) text += record(0, kBeginUs + i * 100, collective("AllReduce", i, 8, 3)).dump() + "\n";
-  EXPECT_EQ(read_one(text).event_count(), kRecords);
-  for (uint32_t i = 0; i < 10 * kRecords; ++i) quotes += "{\"a\n";
+  for (uint32_t i = 0; i < records; ++i) text += record(0, kBeginUs + i * 100, collective("AllReduce", i, 8, 3)).dump() + "\n";
+  EXPECT_EQ(read_one(text).event_count(), records);
+  for (uint32_t i = 0; i < 10 * records; ++i) quotes += "{\"a\n";
   text += quotes;
-  EXPECT_EQ(read_one(text).event_count(), kRecords);
+  EXPECT_EQ(read_one(text).event_count(), records);
 }
 
 TEST(NcclInspector, ItIsKnownByItsContent) {

@@ -259,11 +259,11 @@ double seconds_with_ids_of(uint64_t multiple, uint64_t count) {
 }
 
 TEST(NsysHostile, IdsThatWereChosenToMeetInHashTablesCostNoMoreThanOthers) {
-  constexpr uint64_t kIds = support::kSanitized ? 20'000 : 80'000;
+  uint64_t const ids = support::kSanitized ? 20'000 : 80'000;
   // Where the hash of a number is the number, all multiples of the number of buckets are in one of them.
   std::unordered_set<uint64_t> table;
-  for (uint64_t i = 0; i < kIds; ++i) table.insert(i);
-  double const plain = seconds_with_ids_of(1009, kIds), chosen = seconds_with_ids_of(table.bucket_count(), kIds);
+  for (uint64_t i = 0; i < ids; ++i) table.insert(i);
+  double const plain = seconds_with_ids_of(1009, ids), chosen = seconds_with_ids_of(table.bucket_count(), ids);
   // Otherwise it is a hundred times as much.
   EXPECT_LT(chosen, 10 * plain + 1);
 }

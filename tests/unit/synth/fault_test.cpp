@@ -45,7 +45,7 @@ MadeRun run_with(FaultyJob const& job, int64_t steps, uint64_t seed = 1) {
 int64_t cost_of(MadeRun const& run) { return run.truth.at("fault").at("cost_ns_per_step").get<int64_t>(); }
 
 class EveryFault : public testing::TestWithParam<FaultyJob> {};
-constexpr int kFaultySteps = support::kSanitized ? 3 : 12;
+int const kFaultySteps = support::kSanitized ? 3 : 12;
 
 TEST_P(EveryFault, StepsAreSplitAsTheTruthSays) {
   // What was not recorded cannot be found.
@@ -89,9 +89,9 @@ TEST_P(EveryFault, IsMadeAtBothEndsOfItsRange) {
 }
 
 TEST_P(EveryFault, GivesTheSameBytesTwice) {
-  constexpr int kSteps = support::kSanitized ? 2 : 4;
-  MadeRun const first = run_with(GetParam(), kSteps, 7);
-  MadeRun const second = run_with(GetParam(), kSteps, 7);
+  int const steps = support::kSanitized ? 2 : 4;
+  MadeRun const first = run_with(GetParam(), steps, 7);
+  MadeRun const second = run_with(GetParam(), steps, 7);
   for (char const* const name : {"rank-0.stepscope", "rank-1.stepscope", "truth.json"})
     EXPECT_TRUE(read_bytes(first.folder.file(name)) == read_bytes(second.folder.file(name))) << name;
 }

@@ -249,15 +249,15 @@ TEST(DecoderTwin, what_is_read_back_after_many_flushes_is_what_was_recorded) {
   std::mt19937 random(3);
   int64_t flush_time = 0;
   // More rows on a track than a block holds, and a flush of whatever there is every few thousand records.
-  constexpr int kRounds = support::kSanitized ? 150 : 400;
-  for (int round = 0; round < kRounds; ++round) {
+  int const rounds = support::kSanitized ? 150 : 400;
+  for (int round = 0; round < rounds; ++round) {
     for (auto records = random() % 3000; records > 0; --records) twin.step();
     for (uint32_t t = 0; t < kTwinThreads; ++t) {
       auto const words = twin.take_words(t);
       for (size_t done = 0; done < words.size();) done += decoder.decode(t, std::span(words).subspan(done), clock, store);
     }
     decoder.end_round(store);
-    if (round < kRounds / 2) store.flush(flush_time += TraceStore::kMaxAgeNs, false);
+    if (round < rounds / 2) store.flush(flush_time += TraceStore::kMaxAgeNs, false);
   }
   EXPECT_EQ(store.log.unknown_events, 0U);
   decoder.finish(twin.now(), store);

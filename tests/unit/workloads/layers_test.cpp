@@ -55,8 +55,8 @@ void Layers::check_conv2d(Conv2dShape s) {
 
 TEST_F(Layers, ConvolutionOfColourImagesMatchesItsTwinAndItsFiniteDifferences) { check_conv2d({2, 8, 8, 3, 16, 5, 2, false}); }
 TEST_F(Layers, ConvolutionOfWideChannelsMatchesItsTwinAndItsFiniteDifferences) {
-  constexpr int kChannels = support::kSanitized ? 32 : 64;
-  check_conv2d({2, 5, 6, kChannels, kChannels, 5, 2, false});
+  int const channels = support::kSanitized ? 32 : 64;
+  check_conv2d({2, 5, 6, channels, channels, 5, 2, false});
 }
 TEST_F(Layers, ConvolutionOfOddSizesMatchesItsTwinAndItsFiniteDifferences) { check_conv2d({3, 7, 5, 5, 7, 3, 1, false}); }
 
