@@ -25,6 +25,7 @@ namespace @namespace@ {
 std::string_view @name@() { return {@symbol@_begin, static_cast<size_t>(@symbol@_end - @symbol@_begin)}; }
 }  // namespace @namespace@
 ]])
-  set_source_files_properties(${generated} PROPERTIES OBJECT_DEPENDS ${ARG_FILE})
+  # Alone: the compiler's cache keeps nothing that takes in files by itself, and what is compiled with it neither.
+  set_source_files_properties(${generated} PROPERTIES OBJECT_DEPENDS ${ARG_FILE} SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE ${generated})
 endfunction()

@@ -34,7 +34,7 @@ function(stepscope_library name)
   target_include_directories(stepscope_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(stepscope_${name} PUBLIC ${ARG_DEPENDS})
   # Fuzzers link these layers and hardly run them: half the time of compiling.
-  if(STEPSCOPE_FUZZ AND name MATCHES "^(analyzer|reports)$")
+  if(STEPSCOPE_FUZZ AND name MATCHES "^(analyzer|reports|viewer|runs)$")
     target_compile_options(stepscope_${name} PRIVATE -O0)
   endif()
 endfunction()
@@ -99,7 +99,8 @@ function(stepscope_link_layers_first program)
     endif()
   endwhile()
   list(JOIN files "," files)
-  target_link_options(${program} PRIVATE "LINKER:--whole-archive,${files},--no-whole-archive")
+  # muldefs: a source can be in two layers.
+  target_link_options(${program} PRIVATE "LINKER:--whole-archive,${files},--no-whole-archive,-z,muldefs")
 endfunction()
 
 # The programs of the labels unit, unit-any-build and unit-threads, and those of the last alone: what the sanitizer presets build.

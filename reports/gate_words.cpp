@@ -8,6 +8,7 @@
 #include "reports/comparison_words.h"
 #include "reports/labels.h"
 #include "trace/base/format.h"
+#include "trace/base/shell_word.h"
 
 namespace stepscope::reports {
 namespace {
@@ -205,16 +206,6 @@ std::string kept_headline(GateResult const& result, std::string const& name) {
   return fmt::format("HISTORY: {}: {}; nothing was checked, for there is neither a baseline nor a budget.", name, runs_of(runs));
 }
 
-/// As a shell takes it for one word.
-std::string shell_word(std::string const& path) {
-  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%";
-  std::string const text = path_of(path);
-  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
-  std::string word = "'";
-  for (char const byte : text) word += byte == '\'' ? std::string("'\\''") : std::string(1, byte);
-  return word + "'";
-}
-
 std::string part_name(analyzer::StepPart part_of_step) {
   Metric metric;
   metric.family = analyzer::MetricFamily::kPart;
@@ -353,8 +344,8 @@ std::vector<std::vector<std::string>> kept_rows(analyzer::KeptBaseline const& ke
 }
 
 std::string next_command(analyzer::KeptBaseline const& kept) {
-  std::string command = "stepscope check NEW… --baseline " + shell_word(kept.place);
-  if (!kept.asked_name.empty()) command += " --name " + shell_word(kept.asked_name);
+  std::string command = "stepscope check NEW… --baseline " + base::shell_word(kept.place);
+  if (!kept.asked_name.empty()) command += " --name " + base::shell_word(kept.asked_name);
   return command;
 }
 

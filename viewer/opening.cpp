@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
 #include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -26,6 +28,17 @@ uint64_t events_of(import::TraceSource const& source) {
   uint64_t count = 0;
   for (uint64_t const of_track : source.event_counts()) count += of_track;
   return count;
+}
+
+/// Such that they mean the same in any folder.
+std::vector<std::string> whole_paths(std::vector<std::string> const& paths) {
+  std::vector<std::string> whole;
+  for (std::string const& path : paths) {
+    std::error_code error;
+    auto const full = std::filesystem::absolute(path, error);
+    whole.push_back(error ? path : full.lexically_normal().string());
+  }
+  return whole;
 }
 
 }  // namespace
@@ -75,6 +88,12 @@ struct Opening::Shared {
 
   /// `series`: of which the paths are one run; null: none.
   base::Expected<std::unique_ptr<Scene>> make_run(std::vector<std::string> const& paths, RunSeries* series) {
+    auto made = make_scene_of(paths, series);
+    if (made) (*made)->files = whole_paths(paths);
+    return made;
+  }
+
+  base::Expected<std::unique_ptr<Scene>> make_scene_of(std::vector<std::string> const& paths, RunSeries* series) {
     files = RunFiles(paths);
     auto sources = import::open_sources(paths);
     if (!sources) return base::fail_with(sources);

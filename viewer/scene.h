@@ -64,6 +64,7 @@ struct Scene {
   std::string analysis_words;  ///< how far it is, or why there is none; printable but for names
   /// Of which the run is one; null: it was opened alone.
   std::shared_ptr<RunSeries> series;
+  std::vector<std::string> files;  ///< that were opened as this run, files and folders with their whole paths; hostile text
 
   /// An event in memory: until the next frame.
   struct EventAt {

@@ -101,6 +101,12 @@ void hint(std::string_view words) {
   end_tooltip();
 }
 
+void focus_next_box() {
+  // Dear ImGui 1.90.1 finds it only in the window that has the focus.
+  ImGui::SetWindowFocus();
+  ImGui::SetKeyboardFocusHere();
+}
+
 std::string fit(std::string_view words, float width) {
   if (width <= 0 || words.empty()) return {};
   ImFont* const font = ImGui::GetFont();

@@ -42,6 +42,9 @@ void end_tooltip();
 /// Tooltip of the last item.
 void hint(std::string_view words);
 
+/// What is typed goes to the box that follows.
+void focus_next_box();
+
 /// As much of `words` as fits into `width`, with "…" when not all of it; nothing when not even that fits.
 std::string fit(std::string_view words, float width);
 /// The same for a bar, where a name's beginning says more than "…".

@@ -52,6 +52,7 @@ struct Recording {
 /// What a rank's recording has of a communicator.
 struct CallSpan {
   uint64_t last = 0, completed = 0;  ///< the highest sequence numbers: of all calls, and of those that are completed
+  int64_t last_call = INT64_MIN;     ///< when the last call was made
   int32_t rank = -1;                 ///< in the communicator
 };
 
@@ -96,6 +97,8 @@ bool tells_states(model::Trace const& trace) {
 }
 
 bool is_completed(CollectiveDetail const& detail) { return detail.state == CollectiveState::kCompleted; }
+/// Whether it is over.
+bool is_told(CollectiveDetail const& detail) { return detail.state != CollectiveState::kCalled; }
 
 /// Messages have no number that their two ends share.
 bool is_numbered(CollectiveDetail const& detail) {
@@ -160,6 +163,7 @@ class HungCollectives {
       CollectiveDetail const& detail = call.detail;
       CallSpan& span = spans_[detail.communicator][call.rank_index];
       span.last = std::max(span.last, detail.sequence);
+      span.last_call = std::max(span.last_call, call.when.begin);
       span.rank = detail.rank;
       if (!is_completed(detail)) return;
       span.completed = std::max(span.completed, detail.sequence);
@@ -169,10 +173,22 @@ class HungCollectives {
   }
 
   /// A communicator's operations run one after the other: what lies before one that the rank completed is over, whatever its
-  /// entry says (nobody watches those that a CUDA graph launches).
+  /// entry says (nobody watches those that a CUDA graph launches). Where nobody tells of ends, what all ranks have called is
+  /// over.
   [[nodiscard]] bool is_over(HungCall const& call) const {
     CollectiveDetail const& detail = call.detail;
-    return is_completed(detail) || detail.sequence < spans_.at(detail.communicator).at(call.rank_index).completed;
+    if (is_told(detail))
+      return is_completed(detail) || detail.sequence < spans_.at(detail.communicator).at(call.rank_index).completed;
+    return detail.sequence <= called_by_all(detail);
+  }
+
+  /// The highest number that all ranks have called that can be expected to.
+  [[nodiscard]] uint64_t called_by_all(CollectiveDetail const& detail) const {
+    std::map<int32_t, CallSpan> const& spans = spans_.at(detail.communicator);
+    if (detail.participants == recordings_.size() && spans.size() < recordings_.size()) return 0;
+    uint64_t lowest = UINT64_MAX;
+    for (auto const& [rank, span] : spans) lowest = std::min(lowest, span.last);
+    return lowest;
   }
 
   void find_lowest() {
@@ -223,9 +239,25 @@ class HungCollectives {
     }
     for (uint32_t rank = 0; !has_all && rank < participants && hung.without_record.size() < kMostNamedRanks; ++rank)
       if (!known.contains(static_cast<int32_t>(rank))) hung.without_record.insert(static_cast<int32_t>(rank));
-    hung.went_on = completed >= first_missing;
+    hung.went_on = completed >= first_missing || goes_on_untold(hung);
     hung.is_overdue = is_overdue(hung);
     return hung;
+  }
+
+  /// How far apart the ranks' calls of one number were before.
+  [[nodiscard]] int64_t furthest_apart(uint64_t communicator) const {
+    int64_t furthest_ns = 0;
+    for (auto const& [number, callers] : lowest_.at(communicator).completed)
+      furthest_ns = std::max(furthest_ns, callers.end - callers.begin);
+    return furthest_ns;
+  }
+  /// Where nobody tells of ends: a rank made calls behind it for so long that it cannot have waited in it.
+  [[nodiscard]] bool goes_on_untold(Hung const& hung) const {
+    std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
+    return std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
+      int64_t const later = spans.at(call.rank_index).last_call - call.when.begin;
+      return !is_told(call.detail) && is_much_longer(later, furthest_apart(hung.key.first));
+    });
   }
 
   /// By each recording's own end: recordings end at different times.
@@ -233,13 +265,12 @@ class HungCollectives {
     bool const waits = std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) {
       Recording const& own = recordings_.at(call.rank_index);
       // Where none was completed yet there is nothing to go by: most often the first call of a job is the one that hangs.
-      return !is_completed(call.detail) && (!own.longest_ns || is_much_longer(own.end - call.when.begin, *own.longest_ns));
+      return is_told(call.detail) && !is_completed(call.detail) &&
+             (!own.longest_ns || is_much_longer(own.end - call.when.begin, *own.longest_ns));
     });
     if (waits) return true;
     // A rank that is missing: by how far ranks were behind each other before.
-    int64_t furthest_ns = 0;
-    for (auto const& [number, callers] : lowest_.at(hung.key.first).completed)
-      furthest_ns = std::max(furthest_ns, callers.end - callers.begin);
+    int64_t const furthest_ns = furthest_apart(hung.key.first);
     return std::any_of(hung.not_called.begin(), hung.not_called.end(),
                        [&](int32_t r) { return is_much_longer(recordings_.at(r).end - hung.first_call(), furthest_ns); });
   }

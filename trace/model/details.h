@@ -49,7 +49,13 @@ enum class CallLaunch : uint8_t {
   kNone = 2     ///< there is none, or it cannot be known which it is
 };
 /// How far a call's operation had come when the recording ended. Of recordings that tell of calls that never ended.
-enum class CollectiveState : uint8_t { kUnknown = 0, kEnqueued = 1, kStarted = 2, kCompleted = 3 };
+enum class CollectiveState : uint8_t {
+  kUnknown = 0,
+  kEnqueued = 1,
+  kStarted = 2,
+  kCompleted = 3,
+  kCalled = 4  ///< it was called, in order with the others; whether it is over nobody tells
+};
 enum class DataType : uint8_t {
   kUnknown = 0,
   kInt8 = 1,

@@ -117,6 +117,8 @@ char const* to_string(CollectiveState state) {
       return "started";
     case CollectiveState::kCompleted:
       return "completed";
+    case CollectiveState::kCalled:
+      return "called";
   }
   return "unknown";
 }

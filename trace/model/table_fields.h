@@ -92,7 +92,7 @@ inline constexpr std::array kFieldWords = {
     FieldWords{DetailTable::kCollectives, "launch", "", Absent::kNever,
                "of a call: where its kernel's launch is; NULL of device ops"},
     FieldWords{DetailTable::kCollectives, "state", "", Absent::kByType,
-               "of a call: how far it came, 'enqueued', 'started', 'completed'"},
+               "of a call: how far it came, 'enqueued', 'started', 'completed'; 'called': not told"},
 
     FieldWords{DetailTable::kStreamWaits, "source_device", "", Absent::kByType, "device whose event is waited for"},
     FieldWords{DetailTable::kStreamWaits, "source_stream", "", Absent::kByType, "its stream"},

@@ -3,6 +3,7 @@
 #include "viewer/describe.h"
 #include "viewer/navigate.h"
 #include "viewer/panels/panels.h"
+#include "viewer/shell_commands.h"
 #include "viewer/text.h"
 #include "viewer/widgets.h"
 
@@ -34,6 +35,21 @@ void detail_buttons(Scene const& scene, ViewState& state, float rows_height) {
   hint("Next of this name on the track ( . )");
 }
 
+/// What copies a line of the shell; where the mouse is, the line itself.
+void command_button(char const* label, std::string const& line) {
+  if (line.empty()) return;
+  if (ImGui::SmallButton(label)) ImGui::SetClipboardText(line.c_str());
+  hint(line);
+}
+
+/// The same in a shell: everything recorded of the selection as a row of a table, and the run at the time that is shown.
+void commands(Scene const& scene, ViewState const& state) {
+  if (scene.files.empty()) return;
+  command_button("Copy query", query_command(scene, *state.selection));
+  ImGui::SameLine();
+  command_button("Copy view command", view_command(scene, state.window));
+}
+
 }  // namespace
 
 void details(Scene const& scene, ViewState& state, float rows_height) {
@@ -53,6 +69,7 @@ void details(Scene const& scene, ViewState& state, float rows_height) {
   text_wrapped(name, surface(state.theme).text);
   detail_buttons(scene, state, rows_height);
   if (!state.selection) return;
+  commands(scene, state);
   Properties const properties = state.selection->what == Selection::What::kEvent ? event_properties(scene, *state.selection)
                                                                                  : gap_properties(scene, state.selection->index);
   if (!ImGui::BeginTable("properties", 2, ImGuiTableFlags_RowBg | ImGuiTableFlags_SizingFixedFit)) return;

@@ -235,8 +235,7 @@ void counter_charts(Scene const& scene, ViewState& state, analyzer::DeviceFacts 
     ImVec2 const low = ImGui::GetCursorScreenPos();
     ImVec2 const high(low.x + std::max(room.x, 1.0F), low.y + height);
     if (ImGui::IsRectVisible(low, high)) counter_chart(scene, state, *device.health, curve, low, high);
-    ImGui::Dummy(ImVec2(1, height));
-    ImGui::SetCursorScreenPos(ImVec2(low.x, low.y + height + gap));
+    ImGui::Dummy(ImVec2(1, height + gap - ImGui::GetStyle().ItemSpacing.y));
   }
 }
 

@@ -32,7 +32,7 @@ bool note_line(Scene const& scene, ViewState& state, uint32_t index) {
             when);
   ImGui::TableNextColumn();
   bool const is_new = state.panels.new_note == index;
-  if (is_new && !ImGui::IsAnyItemActive()) ImGui::SetKeyboardFocusHere();
+  if (is_new && !ImGui::IsAnyItemActive()) focus_next_box();
   writing_box("##text", "what is here?", note.text, std::max(ImGui::GetContentRegionAvail().x, 1.0F), kLongestNote);
   if (is_new && ImGui::IsItemDeactivated()) state.panels.new_note.reset();
   ImGui::TableNextColumn();

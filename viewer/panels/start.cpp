@@ -46,7 +46,7 @@ bool path_box(StartPage& page) {
   char const* const opens = page.compares ? "Compare" : "Open";
   float const button = ImGui::CalcTextSize(opens).x + 2 * ImGui::GetStyle().FramePadding.x;
   float const width = ImGui::GetContentRegionAvail().x - button - ImGui::GetStyle().ItemSpacing.x;
-  if (page.asks && page.typed.empty() && !ImGui::IsAnyItemActive()) ImGui::SetKeyboardFocusHere();
+  if (page.asks && page.typed.empty() && !ImGui::IsAnyItemActive()) focus_next_box();
   writing_box("##path", "path of a trace or of a folder of traces", page.typed, std::max(width, 1.0F), kLongestTyped);
   bool const entered = ImGui::IsItemDeactivated() && key_pressed(Key::kEnter);
   ImGui::SameLine();

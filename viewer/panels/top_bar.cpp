@@ -21,7 +21,7 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
   float const scale = ui_scale();
   ImGui::SetNextItemWidth(300 * scale);
   bool const focus = search.open && search.text.empty() && !ImGui::IsAnyItemActive();
-  if (focus) ImGui::SetKeyboardFocusHere();
+  if (focus) focus_next_box();
   // A whole name with its filters fits.
   constexpr size_t kLongest = kMaxName + 64;
   std::array<char, kLongest + 1> buffer{};

@@ -60,7 +60,7 @@ void track_finder(Scene const& scene, ViewState& state, float rows_height) {
   // Who is asked where to go has the keyboard.
   if (ImGui::IsWindowAppearing()) ImGui::SetWindowFocus();
   bool const was_writing = ImGui::GetIO().WantTextInput;
-  if (!ImGui::IsAnyItemActive()) ImGui::SetKeyboardFocusHere();
+  if (!ImGui::IsAnyItemActive()) focus_next_box();
   std::string const before = finder.text;
   writing_box("##finder", "Track: rank 3 stream 7", finder.text, ImGui::GetContentRegionAvail().x, 256);
   if (finder.text != before) finder.chosen = 0;

@@ -88,7 +88,7 @@ void track_filter(ViewState& state, ImVec2 corner) {
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(6 * scale, 3 * scale));
   // A window of its own: what is done in it is not done to the timeline.
   ImGui::BeginChild("filter", ImVec2(width, (kRuler - 5) * scale), false, ImGuiWindowFlags_NoScrollbar);
-  if (state.panels.filter && !ImGui::IsAnyItemActive()) ImGui::SetKeyboardFocusHere();
+  if (state.panels.filter && !ImGui::IsAnyItemActive()) focus_next_box();
   writing_box("##tracks", "Filter ( T )", filter, width, kLongestFilter);
   if (ImGui::IsItemActivated()) state.panels.filter = true;
   if (ImGui::IsItemDeactivated()) {

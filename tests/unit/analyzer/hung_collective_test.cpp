@@ -92,6 +92,43 @@ TEST(HungCollective, CompletedCallsAreNoFinding) {
   EXPECT_THAT(hung_in(calls_of_ranks({{{1, CollectiveState::kUnknown}}, {}}, 2)), IsEmpty());
 }
 
+/// The calls 1 to `last`, of which nobody tells whether they ended.
+std::vector<MadeCall> called_until(uint64_t last) {
+  std::vector<MadeCall> calls;
+  for (uint64_t n = 1; n <= last; ++n) calls.push_back({n, CollectiveState::kCalled});
+  return calls;
+}
+
+TEST(HungCollective, WhereNobodyTellsOfEndsTheRankThatMadeFewerCallsIsNamed) {
+  EXPECT_THAT(hung_in(calls_of_ranks({called_until(9), called_until(9), called_until(9)}, 3)), IsEmpty());
+  auto const told = hung_in(calls_of_ranks({called_until(9), called_until(7), called_until(8)}, 3, 0));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].finding.severity, Severity::kWarning) << "its recording ends with the others'";
+  EXPECT_EQ(told[0].metrics.at("sequence"), 8);
+  EXPECT_EQ(told[0].subjects.at("missing"), "1");
+  EXPECT_EQ(told[0].subjects.at("waiting"), "0, 2");
+  // A rank without any call in it, where all that are recorded take part.
+  auto const none =
+      hung_in(calls_of_ranks({called_until(2), {{1, CollectiveState::kCalled, CollectiveOp::kAllReduce, 8}}}, 2, 0));
+  ASSERT_EQ(none.size(), 1U);
+  EXPECT_EQ(none[0].metrics.at("sequence"), 1);
+  EXPECT_EQ(none[0].subjects.at("missing"), "1");
+}
+
+TEST(HungCollective, WhereNobodyTellsOfEndsARankThatGoesOnWithoutTheCallIsCritical) {
+  // Its recording goes on for a second after the others' call.
+  std::vector<MadeCall> elsewhere = called_until(3);
+  elsewhere.push_back({4, CollectiveState::kCompleted, CollectiveOp::kAllReduce, 8});
+  auto const told = hung_in(calls_of_ranks({called_until(4), elsewhere}, 2));
+  ASSERT_FALSE(told.empty());
+  EXPECT_EQ(told[0].finding.severity, Severity::kCritical);
+}
+
+TEST(HungCollective, WhereNobodyTellsOfEndsOthersThatWentOnDoNotWait) {
+  // One call a millisecond: 93 ms behind the first that rank 1 has not.
+  EXPECT_THAT(hung_in(calls_of_ranks({called_until(100), called_until(7)}, 2, 0)), IsEmpty());
+}
+
 TEST(HungCollective, TheRankThatDidNotCallItIsNamed) {
   auto const told =
       hung_in(calls_of_ranks({{{1}, {2, kPending}, {3, kPending}}, {{1}}, {{1}, {2, CollectiveState::kStarted}}}, 3));

@@ -183,6 +183,39 @@ TEST(FlightRecorder, WithoutTimingWhetherACallStartedIsNotSaid) {
   EXPECT_THAT(names_of(trace), ElementsAre("all_reduce, not completed"));
 }
 
+/// As PyTorch 2.14 leaves an entry of gloo, whatever became of the call.
+Json of_gloo(Json entry) {
+  entry = support::pending(std::move(entry));
+  entry["profiling_name"] = "gloo:" + entry["profiling_name"].get<std::string>().substr(5);
+  entry["retired"] = true;
+  return entry;
+}
+
+TEST(FlightRecorder, OfBackendsThatNobodyWatchesOnlyTheCallsAreTold) {
+  Json const other = support::pending(flight_entry(2, "all_reduce", 3, kEpoch + 9 * kMs));
+  model::Trace const trace = read_dump_json(flight_dump(
+      {of_gloo(flight_entry(0, "all_reduce", 1, kEpoch)), of_gloo(flight_entry(1, "broadcast", 2, kEpoch + kMs)), other},
+      "[0, 1]"));
+  auto const rows = rows_of(trace);
+  EXPECT_THAT(names_of(trace), ElementsAre("all_reduce", "broadcast", "all_reduce, not completed"));
+  EXPECT_EQ(rows[0].detail.state, CollectiveState::kCalled);
+  EXPECT_EQ(rows[0].dur, 0);
+  EXPECT_EQ(rows[0].detail.op, CollectiveOp::kAllReduce);
+  EXPECT_EQ(rows[2].detail.state, CollectiveState::kEnqueued) << "NCCL's";
+  EXPECT_THAT(trace.log().notes,
+              Contains(HasSubstr("of 2 calls is told that and when the host made them, not whether they ended")));
+  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("one call had not completed")));
+}
+
+TEST(FlightRecorder, OfNcclsWhatIsRetiredAndNotCompletedHasTimedOutWhereOthersCompleted) {
+  Json timed_out = support::pending(flight_entry(1, "all_reduce", 2, kEpoch + kMs));
+  timed_out["retired"] = true;
+  auto const with_others = rows_of(read_dump_json(flight_dump({flight_entry(0, "all_reduce", 1, kEpoch), timed_out}, "[0, 1]")));
+  EXPECT_EQ(with_others[1].detail.state, CollectiveState::kEnqueued);
+  auto const alone = rows_of(read_dump_json(flight_dump({timed_out}, "[0, 1]")));
+  EXPECT_EQ(alone[0].detail.state, CollectiveState::kCalled) << "of a recorder that tells nothing of any";
+}
+
 TEST(FlightRecorder, OperationsOfACoalescedLaunchCameAsFarAsIt) {
   Json first = support::pending(flight_entry(0, "_reduce_scatter_base", 7, kEpoch)),
        last = flight_entry(2, "coalesced", 7, kEpoch + 3);

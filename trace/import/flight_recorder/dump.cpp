@@ -50,6 +50,7 @@ class DumpReader {
     if (!is_dump) return std::nullopt;
     put_in_order();
     complete_coalesced();
+    forget_untold_ends();
     return std::move(dump_);
   }
 
@@ -280,6 +281,19 @@ class DumpReader {
       entry.seen_started_ns = whole.seen_started_ns;
       entry.seen_completed_ns = whole.seen_completed_ns;
       entry.is_retired = whole.is_retired;
+    }
+  }
+
+  /// Only NCCL's own watchdog looks at the device. Entries of other backends (gloo) stay "scheduled" for ever, and are retired
+  /// once the call was made (PyTorch 2.14), so that is all they tell; entries of a dump in which no call has got anywhere
+  /// likewise.
+  void forget_untold_ends() {
+    auto const is_told = [](FlightEntry const& entry) { return entry.state != CollectiveState::kEnqueued; };
+    bool const is_any_told = std::any_of(dump_.entries.begin(), dump_.entries.end(), is_told);
+    for (FlightEntry& entry : dump_.entries) {
+      std::string_view const name = raw_text(entry.name);
+      bool const is_watched = name.find(':') == std::string_view::npos || name.starts_with("nccl:");
+      if (!is_told(entry) && entry.is_retired && !(is_watched && is_any_told)) entry.state = CollectiveState::kCalled;
     }
   }
 

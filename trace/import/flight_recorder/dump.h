@@ -27,7 +27,7 @@ struct FlightEntry {
   uint64_t record = 0;
   uint64_t sequence = 0;
   bool is_message = false;
-  bool is_retired = false;  ///< nobody waits for it any more: not completed, it has timed out
+  bool is_retired = false;  ///< nobody waits for it any more
   model::CollectiveState state = model::CollectiveState::kUnknown;
   int64_t created_ns = 0;
   std::optional<int64_t> seen_started_ns, seen_completed_ns;  ///< by a thread that looks now and then

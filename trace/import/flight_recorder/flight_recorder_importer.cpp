@@ -139,7 +139,7 @@ class FlightTrace {
     std::string text;  ///< "all_reduce"
     CollectiveOp op = CollectiveOp::kUnknown;
     int32_t own = -1, other = -1;               ///< of a message: numbers in the group
-    std::array<model::StringId, 4> with_state;  ///< by CollectiveState
+    std::array<model::StringId, 5> with_state;  ///< by CollectiveState
   };
   Name const& name_of(FlightEntry const& entry) {
     auto const [place, is_new] = names_.try_emplace(raw_text(entry.name));
@@ -149,7 +149,8 @@ class FlightTrace {
     name.text = shown_text(PlainData::text(operation, entry.name.type), kMostCallNameBytes);
     name.op = collective_op_of(operation);
     if (is_message_op(name.op)) std::tie(name.own, name.other) = ends_of_message(operation);
-    for (auto const state : {CollectiveState::kEnqueued, CollectiveState::kStarted, CollectiveState::kCompleted})
+    for (auto const state :
+         {CollectiveState::kEnqueued, CollectiveState::kStarted, CollectiveState::kCompleted, CollectiveState::kCalled})
       name.with_state[static_cast<size_t>(state)] = builder_.intern(fmt::format("{}{}", name.text, suffix_of(state)));
     return name;
   }
@@ -160,7 +161,8 @@ class FlightTrace {
   }
   model::StringId shown_name_of(FlightEntry const& entry) { return name_of(entry).with_state[static_cast<size_t>(entry.state)]; }
 
-  /// From the call until somebody saw that it had ended; what never did lasts until the dump ends.
+  /// From the call until somebody saw that it had ended; what never did lasts until the dump ends. Where nobody looks, the call
+  /// alone.
   void add_call(FlightEntry const& entry) {
     auto const [track, is_new] = call_tracks_.try_emplace(entry.group);
     if (is_new) {
@@ -169,12 +171,12 @@ class FlightTrace {
     }
     CollectiveDetail detail = detail_of(entry);
     detail.state = entry.state;
-    int64_t const end =
-        entry.state == CollectiveState::kCompleted ? entry.seen_completed_ns.value_or(entry.created_ns) : last_ns_;
+    bool const is_pending = entry.state == CollectiveState::kEnqueued || entry.state == CollectiveState::kStarted;
+    int64_t const end = is_pending ? last_ns_ : entry.seen_completed_ns.value_or(entry.created_ns);
     builder_.events(track->second)
         .add(EventKind::kCollectiveCall, entry.created_ns - first_ns_, end - entry.created_ns, shown_name_of(entry), 0, detail);
-    if (entry.state == CollectiveState::kCompleted) return;
-    if (pending_++ == 0) first_pending_ = entry;
+    if (entry.state == CollectiveState::kCalled) ++without_end_;
+    if (is_pending && pending_++ == 0) first_pending_ = entry;
   }
 
   /// The operations of a group follow each other on one stream, messages on one for each peer.
@@ -248,7 +250,11 @@ class FlightTrace {
                                       pending_ == 1 ? "one call" : fmt::format("{} calls", pending_), first_pending_text()));
   }
   void note_times() {
-    if (dump_.entries.empty()) return;
+    if (without_end_ > 0)
+      builder_.log().notes.push_back(fmt::format(
+          "of {} is told that and when the host made them, not whether they ended: PyTorch watches those of NCCL alone",
+          without_end_ == 1 ? "one call" : fmt::format("{} calls", without_end_)));
+    if (without_end_ > 0 && dump_.entries.size() == without_end_ + pending_) return;
     std::string const of_calls =
         "calls begin when the host made them; they end when a thread of PyTorch saw that they were over, late by up to its "
         "period "
@@ -281,7 +287,7 @@ class FlightTrace {
   std::map<uint32_t, TrackId> call_tracks_;
   std::map<std::pair<uint32_t, int32_t>, TrackId> streams_;
   std::unordered_map<std::string_view, Name> names_;
-  uint64_t pending_ = 0, timed_ = 0;
+  uint64_t pending_ = 0, timed_ = 0, without_end_ = 0;
   FlightEntry first_pending_;
 };
 
