@@ -3,11 +3,12 @@
 if(STEPSCOPE_SANITIZE)
   set(sanitize_options -O1 -UNDEBUG -Wno-error -fsanitize=${STEPSCOPE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g1)
   # Of undefined behaviour what costs most to compile and what others find: null pointers and what lies outside of an object the address
-  # sanitizer, misaligned reads of bytes the fuzzers, built by clang; few types here have virtual functions.
+  # sanitizer; misaligned reads, pointers that overflow and strange values of bytes the fuzzers, built by clang; few types here have
+  # virtual functions.
   if(STEPSCOPE_SANITIZE MATCHES "undefined")
     list(APPEND sanitize_options -fno-sanitize=null,object-size,vptr)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      list(APPEND sanitize_options -fno-sanitize=alignment -D_GLIBCXX_ASSERTIONS)
+      list(APPEND sanitize_options -fno-sanitize=alignment,pointer-overflow,bool,enum -D_GLIBCXX_ASSERTIONS)
     endif()
   endif()
   add_compile_options(${sanitize_options})

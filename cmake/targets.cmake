@@ -110,7 +110,7 @@ add_custom_target(thread_tests)
 # stepscope_test(name SOURCES … DEPENDS … [LABEL unit] [TIMEOUT 300] [PROCESSORS 1]): a GoogleTest program; every TEST is a ctest
 # case, or, with a sanitizer, the whole program (a sanitized process takes a tenth of a second to start; --gtest_filter chooses). Tests
 # of what runs on several threads (the tracer and the workloads) get the label unit-threads instead of unit: the thread sanitizer runs
-# those; those of layers_of_any_build unit-any-build. PROCESSORS is what ctest -j reserves for one case.
+# those; those of layers_of_any_build unit-any-build, of the workloads both. PROCESSORS is what ctest -j reserves for one case.
 function(stepscope_test name)
   cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;PROCESSORS" "SOURCES;DEPENDS;LABELS" ${ARGN})
   if(ARG_LABELS)
@@ -119,7 +119,9 @@ function(stepscope_test name)
   if(NOT ARG_LABEL)
     set(ARG_LABEL unit)
   endif()
-  if(ARG_LABEL STREQUAL "unit" AND CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/unit/(tracer|workloads)")
+  if(ARG_LABEL STREQUAL "unit" AND CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/unit/workloads$")
+    set(ARG_LABEL unit-threads-any-build)
+  elseif(ARG_LABEL STREQUAL "unit" AND CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/unit/(tracer|workloads)")
     set(ARG_LABEL unit-threads)
   elseif(ARG_LABEL STREQUAL "unit" AND CMAKE_CURRENT_SOURCE_DIR MATCHES "/tests/unit/(${layers_of_any_build})(/|$)")
     set(ARG_LABEL unit-any-build)
@@ -142,7 +144,7 @@ function(stepscope_test name)
   if(ARG_LABEL MATCHES "^unit")
     add_dependencies(unit_tests ${name})
   endif()
-  if(ARG_LABEL STREQUAL "unit-threads")
+  if(ARG_LABEL MATCHES "^unit-threads")
     add_dependencies(thread_tests ${name})
   endif()
   set_property(GLOBAL APPEND PROPERTY STEPSCOPE_TEST_PROGRAMS ${name})

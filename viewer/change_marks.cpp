@@ -73,7 +73,10 @@ class Marker {
   Marker(Scene const& scene, ChangeMarks const& marks) : scene_(scene), marks_(marks) {}
 
   ChangeMark mark(Row const& row, Item const& item) {
-    if (item.kind == ItemKind::kSegment || scene_.nodes[item.node].kind != NodeKind::kStream) return ChangeMark::kOther;
+    NodeKind const of = scene_.nodes[item.node].kind;
+    // Rows of a communicator do not follow each other in the trace.
+    bool const is_op = of == NodeKind::kStream || (of == NodeKind::kCommunicator && item.count == 1);
+    if (item.kind == ItemKind::kSegment || !is_op) return ChangeMark::kOther;
     // Of ops that are not in memory no name is known.
     if (scene_.far && !row.tile) return ChangeMark::kUnknown;
     model::Trace const& trace = row.trace(scene_);

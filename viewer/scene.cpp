@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -28,7 +29,10 @@ GapsOfDevice gaps_of(analyzer::Analysis const& analysis, analyzer::DeviceRef ref
 /// Builds the tree rank by rank.
 class TreeBuilder {
  public:
-  explicit TreeBuilder(Scene& scene) : scene_(scene) {}
+  explicit TreeBuilder(Scene& scene) : scene_(scene) {
+    for (analyzer::CollectiveFacts const& collective : scene.analysis.collectives)
+      for (auto const& participant : collective.participants) members_[collective.communicator].insert(participant.ref);
+  }
 
   void add_rank(uint32_t rank) {
     model::Trace const& trace = scene_.trace(rank);
@@ -53,6 +57,7 @@ class TreeBuilder {
 
  private:
   static constexpr size_t kMaxNote = 40;
+  static constexpr std::ptrdiff_t kMostCommunicators = 256;  ///< of a device: more than any job has
 
   uint32_t open(NodeKind kind, uint32_t rank, uint32_t indent) {
     Node node;
@@ -87,7 +92,11 @@ class TreeBuilder {
       return std::tuple(left.kind, left.stream_kind, left.id) < std::tuple(right.kind, right.stream_kind, right.id);
     });
     std::optional<uint32_t> const index = scene_.nodes[node].device;
-    for (uint32_t const track : sorted) add_track(rank, track, 2);
+    auto const counters = std::find_if(sorted.begin(), sorted.end(),
+                                       [&](uint32_t track) { return trace.tracks()[track].kind == model::TrackKind::kCounter; });
+    for (auto track = sorted.begin(); track != counters; ++track) add_track(rank, *track, 2);
+    if (!scene_.far) add_communicators(rank, tracks);
+    for (auto track = counters; track != sorted.end(); ++track) add_track(rank, *track, 2);
     if (index) add_memory(rank, *index);
     // The numbers of nodes must not change when the analysis comes.
     if (scene_.far && scene_.far->has_kind(rank, model::EventKind::kMemory)) add_empty_memory(rank);
@@ -122,6 +131,49 @@ class TreeBuilder {
     close(index);
   }
 
+  /// Where streams do not already tell them apart.
+  void add_communicators(uint32_t rank, std::vector<uint32_t> const& tracks) {
+    auto found = communicator_lanes(scene_.trace(rank), tracks);
+    if (found.empty() || (found.size() == 1 && found.front().tracks == 1)) return;
+    if (std::ssize(found) > kMostCommunicators) found.erase(found.begin() + kMostCommunicators, found.end());
+    std::map<std::string, int> labels;
+    for (CommunicatorLanes& each : found) {
+      uint32_t const index = open(NodeKind::kCommunicator, rank, 2);
+      Node& node = scene_.nodes[index];
+      node.label = members_text(each);
+      if (int const number = ++labels[node.label]; number > 1) node.label += fmt::format(" ({})", number);
+      node.note = "communicator";
+      node.lane_count = static_cast<uint32_t>(each.lanes.size());
+      node.lanes = std::move(each.lanes);
+      close(index);
+    }
+  }
+
+  /// "Ranks 0–3", "Ranks 0, 2, 4, …"; of devices of one process "Devices 0, 1".
+  [[nodiscard]] std::string members_text(CommunicatorLanes const& of) const {
+    constexpr size_t kMostNamed = 8;
+    auto const known = members_.find(of.communicator);
+    if (known == members_.end() || known->second.size() < 2)
+      return of.participants == 0 ? "Unknown ranks" : "Of " + base::format_count(of.participants, "rank");
+    std::set<analyzer::DeviceRef> const& members = known->second;
+    bool const is_one_process = members.begin()->rank_index == members.rbegin()->rank_index;
+    std::set<int32_t> numbers;
+    for (analyzer::DeviceRef const ref : members)
+      numbers.insert(is_one_process        ? ref.device
+                     : ref.rank_index >= 0 ? scene_.trace(static_cast<uint32_t>(ref.rank_index)).info().rank
+                                           : -1);
+    std::string const what = is_one_process ? "Devices " : "Ranks ";
+    bool const is_range = numbers.size() > 2 && *numbers.rbegin() - *numbers.begin() + 1 == static_cast<int64_t>(numbers.size());
+    if (is_range) return fmt::format("{}{}–{}", what, *numbers.begin(), *numbers.rbegin());
+    std::string text = what;
+    size_t named = 0;
+    for (int32_t const number : numbers) {
+      if (named == kMostNamed) return text + ", …";
+      text += fmt::format("{}{}", named++ > 0 ? ", " : "", number);
+    }
+    return text;
+  }
+
   void add_far_track(Node& node) const {
     FarTrack const& track = scene_.far->track(node.rank, node.track);
     node.lane_count = node.kind == NodeKind::kCounter ? 0 : track.lanes;
@@ -148,6 +200,7 @@ class TreeBuilder {
   }
 
   Scene& scene_;
+  std::map<uint64_t, std::set<analyzer::DeviceRef>> members_;  ///< of each communicator, as far as collectives were matched
 };
 
 void find_extent(Scene& scene) {

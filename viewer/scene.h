@@ -19,7 +19,8 @@ class FarRun;
 class ShownRowsCache;
 struct RunSeries;
 
-enum class NodeKind : uint8_t { kRank, kDevice, kStream, kThread, kCounter, kMemory };
+/// kCommunicator: its collectives on a device, whatever stream they run on.
+enum class NodeKind : uint8_t { kRank, kDevice, kStream, kThread, kCounter, kMemory, kCommunicator };
 
 struct Node {
   NodeKind kind = NodeKind::kRank;

@@ -35,6 +35,8 @@ char const* plural_of(NodeKind kind) {
       return "counters";
     case NodeKind::kMemory:
       return "memory curves";
+    case NodeKind::kCommunicator:
+      return "communicators";
   }
   return "";
 }

@@ -46,6 +46,7 @@ float node_height(Node const& node) {
       return kCurveHeight + kTrackPad;
     case NodeKind::kStream:
     case NodeKind::kThread:
+    case NodeKind::kCommunicator:
       break;
   }
   return static_cast<float>(std::max(node.lane_count, 1U)) * kLaneHeight + kTrackPad;
