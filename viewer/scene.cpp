@@ -131,10 +131,16 @@ class TreeBuilder {
     close(index);
   }
 
-  /// Where streams do not already tell them apart.
+  /// A row for each where streams do not tell them apart; else the streams say whose they are.
   void add_communicators(uint32_t rank, std::vector<uint32_t> const& tracks) {
     auto found = communicator_lanes(scene_.trace(rank), tracks);
-    if (found.empty() || (found.size() == 1 && found.front().tracks == 1)) return;
+    std::set<uint32_t> alone;
+    for (CommunicatorLanes const& each : found)
+      if (each.tracks == 1) alone.insert(each.last_track);
+    if (alone.size() == found.size()) {
+      for (CommunicatorLanes const& each : found) note_members(rank, each);
+      return;
+    }
     if (std::ssize(found) > kMostCommunicators) found.erase(found.begin() + kMostCommunicators, found.end());
     std::map<std::string, int> labels;
     for (CommunicatorLanes& each : found) {
@@ -147,6 +153,13 @@ class TreeBuilder {
       node.lanes = std::move(each.lanes);
       close(index);
     }
+  }
+
+  void note_members(uint32_t rank, CommunicatorLanes const& of) {
+    auto const node = std::find_if(scene_.nodes.rbegin(), scene_.nodes.rend(), [&](Node const& each) {
+      return each.kind == NodeKind::kStream && each.rank == rank && each.track == of.last_track;
+    });
+    if (node != scene_.nodes.rend() && node->note.empty()) node->note = members_text(of);
   }
 
   /// "Ranks 0–3", "Ranks 0, 2, 4, …"; of devices of one process "Devices 0, 1".

@@ -61,11 +61,12 @@ std::vector<CommunicatorLanes> communicator_lanes(model::Trace const& trace, std
       auto const& detail = trace.detail<model::CollectiveDetail>(row);
       if (detail.communicator == 0) continue;
       auto const number = numbers.try_emplace(detail.communicator, static_cast<uint32_t>(result.size())).first->second;
-      if (number == result.size()) result.push_back({detail.communicator, 0, 0, {}});
+      if (number == result.size()) result.push_back({detail.communicator, 0, 0, 0, {}});
       CommunicatorLanes& of = result[number];
       if (of.participants == 0) of.participants = detail.participants;
       is_here.resize(std::max<size_t>(is_here.size(), number + 1));
       if (!is_here[number]) ++of.tracks;
+      of.last_track = track;
       is_here[number] = true;
       found.push_back({row, number});
     }

@@ -36,7 +36,8 @@ std::vector<Lane> make_lanes(model::Trace const& trace, uint32_t track, uint64_t
 struct CommunicatorLanes {
   uint64_t communicator = 0;
   uint32_t participants = 0;  ///< as the first that says it; 0 = unknown
-  uint32_t tracks = 0;        ///< on which they are
+  uint32_t tracks = 0;        ///< on so many they are
+  uint32_t last_track = 0;
   std::vector<Lane> lanes;  ///< an event is in the first one that is free when it begins; what finds none of kMaxLanes is in none
 };
 /// The collectives of some tracks by communicator, in the order of their first ones. O(n log n) in the events of the tracks.

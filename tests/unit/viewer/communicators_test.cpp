@@ -76,7 +76,13 @@ TEST(Communicators, HaveTheirCollectivesOfAllStreams) {
 }
 
 TEST(Communicators, AreNoRowsWhereAStreamSaysTheSame) {
-  for (Node const& node : synthetic_scene().nodes) EXPECT_NE(node.kind, NodeKind::kCommunicator);
+  Scene const scene = synthetic_scene({.devices = 4, .process_per_device = true});
+  size_t named = 0;
+  for (Node const& node : scene.nodes) {
+    EXPECT_NE(node.kind, NodeKind::kCommunicator);
+    if (node.kind == NodeKind::kStream && node.note == "Ranks 0–3") ++named;
+  }
+  EXPECT_EQ(named, 4U) << "the streams of the collectives";
 }
 
 TEST(Communicators, LanesHoldEachCollectiveOnceAndWithoutOverlap) {
