@@ -34,7 +34,7 @@ function(stepscope_library name)
   target_include_directories(stepscope_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(stepscope_${name} PUBLIC ${ARG_DEPENDS})
   # Fuzzers link these layers and hardly run them: half the time of compiling.
-  if(STEPSCOPE_FUZZ AND name MATCHES "^(analyzer|reports|viewer|runs)$")
+  if(STEPSCOPE_FUZZ AND name MATCHES "^(analyzer|reports)$")
     target_compile_options(stepscope_${name} PRIVATE -O0)
   endif()
 endfunction()
