@@ -31,7 +31,8 @@ class TreeBuilder {
  public:
   explicit TreeBuilder(Scene& scene) : scene_(scene) {
     for (analyzer::CollectiveFacts const& collective : scene.analysis.collectives)
-      for (auto const& participant : collective.participants) members_[collective.communicator].insert(participant.ref);
+      for (auto const& participant : collective.participants)
+        if (participant.ref.rank_index >= 0) members_[collective.communicator].insert(participant.ref);
   }
 
   void add_rank(uint32_t rank) {
@@ -95,7 +96,7 @@ class TreeBuilder {
     auto const counters = std::find_if(sorted.begin(), sorted.end(),
                                        [&](uint32_t track) { return trace.tracks()[track].kind == model::TrackKind::kCounter; });
     for (auto track = sorted.begin(); track != counters; ++track) add_track(rank, *track, 2);
-    if (!scene_.far) add_communicators(rank, tracks);
+    if (!scene_.far) add_communicators(rank, node, tracks);
     for (auto track = counters; track != sorted.end(); ++track) add_track(rank, *track, 2);
     if (index) add_memory(rank, *index);
     // The numbers of nodes must not change when the analysis comes.
@@ -132,15 +133,12 @@ class TreeBuilder {
   }
 
   /// A row for each where streams do not tell them apart; else the streams say whose they are.
-  void add_communicators(uint32_t rank, std::vector<uint32_t> const& tracks) {
+  void add_communicators(uint32_t rank, uint32_t device_node, std::vector<uint32_t> const& tracks) {
     auto found = communicator_lanes(scene_.trace(rank), tracks);
     std::set<uint32_t> alone;
     for (CommunicatorLanes const& each : found)
       if (each.tracks == 1) alone.insert(each.last_track);
-    if (alone.size() == found.size()) {
-      for (CommunicatorLanes const& each : found) note_members(rank, each);
-      return;
-    }
+    if (alone.size() == found.size()) return note_members(device_node, found);
     if (std::ssize(found) > kMostCommunicators) found.erase(found.begin() + kMostCommunicators, found.end());
     std::map<std::string, int> labels;
     for (CommunicatorLanes& each : found) {
@@ -155,11 +153,15 @@ class TreeBuilder {
     }
   }
 
-  void note_members(uint32_t rank, CommunicatorLanes const& of) {
-    auto const node = std::find_if(scene_.nodes.rbegin(), scene_.nodes.rend(), [&](Node const& each) {
-      return each.kind == NodeKind::kStream && each.rank == rank && each.track == of.last_track;
-    });
-    if (node != scene_.nodes.rend() && node->note.empty()) node->note = members_text(of);
+  /// The streams of the device whose node is the last one.
+  void note_members(uint32_t device_node, std::vector<CommunicatorLanes> const& found) {
+    std::map<uint32_t, CommunicatorLanes const*> by_track;
+    for (CommunicatorLanes const& each : found) by_track[each.last_track] = &each;
+    for (uint32_t i = device_node; i < scene_.nodes.size(); ++i) {
+      Node& node = scene_.nodes[i];
+      auto const of = by_track.find(node.track);
+      if (node.kind == NodeKind::kStream && of != by_track.end() && node.note.empty()) node.note = members_text(*of->second);
+    }
   }
 
   /// "Ranks 0–3", "Ranks 0, 2, 4, …"; of devices of one process "Devices 0, 1".
@@ -172,9 +174,7 @@ class TreeBuilder {
     bool const is_one_process = members.begin()->rank_index == members.rbegin()->rank_index;
     std::set<int32_t> numbers;
     for (analyzer::DeviceRef const ref : members)
-      numbers.insert(is_one_process        ? ref.device
-                     : ref.rank_index >= 0 ? scene_.trace(static_cast<uint32_t>(ref.rank_index)).info().rank
-                                           : -1);
+      numbers.insert(is_one_process ? ref.device : scene_.trace(static_cast<uint32_t>(ref.rank_index)).info().rank);
     std::string const what = is_one_process ? "Devices " : "Ranks ";
     bool const is_range = numbers.size() > 2 && *numbers.rbegin() - *numbers.begin() + 1 == static_cast<int64_t>(numbers.size());
     if (is_range) return fmt::format("{}{}–{}", what, *numbers.begin(), *numbers.rbegin());

@@ -76,8 +76,9 @@ std::string query_command(Scene const& scene, Selection const& selection) {
 
 std::string view_command(Scene const& scene, TimeWindow const& window) {
   if (scene.files.empty()) return {};
-  auto const begin = static_cast<int64_t>(std::floor(std::max(window.begin, 0.0)));
-  auto const end = std::max(begin + 1, static_cast<int64_t>(std::ceil(window.end)));
+  constexpr double kMostNs = 1e18;  // as parse_time_range()
+  auto const begin = static_cast<int64_t>(std::floor(std::clamp(window.begin, 0.0, kMostNs - 1e3)));
+  auto const end = std::max(begin + 1, static_cast<int64_t>(std::ceil(std::min(window.end, kMostNs))));
   return fmt::format("{} --time {}:{}", command_with_files("stepscope view", scene), seconds_text(begin), seconds_text(end));
 }
 

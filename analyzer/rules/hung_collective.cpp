@@ -97,7 +97,7 @@ bool tells_states(model::Trace const& trace) {
 }
 
 bool is_completed(CollectiveDetail const& detail) { return detail.state == CollectiveState::kCompleted; }
-/// Whether it is over.
+/// Whether the recording tells if it is over.
 bool is_told(CollectiveDetail const& detail) { return detail.state != CollectiveState::kCalled; }
 
 /// Messages have no number that their two ends share.
@@ -170,6 +170,10 @@ class HungCollectives {
       std::optional<int64_t>& longest = recordings_.at(call.rank_index).longest_ns;
       longest = std::max(longest.value_or(0), call.when.end - call.when.begin);
     });
+    for (auto const& [communicator, spans] : spans_) {
+      uint64_t& lowest = called_by_all_.try_emplace(communicator, UINT64_MAX).first->second;
+      for (auto const& [rank, span] : spans) lowest = std::min(lowest, span.last);
+    }
   }
 
   /// A communicator's operations run one after the other: what lies before one that the rank completed is over, whatever its
@@ -179,16 +183,14 @@ class HungCollectives {
     CollectiveDetail const& detail = call.detail;
     if (is_told(detail))
       return is_completed(detail) || detail.sequence < spans_.at(detail.communicator).at(call.rank_index).completed;
-    return detail.sequence <= called_by_all(detail);
+    return detail.sequence <= last_of_all(detail);
   }
 
   /// The highest number that all ranks have called that can be expected to.
-  [[nodiscard]] uint64_t called_by_all(CollectiveDetail const& detail) const {
+  [[nodiscard]] uint64_t last_of_all(CollectiveDetail const& detail) const {
     std::map<int32_t, CallSpan> const& spans = spans_.at(detail.communicator);
     if (detail.participants == recordings_.size() && spans.size() < recordings_.size()) return 0;
-    uint64_t lowest = UINT64_MAX;
-    for (auto const& [rank, span] : spans) lowest = std::min(lowest, span.last);
-    return lowest;
+    return called_by_all_.at(detail.communicator);
   }
 
   void find_lowest() {
@@ -278,7 +280,8 @@ class HungCollectives {
   model::Run const& run_;
   std::map<int32_t, Recording> recordings_;                ///< by rank index
   std::map<uint64_t, std::map<int32_t, CallSpan>> spans_;  ///< by communicator and rank index
-  std::map<uint64_t, Pending> lowest_;                     ///< by communicator
+  std::map<uint64_t, uint64_t> called_by_all_;  ///< by communicator: the highest number that all who called any have called
+  std::map<uint64_t, Pending> lowest_;          ///< by communicator
 };
 
 std::string named_ranks(std::vector<int32_t> const& ranks) {
