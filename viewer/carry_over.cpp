@@ -228,4 +228,20 @@ ViewState carried_over(ViewState const& state, Scene const& before, Scene const&
   return next;
 }
 
+void move_nodes(ViewState& state, std::span<uint32_t const> nodes_now) {
+  auto const move = [&](uint32_t& node) {
+    if (node < nodes_now.size()) node = nodes_now[node];
+  };
+  std::set<uint32_t> closed;
+  for (uint32_t node : state.closed) {
+    move(node);
+    closed.insert(node);
+  }
+  state.closed = std::move(closed);
+  if (state.drag.mode == Drag::Mode::kTrack) move(state.drag.node);
+  if (state.panels.thread) move(*state.panels.thread);
+  if (state.panels.track_menu) move(*state.panels.track_menu);
+  if (state.panels.flash) move(state.panels.flash->node);
+}
+
 }  // namespace stepscope::viewer

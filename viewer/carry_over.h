@@ -2,6 +2,9 @@
 // there.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "viewer/scene.h"
 #include "viewer/view_state.h"
 
@@ -10,5 +13,7 @@ namespace stepscope::viewer {
 /// `after`: the run of `before` with more in it. Who saw its end sees its end; who saw it all sees it all. What is not there any
 /// more is not chosen any more; a search is to be done again.
 ViewState carried_over(ViewState const& state, Scene const& before, Scene const& after);
+/// The same run whose nodes were made anew. `nodes_now`: for each node where it is now.
+void move_nodes(ViewState& state, std::span<uint32_t const> nodes_now);
 
 }  // namespace stepscope::viewer

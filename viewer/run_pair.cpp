@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
+#include "viewer/carry_over.h"
 #include "viewer/far/far_run.h"
 #include "viewer/navigate.h"
 #include "viewer/text.h"
@@ -58,8 +59,13 @@ RunPair::RunPair(std::unique_ptr<Scene> fresh, std::string base_path, std::strin
       fresh_memo_(std::make_unique<Memo>()),
       base_path_(std::move(base_path)),
       fresh_path_(std::move(fresh_path)),
-      is_same_run_(is_one_recording(base_path_, fresh_path_)) {
-  for (uint32_t i = 0; i < fresh_->nodes.size(); ++i) fresh_nodes_.emplace(fresh_->nodes[i].path, i);
+      is_same_run_(is_one_recording(base_path_, fresh_path_)),
+      fresh_nodes_(nodes_by_path(*fresh_)) {}
+
+RunPair::NodesByPath RunPair::nodes_by_path(Scene const& scene) {
+  NodesByPath nodes;
+  for (uint32_t i = 0; i < scene.nodes.size(); ++i) nodes.emplace(scene.nodes[i].path, i);
+  return nodes;
 }
 
 RunPair::View RunPair::view(RunSide side) {
@@ -83,7 +89,7 @@ void RunPair::update_analysis() {
   }
   // What is computed beside the frames looks at the scene: it ends before that changes, and is asked for again.
   fresh_memo_.reset();
-  take_analysis(*fresh_, std::move(*made));
+  move_nodes(fresh_state_, take_analysis(*fresh_, std::move(*made)));
   fresh_->analysis_words.clear();
   fresh_memo_ = std::make_unique<Memo>();
 }
@@ -92,6 +98,9 @@ void RunPair::update_alignment() {
   std::pair const analyzed{base_->is_analyzed, fresh_->is_analyzed};
   if (aligned_of_ == analyzed) return;
   aligned_of_ = analyzed;
+  // With an analysis rows of communicators come.
+  base_nodes_ = nodes_by_path(*base_);
+  fresh_nodes_ = nodes_by_path(*fresh_);
   alignment_ = align_steps(*base_, *fresh_);
   aligned_.reset();
   last_base_.reset();
@@ -104,7 +113,7 @@ void RunPair::begin_frame(Scene const& base, ViewState& state, Memo& memo) {
   base_memo_ = &memo;
   front_ = next_front_;
   if (is_first) {
-    for (uint32_t i = 0; i < base.nodes.size(); ++i) base_nodes_.emplace(base.nodes[i].path, i);
+    base_nodes_ = nodes_by_path(base);
     copy_tracks(RunSide::kBase);
     fresh_state_.scroll = state.scroll;
   }

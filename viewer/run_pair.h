@@ -95,6 +95,7 @@ class RunPair {
     std::set<uint32_t> closed;
     TrackChoice choice;
   };
+  static NodesByPath nodes_by_path(Scene const& scene);
   void update_analysis();
   void update_alignment();
   void follow_tracks();

@@ -3,14 +3,15 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "trace/base/check.h"
 #include "trace/base/format.h"
 #include "trace/import/trace_source.h"
+#include "viewer/communicators.h"
 #include "viewer/far/far_run.h"
 #include "viewer/text.h"
 #include "viewer/timeline/shown_rows.h"
@@ -30,9 +31,7 @@ GapsOfDevice gaps_of(analyzer::Analysis const& analysis, analyzer::DeviceRef ref
 class TreeBuilder {
  public:
   explicit TreeBuilder(Scene& scene) : scene_(scene) {
-    for (analyzer::CollectiveFacts const& collective : scene.analysis.collectives)
-      for (auto const& participant : collective.participants)
-        if (participant.ref.rank_index >= 0) members_[collective.communicator].insert(participant.ref);
+    if (!scene.far) members_ = CommunicatorMembers(scene.analysis);
   }
 
   void add_rank(uint32_t rank) {
@@ -58,7 +57,7 @@ class TreeBuilder {
 
  private:
   static constexpr size_t kMaxNote = 40;
-  static constexpr std::ptrdiff_t kMostCommunicators = 256;  ///< of a device: more than any job has
+  static constexpr size_t kMostCommunicators = 256;  ///< of a device: more than any job has
 
   uint32_t open(NodeKind kind, uint32_t rank, uint32_t indent) {
     Node node;
@@ -96,11 +95,18 @@ class TreeBuilder {
     auto const counters = std::find_if(sorted.begin(), sorted.end(),
                                        [&](uint32_t track) { return trace.tracks()[track].kind == model::TrackKind::kCounter; });
     for (auto track = sorted.begin(); track != counters; ++track) add_track(rank, *track, 2);
-    if (!scene_.far) add_communicators(rank, node, tracks);
+    if (scene_.far) {
+      add_far_communicators(node, ref);
+    } else {
+      add_communicators(rank, node, tracks);
+    }
     for (auto track = counters; track != sorted.end(); ++track) add_track(rank, *track, 2);
-    if (index) add_memory(rank, *index);
-    // The numbers of nodes must not change when the analysis comes.
-    if (scene_.far && scene_.far->has_kind(rank, model::EventKind::kMemory)) add_empty_memory(rank);
+    if (scene_.far) {
+      // Its curve comes with the analysis.
+      if (scene_.far->has_kind(rank, model::EventKind::kMemory)) add_empty_memory(rank);
+    } else if (index) {
+      add_memory(rank, *index);
+    }
     close(node);
   }
 
@@ -132,59 +138,68 @@ class TreeBuilder {
     close(index);
   }
 
-  /// A row for each where streams do not tell them apart; else the streams say whose they are.
+  /// Of a run in memory.
   void add_communicators(uint32_t rank, uint32_t device_node, std::vector<uint32_t> const& tracks) {
     auto found = communicator_lanes(scene_.trace(rank), tracks);
-    std::set<uint32_t> alone;
-    for (CommunicatorLanes const& each : found)
-      if (each.tracks == 1) alone.insert(each.last_track);
-    if (alone.size() == found.size()) return note_members(device_node, found);
-    if (std::ssize(found) > kMostCommunicators) found.erase(found.begin() + kMostCommunicators, found.end());
-    std::map<std::string, int> labels;
-    for (CommunicatorLanes& each : found) {
-      uint32_t const index = open(NodeKind::kCommunicator, rank, 2);
-      Node& node = scene_.nodes[index];
-      node.label = members_text(each);
-      if (int const number = ++labels[node.label]; number > 1) node.label += fmt::format(" ({})", number);
-      node.note = "communicator";
-      node.lane_count = static_cast<uint32_t>(each.lanes.size());
-      node.lanes = std::move(each.lanes);
-      close(index);
+    if (streams_tell_apart(found)) {
+      for (CommunicatorLanes const& each : found) note_members(device_node, each.of, members_.label(scene_.run, each.of));
+      return;
+    }
+    CommunicatorLabels labels;
+    for (size_t i = 0; i < std::min(found.size(), kMostCommunicators); ++i) {
+      Node& node = open_communicator(rank, found[i].of, labels.next(members_.label(scene_.run, found[i].of)));
+      node.lane_count = static_cast<uint32_t>(found[i].lanes.size());
+      node.lanes = std::move(found[i].lanes);
     }
   }
 
-  /// The streams of the device whose node is the last one.
-  void note_members(uint32_t device_node, std::vector<CommunicatorLanes> const& found) {
-    std::map<uint32_t, CommunicatorLanes const*> by_track;
-    for (CommunicatorLanes const& each : found) by_track[each.last_track] = &each;
+  /// Of a far run, once they are known.
+  void add_far_communicators(uint32_t device_node, analyzer::DeviceRef ref) {
+    auto const* const found = scene_.far->communicators(ref);
+    if (found == nullptr) return;
+    if (streams_tell_apart(*found)) {
+      for (FarCommunicator const& each : *found) note_members(device_node, each.of, each.label);
+      return;
+    }
+    auto const rank = static_cast<uint32_t>(ref.rank_index);
+    CommunicatorLabels labels;
+    for (size_t i = 0; i < std::min(found->size(), kMostCommunicators); ++i) {
+      FarCommunicator const& each = (*found)[i];
+      Node& node = open_communicator(rank, each.of, labels.next(each.label));
+      node.lane_count = each.lane_count;
+      node.streams = scene_.far->device(ref).collectives;
+    }
+  }
+
+  /// Those that would have the same label are numbered.
+  class CommunicatorLabels {
+   public:
+    std::string next(std::string label) {
+      if (int const number = ++counts_[label]; number > 1) label += fmt::format(" ({})", number);
+      return label;
+    }
+
+   private:
+    std::map<std::string, int> counts_;
+  };
+
+  /// A row of its own, for a device whose streams do not tell its communicators apart. Valid until the next node.
+  Node& open_communicator(uint32_t rank, Communicator const& of, std::string label) {
+    uint32_t const index = open(NodeKind::kCommunicator, rank, 2);
+    Node& node = scene_.nodes[index];
+    node.communicator = of.id;
+    node.label = std::move(label);
+    node.note = "communicator";
+    close(index);
+    return node;
+  }
+
+  /// The only stream of a communicator says whose it is. The device's node is the last one that is open.
+  void note_members(uint32_t device_node, Communicator const& of, std::string const& label) {
     for (uint32_t i = device_node; i < scene_.nodes.size(); ++i) {
       Node& node = scene_.nodes[i];
-      auto const of = by_track.find(node.track);
-      if (node.kind == NodeKind::kStream && of != by_track.end() && node.note.empty()) node.note = members_text(*of->second);
+      if (node.kind == NodeKind::kStream && node.track == of.last_track && node.note.empty()) node.note = label;
     }
-  }
-
-  /// "Ranks 0–3", "Ranks 0, 2, 4, …"; of devices of one process "Devices 0, 1".
-  [[nodiscard]] std::string members_text(CommunicatorLanes const& of) const {
-    constexpr size_t kMostNamed = 8;
-    auto const known = members_.find(of.communicator);
-    if (known == members_.end() || known->second.size() < 2)
-      return of.participants == 0 ? "Unknown ranks" : "Of " + base::format_count(of.participants, "rank");
-    std::set<analyzer::DeviceRef> const& members = known->second;
-    bool const is_one_process = members.begin()->rank_index == members.rbegin()->rank_index;
-    std::set<int32_t> numbers;
-    for (analyzer::DeviceRef const ref : members)
-      numbers.insert(is_one_process ? ref.device : scene_.trace(static_cast<uint32_t>(ref.rank_index)).info().rank);
-    std::string const what = is_one_process ? "Devices " : "Ranks ";
-    bool const is_range = numbers.size() > 2 && *numbers.rbegin() - *numbers.begin() + 1 == static_cast<int64_t>(numbers.size());
-    if (is_range) return fmt::format("{}{}–{}", what, *numbers.begin(), *numbers.rbegin());
-    std::string text = what;
-    size_t named = 0;
-    for (int32_t const number : numbers) {
-      if (named == kMostNamed) return text + ", …";
-      text += fmt::format("{}{}", named++ > 0 ? ", " : "", number);
-    }
-    return text;
   }
 
   void add_far_track(Node& node) const {
@@ -213,7 +228,7 @@ class TreeBuilder {
   }
 
   Scene& scene_;
-  std::map<uint64_t, std::set<analyzer::DeviceRef>> members_;  ///< of each communicator, as far as collectives were matched
+  CommunicatorMembers members_;  ///< of a run in memory
 };
 
 void find_extent(Scene& scene) {
@@ -320,6 +335,20 @@ Scene make_scene(model::Run run, std::shared_ptr<FarRun> far) {
   add_nodes(scene);
   scene.far->read_tiles(scene.origin, nullptr);
   return scene;
+}
+
+std::vector<uint32_t> rebuild_nodes(Scene& scene) {
+  size_t const before = scene.nodes.size();
+  scene.nodes.clear();
+  scene.rank_nodes.clear();
+  scene.track_nodes.clear();
+  add_nodes(scene);
+  // The others are the same, in their order.
+  std::vector<uint32_t> now;
+  for (uint32_t i = 0; i < scene.nodes.size(); ++i)
+    if (scene.nodes[i].kind != NodeKind::kCommunicator) now.push_back(i);
+  STEPSCOPE_CHECK(now.size() == before);
+  return now;
 }
 
 ViewState initial_view(Scene const& scene) {

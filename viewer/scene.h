@@ -27,12 +27,13 @@ struct Node {
   uint32_t rank = 0;               ///< index into Run::ranks
   std::optional<uint32_t> device;  ///< index into Analysis::devices
   uint32_t track = 0;              ///< of a stream, thread or counter
+  uint64_t communicator = 0;       ///< of a communicator
   uint32_t indent = 0;
   uint32_t subtree_end = 0;  ///< index after the last node below this one
   std::string label, note;   ///< printable; the note is drawn dimmed at the right
   std::string path;  ///< the labels from the rank down: no other node of the run has it, and it has it whenever it is opened
   uint32_t lane_count = 0;        ///< that are drawn, also of events that are not in memory
-  std::vector<uint32_t> streams;  ///< of a device: the tracks that run on it
+  std::vector<uint32_t> streams;  ///< of a device: the tracks that run on it; of a far run's communicator: those with collectives
   std::vector<Lane> lanes;
   Segments segments;    ///< of a device
   Curve curve;          ///< of a counter or of memory
@@ -104,6 +105,9 @@ struct Scene {
 Scene make_scene(model::Run run, analyzer::Analysis analysis);
 /// Without analysis. `run`: its traces have no events.
 Scene make_scene(model::Run run, std::shared_ptr<FarRun> far);
+/// Makes the nodes anew after the analysis of a far run came: rows of communicators are known then. Returns for each node where
+/// it is now.
+std::vector<uint32_t> rebuild_nodes(Scene& scene);
 /// By (rank, row), or by (rank, track, start). `run`: offsets are looked at.
 std::vector<Scene::Participation> find_participations(model::Run const& run, analyzer::Analysis const& analysis, bool is_far);
 /// Puts what is known of a device (index into Analysis::devices) into its node, or into that of its memory.

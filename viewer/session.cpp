@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
+#include "viewer/carry_over.h"
 #include "viewer/let_go.h"
 #include "viewer/recent_runs.h"
 #include "viewer/ui.h"
@@ -210,7 +211,7 @@ void Session::update_analysis() {
   }
   // What is computed beside the frames looks at the scene: it ends before that changes, and is asked for again.
   memo_.reset();
-  take_analysis(*scene_, std::move(*made));
+  move_nodes(state_, take_analysis(*scene_, std::move(*made)));
   scene_->analysis_words.clear();
   memo_ = std::make_unique<Memo>();
 }

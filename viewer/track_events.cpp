@@ -2,24 +2,18 @@
 
 #include <algorithm>
 #include <limits>
-#include <unordered_map>
 #include <utility>
 
 #include "trace/model/intervals.h"
 
 namespace stepscope::viewer {
 
-namespace {
-
-/// `busy`: Σ dur of the rows before.
 void append(Lane& lane, model::Trace::Columns const& columns, uint32_t row, int64_t& busy) {
   if (lane.rows.size() % kBusyBlock == 0) lane.busy_before.push_back(busy);
   lane.rows.push_back(row);
   lane.begins.add(columns.start[row]);
   busy = add(busy, columns.dur[row]);
 }
-
-}  // namespace
 
 std::vector<Lane> make_lanes(model::Trace const& trace, uint32_t track, uint64_t& hidden) {
   auto const rows = trace.rows_of(model::TrackId{track});
@@ -43,51 +37,6 @@ std::vector<Lane> make_lanes(model::Trace const& trace, uint32_t track, uint64_t
     append(lanes[depth], columns, row, busy[depth]);
   }
   return lanes;
-}
-
-std::vector<CommunicatorLanes> communicator_lanes(model::Trace const& trace, std::span<uint32_t const> tracks) {
-  auto const& columns = trace.columns();
-  struct Found {
-    uint32_t row, communicator;
-  };
-  std::vector<CommunicatorLanes> result;
-  std::unordered_map<uint64_t, uint32_t> numbers;
-  std::vector<Found> found;
-  for (uint32_t const track : tracks) {
-    std::vector<bool> is_here;
-    auto const rows = trace.rows_of(model::TrackId{track});
-    for (uint32_t row = rows.first; row < rows.last; ++row) {
-      if (columns.kind[row] != model::EventKind::kCollective) continue;
-      auto const& detail = trace.detail<model::CollectiveDetail>(row);
-      if (detail.communicator == 0) continue;
-      auto const number = numbers.try_emplace(detail.communicator, static_cast<uint32_t>(result.size())).first->second;
-      if (number == result.size()) result.push_back({detail.communicator, 0, 0, 0, {}});
-      CommunicatorLanes& of = result[number];
-      if (of.participants == 0) of.participants = detail.participants;
-      is_here.resize(std::max<size_t>(is_here.size(), number + 1));
-      if (!is_here[number]) ++of.tracks;
-      of.last_track = track;
-      is_here[number] = true;
-      found.push_back({row, number});
-    }
-  }
-  std::stable_sort(found.begin(), found.end(),
-                   [&](Found const& a, Found const& b) { return columns.start[a.row] < columns.start[b.row]; });
-  std::vector<std::vector<std::pair<int64_t, int64_t>>> ends(result.size());  // of each lane: of its last event, and Σ dur
-  for (auto const& [row, number] : found) {
-    std::vector<Lane>& lanes = result[number].lanes;
-    auto& of_lanes = ends[number];
-    size_t lane = 0;
-    while (lane < lanes.size() && of_lanes[lane].first > columns.start[row]) ++lane;
-    if (lane == kMaxLanes) continue;
-    if (lane == lanes.size()) {
-      lanes.emplace_back();
-      of_lanes.emplace_back();
-    }
-    append(lanes[lane], columns, row, of_lanes[lane].second);
-    of_lanes[lane].first = add(columns.start[row], columns.dur[row]);
-  }
-  return result;
 }
 
 void finish_curve(Curve& curve) {

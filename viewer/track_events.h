@@ -32,16 +32,8 @@ inline constexpr uint32_t kMaxLanes = 40;
 /// `hidden`: grows by the events nested deeper than kMaxLanes. O(events of the track).
 std::vector<Lane> make_lanes(model::Trace const& trace, uint32_t track, uint64_t& hidden);
 
-/// The collectives of one communicator.
-struct CommunicatorLanes {
-  uint64_t communicator = 0;
-  uint32_t participants = 0;  ///< as the first that says it; 0 = unknown
-  uint32_t tracks = 0;        ///< on so many they are
-  uint32_t last_track = 0;
-  std::vector<Lane> lanes;  ///< an event is in the first one that is free when it begins; what finds none of kMaxLanes is in none
-};
-/// The collectives of some tracks by communicator, in the order of their first ones. O(n log n) in the events of the tracks.
-std::vector<CommunicatorLanes> communicator_lanes(model::Trace const& trace, std::span<uint32_t const> tracks);
+/// Adds a row that begins where the last one ended or later. `busy`: Σ dur of the rows before, then of this one too.
+void append(Lane& lane, model::Trace::Columns const& columns, uint32_t row, int64_t& busy);
 
 /// A piece of a device's time: busy with a class, or idle by a cause. View time.
 struct Segment {

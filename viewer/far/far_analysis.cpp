@@ -40,8 +40,9 @@ struct FarAnalysis::Shared {
     model::Run const& outline = files->outline();
     if (!analyzer::has_marked_steps(outline))
       analysis->quality.notes.emplace_back("no step is marked, and in a run of this size steps are not detected");
-    Result made{std::move(*analysis), {}, {}, {}, {}};
+    Result made{std::move(*analysis), {}, {}, {}, {}, {}};
     made.participations = find_participations(outline, made.analysis, true);
+    made.communicators = find_far_communicators(outline, made.analysis, made.participations);
     auto const& devices = made.analysis.gaps.devices();
     std::vector<GapGrid> grids(devices.size());
     tbb::parallel_for(size_t{0}, devices.size(), [&](size_t i) { grids[i] = GapGrid(devices[i]); });
@@ -81,11 +82,13 @@ FarAnalysis::FarAnalysis(FarRun::Sources sources, bool wants_sample) : shared_(s
 
 FarAnalysis::~FarAnalysis() { shared_->progress->given_up = true; }
 
-void take_analysis(Scene& scene, FarAnalysis::Result result) {
+std::vector<uint32_t> take_analysis(Scene& scene, FarAnalysis::Result result) {
   scene.analysis = std::move(result.analysis);
   scene.participations = std::move(result.participations);
   scene.far->take_gap_grids(std::move(result.gap_grids));
+  scene.far->take_communicators(std::move(result.communicators));
   scene.is_analyzed = true;
+  std::vector<uint32_t> nodes_now = rebuild_nodes(scene);
   std::map<analyzer::DeviceRef, uint32_t> index_of;
   for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i) index_of.emplace(scene.analysis.devices[i].ref, i);
   Node const* of = nullptr;
@@ -101,6 +104,7 @@ void take_analysis(Scene& scene, FarAnalysis::Result result) {
     }
   }
   scene.far->read_tiles(scene.origin, &scene.analysis.gaps);
+  return nodes_now;
 }
 
 double FarAnalysis::share() const {

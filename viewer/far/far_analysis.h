@@ -17,7 +17,8 @@ class FarAnalysis {
     analyzer::Analysis analysis;
     std::vector<Scene::Participation> participations;
     std::map<analyzer::DeviceRef, GapGrid> gap_grids;
-    std::vector<Curve> memory_curves;           ///< beside the analysis' devices
+    std::vector<Curve> memory_curves;  ///< beside the analysis' devices
+    FarCommunicators communicators;
     std::optional<analyzer::RunSample> sample;  ///< where it was asked for
   };
 
@@ -41,7 +42,8 @@ class FarAnalysis {
   std::shared_ptr<Shared> shared_;  ///< with the thread, which outlives this when nobody waits for it
 };
 
-/// Puts the analysis of a far run into its scene; no other thread may look at it meanwhile.
-void take_analysis(Scene& scene, FarAnalysis::Result result);
+/// Puts the analysis of a far run into its scene; no other thread may look at it meanwhile. Rows of communicators come with it:
+/// returns for each node where it is now (move_nodes() of carry_over.h takes a view along).
+std::vector<uint32_t> take_analysis(Scene& scene, FarAnalysis::Result result);
 
 }  // namespace stepscope::viewer

@@ -41,6 +41,22 @@ std::vector<DensityColumn> columns_of(Scene const& scene, uint32_t rank, std::sp
   return scene.far->columns(rank, tracks, window.begin - static_cast<double>(scene.shift(rank)), pixel, count);
 }
 
+/// Of a device or of a communicator.
+int32_t device_of(Scene const& scene, Node const& node) { return scene.trace(node.rank).tracks()[node.streams.front()].device; }
+
+std::vector<DensityColumn> columns_of_communicator(Scene const& scene, Node const& node, TimeWindow window, float width) {
+  std::vector<DensityColumn> columns(static_cast<size_t>(std::max(width, 0.0F)));
+  auto const* const all = scene.far->communicators({static_cast<int32_t>(node.rank), device_of(scene, node)});
+  if (all == nullptr) return columns;
+  auto const of =
+      std::find_if(all->begin(), all->end(), [&](FarCommunicator const& each) { return each.of.id == node.communicator; });
+  if (of == all->end()) return columns;
+  model::TrackSummary const* const summary = &of->summary;
+  of->grid.add_columns(std::span(&summary, 1), window.begin - static_cast<double>(scene.shift(node.rank)),
+                       window.span() / static_cast<double>(width), columns);
+  return columns;
+}
+
 /// The class that takes most of a pixel, and how much all take together.
 std::pair<model::OpClass, float> busiest(DensityColumn const& column) {
   size_t best = 0;
@@ -95,7 +111,8 @@ std::map<uint32_t, std::set<uint32_t>> shown_tracks_of(Scene const& scene, Layou
     auto& of_rank = shown[node.rank];
     if (node.kind == NodeKind::kStream || node.kind == NodeKind::kThread || node.kind == NodeKind::kCounter)
       of_rank.insert(node.track);
-    if (node.kind == NodeKind::kDevice) of_rank.insert(node.streams.begin(), node.streams.end());
+    if (node.kind == NodeKind::kDevice || node.kind == NodeKind::kCommunicator)
+      of_rank.insert(node.streams.begin(), node.streams.end());
     if (node.kind != NodeKind::kRank || row.open) continue;
     for (uint32_t i = row.node + 1; i < node.subtree_end; ++i)
       of_rank.insert(scene.nodes[i].streams.begin(), scene.nodes[i].streams.end());
@@ -147,16 +164,27 @@ std::optional<TileWish> wish_around(Scene const& scene, Selection const& selecti
 std::shared_ptr<Tile const> tile_of(Scene const& scene, uint32_t index, TimeWindow window) {
   Node const& node = scene.nodes[index];
   model::Interval const when = trace_window(scene, node.rank, window.begin, window.end);
-  if (node.kind != NodeKind::kDevice) return scene.far->tiles().find(node.rank, node.track, when.begin, when.end);
+  if (node.kind != NodeKind::kDevice && node.kind != NodeKind::kCommunicator)
+    return scene.far->tiles().find(node.rank, node.track, when.begin, when.end);
   if (node.streams.empty()) return nullptr;
   auto tile = scene.far->tiles().find(node.rank, node.streams.front(), when.begin, when.end);
-  int32_t const device = scene.trace(node.rank).tracks()[node.streams.front()].device;
-  return tile && tile->devices.contains(device) ? tile : nullptr;
+  if (!tile) return nullptr;
+  int32_t const device = device_of(scene, node);
+  bool const has_all = node.kind == NodeKind::kDevice ? tile->devices.contains(device) : tile->communicators.contains(device);
+  return has_all ? tile : nullptr;
+}
+
+std::span<Lane const> lanes_of(Scene const& scene, Tile const& tile, uint32_t index) {
+  Node const& node = scene.nodes[index];
+  if (node.kind != NodeKind::kCommunicator) return tile.tracks[node.track].lanes;
+  for (CommunicatorLanes const& each : tile.communicators.at(device_of(scene, node)))
+    if (each.of.id == node.communicator) return each.lanes;
+  return {};
 }
 
 Segments const& segments_of(Scene const& scene, Tile const& tile, uint32_t index) {
   Node const& node = scene.nodes[index];
-  return tile.devices.at(scene.trace(node.rank).tracks()[node.streams.front()].device);
+  return tile.devices.at(device_of(scene, node));
 }
 
 Curve const* known_curve(Tile const* tile, uint32_t track, double begin) {
@@ -169,7 +197,9 @@ void add_far_lanes(Scene const& scene, uint32_t index, Layout const& layout, flo
                    std::vector<Item>& items) {
   Node const& node = scene.nodes[index];
   std::vector<DensityColumn> const columns =
-      columns_of(scene, node.rank, std::array{node.track}, layout.window, layout.viewport.width);
+      node.kind == NodeKind::kCommunicator
+          ? columns_of_communicator(scene, node, layout.window, layout.viewport.width)
+          : columns_of(scene, node.rank, std::array{node.track}, layout.window, layout.viewport.width);
   for (uint32_t lane = 0; lane < node.lane_count; ++lane) {
     Item item;
     item.kind = ItemKind::kDensity;

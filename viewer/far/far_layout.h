@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "viewer/far/far_run.h"
@@ -19,9 +21,12 @@ struct StripPiece {
   uint32_t gap = kNoGap;  ///< index into Analysis::gaps: the longest of them, when idle and analyzed
 };
 
-/// The events of a track's node, or of all streams of a device's, in the window; null where they are not in memory.
+/// The events of a track's node, of a communicator's, or of all streams of a device's, in the window; null where they are not in
+/// memory.
 std::shared_ptr<Tile const> tile_of(Scene const& scene, uint32_t node, TimeWindow window);
 
+/// Of a track or a communicator whose events are in the tile.
+std::span<Lane const> lanes_of(Scene const& scene, Tile const& tile, uint32_t node);
 /// Of a device whose streams are all in the tile.
 Segments const& segments_of(Scene const& scene, Tile const& tile, uint32_t node);
 /// The samples of a tile, where one is there that tells what holds at the left edge, `begin`; else null.

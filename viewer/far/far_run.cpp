@@ -8,6 +8,8 @@
 
 #include <tbb/parallel_for.h>
 
+#include "trace/base/check.h"
+
 namespace stepscope::viewer {
 namespace {
 
@@ -74,9 +76,36 @@ std::vector<FarDevice> devices_with_streams(std::span<model::Track const> tracks
   for (auto& [number, of_device] : streams) {
     FarDevice& device = devices.emplace_back();
     device.device = number;
+    for (uint32_t const t : of_device)
+      if ((rank.tracks[t]->kinds & file::kind_bit(model::EventKind::kCollective)) != 0) device.collectives.push_back(t);
     device.streams = std::move(of_device);
   }
   return devices;
+}
+
+/// What of a device all of its streams together tell, where they are in the tile. `shift`: from trace time to view time.
+void add_device(FarDevice const& device, import::RankSource const& rank, int64_t shift, TileFacts const& facts, Tile& tile) {
+  auto const has_all = [&](std::vector<uint32_t> const& tracks) {
+    return std::all_of(tracks.begin(), tracks.end(), [&](uint32_t t) { return tile.has(t); });
+  };
+  analyzer::DeviceRef const ref{static_cast<int32_t>(tile.wish.rank), device.device};
+  if (facts.communicators && has_all(device.collectives)) {
+    auto const known = facts.communicators->find(ref);
+    if (known != facts.communicators->end() && !streams_tell_apart(known->second)) {
+      auto lanes = communicator_lanes(tile.trace, device.collectives);
+      for (CommunicatorLanes const& each : lanes)
+        for (Lane const& lane : each.lanes) tile.bytes += lane.rows.size() * sizeof(uint32_t);
+      tile.communicators.emplace(device.device, std::move(lanes));
+    }
+  }
+  if (!has_all(device.streams)) return;
+  GapsOfDevice of;
+  if (facts.gaps != nullptr) of.gaps = facts.gaps->of(ref);
+  if (of.gaps != nullptr) of.first = facts.gaps->first_of(ref);
+  Segments segments(device_segments(tile.trace, device.streams, shift, facts.origin, of,
+                                    {add(tile.wish.begin, rank.offset_ns), add(tile.wish.end, rank.offset_ns)}));
+  tile.bytes += segments.size() * sizeof(Segment);
+  tile.devices.emplace(device.device, std::move(segments));
 }
 
 }  // namespace
@@ -92,6 +121,20 @@ DensityGrid const& FarTrack::grid() const {
 DensityGrid const& FarDevice::grid(std::span<model::TrackSummary const* const> summaries) const {
   std::call_once(*grid_made_, [&] { grid_ = DensityGrid(summaries); });
   return grid_;
+}
+
+FarDevice const& FarRun::device(analyzer::DeviceRef ref) const {
+  auto const& devices = ranks_[static_cast<size_t>(ref.rank_index)].devices;
+  auto const found =
+      std::find_if(devices.begin(), devices.end(), [&](FarDevice const& each) { return each.device == ref.device; });
+  STEPSCOPE_CHECK(found != devices.end());
+  return *found;
+}
+
+std::vector<FarCommunicator> const* FarRun::communicators(analyzer::DeviceRef ref) const {
+  if (!communicators_) return nullptr;
+  auto const found = communicators_->find(ref);
+  return found == communicators_->end() ? nullptr : &found->second;
 }
 
 bool FarRun::has_kind(uint32_t rank, model::EventKind kind) const {
@@ -124,7 +167,8 @@ void FarRun::read_tiles(int64_t origin, analyzer::IdleGaps const* gaps, size_t m
   if (tiles_) tiles_->retire();
   last_tiles_ = std::move(tiles_);
   tiles_ = std::make_unique<TileStore>(
-      [this, origin, gaps](TileWish const& wish) { return read_tile(*this, wish, origin, gaps); }, most_bytes);
+      [this, facts = TileFacts{origin, gaps, communicators_}](TileWish const& wish) { return read_tile(*this, wish, facts); },
+      most_bytes);
 }
 
 std::optional<Scene::EventAt> FarRun::find(Selection const& selection) const {
@@ -196,7 +240,7 @@ base::Expected<model::Run> run_without_events(import::RunSources const& sources)
   return run;
 }
 
-std::shared_ptr<Tile const> read_tile(FarRun const& run, TileWish const& wish, int64_t origin, analyzer::IdleGaps const* gaps) {
+std::shared_ptr<Tile const> read_tile(FarRun const& run, TileWish const& wish, TileFacts const& facts) {
   import::RankSource const& rank = run.sources().ranks[wish.rank];
   file::Selection selection;
   selection.window = {wish.begin, wish.end};
@@ -208,7 +252,7 @@ std::shared_ptr<Tile const> read_tile(FarRun const& run, TileWish const& wish, i
   tile->wish = wish;
   tile->trace = std::move(*trace);
   tile->tracks.resize(tile->trace.tracks().size());
-  int64_t const shift = add(rank.offset_ns, add(~origin, 1));
+  int64_t const shift = add(rank.offset_ns, add(~facts.origin, 1));
   bool const is_damaged = tile->trace.log().lost_blocks > rank.source.log().lost_blocks;
   for (uint32_t const t : wish.tracks) {
     if (t >= tile->tracks.size()) continue;
@@ -220,19 +264,7 @@ std::shared_ptr<Tile const> read_tile(FarRun const& run, TileWish const& wish, i
     into.curve = sample_curve(tile->trace, t, shift);
     tile->bytes += into.curve.time.size() * 2 * sizeof(int64_t);
   }
-  for (FarDevice const& of_device : run.rank(wish.rank).devices) {
-    int32_t const device = of_device.device;
-    std::vector<uint32_t> const& streams = of_device.streams;
-    if (!std::all_of(streams.begin(), streams.end(), [&](uint32_t t) { return tile->has(t); })) continue;
-    analyzer::DeviceRef const ref{static_cast<int32_t>(wish.rank), device};
-    GapsOfDevice of;
-    if (gaps != nullptr) of.gaps = gaps->of(ref);
-    if (of.gaps != nullptr) of.first = gaps->first_of(ref);
-    Segments segments(device_segments(tile->trace, streams, shift, origin, of,
-                                      {add(wish.begin, rank.offset_ns), add(wish.end, rank.offset_ns)}));
-    tile->bytes += segments.size() * sizeof(Segment);
-    tile->devices.emplace(device, std::move(segments));
-  }
+  for (FarDevice const& of_device : run.rank(wish.rank).devices) add_device(of_device, rank, shift, facts, *tile);
   tile->bytes += sizeof(Tile) + size_t{tile->trace.event_count()} * kTileBytesAnEvent + tile->trace.strings().size() * 64;
   return tile;
 }

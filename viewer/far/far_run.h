@@ -14,6 +14,7 @@
 #include "trace/import/trace_source.h"
 #include "trace/model/track_pyramid.h"
 #include "viewer/far/density.h"
+#include "viewer/far/far_communicators.h"
 #include "viewer/far/gap_grid.h"
 #include "viewer/far/tiles.h"
 #include "viewer/scene.h"
@@ -43,7 +44,8 @@ struct FarTrack {
 /// What is drawn of a device in one strip.
 struct FarDevice {
   int32_t device = 0;
-  std::vector<uint32_t> streams;  ///< those of its tracks that have events
+  std::vector<uint32_t> streams;      ///< those of its tracks that have events
+  std::vector<uint32_t> collectives;  ///< those of its streams that have collectives
   /// Of all its streams together. Made when it is first drawn.
   [[nodiscard]] DensityGrid const& grid(std::span<model::TrackSummary const* const> summaries) const;
 
@@ -72,6 +74,8 @@ class FarRun {
   [[nodiscard]] Sources const& shared_sources() const { return sources_; }
   [[nodiscard]] FarRank const& rank(uint32_t rank) const { return ranks_[rank]; }
   [[nodiscard]] FarTrack const& track(uint32_t rank, uint32_t track) const { return *ranks_[rank].tracks[track]; }
+  /// One that has events.
+  [[nodiscard]] FarDevice const& device(analyzer::DeviceRef ref) const;
   [[nodiscard]] bool has_kind(uint32_t rank, model::EventKind kind) const;
   /// Events that start in [begin, end), trace time; bins that a border cuts are taken as even.
   [[nodiscard]] uint64_t starts(uint32_t rank, uint32_t track, int64_t begin, int64_t end) const;
@@ -84,6 +88,10 @@ class FarRun {
   /// Of a device that has gaps.
   [[nodiscard]] GapGrid const& gap_grid(analyzer::DeviceRef ref) const { return gap_grids_.at(ref); }
 
+  void take_communicators(FarCommunicators all) { communicators_ = std::make_shared<FarCommunicators const>(std::move(all)); }
+  /// Of a device; null: none are known.
+  [[nodiscard]] std::vector<FarCommunicator> const* communicators(analyzer::DeviceRef ref) const;
+
   /// From now on events are read; what was read before is forgotten, and what is being read is not waited for. `gaps`: the
   /// analysis', null before it is there; must outlive this.
   void read_tiles(int64_t origin, analyzer::IdleGaps const* gaps, size_t most_bytes = kMostTileBytes);
@@ -95,15 +103,22 @@ class FarRun {
   Sources sources_;
   std::vector<FarRank> ranks_;
   std::map<analyzer::DeviceRef, GapGrid> gap_grids_;
-  std::unique_ptr<TileStore> tiles_;       // last, as the next: their threads look at the others
-  std::unique_ptr<TileStore> last_tiles_;  // of a call before
+  std::shared_ptr<FarCommunicators const> communicators_;  ///< with the tiles' threads
+  std::unique_ptr<TileStore> tiles_;                       // last, as the next: their threads look at the others
+  std::unique_ptr<TileStore> last_tiles_;                  // of a call before
 };
 
 /// Opens what memory should not hold: pyramids of all tracks, steps. Errors: those of reading a file without summaries.
 base::Expected<std::unique_ptr<FarRun>> make_far_run(FarRun::Sources sources);
 /// The processes as a run without events.
 base::Expected<model::Run> run_without_events(import::RunSources const& sources);
-/// The events of a process that a wish names. `origin`: run time of view time 0.
-std::shared_ptr<Tile const> read_tile(FarRun const& run, TileWish const& wish, int64_t origin, analyzer::IdleGaps const* gaps);
+/// What tiles are made with.
+struct TileFacts {
+  int64_t origin = 0;                        ///< run time of view time 0
+  analyzer::IdleGaps const* gaps = nullptr;  ///< null: none are known, as the next
+  std::shared_ptr<FarCommunicators const> communicators;
+};
+/// The events of a process that a wish names.
+std::shared_ptr<Tile const> read_tile(FarRun const& run, TileWish const& wish, TileFacts const& facts);
 
 }  // namespace stepscope::viewer

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "trace/model/trace.h"
+#include "viewer/communicators.h"
 #include "viewer/track_events.h"
 
 namespace stepscope::viewer {
@@ -39,7 +40,9 @@ struct Tile {
   model::Trace trace;
   std::vector<TrackEvents> tracks;      ///< beside the trace's tracks
   std::map<int32_t, Segments> devices;  ///< those of which all streams are in it
-  size_t bytes = 0;                     ///< that it takes, about
+  /// Of devices that have rows for them, and of which all collectives are in it.
+  std::map<int32_t, std::vector<CommunicatorLanes>> communicators;
+  size_t bytes = 0;  ///< that it takes, about
 
   [[nodiscard]] bool covers(int64_t begin, int64_t end) const { return wish.begin <= begin && wish.end >= end; }
   [[nodiscard]] bool has(uint32_t track) const { return track < tracks.size() && tracks[track].is_whole; }

@@ -180,6 +180,9 @@ void draw_some_rows(ImDrawList& list, Scene const& scene, ViewState const& state
   list.PopClipRect();
 }
 
+/// Of the triangle or the pin before a label, at scale 1.
+float label_indent(Node const& node, bool pinned) { return 8 + (pinned ? 0 : 14 * static_cast<float>(node.indent)); }
+
 /// The rank of a pinned row: it stands apart from it.
 std::string group_of(Node const& node) { return printable_name(std::string_view(node.path).substr(0, node.path.find('/')), 60); }
 
@@ -199,7 +202,7 @@ void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Can
     bool const group = node.kind == NodeKind::kRank || node.kind == NodeKind::kDevice;
     if (node.kind == NodeKind::kRank) list.AddRectFilled(ImVec2(left, y0), ImVec2(right, y1), s.header);
     list.AddRectFilled(ImVec2(left, y1 - 1), ImVec2(right, y1), s.line);
-    float x = left + (8 + (pinned ? 0 : 14 * static_cast<float>(node.indent))) * scale;
+    float const x = left + label_indent(node, pinned) * scale;
     float const top = text_top(y0, y0 + (group ? y1 - y0 : std::min(y1 - y0, (kLaneHeight + kTrackPad) * scale)));
     if (pinned) {
       // A pin: head and needle.
@@ -217,16 +220,12 @@ void draw_labels(ImDrawList& list, Scene const& scene, Layout const& layout, Can
                                ImVec2(c.x - size / 2, c.y + size), s.text_dim);
       }
     }
-    x += 14 * scale;
+    RowWords const words = row_words(scene, row, scale);
     if (node.kind == NodeKind::kRank) push_bold();
-    std::string const label = fit(node.label, right - x - 8 * scale);
-    draw_text(list, ImVec2(x, top), s.text, label);
-    float const used = ImGui::CalcTextSize(label.c_str()).x;
+    draw_text(list, ImVec2(left + words.x, top), s.text, words.label);
     if (node.kind == NodeKind::kRank) pop_bold();
-    std::string const note = pinned && node.kind != NodeKind::kRank ? group_of(node) : node.note;
-    float const note_width = ImGui::CalcTextSize(note.c_str()).x;
-    if (!note.empty() && x + used + note_width + 18 * scale < right)
-      draw_text(list, ImVec2(right - 8 * scale - note_width, top), s.text_dim, note);
+    if (!words.note.empty())
+      draw_text(list, ImVec2(right - 8 * scale - ImGui::CalcTextSize(words.note.c_str()).x, top), s.text_dim, words.note);
   }
   list.AddRectFilled(ImVec2(right - 1, low), ImVec2(right, high), s.line_strong);
   list.PopClipRect();
@@ -244,6 +243,22 @@ void mark_rectangle(ImDrawList& list, ImVec2 low, ImVec2 high, ChangeMark mark, 
 void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {
   draw_some_rows(list, scene, state, layout, canvas, false);
   if (layout.pinned_height > 0) draw_some_rows(list, scene, state, layout, canvas, true);
+}
+
+RowWords row_words(Scene const& scene, Row const& row, float scale) {
+  Node const& node = scene.nodes[row.node];
+  bool const is_rank = node.kind == NodeKind::kRank;
+  RowWords words;
+  words.x = (label_indent(node, row.pinned) + 14) * scale;
+  if (is_rank) push_bold();
+  words.label = fit(node.label, kGutter * scale - words.x - 8 * scale);
+  float const used = ImGui::CalcTextSize(words.label.c_str()).x;
+  if (is_rank) pop_bold();
+  words.note = row.pinned && !is_rank ? group_of(node) : node.note;
+  bool const has_room = words.x + used + ImGui::CalcTextSize(words.note.c_str()).x + 18 * scale < kGutter * scale;
+  words.is_cut = words.label != node.label || (!words.note.empty() && !has_room);
+  if (!has_room) words.note.clear();
+  return words;
 }
 
 void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas) {

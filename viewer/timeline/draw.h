@@ -1,6 +1,8 @@
 // Paints a Layout. Decides nothing: where things are and which they are, layout has said.
 #pragma once
 
+#include <string>
+
 #include <imgui.h>
 
 #include "viewer/timeline/layout.h"
@@ -19,6 +21,13 @@ struct Canvas {
 void draw_rows(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
 void draw_gutter(ImDrawList& list, Scene const& scene, ViewState const& state, Layout const& layout, Canvas canvas);
 void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas);
+/// What stands beside a row.
+struct RowWords {
+  float x = 0;              ///< where the label begins, right of the gutter's edge, in pixels
+  std::string label, note;  ///< as far as there is room; of a note all or nothing
+  bool is_cut = false;      ///< there is more: the node's own label and note
+};
+RowWords row_words(Scene const& scene, Row const& row, float scale);
 /// The critical path: a line below the events that it goes through.
 void draw_path(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas);
 /// Range, evidence, selection, arrows: what lies over the rows.

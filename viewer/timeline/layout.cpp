@@ -131,7 +131,7 @@ class Painter {
       return add_far_curve(scene_, row.node, result_, row.y0, row.y1, result_.points);
     }
     if (!row.tile) return add_far_lanes(scene_, row.node, result_, row.y0, is_searching_, result_.items);
-    auto const& lanes = row.tile->tracks[node.track].lanes;
+    auto const lanes = lanes_of(scene_, *row.tile, row.node);
     for (size_t lane = 0; lane < lanes.size(); ++lane) add_lane(row.node, row.tile->trace, lanes[lane], lane, row.y0);
   }
 
@@ -363,7 +363,8 @@ class Painter {
     for (uint32_t r = 0; r < result_.rows.size(); ++r) {
       Node const& node = scene_.nodes[result_.rows[r].node];
       // Rather on the row among its neighbours than on the one at the top.
-      if (node.lane_count > 0) row_of.insert_or_assign(uint64_t{node.rank} << 32U | node.track, r);
+      if (node.lane_count > 0 && node.kind != NodeKind::kCommunicator)
+        row_of.insert_or_assign(uint64_t{node.rank} << 32U | node.track, r);
     }
     auto const begin_of = [&](Selection const& hit) { return static_cast<double>(scene_.when(hit).begin); };
     auto const first =

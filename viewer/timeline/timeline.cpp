@@ -65,6 +65,18 @@ void tooltip(Scene const& scene, ViewState const& state, Layout const& layout, H
   end_tooltip();
 }
 
+/// What of a row's name and note has no room beside it.
+void name_tooltip(Scene const& scene, ViewState const& state, Row const& row) {
+  if (!row_words(scene, row, ui_scale()).is_cut) return;
+  Node const& node = scene.nodes[row.node];
+  begin_tooltip();
+  ImGui::PushTextWrapPos(ImGui::GetFontSize() * 36);
+  heading(node.label);
+  if (!node.note.empty()) text_coloured(node.note, surface(state.theme).text);
+  ImGui::PopTextWrapPos();
+  end_tooltip();
+}
+
 /// A hairline with the time at the mouse.
 void cursor_line(ImDrawList& list, ViewState const& state, Layout const& layout, Canvas canvas, float x) {
   Surface const& s = surface(state.theme);
@@ -133,8 +145,13 @@ float timeline(Scene const& scene, ViewState& state, PathLine const* path, Timel
     open_track_menu(state, layout.rows[hit->row].node);
   track_menu(scene, state);
   if (hovered && x >= 0) cursor_line(list, state, layout, canvas, x);
-  if (hovered && !active && x >= 0)
-    if (auto const hit = hit_test(layout, x, y)) tooltip(scene, state, layout, *hit);
+  if (auto const hit = hovered && !active ? hit_test(layout, x, y) : std::nullopt) {
+    if (x >= 0) {
+      tooltip(scene, state, layout, *hit);
+    } else {
+      name_tooltip(scene, state, layout.rows[hit->row]);
+    }
+  }
   if (scene.events == 0) {
     ImGui::SetCursorScreenPos(ImVec2(canvas.origin.x + 16 * scale, canvas.origin.y + 16 * scale));
     text_wrapped("This run has no events. Record it again with the steps that you want to see inside the traced part.",

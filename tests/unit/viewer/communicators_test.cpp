@@ -6,48 +6,12 @@
 #include <random>
 #include <set>
 
+#include "tests/unit/viewer/communicator_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
-#include "tests/unit/viewer/scenes.h"
 #include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
 namespace {
-
-constexpr uint64_t kTensor = 11, kData = 22;
-
-model::CollectiveDetail collective_in(uint64_t communicator, uint64_t sequence, int32_t rank) {
-  model::CollectiveDetail detail;
-  detail.op = model::CollectiveOp::kAllReduce;
-  detail.communicator = communicator;
-  detail.sequence = sequence;
-  detail.participants = 2;
-  detail.rank = rank;
-  detail.bytes = 1024;
-  return detail;
-}
-
-/// Four ranks: 0 and 1, 2 and 3 share tensors; 0 and 2, 1 and 3 share data. Collectives of both on one stream, more of the data
-/// on another one.
-Scene two_schemes() {
-  model::Run run;
-  for (int32_t rank = 0; rank < 4; ++rank) {
-    model::TraceBuilder builder;
-    builder.info().rank = rank;
-    builder.info().world_size = 4;
-    auto const first = add_stream(builder, "nccl");
-    auto const second = builder.add_track({.kind = model::TrackKind::kStream, .name = "nccl 2", .id = 8, .device = 0});
-    auto const name = builder.intern("all_reduce");
-    uint64_t const tensor = kTensor + static_cast<uint64_t>(rank / 2), data = kData + static_cast<uint64_t>(rank % 2);
-    for (uint64_t n = 0; n < 10; ++n) {
-      auto const at = static_cast<int64_t>(n) * 1000;
-      builder.events(first).add(model::EventKind::kCollective, at, 100, name, 0, collective_in(tensor, n + 1, rank % 2));
-      builder.events(first).add(model::EventKind::kCollective, at + 200, 300, name, 0, collective_in(data, 2 * n + 1, rank / 2));
-      builder.events(second).add(model::EventKind::kCollective, at + 300, 300, name, 0, collective_in(data, 2 * n + 2, rank / 2));
-    }
-    run.ranks.push_back({std::move(builder).finish(), 0, "made"});
-  }
-  return analyzed(std::move(run));
-}
 
 std::vector<Node const*> communicators_of(Scene const& scene, uint32_t rank) {
   std::vector<Node const*> found;
@@ -57,7 +21,7 @@ std::vector<Node const*> communicators_of(Scene const& scene, uint32_t rank) {
 }
 
 TEST(Communicators, HaveTheirCollectivesOfAllStreams) {
-  Scene const scene = two_schemes();
+  Scene const scene = analyzed(two_schemes());
   auto const of_first = communicators_of(scene, 0);
   ASSERT_EQ(of_first.size(), 2U);
   EXPECT_EQ(of_first[0]->label, "Ranks 0, 1");
@@ -98,11 +62,11 @@ TEST(Communicators, LanesHoldEachCollectiveOnceAndWithoutOverlap) {
   std::vector<uint32_t> const tracks = {0, 1, 2};
   std::set<uint32_t> seen;
   for (CommunicatorLanes const& each : communicator_lanes(trace, tracks)) {
-    EXPECT_NE(each.communicator, 0U) << "unknown ones are of no communicator";
+    EXPECT_NE(each.of.id, 0U) << "unknown ones are of no communicator";
     for (Lane const& lane : each.lanes)
       for (size_t i = 0; i < lane.rows.size(); ++i) {
         uint32_t const row = lane.rows[i];
-        EXPECT_EQ(trace.detail<model::CollectiveDetail>(row).communicator, each.communicator);
+        EXPECT_EQ(trace.detail<model::CollectiveDetail>(row).communicator, each.of.id);
         EXPECT_TRUE(seen.insert(row).second);
         if (i > 0) {
           EXPECT_LE(trace.end(lane.rows[i - 1]), trace.start(row));
@@ -116,7 +80,7 @@ TEST(Communicators, LanesHoldEachCollectiveOnceAndWithoutOverlap) {
 }
 
 TEST(Communicators, AClickOnOneSelectsTheCollective) {
-  Scene const scene = two_schemes();
+  Scene const scene = analyzed(two_schemes());
   NullUi ui;
   ViewState state = initial_view(scene);
   ui.frames(scene, state, 3);

@@ -1,0 +1,80 @@
+// Names and notes beside the rows: what has no room there is read under the mouse.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/unit/viewer/null_ui.h"
+#include "tests/unit/viewer/scenes.h"
+#include "viewer/timeline/draw.h"
+
+namespace stepscope::viewer {
+namespace {
+
+/// A run of one thread; what is drawn with the mouse on the thread's name, and away from it.
+struct ThreadOfName {
+  explicit ThreadOfName(std::string const& name)
+      : scene(scene_of([&](model::TraceBuilder& builder) {
+          auto const thread = add_thread(builder, name);
+          builder.events(thread).add(model::EventKind::kRange, 0, 100, builder.intern("work"), 0);
+        })),
+        state(initial_view(scene)) {}
+
+  int vertices(float y) {
+    ui.move(60, y);
+    ui.frames(scene, state, 2);
+    return ImGui::GetDrawData()->TotalVtxCount;
+  }
+
+  NullUi ui;
+  Scene scene;
+  ViewState state;
+};
+
+RowWords words_of(ThreadOfName& of, uint32_t node, std::string const& note = "") {
+  of.ui.frames(of.scene, of.state);
+  of.scene.nodes[node].note = note;
+  Row row;
+  row.node = node;
+  return row_words(of.scene, row, 1);
+}
+
+TEST(RowWords, AreWholeWhereTheyHaveRoom) {
+  ThreadOfName made("loader");
+  RowWords const words = words_of(made, 1, "2 lost");
+  EXPECT_EQ(words.label, "loader");
+  EXPECT_EQ(words.note, "2 lost");
+  EXPECT_FALSE(words.is_cut);
+}
+
+TEST(RowWords, ANoteWithoutRoomIsLeftOutAndKnownToBe) {
+  ThreadOfName made("a loader of pictures");
+  RowWords const words = words_of(made, 1, "peak allocated 96.0 MiB");
+  EXPECT_EQ(words.label, "a loader of pictures");
+  EXPECT_EQ(words.note, "");
+  EXPECT_TRUE(words.is_cut);
+}
+
+TEST(RowWords, ALongLabelIsCut) {
+  ThreadOfName made(std::string(100, 'w'));
+  RowWords const words = words_of(made, 1);
+  EXPECT_LT(words.label.size(), 60U);
+  EXPECT_TRUE(words.is_cut);
+}
+
+TEST(RowWords, TheMouseOnACutNameShowsItWhole) {
+  ThreadOfName cut(std::string(100, 'w'));
+  float found = 0;
+  for (float y = 200; y < 400 && found == 0; y += 4)
+    if (cut.vertices(y) > cut.vertices(2000)) found = y;
+  ASSERT_GT(found, 0);
+}
+
+TEST(RowWords, TheMouseOnAWholeNameShowsNothing) {
+  ThreadOfName whole("loader");
+  int const away = whole.vertices(2000);
+  // Below the box of the filter, which has words of its own.
+  for (float y = 200; y < 400; y += 4) EXPECT_EQ(whole.vertices(y), away) << y;
+}
+
+}  // namespace
+}  // namespace stepscope::viewer
