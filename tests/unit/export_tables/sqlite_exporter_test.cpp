@@ -9,6 +9,7 @@
 #include "tests/support/random_ranks.h"
 #include "tests/unit/export_tables/exported.h"
 #include "trace/model/tables.h"
+#include "trace/model/trace_builder.h"
 
 namespace stepscope::exporting {
 namespace {
@@ -19,10 +20,19 @@ std::string shown(int type, std::string const& text) {
   return type == SQLITE_NULL ? "NULL" : type == SQLITE_TEXT ? "'" + text + "'" : text;
 }
 
-/// The answer of SQLite alone.
-Rows read_file(std::string const& path, std::string const& sql) {
+constexpr int kCountedAtOnce = 100;
+
+/// The answer of SQLite alone. `instructions`: grows by those of its machine.
+Rows read_file(std::string const& path, std::string const& sql, uint64_t* instructions = nullptr) {
   sqlite3* database = nullptr;
   EXPECT_EQ(sqlite3_open_v2(path.c_str(), &database, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+  if (instructions != nullptr) {
+    auto const count = [](void* of) {
+      *static_cast<uint64_t*>(of) += kCountedAtOnce;
+      return 0;
+    };
+    sqlite3_progress_handler(database, kCountedAtOnce, count, instructions);
+  }
   sqlite3_stmt* statement = nullptr;
   EXPECT_EQ(sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr), SQLITE_OK) << sql << "\n"
                                                                                            << sqlite3_errmsg(database);
@@ -51,6 +61,27 @@ std::string shown(model::Cell const& cell) {
   if (cell.type == model::Cell::Type::kUnsigned) return fmt::format("{}", static_cast<double>(cell.bits));
   bool const is_text = cell.type == model::Cell::Type::kText || cell.type == model::Cell::Type::kAddress;
   return is_text ? "'" + model::to_text(cell) + "'" : model::to_text(cell);
+}
+
+/// Two ranks, each with so many launches on a thread and their kernels on one of eight streams.
+model::Run launches_and_kernels(uint64_t count) {
+  model::Run run;
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    model::TraceBuilder builder;
+    builder.info().rank = rank;
+    auto const thread = builder.add_track({.kind = model::TrackKind::kThread, .name = "main", .id = 1});
+    std::vector<model::TrackId> streams;
+    for (int64_t id = 0; id < 8; ++id)
+      streams.push_back(builder.add_track({.kind = model::TrackKind::kStream, .name = "stream", .id = id, .device = 0}));
+    auto const launch = builder.intern("launch"), kernel = builder.intern("kernel");
+    for (uint64_t i = 0; i < count; ++i) {
+      auto const at = static_cast<int64_t>(i) * 100;
+      builder.events(thread).add(model::EventKind::kLaunch, at, 10, launch, i + 1);
+      builder.events(streams[i % 8]).add(model::EventKind::kKernel, at + 20, 50, kernel, i + 1, model::KernelDetail{});
+    }
+    run.ranks.push_back({std::move(builder).finish(), 0, "made"});
+  }
+  return run;
 }
 
 class SqliteExport : public Exported {};
@@ -96,6 +127,25 @@ TEST_F(SqliteExport, CountsAndSumsAreThoseOfTheColumns) {
     }
   EXPECT_EQ(read_file(file, "SELECT count(*), sum(dur_ns), sum(start_ns) FROM events"),
             (Rows{{std::to_string(events), std::to_string(dur_ns), std::to_string(start_ns)}}));
+}
+
+TEST_F(SqliteExport, EventsThatReferToEachOtherAreFoundWithoutALookAtAllOfThem) {
+  uint64_t work[2] = {0, 0};
+  uint64_t kernels[2] = {0, 0};
+  for (int const many : {0, 1}) {
+    model::Run const run = launches_and_kernels(many != 0 ? 4000 : 1000);
+    std::string const file = path(many != 0 ? "many.sqlite" : "few.sqlite");
+    ASSERT_TRUE(write(run, open_sqlite(file)));
+    Rows const rows = read_file(file, "select count(*) from kernels k join events l on l.rank = k.rank and l.id = k.linked_id",
+                                &work[many]);
+    ASSERT_EQ(rows.size(), 1U);
+    kernels[many] = std::stoull(rows[0][0]);
+  }
+  ASSERT_GT(kernels[0], 100U);
+  EXPECT_EQ(kernels[1], 4 * kernels[0]);
+  // Four times the events are four times the work, and little of it: a few dozen instructions for each.
+  EXPECT_LT(work[1], 6 * work[0]);
+  EXPECT_LT(work[1], 300 * kernels[1]);
 }
 
 TEST_F(SqliteExport, RowsThatFillNoStatementAreThereToo) {
