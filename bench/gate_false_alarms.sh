@@ -4,7 +4,7 @@
 #
 #   bench/gate_false_alarms.sh STEPSCOPE [TIMES] [SLOWER]      SLOWER: options of the slow program ("--input-delay-ms 1")
 #
-# GATE_PAIRED=1: against the unchanged program, trained in turn with it, and not against a baseline of before.
+# GATE_PAIRED=1: against the unchanged program, trained in turn with it (up to GATE_MOST_RUNS pairs), and not against a baseline of before.
 set -euo pipefail
 STEPSCOPE=$(readlink -f "${1:?"name the stepscope program"}")
 times=${2:-20} slower=${3:-"--input-delay-ms 1"}

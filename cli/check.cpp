@@ -37,7 +37,7 @@ struct CheckCommand {
   std::string update_baseline, append_history;
   std::string json_file, markdown, junit, sarif;
   double least_percent = 2;
-  bool json = false;
+  bool json = false, paired = false;
   bool github = false, no_github = false;
 };
 
@@ -149,6 +149,8 @@ Expected<CheckInputs> read_inputs(CheckCommand const& command) {
   bool const has_task = !command.base.empty() || !command.budget.empty() || !command.history.empty() ||
                         !command.update_baseline.empty() || !command.append_history.empty();
   if (!has_task) return base::fail("check: nothing to check against, name --baseline, --budget or --history");
+  if (command.paired && command.base.empty())
+    return base::fail("check: --paired: name the other run of each pair with --baseline");
   bool const is_history_alone =
       command.base.empty() && command.budget.empty() && command.update_baseline.empty() && command.append_history.empty();
   if (command.fresh.empty() && !is_history_alone) return base::fail("check: name the runs to check");
@@ -260,7 +262,8 @@ int check(CheckCommand const& command) {
   if (!inputs) return report_error(inputs.error());
   double const least_share = command.least_percent / 100;
   analyzer::GateResult result;
-  if (!inputs->fresh.empty()) result = analyzer::check_runs(inputs->base, inputs->fresh, inputs->budgets, {least_share});
+  if (!inputs->fresh.empty())
+    result = analyzer::check_runs(inputs->base, inputs->fresh, inputs->budgets, {least_share, command.paired});
   if (result.comparison && result.comparison->refusal)
     return report_error({"check: " + reports::refusal_text(*result.comparison)});
   result.name = inputs->name;
@@ -306,6 +309,8 @@ Action add_check(CLI::App& app) {
   app.add_option("--min-effect", command->least_percent, "changes of less than so many percent do not count")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  app.add_flag("--paired", command->paired,
+               "the runs were made in turn with those of --baseline, named in that order: pairs are compared");
   add_check_outputs(app, *command);
   return [command] { return check(*command); };
 }

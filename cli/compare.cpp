@@ -19,6 +19,7 @@ struct CompareCommand {
   bool json = false;
   std::string steps, markdown;
   double least_percent = 2;
+  bool paired = false;
 };
 
 int exit_code(analyzer::Verdict verdict) {
@@ -31,7 +32,7 @@ int compare_sides(CompareCommand const& command) {
   if (!base) return report_error(base.error());
   auto const fresh = read_samples(command.fresh, command.steps);
   if (!fresh) return report_error(fresh.error());
-  analyzer::Comparison const comparison = analyzer::compare_runs(*base, *fresh, {command.least_percent / 100});
+  analyzer::Comparison const comparison = analyzer::compare_runs(*base, *fresh, {command.least_percent / 100, command.paired});
   if (comparison.refusal) return report_error({"compare: " + reports::refusal_text(comparison)});
   if (!command.markdown.empty()) {
     auto const written = base::write_file_atomically(command.markdown, reports::comparison_markdown(comparison));
@@ -59,6 +60,7 @@ Action add_compare(CLI::App& app) {
   app.add_option("--min-effect", command->least_percent, "changes of less than so many percent do not count")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
+  app.add_flag("--paired", command->paired, "the runs were made in turn and are named in that order: pairs are compared");
   return [command] { return compare_sides(*command); };
 }
 

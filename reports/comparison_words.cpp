@@ -253,8 +253,9 @@ std::string interval_words(analyzer::Change const& change) {
   double const of_mean = change.fresh_mean - change.base_mean;
   std::string const interval = interval_text(change);
   if (of_mean >= change.shift.low && of_mean <= change.shift.high) return "95 % interval " + interval;
-  bool const of_runs = change.unit == analyzer::CompareUnit::kRun;
-  return fmt::format("95 % interval of a typical {0} {1}, a few {0}s moved the mean", of_runs ? "run" : "step", interval);
+  constexpr std::array kUnits = {"step", "step", "run", "pair"};
+  return fmt::format("95 % interval of a typical {0} {1}, a few {0}s moved the mean", kUnits[static_cast<size_t>(change.unit)],
+                     interval);
 }
 
 std::string_view verdict_word(Metric const& metric) { return verdict_word(metric.verdict, metric.family); }
@@ -374,6 +375,9 @@ std::vector<std::string> comparison_notes(Comparison const& comparison) {
   if (step.unit == analyzer::CompareUnit::kBlock && !step.drifts)
     notes.push_back(
         fmt::format("Successive steps are alike, or very many: means of {} steps were compared.", step.steps_per_value));
+  if (step.unit == analyzer::CompareUnit::kPair)
+    notes.push_back(fmt::format("{} compared: the runs of each were made in turn.",
+                                base::format_count(step.base_values, "pair") + (step.base_values == 1 ? " was" : " were")));
   std::string const base = left_out(comparison.base, "base"), fresh = left_out(comparison.fresh, "new");
   if (!base.empty() || !fresh.empty())
     notes.push_back("Steps left out: " + base + (base.empty() || fresh.empty() ? "" : "; ") + fresh + ".");
@@ -395,6 +399,10 @@ std::string refusal_text(Comparison const& comparison) {
                          analyzer::kFewestComparedSteps);
     case analyzer::Refusal::kNoCommonKernel:
       return "the sides have no kernel in common: they are of different programs, compare runs of the same one";
+    case analyzer::Refusal::kNotPaired:
+      return fmt::format(
+          "--paired: {} before and {} after it, name the runs of both in the order in which they were made in turn",
+          base::format_count(comparison.base.runs.size(), "run"), comparison.fresh.runs.size());
   }
   return "name at least one run before and one after --vs";
 }

@@ -166,9 +166,14 @@ std::string settle_text(GateResult const& result, GateAnswer const& answer) {
   if (!was_tested) return {};
   bool const vary_runs =
       answer.question != GateQuestion::kBudget && metric_of(result, answer).change.unit == analyzer::CompareUnit::kRun;
+  bool const vary_pairs =
+      answer.question != GateQuestion::kBudget && metric_of(result, answer).change.unit == analyzer::CompareUnit::kPair;
+  if (vary_pairs)
+    return "More pairs would hardly settle it: their runs differ too much for a change of this size. A machine of its own would, "
+           "or a larger --min-effect.";
   if (vary_runs)
     return "More runs would hardly settle it: they vary too much for a change of this size. A machine of its own would, or both "
-           "programs trained in turn (GATE_BASE of examples/ci_gate), or a larger --min-effect.";
+           "programs trained in turn (--paired; GATE_BASE of examples/ci_gate), or a larger --min-effect.";
   return "More of the same would hardly settle it: it is about as far off as the least that counts, or drifts.";
 }
 
@@ -288,6 +293,7 @@ std::string answer_message(GateResult const& result, GateAnswer const& answer) {
 }
 
 std::string more_text(analyzer::MoreValues const& more) {
+  if (more.unit == analyzer::CompareUnit::kPair) return base::format_count(more.count, "more pair") + " of runs";
   bool const are_runs = more.unit == analyzer::CompareUnit::kRun;
   std::string const what = base::format_count(more.count, are_runs ? "more run" : "more step");
   if (more.on_both_sides) return what + " on each side";
@@ -302,6 +308,7 @@ std::string noise_text(GateResult const& result, GateAnswer const& answer) {
     double const mean = metric.change.base_mean;
     std::string_view unit = metric.change.unit == analyzer::CompareUnit::kRun ? "Runs vary" : "Steps vary";
     if (metric.change.unit == analyzer::CompareUnit::kBlock) unit = "Blocks of steps vary";
+    if (metric.change.unit == analyzer::CompareUnit::kPair) unit = "Runs of a pair differ";
     if (mean > 0)
       text = fmt::format("{} by {}; a change of {} and more would be told 9 times of 10.", unit,
                          fine_share(answer.noise->deviation / mean), fine_share(answer.noise->sees / mean));

@@ -20,6 +20,8 @@ constexpr double kPartOfLeast = 0.25;
 constexpr double kClockStepNs = 32;
 /// With fewer runs in all Student's t demands a change of about six standard errors and more.
 constexpr size_t kFewRuns = 8;
+/// As many degrees of freedom.
+constexpr size_t kFewPairs = 7;
 /// Less kernel time than this in kernels that both sides have: what happened to which kernel cannot be said.
 constexpr double kLeastCommonShare = 0.5;
 /// A recording that scores less has lost events.
@@ -28,7 +30,9 @@ constexpr int32_t kLeastQuality = 90;
 /// Makes the metrics of a comparison, family after family.
 class MetricMaker {
  public:
-  MetricMaker(Runs const& base, Runs const& fresh, Comparison& to) : base_(base), fresh_(fresh), to_(to) {}
+  /// `paired`: as many runs on both sides.
+  MetricMaker(Runs const& base, Runs const& fresh, bool paired, Comparison& to)
+      : base_(base), fresh_(fresh), paired_(paired), to_(to) {}
 
   void add_all() {
     add(MetricFamily::kStep, "step", [](RunSample const& run) { return run.step_ns; });
@@ -52,6 +56,11 @@ class MetricMaker {
   static bool are_there(Values const& values) {
     return std::any_of(values.begin(), values.end(), [](auto const& run) { return !run.empty(); });
   }
+  static bool is_any_pair_there(Values const& base, Values const& fresh) {
+    for (size_t i = 0; i < base.size(); ++i)
+      if (!base[i].empty() && !fresh[i].empty()) return true;
+    return false;
+  }
   static bool are_zero(Values const& values) {
     return std::all_of(values.begin(), values.end(), [](auto const& run) {
       return std::all_of(run.begin(), run.end(), [](double value) { return value == 0; });
@@ -62,12 +71,12 @@ class MetricMaker {
   template <class OfRun>
   Metric* add(MetricFamily family, std::string name, OfRun const& of_run) {
     Values const base = values_of(base_, of_run), fresh = values_of(fresh_, of_run);
-    if (!are_there(base) || !are_there(fresh)) return nullptr;
+    if (paired_ ? !is_any_pair_there(base, fresh) : !are_there(base) || !are_there(fresh)) return nullptr;
     if (family == MetricFamily::kPart && are_zero(base) && are_zero(fresh)) return nullptr;
     Metric& metric = to_.metrics.emplace_back();
     metric.family = family;
     metric.name = std::move(name);
-    metric.change = measure_change(base, fresh, sums_);
+    metric.change = paired_ ? measure_pairs(base, fresh) : measure_change(base, fresh, sums_);
     metric.least = to_.least_share * metric.change.base_mean;
     return &metric;
   }
@@ -133,6 +142,7 @@ class MetricMaker {
 
   Runs const& base_;
   Runs const& fresh_;
+  bool paired_;
   Comparison& to_;
   RankSums sums_;
   double step_ns_ = 0;
@@ -152,9 +162,13 @@ SideFacts side_facts(Runs const& runs) {
   return facts;
 }
 
-void refuse(Runs const& base, Runs const& fresh, Comparison& comparison) {
+void refuse(Runs const& base, Runs const& fresh, bool paired, Comparison& comparison) {
   if (base.empty() || fresh.empty()) {
     comparison.refusal = Refusal::kNoRun;
+    return;
+  }
+  if (paired && base.size() != fresh.size()) {
+    comparison.refusal = Refusal::kNotPaired;
     return;
   }
   bool const is_one_each = base.size() == 1 && fresh.size() == 1;
@@ -189,8 +203,10 @@ void add_caveats(Runs const& base, Runs const& fresh, Comparison& comparison) {
   if (any([](RunSample const& run) { return !run.missing_ranks.empty(); })) add(Caveat::kMissingRanks);
   if (any([](RunSample const& run) { return run.quality < kLeastQuality; })) add(Caveat::kQuality);
   if (any([](RunSample const& run) { return run.allocated_bytes.empty(); })) add(Caveat::kNoMemory);
-  if (step.change.unit != CompareUnit::kRun) add(Caveat::kOneRun);
-  bool const are_few = step.change.unit == CompareUnit::kRun && base.size() + fresh.size() < kFewRuns;
+  bool const are_pairs = step.change.unit == CompareUnit::kPair;
+  bool const are_runs = are_pairs || step.change.unit == CompareUnit::kRun;
+  if (!are_runs) add(Caveat::kOneRun);
+  bool const are_few = are_runs && (are_pairs ? base.size() < kFewPairs : base.size() + fresh.size() < kFewRuns);
   if (are_few && step.verdict == Verdict::kUnclear) add(Caveat::kFewRuns);
 }
 
@@ -221,7 +237,7 @@ char const* to_string(Caveat caveat) {
 }
 
 char const* to_string(Refusal refusal) {
-  constexpr std::array kNames = {"no_run", "no_steps", "one_step", "no_common_kernel"};
+  constexpr std::array kNames = {"no_run", "no_steps", "one_step", "no_common_kernel", "not_paired"};
   return kNames[static_cast<size_t>(refusal)];
 }
 
@@ -230,9 +246,11 @@ Comparison compare_runs(std::vector<RunSample> const& base, std::vector<RunSampl
   comparison.base = side_facts(base);
   comparison.fresh = side_facts(fresh);
   comparison.least_share = options.least_share;
-  refuse(base, fresh, comparison);
+  // One run a side is a pair that says nothing of others: its steps do.
+  bool const paired = options.paired && base.size() > 1;
+  refuse(base, fresh, options.paired, comparison);
   if (comparison.refusal) return comparison;
-  MetricMaker(base, fresh, comparison).add_all();
+  MetricMaker(base, fresh, paired, comparison).add_all();
   comparison.base.mean_ns = std::llround(comparison.step().change.base_mean);
   comparison.fresh.mean_ns = std::llround(comparison.step().change.fresh_mean);
   comparison.differences = find_differences(base, fresh);

@@ -112,8 +112,8 @@ struct CaveatFacts {
 };
 
 /// Why there is nothing to compare.
-enum class Refusal : uint8_t { kNoRun, kNoSteps, kOneStep, kNoCommonKernel };
-/// "no_run", "no_steps", "one_step", "no_common_kernel".
+enum class Refusal : uint8_t { kNoRun, kNoSteps, kOneStep, kNoCommonKernel, kNotPaired };
+/// "no_run", "no_steps", "one_step", "no_common_kernel", "not_paired".
 char const* to_string(Refusal refusal);
 
 struct SideFacts {
@@ -143,6 +143,7 @@ struct Comparison {
 
 struct CompareOptions {
   double least_share = 0.02;  ///< the smallest change that matters
+  bool paired = false;        ///< the runs were made in turn: the i-th of one side belongs to the i-th of the other
 };
 
 /// Never fails: what cannot be compared is refused or absent, and caveats say what is left out.

@@ -1,9 +1,11 @@
 #include "analyzer/compare/judgement.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
+#include "analyzer/compare/paired_statistics.h"
 #include "trace/base/check.h"
 
 namespace stepscope::analyzer {
@@ -116,13 +118,13 @@ char const* to_string(Verdict verdict) {
 }
 
 char const* to_string(CompareMethod method) {
-  if (method == CompareMethod::kMannWhitney) return "mann_whitney";
-  return method == CompareMethod::kStudent ? "student" : "none";
+  constexpr std::array kNames = {"none", "mann_whitney", "student", "signed_rank", "paired_student"};
+  return kNames[static_cast<size_t>(method)];
 }
 
 char const* to_string(CompareUnit unit) {
-  if (unit == CompareUnit::kRun) return "run";
-  return unit == CompareUnit::kBlock ? "block" : "step";
+  constexpr std::array kNames = {"step", "block", "run", "pair"};
+  return kNames[static_cast<size_t>(unit)];
 }
 
 Change measure_change(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh, RankSums& sums) {
@@ -147,6 +149,35 @@ Change measure_change(std::span<std::vector<double> const> base, std::span<std::
   change.drifts = blocks.drifts;
   compare_values(blocks.base, blocks.fresh, sums, change);
   if (blocks.drifts) widen_by_drift(blocks, change.shift);
+  return change;
+}
+
+Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh) {
+  STEPSCOPE_CHECK(base.size() == fresh.size());
+  std::vector<double> of_base, of_fresh, differences;
+  for (size_t i = 0; i < base.size(); ++i) {
+    if (base[i].empty() || fresh[i].empty()) continue;
+    of_base.push_back(plain_mean(base[i]));
+    of_fresh.push_back(plain_mean(fresh[i]));
+    differences.push_back(of_fresh.back() - of_base.back());
+  }
+  STEPSCOPE_CHECK(!differences.empty());
+  Change change;
+  change.unit = CompareUnit::kPair;
+  change.base_values = change.fresh_values = differences.size();
+  change.base_mean = plain_mean(of_base);
+  change.fresh_mean = plain_mean(of_fresh);
+  if (differences.size() >= kFewestRankedPairs) {
+    change.method = CompareMethod::kSignedRank;
+    SignedRankTest const test = signed_rank(differences, kCompareConfidence);
+    change.p = test.p;
+    change.shift = test.shift;
+  } else {
+    change.method = CompareMethod::kPairedStudent;
+    MeanTest const test = student_of_pairs(differences, kCompareConfidence);
+    change.p = test.p;
+    change.shift = test.shift;
+  }
   return change;
 }
 

@@ -2,7 +2,9 @@
 //
 // What is counted as one value decides whether a difference is real: steps of one run are more alike than steps of two, and
 // successive steps more than distant ones. So where a side has several runs a value is a run (its mean). With one run a side a
-// value is a step, or where successive steps are alike a block of them, long enough that successive blocks are not.
+// value is a step, or where successive steps are alike a block of them, long enough that successive blocks are not. Where runs
+// were made in turn a value is the difference of a pair: what the machine did meanwhile it did to both, and it is not in the
+// value.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +20,22 @@ enum class Verdict : uint8_t { kSame, kLess, kMore, kUnclear };
 char const* to_string(Verdict verdict);
 
 /// How the sides were compared.
-enum class CompareMethod : uint8_t { kNone, kMannWhitney, kStudent };
-/// "none", "mann_whitney", "student".
+enum class CompareMethod : uint8_t { kNone, kMannWhitney, kStudent, kSignedRank, kPairedStudent };
+/// "none", "mann_whitney", "student", "signed_rank", "paired_student".
 char const* to_string(CompareMethod method);
 
 /// What a value stands for.
-enum class CompareUnit : uint8_t { kStep, kBlock, kRun };
-/// "step", "block", "run".
+/// kPair: a run of each side.
+enum class CompareUnit : uint8_t { kStep, kBlock, kRun, kPair };
+/// "step", "block", "run", "pair".
 char const* to_string(CompareUnit unit);
 
 /// With one run a side: with fewer steps nothing is said.
 inline constexpr size_t kFewestComparedSteps = 5;
 /// With fewer values on a side ranks cannot tell enough (of 6 and 6 the least p is 0.002), and Student's t is used.
 inline constexpr size_t kFewestRankedValues = 7;
+/// And of pairs (of 10 the least p is 0.002, of 9 twice that).
+inline constexpr size_t kFewestRankedPairs = 10;
 /// More values are averaged in blocks: the differences of all pairs are looked at.
 inline constexpr size_t kMostComparedValues = 512;
 inline constexpr double kCompareConfidence = 0.95;
@@ -54,6 +59,10 @@ struct Change {
 
 /// base[run][step]: in the order of time, finite. Runs without values do not count. Both sides need one value.
 Change measure_change(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh, RankSums& sums);
+
+/// Of runs that were made in turn: base[i] with fresh[i], as many on both sides. Pairs of which a run has no values do not count;
+/// one must.
+Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh);
 
 /// `adjusted`: p among its family. `least`: the smallest change that matters, ≥ 0.
 Verdict judge(Change const& change, double adjusted, double least);

@@ -18,30 +18,47 @@ constexpr double kRankedOverMean = 1.0233;
 /// Standard errors between a chance of one half and one of 0.8, of 0.9.
 constexpr double kPower80 = 0.8416, kPower90 = 1.2816;
 
+/// How many values were compared: of pairs as many on both sides.
+struct Counts {
+  CompareUnit unit = CompareUnit::kStep;
+  double base = 0, fresh = 0;
+};
+
+/// Of the difference, per standard deviation of a value (of pairs: of a pair's difference).
+double error_per_deviation(Counts const& of) {
+  return std::sqrt(of.unit == CompareUnit::kPair ? 1 / of.fresh : 1 / of.base + 1 / of.fresh);
+}
+
 /// The half width of an interval of error 1 − confidence `p`, per standard deviation of a value.
-double width_per_deviation(double p, double base_values, double fresh_values) {
-  double const error = std::sqrt(1 / base_values + 1 / fresh_values);
-  if (std::min(base_values, fresh_values) >= static_cast<double>(kFewestRankedValues))
-    return -normal_quantile(p / 2) * kRankedOverMean * error;
-  return student_quantile(p, std::max(base_values + fresh_values - 2, 1.0)) * error;
+double width_per_deviation(double p, Counts const& of) {
+  bool const are_pairs = of.unit == CompareUnit::kPair;
+  auto const fewest_ranked = static_cast<double>(are_pairs ? kFewestRankedPairs : kFewestRankedValues);
+  if (std::min(of.base, of.fresh) >= fewest_ranked) return -normal_quantile(p / 2) * kRankedOverMean * error_per_deviation(of);
+  double const degrees = are_pairs ? of.fresh - 1 : of.base + of.fresh - 2;
+  return student_quantile(p, std::max(degrees, 1.0)) * error_per_deviation(of);
+}
+
+Counts counts_of(Change const& change) {
+  return {change.unit, static_cast<double>(change.base_values), static_cast<double>(change.fresh_values)};
 }
 
 double deviation_of(Change const& change) {
   double const half = (change.shift.high - change.shift.low) / 2;
-  return half / width_per_deviation(1 - kCompareConfidence, static_cast<double>(change.base_values),
-                                    static_cast<double>(change.fresh_values));
+  return half / width_per_deviation(1 - kCompareConfidence, counts_of(change));
 }
 
 /// Whether judge() is expected to have an answer.
-bool settles(double change, double deviation, double least, double base_values, double fresh_values) {
-  double const half = deviation * width_per_deviation(1 - kCompareConfidence, base_values, fresh_values);
-  double const beyond_chance = deviation * width_per_deviation(kMetricError, base_values, fresh_values);
-  double const spare = kPower80 * deviation * std::sqrt(1 / base_values + 1 / fresh_values);
+bool settles(double change, double deviation, double least, Counts const& of) {
+  double const half = deviation * width_per_deviation(1 - kCompareConfidence, of);
+  double const beyond_chance = deviation * width_per_deviation(kMetricError, of);
+  double const spare = kPower80 * deviation * error_per_deviation(of);
   if (change + half + spare <= least) return true;
   return change - spare > std::max(least + half, beyond_chance);
 }
 
-size_t most_more(CompareUnit unit) { return unit == CompareUnit::kRun ? kMostMoreRuns : kMostMoreValues; }
+size_t most_more(CompareUnit unit) {
+  return unit == CompareUnit::kRun || unit == CompareUnit::kPair ? kMostMoreRuns : kMostMoreValues;
+}
 
 /// The least count from 1 to `most` for which `is_enough` holds; it does for all greater ones.
 template <class IsEnough>
@@ -106,13 +123,13 @@ MeanInterval measure_mean(std::span<std::vector<double> const> runs) {
 
 std::optional<Noise> noise_of(Change const& change, double least) {
   if (change.method == CompareMethod::kNone || change.drifts) return std::nullopt;
-  auto const base = static_cast<double>(change.base_values), fresh = static_cast<double>(change.fresh_values);
+  Counts const counts = counts_of(change);
   Noise noise;
   noise.deviation = deviation_of(change);
   if (!std::isfinite(noise.deviation)) return std::nullopt;
-  double const half = noise.deviation * width_per_deviation(1 - kCompareConfidence, base, fresh);
-  double const beyond_chance = noise.deviation * width_per_deviation(kMetricError, base, fresh);
-  noise.sees = std::max(least + half, beyond_chance) + kPower90 * noise.deviation * std::sqrt(1 / base + 1 / fresh);
+  double const half = noise.deviation * width_per_deviation(1 - kCompareConfidence, counts);
+  double const beyond_chance = noise.deviation * width_per_deviation(kMetricError, counts);
+  noise.sees = std::max(least + half, beyond_chance) + kPower90 * noise.deviation * error_per_deviation(counts);
   return noise;
 }
 
@@ -120,18 +137,20 @@ std::optional<MoreValues> values_to_settle(Change const& change, double least) {
   auto const noise = noise_of(change, least);
   if (!noise) return std::nullopt;
   double const by = std::abs(change.shift.estimate);
-  auto const base = static_cast<double>(change.base_values), fresh = static_cast<double>(change.fresh_values);
+  Counts const counts = counts_of(change);
+  bool const are_pairs = change.unit == CompareUnit::kPair;
   MoreValues more;
-  more.unit = change.unit == CompareUnit::kRun ? CompareUnit::kRun : CompareUnit::kStep;
+  more.unit = are_pairs || change.unit == CompareUnit::kRun ? change.unit : CompareUnit::kStep;
   size_t const most = most_more(more.unit);
-  auto count =
-      least_count(most, [&](size_t k) { return settles(by, noise->deviation, least, base, fresh + static_cast<double>(k)); });
+  auto const settle_with = [&](size_t of_base, size_t of_fresh) {
+    Counts const then{counts.unit, counts.base + static_cast<double>(of_base), counts.fresh + static_cast<double>(of_fresh)};
+    return settles(by, noise->deviation, least, then);
+  };
+  std::optional<size_t> count;
+  if (!are_pairs) count = least_count(most, [&](size_t k) { return settle_with(0, k); });
   // The base alone may vary too much, and then no new side is long enough; nor should it have to be many times as long.
   if (!count || *count > 2 * change.base_values) {
-    auto const on_both = least_count(most, [&](size_t k) {
-      return settles(by, noise->deviation, least, base + static_cast<double>(k), fresh + static_cast<double>(k));
-    });
-    if (on_both) {
+    if (auto const on_both = least_count(most, [&](size_t k) { return settle_with(k, k); })) {
       count = on_both;
       more.on_both_sides = true;
     }

@@ -8,12 +8,14 @@
 # STEPSCOPE  the program                        GATE_RUNS   runs a side (4: fewer see only large changes)
 # GATE_OUT   folder for runs and reports        GATE_NAME   name of the baseline: one for each kind of machine
 # GATE_DATA  folder of baselines, history       GATE_MAKE_RUN  instead of training: writes run $2 of program $3 to folder $1
-# GATE_BASE  the program as it was before the change: both are trained in turn and compared with each other, and no baseline is read.
-#            For machines that others use as well: what the machine does in these minutes, it does to both.
+# GATE_BASE  the program as it was before the change: both are trained in turn and compared pair by pair, and no baseline is read.
+#            For machines that others use as well: what the machine does in these minutes, it does to both. While the answer is
+#            unclear more pairs are made, up to GATE_MOST_RUNS (40).
 set -euo pipefail
 here=$(realpath --relative-to="$PWD" "$(dirname "${BASH_SOURCE[0]}")") # from the root of the repository: so CIs find the line of a budget
 stepscope=${STEPSCOPE:-stepscope}
 out=${GATE_OUT:-gate-out} runs=${GATE_RUNS:-4} name=${GATE_NAME:-cifar10} data=${GATE_DATA:-$here}
+most=${GATE_MOST_RUNS:-40}
 
 # make_run FOLDER NUMBER PROGRAM. Put your own training here: any command that marks its steps. Short is enough: 40 steps say as much as
 # 400. PROGRAM is the one that is gated, or GATE_BASE.
@@ -28,31 +30,47 @@ make_run() {
 
 case ${1:-} in
   "" | --update) ;;
-  *) sed -n '2,12s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
+  *) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac
 mkdir -p "$out"
 # record SIDE NUMBER PROGRAM
 record() {
   make_run "$out/$1-$2" "$2" "$3" >"$out/$1-$2.log" 2>&1 || { cat "$out/$1-$2.log" >&2; exit 2; }
 }
+check() {
+  "$stepscope" check "$@" --name "$name" --budget "$here/budgets.toml" \
+    --junit "$out/junit.xml" --sarif "$out/stepscope.sarif" --markdown "$out/comment.md" --json-file "$out/check.json"
+}
 made=() base=()
-for ((i = 1; i <= runs; ++i)); do
-  if [[ -n ${GATE_BASE:-} ]]; then
-    record base "$i" "$GATE_BASE"
-    base+=("$out/base-$i")
+# make NUMBER: a run, or a pair of runs. Every other pair begins with the new program: what becomes slower all the time, or faster,
+# is in favour of neither.
+make() {
+  if [[ -z ${GATE_BASE:-} ]]; then
+    record run "$1" "$stepscope"
+  elif (($1 % 2)); then
+    record base "$1" "$GATE_BASE"
+    record run "$1" "$stepscope"
+  else
+    record run "$1" "$stepscope"
+    record base "$1" "$GATE_BASE"
   fi
-  record run "$i" "$stepscope"
-  made+=("$out/run-$i")
-done
+  base+=("$out/base-$1")
+  made+=("$out/run-$1")
+}
+for ((i = 1; i <= runs; ++i)); do make "$i"; done
+status=0
 if [[ ${1:-} == --update ]]; then
   exec "$stepscope" check "${made[@]}" --name "$name" --update-baseline "$data/baselines"
+elif [[ -z ${GATE_BASE:-} ]]; then
+  check "${made[@]}" --baseline "$data/baselines" || status=$?
+  exit "$status"
 fi
-baselines=$data/baselines
-if ((${#base[@]} > 0)); then
-  baselines=$out/baselines
-  "$stepscope" check "${base[@]}" --name "$name" --update-baseline "$baselines" >"$out/base.log" 2>&1 || { cat "$out/base.log" >&2; exit 2; }
-fi
-status=0
-"$stepscope" check "${made[@]}" --name "$name" --baseline "$baselines" --budget "$here/budgets.toml" \
-  --junit "$out/junit.xml" --sarif "$out/stepscope.sarif" --markdown "$out/comment.md" --json-file "$out/check.json" || status=$?
+while :; do
+  status=0
+  check "${made[@]}" --baseline "${base[@]}" --paired >"$out/check.log" 2>&1 || status=$?
+  if ((status != 3 || ${#made[@]} >= most)); then break; fi
+  wanted=$((${#made[@]} * 3 / 2 + 1))
+  for ((i = ${#made[@]} + 1; i <= wanted && i <= most; ++i)); do make "$i"; done
+done
+cat "$out/check.log"
 exit "$status"

@@ -71,8 +71,9 @@ CompareJson metric_json(analyzer::Metric const& metric) {
           {"value", analyzer::to_string(change.unit)},
           {"base_values", change.base_values},
           {"new_values", change.fresh_values},
-          {"steps_per_value",
-           change.unit == analyzer::CompareUnit::kRun ? CompareJson(nullptr) : CompareJson(change.steps_per_value)},
+          {"steps_per_value", change.unit == analyzer::CompareUnit::kRun || change.unit == analyzer::CompareUnit::kPair
+                                  ? CompareJson(nullptr)
+                                  : CompareJson(change.steps_per_value)},
           {"drifts", change.drifts}};
 }
 

@@ -331,6 +331,7 @@ TEST(CompareRuns, OutliersThatCostMoreAreNoSilentSame) {
 TEST(CompareRuns, WhatCannotBeComparedIsRefused) {
   RunSample const good = plain_sample(steps_about(2000, 1), 1000);
   EXPECT_EQ(compare_runs({}, {good}).refusal, Refusal::kNoRun);
+  EXPECT_EQ(compare_runs({good, good}, {good}, {.paired = true}).refusal, Refusal::kNotPaired);
   EXPECT_EQ(compare_runs({good}, {plain_sample({}, 0)}).refusal, Refusal::kNoSteps);
   EXPECT_EQ(compare_runs({plain_sample({2000}, 1000)}, {good}).refusal, Refusal::kOneStep);
   EXPECT_FALSE(compare_runs({plain_sample({2000}, 1000), good}, {good}).refusal);

@@ -12,6 +12,12 @@ SETS = {
     "constant": ([4] * 6, [5] * 6),
     "large": ([((i * 7919) % 1009) / 10 for i in range(60)], [((i * 7907) % 1013) / 10 + 5.55 for i in range(70)]),
 }
+DIFFERENCES = {
+    "twelve": [1.3, -0.4, 2.2, 0.9, 3.1, -1.7, 0.2, 2.9, 1.1, -0.6, 1.9, 0.8],
+    "six": [0.5, 1.5, -0.25, 2.0, 0.75, 1.25],
+    "tied": [1, -1, 2, 2, 0, 3, -2, 4, 1, 0, 5],
+    "sixty": [((i * 7919) % 1009) / 10 - 45.03 + i * 0.01 for i in range(60)],
+}
 P_VALUES = [0.01, 0.04, 0.03, 0.005, 0.8, 0.04]
 
 
@@ -35,6 +41,21 @@ def main():
             if not exact:
                 print("  R ", r(numbers + "w <- suppressWarnings(wilcox.test(y, x, conf.int=TRUE)); options(digits=17); cat(w$estimate, w$conf.int, w$p.value)"))
             print("  t ", r(numbers + "w <- t.test(y, x, var.equal=TRUE); options(digits=17); cat(w$estimate[[1]]-w$estimate[[2]], w$conf.int, w$p.value)"))
+    for name, d in DIFFERENCES.items():
+        nonzero = [v for v in d if v != 0]
+        exact = len(nonzero) == len(d) and len({abs(v) for v in d}) == len(d) and len(d) < 50
+        test = stats.wilcoxon(d, correction=True, mode="exact" if exact else "approx")
+        print(f"{name}: p {test.pvalue!r} {'exact' if exact else 'normal'}")
+        numbers = f"d <- c({','.join(map(repr, d))}); n <- length(d); s <- outer(d, d, '+')/2; m <- sort(s[!lower.tri(s)]); options(digits=17);"
+        if exact:
+            print("  HL", r(numbers + "w <- wilcox.test(d, conf.int=TRUE); cat(w$statistic, w$estimate, w$conf.int, w$p.value)"))
+        else:
+            # As above: Tukey's interval by the normal distribution, of Hollander and Wolfe (1999), 3.32.
+            print("  HL", r(numbers + "k <- max(1, floor(n*(n+1)/4 + qnorm(0.025)*sqrt(n*(n+1)*(2*n+1)/24) + 0.5)); cat(median(m), m[k], m[length(m)+1-k])"))
+            print("  R ", r(numbers + "w <- suppressWarnings(wilcox.test(d, conf.int=TRUE)); cat(w$statistic, w$estimate, w$conf.int, w$p.value)"))
+        print("  t ", r(numbers + "w <- t.test(d); cat(w$estimate, w$conf.int, w$p.value)"))
+    for n in [6, 12, 49]:
+        print("qsignrank, psignrank", n, r(f"options(digits=17); q <- qsignrank(0.025,{n}); cat(q, psignrank(q,{n}))"))
     print("holm", r(f"options(digits=17); cat(p.adjust(c({','.join(map(repr, P_VALUES))}), 'holm'))"))
     for n, m in [(5, 5), (6, 7), (20, 20), (49, 49)]:
         print("qwilcox, pwilcox", n, m, r(f"options(digits=17); q <- qwilcox(0.025,{n},{m}); cat(q, pwilcox(q,{n},{m}))"))

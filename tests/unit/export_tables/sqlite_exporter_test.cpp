@@ -136,8 +136,8 @@ TEST_F(SqliteExport, EventsThatReferToEachOtherAreFoundWithoutALookAtAllOfThem) 
     model::Run const run = launches_and_kernels(many != 0 ? 4000 : 1000);
     std::string const file = path(many != 0 ? "many.sqlite" : "few.sqlite");
     ASSERT_TRUE(write(run, open_sqlite(file)));
-    Rows const rows = read_file(file, "select count(*) from kernels k join events l on l.rank = k.rank and l.id = k.linked_id",
-                                &work[many]);
+    Rows const rows =
+        read_file(file, "select count(*) from kernels k join events l on l.rank = k.rank and l.id = k.linked_id", &work[many]);
     ASSERT_EQ(rows.size(), 1U);
     kernels[many] = std::stoull(rows[0][0]);
   }
