@@ -11,6 +11,7 @@
 
 #include <dnnl.hpp>
 
+#include "workloads/backend/host/onednn_versions.h"
 #include "workloads/backend/host/ring.h"
 #include "workloads/cifar10.h"
 #include "workloads/data/cifar10_generator.h"
@@ -68,25 +69,24 @@ void Primitives::convolution(int64_t side, int64_t in, int64_t out, bool data) {
   auto const w = floats({out, in, 5, 5}, Tag::any), b = floats({out}, Tag::a);
   memory::dims const one = {1, 1}, two = {2, 2};
   auto const how = algorithm::convolution_auto;
-  convolution_forward::primitive_desc const f({prop_kind::forward_training, how, x, w, b, y, one, two, two}, engine_);
+  auto const f = host::describe<convolution_forward>(engine_, {}, prop_kind::forward_training, how, x, w, b, y, one, two, two);
   add<convolution_forward>(f, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, f.weights_desc()}, {DNNL_ARG_BIAS, b}, {DNNL_ARG_DST, y}});
-  convolution_backward_weights::primitive_desc const g({how, x, w, b, y, one, two, two}, engine_, f);
+  auto const g = host::describe_backward<convolution_backward_weights>(engine_, {}, f, how, x, w, b, y, one, two, two);
   add<convolution_backward_weights>(
       g, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_DIFF_WEIGHTS, g.diff_weights_desc()}, {DNNL_ARG_DIFF_BIAS, b}});
   if (!data) return;
-  convolution_backward_data::primitive_desc const d({how, x, w, y, one, two, two}, engine_, f);
+  auto const d = host::describe_backward<convolution_backward_data>(engine_, {}, f, how, x, w, y, one, two, two);
   add<convolution_backward_data>(d, {{DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_WEIGHTS, d.weights_desc()}, {DNNL_ARG_DIFF_SRC, x}});
 }
 
 void Primitives::pooling(int64_t side, int64_t channels) {
   using namespace dnnl;
   auto const x = floats({kBatch, channels, side, side}, Tag::nhwc), y = floats({kBatch, channels, side / 2, side / 2}, Tag::nhwc);
-  memory::dims const zero = {0, 0}, one = {1, 1}, two = {2, 2}, three = {3, 3};
-  auto const how = algorithm::pooling_max;
-  pooling_forward::primitive_desc const f({prop_kind::forward_training, how, x, y, two, three, zero, one}, engine_);
+  host::MaxPoolWindows const windows{x, y, {2, 2}, {3, 3}, {0, 0}, {1, 1}};
+  auto const f = host::describe_max_pool(engine_, {}, windows);
   auto const positions = f.workspace_desc();
   add<pooling_forward>(f, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}, {DNNL_ARG_WORKSPACE, positions}});
-  pooling_backward::primitive_desc const d({how, x, y, two, three, zero, one}, engine_, f);
+  auto const d = host::describe_max_pool_backward(engine_, {}, f, windows);
   // Reads the positions that its forward left, like the training does.
   Work work{pooling_backward(d), {{DNNL_ARG_WORKSPACE, work_.back().arguments.at(DNNL_ARG_WORKSPACE)}}};
   work.arguments.emplace(DNNL_ARG_DIFF_SRC, memory(x, engine_));
@@ -98,10 +98,10 @@ void Primitives::pooling(int64_t side, int64_t channels) {
 void Primitives::normalisation(int64_t side, int64_t channels) {
   using namespace dnnl;
   auto const x = floats({kBatch, channels, side, side}, Tag::nhwc);
-  auto const how = algorithm::lrn_across_channels;
-  lrn_forward::primitive_desc const f({prop_kind::forward_training, how, x, 9, 0.001F, 0.75F, 1.0F}, engine_);
+  host::LrnWindow const window{x, 9, 0.001F, 0.75F, 1.0F};
+  auto const f = host::describe_lrn(engine_, {}, window);
   add<lrn_forward>(f, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, x}, {DNNL_ARG_WORKSPACE, f.workspace_desc()}});
-  lrn_backward::primitive_desc const d({how, x, x, 9, 0.001F, 0.75F, 1.0F}, engine_, f);
+  auto const d = host::describe_lrn_backward(engine_, {}, f, window);
   add<lrn_backward>(
       d, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, x}, {DNNL_ARG_DIFF_SRC, x}, {DNNL_ARG_WORKSPACE, f.workspace_desc()}});
 }
@@ -110,12 +110,12 @@ void Primitives::inner_product(int64_t inputs, int64_t outputs) {
   using namespace dnnl;
   auto const x = floats({kBatch, inputs}, Tag::nc), y = floats({kBatch, outputs}, Tag::nc);
   auto const w = floats({outputs, inputs}, Tag::any), b = floats({outputs}, Tag::a);
-  inner_product_forward::primitive_desc const f({prop_kind::forward_training, x, w, b, y}, engine_);
+  auto const f = host::describe<inner_product_forward>(engine_, {}, prop_kind::forward_training, x, w, b, y);
   add<inner_product_forward>(f, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, f.weights_desc()}, {DNNL_ARG_BIAS, b}, {DNNL_ARG_DST, y}});
-  inner_product_backward_weights::primitive_desc const g({x, w, b, y}, engine_, f);
+  auto const g = host::describe_backward<inner_product_backward_weights>(engine_, {}, f, x, w, b, y);
   add<inner_product_backward_weights>(
       g, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_DIFF_WEIGHTS, g.diff_weights_desc()}, {DNNL_ARG_DIFF_BIAS, b}});
-  inner_product_backward_data::primitive_desc const d({x, w, y}, engine_, f);
+  auto const d = host::describe_backward<inner_product_backward_data>(engine_, {}, f, x, w, y);
   add<inner_product_backward_data>(d, {{DNNL_ARG_DIFF_DST, y}, {DNNL_ARG_WEIGHTS, d.weights_desc()}, {DNNL_ARG_DIFF_SRC, x}});
 }
 

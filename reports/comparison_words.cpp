@@ -141,8 +141,8 @@ std::string caveat_text(analyzer::CaveatFacts const& caveat) {
              "differ, "
              "or do not; give several runs a side to know whether the change did it.";
     case Caveat::kFewRuns:
-      return "With so few runs only a change of many times their own variation can be told; four runs a side see far smaller "
-             "ones.";
+      return "With so few runs only a change of many times their own variation can be told; four runs a side, or ten pairs, see "
+             "far smaller ones.";
     case Caveat::kFewSteps:
       return fmt::format("Fewer than {} steps on a side: there are means, but no verdict. Record more steps.",
                          analyzer::kFewestComparedSteps);

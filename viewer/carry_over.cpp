@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "viewer/far/far_run.h"
+#include "viewer/timeline/layout.h"
+#include "viewer/timeline/shown_rows.h"
 #include "viewer/track_events.h"
 
 namespace stepscope::viewer {
@@ -242,6 +244,21 @@ void move_nodes(ViewState& state, std::span<uint32_t const> nodes_now) {
   if (state.panels.thread) move(*state.panels.thread);
   if (state.panels.track_menu) move(*state.panels.track_menu);
   if (state.panels.flash) move(state.panels.flash->node);
+}
+
+void take_analysis(Scene& scene, ViewState& state, FarAnalysis::Result result) {
+  auto const rows = shown_rows(scene, state);
+  auto const below = std::upper_bound(rows->tops.begin(), rows->tops.end(), state.scroll);
+  std::optional<uint32_t> first;
+  float hidden = 0;  // of the first row
+  if (below != rows->tops.begin() && below != rows->tops.end()) {
+    auto const row = static_cast<size_t>(below - rows->tops.begin()) - 1;
+    first = rows->tracks[row].node;
+    hidden = state.scroll - rows->tops[row];
+  }
+  std::vector<uint32_t> const nodes_now = take_analysis(scene, std::move(result));
+  move_nodes(state, nodes_now);
+  if (first) state.scroll = node_extent(scene, state, nodes_now[*first]).first + hidden;
 }
 
 }  // namespace stepscope::viewer

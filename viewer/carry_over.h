@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "viewer/far/far_analysis.h"
 #include "viewer/scene.h"
 #include "viewer/view_state.h"
 
@@ -15,5 +16,7 @@ namespace stepscope::viewer {
 ViewState carried_over(ViewState const& state, Scene const& before, Scene const& after);
 /// The same run whose nodes were made anew. `nodes_now`: for each node where it is now.
 void move_nodes(ViewState& state, std::span<uint32_t const> nodes_now);
+/// As take_analysis() of a scene alone; the row at the upper edge stays there, whatever rows come above it.
+void take_analysis(Scene& scene, ViewState& state, FarAnalysis::Result result);
 
 }  // namespace stepscope::viewer

@@ -89,7 +89,7 @@ void RunPair::update_analysis() {
   }
   // What is computed beside the frames looks at the scene: it ends before that changes, and is asked for again.
   fresh_memo_.reset();
-  move_nodes(fresh_state_, take_analysis(*fresh_, std::move(*made)));
+  take_analysis(*fresh_, fresh_state_, std::move(*made));
   fresh_->analysis_words.clear();
   fresh_memo_ = std::make_unique<Memo>();
 }

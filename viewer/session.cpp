@@ -211,7 +211,7 @@ void Session::update_analysis() {
   }
   // What is computed beside the frames looks at the scene: it ends before that changes, and is asked for again.
   memo_.reset();
-  move_nodes(state_, take_analysis(*scene_, std::move(*made)));
+  take_analysis(*scene_, state_, std::move(*made));
   scene_->analysis_words.clear();
   memo_ = std::make_unique<Memo>();
 }

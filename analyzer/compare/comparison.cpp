@@ -206,7 +206,7 @@ void add_caveats(Runs const& base, Runs const& fresh, Comparison& comparison) {
   bool const are_pairs = step.change.unit == CompareUnit::kPair;
   bool const are_runs = are_pairs || step.change.unit == CompareUnit::kRun;
   if (!are_runs) add(Caveat::kOneRun);
-  bool const are_few = are_runs && (are_pairs ? base.size() < kFewPairs : base.size() + fresh.size() < kFewRuns);
+  bool const are_few = are_runs && (are_pairs ? step.change.base_values < kFewPairs : base.size() + fresh.size() < kFewRuns);
   if (are_few && step.verdict == Verdict::kUnclear) add(Caveat::kFewRuns);
 }
 

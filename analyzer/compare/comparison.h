@@ -94,7 +94,7 @@ struct Difference {
 /// What a reader has to know of the verdicts.
 enum class Caveat : uint8_t {
   kOneRun,       ///< one run a side: how far runs vary is not known
-  kFewRuns,      ///< unclear, with so few runs that only a change of many times their variation can be told
+  kFewRuns,      ///< unclear, with so few runs or pairs that only a change of many times their variation can be told
   kFewSteps,     ///< fewer than kFewestComparedSteps a side: no verdict
   kDrift,        ///< the step time drifts within a run
   kOutliers,     ///< what steps cost that were left out as outliers or slow start changed, by `ns` per step

@@ -167,11 +167,11 @@ Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::v
   change.base_values = change.fresh_values = differences.size();
   change.base_mean = plain_mean(of_base);
   change.fresh_mean = plain_mean(of_fresh);
-  if (differences.size() >= kFewestRankedPairs) {
+  SignedRankTest const ranked = signed_rank(differences, kCompareConfidence);
+  if (differences.size() >= (ranked.exact ? kFewestRankedPairs : kFewestTiedPairs)) {
     change.method = CompareMethod::kSignedRank;
-    SignedRankTest const test = signed_rank(differences, kCompareConfidence);
-    change.p = test.p;
-    change.shift = test.shift;
+    change.p = ranked.p;
+    change.shift = ranked.shift;
   } else {
     change.method = CompareMethod::kPairedStudent;
     MeanTest const test = student_of_pairs(differences, kCompareConfidence);

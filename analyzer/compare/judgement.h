@@ -34,8 +34,11 @@ char const* to_string(CompareUnit unit);
 inline constexpr size_t kFewestComparedSteps = 5;
 /// With fewer values on a side ranks cannot tell enough (of 6 and 6 the least p is 0.002), and Student's t is used.
 inline constexpr size_t kFewestRankedValues = 7;
-/// And of pairs (of 10 the least p is 0.002, of 9 twice that).
-inline constexpr size_t kFewestRankedPairs = 10;
+/// And of pairs: of 10 the least p is 0.002, where all differ in one direction.
+inline constexpr size_t kFewestRankedPairs = 11;
+/// And of pairs of which some differ by nothing, or by as much: the normal distribution, which is taken then, has no p of 0.002
+/// for fewer.
+inline constexpr size_t kFewestTiedPairs = 14;
 /// More values are averaged in blocks: the differences of all pairs are looked at.
 inline constexpr size_t kMostComparedValues = 512;
 inline constexpr double kCompareConfidence = 0.95;

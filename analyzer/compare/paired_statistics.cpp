@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 
 #include "trace/base/check.h"
@@ -93,25 +92,10 @@ SignedRankTest signed_rank(std::span<double const> differences, double confidenc
 MeanTest student_of_pairs(std::span<double const> differences, double confidence) {
   STEPSCOPE_CHECK(!differences.empty() && confidence > 0 && confidence < 1);
   auto const n = static_cast<double>(differences.size());
-  MeanTest test;
-  test.shift.estimate = std::accumulate(differences.begin(), differences.end(), 0.0) / n;
-  test.degrees = n - 1;
-  if (test.degrees <= 0) {
-    test.shift.low = -std::numeric_limits<double>::infinity();
-    test.shift.high = std::numeric_limits<double>::infinity();
-    return test;
-  }
+  double const mean = std::accumulate(differences.begin(), differences.end(), 0.0) / n;
   double squares = 0;
-  for (double const value : differences) squares += (value - test.shift.estimate) * (value - test.shift.estimate);
-  double const error = std::sqrt(squares / test.degrees / n);
-  double const margin = student_quantile(1 - confidence, test.degrees) * error;
-  test.shift.low = test.shift.estimate - margin;
-  test.shift.high = test.shift.estimate + margin;
-  if (error > 0)
-    test.p = student_two_sided(test.shift.estimate / error, test.degrees);
-  else
-    test.p = test.shift.estimate == 0 ? 1 : 0;
-  return test;
+  for (double const value : differences) squares += (value - mean) * (value - mean);
+  return student_of(mean, std::sqrt(squares / std::max(n - 1, 1.0) / n), n - 1, confidence);
 }
 
 }  // namespace stepscope::analyzer

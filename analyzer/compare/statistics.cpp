@@ -171,23 +171,27 @@ MeanTest student(std::span<double const> x, std::span<double const> y, double co
   STEPSCOPE_CHECK(!x.empty() && !y.empty() && confidence > 0 && confidence < 1);
   double const mean_x = mean_of(x), mean_y = mean_of(y);
   auto const n = static_cast<double>(x.size()), m = static_cast<double>(y.size());
+  double const degrees = n + m - 2;
+  double const variance = (squares_about_mean(x, mean_x) + squares_about_mean(y, mean_y)) / std::max(degrees, 1.0);
+  return student_of(mean_y - mean_x, std::sqrt(variance * (1 / n + 1 / m)), degrees, confidence);
+}
+
+MeanTest student_of(double estimate, double error, double degrees, double confidence) {
   MeanTest test;
-  test.shift.estimate = mean_y - mean_x;
-  test.degrees = n + m - 2;
-  if (test.degrees <= 0) {
+  test.shift.estimate = estimate;
+  test.degrees = degrees;
+  if (degrees <= 0) {
     test.shift.low = -std::numeric_limits<double>::infinity();
     test.shift.high = std::numeric_limits<double>::infinity();
     return test;
   }
-  double const variance = (squares_about_mean(x, mean_x) + squares_about_mean(y, mean_y)) / test.degrees;
-  double const error = std::sqrt(variance * (1 / n + 1 / m));
-  double const margin = student_quantile(1 - confidence, test.degrees) * error;
-  test.shift.low = test.shift.estimate - margin;
-  test.shift.high = test.shift.estimate + margin;
+  double const margin = student_quantile(1 - confidence, degrees) * error;
+  test.shift.low = estimate - margin;
+  test.shift.high = estimate + margin;
   if (error > 0)
-    test.p = student_two_sided(test.shift.estimate / error, test.degrees);
+    test.p = student_two_sided(estimate / error, degrees);
   else
-    test.p = test.shift.estimate == 0 ? 1 : 0;
+    test.p = estimate == 0 ? 1 : 0;
   return test;
 }
 

@@ -62,6 +62,8 @@ struct MeanTest {
 };
 /// Student's t with one variance for both sides: one of them may have a single value. Where no value varies p is 0 or 1.
 MeanTest student(std::span<double const> x, std::span<double const> y, double confidence);
+/// The same of an estimate whose standard error is known with so many degrees of freedom.
+MeanTest student_of(double estimate, double error, double degrees, double confidence);
 
 /// P(|T| > |t|), `degrees` > 0.
 double student_two_sided(double t, double degrees);

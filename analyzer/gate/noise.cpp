@@ -31,11 +31,23 @@ double error_per_deviation(Counts const& of) {
 
 /// The half width of an interval of error 1 − confidence `p`, per standard deviation of a value.
 double width_per_deviation(double p, Counts const& of) {
-  bool const are_pairs = of.unit == CompareUnit::kPair;
-  auto const fewest_ranked = static_cast<double>(are_pairs ? kFewestRankedPairs : kFewestRankedValues);
-  if (std::min(of.base, of.fresh) >= fewest_ranked) return -normal_quantile(p / 2) * kRankedOverMean * error_per_deviation(of);
-  double const degrees = are_pairs ? of.fresh - 1 : of.base + of.fresh - 2;
-  return student_quantile(p, std::max(degrees, 1.0)) * error_per_deviation(of);
+  double const error = error_per_deviation(of);
+  if (of.unit == CompareUnit::kPair) {
+    // Signed ranks of a dozen pairs ask as much as Student's t does; of many both come to the normal distribution.
+    bool const are_ranked = of.fresh >= static_cast<double>(kFewestRankedPairs);
+    return student_quantile(p, std::max(of.fresh - 1, 1.0)) * (are_ranked ? kRankedOverMean : 1) * error;
+  }
+  if (std::min(of.base, of.fresh) >= static_cast<double>(kFewestRankedValues))
+    return -normal_quantile(p / 2) * kRankedOverMean * error;
+  return student_quantile(p, std::max(of.base + of.fresh - 2, 1.0)) * error;
+}
+
+/// Standard errors between a chance of one half of a verdict and one of which the normal distribution has `normal`. Of few pairs
+/// the estimated deviation, by which Student's t divides, varies as well (Johnson and Welch, 1940).
+double spare_per_deviation(double normal, Counts const& of) {
+  if (of.unit != CompareUnit::kPair) return normal * error_per_deviation(of);
+  double const degrees = std::max(of.fresh - 1, 1.0), quantile = student_quantile(kMetricError, degrees);
+  return normal * std::sqrt(1 + quantile * quantile / (2 * degrees)) * error_per_deviation(of);
 }
 
 Counts counts_of(Change const& change) {
@@ -51,7 +63,7 @@ double deviation_of(Change const& change) {
 bool settles(double change, double deviation, double least, Counts const& of) {
   double const half = deviation * width_per_deviation(1 - kCompareConfidence, of);
   double const beyond_chance = deviation * width_per_deviation(kMetricError, of);
-  double const spare = kPower80 * deviation * error_per_deviation(of);
+  double const spare = deviation * spare_per_deviation(kPower80, of);
   if (change + half + spare <= least) return true;
   return change - spare > std::max(least + half, beyond_chance);
 }
@@ -129,7 +141,7 @@ std::optional<Noise> noise_of(Change const& change, double least) {
   if (!std::isfinite(noise.deviation)) return std::nullopt;
   double const half = noise.deviation * width_per_deviation(1 - kCompareConfidence, counts);
   double const beyond_chance = noise.deviation * width_per_deviation(kMetricError, counts);
-  noise.sees = std::max(least + half, beyond_chance) + kPower90 * noise.deviation * error_per_deviation(counts);
+  noise.sees = std::max(least + half, beyond_chance) + noise.deviation * spare_per_deviation(kPower90, counts);
   return noise;
 }
 

@@ -37,14 +37,14 @@ mkdir -p "$out"
 record() {
   make_run "$out/$1-$2" "$2" "$3" >"$out/$1-$2.log" 2>&1 || { cat "$out/$1-$2.log" >&2; exit 2; }
 }
-check() {
+run_check() {
   "$stepscope" check "$@" --name "$name" --budget "$here/budgets.toml" \
     --junit "$out/junit.xml" --sarif "$out/stepscope.sarif" --markdown "$out/comment.md" --json-file "$out/check.json"
 }
 made=() base=()
-# make NUMBER: a run, or a pair of runs. Every other pair begins with the new program: what becomes slower all the time, or faster,
+# make_pair NUMBER: a run, or a pair of runs. Every other pair begins with the new program: what becomes slower all the time, or faster,
 # is in favour of neither.
-make() {
+make_pair() {
   if [[ -z ${GATE_BASE:-} ]]; then
     record run "$1" "$stepscope"
   elif (($1 % 2)); then
@@ -57,20 +57,20 @@ make() {
   base+=("$out/base-$1")
   made+=("$out/run-$1")
 }
-for ((i = 1; i <= runs; ++i)); do make "$i"; done
+for ((i = 1; i <= runs; ++i)); do make_pair "$i"; done
 status=0
 if [[ ${1:-} == --update ]]; then
   exec "$stepscope" check "${made[@]}" --name "$name" --update-baseline "$data/baselines"
 elif [[ -z ${GATE_BASE:-} ]]; then
-  check "${made[@]}" --baseline "$data/baselines" || status=$?
+  run_check "${made[@]}" --baseline "$data/baselines" || status=$?
   exit "$status"
 fi
 while :; do
   status=0
-  check "${made[@]}" --baseline "${base[@]}" --paired >"$out/check.log" 2>&1 || status=$?
+  run_check "${made[@]}" --baseline "${base[@]}" --paired >"$out/check.log" 2>&1 || status=$?
   if ((status != 3 || ${#made[@]} >= most)); then break; fi
   wanted=$((${#made[@]} * 3 / 2 + 1))
-  for ((i = ${#made[@]} + 1; i <= wanted && i <= most; ++i)); do make "$i"; done
+  for ((i = ${#made[@]} + 1; i <= wanted && i <= most; ++i)); do make_pair "$i"; done
 done
 cat "$out/check.log"
 exit "$status"

@@ -43,7 +43,7 @@ class FarAnalysis {
 };
 
 /// Puts the analysis of a far run into its scene; no other thread may look at it meanwhile. Rows of communicators come with it:
-/// returns for each node where it is now (move_nodes() of carry_over.h takes a view along).
+/// returns for each node where it is now (carry_over.h has one that takes a view along).
 std::vector<uint32_t> take_analysis(Scene& scene, FarAnalysis::Result result);
 
 }  // namespace stepscope::viewer

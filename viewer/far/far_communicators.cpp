@@ -36,7 +36,8 @@ std::map<analyzer::DeviceRef, Numbers> find_communicators(model::Run const& run,
       at.all->back().of.id = facts.communicator;
     }
     Communicator& of = (*at.all)[number].of;
-    if (of.participants == 0) of.participants = facts.expected_participants;
+    // A message has two, whatever the communicator has.
+    if (of.participants == 0 && !model::is_point_to_point(facts.op)) of.participants = facts.expected_participants;
     if (of.tracks == 0 || of.last_track != each.track) ++of.tracks;
     of.last_track = each.track;
   }

@@ -78,6 +78,8 @@ std::vector<FarDevice> devices_with_streams(std::span<model::Track const> tracks
     device.device = number;
     for (uint32_t const t : of_device)
       if ((rank.tracks[t]->kinds & file::kind_bit(model::EventKind::kCollective)) != 0) device.collectives.push_back(t);
+    // The kinds are what the file says of itself: where they deny what was found in it all are looked at.
+    if (device.collectives.empty()) device.collectives = of_device;
     device.streams = std::move(of_device);
   }
   return devices;

@@ -45,7 +45,7 @@ struct FarTrack {
 struct FarDevice {
   int32_t device = 0;
   std::vector<uint32_t> streams;      ///< those of its tracks that have events
-  std::vector<uint32_t> collectives;  ///< those of its streams that have collectives
+  std::vector<uint32_t> collectives;  ///< those of its streams that may have collectives, never none
   /// Of all its streams together. Made when it is first drawn.
   [[nodiscard]] DensityGrid const& grid(std::span<model::TrackSummary const* const> summaries) const;
 

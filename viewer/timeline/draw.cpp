@@ -257,6 +257,7 @@ RowWords row_words(Scene const& scene, Row const& row, float scale) {
   words.note = row.pinned && !is_rank ? group_of(node) : node.note;
   bool const has_room = words.x + used + ImGui::CalcTextSize(words.note.c_str()).x + 18 * scale < kGutter * scale;
   words.is_cut = words.label != node.label || (!words.note.empty() && !has_room);
+  words.whole_note = words.note;
   if (!has_room) words.note.clear();
   return words;
 }

@@ -25,7 +25,8 @@ void draw_ruler(ImDrawList& list, ViewState const& state, Layout const& layout, 
 struct RowWords {
   float x = 0;              ///< where the label begins, right of the gutter's edge, in pixels
   std::string label, note;  ///< as far as there is room; of a note all or nothing
-  bool is_cut = false;      ///< there is more: the node's own label and note
+  std::string whole_note;   ///< the note whether there is room or not
+  bool is_cut = false;      ///< there is more: the node's own label, whole_note
 };
 RowWords row_words(Scene const& scene, Row const& row, float scale);
 /// The critical path: a line below the events that it goes through.

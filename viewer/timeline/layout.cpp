@@ -132,7 +132,9 @@ class Painter {
     }
     if (!row.tile) return add_far_lanes(scene_, row.node, result_, row.y0, is_searching_, result_.items);
     auto const lanes = lanes_of(scene_, *row.tile, row.node);
-    for (size_t lane = 0; lane < lanes.size(); ++lane) add_lane(row.node, row.tile->trace, lanes[lane], lane, row.y0);
+    // Of an event that was recorded twice the analysis keeps one: a row has room for what it knows.
+    for (size_t lane = 0; lane < std::min<size_t>(lanes.size(), node.lane_count); ++lane)
+      add_lane(row.node, row.tile->trace, lanes[lane], lane, row.y0);
   }
 
   void add_lane(uint32_t node_index, model::Trace const& trace, Lane const& lane, size_t lane_index, float row_top) {

@@ -67,12 +67,14 @@ void tooltip(Scene const& scene, ViewState const& state, Layout const& layout, H
 
 /// What of a row's name and note has no room beside it.
 void name_tooltip(Scene const& scene, ViewState const& state, Row const& row) {
-  if (!row_words(scene, row, ui_scale()).is_cut) return;
+  RowWords const words = row_words(scene, row, ui_scale());
+  if (!words.is_cut) return;
   Node const& node = scene.nodes[row.node];
   begin_tooltip();
   ImGui::PushTextWrapPos(ImGui::GetFontSize() * 36);
   heading(node.label);
-  if (!node.note.empty()) text_coloured(node.note, surface(state.theme).text);
+  for (std::string const& note : {words.whole_note, row.pinned ? node.note : std::string()})
+    if (!note.empty()) text_coloured(note, surface(state.theme).text);
   ImGui::PopTextWrapPos();
   end_tooltip();
 }

@@ -39,7 +39,7 @@ int64_t part_of(Comparison const& comparison, ChangePart part) { return comparis
 int64_t idle_of(Comparison const& comparison, IdleCause cause) {
   return comparison.parts_ns[static_cast<size_t>(ChangePart::kFirstIdle) + static_cast<size_t>(cause)];
 }
-Metric const& metric_of(Comparison const& comparison, MetricFamily family, std::string const& name) {
+Metric const& metric_of(Comparison const& comparison, MetricFamily family, std::string_view name) {
   for (Metric const& metric : comparison.metrics)
     if (metric.family == family && metric.name == name) return metric;
   ADD_FAILURE() << "no metric " << name;

@@ -164,6 +164,46 @@ TEST(PairedJudgement, WhatTheMachineDoesToBothIsNoNoise) {
   EXPECT_LE(alone.same, kMadePairs / 20) << "runs that vary by 12 % are not the same within 2 % when each side stands alone";
 }
 
+TEST(PairedJudgement, WhatIsSaidToBeTold9TimesOf10IsToldAboutSoOften) {
+  for (size_t const pairs : {4U, 10U, 11U, 17U, 30U}) {
+    PairNoise const noise{.machine = 0.05, .apart = 0.05};
+    std::mt19937 random(13);
+    std::normal_distribution<double> normal;
+    double sees = 0;
+    constexpr int kAsked = 200;
+    for (int i = 0; i < kAsked; ++i) {
+      std::vector<std::vector<double>> base, fresh;
+      for (size_t k = 0; k < pairs; ++k) {
+        base.push_back({100 + 100 * noise.apart * normal(random)});
+        fresh.push_back({100 + 100 * noise.apart * normal(random)});
+      }
+      sees += noise_of(measure_pairs(base, fresh), 2)->sees / kAsked;
+    }
+    int told = 0;
+    for (int i = 0; i < kAsked; ++i) {
+      std::vector<std::vector<double>> base, fresh;
+      for (size_t k = 0; k < pairs; ++k) {
+        base.push_back({100 + 100 * noise.apart * normal(random)});
+        fresh.push_back({100 + sees + 100 * noise.apart * normal(random)});
+      }
+      Change const change = measure_pairs(base, fresh);
+      told += judge(change, change.p, 2) == Verdict::kMore ? 1 : 0;
+    }
+    EXPECT_GE(told, kAsked * 75 / 100) << pairs << " pairs";
+  }
+}
+
+TEST(PairedJudgement, OnePairOfNoDifferenceHidesNoChange) {
+  for (size_t const pairs : {9U, 10U, 12U, 14U, 20U}) {
+    std::vector<std::vector<double>> const base(pairs, {100});
+    std::vector<std::vector<double>> fresh(pairs, {110});
+    for (size_t i = 0; i < pairs; ++i) fresh[i][0] += static_cast<double>(i % 3) * 0.1;
+    fresh[0] = {100};
+    Change const change = measure_pairs(base, fresh);
+    EXPECT_EQ(judge(change, change.p, 2), Verdict::kMore) << pairs << " pairs";
+  }
+}
+
 TEST(PairedJudgement, APairWithoutValuesDoesNotCount) {
   std::vector<std::vector<double>> const base = {{10}, {}, {12}}, fresh = {{11}, {500}, {13}};
   Change const change = measure_pairs(base, fresh);

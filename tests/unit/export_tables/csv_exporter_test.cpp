@@ -1,5 +1,6 @@
 #include "trace/export/csv/csv_exporter.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 

@@ -1,6 +1,7 @@
 // A place for what a test exports.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 

@@ -1,5 +1,6 @@
 #include "trace/export/sqlite/sqlite_exporter.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 

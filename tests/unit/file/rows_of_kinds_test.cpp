@@ -2,6 +2,7 @@
 // with the links that they have there.
 #include "trace/file/rows_of_kinds.h"
 
+#include <algorithm>
 #include <fstream>
 #include <set>
 #include <sstream>

@@ -121,7 +121,11 @@ TEST_F(FarCommunicators, LeaveTheViewWhatItWas) {
   state.drag.node = node_at(stream);
   FarAnalysis analysis(scene->far->shared_sources());
   analysis.finish();
-  move_nodes(state, take_analysis(*scene, *analysis.take()));
+  state.scroll = node_extent(*scene, state, node_at(stream)).first + 3;
+  float const scroll = state.scroll;
+  take_analysis(*scene, state, *analysis.take());
+  EXPECT_EQ(state.scroll, node_extent(*scene, state, node_at(stream)).first + 3);
+  EXPECT_GT(state.scroll, scroll) << "rows came above it";
   EXPECT_GT(node_at(last_rank), *state.panels.track_menu);
   EXPECT_EQ(state.closed, std::set<uint32_t>{node_at(last_rank)});
   for (uint32_t const node : {*state.panels.track_menu, *state.panels.thread, state.panels.flash->node, state.drag.node})

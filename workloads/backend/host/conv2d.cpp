@@ -30,10 +30,11 @@ ConvolutionPlan plan_convolution(dnnl::engine const& engine, Conv2dShape const& 
   dnnl::memory::dims const pad = {s.padding, s.padding};
   auto const direct = dnnl::algorithm::convolution_auto;
   auto const plain_attributes = workspace_attributes(false);
-  p.forward = {Forward::desc(dnnl::prop_kind::forward_training, direct, p.x, any, p.bias, p.y, stride, pad, pad),
-               workspace_attributes(s.relu), engine};
-  p.data = {BackwardData::desc(direct, p.x, any, p.y, stride, pad, pad), plain_attributes, engine, p.forward};
-  p.weights = {BackwardWeights::desc(direct, p.x, any, p.bias, p.y, stride, pad, pad), plain_attributes, engine, p.forward};
+  p.forward = describe<Forward>(engine, workspace_attributes(s.relu), dnnl::prop_kind::forward_training, direct, p.x, any, p.bias,
+                                p.y, stride, pad, pad);
+  p.data = describe_backward<BackwardData>(engine, plain_attributes, p.forward, direct, p.x, any, p.y, stride, pad, pad);
+  p.weights =
+      describe_backward<BackwardWeights>(engine, plain_attributes, p.forward, direct, p.x, any, p.bias, p.y, stride, pad, pad);
   return p;
 }
 

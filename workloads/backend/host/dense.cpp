@@ -25,10 +25,10 @@ DensePlan plan_dense(dnnl::engine const& engine, DenseShape const& s) {
   p.matrix = matrix(s.outputs, s.inputs);
   p.bias = vector_of(s.outputs);
   auto const plain = workspace_attributes(false);
-  p.forward = {Forward::desc(dnnl::prop_kind::forward_training, p.x, p.matrix, p.bias, p.y), workspace_attributes(s.relu),
-               engine};
-  p.data = {BackwardData::desc(p.x, p.matrix, p.y), plain, engine, p.forward};
-  p.weights = {BackwardWeights::desc(p.x, p.matrix, p.bias, p.y), plain, engine, p.forward};
+  p.forward =
+      describe<Forward>(engine, workspace_attributes(s.relu), dnnl::prop_kind::forward_training, p.x, p.matrix, p.bias, p.y);
+  p.data = describe_backward<BackwardData>(engine, plain, p.forward, p.x, p.matrix, p.y);
+  p.weights = describe_backward<BackwardWeights>(engine, plain, p.forward, p.x, p.matrix, p.bias, p.y);
   return p;
 }
 

@@ -22,10 +22,10 @@ LrnPlan plan_lrn(dnnl::engine const& engine, LrnShape const& s) {
   p.x = images(s.batch, s.height, s.width, s.channels);
   int64_t const size = 2 * s.radius + 1;
   float const alpha = s.alpha * static_cast<float>(size);  // oneDNN divides by the window
-  auto const across = dnnl::algorithm::lrn_across_channels;
   auto const attributes = workspace_attributes(false);
-  p.forward = {Forward::desc(dnnl::prop_kind::forward_training, across, p.x, size, alpha, s.beta, s.bias), attributes, engine};
-  p.backward = {Backward::desc(across, p.x, p.x, size, alpha, s.beta, s.bias), attributes, engine, p.forward};
+  LrnWindow const window{p.x, size, alpha, s.beta, s.bias};
+  p.forward = describe_lrn(engine, attributes, window);
+  p.backward = describe_lrn_backward(engine, attributes, p.forward, window);
   return p;
 }
 

@@ -24,14 +24,11 @@ PoolPlan plan_pool(dnnl::engine const& engine, MaxPoolShape const& s) {
   auto const missing = [&](int64_t in, int64_t out) { return std::max<int64_t>(0, (out - 1) * s.stride + s.window - in); };
   int64_t const rows = missing(s.height, s.out_height());
   int64_t const columns = missing(s.width, s.out_width());
-  dnnl::memory::dims const front = {rows / 2, columns / 2};
-  dnnl::memory::dims const back = {rows - rows / 2, columns - columns / 2};
-  dnnl::memory::dims const stride = {s.stride, s.stride};
-  dnnl::memory::dims const window = {s.window, s.window};
-  auto const max = dnnl::algorithm::pooling_max;
+  MaxPoolWindows const windows{
+      p.x, p.y, {s.stride, s.stride}, {s.window, s.window}, {rows / 2, columns / 2}, {rows - rows / 2, columns - columns / 2}};
   auto const attributes = workspace_attributes(false);
-  p.forward = {Forward::desc(dnnl::prop_kind::forward_training, max, p.x, p.y, stride, window, front, back), attributes, engine};
-  p.backward = {Backward::desc(max, p.x, p.y, stride, window, front, back), attributes, engine, p.forward};
+  p.forward = describe_max_pool(engine, attributes, windows);
+  p.backward = describe_max_pool_backward(engine, attributes, p.forward, windows);
   return p;
 }
 

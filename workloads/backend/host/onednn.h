@@ -10,6 +10,7 @@
 #include <dnnl.hpp>
 
 #include "workloads/backend/host/host_device.h"
+#include "workloads/backend/host/onednn_versions.h"
 #include "workloads/backend/host/threads.h"
 
 namespace stepscope::workloads::host {
@@ -41,7 +42,7 @@ inline dnnl::primitive_attr workspace_attributes(bool relu) {
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (relu) {
     dnnl::post_ops after;
-    after.append_eltwise(1.0F, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
+    append_function(after, dnnl::algorithm::eltwise_relu, 0.0F, 0.0F);
     attributes.set_post_ops(after);
   }
   return attributes;
