@@ -65,6 +65,25 @@ Overhead overhead_of(CUpti_ActivityOverheadKind kind) {
   }
 }
 
+/// Whose number an external id is.
+std::string_view external_name(CUpti_ExternalCorrelationKind of) {
+  switch (static_cast<uint32_t>(of)) {  // newer numbers than the header's come, too
+    case CUPTI_EXTERNAL_CORRELATION_KIND_OPENACC:
+      return "external id (OpenACC)";
+    case CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0:
+      return "external id (custom 0)";
+    case CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM1:
+      return "external id (custom 1)";
+    case CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2:
+      return "external id (custom 2)";
+    default:
+      return "external id";
+  }
+}
+
+/// Rounds for which an external id waits for its call: a driver call waits for the runtime call around it, which may come late.
+constexpr int kExternalIdRounds = 3;
+
 /// Columns of details have 32 bits. Streams of a device's second and later contexts do not fit: better none than another one.
 int32_t number_in_detail(int64_t stream) { return stream <= INT32_MAX ? static_cast<int32_t>(stream) : -1; }
 
@@ -135,7 +154,33 @@ void HostCalls::settle_driver_calls(Call& runtime_call, TraceStore& store) {
   calls.clear();
 }
 
+/// A driver call has those of the runtime call around it: once more is no news.
+void HostCalls::add_external(ExternalRecord const& record) {
+  auto const [first, last] = external_ids_.equal_range(record.correlationId);
+  for (auto known = first; known != last; ++known) {
+    if (known->second.of != record.externalKind) continue;
+    known->second.id = record.externalId;
+    return;
+  }
+  external_ids_.emplace(record.correlationId, ExternalId{record.externalKind, record.externalId});
+}
+
+/// Marks where the call begins, with its number.
+void HostCalls::add_external_ids(Call const& call, TraceStore& store) {
+  auto const [first, last] = external_ids_.equal_range(call.correlation);
+  for (auto known = first; known != last; ++known) {
+    model::RangeDetail detail;
+    detail.payload_type = model::NumberType::kUnsigned;
+    detail.payload = known->second.id;
+    add_row(track(call.thread, store), store, EventKind::kAnnotatedMark, call.start_ns, call.start_ns,
+            store.intern(external_name(known->second.of)), call.correlation, detail);
+  }
+  external_ids_.erase(first, last);
+}
+
 void HostCalls::add(Call const& call, TraceStore& store) {
+  if (!external_ids_.empty()) [[unlikely]]
+    add_external_ids(call, store);
   if (call.kind == EventKind::kSync || call.kind == EventKind::kMemory)
     waiting_calls_.push_back(call);
   else
@@ -272,6 +317,9 @@ void HostCalls::drop_old_details(TraceStore& store) {
     add_row(track(kNoThread, store), store, EventKind::kMemory, memory.time_ns, memory.time_ns,
             store.intern(memory.detail.op == model::MemoryOp::kFree ? "free" : "allocate"), correlation, memory.detail);
   }
+  // Of calls that are left out.
+  std::erase_if(external_ids_, [](auto const& external) { return external.second.rounds >= kExternalIdRounds; });
+  for (auto& [correlation, external] : external_ids_) ++external.rounds;
   std::erase_if(memory_, [](auto const& memory) { return memory.second.is_old; });
   for (auto& [correlation, memory] : memory_) memory.is_old = true;
 }

@@ -24,6 +24,7 @@ namespace stepscope::tracer {
 using SyncRecord = CUpti_ActivitySynchronization;
 using EventRecord = CUpti_ActivityCudaEvent;
 using OverheadRecord = CUpti_ActivityOverhead;
+using ExternalRecord = CUpti_ActivityExternalCorrelation;
 
 /// The writer thread's. A round is all buffers that were there when it began; records of one call lie at most one round apart.
 class HostCalls {
@@ -41,6 +42,9 @@ class HostCalls {
   void add_memory(MemoryRecord const& record) { memory_records_.push_back(record); }
   void add_pool(PoolRecord const& record) { account_.apply(record); }
   void add_overhead(OverheadRecord const& record, RecordClock const& clock, TraceStore& store);
+
+  /// What the program, or a runtime in it, calls its work in which the call was made; comes before the call.
+  void add_external(ExternalRecord const& record);
 
   void end_round(RecordClock const& clock, TraceStore& store);
   /// No record will come any more: what still waits for another is written as it is.
@@ -68,10 +72,16 @@ class HostCalls {
     int64_t time_ns = 0;
     bool is_old = false;
   };
+  struct ExternalId {
+    CUpti_ExternalCorrelationKind of = CUPTI_EXTERNAL_CORRELATION_KIND_UNKNOWN;
+    uint64_t id = 0;
+    int rounds = 0;  ///< that it has waited for its call
+  };
   static constexpr uint32_t kNoThread = UINT32_MAX;
 
   void settle_driver_calls(Call& runtime_call, TraceStore& store);
   void add(Call const& call, TraceStore& store);
+  void add_external_ids(Call const& call, TraceStore& store);
   bool add_with_details(Call const& call, TraceStore& store);
   void apply_memory_records(RecordClock const& clock);
   void add_stream_waits(RecordClock const& clock, TraceStore& store);
@@ -94,7 +104,8 @@ class HostCalls {
   std::vector<Sync> stream_waits_;                          ///< for the record of their event
   std::unordered_map<uint32_t, Sync> syncs_;                ///< by correlation
   std::vector<MemoryRecord> memory_records_;
-  std::unordered_multimap<uint32_t, Memory> memory_;  ///< by correlation
+  std::unordered_multimap<uint32_t, Memory> memory_;            ///< by correlation
+  std::unordered_multimap<uint32_t, ExternalId> external_ids_;  ///< by correlation
   int64_t first_call_ns_ = std::numeric_limits<int64_t>::max();
   TrackRef no_thread_;
 };

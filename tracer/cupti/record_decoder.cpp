@@ -111,9 +111,10 @@ void RecordDecoder::decode_record(CUpti_Activity const& record, RecordClock cons
       return add_device(as<DeviceRecord>(record), store);
     case CUPTI_ACTIVITY_KIND_CONTEXT:
       return add_context(as<CUpti_ActivityContext>(record), store);
+    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
+      return calls_.add_external(as<ExternalRecord>(record));
     case CUPTI_ACTIVITY_KIND_STREAM:
     case CUPTI_ACTIVITY_KIND_DEVICE_ATTRIBUTE:
-    case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
       return;  // a stream gets its track from its first op; the others come along and say nothing that a row could hold
     default:
       ++store.log.unknown_events;

@@ -147,6 +147,15 @@ inline CUpti_ActivityContext context_record(uint32_t context = 1, uint32_t devic
   return record;
 }
 
+inline CUpti_ActivityExternalCorrelation external_record(CUpti_ExternalCorrelationKind of, uint64_t id, uint32_t correlation) {
+  CUpti_ActivityExternalCorrelation record{};
+  record.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
+  record.externalKind = of;
+  record.externalId = id;
+  record.correlationId = correlation;
+  return record;
+}
+
 /// The limits of an H100.
 inline CUpti_ActivityDevice4 device_record(char const* name, uint32_t device = 0) {
   CUpti_ActivityDevice4 record{};
