@@ -25,9 +25,10 @@ constexpr int kClockTries = 4;
 
 uint64_t CUPTIAPI timestamp() { return static_cast<uint64_t>(monotonic_ns()); }
 
-bool wants_hardware_events() {
+bool wants_hardware_events(uint32_t version) {
   char const* const wish = std::getenv(kHardwareEventsVariable);
-  return wish != nullptr && std::string_view(wish) == "1";
+  if (wish == nullptr || *wish == '\0') return version >= kFirstGoodHardwareEvents;
+  return std::string_view(wish) == "1";
 }
 
 }  // namespace
@@ -83,7 +84,7 @@ base::Expected<void> CuptiControl::configure(Callbacks const& callbacks) {
   if (workarounds_.ask_for_thread_buffers)
     note_failure(set_attribute(CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER), "cuptiActivitySetAttribute");
   for (CUpti_CallbackId const state : kStates) watch(CUPTI_CB_DOMAIN_STATE, state);
-  if (api().enable_hw_trace != nullptr && wants_hardware_events())
+  if (api().enable_hw_trace != nullptr && wants_hardware_events(library_.version))
     watch(CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CU_INIT_FINISHED);
   // Asking whether something is done, and it is not: nobody waits.
   if (api().enable_all_sync_records != nullptr) api().enable_all_sync_records(0);

@@ -19,9 +19,10 @@
 
 namespace stepscope::tracer {
 
-/// Set to 1 it asks for the hardware's own timestamps (Blackwell and later; STEPSCOPE_CUDA_HES). Not by default: the faults of it
-/// that NVIDIA mended last, in CUDA 13.4 and its update 1, are memory that is damaged or leaks, times of zero and a system that
-/// crashes; and it cannot be turned off again.
+/// The hardware's own timestamps (Blackwell and later) cost launches less. They are asked for from that version on: the faults of
+/// them that NVIDIA mended in CUDA 13.4 and its update 1 are memory that is damaged or leaks, times of zero and a system that
+/// crashes; and they cannot be turned off again. STEPSCOPE_CUDA_HES: 1 = with older versions, too, 0 = never.
+inline constexpr uint32_t kFirstGoodHardwareEvents = cupti::k13v4Update1;
 inline constexpr char const* kHardwareEventsVariable = "STEPSCOPE_CUDA_HES";
 
 /// A stream as records number it.

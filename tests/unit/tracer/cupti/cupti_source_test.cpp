@@ -214,20 +214,36 @@ TEST_F(CuptiSourceTest, survives_every_refusal_of_a_call_that_it_needs) {
 
 class HardwareEventsVariable {
  public:
-  HardwareEventsVariable() { ::setenv(kHardwareEventsVariable, "1", 1); }
+  explicit HardwareEventsVariable(char const* wish) { ::setenv(kHardwareEventsVariable, wish, 1); }
   ~HardwareEventsVariable() { ::unsetenv(kHardwareEventsVariable); }
   HardwareEventsVariable(HardwareEventsVariable const&) = delete;
   HardwareEventsVariable& operator=(HardwareEventsVariable const&) = delete;
 };
 
-TEST_F(CuptiSourceTest, asks_for_hardware_events_only_on_demand) {
+TEST_F(CuptiSourceTest, does_not_ask_a_cupti_for_hardware_events_whose_faults_would_harm_the_program) {
+  version = cupti::k13v4Update1 - 1;
+  source->driver_starts();
+  fake.driver_is_initialized();
+  EXPECT_EQ(fake.count("ActivityEnableHWTrace"), 0U);
+}
+
+TEST_F(CuptiSourceTest, asks_for_hardware_events_from_the_version_on_that_mends_them) {
+  version = cupti::k13v4Update1;
+  source->driver_starts();
+  fake.driver_is_initialized();
+  EXPECT_EQ(fake.count("ActivityEnableHWTrace"), 1U);
+}
+
+TEST_F(CuptiSourceTest, asks_for_no_hardware_events_where_they_are_refused) {
+  HardwareEventsVariable const wish("0");
+  version = cupti::k13v4Update1;
   source->driver_starts();
   fake.driver_is_initialized();
   EXPECT_EQ(fake.count("ActivityEnableHWTrace"), 0U);
 }
 
 TEST_F(CuptiSourceTest, asks_for_hardware_events_once_the_driver_is_there) {
-  HardwareEventsVariable const wish;
+  HardwareEventsVariable const wish("1");
   source->driver_starts();
   EXPECT_EQ(fake.count("ActivityEnableHWTrace"), 0U);
   fake.driver_is_initialized();
@@ -237,7 +253,7 @@ TEST_F(CuptiSourceTest, asks_for_hardware_events_once_the_driver_is_there) {
 }
 
 TEST_F(CuptiSourceTest, says_why_there_are_no_hardware_events) {
-  HardwareEventsVariable const wish;
+  HardwareEventsVariable const wish("1");
   fake.answers["ActivityEnableHWTrace"] = CUPTI_ERROR_NOT_SUPPORTED;
   source->driver_starts();
   fake.driver_is_initialized();
