@@ -25,6 +25,11 @@ std::optional<Api> load_api() {
   find(library, "nvmlDeviceGetUUID", api.device_uuid);
   find(library, "nvmlDeviceGetNvLinkState", api.link_state);
   find(library, "nvmlDeviceGetP2PStatus", api.peer_status);
+  find(library, "nvmlDeviceGetCurrPcieLinkGeneration", api.pcie_generation);
+  find(library, "nvmlDeviceGetMaxPcieLinkGeneration", api.max_pcie_generation);
+  find(library, "nvmlDeviceGetCurrPcieLinkWidth", api.pcie_lanes);
+  find(library, "nvmlDeviceGetMaxPcieLinkWidth", api.max_pcie_lanes);
+  find(library, "nvmlDeviceGetEnforcedPowerLimit", api.power_limit_mw);
   find(library, "nvmlDeviceGetUtilizationRates", api.utilization);
   find(library, "nvmlDeviceGetMemoryInfo", api.memory);
   find(library, "nvmlDeviceGetPowerUsage", api.power_mw);

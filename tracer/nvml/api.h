@@ -75,6 +75,12 @@ struct Api {
   Result (*device_uuid)(Device device, char* text, unsigned room) = nullptr;
   Result (*link_state)(Device device, unsigned link, int* is_up) = nullptr;
   Result (*peer_status)(Device from, Device to, int question, int* answer) = nullptr;
+  // Each one number.
+  Result (*pcie_generation)(Device device, unsigned* value) = nullptr;
+  Result (*max_pcie_generation)(Device device, unsigned* value) = nullptr;
+  Result (*pcie_lanes)(Device device, unsigned* value) = nullptr;
+  Result (*max_pcie_lanes)(Device device, unsigned* value) = nullptr;
+  Result (*power_limit_mw)(Device device, unsigned* value) = nullptr;
   Result (*utilization)(Device device, Utilization* rates) = nullptr;
   Result (*memory)(Device device, Memory* memory) = nullptr;
   Result (*power_mw)(Device device, unsigned* power) = nullptr;

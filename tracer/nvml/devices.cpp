@@ -82,6 +82,18 @@ bool is_peer(Api const& api, Device from, Device to) {
   return api.peer_status != nullptr && api.peer_status(from, to, kPeerOverNvlink, &answer) == kSuccess && answer == 0;
 }
 
+std::optional<unsigned> number_of(Result (*function)(Device, unsigned*), Device device) {
+  unsigned value = 0;
+  if (function == nullptr || function(device, &value) != kSuccess) return {};
+  return value;
+}
+
+/// " of 16" where that is known.
+std::string of_most(Result (*function)(Device, unsigned*), Device device) {
+  auto const most = number_of(function, device);
+  return most ? fmt::format(" of {}", *most) : std::string();
+}
+
 }  // namespace
 
 std::vector<OpenDevice> open_devices(Api const& api, std::span<DeviceRegistry::Device const> used) {
@@ -117,6 +129,23 @@ VisibleDevices visible_devices(Api const& api, DeviceVariables const& variables)
     add(handle);
   }
   return result;
+}
+
+std::string describe_surroundings(Api const& api, std::span<OpenDevice const> devices) {
+  std::string text;
+  for (auto const& [number, handle] : devices) {
+    std::string parts;
+    auto const add = [&](std::string const& part) { parts += (parts.empty() ? "" : ", ") + part; };
+    if (auto const generation = number_of(api.pcie_generation, handle))
+      add(fmt::format("PCIe generation {}{}", *generation, of_most(api.max_pcie_generation, handle)));
+    if (auto const lanes = number_of(api.pcie_lanes, handle))
+      add(fmt::format("{}{} lanes", *lanes, of_most(api.max_pcie_lanes, handle)));
+    constexpr unsigned kMwPerWatt = 1000;
+    if (auto const limit_mw = number_of(api.power_limit_mw, handle)) add(fmt::format("at most {} W", *limit_mw / kMwPerWatt));
+    if (parts.empty()) continue;
+    text += fmt::format("{}cuda:{}: {}", text.empty() ? "" : "; ", number, parts);
+  }
+  return text;
 }
 
 std::string describe_nvlink(Api const& api, std::span<OpenDevice const> devices) {

@@ -33,6 +33,10 @@ struct VisibleDevices {
 /// device. Numbers mean something only where GPUs are ordered as NVML does or all the same.
 VisibleDevices visible_devices(Api const& api, DeviceVariables const& variables);
 
+/// What each device was given by its slot and its settings, for people: PCIe link as it is and as it could be (one that saves
+/// power is slower than it could be), limit of power. Empty where nothing is known.
+std::string describe_surroundings(Api const& api, std::span<OpenDevice const> devices);
+
 /// Links that are up and who reaches whom over them, for people; empty when there is none.
 std::string describe_nvlink(Api const& api, std::span<OpenDevice const> devices);
 

@@ -103,12 +103,17 @@ class DeviceFacts {
       tell("NVLink", links);
       links_ = std::move(links);
     }
+    if (std::string surroundings = describe_surroundings(api, open.devices());
+        !surroundings.empty() && surroundings != surroundings_) {
+      tell("PCIe and power limit", surroundings);
+      surroundings_ = std::move(surroundings);
+    }
     if (open.sampler().has_hardware_counters() || std::exchange(has_told_pcie_, true)) return;
     tell("PCIe throughput", "not sampled: before Hopper the driver tells it only in calls that wait 20 ms");
   }
 
  private:
-  std::string links_;
+  std::string links_, surroundings_;
   bool has_told_pcie_ = false;
 };
 

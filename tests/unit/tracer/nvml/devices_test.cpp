@@ -103,6 +103,16 @@ TEST_F(NvmlDevices, numbers_of_different_gpus_mean_nothing_unless_cuda_orders_th
   EXPECT_THAT(visible("1"), SizeIs(0)) << "not known to be the same";
 }
 
+TEST_F(NvmlDevices, what_their_slots_and_settings_give_them_is_described) {
+  std::vector<OpenDevice> const both = {{0, handle_of(0)}, {3, handle_of(1)}};
+  machine().gpus[1].power_result = kNotSupported;
+  EXPECT_EQ(describe_surroundings(api, both),
+            "cuda:0: PCIe generation 4 of 5, 8 of 16 lanes, at most 700 W; cuda:3: PCIe generation 4 of 5, 8 of 16 lanes");
+  api.max_pcie_lanes = api.pcie_generation = nullptr;
+  EXPECT_EQ(describe_surroundings(api, std::span(both).first(1)), "cuda:0: 8 lanes, at most 700 W");
+  EXPECT_EQ(describe_surroundings({}, both), "");
+}
+
 TEST_F(NvmlDevices, links_are_described) {
   std::vector<OpenDevice> const both = {{0, handle_of(0)}, {1, handle_of(1)}};
   EXPECT_EQ(describe_nvlink(api, both), "cuda:0 has 2 links, cuda:1 has 2 links, cuda:0 reaches cuda:1");

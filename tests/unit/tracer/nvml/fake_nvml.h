@@ -72,6 +72,14 @@ inline void fake_devices(Api& api) {
   };
 }
 
+inline void fake_surroundings(Api& api) {
+  api.pcie_generation = [](Device, unsigned* value) { return *value = 4, kSuccess; };
+  api.max_pcie_generation = [](Device, unsigned* value) { return *value = 5, kSuccess; };
+  api.pcie_lanes = [](Device, unsigned* value) { return *value = 8, kSuccess; };
+  api.max_pcie_lanes = [](Device, unsigned* value) { return *value = 16, kSuccess; };
+  api.power_limit_mw = [](Device device, unsigned* value) { return *value = 700'000, gpu_of(device).power_result; };
+}
+
 inline void fake_counters(Api& api) {
   api.utilization = [](Device device, Utilization* rates) { return *rates = gpu_of(device).utilization, call(device); };
   api.memory = [](Device device, Memory* memory) { return memory->used = 3 << 20, call(device); };
@@ -121,6 +129,7 @@ inline void fake_hardware_counters(Api& api) {
 inline Api fake_api() {
   Api api;
   fake_devices(api);
+  fake_surroundings(api);
   fake_counters(api);
   fake_hardware_counters(api);
   return api;

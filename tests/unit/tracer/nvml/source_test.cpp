@@ -157,6 +157,7 @@ TEST_F(NvmlSourceTest, tells_what_is_not_sampled_and_the_links) {
   source.finish(store, clock.latest_ns());
   EXPECT_THAT(fact("PCIe throughput"), HasSubstr("not sampled"));
   EXPECT_THAT(fact("NVLink"), HasSubstr("cuda:0 reaches cuda:1"));
+  EXPECT_THAT(fact("PCIe and power limit"), HasSubstr("8 of 16 lanes"));
 }
 
 /// A driver with a call that does not return until it is let go.
