@@ -71,6 +71,8 @@ Action add_profile(CLI::App& app) {
       ->check(whole_number(1, tracer::kMaxBufferMb));
   app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")
       ->check(whole_number(1, tracer::kMaxBufferMb));
+  app.add_option("--cuda-buffer-kb", options->record.cuda_buffer_kb, "size of each of the buffers which that is cut into")
+      ->check(whole_number(tracer::kMinCudaBufferKb, tracer::kMaxCudaBufferKb));
   app.add_flag("--force", options->record.force, "overwrite a run that is there");
   app.footer("Every other option goes to the workload: stepscope run WORKLOAD --help");
   return [options, &app] { return profile(*options, app.remaining()); };

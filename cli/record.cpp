@@ -39,8 +39,10 @@ Action add_record(CLI::App& app) {
       ->check(whole_number(1, tracer::kMaxBufferMb));
   app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")
       ->check(whole_number(1, tracer::kMaxBufferMb));
+  app.add_option("--cuda-buffer-kb", options->record.cuda_buffer_kb, "size of each of the buffers which that is cut into")
+      ->check(whole_number(tracer::kMinCudaBufferKb, tracer::kMaxCudaBufferKb));
   app.add_option("--sample-ms", options->record.sample_ms, "how often the GPUs' counters are read, 0 = not at all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0, tracer::kMaxSampleMs))
       ->default_str("100");
   app.add_option("--nccl", options->record.nccl,
                  "what NCCL reports: off, calls (collectives, point-to-point), network (and what its network threads wait for)")

@@ -51,15 +51,19 @@ Expected<std::string> find_library(RecordOptions const& options) {
 }
 
 constexpr char const* kNcclPluginVariable = "NCCL_PROFILER_PLUGIN";
+/// Each names one library, which CUDA and NVTX load: ours.
+constexpr std::array kInjectionVariables = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
 constexpr std::string_view kLibraryName = "libstepscope-tracer.so";
 
-/// The profiler plugin that the user chose for NCCL, which can have one; empty = none. That of an outer `stepscope record` is
-/// none.
-std::string_view nccl_plugin_of_user() {
-  char const* const text = std::getenv(kNcclPluginVariable);
-  std::string_view const plugin = text != nullptr ? text : "";
-  return plugin.ends_with(kLibraryName) ? std::string_view() : plugin;
+/// What the user set the variable to, for another tool; empty = nothing. That of an outer `stepscope record` is none.
+std::string_view of_another_tool(char const* variable) {
+  char const* const text = std::getenv(variable);
+  std::string_view const library = text != nullptr ? text : "";
+  return library.ends_with(kLibraryName) ? std::string_view() : library;
 }
+
+/// The profiler plugin that the user chose for NCCL, which can have one; empty = none.
+std::string_view nccl_plugin_of_user() { return of_another_tool(kNcclPluginVariable); }
 
 /// LD_PRELOAD with the library that tells the tracer when a program ends without exit handlers, in front of what is there.
 /// Nothing when it is there already, or cannot be named: the loader separates names by spaces and colons.
@@ -76,8 +80,8 @@ std::optional<std::string> preloads(fs::path const& tracer) {
 /// This process's environment with the tracer's variables set.
 std::vector<std::string> traced_environment(RecordOptions const& options, std::string const& library) {
   std::vector<std::pair<std::string, std::string>> set = {
-      {"NVTX_INJECTION64_PATH", library},
-      {"CUDA_INJECTION64_PATH", library},
+      {kInjectionVariables[0], library},
+      {kInjectionVariables[1], library},
       {kOutputVariable, fs::absolute(options.output).lexically_normal().string()},
       {kReportLossVariable, "1"}};
   if (!options.nccl.empty()) set.emplace_back(kNcclVariable, options.nccl);
@@ -90,6 +94,7 @@ std::vector<std::string> traced_environment(RecordOptions const& options, std::s
   if (options.from_code) set.emplace_back(kFromCodeVariable, "1");
   if (options.buffer_mb != 0) set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
   if (options.cuda_buffer_mb != 0) set.emplace_back(kCudaBufferVariable, fmt::format("{}", options.cuda_buffer_mb));
+  if (options.cuda_buffer_kb != 0) set.emplace_back(kCudaBufferSizeVariable, fmt::format("{}", options.cuda_buffer_kb));
   if (auto list = preloads(library)) {
     set.emplace_back("LD_PRELOAD", std::move(*list));
     // Programs built with the address sanitizer refuse to start behind a preloaded library else; what the user set comes after.
@@ -98,10 +103,10 @@ std::vector<std::string> traced_environment(RecordOptions const& options, std::s
                                          (options_of_user != nullptr ? options_of_user : ""));
   }
   // What an outer `stepscope record` set for its own run must not leak into this one.
-  std::array<std::string, 13> const ours = {
+  std::array<std::string, 14> const ours = {
       "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,   kReportLossVariable, kStepsVariable,
       kRangeVariable,          kDelayVariable,          kDurationVariable, kFromCodeVariable,   kBufferVariable,
-      kCudaBufferVariable,     kNcclVariable,           kSampleVariable};
+      kCudaBufferVariable,     kCudaBufferSizeVariable, kNcclVariable,     kSampleVariable};
   std::vector<std::string> environment;
   for (char** variable = environ; *variable != nullptr; ++variable) {
     std::string_view const text = *variable;
@@ -196,6 +201,10 @@ Expected<CommandResult> run_command(std::vector<std::string> const& command, std
 }
 
 void say_what_is_left_out(RecordOptions const& options) {
+  for (char const* const variable : kInjectionVariables)
+    if (std::string_view const library = of_another_tool(variable); !library.empty())
+      fmt::print(stderr, "stepscope: {}={} was replaced for this program, so that the tool it is of saw nothing; unset it\n",
+                 variable, base::printable(std::string(library)));
   std::string_view const plugin = nccl_plugin_of_user();
   if (plugin.empty() || options.nccl == "off") return;
   fmt::print(stderr, "stepscope: {}={} is kept, so that nothing is recorded of NCCL; unset it to record its collectives\n",
@@ -221,6 +230,12 @@ void complete_traces(RecordOptions const& options) {
   }
 }
 
+bool has_nothing_of_the_program(file::TraceFile const& file) {
+  auto const& facts = file.info().facts;
+  return file.event_count() == 0 ||
+         std::any_of(facts.begin(), facts.end(), [](auto const& fact) { return fact.first == kNeverBeganFact; });
+}
+
 /// What the command left in the folder.
 struct Recorded {
   size_t files = 0, without_events = 0, unfinished = 0;
@@ -236,7 +251,7 @@ Recorded look_at(RecordOptions const& options) {
     ++recorded.files;
     recorded.bytes += entry.file_size(error);
     recorded.unfinished += static_cast<size_t>(!file || !file->is_finished());
-    recorded.without_events += static_cast<size_t>(!file || file->event_count() == 0);
+    recorded.without_events += static_cast<size_t>(!file || has_nothing_of_the_program(*file));
   }
   return recorded;
 }
@@ -281,6 +296,10 @@ Expected<int> record_command(RecordOptions const& options, std::vector<std::stri
   }
   if (options.buffer_mb > kMaxBufferMb)
     return fail("--buffer-mb {}: more than any machine has, give at most {}", options.buffer_mb, kMaxBufferMb);
+  size_t const cuda_kb = (options.cuda_buffer_mb != 0 ? options.cuda_buffer_mb : kDefaultCudaBufferMb) << 10;
+  if (options.cuda_buffer_kb > cuda_kb / 2)
+    return fail("--cuda-buffer-kb {}: two of them must fit into --cuda-buffer-mb, which is {}", options.cuda_buffer_kb,
+                cuda_kb >> 10);
   auto const library = find_library(options);
   if (!library) return base::fail_with(library);
   auto const made_folder = prepare_folder(options);

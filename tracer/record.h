@@ -20,6 +20,7 @@ struct RecordOptions {
   bool from_code = false;
   size_t buffer_mb = 0;       ///< memory for events on their way to the file; 0 = the tracer's default
   size_t cuda_buffer_mb = 0;  ///< memory for what CUDA reports; 0 = the tracer's default
+  size_t cuda_buffer_kb = 0;  ///< of each of its buffers; 0 = the tracer's default
   int sample_ms = -1;         ///< how often the GPUs' counters are read, 0 = not at all; −1 = the tracer's default
   std::string nccl;           ///< "off", "calls" or "network"; empty = the tracer's default
   bool force = false;         ///< an existing run in the folder is replaced: its trace and report files are removed, nothing else

@@ -63,9 +63,12 @@ class CaptureWindow {
   bool open() {
     CaptureMode expected = CaptureMode::kBaseline;
     if (!mode_.compare_exchange_strong(expected, CaptureMode::kRecording, std::memory_order_relaxed)) return false;
+    was_opened_ = true;
     for (auto const& call : when_entered_) call();
     return true;
   }
+  /// What it was to open at has not happened.
+  [[nodiscard]] bool has_never_opened() const { return filtered() && !was_opened_; }
   /// Any thread, at any time: nothing more of the host is wanted.
   void close() {
     ends_now();
@@ -112,7 +115,7 @@ class CaptureWindow {
 
   WindowOptions const options_;
   std::atomic<CaptureMode> mode_;
-  std::atomic<bool> closed_{false};
+  std::atomic<bool> was_opened_{false}, closed_{false};
   std::atomic<int64_t> end_ns_{INT64_MAX};
   std::atomic<int32_t> annotating_{0}, done_{0};
   std::vector<std::function<void()>> when_entered_;

@@ -28,12 +28,18 @@ std::optional<Int> first_number_of(std::array<char const*, N> const& variables) 
   return {};
 }
 
+/// What the variable says, from `least` to `most`; nothing when it is not set or malformed.
+std::optional<size_t> size_from_environment(char const* variable, size_t least, size_t most) {
+  char const* const text = std::getenv(variable);
+  if (text == nullptr) return {};
+  auto const size = parse_int<size_t>(text);
+  return size && *size >= least && *size <= most ? size : std::nullopt;
+}
+
 /// What the variable says in MB; `otherwise` when it is not set or malformed.
 size_t buffer_bytes(char const* variable, size_t otherwise) {
-  char const* const text = std::getenv(variable);
-  if (text == nullptr) return otherwise;
-  auto const megabytes = parse_int<size_t>(text);
-  return megabytes && *megabytes > 0 && *megabytes <= kMaxBufferMb ? *megabytes << 20 : otherwise;
+  auto const megabytes = size_from_environment(variable, 1, kMaxBufferMb);
+  return megabytes ? *megabytes << 20 : otherwise;
 }
 
 bool is_set(char const* variable) {
@@ -92,6 +98,8 @@ std::optional<CaptureOptions> options_from_environment() {
   options.window = window_from_environment();
   options.buffer_bytes = buffer_bytes(kBufferVariable, options.buffer_bytes);
   options.cuda_buffers_bytes = buffer_bytes(kCudaBufferVariable, options.cuda_buffers_bytes);
+  if (auto const kib = size_from_environment(kCudaBufferSizeVariable, kMinCudaBufferKb, kMaxCudaBufferKb))
+    options.cuda_buffer_bytes = *kib << 10;
   if (char const* const text = std::getenv(kSampleVariable); text != nullptr) {
     if (auto const period = parse_int<int32_t>(text); period && *period >= 0) options.sample_ms = *period;
   }

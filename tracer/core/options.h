@@ -9,7 +9,9 @@
 //   STEPSCOPE_SAMPLE_MS    how often the counters of the GPUs are read; 0 = not at all
 //   STEPSCOPE_NCCL         off, calls or network: what NCCL reports; network when not set
 //   STEPSCOPE_CUDA_BUFFER_MB  memory for what CUDA reports, on top of that
-//   STEPSCOPE_CUDA_HES     1 = the GPU's own timestamps where it has them (Blackwell and later)
+//   STEPSCOPE_CUDA_BUFFER_KB  of each of the buffers that it is cut into
+//   STEPSCOPE_CUDA_HES     the GPU's own timestamps where it has them (Blackwell and later): 1 = yes, 0 = no, not set = from CUDA
+//                          13.4 Update 1 on
 //   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something was lost
 //   RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
 #pragma once
@@ -35,6 +37,7 @@ inline constexpr char const* kBufferVariable = "STEPSCOPE_BUFFER_MB";
 inline constexpr char const* kSampleVariable = "STEPSCOPE_SAMPLE_MS";
 inline constexpr char const* kNcclVariable = "STEPSCOPE_NCCL";
 inline constexpr char const* kCudaBufferVariable = "STEPSCOPE_CUDA_BUFFER_MB";
+inline constexpr char const* kCudaBufferSizeVariable = "STEPSCOPE_CUDA_BUFFER_KB";
 inline constexpr char const* kReportLossVariable = "STEPSCOPE_REPORT_LOSS";
 inline constexpr char const* kVerboseVariable = "STEPSCOPE_VERBOSE";
 
@@ -45,7 +48,7 @@ inline constexpr size_t kMaxBufferMb = 1 << 20;
 
 /// Some samples a training step of ordinary length. A round of NVML calls takes about a millisecond a GPU, on a thread of ours: a
 /// hundredth of a core.
-inline constexpr int32_t kDefaultSampleMs = 100;
+inline constexpr int32_t kDefaultSampleMs = 100, kMaxSampleMs = 3'600'000;
 
 /// What NCCL reports: nothing, its calls, or its calls and what its network threads wait for (they call us five times a
 /// transfer, some 10 ns each).
@@ -56,6 +59,10 @@ inline constexpr size_t kDefaultCudaBufferMb = 256;
 /// Large enough that a thread asks for one a few hundred times a second at most, small enough that an ordinary training loop
 /// fills one in about a second: CUPTI gives a buffer back when it is full, or when nothing in it still runs.
 inline constexpr size_t kDefaultCudaBufferBytes = 256 << 10;
+/// CUPTI's largest records have some hundred bytes and it asks for a buffer on the program's thread: not for every few of them.
+inline constexpr size_t kMinCudaBufferKb = 16, kMaxCudaBufferKb = 1 << 20;
+/// The fact of a trace whose window never opened: what is in it is only what later events would have needed.
+inline constexpr char const* kNeverBeganFact = "recorded part never began";
 // What to enlarge, as people are told it.
 inline constexpr std::string_view kBufferSetting = "STEPSCOPE_BUFFER_MB (--buffer-mb)";
 inline constexpr std::string_view kCudaBufferSetting = "STEPSCOPE_CUDA_BUFFER_MB (--cuda-buffer-mb)";

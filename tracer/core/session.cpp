@@ -114,6 +114,11 @@ bool Session::stop_without_locks(std::chrono::seconds timeout) {
   return true;
 }
 
+bool Session::stop_after_crash(std::chrono::seconds timeout) {
+  for (auto const& source : sources_) source->program_crashes();
+  return stop_without_locks(timeout);
+}
+
 void Session::run() {
   ::pthread_setname_np(::pthread_self(), "stepscope");
   try {
@@ -197,11 +202,14 @@ void Session::add_losses(Source const& source) {
 
 void Session::finish() {
   drain_once();  // what was recorded while the window was being closed
+  // Before sources end: should one of them hang in a driver that crashed, what is here is in the file.
+  store_.flush(clock_.latest_ns(), true);
   for (auto const& source : sources_) {
     source->refresh(store_);
     source->finish(store_, clock_.latest_ns());
     add_losses(*source);
   }
+  if (window_.has_never_opened()) store_.info.facts.emplace_back(kNeverBeganFact, "yes");
   store_.describe_again();
   store_.flush(clock_.latest_ns(), true);
   FileThread::Result const result = output_->finish();

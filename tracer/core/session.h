@@ -85,6 +85,8 @@ class Session {
   void driver_starts();
   void stream_named(void* stream, std::string_view name);
   void program_exits();
+  /// As stop_without_locks(), after a crash.
+  bool stop_after_crash(std::chrono::seconds timeout);
 
   void lock_for_fork();
   void unlock_after_fork();

@@ -28,6 +28,8 @@ class Source {
   virtual void stream_named(void* /*stream*/, std::string_view /*name*/) {}
   /// The program runs its exit handlers; drivers may go next.
   virtual void program_exits() {}
+  /// The program has crashed, maybe inside of a driver: finish() is next. In a signal handler: takes no lock, allocates nothing.
+  virtual void program_crashes() noexcept {}
 
   /// Marks what has been recorded by now; the clocks are sampled after it, so that no record is younger than the sample.
   virtual void snapshot() = 0;

@@ -407,10 +407,16 @@ void CuptiSource::program_exits() {
   exit_flush_.compare_exchange_strong(asked, ExitFlush::kDone);  // the driver may go now
 }
 
+/// As for exit handlers nothing is disabled. What CUPTI still has is fetched last, when all else is in the file.
+void CuptiSource::program_crashes() noexcept {
+  if (is_live()) has_crashed_ = true;  // first: who sees the next sees this
+  exiting_ = true;
+}
+
 void CuptiSource::finish(TraceStore& store, int64_t /*end_ns*/) {
   capture_is_over_ = true;
   follow_window();
-  if (exit_flush_ == ExitFlush::kAsked) fetch(true);
+  if (exit_flush_ == ExitFlush::kAsked || has_crashed_) fetch(true);
   bool const has_ended = wait_until([this] { return requests_ == 0; }, kEndTimeoutNs);
   if (trace_clock_) drain(store, *trace_clock_);
   if (decoder_) {

@@ -47,6 +47,7 @@ class CuptiSource : public Source {
   /// A stream that is named while nothing of CUDA is recorded keeps its number for a name.
   void stream_named(void* stream, std::string_view name) override;
   void program_exits() override;
+  void program_crashes() noexcept override;
 
   void snapshot() override;
   void drain(TraceStore& store, ClockFit const& clock) override;
@@ -120,6 +121,7 @@ class CuptiSource : public Source {
   std::atomic<uint32_t> requests_{0};  ///< to follow the window; 0 = nobody is at it
 
   std::atomic<bool> driver_started_{false}, capture_is_over_{false}, exiting_{false}, released_{false};
+  std::atomic<bool> has_crashed_{false};   ///< the program, while CUPTI recorded it
   std::atomic<bool> has_failed_{false};    ///< CUPTI has ended itself and must not be called
   std::atomic<bool> has_finished_{false};  ///< the writer calls CUPTI no more, nor reads its memory
   std::atomic<TakeDown> take_down_{TakeDown::kNo};

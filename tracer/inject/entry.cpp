@@ -2,6 +2,7 @@
 // Sessions are never destroyed: threads may still be in a callback when the program ends.
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <mutex>
 #include <string>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "tracer/inject/exit_hooks.h"
+#include "tracer/inject/fatal_signals.h"
 #include "tracer/inject/process.h"
 #include "tracer/inject/sources.h"
 #include "tracer/nvtx/callbacks.h"
@@ -114,17 +116,36 @@ void say(Session const& session, std::string_view message) {
   [[maybe_unused]] ssize_t const written = ::writev(STDERR_FILENO, parts.data(), parts.size());
 }
 
-/// Ends the capture and says what was lost. `abruptly`: see ExitHooks.
-void end_recording(bool abruptly) {
+enum class End : uint8_t {
+  kInOrder,   ///< exit handlers run
+  kAbruptly,  ///< see ExitHooks
+  kByCrash    ///< as that, and drivers may be in any state
+};
+
+bool stop(Session& session, End end) {
+  switch (end) {
+    case End::kInOrder:
+      return session.stop(kStopTimeout);
+    case End::kAbruptly:
+      return session.stop_without_locks(kAbruptStopTimeout);
+    case End::kByCrash:
+      return session.stop_after_crash(kAbruptStopTimeout);
+  }
+  return false;
+}
+
+/// Ends the capture and says what was lost.
+void end_recording(End end) {
   Process& self = process();
   Session* const session = self.recording;
   // Not the process that is recorded: a child that still shares its memory.
   if (session == nullptr || self.recorded_process != ::getpid()) return;
-  bool const finished = abruptly ? session->stop_without_locks(kAbruptStopTimeout) : session->stop(kStopTimeout);
+  bool const finished = stop(*session, end);
   say(*session, finished ? std::string_view(session->message()) : kUnfinishedMessage);
 }
 
-void process_ends_abruptly() { end_recording(true); }
+void process_ends_abruptly() { end_recording(End::kAbruptly); }
+void process_crashes() { end_recording(End::kByCrash); }
 
 void exec_has_failed() {
   Process& self = process();
@@ -142,7 +163,7 @@ void prepare_process_once(Process& self) {
   ::pthread_key_create(&self.exit_key, thread_exits);
   ::pthread_key_create(&self.nccl_exit_key, nccl_thread_exits);
   ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-  ::at_quick_exit([] { end_recording(false); });
+  ::at_quick_exit([] { end_recording(End::kInOrder); });
   if (stepscope_set_exit_hooks != nullptr) stepscope_set_exit_hooks(&kExitHooks);
 }
 
@@ -158,11 +179,15 @@ void start_session(Process& self) {
   self.nvtx = &add_sources(*session, self.registry);
   add_cuda_source(*session);
   self.nccl = &add_nccl_source(*session, self.communicators);
-  session->when_over([&self] { self.callbacks.uninstall(); });
+  session->when_over([&self] {
+    self.callbacks.uninstall();
+    leave_fatal_signals();
+  });
   self.session = session;
   session->start();
   self.recorded_process = ::getpid();
   self.recording = session;
+  watch_fatal_signals(process_crashes);
 }
 
 /// Among the program's exit handlers, registered while CUDA starts: so it runs while the driver still works.
@@ -171,7 +196,7 @@ void exit_handlers_run() {
 }
 
 /// After the program's own exit handlers: what they annotate is recorded too.
-__attribute__((destructor)) void process_exits() { end_recording(false); }
+__attribute__((destructor)) void process_exits() { end_recording(End::kInOrder); }
 
 }  // namespace
 

@@ -47,12 +47,20 @@ void end_as(std::string_view how) {
     std::raise(SIGTERM);
   }
   if (how == "abort") std::abort();
+  if (how == "sent-fault" || how == "handled-fault") std::raise(SIGSEGV);
+  if (how == "fault") {
+    int volatile* volatile nowhere = nullptr;
+    *nowhere = kStatus;
+  }
+  if (how == "killed") std::raise(SIGKILL);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   std::string_view const how = argc > 1 ? argv[1] : "";
+  // Before anything is recorded: it stays the program's.
+  if (how == "handled-fault") std::signal(SIGSEGV, [](int) { ::_exit(kStatus); });
   record();
   // As Python's multiprocessing: the child records too and ends without exit handlers.
   if (how == "fork") {

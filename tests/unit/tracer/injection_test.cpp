@@ -130,13 +130,13 @@ TEST_F(Injection, records_every_call_of_the_core_api) {
 
 /// What "train-part" prints.
 struct PartResult {
-  int started = -1, stopped = -1, level = 0, threads = 0, again = -1, grown_kib = -1;
+  int started = -1, stopped = -1, level = 0, threads = 0, again = -1, grown_kib = -1, signals = -1;
 };
 
 PartResult part_result(std::string const& printed) {
   PartResult result;
-  std::sscanf(printed.c_str(), "started %d stopped %d level %d threads %d again %d grown %d", &result.started, &result.stopped,
-              &result.level, &result.threads, &result.again, &result.grown_kib);
+  std::sscanf(printed.c_str(), "started %d stopped %d level %d threads %d again %d grown %d KiB signals %d", &result.started,
+              &result.stopped, &result.level, &result.threads, &result.again, &result.grown_kib, &result.signals);
   return result;
 }
 
@@ -152,10 +152,11 @@ void expect_only_the_part(model::Trace const& trace) {
   EXPECT_EQ(trace.log().dropped, 0U);
 }
 
-/// Nothing of the tracer runs, holds memory, or is called by NVTX (which answers −2 without a tool).
+/// Nothing of the tracer runs, holds memory, handles signals, or is called by NVTX (which answers −2 without a tool).
 void expect_nothing_is_left(PartResult const& result) {
   EXPECT_EQ(result.threads, 1);
   EXPECT_EQ(result.level, -2);
+  EXPECT_EQ(result.signals, 0) << "handled by the tracer";
   EXPECT_LT(result.grown_kib, 4096) << "no rings of 10 MB and more";
   EXPECT_EQ(result.again, 0);
 }

@@ -34,6 +34,18 @@ TEST(BufferVariables, say_how_much_memory_each_kind_of_event_may_take) {
   ::unsetenv(kOutputVariable);
 }
 
+TEST(BufferVariables, say_how_large_each_buffer_of_cuda_is) {
+  ::setenv(kOutputVariable, "/tmp", 1);
+  EXPECT_EQ(options_from_environment()->cuda_buffer_bytes, kDefaultCudaBufferBytes);
+  for (auto const& [text, bytes] :
+       {std::pair{"1024", size_t{1} << 20}, {"15", kDefaultCudaBufferBytes}, {"big", kDefaultCudaBufferBytes}}) {
+    ::setenv(kCudaBufferSizeVariable, text, 1);
+    EXPECT_EQ(options_from_environment()->cuda_buffer_bytes, bytes) << text;
+  }
+  ::unsetenv(kCudaBufferSizeVariable);
+  ::unsetenv(kOutputVariable);
+}
+
 TEST(FileName, of_a_rank_gives_way_to_one_that_exists) {
   CaptureOptions options;
   EXPECT_EQ(trace_file_name(options, 42, 0), "process-42.stepscope");

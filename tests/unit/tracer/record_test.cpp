@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/paths.h"
+#include "tests/support/sanitized.h"
 #include "tests/unit/tracer/child_program.h"
 
 namespace stepscope::tracer {
@@ -65,6 +66,14 @@ TEST_F(RecordTest, passes_steps_and_buffer_on) {
   auto const& trace = traces.begin()->second;
   EXPECT_EQ(count_names(trace).at("step"), 1);
   EXPECT_THAT(trace.info().facts, ::testing::Contains(std::pair<std::string, std::string>("buffer", "7 MiB")));
+}
+
+TEST_F(RecordTest, passes_on_how_many_buffers_cuda_gets_and_how_large_they_are) {
+  options.cuda_buffer_mb = 64;
+  options.cuda_buffer_kb = 1024;
+  std::vector<std::string> const command = {"sh", "-c",
+                                            R"(test "$STEPSCOPE_CUDA_BUFFER_MB/$STEPSCOPE_CUDA_BUFFER_KB" = 64/1024)"};
+  stderr_during([&] { EXPECT_EQ(record_command(options, command).value(), 0); });
 }
 
 TEST_F(RecordTest, returns_the_exit_code_of_the_command) {
@@ -121,6 +130,7 @@ struct Ending {
   char const* how;
   int processes = 1;
   int records = 1;  ///< of 1000 ranges and one that stays open, in all processes
+  int exit_code = 7;
 
   friend void PrintTo(Ending const& ending, std::ostream* out) { *out << ending.how; }
 };
@@ -129,9 +139,11 @@ class EndingTest : public RecordTest, public ::testing::WithParamInterface<Endin
 
 TEST_P(EndingTest, loses_nothing) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
+  // Sanitizers handle faults themselves.
+  if (support::kSanitized && GetParam().exit_code == 128 + SIGSEGV) GTEST_SKIP() << "the sanitizer ends the program";
   std::string const ending_program = support::build_path("tests/ending_program");
   std::string const said = stderr_during([&] {
-    EXPECT_EQ(record_command(options, {ending_program, GetParam().how}).value(), 7);
+    EXPECT_EQ(record_command(options, {ending_program, GetParam().how}).value(), GetParam().exit_code);
   });
   auto const traces = read_traces(options.output);
   EXPECT_THAT(traces, SizeIs(GetParam().processes)) << said;
@@ -148,7 +160,9 @@ INSTANTIATE_TEST_SUITE_P(Programs, EndingTest,
                          ::testing::Values(Ending{"return"}, Ending{"_exit"}, Ending{"_Exit"}, Ending{"quick_exit"},
                                            Ending{"execv"}, Ending{"execve"}, Ending{"execvp"}, Ending{"execl"}, Ending{"execlp"},
                                            Ending{"execle"}, Ending{"signal-handler"}, Ending{"fork", 2, 2},
-                                           Ending{"vfork", 1, 2}, Ending{"failing-exec", 1, 2}),
+                                           Ending{"vfork", 1, 2}, Ending{"failing-exec", 1, 2}, Ending{"handled-fault"},
+                                           Ending{"abort", 1, 1, 128 + SIGABRT}, Ending{"sent-fault", 1, 1, 128 + SIGSEGV},
+                                           Ending{"fault", 1, 1, 128 + SIGSEGV}),
                          [](auto const& test) {
                            std::string name = test.param.how;
                            std::replace(name.begin(), name.end(), '-', '_');
@@ -158,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(Programs, EndingTest,
 TEST_F(RecordTest, says_that_a_program_was_killed_before_anything_reached_its_file) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
   std::string const said = stderr_during([&] {
-    EXPECT_EQ(record_command(options, {support::build_path("tests/ending_program"), "abort"}).value(), 128 + SIGABRT);
+    EXPECT_EQ(record_command(options, {support::build_path("tests/ending_program"), "killed"}).value(), 128 + SIGKILL);
   });
   EXPECT_THAT(said, HasSubstr("nothing was recorded"));
   EXPECT_THAT(said, HasSubstr("was ended"));
@@ -166,11 +180,26 @@ TEST_F(RecordTest, says_that_a_program_was_killed_before_anything_reached_its_fi
   EXPECT_THAT(read_traces(options.output), SizeIs(1)) << "a file that says who recorded";
 }
 
+TEST_F(RecordTest, says_which_tools_of_the_user_saw_nothing) {
+  ::setenv("CUDA_INJECTION64_PATH", "/opt/other/tool.so", 1);
+  ::setenv("NVTX_INJECTION64_PATH", "/opt/stepscope/lib/libstepscope-tracer.so", 1);
+  std::string const said = stderr_during([&] { EXPECT_EQ(record_command(options, {"true"}).value(), 0); });
+  ::unsetenv("CUDA_INJECTION64_PATH");
+  ::unsetenv("NVTX_INJECTION64_PATH");
+  EXPECT_THAT(said, HasSubstr("CUDA_INJECTION64_PATH=/opt/other/tool.so was replaced"));
+  EXPECT_THAT(said, ::testing::Not(HasSubstr("NVTX_INJECTION64_PATH="))) << "an outer record is no other tool";
+}
+
 TEST_F(RecordTest, says_that_none_of_the_steps_was_reached) {
   if (char const* const reason = why_no_injection()) GTEST_SKIP() << reason;
   options.steps = "1000:2000";
-  std::string const said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
+  std::string said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "nvtx"}).value(), 0); });
   EXPECT_THAT(said, HasSubstr("none of the steps 1000:2000"));
+  // Memory that was allocated before would have counted in them.
+  options.force = true;
+  said = stderr_during([&] { EXPECT_EQ(record_command(options, {program, "train"}).value(), 0); });
+  EXPECT_THAT(said, HasSubstr("none of the steps 1000:2000"));
+  EXPECT_GT(read_traces(options.output).begin()->second.event_count(), 0U);
 }
 
 TEST_F(RecordTest, says_what_never_began) {
@@ -282,6 +311,10 @@ TEST_F(RecordTest, refuses_bad_options_before_it_touches_anything) {
   options.buffer_mb = 99'999'999'999;
   EXPECT_THAT(error_of({"true"}), HasSubstr("--buffer-mb"));
   options.buffer_mb = 0;
+  options.cuda_buffer_mb = 1;
+  options.cuda_buffer_kb = 513;
+  EXPECT_THAT(error_of({"true"}), HasSubstr("two of them must fit"));
+  options.cuda_buffer_mb = options.cuda_buffer_kb = 0;
   options.library = "/nowhere/lib.so";
   EXPECT_THAT(error_of({"true"}), HasSubstr("tracer library is missing"));
   EXPECT_FALSE(fs::exists(options.output));

@@ -333,6 +333,21 @@ int64_t resident_kb() {
   return -1;
 }
 
+/// Signals that end a program by default and are handled in another way than when this was called first.
+int changed_signals() {
+  static std::vector<void*> first;
+  int changed = 0;
+  size_t place = 0;
+  for (int const signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+    struct sigaction now {};
+    ::sigaction(signal, nullptr, &now);
+    void* const handler = reinterpret_cast<void*>(now.sa_handler);
+    if (place == first.size()) first.push_back(handler);
+    changed += static_cast<int>(first[place++] != handler);
+  }
+  return changed;
+}
+
 /// Trains before, between and after the two calls, and prints what is left of the tracer behind them.
 void train_part(char const* folder) {
   bool const early = folder != nullptr;  // the first use of NVTX has to come after the start then
@@ -349,9 +364,9 @@ void train_part(char const* folder) {
   bool const is_set = std::getenv("STEPSCOPE_OUTPUT") != nullptr;
   bool const again = start_capture(folder);
   ::malloc_trim(0);  // what the C library keeps of freed memory is not the tracer's
-  std::printf("started %d stopped %d level %d threads %d again %d grown %d KiB\n%s\n", static_cast<int>(started),
+  std::printf("started %d stopped %d level %d threads %d again %d grown %d KiB signals %d\n%s\n", static_cast<int>(started),
               static_cast<int>(stopped), level, count_threads(), static_cast<int>(again),
-              static_cast<int>(resident_kb() - resident), capture_error());
+              static_cast<int>(resident_kb() - resident), changed_signals(), capture_error());
   std::printf("environment %s\n", is_set ? "is set" : "is as it was");
 }
 
@@ -372,6 +387,7 @@ void fill_disk() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  changed_signals();
   std::string_view const what = argc > 1 ? argv[1] : "";
   if (what == "train") train(argc > 2 ? std::atoi(argv[2]) : 3);
   if (what == "nvtx") use_nvtx();

@@ -129,6 +129,28 @@ TEST_F(CuptiSourceTest, is_emptied_by_the_writer_when_the_program_exits_and_then
   EXPECT_THAT(fake.enabled(), testing::Not(IsEmpty()));  // disabling may deadlock, and the process ends anyway
 }
 
+TEST_F(CuptiSourceTest, is_emptied_after_a_crash_but_only_when_the_rest_was_written) {
+  source->driver_starts();
+  ASSERT_TRUE(fake.request());
+  ASSERT_TRUE(fake.complete_last(launches(1, 3)));
+  drain();
+  ASSERT_TRUE(fake.play(launches(10, 2)));
+  source->program_crashes();
+  drain();  // the driver may hang: what does not need it comes first
+  EXPECT_EQ(fake.count("ActivityFlushAll forced"), 0U);
+  source->finish(store, 1'000'000);
+  source->release();
+  EXPECT_EQ(fake.count("ActivityFlushAll forced"), 1U);
+  EXPECT_THAT(fake.enabled(), testing::Not(IsEmpty()));  // disabling may deadlock
+  EXPECT_EQ(names().size(), 10U);
+}
+
+TEST_F(CuptiSourceTest, that_was_not_recording_is_left_alone_after_a_crash) {
+  source->program_crashes();
+  finish();
+  EXPECT_THAT(fake.calls(), IsEmpty());
+}
+
 /// Made in that call, and only left when the test ends.
 class Hang {
  public:
