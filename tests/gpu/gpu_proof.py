@@ -316,14 +316,22 @@ def watch_time(limit_s):
         signal.setitimer(signal.ITIMER_REAL, limit_s)
 
 
+def default_program():
+    """Of the bundle that this script is in, else of the repository's build."""
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+    programs = [os.path.join(root, "bin", "stepscope"), os.path.join(root, "build", "release", "bin", "stepscope")]
+    return next((program for program in programs if os.path.exists(program)), programs[0])
+
+
 def main(arguments):
-    here = os.path.dirname(os.path.abspath(__file__))
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--stepscope", default=os.path.join(here, "..", "..", "bin", "stepscope"))
+    parser.add_argument("--stepscope", default=default_program())
     parser.add_argument("--out", default="gpu-proof")
     parser.add_argument("--stage", action="append", choices=list(STAGES))
     parser.add_argument("--limit-s", type=float, default=float("inf"), help="end then, with what there is: the machine is lent for a while")
     options = parser.parse_args(arguments)
+    if not os.path.exists(options.stepscope):
+        parser.error(f"{options.stepscope}: there is no such program, build it or name it with --stepscope")
     machine = Machine(os.path.abspath(options.stepscope))
     entries = []
     watch_time(options.limit_s)
