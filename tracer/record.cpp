@@ -256,9 +256,18 @@ Recorded look_at(RecordOptions const& options) {
   return recorded;
 }
 
+/// Of the kernel's driver; the second where Linux runs inside of Windows.
+bool has_nvidia_device() {
+  std::error_code error;
+  return fs::exists("/dev/nvidiactl", error) || fs::exists("/dev/dxg", error);
+}
+
 std::string why_no_events(Recorded const& recorded, RecordOptions const& options) {
   if (recorded.files == 0)
-    return "used neither CUDA nor NVTX, annotate it as docs/ANNOTATIONS.md says or record a program that does";
+    return std::string("used neither CUDA nor NVTX, annotate it as docs/ANNOTATIONS.md says or record a program that does") +
+           (has_nvidia_device()
+                ? ""
+                : "; CUDA cannot be used on this machine, which has no NVIDIA device (stepscope doctor says more)");
   if (recorded.unfinished > 0)
     return "was ended (a signal, an exit without exit handlers) before anything reached its file, which takes up to a second";
   if (!options.steps.empty()) return fmt::format("reached none of the steps {}, choose others with --steps", options.steps);

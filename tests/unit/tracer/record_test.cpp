@@ -123,6 +123,8 @@ TEST_F(RecordTest, leaves_ctrl_c_to_the_command) {
 TEST_F(RecordTest, says_when_the_command_used_nothing_that_can_be_recorded) {
   std::string const said = stderr_during([&] { EXPECT_EQ(record_command(options, {"true"}).value(), 0); });
   EXPECT_THAT(said, HasSubstr("neither CUDA nor NVTX"));
+  bool const can_use_cuda = fs::exists("/dev/nvidiactl") || fs::exists("/dev/dxg");
+  EXPECT_EQ(said.find("has no NVIDIA device") == std::string::npos, can_use_cuda) << said;
 }
 
 /// How a program ends, and how many processes of it record.
