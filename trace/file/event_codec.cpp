@@ -156,6 +156,15 @@ bool EventDecoder::decode_details(base::ByteSpan payload, ColumnNames const& nam
   return columns_.parse(payload) && decode_details(names, wanted, first, counts, tables);
 }
 
+bool EventDecoder::may_have_graphs(ColumnNames const& names) const {
+  for (auto const table : {model::DetailTable::kKernels, model::DetailTable::kCopies}) {
+    auto const index = static_cast<size_t>(table);
+    auto const alike = columns_.constant(static_cast<uint8_t>(index + 1), column_number(names.details[index], "graph"));
+    if (alike != 0) return true;  // nor where it is not one number
+  }
+  return false;
+}
+
 bool EventDecoder::decode_base(uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted, EventBatch& batch) {
   auto const number = [&](BaseColumn column) { return column_number(names.base, kBaseNames[column]); };
   batch.start.resize(rows);

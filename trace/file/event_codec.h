@@ -69,6 +69,8 @@ class EventDecoder {
   bool decode_rows(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted, model::RowSpans const& rows);
   bool decode_details(base::ByteSpan payload, ColumnNames const& names, ColumnSelection const& wanted, DetailCounts const& first,
                       DetailCounts const& counts, model::DetailTables& tables);
+  /// Whether an op of the payload whose details were decoded last may be of a CUDA graph.
+  [[nodiscard]] bool may_have_graphs(ColumnNames const& names) const;
 
  private:
   bool decode_base(uint32_t rows, ColumnNames const& names, ColumnSelection const& wanted, model::EventBatch& batch);

@@ -39,9 +39,13 @@ class InOrderReader {
     if (failed_ || !are_joined()) return std::nullopt;
     tables_ = &builder_.make_details(place_details(), of_.wanted.tables);
     for_each_block([&](PlacedBlock& block, EventDecoder& decoder) {
-      return decoder.decode_details(block.payload, of_.columns, of_.wanted, block.first_details, block.details, *tables_);
+      if (!decoder.decode_details(block.payload, of_.columns, of_.wanted, block.first_details, block.details, *tables_))
+        return false;
+      if (decoder.may_have_graphs(of_.columns)) has_graphs_ = true;
+      return true;
     });
     if (failed_) return std::nullopt;
+    if (!has_graphs_) builder_.leave_out_graphs();
     uint64_t unknown_names = 0;
     for (PlacedBlock const& block : blocks_) unknown_names += block.unknown_names;
     return unknown_names;
@@ -125,7 +129,7 @@ class InOrderReader {
   model::RowSpans rows_;
   model::DetailTables* tables_ = nullptr;
   tbb::enumerable_thread_specific<EventDecoder> decoders_;
-  std::atomic<bool> failed_ = false;
+  std::atomic<bool> failed_ = false, has_graphs_ = false;
 };
 
 }  // namespace

@@ -32,15 +32,19 @@ EventView EventView::take_front(size_t rows) {
 }
 
 std::array<size_t, kDetailTableCount> count_details(std::span<EventKind const> kinds) {
-  // By kind first: one counter a row. Two sets of counters, because rows of one kind follow each other and each would wait for
+  // By kind first: one counter a row. Some sets of counters, because rows of one kind follow each other and each would wait for
   // the counter that the row before has just written.
-  std::array<std::array<size_t, 256>, 2> by_kind{};
-  for (size_t row = 0; row < kinds.size(); ++row) ++by_kind[row % 2][static_cast<uint8_t>(kinds[row])];
+  constexpr size_t kSets = 8;
+  std::array<std::array<uint32_t, 256>, kSets> by_kind{};
+  size_t row = 0;
+  for (; row + kSets <= kinds.size(); row += kSets)
+    for (size_t set = 0; set < kSets; ++set) ++by_kind[set][static_cast<uint8_t>(kinds[row + set])];
+  for (; row < kinds.size(); ++row) ++by_kind[0][static_cast<uint8_t>(kinds[row])];
   std::array<size_t, kDetailTableCount> counts{};
   for (int kind = 0; kind < kKindCount; ++kind) {
     auto const table = static_cast<int>(kind_info(static_cast<EventKind>(kind)).table);
-    if (table >= 0)
-      counts[static_cast<size_t>(table)] += by_kind[0][static_cast<size_t>(kind)] + by_kind[1][static_cast<size_t>(kind)];
+    if (table < 0) continue;
+    for (auto const& of_set : by_kind) counts[static_cast<size_t>(table)] += of_set[static_cast<size_t>(kind)];
   }
   return counts;
 }

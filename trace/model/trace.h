@@ -127,6 +127,8 @@ class Trace {
   [[nodiscard]] std::span<Row const> details() const {
     return std::get<std::vector<Row>>(details_);
   }
+  /// False: no op is of a CUDA graph, so that nobody has to look at the details of each for that.
+  [[nodiscard]] bool may_have_graphs() const { return may_have_graphs_; }
   /// First start and last end over all events; {0, 0} when there are none.
   [[nodiscard]] std::pair<int64_t, int64_t> time_range() const { return time_range_; }
 
@@ -143,6 +145,7 @@ class Trace {
   DetailTables details_;
   std::pair<int64_t, int64_t> time_range_ = {0, 0};
   std::optional<uint64_t> whole_event_count_;
+  bool may_have_graphs_ = true;
 };
 
 }  // namespace stepscope::model

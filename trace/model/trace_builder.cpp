@@ -198,7 +198,7 @@ RowSpans TraceBuilder::make_rows(std::span<uint32_t const> rows_of_tracks) {
   auto& columns = trace_.columns_;
   auto const make = [&](auto& column, auto value) {
     base::reserve_long(column, total);
-    column.resize(total, value);
+    base::append_copies(column, total, value);
   };
   tbb::parallel_invoke([&] { make(columns.start, int64_t{0}); }, [&] { make(columns.dur, int64_t{0}); },
                        [&] { make(columns.correlation, uint64_t{0}); },
@@ -312,7 +312,7 @@ void TraceBuilder::add_tracks() {
   auto const& begin = trace_.track_begin_;
   base::reserve_long(column, begin.back());
   for (uint32_t track = 0; track + 1 < begin.size(); ++track)
-    column.insert(column.end(), begin[track + 1] - begin[track], TrackId{track});
+    base::append_copies(column, begin[track + 1] - begin[track], TrackId{track});
 }
 
 /// The n-th row of a kind with a table owns its n-th row.
@@ -386,7 +386,7 @@ void TraceBuilder::link_launches() {
   auto& columns = trace_.columns_;
   auto const count = static_cast<uint32_t>(columns.start.size());
   base::reserve_long(columns.link, count);
-  columns.link.assign(count, EventId{});
+  base::append_copies(columns.link, count, EventId{});
   // Rows with an id.
   std::vector<uint32_t> launch_rows, op_rows;
   uint64_t lowest = UINT64_MAX;

@@ -37,6 +37,9 @@ class TraceBuilder {
   /// Nobody will ask how deep events are nested: it is 0 then.
   void leave_out_depth() { has_depth_ = false; }
 
+  /// No op is of a CUDA graph.
+  void leave_out_graphs() { trace_.may_have_graphs_ = false; }
+
   /// Events far from all others (far_events.h), which are left out; the caller tells of them.
   [[nodiscard]] uint64_t leave_out_far_events();
 

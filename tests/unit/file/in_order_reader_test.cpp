@@ -201,5 +201,31 @@ TEST(InOrderReader, TracksLongerThanABlockAreJoined) {
   EXPECT_EQ(rows_of(*read), rows_of(trace));
 }
 
+/// A trace of kernels and copies, whole and read from a file of it.
+bool may_have_graphs(uint32_t of_kernels, uint32_t of_last_copy) {
+  model::TraceBuilder builder;
+  model::TrackId const stream = builder.add_track({.kind = model::TrackKind::kStream, .device = 0});
+  model::StringId const name = builder.intern("op");
+  constexpr int64_t kOps = static_cast<int64_t>(kMaxBlockRows) + 10;
+  for (int64_t i = 0; i < kOps; ++i) {
+    if (i % 2 == 0)
+      builder.events(stream).add(EventKind::kKernel, 10 * i, 5, name, 0, model::KernelDetail{.graph = of_kernels});
+    else
+      builder.events(stream).add(EventKind::kMemcpy, 10 * i, 5, name, 0,
+                                 model::CopyDetail{.graph = i + 1 == kOps ? of_last_copy : 0});
+  }
+  TemporaryFile const file;
+  EXPECT_TRUE(write_trace(std::move(builder).finish(), file.path()));
+  auto const opened = TraceFile::open(file.path());
+  EXPECT_TRUE(opened);
+  return opened->read()->may_have_graphs();
+}
+
+TEST(InOrderReader, SaysWhetherAnyOpIsOfACudaGraph) {
+  EXPECT_FALSE(may_have_graphs(0, 0));
+  EXPECT_TRUE(may_have_graphs(3, 0));
+  EXPECT_TRUE(may_have_graphs(0, 3));  // one row of the last block
+}
+
 }  // namespace
 }  // namespace stepscope::file
