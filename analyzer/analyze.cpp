@@ -7,6 +7,7 @@
 #include <span>
 
 #include <tbb/info.h>
+#include <tbb/parallel_invoke.h>
 #include <tbb/parallel_pipeline.h>
 
 #include "analyzer/analysis.h"
@@ -28,7 +29,6 @@
 #include "analyzer/facts/streamed_path.h"
 #include "analyzer/facts/wait_attribution.h"
 #include "analyzer/rules/rule.h"
-#include "trace/base/freed_memory.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -104,13 +104,10 @@ void add_device(DeviceIndex const& device, DeviceSets const& sets, std::vector<L
   facts.ref = device.ref;
   facts.name = device.name;
   facts.window = selection.window;
-  facts.time = split_window(sets, facts.window);
-  add_idle_causes(facts.time, facts.window, gaps);
+  facts.time = WindowSplitter(sets, gaps).split(facts.window);
   count_ops(device, selection.ops, facts);
-  for (StepFacts& step : selection.steps) {
-    step.time = split_window(sets, step.window);
-    add_idle_causes(step.time, step.window, gaps);
-  }
+  WindowSplitter of_steps(sets, gaps);
+  for (StepFacts& step : selection.steps) step.time = of_steps.split(step.window);
   std::stable_sort(selection.steps.begin(), selection.steps.end(),
                    [](StepFacts const& a, StepFacts const& b) { return a.step < b.step; });
   analysis.ops_outside_steps += selection.outside;
@@ -238,13 +235,14 @@ class RunAnalyzer {
     analysis_.step_confidence = host_steps_.confidence;
     // Across all ranks, whatever was asked for: a wait is known only from the peers.
     analysis_.collectives = match_collectives(devices_);
-    peers_ = peer_launches(analysis_.collectives, devices_);
-    waits_ = wait_times(analysis_.collectives, devices_);
+    tbb::parallel_invoke([&] { peers_ = peer_launches(analysis_.collectives, devices_); },
+                         [&] { waits_ = wait_times(analysis_.collectives, devices_); },
+                         [&] { attribution_.emplace(analysis_.collectives); });
   }
 
   /// Everything but the critical path, what comes behind it and what it needs: devices and steps.
   std::optional<base::Error> look_at_processes() {
-    WaitAttribution attribution(analysis_.collectives);
+    WaitAttribution& attribution = *attribution_;
     PipelineFinder pipelines(analysis_.collectives);
     std::vector<std::span<DeviceIndex const>> const groups = chosen_groups();
     std::optional<base::Error> error;  // of the first process that cannot be read
@@ -278,6 +276,7 @@ class RunAnalyzer {
     steps_ = measure_steps(analysis_);
     std::vector<MeasuredTime> const measured = measured_times(steps_);
     analysis_.waits = attribution.charge(measured);
+    attribution_.reset();
     analysis_.pipelines = pipelines.find(measured);
     return std::nullopt;
   }
@@ -361,6 +360,7 @@ class RunAnalyzer {
   Analysis analysis_;
   std::vector<std::vector<PeerLaunch>> peers_;
   std::vector<model::IntervalSet> waits_;
+  std::optional<WaitAttribution> attribution_;
   MeasuredSteps steps_;
   std::atomic<bool> stop_ = false;
 };
@@ -394,7 +394,6 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& o
                             }};
   RunAnalyzer analyzer(processes, options);
   if (auto error = analyzer.look_at_processes()) return base::fail("{}", error->message);
-  base::give_back_freed_memory();
   auto path = find_streamed_path(run, analyzer.facts(), options);
   if (!path) return base::fail_with(path);
   return std::move(analyzer).finish(std::move(*path));

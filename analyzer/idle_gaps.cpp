@@ -68,11 +68,20 @@ IdleGap DeviceGaps::operator[](size_t place) const {
   return gap;
 }
 
-size_t DeviceGaps::first_after(int64_t instant) const {
+size_t DeviceGaps::block_after(int64_t instant, size_t near) const {
+  constexpr size_t kFewBlocks = 16;
+  size_t block = near / kBlock;
+  if (block < block_begins_.size() && block_begins_[block] <= instant)
+    for (size_t const last = std::min(block + kFewBlocks, block_begins_.size()); block < last; ++block)
+      if (block_begins_[block] > instant) return block;
+  return static_cast<size_t>(std::upper_bound(block_begins_.begin(), block_begins_.end(), instant) - block_begins_.begin());
+}
+
+size_t DeviceGaps::first_after(int64_t instant, size_t near) const {
   // They are disjoint: only the last that begins by then may end after it.
-  auto const block = std::upper_bound(block_begins_.begin(), block_begins_.end(), instant);
-  if (block == block_begins_.begin()) return 0;
-  auto place = static_cast<size_t>(block - block_begins_.begin() - 1) * kBlock;
+  size_t const block = block_after(instant, near);
+  if (block == 0) return 0;
+  size_t place = (block - 1) * kBlock;
   for (size_t count = std::min(kBlock, size() - place); count > 0;) {
     size_t const half = count / 2;
     if (begin_of(place + half) > instant) {

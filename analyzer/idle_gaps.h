@@ -42,8 +42,9 @@ class DeviceGaps {
     int64_t const begin = begin_of(place);
     return {begin, begin + lengths_[place]};
   }
-  /// The first gap that ends after the instant; size() if none does. O(log gaps).
-  [[nodiscard]] size_t first_after(int64_t instant) const;
+  /// The first gap that ends after the instant; size() if none does. O(log gaps); O(1) where it is within some hundred gaps
+  /// behind `near`, the answer to an earlier question.
+  [[nodiscard]] size_t first_after(int64_t instant, size_t near = 0) const;
 
  private:
   /// So many gaps are a block, of which the first one's begin is stored whole.
@@ -57,6 +58,8 @@ class DeviceGaps {
     friend bool operator==(Reason const&, Reason const&) = default;
   };
   class ReasonNumbers;
+  /// The first block that begins after the instant.
+  [[nodiscard]] size_t block_after(int64_t instant, size_t near) const;
   [[nodiscard]] int64_t begin_of(size_t place) const { return block_begins_[place / kBlock] + begins_[place]; }
   [[nodiscard]] Reason const& reason(size_t place) const { return reasons_[static_cast<size_t>(reason_of_[place])]; }
 

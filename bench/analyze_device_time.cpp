@@ -60,10 +60,11 @@ void set_counters(benchmark::State& state, int64_t ops) {
 /// Device time, split and kernel table: what the target is about.
 void bm_device_time(benchmark::State& state) {
   Run const run = make_run(state.range(0));
+  std::vector<analyzer::IdleGap> const no_gaps;
   for (auto _ : state) {
     for (analyzer::DeviceIndex const& device : analyzer::index_devices(run)) {
       analyzer::DeviceSets const sets = analyzer::unite_ops(device);
-      benchmark::DoNotOptimize(analyzer::split_window(sets, analyzer::op_window(device)));
+      benchmark::DoNotOptimize(analyzer::WindowSplitter(sets, no_gaps).split(analyzer::op_window(device)));
       benchmark::DoNotOptimize(analyzer::kernel_table(device, device.ops));
     }
   }

@@ -41,16 +41,6 @@ void add_steps(Summary& summary, analyzer::Analysis const& analysis) {
   summary.p95_ns = quantile(lengths, 0.95);
 }
 
-/// The idle time before the step's window that counts to it, by cause.
-void add_lead(StepPeriod& period, analyzer::DeviceGaps const& gaps) {
-  int64_t const end = period.step->window.begin;
-  if (period.when.begin >= end) return;
-  for (size_t g = gaps.first_after(period.when.begin); g < gaps.size() && gaps.when(g).begin < end; ++g) {
-    model::Interval const lead = gaps.when(g);
-    period.parts_ns[3 + static_cast<size_t>(gaps.cause(g))] += std::min(lead.end, end) - std::max(lead.begin, period.when.begin);
-  }
-}
-
 void add_devices(Summary& summary, analyzer::Analysis const& analysis) {
   int64_t window = 0, busy = 0, comm = 0, exposed = 0;
   for (analyzer::DeviceFacts const& device : analysis.devices) {
@@ -71,20 +61,20 @@ void add_devices(Summary& summary, analyzer::Analysis const& analysis) {
 }  // namespace
 
 std::vector<StepPeriod> step_periods(analyzer::Analysis const& analysis) {
-  std::vector<std::vector<model::Interval>> const measured = analyzer::measured_periods(analysis);
+  std::vector<std::vector<analyzer::MeasuredPeriod>> const measured = analyzer::measured_periods(analysis);
   std::vector<StepPeriod> periods;
+  periods.reserve(analysis.steps.size());
   size_t device = 0, next = 0;  // of its periods
-  analyzer::DeviceGaps const* gaps = nullptr;
   for (analyzer::StepFacts const& step : analysis.steps) {
     StepPeriod& period = periods.emplace_back(StepPeriod{&step, step.window, {}});
     for (int i = 0; i < kPartCount; ++i) period.parts_ns[static_cast<size_t>(i)] = part_ns(step.time, i);
     for (; device < measured.size() && analysis.devices[device].ref < step.ref; ++device) next = 0;
     if (step.warmup || device == measured.size() || analysis.devices[device].ref != step.ref) continue;
     // A period ends where its step's window does; steps that go back in time have none.
-    if (next >= measured[device].size() || measured[device][next].end != step.window.end) continue;
-    if (next == 0) gaps = analysis.gaps.of(step.ref);
-    period.when = measured[device][next++];
-    if (gaps != nullptr) add_lead(period, *gaps);
+    if (next >= measured[device].size() || measured[device][next].when.end != step.window.end) continue;
+    analyzer::MeasuredPeriod const& own = measured[device][next++];
+    period.when = own.when;
+    for (size_t cause = 0; cause < own.lead.size(); ++cause) period.parts_ns[3 + cause] += own.lead[cause];
   }
   return periods;
 }

@@ -2,14 +2,52 @@
 
 #include <algorithm>
 
+#include "analyzer/facts/add_interval.h"
+
 namespace stepscope::analyzer {
 namespace {
 
-/// Adds what of the gaps (by time, disjoint) lies in the window.
-void add_causes(IdleSplit& split, Interval window, std::vector<IdleGap> const& gaps) {
-  auto gap = std::partition_point(gaps.begin(), gaps.end(), [&](IdleGap const& g) { return g.when.end <= window.begin; });
-  for (; gap != gaps.end() && gap->when.begin < window.end; ++gap)
-    split[static_cast<size_t>(gap->cause)] += std::min(gap->when.end, window.end) - std::max(gap->when.begin, window.begin);
+/// The place of the first of disjoint parts, by time, that ends after the instant. It is looked for from `near` on: windows
+/// mostly come by time. `end_of` a place.
+template <class EndOf>
+size_t first_after(size_t count, EndOf const& end_of, int64_t instant, size_t near) {
+  near = std::min(near, count);
+  size_t first = 0, last = near;  // it lies in [first, last]
+  if (near == 0 || end_of(near - 1) <= instant) {
+    size_t step = 1;
+    for (first = near; first + step <= count && end_of(first + step - 1) <= instant; step *= 2) first += step;
+    last = std::min(first + step, count);
+  }
+  while (first < last) {
+    size_t const middle = first + (last - first) / 2;
+    if (end_of(middle) <= instant)
+      first = middle + 1;
+    else
+      last = middle;
+  }
+  return first;
+}
+
+/// |set ∩ window|. `near`: where the last window began in the set.
+int64_t measure_from(model::IntervalSet const& set, Interval window, size_t& near) {
+  near = first_after(
+      set.size(), [&](size_t i) { return set[i].end; }, window.begin, near);
+  size_t at = near;
+  if (at == set.size() || set[at].begin >= window.end) return 0;
+  int64_t total = std::min(set[at].end, window.end) - std::max(set[at].begin, window.begin);
+  for (++at; at < set.size() && set[at].end <= window.end; ++at) total += set[at].length();
+  if (at < set.size() && set[at].begin < window.end) total += window.end - set[at].begin;
+  return total;
+}
+
+/// Adds what of the gaps (by time, disjoint) lies in the window. `near`: where the last window began among them.
+void add_causes(IdleSplit& split, Interval window, std::vector<IdleGap> const& gaps, size_t& near) {
+  near = first_after(
+      gaps.size(), [&](size_t i) { return gaps[i].when.end; }, window.begin, near);
+  for (size_t at = near; at < gaps.size() && gaps[at].when.begin < window.end; ++at) {
+    Interval const when = gaps[at].when;
+    split[static_cast<size_t>(gaps[at].cause)] += std::min(when.end, window.end) - std::max(when.begin, window.begin);
+  }
 }
 
 /// A union of intervals that come by begin.
@@ -17,7 +55,7 @@ void extend(model::IntervalSet& set, Interval next) {
   if (!set.empty() && next.begin <= set.back().end)
     set.back().end = std::max(set.back().end, next.end);
   else
-    set.push_back(next);
+    add_interval(set, next);
 }
 
 }  // namespace
@@ -63,39 +101,34 @@ DeviceSets unite_ops(DeviceIndex const& device) {
 
 void add_unhidden(DeviceSets& sets, std::vector<IdleGap> unhidden) {
   std::vector<Interval> times;
-  for (IdleGap const& part : unhidden) times.push_back(part.when);
+  for (IdleGap const& part : unhidden) add_interval(times, part.when);
   sets.unhidden_comm = model::intersect(model::unite(std::move(times)), sets.exposed_comm);
   sets.unhidden = std::move(unhidden);
 }
 
 int64_t measure_in(model::IntervalSet const& set, Interval window) {
-  auto at = std::partition_point(set.begin(), set.end(), [&](Interval const& i) { return i.end <= window.begin; });
-  int64_t total = 0;
-  for (; at != set.end() && at->begin < window.end; ++at)
-    total += std::min(at->end, window.end) - std::max(at->begin, window.begin);
-  return total;
+  size_t near = 0;
+  return measure_from(set, window, near);
 }
 
-TimeSplit split_window(DeviceSets const& sets, Interval window) {
+TimeSplit WindowSplitter::split(Interval window) {
   TimeSplit split;
+  Near& near = near_;
   split.window_ns = window.length();
-  split.busy_ns = measure_in(sets.busy, window);
+  split.busy_ns = measure_from(sets_.busy, window, near.busy);
   split.idle_ns = split.window_ns - split.busy_ns;
-  split.compute_ns = measure_in(sets.compute, window);
-  split.comm_ns = measure_in(sets.comm, window);
-  split.copy_ns = measure_in(sets.copy, window);
-  split.exposed_comm_ns = measure_in(sets.exposed_comm, window);
-  split.exposed_copy_ns = measure_in(sets.exposed_copy, window);
-  split.exposed_wait_ns = measure_in(sets.exposed_wait, window);
-  split.exposed_late_ns = measure_in(sets.exposed_late, window);
-  if (sets.blocking_comm) split.blocking_comm_ns = measure_in(*sets.blocking_comm, window);
-  split.unhidden_comm_ns = measure_in(sets.unhidden_comm, window);
-  add_causes(split.unhidden_by_cause, window, sets.unhidden);
+  split.compute_ns = measure_from(sets_.compute, window, near.compute);
+  split.comm_ns = measure_from(sets_.comm, window, near.comm);
+  split.copy_ns = measure_from(sets_.copy, window, near.copy);
+  split.exposed_comm_ns = measure_from(sets_.exposed_comm, window, near.exposed_comm);
+  split.exposed_copy_ns = measure_from(sets_.exposed_copy, window, near.exposed_copy);
+  split.exposed_wait_ns = measure_from(sets_.exposed_wait, window, near.exposed_wait);
+  split.exposed_late_ns = measure_from(sets_.exposed_late, window, near.exposed_late);
+  if (sets_.blocking_comm) split.blocking_comm_ns = measure_from(*sets_.blocking_comm, window, near.blocking_comm);
+  split.unhidden_comm_ns = measure_from(sets_.unhidden_comm, window, near.unhidden_comm);
+  add_causes(split.unhidden_by_cause, window, sets_.unhidden, near.unhidden);
+  add_causes(split.idle_by_cause, window, gaps_, near.gaps);
   return split;
-}
-
-void add_idle_causes(TimeSplit& split, Interval window, std::vector<IdleGap> const& gaps) {
-  add_causes(split.idle_by_cause, window, gaps);
 }
 
 }  // namespace stepscope::analyzer

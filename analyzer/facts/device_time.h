@@ -28,10 +28,22 @@ void add_unhidden(DeviceSets& sets, std::vector<IdleGap> unhidden);
 /// |set ∩ window|.
 int64_t measure_in(model::IntervalSet const& set, Interval window);
 
-/// Everything of TimeSplit but the idle causes.
-TimeSplit split_window(DeviceSets const& sets, Interval window);
+/// Splits windows of a device. Any may be asked for; those that come by time are found without a search.
+class WindowSplitter {
+ public:
+  /// `gaps`: by time, disjoint. Both must outlive it.
+  WindowSplitter(DeviceSets const& sets, std::vector<IdleGap> const& gaps) : sets_(sets), gaps_(gaps) {}
+  TimeSplit split(Interval window);
 
-/// Adds what of the gaps (by time, disjoint) lies in the split's window to its idle causes.
-void add_idle_causes(TimeSplit& split, Interval window, std::vector<IdleGap> const& gaps);
+ private:
+  /// In each set the place where the last window began.
+  struct Near {
+    size_t busy = 0, compute = 0, comm = 0, copy = 0, exposed_comm = 0, exposed_copy = 0, exposed_wait = 0, exposed_late = 0,
+           blocking_comm = 0, unhidden_comm = 0, unhidden = 0, gaps = 0;
+  };
+  DeviceSets const& sets_;
+  std::vector<IdleGap> const& gaps_;
+  Near near_;
+};
 
 }  // namespace stepscope::analyzer

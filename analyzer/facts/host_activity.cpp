@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "analyzer/facts/add_interval.h"
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -41,7 +43,7 @@ HostActivity::HostActivity(model::RankTrace const& rank, std::vector<std::vector
   auto const& kinds = trace.columns().kind;
   for (uint32_t row = 0; row < trace.event_count(); ++row)
     if (kinds[row] == EventKind::kOverhead)
-      overhead.push_back({trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns});
+      add_interval(overhead, trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns);
   overhead_ = model::unite(std::move(overhead));
 }
 
@@ -56,19 +58,19 @@ ThreadSets const& HostActivity::thread(model::TrackId track) {
   for (uint32_t row = rows.first; row < rows.last; ++row) {
     switch (view.kind(row)) {
       case EventKind::kMemory:
-        allocation.push_back(view.when(row));
+        add_interval(allocation, view.when(row));
         break;
       case EventKind::kSync:
-        sync.push_back(view.when(row));
+        add_interval(sync, view.when(row));
         break;
       case EventKind::kInputWait:
-        input.push_back(view.when(row));
+        add_interval(input, view.when(row));
         break;
       case EventKind::kRange:
       case EventKind::kAnnotatedRange: {
         int8_t& wait = waits[view.name(row).value];
         if (wait < 0) wait = is_input_wait_name(trace.name(row)) ? 1 : 0;
-        if (wait == 1) input.push_back(view.when(row));
+        if (wait == 1) add_interval(input, view.when(row));
         break;
       }
       default:
@@ -98,7 +100,7 @@ HostCursor::HostCursor(model::RankTrace const& rank, model::TrackId track)
 void HostCursor::close_back() {
   if (open_.back().in_window > best_ns_) {
     best_ns_ = open_.back().in_window;
-    best_ = open_.back().row;
+    best_ = model::EventId{open_.back().row};
   }
   open_.pop_back();
 }
@@ -115,25 +117,30 @@ void HostCursor::advance(int64_t until) {
   now_ = std::max(now_, until);
 }
 
-std::optional<uint32_t> HostCursor::dominant(Interval window) {
+model::EventId HostCursor::dominant(Interval window) {
   auto const open_until = [&](int64_t instant) {
     for (; next_ < last_; ++next_) {
       Interval const when = rows_.when(next_);
       if (when.begin >= instant) break;
       advance(when.begin);
-      if ((kExplaining >> static_cast<int>(rows_.kind(next_)) & 1) != 0) open_.push_back({next_, when.end, 0});
+      if ((kExplaining >> static_cast<int>(rows_.kind(next_)) & 1) != 0) {
+        Frame& frame = open_.emplace_back();
+        frame.row = next_;
+        frame.end = when.end;
+        frame.in_window = 0;
+      }
     }
     advance(instant);
   };
   open_until(window.begin);
-  best_.reset();
+  best_ = {};
   best_ns_ = 0;
   for (Frame& frame : open_) frame.in_window = 0;
   open_until(window.end);
   for (size_t i = open_.size(); i-- > 0;) {
     if (open_[i].in_window <= best_ns_) continue;
     best_ns_ = open_[i].in_window;
-    best_ = open_[i].row;
+    best_ = model::EventId{open_[i].row};
   }
   return best_;
 }

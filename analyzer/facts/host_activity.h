@@ -46,8 +46,9 @@ class HostActivity {
 class HostCursor {
  public:
   HostCursor(model::RankTrace const& rank, model::TrackId track);
-  /// The row that was innermost for the longest part of the window (a range, call, wait or phase; not the step itself).
-  std::optional<uint32_t> dominant(Interval window);
+  /// The row that was innermost for the longest part of the window (a range, call, wait or phase; not the step itself); invalid =
+  /// none was.
+  model::EventId dominant(Interval window);
 
  private:
   struct Frame {
@@ -63,7 +64,7 @@ class HostCursor {
   uint32_t next_, last_;
   std::vector<Frame> open_;
   int64_t now_;
-  std::optional<uint32_t> best_;
+  model::EventId best_;
   int64_t best_ns_ = 0;
 };
 

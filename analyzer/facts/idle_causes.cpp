@@ -4,11 +4,13 @@
 #include <array>
 #include <limits>
 
+#include "analyzer/facts/add_interval.h"
 #include "analyzer/facts/kernels.h"
 
 namespace stepscope::analyzer {
 namespace {
 
+using model::EventId;
 using model::EventKind;
 using model::IntervalSet;
 
@@ -52,23 +54,23 @@ class GapExplainer {
         cursors_(device.trace().tracks().size()),
         is_graph_launch_(device.trace().strings().size(), -1) {}
 
-  /// Gaps must come in order of time. `next_op` = the row that ends the gap, if an op does.
-  void explain(Interval gap, std::optional<uint32_t> next_op) {
+  /// Gaps must come in order of time. `next_op` = the row that ends the gap, if an op does. (Ids and not optionals of rows, here
+  /// and below: those are written in two pieces and read in one, for which a processor waits.)
+  void explain(Interval gap, EventId next_op) {
     gap_ = gap;
     next_op_ = next_op;
-    launch_.reset();
-    if (next_op)
-      if (model::EventId const launch = rows_.link(*next_op); launch.valid()) launch_ = launch.value;
+    launch_ = next_op.valid() ? rows_.link(next_op.value) : EventId();
     // Before this instant the host is late; after it the device holds the op.
-    launched_ = launch_ ? std::clamp(rows_.end(*launch_), gap.begin, gap.end) : gap.begin;
-    rest_.assign(1, gap);
+    launched_ = launch_.valid() ? std::clamp(rows_.end(launch_.value), gap.begin, gap.end) : gap.begin;
+    rest_.clear();
+    add_interval(rest_, gap);
     pieces_.clear();
     take(kOverhead, IdleCause::kProfiler, host_.overhead(), gap);
-    if (launch_) take_host_causes({gap.begin, launched_}, gap);
+    if (launch_.valid()) take_host_causes({gap.begin, launched_}, gap);
     take_device_causes({launched_, gap.end});
-    if (launch_) take_all(IdleCause::kLaunchStarved, {gap.begin, launched_});
+    if (launch_.valid()) take_all(IdleCause::kLaunchStarved, {gap.begin, launched_});
     for (Interval const& left : rest_)
-      pieces_.push_back({left, launch_ && left.length() < limit_ns_ ? IdleCause::kLaunchLatency : IdleCause::kUnexplained});
+      add_piece(left, launch_.valid() && left.length() < limit_ns_ ? IdleCause::kLaunchLatency : IdleCause::kUnexplained);
     emit();
   }
   /// About so many gaps will come.
@@ -78,11 +80,18 @@ class GapExplainer {
  private:
   struct Piece {
     Interval when;
-    IdleCause cause;
+    IdleCause cause = IdleCause::kUnexplained;
   };
 
+  void add_piece(Interval when, IdleCause cause) {
+    Piece& piece = pieces_.emplace_back();
+    piece.when.begin = when.begin;
+    piece.when.end = when.end;
+    piece.cause = cause;
+  }
+
   void take_host_causes(Interval before_launched, Interval gap) {
-    model::TrackId const thread = rows_.track(*launch_);
+    model::TrackId const thread = rows_.track(launch_.value);
     ThreadSets const& sets = host_.thread(thread);
     take(kAllocations, IdleCause::kAllocation, sets.allocation, gap);
     take(kSyncs, IdleCause::kSync, sets.sync, before_launched);
@@ -91,29 +100,31 @@ class GapExplainer {
   }
 
   void take_device_causes(Interval after_launched) {
-    if (!next_op_ || after_launched.begin >= after_launched.end) return;
-    StreamHolds const& holds = holds_[rows_.track(*next_op_).value];
+    if (!next_op_.valid() || after_launched.begin >= after_launched.end) return;
+    StreamHolds const& holds = holds_[rows_.track(next_op_.value).value];
     take(kOwnHolds, IdleCause::kDependency, holds.by_this_device, after_launched);
     take(kOtherHolds, IdleCause::kPeer, holds.by_others, after_launched);
     take_all(IdleCause::kPeer, {after_launched.begin, peer_launched(after_launched)});
-    if (launch_ && is_later_graph_node()) take_all(IdleCause::kGraph, after_launched);
+    if (launch_.valid() && is_later_graph_node()) take_all(IdleCause::kGraph, after_launched);
   }
 
   /// When the last peer of the next op was launched; the window's begin if that is no reason to wait.
   int64_t peer_launched(Interval after_launched) const {
-    if (rows_.kind(*next_op_) != EventKind::kCollective) return after_launched.begin;
+    uint32_t const op = next_op_.value;
+    if (rows_.kind(op) != EventKind::kCollective) return after_launched.begin;
     auto const peer =
-        std::lower_bound(peers_.begin(), peers_.end(), *next_op_, [](PeerLaunch const& p, uint32_t row) { return p.row < row; });
-    if (peer == peers_.end() || peer->row != *next_op_) return after_launched.begin;
+        std::lower_bound(peers_.begin(), peers_.end(), op, [](PeerLaunch const& p, uint32_t row) { return p.row < row; });
+    if (peer == peers_.end() || peer->row != op) return after_launched.begin;
     // An op that starts before its last peer is launched does not wait for it with its start.
     return peer->last_launch_end > after_launched.end ? after_launched.begin
                                                       : std::max(after_launched.begin, peer->last_launch_end);
   }
 
   bool is_later_graph_node() {
-    int8_t& known = is_graph_launch_[rows_.name(*launch_).value];
-    if (known < 0) known = device_.trace().name(*launch_).find("GraphLaunch") == std::string_view::npos ? 0 : 1;
-    return known == 1 && rows_.link(*launch_).value != *next_op_;
+    uint32_t const launch = launch_.value;
+    int8_t& known = is_graph_launch_[rows_.name(launch).value];
+    if (known < 0) known = device_.trace().name(launch).find("GraphLaunch") == std::string_view::npos ? 0 : 1;
+    return known == 1 && rows_.link(launch) != next_op_;
   }
 
   /// The sets that are looked through from gap to gap. As gaps come by time, what one has passed no later one asks for.
@@ -142,11 +153,11 @@ class GapExplainer {
       for (auto cut = at; cut != set.end() && cut->begin < rest.end; ++cut) {
         Interval const taken{std::max({rest.begin, cut->begin, bound.begin}), std::min({rest.end, cut->end, bound.end})};
         if (taken.begin >= taken.end) continue;
-        pieces_.push_back({taken, cause});
-        if (rest.begin < taken.begin) left_.push_back({rest.begin, taken.begin});
+        add_piece(taken, cause);
+        if (rest.begin < taken.begin) add_interval(left_, rest.begin, taken.begin);
         rest.begin = taken.end;
       }
-      if (rest.begin < rest.end) left_.push_back(rest);
+      if (rest.begin < rest.end) add_interval(left_, rest);
     }
     rest_.swap(left_);
   }
@@ -156,12 +167,12 @@ class GapExplainer {
     for (Interval const& rest : rest_) {
       Interval const taken{std::max(rest.begin, bound.begin), std::min(rest.end, bound.end)};
       if (taken.begin >= taken.end) {
-        left_.push_back(rest);
+        add_interval(left_, rest);
         continue;
       }
-      pieces_.push_back({taken, cause});
-      if (rest.begin < taken.begin) left_.push_back({rest.begin, taken.begin});
-      if (taken.end < rest.end) left_.push_back({taken.end, rest.end});
+      add_piece(taken, cause);
+      if (rest.begin < taken.begin) add_interval(left_, rest.begin, taken.begin);
+      if (taken.end < rest.end) add_interval(left_, taken.end, rest.end);
     }
     rest_.swap(left_);
   }
@@ -172,15 +183,16 @@ class GapExplainer {
     for (Piece const& piece : pieces_) {
       IdleGap& gap = gaps_.emplace_back();
       gap.ref = device_.ref;
-      gap.when = piece.when;
+      gap.when.begin = piece.when.begin;
+      gap.when.end = piece.when.end;
       gap.cause = piece.cause;
-      if (next_op_) gap.next_op_row = model::EventId{*next_op_};
-      if (auto const row = host_row(piece)) blame(*row, gap);
+      gap.next_op_row = next_op_;
+      if (EventId const row = host_row(piece); row.valid()) blame(row.value, gap);
     }
   }
 
   void blame(uint32_t row, IdleGap& gap) const {
-    gap.host_row = model::EventId{row};
+    gap.host_row = EventId{row};
     gap.host_name = rows_.name(row);
     gap.host_track = rows_.track(row);
     Interval const host = rows_.when(row);
@@ -188,11 +200,11 @@ class GapExplainer {
                         2 * host.length() >= gap.when.length();
   }
 
-  std::optional<uint32_t> host_row(Piece const& piece) {
-    if (!launch_ || piece.cause == IdleCause::kDependency || piece.cause == IdleCause::kPeer ||
+  EventId host_row(Piece const& piece) {
+    if (!launch_.valid() || piece.cause == IdleCause::kDependency || piece.cause == IdleCause::kPeer ||
         piece.cause == IdleCause::kLaunchLatency || piece.cause == IdleCause::kGraph)
-      return std::nullopt;
-    model::TrackId const thread = rows_.track(*launch_);
+      return {};
+    model::TrackId const thread = rows_.track(launch_.value);
     std::optional<HostCursor>& cursor = cursors_[thread.value];
     if (!cursor) cursor.emplace(*device_.rank, thread);
     return cursor->dominant(piece.when);
@@ -206,7 +218,7 @@ class GapExplainer {
   std::vector<StreamHolds> holds_;
   std::vector<std::optional<HostCursor>> cursors_;  ///< by track
   Interval gap_{};
-  std::optional<uint32_t> next_op_, launch_;
+  EventId next_op_, launch_;
   int64_t launched_ = 0;
   std::array<Passed, kSetPlaces> passed_{};
   std::vector<int8_t> is_graph_launch_;  ///< by string; −1 = not asked
@@ -217,17 +229,17 @@ class GapExplainer {
 
 /// Of the ops from place `first` on that start at `instant`, the one launched first; ops without a launch, then ops that take no
 /// time, only where there is no other. Advances `first` past them.
-std::optional<uint32_t> op_at(std::vector<uint32_t> const& ops, RowView const& rows, size_t& first, int64_t instant) {
-  std::optional<uint32_t> best;
+EventId op_at(std::vector<uint32_t> const& ops, RowView const& rows, size_t& first, int64_t instant) {
+  EventId best;
   auto const key = [&](uint32_t row) {
-    model::EventId const launch = rows.link(row);
+    EventId const launch = rows.link(row);
     return std::pair{rows.dur(row) == 0, launch.valid() ? rows.start(launch.value) : std::numeric_limits<int64_t>::max()};
   };
   for (; first < ops.size(); ++first) {
     uint32_t const row = ops[first];
     int64_t const start = rows.start(row);
     if (start > instant) break;
-    if (start == instant && (!best || key(row) < key(*best))) best = row;
+    if (start == instant && (!best.valid() || key(row) < key(best.value))) best = EventId{row};
   }
   return best;
 }
@@ -243,11 +255,11 @@ std::vector<IdleGap> explain_gaps(DeviceIndex const& device, IntervalSet const& 
   size_t op = 0;
   for (Interval const& work : busy) {
     if (work.begin >= range.end) break;
-    std::optional<uint32_t> const next = op_at(device.ops, rows, op, work.begin);
+    EventId const next = op_at(device.ops, rows, op, work.begin);
     if (begin < work.begin) explainer.explain({begin, work.begin}, next);
     begin = std::max(begin, work.end);
   }
-  if (begin < range.end) explainer.explain({begin, range.end}, std::nullopt);
+  if (begin < range.end) explainer.explain({begin, range.end}, EventId());
   return std::move(explainer).finish();
 }
 
@@ -256,7 +268,7 @@ std::vector<IdleGap> explain_late_launches(DeviceIndex const& device, std::vecto
   std::vector<PeerLaunch> const no_peers;
   GapExplainer explainer(device, host, no_peers, launch_latency_limit_ns);
   explainer.expect(late.size());
-  for (LateLaunch const& launch : late) explainer.explain(launch.when, launch.row);
+  for (LateLaunch const& launch : late) explainer.explain(launch.when, EventId{launch.row});
   return std::move(explainer).finish();
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 #include <tuple>
-#include <unordered_map>
 
 #include "analyzer/facts/quantile.h"
 #include "analyzer/facts/saturate.h"
@@ -78,34 +77,44 @@ QueueFacts measure_queue(Waiting& waiting, Interval window) {
   return facts;
 }
 
-void add_queues(DeviceIndex const& device, std::vector<LaunchedOp> const& launched, Interval window, LaunchFacts& facts) {
-  model::Trace const& trace = device.trace();
-  RowView const rows = device.rows();
-  Waiting all;
-  std::unordered_map<uint32_t, size_t> places;  // track → stream
-  std::vector<model::TrackId> tracks;
-  std::vector<Waiting> streams;
-  Waiting* last = nullptr;
-  uint32_t last_track = 0;
-  auto const stream_of = [&](uint32_t row) -> Waiting& {
-    model::TrackId const track = rows.track(row);
-    if (last != nullptr && last_track == track.value) return *last;
-    auto const [place, is_new] = places.try_emplace(track.value, streams.size());
-    if (is_new) {
-      tracks.push_back(track);
-      streams.emplace_back();
-    }
-    last_track = track.value;
-    last = &streams[place->second];
-    return *last;
-  };
-  all.begins.reserve(launched.size());
+/// Of each launch call, with the first op that it launched: when it began and returned, when the op started, and where.
+struct Calls {
+  std::vector<int64_t> called, returned, started;
+  std::vector<model::TrackId> track;
+  [[nodiscard]] size_t size() const { return called.size(); }
+};
+
+Calls find_calls(RowView const& rows, std::vector<LaunchedOp> const& launched) {
+  Calls calls;
+  size_t count = 0;
+  for (auto* const column : {&calls.called, &calls.returned, &calls.started}) column->resize(launched.size());
+  calls.track.resize(launched.size());
   for (auto const [launch, op] : launched) {
     if (!is_first_op(rows, launch, op)) continue;
-    Waiting& stream = stream_of(op);
-    ++stream.launches;
-    int64_t const called = rows.start(launch), started = rows.start(op);
+    calls.called[count] = rows.start(launch);
+    calls.returned[count] = rows.end(launch);
+    calls.started[count] = rows.start(op);
+    calls.track[count] = rows.track(op);
+    ++count;
+  }
+  for (auto* const column : {&calls.called, &calls.returned, &calls.started}) column->resize(count);
+  calls.track.resize(count);
+  return calls;
+}
+
+void add_queues(model::Trace const& trace, Calls const& calls, Interval window, LaunchFacts& facts) {
+  std::vector<Waiting> streams(trace.tracks().size());
+  for (model::TrackId const track : calls.track) ++streams[track.value].launches;
+  for (Waiting& stream : streams) {
+    stream.begins.reserve(stream.launches);
+    stream.ends.reserve(stream.launches);
+  }
+  Waiting all;
+  all.begins.reserve(calls.size());
+  for (size_t i = 0; i < calls.size(); ++i) {
+    int64_t const called = calls.called[i], started = calls.started[i];
     if (called >= started) continue;  // the trace's fault, which ImportLog counts
+    Waiting& stream = streams[calls.track[i].value];
     stream.begins.push_back(called);
     stream.ends.push_back(started);
     all.begins.push_back(called);
@@ -114,8 +123,9 @@ void add_queues(DeviceIndex const& device, std::vector<LaunchedOp> const& launch
   // A stream runs its ops in the order of their calls, the device does not.
   for (Waiting const& stream : streams) all.ends.insert(all.ends.end(), stream.ends.begin(), stream.ends.end());
   facts.queue = measure_queue(all, window);
-  for (size_t i = 0; i < streams.size(); ++i)
-    facts.streams.push_back({trace.tracks()[tracks[i].value].id, streams[i].launches, measure_queue(streams[i], window)});
+  for (size_t track = 0; track < streams.size(); ++track)
+    if (streams[track].launches > 0)
+      facts.streams.push_back({trace.tracks()[track].id, streams[track].launches, measure_queue(streams[track], window)});
   std::stable_sort(facts.streams.begin(), facts.streams.end(),
                    [](StreamQueue const& a, StreamQueue const& b) { return a.stream < b.stream; });
 }
@@ -170,6 +180,7 @@ constexpr uint32_t kNoLaunch = UINT32_MAX;
 std::vector<GraphOp> graph_ops(DeviceIndex const& device, std::vector<uint32_t> const& rows) {
   model::Trace const& trace = device.trace();
   std::vector<GraphOp> ops;
+  if (!trace.may_have_graphs()) return ops;
   for (uint32_t const row : rows)
     if (uint32_t const graph = graph_of(trace, row); graph != 0)
       ops.push_back({graph, device.launch_of(row).value_or(kNoLaunch), trace.columns().correlation[row], row});
@@ -232,17 +243,14 @@ LaunchFacts launch_facts(DeviceIndex const& device, std::vector<uint32_t> const&
                          Interval window, std::vector<StepFacts> const& steps) {
   RowView const view = device.rows();
   LaunchFacts facts;
-  std::vector<int64_t> latencies, calls, kernels;
-  latencies.reserve(launched.size());
-  calls.reserve(launched.size());
-  kernels.reserve(rows.size());
-  for (auto const [launch, op] : launched) {
-    if (!is_first_op(view, launch, op)) continue;
-    int64_t const latency = view.start(op) - view.end(launch);
-    if (latency < 0) ++facts.negative_latencies;
-    latencies.push_back(latency);
-    calls.push_back(view.dur(launch));
+  Calls const calls = find_calls(view, launched);
+  std::vector<int64_t> latencies(calls.size()), durations(calls.size()), kernels;
+  for (size_t i = 0; i < calls.size(); ++i) {
+    latencies[i] = calls.started[i] - calls.returned[i];
+    durations[i] = calls.returned[i] - calls.called[i];
+    facts.negative_latencies += latencies[i] < 0 ? 1 : 0;
   }
+  kernels.reserve(rows.size());
   for (uint32_t const row : rows)
     if (view.kind(row) == EventKind::kKernel) kernels.push_back(view.dur(row));
   facts.calls = latencies.size();
@@ -252,9 +260,9 @@ LaunchFacts launch_facts(DeviceIndex const& device, std::vector<uint32_t> const&
   facts.latency_median_ns = latency.median;
   facts.latency_p95_ns = latency.p95;
   facts.latency_max_ns = latency.most;
-  facts.call_median_ns = quantile(calls, 50);
+  facts.call_median_ns = quantile(durations, 50);
   facts.calls_per_step = calls_per_step(device, rows, steps);
-  add_queues(device, launched, window, facts);
+  add_queues(device.trace(), calls, window, facts);
   return facts;
 }
 

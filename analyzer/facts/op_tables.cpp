@@ -99,12 +99,13 @@ class PlaceWalk {
   }
   void add(uint32_t row) {
     close_until(view_.start(row));
-    LaunchPlace place{row, {}, {}, stream_waits_};
+    LaunchPlace& place = places_.emplace_back();
+    place.launch = row;
+    place.stream_waits = stream_waits_;
     if (!open_.empty()) {
       place.op = open_.back().op;
       place.layer = open_.back().layer;
     }
-    places_.push_back(place);
   }
 
   model::Trace const& trace_;

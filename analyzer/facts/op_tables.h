@@ -10,9 +10,9 @@ namespace stepscope::analyzer {
 
 /// Where on its thread a launch was called.
 struct LaunchPlace {
-  uint32_t launch;            ///< row
+  uint32_t launch = 0;        ///< row
   model::StringId op, layer;  ///< names of ranges; invalid = called in none
-  uint32_t stream_waits;      ///< calls on this thread, until then, that let a stream wait for an event
+  uint32_t stream_waits = 0;  ///< calls on this thread, until then, that let a stream wait for an event
 };
 
 /// All launch calls of a process with an op in the trace, by row.

@@ -4,6 +4,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "analyzer/facts/add_interval.h"
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -38,6 +40,14 @@ struct CalledWait {
   uint64_t call;
   int64_t until;
 };
+
+/// As add_interval().
+void add_late(std::vector<LateLaunch>& to, Interval when, uint32_t row) {
+  LateLaunch& added = to.emplace_back();
+  added.when.begin = when.begin;
+  added.when.end = when.end;
+  added.row = row;
+}
 
 class ReadyOps {
  public:
@@ -95,6 +105,7 @@ class ReadyOps {
   }
   [[nodiscard]] uint32_t graph_of(uint32_t row) const {
     model::Trace const& trace = device_.trace();
+    if (!trace.may_have_graphs()) return 0;
     if (trace.kind(row) == EventKind::kKernel) return trace.detail<model::KernelDetail>(row).graph;
     return trace.kind(row) == EventKind::kCollective ? 0 : trace.detail<model::CopyDetail>(row).graph;
   }
@@ -127,10 +138,10 @@ class ReadyOps {
       Interval const waiting{std::max(free, launch_end.value_or(when.end)), when.begin};
       if (op_class == model::OpClass::kComm)
         collectives_.push_back({when.begin, stream.value, std::min(when.begin, std::max(held, launch_end.value_or(when.begin)))});
-      if (op_class != model::OpClass::kComm && touches(waiting, at_comm, comm.end())) ready_.push_back(waiting);
+      if (op_class != model::OpClass::kComm && touches(waiting, at_comm, comm.end())) add_interval(ready_, waiting);
       Interval const unlaunched{free, std::min(launch_end.value_or(kLongAgo), when.begin)};
       if (op_class == model::OpClass::kCompute && free != kLongAgo && touches(unlaunched, at_exposed, exposed.end()))
-        late_.push_back({unlaunched, row});
+        add_late(late_, unlaunched, row);
       free = std::max(free, when.end);
     }
   }
@@ -166,7 +177,7 @@ std::vector<LateLaunch> pieces_in(model::IntervalSet const& where, std::vector<L
     if (rest.begin >= rest.end) continue;
     while (at != where.end() && at->end <= rest.begin) ++at;
     for (auto cut = at; cut != where.end() && cut->begin < rest.end; ++cut)
-      pieces.push_back({{std::max(rest.begin, cut->begin), std::min(rest.end, cut->end)}, launch.row});
+      add_late(pieces, {std::max(rest.begin, cut->begin), std::min(rest.end, cut->end)}, launch.row);
     taken = rest.end;
   }
   return pieces;

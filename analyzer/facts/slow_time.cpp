@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analyzer/facts/add_interval.h"
 #include "analyzer/facts/copies.h"
 #include "analyzer/facts/kernel_traits.h"
 #include "analyzer/facts/kernels.h"
@@ -33,11 +34,11 @@ model::IntervalSet simt_matrix_alone(DeviceIndex const& device) {
   SimtNames names(device.trace());
   std::vector<Interval> simt, others;
   for (uint32_t const row : device.ops)
-    if (rows.kind(row) == EventKind::kKernel && names.has(rows.name(row))) simt.push_back(rows.when(row));
+    if (rows.kind(row) == EventKind::kKernel && names.has(rows.name(row))) add_interval(simt, rows.when(row));
   if (simt.empty()) return {};
   for (uint32_t const row : device.ops)
     if (rows.op_class(row) == OpClass::kCompute && (rows.kind(row) != EventKind::kKernel || !names.has(rows.name(row))))
-      others.push_back(rows.when(row));
+      add_interval(others, rows.when(row));
   return model::subtract(model::unite(std::move(simt)), model::unite(std::move(others)));
 }
 
@@ -49,7 +50,7 @@ model::IntervalSet shared_time(DeviceIndex const& device) {
   for (uint32_t const row : device.ops) {
     if (rows.op_class(row) != OpClass::kCompute) continue;
     Interval const when = rows.when(row);
-    if (when.begin < end) shared.push_back({when.begin, std::min(when.end, end)});
+    if (when.begin < end) add_interval(shared, when.begin, std::min(when.end, end));
     end = std::max(end, when.end);
   }
   return model::unite(std::move(shared));
@@ -95,7 +96,7 @@ class SerializedFinder {
     for (uint32_t const row : device_.ops) {
       Stream& own = streams_[rows_.track(row).value];
       Interval const when = rows_.when(row);
-      if (auto const wait = waited(row, when, own, latest_[own.is_default ? 1 : 0])) waits.push_back(*wait);
+      if (auto const wait = waited(row, when, own, latest_[own.is_default ? 1 : 0])) add_interval(waits, *wait);
       own.last_row = row;
       own.end = std::max(own.end, when.end);
       Latest& latest = latest_[own.is_default ? 0 : 1];

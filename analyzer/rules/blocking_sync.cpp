@@ -9,7 +9,7 @@ void find_blocking_sync(RuleInput const& input, std::vector<Finding>& findings) 
   auto const counts = [](MeasuredDevice const& device, size_t place) {
     return device.gaps.cause(place) == IdleCause::kSync || is_way_from_sync(device, place);
   };
-  auto finding = find_idle_cost("blocking-sync", input, kWarningShare, counts);
+  auto finding = find_idle_cost("blocking-sync", input, kWarningShare, {IdleCause::kSync, IdleCause::kLaunchStarved}, counts);
   if (finding) findings.push_back(std::move(*finding));
 }
 

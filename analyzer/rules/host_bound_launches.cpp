@@ -15,7 +15,7 @@ void find_host_bound_launches(RuleInput const& input, std::vector<Finding>& find
     if (!is_launch_cost.empty() && is_launch_cost[place]) return false;
     return device.gaps.cause(place) == IdleCause::kLaunchStarved && !is_way_from_sync(device, place);
   };
-  auto finding = find_idle_cost("host-bound-launches", input, kWarningShare, counts);
+  auto finding = find_idle_cost("host-bound-launches", input, kWarningShare, {IdleCause::kLaunchStarved}, counts);
   if (finding) findings.push_back(std::move(*finding));
 }
 

@@ -86,9 +86,13 @@ std::optional<Finding> judge_idle(char const* rule, RuleInput const& input, doub
 
 }  // namespace
 
-std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share, Counts const& counts) {
+std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share,
+                                      std::initializer_list<IdleCause> causes, Counts const& counts) {
   auto const idle_of = [&](MeasuredDevice const& device) {
-    IdleSplit idle{};
+    IdleSplit most{}, idle{};
+    for (IdleCause const cause : causes) most[static_cast<size_t>(cause)] = device.idle_of(cause);
+    // Millions of gaps are only looked at where it can matter.
+    if (Loss{&device, {}, lost_with(device, most)}.share() < least_share) return idle;
     for (size_t i = 0; i < device.gaps.size(); ++i)
       if (counts(device, i)) idle[static_cast<size_t>(device.gaps.cause(i))] += device.gaps.when(i).length();
     return idle;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <string>
 
 #include "analyzer/rules/rule.h"
@@ -11,7 +12,9 @@ namespace stepscope::analyzer {
 /// Finds the device on which the gaps that `counts` (called with places in device.gaps, from several threads at once) take the
 /// largest share of a step. From `least_share` on, a finding with cost, evidence (longest first), the metrics "gaps_per_step" and
 /// "devices" (how many pass least_share), and the subject "host_op": the host op that was running for most of it.
+/// `causes`: of the gaps that may count; others are not asked for where these cannot reach least_share.
 std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, double least_share,
+                                      std::initializer_list<IdleCause> causes,
                                       std::function<bool(MeasuredDevice const&, size_t)> const& counts);
 
 /// find_idle_cost() of all gaps of one cause.

@@ -46,7 +46,8 @@ void find_launch_latency(RuleInput const& input, std::vector<Finding>& findings)
     std::vector<bool> const& of_device = marks[static_cast<size_t>(&device - input.measured.data())];
     return !of_device.empty() && of_device[place];
   };
-  auto finding = find_idle_cost("launch-latency", input, kWarningShare, counts);
+  auto finding =
+      find_idle_cost("launch-latency", input, kWarningShare, {IdleCause::kLaunchStarved, IdleCause::kLaunchLatency}, counts);
   if (!finding) return;
   for (DeviceFacts const& device : input.facts.devices) {
     if (device.ref != finding->where) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <span>
 
 #include <tbb/parallel_for.h>
@@ -16,32 +17,45 @@ std::pair<size_t, size_t> rows_of(std::vector<Row> const& rows, DeviceRef ref) {
   return {static_cast<size_t>(first - rows.begin()), static_cast<size_t>(last - rows.begin())};
 }
 
-/// Whether a device's gaps fill the window.
-bool fill(DeviceGaps const& gaps, Interval window) {
+/// A window that a device's gaps fill, by cause; none where they do not. `near`: where the window before lay among them.
+std::optional<IdleSplit> split_idle(DeviceGaps const& gaps, Interval window, size_t& near) {
+  IdleSplit split{};
   int64_t idle = 0;
-  for (size_t i = gaps.first_after(window.begin); i < gaps.size() && gaps.when(i).begin < window.end; ++i)
-    idle += std::min(gaps.when(i).end, window.end) - std::max(gaps.when(i).begin, window.begin);
-  return idle == window.length();
+  near = gaps.first_after(window.begin, near);
+  for (size_t i = near; i < gaps.size(); ++i) {
+    Interval const gap = gaps.when(i);
+    if (gap.begin >= window.end) break;
+    int64_t const part = std::min(gap.end, window.end) - std::max(gap.begin, window.begin);
+    split[static_cast<size_t>(gaps.cause(i))] += part;
+    idle += part;
+  }
+  return idle == window.length() ? std::optional(split) : std::nullopt;
 }
 
 struct Period {
   StepFacts const* step;
   Interval when;
+  IdleSplit lead{};
 };
 
 /// Of the measured steps of a device, rows first..last − 1; by time, disjoint.
 std::vector<Period> periods_of(std::vector<StepFacts> const& steps, size_t first, size_t last, DeviceGaps const* gaps) {
   std::vector<Period> result;
+  size_t near = 0;
   for (size_t i = first; i < last; ++i) {
     StepFacts const& step = steps[i];
     if (step.warmup) continue;
-    Interval period = step.window;
+    Period period{&step, step.window};
     if (i > first && steps[i - 1].step + 1 == step.step) {
       Interval const lead{steps[i - 1].window.end, step.window.begin};
-      if (lead.begin < lead.end && gaps != nullptr && fill(*gaps, lead)) period.begin = lead.begin;
+      auto const idle = lead.begin < lead.end && gaps != nullptr ? split_idle(*gaps, lead, near) : std::nullopt;
+      if (idle) {
+        period.when.begin = lead.begin;
+        period.lead = *idle;
+      }
     }
     // Steps come by number; a job that counts from 0 again would go back in time.
-    if (result.empty() || period.begin >= result.back().when.end) result.push_back({&step, period});
+    if (result.empty() || period.when.begin >= result.back().when.end) result.push_back(period);
   }
   return result;
 }
@@ -212,13 +226,14 @@ void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
 
 }  // namespace
 
-std::vector<std::vector<Interval>> measured_periods(Analysis const& facts) {
-  std::vector<std::vector<Interval>> result(facts.devices.size());
+std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts) {
+  std::vector<std::vector<MeasuredPeriod>> result(facts.devices.size());
   tbb::parallel_for(size_t{0}, facts.devices.size(), [&](size_t d) {
     DeviceFacts const& device = facts.devices[d];
     auto const [first, last] = rows_of(facts.steps, device.ref);
-    for (Period const& period : periods_of(facts.steps, first, last, facts.gaps.of(device.ref))) result[d].push_back(period.when);
-    if (first == last && stands_as_one_period(device)) result[d].push_back(device.window);
+    for (Period const& period : periods_of(facts.steps, first, last, facts.gaps.of(device.ref)))
+      result[d].push_back({period.when, period.lead});
+    if (first == last && stands_as_one_period(device)) result[d].push_back({device.window});
   });
   return result;
 }

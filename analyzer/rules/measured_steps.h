@@ -91,7 +91,12 @@ struct MeasuredSteps {
 };
 /// `facts` must outlive it.
 MeasuredSteps measure_steps(Analysis const& facts);
+/// A period, and of the idle time in it that is before its step's window why.
+struct MeasuredPeriod {
+  Interval when;
+  IdleSplit lead{};
+};
 /// Of MeasuredSteps::all the periods alone: for a fraction of the time.
-std::vector<std::vector<Interval>> measured_periods(Analysis const& facts);
+std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts);
 
 }  // namespace stepscope::analyzer

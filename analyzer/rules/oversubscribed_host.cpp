@@ -52,7 +52,7 @@ std::optional<Finding> find_waiting_for_cores(RuleInput const& input) {
     return is_host_device(facts.name) && device.gaps.cause(place) == IdleCause::kLaunchLatency &&
            device.gaps.when(place).length() > kLongestWakeNs;
   };
-  return find_idle_cost("oversubscribed-host", input, kWarningShare, waits);
+  return find_idle_cost("oversubscribed-host", input, kWarningShare, {IdleCause::kLaunchLatency}, waits);
 }
 
 }  // namespace

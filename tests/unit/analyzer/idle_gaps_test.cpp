@@ -96,6 +96,20 @@ TEST(IdleGaps, OfManyReasonsAndWithLongTimesBetweenThemGiveWhatWasPutIn) {
   }
 }
 
+TEST(IdleGaps, AreFoundAlikeFromWhereverIsLookedFirst) {
+  std::vector<IdleGap> const wanted = many_gaps();
+  DeviceGaps const gaps({}, wanted);
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 20'000; ++i) {
+    size_t const place = random() % wanted.size();
+    int64_t const instant = wanted[place].when.begin + static_cast<int64_t>(random() % 9) - 4;
+    // Mostly near, on both sides, and at ends of blocks; also far, and behind the last.
+    size_t const far = random() % (wanted.size() + 2), close = place + random() % 4096;
+    for (size_t const near : {far, close, close - std::min<size_t>(close, 2048), place / 64 * 64})
+      ASSERT_EQ(gaps.first_after(instant, near), gaps.first_after(instant)) << instant << " from " << near;
+  }
+}
+
 TEST(IdleGaps, WithoutRowsKeepTheRest) {
   std::vector<IdleGap> wanted = random_gaps(1);
   std::erase_if(wanted, [](IdleGap const& gap) { return gap.ref != DeviceRef{0, 0}; });
