@@ -10,6 +10,8 @@
 //   STEPSCOPE_NCCL         off, calls or network: what NCCL reports; network when not set
 //   STEPSCOPE_CUDA_BUFFER_MB  memory for what CUDA reports, on top of that
 //   STEPSCOPE_CUDA_HES     1 = the GPU's own timestamps where it has them (Blackwell and later)
+//   STEPSCOPE_TURN_SOCKET  a socket, and
+//   STEPSCOPE_TURN_STEPS   steps: the program takes turns with another one, see turns.h
 //   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something was lost
 //   RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
 #pragma once
@@ -35,6 +37,8 @@ inline constexpr char const* kBufferVariable = "STEPSCOPE_BUFFER_MB";
 inline constexpr char const* kSampleVariable = "STEPSCOPE_SAMPLE_MS";
 inline constexpr char const* kNcclVariable = "STEPSCOPE_NCCL";
 inline constexpr char const* kCudaBufferVariable = "STEPSCOPE_CUDA_BUFFER_MB";
+inline constexpr char const* kTurnSocketVariable = "STEPSCOPE_TURN_SOCKET";
+inline constexpr char const* kTurnStepsVariable = "STEPSCOPE_TURN_STEPS";
 inline constexpr char const* kReportLossVariable = "STEPSCOPE_REPORT_LOSS";
 inline constexpr char const* kVerboseVariable = "STEPSCOPE_VERBOSE";
 
@@ -70,6 +74,8 @@ struct CaptureOptions {
   int32_t world_size = 1;
   NcclDetail nccl = NcclDetail::kNetwork;
   int32_t sample_ms = kDefaultSampleMs;  ///< 0 = no counters of GPUs
+  int turn_socket = -1;                  ///< −1 = the program has no turns
+  int64_t turn_steps = 1;
   bool report_loss = false;
   bool forked = false;  ///< the process is a fork of a traced one: never takes the rank's file name
 };
