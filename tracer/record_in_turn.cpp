@@ -9,6 +9,7 @@
 #include <optional>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -241,19 +242,24 @@ void say_how_it_went(TurnKeeper const& keeper, int64_t turn_steps) {
   }
 }
 
+Expected<void> check_turns(RecordOptions const& options, TurnProgram const& first, TurnProgram const& second) {
+  if (first.command.empty() || second.command.empty())
+    return fail("--in-turn: name both programs after --, with : between them: -- python3 old.py : python3 new.py");
+  auto const whole = [](std::string const& path) { return std::filesystem::absolute(path + "/").lexically_normal(); };
+  if (whole(first.output) == whole(second.output))
+    return fail("--in-turn {}: each program has a run of its own, name another folder", second.output);
+  if (!options.steps.empty() || !options.range.empty() || options.delay_ns || options.duration_ns || options.from_code)
+    return fail("--in-turn records all steps: leave out what says where recording begins and ends");
+  if (rank_from_environment()) return fail("--in-turn records programs of one process, not the ranks of a job");
+  return check_options(options);
+}
+
 }  // namespace
 
 Expected<int> record_in_turn(RecordOptions const& options, int64_t turn_steps, TurnProgram const& first,
                              TurnProgram const& second) {
   std::array const programs = {&first, &second};
-  if (first.command.empty() || second.command.empty())
-    return fail("--in-turn: name both programs after --, with : between them: -- python3 old.py : python3 new.py");
-  if (std::filesystem::path(first.output).lexically_normal() == std::filesystem::path(second.output).lexically_normal())
-    return fail("--in-turn {}: each program has a run of its own, name another folder", second.output);
-  if (!options.steps.empty() || !options.range.empty() || options.delay_ns || options.duration_ns || options.from_code)
-    return fail("--in-turn records all steps: leave out what says where recording begins and ends");
-  if (rank_from_environment()) return fail("--in-turn records programs of one process, not the ranks of a job");
-  if (auto const good = check_options(options); !good) return base::fail_with(good);
+  if (auto const good = check_turns(options, first, second); !good) return base::fail_with(good);
   auto const library = find_library(options);
   if (!library) return base::fail_with(library);
   std::array<RecordOptions, 2> own = {options, options};
@@ -264,7 +270,7 @@ Expected<int> record_in_turn(RecordOptions const& options, int64_t turn_steps, T
     for (Side& side : sides) end_at_once(side);
     std::error_code ignored;
     for (size_t s = 0; s < 2; ++s)
-      if (made[s]) std::filesystem::remove(own[s].output, ignored);
+      if (made[s]) std::filesystem::remove_all(own[s].output, ignored);
   };
   for (size_t s = 0; s < 2; ++s) {
     own[s].output = programs[s]->output;
