@@ -31,6 +31,7 @@ struct StepFacts {
   Interval window;       ///< device window: what `time` splits
   TimeSplit time;
   bool warmup = false;              ///< left out of statistics and findings
+  bool held = false;                ///< left out likewise (`warmup` is set): its program was held just before (turns.h)
   SlowTime slow;                    ///< over `window`
   std::vector<StepKernel> kernels;  ///< what computed: kernels and memsets, by place
   uint64_t copied_in_bytes = 0;     ///< by copies from host to device that began in the window

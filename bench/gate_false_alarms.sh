@@ -4,7 +4,7 @@
 #
 #   bench/gate_false_alarms.sh STEPSCOPE [TIMES] [SLOWER]      SLOWER: options of the slow program ("--input-delay-ms 1")
 #
-# GATE_PAIRED=1: against the unchanged program, trained in turn with it (up to GATE_MOST_RUNS pairs), and not against a baseline of before.
+# GATE_PAIRED=1: against the unchanged program, which takes turns with it (up to GATE_MOST_RUNS pairs), and not against a baseline of before.
 set -euo pipefail
 STEPSCOPE=$(readlink -f "${1:?"name the stepscope program"}")
 times=${2:-20} slower=${3:-"--input-delay-ms 1"}
@@ -15,21 +15,21 @@ export STEPSCOPE GATE_OUT=$work/out GATE_DATA=$work
 unset GITHUB_ACTIONS
 
 if [[ -n ${GATE_PAIRED:-} ]]; then export GATE_BASE=$STEPSCOPE; else "$gate" --update >/dev/null 2>&1; fi
-# Counts exit statuses of so many checks.
-count() {
-  local passed=0 failed=0 unclear=0 status
-  for ((i = 0; i < times; ++i)); do
-    status=0
-    "$gate" >"$work/check.log" 2>&1 || status=$?
-    case $status in
-      0) passed=$((passed + 1)) ;;
-      1) failed=$((failed + 1)) ;;
-      3) unclear=$((unclear + 1)) ;;
-      *) cat "$work/check.log" >&2; exit 2 ;;
-    esac
-  done
-  echo "$1: $passed passed, $failed failed, $unclear unclear of $times"
+declare -A counts=()
+# check NAME: counts the exit status. What is unchanged and what is slower come in turn: the machine is the same for both.
+check() {
+  local status=0
+  "$gate" >"$work/$1.log" 2>&1 || status=$?
+  if ((status != 0 && status != 1 && status != 3)); then cat "$work/$1.log" >&2; exit 2; fi
+  counts[$1-$status]=$((${counts[$1-$status]:-0} + 1))
+  local cause
+  cause=$(grep -m 1 -o "Most of it: .*" "$work/$1.log" || true)
+  echo "$1: $status $(grep -m 1 -E "^ +(passed|FAILED|UNCLEAR) +step time" "$work/$1.log" | tr -s ' ') $cause"
 }
-count "unchanged"
-GATE_TRAIN_OPTIONS=$slower count "slower ($slower)"
-grep -m 1 -A 1 "SLOWER" "$work/check.log" || true
+for ((i = 0; i < times; ++i)); do
+  check unchanged
+  GATE_TRAIN_OPTIONS=$slower check slower
+done
+for name in unchanged slower; do
+  echo "$name: ${counts[$name-0]:-0} passed, ${counts[$name-1]:-0} failed, ${counts[$name-3]:-0} unclear of $times"
+done

@@ -161,6 +161,10 @@ Expected<CheckInputs> read_inputs(CheckCommand const& command) {
   if (!fresh) return base::fail_with(fresh);
   inputs.fresh = std::move(*fresh);
   if (auto const good = check_steps(inputs.fresh); !good) return base::fail_with(good);
+  bool const is_kept = !command.update_baseline.empty() || !command.append_history.empty();
+  auto const is_in_turn = [](analyzer::RunSample const& run) { return run.steps_in_turn > 0; };
+  if (is_kept && std::any_of(inputs.fresh.begin(), inputs.fresh.end(), is_in_turn))
+    return base::fail("check: runs that were made in turn with another program are for --paired, keep runs that were made alone");
   inputs.name = command.name;
   if (inputs.name.empty() && !inputs.fresh.empty()) inputs.name = gate::workload_name(inputs.fresh.front());
   if (!command.base.empty()) inputs.base_file = gate::baseline_file(command.base.front(), inputs.name);

@@ -1,10 +1,12 @@
 // stepscope record -- CMD: runs any program with the tracer loaded into it.
+#include <algorithm>
 #include <memory>
 
 #include "cli/commands.h"
 #include "trace/base/parse_time.h"
 #include "tracer/core/options.h"
 #include "tracer/record.h"
+#include "tracer/record_in_turn.h"
 
 namespace stepscope::cli {
 namespace {
@@ -17,12 +19,25 @@ base::Expected<void> set_time(std::string const& text, std::string_view option, 
   return {};
 }
 
+/// The commands are separated as mpirun has it.
+base::Expected<int> record_two(tracer::RecordOptions const& options, std::string const& second_output, int64_t turn_steps,
+                               std::vector<std::string> const& commands) {
+  auto const colon = std::find(commands.begin(), commands.end(), ":");
+  tracer::TurnProgram const first = {options.output, {commands.begin(), colon}};
+  tracer::TurnProgram second = {second_output, {}};
+  if (colon != commands.end()) second.command.assign(colon + 1, commands.end());
+  if (std::find(second.command.begin(), second.command.end(), ":") != second.command.end())
+    return base::fail("--in-turn: two programs, with one : between them");
+  return tracer::record_in_turn(options, turn_steps, first, second);
+}
+
 }  // namespace
 
 Action add_record(CLI::App& app) {
   struct Options {
     tracer::RecordOptions record;
-    std::string delay, duration;
+    std::string delay, duration, in_turn;
+    int64_t turn_steps = 8;
     std::vector<std::string> command;
   };
   auto const options = std::make_shared<Options>();
@@ -48,6 +63,11 @@ Action add_record(CLI::App& app) {
                  "what NCCL reports: off, calls (collectives, point-to-point), network (and what its network threads wait for)")
       ->check(CLI::IsMember({"off", "calls", "network"}))
       ->default_str("network");
+  app.add_option("--in-turn", options->in_turn,
+                 "two programs, CMD : CMD, that train some steps each in turn; the run folder of the second");
+  app.add_option("--turn-steps", options->turn_steps, "steps of a turn; the first of each is not measured")
+      ->check(whole_number(2, 1'000'000))
+      ->capture_default_str();
   app.add_flag("--force", options->record.force, "overwrite a run that is there");
   app.add_option("CMD", options->command, "the program to record and its arguments, after --")->required();
   return [options]() -> int {
@@ -57,7 +77,9 @@ Action add_record(CLI::App& app) {
     if (auto const set = set_time(options->delay, "--delay", options->record.delay_ns); !set) return report_error(set.error());
     if (auto const set = set_time(options->duration, "--duration", options->record.duration_ns); !set)
       return report_error(set.error());
-    auto const code = tracer::record_command(options->record, options->command);
+    auto const code = options->in_turn.empty()
+                          ? tracer::record_command(options->record, options->command)
+                          : record_two(options->record, options->in_turn, options->turn_steps, options->command);
     return code ? *code : report_error(code.error());
   };
 }

@@ -163,6 +163,16 @@ std::string caveat_text(analyzer::CaveatFacts const& caveat) {
       return "Ranks are missing on a side: waiting for peers, and who causes it, may be wrong.";
     case Caveat::kQuality:
       return "A recording lost events (stepscope doctor RUN says which): its parts may be wrong.";
+    case Caveat::kInTurn: {
+      std::string const interval =
+          caveat.low_ns == caveat.high_ns
+              ? std::string()
+              : fmt::format(" (95 % interval {} to {})", signed_duration(caveat.low_ns), signed_duration(caveat.high_ns));
+      return fmt::format(
+          "The programs took turns: of each run the fastest quarter of its steps counts, which the machine disturbed least. What "
+          "slows single steps alone is not in it; the mean of all steps changed by {}{}.",
+          signed_duration(caveat.ns), interval);
+    }
     case Caveat::kNoMemory:
       return "A side says nothing of device memory: memory is not compared.";
   }
@@ -403,6 +413,9 @@ std::string refusal_text(Comparison const& comparison) {
       return fmt::format(
           "--paired: {} before and {} after it, name the runs of both in the order in which they were made in turn",
           base::format_count(comparison.base.runs.size(), "run"), comparison.fresh.runs.size());
+    case analyzer::Refusal::kOneSideInTurn:
+      return "some runs were made in turn with another program (record --in-turn) and others not: of the former only the "
+             "fastest steps count, compare runs that were made alike";
   }
   return "name at least one run before and one after --vs";
 }

@@ -1,28 +1,13 @@
 #include "tracer/record.h"
 
-#include <algorithm>
-#include <array>
-#include <cerrno>
-#include <climits>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <optional>
-#include <string_view>
 #include <system_error>
 
-#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trace/base/format.h"
-#include "trace/base/run_folder.h"
-#include "trace/file/summaries.h"
-#include "trace/file/trace_file.h"
-#include "tracer/core/options.h"
+#include "tracer/record_parts.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -30,101 +15,6 @@ namespace {
 namespace fs = std::filesystem;
 using base::Expected;
 using base::fail;
-
-constexpr int kNotFound = 127, kNotExecutable = 126, kSignalBase = 128;
-
-/// True when the folder was made here.
-Expected<bool> prepare_folder(RecordOptions const& options) {
-  return rank_from_environment() ? base::prepare_shared_run_folder(options.output, options.force, is_own_run_file)
-                                 : base::prepare_run_folder(options.output, options.force);
-}
-
-Expected<std::string> find_library(RecordOptions const& options) {
-  fs::path library = options.library;
-  std::error_code error;
-  if (library.empty()) library = fs::read_symlink("/proc/self/exe", error).parent_path() / "../lib/libstepscope-tracer.so";
-  fs::path const absolute = fs::weakly_canonical(library, error);
-  if (!fs::exists(absolute, error))
-    return fail("{}: the tracer library is missing, build the target stepscope-tracer or install Stepscope again",
-                library.lexically_normal().string());
-  return absolute.string();
-}
-
-constexpr char const* kNcclPluginVariable = "NCCL_PROFILER_PLUGIN";
-/// Each names one library, which CUDA and NVTX load: ours.
-constexpr std::array kInjectionVariables = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
-constexpr std::string_view kLibraryName = "libstepscope-tracer.so";
-
-/// What the user set the variable to, for another tool; empty = nothing. That of an outer `stepscope record` is none.
-std::string_view of_another_tool(char const* variable) {
-  char const* const text = std::getenv(variable);
-  std::string_view const library = text != nullptr ? text : "";
-  return library.ends_with(kLibraryName) ? std::string_view() : library;
-}
-
-/// The profiler plugin that the user chose for NCCL, which can have one; empty = none.
-std::string_view nccl_plugin_of_user() { return of_another_tool(kNcclPluginVariable); }
-
-/// LD_PRELOAD with the library that tells the tracer when a program ends without exit handlers, in front of what is there.
-/// Nothing when it is there already, or cannot be named: the loader separates names by spaces and colons.
-std::optional<std::string> preloads(fs::path const& tracer) {
-  std::string const library = tracer.parent_path() / "libstepscope-exit.so";
-  char const* const text = std::getenv("LD_PRELOAD");
-  std::string const others = text != nullptr ? text : "";
-  std::error_code error;
-  if (library.find_first_of(" :") != std::string::npos || !fs::exists(library, error)) return {};
-  if (others.find(library) != std::string::npos) return {};
-  return others.empty() ? library : library + ":" + others;
-}
-
-/// This process's environment with the tracer's variables set.
-std::vector<std::string> traced_environment(RecordOptions const& options, std::string const& library) {
-  std::vector<std::pair<std::string, std::string>> set = {
-      {kInjectionVariables[0], library},
-      {kInjectionVariables[1], library},
-      {kOutputVariable, fs::absolute(options.output).lexically_normal().string()},
-      {kReportLossVariable, "1"}};
-  if (!options.nccl.empty()) set.emplace_back(kNcclVariable, options.nccl);
-  if (options.sample_ms >= 0) set.emplace_back(kSampleVariable, fmt::format("{}", options.sample_ms));
-  if (nccl_plugin_of_user().empty()) set.emplace_back(kNcclPluginVariable, library);
-  if (!options.steps.empty()) set.emplace_back(kStepsVariable, options.steps);
-  if (!options.range.empty()) set.emplace_back(kRangeVariable, options.range);
-  if (options.delay_ns) set.emplace_back(kDelayVariable, fmt::format("{}", *options.delay_ns));
-  if (options.duration_ns) set.emplace_back(kDurationVariable, fmt::format("{}", *options.duration_ns));
-  if (options.from_code) set.emplace_back(kFromCodeVariable, "1");
-  if (options.buffer_mb != 0) set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
-  if (options.cuda_buffer_mb != 0) set.emplace_back(kCudaBufferVariable, fmt::format("{}", options.cuda_buffer_mb));
-  if (options.cuda_buffer_kb != 0) set.emplace_back(kCudaBufferSizeVariable, fmt::format("{}", options.cuda_buffer_kb));
-  if (auto list = preloads(library)) {
-    set.emplace_back("LD_PRELOAD", std::move(*list));
-    // Programs built with the address sanitizer refuse to start behind a preloaded library else; what the user set comes after.
-    char const* const options_of_user = std::getenv("ASAN_OPTIONS");
-    set.emplace_back("ASAN_OPTIONS", std::string("verify_asan_link_order=0") + (options_of_user != nullptr ? ":" : "") +
-                                         (options_of_user != nullptr ? options_of_user : ""));
-  }
-  // What an outer `stepscope record` set for its own run must not leak into this one.
-  std::array<std::string, 14> const ours = {
-      "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,   kReportLossVariable, kStepsVariable,
-      kRangeVariable,          kDelayVariable,          kDurationVariable, kFromCodeVariable,   kBufferVariable,
-      kCudaBufferVariable,     kCudaBufferSizeVariable, kNcclVariable,     kSampleVariable};
-  std::vector<std::string> environment;
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    std::string_view const text = *variable;
-    std::string_view const name = text.substr(0, text.find('='));
-    bool const replaced = std::find(ours.begin(), ours.end(), name) != ours.end() ||
-                          std::any_of(set.begin(), set.end(), [&](auto const& one) { return one.first == name; });
-    if (!replaced) environment.emplace_back(text);
-  }
-  for (auto const& [name, value] : set) environment.push_back(name + "=" + value);
-  return environment;
-}
-
-std::vector<char*> as_c_array(std::vector<std::string> const& texts) {
-  std::vector<char*> pointers;
-  for (std::string const& text : texts) pointers.push_back(const_cast<char*>(text.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
 
 /// While the command runs: Ctrl-C is its business, SIGTERM and SIGHUP are handed on.
 class ForwardedSignals {
@@ -171,144 +61,17 @@ struct CommandResult {
 };
 
 Expected<CommandResult> run_command(std::vector<std::string> const& command, std::vector<std::string> const& environment) {
-  std::vector<char*> const arguments = as_c_array(command);
-  std::vector<char*> const variables = as_c_array(environment);
-  std::array<int, 2> pipe_ends{};  // closed by a successful exec, else brings its errno
-  if (::pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return fail("{}: cannot be started ({})", command[0], std::strerror(errno));
-  std::fflush(nullptr);
   ForwardedSignals signals;
-  pid_t const child = ::fork();
-  if (child == 0) {
-    signals.restore();
-    ::execvpe(arguments[0], arguments.data(), variables.data());
-    int const reason = errno;
-    [[maybe_unused]] ssize_t const told = ::write(pipe_ends[1], &reason, sizeof reason);
-    ::_exit(kNotFound);
-  }
-  ::close(pipe_ends[1]);
-  CommandResult result;
-  if (child < 0) {
-    ::close(pipe_ends[0]);
-    return fail("{}: cannot be started ({}), close other programs", command[0], std::strerror(errno));
-  }
-  ssize_t got = 0;
-  do got = ::read(pipe_ends[0], &result.exec_error, sizeof result.exec_error);
-  while (got < 0 && errno == EINTR);
-  ::close(pipe_ends[0]);
-  int const status = signals.wait_for(child);
-  result.exit_code = WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
-  return result;
-}
-
-void say_what_is_left_out(RecordOptions const& options) {
-  for (char const* const variable : kInjectionVariables)
-    if (std::string_view const library = of_another_tool(variable); !library.empty())
-      fmt::print(stderr, "stepscope: {}={} was replaced for this program, so that the tool it is of saw nothing; unset it\n",
-                 variable, base::printable(std::string(library)));
-  std::string_view const plugin = nccl_plugin_of_user();
-  if (plugin.empty() || options.nccl == "off") return;
-  fmt::print(stderr, "stepscope: {}={} is kept, so that nothing is recorded of NCCL; unset it to record its collectives\n",
-             kNcclPluginVariable, base::printable(std::string(plugin)));
-}
-
-int explain_exec_error(std::string const& program, int reason) {
-  if (reason == ENOENT || reason == ENOTDIR) {
-    fmt::print(stderr, "stepscope: {}: command not found, check its name or give its path\n", program);
-    return kNotFound;
-  }
-  fmt::print(stderr, "stepscope: {}: cannot be executed ({}), check its permissions\n", program, std::strerror(reason));
-  return kNotExecutable;
-}
-
-/// Adds to the finished traces what the traced program was spared: summaries. Without them a trace is only slower to look at.
-void complete_traces(RecordOptions const& options) {
-  std::error_code error;
-  for (auto const& entry : fs::directory_iterator(options.output, error)) {
-    if (entry.path().extension() != base::kTraceSuffix || !is_own_run_file(entry.path().filename().string())) continue;
-    if (auto const added = file::add_summaries(entry.path().string()); !added)
-      fmt::print(stderr, "stepscope: {}\n", base::printable(added.error().message));
-  }
-}
-
-bool has_nothing_of_the_program(file::TraceFile const& file) {
-  auto const& facts = file.info().facts;
-  return file.event_count() == 0 ||
-         std::any_of(facts.begin(), facts.end(), [](auto const& fact) { return fact.first == kNeverBeganFact; });
-}
-
-/// What the command left in the folder.
-struct Recorded {
-  size_t files = 0, without_events = 0, unfinished = 0;
-  uint64_t bytes = 0;
-};
-
-Recorded look_at(RecordOptions const& options) {
-  Recorded recorded;
-  std::error_code error;
-  for (auto const& entry : fs::directory_iterator(options.output, error)) {
-    if (entry.path().extension() != base::kTraceSuffix || !is_own_run_file(entry.path().filename().string())) continue;
-    auto const file = file::TraceFile::open(entry.path().string());
-    ++recorded.files;
-    recorded.bytes += entry.file_size(error);
-    recorded.unfinished += static_cast<size_t>(!file || !file->is_finished());
-    recorded.without_events += static_cast<size_t>(!file || has_nothing_of_the_program(*file));
-  }
-  return recorded;
-}
-
-/// Of the kernel's driver; the second where Linux runs inside of Windows.
-bool has_nvidia_device() {
-  std::error_code error;
-  return fs::exists("/dev/nvidiactl", error) || fs::exists("/dev/dxg", error);
-}
-
-std::string why_no_events(Recorded const& recorded, RecordOptions const& options) {
-  if (recorded.files == 0)
-    return std::string("used neither CUDA nor NVTX, annotate it as docs/ANNOTATIONS.md says or record a program that does") +
-           (has_nvidia_device()
-                ? ""
-                : "; CUDA cannot be used on this machine, which has no NVIDIA device (stepscope doctor says more)");
-  if (recorded.unfinished > 0)
-    return "was ended (a signal, an exit without exit handlers) before anything reached its file, which takes up to a second";
-  if (!options.steps.empty()) return fmt::format("reached none of the steps {}, choose others with --steps", options.steps);
-  if (!options.range.empty())
-    return fmt::format("opened no NVTX range {}, choose another with --range", base::printable(options.range));
-  if (options.delay_ns)
-    return fmt::format("did nothing after {}, choose a shorter --delay", base::format_duration(*options.delay_ns));
-  if (options.from_code) return "called neither cudaProfilerStart() nor stepscope::api::start_capture(), as --from-code asks for";
-  return "used CUDA or NVTX, but no range, mark or operation of the device";
-}
-
-void say_what_was_recorded(RecordOptions const& options, std::string const& program) {
-  Recorded const recorded = look_at(options);
-  if (recorded.without_events == recorded.files) {
-    fmt::print(stderr, "stepscope: nothing was recorded: {} {}\n", program, why_no_events(recorded, options));
-    return;
-  }
-  size_t const files = recorded.files - recorded.without_events;
-  fmt::print(stderr, "stepscope: recorded {} trace file{}, {}, in {}\n", files, files == 1 ? "" : "s",
-             base::format_bytes(recorded.bytes), options.output);
+  auto const started = start_command(command, environment, [&] { signals.restore(); });
+  if (!started) return base::fail_with(started);
+  return CommandResult{exit_code_of(signals.wait_for(started->child)), started->exec_error};
 }
 
 }  // namespace
 
 Expected<int> record_command(RecordOptions const& options, std::vector<std::string> const& command) {
   if (command.empty()) return fail("record: no command, write it after --");
-  if (!options.steps.empty()) {
-    if (auto const steps = parse_steps(options.steps); !steps) return base::fail_with(steps);
-  }
-  int const choices = static_cast<int>(!options.steps.empty()) + static_cast<int>(!options.range.empty()) +
-                      static_cast<int>(options.delay_ns.has_value()) + static_cast<int>(options.from_code);
-  if (choices > 1) return fail("--steps, --range, --delay and --from-code: each says where recording begins, give one of them");
-  if (!options.nccl.empty()) {
-    if (auto const detail = parse_nccl_detail(options.nccl); !detail) return base::fail_with(detail);
-  }
-  if (options.buffer_mb > kMaxBufferMb)
-    return fail("--buffer-mb {}: more than any machine has, give at most {}", options.buffer_mb, kMaxBufferMb);
-  size_t const cuda_kb = (options.cuda_buffer_mb != 0 ? options.cuda_buffer_mb : kDefaultCudaBufferMb) << 10;
-  if (options.cuda_buffer_kb > cuda_kb / 2)
-    return fail("--cuda-buffer-kb {}: two of them must fit into --cuda-buffer-mb, which is {}", options.cuda_buffer_kb,
-                cuda_kb >> 10);
+  if (auto const good = check_options(options); !good) return base::fail_with(good);
   auto const library = find_library(options);
   if (!library) return base::fail_with(library);
   auto const made_folder = prepare_folder(options);

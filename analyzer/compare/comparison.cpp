@@ -67,6 +67,16 @@ class MetricMaker {
     });
   }
 
+  static Change only_means(Change const& change) {
+    Change means;
+    means.unit = CompareUnit::kRun;
+    means.base_values = means.fresh_values = 1;
+    means.base_mean = change.base_mean;
+    means.fresh_mean = change.fresh_mean;
+    means.shift.estimate = means.shift.low = means.shift.high = means.fresh_mean - means.base_mean;
+    return means;
+  }
+
   /// Nothing where a side has no value.
   template <class OfRun>
   Metric* add(MetricFamily family, std::string name, OfRun const& of_run) {
@@ -77,6 +87,8 @@ class MetricMaker {
     metric.family = family;
     metric.name = std::move(name);
     metric.change = paired_ ? measure_pairs(base, fresh) : measure_change(base, fresh, sums_);
+    // The fastest steps of a run are no sample of it: of one run a side no more is known than the means.
+    if (base_.size() == 1 && fresh_.size() == 1 && base_.front().steps_in_turn > 0) metric.change = only_means(metric.change);
     metric.least = to_.least_share * metric.change.base_mean;
     return &metric;
   }
@@ -179,6 +191,12 @@ void refuse(Runs const& base, Runs const& fresh, bool paired, Comparison& compar
       comparison.refused_run = run.name;
       return;
     }
+  auto const is_in_turn = [](RunSample const& run) { return run.steps_in_turn > 0; };
+  auto const count = std::count_if(base.begin(), base.end(), is_in_turn) + std::count_if(fresh.begin(), fresh.end(), is_in_turn);
+  if (count != 0 && count != std::ssize(base) + std::ssize(fresh)) {
+    comparison.refusal = Refusal::kOneSideInTurn;
+    return;
+  }
   if (common_kernel_share(base, fresh) == 0) comparison.refusal = Refusal::kNoCommonKernel;
 }
 
@@ -188,16 +206,35 @@ double left_out_ns(Runs const& runs) {
   return sum / static_cast<double>(runs.size());
 }
 
+/// Of runs made in turn: what slows a few steps alone is not in the fastest. Slower beyond doubt over all steps is no pass.
+void add_all_steps(Runs const& base, Runs const& fresh, Comparison& comparison) {
+  Values of_base, of_fresh;
+  for (RunSample const& run : base) of_base.push_back({run.all_steps_ns});
+  for (RunSample const& run : fresh) of_fresh.push_back({run.all_steps_ns});
+  if (of_base.size() != of_fresh.size()) return;
+  Change const all = measure_pairs(of_base, of_fresh);
+  bool const is_one = of_base.size() == 1;
+  double const change = all.fresh_mean - all.base_mean;
+  comparison.caveats.push_back({Caveat::kInTurn, change, is_one ? change : all.shift.low, is_one ? change : all.shift.high});
+  bool const are_slower = !is_one && judge(all, all.p, comparison.step().least) == Verdict::kMore;
+  if (are_slower && comparison.step().verdict != Verdict::kMore) comparison.verdict = Verdict::kUnclear;
+}
+
 void add_caveats(Runs const& base, Runs const& fresh, Comparison& comparison) {
   Metric const& step = comparison.step();
-  auto const add = [&](Caveat caveat, double ns = 0) { comparison.caveats.push_back({caveat, ns}); };
+  auto const add = [&](Caveat caveat, double ns = 0) { comparison.caveats.push_back({caveat, ns, 0, 0}); };
   auto const any = [&](auto const& holds) {
     return std::any_of(base.begin(), base.end(), holds) || std::any_of(fresh.begin(), fresh.end(), holds);
   };
-  double const outliers = left_out_ns(fresh) - left_out_ns(base);
-  if (std::abs(outliers) > step.least) add(Caveat::kOutliers, outliers);
-  if (outliers > step.least && step.verdict != Verdict::kMore) comparison.verdict = Verdict::kUnclear;
-  if (step.change.method == CompareMethod::kNone) add(Caveat::kFewSteps);
+  bool const in_turn = base.front().steps_in_turn > 0;
+  if (in_turn) {
+    add_all_steps(base, fresh, comparison);
+  } else {
+    double const outliers = left_out_ns(fresh) - left_out_ns(base);
+    if (std::abs(outliers) > step.least) add(Caveat::kOutliers, outliers);
+    if (outliers > step.least && step.verdict != Verdict::kMore) comparison.verdict = Verdict::kUnclear;
+    if (step.change.method == CompareMethod::kNone) add(Caveat::kFewSteps);
+  }
   if (step.change.drifts) add(Caveat::kDrift);
   if (common_kernel_share(base, fresh) < kLeastCommonShare) add(Caveat::kKernelNames);
   if (any([](RunSample const& run) { return !run.missing_ranks.empty(); })) add(Caveat::kMissingRanks);
@@ -231,13 +268,13 @@ char const* to_string(Condition condition) {
 }
 
 char const* to_string(Caveat caveat) {
-  constexpr std::array kNames = {"one_run",      "few_runs",      "few_steps", "drift",    "outliers",
-                                 "kernel_names", "missing_ranks", "quality",   "no_memory"};
+  constexpr std::array kNames = {"one_run",      "few_runs",      "few_steps", "drift",   "outliers",
+                                 "kernel_names", "missing_ranks", "quality",   "in_turn", "no_memory"};
   return kNames[static_cast<size_t>(caveat)];
 }
 
 char const* to_string(Refusal refusal) {
-  constexpr std::array kNames = {"no_run", "no_steps", "one_step", "no_common_kernel", "not_paired"};
+  constexpr std::array kNames = {"no_run", "no_steps", "one_step", "no_common_kernel", "not_paired", "one_side_in_turn"};
   return kNames[static_cast<size_t>(refusal)];
 }
 

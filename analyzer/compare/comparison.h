@@ -101,19 +101,21 @@ enum class Caveat : uint8_t {
   kKernelNames,  ///< hardly any kernel time is of kernels that both sides have: another program?
   kMissingRanks,
   kQuality,  ///< a recording lost events
+  kInTurn,   ///< of runs made in turn the fastest steps count; `ns`, `low_ns` to `high_ns` is what all of them changed by
   kNoMemory  ///< a side says nothing of memory
 };
-/// "one_run", "few_runs", "few_steps", "drift", "outliers", "kernel_names", "missing_ranks", "quality", "no_memory".
+/// "one_run", "few_runs", "few_steps", "drift", "outliers", "kernel_names", "missing_ranks", "quality",
+/// "in_turn", "no_memory".
 char const* to_string(Caveat caveat);
 
 struct CaveatFacts {
   Caveat caveat = Caveat::kOneRun;
-  double ns = 0;  ///< see the caveats
+  double ns = 0, low_ns = 0, high_ns = 0;  ///< see the caveats
 };
 
 /// Why there is nothing to compare.
-enum class Refusal : uint8_t { kNoRun, kNoSteps, kOneStep, kNoCommonKernel, kNotPaired };
-/// "no_run", "no_steps", "one_step", "no_common_kernel", "not_paired".
+enum class Refusal : uint8_t { kNoRun, kNoSteps, kOneStep, kNoCommonKernel, kNotPaired, kOneSideInTurn };
+/// "no_run", "no_steps", "one_step", "no_common_kernel", "not_paired", "one_side_in_turn".
 char const* to_string(Refusal refusal);
 
 struct SideFacts {

@@ -1,11 +1,13 @@
 #include "analyzer/compare/run_sample.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <string_view>
 #include <unordered_map>
 
+#include "analyzer/facts/turns.h"
 #include "analyzer/rules/measured_steps.h"
 
 namespace stepscope::analyzer {
@@ -65,6 +67,23 @@ std::vector<int64_t> common_steps(std::vector<std::pair<DeviceRef, SampledSteps>
   for (auto const& [number, count] : holders)
     if (count == devices.size()) common.push_back(number);
   return common;
+}
+
+/// Of the steps those whose mean period is least, in their order.
+std::vector<int64_t> fastest_of(std::vector<int64_t> const& steps,
+                                std::vector<std::pair<DeviceRef, SampledSteps>> const& devices) {
+  std::vector<std::pair<int64_t, int64_t>> by_length;  // Σ periods, number
+  for (int64_t const number : steps) {
+    int64_t sum = 0;
+    for (auto const& [ref, of_device] : devices) sum += of_device.at(number).period.length();
+    by_length.emplace_back(sum, number);
+  }
+  std::sort(by_length.begin(), by_length.end());
+  auto const wanted = static_cast<size_t>(std::ceil(kFastestInTurn * static_cast<double>(by_length.size())));
+  std::vector<int64_t> fastest;
+  for (size_t i = 0; i < wanted; ++i) fastest.push_back(by_length[i].second);
+  std::sort(fastest.begin(), fastest.end());
+  return fastest;
 }
 
 void add_parts(RunSample& sample, size_t at, SampledStep const& step, double share) {
@@ -261,6 +280,11 @@ void keep_most(std::optional<double>& most, std::optional<uint64_t> bytes) {
   if (bytes) most = std::max(most.value_or(0), static_cast<double>(*bytes));
 }
 
+bool is_in_turn(model::Run const& run) {
+  return std::any_of(run.ranks.begin(), run.ranks.end(),
+                     [](auto const& rank) { return turns_of(rank.trace.info()).has_value(); });
+}
+
 void add_conditions(RunSample& sample, model::Run const& run, Analysis const& analysis) {
   sample.name = run.name;
   sample.processes = run.ranks.size();
@@ -286,7 +310,8 @@ void add_conditions(RunSample& sample, model::Run const& run, Analysis const& an
   model::TraceInfo const& info = run.ranks.front().trace.info();
   sample.command = info.command;
   sample.tool = info.tool;
-  sample.facts = info.facts;
+  for (auto const& fact : info.facts)
+    if (fact.first != kTurnsFact) sample.facts.push_back(fact);
 }
 
 }  // namespace
@@ -322,7 +347,7 @@ RunSample sample_run(model::Run const& run, Analysis const& analysis) {
     devices.emplace_back(device.ref, steps_of_device(analysis, device, first));
   }
   for (StepFacts const& step : analysis.steps)
-    if (step.warmup) warmup.insert(step.step);
+    if (step.warmup && !step.held) warmup.insert(step.step);
   sample.devices = devices.size();
   sample.steps = common_steps(devices);
   sample.warmup_steps = warmup.size();
@@ -331,6 +356,10 @@ RunSample sample_run(model::Run const& run, Analysis const& analysis) {
   sample.incomplete_steps = count_steps(analysis, measured.usual) - sample.steps.size();
   sample.all_steps_ns = mean_period(measured.all);
   sample.usual_steps_ns = mean_period(measured.usual);
+  if (is_in_turn(run)) {
+    sample.steps_in_turn = sample.steps.size();
+    sample.steps = fastest_of(sample.steps, devices);
+  }
   sample.step_ns.assign(sample.steps.size(), 0);
   sample.parts_ns.assign(kStepPartCount, std::vector<double>(sample.steps.size(), 0));
   if (sample.steps.empty()) return sample;

@@ -19,6 +19,9 @@ namespace stepscope::analyzer {
 
 /// What a step's time is split into, without rest: `idle` begins at 4, by IdleCause.
 enum class StepPart : uint8_t { kCompute = 0, kCommunication = 1, kWaiting = 2, kCopies = 3, kFirstIdle = 4 };
+/// Of a run that was made in turn with another one: so many of its usual steps count, the fastest. Whatever else the machine does
+/// makes steps slower, never faster.
+inline constexpr double kFastestInTurn = 0.25;
 inline constexpr size_t kStepPartCount = 4 + kIdleCauseCount;
 /// Of an idle cause.
 inline StepPart idle_part(IdleCause cause) {
@@ -37,6 +40,8 @@ struct RunSample {
   double all_steps_ns = 0;                                             ///< mean over the periods of all steps but the warm-up
   double usual_steps_ns = 0;                                           ///< and over the usual ones
   StepSource step_source = StepSource::kNone;
+  /// Usual steps of a run that was made in turn with another one, of which only the fastest are in `steps`; 0 = it was not.
+  uint64_t steps_in_turn = 0;
 
   std::vector<double> step_ns;                ///< mean over the devices
   std::vector<std::vector<double>> parts_ns;  ///< [StepPart]; they sum to step_ns

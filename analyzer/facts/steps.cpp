@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "analyzer/facts/step_names.h"
+#include "analyzer/facts/turns.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -90,6 +91,21 @@ void mark_warmup(std::vector<StepFacts>& steps, model::WholeSteps const& whole, 
   if (count <= kFewestStepsForWarmup) return;
   for (size_t i = 0; i < steps.size(); ++i)
     steps[i].warmup = (is_part ? steps[i].step - whole.first : static_cast<int64_t>(i)) < warmup_steps;
+}
+
+void mark_held(std::vector<StepFacts>& steps, std::vector<std::vector<HostStep>> const& threads, model::TraceInfo const& info) {
+  auto const turns = turns_of(info);
+  if (!turns || steps.empty()) return;
+  int64_t first = info.whole_steps.first;
+  if (info.whole_steps.count == 0) {
+    first = steps.front().step;
+    for (std::vector<HostStep> const& thread : threads)
+      if (!thread.empty()) first = std::min(first, thread.front().index);
+  }
+  for (StepFacts& step : steps) {
+    step.held = turns->is_held(step.step - first);
+    step.warmup = step.warmup || step.held;
+  }
 }
 
 /// The steps in the device's own time, if it has some; else nullptr.
@@ -215,6 +231,7 @@ DeviceSteps assign_steps(DeviceIndex const& device, HostSteps const& host, int32
     }
   }
   mark_warmup(result.steps, device.rank->trace.info().whole_steps, warmup_steps);
+  mark_held(result.steps, host.threads[static_cast<size_t>(device.ref.rank_index)], device.rank->trace.info());
   return result;
 }
 

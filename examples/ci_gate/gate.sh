@@ -8,24 +8,39 @@
 # STEPSCOPE  the program                        GATE_RUNS   runs a side (4: fewer see only large changes)
 # GATE_OUT   folder for runs and reports        GATE_NAME   name of the baseline: one for each kind of machine
 # GATE_DATA  folder of baselines, history       GATE_MAKE_RUN  instead of training: writes run $2 of program $3 to folder $1
-# GATE_BASE  the program as it was before the change: both are trained in turn and compared pair by pair, and no baseline is read.
-#            For machines that others use as well: what the machine does in these minutes, it does to both. While the answer is
-#            unclear more pairs are made, up to GATE_MOST_RUNS (40).
+# GATE_BASE  the program as it was before the change: both train a few steps in turn, and no baseline is read. For machines that others
+#            use as well: what the machine does meanwhile, it does to both. While the answer is unclear more pairs of runs are
+#            made, up to GATE_MOST_RUNS (24).
 set -euo pipefail
 here=$(realpath --relative-to="$PWD" "$(dirname "${BASH_SOURCE[0]}")") # from the root of the repository: so CIs find the line of a budget
 stepscope=${STEPSCOPE:-stepscope}
 out=${GATE_OUT:-gate-out} runs=${GATE_RUNS:-4} name=${GATE_NAME:-cifar10} data=${GATE_DATA:-$here}
-most=${GATE_MOST_RUNS:-40}
+most=${GATE_MOST_RUNS:-24}
 
-# make_run FOLDER NUMBER PROGRAM. Put your own training here: any command that marks its steps. Short is enough: 40 steps say as much as
-# 400. PROGRAM is the one that is gated, or GATE_BASE.
+# Put your own training here: any command that marks its steps, of a program. Short is enough: 40 steps say as much as 400; in turn with
+# another program, where one step of four counts, some hundred.
+alone=(run cifar10 --device host:2 --batch 16 --steps 40 --no-evaluate --log-every 0)
+in_turn=(run cifar10 --device host:2 --batch 32 --steps 160 --no-evaluate --log-every 0)
+read -ra options <<<"${GATE_TRAIN_OPTIONS:-}" # of the gated program alone
+
+# make_run FOLDER NUMBER PROGRAM
 make_run() {
   if [[ -n ${GATE_MAKE_RUN:-} ]]; then
     "$GATE_MAKE_RUN" "$1" "$2" "$3"
-    return
+  else
+    "$stepscope" record -o "$1" --force -- "$3" "${alone[@]}" "${options[@]}"
   fi
-  # shellcheck disable=SC2086  # options are words
-  "$stepscope" record -o "$1" --force -- "$3" run cifar10 --device host:2 --batch 16 --steps 40 --no-evaluate --log-every 0 ${GATE_TRAIN_OPTIONS:-}
+}
+# make_runs NUMBER: of both programs. Every other time the new one begins, so that neither has it easier.
+make_runs() {
+  local base=("$GATE_BASE" "${in_turn[@]}") new=("$stepscope" "${in_turn[@]}" "${options[@]}")
+  if [[ -n ${GATE_MAKE_RUN:-} ]]; then
+    make_run "$out/base-$1" "$1" "$GATE_BASE" && make_run "$out/run-$1" "$1" "$stepscope"
+  elif (($1 % 2)); then
+    "$stepscope" record -o "$out/base-$1" --in-turn "$out/run-$1" --force -- "${base[@]}" : "${new[@]}"
+  else
+    "$stepscope" record -o "$out/run-$1" --in-turn "$out/base-$1" --force -- "${new[@]}" : "${base[@]}"
+  fi
 }
 
 case ${1:-} in
@@ -33,31 +48,26 @@ case ${1:-} in
   *) sed -n '2,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
 esac
 mkdir -p "$out"
-# record SIDE NUMBER PROGRAM
-record() {
-  make_run "$out/$1-$2" "$2" "$3" >"$out/$1-$2.log" 2>&1 || { cat "$out/$1-$2.log" >&2; exit 2; }
+# logged NAME COMMAND...
+logged() {
+  "${@:2}" >"$out/$1.log" 2>&1 || { cat "$out/$1.log" >&2; exit 2; }
 }
 run_check() {
   "$stepscope" check "$@" --name "$name" --budget "$here/budgets.toml" \
     --junit "$out/junit.xml" --sarif "$out/stepscope.sarif" --markdown "$out/comment.md" --json-file "$out/check.json"
 }
 made=() base=()
-# make_pair NUMBER: a run, or a pair of runs. Every other pair begins with the new program: what becomes slower all the time, or faster,
-# is in favour of neither.
-make_pair() {
+# make NUMBER: a run, or a pair of runs.
+make() {
   if [[ -z ${GATE_BASE:-} ]]; then
-    record run "$1" "$stepscope"
-  elif (($1 % 2)); then
-    record base "$1" "$GATE_BASE"
-    record run "$1" "$stepscope"
+    logged "run-$1" make_run "$out/run-$1" "$1" "$stepscope"
   else
-    record run "$1" "$stepscope"
-    record base "$1" "$GATE_BASE"
+    logged "pair-$1" make_runs "$1"
   fi
   base+=("$out/base-$1")
   made+=("$out/run-$1")
 }
-for ((i = 1; i <= runs; ++i)); do make_pair "$i"; done
+for ((i = 1; i <= runs; ++i)); do make "$i"; done
 status=0
 if [[ ${1:-} == --update ]]; then
   exec "$stepscope" check "${made[@]}" --name "$name" --update-baseline "$data/baselines"
@@ -70,7 +80,7 @@ while :; do
   run_check "${made[@]}" --baseline "${base[@]}" --paired >"$out/check.log" 2>&1 || status=$?
   if ((status != 3 || ${#made[@]} >= most)); then break; fi
   wanted=$((${#made[@]} * 3 / 2 + 1))
-  for ((i = ${#made[@]} + 1; i <= wanted && i <= most; ++i)); do make_pair "$i"; done
+  for ((i = ${#made[@]} + 1; i <= wanted && i <= most; ++i)); do make "$i"; done
 done
 cat "$out/check.log"
 exit "$status"

@@ -131,6 +131,8 @@ CompareJson late_compared(Comparison const& comparison) {
   return rows;
 }
 
+bool has_ns(analyzer::Caveat caveat) { return caveat == analyzer::Caveat::kOutliers || caveat == analyzer::Caveat::kInTurn; }
+
 }  // namespace
 
 std::string comparison_json(Comparison const& comparison) {
@@ -138,7 +140,7 @@ std::string comparison_json(Comparison const& comparison) {
   for (analyzer::Metric const& metric : comparison.metrics) metrics.push_back(metric_json(metric));
   for (analyzer::CaveatFacts const& caveat : comparison.caveats)
     caveats.push_back({{"caveat", analyzer::to_string(caveat.caveat)},
-                       {"ns", caveat.caveat == analyzer::Caveat::kOutliers ? finite(caveat.ns) : CompareJson(nullptr)}});
+                       {"ns", has_ns(caveat.caveat) ? finite(caveat.ns) : CompareJson(nullptr)}});
   CompareJson const document = {{"schema", 1},
                                 {"verdict", verdict_word(comparison.verdict)},
                                 {"headline", headline(comparison)},

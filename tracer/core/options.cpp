@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include <sys/stat.h>
+
 #include "trace/base/run_folder.h"
 
 namespace stepscope::tracer {
@@ -49,6 +51,16 @@ bool is_set(char const* variable) {
 
 std::optional<int64_t> time_from_environment(char const* variable) {
   return first_number_of<int64_t>(std::array<char const*, 1>{variable});
+}
+
+/// A socket that a program closed, or put something else in the place of, is none.
+void set_turns_from_environment(CaptureOptions& options) {
+  auto const socket = first_number_of<int>(std::array<char const*, 1>{kTurnSocketVariable});
+  auto const steps = first_number_of<int64_t>(std::array<char const*, 1>{kTurnStepsVariable});
+  struct stat what {};
+  if (!socket || !steps || *steps < 1 || ::fstat(*socket, &what) != 0 || !S_ISSOCK(what.st_mode)) return;
+  options.turn_socket = *socket;
+  options.turn_steps = *steps;
 }
 
 WindowOptions window_from_environment() {
@@ -106,6 +118,7 @@ std::optional<CaptureOptions> options_from_environment() {
   if (char const* const text = std::getenv(kNcclVariable); text != nullptr) {
     if (auto const detail = parse_nccl_detail(text)) options.nccl = *detail;
   }
+  set_turns_from_environment(options);
   options.rank = rank_from_environment();
   options.world_size =
       first_number_of<int32_t>(std::array<char const*, 4>{"WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "SLURM_NTASKS", "PMI_SIZE"})

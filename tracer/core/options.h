@@ -12,6 +12,8 @@
 //   STEPSCOPE_CUDA_BUFFER_KB  of each of the buffers that it is cut into
 //   STEPSCOPE_CUDA_HES     the GPU's own timestamps where it has them (Blackwell and later): 1 = yes, 0 = no, not set = from CUDA
 //                          13.4 Update 1 on
+//   STEPSCOPE_TURN_SOCKET  a socket, and
+//   STEPSCOPE_TURN_STEPS   steps: the program takes turns with another one, see turns.h
 //   STEPSCOPE_REPORT_LOSS  (or STEPSCOPE_VERBOSE) one line on stderr at exit when something was lost
 //   RANK, OMPI_COMM_WORLD_RANK, SLURM_PROCID, PMI_RANK name the file and the rank
 #pragma once
@@ -38,6 +40,8 @@ inline constexpr char const* kSampleVariable = "STEPSCOPE_SAMPLE_MS";
 inline constexpr char const* kNcclVariable = "STEPSCOPE_NCCL";
 inline constexpr char const* kCudaBufferVariable = "STEPSCOPE_CUDA_BUFFER_MB";
 inline constexpr char const* kCudaBufferSizeVariable = "STEPSCOPE_CUDA_BUFFER_KB";
+inline constexpr char const* kTurnSocketVariable = "STEPSCOPE_TURN_SOCKET";
+inline constexpr char const* kTurnStepsVariable = "STEPSCOPE_TURN_STEPS";
 inline constexpr char const* kReportLossVariable = "STEPSCOPE_REPORT_LOSS";
 inline constexpr char const* kVerboseVariable = "STEPSCOPE_VERBOSE";
 
@@ -77,6 +81,8 @@ struct CaptureOptions {
   int32_t world_size = 1;
   NcclDetail nccl = NcclDetail::kNetwork;
   int32_t sample_ms = kDefaultSampleMs;  ///< 0 = no counters of GPUs
+  int turn_socket = -1;                  ///< −1 = the program has no turns
+  int64_t turn_steps = 1;
   bool report_loss = false;
   bool forked = false;  ///< the process is a fork of a traced one: never takes the rank's file name
 };

@@ -26,6 +26,16 @@ constexpr size_t kFirstPages = 64 * 1024;
 /// Ahead of a thread that records: more than 10 M events/s need in one of the writer's periods.
 constexpr size_t kPagesAhead = 2 << 20;
 
+void set_fact(TraceStore& store, std::string const& fact, std::string const& value) {
+  auto& facts = store.info.facts;
+  auto const earlier = std::find_if(facts.begin(), facts.end(), [&](auto const& one) { return one.first == fact; });
+  if (earlier != facts.end())
+    earlier->second = value;
+  else
+    facts.emplace_back(fact, value);
+  store.describe_again();
+}
+
 }  // namespace
 
 NvtxSource::NvtxSource(CaptureWindow& window, TickSource ticks, Registry& registry, size_t buffer_bytes)
@@ -46,7 +56,8 @@ ThreadRecorder* NvtxSource::attach(int64_t thread_id) {
   std::lock_guard const lock(mutex_);
   size_t const bytes = take_ring_bytes();
   recorders_.push_back(std::make_unique<ThreadRecorder>(window_, ticks_, next_number_++, thread_id, bytes, max_ring_bytes_,
-                                                        &budget_, trigger_.is_on() ? &trigger_ : nullptr));
+                                                        &budget_, trigger_.is_on() ? &trigger_ : nullptr,
+                                                        turns_ ? &*turns_ : nullptr));
   if (!recorders_.back()->ring().valid()) budget_.give_back(bytes);
   recorders_.back()->ring().prefault(kFirstPages);
   return recorders_.back().get();
@@ -137,19 +148,19 @@ void NvtxSource::name_categories(TraceStore& store) {
     if (std::string& known = named_categories_[category]; std::exchange(known, name) == name) continue;
     auto const [domain, number] = category;
     std::string const of = domain == kDefaultDomain ? std::string() : " of " + registry_.domain_name(domain);
-    std::string const fact = fmt::format("category {}{}", number, of);
-    auto& facts = store.info.facts;
-    auto const earlier = std::find_if(facts.begin(), facts.end(), [&](auto const& one) { return one.first == fact; });
-    if (earlier != facts.end())
-      earlier->second = name;
-    else
-      facts.emplace_back(fact, name);
-    store.describe_again();
+    set_fact(store, fmt::format("category {}{}", number, of), name);
   }
+}
+
+/// As the analyzer reads it (analyzer/facts/turns.h).
+void NvtxSource::count_turns(TraceStore& store) {
+  uint64_t const turns = turns_ ? turns_->count() : 0;
+  if (std::exchange(told_turns_, turns) != turns) set_fact(store, "turns", fmt::format("{} of {} steps", turns, turns_->steps()));
 }
 
 void NvtxSource::refresh(TraceStore& store) {
   name_categories(store);
+  count_turns(store);
   for (auto const& [device, name] : registry_.device_names()) store.name_device(device, name);
   for (Drained& drained : drained_) describe(drained, store);
 }

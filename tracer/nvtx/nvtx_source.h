@@ -6,12 +6,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tracer/core/capture_window.h"
 #include "tracer/core/source.h"
+#include "tracer/core/turns.h"
 #include "tracer/nvtx/decoder.h"
 #include "tracer/nvtx/registry.h"
 #include "tracer/nvtx/thread_recorder.h"
@@ -22,6 +24,8 @@ class NvtxSource : public Source {
  public:
   /// `buffer_bytes` bounds the rings of all threads together. Window and registry outlive the source.
   NvtxSource(CaptureWindow& window, TickSource ticks, Registry& registry, size_t buffer_bytes);
+  /// Before any thread attaches; see Turns.
+  void take_turns(int socket, int64_t steps) { turns_.emplace(socket, steps); }
 
   /// A recorder for the calling thread, valid until it was closed; the thread's first event makes it. Thread-safe.
   ThreadRecorder* attach(int64_t thread_id);
@@ -53,6 +57,7 @@ class NvtxSource : public Source {
   void lose_ends(Drained& drained, ClockFit const& clock);
   void describe(Drained& drained, TraceStore& store);
   void name_categories(TraceStore& store);
+  void count_turns(TraceStore& store);
   void close(Drained const& drained, TraceStore& store, ClockFit const& clock);
 
   CaptureWindow& window_;
@@ -62,6 +67,7 @@ class NvtxSource : public Source {
   size_t const max_ring_bytes_;
   RingBudget budget_;
   RangeTrigger trigger_;
+  std::optional<Turns> turns_;
 
   std::mutex mutex_;  ///< recorders_ and next_number_
   std::vector<std::unique_ptr<ThreadRecorder>> recorders_;
@@ -71,6 +77,7 @@ class NvtxSource : public Source {
   Decoder decoder_;
   std::vector<Drained> drained_;
   std::map<std::pair<uint16_t, uint32_t>, std::string> named_categories_;  ///< that are facts of the trace
+  uint64_t told_turns_ = 0;
   uint64_t dropped_by_exited_ = 0, dropped_on_tracks_ = 0;
 };
 

@@ -91,14 +91,15 @@ bool is_step(EventArgs const& args) {
 }  // namespace
 
 ThreadRecorder::ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t number, int64_t thread_id, size_t ring_bytes,
-                               size_t max_ring_bytes, RingBudget* budget, RangeTrigger* trigger)
+                               size_t max_ring_bytes, RingBudget* budget, RangeTrigger* trigger, Turns* turns)
     : window_(window),
       tick_source_(ticks),
       filtered_(window.filtered()),
       number_(number),
       thread_id_(thread_id),
       ring_(ring_bytes, max_ring_bytes, budget),
-      trigger_(trigger) {}
+      trigger_(trigger),
+      turns_(turns) {}
 
 bool ThreadRecorder::wants_baseline(EventArgs const& args) const {
   if (args.domain == kAnnotationDomain) return args.category == static_cast<uint32_t>(api::AnnotationCategory::kMemory);
@@ -220,6 +221,7 @@ int ThreadRecorder::pop(uint16_t domain) {
 }
 
 int ThreadRecorder::push(EventArgs const& args) {
+  if (turns_ != nullptr && is_step(args) && !turns_->may_begin(member_)) wait_for_turn();
   Nesting& nesting = nesting_[args.domain];
   int32_t const level = nesting.level++;
   if (filtered_) range_begins(args, level);
@@ -318,6 +320,16 @@ bool ThreadRecorder::triggers(EventArgs const& args) const {
   return trigger_ != nullptr && window_.mode() == CaptureMode::kBaseline && trigger_->matches(args);
 }
 
+/// The range tells where: what is between two steps is in neither, and the first step of a turn is measured by nobody.
+void ThreadRecorder::wait_for_turn() {
+  push_text(kAnnotationDomain, kHeldRange);
+  bool const has_turn = turns_->wait(member_);
+  pop(kAnnotationDomain);
+  if (has_turn) return;
+  push_text(kAnnotationDomain, kTurnsOverRange);
+  pop(kAnnotationDomain);
+}
+
 /// What opens the window is recorded itself.
 void ThreadRecorder::range_begins(EventArgs const& args, int32_t level) {
   if (window_.by_steps() && is_step(args)) step_begins(args, level);
@@ -359,6 +371,7 @@ void ThreadRecorder::step_ends(int32_t level) {
 void ThreadRecorder::close(std::string const& name) {
   if (annotating_ && !done_) window_.thread_gives_up();
   if (opened_by_.second != kNoLevel) window_.close();
+  if (turns_ != nullptr) turns_->leave(member_);
   final_name_ = name;
   closing_ticks_ = read_ticks(tick_source_);
   closed_.store(true, std::memory_order_release);

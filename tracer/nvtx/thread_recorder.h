@@ -16,6 +16,7 @@
 #include "tracer/core/capture_window.h"
 #include "tracer/core/clock.h"
 #include "tracer/core/ring.h"
+#include "tracer/core/turns.h"
 #include "tracer/nvtx/lost_ends.h"
 #include "tracer/nvtx/range_trigger.h"
 #include "tracer/nvtx/record_layout.h"
@@ -40,8 +41,10 @@ class ThreadRecorder {
  public:
   /// `number` tells the session's recorders apart; the ring has `ring_bytes` and grows up to `max_ring_bytes` when `budget` has
   /// more. 0 = no memory left: every event is dropped and counted. `trigger`: of the range that opens the window; null = none.
+  /// `turns`: null = the program has none.
   ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t number, int64_t thread_id, size_t ring_bytes,
-                 size_t max_ring_bytes = 0, RingBudget* budget = nullptr, RangeTrigger* trigger = nullptr);
+                 size_t max_ring_bytes = 0, RingBudget* budget = nullptr, RangeTrigger* trigger = nullptr,
+                 Turns* turns = nullptr);
 
   /// Level of the range in its domain and thread, from 0; as nvtxRangePush returns it.
   int push(EventArgs const& args);
@@ -99,6 +102,7 @@ class ThreadRecorder {
   void pop_recorded(EventArgs const& args);
   [[nodiscard]] bool is_own(uint64_t range) const { return range >> kRangeNumberShift == number_ + uint64_t{1}; }
   void count_drop() { dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
+  void wait_for_turn();
   void range_begins(EventArgs const& args, int32_t level);
   void range_ends(uint16_t domain, int32_t level);
   [[nodiscard]] bool triggers(EventArgs const& args) const;
@@ -120,6 +124,8 @@ class ThreadRecorder {
   std::atomic<uint64_t> dropped_{0};
   std::array<Nesting, kMaxDomains> nesting_{};
   RangeTrigger* const trigger_;
+  Turns* const turns_;
+  Turns::Member member_;
   std::pair<uint16_t, int32_t> opened_by_ = {0, kNoLevel};  ///< domain and level of the range that opened the window
   // Steps of this thread, when they open the window.
   bool annotating_ = false, inside_ = false, done_ = false;

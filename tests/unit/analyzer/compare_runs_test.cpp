@@ -162,6 +162,95 @@ TEST(CompareSample, AStepOfTheJobIsTheMeanOfItsDevices) {
   EXPECT_FALSE(sample.collectives.empty());
 }
 
+/// Steps of 100 ns and their number, one after the other; behind each turn of 4 the program was held for 5000 ns.
+model::Run run_in_turn(std::string const& turns) {
+  WorkRun run;
+  int64_t at = 0;
+  for (int64_t i = 0; i < 20; ++i) {
+    if (i % 4 == 0) at += 5000;
+    run.step(at, 100 + i, i).kernel(at + 2, 98 + i, run.launch(at, 1));
+    at += 100 + i;
+  }
+  run.builder().info().facts.emplace_back("turns", turns);
+  return run.finish();
+}
+
+TEST(CompareSample, OfARunInTurnTheFastestStepsCountAndNoneBehindAHold) {
+  model::Run const run = run_in_turn("4 of 4 steps");
+  Analysis const analysis = analyze(run);
+  std::vector<int64_t> held;
+  for (StepFacts const& step : analysis.steps)
+    if (step.held) held.push_back(step.step);
+  EXPECT_EQ(held, (std::vector<int64_t>{0, 4, 8, 12, 16})) << "the first behind the last turn, too";
+  RunSample const sample = sample_run(run, analysis);
+  EXPECT_EQ(sample.steps_in_turn, 15U);
+  EXPECT_EQ(sample.steps, (std::vector<int64_t>{1, 2, 3, 5}));
+  EXPECT_EQ(sample.step_ns, (std::vector<double>{101, 102, 103, 105}));
+  EXPECT_EQ(sample.all_steps_ns, 110) << "of all that were not held";
+  EXPECT_EQ(sample.warmup_steps, 0U);
+  EXPECT_TRUE(sample.facts.empty()) << "how many turns there were is no difference";
+}
+
+TEST(CompareSample, AFactOfTurnsThatMakesNoSenseIsNone) {
+  for (char const* text :
+       {"", "4", "0 of 4 steps", "4 of 1 steps", "-1 of 4 steps", "4 of 4 stepsx", "99999999999999999999 of 4 steps"}) {
+    model::Run const run = run_in_turn(text);
+    EXPECT_EQ(sample_run(run, analyze(run)).steps_in_turn, 0U) << text;
+  }
+}
+
+RunSample in_turn(RunSample sample, double all_steps_ns) {
+  sample.steps_in_turn = 4 * sample.steps.size();
+  sample.all_steps_ns = all_steps_ns;
+  return sample;
+}
+
+/// Four pairs whose fast steps are the same; all steps of the new runs take so much longer.
+Comparison compare_in_turn(double slower_ns) {
+  std::vector<RunSample> base, fresh;
+  for (uint32_t i = 0; i < 4; ++i) {
+    double const machine = 2000 + 500 * i;
+    base.push_back(in_turn(plain_sample(steps_about(machine, i), 1000), machine + 300));
+    fresh.push_back(in_turn(plain_sample(steps_about(machine, i + 10), 1000), machine + 300 + slower_ns + i));
+  }
+  return compare_runs(base, fresh, {.paired = true});
+}
+
+TEST(CompareRuns, RunsInTurnAreComparedByPairs) {
+  Comparison const comparison = compare_in_turn(0);
+  EXPECT_EQ(comparison.verdict, Verdict::kSame);
+  EXPECT_TRUE(has_caveat(comparison, Caveat::kInTurn));
+  EXPECT_FALSE(has_caveat(comparison, Caveat::kOutliers)) << "slow steps are of the machine";
+  EXPECT_NEAR(comparison.caveats.front().ns, 1.5, 1e-9);
+}
+
+TEST(CompareRuns, AllStepsThatAreSlowerBeyondDoubtAreNoSilentSame) {
+  Comparison const comparison = compare_in_turn(400);
+  EXPECT_EQ(comparison.step().verdict, Verdict::kSame);
+  EXPECT_EQ(comparison.verdict, Verdict::kUnclear);
+  EXPECT_NEAR(comparison.caveats.front().ns, 401.5, 1e-9);
+  EXPECT_GT(comparison.caveats.front().low_ns, 390);
+}
+
+TEST(CompareRuns, OnePairInTurnHasNoVerdict) {
+  RunSample const base = in_turn(plain_sample(steps_about(2000, 1), 1000), 2000);
+  RunSample const fresh = in_turn(plain_sample(steps_about(3000, 2), 1000), 3000);
+  for (bool const paired : {false, true}) {
+    Comparison const comparison = compare_runs({base}, {fresh}, {.paired = paired});
+    EXPECT_EQ(comparison.verdict, Verdict::kUnclear) << "its fastest steps are no sample of it";
+    EXPECT_NEAR(comparison.step().change.shift.estimate, 1000, 30);
+    expect_parts_sum_up(comparison);
+  }
+}
+
+TEST(CompareRuns, RunsInTurnAreNotHeldAgainstOthers) {
+  RunSample const alone = plain_sample(steps_about(2000, 1), 1000);
+  RunSample const turn = in_turn(alone, 2000);
+  EXPECT_EQ(compare_runs({alone, alone}, {turn, turn}).refusal, Refusal::kOneSideInTurn);
+  EXPECT_EQ(compare_runs({turn, turn}, {turn, alone}).refusal, Refusal::kOneSideInTurn);
+  EXPECT_FALSE(compare_runs({turn, turn}, {turn, turn}).refusal);
+}
+
 TEST(CompareRuns, TheSameJobIsTheSame) {
   Comparison const comparison = compare_runs({sample_of(usual_job(), 1)}, {sample_of(usual_job(), 2)});
   ASSERT_FALSE(comparison.refusal);

@@ -90,6 +90,15 @@ void train(int steps) {
   }
 }
 
+/// Writes a letter in each step: of programs that share their stdout the order is that of their steps.
+void train_aloud(char const* letter, int steps) {
+  for (int i = 0; i < steps; ++i) {
+    Step const step(i);
+    if (::write(STDOUT_FILENO, letter, 1) != 1) std::_Exit(3);
+  }
+  std::_Exit(0);  // nothing else is written
+}
+
 /// Every call of the core API once, in the default domain and in one of its own.
 void use_nvtx() {
   nvtxNameOsThreadA(static_cast<uint32_t>(::gettid()), "trainer");
@@ -390,6 +399,7 @@ int main(int argc, char** argv) {
   changed_signals();
   std::string_view const what = argc > 1 ? argv[1] : "";
   if (what == "train") train(argc > 2 ? std::atoi(argv[2]) : 3);
+  if (what == "train-aloud") train_aloud(argv[2], std::atoi(argv[3]));
   if (what == "nvtx") use_nvtx();
   if (what == "annotated-ranges") annotate_ranges();
   if (what.starts_with("cuda")) start_cuda();
