@@ -500,7 +500,8 @@ base::Expected<Start> make_start(DeviceGroup& group, UpdateSchemeMaker const& ma
                                    .members = group.members,
                                    .rank = group.first_member + device->index(),
                                    .layout = &network.layout,
-                                   .optimizer = network.optimizer};
+                                   .optimizer = network.optimizer,
+                                   .exchanges = o.exchanges};
     auto worker = make_worker(context, make_scheme, turns, network, o, state);
     if (!worker) return base::fail_with(worker);
     (*worker)->faults.emplace(*device, o.step_faults, group.first_member);

@@ -52,6 +52,7 @@ struct TrainOptions {
   std::vector<Pathology> pathologies;  ///< as asked for; apply_pathologies() puts them into the other options
   DeviceFaults device_faults;
   StepFaults step_faults;
+  int64_t exchanges = 1;  ///< how often gradients are all-reduced; more than once is a fault
   bool augment = true;
   bool evaluate = true;
   double learning_rate = 0.1;

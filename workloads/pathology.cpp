@@ -28,6 +28,11 @@ void apply_late_rank(TrainOptions& o, double device) {
   o.step_faults.late_ms = kLateMs;
 }
 
+void apply_no_overlap(TrainOptions& o, double times) {
+  o.overlap = false;
+  o.exchanges = std::max<int64_t>(1, whole(times));
+}
+
 void apply_alloc_every_step(TrainOptions& o, double mib) {
   o.step_faults.allocate_bytes = mebibytes(mib);
   o.device_faults.uncached_memory = true;
@@ -53,8 +58,8 @@ constexpr std::array kKinds = {
                   "blocking-sync", [](TrainOptions& o, double) { o.device_faults.pageable_copies = true; }},
     PathologyKind{"small-buckets", "", 0, "an all-reduce for every parameter", "small-buckets",
                   [](TrainOptions& o, double) { o.bucket_mb = 0; }},
-    PathologyKind{"no-overlap", "", 0, "all-reduces begin after the backward pass", "exposed-communication",
-                  [](TrainOptions& o, double) { o.overlap = false; }},
+    PathologyKind{"no-overlap", "TIMES", 1, "all-reduces begin after the backward pass, and each is made so many times",
+                  "exposed-communication", apply_no_overlap},
     PathologyKind{"straggler", "DEVICE", -1, "this device takes twice as long to compute", "straggler",
                   [](TrainOptions& o, double device) { o.device_faults.slow_device = whole(device); }},
     PathologyKind{"late-rank", "DEVICE", -1, "this device's host comes 30 ms late to every step", "straggler", apply_late_rank},

@@ -28,7 +28,7 @@ struct SplitOptions {
   int64_t batch = 1024;            ///< images a step, of the whole job: passes of 128 are long against a message
   int64_t micro_batches = 8;
   int64_t steps = 20;
-  int64_t mlp_layers = 8;
+  int64_t mlp_layers = MlpShape().layers;
   uint64_t seed = 1;
   double learning_rate = 0;  ///< 0 = the model's
   std::string data;          ///< CIFAR-10 folder; empty = the generated set

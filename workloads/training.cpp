@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 
 #include <xxhash.h>
 
@@ -103,8 +104,9 @@ std::optional<std::string> ReplicaCheck::report(int64_t device, int64_t step, st
 
 std::string not_finite(std::string const& workload, std::string const& what, double value, int64_t step,
                        std::string const& device) {
+  std::string const shown = std::isnan(value) ? "nan" : fmt::format("{}", value);  // its sign says nothing
   return fmt::format("{}: {} is {} at step {} on {}: lower --learning-rate, check the data, or go on with --allow-nan", workload,
-                     what, value, step, device);
+                     what, shown, step, device);
 }
 
 OpCounts operator+(OpCounts const& a, OpCounts const& b) {

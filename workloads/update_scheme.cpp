@@ -25,7 +25,9 @@ class ReplicatedUpdate final : public UpdateScheme {
     Bucket const& bucket = (*c_.buckets)[b];
     float* const gradients = c_.gradients + bucket.offset;
     c_.device->wait(StreamKind::kCommunication, c_.device->record(StreamKind::kCompute));
-    c_.device->collective(names_[b].c_str(), *c_.communicator, {CollectiveOp::kAllReduce, gradients, gradients, bucket.count});
+    for (int64_t i = 0; i < c_.exchanges; ++i) {
+      c_.device->collective(names_[b].c_str(), *c_.communicator, {CollectiveOp::kAllReduce, gradients, gradients, bucket.count});
+    }
     reduced_.push_back(c_.device->record(StreamKind::kCommunication));
   }
 

@@ -26,6 +26,7 @@ struct UpdateContext {
   std::vector<Bucket> const* buckets = nullptr;  ///< of the turn, one behind the other
   OptimizerSettings optimizer;
   float *weights = nullptr, *gradients = nullptr;
+  int64_t exchanges = 1;  ///< all-reduces of each bucket; those after the first find the mean already there
 };
 
 /// Everything but settle() and staleness() is called on all devices in the same order.

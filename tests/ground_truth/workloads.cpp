@@ -21,7 +21,7 @@ struct Workload {
 // Small trainings in which the pathology costs enough to be seen (docs/WORKLOADS.md, "Known faults"). Without
 // tiny-kernels and pageable-copies: on host devices a launch and a copy cost next to nothing.
 constexpr char kCifar[] = "cifar10 --batch 4 --steps 12";
-constexpr char kLargeMessages[] = "cifar10 --batch 1 --bucket-mb 4 --steps 12";
+constexpr char kLargeMessages[] = "cifar10 --batch 1 --bucket-mb 4 --steps 40";
 constexpr char kManyMessages[] = "cifar10 --batch 1 --steps 12";
 constexpr Workload kWorkloads[] = {{"slow-input=150", kCifar},
                                    {"leak=8388608", kCifar},
@@ -32,7 +32,7 @@ constexpr Workload kWorkloads[] = {{"slow-input=150", kCifar},
                                    {"straggler=1", "cifar10 --batch 16 --steps 12"},
                                    {"checkpoint-stall=300", "cifar10 --batch 4 --steps 35"},
                                    {"imbalanced-split=3", "split --steps 12"},
-                                   {"no-overlap", kLargeMessages},
+                                   {"no-overlap=4", kLargeMessages},
                                    {"small-buckets", kManyMessages},
                                    {"fragmentation", "cifar10 --batch 16 --steps 40", 1}};
 /// Other programs take the cores of a machine now and then, which is then the largest loss of a training of a second. What most

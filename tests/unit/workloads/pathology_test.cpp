@@ -24,13 +24,14 @@ TEST(Pathology, TextNamesTheKindAndItsValue) {
   EXPECT_EQ(parse_pathology("straggler=1").value().text(), "straggler=1");
   EXPECT_EQ(parse_pathology("leak").value().value, 1 << 20);
   EXPECT_EQ(parse_pathology("leak=4096").value().value, 4096);
-  EXPECT_EQ(parse_pathology("no-overlap").value().text(), "no-overlap");
+  EXPECT_EQ(parse_pathology("small-buckets").value().text(), "small-buckets");
+  EXPECT_EQ(parse_pathology("no-overlap").value().text(), "no-overlap=1");
 }
 
 TEST(Pathology, WrongTextIsAnErrorThatSaysWhatToWrite) {
   EXPECT_THAT(parse_pathology("slow").error().message, ::testing::AllOf(HasSubstr("slow-input"), HasSubstr("straggler")));
   EXPECT_THAT(parse_pathology("straggler").error().message, HasSubstr("straggler=DEVICE"));
-  EXPECT_THAT(parse_pathology("no-overlap=3").error().message, HasSubstr("takes no value"));
+  EXPECT_THAT(parse_pathology("small-buckets=3").error().message, HasSubstr("takes no value"));
   for (char const* const bad : {"leak=", "leak=x", "leak=-1", "leak=1e99", "leak=nan", "leak=1 "}) {
     EXPECT_THAT(parse_pathology(bad).error().message, HasSubstr("leak=BYTES")) << bad;
   }
@@ -74,9 +75,9 @@ class Pathologies : public ::testing::Test {
 
 TEST_F(Pathologies, ChangeNothingThatIsLearned) {
   auto const healthy = train({}).value();
-  for (char const* const text :
-       {"slow-input=1", "sync-every-op", "tiny-kernels=100000", "pageable-copies", "small-buckets", "no-overlap", "straggler=1",
-        "late-rank=0", "alloc-every-step=1", "leak=100", "fragmentation=1", "host-bound=10", "checkpoint-stall=1"}) {
+  for (char const* const text : {"slow-input=1", "sync-every-op", "tiny-kernels=100000", "pageable-copies", "small-buckets",
+                                 "no-overlap", "no-overlap=4", "straggler=1", "late-rank=0", "alloc-every-step=1", "leak=100",
+                                 "fragmentation=1", "host-bound=10", "checkpoint-stall=1"}) {
     auto const ill = train({text}).value();
     EXPECT_EQ(ill.failure, std::nullopt) << text;
     EXPECT_EQ(ill.weights, healthy.weights) << text;
@@ -87,6 +88,7 @@ TEST_F(Pathologies, DoWhatTheySay) {
   auto const healthy = train({}).value();
   EXPECT_GT(train({"tiny-kernels=1000"}).value().counts.launches, healthy.counts.launches * 3 / 2);
   EXPECT_GT(train({"small-buckets"}).value().counts.collectives, healthy.counts.collectives);
+  EXPECT_EQ(train({"no-overlap=4"}).value().counts.collectives, 4 * healthy.counts.collectives);
   auto const leak = train({"leak=1000000"}).value();
   EXPECT_GE(leak.memory[0].allocated_bytes, healthy.memory[0].allocated_bytes + 3'000'000);
   auto const holes = train({"fragmentation=8"}).value();

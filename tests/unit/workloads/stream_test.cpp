@@ -1,4 +1,6 @@
 // Streams and events of host devices: order within a stream, order between streams, blocking of the host.
+#include <sched.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +10,7 @@
 
 #include "workloads/backend/host/host_device.h"
 #include "workloads/backend/host/stream.h"
+#include "workloads/backend/host/threads.h"
 
 namespace stepscope::workloads::host {
 namespace {
@@ -83,6 +86,40 @@ TEST(Devices, AreNumberedFromZeroAndShareTheCores) {
   EXPECT_EQ(group.devices[2]->name(), "host:2");
   EXPECT_EQ(group.devices[2]->index(), 2U);
   EXPECT_GE(dynamic_cast<HostDevice&>(*group.devices[0]).threads(), 1);
+}
+
+std::vector<int> all_cores() {
+  std::vector<int> cores;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  EXPECT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
+  for (int core = 0; core < CPU_SETSIZE; ++core)
+    if (CPU_ISSET(core, &set)) cores.push_back(core);
+  return cores;
+}
+
+TEST(Devices, DivideTheCoresAndHaveAllOrAnyWhereThatIsImpossible) {
+  std::vector<int> const all = all_cores();
+  auto const count = static_cast<uint32_t>(all.size());
+  EXPECT_THAT(cores_of_device(0, 1), ::testing::IsEmpty());
+  EXPECT_THAT(cores_of_device(0, count + 1), ::testing::IsEmpty());
+  for (uint32_t devices = 2; devices <= count; ++devices) {
+    std::vector<int> shared;
+    for (uint32_t i = 0; i < devices; ++i) {
+      std::vector<int> const own = cores_of_device(i, devices);
+      EXPECT_GE(own.size(), count / devices);
+      shared.insert(shared.end(), own.begin(), own.end());
+    }
+    EXPECT_EQ(shared, all) << devices;
+  }
+}
+
+TEST(Stream, RunsOnItsCores) {
+  int const last = all_cores().back();
+  std::promise<std::vector<int>> seen;
+  HostStream stream(0, "host:0", StreamKind::kCompute, 1, {last});
+  stream.push([&] { seen.set_value(all_cores()); });
+  EXPECT_EQ(seen.get_future().get(), std::vector<int>{last});
 }
 
 TEST(Devices, UnknownOnesAreRefusedWithTheKnownOnes) {

@@ -44,7 +44,8 @@ void HostDevice::run(char const* name, elementwise::Op const& op, size_t count) 
         [&](auto const& f) {
           launch_kernel(name, static_cast<double>(f.kFlops) * static_cast<double>(last - first), f.kBytes * (last - first),
                         [f, first, last] {
-#pragma omp parallel for simd schedule(static) if (last - first >= kWorthThreads)
+      // A plain `if` would be the vector loop's condition, too: scalar code, and a branch for each element of a ReLU.
+#pragma omp parallel for simd schedule(static) if (parallel : last - first >= kWorthThreads)
                           for (size_t i = first; i < last; ++i) f(i);
                         });
         },

@@ -55,19 +55,19 @@ uint64_t physical_memory() {
 
 std::unique_ptr<SystemMemory> mapped_memory() { return std::make_unique<MappedMemory>(); }
 
-HostDevice::HostDevice(uint32_t index, uint32_t member, int threads, uint64_t capacity_bytes, DeviceFaults const& faults)
+HostDevice::HostDevice(uint32_t index, uint32_t member, Share const& share, uint64_t capacity_bytes, DeviceFaults const& faults)
     : index_(index),
       member_(member),
       name_(fmt::format("host:{}", index)),
-      threads_(threads),
+      threads_(share.threads),
       faults_(faults),
       arena_(name_, capacity_bytes, mapped_memory()),
       engine_(dnnl::engine::kind::cpu, 0),
       math_(engine_) {
   api::device_mark(api::DeviceSchema::kDevice, name_.c_str(),
-                   api::DevicePayload{index, static_cast<uint32_t>(threads), capacity_bytes, 0.0});
+                   api::DevicePayload{index, static_cast<uint32_t>(threads_), capacity_bytes, 0.0});
   for (StreamKind const kind : {StreamKind::kCompute, StreamKind::kCopy, StreamKind::kCommunication}) {
-    streams_[static_cast<size_t>(kind)] = std::make_unique<HostStream>(index, name_, kind, threads);
+    streams_[static_cast<size_t>(kind)] = std::make_unique<HostStream>(index, name_, kind, threads_, share.cores);
   }
 }
 
@@ -265,8 +265,10 @@ Expected<DeviceGroup> open_host_devices(std::string_view arguments, DeviceOption
     group.communicator = std::make_shared<Ring>(count);
   }
   for (uint32_t i = 0; i < count; ++i) {
-    auto device =
-        std::make_unique<HostDevice>(options.first_index + i, group.first_member + i, threads, capacity, options.faults);
+    // A woken thread is often put behind one that computes on the same core, for milliseconds, while another core is idle:
+    // devices that each have their cores do not get into each other's way. Several processes are the launcher's to place.
+    HostDevice::Share const share{threads, processes ? std::vector<int>() : cores_of_device(i, count)};
+    auto device = std::make_unique<HostDevice>(options.first_index + i, group.first_member + i, share, capacity, options.faults);
     if (!options.memory_growth) {
       if (auto reserved = device->reserve_memory(); !reserved) return base::fail_with(reserved);
     }

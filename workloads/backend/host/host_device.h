@@ -24,8 +24,13 @@ std::unique_ptr<SystemMemory> mapped_memory();
 
 class HostDevice final : public Device {
  public:
+  /// What its streams' threads compute with.
+  struct Share {
+    int threads = 1;         ///< at a time
+    std::vector<int> cores;  ///< where they stay; empty = anywhere
+  };
   /// `index`: in this process; `member`: in the communicator of its group.
-  HostDevice(uint32_t index, uint32_t member, int threads, uint64_t capacity_bytes, DeviceFaults const& faults);
+  HostDevice(uint32_t index, uint32_t member, Share const& share, uint64_t capacity_bytes, DeviceFaults const& faults);
   ~HostDevice() override;
 
   [[nodiscard]] std::string const& name() const override { return name_; }

@@ -25,10 +25,11 @@ char const* stream_name(api::StreamKind kind) {
   return "?";
 }
 
-HostStream::HostStream(uint32_t device, std::string const& device_name, api::StreamKind kind, int threads)
+HostStream::HostStream(uint32_t device, std::string const& device_name, api::StreamKind kind, int threads,
+                       std::vector<int> const& cores)
     : device_(device), kind_(kind) {
   api::device_mark(api::DeviceSchema::kStream, stream_name(kind), api::StreamPayload{device, id(), kind});
-  thread_ = std::thread([this, threads, name = device_name + " " + stream_name(kind)] { run(name, threads); });
+  thread_ = std::thread([this, threads, cores, name = device_name + " " + stream_name(kind)] { run(name, threads, cores); });
 }
 
 HostStream::~HostStream() {
@@ -65,9 +66,11 @@ void HostStream::wait(std::shared_ptr<HostEvent> event) {
   });
 }
 
-void HostStream::run(std::string const& thread_name, int threads) {
+void HostStream::run(std::string const& thread_name, int threads, std::vector<int> const& cores) {
   name_this_thread(thread_name);
   set_worker_threads(threads);
+  stay_on_cores(cores);
+  wake_up_soon();
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });

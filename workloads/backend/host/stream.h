@@ -12,6 +12,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "tracer/api/device_events.h"
 #include "workloads/backend/backend.h"
@@ -44,8 +45,9 @@ uint64_t next_correlation();
 
 class HostStream {
  public:
-  /// `threads` = OpenMP threads that work on the stream may use.
-  HostStream(uint32_t device, std::string const& device_name, api::StreamKind kind, int threads);
+  /// `threads` = OpenMP threads that work on the stream may use; `cores`: where they run, empty = anywhere.
+  HostStream(uint32_t device, std::string const& device_name, api::StreamKind kind, int threads,
+             std::vector<int> const& cores = {});
   ~HostStream();  ///< finishes what was pushed
   HostStream(HostStream const&) = delete;
   HostStream& operator=(HostStream const&) = delete;
@@ -57,7 +59,7 @@ class HostStream {
   void wait(std::shared_ptr<HostEvent> event);
 
  private:
-  void run(std::string const& thread_name, int threads);
+  void run(std::string const& thread_name, int threads, std::vector<int> const& cores);
 
   uint32_t device_;
   api::StreamKind kind_;
