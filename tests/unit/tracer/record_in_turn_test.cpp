@@ -109,13 +109,10 @@ TEST_F(InTurnTest, SeveralProcessesThatTrainGetNoTurns) {
 }
 
 TEST_F(InTurnTest, ASignalEndsBoth) {
-  // Folders are made when signals are waited for.
-  std::thread sender([second = run(1)] {
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  // Folders are made when signals are waited for. To this thread: others of the tests before may not hold the signal back.
+  std::thread sender([second = run(1), recording = ::pthread_self()] {
     while (!std::filesystem::exists(second)) std::this_thread::yield();
-    ::kill(::getpid(), SIGTERM);
+    ::pthread_kill(recording, SIGTERM);
   });
   EXPECT_EQ(record({"run-for-ever"}, {"run-for-ever"}), 128 + SIGTERM);
   sender.join();
