@@ -63,10 +63,11 @@ Action add_record(CLI::App& app) {
                  "what NCCL reports: off, calls (collectives, point-to-point), network (and what its network threads wait for)")
       ->check(CLI::IsMember({"off", "calls", "network"}))
       ->default_str("network");
-  app.add_option("--in-turn", options->in_turn,
-                 "two programs, CMD : CMD, that train some steps each in turn; the run folder of the second");
+  auto* const in_turn = app.add_option(
+      "--in-turn", options->in_turn, "two programs, CMD : CMD, that train some steps each in turn; the run folder of the second");
   app.add_option("--turn-steps", options->turn_steps, "steps of a turn; the first of each is not measured")
       ->check(whole_number(2, 1'000'000))
+      ->needs(in_turn)
       ->capture_default_str();
   app.add_flag("--force", options->record.force, "overwrite a run that is there");
   app.add_option("CMD", options->command, "the program to record and its arguments, after --")->required();

@@ -141,6 +141,8 @@ void BudgetReader::read_limit(std::string const& key, toml::node const& value, T
   std::optional<double> const limit = bound ? parse_limit(text, is_share) : std::nullopt;
   if (!limit || *limit < 0)
     return fail(value.source(), fmt::format("{} = \"{}\" is no limit, write for example {}", key, shown_text(whole), example));
+  if (is_share && *limit > 1 && text.ends_with('%'))
+    return fail(value.source(), fmt::format("{} = \"{}\": a share is at most 100 %", key, shown_text(whole)));
   if (is_share && *limit > 1)
     return fail(value.source(), fmt::format("{} = \"{}\": a share is at most 1, write \"{} {:g} %\" for percent", key,
                                             shown_text(whole), analyzer::to_string(*bound), *limit));

@@ -121,13 +121,10 @@ std::string cause_text(analyzer::Comparison const& comparison) {
   return reason.empty() ? std::string() : fmt::format(" There: {}.", reason);
 }
 
-std::string other_machine_text(analyzer::Comparison const& comparison) {
+std::string other_machine_text(GateResult const& result) {
   std::string list;
-  for (analyzer::Difference const& difference : comparison.differences) {
-    using analyzer::Condition;
-    bool const counts = difference.condition == Condition::kDevice || difference.condition == Condition::kDeviceCount ||
-                        difference.condition == Condition::kFact;
-    if (!counts || list.size() > 300) continue;
+  for (analyzer::Difference const& difference : result.comparison->differences) {
+    if (!analyzer::is_of_machine(difference, result.has_host_devices) || list.size() > 300) continue;
     list += (list.empty() ? "" : "; ") + difference_text(difference);
   }
   return fmt::format(
@@ -138,7 +135,7 @@ std::string other_machine_text(analyzer::Comparison const& comparison) {
 
 std::string step_message(GateResult const& result, GateAnswer const& answer) {
   analyzer::Comparison const& comparison = *result.comparison;
-  if (result.is_other_machine) return other_machine_text(comparison);
+  if (result.is_other_machine) return other_machine_text(result);
   std::string const noise = noise_text(result, answer);
   std::string text = headline(comparison);
   if (answer.verdict == GateVerdict::kFailed) text += cause_text(comparison);
@@ -146,7 +143,7 @@ std::string step_message(GateResult const& result, GateAnswer const& answer) {
 }
 
 std::string memory_message(GateResult const& result, GateAnswer const& answer) {
-  if (result.is_other_machine) return other_machine_text(*result.comparison);
+  if (result.is_other_machine) return other_machine_text(result);
   Metric const& metric = metric_of(result, answer);
   std::string_view word = metric.verdict == analyzer::Verdict::kLess ? "LESS" : "SAME";
   if (answer.verdict == GateVerdict::kFailed) word = "MORE";

@@ -39,6 +39,7 @@ constexpr int kTimesTheLongest = 20;
 constexpr std::chrono::seconds kTimeToEnd{1};
 /// In case the kernel has no file descriptors of processes.
 constexpr int kLookAgainMs = 200;
+constexpr char const* kBeside = "both programs went on beside each other";
 
 class FileDescriptor {
  public:
@@ -120,10 +121,11 @@ class TurnKeeper {
       while (auto const number = signals_.next()) forward(*number);
       for (size_t s = 0; s < 2; ++s) reap(sides_[s]);
       for (size_t s = 0; s < 2 && !over_; ++s) receive(s);
-      if (!over_ && lost_since_ && Clock::now() - *lost_since_ > kTimeToEnd) end_turns(fmt::format("{} trains no more", lost_));
+      if (!over_ && lost_since_ && Clock::now() - *lost_since_ > kTimeToEnd)
+        end_turns(fmt::format("{} trains no more; {}", lost_, kBeside));
       if (!over_ && holder_ && Clock::now() - since_ > limit())
-        end_turns(fmt::format("{} kept its turn for {}", sides_[*holder_].program,
-                              base::format_duration(std::chrono::nanoseconds(Clock::now() - since_).count())));
+        end_turns(fmt::format("{} kept its turn for {}; {}", sides_[*holder_].program,
+                              base::format_duration(std::chrono::nanoseconds(Clock::now() - since_).count()), kBeside));
     }
   }
   [[nodiscard]] int64_t turns_of_both() const { return given_ / 2; }
@@ -139,7 +141,7 @@ class TurnKeeper {
   }
   /// A program that is stopped gets it when it goes on.
   void forward(int number) {
-    end_turns("a signal came");
+    end_turns("a signal came, and both programs got it");
     for (Side const& side : sides_) side.signal(number);
   }
   void reap(Side& side) {
@@ -156,7 +158,7 @@ class TurnKeeper {
     if (got < 0) return;
     if (got != sizeof message) return lose(side);
     if (side.ready && side.process_id != message.process_id)
-      return end_turns(fmt::format("several processes of {} annotate steps", side.program));
+      return end_turns(fmt::format("several processes of {} annotate steps; {}", side.program, kBeside));
     side.ready = true;
     side.process_id = message.process_id;
     if (holder_ ? *holder_ == s : sides_[0].ready && sides_[1].ready) next_turn();
@@ -233,8 +235,7 @@ void end_at_once(Side& side) {
 }
 
 void say_how_it_went(TurnKeeper const& keeper, int64_t turn_steps) {
-  if (!keeper.reason().empty())
-    fmt::print(stderr, "stepscope: turns ended early: {}; both programs went on beside each other\n", keeper.reason());
+  if (!keeper.reason().empty()) fmt::print(stderr, "stepscope: turns ended early: {}\n", keeper.reason());
   if (keeper.turns_of_both() > 0) {
     fmt::print(stderr, "stepscope: {} turns each, of {} steps\n", keeper.turns_of_both(), turn_steps);
   } else {

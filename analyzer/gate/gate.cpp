@@ -7,7 +7,6 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Host devices are the machine's processor: another one is another device.
 bool are_host_devices(std::vector<RunSample> const& runs) {
   return std::any_of(runs.begin(), runs.end(), [](RunSample const& run) {
     return std::any_of(run.device_names.begin(), run.device_names.end(),
@@ -15,13 +14,10 @@ bool are_host_devices(std::vector<RunSample> const& runs) {
   });
 }
 
-bool is_other_machine(Comparison const& comparison, std::vector<RunSample> const& fresh) {
-  bool const host_devices = are_host_devices(fresh);
-  return std::any_of(comparison.differences.begin(), comparison.differences.end(), [&](Difference const& difference) {
-    if (difference.condition == Condition::kDevice || difference.condition == Condition::kDeviceCount) return true;
-    bool const is_processor = difference.name == "cpu" || difference.name == "cores";
-    return host_devices && difference.condition == Condition::kFact && is_processor;
-  });
+bool is_other_machine(GateResult const& result) {
+  auto const& differences = result.comparison->differences;
+  return std::any_of(differences.begin(), differences.end(),
+                     [&](Difference const& difference) { return is_of_machine(difference, result.has_host_devices); });
 }
 
 GateVerdict verdict_of(Verdict verdict) {
@@ -51,6 +47,12 @@ char const* to_string(GateQuestion question) {
   return kNames[static_cast<size_t>(question)];
 }
 
+bool is_of_machine(Difference const& difference, bool host_devices) {
+  if (difference.condition == Condition::kDevice || difference.condition == Condition::kDeviceCount) return true;
+  bool const is_processor = difference.name == "cpu" || difference.name == "cores";
+  return host_devices && difference.condition == Condition::kFact && is_processor;
+}
+
 GateResult check_runs(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh, std::vector<Budget> const& budgets,
                       CompareOptions const& options) {
   STEPSCOPE_CHECK(!fresh.empty());
@@ -58,7 +60,8 @@ GateResult check_runs(std::vector<RunSample> const& base, std::vector<RunSample>
   if (!base.empty()) {
     result.comparison = compare_runs(base, fresh, options);
     if (result.comparison->refusal) return result;
-    result.is_other_machine = is_other_machine(*result.comparison, fresh);
+    result.has_host_devices = are_host_devices(fresh);
+    result.is_other_machine = is_other_machine(result);
     for (size_t i = 0; i < result.comparison->metrics.size(); ++i) {
       Metric const& metric = result.comparison->metrics[i];
       bool const is_memory = metric.family == MetricFamily::kMemory && metric.name == "allocated";

@@ -36,12 +36,16 @@ struct GateResult {
   std::optional<Comparison> comparison;  ///< none without a baseline. A refused one: nothing else is there
   /// The baseline ran on other devices, or another number of them: slower or faster says nothing of the program, and is unclear.
   bool is_other_machine = false;
+  bool has_host_devices = false;  ///< of the new runs
   std::vector<BudgetCheck> budgets;
   std::vector<GateAnswer> answers;  ///< the step, memory, budgets
   std::optional<HistoryFacts> history;
   std::optional<KeptBaseline> kept_baseline;  ///< where one was to be written
   std::optional<KeptHistory> kept_history;    ///< where the runs were appended to one
 };
+
+/// Whether it makes the baseline one of another machine. Of host devices the processor counts, too: it is their device.
+bool is_of_machine(Difference const& difference, bool host_devices);
 
 /// `fresh` needs a run, and each of its runs a step. `base` empty: no baseline. Samples as kept_sample() leaves them.
 GateResult check_runs(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh, std::vector<Budget> const& budgets,

@@ -17,6 +17,13 @@ std::string three_digits(double value) {
   return fmt::format("{:.0f}", value);
 }
 
+/// U+202A to U+202E and U+2066 to U+2069: what follows would be shown in another order than it is written.
+bool is_direction_sign(std::string_view sign) {
+  if (sign.size() != 3 || sign[0] != '\xE2') return false;
+  auto const last = static_cast<unsigned char>(sign[2]);
+  return (sign[1] == '\x80' && last >= 0xAA && last <= 0xAE) || (sign[1] == '\x81' && last >= 0xA6 && last <= 0xA9);
+}
+
 }  // namespace
 
 std::string format_duration(int64_t duration_ns) {
@@ -105,7 +112,8 @@ std::string printable(std::string_view text) {
     size_t const length = utf8_length(text);
     bool const control = length == 1 && (static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7F);
     bool const c1_control = length == 2 && text[0] == '\xC2' && static_cast<unsigned char>(text[1]) < 0xA0;
-    result += length == 0 || control || c1_control ? kReplacement : text.substr(0, length);
+    bool const replaced = length == 0 || control || c1_control || is_direction_sign(text.substr(0, length));
+    result += replaced ? kReplacement : text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return result;

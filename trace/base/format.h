@@ -25,7 +25,7 @@ size_t utf8_length(std::string_view text);
 /// The text, at most the first `most` bytes of it, with each byte that is no UTF-8 replaced by U+FFFD. No character is cut.
 std::string valid_utf8(std::string_view text, size_t most);
 
-/// The text with control characters and invalid UTF-8 replaced by U+FFFD: names in traces are hostile, terminals obey escapes.
+/// The text with control and direction signs and invalid UTF-8 replaced by U+FFFD: names in traces are hostile, terminals obey.
 std::string printable(std::string_view text);
 
 }  // namespace stepscope::base

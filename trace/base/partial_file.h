@@ -1,4 +1,5 @@
 // A file that is written from front to back, in pieces, so that nobody ever sees half of it: beside the target until it is whole.
+// Where the target is no file but a device, a pipe or /dev/stdout, it gets the pieces as they come.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ class PartialFile {
   explicit PartialFile(std::string path) : path_(std::move(path)) {}
   void abandon();
 
-  std::string path_, beside_;
+  std::string path_, target_, beside_;  ///< the last two are empty where there is nothing to rename
   int fd_ = -1;
   uint64_t bytes_written_ = 0;
 };

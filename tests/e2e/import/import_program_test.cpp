@@ -3,9 +3,12 @@
 #include <fstream>
 #include <set>
 
+#include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/main_job/program.h"
+#include "tests/support/json_schema.h"
+#include "tests/support/paths.h"
 
 namespace stepscope::e2e {
 namespace {
@@ -70,6 +73,24 @@ TEST_F(Import, TheRunAnalyzesAsTheTracesThatItWasMadeOf) {
 TEST_F(Import, TracesWithoutIndexAnalyzeTheSameProcessByProcess) {
   json const difference = json::diff(analysis_of("json"), analysis_of("json --stream"));
   EXPECT_TRUE(difference.empty()) << difference.dump(1).substr(0, 2000);
+}
+
+TEST_F(Import, WhatIsSaidOfAnyTraceIsAsTheSchemaSays) {
+  std::ifstream file(support::source_path("docs/analysis.schema.json"));
+  json const schema = json::parse(file);
+  ASSERT_EQ(stepscope("synth --ranks 2 --steps 1 -o one_step").code, 0);
+  std::vector<std::string> traces = {"made", "one_step"};
+  for (std::string const folder : {"nsys", "chrome_trace", "xplane", "trace_reader"})
+    for (auto const& entry : std::filesystem::directory_iterator(support::source_path("tests/fuzz/corpus/" + folder)))
+      traces.push_back(entry.path().string());
+  size_t read = 0;
+  for (std::string const& trace : traces) {
+    Outcome const outcome = stepscope("analyze " + trace + " --json 2> /dev/null");
+    if (outcome.code != 0) continue;  // damaged on purpose
+    ++read;
+    EXPECT_THAT(support::schema_faults(schema, json::parse(outcome.output)), testing::IsEmpty()) << trace;
+  }
+  EXPECT_GT(read, 15U);
 }
 
 TEST_F(Import, FilesInAnyOrderAndFoldersAreTakenTogether) {

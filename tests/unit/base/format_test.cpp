@@ -51,6 +51,11 @@ TEST(Format, PrintableKeepsTextAndReplacesWhatATerminalWouldObey) {
             "b");
 }
 
+TEST(Format, PrintableReplacesSignsThatTurnTheDirectionOfText) {
+  for (std::string const sign : {"\u202A", "\u202E", "\u2066", "\u2069"}) EXPECT_EQ(printable("a" + sign + "b"), "a\uFFFDb");
+  EXPECT_EQ(printable("\u2013 \u2029\u202F\u2065 \u05D0"), "\u2013 \u2029\u202F\u2065 \u05D0");
+}
+
 TEST(Format, PrintableReplacesInvalidUtf8) {
   EXPECT_EQ(printable("\xC0\xAF"), "\xEF\xBF\xBD\xEF\xBF\xBD");       // overlong
   EXPECT_EQ(printable("\xE6\xBC"), "\xEF\xBF\xBD\xEF\xBF\xBD");       // cut

@@ -6,6 +6,10 @@
 #include <optional>
 #include <sstream>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,12 +71,62 @@ TEST_F(PartialFileTest, MovedItIsRemovedOnce) {
   EXPECT_EQ(content("a"), "x");
 }
 
+TEST_F(PartialFileTest, ADeviceOrAPipeIsWrittenAndNotReplaced) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  int const reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(reader, 0);
+  auto file = PartialFile::create(path("pipe"));
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file->write("content"));
+  ASSERT_TRUE(file->finish());
+  std::string got(16, ' ');
+  EXPECT_EQ(::read(reader, got.data(), got.size()), 7);
+  ::close(reader);
+  EXPECT_TRUE(std::filesystem::is_fifo(path("pipe")));
+  EXPECT_EQ(files(), 1);
+
+  std::filesystem::create_symlink("/dev/full", path("full"));
+  auto full = PartialFile::create(path("full"));
+  ASSERT_TRUE(full) << full.error().message;
+  EXPECT_FALSE(full->write("content"));
+  EXPECT_EQ(files(), 2);
+}
+
+TEST_F(PartialFileTest, AnOpenDescriptorIsWrittenWhereItStands) {
+  int const open = ::open(path("a").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+  ASSERT_EQ(::write(open, "before ", 7), 7);
+  for (std::string const folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    auto file = PartialFile::create(folder + std::to_string(open));
+    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file->write("new "));
+    ASSERT_TRUE(file->finish());
+  }
+  ASSERT_EQ(::write(open, "after", 5), 5);
+  ::close(open);
+  EXPECT_EQ(content("a"), "before new new after");
+  EXPECT_FALSE(PartialFile::create("/dev/fd/" + std::to_string(open)));
+}
+
+TEST_F(PartialFileTest, ALinkStaysAndWhatItLeadsToIsReplaced) {
+  std::filesystem::create_directories(path("folder"));
+  std::ofstream(path("folder/a")) << "old";
+  std::filesystem::create_symlink("folder/a", path("link"));
+  auto file = PartialFile::create(path("link"));
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_TRUE(file->write("new"));
+  ASSERT_TRUE(file->finish());
+  EXPECT_TRUE(std::filesystem::is_symlink(path("link")));
+  EXPECT_EQ(content("folder/a"), "new");
+  EXPECT_EQ(files(), 2);
+}
+
 TEST_F(PartialFileTest, WhatCannotBeWrittenIsAnErrorThatNamesIt) {
   for (std::string const& name : {path("missing/a"), folder_.string(), path("a/"), std::string()}) {
     auto const file = PartialFile::create(name);
     ASSERT_FALSE(file) << name;
     EXPECT_NE(file.error().message.find(name), std::string::npos) << file.error().message;
-    EXPECT_THAT(file.error().message, testing::AnyOf(testing::HasSubstr("choose another place"), testing::HasSubstr("with -o")));
+    EXPECT_THAT(file.error().message, testing::AnyOf(testing::HasSubstr("choose another place"),
+                                                     testing::HasSubstr("name a file"), testing::HasSubstr("with -o")));
   }
   EXPECT_EQ(files(), 0);
 }

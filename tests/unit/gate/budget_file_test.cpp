@@ -65,7 +65,9 @@ TEST(BudgetFile, BadNumbersAreToldWithTheirPlace) {
                 AllOf(HasSubstr("budgets.toml:2:1"), HasSubstr("step_time_ms")))
         << bad;
   EXPECT_THAT(budget_error("[default]\nstep_time_ms = 12\n"), HasSubstr("write \"<= 12\" or \">= 12\""));
-  EXPECT_THAT(budget_error("[default]\nexposed_comm_share = \"<= 10\"\n"), AllOf(HasSubstr("at most 1"), HasSubstr("<= 10 %")));
+  EXPECT_THAT(budget_error("[default]\nexposed_comm_share = \"<= 10\"\n"), AllOf(HasSubstr("at most 1,"), HasSubstr("<= 10 %")));
+  EXPECT_THAT(budget_error("[default]\nexposed_comm_share = \"<= 200 %\"\n"),
+              AllOf(HasSubstr("budgets.toml:2:22"), testing::EndsWith("at most 100 %")));
 }
 
 TEST(BudgetFile, WhatIsNoTomlIsToldWithItsPlace) {

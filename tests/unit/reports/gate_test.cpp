@@ -118,6 +118,19 @@ TEST(GateWords, SayWhatFailedAndWhy) {
   EXPECT_THAT(answer_message(result, result.answers[4]), HasSubstr("UNCLEAR: the recording does not tell peak_reserved_gb"));
 }
 
+TEST(GateWords, SayWhatMakesTheBaselineOneOfAnotherMachineAndNothingElse) {
+  auto base = made_run(steps_of(10e6), "base"), fresh = made_run(steps_of(12e6), "new");
+  base.facts = {{"cpu", "a"}, {"driver", "1"}, {"seed", "1"}};
+  fresh.facts = {{"cpu", "b"}, {"driver", "2"}, {"seed", "2"}};
+  base.device_names = {"old device"};
+  fresh.device_names = {"new device"};
+  GateResult const devices = analyzer::check_runs({base}, {fresh}, {});
+  EXPECT_THAT(answer_message(devices, devices.answers[0]), HasSubstr("another machine (device: old device → new device), so"));
+  base.device_names = fresh.device_names = {"host:0"};
+  GateResult const hosts = analyzer::check_runs({base}, {fresh}, {});
+  EXPECT_THAT(answer_message(hosts, hosts.answers[0]), HasSubstr("another machine (cpu: a → b), so"));
+}
+
 TEST(GateWords, SayHowManyMoreWouldSettleIt) {
   GateResult const result = unclear_gate();
   ASSERT_EQ(result.verdict, GateVerdict::kUnclear);
