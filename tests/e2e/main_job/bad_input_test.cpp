@@ -37,6 +37,8 @@ TEST_F(BadInput, WrongUseOfAWorkloadIsSaid) {
   expect_refused("record", "--");
   expect_refused("report run --lang xx", "{en,zh}");
   expect_refused("record --steps 9:3 -- true", "9:3");
+  expect_refused("record --turn-steps 4 -- true", "--in-turn");
+  expect_refused("record --in-turn new -- true", "with : between them");
   expect_refused("profile cifar10 --trace-steps 9:3", "--trace-steps 9:3");
   for (char const* const megabytes : {"0", "-5", "2000000", "99999999999999999999"})
     expect_refused(std::string("record --buffer-mb ") + megabytes + " -- true", "from 1 to 1048576");
