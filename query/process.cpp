@@ -54,7 +54,7 @@ uint32_t Process::first_ending_at(uint32_t track, int64_t end) {
 
 void Process::sort_correlations() {
   has_correlations_ = true;
-  std::vector<uint64_t> const& correlation = trace().columns().correlation;
+  auto const& correlation = trace().columns().correlation;
   for (uint32_t row = 0; row < trace().event_count(); ++row)
     if (correlation[row] != 0) by_correlation_.push_back(row);
   std::sort(by_correlation_.begin(), by_correlation_.end(),
@@ -63,7 +63,7 @@ void Process::sort_correlations() {
 
 std::span<uint32_t const> Process::rows_of_correlation(uint64_t correlation) {
   if (!has_correlations_) sort_correlations();
-  std::vector<uint64_t> const& column = trace().columns().correlation;
+  auto const& column = trace().columns().correlation;
   auto const first = std::partition_point(by_correlation_.begin(), by_correlation_.end(),
                                           [&](uint32_t row) { return column[row] < correlation; });
   auto const last = std::partition_point(first, by_correlation_.end(), [&](uint32_t row) { return column[row] <= correlation; });

@@ -2,14 +2,17 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include <fmt/format.h>
+
+#include "trace/model/rows_of_kinds.h"
 
 namespace stepscope::analyzer {
 namespace {
 
 /// Sorts rows that consist of sorted runs (one a stream, beginning at `run_begins`) by merging neighbours, ties in run order.
-void merge_runs(std::vector<uint32_t>& rows, std::vector<size_t> run_begins, std::vector<int64_t> const& start) {
+void merge_runs(std::vector<uint32_t>& rows, std::vector<size_t> run_begins, std::span<int64_t const> start) {
   auto const before = [&](uint32_t a, uint32_t b) { return start[a] < start[b]; };
   std::vector<uint32_t> merged(rows.size());
   run_begins.push_back(rows.size());
@@ -34,12 +37,9 @@ void collect_ops(DeviceIndex& device) {
   size_t rows_of_streams = 0;
   for (model::TrackId const stream : device.streams) rows_of_streams += trace.rows_of(stream).size();
   device.ops.reserve(rows_of_streams);
-  RowView const view = device.rows();
   for (model::TrackId const stream : device.streams) {
     run_begins.push_back(device.ops.size());
-    model::Trace::Rows const rows = trace.rows_of(stream);
-    for (uint32_t row = rows.first; row < rows.last; ++row)
-      if (view.is_op(row)) device.ops.push_back(row);
+    model::for_each_op_of(trace.columns(), trace.rows_of(stream), [&](uint32_t row) { device.ops.push_back(row); });
   }
   merge_runs(device.ops, std::move(run_begins), trace.columns().start);
 }

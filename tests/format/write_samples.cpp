@@ -34,7 +34,7 @@ std::string hex(std::string_view text) {
 
 json detail_json(model::Trace const& trace, uint32_t row) {
   json detail = nullptr;
-  auto const describe = [&]<class Row>(std::vector<Row> const&) {
+  auto const describe = [&]<class Row>(model::DetailColumn<Row> const&) {
     if (model::kind_info(trace.kind(row)).table != model::DetailTableOf<Row>::value) return;
     std::apply([&](auto const&... field) { ((detail[field.name] = trace.detail<Row>(row).*field.member), ...); },
                model::detail_fields<Row>);

@@ -37,7 +37,7 @@ bool same_rows(std::span<Row const> a, std::span<Row const> b) {
 }
 
 template <class... Rows>
-bool same_details(model::Trace const& a, model::Trace const& b, std::tuple<std::vector<Rows>...> const* /*type*/) {
+bool same_details(model::Trace const& a, model::Trace const& b, std::tuple<model::DetailColumn<Rows>...> const* /*type*/) {
   return (same_rows(a.details<Rows>(), b.details<Rows>()) && ...);
 }
 
@@ -60,7 +60,7 @@ bool same_events(model::EventBatch const& a, model::EventBatch const& b) {
   std::apply(
       [&](auto const&... table) {
         auto const compare = [&]<class Row>(std::vector<Row> const& rows) {
-          details = details && same_rows<Row>(rows, std::get<std::vector<Row>>(b.details));
+          details = details && same_rows<Row>(rows, std::get<model::DetailColumn<Row>>(b.details));
         };
         (compare(table), ...);
       },

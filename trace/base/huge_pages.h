@@ -11,8 +11,8 @@ namespace stepscope::base {
 void ask_for_huge_pages(void const* begin, size_t bytes);
 
 /// column.reserve(count), in huge pages when it is that long and new.
-template <class T>
-void reserve_long(std::vector<T>& column, size_t count) {
+template <class T, class Allocator>
+void reserve_long(std::vector<T, Allocator>& column, size_t count) {
   if (column.capacity() >= count) return;
   column.reserve(count);
   if (column.empty()) ask_for_huge_pages(column.data(), column.capacity() * sizeof(T));
@@ -20,8 +20,8 @@ void reserve_long(std::vector<T>& column, size_t count) {
 
 /// column.resize(column.size() + count, value), of a value that is small. The library's own reads the value from memory for each
 /// place, which it may lie in for all that the compiler knows: of ids that takes ten times as long.
-template <class T>
-void append_copies(std::vector<T>& column, size_t count, T const value) {
+template <class T, class Allocator>
+void append_copies(std::vector<T, Allocator>& column, size_t count, T const value) {
   size_t const first = column.size();
   column.resize(first + count);
   T* const to = column.data() + first;

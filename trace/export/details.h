@@ -43,7 +43,7 @@ auto exported_value(Value value) {
 
 /// Where the names of a table's fields begin among those of all tables.
 template <class Row, class... Rows>
-constexpr size_t first_field_of(std::tuple<std::vector<Rows>...> const*) {
+constexpr size_t first_field_of(std::tuple<model::DetailColumn<Rows>...> const*) {
   size_t first = 0;
   bool found = false;
   ((found = found || std::is_same_v<Row, Rows>, first += found ? 0 : std::tuple_size_v<decltype(model::detail_fields<Rows>)>),
@@ -54,7 +54,7 @@ template <class Row>
 inline constexpr size_t kFirstField = first_field_of<Row>(static_cast<model::DetailTables const*>(nullptr));
 
 template <class... Rows>
-constexpr size_t count_fields(std::tuple<std::vector<Rows>...> const*) {
+constexpr size_t count_fields(std::tuple<model::DetailColumn<Rows>...> const*) {
   return (std::tuple_size_v<decltype(model::detail_fields<Rows>)> + ...);
 }
 /// Of all tables.
@@ -62,7 +62,7 @@ inline constexpr size_t kFieldCount = count_fields(static_cast<model::DetailTabl
 
 /// Calls visit(number among the fields of all tables, name).
 template <class Visit, class... Rows>
-void for_each_field(Visit&& visit, std::tuple<std::vector<Rows>...> const*) {
+void for_each_field(Visit&& visit, std::tuple<model::DetailColumn<Rows>...> const*) {
   size_t number = 0;
   auto const of_table = [&](auto const&... fields) { (visit(number++, fields.name), ...); };
   (std::apply(of_table, model::detail_fields<Rows>), ...);

@@ -125,7 +125,8 @@ bool EventDecoder::decode(base::ByteSpan payload, uint32_t rows, ColumnNames con
     return false;
   auto const counts = model::count_details(batch.kind);
   size_t number = 0;
-  std::apply([&](auto&... table) { (table.resize(counts[number++]), ...); }, batch.details);
+  auto const make = [&]<class Row>(model::DetailColumn<Row>& table) { table.resize(counts[number++], Row{}); };
+  std::apply([&](auto&... table) { (make(table), ...); }, batch.details);
   return decode_details(names, wanted, {}, counts, batch.details);
 }
 
@@ -139,6 +140,8 @@ bool EventDecoder::decode_rows(base::ByteSpan payload, ColumnNames const& names,
                                model::RowSpans const& rows) {
   if (rows.size() > kMaxBlockRows || !columns_.parse(payload)) return false;
   auto const number = [&](BaseColumn column) { return column_number(names.base, kBaseNames[column]); };
+  if (!wanted.correlation) std::fill(rows.correlation.begin(), rows.correlation.end(), 0);
+  if (!wanted.name) std::fill(rows.name.begin(), rows.name.end(), model::StringId{0});
   if (!columns_.decode(kBaseScope, number(kDur), as_unsigned(rows.dur)) ||
       !columns_.decode(kBaseScope, number(kStart), as_unsigned(rows.start), rows.dur) ||
       (wanted.correlation && !columns_.decode(kBaseScope, number(kCorrelation), rows.correlation)) ||

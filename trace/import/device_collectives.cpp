@@ -85,7 +85,7 @@ class CollectiveBlocks {
     if (!file_.decode_block(block, columns_, decoder_, batch_)) return true;  // damaged ones are left out
     if (!model::are_in_order(batch_.start, batch_.dur) || !follows_last(block.header.track)) return false;
     DeviceTracks& device = devices_[file_.tracks()[block.header.track].device];
-    auto const& details = std::get<std::vector<CollectiveDetail>>(batch_.details);
+    auto const& details = std::get<model::DetailColumn<CollectiveDetail>>(batch_.details);
     auto detail = details.begin();
     for (size_t row = 0; row < batch_.size(); ++row) {
       if (model::kind_info(batch_.kind[row]).table != model::DetailTable::kCollectives) continue;

@@ -31,7 +31,7 @@ struct Plan {
 };
 
 bool has_calls(EventBatch const& batch) {
-  return !std::get<std::vector<CollectiveDetail>>(batch.details).empty() &&
+  return !std::get<DetailColumn<CollectiveDetail>>(batch.details).empty() &&
          std::find(batch.kind.begin(), batch.kind.end(), EventKind::kCollectiveCall) != batch.kind.end();
 }
 
@@ -46,7 +46,7 @@ std::vector<Call> calls_of(Batches const& batches) {
   for (uint32_t b = 0; b < batches.size(); ++b) {
     EventBatch const& batch = batches[b];
     if (!has_calls(batch)) continue;
-    auto const& details = std::get<std::vector<CollectiveDetail>>(batch.details);
+    auto const& details = std::get<DetailColumn<CollectiveDetail>>(batch.details);
     std::vector<uint32_t> const detail_rows = batch.detail_rows();
     for (uint32_t row = 0; row < batch.size(); ++row)
       if (batch.kind[row] == EventKind::kCollectiveCall)
@@ -156,14 +156,14 @@ void turn_kernels(EventBatch& batch, Matches const& matches, Matches& carried) {
   for (size_t row = 0; row < batch.size() && !any; ++row) any = is_matched(row);
   if (!any) return;
   std::vector<uint32_t> const detail_rows = batch.detail_rows();
-  std::vector<KernelDetail> kernels;
-  std::vector<CollectiveDetail> collectives;
+  DetailColumn<KernelDetail> kernels;
+  DetailColumn<CollectiveDetail> collectives;
   for (size_t row = 0; row < batch.size(); ++row) {
     DetailTable const table = kind_info(batch.kind[row]).table;
     if (table == DetailTable::kCollectives)
-      collectives.push_back(std::get<std::vector<CollectiveDetail>>(batch.details)[detail_rows[row]]);
+      collectives.push_back(std::get<DetailColumn<CollectiveDetail>>(batch.details)[detail_rows[row]]);
     if (table != DetailTable::kKernels) continue;
-    KernelDetail const& kernel = std::get<std::vector<KernelDetail>>(batch.details)[detail_rows[row]];
+    KernelDetail const& kernel = std::get<DetailColumn<KernelDetail>>(batch.details)[detail_rows[row]];
     bool const turns = is_matched(row) && can_carry(kernel, matches.at(batch.correlation[row]));
     if (!turns) {
       kernels.push_back(kernel);
@@ -174,8 +174,8 @@ void turn_kernels(EventBatch& batch, Matches const& matches, Matches& carried) {
     collectives.push_back(match.second);
     carried.insert(match);
   }
-  std::get<std::vector<KernelDetail>>(batch.details) = std::move(kernels);
-  std::get<std::vector<CollectiveDetail>>(batch.details) = std::move(collectives);
+  std::get<DetailColumn<KernelDetail>>(batch.details) = std::move(kernels);
+  std::get<DetailColumn<CollectiveDetail>>(batch.details) = std::move(collectives);
 }
 
 /// The value that all have, else `unknown`.

@@ -4,7 +4,8 @@
 
 #include <cstdint>
 #include <tuple>
-#include <vector>
+
+#include "trace/base/column.h"
 
 namespace stepscope::model {
 
@@ -242,10 +243,13 @@ inline constexpr auto detail_fields<RangeDetail> = std::tuple{Field{"category", 
                                                               Field{"bytes", &RangeDetail::bytes},
                                                               Field{"communicator", &RangeDetail::communicator}};
 
-/// One vector a detail table. The order is the DetailTable numbering of kinds.h.
-using DetailTables = std::tuple<std::vector<StepDetail>, std::vector<KernelDetail>, std::vector<CopyDetail>,
-                                std::vector<CollectiveDetail>, std::vector<StreamWaitDetail>, std::vector<SyncDetail>,
-                                std::vector<MemoryDetail>, std::vector<SampleDetail>, std::vector<RangeDetail>>;
+/// Whoever resizes one writes the new rows.
+template <class Row>
+using DetailColumn = base::Column<Row>;
+/// One column a detail table. The order is the DetailTable numbering of kinds.h.
+using DetailTables = std::tuple<DetailColumn<StepDetail>, DetailColumn<KernelDetail>, DetailColumn<CopyDetail>,
+                                DetailColumn<CollectiveDetail>, DetailColumn<StreamWaitDetail>, DetailColumn<SyncDetail>,
+                                DetailColumn<MemoryDetail>, DetailColumn<SampleDetail>, DetailColumn<RangeDetail>>;
 
 char const* to_string(StreamKind kind);
 char const* to_string(CopyDirection direction);

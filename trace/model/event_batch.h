@@ -16,7 +16,7 @@ namespace stepscope::model {
 template <class Row, class Tables = DetailTables>
 struct DetailTableOf;
 template <class Row, class... Rows>
-struct DetailTableOf<Row, std::tuple<std::vector<Rows>...>> {
+struct DetailTableOf<Row, std::tuple<DetailColumn<Rows>...>> {
   static constexpr DetailTable value = [] {
     int8_t index = 0;
     bool found = false;
@@ -52,7 +52,7 @@ struct EventBatch {
            Row const& detail) {
     STEPSCOPE_CHECK(kind_info(event_kind).table == DetailTableOf<Row>::value);
     add_row(event_kind, start_ns, dur_ns, event_name, event_correlation);
-    std::get<std::vector<Row>>(details).push_back(detail);
+    std::get<DetailColumn<Row>>(details).push_back(detail);
   }
   /// Whether the rows are in (start, −dur) order: then nothing has to be reordered or copied.
   [[nodiscard]] bool is_sorted() const;

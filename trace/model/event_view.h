@@ -10,7 +10,7 @@ namespace stepscope::model {
 template <class Tables>
 struct DetailSpansOf;
 template <class... Rows>
-struct DetailSpansOf<std::tuple<std::vector<Rows>...>> {
+struct DetailSpansOf<std::tuple<DetailColumn<Rows>...>> {
   using Type = std::tuple<std::span<Rows const>...>;
 };
 /// One span a detail table.

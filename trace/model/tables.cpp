@@ -299,7 +299,7 @@ std::vector<TraceTable> make_tables() {
       device_table(),
       track_table(),
       {"events", "everything that was recorded", TableRows::kEvents, DetailTable::kNone, event_columns()}};
-  [&]<class... Rows>(std::type_identity<std::tuple<std::vector<Rows>...>>) {
+  [&]<class... Rows>(std::type_identity<std::tuple<DetailColumn<Rows>...>>) {
     (tables.push_back(detail_table<Rows>()), ...);
   }(std::type_identity<DetailTables>{});
   return tables;

@@ -4,6 +4,9 @@
 
 namespace stepscope::model {
 
+Trace::Columns::~Columns() = default;
+Trace::~Trace() = default;
+
 EventView Trace::events_of(TrackId track) const {
   Rows const rows = rows_of(track);
   auto const slice = [&](auto const& column) { return std::span(column).subspan(rows.first, rows.size()); };

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "trace/base/column.h"
 #include "trace/model/details.h"
 #include "trace/model/event_view.h"
 #include "trace/model/ids.h"
@@ -79,15 +80,28 @@ struct ImportLog {
 
 class Trace {
  public:
+  Trace() = default;
+  Trace(Trace&&) noexcept = default;
+  Trace& operator=(Trace&&) noexcept = default;
+  ~Trace();  // as that of Columns
+
   struct Columns {
-    std::vector<int64_t> start, dur;  ///< ns since the trace's origin; dur ≥ 0
-    std::vector<StringId> name;
-    std::vector<EventKind> kind;
-    std::vector<uint64_t> correlation;  ///< 0 = none
-    std::vector<uint32_t> detail;       ///< row in the kind's detail table; unused for kinds without one
-    std::vector<EventId> link;          ///< launch → its first device op, device op → its launch; invalid = none
-    std::vector<uint16_t> depth;        ///< nesting on its track: 0 = outermost
-    std::vector<TrackId> track;
+    base::Column<int64_t> start, dur;  ///< ns since the trace's origin; dur ≥ 0
+    base::Column<StringId> name;
+    base::Column<EventKind> kind;
+    base::Column<uint64_t> correlation;  ///< 0 = none
+    base::Column<uint32_t> detail;       ///< row in the kind's detail table; unused for kinds without one
+    base::Column<EventId> link;          ///< launch → its first device op, device op → its launch; invalid = none
+    base::Column<uint16_t> depth;        ///< nesting on its track: 0 = outermost
+    base::Column<TrackId> track;
+
+    Columns() = default;
+    Columns(Columns const&) = default;
+    Columns& operator=(Columns const&) = default;
+    Columns(Columns&&) noexcept = default;
+    Columns& operator=(Columns&&) noexcept = default;
+    // Not inline: where a caller is cold, its copy would go through every row to do nothing.
+    ~Columns();
   };
   /// Rows [first, last) of the columns.
   struct Rows {
@@ -121,11 +135,11 @@ class Trace {
   template <class Row>
   [[nodiscard]] Row const& detail(uint32_t row) const {
     STEPSCOPE_CHECK(kind_info(columns_.kind[row]).table == DetailTableOf<Row>::value);
-    return std::get<std::vector<Row>>(details_)[columns_.detail[row]];
+    return std::get<DetailColumn<Row>>(details_)[columns_.detail[row]];
   }
   template <class Row>
   [[nodiscard]] std::span<Row const> details() const {
-    return std::get<std::vector<Row>>(details_);
+    return std::get<DetailColumn<Row>>(details_);
   }
   /// False: no op is of a CUDA graph, so that nobody has to look at the details of each for that.
   [[nodiscard]] bool may_have_graphs() const { return may_have_graphs_; }

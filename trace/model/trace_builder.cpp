@@ -4,6 +4,7 @@
 #include <array>
 #include <iterator>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -20,6 +21,7 @@
 #include "trace/model/event_view.h"
 #include "trace/model/far_events.h"
 #include "trace/model/order_batches.h"
+#include "trace/model/rows_of_kinds.h"
 
 namespace stepscope::model {
 namespace {
@@ -30,6 +32,41 @@ constexpr std::array<bool, kKindCount> kIsOp = [] {
   for (size_t kind = 0; kind < is_op.size(); ++kind) is_op[kind] = kKindTable[kind].op_class != OpClass::kNone;
   return is_op;
 }();
+
+/// By any byte: the number of its kind's detail table, −1 for a kind without one.
+constexpr int8_t kNoKind = INT8_MIN;
+constexpr std::array<int8_t, 256> kTableOf = [] {
+  std::array<int8_t, 256> table{};
+  table.fill(kNoKind);
+  for (size_t kind = 0; kind < kKindCount; ++kind) table[kind] = static_cast<int8_t>(kKindTable[kind].table);
+  return table;
+}();
+
+bool has_ops(std::span<EventKind const> kinds) {
+  return std::any_of(kinds.begin(), kinds.end(), [](EventKind kind) { return kIsOp[static_cast<size_t>(kind)]; });
+}
+
+/// Rows with a correlation id, each in their order.
+struct RowsWithId {
+  base::Column<uint32_t> launches, ops;
+};
+RowsWithId find_rows_with_id(Trace::Columns const& columns) {
+  uint64_t const* const correlation = columns.correlation.data();
+  Trace::Rows const all{0, static_cast<uint32_t>(columns.kind.size())};
+  RowsWithId rows{base::Column<uint32_t>(all.size()), base::Column<uint32_t>(all.size())};
+  uint32_t *launch = rows.launches.data(), *op = rows.ops.data();
+  for_each_row_of<EventKind::kLaunch>(columns, all, [&](uint32_t row) {
+    *launch = row;
+    launch += correlation[row] != 0 ? 1 : 0;
+  });
+  for_each_op_of(columns, all, [&](uint32_t row) {
+    *op = row;
+    op += correlation[row] != 0 ? 1 : 0;
+  });
+  rows.launches.resize(static_cast<size_t>(launch - rows.launches.data()));
+  rows.ops.resize(static_cast<size_t>(op - rows.ops.data()));
+  return rows;
+}
 
 void check_consistent(EventBatch const& batch) {
   size_t const n = batch.size();
@@ -62,11 +99,11 @@ Repairs repair_times(EventBatch& batch) {
 
 /// Moves what `part` finds in the batches to the end of a column, which has room for `count` more.
 template <class T, class Part>
-void concatenate(std::vector<std::vector<EventBatch>>& tracks, Part&& part, std::vector<T>& column, size_t count) {
+void concatenate(std::vector<std::vector<EventBatch>>& tracks, Part&& part, base::Column<T>& column, size_t count) {
   base::reserve_long(column, count);
   for (auto& batches : tracks) {
     for (EventBatch& batch : batches) {
-      std::vector<T> const from = std::exchange(part(batch), {});
+      auto const from = std::exchange(part(batch), {});
       column.insert(column.end(), from.begin(), from.end());
     }
   }
@@ -196,25 +233,20 @@ RowSpans TraceBuilder::make_rows(std::span<uint32_t const> rows_of_tracks) {
     trace_.track_begin_.push_back(static_cast<uint32_t>(total));
   }
   auto& columns = trace_.columns_;
-  auto const make = [&](auto& column, auto value) {
-    base::reserve_long(column, total);
-    base::append_copies(column, total, value);
+  auto const make = [&](auto&... column) {
+    (base::reserve_long(column, total), ...);
+    (column.resize(total), ...);
   };
-  tbb::parallel_invoke([&] { make(columns.start, int64_t{0}); }, [&] { make(columns.dur, int64_t{0}); },
-                       [&] { make(columns.correlation, uint64_t{0}); },
-                       [&] {
-                         make(columns.name, StringId{0});
-                         make(columns.kind, EventKind{});
-                       });
+  make(columns.start, columns.dur, columns.name, columns.kind, columns.correlation);
   return {columns.start, columns.dur, columns.name, columns.kind, columns.correlation};
 }
 
 DetailTables& TraceBuilder::make_details(std::array<size_t, kDetailTableCount> const& counts, uint32_t wanted) {
   own_details_ = wanted;
   uint32_t number = 0;
-  auto const make = [&](auto& table) {
-    size_t const rows = (wanted >> number & 1U) != 0 ? counts[number] : std::min<size_t>(counts[number], 1);
-    ++number;
+  auto const make = [&]<class Row>(DetailColumn<Row>& table) {
+    size_t const rows = counts[number];
+    if ((wanted >> number++ & 1U) == 0) return table.resize(std::min<size_t>(rows, 1), Row{});
     base::reserve_long(table, rows);
     table.resize(rows);
   };
@@ -318,22 +350,21 @@ void TraceBuilder::add_tracks() {
 /// The n-th row of a kind with a table owns its n-th row.
 void TraceBuilder::number_details() {
   auto& columns = trace_.columns_;
-  base::reserve_long(columns.detail, columns.kind.size());
-  // Kinds without a table count, too, in a place of their own, and keep 0: without a branch a row.
-  std::array<uint32_t, kKindCount> place{}, step{};
-  for (size_t kind = 0; kind < kKindCount; ++kind) {
-    auto const table = static_cast<int>(kKindTable[kind].table);
-    place[kind] = static_cast<uint32_t>(table < 0 ? kDetailTableCount : table);
-    step[kind] = table < 0 ? 0 : own_details_ >> table & 1U;
-  }
-  std::array<uint32_t, kDetailTableCount + 1> next{};
-  columns.detail.resize(columns.kind.size());
-  for (size_t row = 0; row < columns.kind.size(); ++row) {
-    auto const kind = static_cast<size_t>(columns.kind[row]);
-    STEPSCOPE_CHECK(kind < kKindCount);
-    uint32_t& next_row = next[place[kind]];
-    columns.detail[row] = next_row;
-    next_row += step[kind];
+  size_t const count = columns.kind.size();
+  base::reserve_long(columns.detail, count);
+  base::append_copies(columns.detail, count, uint32_t{0});
+  std::array<uint32_t, kDetailTableCount> next{};
+  EventKind const* const kind = columns.kind.data();
+  uint32_t* const detail = columns.detail.data();
+  // Threads are mostly of rows without a table, streams of rows with the same.
+  for (size_t first = 0, last = 0; first < count; first = last) {
+    int8_t const table = kTableOf[static_cast<uint8_t>(kind[first])];
+    STEPSCOPE_CHECK(table != kNoKind);
+    while (last < count && kTableOf[static_cast<uint8_t>(kind[last])] == table) ++last;
+    if (table < 0 || (own_details_ >> table & 1U) == 0) continue;
+    uint32_t const row =
+        std::exchange(next[static_cast<size_t>(table)], next[static_cast<size_t>(table)] + static_cast<uint32_t>(last - first));
+    std::iota(detail + first, detail + last, row);
   }
 }
 
@@ -358,13 +389,16 @@ TraceBuilder::Nesting TraceBuilder::nest(size_t track) {
   if (first == last) return nesting;
   if (has_depth_) number_depths(first, last);
   nesting.first = columns.start[first];
+  int64_t const *const start = columns.start.data(), *const dur = columns.dur.data();
+  EventKind const* const kind = columns.kind.data();
+  for (uint32_t row = first; row < last; ++row) nesting.last = std::max(nesting.last, start[row] + dur[row]);
+  if (trace_.tracks_[track].kind == TrackKind::kThread && !has_ops({kind + first, kind + last})) return nesting;
   int64_t stream_end = std::numeric_limits<int64_t>::min();
   for (uint32_t row = first; row < last; ++row) {
-    int64_t const start = columns.start[row], end = start + columns.dur[row];
-    nesting.last = std::max(nesting.last, end);
+    int64_t const end = start[row] + dur[row];
     // What has no duration overlaps nothing. Without a branch a row.
-    unsigned const counts = unsigned{kIsOp[static_cast<size_t>(columns.kind[row])]} & unsigned{end != start};
-    nesting.overlapping += counts & unsigned{start < stream_end};
+    unsigned const counts = unsigned{kIsOp[static_cast<size_t>(kind[row])]} & unsigned{end != start[row]};
+    nesting.overlapping += counts & unsigned{start[row] < stream_end};
     stream_end = counts != 0 ? std::max(stream_end, end) : stream_end;
   }
   return nesting;
@@ -387,41 +421,39 @@ void TraceBuilder::link_launches() {
   auto const count = static_cast<uint32_t>(columns.start.size());
   base::reserve_long(columns.link, count);
   base::append_copies(columns.link, count, EventId{});
-  // Rows with an id.
-  std::vector<uint32_t> launch_rows, op_rows;
-  uint64_t lowest = UINT64_MAX;
-  uint64_t highest = 0;
-  for (uint32_t row = 0; row < count; ++row) {
-    EventKind const kind = columns.kind[row];
-    bool const is_op = is_device_op(kind);
-    if ((!is_op && kind != EventKind::kLaunch) || columns.correlation[row] == 0) continue;
-    (is_op ? op_rows : launch_rows).push_back(row);
-    if (is_op) continue;
-    lowest = std::min(lowest, columns.correlation[row]);
-    highest = std::max(highest, columns.correlation[row]);
+  RowsWithId const rows = find_rows_with_id(columns);
+  uint64_t const* const correlation = columns.correlation.data();
+  int64_t const* const start = columns.start.data();
+  EventId* const link = columns.link.data();
+  uint64_t lowest = UINT64_MAX, highest = 0;
+  for (uint32_t const row : rows.launches) {
+    lowest = std::min(lowest, correlation[row]);
+    highest = std::max(highest, correlation[row]);
   }
-  CorrelationMap launches(lowest, highest, launch_rows.size());
+  CorrelationMap launches(lowest, highest, rows.launches.size());
   DoubledLaunches doubled(columns);
-  for (uint32_t const row : launch_rows)
-    if (!launches.insert(columns.correlation[row], row))
-      doubled.add(columns.correlation[row], launches.find(columns.correlation[row]).value, row);
+  for (uint32_t const row : rows.launches)
+    if (!launches.insert(correlation[row], row)) doubled.add(correlation[row], launches.find(correlation[row]).value, row);
   trace_.log_.doubled_launches += doubled.sort();
-  for (uint32_t const row : op_rows) {
-    EventId const found = launches.find(columns.correlation[row]);
+  uint64_t unmatched_ops = 0, negative_latencies = 0;
+  for (uint32_t const row : rows.ops) {
+    EventId const found = launches.find(correlation[row]);
     if (!found.valid()) {
-      ++trace_.log_.unmatched_ops;
+      ++unmatched_ops;
       continue;
     }
     uint32_t const launch = doubled.launch_of(row).value_or(found.value);
-    columns.link[row] = EventId{launch};
-    EventId& first_op = columns.link[launch];
-    if (!first_op.valid() || columns.start[row] < columns.start[first_op.value]) first_op = EventId{row};
-    if (columns.start[row] < columns.start[launch]) ++trace_.log_.negative_latencies;
+    link[row].value = launch;
+    EventId& first_op = link[launch];
+    if (!first_op.valid() || start[row] < start[first_op.value]) first_op.value = row;
+    negative_latencies += start[row] < start[launch] ? 1 : 0;
   }
-  for (uint32_t const row : launch_rows) {
-    if (columns.link[row].valid()) continue;
+  trace_.log_.unmatched_ops += unmatched_ops;
+  trace_.log_.negative_latencies += negative_latencies;
+  for (uint32_t const row : rows.launches) {
+    if (link[row].valid()) continue;
     // A call within the one that owns the device ops, a driver's in the runtime's, is not lost.
-    if (launches.find(columns.correlation[row]).value == row) ++trace_.log_.unmatched_launches;
+    if (launches.find(correlation[row]).value == row) ++trace_.log_.unmatched_launches;
   }
 }
 

@@ -49,7 +49,7 @@ class TraceBuilder {
   [[nodiscard]] Trace finish() &&;
 
   /// In the place of batches, for who knows how many rows come and that they come in their order: room for so many of each track,
-  /// track after track, to be written by the caller. Names are the empty text, all else is 0.
+  /// track after track. All of it is the caller's to write.
   [[nodiscard]] RowSpans make_rows(std::span<uint32_t const> rows_of_tracks);
   /// Room for the details of these rows, to be written too: the n-th row of a kind that has a table owns the table's n-th row.
   /// Tables that are not wanted (bit t of `wanted` = table t) are not written: all their rows share one that says nothing.

@@ -101,7 +101,7 @@ Expected<void> RankFile::write(uint32_t track) {
 }
 
 void RankFile::add_steps(model::TrackId track, model::EventBatch const& events) {
-  auto const& details = std::get<std::vector<model::StepDetail>>(events.details);
+  auto const& details = std::get<model::DetailColumn<model::StepDetail>>(events.details);
   if (details.empty()) return;
   auto detail = details.begin();
   for (size_t row = 0; row < events.size(); ++row)

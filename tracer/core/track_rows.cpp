@@ -18,8 +18,8 @@ void with_table(EventBatch& events, DetailTable table, Visit&& visit) {
 }
 
 /// Without the elements at `places`, which are sorted.
-template <class T>
-void erase_places(std::vector<T>& values, std::vector<uint32_t> const& places) {
+template <class Values>
+void erase_places(Values& values, std::vector<uint32_t> const& places) {
   if (places.empty()) return;
   auto to = values.begin() + places.front();
   for (size_t i = 0; i < places.size(); ++i) {

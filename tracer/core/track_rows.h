@@ -28,7 +28,7 @@ class TrackRows {
     uint32_t const row = take_row(start_ns, name);
     events_.kind[row] = kind;
     events_.correlation[row] = correlation;
-    (std::get<std::vector<Detail>>(events_.details).push_back(detail), ...);
+    (std::get<model::DetailColumn<Detail>>(events_.details).push_back(detail), ...);
     return open_row(row);
   }
   /// Adds an event that has ended; `dur_ns` ≥ 0.
@@ -40,7 +40,7 @@ class TrackRows {
     events_.dur[row] = dur_ns;
     events_.kind[row] = kind;
     events_.correlation[row] = correlation;
-    (std::get<std::vector<Detail>>(events_.details).push_back(detail), ...);
+    (std::get<model::DetailColumn<Detail>>(events_.details).push_back(detail), ...);
   }
   /// An end before the start gives a duration of 0.
   void end(Open open, int64_t end_ns) {
@@ -116,7 +116,7 @@ class TrackRows {
   void erase_detail(uint32_t row);
   template <class Detail>
   void insert_detail(uint32_t row, Detail const& detail) {
-    auto& table = std::get<std::vector<Detail>>(events_.details);
+    auto& table = std::get<model::DetailColumn<Detail>>(events_.details);
     auto const later = static_cast<ptrdiff_t>(details_after(row, model::DetailTableOf<Detail>::value));
     table.insert(table.end() - later, detail);
   }

@@ -92,7 +92,7 @@ uint64_t hash_of(model::DetailTables const& tables) {
     std::memcpy(&bits, &value, sizeof(value));
     hash = hash * 31 + bits;
   };
-  auto const add_table = [&]<class Row>(std::vector<Row> const& rows) {
+  auto const add_table = [&]<class Row>(model::DetailColumn<Row> const& rows) {
     for (Row const& row : rows)
       std::apply([&](auto const&... field) { (add(row.*field.member), ...); }, model::detail_fields<Row>);
   };

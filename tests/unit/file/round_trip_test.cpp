@@ -93,7 +93,7 @@ TEST(EventCodec, ColumnsOfANewerVersionAreSkippedAndMissingOnesAreZero) {
   model::EventBatch decoded;
   uint64_t unknown = 0;
   ASSERT_TRUE(EventDecoder().decode(payload.span(), 1, names, {}, decoded, unknown));
-  auto const& copy = std::get<std::vector<model::CopyDetail>>(decoded.details).at(0);
+  auto const& copy = std::get<model::DetailColumn<model::CopyDetail>>(decoded.details).at(0);
   EXPECT_EQ(copy.bytes, 0U);
   EXPECT_EQ(copy.peer_device, 2);
   EXPECT_EQ(unknown, 0U);

@@ -40,7 +40,7 @@ inline void add_random(model::EventBatch& batch, model::EventKind kind, int64_t 
   auto const table = static_cast<int>(model::kind_info(kind).table);
   if (table < 0) return batch.add(kind, start, dur, name, correlation);
   int index = 0;
-  auto const add = [&]<class Row>(std::vector<Row> const&) {
+  auto const add = [&]<class Row>(model::DetailColumn<Row> const&) {
     if (index++ == table) batch.add(kind, start, dur, name, correlation, random_row<Row>(random));
   };
   std::apply([&](auto const&... rows) { (add(rows), ...); }, model::DetailTables{});
@@ -90,7 +90,7 @@ inline std::vector<std::string> rows_of(model::Trace const& trace) {
                     columns.correlation[row], columns.depth[row], columns.link[row].value);
     int index = 0;
     auto const table = static_cast<int>(model::kind_info(columns.kind[row]).table);
-    auto const describe = [&]<class Row>(std::vector<Row> const&) {
+    auto const describe = [&]<class Row>(model::DetailColumn<Row> const&) {
       if (index++ != table) return;
       std::apply(
           [&](auto const&... field) {

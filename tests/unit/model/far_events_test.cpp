@@ -29,8 +29,8 @@ TEST(FarEvents, ATimeOfZeroAmongEpochTimesIsLeftOutWithItsDetails) {
   EXPECT_EQ(tracks[0][0].size(), 100U);
   EXPECT_THAT(tracks[1][0].start, ElementsAre(kEpoch + 5, kEpoch + 7));
   EXPECT_THAT(tracks[1][0].name, ElementsAre(StringId{3}, StringId{4}));
-  ASSERT_EQ(std::get<std::vector<StepDetail>>(tracks[1][0].details).size(), 1U);
-  EXPECT_EQ(std::get<std::vector<StepDetail>>(tracks[1][0].details)[0].index, 9);
+  ASSERT_EQ(std::get<model::DetailColumn<StepDetail>>(tracks[1][0].details).size(), 1U);
+  EXPECT_EQ(std::get<model::DetailColumn<StepDetail>>(tracks[1][0].details)[0].index, 9);
 }
 
 TEST(FarEvents, ATraceOfDaysIsWhole) {

@@ -25,8 +25,9 @@ std::vector<Row> rows_of(std::vector<EventBatch> const& batches) {
     for (uint32_t i = 0; i < batch.size(); ++i) {
       Row row = {batch.start[i], batch.dur[i], batch.name[i].value, batch.kind[i], batch.correlation[i], 0};
       if (row.kind == EventKind::kStep)
-        row.detail = static_cast<uint64_t>(std::get<std::vector<StepDetail>>(batch.details).at(details[i]).index);
-      if (row.kind == EventKind::kMemcpy) row.detail = std::get<std::vector<CopyDetail>>(batch.details).at(details[i]).bytes;
+        row.detail = static_cast<uint64_t>(std::get<model::DetailColumn<StepDetail>>(batch.details).at(details[i]).index);
+      if (row.kind == EventKind::kMemcpy)
+        row.detail = std::get<model::DetailColumn<CopyDetail>>(batch.details).at(details[i]).bytes;
       rows.push_back(row);
     }
   }

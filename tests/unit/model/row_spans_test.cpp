@@ -53,7 +53,7 @@ TEST(RowSpans, TablesThatAreNotWantedHaveOneRowForAll) {
     rows.kind[i] = kinds[i];
   }
   DetailTables& details = builder.make_details(count_details(rows.kind), uint32_t{1} << static_cast<int>(DetailTable::kCopies));
-  std::get<std::vector<CopyDetail>>(details)[1].bytes = 7;
+  std::get<model::DetailColumn<CopyDetail>>(details)[1].bytes = 7;
   Trace const trace = std::move(builder).finish_rows();
   EXPECT_EQ(trace.details<KernelDetail>().size(), 1U);
   EXPECT_EQ(trace.detail<KernelDetail>(2).bytes, 0U);

@@ -215,7 +215,7 @@ TEST(TraceBuilderDeathTest, ABatchWithTooFewDetailsIsTheCallersFault) {
   TrackId const stream = builder.add_track(stream_track());
   EventBatch batch;
   batch.add(EventKind::kMemcpy, 0, 1, StringId{0}, 1, CopyDetail{});
-  std::get<std::vector<CopyDetail>>(batch.details).clear();
+  std::get<model::DetailColumn<CopyDetail>>(batch.details).clear();
   EXPECT_DEATH(builder.append(stream, std::move(batch)), "expected");
 }
 

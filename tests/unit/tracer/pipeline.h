@@ -65,7 +65,7 @@ class Pipeline {
   }
   template <class Detail>
   [[nodiscard]] std::vector<Detail> details(uint32_t track) {
-    return std::get<std::vector<Detail>>(events(track).details);
+    return std::get<model::DetailColumn<Detail>>(events(track).details);
   }
 
   CaptureWindow window;

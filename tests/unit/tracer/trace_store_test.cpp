@@ -38,7 +38,7 @@ TEST(TraceStore, keeps_rows_that_were_added_whole_in_the_order_in_which_they_cam
   EXPECT_THAT(events.start, ElementsAre(10, 20, 30));
   EXPECT_THAT(events.dur, ElementsAre(30, 5, 6));
   EXPECT_THAT(events.correlation, ElementsAre(0U, 7U, 8U));
-  EXPECT_EQ(std::get<std::vector<model::CopyDetail>>(events.details).at(0).bytes, 512U);
+  EXPECT_EQ(std::get<model::DetailColumn<model::CopyDetail>>(events.details).at(0).bytes, 512U);
 }
 
 TEST(TraceStore, puts_the_names_that_the_program_gave_behind_those_of_the_hardware) {

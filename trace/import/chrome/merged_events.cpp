@@ -131,7 +131,8 @@ void MergedEvents::add_rows(MergedTrack& track, EventBatch rows, std::vector<Str
     last_ns_ = std::max(last_ns_, possible(rows.start[i]) + std::clamp<int64_t>(rows.dur[i], 0, model::kMaxTime));
   }
   if (rank_)
-    for (model::CollectiveDetail& detail : std::get<std::vector<model::CollectiveDetail>>(rows.details)) add_own_rank(detail);
+    for (model::CollectiveDetail& detail : std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
+      add_own_rank(detail);
   track.events += rows.size();
   event_count_ += rows.size();
   builder_.append(track.id, std::move(rows));

@@ -196,7 +196,7 @@ void DeviceTables::add_collective(TableScan const& scan, Processes::StreamRows c
   model::CollectiveDetail detail = known->second;
   detail.channels = channels;
   ++to.track->collectives;
-  auto const& details = std::get<std::vector<model::CollectiveDetail>>(to.track->rows.details);
+  auto const& details = std::get<model::DetailColumn<model::CollectiveDetail>>(to.track->rows.details);
   rows_.communication[to.process].push_back({to.track, details.size(), correlation_of(scan), last_key_.device});
   to.track->rows.add(EventKind::kCollective, times.start, times.dur, to.process->name(name), correlation_of(scan), detail);
 }

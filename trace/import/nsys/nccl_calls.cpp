@@ -68,7 +68,7 @@ CollectiveDetail agreed(std::span<CollectiveDetail const> calls) {
 }
 
 CollectiveDetail& detail_of(CommunicationKernel const& kernel) {
-  return std::get<std::vector<CollectiveDetail>>(kernel.track->rows.details)[kernel.detail];
+  return std::get<model::DetailColumn<CollectiveDetail>>(kernel.track->rows.details)[kernel.detail];
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ class PieceReader {
     // Growing by halves would write most of these twice, and they are large.
     constexpr size_t kUsualOpBytes = 48;
     if (context_.role == LineRole::kStream || context_.role == LineRole::kOps)
-      std::get<std::vector<model::KernelDetail>>(events_.rows.details).reserve(piece.bytes.size() / kUsualOpBytes);
+      std::get<model::DetailColumn<model::KernelDetail>>(events_.rows.details).reserve(piece.bytes.size() / kUsualOpBytes);
     ProtobufReader reader(piece.bytes);
     ProtobufField field;
     RawEvent event;

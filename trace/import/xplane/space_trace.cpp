@@ -131,7 +131,7 @@ void SpaceTrace::append(SpaceTrack& track, uint32_t plane, EventBatch rows) {
 
 /// Where a device's profiler does not say what a copy copies, the call that enqueued it may.
 void SpaceTrace::complete_copies(EventBatch& rows) const {
-  auto& details = std::get<std::vector<model::CopyDetail>>(rows.details);
+  auto& details = std::get<model::DetailColumn<model::CopyDetail>>(rows.details);
   size_t next = 0;
   for (size_t i = 0; i < rows.size(); ++i) {
     if (kind_info(rows.kind[i]).table != model::DetailTable::kCopies) continue;
@@ -198,7 +198,7 @@ void SpaceTrace::add_piece(DecodedPiece& piece) {
 
 /// Each name is a counter of its own.
 void SpaceTrace::add_samples(uint32_t plane, EventBatch const& rows) {
-  auto const& details = std::get<std::vector<model::SampleDetail>>(rows.details);
+  auto const& details = std::get<model::DetailColumn<model::SampleDetail>>(rows.details);
   for (size_t i = 0; i < rows.size(); ++i) {
     StringId const name = name_of(plane, rows.name[i].value);
     std::string const text = shown(planes_[plane].tables->events.facts()[rows.name[i].value].name, kMostTrackNameBytes);

@@ -117,7 +117,7 @@ class RecordDecoderTest : public testing::TestWithParam<Writer> {
   std::vector<Detail> details() {
     std::vector<Detail> result;
     for (uint32_t track = 0; track < store.tracks().size(); ++track)
-      for (Detail const& detail : std::get<std::vector<Detail>>(events(track).details)) result.push_back(detail);
+      for (Detail const& detail : std::get<model::DetailColumn<Detail>>(events(track).details)) result.push_back(detail);
     return result;
   }
 

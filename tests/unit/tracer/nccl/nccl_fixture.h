@@ -42,7 +42,7 @@ class NcclPipeline {
     std::vector<CallRow> result;
     for (uint32_t t = 0; t < store.tracks().size(); ++t) {
       model::EventBatch const events = model::sorted_copy(store.rows(model::TrackId{t}).take());
-      auto const& details = std::get<std::vector<model::CollectiveDetail>>(events.details);
+      auto const& details = std::get<model::DetailColumn<model::CollectiveDetail>>(events.details);
       for (size_t i = 0; i < events.size(); ++i)
         result.push_back(
             {std::string(store.text(events.name[i])), store.tracks()[t].id, events.start[i], events.dur[i], details[i]});
