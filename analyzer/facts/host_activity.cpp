@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "analyzer/facts/add_interval.h"
+#include "trace/model/rows_of_kinds.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -29,6 +30,17 @@ constexpr uint64_t kExplaining = [] {
   return kinds;
 }();
 
+/// By string; empty where none is a name of input waits.
+std::vector<bool> are_input_wait_names(model::StringTable const& strings) {
+  std::vector<bool> is_wait;
+  for (uint32_t id = 0; id < strings.size(); ++id) {
+    if (!is_input_wait_name(strings.text(model::StringId{id}))) continue;
+    is_wait.resize(strings.size());
+    is_wait[id] = true;
+  }
+  return is_wait;
+}
+
 }  // namespace
 
 bool is_input_wait_name(std::string_view name) {
@@ -39,46 +51,31 @@ bool is_input_wait_name(std::string_view name) {
 HostActivity::HostActivity(model::RankTrace const& rank, std::vector<std::vector<HostStep>> const& steps)
     : rank_(rank), steps_(steps), threads_(rank.trace.tracks().size()) {
   std::vector<Interval> overhead;
-  model::Trace const& trace = rank.trace;
-  auto const& kinds = trace.columns().kind;
-  for (uint32_t row = 0; row < trace.event_count(); ++row)
-    if (kinds[row] == EventKind::kOverhead)
-      add_interval(overhead, trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns);
+  RowView const view(rank);
+  model::for_each_row_of<EventKind::kOverhead>(rank.trace, [&](uint32_t row) { add_interval(overhead, view.when(row)); });
   overhead_ = model::unite(std::move(overhead));
 }
 
 ThreadSets const& HostActivity::thread(model::TrackId track) {
   std::unique_ptr<ThreadSets>& slot = threads_[track.value];
   if (slot) return *slot;
-  std::vector<Interval> allocation, sync, input;
-  model::Trace const& trace = rank_.trace;
-  std::vector<int8_t> waits(trace.strings().size(), -1);  // is_input_wait_name of each name, −1 = not asked yet
-  model::Trace::Rows const rows = trace.rows_of(track);
+  model::Trace::Columns const& columns = rank_.trace.columns();
+  model::Trace::Rows const rows = rank_.trace.rows_of(track);
   RowView const view(rank_);
-  for (uint32_t row = rows.first; row < rows.last; ++row) {
-    switch (view.kind(row)) {
-      case EventKind::kMemory:
-        add_interval(allocation, view.when(row));
-        break;
-      case EventKind::kSync:
-        add_interval(sync, view.when(row));
-        break;
-      case EventKind::kInputWait:
-        add_interval(input, view.when(row));
-        break;
-      case EventKind::kRange:
-      case EventKind::kAnnotatedRange: {
-        int8_t& wait = waits[view.name(row).value];
-        if (wait < 0) wait = is_input_wait_name(trace.name(row)) ? 1 : 0;
-        if (wait == 1) add_interval(input, view.when(row));
-        break;
-      }
-      default:
-        break;
-    }
+  std::vector<Interval> allocation, sync, input;
+  auto const add_to = [&](std::vector<Interval>& set) { return [&](uint32_t row) { add_interval(set, view.when(row)); }; };
+  model::for_each_row_of<EventKind::kMemory>(columns, rows, add_to(allocation));
+  model::for_each_row_of<EventKind::kSync>(columns, rows, add_to(sync));
+  model::for_each_row_of<EventKind::kInputWait>(columns, rows, add_to(input));
+  std::vector<bool> const is_wait = are_input_wait_names(rank_.trace.strings());
+  if (!is_wait.empty()) {
+    model::for_each_row_of<EventKind::kRange, EventKind::kAnnotatedRange>(columns, rows, [&](uint32_t row) {
+      if (is_wait[view.name(row).value]) add_interval(input, view.when(row));
+    });
   }
   slot = std::make_unique<ThreadSets>(
-      ThreadSets{model::unite(std::move(allocation)), model::unite(std::move(sync)), model::unite(std::move(input))});
+      ThreadSets{model::unite(std::move(allocation)), model::unite(std::move(sync)), model::unite(std::move(input)), {}});
+  slot->any = model::unite(model::unite(slot->allocation, slot->sync), slot->input);
   return *slot;
 }
 

@@ -17,6 +17,7 @@ struct ThreadSets {
   model::IntervalSet allocation;  ///< in calls that allocate or free device memory
   model::IntervalSet sync;        ///< in calls that block until device work is over
   model::IntervalSet input;       ///< waiting for training data: annotated, or a range named like a loader's wait
+  model::IntervalSet any;         ///< the union of these
 };
 
 /// True for range names by which frameworks show that a thread waits for data: DataLoader.__next__, IteratorGetNext.

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "analyzer/facts/add_interval.h"
 #include "analyzer/facts/kernels.h"
+#include "trace/model/rows_of_kinds.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -25,12 +27,10 @@ std::vector<StreamHolds> find_holds(DeviceIndex const& device) {
   std::vector<StreamHolds> result(trace.tracks().size());
   for (model::TrackId const stream : device.streams) {
     std::vector<Interval> own, others;
-    model::Trace::Rows const rows = trace.rows_of(stream);
-    for (uint32_t row = rows.first; row < rows.last; ++row) {
-      if (trace.kind(row) != EventKind::kStreamWait) continue;
+    model::for_each_row_of<EventKind::kStreamWait>(trace.columns(), trace.rows_of(stream), [&](uint32_t row) {
       int32_t const source = trace.detail<model::StreamWaitDetail>(row).source_device;
       (source < 0 || source == device.ref.device ? own : others).push_back(device.when(row));
-    }
+    });
     if (!own.empty() || !others.empty()) result[stream.value] = {model::unite(std::move(own)), model::unite(std::move(others))};
   }
   return result;
@@ -62,16 +62,17 @@ class GapExplainer {
     launch_ = next_op.valid() ? rows_.link(next_op.value) : EventId();
     // Before this instant the host is late; after it the device holds the op.
     launched_ = launch_.valid() ? std::clamp(rows_.end(launch_.value), gap.begin, gap.end) : gap.begin;
-    rest_.clear();
-    add_interval(rest_, gap);
-    pieces_.clear();
+    is_whole_ = true;
     take(kOverhead, IdleCause::kProfiler, host_.overhead(), gap);
     if (launch_.valid()) take_host_causes({gap.begin, launched_}, gap);
     take_device_causes({launched_, gap.end});
     if (launch_.valid()) take_all(IdleCause::kLaunchStarved, {gap.begin, launched_});
-    for (Interval const& left : rest_)
-      add_piece(left, launch_.valid() && left.length() < limit_ns_ ? IdleCause::kLaunchLatency : IdleCause::kUnexplained);
-    emit();
+    // Mostly nothing explains any of it: the op was launched long before, and starts a moment after the last.
+    if (is_whole_) return emit({gap, cause_of_rest(gap)});
+    for (Interval const& left : rest_) add_piece(left, cause_of_rest(left));
+    if (pieces_.size() > 1)
+      std::sort(pieces_.begin(), pieces_.end(), [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
+    for (Piece const& piece : pieces_) emit(piece);
   }
   /// About so many gaps will come.
   void expect(size_t gaps) { gaps_.reserve(gaps + gaps / 4); }
@@ -83,6 +84,10 @@ class GapExplainer {
     IdleCause cause = IdleCause::kUnexplained;
   };
 
+  [[nodiscard]] IdleCause cause_of_rest(Interval left) const {
+    return launch_.valid() && left.length() < limit_ns_ ? IdleCause::kLaunchLatency : IdleCause::kUnexplained;
+  }
+
   void add_piece(Interval when, IdleCause cause) {
     Piece& piece = pieces_.emplace_back();
     piece.when.begin = when.begin;
@@ -93,9 +98,11 @@ class GapExplainer {
   void take_host_causes(Interval before_launched, Interval gap) {
     model::TrackId const thread = rows_.track(launch_.value);
     ThreadSets const& sets = host_.thread(thread);
-    take(kAllocations, IdleCause::kAllocation, sets.allocation, gap);
-    take(kSyncs, IdleCause::kSync, sets.sync, before_launched);
-    take(kInputs, IdleCause::kInput, sets.input, before_launched);
+    if (place_in(kHostCauses, sets.any)) {
+      take(kAllocations, IdleCause::kAllocation, sets.allocation, gap);
+      take(kSyncs, IdleCause::kSync, sets.sync, before_launched);
+      take(kInputs, IdleCause::kInput, sets.input, before_launched);
+    }
     if (!host_.has_steps(thread)) take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), before_launched);
   }
 
@@ -128,24 +135,48 @@ class GapExplainer {
   }
 
   /// The sets that are looked through from gap to gap. As gaps come by time, what one has passed no later one asks for.
-  enum SetPlace : size_t { kOverhead, kAllocations, kSyncs, kInputs, kStepInputs, kOwnHolds, kOtherHolds, kSetPlaces };
+  enum SetPlace : size_t {
+    kOverhead,
+    kHostCauses,
+    kAllocations,
+    kSyncs,
+    kInputs,
+    kStepInputs,
+    kOwnHolds,
+    kOtherHolds,
+    kSetPlaces
+  };
   struct Passed {
     IntervalSet const* set = nullptr;  ///< of another thread or stream it is another one
     size_t count = 0;                  ///< of its intervals: they end before the gap
   };
 
-  /// Gives what is left of set ∩ bound to the cause.
-  void take(SetPlace place, IdleCause cause, IntervalSet const& set, Interval bound) {
-    if (rest_.empty() || set.empty() || bound.begin >= bound.end) return;
+  /// The first interval of the set that overlaps the gap, if one does.
+  std::optional<size_t> place_in(SetPlace place, IntervalSet const& set) {
+    if (set.empty()) return std::nullopt;
     Passed& passed = passed_[place];
     if (passed.set != &set) {
       auto const first = std::partition_point(set.begin(), set.end(), [&](Interval const& i) { return i.end <= gap_.begin; });
       passed = {&set, static_cast<size_t>(first - set.begin())};
     }
     while (passed.count < set.size() && set[passed.count].end <= gap_.begin) ++passed.count;
-    if (passed.count < set.size() && set[passed.count].begin < gap_.end) take_from(cause, set, passed.count, bound);
+    if (passed.count == set.size() || set[passed.count].begin >= gap_.end) return std::nullopt;
+    return passed.count;
+  }
+  /// Gives what is left of set ∩ bound to the cause.
+  void take(SetPlace place, IdleCause cause, IntervalSet const& set, Interval bound) {
+    if (bound.begin >= bound.end) return;
+    if (auto const first = place_in(place, set)) take_from(cause, set, *first, bound);
+  }
+  /// The gap is whole no longer.
+  void cut() {
+    if (!std::exchange(is_whole_, false)) return;
+    pieces_.clear();
+    rest_.clear();
+    add_interval(rest_, gap_);
   }
   void take_from(IdleCause cause, IntervalSet const& set, size_t first, Interval bound) {
+    cut();
     auto at = set.begin() + static_cast<ptrdiff_t>(first);
     left_.clear();
     for (Interval rest : rest_) {
@@ -162,7 +193,8 @@ class GapExplainer {
     rest_.swap(left_);
   }
   void take_all(IdleCause cause, Interval bound) {
-    if (rest_.empty() || bound.begin >= bound.end) return;
+    if (bound.begin >= bound.end) return;
+    cut();
     left_.clear();
     for (Interval const& rest : rest_) {
       Interval const taken{std::max(rest.begin, bound.begin), std::min(rest.end, bound.end)};
@@ -177,18 +209,14 @@ class GapExplainer {
     rest_.swap(left_);
   }
 
-  void emit() {
-    if (pieces_.size() > 1)
-      std::sort(pieces_.begin(), pieces_.end(), [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
-    for (Piece const& piece : pieces_) {
-      IdleGap& gap = gaps_.emplace_back();
-      gap.ref = device_.ref;
-      gap.when.begin = piece.when.begin;
-      gap.when.end = piece.when.end;
-      gap.cause = piece.cause;
-      gap.next_op_row = next_op_;
-      if (EventId const row = host_row(piece); row.valid()) blame(row.value, gap);
-    }
+  void emit(Piece const& piece) {
+    IdleGap& gap = gaps_.emplace_back();
+    gap.ref = device_.ref;
+    gap.when.begin = piece.when.begin;
+    gap.when.end = piece.when.end;
+    gap.cause = piece.cause;
+    gap.next_op_row = next_op_;
+    if (EventId const row = host_row(piece); row.valid()) blame(row.value, gap);
   }
 
   void blame(uint32_t row, IdleGap& gap) const {
@@ -222,6 +250,7 @@ class GapExplainer {
   int64_t launched_ = 0;
   std::array<Passed, kSetPlaces> passed_{};
   std::vector<int8_t> is_graph_launch_;  ///< by string; −1 = not asked
+  bool is_whole_ = true;                 // nothing explains any of the gap yet: what follows is not filled
   IntervalSet rest_, left_;              // reused from gap to gap
   std::vector<Piece> pieces_;
   std::vector<IdleGap> gaps_;

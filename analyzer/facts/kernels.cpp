@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <utility>
 
 #include "analyzer/facts/kernel_traits.h"
 #include "analyzer/facts/quantile.h"
 #include "analyzer/facts/saturate.h"
+#include "trace/base/column.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -14,7 +17,6 @@ constexpr uint32_t kNoGroup = UINT32_MAX;
 
 struct Group {
   KernelFacts facts;
-  std::vector<int64_t> durations;
   double flops = 0;
   int64_t flops_ns = 0;  ///< duration of the ops whose operations are known; the others alike
   double bytes = 0;
@@ -50,16 +52,16 @@ void add_kernel(Group& group, model::KernelDetail const& kernel, int64_t dur, ui
 }
 
 void add(Group& group, model::Trace const& trace, uint32_t row, int64_t dur, uint64_t multiprocessors) {
-  group.durations.push_back(dur);
+  ++group.facts.count;
   add_saturated(group.facts.total_ns, dur);
   if (group.facts.kind == model::EventKind::kKernel)
     add_kernel(group, trace.detail<model::KernelDetail>(row), dur, multiprocessors);
 }
 
-void finish(Group& group, int64_t total, model::Device const* described) {
+/// `all`: the durations of its ops.
+void finish(Group& group, std::span<int64_t> all, int64_t total, model::Device const* described) {
   KernelFacts& facts = group.facts;
-  facts.count = group.durations.size();
-  Distribution const durations = distribution(group.durations);
+  Distribution const durations = distribution(all);
   facts.median_ns = durations.median;
   facts.p95_ns = durations.p95;
   facts.min_ns = durations.least;
@@ -90,9 +92,11 @@ std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uin
   uint64_t const multiprocessors = described == nullptr ? 0 : described->threads;
   std::array<std::vector<uint32_t>, model::kKindCount> places;  // by kind and name; of kinds that occur
   std::vector<Group> groups;
+  base::Column<uint32_t> group_of(rows.size());
   int64_t total = 0;
   RowView const view = device.rows();
-  for (uint32_t const row : rows) {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    uint32_t const row = rows[i];
     std::vector<uint32_t>& of_kind = places[static_cast<size_t>(view.kind(row))];
     if (of_kind.empty()) of_kind.assign(trace.strings().size(), kNoGroup);
     uint32_t& place = of_kind[view.name(row).value];
@@ -103,14 +107,22 @@ std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uin
       groups.back().facts.name = trace.name(row);
       groups.back().facts.kind = trace.kind(row);
     }
+    group_of[i] = place;
     add(groups[place], trace, row, view.dur(row), multiprocessors);
     add_saturated(total, view.dur(row));
   }
+  // The durations of all groups, one group after the other.
+  std::vector<size_t> end_of;  // of those that are filled in
+  size_t first = 0;
+  for (Group const& group : groups) end_of.push_back(std::exchange(first, first + group.facts.count));
+  base::Column<int64_t> durations(rows.size());
+  for (size_t i = 0; i < rows.size(); ++i) durations[end_of[group_of[i]]++] = view.dur(rows[i]);
   std::vector<KernelFacts> result;
   result.reserve(groups.size());
-  for (Group& group : groups) {
-    finish(group, total, described);
-    result.push_back(std::move(group.facts));
+  for (size_t g = 0; g < groups.size(); ++g) {
+    size_t const count = groups[g].facts.count;
+    finish(groups[g], std::span(durations).subspan(end_of[g] - count, count), total, described);
+    result.push_back(std::move(groups[g].facts));
   }
   std::sort(result.begin(), result.end(), [](KernelFacts const& a, KernelFacts const& b) {
     return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;

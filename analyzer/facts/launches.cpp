@@ -6,6 +6,7 @@
 
 #include "analyzer/facts/quantile.h"
 #include "analyzer/facts/saturate.h"
+#include "trace/base/column.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -16,13 +17,14 @@ bool is_first_op(RowView const& rows, uint32_t launch, uint32_t op) { return row
 
 /// The instants at which launches begin to wait and stop waiting: in a stream, or on the whole device.
 struct Waiting {
-  std::vector<int64_t> begins, ends;
+  base::Column<int64_t> begins, ends;
+  size_t count = 0;
   uint64_t launches = 0;
 };
 
 /// Merges what is in order by pieces, as the calls of several threads are. O(n log pieces).
-template <class Value>
-void sort_pieces(std::vector<Value>& values) {
+template <class Values>
+void sort_pieces(Values& values) {
   std::vector<size_t> ends;  // of the pieces
   for (size_t i = 1; i < values.size(); ++i)
     if (values[i] < values[i - 1]) ends.push_back(i);
@@ -77,28 +79,33 @@ QueueFacts measure_queue(Waiting& waiting, Interval window) {
   return facts;
 }
 
-/// Of each launch call, with the first op that it launched: when it began and returned, when the op started, and where.
+/// Of each launch call, with the first op that it launched: when it began, when the op started, and on which track; how long the
+/// call took, and how long after its return the op started.
 struct Calls {
-  std::vector<int64_t> called, returned, started;
-  std::vector<model::TrackId> track;
+  base::Column<int64_t> called, started, durations, latencies;
+  base::Column<model::TrackId> track;
   [[nodiscard]] size_t size() const { return called.size(); }
+  void resize(size_t count) {
+    for (auto* const column : {&called, &started, &durations, &latencies}) column->resize(count);
+    track.resize(count);
+  }
 };
 
 Calls find_calls(RowView const& rows, std::vector<LaunchedOp> const& launched) {
   Calls calls;
+  calls.resize(launched.size());
   size_t count = 0;
-  for (auto* const column : {&calls.called, &calls.returned, &calls.started}) column->resize(launched.size());
-  calls.track.resize(launched.size());
   for (auto const [launch, op] : launched) {
     if (!is_first_op(rows, launch, op)) continue;
-    calls.called[count] = rows.start(launch);
-    calls.returned[count] = rows.end(launch);
-    calls.started[count] = rows.start(op);
+    int64_t const called = rows.start(launch), duration = rows.dur(launch), started = rows.start(op);
+    calls.called[count] = called;
+    calls.started[count] = started;
+    calls.durations[count] = duration;
+    calls.latencies[count] = started - (called + duration);
     calls.track[count] = rows.track(op);
     ++count;
   }
-  for (auto* const column : {&calls.called, &calls.returned, &calls.started}) column->resize(count);
-  calls.track.resize(count);
+  calls.resize(count);
   return calls;
 }
 
@@ -106,20 +113,25 @@ void add_queues(model::Trace const& trace, Calls const& calls, Interval window, 
   std::vector<Waiting> streams(trace.tracks().size());
   for (model::TrackId const track : calls.track) ++streams[track.value].launches;
   for (Waiting& stream : streams) {
-    stream.begins.reserve(stream.launches);
-    stream.ends.reserve(stream.launches);
+    stream.begins.resize(stream.launches);
+    stream.ends.resize(stream.launches);
   }
   Waiting all;
-  all.begins.reserve(calls.size());
+  all.begins.resize(calls.size());
   for (size_t i = 0; i < calls.size(); ++i) {
     int64_t const called = calls.called[i], started = calls.started[i];
     if (called >= started) continue;  // the trace's fault, which ImportLog counts
     Waiting& stream = streams[calls.track[i].value];
-    stream.begins.push_back(called);
-    stream.ends.push_back(started);
-    all.begins.push_back(called);
+    stream.begins[stream.count] = called;
+    stream.ends[stream.count++] = started;
+    all.begins[all.count++] = called;
   }
-  all.ends.reserve(all.begins.size());
+  all.begins.resize(all.count);
+  for (Waiting& stream : streams) {
+    stream.begins.resize(stream.count);
+    stream.ends.resize(stream.count);
+  }
+  all.ends.reserve(all.count);
   // A stream runs its ops in the order of their calls, the device does not.
   for (Waiting const& stream : streams) all.ends.insert(all.ends.end(), stream.ends.begin(), stream.ends.end());
   facts.queue = measure_queue(all, window);
@@ -137,12 +149,13 @@ std::optional<double> calls_per_step(DeviceIndex const& device, std::vector<uint
   for (StepFacts const& step : steps)
     if (!step.warmup) windows.push_back(step.window);
   if (windows.empty()) return std::nullopt;
-  std::vector<int64_t> starts;
-  starts.reserve(rows.size());
+  base::Column<int64_t> starts(rows.size());
+  size_t count = 0;
   RowView const view = device.rows();
   for (uint32_t const row : rows)
     if (model::EventId const launch = view.link(row); launch.valid() && is_first_op(view, launch.value, row))
-      starts.push_back(view.start(row));
+      starts[count++] = view.start(row);
+  starts.resize(count);
   uint64_t calls = 0;
   for (Interval const& window : windows) {
     auto const first = std::lower_bound(starts.begin(), starts.end(), window.begin);
@@ -243,24 +256,23 @@ LaunchFacts launch_facts(DeviceIndex const& device, std::vector<uint32_t> const&
                          Interval window, std::vector<StepFacts> const& steps) {
   RowView const view = device.rows();
   LaunchFacts facts;
-  Calls const calls = find_calls(view, launched);
-  std::vector<int64_t> latencies(calls.size()), durations(calls.size()), kernels;
-  for (size_t i = 0; i < calls.size(); ++i) {
-    latencies[i] = calls.started[i] - calls.returned[i];
-    durations[i] = calls.returned[i] - calls.called[i];
-    facts.negative_latencies += latencies[i] < 0 ? 1 : 0;
+  Calls calls = find_calls(view, launched);
+  base::Column<int64_t> kernels(rows.size());
+  size_t count = 0;
+  for (uint32_t const row : rows) {
+    kernels[count] = view.dur(row);
+    count += view.kind(row) == EventKind::kKernel ? 1 : 0;
   }
-  kernels.reserve(rows.size());
-  for (uint32_t const row : rows)
-    if (view.kind(row) == EventKind::kKernel) kernels.push_back(view.dur(row));
-  facts.calls = latencies.size();
+  kernels.resize(count);
+  facts.calls = calls.size();
   if (!kernels.empty()) facts.kernel_median_ns = quantile(kernels, 50);
-  if (latencies.empty()) return facts;
-  Distribution const latency = distribution(latencies);
+  if (calls.size() == 0) return facts;
+  for (int64_t const latency : calls.latencies) facts.negative_latencies += latency < 0 ? 1 : 0;
+  Distribution const latency = distribution(calls.latencies);
   facts.latency_median_ns = latency.median;
   facts.latency_p95_ns = latency.p95;
   facts.latency_max_ns = latency.most;
-  facts.call_median_ns = quantile(durations, 50);
+  facts.call_median_ns = quantile(calls.durations, 50);
   facts.calls_per_step = calls_per_step(device, rows, steps);
   add_queues(device.trace(), calls, window, facts);
   return facts;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "trace/model/api_calls.h"
+#include "trace/model/rows_of_kinds.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -25,31 +26,23 @@ Verb verb_of(std::string_view name) {
   return has("Free") || has("Release") ? Verb::kFree : Verb::kAllocate;
 }
 
-/// Bit k = events of kind k are looked at.
-constexpr uint32_t kCalls = uint32_t{1} << static_cast<int>(EventKind::kMemory) |
-                            uint32_t{1} << static_cast<int>(EventKind::kApi) |
-                            uint32_t{1} << static_cast<int>(EventKind::kLaunch);
-
 class CallReader {
  public:
   explicit CallReader(model::RankTrace const& rank) : rank_(rank), verbs_(rank.trace.strings().size(), Verb::kNotAsked) {}
 
-  /// Rows of a thread must come in their order.
-  void read(uint32_t row) {
-    switch (rank_.trace.kind(row)) {
-      case EventKind::kMemory:
-        return read_memory(row);
-      case EventKind::kApi:
-        // A call that got nothing is recorded without what it got.
-        if (has_memory_ && verb(row) == Verb::kAllocate) asked_ = true;
-        return;
-      case EventKind::kLaunch:
-        return begin_anew();
-      default:
-        return;
-    }
+  /// Calls, and allocations and frees, of a thread, in their order.
+  void read_thread(model::Trace::Rows rows) {
+    begin_anew();
+    uint32_t next = rows.first;
+    model::for_each_row_of<EventKind::kMemory, EventKind::kApi>(rank_.trace.columns(), rows, [&](uint32_t row) {
+      // Who launches something goes on with its work.
+      if (is_waiting_for_more() && has_launch(next, row)) begin_anew();
+      next = row + 1;
+      if (rank_.trace.kind(row) == EventKind::kMemory) return read_memory(row);
+      // A call that got nothing is recorded without what it got.
+      if (has_memory_ && verb(row) == Verb::kAllocate) asked_ = true;
+    });
   }
-  void begin_anew() { asked_ = gave_back_ = freed_ = is_retry_ = false; }
   MemoryCalls finish() && {
     model::Trace const& trace = rank_.trace;
     auto const ends_before = [&](uint32_t a, uint32_t b) { return trace.end(a) < trace.end(b); };
@@ -60,6 +53,12 @@ class CallReader {
   }
 
  private:
+  void begin_anew() { asked_ = gave_back_ = freed_ = is_retry_ = false; }
+  [[nodiscard]] bool is_waiting_for_more() const { return asked_ || gave_back_ || freed_ || is_retry_; }
+  [[nodiscard]] bool has_launch(uint32_t first, uint32_t last) const {
+    EventKind const* const kinds = rank_.trace.columns().kind.data();
+    return std::find(kinds + first, kinds + last, EventKind::kLaunch) != kinds + last;
+  }
   Verb verb(uint32_t row) {
     Verb& known = verbs_[rank_.trace.columns().name[row].value];
     if (known == Verb::kNotAsked) known = verb_of(rank_.trace.name(row));
@@ -103,15 +102,9 @@ class CallReader {
 }  // namespace
 
 MemoryCalls find_memory_calls(model::RankTrace const& rank) {
-  model::Trace const& trace = rank.trace;
-  EventKind const* const kinds = trace.columns().kind.data();
   CallReader reader(rank);
-  for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
-    reader.begin_anew();
-    model::Trace::Rows const rows = trace.rows_of(model::TrackId{track});
-    for (uint32_t row = rows.first; row < rows.last; ++row)
-      if ((kCalls >> static_cast<int>(kinds[row]) & 1U) != 0) reader.read(row);
-  }
+  for (uint32_t track = 0; track < rank.trace.tracks().size(); ++track)
+    reader.read_thread(rank.trace.rows_of(model::TrackId{track}));
   return std::move(reader).finish();
 }
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "analyzer/facts/saturate.h"
+#include "trace/model/rows_of_kinds.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -190,11 +191,10 @@ ProcessPhases::ProcessPhases(std::span<DeviceIndex const> devices) {
   if (devices.empty()) return;
   model::Trace const& trace = devices.front().trace();
   if (has_phases(trace)) {
-    collect(*devices.front().rank, [&](uint32_t row) { return trace.kind(row) == EventKind::kPhase; });
+    collect<EventKind::kPhase>(*devices.front().rank, [&](uint32_t /*row*/) { return true; });
   } else {
     std::vector<int8_t> known(trace.strings().size(), -1);  // is_phase_name of each name, −1 = not asked yet
-    collect(*devices.front().rank, [&](uint32_t row) {
-      if (!model::is_range(trace.kind(row))) return false;
+    collect<EventKind::kRange, EventKind::kAnnotatedRange>(*devices.front().rank, [&](uint32_t row) {
       int8_t& is_phase = known[trace.columns().name[row].value];
       if (is_phase < 0) is_phase = is_phase_name(trace.name(row)) ? 1 : 0;
       return is_phase == 1;
@@ -203,7 +203,7 @@ ProcessPhases::ProcessPhases(std::span<DeviceIndex const> devices) {
   if (!names_.empty()) find_devices(devices);
 }
 
-template <class IsPhase>
+template <EventKind... Kinds, class IsPhase>
 void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phase) {
   model::Trace const& trace = rank.trace;
   auto const tracks = trace.tracks();
@@ -214,9 +214,8 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
     if (tracks[t].kind != model::TrackKind::kThread || tracks[t].device >= 0) continue;
     std::vector<Occurrence>& all = threads_[t].occurrences;
     open.clear();
-    model::Trace::Rows const rows = trace.rows_of(model::TrackId{t});
-    for (uint32_t row = rows.first; row < rows.last; ++row) {
-      if (!is_phase(row)) continue;
+    model::for_each_row_of<Kinds...>(trace.columns(), trace.rows_of(model::TrackId{t}), [&](uint32_t row) {
+      if (!is_phase(row)) return;
       Interval const when{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns};
       while (!open.empty() && all[open.back()].when.end <= when.begin) open.pop_back();
       auto const [place, is_new] = places.try_emplace(trace.columns().name[row].value, static_cast<uint32_t>(names_.size()));
@@ -224,10 +223,10 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
       uint32_t const name = place->second;
       bool const is_within_itself =
           std::any_of(open.begin(), open.end(), [&](uint32_t o) { return all[o].name == name && all[o].when.end > when.begin; });
-      if (open.size() >= kDeepest || is_within_itself) continue;
+      if (open.size() >= kDeepest || is_within_itself) return;
       all.push_back({when, name, open.empty() ? kNone : open.back()});
       open.push_back(static_cast<uint32_t>(all.size() - 1));
-    }
+    });
   }
 }
 

@@ -46,7 +46,8 @@ class ProcessPhases {
   /// Deeper ones are not looked at: programs that nest phases mean "step, micro-batch, forward, layer".
   static constexpr int kDeepest = 16;
 
-  template <class IsPhase>
+  /// Of the rows of these kinds.
+  template <model::EventKind... Kinds, class IsPhase>
   void collect(model::RankTrace const& rank, IsPhase const& is_phase);
   void find_devices(std::span<DeviceIndex const> devices);
 

@@ -1,99 +1,102 @@
 #include "analyzer/facts/quantile.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
+#include <cmath>
+
+#include "trace/base/column.h"
 
 namespace stepscope::analyzer {
 namespace {
 
-/// Below, selecting is as fast as counting.
+/// Below, selecting is as fast as asking a sample first.
 constexpr size_t kFewValues = 512;
-
-/// Buckets of numbers by their highest bits: of each power of two 64, so that those of durations, which differ by factors, are
-/// evenly full.
-constexpr unsigned kFineBits = 6;
-constexpr size_t kBuckets = (64 - kFineBits + 1) << kFineBits;
-
-/// Does not decrease with the number.
-constexpr size_t bucket_of(uint64_t number) {
-  unsigned const width = static_cast<unsigned>(std::bit_width(number));
-  if (width <= kFineBits) return number;
-  unsigned const shift = width - kFineBits - 1;  // one bit more than is kept is known to be set
-  return (size_t{shift} << kFineBits) + static_cast<size_t>(number >> shift);
-}
-static_assert(bucket_of(63) == 63 && bucket_of(64) == 64 && bucket_of(127) == 127 && bucket_of(128) == 128);
-static_assert(bucket_of(UINT64_MAX) < kBuckets);
 
 /// Of sorted values.
 constexpr size_t place_of_quantile(size_t values, size_t percent) { return (values * percent + 99) / 100 - 1; }
 
-int64_t select(std::vector<int64_t>& values, size_t place) {
+int64_t select(std::span<int64_t> values, size_t place) {
   auto const at = values.begin() + static_cast<ptrdiff_t>(place);
   std::nth_element(values.begin(), at, values.end());
   return *at;
 }
 
-/// How many of many values are in each bucket.
-class Buckets {
+/// A part of many values, taken evenly but not at regular distances: what programs do repeats itself.
+base::Column<int64_t> sample_of(std::span<int64_t const> values) {
+  constexpr size_t kMostSampled = 1024, kOneOf = 64;
+  constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio: its multiples lie evenly
+  base::Column<int64_t> sample(std::min(kMostSampled, std::max(kFewValues / 4, values.size() / kOneOf)));
+  uint64_t position = 0;
+  for (int64_t& value : sample) {
+    // The upper half of the position as a part of all values, of which there are fewer than 2^32.
+    value = values[static_cast<size_t>((position >> 32) * values.size() >> 32)];
+    position += kStep;
+  }
+  return sample;
+}
+
+/// The values near a quantile, found in one pass without a branch: those between two of a sample that almost surely enclose it.
+class NearQuantile {
  public:
-  Buckets(std::vector<int64_t> const& values, int64_t least) : least_(static_cast<uint64_t>(least)) {
-    for (int64_t const value : values) ++counts_[of(value)];
+  NearQuantile(std::span<int64_t> sample, size_t values, size_t percent)
+      : place_(place_of_quantile(values, percent)), near_(values) {
+    auto const sampled = static_cast<double>(sample.size()), share = static_cast<double>(percent) / 100;
+    // Four standard deviations to each side: where that is not enough, once in some thousand times, all are selected from.
+    double const margin = 4 * std::sqrt(sampled * share * (1 - share)) + 1;
+    double const lowest = sampled * share - margin, highest = sampled * share + margin;
+    if (lowest >= 0) least_ = select(sample, static_cast<size_t>(lowest));
+    if (highest < sampled) most_ = select(sample, static_cast<size_t>(highest));
   }
-  struct Place {
-    size_t bucket, in_bucket;
-  };
-  /// Of the value that would be at this place if all were sorted.
-  [[nodiscard]] Place find(size_t place) const {
-    size_t bucket = 0;
-    for (; place >= counts_[bucket]; ++bucket) place -= counts_[bucket];
-    return {bucket, place};
+  void add(int64_t value) {
+    below_ += value < least_ ? 1 : 0;
+    near_[count_] = value;
+    count_ += static_cast<size_t>(value >= least_) & static_cast<size_t>(value <= most_);
   }
-  [[nodiscard]] size_t of(int64_t value) const { return bucket_of(static_cast<uint64_t>(value) - least_); }
-  [[nodiscard]] uint32_t count(size_t bucket) const { return counts_[bucket]; }
+  /// When all have been added. `all` may be reordered.
+  int64_t find(std::span<int64_t> all) {
+    if (place_ < below_ || place_ - below_ >= count_) return select(all, place_);
+    return select(std::span(near_).first(count_), place_ - below_);
+  }
 
  private:
-  uint64_t least_;
-  std::array<uint32_t, kBuckets> counts_{};
+  size_t place_;
+  int64_t least_ = INT64_MIN, most_ = INT64_MAX;
+  size_t below_ = 0, count_ = 0;
+  base::Column<int64_t> near_;
 };
 
 }  // namespace
 
-int64_t quantile(std::vector<int64_t>& values, size_t percent) {
-  size_t const place = place_of_quantile(values.size(), percent);
-  if (values.size() < kFewValues) return select(values, place);
-  Buckets const buckets(values, *std::min_element(values.begin(), values.end()));
-  auto const [bucket, in_bucket] = buckets.find(place);
-  std::vector<int64_t> near;
-  near.reserve(buckets.count(bucket));
-  for (int64_t const value : values)
-    if (buckets.of(value) == bucket) near.push_back(value);
-  return select(near, in_bucket);
+int64_t quantile(std::span<int64_t> values, size_t percent) {
+  if (values.size() < kFewValues) return select(values, place_of_quantile(values.size(), percent));
+  auto sample = sample_of(values);
+  NearQuantile near(sample, values.size(), percent);
+  for (int64_t const value : values) near.add(value);
+  return near.find(values);
 }
 
-Distribution distribution(std::vector<int64_t>& values) {
+Distribution distribution(std::span<int64_t> values) {
   Distribution result;
-  auto const [least, most] = std::minmax_element(values.begin(), values.end());
-  result.least = *least;
-  result.most = *most;
   if (values.size() < kFewValues) {
+    auto const [least, most] = std::minmax_element(values.begin(), values.end());
+    result.least = *least;
+    result.most = *most;
     result.median = quantile(values, 50);
     result.p95 = quantile(values, 95);
     return result;
   }
-  Buckets const buckets(values, result.least);
-  Buckets::Place const median = buckets.find(place_of_quantile(values.size(), 50));
-  Buckets::Place const p95 = buckets.find(place_of_quantile(values.size(), 95));
-  std::vector<int64_t> near_median, near_p95;
-  near_median.reserve(buckets.count(median.bucket));
-  near_p95.reserve(buckets.count(p95.bucket));
+  auto sample = sample_of(values);
+  NearQuantile median(sample, values.size(), 50), p95(sample, values.size(), 95);
+  int64_t least = values.front(), most = values.front();
   for (int64_t const value : values) {
-    size_t const bucket = buckets.of(value);
-    if (bucket == median.bucket) near_median.push_back(value);
-    if (bucket == p95.bucket) near_p95.push_back(value);
+    least = std::min(least, value);
+    most = std::max(most, value);
+    median.add(value);
+    p95.add(value);
   }
-  result.median = select(near_median, median.in_bucket);
-  result.p95 = select(near_p95, p95.in_bucket);
+  result.least = least;
+  result.most = most;
+  result.median = median.find(values);
+  result.p95 = p95.find(values);
   return result;
 }
 

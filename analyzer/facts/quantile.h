@@ -3,19 +3,19 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+#include <span>
 
 namespace stepscope::analyzer {
 
 /// The ⌈percent/100 · n⌉-th smallest of n ≥ 1 values, which is the smallest that at least `percent` % (1 to 100) do not pass.
 /// May reorder the values. O(n).
-int64_t quantile(std::vector<int64_t>& values, size_t percent);
+int64_t quantile(std::span<int64_t> values, size_t percent);
 
 struct Distribution {
   int64_t least = 0, median = 0, p95 = 0, most = 0;
 };
 /// Of n ≥ 1 values, which it may reorder: the least and the greatest, quantile() of 50 and of 95 %. O(n), and less than four
 /// calls.
-Distribution distribution(std::vector<int64_t>& values);
+Distribution distribution(std::span<int64_t> values);
 
 }  // namespace stepscope::analyzer

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "analyzer/facts/add_interval.h"
+#include "trace/model/rows_of_kinds.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -82,12 +83,12 @@ class ReadyOps {
   std::vector<CalledWait> called_waits(model::Trace::Rows rows) {
     std::vector<CalledWait> waits;
     model::Trace const& trace = device_.trace();
-    for (uint32_t row = rows.first; row < rows.last; ++row) {
-      if (rows_.kind(row) != EventKind::kStreamWait || !names_calls(row)) continue;
+    model::for_each_row_of<EventKind::kStreamWait>(trace.columns(), rows, [&](uint32_t row) {
+      if (!names_calls(row)) return;
       auto const& detail = trace.detail<model::StreamWaitDetail>(row);
       LaunchOrder const* const source = order_of(detail);
       if (source != nullptr) waits.push_back({trace.columns().correlation[row], source->end_before(detail.source_correlation)});
-    }
+    });
     std::sort(waits.begin(), waits.end(), [](CalledWait const& a, CalledWait const& b) { return a.call < b.call; });
     return waits;
   }

@@ -142,43 +142,61 @@ class WaitAttribution::Comparison {
       : all_(all), member_(member), sets_(sets), gaps_(gaps), steps_(steps), trace_(trace) {}
 
   void run() {
-    std::vector<Doings> const until_end = done_until_ends();
-    DoneUntil until_begin(sets_, gaps_), until_step(sets_, gaps_);
-    for (Participation const at : member_.of) {
+    find_done();
+    for (uint32_t place = 0; place < member_.of.size(); ++place) {
+      Participation const at = member_.of[place];
       Delay& delay = all_.delays_[at.collective];
       if (delay.wait_ns == 0) continue;
       auto const& own = all_.participant(at);
-      Doings const done = until_begin.at(own.when.begin);
-      int64_t const step = begin_of_step(sets_, steps_, own.when.begin);
+      Doings const& done = done_[place].until_begin;
+      int64_t const step = done_[place].step;
       double weight = 1;
       if (at.participant != delay.late) {
         weight = -static_cast<double>(own.wait_ns) / static_cast<double>(delay.wait_ns);
         delay.waiters_known += static_cast<float>(-weight);
       }
-      add(delay.more_of_step, weight, done, until_step.at(step));
+      add(delay.more_of_step, weight, done, done_[place].until_step);
       int64_t end = step;
       if (delay.previous != kNone) {
-        uint32_t const place = all_.place_[delay.previous];
-        end = all_.participant(member_.of[place]).when.end;
-        if (end < own.when.begin) add(delay.more, weight, done, until_end[place]);
+        uint32_t const previous = all_.place_[delay.previous];
+        end = all_.participant(member_.of[previous]).when.end;
+        if (end < own.when.begin) add(delay.more, weight, done, done_[previous].until_end);
       }
       if (at.participant == delay.late) describe(delay, {step, own.when.begin}, end);
     }
   }
 
  private:
-  std::vector<Doings> done_until_ends() {
-    std::vector<uint32_t> order(member_.of.size());
-    std::iota(order.begin(), order.end(), 0U);
-    auto const end = [&](uint32_t place) { return all_.participant(member_.of[place]).when.end; };
-    std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return end(a) < end(b); });
-    std::vector<Doings> result(order.size());
-    DoneUntil until(sets_, gaps_);
-    for (uint32_t const place : order) {
-      result[place] = until.at(end(place));
+  /// What the device had done around a collective: when its step began, when it began, and when it ended.
+  struct Done {
+    int64_t step = 0;  ///< begin
+    Doings until_step{}, until_begin{}, until_end{};
+  };
+  struct Question {
+    int64_t instant;
+    Doings* answer;
+    bool operator<(Question const& other) const { return instant < other.instant; }
+  };
+  /// For all in one walk through what it did.
+  void find_done() {
+    done_.resize(member_.of.size());
+    std::vector<Question> steps, begins, ends;
+    for (uint32_t place = 0; place < done_.size(); ++place) {
+      Interval const when = all_.participant(member_.of[place]).when;
+      Done& done = done_[place];
+      done.step = begin_of_step(sets_, steps_, when.begin);
+      steps.push_back({done.step, &done.until_step});
+      begins.push_back({when.begin, &done.until_begin});
+      ends.push_back({when.end, &done.until_end});
       all_.place_[member_.of[place].collective] = place;
     }
-    return result;
+    // Collectives come by begin, and so do the begins of their steps.
+    if (!std::is_sorted(ends.begin(), ends.end())) std::sort(ends.begin(), ends.end());
+    std::vector<Question> questions(2 * done_.size()), all(3 * done_.size());
+    std::merge(steps.begin(), steps.end(), begins.begin(), begins.end(), questions.begin());
+    std::merge(questions.begin(), questions.end(), ends.begin(), ends.end(), all.begin());
+    DoneUntil until(sets_, gaps_);
+    for (Question const& question : all) *question.answer = until.at(question.instant);
   }
 
   static void add(std::array<float, kDoings>& to, double weight, Doings const& done, Doings const& before) {
@@ -249,6 +267,7 @@ class WaitAttribution::Comparison {
   std::vector<IdleGap> const& gaps_;
   std::vector<StepFacts> const& steps_;
   model::Trace const& trace_;
+  std::vector<Done> done_;  ///< beside member_.of
   HostTimes since_step_ = {gaps_.end(), std::numeric_limits<int64_t>::min()}, since_collective_ = since_step_;
   std::unordered_map<uint32_t, uint32_t> known_;  ///< string of the trace → place in names_
 };
