@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <unordered_set>
+#include <utility>
 
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
@@ -109,12 +110,22 @@ class BlockRows {
       out.name.push_back(rows_.name[row]);
       out.kind.push_back(rows_.kind[row]);
       out.correlation.push_back(rows_.correlation[row]);
-      model::copy_detail(memory_.details, model::kind_info(rows_.kind[row]).table, detail, out.details);
     }
+    [&]<size_t... Table>(std::index_sequence<Table...>) { (copy_details<Table>(found, out), ...); }
+    (std::make_index_sequence<model::kDetailTableCount>());
     return true;
   }
 
  private:
+  template <size_t kTable>
+  void copy_details(std::vector<FoundRow> const& found, EventBatch& out) const {
+    auto const& from = std::get<kTable>(memory_.details);
+    auto& to = std::get<kTable>(out.details);
+    if (from.empty()) return;
+    for (auto const [row, detail] : found)
+      if (model::kind_info(rows_.kind[row]).table == static_cast<model::DetailTable>(kTable)) to.push_back(from[detail]);
+  }
+
   model::RowSpans room(size_t rows) {
     if (memory_.size() < rows) {
       memory_.start.resize(rows);
