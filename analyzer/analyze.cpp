@@ -237,13 +237,13 @@ class RunAnalyzer {
     analysis_.collectives = match_collectives(devices_);
     tbb::parallel_invoke([&] { peers_ = peer_launches(analysis_.collectives, devices_); },
                          [&] { waits_ = wait_times(analysis_.collectives, devices_); },
-                         [&] { attribution_.emplace(analysis_.collectives); });
+                         [&] { attribution_.emplace(analysis_.collectives); },
+                         [&] { pipelines_.emplace(analysis_.collectives); });
   }
 
-  /// Everything but the critical path, what comes behind it and what it needs: devices and steps.
+  /// What each process tells: then facts() has devices, steps and collectives.
   std::optional<base::Error> look_at_processes() {
     WaitAttribution& attribution = *attribution_;
-    PipelineFinder pipelines(analysis_.collectives);
     std::vector<std::span<DeviceIndex const>> const groups = chosen_groups();
     std::optional<base::Error> error;  // of the first process that cannot be read
     size_t next = 0;
@@ -264,29 +264,36 @@ class RunAnalyzer {
       model::Trace const& trace = (*part)->rank->trace;
       for (DeviceWork const& work : (*part)->work) {
         attribution.add_device(work.ref, work.sets, work.gaps, work.steps, trace);
-        pipelines.add_device(work.ref, work.sets, work.gaps, trace);
+        pipelines_->add_device(work.ref, work.sets, work.gaps, trace);
       }
       append_facts(std::move((*part)->facts), analysis_);
     };
     tbb::parallel_pipeline(processes_at_once(), tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
                                                     tbb::make_filter<size_t, Part>(tbb::filter_mode::parallel, look) &
                                                     tbb::make_filter<Part, void>(tbb::filter_mode::serial_in_order, compare));
-    if (error) return error;
-    compare_clocks(analysis_.devices);
-    steps_ = measure_steps(analysis_);
-    std::vector<MeasuredTime> const measured = measured_times(steps_);
-    analysis_.waits = attribution.charge(measured);
-    attribution_.reset();
-    analysis_.pipelines = pipelines.find(measured);
-    return std::nullopt;
+    return error;
   }
 
-  Analysis finish(std::optional<CriticalPathFacts> path) && {
-    analysis_.critical_path = std::move(path);
-    if (options_.rank || options_.steps) keep_chosen(analysis_.collectives, analysis_.devices);
-    analysis_.links = fit_links(analysis_.collectives);
-    analysis_.quality = judge_quality(processes_.outline);
-    analysis_.findings = find_all(processes_.outline, analysis_, steps_);
+  using Path = base::Expected<std::optional<CriticalPathFacts>>;
+  /// What compares processes, and the critical path: find_path() gets it from facts(). Errors: those of find_path().
+  base::Expected<Analysis> finish(std::function<Path()> const& find_path) && {
+    bool const is_part = options_.rank || options_.steps;
+    Path path;
+    auto const follow_path = [&] { path = find_path(); };
+    auto const compare = [&] {
+      compare_devices();
+      if (is_part) keep_chosen(analysis_.collectives, analysis_.devices);
+      judge();
+    };
+    // Of a part the path needs the collectives, too, that are not kept.
+    if (is_part) {
+      follow_path();
+      compare();
+    } else {
+      tbb::parallel_invoke(follow_path, compare);
+    }
+    if (!path) return base::fail_with(path);
+    analysis_.critical_path = std::move(*path);
     return std::move(analysis_);
   }
 
@@ -295,6 +302,22 @@ class RunAnalyzer {
   [[nodiscard]] Analysis const& facts() const { return analysis_; }
 
  private:
+  void compare_devices() {
+    compare_clocks(analysis_.devices);
+    steps_ = measure_steps(analysis_);
+    std::vector<MeasuredTime> const measured = measured_times(steps_);
+    analysis_.waits = attribution_->charge(measured);
+    attribution_.reset();
+    analysis_.pipelines = pipelines_->find(measured);
+    pipelines_.reset();
+  }
+
+  void judge() {
+    analysis_.links = fit_links(analysis_.collectives);
+    analysis_.quality = judge_quality(processes_.outline);
+    analysis_.findings = find_all(processes_.outline, analysis_, steps_);
+  }
+
   /// The devices of each process that was asked for.
   std::vector<std::span<DeviceIndex const>> chosen_groups() const {
     std::vector<std::span<DeviceIndex const>> groups;
@@ -361,6 +384,7 @@ class RunAnalyzer {
   std::vector<std::vector<PeerLaunch>> peers_;
   std::vector<model::IntervalSet> waits_;
   std::optional<WaitAttribution> attribution_;
+  std::optional<PipelineFinder> pipelines_;
   MeasuredSteps steps_;
   std::atomic<bool> stop_ = false;
 };
@@ -380,9 +404,11 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
   RunAnalyzer analyzer(processes, options);
   static_cast<void>(analyzer.look_at_processes());  // what is in memory can be read
   Analysis const& facts = analyzer.facts();
-  auto path = find_critical_path({analyzer.devices(), analyzer.host_steps(), facts.collectives, facts.devices, facts.steps,
-                                  options.launch_latency_limit_ns});
-  return std::move(analyzer).finish(std::move(path));
+  auto const find_path = [&]() -> RunAnalyzer::Path {
+    return find_critical_path({analyzer.devices(), analyzer.host_steps(), facts.collectives, facts.devices, facts.steps,
+                               options.launch_latency_limit_ns});
+  };
+  return *std::move(analyzer).finish(find_path);
 }
 
 base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& options) {
@@ -394,9 +420,7 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& o
                             }};
   RunAnalyzer analyzer(processes, options);
   if (auto error = analyzer.look_at_processes()) return base::fail("{}", error->message);
-  auto path = find_streamed_path(run, analyzer.facts(), options);
-  if (!path) return base::fail_with(path);
-  return std::move(analyzer).finish(std::move(*path));
+  return std::move(analyzer).finish([&] { return find_streamed_path(run, analyzer.facts(), options); });
 }
 
 }  // namespace stepscope::analyzer

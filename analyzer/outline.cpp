@@ -1,7 +1,5 @@
 #include "analyzer/outline.h"
 
-#include <algorithm>
-
 #include "analyzer/facts/step_names.h"
 
 namespace stepscope::analyzer {
@@ -21,17 +19,18 @@ std::vector<bool> names_of_steps(model::Trace const& trace) {
 std::vector<uint32_t> outline_rows(model::Trace const& trace) {
   bool const is_marked = !trace.details<model::StepDetail>().empty();
   std::vector<bool> const is_step = is_marked ? std::vector<bool>() : names_of_steps(trace);
-  std::vector<uint32_t> rows;
+  std::vector<bool> is_wanted(trace.event_count());
   auto const& columns = trace.columns();
   for (uint32_t row = 0; row < trace.event_count(); ++row) {
     EventKind const kind = columns.kind[row];
     bool const is_kept = kind == EventKind::kCollective || kind == EventKind::kCollectiveCall || kind == EventKind::kStep ||
                          (!is_marked && model::is_range(kind) && is_step[columns.name[row].value]);
-    if (is_kept) rows.push_back(row);
-    if (kind == EventKind::kCollective && columns.link[row].valid()) rows.push_back(columns.link[row].value);
+    if (is_kept) is_wanted[row] = true;
+    if (kind == EventKind::kCollective && columns.link[row].valid()) is_wanted[columns.link[row].value] = true;
   }
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  std::vector<uint32_t> rows;
+  for (uint32_t row = 0; row < is_wanted.size(); ++row)
+    if (is_wanted[row]) rows.push_back(row);
   return rows;
 }
 

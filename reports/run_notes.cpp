@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,11 +42,14 @@ std::string missing_ranks(model::Run const& run, analyzer::Quality const& qualit
 
 /// Steps of each rank, and the ranks that have just these.
 std::map<std::vector<int64_t>, std::set<int64_t>> ranks_by_steps(model::Run const& run, analyzer::Analysis const& analysis) {
-  std::map<int32_t, std::set<int64_t>> steps_of;
-  for (analyzer::StepFacts const& step : analysis.steps) steps_of[step.ref.rank_index].insert(step.step);
+  std::map<int32_t, std::vector<int64_t>> steps_of;
+  for (analyzer::StepFacts const& step : analysis.steps) steps_of[step.ref.rank_index].push_back(step.step);
   std::map<std::vector<int64_t>, std::set<int64_t>> ranks;
-  for (auto const& [index, steps] : steps_of)
-    ranks[{steps.begin(), steps.end()}].insert(run.ranks[static_cast<size_t>(index)].trace.info().rank);
+  for (auto& [index, steps] : steps_of) {
+    std::sort(steps.begin(), steps.end());
+    steps.erase(std::unique(steps.begin(), steps.end()), steps.end());
+    ranks[std::move(steps)].insert(run.ranks[static_cast<size_t>(index)].trace.info().rank);
+  }
   return ranks;
 }
 

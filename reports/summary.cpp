@@ -100,7 +100,7 @@ Summary summarize(analyzer::Analysis const& analysis) {
   return summary;
 }
 
-std::string verdict(model::Run const& run, analyzer::Analysis const& analysis) {
+std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary) {
   if (analysis.devices.empty()) {
     std::string text(tr("No device activity was recorded: there is nothing to judge."));
     auto const is_of = [&](std::string_view tool) {
@@ -111,7 +111,6 @@ std::string verdict(model::Run const& run, analyzer::Analysis const& analysis) {
     if (is_of("Chrome trace")) text += tr(" In Chrome traces that is the events of category kernel, gpu_memcpy or gpu_memset.");
     return text;
   }
-  Summary const summary = summarize(analysis);
   auto const duration = [](double ns) { return base::format_duration(std::llround(ns)); };
   std::string text;
   if (summary.has_steps)

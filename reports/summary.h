@@ -40,7 +40,7 @@ Summary summarize(analyzer::Analysis const& analysis);
 /// The sorted sequence's value at fraction q, nearest rank. Must not be empty.
 int64_t quantile(std::vector<int64_t> const& sorted, double q);
 
-/// One or two sentences: how long a step is, how much of it the devices compute, what costs most.
-std::string verdict(model::Run const& run, analyzer::Analysis const& analysis);
+/// One or two sentences: how long a step is, how much of it the devices compute, what costs most. `summary`: of the analysis.
+std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary);
 
 }  // namespace stepscope::reports

@@ -1,6 +1,7 @@
 #include "analyzer/facts/collectives.h"
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -40,18 +41,29 @@ std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceIndex> const
   return recordings;
 }
 
+std::vector<uint32_t> collective_rows(DeviceIndex const& device) {
+  std::vector<uint32_t> rows;
+  std::copy_if(device.ops.begin(), device.ops.end(), std::back_inserter(rows),
+               [&](uint32_t row) { return device.trace().kind(row) == model::EventKind::kCollective; });
+  return rows;
+}
+
 std::vector<Entry> collect(std::vector<DeviceIndex> const& devices) {
-  std::vector<Entry> entries;
-  std::vector<model::DeviceCollective> collectives;
-  for (uint32_t d = 0; d < devices.size(); ++d) {
+  std::vector<std::vector<uint32_t>> rows(devices.size());
+  tbb::parallel_for(size_t{0}, devices.size(), [&](size_t d) { rows[d] = collective_rows(devices[d]); });
+  std::vector<size_t> firsts = {0};
+  for (auto const& of_device : rows) firsts.push_back(firsts.back() + of_device.size());
+  std::vector<Entry> entries(firsts.back());
+  std::vector<model::DeviceCollective> collectives(firsts.back());
+  tbb::parallel_for(size_t{0}, devices.size(), [&](size_t d) {
     DeviceIndex const& device = devices[d];
-    for (uint32_t const row : device.ops) {
-      if (device.trace().kind(row) != model::EventKind::kCollective) continue;
+    for (size_t i = 0; i < rows[d].size(); ++i) {
+      uint32_t const row = rows[d][i];
       auto const* const detail = &device.trace().detail<model::CollectiveDetail>(row);
-      entries.push_back({detail, device.ref, row, device.trace().columns().track[row], device.when(row), {}});
-      collectives.push_back({d, detail, device.end(row)});
+      entries[firsts[d] + i] = {detail, device.ref, row, device.trace().columns().track[row], device.when(row), {}};
+      collectives[firsts[d] + i] = {static_cast<uint32_t>(d), detail, device.end(row)};
     }
-  }
+  });
   auto const matches = model::match_collectives(collectives, recordings_of(devices));
   for (size_t i = 0; i < entries.size(); ++i) entries[i].match = matches[i];
   return entries;

@@ -132,42 +132,70 @@ std::vector<StepFacts> steps_of(PathProcess process, std::vector<StepFacts> cons
   return steps;
 }
 
-/// Sums of slack over ops of one class, or of one class and name.
+/// Slack of ops by their class and name.
 class SlackTable {
  public:
   explicit SlackTable(int64_t nearly_below_ns) : nearly_below_ns_(nearly_below_ns) {}
-  void add(uint64_t key, int64_t slack, int64_t dur) {
-    auto const [found, is_new] = places_.try_emplace(key, rows_.size());
-    if (is_new) rows_.push_back({key, {}, {}});
-    Row& row = rows_[found->second];
+  /// `name`: a number, as they are given out one after the other.
+  void add(uint32_t name, PathClass path_class, int64_t slack, int64_t dur) {
+    size_t const place = size_t{name} * kClasses + static_cast<size_t>(path_class);
+    if (place >= rows_.size()) rows_.resize((size_t{name} + 1) * kClasses);
+    Row& row = rows_[place];
     row.slack.push_back(slack);
-    ++row.facts.ops;
-    add_saturated(row.facts.total_ns, dur);
-    if (slack < nearly_below_ns_) add_saturated(row.facts.nearly_critical_ns, dur);
+    add_saturated(row.total_ns, dur);
+    if (slack < nearly_below_ns_) add_saturated(row.nearly_critical_ns, dur);
   }
-  /// (key, facts without class and name) by key.
-  std::vector<std::pair<uint64_t, PathSlack>> finish() && {
-    std::vector<std::pair<uint64_t, PathSlack>> result;
-    for (Row& row : rows_) {
-      auto const middle = row.slack.begin() + static_cast<ptrdiff_t>((row.slack.size() - 1) / 2);
-      std::nth_element(row.slack.begin(), middle, row.slack.end());
-      row.facts.median_ns = *middle;
-      row.facts.min_ns = *std::min_element(row.slack.begin(), row.slack.end());
-      result.emplace_back(row.key, row.facts);
+
+  /// By class.
+  [[nodiscard]] std::vector<PathSlack> by_class() const {
+    std::vector<PathSlack> result;
+    for (size_t path_class = 0; path_class < kClasses; ++path_class) {
+      Row all;
+      for (size_t place = path_class; place < rows_.size(); place += kClasses) all.add(rows_[place]);
+      if (!all.slack.empty()) result.push_back(std::move(all).facts(static_cast<PathClass>(path_class)));
     }
-    std::sort(result.begin(), result.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+    return result;
+  }
+  /// By name, then class.
+  [[nodiscard]] std::vector<PathSlack> by_name(PathNames const& names) && {
+    std::vector<PathSlack> result;
+    for (size_t place = 0; place < rows_.size(); ++place) {
+      if (rows_[place].slack.empty()) continue;
+      result.push_back(std::move(rows_[place]).facts(static_cast<PathClass>(place % kClasses)));
+      result.back().name = names.text(static_cast<uint32_t>(place / kClasses));
+    }
     return result;
   }
 
  private:
   struct Row {
-    uint64_t key;
-    PathSlack facts;
     std::vector<int64_t> slack;
+    int64_t total_ns = 0, nearly_critical_ns = 0;
+
+    void add(Row const& other) {
+      slack.insert(slack.end(), other.slack.begin(), other.slack.end());
+      add_saturated(total_ns, other.total_ns);
+      add_saturated(nearly_critical_ns, other.nearly_critical_ns);
+    }
+    /// Of at least one op.
+    [[nodiscard]] PathSlack facts(PathClass path_class) && {
+      PathSlack facts;
+      facts.path_class = path_class;
+      facts.ops = slack.size();
+      facts.total_ns = total_ns;
+      facts.nearly_critical_ns = nearly_critical_ns;
+      auto const middle = slack.begin() + static_cast<ptrdiff_t>((slack.size() - 1) / 2);
+      std::nth_element(slack.begin(), middle, slack.end());
+      facts.median_ns = *middle;
+      facts.min_ns = *std::min_element(slack.begin(), slack.end());
+      return facts;
+    }
   };
+  /// Compute, communication, copy: the first ones are those of ops.
+  static constexpr size_t kClasses = static_cast<size_t>(PathClass::kCopy) + 1;
+
   int64_t nearly_below_ns_;
-  std::unordered_map<uint64_t, size_t> places_;
-  std::vector<Row> rows_;
+  std::vector<Row> rows_;  ///< by name, then class
 };
 
 /// Below this an op is nearly critical: a change that is worth making moves that much.
@@ -191,11 +219,7 @@ PathClass class_of_slack(model::EventKind kind) {
 class SlackSummary {
  public:
   SlackSummary(OpSlack const& slack, PathNames& names, CriticalPathFacts& facts)
-      : slack_(slack),
-        names_(names),
-        facts_(facts),
-        by_class_(facts.nearly_critical_below_ns),
-        by_name_(facts.nearly_critical_below_ns) {}
+      : slack_(slack), names_(names), facts_(facts), table_(facts.nearly_critical_below_ns) {}
 
   void add(PathProcess process, size_t number, ProcessGraph const& graph) {
     model::Trace const& trace = process.front().trace();
@@ -206,23 +230,13 @@ class SlackSummary {
       uint32_t const row = graph.ops[op].row;
       uint32_t& name = number_of_name[trace.columns().name[row].value];
       if (name == kNoNode) name = names_.number(trace.name(row));
-      auto const path_class = static_cast<uint64_t>(class_of_slack(trace.kind(row)));
-      int64_t const dur = trace.columns().dur[row];
-      by_class_.add(path_class, slack, dur);
-      by_name_.add(uint64_t{name} * kPathClassCount + path_class, slack, dur);
+      table_.add(name, class_of_slack(trace.kind(row)), slack, trace.columns().dur[row]);
     }
   }
 
   void finish() && {
-    for (auto& [key, slack] : std::move(by_class_).finish()) {
-      slack.path_class = static_cast<PathClass>(key);
-      facts_.slack_by_class.push_back(slack);
-    }
-    for (auto& [key, slack] : std::move(by_name_).finish()) {
-      slack.path_class = static_cast<PathClass>(key % kPathClassCount);
-      slack.name = names_.text(static_cast<uint32_t>(key / kPathClassCount));
-      facts_.slack_by_name.push_back(slack);
-    }
+    facts_.slack_by_class = table_.by_class();
+    facts_.slack_by_name = std::move(table_).by_name(names_);
     std::sort(facts_.slack_by_name.begin(), facts_.slack_by_name.end(), [](PathSlack const& a, PathSlack const& b) {
       return a.total_ns != b.total_ns ? a.total_ns > b.total_ns
                                       : std::pair(a.path_class, a.name) < std::pair(b.path_class, b.name);
@@ -234,7 +248,7 @@ class SlackSummary {
   OpSlack const& slack_;
   PathNames& names_;
   CriticalPathFacts& facts_;
-  SlackTable by_class_, by_name_;
+  SlackTable table_;
 };
 
 }  // namespace

@@ -24,7 +24,11 @@ class SyncLimits {
     limits_.emplace_back(sync_end, latest);
   }
   [[nodiscard]] int64_t slack_of(int64_t op_end) const {
-    auto const after = std::partition_point(limits_.begin(), limits_.end(), [&](auto const& l) { return l.first >= op_end; });
+    // Ops come from the last to the first, too: nearly always it is one of the last limits.
+    size_t first = limits_.size();
+    for (size_t step = 1; first > 0 && limits_[first - 1].first < op_end; step *= 2) first -= std::min(step, first);
+    auto const after = std::partition_point(limits_.begin() + static_cast<ptrdiff_t>(first), limits_.end(),
+                                            [&](auto const& l) { return l.first >= op_end; });
     return after == limits_.begin() ? kUnlimited : std::prev(after)->second - op_end;
   }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include <tbb/parallel_for.h>
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -459,14 +461,15 @@ void WaitAttribution::find_members() {
       at->of.push_back({c, i});
     }
   }
-  for (Member& member : members_) {
+  tbb::parallel_for(size_t{0}, members_.size(), [&](size_t m) {
+    Member& member = members_[m];
     std::stable_sort(member.of.begin(), member.of.end(), [&](Participation const& a, Participation const& b) {
       return participant(a).when.begin < participant(b).when.begin;
     });
     for (uint32_t place = 0; place < member.of.size(); ++place)
       if (Delay& delay = delays_[member.of[place].collective]; delay.late == member.of[place].participant)
         delay.late_place = place;
-  }
+  });
 }
 
 void WaitAttribution::find_previous() {

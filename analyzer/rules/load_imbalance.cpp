@@ -66,14 +66,17 @@ bool waits_for_messages(RuleInput const& input) {
 /// The longest waits that nothing hides.
 void add_waits(Finding& finding, RuleInput const& input) {
   constexpr size_t kHeld = 1024;  // at once
+  int64_t shortest = 0;           // shorter ones do not come in any more
   for (CollectiveFacts const& collective : input.facts.collectives)
     for (auto const& own : collective.participants) {
-      if (own.exposed_late_ns == 0) continue;
+      if (own.exposed_late_ns == 0 || own.wait_ns < shortest) continue;
       auto const device = std::lower_bound(input.measured.begin(), input.measured.end(), own.ref,
                                            [](MeasuredDevice const& d, DeviceRef ref) { return d.ref < ref; });
       if (device == input.measured.end() || device->ref != own.ref || !device->is_measured(own.when.begin)) continue;
       finding.evidence.push_back({own.ref, {own.when.begin, own.when.begin + own.wait_ns}, std::nullopt});
-      if (finding.evidence.size() >= kHeld) keep_longest(finding.evidence);
+      if (finding.evidence.size() < kHeld) continue;
+      keep_longest(finding.evidence);
+      shortest = finding.evidence.back().when.length();
     }
   keep_longest(finding.evidence);
 }

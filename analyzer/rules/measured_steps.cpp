@@ -138,7 +138,6 @@ size_t expected_gaps(MeasuredDevice const& device, DeviceGaps const& gaps) {
 
 /// Those that lie in the periods. Pieces that touch are of one idle time: from a sync on, all later ones of it come after a sync.
 void add_gaps(MeasuredDevice& device, DeviceGaps const* gaps) {
-  for (Interval const& period : device.periods) device.total_ns += period.length();
   if (gaps == nullptr || device.periods.empty()) return;
   size_t const last = gaps->size(), expected = expected_gaps(device, *gaps);
   size_t at = gaps->first_after(device.periods.front().begin);
@@ -190,29 +189,43 @@ bool MeasuredDevice::is_measured(int64_t instant) const {
 
 namespace {
 
-/// Fills place `d` of the result.
-void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
-  DeviceFacts const& device = facts.devices[d];
-  DeviceGaps const* const gaps = facts.gaps.of(device.ref);
+/// Of one device each, as in MeasuredSteps.
+struct DevicePeriods {
+  MeasuredDevice all, usual, outliers, slow_start;
+};
+
+/// All but what is told by gaps.
+DevicePeriods divide_periods(Analysis const& facts, DeviceFacts const& device) {
   auto const [first, last] = rows_of(facts.steps, device.ref);
-  MeasuredDevice all;
-  all.ref = device.ref;
-  all.has_steps = first < last;
-  MeasuredDevice usual = all, outliers = all, slow_start = all;
+  MeasuredDevice none;
+  none.ref = device.ref;
+  none.has_steps = first < last;
+  DevicePeriods result{none, none, none, none};
   auto const add = [](MeasuredDevice& to, Interval when, TimeSplit const& time) {
     to.periods.push_back(when);
+    to.total_ns += when.length();
     add_time(to, time);
   };
-  std::vector<Period> const periods = periods_of(facts.steps, first, last, gaps);
+  std::vector<Period> const periods = periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
   size_t const slow = count_slow_start(periods);
   int64_t const limit = usual_limit(std::span(periods).subspan(slow));
   for (size_t i = 0; i < periods.size(); ++i) {
     Period const& period = periods[i];
-    add(all, period.when, period.step->time);
-    add(i < slow ? slow_start : period.when.length() > limit ? outliers : usual, period.when, period.step->time);
+    add(result.all, period.when, period.step->time);
+    add(i < slow                       ? result.slow_start
+        : period.when.length() > limit ? result.outliers
+                                       : result.usual,
+        period.when, period.step->time);
   }
-  if (!all.has_steps && stands_as_one_period(device))
-    for (MeasuredDevice* to : {&all, &usual}) add(*to, device.window, device.time);
+  if (!none.has_steps && stands_as_one_period(device))
+    for (MeasuredDevice* to : {&result.all, &result.usual}) add(*to, device.window, device.time);
+  return result;
+}
+
+/// Fills place `d` of the result.
+void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
+  DeviceGaps const* const gaps = facts.gaps.of(facts.devices[d].ref);
+  auto [all, usual, outliers, slow_start] = divide_periods(facts, facts.devices[d]);
   add_gaps(all, gaps);
   bool const all_are_usual = outliers.periods.empty() && slow_start.periods.empty();
   if (all_are_usual) usual = all;
@@ -235,6 +248,12 @@ std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts)
       result[d].push_back({period.when, period.lead});
     if (first == last && stands_as_one_period(device)) result[d].push_back({device.window});
   });
+  return result;
+}
+
+std::vector<MeasuredDevice> measure_usual_times(Analysis const& facts) {
+  std::vector<MeasuredDevice> result(facts.devices.size());
+  tbb::parallel_for(size_t{0}, result.size(), [&](size_t d) { result[d] = divide_periods(facts, facts.devices[d]).usual; });
   return result;
 }
 

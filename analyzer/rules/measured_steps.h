@@ -91,6 +91,8 @@ struct MeasuredSteps {
 };
 /// `facts` must outlive it.
 MeasuredSteps measure_steps(Analysis const& facts);
+/// Of MeasuredSteps::usual all but idle, gaps and after_sync, which stay empty: for a fraction of the time.
+std::vector<MeasuredDevice> measure_usual_times(Analysis const& facts);
 /// A period, and of the idle time in it that is before its step's window why.
 struct MeasuredPeriod {
   Interval when;

@@ -104,8 +104,8 @@ std::string finding_card(Page const& page, size_t index) {
 }  // namespace
 
 std::string summary_section(Page const& page) {
-  std::string body =
-      fmt::format("<p class=\"verdict\">{}</p>\n", escape(with_joined_units(verdict(page.run, page.analysis)), 2000));
+  std::string body = fmt::format("<p class=\"verdict\">{}</p>\n",
+                                 escape(with_joined_units(verdict(page.run, page.analysis, page.summary)), 2000));
   if (page.analysis.devices.empty())
     return section("summary", "Verdict",
                    body + empty_note("Without device operations there is no split of time. Was the program "

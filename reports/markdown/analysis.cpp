@@ -47,7 +47,7 @@ std::string finding_markdown(model::Run const& run, analyzer::Analysis const& an
 std::string analysis_markdown(model::Run const& run, analyzer::Analysis const& analysis) {
   Summary const summary = summarize(analysis);
   std::string text = fmt::format("## {}\n\n**{}**\n", run.name.empty() ? "Run" : markdown_escape(run.name, 200),
-                                 markdown_escape(verdict(run, analysis)));
+                                 markdown_escape(verdict(run, analysis, summary)));
   if (summary.median_ns)
     text += fmt::format("\n{} on {}; median {}, p95 {}.\n", base::format_count(summary.steps, "step"),
                         base::format_count(analysis.devices.size(), "device"), base::format_duration(*summary.median_ns),

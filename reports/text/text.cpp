@@ -118,7 +118,7 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   int const width = std::max(options.width, 60);
   Summary const summary = summarize(analysis);
   std::string text = heading(run, analysis, summary, paint);
-  text += "\n" + wrapped(verdict(run, analysis), width, "", "");
+  text += "\n" + wrapped(verdict(run, analysis, summary), width, "", "");
   if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;
   if (!analysis.devices.empty()) text += "\n" + devices_text(run, analysis, paint);
   text += waits_text(run, analysis, width);

@@ -32,8 +32,7 @@ std::string waits_sentence(model::Run const& run, analyzer::Analysis const& anal
   for (analyzer::WaitFacts const& row : analysis.waits) all_causes += static_cast<double>(row.exposed_ns);
   if (all_causes <= 0) return {};
   bool has_steps = true;
-  analyzer::MeasuredSteps const measured = analyzer::measure_steps(analysis);
-  for (analyzer::MeasuredDevice const& device : measured.usual) {
+  for (analyzer::MeasuredDevice const& device : analyzer::measure_usual_times(analysis)) {
     time += static_cast<double>(device.total_ns);
     waiting += static_cast<double>(device.exposed_late_ns);
     steps += static_cast<double>(device.periods.size());

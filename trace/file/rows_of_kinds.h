@@ -25,7 +25,8 @@ struct RowsOfKinds {
 
 /// Beside `blocks`: their rows of these kinds and the launches with the correlation of one of them that is a device op. The bytes
 /// are untrusted (trace_file.h), what headers say of kinds is believed. Nothing where one of the blocks that are looked at is
-/// damaged or holds the calls of a communication library, which have to be merged with kernels.
+/// damaged, has events of kinds that this version does not know, or holds the calls of a communication library, which have to be
+/// merged with kernels.
 std::optional<std::vector<model::EventBatch>> read_rows_of_kinds(RowsOfKinds const& rows);
 
 }  // namespace stepscope::file

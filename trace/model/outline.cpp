@@ -17,6 +17,7 @@ class OutlineMaker {
   }
   static Trace make(Trace whole, std::span<uint32_t const> rows) {
     whole.whole_event_count_ = whole.whole_event_count();
+    if (rows.size() == whole.event_count()) return whole;
     Trace::Columns const columns = std::move(whole.columns_);
     DetailTables const details = std::move(whole.details_);
     whole.columns_ = {};

@@ -65,13 +65,13 @@ TEST(Summary, quantiles_are_by_nearest_rank) {
 
 TEST(Summary, verdict_names_the_largest_loss_and_the_first_finding) {
   Sample const slow = make_slow_sample();
-  std::string const text = verdict(slow.run, slow.analysis);
+  std::string const text = verdict(slow.run, slow.analysis, summarize(slow.analysis));
   EXPECT_NE(text.find("waiting for input"), std::string::npos) << text;
   EXPECT_NE(text.find("Training waits for its input data"), std::string::npos) << text;
 }
 
 TEST(Summary, verdict_of_an_empty_run_says_that_there_is_nothing) {
-  EXPECT_EQ(verdict({}, {}), "No device activity was recorded: there is nothing to judge.");
+  EXPECT_EQ(verdict({}, {}, {}), "No device activity was recorded: there is nothing to judge.");
 }
 
 TEST(Summary, verdict_without_devices_says_how_the_tool_would_have_recorded_them) {
@@ -80,7 +80,7 @@ TEST(Summary, verdict_without_devices_says_how_the_tool_would_have_recorded_them
     builder.info().tool = tool;
     model::Run run;
     run.ranks.push_back({std::move(builder).finish(), 0, ""});
-    return verdict(run, {});
+    return verdict(run, {}, {});
   };
   EXPECT_NE(verdict_of("PyTorch profiler (Kineto)").find("ProfilerActivity.CUDA"), std::string::npos);
   EXPECT_NE(verdict_of("Chrome trace events").find("category kernel, gpu_memcpy or gpu_memset."), std::string::npos);
