@@ -63,6 +63,7 @@ ThreadSets const& HostActivity::thread(model::TrackId track) {
   model::Trace::Rows const rows = rank_.trace.rows_of(track);
   RowView const view(rank_);
   std::vector<Interval> allocation, sync, input;
+  allocation.reserve(rows.size() / 8);
   auto const add_to = [&](std::vector<Interval>& set) { return [&](uint32_t row) { add_interval(set, view.when(row)); }; };
   model::for_each_row_of<EventKind::kMemory>(columns, rows, add_to(allocation));
   model::for_each_row_of<EventKind::kSync>(columns, rows, add_to(sync));
@@ -114,26 +115,36 @@ void HostCursor::advance(int64_t until) {
   now_ = std::max(now_, until);
 }
 
-model::EventId HostCursor::dominant(Interval window) {
-  auto const open_until = [&](int64_t instant) {
-    for (; next_ < last_; ++next_) {
-      Interval const when = rows_.when(next_);
-      if (when.begin >= instant) break;
-      advance(when.begin);
-      if ((kExplaining >> static_cast<int>(rows_.kind(next_)) & 1) != 0) {
-        Frame& frame = open_.emplace_back();
-        frame.row = next_;
-        frame.end = when.end;
-        frame.in_window = 0;
-      }
-    }
-    advance(instant);
+void HostCursor::open(uint32_t row) {
+  if ((kExplaining >> static_cast<int>(rows_.kind(row)) & 1) == 0) return;
+  Frame& frame = open_.emplace_back();
+  frame.row = row;
+  frame.end = rows_.end(row);
+  frame.in_window = 0;
+}
+
+void HostCursor::skip_until(int64_t instant) {
+  auto const close = [&](int64_t until) {
+    while (!open_.empty() && open_.back().end <= until) open_.pop_back();
   };
-  open_until(window.begin);
+  for (; next_ < last_ && rows_.start(next_) < instant; ++next_) {
+    close(rows_.start(next_));
+    open(next_);
+  }
+  close(instant);
+  now_ = std::max(now_, instant);
+}
+
+model::EventId HostCursor::dominant(Interval window) {
+  skip_until(window.begin);
   best_ = {};
   best_ns_ = 0;
   for (Frame& frame : open_) frame.in_window = 0;
-  open_until(window.end);
+  for (; next_ < last_ && rows_.start(next_) < window.end; ++next_) {
+    advance(rows_.start(next_));
+    open(next_);
+  }
+  advance(window.end);
   for (size_t i = open_.size(); i-- > 0;) {
     if (open_[i].in_window <= best_ns_) continue;
     best_ns_ = open_[i].in_window;

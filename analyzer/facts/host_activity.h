@@ -60,6 +60,9 @@ class HostCursor {
   /// Innermost frames get the time from now_ to `until`; those that end on the way are closed.
   void advance(int64_t until);
   void close_back();
+  void open(uint32_t row);
+  /// To an instant before which nobody asks who was innermost for how long.
+  void skip_until(int64_t instant);
 
   RowView rows_;
   uint32_t next_, last_;

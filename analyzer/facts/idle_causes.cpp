@@ -97,7 +97,8 @@ class GapExplainer {
 
   void take_host_causes(Interval before_launched, Interval gap) {
     model::TrackId const thread = rows_.track(launch_.value);
-    ThreadSets const& sets = host_.thread(thread);
+    if (thread != thread_) sets_of_thread_ = &host_.thread(thread_ = thread);
+    ThreadSets const& sets = *sets_of_thread_;
     if (place_in(kHostCauses, sets.any)) {
       take(kAllocations, IdleCause::kAllocation, sets.allocation, gap);
       take(kSyncs, IdleCause::kSync, sets.sync, before_launched);
@@ -248,6 +249,8 @@ class GapExplainer {
   Interval gap_{};
   EventId next_op_, launch_;
   int64_t launched_ = 0;
+  model::TrackId thread_;  // the last one that was asked for
+  ThreadSets const* sets_of_thread_ = nullptr;
   std::array<Passed, kSetPlaces> passed_{};
   std::vector<int8_t> is_graph_launch_;  ///< by string; −1 = not asked
   bool is_whole_ = true;                 // nothing explains any of the gap yet: what follows is not filled

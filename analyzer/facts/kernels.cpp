@@ -93,7 +93,6 @@ std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uin
   std::array<std::vector<uint32_t>, model::kKindCount> places;  // by kind and name; of kinds that occur
   std::vector<Group> groups;
   base::Column<uint32_t> group_of(rows.size());
-  int64_t total = 0;
   RowView const view = device.rows();
   for (size_t i = 0; i < rows.size(); ++i) {
     uint32_t const row = rows[i];
@@ -109,12 +108,15 @@ std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uin
     }
     group_of[i] = place;
     add(groups[place], trace, row, view.dur(row), multiprocessors);
-    add_saturated(total, view.dur(row));
   }
   // The durations of all groups, one group after the other.
   std::vector<size_t> end_of;  // of those that are filled in
   size_t first = 0;
-  for (Group const& group : groups) end_of.push_back(std::exchange(first, first + group.facts.count));
+  int64_t total = 0;
+  for (Group const& group : groups) {
+    end_of.push_back(std::exchange(first, first + group.facts.count));
+    add_saturated(total, group.facts.total_ns);
+  }
   base::Column<int64_t> durations(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) durations[end_of[group_of[i]]++] = view.dur(rows[i]);
   std::vector<KernelFacts> result;

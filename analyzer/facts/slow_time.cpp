@@ -36,10 +36,16 @@ model::IntervalSet simt_matrix_alone(DeviceIndex const& device) {
   for (uint32_t const row : device.ops)
     if (rows.kind(row) == EventKind::kKernel && names.has(rows.name(row))) add_interval(simt, rows.when(row));
   if (simt.empty()) return {};
-  for (uint32_t const row : device.ops)
-    if (rows.op_class(row) == OpClass::kCompute && (rows.kind(row) != EventKind::kKernel || !names.has(rows.name(row))))
-      add_interval(others, rows.when(row));
-  return model::subtract(model::unite(std::move(simt)), model::unite(std::move(others)));
+  model::IntervalSet const all = model::unite(std::move(simt));
+  auto next = all.begin();  // the first that ends behind the begin of the op
+  for (uint32_t const row : device.ops) {
+    Interval const when = rows.when(row);
+    while (next != all.end() && next->end <= when.begin) ++next;
+    if (next == all.end()) break;
+    if (next->begin >= when.end || rows.op_class(row) != OpClass::kCompute) continue;
+    if (rows.kind(row) != EventKind::kKernel || !names.has(rows.name(row))) add_interval(others, when);
+  }
+  return model::subtract(all, model::unite(std::move(others)));
 }
 
 /// Where two ops or more that compute run.
@@ -200,6 +206,7 @@ void SlowTimes::add_small_grids(DeviceIndex const& device, DeviceSets const& set
   };
   int64_t alone_sum = 0, lost_sum = 0;
   RowView const rows = device.rows();
+  for (auto* const column : {&small_.starts, &small_.alone_sums, &small_.lost_sums}) column->reserve(device.ops.size());
   for (uint32_t const row : device.ops) {
     if (rows.kind(row) != EventKind::kKernel) continue;
     uint64_t const blocks = blocks_of(trace.detail<model::KernelDetail>(row));

@@ -6,8 +6,8 @@
 namespace stepscope::model {
 namespace {
 
-template <class Row>
-void append(std::vector<Row> const& from, size_t first, size_t last, std::vector<Row>& to) {
+template <class Rows>
+void append(Rows const& from, size_t first, size_t last, Rows& to) {
   to.insert(to.end(), from.begin() + static_cast<ptrdiff_t>(first), from.begin() + static_cast<ptrdiff_t>(last));
 }
 

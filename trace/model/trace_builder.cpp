@@ -42,8 +42,10 @@ constexpr std::array<int8_t, 256> kTableOf = [] {
   return table;
 }();
 
-bool has_ops(std::span<EventKind const> kinds) {
-  return std::any_of(kinds.begin(), kinds.end(), [](EventKind kind) { return kIsOp[static_cast<size_t>(kind)]; });
+bool has_ops(Trace::Columns const& columns, Trace::Rows rows) {
+  bool any = false;
+  for_each_op_of(columns, rows, [&](uint32_t /*row*/) { any = true; });
+  return any;
 }
 
 /// Rows with a correlation id, each in their order.
@@ -392,7 +394,7 @@ TraceBuilder::Nesting TraceBuilder::nest(size_t track) {
   int64_t const *const start = columns.start.data(), *const dur = columns.dur.data();
   EventKind const* const kind = columns.kind.data();
   for (uint32_t row = first; row < last; ++row) nesting.last = std::max(nesting.last, start[row] + dur[row]);
-  if (trace_.tracks_[track].kind == TrackKind::kThread && !has_ops({kind + first, kind + last})) return nesting;
+  if (trace_.tracks_[track].kind == TrackKind::kThread && !has_ops(columns, {first, last})) return nesting;
   int64_t stream_end = std::numeric_limits<int64_t>::min();
   for (uint32_t row = first; row < last; ++row) {
     int64_t const end = start[row] + dur[row];
