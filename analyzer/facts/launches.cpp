@@ -50,27 +50,26 @@ QueueFacts measure_queue(Waiting& waiting, Interval window) {
   sort_pieces(waiting.ends);
   QueueFacts facts;
   double depth_time = 0;
-  int64_t empty = 0, now = window.begin;
-  uint64_t depth = 0;
+  int64_t empty = 0, now = window.begin, depth = 0, max_depth = 0;
   auto const advance = [&](int64_t until) {
-    until = std::min(until, window.end);
-    if (until <= now) return;
-    depth_time += static_cast<double>(depth) * static_cast<double>(until - now);
-    if (depth == 0) empty += until - now;
-    now = until;
+    int64_t const passed = std::max<int64_t>(std::min(until, window.end) - now, 0);
+    depth_time += static_cast<double>(depth) * static_cast<double>(passed);
+    empty += depth == 0 ? passed : 0;
+    now += passed;
   };
+  // Without a branch: nobody can foretell whether a launch or a start comes next. All have been launched when the last starts.
   size_t begin = 0, end = 0;
-  while (end < waiting.ends.size()) {
-    bool const leaves = begin == waiting.begins.size() || waiting.ends[end] <= waiting.begins[begin];
-    advance(leaves ? waiting.ends[end] : waiting.begins[begin]);
-    if (leaves) {
-      ++end;
-      --depth;
-    } else {
-      ++begin;
-      facts.max_depth = std::max(facts.max_depth, ++depth);
-    }
+  while (begin < waiting.begins.size()) {
+    int64_t const next_begin = waiting.begins[begin], next_end = waiting.ends[end];
+    bool const leaves = next_end <= next_begin;
+    advance(leaves ? next_end : next_begin);
+    depth += leaves ? -1 : 1;
+    max_depth = std::max(max_depth, depth);
+    end += leaves ? 1 : 0;
+    begin += leaves ? 0 : 1;
   }
+  for (; end < waiting.ends.size(); ++end, --depth) advance(waiting.ends[end]);
+  facts.max_depth = static_cast<uint64_t>(max_depth);
   advance(window.end);
   if (window.length() > 0) {
     facts.mean_depth = depth_time / static_cast<double>(window.length());

@@ -497,9 +497,14 @@ model::IntervalSet WaitAttribution::expose(DeviceRef ref, model::IntervalSet con
   if (member == nullptr) return {};
   std::vector<int64_t> passed = {0};
   for (Interval const& interval : exposed_comm) passed.push_back(passed.back() + interval.length());
+  auto near = exposed_comm.begin();  // where the last instant was: mostly the next one follows
   auto const until = [&](int64_t instant) {
-    auto const at =
-        std::partition_point(exposed_comm.begin(), exposed_comm.end(), [&](Interval const& i) { return i.end <= instant; });
+    for (int i = 0; i < 4 && near != exposed_comm.end() && near->end <= instant; ++i) ++near;
+    bool const is_here =
+        (near == exposed_comm.end() || near->end > instant) && (near == exposed_comm.begin() || std::prev(near)->end <= instant);
+    auto const is_before = [&](Interval const& i) { return i.end <= instant; };
+    if (!is_here) near = std::partition_point(exposed_comm.begin(), exposed_comm.end(), is_before);
+    auto const at = near;
     int64_t const whole = passed[static_cast<size_t>(at - exposed_comm.begin())];
     return at != exposed_comm.end() && at->begin < instant ? whole + (instant - at->begin) : whole;
   };

@@ -27,7 +27,9 @@ struct PlacedBlock {
 
 class InOrderReader {
  public:
-  InOrderReader(InOrderRows const& of, model::TraceBuilder& builder) : of_(of), builder_(builder) {}
+  InOrderReader(InOrderRows const& of, model::TraceBuilder& builder) : of_(of), builder_(builder) {
+    for (uint32_t id = 0; id < of.ids.size(); ++id) are_ids_kept_ = are_ids_kept_ && of.ids[id].value == id;
+  }
 
   std::optional<uint64_t> read() {
     if (!place_blocks()) return std::nullopt;
@@ -94,11 +96,18 @@ class InOrderReader {
     model::RowSpans const rows = rows_.part(placed.first_row, placed.entry->header.rows);
     if (!decoder.decode_rows(placed.payload, of_.columns, of_.wanted, rows) || !model::are_in_order(rows.start, rows.dur))
       return false;
-    placed.unknown_names = translate_names(of_.ids, rows.name);
+    placed.unknown_names = are_ids_kept_ && are_all_known(rows.name) ? 0 : translate_names(of_.ids, rows.name);
     placed.details = model::count_details(rows.kind);
     // Headers may lie.
     size_t const collectives = placed.details[static_cast<size_t>(model::DetailTable::kCollectives)];
     return collectives == 0 || std::find(rows.kind.begin(), rows.kind.end(), EventKind::kCollectiveCall) == rows.kind.end();
+  }
+
+  /// Where are_ids_kept_.
+  [[nodiscard]] bool are_all_known(std::span<model::StringId const> names) const {
+    uint32_t highest = 0;
+    for (model::StringId const name : names) highest = std::max(highest, name.value);
+    return highest < of_.ids.size();
   }
 
   /// Whether the blocks of each track follow each other.
@@ -124,6 +133,7 @@ class InOrderReader {
 
   InOrderRows const& of_;
   model::TraceBuilder& builder_;
+  bool are_ids_kept_ = true;  ///< texts have the ids that they have in the file
   std::vector<PlacedBlock> blocks_;
   std::vector<uint32_t> rows_of_tracks_;
   model::RowSpans rows_;

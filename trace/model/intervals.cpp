@@ -15,6 +15,16 @@ void append(IntervalSet& set, Interval next) {
   }
 }
 
+/// The first interval from `at` on that ends after the instant. O(log of how far that is): few intervals are often asked for
+/// among many.
+IntervalSet::const_iterator first_after(IntervalSet::const_iterator at, IntervalSet::const_iterator end, int64_t instant) {
+  if (at == end || at->end > instant) return at;
+  ptrdiff_t step = 1;
+  for (; end - at > step && (at + step)->end <= instant; step *= 2) at += step;
+  auto const last = end - at > step ? at + step : end;
+  return std::partition_point(at + 1, last, [&](Interval const& i) { return i.end <= instant; });
+}
+
 }  // namespace
 
 IntervalSet unite(std::vector<Interval> intervals) {
@@ -64,7 +74,7 @@ IntervalSet subtract(IntervalSet const& a, IntervalSet const& b) {
   IntervalSet result;
   auto ib = b.begin();
   for (Interval rest : a) {
-    while (ib != b.end() && ib->end <= rest.begin) ++ib;
+    ib = first_after(ib, b.end(), rest.begin);
     for (auto cut = ib; cut != b.end() && cut->begin < rest.end; ++cut) {
       append(result, {rest.begin, cut->begin});
       rest.begin = std::max(rest.begin, cut->end);
