@@ -104,10 +104,8 @@ void add_device(DeviceIndex const& device, DeviceSets const& sets, std::vector<L
   facts.ref = device.ref;
   facts.name = device.name;
   facts.window = selection.window;
-  facts.time = WindowSplitter(sets, gaps).split(facts.window);
+  facts.time = split_with_steps(sets, gaps, facts.window, selection.steps);
   count_ops(device, selection.ops, facts);
-  WindowSplitter of_steps(sets, gaps);
-  for (StepFacts& step : selection.steps) step.time = of_steps.split(step.window);
   std::stable_sort(selection.steps.begin(), selection.steps.end(),
                    [](StepFacts const& a, StepFacts const& b) { return a.step < b.step; });
   analysis.ops_outside_steps += selection.outside;

@@ -58,6 +58,28 @@ void extend(model::IntervalSet& set, Interval next) {
     add_interval(set, next);
 }
 
+void add_causes(IdleSplit& to, IdleSplit const& part) {
+  for (size_t cause = 0; cause < to.size(); ++cause) to[cause] += part[cause];
+}
+
+/// Of a window beside the first.
+void add_split(TimeSplit& to, TimeSplit const& part) {
+  to.window_ns += part.window_ns;
+  to.busy_ns += part.busy_ns;
+  to.idle_ns += part.idle_ns;
+  to.compute_ns += part.compute_ns;
+  to.comm_ns += part.comm_ns;
+  to.copy_ns += part.copy_ns;
+  to.exposed_comm_ns += part.exposed_comm_ns;
+  to.exposed_copy_ns += part.exposed_copy_ns;
+  to.exposed_wait_ns += part.exposed_wait_ns;
+  to.exposed_late_ns += part.exposed_late_ns;
+  if (to.blocking_comm_ns && part.blocking_comm_ns) *to.blocking_comm_ns += *part.blocking_comm_ns;
+  to.unhidden_comm_ns += part.unhidden_comm_ns;
+  add_causes(to.unhidden_by_cause, part.unhidden_by_cause);
+  add_causes(to.idle_by_cause, part.idle_by_cause);
+}
+
 }  // namespace
 
 std::optional<double> TimeSplit::overlap() const {
@@ -129,6 +151,29 @@ TimeSplit WindowSplitter::split(Interval window) {
   add_causes(split.unhidden_by_cause, window, sets_.unhidden, near.unhidden);
   add_causes(split.idle_by_cause, window, gaps_, near.gaps);
   return split;
+}
+
+TimeSplit split_with_steps(DeviceSets const& sets, std::vector<IdleGap> const& gaps, Interval window,
+                           std::vector<StepFacts>& steps) {
+  WindowSplitter splitter(sets, gaps);
+  TimeSplit whole = splitter.split({window.begin, window.begin});
+  auto const add = [&](Interval part) {
+    if (part.begin < part.end) add_split(whole, splitter.split(part));
+  };
+  int64_t done = window.begin;  // until here the window is split
+  for (StepFacts& step : steps) {
+    add({done, std::min(step.window.begin, window.end)});
+    step.time = splitter.split(step.window);
+    // The first may begin before the window, as its host did.
+    Interval const inside{std::max(step.window.begin, done), std::min(step.window.end, window.end)};
+    if (inside == step.window)
+      add_split(whole, step.time);
+    else
+      add(inside);
+    done = std::max(done, step.window.end);
+  }
+  add({done, window.end});
+  return whole;
 }
 
 }  // namespace stepscope::analyzer

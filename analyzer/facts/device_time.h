@@ -46,4 +46,8 @@ class WindowSplitter {
   Near near_;
 };
 
+/// Splits a window, which it returns, and the windows of steps (by time), in one walk.
+TimeSplit split_with_steps(DeviceSets const& sets, std::vector<IdleGap> const& gaps, Interval window,
+                           std::vector<StepFacts>& steps);
+
 }  // namespace stepscope::analyzer

@@ -127,7 +127,9 @@ void HostCursor::skip_until(int64_t instant) {
   auto const close = [&](int64_t until) {
     while (!open_.empty() && open_.back().end <= until) open_.pop_back();
   };
+  // Almost all are over by then.
   for (; next_ < last_ && rows_.start(next_) < instant; ++next_) {
+    if (rows_.end(next_) <= instant) continue;
     close(rows_.start(next_));
     open(next_);
   }
