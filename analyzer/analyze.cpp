@@ -266,10 +266,9 @@ class RunAnalyzer {
       }
       append_facts(std::move((*part)->facts), analysis_);
     };
-    // One more, so that nobody waits where a process is done before the one that is compared first.
-    tbb::parallel_pipeline(processes_at_once() + 1, tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
-                                                        tbb::make_filter<size_t, Part>(tbb::filter_mode::parallel, look) &
-                                                        tbb::make_filter<Part, void>(tbb::filter_mode::serial_in_order, compare));
+    tbb::parallel_pipeline(processes_at_once(), tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
+                                                    tbb::make_filter<size_t, Part>(tbb::filter_mode::parallel, look) &
+                                                    tbb::make_filter<Part, void>(tbb::filter_mode::serial_in_order, compare));
     return error;
   }
 
