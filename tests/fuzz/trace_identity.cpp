@@ -59,7 +59,7 @@ bool same_events(model::EventBatch const& a, model::EventBatch const& b) {
   bool details = true;
   std::apply(
       [&](auto const&... table) {
-        auto const compare = [&]<class Row>(std::vector<Row> const& rows) {
+        auto const compare = [&]<class Row>(model::DetailColumn<Row> const& rows) {
           details = details && same_rows<Row>(rows, std::get<model::DetailColumn<Row>>(b.details));
         };
         (compare(table), ...);

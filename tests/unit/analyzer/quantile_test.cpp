@@ -1,4 +1,4 @@
-// Quantiles by counting are those of the sorted values, whatever the values are.
+// Quantiles by a sample are those of the sorted values, whatever the values are.
 #include "analyzer/facts/quantile.h"
 
 #include <algorithm>
@@ -43,6 +43,17 @@ TEST(Quantile, IsThatOfTheSortedValues) {
       std::generate(values.begin(), values.end(), kind);
       expect_quantiles_of_sorted(values);
     }
+  }
+}
+
+TEST(Quantile, OfManyThatRepeatThemselvesOrComeInOrderToo) {
+  std::mt19937_64 random(4);
+  std::vector<int64_t> values(200'000);
+  for (size_t period : {2U, 64U, 195U, 237U, 1024U, 100'000U, 200'000U}) {
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i % period);
+    expect_quantiles_of_sorted(values);
+    for (size_t i = 0; i < values.size(); ++i) values[i] = static_cast<int64_t>(i % period == 0 ? random() % 1000 : 7);
+    expect_quantiles_of_sorted(values);
   }
 }
 

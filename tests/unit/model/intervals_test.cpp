@@ -60,6 +60,38 @@ TEST(Intervals, AgreeWithABitPerNanosecond) {
   }
 }
 
+/// As the set algebra says it, an interval of `b` at a time.
+IntervalSet subtract_one_by_one(IntervalSet set, IntervalSet const& b) {
+  for (Interval const& cut : b) {
+    IntervalSet left;
+    for (Interval const& i : set) {
+      if (i.begin < std::min(i.end, cut.begin)) left.push_back({i.begin, std::min(i.end, cut.begin)});
+      if (std::max(i.begin, cut.end) < i.end) left.push_back({std::max(i.begin, cut.end), i.end});
+    }
+    set = std::move(left);
+  }
+  return set;
+}
+
+TEST(Intervals, FewAreSubtractedFromManyAndManyFromFew) {
+  std::mt19937 random(11);
+  auto const some = [&](size_t count, int64_t apart) {
+    IntervalSet set;
+    int64_t at = 0;
+    for (size_t i = 0; i < count; ++i) {
+      at += 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(apart));
+      set.push_back({at, at + 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(apart))});
+      at = set.back().end;
+    }
+    return set;
+  };
+  for (int i = 0; i < 200; ++i) {
+    IntervalSet const few = some(random() % 6, 400), many = some(random() % 600, 3);
+    ASSERT_EQ(subtract(few, many), subtract_one_by_one(few, many));
+    ASSERT_EQ(subtract(many, few), subtract_one_by_one(many, few));
+  }
+}
+
 TEST(Intervals, TouchingOnesBecomeOne) { EXPECT_EQ(unite({{5, 8}, {0, 5}}), (IntervalSet{{0, 8}})); }
 
 TEST(Intervals, EmptyOnesVanish) { EXPECT_TRUE(unite({{5, 5}, {0, 0}}).empty()); }

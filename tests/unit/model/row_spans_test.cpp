@@ -50,14 +50,17 @@ TEST(RowSpans, TablesThatAreNotWantedHaveOneRowForAll) {
   std::vector<EventKind> const kinds = {EventKind::kKernel, EventKind::kMemcpy, EventKind::kKernel, EventKind::kMemcpy};
   for (size_t i = 0; i < kinds.size(); ++i) {
     rows.start[i] = static_cast<int64_t>(i);
+    rows.dur[i] = 1;
+    rows.name[i] = StringId{0};
     rows.kind[i] = kinds[i];
+    rows.correlation[i] = 0;
   }
   DetailTables& details = builder.make_details(count_details(rows.kind), uint32_t{1} << static_cast<int>(DetailTable::kCopies));
-  std::get<model::DetailColumn<CopyDetail>>(details)[1].bytes = 7;
+  std::get<DetailColumn<CopyDetail>>(details) = {CopyDetail{.bytes = 5}, CopyDetail{.bytes = 7}};
   Trace const trace = std::move(builder).finish_rows();
   EXPECT_EQ(trace.details<KernelDetail>().size(), 1U);
   EXPECT_EQ(trace.detail<KernelDetail>(2).bytes, 0U);
-  EXPECT_EQ(trace.detail<CopyDetail>(1).bytes, 0U);
+  EXPECT_EQ(trace.detail<CopyDetail>(1).bytes, 5U);
   EXPECT_EQ(trace.detail<CopyDetail>(3).bytes, 7U);
   EXPECT_EQ(trace.rows_of(track).size(), 4U);
   EXPECT_TRUE(std::get<std::span<KernelDetail const>>(trace.events_of(track).details).empty());

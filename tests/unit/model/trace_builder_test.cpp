@@ -14,7 +14,7 @@ namespace {
 Track thread_track() { return {TrackKind::kThread, "main", 1, -1, StreamKind::kCompute, 0}; }
 Track stream_track() { return {TrackKind::kStream, "compute", 0, 0, StreamKind::kCompute, 0}; }
 
-std::vector<int64_t> starts(Trace const& trace) { return trace.columns().start; }
+base::Column<int64_t> starts(Trace const& trace) { return trace.columns().start; }
 
 TEST(TraceBuilder, NothingGivesAnEmptyTrace) {
   Trace const trace = TraceBuilder().finish();
@@ -180,8 +180,8 @@ TEST(TraceBuilder, SortsByTheTimesThatItRepaired) {
   events.add(EventKind::kRange, kMin + 1, 7, StringId{0});
   events.add(EventKind::kRange, kMin + 2, 6, StringId{0});
   Trace const trace = std::move(builder).finish();
-  EXPECT_EQ(trace.columns().start, std::vector<int64_t>(3, -kMaxTime));
-  EXPECT_EQ(trace.columns().dur, (std::vector<int64_t>{7, 6, 5}));
+  EXPECT_EQ(trace.columns().start, base::Column<int64_t>(3, -kMaxTime));
+  EXPECT_EQ(trace.columns().dur, (base::Column<int64_t>{7, 6, 5}));
 }
 
 TEST(TraceBuilder, KeepsTrackIdsAndCountsTheirLosses) {

@@ -156,7 +156,7 @@ TEST(Query, UnknownIsNull) {
   model::TrackId const thread = builder.add_track({});
   builder.add_device({});
   int table = 0;
-  auto const add = [&]<class Row>(std::vector<Row> const&) {
+  auto const add = [&]<class Row>(model::DetailColumn<Row> const&) {
     for (uint8_t kind = 0; kind < model::kKindCount; ++kind)
       if (model::kKindTable[kind].table == static_cast<model::DetailTable>(table))
         builder.events(thread).add(static_cast<model::EventKind>(kind), 0, 0, model::StringId{0}, 0, Row{});

@@ -27,7 +27,7 @@ TEST(Schema, EveryColumnHasAMeaningAndANameOfItsOwn) {
 
 TEST(Schema, EveryFieldOfDetailsIsAColumn) {
   size_t number = 0;
-  auto const check = [&]<class Row>(std::vector<Row> const&) {
+  auto const check = [&]<class Row>(model::DetailColumn<Row> const&) {
     auto const detail = static_cast<model::DetailTable>(number++);
     size_t columns = 0;
     for (model::TraceTable const& table : model::trace_tables())

@@ -64,7 +64,7 @@ class Pipeline {
     return result;
   }
   template <class Detail>
-  [[nodiscard]] std::vector<Detail> details(uint32_t track) {
+  [[nodiscard]] model::DetailColumn<Detail> details(uint32_t track) {
     return std::get<model::DetailColumn<Detail>>(events(track).details);
   }
 
