@@ -156,14 +156,16 @@ TimeSplit WindowSplitter::split(Interval window) {
 TimeSplit split_with_steps(DeviceSets const& sets, std::vector<IdleGap> const& gaps, Interval window,
                            std::vector<StepFacts>& steps) {
   WindowSplitter splitter(sets, gaps);
-  TimeSplit whole = splitter.split({window.begin, window.begin});
+  TimeSplit whole = splitter.split({window.begin, std::min(window.begin, window.end)});
   auto const add = [&](Interval part) {
     if (part.begin < part.end) add_split(whole, splitter.split(part));
   };
   int64_t done = window.begin;  // until here the window is split
   for (StepFacts& step : steps) {
-    add({done, std::min(step.window.begin, window.end)});
     step.time = splitter.split(step.window);
+    // Of clocks that disagree: its ops end before its host begins it.
+    if (step.window.begin >= step.window.end) continue;
+    add({done, std::min(step.window.begin, window.end)});
     // The first may begin before the window, as its host did.
     Interval const inside{std::max(step.window.begin, done), std::min(step.window.end, window.end)};
     if (inside == step.window)

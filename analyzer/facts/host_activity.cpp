@@ -68,10 +68,10 @@ ThreadSets const& HostActivity::thread(model::TrackId track) {
   model::for_each_row_of<EventKind::kMemory>(columns, rows, add_to(allocation));
   model::for_each_row_of<EventKind::kSync>(columns, rows, add_to(sync));
   model::for_each_row_of<EventKind::kInputWait>(columns, rows, add_to(input));
-  std::vector<bool> const is_wait = are_input_wait_names(rank_.trace.strings());
-  if (!is_wait.empty()) {
+  if (!waits_) waits_ = are_input_wait_names(rank_.trace.strings());
+  if (!waits_->empty()) {
     model::for_each_row_of<EventKind::kRange, EventKind::kAnnotatedRange>(columns, rows, [&](uint32_t row) {
-      if (is_wait[view.name(row).value]) add_interval(input, view.when(row));
+      if ((*waits_)[view.name(row).value]) add_interval(input, view.when(row));
     });
   }
   slot = std::make_unique<ThreadSets>(

@@ -38,6 +38,7 @@ class HostActivity {
   model::RankTrace const& rank_;
   std::vector<std::vector<HostStep>> const& steps_;
   std::vector<std::unique_ptr<ThreadSets>> threads_;
+  std::optional<std::vector<bool>> waits_;  ///< by string: a name of input waits; empty where none is
   std::unique_ptr<model::IntervalSet> step_thread_input_;
   model::IntervalSet overhead_;
 };

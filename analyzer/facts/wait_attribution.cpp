@@ -194,11 +194,17 @@ class WaitAttribution::Comparison {
     }
     // Collectives come by begin, and so do the begins of their steps.
     if (!std::is_sorted(ends.begin(), ends.end())) std::sort(ends.begin(), ends.end());
-    std::vector<Question> questions(2 * done_.size()), all(3 * done_.size());
-    std::merge(steps.begin(), steps.end(), begins.begin(), begins.end(), questions.begin());
-    std::merge(questions.begin(), questions.end(), ends.begin(), ends.end(), all.begin());
     DoneUntil until(sets_, gaps_);
-    for (Question const& question : all) *question.answer = until.at(question.instant);
+    std::array<std::span<Question const>, 3> lists = {steps, begins, ends};
+    auto const is_earlier = [](std::span<Question const> a, std::span<Question const> b) {
+      return !a.empty() && (b.empty() || a.front() < b.front());
+    };
+    for (;;) {
+      auto& next = *std::min_element(lists.begin(), lists.end(), is_earlier);
+      if (next.empty()) break;
+      *next.front().answer = until.at(next.front().instant);
+      next = next.subspan(1);
+    }
   }
 
   static void add(std::array<float, kDoings>& to, double weight, Doings const& done, Doings const& before) {

@@ -27,8 +27,8 @@ struct LeavesUnfilled : std::allocator<T> {
   }
 };
 
-/// A vector of which resize(n) and the constructor Column(n) leave the new places unfilled: write them before they are read.
-/// resize(n, value), assign() and all else do as a plain vector does.
+/// A vector of which resize(n), the constructor Column(n) and emplace_back() without arguments leave new places unfilled: write
+/// them before they are read. resize(n, value), assign() and all else do as a plain vector does.
 template <class T>
 using Column = std::vector<T, LeavesUnfilled<T>>;
 

@@ -1,6 +1,7 @@
 #include "trace/model/intervals.h"
 
 #include <algorithm>
+#include <cstddef>
 
 namespace stepscope::model {
 namespace {

@@ -27,7 +27,7 @@ class RowCopier {
   std::array<size_t, kDetailTableCount> details_{};  ///< rows of each table that those own
 };
 
-/// The rows for which keep(row) is true, in their order, details along with them.
+/// The rows for which keep(row) is true, in their order, details along with them. Of some rows it is asked twice.
 template <class Keep>
 EventBatch keep_rows(EventBatch const& batch, Keep&& keep) {
   RowCopier copier(batch);

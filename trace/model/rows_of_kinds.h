@@ -32,6 +32,7 @@ uint64_t mask_of_kinds(EventKind const* kinds) {
 /// Calls visit(row) for every row of `rows` whose kind is one of Kinds, in their order. O(rows / 64 + visits) for few kinds.
 template <EventKind... Kinds, class Visit>
 void for_each_row_of(Trace::Columns const& columns, Trace::Rows rows, Visit&& visit) {
+  STEPSCOPE_CHECK(rows.first <= rows.last && rows.last <= columns.kind.size());
   EventKind const* const kinds = columns.kind.data();
   uint32_t row = rows.first;
   for (; rows.last - row >= 64; row += 64) {

@@ -157,6 +157,17 @@ TEST(TraceBuilder, CountsOpsThatOverlapOnOneStream) {
   EXPECT_EQ(std::move(builder).finish().log().overlapping_slices, 2U);
 }
 
+TEST(TraceBuilder, CountsOpsThatOverlapOnAThreadThatHoldsOps) {
+  TraceBuilder builder;
+  TrackId const thread = builder.add_track(thread_track());
+  for (int64_t at = 0; at < 100; ++at) builder.events(thread).add(EventKind::kRange, at, 5, StringId{0});
+  builder.events(thread).add(EventKind::kKernel, 70, 10, StringId{0}, 0, KernelDetail{});
+  builder.events(thread).add(EventKind::kKernel, 75, 3, StringId{0}, 0, KernelDetail{});
+  Trace const trace = std::move(builder).finish();
+  EXPECT_EQ(trace.log().overlapping_slices, 1U);
+  EXPECT_EQ(trace.time_range(), (std::pair<int64_t, int64_t>{0, 104}));
+}
+
 TEST(TraceBuilder, RepairsDamagedDurations) {
   TraceBuilder builder;
   EventBatch& events = builder.events(builder.add_track(thread_track()));

@@ -1,0 +1,62 @@
+// Who ran innermost on a host thread, against a look at every ns: of any rows that a trace can hold, also of ranges that outlast
+// the ones around them.
+#include "analyzer/facts/host_activity.h"
+
+#include <map>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "trace/model/trace_builder.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+using model::EventKind;
+
+model::RankTrace random_thread(std::mt19937& random) {
+  model::TraceBuilder builder;
+  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
+  constexpr std::array kKinds = {EventKind::kRange, EventKind::kPhase, EventKind::kLaunch, EventKind::kMark};
+  for (size_t i = random() % 30; i-- > 0;)
+    builder.events(thread).add(kKinds[random() % kKinds.size()], static_cast<int64_t>(random() % 100),
+                               static_cast<int64_t>(random() % 4 == 0 ? 0 : random() % 40), model::StringId{0});
+  return {std::move(builder).finish(), 1000, ""};
+}
+
+/// ns of the window by row: each ns is that of the row that began last of those that run.
+std::map<uint32_t, int64_t> innermost_times(model::RankTrace const& rank, Interval window) {
+  RowView const rows(rank);
+  std::map<uint32_t, int64_t> times;
+  for (int64_t ns = window.begin; ns < window.end; ++ns) {
+    for (uint32_t row = rank.trace.event_count(); row-- > 0;) {
+      if (rows.kind(row) == EventKind::kMark || rows.start(row) > ns || rows.end(row) <= ns) continue;
+      ++times[row];
+      break;
+    }
+  }
+  return times;
+}
+
+TEST(HostCursor, SaysWhoRanInnermostForLongest) {
+  std::mt19937 random(8);
+  for (int i = 0; i < 3000; ++i) {
+    model::RankTrace const rank = random_thread(random);
+    HostCursor cursor(rank, model::TrackId{0});
+    for (int64_t at = 990; at < 1150;) {
+      Interval const window{at, at + 1 + static_cast<int64_t>(random() % 20)};
+      at = window.end + static_cast<int64_t>(random() % 3 == 0 ? random() % 60 : 0);
+      std::map<uint32_t, int64_t> times = innermost_times(rank, window);
+      int64_t most = 0;
+      for (auto const& [row, ns] : times) most = std::max(most, ns);
+      model::EventId const found = cursor.dominant(window);
+      ASSERT_EQ(found.valid(), most > 0) << "case " << i << ", from " << window.begin;
+      if (found.valid()) {
+        ASSERT_EQ(times[found.value], most) << "case " << i << ", from " << window.begin;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace stepscope::analyzer
