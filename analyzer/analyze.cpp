@@ -273,8 +273,9 @@ class RunAnalyzer {
   }
 
   using Path = base::Expected<std::optional<CriticalPathFacts>>;
-  /// What compares processes, and the critical path: find_path() gets it from facts(). Errors: those of find_path().
-  base::Expected<Analysis> finish(std::function<Path()> const& find_path) && {
+  /// What compares processes, and the critical path: find_path() gets it from facts(). Gives the analysis away: to be called
+  /// once. Errors: those of find_path().
+  base::Expected<Analysis> finish(std::function<Path()> const& find_path) {
     bool const is_part = options_.rank || options_.steps;
     Path path;
     auto const follow_path = [&] { path = find_path(); };
@@ -406,7 +407,7 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
     return find_critical_path({analyzer.devices(), analyzer.host_steps(), facts.collectives, facts.devices, facts.steps,
                                options.launch_latency_limit_ns});
   };
-  return *std::move(analyzer).finish(find_path);
+  return *analyzer.finish(find_path);
 }
 
 base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& options) {
@@ -418,7 +419,7 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& o
                             }};
   RunAnalyzer analyzer(processes, options);
   if (auto error = analyzer.look_at_processes()) return base::fail("{}", error->message);
-  return std::move(analyzer).finish([&] { return find_streamed_path(run, analyzer.facts(), options); });
+  return analyzer.finish([&] { return find_streamed_path(run, analyzer.facts(), options); });
 }
 
 }  // namespace stepscope::analyzer

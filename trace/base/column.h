@@ -1,5 +1,5 @@
 // Long columns that are filled by whoever makes them: growing one leaves what is new as it is, where a plain vector writes zeros
-// that are overwritten at once (of a trace's columns a twentieth of the time in which it is read).
+// that are overwritten at once.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,6 @@ template <class T>
 struct LeavesUnfilled : std::allocator<T> {
   // Of such types memory is an object as it is, and what is in it is whatever was there.
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
-  template <class U>
-  struct rebind {
-    using other = LeavesUnfilled<U>;
-  };
   using std::allocator<T>::allocator;
 
   template <class U>
