@@ -196,13 +196,7 @@ void append_facts(Analysis from, Analysis& to) {
 /// Rows of collectives by what they are in the outline → in the whole: a device's collectives have one order in both.
 std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceIndex const& outline, DeviceIndex const& whole) {
   if (outline.rank == whole.rank) return peers;
-  auto const collectives = [](DeviceIndex const& device) {
-    std::vector<uint32_t> rows;
-    std::copy_if(device.ops.begin(), device.ops.end(), std::back_inserter(rows),
-                 [view = device.rows()](uint32_t row) { return view.kind(row) == model::EventKind::kCollective; });
-    return rows;
-  };
-  std::vector<uint32_t> const of_outline = collectives(outline), of_whole = collectives(whole);
+  std::vector<uint32_t> const of_outline = collective_rows(outline), of_whole = collective_rows(whole);
   // A file whose blocks say another thing of themselves than they hold: nobody knows which is which.
   if (of_outline.size() != of_whole.size()) return {};
   std::vector<std::pair<uint32_t, uint32_t>> rows;

@@ -41,13 +41,6 @@ std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceIndex> const
   return recordings;
 }
 
-std::vector<uint32_t> collective_rows(DeviceIndex const& device) {
-  std::vector<uint32_t> rows;
-  std::copy_if(device.ops.begin(), device.ops.end(), std::back_inserter(rows),
-               [&](uint32_t row) { return device.trace().kind(row) == model::EventKind::kCollective; });
-  return rows;
-}
-
 std::vector<Entry> collect(std::vector<DeviceIndex> const& devices) {
   std::vector<std::vector<uint32_t>> rows(devices.size());
   tbb::parallel_for(size_t{0}, devices.size(), [&](size_t d) { rows[d] = collective_rows(devices[d]); });
@@ -158,6 +151,13 @@ size_t place_of(DeviceRef ref, std::vector<DeviceIndex> const& devices) {
 }
 
 }  // namespace
+
+std::vector<uint32_t> collective_rows(DeviceIndex const& device) {
+  std::vector<uint32_t> rows;
+  std::copy_if(device.ops.begin(), device.ops.end(), std::back_inserter(rows),
+               [&](uint32_t row) { return device.trace().kind(row) == model::EventKind::kCollective; });
+  return rows;
+}
 
 double bus_factor(CollectiveOp op, uint32_t participants) {
   if (participants == 0) return 1;

@@ -10,6 +10,9 @@ namespace stepscope::analyzer {
 /// By first start. busbw = bytes / transfer × factor, with all participants there.
 std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& devices);
 
+/// Of a device: its collective ops, in the order of its ops.
+std::vector<uint32_t> collective_rows(DeviceIndex const& device);
+
 /// busbw / algbw: all-reduce 2(n−1)/n; reduce-scatter, all-gather, all-to-all (n−1)/n; the others 1.
 double bus_factor(model::CollectiveOp op, uint32_t participants);
 
