@@ -3,34 +3,14 @@
 #include <algorithm>
 
 #include "analyzer/facts/add_interval.h"
+#include "trace/model/first_after.h"
 
 namespace stepscope::analyzer {
 namespace {
 
-/// The place of the first of disjoint parts, by time, that ends after the instant. It is looked for from `near` on: windows
-/// mostly come by time. `end_of` a place.
-template <class EndOf>
-size_t first_after(size_t count, EndOf const& end_of, int64_t instant, size_t near) {
-  near = std::min(near, count);
-  size_t first = 0, last = near;  // it lies in [first, last]
-  if (near == 0 || end_of(near - 1) <= instant) {
-    size_t step = 1;
-    for (first = near; first + step <= count && end_of(first + step - 1) <= instant; step *= 2) first += step;
-    last = std::min(first + step, count);
-  }
-  while (first < last) {
-    size_t const middle = first + (last - first) / 2;
-    if (end_of(middle) <= instant)
-      first = middle + 1;
-    else
-      last = middle;
-  }
-  return first;
-}
-
 /// |set ∩ window|. `near`: where the last window began in the set.
 int64_t measure_from(model::IntervalSet const& set, Interval window, size_t& near) {
-  near = first_after(
+  near = model::first_after(
       set.size(), [&](size_t i) { return set[i].end; }, window.begin, near);
   size_t at = near;
   if (at == set.size() || set[at].begin >= window.end) return 0;
@@ -42,7 +22,7 @@ int64_t measure_from(model::IntervalSet const& set, Interval window, size_t& nea
 
 /// Adds what of the gaps (by time, disjoint) lies in the window. `near`: where the last window began among them.
 void add_causes(IdleSplit& split, Interval window, std::vector<IdleGap> const& gaps, size_t& near) {
-  near = first_after(
+  near = model::first_after(
       gaps.size(), [&](size_t i) { return gaps[i].when.end; }, window.begin, near);
   for (size_t at = near; at < gaps.size() && gaps[at].when.begin < window.end; ++at) {
     Interval const when = gaps[at].when;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "trace/model/first_after.h"
+
 namespace stepscope::model {
 namespace {
 
@@ -14,16 +16,6 @@ void append(IntervalSet& set, Interval next) {
   } else {
     set.push_back(next);
   }
-}
-
-/// The first interval from `at` on that ends after the instant. O(log of how far that is): few intervals are often asked for
-/// among many.
-IntervalSet::const_iterator first_after(IntervalSet::const_iterator at, IntervalSet::const_iterator end, int64_t instant) {
-  if (at == end || at->end > instant) return at;
-  ptrdiff_t step = 1;
-  for (; end - at > step && (at + step)->end <= instant; step *= 2) at += step;
-  auto const last = end - at > step ? at + step : end;
-  return std::partition_point(at + 1, last, [&](Interval const& i) { return i.end <= instant; });
 }
 
 }  // namespace
@@ -73,12 +65,14 @@ IntervalSet intersect(IntervalSet const& a, IntervalSet const& b) {
 
 IntervalSet subtract(IntervalSet const& a, IntervalSet const& b) {
   IntervalSet result;
-  auto ib = b.begin();
+  size_t near = 0;
   for (Interval rest : a) {
-    ib = first_after(ib, b.end(), rest.begin);
-    for (auto cut = ib; cut != b.end() && cut->begin < rest.end; ++cut) {
-      append(result, {rest.begin, cut->begin});
-      rest.begin = std::max(rest.begin, cut->end);
+    // Few are often subtracted from, or are what is subtracted: between them whole stretches of the others are leapt over.
+    near = first_after(
+        b.size(), [&](size_t i) { return b[i].end; }, rest.begin, near);
+    for (size_t cut = near; cut < b.size() && b[cut].begin < rest.end; ++cut) {
+      append(result, {rest.begin, b[cut].begin});
+      rest.begin = std::max(rest.begin, b[cut].end);
     }
     append(result, rest);
   }
