@@ -40,7 +40,7 @@ class NearQuantile {
   NearQuantile(std::span<int64_t> sample, size_t values, size_t percent)
       : place_(place_of_quantile(values, percent)), near_(values) {
     auto const sampled = static_cast<double>(sample.size()), share = static_cast<double>(percent) / 100;
-    // Four standard deviations to each side: where that is not enough, once in some thousand times, all are selected from.
+    // Four standard deviations of a random sample to each side: where that is not enough, all are selected from.
     double const margin = 4 * std::sqrt(sampled * share * (1 - share)) + 1;
     double const lowest = sampled * share - margin, highest = sampled * share + margin;
     if (lowest >= 0) least_ = select(sample, static_cast<size_t>(lowest));
