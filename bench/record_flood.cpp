@@ -60,7 +60,7 @@ double record(NvtxSource& source, Flood const& flood, int64_t number) {
       name = name + 1 < names.size() ? name + 1 : 0;
     }
   }
-  recorder.close("flood");
+  recorder.close({"flood"});
   return cpu_seconds(CLOCK_THREAD_CPUTIME_ID);
 }
 

@@ -36,27 +36,32 @@ constexpr int kNotFound = 127, kNotExecutable = 126, kSignalBase = 128;
 constexpr char const* kNcclPluginVariable = "NCCL_PROFILER_PLUGIN";
 /// Each names one library, which CUDA and NVTX load: ours.
 constexpr std::array kInjectionVariables = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
-constexpr std::string_view kLibraryName = "libstepscope-tracer.so";
+constexpr std::string_view kLibraryName = "libstepscope-tracer.so", kPreloadName = "libstepscope-exit.so";
 
 /// What the user set the variable to, for another tool; empty = nothing. That of an outer `stepscope record` is none.
 std::string_view of_another_tool(char const* variable) {
   char const* const text = std::getenv(variable);
   std::string_view const library = text != nullptr ? text : "";
-  return library.ends_with(kLibraryName) ? std::string_view() : library;
+  return library.ends_with(kLibraryName) || library.ends_with(kPreloadName) ? std::string_view() : library;
 }
 
 /// The profiler plugin that the user chose for NCCL, which can have one; empty = none.
 std::string_view nccl_plugin_of_user() { return of_another_tool(kNcclPluginVariable); }
 
-/// LD_PRELOAD with the library that tells the tracer when a program ends without exit handlers, in front of what is there.
-/// Nothing when it is there already, or cannot be named: the loader separates names by spaces and colons.
-std::optional<std::string> preloads(fs::path const& tracer) {
-  std::string const library = tracer.parent_path() / "libstepscope-exit.so";
-  char const* const text = std::getenv("LD_PRELOAD");
-  std::string const others = text != nullptr ? text : "";
+/// The library that tells the tracer when a program ends without exit handlers. Nothing when it cannot be preloaded: it is
+/// missing, or cannot be named, since the loader separates names by spaces and colons.
+std::optional<std::string> preload_library(fs::path const& tracer) {
+  std::string library = tracer.parent_path() / kPreloadName;
   std::error_code error;
   if (library.find_first_of(" :") != std::string::npos || !fs::exists(library, error)) return {};
-  if (others.find(library) != std::string::npos) return {};
+  return library;
+}
+
+/// LD_PRELOAD with `library` in front of what is there, if it is not there already.
+std::string preloads(std::string const& library) {
+  char const* const text = std::getenv("LD_PRELOAD");
+  std::string const others = text != nullptr ? text : "";
+  if (others.find(library) != std::string::npos) return others;
   return others.empty() ? library : library + ":" + others;
 }
 
@@ -129,9 +134,10 @@ Expected<std::string> find_library(RecordOptions const& options) {
 
 std::vector<std::string> traced_environment(RecordOptions const& options, std::string const& library,
                                             std::vector<std::pair<std::string, std::string>> const& more) {
+  auto const preload = preload_library(library);
   std::vector<std::pair<std::string, std::string>> set = {
       {kInjectionVariables[0], library},
-      {kInjectionVariables[1], library},
+      {kInjectionVariables[1], preload.value_or(library)},  // which loads the tracer: inject/nvtx_preload.cpp
       {kOutputVariable, fs::absolute(options.output).lexically_normal().string()},
       {kReportLossVariable, "1"}};
   if (!options.nccl.empty()) set.emplace_back(kNcclVariable, options.nccl);
@@ -145,14 +151,15 @@ std::vector<std::string> traced_environment(RecordOptions const& options, std::s
   if (options.buffer_mb != 0) set.emplace_back(kBufferVariable, fmt::format("{}", options.buffer_mb));
   if (options.cuda_buffer_mb != 0) set.emplace_back(kCudaBufferVariable, fmt::format("{}", options.cuda_buffer_mb));
   if (options.cuda_buffer_kb != 0) set.emplace_back(kCudaBufferSizeVariable, fmt::format("{}", options.cuda_buffer_kb));
-  if (auto list = preloads(library)) {
-    set.emplace_back("LD_PRELOAD", std::move(*list));
+  if (preload) {
+    set.emplace_back("LD_PRELOAD", preloads(*preload));
     // Programs built with the address sanitizer refuse to start behind a preloaded library else; what the user set comes after.
     char const* const options_of_user = std::getenv("ASAN_OPTIONS");
     set.emplace_back("ASAN_OPTIONS", std::string("verify_asan_link_order=0") + (options_of_user != nullptr ? ":" : "") +
                                          (options_of_user != nullptr ? options_of_user : ""));
   }
   set.insert(set.end(), more.begin(), more.end());
+
   // What an outer `stepscope record` set for its own run must not leak into this one.
   std::array<std::string, 16> const ours = {
       "NVTX_INJECTION64_PATH", "CUDA_INJECTION64_PATH", kOutputVariable,     kReportLossVariable,

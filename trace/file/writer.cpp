@@ -51,8 +51,9 @@ Expected<TraceWriter> TraceWriter::create(std::string const& path) {
   header.put(static_cast<uint32_t>(kFileHeaderSize));
   while (header.size() < kFileHeaderSize) header.put(uint8_t{0});
   auto const written = writer.write_raw(header.span());
-  if (!written) return base::fail_with(written);
-  return writer;
+  if (written) return writer;
+  ::unlink(path.c_str());  // it is ours, and empty
+  return base::fail_with(written);
 }
 
 Expected<TraceWriter> TraceWriter::append_to(std::string const& path, std::vector<IndexEntry> blocks) {

@@ -1,6 +1,9 @@
 #include "tracer/core/clock.h"
 
 #include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -12,15 +15,21 @@ namespace {
 /// Tries of which the tightest counts: one is usually enough, four make a preempted one improbable.
 constexpr int kSampleTries = 4;
 
-bool has_invariant_tsc() {
+/// EAX, EBX, ECX, EDX of a leaf of CPUID; nothing on processors without it.
+using Leaf = std::array<uint32_t, 4>;
+std::optional<Leaf> cpu_leaf(uint32_t number) {
 #if defined(__x86_64__)
-  constexpr unsigned kPowerLeaf = 0x8000'0007;
-  constexpr unsigned kInvariantTscBit = 1U << 8;
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid(kPowerLeaf, &eax, &ebx, &ecx, &edx) != 0 && (edx & kInvariantTscBit) != 0;
-#else
-  return false;
+  Leaf leaf{};
+  if (__get_cpuid(number, &leaf[0], &leaf[1], &leaf[2], &leaf[3]) != 0) return leaf;
 #endif
+  static_cast<void>(number);
+  return {};
+}
+
+bool has_invariant_tsc() {
+  constexpr uint32_t kPowerLeaf = 0x8000'0007, kInvariantTscBit = 1U << 8;
+  auto const power = cpu_leaf(kPowerLeaf);
+  return power && ((*power)[3] & kInvariantTscBit) != 0;
 }
 
 }  // namespace
@@ -29,6 +38,20 @@ TickSource choose_tick_source() { return has_invariant_tsc() ? TickSource::kTime
 
 char const* to_string(TickSource source) {
   return source == TickSource::kTimeStampCounter ? "time-stamp counter" : "CLOCK_MONOTONIC";
+}
+
+std::string cpu_brand() {
+  constexpr uint32_t kFirstLeaf = 0x8000'0002, kLastLeaf = 0x8000'0004;
+  std::string brand;
+  for (uint32_t number = kFirstLeaf; number <= kLastLeaf; ++number) {
+    auto const leaf = cpu_leaf(number);
+    if (!leaf) return {};
+    brand.append(reinterpret_cast<char const*>(leaf->data()), sizeof *leaf);
+  }
+  brand.resize(::strnlen(brand.data(), brand.size()));
+  brand.erase(0, brand.find_first_not_of(' '));
+  brand.erase(brand.find_last_not_of(' ') + 1);
+  return brand;
 }
 
 ClockSample sample_clocks(TickSource source) {

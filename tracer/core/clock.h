@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <time.h>
@@ -26,6 +27,9 @@ enum class TickSource : uint8_t { kMonotonicClock, kTimeStampCounter };
 
 TickSource choose_tick_source();
 char const* to_string(TickSource source);
+/// The processor's name as it tells it itself, without the system: to open /proc/cpuinfo takes some kernels 10 ms. Empty where
+/// processors do not.
+std::string cpu_brand();
 
 inline int64_t read_ticks(TickSource source) {
 #if defined(__x86_64__)

@@ -1,25 +1,35 @@
 #include "tracer/core/file_thread.h"
 
-#include <exception>
-#include <system_error>
 #include <utility>
 
-#include <pthread.h>
+#include "tracer/core/private_descriptors.h"
 
 namespace stepscope::tracer {
+namespace {
 
-FileThread::FileThread(file::TraceWriter writer) : writer_(std::move(writer)) {
-  try {
-    thread_ = std::thread([this] { run(); });
-  } catch (std::system_error const&) {
-    // Slower, and nothing else: jobs are executed by the thread that submits them.
-  }
+constexpr char kOutOfMemory[] = "the writer has no memory, free some and record again";
+/// Kept from the begin: a path and a reason.
+constexpr size_t kMaxFailureBytes = 8192;
+
+}  // namespace
+
+base::Expected<std::unique_ptr<FileThread>> FileThread::start(Open open) {
+  std::unique_ptr<FileThread> self(new FileThread);
+  auto thread = OwnThread::start("stepscope-file", [file = self.get(), open = std::move(open)] { file->run(open); });
+  if (!thread) return base::fail_with(thread);
+  self->thread_ = std::move(*thread);
+
+  std::unique_lock lock(self->mutex_);
+  self->room_.wait(lock, [&] { return self->opened_.has_value(); });
+  if (*self->opened_) return self;
+  auto error = base::fail_with(*self->opened_);
+  lock.unlock();
+  return error;
 }
 
-FileThread::~FileThread() { end_thread(); }
+FileThread::~FileThread() { end_thread(Ending::kWithoutIndex); }
 
 void FileThread::submit(size_t rows, Job job) {
-  if (!thread_.joinable()) return execute({rows, std::move(job)});
   std::unique_lock lock(mutex_);
   room_.wait(lock, [&] { return waiting_rows_ == 0 || waiting_rows_ + rows <= kMaxWaitingRows; });
   queue_.push_back({rows, std::move(job)});
@@ -28,50 +38,101 @@ void FileThread::submit(size_t rows, Job job) {
   wake_.notify_one();
 }
 
-void FileThread::execute(Waiting const& waiting) {
+void FileThread::wait_until_idle() {
+  std::unique_lock lock(mutex_);
+  room_.wait(lock, [this] { return queue_.empty() && !is_working_; });
+}
+
+void FileThread::execute(Waiting const& waiting, file::TraceWriter& writer) {
   std::string failure;
+  bool is_done = false;
   try {
-    if (auto const done = waiting.job(writer_); !done) failure = done.error().message;
-  } catch (std::exception const& error) {
-    failure = fmt::format("the writer stopped ({}), free memory and record again", error.what());
+    if (auto const done = waiting.job(writer); done)
+      is_done = true;
+    else
+      failure = done.error().message;
+  } catch (...) {
+    // For lack of memory: the words for it have theirs already.
   }
-  (failure.empty() ? result_.written_rows : result_.lost_rows) += waiting.rows;
-  if (failure.empty() || failed()) return;
-  result_.failure = std::move(failure);
+
+  (is_done ? result_.written_rows : result_.lost_rows) += waiting.rows;
+  if (is_done || failed()) return;
+  fail_because(failure);
+}
+
+/// Takes no memory when `reason` is empty.
+void FileThread::fail_because(std::string const& reason) {
+  if (reason.empty() || reason.size() > result_.failure.capacity())
+    result_.failure = kOutOfMemory;
+  else
+    result_.failure = reason;
   failed_.store(true, std::memory_order_relaxed);
 }
 
-void FileThread::run() {
-  ::pthread_setname_np(::pthread_self(), "stepscope-file");
+/// The writer lives and dies here: its descriptor means nothing, or another file, on any other thread.
+void FileThread::run(Open const& open) {
+  base::Expected<file::TraceWriter> writer = base::fail("the file was not opened");
+  try {
+    result_.failure.reserve(kMaxFailureBytes);
+    if (auto const own = take_private_descriptors(); own)
+      writer = open();
+    else
+      writer = base::fail_with(own);
+  } catch (...) {
+    writer = tl::unexpected(base::Error{"no memory"});  // so short a text takes none
+  }
+
+  {
+    std::lock_guard const lock(mutex_);
+    opened_.emplace();
+    if (!writer) *opened_ = tl::unexpected(std::move(writer.error()));
+  }
+  room_.notify_all();
+  if (writer) run_jobs(*writer);
+}
+
+void FileThread::run_jobs(file::TraceWriter& writer) {
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_requested_ || !queue_.empty(); });
-    if (queue_.empty()) return;
-    Waiting const waiting = std::move(queue_.front());
+    wake_.wait(lock, [this] { return ending_ != Ending::kNotYet || !queue_.empty(); });
+    if (queue_.empty()) break;
+
+    Waiting waiting = std::move(queue_.front());
     queue_.pop_front();
+    is_working_ = true;
     lock.unlock();
-    execute(waiting);
+    execute(waiting, writer);
+    waiting.job = nullptr;  // what it holds is freed before anybody is told that it is done
     lock.lock();
+    is_working_ = false;
     waiting_rows_ -= waiting.rows;
-    room_.notify_one();
+    room_.notify_all();
+  }
+  if (ending_ == Ending::kWithIndex) write_index(writer);
+}
+
+void FileThread::write_index(file::TraceWriter& writer) {
+  if (failed()) return;
+  try {
+    if (auto const finished = writer.finish(); !finished) fail_because(finished.error().message);
+  } catch (...) {
+    fail_because({});
   }
 }
 
-void FileThread::end_thread() {
-  if (!thread_.joinable()) return;
+void FileThread::end_thread(Ending ending) {
+  if (!thread_) return;
   {
     std::lock_guard const lock(mutex_);
-    stop_requested_ = true;
+    ending_ = ending;
   }
   wake_.notify_one();
-  thread_.join();
+  thread_->join();
+  thread_.reset();
 }
 
 FileThread::Result FileThread::finish() {
-  end_thread();
-  if (result_.failure.empty()) {
-    if (auto const finished = writer_.finish(); !finished) result_.failure = finished.error().message;
-  }
+  end_with_index();
   return result_;
 }
 

@@ -1,8 +1,9 @@
-// The thread that encodes and writes what the session's thread has decoded, in the order in which it is handed over.
+// The thread that encodes and writes what the session's thread has decoded, in the order in which it is handed over. It alone
+// opens, writes and closes the trace file, in a table of descriptors of its own (private_descriptors.h).
 //
 // Why a second one: decoding and encoding a range take about 17 and 20 ns of processor time (docs/BENCHMARKS.md, Recorder). One
 // thread for both would just keep up with 20 million ranges a second, with nothing left for a disk that stalls or a core that is
-// shared.
+// shared. The session's thread cannot have descriptors of its own: it calls CUPTI, whose driver uses those of the program.
 #pragma once
 
 #include <atomic>
@@ -11,20 +12,23 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "trace/base/expected.h"
 #include "trace/file/writer.h"
 #include "trace/model/event_batch.h"
+#include "tracer/core/own_thread.h"
 
 namespace stepscope::tracer {
 
 /// Everything but the thread itself is called by one thread, the session's.
 class FileThread {
  public:
+  using Open = std::function<base::Expected<file::TraceWriter>()>;
   using Job = std::function<base::Expected<void>(file::TraceWriter&)>;
   /// What became of the file.
   struct Result {
@@ -33,8 +37,9 @@ class FileThread {
     std::string failure;  ///< of the first job that failed; empty = none
   };
 
-  /// Starts the thread. When the system gives none, jobs are done where they are handed over.
-  explicit FileThread(file::TraceWriter writer);
+  /// Starts the thread and waits until `open` was called there. Errors: those of `open`; the system gives no thread, or no
+  /// descriptors of its own.
+  static base::Expected<std::unique_ptr<FileThread>> start(Open open);
   ~FileThread();  ///< waits for the jobs; the file is left without its index unless finish() was called
   FileThread(FileThread const&) = delete;
   FileThread& operator=(FileThread const&) = delete;
@@ -42,9 +47,13 @@ class FileThread {
   /// `rows` is how many events the job writes. Waits while kMaxWaitingRows are waiting: the rings then fill, and what does not
   /// fit them is counted.
   void submit(size_t rows, Job job);
+  /// Waits until everything that was submitted is done.
+  void wait_until_idle();
   /// A job failed: later ones can only fail too.
   [[nodiscard]] bool failed() const { return failed_.load(std::memory_order_relaxed); }
   /// Does what waits, writes the file's index unless a job failed, and ends the thread. Nothing may be submitted afterwards.
+  void end_with_index() { end_thread(Ending::kWithIndex); }
+  /// The same, and what became of it.
   Result finish();
 
   // Memory of batches goes round, so that a flood of events takes no page faults.
@@ -61,22 +70,28 @@ class FileThread {
     size_t rows;
     Job job;
   };
+  enum class Ending : uint8_t { kNotYet, kWithoutIndex, kWithIndex };
 
-  void run();
-  void execute(Waiting const& waiting);
-  void end_thread();
+  FileThread() = default;
+  void run(Open const& open);
+  void run_jobs(file::TraceWriter& writer);
+  void execute(Waiting const& waiting, file::TraceWriter& writer);
+  void write_index(file::TraceWriter& writer);
+  void fail_because(std::string const& reason);
+  void end_thread(Ending ending);
 
-  file::TraceWriter writer_;
   Result result_;  ///< the thread's, until it has ended
   std::atomic<bool> failed_{false};
 
-  std::mutex mutex_;
+  std::mutex mutex_;  ///< all below but the thread
   std::condition_variable wake_, room_;
+  std::optional<base::Expected<void>> opened_;  ///< set once open() was called
   std::deque<Waiting> queue_;
   size_t waiting_rows_ = 0;
-  bool stop_requested_ = false;
+  bool is_working_ = false;  ///< at a job that is not in the queue any more
+  Ending ending_ = Ending::kNotYet;
   std::vector<model::EventBatch> spare_;
-  std::thread thread_;  ///< the last member: everything is there when it starts
+  std::optional<OwnThread> thread_;
 };
 
 }  // namespace stepscope::tracer

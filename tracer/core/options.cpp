@@ -135,7 +135,7 @@ bool is_own_run_file(std::string_view file_name) {
          (file_name == own + std::string(base::kTraceSuffix) || file_name.starts_with(own + "-"));
 }
 
-std::string trace_file_name(CaptureOptions const& options, int64_t process_id, int attempt) {
+std::string trace_file_name(CaptureOptions const& options, int64_t process_id, int64_t attempt) {
   std::string const by_process = fmt::format("process-{}", process_id);
   if (options.rank && !options.forked) {
     if (attempt == 0) return fmt::format("rank-{}.stepscope", *options.rank);

@@ -104,6 +104,6 @@ std::optional<CaptureOptions> options_from_environment();
 bool is_own_run_file(std::string_view file_name);
 
 /// The n-th choice of file name for this process; a file that exists is never overwritten, so the next choice is tried.
-std::string trace_file_name(CaptureOptions const& options, int64_t process_id, int attempt);
+std::string trace_file_name(CaptureOptions const& options, int64_t process_id, int64_t attempt);
 
 }  // namespace stepscope::tracer

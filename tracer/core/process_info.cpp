@@ -1,12 +1,18 @@
 #include "tracer/core/process_info.h"
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string>
 #include <utility>
 
+#include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "trace/base/format.h"
@@ -24,7 +30,8 @@ std::string command_line() {
   return text;
 }
 
-std::string cpu_model() {
+/// Where the processor does not tell it itself.
+std::string cpu_model_of_system() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
     size_t const colon = line.find(": ");
@@ -51,6 +58,29 @@ std::string window_text(WindowOptions const& window) {
 
 }  // namespace
 
+int64_t thread_count() {
+  struct stat tasks {};
+  constexpr int64_t kLinksOfItself = 2;  // "." and its name in its parent; one more for each folder of a thread
+  return ::stat("/proc/self/task", &tasks) == 0 ? static_cast<int64_t>(tasks.st_nlink) - kLinksOfItself : 0;
+}
+
+/// proc(5): the link cannot be read once the main thread has exited.
+bool main_thread_has_exited() {
+  std::array<char, 1> first{};
+  return ::readlink("/proc/self/exe", first.data(), first.size()) < 0 && errno == ENOENT && thread_count() > 0;
+}
+
+/// proc(5): the last number of `stat`, as waitpid() would give it.
+int exit_status_of_main_thread() {
+  std::ifstream file(fmt::format("/proc/self/task/{}/stat", ::getpid()));
+  std::string line;
+  std::getline(file, line);
+  size_t const space = line.find_last_of(' ');
+  int status = 0;
+  if (space != std::string::npos) std::from_chars(line.data() + space + 1, line.data() + line.size(), status);
+  return WEXITSTATUS(status);
+}
+
 std::string thread_name(int64_t thread_id) {
   std::ifstream file(fmt::format("/proc/self/task/{}/comm", thread_id));
   std::string name;
@@ -68,7 +98,8 @@ model::TraceInfo describe_process(CaptureOptions const& options, TickSource tick
   info.rank = options.rank.value_or(0);
   info.world_size = options.world_size;
   info.origin_epoch_ns = origin_epoch_ns;
-  info.facts.emplace_back("cpu", cpu_model());
+  std::string cpu = cpu_brand();
+  info.facts.emplace_back("cpu", cpu.empty() ? cpu_model_of_system() : std::move(cpu));
   info.facts.emplace_back("cores", fmt::format("{}", ::sysconf(_SC_NPROCESSORS_ONLN)));
   utsname system{};
   if (::uname(&system) == 0) info.facts.emplace_back("kernel", fmt::format("{} {}", system.sysname, system.release));

@@ -10,9 +10,19 @@
 
 namespace stepscope::tracer {
 
-/// A thread's name as the system knows it, or empty once it is gone.
+/// A thread's name as the system knows it, or empty once it is gone. Opens a file: on the file thread only.
 std::string thread_name(int64_t thread_id);
 
+// Without a descriptor, on any thread.
+/// Threads of this process, with a main thread that has exited; 0 = not known (no /proc here).
+int64_t thread_count();
+/// By pthread_exit(), say, while other threads go on. False where that is not known.
+bool main_thread_has_exited();
+
+/// What a main thread that has exited gave as the program's exit status; 0 where that is not known. On the file thread only.
+int exit_status_of_main_thread();
+
+/// Opens files: on the file thread only.
 model::TraceInfo describe_process(CaptureOptions const& options, TickSource ticks, int64_t origin_epoch_ns);
 
 }  // namespace stepscope::tracer

@@ -24,13 +24,19 @@ constexpr size_t kPlentyParts = 64;
 
 bool is_ring_size(size_t bytes) { return bytes >= Ring::kMinBytes && (bytes & (bytes - 1)) == 0; }
 
-/// Addresses only, which cost nothing; fresh pages are given on first touch. Null when the system refuses.
-uint64_t* addresses_for(size_t bytes) {
+/// Addresses that can be written to; fresh pages are given on first touch. Null when the system refuses. All of it is made
+/// usable at once: a ring that grows must make no system call, since a sandbox may end a program that calls mprotect().
+uint64_t* memory_for(size_t bytes) {
   void* const memory = ::mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return memory == MAP_FAILED ? nullptr : static_cast<uint64_t*>(memory);
+  if (memory == MAP_FAILED) return nullptr;
+  ::munlock(memory, bytes);  // after mlockall(MCL_FUTURE) every page would be made now, and counted
+  ::madvise(memory, bytes, MADV_NOHUGEPAGE);
+  ::madvise(memory, bytes, MADV_DONTDUMP);    // the program's core dump is what it is without us
+  ::madvise(memory, bytes, MADV_WIPEONFORK);  // fork() copies none of it, and the program takes no page fault for it later
+  if (::mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0) return static_cast<uint64_t*>(memory);
+  ::munmap(memory, bytes);
+  return nullptr;
 }
-
-bool make_usable(uint64_t* words, size_t bytes) { return ::mprotect(words, bytes, PROT_READ | PROT_WRITE) == 0; }
 
 }  // namespace
 
@@ -38,21 +44,24 @@ Ring::Ring(size_t bytes, size_t max_bytes, RingBudget* budget) : budget_(budget)
   if (bytes == 0) return;
   max_bytes = std::max(bytes, max_bytes);
   STEPSCOPE_CHECK(is_ring_size(bytes) && is_ring_size(max_bytes));
-  words_ = addresses_for(max_bytes);
+  words_ = memory_for(max_bytes);
   if (words_ == nullptr) {  // a limit of addresses (ulimit -v): without room to grow then
     max_bytes = bytes;
-    words_ = addresses_for(max_bytes);
+    words_ = memory_for(max_bytes);
   }
   if (words_ == nullptr) return;
-  if (!make_usable(words_, bytes)) {
-    ::munmap(words_, max_bytes);
-    words_ = nullptr;
-    return;
-  }
   max_words_ = max_bytes / sizeof(uint64_t);
   mask_.store(bytes / sizeof(uint64_t) - 1, std::memory_order_relaxed);
   next_ = words_;
   fence_ = words_ + capacity_words();
+}
+
+bool Ring::addresses_cost_nothing() {
+  constexpr size_t kMoreThanThereIs = size_t{1} << 44;
+  uint64_t* const memory = memory_for(kMoreThanThereIs);
+  if (memory == nullptr) return false;
+  ::munmap(memory, kMoreThanThereIs);
+  return true;
 }
 
 Ring::~Ring() {
@@ -97,9 +106,7 @@ bool Ring::grow(uint64_t offset) {
 size_t Ring::take_memory(size_t now, size_t parts) {
   if (budget_ == nullptr) return 0;
   for (size_t wanted = std::min(now * kGrowth, max_bytes()); wanted > now; wanted /= 2) {
-    if (!budget_->take(wanted - now, parts)) continue;
-    if (make_usable(words_, wanted)) return wanted;
-    budget_->give_back(wanted - now);
+    if (budget_->take(wanted - now, parts)) return wanted;
   }
   return 0;
 }

@@ -33,12 +33,17 @@ class Ring {
   /// The smallest ring: a few of the largest records.
   static constexpr size_t kMinBytes = 64 * 1024;
 
-  /// Memory for `bytes`, which the ring has, and addresses for `max_bytes`, up to which it grows when `budget` has more; both are
-  /// powers of two ≥ kMinBytes. `bytes` 0: a ring that has no room. valid() is false for that and when the memory cannot be had.
+  /// A ring of `bytes`, with addresses for `max_bytes`, up to which it grows when `budget` has more; both are powers of two
+  /// ≥ kMinBytes. `bytes` 0: a ring that has no room. valid() is false for that and when the memory cannot be had. Safe in signal
+  /// handlers: makes system calls, takes nothing from the heap.
   explicit Ring(size_t bytes, size_t max_bytes = 0, RingBudget* budget = nullptr);
   ~Ring();
   Ring(Ring const&) = delete;
   Ring& operator=(Ring const&) = delete;
+
+  /// False where the system counts memory when it is given and not when it is used (vm.overcommit_memory 2, ulimit -v): rings
+  /// must not be given more than they need there.
+  static bool addresses_cost_nothing();
 
   [[nodiscard]] bool valid() const { return words_ != nullptr; }
   [[nodiscard]] uint64_t capacity_words() const { return mask_.load(std::memory_order_acquire) + 1; }

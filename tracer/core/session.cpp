@@ -1,12 +1,11 @@
 #include "tracer/core/session.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
-#include <system_error>
 #include <utility>
 
-#include <pthread.h>
-#include <signal.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "tracer/core/process_info.h"
@@ -19,10 +18,16 @@ namespace {
 constexpr std::chrono::milliseconds kDrainPeriod{5};
 /// Names of threads are read again this often.
 constexpr int64_t kRefreshPeriodNs = 500'000'000;
+/// How often is looked whether the program's threads have all ended.
+constexpr int64_t kLookPeriodNs = 50'000'000;
 /// Device work launched in the recorded steps may end this long after the last of them; then recording stops anyway.
 constexpr int64_t kDeviceWorkTimeoutNs = 2'000'000'000;
-/// File names tried before giving up: as many captures of one process id in one folder are not meant.
-constexpr int kNameAttempts = 100;
+/// File names tried before giving up. Few are numbered, the others have the time in them: a process that executes a thousand
+/// programs makes as many files under one process id.
+constexpr int kNameAttempts = 100, kNumberedNames = 8;
+
+/// Fits the memory that is kept for it. Said as it is, or behind "0 events were lost: ".
+constexpr char kMemoryRanOut[] = "stepscope: memory ran out, the last events were lost; free memory and record again";
 
 int64_t epoch_ns() {
   timespec now{};
@@ -40,6 +45,9 @@ std::string loss_message(SessionReport const& report) {
   if (report.dropped > 0)
     return fmt::format("stepscope: {} events did not fit the buffers and were lost, record with a larger {}", report.dropped,
                        report.dropped_setting);
+  if (report.interrupting > 0)
+    return fmt::format("stepscope: {} events of signal handlers were lost, which interrupted the recording of another event",
+                       report.interrupting);
   if (!report.problem.empty()) return fmt::format("stepscope: {}", report.problem);
   return {};
 }
@@ -50,68 +58,54 @@ Session::Session(CaptureOptions options)
       window_(options_.window),
       origin_(sample_clocks(tick_source_)),
       origin_epoch_ns_(epoch_ns() - (monotonic_ns() - origin_.monotonic_ns)),
-      clock_(origin_) {}
+      clock_(origin_) {
+  message_.reserve(sizeof kMemoryRanOut);
+  report_.failure.reserve(sizeof kMemoryRanOut);
+}
 
 Session::~Session() { stop(); }
 
 bool Session::start() {
-  // The program's signals are for its own threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  bool const started = open_file() && start_threads();
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (started) return true;
+  if (open_file() && start_thread()) return true;
   window_.stop();
   message_ = loss_message(report_);
-  finished_ = true;
+  finished_.ring();
   return false;
 }
 
-bool Session::start_threads() try {
-  writer_thread_ = std::thread([this] { run(); });
-  return true;
-} catch (std::system_error const& error) {
-  report_.failure = fmt::format("no thread could be started ({}), raise the limit of threads", error.what());
+bool Session::start_thread() {
+  auto thread = OwnThread::start("stepscope", [this] { run(); });
+  if (thread) {
+    writer_thread_ = std::move(*thread);
+    return true;
+  }
+  report_.failure = thread.error().message;
   return false;
 }
 
 bool Session::stop(std::chrono::seconds timeout) {
   window_.stop();
-  if (!writer_thread_.joinable()) return true;
-  std::unique_lock lock(mutex_);
-  stop_requested_ = true;
-  wake_.notify_all();
-  if (!wake_.wait_for(lock, timeout, [this] { return finished_.load(); })) return false;
-  lock.unlock();
+  stop_requested_.ring();
+  if (!finished_.wait_until_rung(timeout)) return false;
   join_writer();
   return true;
 }
 
-void Session::join_writer() {
-  std::lock_guard const lock(joining_);
-  if (writer_thread_.joinable()) writer_thread_.join();
+void Session::join_writer() const {
+  if (writer_thread_) writer_thread_->join();
 }
 
 bool Session::end_window(std::chrono::seconds timeout) {
   window_.close();
-  std::unique_lock lock(mutex_);
-  if (!wake_.wait_for(lock, timeout, [this] { return finished_.load(); })) return false;
-  lock.unlock();
+  if (!finished_.wait_until_rung(timeout)) return false;
   join_writer();
   return true;
 }
 
 bool Session::stop_without_locks(std::chrono::seconds timeout) {
   window_.stop();
-  stop_requested_ = true;  // seen within kDrainPeriod
-  constexpr timespec kPause = {0, 100'000};
-  int64_t const until = monotonic_ns() + std::chrono::nanoseconds(timeout).count();
-  while (!finished_) {
-    if (monotonic_ns() > until) return false;
-    ::nanosleep(&kPause, nullptr);
-  }
-  return true;
+  stop_requested_.ring();
+  return finished_.wait_until_rung(timeout);
 }
 
 bool Session::stop_after_crash(std::chrono::seconds timeout) {
@@ -120,30 +114,30 @@ bool Session::stop_after_crash(std::chrono::seconds timeout) {
 }
 
 void Session::run() {
-  ::pthread_setname_np(::pthread_self(), "stepscope");
   try {
     run_until_stopped();
-  } catch (std::exception const& error) {
-    report_.failure = fmt::format("the writer stopped ({}), free memory and record again", error.what());
+  } catch (...) {
+    // Nothing is thrown here but for lack of memory. What had been handed to the file thread is in the file.
+    report_.failure = kMemoryRanOut;
+    if (output_) output_->end_with_index();
   }
   window_.stop();
   for (auto const& source : sources_) source->release();
-  message_ = loss_message(report_);
-  if (when_over_ && !stop_requested_) when_over_();
-  std::lock_guard const lock(mutex_);
-  finished_ = true;
-  wake_.notify_all();
+  try {
+    message_ = loss_message(report_);
+  } catch (...) {
+    message_ = kMemoryRanOut;
+  }
+  if (when_over_ && !stop_requested_.has_rung()) when_over_();
+  finished_.ring();
+  if (main_thread_status_ != 0) ::syscall(SYS_exit, main_thread_status_);
 }
 
 void Session::run_until_stopped() {
   for (bool stopping = false; !stopping;) {
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait_for(lock, kDrainPeriod, [this] { return stop_requested_.load(); });
-      stopping = stop_requested_;
-    }
+    stopping = stop_requested_.wait_for(kDrainPeriod);
     drain_once();
-    if (window_is_over()) stopping = true;
+    if (window_is_over() || program_has_ended()) stopping = true;
     if (!stopping) store_.flush(clock_.latest_ns(), false);
   }
   window_.stop();
@@ -152,23 +146,33 @@ void Session::run_until_stopped() {
 
 /// The file is there, with its description, before the first event: a program that ends at once shows that it was recorded.
 bool Session::open_file() {
+  auto output = FileThread::start([this] { return create_file(); });
+  if (!output) {
+    report_.failure = output.error().message;
+    return false;
+  }
+  output_ = std::move(*output);
+  store_.set_output(output_.get());
+  return true;
+}
+
+/// On the file thread, while start() waits: what tells of the process is read through descriptors, too.
+base::Expected<file::TraceWriter> Session::create_file() {
   store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
+  base::Expected<file::TraceWriter> created = base::fail("no name was tried");
   for (int attempt = 0; attempt < kNameAttempts; ++attempt) {
-    std::string const path = options_.folder + "/" + trace_file_name(options_, ::getpid(), attempt);
-    auto created = file::TraceWriter::create(path);
+    int64_t const number = attempt < kNumberedNames ? attempt : epoch_ns();
+    std::string const path = options_.folder + "/" + trace_file_name(options_, ::getpid(), number);
+    created = file::TraceWriter::create(path);
     if (created) {
       // A disk that is full already: the next block says so again.
       [[maybe_unused]] auto const written = created->write_description(store_.info, {}, store_.log);
-      output_.emplace(std::move(*created));
-      store_.set_output(&*output_);
       report_.path = path;
-      report_.failure.clear();
-      return true;
+      return created;
     }
-    report_.failure = created.error().message;
     if (::access(path.c_str(), F_OK) != 0) break;  // not "it exists": the next name would fail too
   }
-  return false;
+  return created;
 }
 
 void Session::drain_once() {
@@ -179,6 +183,7 @@ void Session::drain_once() {
   if (clock_.latest_ns() - last_refresh_ns_ < kRefreshPeriodNs) return;
   last_refresh_ns_ = clock_.latest_ns();
   for (auto const& source : sources_) source->refresh(store_);
+  store_.read_names();
 }
 
 bool Session::window_is_over() {
@@ -189,12 +194,39 @@ bool Session::window_is_over() {
   return idle || clock_.latest_ns() - done_since_ns_ > kDeviceWorkTimeoutNs;
 }
 
+/// This thread and the file's, and those of sources.
+int64_t Session::own_threads() const {
+  int64_t threads = 2;
+  for (auto const& source : sources_) threads += source->threads();
+  return threads;
+}
+
+bool Session::counts_other_threads() const {
+  int64_t const threads = thread_count();
+  return threads == 0 || threads > own_threads() + 1;
+}
+
+/// A process lives as long as one of its threads, so ours would keep a program alive whose main thread left by pthread_exit() and
+/// whose others have ended. The system counts a main thread that has exited until the process ends.
+bool Session::program_has_ended() {
+  if (clock_.latest_ns() - last_look_ns_ < kLookPeriodNs) return false;
+  last_look_ns_ = clock_.latest_ns();
+  if (!main_thread_has_exited() || thread_count() != own_threads() + 1) return false;
+  output_->submit(0, [this](file::TraceWriter&) {
+    main_thread_status_ = exit_status_of_main_thread();
+    return base::Expected<void>();
+  });
+  return true;
+}
+
 void Session::add_losses(Source const& source) {
   uint64_t const dropped = source.dropped();
-  report_.dropped += dropped;
+  uint64_t const interrupting = std::min(dropped, source.dropped_in_signal_handlers());
+  report_.dropped += dropped - interrupting;
+  report_.interrupting += interrupting;
   store_.log.dropped += dropped - std::min(dropped, source.dropped_on_tracks());  // readers add the tracks' to it
-  if (dropped > most_dropped_) {
-    most_dropped_ = dropped;
+  if (dropped - interrupting > most_dropped_) {
+    most_dropped_ = dropped - interrupting;
     report_.dropped_setting = source.buffer_setting();
   }
   if (report_.problem.empty()) report_.problem = source.problem();
@@ -204,6 +236,11 @@ void Session::finish() {
   drain_once();  // what was recorded while the window was being closed
   // Before sources end: should one of them hang in a driver that crashed, what is here is in the file.
   store_.flush(clock_.latest_ns(), true);
+  for (auto const& source : sources_) source->refresh(store_);
+  if (store_.lacks_a_name()) {
+    store_.read_names();
+    output_->wait_until_idle();
+  }
   for (auto const& source : sources_) {
     source->refresh(store_);
     source->finish(store_, clock_.latest_ns());
@@ -234,7 +271,6 @@ void Session::program_exits() {
 }
 
 void Session::lock_for_fork() {
-  mutex_.lock();
   for (auto const& source : sources_) source->lock_for_fork();
   devices_.lock_for_fork();
 }
@@ -242,7 +278,6 @@ void Session::lock_for_fork() {
 void Session::unlock_after_fork() {
   devices_.unlock_after_fork();
   for (auto const& source : sources_) source->unlock_after_fork();
-  mutex_.unlock();
 }
 
 }  // namespace stepscope::tracer

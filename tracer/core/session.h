@@ -4,22 +4,21 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <vector>
 
 #include "tracer/core/capture_window.h"
 #include "tracer/core/clock.h"
 #include "tracer/core/device_registry.h"
+#include "tracer/core/doorbell.h"
 #include "tracer/core/file_thread.h"
 #include "tracer/core/options.h"
+#include "tracer/core/own_thread.h"
 #include "tracer/core/source.h"
 #include "tracer/core/trace_store.h"
 
@@ -30,6 +29,7 @@ struct SessionReport {
   std::string path;                  ///< the trace file; empty when none could be made
   uint64_t events = 0;               ///< rows in the file
   uint64_t dropped = 0;              ///< lost because buffers were full
+  uint64_t interrupting = 0;         ///< lost because a signal handler made them in the midst of another event's recording
   std::string_view dropped_setting;  ///< what to enlarge: of the source that lost the most
   std::string problem;               ///< why a source recorded nothing at all
   uint64_t unwritten = 0;            ///< lost because the file could not be written
@@ -63,8 +63,8 @@ class Session {
   void add_source(std::unique_ptr<Source> source) { sources_.push_back(std::move(source)); }
   /// Before start(). `call` is made on the writer thread when the capture has ended before the program does.
   void when_over(std::function<void()> call) { when_over_ = std::move(call); }
-  /// Makes the trace file, which says who records from now on, and starts the writer threads, with every signal blocked in them.
-  /// False when one of these is refused: nothing is recorded then.
+  /// Starts the file thread, which makes the trace file with what is known of the process, and the writer thread. False when one
+  /// of these is refused: nothing is recorded then.
   bool start();
   /// Ends the capture: recorders stop, everything recorded is written, open ranges end here, the file gets its index. Waits for
   /// that; false when it took longer than `timeout` (then the session must not be destroyed). Later calls do nothing.
@@ -88,17 +88,23 @@ class Session {
   /// As stop_without_locks(), after a crash.
   bool stop_after_crash(std::chrono::seconds timeout);
 
+  /// The process has more threads than the calling one and the session's, or that is not known.
+  [[nodiscard]] bool counts_other_threads() const;
+
   void lock_for_fork();
   void unlock_after_fork();
 
  private:
-  void join_writer();
+  void join_writer() const;
   void run();
   void run_until_stopped();
   bool open_file();
-  bool start_threads();
+  base::Expected<file::TraceWriter> create_file();
+  bool start_thread();
   void drain_once();
   bool window_is_over();
+  [[nodiscard]] int64_t own_threads() const;
+  bool program_has_ended();
   void add_losses(Source const& source);
   void finish();
 
@@ -111,20 +117,20 @@ class Session {
   std::vector<std::unique_ptr<Source>> sources_;
   std::function<void()> when_over_;
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::atomic<bool> stop_requested_{false}, finished_{false};
-  std::mutex joining_;
-  std::thread writer_thread_;
+  Doorbell stop_requested_, finished_;
+  std::optional<OwnThread> writer_thread_;
 
   // The writer thread's own.
   TraceStore store_;
   ClockFit clock_;
-  std::optional<FileThread> output_;
-  int64_t last_refresh_ns_ = 0, done_since_ns_ = -1;
+  std::unique_ptr<FileThread> output_;
+  int64_t last_refresh_ns_ = 0, last_look_ns_ = 0, done_since_ns_ = -1;
   uint64_t most_dropped_ = 0;
   SessionReport report_;
   std::string message_;
+  /// Of a main thread that left alone, once the others have ended, too: the last thread to exit says it again, because newer
+  /// kernels (5.17) take the process's status from that one. Set on the file thread before that ends.
+  int main_thread_status_ = 0;
 };
 
 }  // namespace stepscope::tracer

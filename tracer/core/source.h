@@ -43,6 +43,8 @@ class Source {
   virtual void refresh(TraceStore& store) = 0;
   /// Events that could not be recorded so far.
   [[nodiscard]] virtual uint64_t dropped() const = 0;
+  /// Of them: those of signal handlers that interrupted the recording of another event, which no buffer would have held.
+  [[nodiscard]] virtual uint64_t dropped_in_signal_handlers() const { return 0; }
   /// Of them: those that the tracks of the store count themselves.
   [[nodiscard]] virtual uint64_t dropped_on_tracks() const { return 0; }
   /// What to enlarge when events were dropped: the variable and the option.
@@ -51,6 +53,8 @@ class Source {
   [[nodiscard]] virtual std::string problem() const { return {}; }
   /// After finish(): memory that nobody needs is given back; recorders may still be running into their end.
   virtual void release() = 0;
+  /// Threads of its own that run now.
+  [[nodiscard]] virtual int64_t threads() const { return 0; }
   // Around fork(): no lock of the source may be held by another thread while the process is copied.
   virtual void lock_for_fork() = 0;
   virtual void unlock_after_fork() = 0;

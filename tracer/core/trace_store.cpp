@@ -86,6 +86,21 @@ void TraceStore::name_device(int32_t device, std::string_view name) {
   describe_again();
 }
 
+std::string TraceStore::system_name(int64_t thread_id, std::string_view known) {
+  std::string name = names_->ask(thread_id, known);
+  if (!name.empty() || output_ != nullptr) return name;
+  names_->read_asked();  // there is no file thread to do it
+  return names_->ask(thread_id, known);
+}
+
+void TraceStore::read_names() {
+  if (output_ == nullptr || !names_->has_asked()) return;
+  output_->submit(0, [names = names_](file::TraceWriter&) {
+    names->read_asked();
+    return base::Expected<void>();
+  });
+}
+
 std::vector<model::Device> TraceStore::devices() const {
   std::vector<model::Device> result = devices_;
   for (model::Device& device : result) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -13,6 +14,7 @@
 #include "trace/model/string_table.h"
 #include "trace/model/trace.h"
 #include "tracer/core/file_thread.h"
+#include "tracer/core/thread_names.h"
 #include "tracer/core/track_rows.h"
 
 namespace stepscope::tracer {
@@ -49,6 +51,12 @@ class TraceStore {
   void set_device(model::Device device);
   /// The program's own name of a device that is there or may come; empty = none.
   void name_device(int32_t device, std::string_view name);
+  /// The thread's name as the system knows it; `known` until read_names() has brought it.
+  std::string system_name(int64_t thread_id, std::string_view known = {});
+  /// Has the names read that system_name() was asked for.
+  void read_names();
+  /// It was asked for a name of which nothing is known.
+  [[nodiscard]] bool lacks_a_name() const { return names_->lacks_a_name(); }
   /// `info` or `log` changed.
   void describe_again() { description_changed_ = true; }
 
@@ -88,6 +96,7 @@ class TraceStore {
   std::map<int32_t, std::string> device_names_;  ///< that the program gave
   std::deque<Batch> batches_;
   std::unordered_map<int64_t, model::TrackId> threads_;
+  std::shared_ptr<ThreadNames> names_ = std::make_shared<ThreadNames>();  ///< jobs of the output hold it, too
   std::map<std::pair<int32_t, int64_t>, model::TrackId> streams_;
   bool description_changed_ = false;  ///< the session writes the first one when it makes the file
 };

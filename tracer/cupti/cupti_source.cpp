@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tracer/core/process_info.h"
-
 namespace stepscope::tracer {
 namespace {
 
@@ -373,16 +371,29 @@ void CuptiSource::write_notes(TraceStore& store) {
   store.describe_again();
 }
 
+namespace {
+
+bool has_plain_name(model::Track const& track) { return track.name == fmt::format("thread {}", track.id); }
+
+}  // namespace
+
 void CuptiSource::refresh(TraceStore& store) {
-  for (; named_tracks_ < store.tracks().size(); ++named_tracks_) {
-    model::TrackId const id{static_cast<uint32_t>(named_tracks_)};
-    model::Track track = store.track(id);
-    bool const has_plain_name = track.kind == model::TrackKind::kThread && track.name == fmt::format("thread {}", track.id);
-    std::string name = has_plain_name ? thread_name(track.id) : std::string();
-    if (name.empty()) continue;
-    track.name = std::move(name);
-    store.set_track(id, std::move(track));
+  for (; seen_tracks_ < store.tracks().size(); ++seen_tracks_) {
+    model::TrackId const id{static_cast<uint32_t>(seen_tracks_)};
+    model::Track const& track = store.track(id);
+    if (track.kind == model::TrackKind::kThread && has_plain_name(track)) unnamed_.push_back({id, 0});
   }
+
+  // A name comes with one of the next calls; a thread that has exited has none any more.
+  std::erase_if(unnamed_, [&store](UnnamedThread& thread) {
+    model::Track track = store.track(thread.track);
+    if (!has_plain_name(track)) return true;
+    std::string name = store.system_name(track.id);
+    if (name.empty()) return ++thread.tries > ThreadNames::kMaxReads;
+    track.name = std::move(name);
+    store.set_track(thread.track, std::move(track));
+    return true;
+  });
 }
 
 /// What CUPTI dropped is asked of it, and may be wrong with buffers by thread; how often there was no buffer is not.

@@ -145,7 +145,12 @@ class CuptiSource : public Source {
   int64_t last_fetch_ns_ = 0;
   bool round_is_over_ = false;
   int rounds_after_window_ = 0;
-  size_t named_tracks_ = 0;
+  struct UnnamedThread {
+    model::TrackId track;
+    int tries = 0;
+  };
+  std::vector<UnnamedThread> unnamed_;  ///< whose names the system may still tell
+  size_t seen_tracks_ = 0;              ///< of the store: looked through for such threads
 };
 
 }  // namespace stepscope::tracer

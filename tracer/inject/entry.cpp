@@ -22,10 +22,16 @@
 
 namespace stepscope::tracer {
 
-thread_local ThreadRecorder* this_recorder = nullptr;
-thread_local nccl::Recorder* this_nccl_recorder = nullptr;
+STEPSCOPE_THREAD_LOCAL ThreadRecorder* this_recorder = nullptr;
+STEPSCOPE_THREAD_LOCAL nccl::Recorder* this_nccl_recorder = nullptr;
+STEPSCOPE_THREAD_LOCAL bool this_thread_initializes = false;
 
 namespace {
+
+/// The thread's recorder while it initializes another copy of NVTX: its next event comes by attach_this_thread() then.
+STEPSCOPE_THREAD_LOCAL ThreadRecorder* put_aside = nullptr;
+/// The thread is inside of attach_this_thread(); a signal handler may have interrupted it there.
+STEPSCOPE_THREAD_LOCAL bool this_thread_attaches = false;
 
 /// kStopTimeout for a program that ends without exit handlers. Shorter: it may do so in a signal handler that interrupted a
 /// holder of what the writer waits for.
@@ -38,8 +44,9 @@ struct Process {
   InstalledCallbacks callbacks;
   nccl::Communicators communicators;
   Session* session = nullptr;
-  NvtxSource* nvtx = nullptr;
+  std::atomic<NvtxSource*> nvtx{nullptr};
   nccl::NcclSource* nccl = nullptr;
+  std::atomic<uint64_t> unattached{0};  ///< events that were lost before there was a source to count them
   std::once_flag cuda_started;
   bool tried = false;   ///< a session was started or cannot be
   bool forked = false;  ///< this process is a fork of a traced one
@@ -50,21 +57,20 @@ struct Process {
   std::atomic<bool> has_spoken{false};
 };
 
-Process& process() {
-  static auto* const instance = new Process;
-  return *instance;
-}
+/// Made while the library is loaded: a signal handler may be the first to look.
+Process& the_process = *new Process;
+Process& process() { return the_process; }
 
-std::string current_thread_name() {
-  std::array<char, 17> name{};  // PR_GET_NAME writes 16 bytes
-  ::prctl(PR_GET_NAME, name.data());
-  return name.data();
+ThreadName name_of_this_thread() {
+  ThreadName name{};
+  ::prctl(PR_GET_NAME, name.data());  // writes 16 bytes
+  return name;
 }
 
 /// Runs in a thread that exits, after its own C++ destructors; an event after this makes a new recorder, closed the same way.
 void thread_exits(void* recorder) {
   this_recorder = nullptr;
-  static_cast<ThreadRecorder*>(recorder)->close(current_thread_name());
+  static_cast<ThreadRecorder*>(recorder)->close(name_of_this_thread());
 }
 
 void nccl_thread_exits(void* recorder) {
@@ -73,6 +79,7 @@ void nccl_thread_exits(void* recorder) {
 }
 
 void before_fork() {
+  if (stepscope_wait_for_initialization != nullptr) stepscope_wait_for_initialization();
   Process& self = process();
   self.mutex.lock();
   if (self.session != nullptr) self.session->lock_for_fork();
@@ -89,6 +96,20 @@ void unlock_after_fork(Process& self) {
   self.mutex.unlock();
 }
 
+/// The next event of this thread, which is the process's only one, starts a session of its own.
+void forget_session(Process& self) {
+  self.session = nullptr;
+  self.recording = nullptr;
+  self.nvtx = nullptr;
+  self.nccl = nullptr;
+  self.tried = false;
+  this_recorder = nullptr;
+  this_nccl_recorder = nullptr;
+  put_aside = nullptr;
+  ::pthread_setspecific(self.exit_key, nullptr);
+  ::pthread_setspecific(self.nccl_exit_key, nullptr);
+}
+
 void after_fork_in_parent() { unlock_after_fork(process()); }
 
 /// The parent's session has no writer thread here and its file belongs to the parent: left alone. The first event of this process
@@ -96,17 +117,9 @@ void after_fork_in_parent() { unlock_after_fork(process()); }
 void after_fork_in_child() {
   Process& self = process();
   unlock_after_fork(self);
-  self.session = nullptr;
-  self.recording = nullptr;
+  forget_session(self);
   self.has_spoken = false;
-  self.nvtx = nullptr;
-  self.nccl = nullptr;
-  self.tried = false;
   self.forked = true;
-  this_recorder = nullptr;
-  this_nccl_recorder = nullptr;
-  ::pthread_setspecific(self.exit_key, nullptr);
-  ::pthread_setspecific(self.nccl_exit_key, nullptr);
 }
 
 /// One line on stderr, once, when the user asked for it. Allocates nothing.
@@ -154,7 +167,18 @@ void exec_has_failed() {
     say(*session, "stepscope: recording ended where the program tried to execute another one, which failed");
 }
 
-constexpr ExitHooks kExitHooks = {process_ends_abruptly, exec_has_failed};
+/// Of the two threads of a session, and of more where GPUs are sampled. The program's own make it not alone: nothing is done for
+/// it then, since Linux will refuse in any case.
+void be_alone() {
+  Process& self = process();
+  Session* const session = self.recording;
+  if (session == nullptr || self.recorded_process != ::getpid() || session->counts_other_threads()) return;
+  end_recording(End::kInOrder);
+  std::lock_guard const lock(self.mutex);
+  forget_session(self);
+}
+
+constexpr ExitHooks kExitHooks = {process_ends_abruptly, exec_has_failed, be_alone};
 
 void prepare_process_once(Process& self) {
   static bool prepared = false;  // under self.mutex
@@ -176,7 +200,7 @@ void start_session(Process& self) {
   prepare_process_once(self);
   options->forked = self.forked;
   auto* const session = new Session(std::move(*options));
-  self.nvtx = &add_sources(*session, self.registry);
+  NvtxSource& nvtx = add_sources(*session, self.registry);
   add_cuda_source(*session);
   self.nccl = &add_nccl_source(*session, self.communicators);
   session->when_over([&self] {
@@ -185,6 +209,8 @@ void start_session(Process& self) {
   });
   self.session = session;
   session->start();
+  nvtx.count_unattached(self.unattached.exchange(0));
+  self.nvtx = &nvtx;
   self.recorded_process = ::getpid();
   self.recording = session;
   watch_fatal_signals(process_crashes);
@@ -234,16 +260,59 @@ NcclDetail start_nccl() {
   return self.session != nullptr ? self.session->options().nccl : NcclDetail::kOff;
 }
 
-ThreadRecorder* attach_this_thread() noexcept try {
+namespace {
+
+/// Without a lock where the session is there already: a signal handler may have interrupted a thread that holds it.
+ThreadRecorder* recorder_for_this_thread() try {
+  if (put_aside != nullptr) return std::exchange(put_aside, nullptr);
   Process& self = process();
-  std::lock_guard const lock(self.mutex);
-  start_session(self);
-  if (self.nvtx == nullptr) return nullptr;
-  this_recorder = self.nvtx->attach(::syscall(SYS_gettid));
-  ::pthread_setspecific(self.exit_key, this_recorder);
-  return this_recorder;
+  NvtxSource* nvtx = self.nvtx.load(std::memory_order_acquire);
+  if (nvtx == nullptr) {
+    start_process_session();
+    nvtx = self.nvtx.load(std::memory_order_acquire);
+  }
+  ThreadRecorder* const made = nvtx != nullptr ? nvtx->attach(::syscall(SYS_gettid), name_of_this_thread()) : nullptr;
+  if (made != nullptr) ::pthread_setspecific(self.exit_key, made);
+  return made;
 } catch (...) {
   return nullptr;  // no memory: nothing is recorded, the next event tries again
+}
+
+/// In a signal handler.
+void count_unattached_event() {
+  Process& self = process();
+  if (NvtxSource* const nvtx = self.nvtx.load(std::memory_order_acquire); nvtx != nullptr)
+    nvtx->count_unattached(1);
+  else
+    self.unattached.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Its recorder is not used before NVTX is done, so that the next event comes by attach_this_thread().
+void begin_initialization() {
+  if (this_recorder != nullptr) put_aside = std::exchange(this_recorder, nullptr);
+  this_thread_initializes = true;
+}
+
+}  // namespace
+
+ThreadRecorder* attach_this_thread() noexcept {
+  if (this_thread_attaches) {
+    count_unattached_event();
+    return nullptr;
+  }
+  this_thread_attaches = true;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  this_recorder = recorder_for_this_thread();
+  ThreadRecorder* const made = this_recorder;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  this_thread_attaches = false;
+  release_signals();
+  return made;
+}
+
+void end_initialization() noexcept {
+  this_thread_initializes = false;
+  if (stepscope_release_signals != nullptr) stepscope_release_signals();
 }
 
 nccl::Recorder* attach_this_thread_to_nccl() noexcept try {
@@ -268,7 +337,9 @@ __attribute__((visibility("default"))) int InitializeInjection();
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
   try {
     if (get_export_table == nullptr || stepscope::tracer::start_process_session() == nullptr) return 0;
-    return stepscope::tracer::install_nvtx_callbacks(get_export_table) ? 1 : 0;
+    if (!stepscope::tracer::install_nvtx_callbacks(get_export_table)) return 0;
+    stepscope::tracer::begin_initialization();
+    return 1;
   } catch (...) {
     return 0;
   }
@@ -277,7 +348,9 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
 int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   try {
     if (module == nullptr || stepscope::tracer::start_process_session() == nullptr) return 0;
-    return stepscope::tracer::install_payload_callbacks(*module) ? 1 : 0;
+    if (!stepscope::tracer::install_payload_callbacks(*module)) return 0;
+    stepscope::tracer::begin_initialization();
+    return 1;
   } catch (...) {
     return 0;
   }

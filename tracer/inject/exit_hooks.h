@@ -1,4 +1,4 @@
-// What the tracer hands to libstepscope-exit.so (exit_preload.cpp), where `stepscope record` has preloaded that.
+// What the tracer and libstepscope-exit.so, where `stepscope record` has preloaded that, have of each other.
 #pragma once
 
 namespace stepscope::tracer {
@@ -10,9 +10,18 @@ struct ExitHooks {
   void (*before)();
   /// It did not execute the other program after all.
   void (*exec_failed)();
+  /// The calling thread is about to ask for what Linux gives only to processes of one thread. Ends the tracer's threads and
+  /// waits for that; the next event begins a new trace. Not in signal handlers.
+  void (*be_alone)();
 };
 
 }  // namespace stepscope::tracer
 
-/// Of libstepscope-exit.so. Weak: null where that was not preloaded.
-extern "C" __attribute__((weak, visibility("default"))) void stepscope_set_exit_hooks(stepscope::tracer::ExitHooks const* hooks);
+// Of libstepscope-exit.so. Weak: null where that was not preloaded.
+extern "C" {
+__attribute__((weak, visibility("default"))) void stepscope_set_exit_hooks(stepscope::tracer::ExitHooks const* hooks);
+/// Ends what nvtx_preload.cpp began in the calling thread: signals reach it again. Does nothing otherwise.
+__attribute__((weak, visibility("default"))) void stepscope_release_signals();
+/// Waits, for a second at most, until no other thread is in the midst of NVTX's initialization.
+__attribute__((weak, visibility("default"))) void stepscope_wait_for_initialization();
+}

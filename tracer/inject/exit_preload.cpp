@@ -1,6 +1,7 @@
 // libstepscope-exit.so, which `stepscope record` preloads into the programs that it starts: tells the tracer, where a process has
 // loaded it, that the process is about to end without exit handlers (_exit, as forks of Python do) or to execute another program
-// (exec…), so that what waits in buffers reaches the file. Needs nothing but the C library; without a tracer it only passes on.
+// (exec…), so that what waits in buffers reaches the file, or to ask for what only a process of one thread gets (unshare, setns).
+// Needs nothing but the C library; without a tracer it only passes on.
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -11,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -50,6 +52,8 @@ constinit Next<Exec> next_execv{"execv"};
 constinit Next<Exec> next_execvp{"execvp"};
 constinit Next<ExecWithEnvironment> next_execvpe{"execvpe"};
 constinit Next<int(int, char* const*, char* const*)> next_fexecve{"fexecve"};
+constinit Next<int(int)> next_unshare{"unshare"};
+constinit Next<int(int, int)> next_setns{"setns"};
 
 /// Early, because dlsym() may not be called in a signal handler, where _exit() and execve() may.
 __attribute__((constructor)) void find_all() {
@@ -60,6 +64,8 @@ __attribute__((constructor)) void find_all() {
   next_execvp.find();
   next_execvpe.find();
   next_fexecve.find();
+  next_unshare.find();
+  next_setns.find();
 }
 
 void tell_end() {
@@ -119,6 +125,14 @@ int call(Next<Function>& next, Arguments... arguments) {
   return -1;
 }
 
+/// Namespaces of users are given to processes of one thread only, those of file systems only where no thread shares the working
+/// folder; the rest are flags of clone() that ask for a thread's leaving.
+constexpr int kOnlyAlone = CLONE_NEWUSER | CLONE_NEWNS | CLONE_THREAD | CLONE_SIGHAND | CLONE_VM;
+
+void be_alone() {
+  if (ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire); hooks != nullptr) hooks->be_alone();
+}
+
 /// Calls `call` with the list of an execl… function as an array: `first`, what `list` has up to its null pointer, null. On the
 /// stack, as nothing may be allocated; `list` stands behind the null pointer then.
 template <class Call>
@@ -161,6 +175,15 @@ __attribute__((visibility("default"))) int execvpe(char const* file, char* const
 }
 __attribute__((visibility("default"))) int fexecve(int fd, char* const* arguments, char* const* environment) noexcept {
   return execute([] { return true; }, [&] { return call(next_fexecve, fd, arguments, environment); });
+}
+
+__attribute__((visibility("default"))) int unshare(int flags) noexcept {
+  if ((flags & kOnlyAlone & ~CLONE_NEWNS) != 0) be_alone();
+  return call(next_unshare, flags);
+}
+__attribute__((visibility("default"))) int setns(int fd, int kind) noexcept {
+  if (kind == 0 || (kind & kOnlyAlone) != 0) be_alone();
+  return call(next_setns, fd, kind);
 }
 
 __attribute__((visibility("default"))) int execl(char const* path, char const* first, ...) noexcept {

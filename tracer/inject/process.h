@@ -11,12 +11,26 @@
 
 namespace stepscope::tracer {
 
-/// The calling thread's recorder; null before its first event. The model keeps the access at one load: the library asks for eight
-/// bytes of static TLS, which the loader has in reserve.
-extern thread_local ThreadRecorder* this_recorder __attribute__((tls_model("initial-exec")));
+// What a thread of the program has of the tracer. The model makes an access one load, and keeps the memory where every thread has
+// it from its begin: some bytes of static TLS, which the loader has in reserve. Any other model would allocate at a thread's
+// first access, and the C library ends a program that has no memory then.
+#define STEPSCOPE_THREAD_LOCAL constinit thread_local __attribute__((tls_model("initial-exec")))
 
-/// Makes the calling thread's recorder; null when nothing is recorded in this process or there is no memory.
+/// The calling thread's recorder; null before its first event.
+extern STEPSCOPE_THREAD_LOCAL ThreadRecorder* this_recorder;
+/// NVTX is being initialized by the calling thread, see release_signals().
+extern STEPSCOPE_THREAD_LOCAL bool this_thread_initializes;
+
+/// Makes the calling thread's recorder; null when nothing is recorded in this process, there is no memory, or the caller is a
+/// signal handler that interrupted this very function: the event is counted as lost then.
 ThreadRecorder* attach_this_thread() noexcept;
+
+/// NVTX has initialized itself: signals that were held back meanwhile (nvtx_preload.cpp) reach this thread now.
+void end_initialization() noexcept;
+inline void release_signals() noexcept {
+  if (this_thread_initializes) [[unlikely]]
+    end_initialization();
+}
 
 inline ThreadRecorder* recorder() {
   ThreadRecorder* const known = this_recorder;
@@ -36,7 +50,7 @@ Session* current_session();
 void cuda_starts();
 
 // The same for threads that NCCL calls the plugin on.
-extern thread_local nccl::Recorder* this_nccl_recorder __attribute__((tls_model("initial-exec")));
+extern STEPSCOPE_THREAD_LOCAL nccl::Recorder* this_nccl_recorder;
 nccl::Recorder* attach_this_thread_to_nccl() noexcept;
 
 inline nccl::Recorder* nccl_recorder() {

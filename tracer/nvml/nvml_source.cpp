@@ -1,7 +1,7 @@
 #include "tracer/nvml/nvml_source.h"
 
 #include <cstdlib>
-#include <system_error>
+#include <utility>
 
 namespace stepscope::tracer::nvml {
 namespace {
@@ -48,10 +48,12 @@ void NvmlSource::snapshot() {
   }
 }
 
-/// On the writer thread: signals are blocked there, so in the new one.
-void NvmlSource::start_thread() try {
-  thread_ = std::make_unique<SamplingThread>(SamplingThread::Settings{period_, load_, visible_devices_, device_order_});
-} catch (std::system_error const&) {
+void NvmlSource::start_thread() {
+  auto thread = SamplingThread::start(SamplingThread::Settings{period_, load_, visible_devices_, device_order_});
+  if (thread) {
+    thread_ = std::move(*thread);
+    return;
+  }
   is_stopping_ = true;
   outcome_ = "not sampled: no thread could be started";
 }
@@ -104,6 +106,11 @@ void NvmlSource::stop() {
   bool const is_done = thread_->stop(kStopLimit);
   std::lock_guard const lock(mutex_);
   outcome_ = is_done ? thread_->outcome() : "end early: the GPU driver no longer answers";
+}
+
+int64_t NvmlSource::threads() const {
+  std::lock_guard const lock(mutex_);
+  return thread_ && !is_stopped_ ? 1 : 0;
 }
 
 void NvmlSource::lock_for_fork() {

@@ -40,6 +40,7 @@ class NvmlSource : public Source {
   [[nodiscard]] bool idle() const override { return true; }
   void refresh(TraceStore& /*store*/) override {}
   [[nodiscard]] uint64_t dropped() const override { return 0; }
+  [[nodiscard]] int64_t threads() const override;
   void release() override { stop(); }
   void lock_for_fork() override;
   void unlock_after_fork() override;

@@ -6,7 +6,6 @@
 #include <mutex>
 
 #include <fmt/format.h>
-#include <pthread.h>
 
 #include "tracer/core/clock.h"
 
@@ -119,22 +118,26 @@ class DeviceFacts {
 
 }  // namespace
 
-SamplingThread::SamplingThread(Settings settings)
-    : state_(std::make_shared<State>(std::move(settings))), thread_([state = state_] { run(state); }) {}
+SamplingThread::SamplingThread(Settings settings) : state_(std::make_shared<State>(std::move(settings))) {}
 
-SamplingThread::~SamplingThread() {
-  if (!stop(std::chrono::milliseconds(0)) && thread_.joinable()) thread_.detach();
+base::Expected<std::unique_ptr<SamplingThread>> SamplingThread::start(Settings settings) {
+  std::unique_ptr<SamplingThread> self(new SamplingThread(std::move(settings)));
+  auto thread = OwnThread::start("stepscope-nvml", [state = self->state_] { run(state); });
+  if (!thread) return base::fail_with(thread);
+  self->thread_ = std::move(*thread);
+  return self;
 }
+
+SamplingThread::~SamplingThread() { stop(std::chrono::milliseconds(0)); }
 
 bool SamplingThread::stop(std::chrono::milliseconds limit) {
   request_stop();
   if (!wait_until_done(limit)) return false;
-  if (thread_.joinable()) thread_.join();  // it is at its last instructions
+  thread_->join();  // it is at its last instructions
   return true;
 }
 
 void SamplingThread::run(std::shared_ptr<State> const& state) {
-  ::pthread_setname_np(::pthread_self(), "stepscope-nvml");
   std::string outcome;
   try {
     outcome = sample_until_stopped(*state);

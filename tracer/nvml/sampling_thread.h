@@ -7,11 +7,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
+#include "trace/base/expected.h"
 #include "tracer/core/device_registry.h"
+#include "tracer/core/own_thread.h"
 #include "tracer/nvml/sampler.h"
 
 namespace stepscope::tracer::nvml {
@@ -28,8 +29,8 @@ class SamplingThread {
     std::optional<std::string> visible_devices, device_order;  ///< CUDA_VISIBLE_DEVICES, CUDA_DEVICE_ORDER
   };
 
-  /// Starts it. Throws std::system_error when there can be no thread.
-  explicit SamplingThread(Settings settings);
+  /// Starts it. Errors: there can be no thread.
+  static base::Expected<std::unique_ptr<SamplingThread>> start(Settings settings);
   /// Leaves it alone where it has not ended.
   ~SamplingThread();
   SamplingThread(SamplingThread const&) = delete;
@@ -55,11 +56,12 @@ class SamplingThread {
 
  private:
   struct State;
+  explicit SamplingThread(Settings settings);
   static void run(std::shared_ptr<State> const& state);
   static std::string sample_until_stopped(State& state);
 
   std::shared_ptr<State> state_;
-  std::thread thread_;
+  std::optional<OwnThread> thread_;
 };
 
 }  // namespace stepscope::tracer::nvml

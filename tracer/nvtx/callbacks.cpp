@@ -1,5 +1,6 @@
 #include "tracer/nvtx/callbacks.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <string>
@@ -115,6 +116,7 @@ void end(uint16_t domain, nvtxRangeId_t id, std::span<PayloadView const> payload
 // nothing, and recorder() neither.
 template <class Call>
 auto guarded(Call const& call) noexcept -> decltype(call()) {
+  release_signals();
   try {
     return call();
   } catch (...) {
@@ -292,7 +294,15 @@ uint8_t on_domain_is_enabled(nvtxDomainHandle_t) {
   return guarded([] { return static_cast<uint8_t>(recorder() != nullptr); });
 }
 uint64_t on_scope_register(nvtxDomainHandle_t, nvtxScopeAttr_t const* attributes) {
+  release_signals();
   return attributes != nullptr && attributes->scopeId != 0 ? attributes->scopeId : NVTX_SCOPE_ROOT;
+}
+
+/// Every function that we do nothing for. It takes whatever it is given and returns the null that NVTX returns without a tool:
+/// any call may be the one that initialized NVTX, and signals are held back until it calls us.
+uintptr_t on_any_other() {
+  release_signals();
+  return 0;
 }
 
 template <class Function>
@@ -305,13 +315,19 @@ struct TableEntry {
   NvtxFunctionPointer function;
 };
 
+/// What `entries` have of a function, else on_any_other().
+void* callback_of(std::span<TableEntry const> entries, size_t id) {
+  auto const found = std::find_if(entries.begin(), entries.end(), [id](TableEntry const& entry) { return entry.id == id; });
+  return reinterpret_cast<void*>(found != entries.end() ? found->function : generic(on_any_other));
+}
+
+/// False when NVTX has no such table.
 bool fill_table(NvtxExportTableCallbacks const& tables, NvtxCallbackModule module, std::span<TableEntry const> entries) {
   NvtxFunctionTable table = nullptr;
   unsigned size = 0;
   if (tables.GetModuleFunctionTable(module, &table, &size) == 0 || table == nullptr) return false;
-  for (TableEntry const& entry : entries) {
-    if (entry.id >= size || table[entry.id] == nullptr) continue;
-    process_callbacks().install(reinterpret_cast<void**>(table[entry.id]), reinterpret_cast<void*>(entry.function));
+  for (unsigned id = 0; id < size; ++id) {
+    if (table[id] != nullptr) process_callbacks().install(reinterpret_cast<void**>(table[id]), callback_of(entries, id));
   }
   return true;
 }
@@ -358,6 +374,8 @@ bool install_nvtx_callbacks(NvtxGetExportTableFunc_t get_export_table) {
   // An NVTX without them records as well as any.
   fill_table(*tables, NVTX_CB_MODULE_CUDA, cuda);
   fill_table(*tables, NVTX_CB_MODULE_CUDART, cuda_runtime);
+  fill_table(*tables, NVTX_CB_MODULE_OPENCL, {});
+  fill_table(*tables, NVTX_CB_MODULE_SYNC, {});
   return fill_table(*tables, NVTX_CB_MODULE_CORE, core) && fill_table(*tables, NVTX_CB_MODULE_CORE2, core2);
 }
 
@@ -373,11 +391,8 @@ bool install_payload_callbacks(nvtxExtModuleInfo_t const& module) {
                               TableEntry{NVTX3EXT_CBID_nvtxDomainIsEnabled, generic(on_domain_is_enabled)},
                               TableEntry{NVTX3EXT_CBID_nvtxScopeRegister, generic(on_scope_register)}};
   nvtxExtModuleSegment_t const& segment = module.segments[0];
-  for (TableEntry const& entry : entries) {
-    if (entry.id < segment.slotCount)
-      process_callbacks().install(reinterpret_cast<void**>(&segment.functionSlots[entry.id]),
-                                  reinterpret_cast<void*>(entry.function));
-  }
+  for (size_t id = 0; id < segment.slotCount; ++id)
+    process_callbacks().install(reinterpret_cast<void**>(&segment.functionSlots[id]), callback_of(entries, id));
   return true;
 }
 

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <unordered_set>
 #include <utility>
 
 #include <fmt/format.h>
-
-#include "tracer/core/process_info.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -17,6 +14,8 @@ namespace {
 constexpr size_t kMaxRingShare = 2;
 /// Only addresses: a process has 128 TB of them, and thousands of threads.
 constexpr size_t kMaxRingBytes = size_t{1} << 30;
+/// Where every address counts: as much as the writer's period of 5 ms takes at 10 M ranges/s.
+constexpr size_t kMaxCountedRingBytes = 2 << 20;
 /// A new thread gets at most this share of the memory that is left: 256 KB with the default, so that thousands that come and go
 /// while the writer is kept from its work get some too. Who records more than that lasts takes more while it records.
 constexpr size_t kShareOfRest = 1024;
@@ -25,6 +24,11 @@ constexpr size_t kShareOfRest = 1024;
 constexpr size_t kFirstPages = 64 * 1024;
 /// Ahead of a thread that records: more than 10 M events/s need in one of the writer's periods.
 constexpr size_t kPagesAhead = 2 << 20;
+
+size_t max_ring_bytes(size_t buffer_bytes) {
+  size_t const most = Ring::addresses_cost_nothing() ? kMaxRingBytes : kMaxCountedRingBytes;
+  return std::bit_floor(std::clamp(buffer_bytes / kMaxRingShare, Ring::kMinBytes, most));
+}
 
 void set_fact(TraceStore& store, std::string const& fact, std::string const& value) {
   auto& facts = store.info.facts;
@@ -42,7 +46,7 @@ NvtxSource::NvtxSource(CaptureWindow& window, TickSource ticks, Registry& regist
     : window_(window),
       ticks_(ticks),
       registry_(registry),
-      max_ring_bytes_(std::bit_floor(std::clamp(buffer_bytes / kMaxRingShare, Ring::kMinBytes, kMaxRingBytes))),
+      max_ring_bytes_(max_ring_bytes(buffer_bytes)),
       budget_(buffer_bytes),
       trigger_(window.options().range, registry),
       decoder_(registry, window.ends_early()) {}
@@ -52,24 +56,44 @@ size_t NvtxSource::take_ring_bytes() {
   return budget_.take(bytes, 1) ? bytes : 0;
 }
 
-ThreadRecorder* NvtxSource::attach(int64_t thread_id) {
-  std::lock_guard const lock(mutex_);
+NvtxSource::~NvtxSource() { take_attached(); }
+
+ThreadRecorder* NvtxSource::attach(int64_t thread_id, ThreadName const& name) {
+  if (window_.mode() == CaptureMode::kStopped) return nullptr;
   size_t const bytes = take_ring_bytes();
-  recorders_.push_back(std::make_unique<ThreadRecorder>(window_, ticks_, next_number_++, thread_id, bytes, max_ring_bytes_,
-                                                        &budget_, trigger_.is_on() ? &trigger_ : nullptr,
-                                                        turns_ ? &*turns_ : nullptr));
-  if (!recorders_.back()->ring().valid()) budget_.give_back(bytes);
-  recorders_.back()->ring().prefault(kFirstPages);
-  return recorders_.back().get();
+  uint32_t const number = next_number_.fetch_add(1, std::memory_order_relaxed);
+  ThreadRecorder* const recorder = ThreadRecorder::make(window_, ticks_, number, thread_id, bytes, max_ring_bytes_, &budget_,
+                                                        trigger_.is_on() ? &trigger_ : nullptr, turns_ ? &*turns_ : nullptr);
+  if (recorder == nullptr || !recorder->ring().valid()) budget_.give_back(bytes);
+  if (recorder == nullptr) {
+    count_unattached(1);
+    return nullptr;
+  }
+  recorder->ring().prefault(kFirstPages);
+  recorder->first_name = name;
+
+  recorder->attached_before = attached_.load(std::memory_order_relaxed);
+  while (!attached_.compare_exchange_weak(recorder->attached_before, recorder, std::memory_order_release,
+                                          std::memory_order_relaxed)) {
+  }
+  return recorder;
+}
+
+/// Hands the new recorders over to the writer thread, the oldest first.
+void NvtxSource::take_attached() {
+  size_t const known = drained_.size();
+  ThreadRecorder* recorder = attached_.exchange(nullptr, std::memory_order_acquire);
+  for (; recorder != nullptr; recorder = recorder->attached_before) {
+    drained_.emplace_back();
+    drained_.back().recorder.reset(recorder);
+    drained_.back().comm_name = recorder->first_name.data();
+    decoder_.describe_thread(recorder->number(), recorder->thread_id());
+  }
+  std::reverse(drained_.begin() + static_cast<ptrdiff_t>(known), drained_.end());
 }
 
 void NvtxSource::snapshot() {
-  std::lock_guard const lock(mutex_);
-  for (size_t i = drained_.size(); i < recorders_.size(); ++i) {
-    ThreadRecorder* const recorder = recorders_[i].get();
-    drained_.push_back({.recorder = recorder});
-    decoder_.describe_thread(recorder->number(), recorder->thread_id());
-  }
+  take_attached();
   for (Drained& drained : drained_) {
     drained.closing = drained.recorder->closed();  // before the head: a closed recorder writes no more
     drained.lost_ends = drained.recorder->lost_ends().mark();
@@ -102,26 +126,21 @@ void NvtxSource::drain(TraceStore& store, ClockFit const& clock) {
   for (Drained& drained : drained_) lose_ends(drained, clock);
   decoder_.end_round(store);
   // All threads that ended at once: programs that start a thread a task end thousands between two rounds.
-  std::unordered_set<ThreadRecorder const*> ended;
-  for (Drained const& drained : drained_) {
-    if (!drained.closing) continue;
-    close(drained, store, clock);
-    ended.insert(drained.recorder);
+  for (Drained& drained : drained_) {
+    if (drained.closing) close(drained, store, clock);
   }
-  if (ended.empty()) return;
   std::erase_if(drained_, [](Drained const& drained) { return drained.closing; });
-  std::lock_guard const lock(mutex_);
-  std::erase_if(recorders_, [&](auto const& recorder) { return ended.contains(recorder.get()); });
 }
 
-void NvtxSource::close(Drained const& drained, TraceStore& store, ClockFit const& clock) {
-  Drained last = drained;
-  if (last.recorder->has_lost_pops()) decoder_.lose_deep_pops(last.recorder->number());
-  decoder_.close_thread(last.recorder->number(), clock.to_trace_ns(last.recorder->closing_ticks()));
-  describe(last, store);
-  decoder_.forget_thread(last.recorder->number());
-  dropped_by_exited_ += last.recorder->dropped();
-  if (last.recorder->ring().valid()) budget_.give_back(last.recorder->ring().capacity_bytes());
+void NvtxSource::close(Drained& drained, TraceStore& store, ClockFit const& clock) {
+  ThreadRecorder& recorder = *drained.recorder;
+  if (recorder.has_lost_pops()) decoder_.lose_deep_pops(recorder.number());
+  decoder_.close_thread(recorder.number(), clock.to_trace_ns(recorder.closing_ticks()));
+  describe(drained, store);
+  decoder_.forget_thread(recorder.number());
+  dropped_by_exited_ += recorder.dropped();
+  interrupting_of_exited_ += recorder.interrupting();
+  if (recorder.ring().valid()) budget_.give_back(recorder.ring().capacity_bytes());
 }
 
 void NvtxSource::describe(Drained& drained, TraceStore& store) {
@@ -130,7 +149,7 @@ void NvtxSource::describe(Drained& drained, TraceStore& store) {
   if (dropped == 0 && !decoder_.has_track(recorder.number())) return;
   model::TrackId const id = decoder_.thread_track(recorder.number(), store);
   model::Track track = store.track(id);
-  std::string const comm = drained.closing ? recorder.final_name() : thread_name(recorder.thread_id());
+  std::string const comm = drained.closing ? recorder.final_name() : store.system_name(recorder.thread_id(), drained.comm_name);
   if (!comm.empty()) drained.comm_name = comm;
   auto const given = registry_.thread_name(recorder.thread_id());
   std::string const& name = given ? *given : drained.comm_name;
@@ -174,17 +193,21 @@ void NvtxSource::finish(TraceStore& store, int64_t end_ns) {
 }
 
 uint64_t NvtxSource::dropped() const {
-  uint64_t sum = dropped_by_exited_ + decoder_.dropped();
+  uint64_t sum = dropped_by_exited_ + decoder_.dropped() + unattached_.load(std::memory_order_relaxed);
   for (Drained const& drained : drained_) sum += drained.recorder->dropped();
   return sum;
 }
 
-void NvtxSource::release() {
-  std::lock_guard const lock(mutex_);
-  for (auto const& recorder : recorders_) recorder->ring().discard_memory();
+/// Events without a recorder are of such handlers, or of threads for which there was no memory at all.
+uint64_t NvtxSource::dropped_in_signal_handlers() const {
+  uint64_t sum = interrupting_of_exited_ + unattached_.load(std::memory_order_relaxed);
+  for (Drained const& drained : drained_) sum += drained.recorder->interrupting();
+  return sum;
 }
 
-void NvtxSource::lock_for_fork() { mutex_.lock(); }
-void NvtxSource::unlock_after_fork() { mutex_.unlock(); }
+void NvtxSource::release() {
+  take_attached();
+  for (Drained const& drained : drained_) drained.recorder->ring().discard_memory();
+}
 
 }  // namespace stepscope::tracer

@@ -1,11 +1,10 @@
 // The NVTX source: owns the recorders of all threads and turns their rings into rows on the writer thread.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
-#include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,11 +23,17 @@ class NvtxSource : public Source {
  public:
   /// `buffer_bytes` bounds the rings of all threads together. Window and registry outlive the source.
   NvtxSource(CaptureWindow& window, TickSource ticks, Registry& registry, size_t buffer_bytes);
+  ~NvtxSource() override;
+  NvtxSource(NvtxSource const&) = delete;
+  NvtxSource& operator=(NvtxSource const&) = delete;
   /// Before any thread attaches; see Turns.
   void take_turns(int socket, int64_t steps) { turns_.emplace(socket, steps); }
 
-  /// A recorder for the calling thread, valid until it was closed; the thread's first event makes it. Thread-safe.
-  ThreadRecorder* attach(int64_t thread_id);
+  /// A recorder for the calling thread, valid until it was closed; the thread's first event makes it. Null when the capture is
+  /// over, or, counted, when there is no memory. Thread-safe and safe in signal handlers: no lock, nothing from the heap.
+  ThreadRecorder* attach(int64_t thread_id, ThreadName const& name = {});
+  /// Events were lost before their thread had a recorder. As attach().
+  void count_unattached(uint64_t events) { unattached_.fetch_add(events, std::memory_order_relaxed); }
 
   void snapshot() override;
   void drain(TraceStore& store, ClockFit const& clock) override;
@@ -36,15 +41,17 @@ class NvtxSource : public Source {
   [[nodiscard]] bool idle() const override { return decoder_.outstanding_ops() == 0; }
   void refresh(TraceStore& store) override;
   [[nodiscard]] uint64_t dropped() const override;
+  [[nodiscard]] uint64_t dropped_in_signal_handlers() const override;
   [[nodiscard]] uint64_t dropped_on_tracks() const override { return dropped_on_tracks_; }
   void release() override;
-  void lock_for_fork() override;
-  void unlock_after_fork() override;
+  // Nothing here is locked.
+  void lock_for_fork() override {}
+  void unlock_after_fork() override {}
 
  private:
   /// The writer thread's view of a recorder.
   struct Drained {
-    ThreadRecorder* recorder = nullptr;
+    RecorderPointer recorder;
     uint64_t until = 0;              ///< ring position of the last snapshot
     LostEnds::Mark lost_ends;        ///< of the last snapshot
     uint64_t forgotten_ends = 0;     ///< of lost_ends: what the decoder knows of
@@ -53,12 +60,13 @@ class NvtxSource : public Source {
     uint64_t described_dropped = 0;  ///< what the track's `dropped` has of it
   };
   size_t take_ring_bytes();
+  void take_attached();
   void drain_ring(Drained& drained, TraceStore& store, ClockFit const& clock);
   void lose_ends(Drained& drained, ClockFit const& clock);
   void describe(Drained& drained, TraceStore& store);
   void name_categories(TraceStore& store);
   void count_turns(TraceStore& store);
-  void close(Drained const& drained, TraceStore& store, ClockFit const& clock);
+  void close(Drained& drained, TraceStore& store, ClockFit const& clock);
 
   CaptureWindow& window_;
   TickSource const ticks_;
@@ -69,16 +77,16 @@ class NvtxSource : public Source {
   RangeTrigger trigger_;
   std::optional<Turns> turns_;
 
-  std::mutex mutex_;  ///< recorders_ and next_number_
-  std::vector<std::unique_ptr<ThreadRecorder>> recorders_;
-  uint32_t next_number_ = 0;
+  std::atomic<ThreadRecorder*> attached_{nullptr};  ///< new to the writer thread, linked from the youngest to the oldest
+  std::atomic<uint32_t> next_number_{0};
+  std::atomic<uint64_t> unattached_{0};
 
   // The writer thread's own.
   Decoder decoder_;
   std::vector<Drained> drained_;
   std::map<std::pair<uint16_t, uint32_t>, std::string> named_categories_;  ///< that are facts of the trace
   uint64_t told_turns_ = 0;
-  uint64_t dropped_by_exited_ = 0, dropped_on_tracks_ = 0;
+  uint64_t dropped_by_exited_ = 0, interrupting_of_exited_ = 0, dropped_on_tracks_ = 0;
 };
 
 }  // namespace stepscope::tracer

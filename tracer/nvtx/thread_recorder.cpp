@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include <sys/mman.h>
+
 #include "tracer/api/annotate.h"
 #include "tracer/api/device_events.h"
 
@@ -101,6 +103,16 @@ ThreadRecorder::ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t
       trigger_(trigger),
       turns_(turns) {}
 
+void* ThreadRecorder::take_pages() {
+  void* const memory = ::mmap(nullptr, sizeof(ThreadRecorder), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory != MAP_FAILED ? memory : nullptr;
+}
+
+void ThreadRecorder::Destroy::operator()(ThreadRecorder* recorder) const {
+  recorder->~ThreadRecorder();
+  ::munmap(recorder, sizeof *recorder);
+}
+
 bool ThreadRecorder::wants_baseline(EventArgs const& args) const {
   if (args.domain == kAnnotationDomain) return args.category == static_cast<uint32_t>(api::AnnotationCategory::kMemory);
   if (args.domain != kDeviceDomain) return false;
@@ -180,7 +192,39 @@ inline int ThreadRecorder::end_compact_push(uint16_t domain, uint64_t* record, u
   return level;
 }
 
+int ThreadRecorder::push(EventArgs const& args) {
+  return alone(kNoNesting, [&] { return record_push(args); });
+}
 int ThreadRecorder::push_text(uint16_t domain, char const* text) {
+  return alone(kNoNesting, [&] { return record_push_text(domain, text); });
+}
+int ThreadRecorder::push_handle(uint16_t domain, uint32_t handle) {
+  return alone(kNoNesting, [&] { return record_push_handle(domain, handle); });
+}
+int ThreadRecorder::pop(uint16_t domain, std::span<PayloadView const> payloads) {
+  return alone(kNoNesting, [&] { return record_pop(domain, payloads); });
+}
+int ThreadRecorder::pop(uint16_t domain) {
+  return alone(kNoNesting, [&] { return record_pop(domain); });
+}
+void ThreadRecorder::mark(EventArgs const& args) {
+  alone(0, [&] {
+    if (wants(args) && !write(RecordType::kMark, args, 0, end_room_)) count_drop();
+    return 0;
+  });
+}
+uint64_t ThreadRecorder::start(EventArgs const& args) {
+  return alone(kUnrecordedRange, [&] { return record_start(args); });
+}
+void ThreadRecorder::end(uint16_t domain, uint64_t range, std::span<PayloadView const> payloads) {
+  if (range == 0 || (range & kUnrecordedRange) != 0) return;
+  alone(0, [&] {
+    record_end(domain, range, payloads);
+    return 0;
+  });
+}
+
+inline int ThreadRecorder::record_push_text(uint16_t domain, char const* text) {
   uint64_t* const record = compact_room(domain, 1 + kMaxCompactTextWords);
   uint32_t const words = record != nullptr && text != nullptr ? put_compact_text(record + 1, text) : 0;
   if (words == 0) [[unlikely]]
@@ -188,7 +232,7 @@ int ThreadRecorder::push_text(uint16_t domain, char const* text) {
   return end_compact_push(domain, record, 0, 1 + words);
 }
 
-int ThreadRecorder::push_handle(uint16_t domain, uint32_t handle) {
+inline int ThreadRecorder::record_push_handle(uint16_t domain, uint32_t handle) {
   uint64_t* const record = compact_room(domain, 2);
   if (record == nullptr) [[unlikely]]
     return push_general(domain, nullptr, handle);
@@ -201,16 +245,16 @@ __attribute__((noinline)) int ThreadRecorder::push_general(uint16_t domain, char
   args.domain = domain;
   args.handle = handle;
   if (text != nullptr) args.text = {text, ::strnlen(text, kMaxTextBytes)};
-  return push(args);
+  return record_push(args);
 }
 
-int ThreadRecorder::pop(uint16_t domain) {
+inline int ThreadRecorder::record_pop(uint16_t domain) {
   Nesting& nesting = nesting_[domain];
   int32_t const level = nesting.level - 1;
   uint64_t const bit = uint64_t{1} << (level & (kBitLevels - 1));
   bool const is_compact = domain < kCompactDomains && level >= 0 && level < kBitLevels && (nesting.recorded & bit) != 0;
   if (!is_compact || filtered_ || window_.mode() == CaptureMode::kStopped) [[unlikely]]
-    return pop(domain, {});
+    return record_pop(domain, {});
   int64_t const ticks = read_ticks(tick_source_);
   nesting.level = level;
   nesting.recorded &= ~bit;
@@ -220,7 +264,7 @@ int ThreadRecorder::pop(uint16_t domain) {
   return level;
 }
 
-int ThreadRecorder::push(EventArgs const& args) {
+int ThreadRecorder::record_push(EventArgs const& args) {
   if (turns_ != nullptr && is_step(args) && !turns_->may_begin(member_)) wait_for_turn();
   Nesting& nesting = nesting_[args.domain];
   int32_t const level = nesting.level++;
@@ -237,7 +281,7 @@ int ThreadRecorder::push(EventArgs const& args) {
   return level;
 }
 
-int ThreadRecorder::pop(uint16_t domain, std::span<PayloadView const> payloads) {
+int ThreadRecorder::record_pop(uint16_t domain, std::span<PayloadView const> payloads) {
   Nesting& nesting = nesting_[domain];
   if (nesting.level == 0) return -1;
   int32_t const level = --nesting.level;
@@ -280,11 +324,7 @@ void ThreadRecorder::pop_deep(EventArgs const& args, Nesting& nesting, int32_t l
   nesting.lost_from = std::min(nesting.lost_from, level);
 }
 
-void ThreadRecorder::mark(EventArgs const& args) {
-  if (wants(args) && !write(RecordType::kMark, args, 0, end_room_)) count_drop();
-}
-
-uint64_t ThreadRecorder::start(EventArgs const& args) {
+uint64_t ThreadRecorder::record_start(EventArgs const& args) {
   uint64_t const range = uint64_t{number_ + 1} << kRangeNumberShift | next_range_++;
   if (filtered_ && triggers(args) && window_.open()) trigger_->started_range = range;
   if (!wants(args)) return range | kUnrecordedRange;
@@ -300,8 +340,8 @@ uint64_t ThreadRecorder::start(EventArgs const& args) {
   return range;
 }
 
-void ThreadRecorder::end(uint16_t domain, uint64_t range, std::span<PayloadView const> payloads) {
-  if (range == 0 || (range & kUnrecordedRange) != 0 || window_.mode() == CaptureMode::kStopped) return;
+void ThreadRecorder::record_end(uint16_t domain, uint64_t range, std::span<PayloadView const> payloads) {
+  if (window_.mode() == CaptureMode::kStopped) return;
   if (is_own(range) && started_room_ > 0) {
     started_room_ -= kEndWords;
     end_room_ -= kEndWords;
@@ -322,12 +362,12 @@ bool ThreadRecorder::triggers(EventArgs const& args) const {
 
 /// The range tells where: what is between two steps is in neither, and the first step of a turn is measured by nobody.
 void ThreadRecorder::wait_for_turn() {
-  push_text(kAnnotationDomain, kHeldRange);
+  record_push_text(kAnnotationDomain, kHeldRange);
   bool const has_turn = turns_->wait(member_);
-  pop(kAnnotationDomain);
+  record_pop(kAnnotationDomain);
   if (has_turn) return;
-  push_text(kAnnotationDomain, kTurnsOverRange);
-  pop(kAnnotationDomain);
+  record_push_text(kAnnotationDomain, kTurnsOverRange);
+  record_pop(kAnnotationDomain);
 }
 
 /// What opens the window is recorded itself.
@@ -368,7 +408,7 @@ void ThreadRecorder::step_ends(int32_t level) {
   window_.thread_leaves_window();
 }
 
-void ThreadRecorder::close(std::string const& name) {
+void ThreadRecorder::close(ThreadName const& name) {
   if (annotating_ && !done_) window_.thread_gives_up();
   if (opened_by_.second != kNoLevel) window_.close();
   if (turns_ != nullptr) turns_->leave(member_);

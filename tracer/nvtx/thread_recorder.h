@@ -4,12 +4,15 @@
 //   push/pop, deeper levels                 records name their level, so that the decoder finds what lost its other end; programs
 //                                           that forget to pop get there, and keep no room free for what never comes
 //   start/end                               a start keeps room for its end, within bounds; a lost end is told beside the ring
+// A signal handler may annotate while it interrupts its own thread. Where it interrupts a call of the recorder, whose record is
+// half written, its events are dropped and counted.
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <climits>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -36,6 +39,9 @@ inline constexpr int32_t kBitLevels = 64;
 /// Bit of the ids of start/end ranges that were not recorded.
 inline constexpr uint64_t kUnrecordedRange = uint64_t{1} << 63;
 
+/// As the system keeps it: 15 characters at most, ended by a 0.
+using ThreadName = std::array<char, 16>;
+
 /// Called by its thread alone, but for the accessors marked "writer".
 class ThreadRecorder {
  public:
@@ -45,6 +51,18 @@ class ThreadRecorder {
   ThreadRecorder(CaptureWindow& window, TickSource ticks, uint32_t number, int64_t thread_id, size_t ring_bytes,
                  size_t max_ring_bytes = 0, RingBudget* budget = nullptr, RangeTrigger* trigger = nullptr,
                  Turns* turns = nullptr);
+
+  /// A recorder in pages of the system's: a signal handler may make the first event of its thread, and the heap may be in use by
+  /// what it interrupted. Null when there are no pages.
+  template <class... Arguments>
+  static ThreadRecorder* make(Arguments&&... arguments) {
+    void* const memory = take_pages();
+    return memory != nullptr ? new (memory) ThreadRecorder(std::forward<Arguments>(arguments)...) : nullptr;
+  }
+  /// Of what make() gave.
+  struct Destroy {
+    void operator()(ThreadRecorder* recorder) const;
+  };
 
   /// Level of the range in its domain and thread, from 0; as nvtxRangePush returns it.
   int push(EventArgs const& args);
@@ -58,22 +76,31 @@ class ThreadRecorder {
   /// An id for end(), on any thread.
   uint64_t start(EventArgs const& args);
   void end(uint16_t domain, uint64_t range, std::span<PayloadView const> payloads = {});
-  /// The thread exits; nothing may be called afterwards. `name` is its name at the end.
-  void close(std::string const& name);
+  /// The thread exits; nothing may be called afterwards. `name`: at its end.
+  void close(ThreadName const& name);
 
   [[nodiscard]] int64_t thread_id() const { return thread_id_; }
   [[nodiscard]] uint32_t number() const { return number_; }
   [[nodiscard]] Ring& ring() { return ring_; }  ///< writer
   /// Events dropped here; a range whose end alone was lost on a deep level is dropped and counted by the decoder.
-  [[nodiscard]] uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }  ///< writer
-  [[nodiscard]] LostEnds& lost_ends() { return lost_ends_; }                                   ///< writer
+  [[nodiscard]] uint64_t dropped() const {  ///< writer
+    return dropped_.load(std::memory_order_relaxed) + interrupting();
+  }
+  /// Those of signal handlers that interrupted another call.
+  [[nodiscard]] uint64_t interrupting() const { return interrupting_.load(std::memory_order_relaxed); }  ///< writer
+  [[nodiscard]] LostEnds& lost_ends() { return lost_ends_; }                                             ///< writer
   /// Pops of deep levels were lost that no later record has told of.
   [[nodiscard]] bool has_lost_pops() const { return untold_domains_.load(std::memory_order_relaxed) != 0; }  ///< writer
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_acquire); }                      ///< writer
-  [[nodiscard]] std::string const& final_name() const { return final_name_; }  ///< writer, once closed()
+  [[nodiscard]] std::string final_name() const { return final_name_.data(); }  ///< writer, once closed()
   [[nodiscard]] int64_t closing_ticks() const { return closing_ticks_; }       ///< writer, once closed()
 
+  ThreadName first_name{};                    ///< at its first event; set before the writer knows of the recorder
+  ThreadRecorder* attached_before = nullptr;  ///< the source's list of recorders that are new to the writer
+
  private:
+  static void* take_pages();
+
   /// Push/pop state of one domain on this thread.
   struct Nesting {
     int32_t level = 0;
@@ -89,6 +116,29 @@ class ThreadRecorder {
   [[nodiscard]] bool wants_all() const {
     return window_.mode() == CaptureMode::kRecording && (!filtered_ || !annotating_ || inside_);
   }
+  /// Runs `call` unless this thread is inside of another call already; then the event is counted and `otherwise` returned.
+  template <class Result, class Call>
+  [[gnu::always_inline]] Result alone(Result otherwise, Call const& call) {
+    if (in_use_.load(std::memory_order_relaxed)) [[unlikely]] {
+      interrupting_.fetch_add(1, std::memory_order_relaxed);
+      return otherwise;
+    }
+    in_use_.store(true, std::memory_order_relaxed);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    Result const result = call();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    in_use_.store(false, std::memory_order_relaxed);
+    return result;
+  }
+  // The calls of the same names, inside of alone().
+  int record_push(EventArgs const& args);
+  int record_push_text(uint16_t domain, char const* text);
+  int record_push_handle(uint16_t domain, uint32_t handle);
+  int record_pop(uint16_t domain, std::span<PayloadView const> payloads);
+  int record_pop(uint16_t domain);
+  uint64_t record_start(EventArgs const& args);
+  void record_end(uint16_t domain, uint64_t range, std::span<PayloadView const> payloads);
+
   uint64_t* compact_room(uint16_t domain, uint32_t max_words);
   int end_compact_push(uint16_t domain, uint64_t* record, unsigned tag, uint32_t words);
   int push_general(uint16_t domain, char const* text, uint32_t handle);
@@ -121,6 +171,8 @@ class ThreadRecorder {
   uint64_t started_room_ = 0;  ///< of end_room_: for ends of start/end ranges
   uint64_t next_range_ = 1;
   std::atomic<uint32_t> untold_domains_{0};  ///< those with a Nesting::lost_from
+  std::atomic<bool> in_use_{false};          ///< by a call that a signal handler may have interrupted
+  std::atomic<uint64_t> interrupting_{0};    ///< events of such handlers
   std::atomic<uint64_t> dropped_{0};
   std::array<Nesting, kMaxDomains> nesting_{};
   RangeTrigger* const trigger_;
@@ -132,9 +184,11 @@ class ThreadRecorder {
   int32_t step_level_ = -1;
   int64_t step_index_ = 0;
   std::atomic<bool> closed_{false};
-  std::string final_name_;
+  ThreadName final_name_{};
   int64_t closing_ticks_ = 0;
   LostEnds lost_ends_;  ///< large and rarely used: behind everything
 };
+
+using RecorderPointer = std::unique_ptr<ThreadRecorder, ThreadRecorder::Destroy>;
 
 }  // namespace stepscope::tracer

@@ -219,7 +219,7 @@ TEST(Decoder, keeps_the_events_of_threads_that_exit_and_frees_their_rings) {
     ThreadRecorder& thread = *pipeline.source.attach(100 + i);
     ASSERT_TRUE(thread.ring().valid()) << "thread " << i << " got no ring: those of exited threads were not freed";
     thread.push(named("work"));
-    thread.close("worker");
+    thread.close({"worker"});
     pipeline.drain();
   }
   pipeline.finish();
@@ -503,7 +503,7 @@ TEST_F(Steps, capture_is_over_when_every_annotating_thread_and_the_device_are_do
   launch(1);
   host.pop(kAnnotationDomain);
   EXPECT_FALSE(pipeline.window.is_over());
-  other.close("done early");
+  other.close({"done early"});
   EXPECT_TRUE(pipeline.window.is_over());
   pipeline.drain();
   EXPECT_FALSE(pipeline.source.idle());

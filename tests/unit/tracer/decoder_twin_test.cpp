@@ -237,9 +237,9 @@ std::vector<Event> events_of(model::Trace const& trace) {
 TEST(DecoderTwin, what_is_read_back_after_many_flushes_is_what_was_recorded) {
   fs::path const path = fs::path(::testing::TempDir()) / ("decoder_twin_" + std::to_string(::getpid()) + ".stepscope");
   fs::remove(path);
-  auto writer = file::TraceWriter::create(path);
-  ASSERT_TRUE(writer) << writer.error().message;
-  FileThread output(std::move(*writer));
+  auto const started = FileThread::start([&] { return file::TraceWriter::create(path); });
+  ASSERT_TRUE(started) << started.error().message;
+  FileThread& output = **started;
   Twin twin;
   Decoder decoder(twin.registry, false);
   TraceStore store;

@@ -115,7 +115,7 @@ TEST(RangeWindowTest, start_end_ranges_may_end_on_another_thread) {
 TEST(RangeWindowTest, ends_with_the_thread_that_left_it_open) {
   RangeWindow window("step");
   window.host.push(named("step"));
-  window.host.close("gone");
+  window.host.close({"gone"});
   EXPECT_TRUE(window.window.is_over());
 }
 

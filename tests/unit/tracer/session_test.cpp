@@ -67,7 +67,7 @@ TEST_F(SessionTest, records_every_event_of_many_threads_that_come_and_go) {
         recorder.pop(kDefaultDomain);
         if (i % 1000 == 0) std::this_thread::yield();
       }
-      recorder.close("worker " + std::to_string(t));
+      recorder.close({"worker"});
     });
   }
   for (auto& thread : threads) thread.join();

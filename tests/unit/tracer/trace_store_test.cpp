@@ -57,9 +57,9 @@ TEST(TraceStore, puts_the_names_that_the_program_gave_behind_those_of_the_hardwa
 
 TEST(TraceStore, writes_whole_blocks_however_many_events_are_open) {
   std::string const path = ::testing::TempDir() + "/store_of_open_rows_" + std::to_string(::getpid()) + ".stepscope";
-  auto writer = file::TraceWriter::create(path);
-  ASSERT_TRUE(writer) << writer.error().message;
-  FileThread output(std::move(*writer));
+  auto const started = FileThread::start([&] { return file::TraceWriter::create(path); });
+  ASSERT_TRUE(started) << started.error().message;
+  FileThread& output = **started;
   TraceStore store;
   store.set_output(&output);
   model::TrackId const track = store.thread_track(1);
@@ -86,7 +86,7 @@ TEST(TraceStore, gives_a_number_that_the_system_used_again_the_same_track_with_t
     ThreadRecorder* const recorder = pipeline.source.attach(5);
     recorder->push(named("lost"));
     recorder->pop(kDefaultDomain);
-    recorder->close("worker");
+    recorder->close({"worker"});
     pipeline.drain();
   }
   pipeline.finish();

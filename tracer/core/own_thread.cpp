@@ -1,0 +1,100 @@
+#include "tracer/core/own_thread.h"
+
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+namespace stepscope::tracer {
+namespace {
+
+/// Encoding and compressing keep their memory on the heap; CUPTI and NVML, which our threads call, want some hundred KB.
+constexpr size_t kStackBytes = 1 << 20;
+/// What a stack that overflows runs into: more than any page.
+constexpr size_t kGuardBytes = 64 << 10;
+
+/// A stack of our own, which stays until the process ends; null when there is no memory. The C library would give us one that a
+/// thread of the program has left. After a fork that is no memory of nobody: libraries of the program (oneTBB) go on using what
+/// their threads had there.
+void* make_stack() {
+  void* const memory =
+      ::mmap(nullptr, kGuardBytes + kStackBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  void* const stack = static_cast<char*>(memory) + kGuardBytes;
+  ::munlock(stack, kStackBytes);  // after mlockall(MCL_FUTURE) all of its pages would be made now
+  if (::mprotect(stack, kStackBytes, PROT_READ | PROT_WRITE) == 0) return stack;
+  ::munmap(memory, kGuardBytes + kStackBytes);
+  return nullptr;
+}
+
+struct Start {
+  char const* name;
+  std::function<void()> run;
+  std::shared_ptr<Doorbell> done;
+};
+
+void* run_thread(void* argument) {
+  std::unique_ptr<Start> start(static_cast<Start*>(argument));
+  ::pthread_setname_np(::pthread_self(), start->name);
+  try {
+    start->run();
+  } catch (...) {
+    // An exception that leaves a thread would end the program.
+  }
+
+  auto const done = std::move(start->done);
+  start.reset();
+  done->ring();
+  return nullptr;
+}
+
+/// Signals are blocked before the thread is there: a mask is inherited, and none may arrive in between.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(SignalsBlocked const&) = delete;
+  SignalsBlocked& operator=(SignalsBlocked const&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+}  // namespace
+
+base::Expected<OwnThread> OwnThread::start(char const* name, std::function<void()> run) {
+  auto done = std::make_shared<Doorbell>();
+  auto argument = std::make_unique<Start>(Start{name, std::move(run), done});
+  void* const stack = make_stack();
+  if (stack == nullptr) return base::fail("there is no memory for a thread, raise its limit");
+  pthread_attr_t attributes;
+  ::pthread_attr_init(&attributes);
+  ::pthread_attr_setstack(&attributes, stack, kStackBytes);
+  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+
+  pthread_t thread{};
+  int reason = 0;
+  {
+    SignalsBlocked const blocked;
+    reason = ::pthread_create(&thread, &attributes, run_thread, argument.get());
+  }
+  ::pthread_attr_destroy(&attributes);
+  if (reason != 0) ::munmap(static_cast<char*>(stack) - kGuardBytes, kGuardBytes + kStackBytes);
+  if (reason != 0) return base::fail("no thread could be started ({}), raise the limit of threads", std::strerror(reason));
+  [[maybe_unused]] Start* const handed_over = argument.release();
+  return OwnThread(std::move(done));
+}
+
+void OwnThread::join() const {
+  while (!done_->wait_until_rung(std::chrono::hours(1))) {
+  }
+}
+
+}  // namespace stepscope::tracer
