@@ -1,0 +1,148 @@
+// Signals that arrive while events are made, and what a program sees of its signals.
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nvtx3/nvToolsExt.h>
+
+#include "tests/e2e/attacks/attack_case.h"
+
+namespace stepscope::attacks {
+namespace {
+
+void mark_in_handler(int /*signal*/) { nvtxMarkA("in signal"); }
+
+void set_timer(suseconds_t period_us) {
+  itimerval const timer = {{0, period_us}, {0, period_us}};
+  ::setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+int storm(Arguments const& /*unused*/) {
+  std::signal(SIGALRM, mark_in_handler);
+  set_timer(100);
+  for (double const end = now_s() + 0.5; now_s() < end;) work(100);
+  set_timer(0);
+  std::puts("ok");
+  return 0;
+}
+
+/// Signals from before the first event, which starts the tracer.
+int storm_at_first_event(Arguments const& /*unused*/) {
+  std::signal(SIGALRM, mark_in_handler);
+  set_timer(50);
+  work(100);
+  set_timer(0);
+  std::puts("ok");
+  return 0;
+}
+
+void* make_one_range(void* /*unused*/) {
+  work(1);
+  return nullptr;
+}
+
+/// A signal hits each thread while it makes its first event.
+int storm_at_attach(Arguments const& arguments) {
+  std::signal(SIGUSR1, mark_in_handler);
+  for (long round = arguments.number(0, 2000); round > 0; --round) {
+    pthread_t thread{};
+    ::pthread_create(&thread, nullptr, make_one_range, nullptr);
+    ::pthread_kill(thread, SIGUSR1);
+    ::pthread_join(thread, nullptr);
+  }
+  std::puts("ok");
+  return 0;
+}
+
+/// As that, with several signals a thread at moments that differ from round to round.
+int storm_at_attach_at_all_moments(Arguments const& arguments) {
+  constexpr int kSignals = 6, kLongestPause = 4000;
+  nvtxMarkA("first");
+  sleep_ms(20);
+  struct sigaction action {};
+  action.sa_handler = mark_in_handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGUSR1, &action, nullptr);
+  auto const rounds = static_cast<int>(arguments.number(0, 2000));
+  for (int round = 0; round < rounds; ++round) {
+    pthread_t thread{};
+    ::pthread_create(&thread, nullptr, make_one_range, nullptr);
+    for (int i = 0; i < kSignals; ++i) {
+      ::pthread_kill(thread, SIGUSR1);
+      int volatile pause = (round * 37 + i * 101) % kLongestPause;
+      while (pause > 0) pause = pause - 1;
+    }
+    ::pthread_join(thread, nullptr);
+  }
+  std::puts("ok");
+  return 0;
+}
+
+int cpu_time_runs_out(Arguments const& /*unused*/) {
+  work(10);
+  rlimit const limit = {1, 5};
+  ::setrlimit(RLIMIT_CPU, &limit);
+  for (;;) work(10'000);
+}
+
+/// What programs do that wait for any child.
+int wait_for_any_child(Arguments const& /*unused*/) {
+  work(10);
+  sleep_ms(50);
+  int status = 0;
+  pid_t const child = ::waitpid(-1, &status, WNOHANG);
+  std::printf("waitpid %d %s\n", child, errno == ECHILD ? "no child" : "");
+  return 0;
+}
+
+void print_signal_state(char const* where) {
+  FILE* const status = std::fopen("/proc/self/status", "r");
+  char line[256];
+  while (std::fgets(line, sizeof line, status) != nullptr)
+    for (std::string_view const field : {"SigPnd", "ShdPnd", "SigBlk", "SigIgn"})
+      if (std::string_view(line).starts_with(field)) std::printf("%s %s", where, line);
+  std::fclose(status);
+  std::fflush(stdout);
+}
+
+/// Blocked, ignored and waiting signals: at the start, with events, in a fork and after exec, which inherits them.
+int signal_state(Arguments const& arguments) {
+  if (arguments.number(0, 0) == 1) {
+    print_signal_state("executed");
+    return 0;
+  }
+  print_signal_state("start");
+  std::signal(SIGUSR2, SIG_IGN);
+  work(10);
+  print_signal_state("events");
+  if (pid_t const child = ::fork(); child == 0) {
+    work(10);
+    print_signal_state("fork");
+    ::_exit(execute_again(arguments, "signal_state", 1));
+  } else if (exit_of(child) != 0) {
+    return 1;
+  }
+  return 0;
+}
+
+constexpr Case kCases[] = {{"sig_storm", storm},
+                           {"sig_first", storm_at_first_event},
+                           {"sig_attach", storm_at_attach},
+                           {"signal_attach", storm_at_attach_at_all_moments},
+                           {"sigxcpu", cpu_time_runs_out},
+                           {"sigchld", wait_for_any_child},
+                           {"signal_state", signal_state}};
+
+}  // namespace
+
+Theme signal_cases() { return {"signals", kCases}; }
+
+}  // namespace stepscope::attacks
