@@ -41,6 +41,7 @@ Theme memory_cases();
 Theme name_cases();
 Theme process_cases();
 Theme sandbox_cases();
+Theme sharing_cases();
 Theme signal_cases();
 Theme thread_cases();
 Theme time_cases();

@@ -66,9 +66,9 @@ void* be_busy(void* /*unused*/) {
   return nullptr;
 }
 
-std::array<Theme, 11> all_themes() {
-  return {descriptor_cases(), ending_cases(),  fault_cases(),  limit_cases(),  memory_cases(), name_cases(),
-          process_cases(),    sandbox_cases(), signal_cases(), thread_cases(), time_cases()};
+std::array<Theme, 12> all_themes() {
+  return {descriptor_cases(), ending_cases(),  fault_cases(),   limit_cases(),  memory_cases(), name_cases(),
+          process_cases(),    sandbox_cases(), sharing_cases(), signal_cases(), thread_cases(), time_cases()};
 }
 
 int list_cases() {

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Programs that do what a hostile or merely unusual program does behave the same under `stepscope record` as alone.
 
-usage: attacks_test.py --build FOLDER [--theme NAME…] [--case NAME…] [--jobs N] [--list]
+usage: attacks_test.py --build FOLDER [--theme NAME…] [--case NAME…] [--jobs N] [--repeat N] [--list]
+       attacks_test.py --build FOLDER --twice-alone …    records nothing: a case that differs from itself is no good case
+       attacks_test.py --build FOLDER --self-test        plants each kind of difference and looks whether it is found
 
 Each case runs alone and recorded, each in a fresh empty folder. Exit code or signal, stdout, stderr, files (names, modes, owners,
 sizes, contents) and the endings of processes that outlive the program must be equal, but for ALLOWED in runner.py. Descriptors and
@@ -104,17 +106,21 @@ def faults_of_traces(stepscope, case, run_folder):
     return found
 
 
-def compare(stepscope, case, folder):
-    base = os.path.join(folder, case.name)
+def compare(stepscope, case, folder, number, is_recorded):
+    base = os.path.join(folder, f"{case.name}-{number}")
     environment = runner.clean_environment() | dict(case.environment)
     alone_folder = runner.fresh_folder(os.path.join(base, "alone"))
     recorded_folder = runner.fresh_folder(os.path.join(base, "recorded"))
     run_folder = os.path.join(base, "run")
 
     alone = runner.run(case.command, alone_folder, environment, LIMIT_S)
-    recorded = runner.run(stepscope.recorded(case.command, run_folder), recorded_folder, environment, LIMIT_S)
+    command = stepscope.recorded(case.command, run_folder) if is_recorded else case.command
+    recorded = runner.run(command, recorded_folder, environment, LIMIT_S)
+    if not is_recorded:
+        recorded.ending = runner.as_record_ends(recorded.ending)
     found = runner.differences(case.name, alone, recorded, alone_folder, recorded_folder)
-    found += faults_of_traces(stepscope, case, run_folder)
+    if is_recorded:
+        found += faults_of_traces(stepscope, case, run_folder)
     shutil.rmtree(base, ignore_errors=True)
     return Result(case, found, alone.seconds, recorded.seconds)
 
@@ -140,21 +146,61 @@ def chosen_cases(arguments, stepscope, folder):
             if (not arguments.theme or case.theme in arguments.theme) and (not arguments.case or case.name in arguments.case)]
 
 
-def compare_all(stepscope, cases, folder, jobs):
+def compare_all(stepscope, cases, folder, arguments):
     begin = time.monotonic()
     for case in cases:
         if case.skipped:
             print(f"skipped {case.theme:12} {case.name:24} {case.skipped}")
-    work = [(stepscope, case, folder) for case in cases if not case.skipped]
+    work = [(stepscope, case, folder, number, not arguments.twice_alone)
+            for number in range(arguments.repeat) for case in cases if not case.skipped]
     differing = 0
-    with multiprocessing.Pool(jobs, runner.become_subreaper) as pool:
+    with multiprocessing.Pool(arguments.jobs, runner.become_subreaper) as pool:
         for result in pool.imap_unordered(compare_one, work, chunksize=1):
             tell(result)
             differing += bool(result.differences)
-    print(f"{len(work) - differing} equal, {differing} differ, {len(cases) - len(work)} skipped, in {time.monotonic() - begin:.1f} s")
+    print(f"{len(work) - differing} equal, {differing} differ, {sum(bool(case.skipped) for case in cases)} skipped, "
+          f"in {time.monotonic() - begin:.1f} s")
     if not work:
         return 77
     return 1 if differing else 0
+
+
+# What a shell does alone, what it does instead when recorded, and what must be said of it; "" = they are equal.
+PLANTED = (
+    ("exit 3", "exit 3", ""),
+    ("exit 3", "exit 4", "exit 3 became exit 4"),
+    ("kill -SEGV $$", "exit 139", ""),
+    ("kill -SEGV $$", "exit 11", "signal 11 became exit 11"),
+    ("echo a", "echo a; echo 'stepscope: recorded 1 trace file' >&2", ""),
+    ("echo a", "echo a; echo 'error of stepscope: x' >&2", "stderr"),
+    ("echo a", "echo a; echo 'stepscope: x'", "stdout"),
+    ("echo a; echo b", "echo b; echo a", "stdout"),
+    ("echo a > file", "echo b > file", "file file"),
+    ("echo a > file", "echo a > file; echo a > more", "file more"),
+    ("mkdir one", ":", "file one"),
+    ("echo a > file", "umask 077; echo a > file", "file file"),
+    ("echo $PWD", "echo $PWD", ""),
+    ("(sleep 0.1; exit 2) & exit 0", "(sleep 0.1; exit 2) & exit 0", ""),
+    ("(sleep 0.1; exit 2) & exit 0", "(sleep 0.1; exit 1) & exit 0", "outlived"),
+    ("(sleep 0.1) & exit 0", "(sleep 10) & exit 0", "outlived"),
+    ("exit 0", "exec sleep 10", "exit 0 became time limit"),
+)
+
+
+def self_test(folder):
+    runner.become_subreaper()
+    wrong = 0
+    folders = [runner.fresh_folder(os.path.join(folder, name)) for name in ("alone", "recorded")]
+    for alone, recorded, expected in PLANTED:
+        outcomes = [runner.run(["sh", "-c", script], runner.fresh_folder(place), runner.clean_environment(), limit_s=2)
+                    for script, place in zip((alone, recorded), folders)]
+        outcomes[1].ending = runner.as_record_ends(outcomes[1].ending)
+        found = "; ".join(runner.differences("any", *outcomes, *folders))
+        if expected not in found or bool(expected) != bool(found):
+            print(f"{alone} / {recorded}: found [{found}], expected [{expected}]")
+            wrong += 1
+    print(f"{len(PLANTED) - wrong} of {len(PLANTED)} as expected")
+    return 1 if wrong else 0
 
 
 def main():
@@ -163,17 +209,22 @@ def main():
     parser.add_argument("--theme", action="append", default=[])
     parser.add_argument("--case", action="append", default=[])
     parser.add_argument("--jobs", type=int, default=2, help="cases at once")
+    parser.add_argument("--repeat", type=int, default=1, help="runs of each case")
+    parser.add_argument("--twice-alone", action="store_true")
+    parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--list", action="store_true", help="prints themes and cases, and runs none")
     arguments = parser.parse_args()
     stepscope = runner.Stepscope(arguments.build)
     with tempfile.TemporaryDirectory(prefix="stepscope-attacks-") as folder:
         os.chmod(folder, 0o755)
+        if arguments.self_test:
+            return self_test(folder)
         cases = chosen_cases(arguments, stepscope, folder)
         if arguments.list:
             for case in cases:
                 print(case.theme, case.name)
             return 0
-        return compare_all(stepscope, cases, folder, arguments.jobs)
+        return compare_all(stepscope, cases, folder, arguments)
 
 
 if __name__ == "__main__":

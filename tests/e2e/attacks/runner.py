@@ -47,6 +47,8 @@ ALLOWED = (
             "record hands its settings to the tracer in the environment", case="env"),
     Allowed("stderr", rb"^Threads:\t(\d+)", without_tracer_threads,
             "the tracer writes its file in two threads of its own", case="threadcount"),
+    Allowed("stdout", rb"^(SEGV|BUS|FPE|ILL|ABRT): handled$", rb"\1: default",
+            "the tracer handles faults that the program does not, so that what was recorded before them reaches the file", case="handlers"),
     Allowed("stderr", rb"^T \d+\.\d+$", b"T time", "a duration", case="threads10k", recorded_only=False),
     Allowed("stdout", rb" \d+\.\d{6}$", b" time", "a point in time", case="marks", recorded_only=False),
 )
@@ -98,7 +100,7 @@ def ending_of(status):
 
 def as_record_ends(ending):
     """`stepscope record` ends with 128 + the signal that ended the program, as shells do."""
-    kind, number = ending.split()
+    kind, number = ending.split(maxsplit=1)
     return f"exit {128 + int(number)}" if kind == "signal" else ending
 
 

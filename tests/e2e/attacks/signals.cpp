@@ -133,13 +133,99 @@ int signal_state(Arguments const& arguments) {
   return 0;
 }
 
+pid_t volatile handled_in = 0;
+
+/// A signal to the process waits while its only thread blocks it: no thread of the tracer may take it.
+int wait_while_blocked(Arguments const& /*unused*/) {
+  std::signal(SIGUSR1, [](int) { handled_in = ::gettid(); });
+  work(10);
+  sleep_ms(20);
+  sigset_t one{};
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  int waited = 0, in_this_thread = 0;
+  for (int i = 0; i < 100; ++i) {
+    ::sigprocmask(SIG_BLOCK, &one, nullptr);
+    handled_in = 0;
+    ::kill(::getpid(), SIGUSR1);
+    work(10);
+    ::usleep(100);
+    sigset_t waiting{};
+    ::sigpending(&waiting);
+    waited += sigismember(&waiting, SIGUSR1);
+    ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+    in_this_thread += static_cast<int>(handled_in == ::gettid());
+  }
+  std::printf("waited %d, in this thread %d\n", waited, in_this_thread);
+  return 0;
+}
+
+/// One thread waits for what all others block, as servers have it.
+int wait_in_thread(Arguments const& /*unused*/) {
+  static sigset_t two;
+  sigemptyset(&two);
+  sigaddset(&two, SIGUSR1);
+  sigaddset(&two, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &two, nullptr);
+  work(10);
+  pthread_t thread{};
+  auto const wait = [](void*) -> void* {
+    int signal = 0, heard = 0;
+    while (::sigwait(&two, &signal) == 0 && signal != SIGTERM) ++heard;
+    std::printf("heard %s\n", heard > 0 ? "some" : "none");
+    return nullptr;
+  };
+  ::pthread_create(&thread, nullptr, wait, nullptr);
+  for (int i = 0; i < 100; ++i) {
+    ::kill(::getpid(), SIGUSR1);
+    work(10);
+    ::usleep(100);
+  }
+  ::kill(::getpid(), SIGTERM);
+  ::pthread_join(thread, nullptr);
+  return 0;
+}
+
+/// What a program finds that looks whether a fault is handled already, before it installs a handler of its own.
+int find_handlers(Arguments const& /*unused*/) {
+  work(10);
+  sleep_ms(20);
+  for (int signal = 1; signal < SIGRTMIN; ++signal) {
+    struct sigaction now {};
+    if (::sigaction(signal, nullptr, &now) != 0) continue;
+    char const* const state = now.sa_handler == SIG_DFL ? "default" : now.sa_handler == SIG_IGN ? "ignored" : "handled";
+    std::printf("%s: %s\n", ::sigabbrev_np(signal), state);
+  }
+  return 0;
+}
+
+struct sigaction action_before {};
+
+/// A handler that hands the fault on to what was there before it.
+int hand_fault_on(Arguments const& /*unused*/) {
+  work(10);
+  struct sigaction action {};
+  action.sa_handler = [](int signal) {
+    [[maybe_unused]] ssize_t const written = ::write(STDOUT_FILENO, "fault\n", 6);
+    ::sigaction(signal, &action_before, nullptr);
+  };
+  ::sigaction(SIGSEGV, &action, &action_before);
+  int volatile* volatile nowhere = nullptr;
+  *nowhere = 1;
+  return 0;
+}
+
 constexpr Case kCases[] = {{"sig_storm", storm},
                            {"sig_first", storm_at_first_event},
                            {"sig_attach", storm_at_attach},
                            {"signal_attach", storm_at_attach_at_all_moments},
                            {"sigxcpu", cpu_time_runs_out},
                            {"sigchld", wait_for_any_child},
-                           {"signal_state", signal_state}};
+                           {"signal_state", signal_state},
+                           {"signal_blocked", wait_while_blocked},
+                           {"sigwait", wait_in_thread},
+                           {"handlers", find_handlers},
+                           {"handler_chain", hand_fault_on}};
 
 }  // namespace
 
