@@ -11,7 +11,7 @@
 
 namespace stepscope::attacks {
 
-/// What the command line says after the case's name.
+/// The words of the command line after the case's name.
 struct Arguments {
   char const* program;
   std::string_view name;  ///< of the case
@@ -46,9 +46,9 @@ Theme signal_cases();
 Theme thread_cases();
 Theme time_cases();
 
-// What several themes need.
+// Several themes need these.
 
-/// That many ranges.
+/// Makes as many ranges.
 void work(int ranges);
 void sleep_ms(int ms);
 double now_s();

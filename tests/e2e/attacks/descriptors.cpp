@@ -65,7 +65,7 @@ int close_all_and_reuse(Arguments const& arguments) {
   return foreign_bytes != 0 ? 1 : 0;
 }
 
-/// As that by one system call, as newer programs do.
+/// Closes all by one system call, as newer programs do.
 int close_range_and_reuse(Arguments const& /*unused*/) {
   work(10);
   sleep_ms(20);

@@ -31,7 +31,10 @@ int one_mark(Arguments const& /*unused*/) {
 
 int quick_exit(Arguments const& /*unused*/) {
   work(10);
-  std::at_quick_exit([] { std::puts("quick exit handler"), std::fflush(stdout); });
+  std::at_quick_exit([] {
+    std::puts("quick exit handler");
+    std::fflush(stdout);
+  });
   std::quick_exit(11);
 }
 

@@ -63,7 +63,7 @@ int no_address_space_later(Arguments const& /*unused*/) {
   return 0;
 }
 
-/// As that, with the stack that a thread needs: only the tracer's own memory for the thread is missing.
+/// Threads get a stack that was allocated before: only the tracer's own memory for them is missing.
 int threads_without_address_space(Arguments const& /*unused*/) {
   pthread_attr_t attributes{};
   ::pthread_attr_init(&attributes);

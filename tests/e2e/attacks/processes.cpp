@@ -147,7 +147,7 @@ int fork_by_system_call(Arguments const& /*unused*/) {
   return 0;
 }
 
-/// Of the threads only the one that forks lives on in the child, which starts others.
+/// Only the thread that forks lives on in the child, which starts others.
 int fork_in_thread(Arguments const& /*unused*/) {
   work(10);
   pthread_t thread{};

@@ -62,7 +62,7 @@ int storm_at_attach(Arguments const& arguments) {
   return 0;
 }
 
-/// As that, with several signals a thread at moments that differ from round to round.
+/// Several signals hit each thread, at moments that differ from round to round.
 int storm_at_attach_at_all_moments(Arguments const& arguments) {
   constexpr int kSignals = 6, kLongestPause = 4000;
   nvtxMarkA("first");
@@ -93,7 +93,7 @@ int cpu_time_runs_out(Arguments const& /*unused*/) {
   for (;;) work(10'000);
 }
 
-/// What programs do that wait for any child.
+/// Programs that wait for any child must not find one of the tracer.
 int wait_for_any_child(Arguments const& /*unused*/) {
   work(10);
   sleep_ms(50);
@@ -186,14 +186,16 @@ int wait_in_thread(Arguments const& /*unused*/) {
   return 0;
 }
 
-/// What a program finds that looks whether a fault is handled already, before it installs a handler of its own.
+/// Some programs look whether a fault is handled already, before they install a handler of their own.
 int find_handlers(Arguments const& /*unused*/) {
   work(10);
   sleep_ms(20);
   for (int signal = 1; signal < SIGRTMIN; ++signal) {
     struct sigaction now {};
     if (::sigaction(signal, nullptr, &now) != 0) continue;
-    char const* const state = now.sa_handler == SIG_DFL ? "default" : now.sa_handler == SIG_IGN ? "ignored" : "handled";
+    char const* state = "handled";
+    if (now.sa_handler == SIG_DFL) state = "default";
+    if (now.sa_handler == SIG_IGN) state = "ignored";
     std::printf("%s: %s\n", ::sigabbrev_np(signal), state);
   }
   return 0;

@@ -19,11 +19,16 @@ void* make_one_range(void* /*unused*/) {
   return nullptr;
 }
 
+int fail() {
+  std::puts("fail");
+  return 1;
+}
+
 int ten_thousand_threads(Arguments const& arguments) {
   double const begin = now_s();
   for (long i = arguments.number(0, 10'000); i > 0; --i) {
     pthread_t thread{};
-    if (::pthread_create(&thread, nullptr, make_one_range, nullptr) != 0) return std::puts("fail"), 1;
+    if (::pthread_create(&thread, nullptr, make_one_range, nullptr) != 0) return fail();
     ::pthread_join(thread, nullptr);
   }
   std::fprintf(stderr, "T %.3f\n", now_s() - begin);
@@ -43,7 +48,7 @@ int two_thousand_threads_at_once(Arguments const& /*unused*/) {
     return nullptr;
   };
   for (pthread_t& thread : threads)
-    if (::pthread_create(&thread, &attributes, live, nullptr) != 0) return std::puts("fail"), 1;
+    if (::pthread_create(&thread, &attributes, live, nullptr) != 0) return fail();
   for (pthread_t const thread : threads) ::pthread_join(thread, nullptr);
   std::puts("ok");
   return 0;
@@ -57,7 +62,7 @@ int small_stacks(Arguments const& /*unused*/) {
   ::pthread_attr_setstacksize(&attributes, 16384);
   for (int i = 0; i < 100; ++i) {
     pthread_t thread{};
-    if (::pthread_create(&thread, &attributes, make_one_range, nullptr) != 0) return std::puts("fail"), 1;
+    if (::pthread_create(&thread, &attributes, make_one_range, nullptr) != 0) return fail();
     ::pthread_join(thread, nullptr);
   }
   std::puts("ok");
