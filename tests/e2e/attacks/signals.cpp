@@ -1,0 +1,236 @@
+// Signals that arrive while events are made, and what a program sees of its signals.
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <nvtx3/nvToolsExt.h>
+
+#include "tests/e2e/attacks/attack_case.h"
+
+namespace stepscope::attacks {
+namespace {
+
+void mark_in_handler(int /*signal*/) { nvtxMarkA("in signal"); }
+
+void set_timer(suseconds_t period_us) {
+  itimerval const timer = {{0, period_us}, {0, period_us}};
+  ::setitimer(ITIMER_REAL, &timer, nullptr);
+}
+
+int storm(Arguments const& /*unused*/) {
+  std::signal(SIGALRM, mark_in_handler);
+  set_timer(100);
+  for (double const end = now_s() + 0.5; now_s() < end;) work(100);
+  set_timer(0);
+  std::puts("ok");
+  return 0;
+}
+
+/// Signals from before the first event, which starts the tracer.
+int storm_at_first_event(Arguments const& /*unused*/) {
+  std::signal(SIGALRM, mark_in_handler);
+  set_timer(50);
+  work(100);
+  set_timer(0);
+  std::puts("ok");
+  return 0;
+}
+
+void* make_one_range(void* /*unused*/) {
+  work(1);
+  return nullptr;
+}
+
+/// A signal hits each thread while it makes its first event.
+int storm_at_attach(Arguments const& arguments) {
+  std::signal(SIGUSR1, mark_in_handler);
+  for (long round = arguments.number(0, 2000); round > 0; --round) {
+    pthread_t thread{};
+    ::pthread_create(&thread, nullptr, make_one_range, nullptr);
+    ::pthread_kill(thread, SIGUSR1);
+    ::pthread_join(thread, nullptr);
+  }
+  std::puts("ok");
+  return 0;
+}
+
+/// Several signals hit each thread, at moments that differ from round to round.
+int storm_at_attach_at_all_moments(Arguments const& arguments) {
+  constexpr int kSignals = 6, kLongestPause = 4000;
+  nvtxMarkA("first");
+  sleep_ms(20);
+  struct sigaction action {};
+  action.sa_handler = mark_in_handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(SIGUSR1, &action, nullptr);
+  auto const rounds = static_cast<int>(arguments.number(0, 2000));
+  for (int round = 0; round < rounds; ++round) {
+    pthread_t thread{};
+    ::pthread_create(&thread, nullptr, make_one_range, nullptr);
+    for (int i = 0; i < kSignals; ++i) {
+      ::pthread_kill(thread, SIGUSR1);
+      int volatile pause = (round * 37 + i * 101) % kLongestPause;
+      while (pause > 0) pause = pause - 1;
+    }
+    ::pthread_join(thread, nullptr);
+  }
+  std::puts("ok");
+  return 0;
+}
+
+int cpu_time_runs_out(Arguments const& /*unused*/) {
+  work(10);
+  rlimit const limit = {1, 5};
+  ::setrlimit(RLIMIT_CPU, &limit);
+  for (;;) work(10'000);
+}
+
+/// Programs that wait for any child must not find one of the tracer.
+int wait_for_any_child(Arguments const& /*unused*/) {
+  work(10);
+  sleep_ms(50);
+  int status = 0;
+  pid_t const child = ::waitpid(-1, &status, WNOHANG);
+  std::printf("waitpid %d %s\n", child, errno == ECHILD ? "no child" : "");
+  return 0;
+}
+
+void print_signal_state(char const* where) {
+  FILE* const status = std::fopen("/proc/self/status", "r");
+  char line[256];
+  while (std::fgets(line, sizeof line, status) != nullptr)
+    for (std::string_view const field : {"SigPnd", "ShdPnd", "SigBlk", "SigIgn"})
+      if (std::string_view(line).starts_with(field)) std::printf("%s %s", where, line);
+  std::fclose(status);
+  std::fflush(stdout);
+}
+
+/// Blocked, ignored and waiting signals: at the start, with events, in a fork and after exec, which inherits them.
+int signal_state(Arguments const& arguments) {
+  if (arguments.number(0, 0) == 1) {
+    print_signal_state("executed");
+    return 0;
+  }
+  print_signal_state("start");
+  std::signal(SIGUSR2, SIG_IGN);
+  work(10);
+  print_signal_state("events");
+  if (pid_t const child = ::fork(); child == 0) {
+    work(10);
+    print_signal_state("fork");
+    ::_exit(execute_again(arguments, "signal_state", 1));
+  } else if (exit_of(child) != 0) {
+    return 1;
+  }
+  return 0;
+}
+
+pid_t volatile handled_in = 0;
+
+/// A signal to the process waits while its only thread blocks it: no thread of the tracer may take it.
+int wait_while_blocked(Arguments const& /*unused*/) {
+  std::signal(SIGUSR1, [](int) { handled_in = ::gettid(); });
+  work(10);
+  sleep_ms(20);
+  sigset_t one{};
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  int waited = 0, in_this_thread = 0;
+  for (int i = 0; i < 100; ++i) {
+    ::sigprocmask(SIG_BLOCK, &one, nullptr);
+    handled_in = 0;
+    ::kill(::getpid(), SIGUSR1);
+    work(10);
+    ::usleep(100);
+    sigset_t waiting{};
+    ::sigpending(&waiting);
+    waited += sigismember(&waiting, SIGUSR1);
+    ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+    in_this_thread += static_cast<int>(handled_in == ::gettid());
+  }
+  std::printf("waited %d, in this thread %d\n", waited, in_this_thread);
+  return 0;
+}
+
+/// One thread waits for what all others block, as servers have it.
+int wait_in_thread(Arguments const& /*unused*/) {
+  static sigset_t two;
+  sigemptyset(&two);
+  sigaddset(&two, SIGUSR1);
+  sigaddset(&two, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &two, nullptr);
+  work(10);
+  pthread_t thread{};
+  auto const wait = [](void*) -> void* {
+    int signal = 0, heard = 0;
+    while (::sigwait(&two, &signal) == 0 && signal != SIGTERM) ++heard;
+    std::printf("heard %s\n", heard > 0 ? "some" : "none");
+    return nullptr;
+  };
+  ::pthread_create(&thread, nullptr, wait, nullptr);
+  for (int i = 0; i < 100; ++i) {
+    ::kill(::getpid(), SIGUSR1);
+    work(10);
+    ::usleep(100);
+  }
+  ::kill(::getpid(), SIGTERM);
+  ::pthread_join(thread, nullptr);
+  return 0;
+}
+
+/// Some programs look whether a fault is handled already, before they install a handler of their own.
+int find_handlers(Arguments const& /*unused*/) {
+  work(10);
+  sleep_ms(20);
+  for (int signal = 1; signal < SIGRTMIN; ++signal) {
+    struct sigaction now {};
+    if (::sigaction(signal, nullptr, &now) != 0) continue;
+    char const* state = "handled";
+    if (now.sa_handler == SIG_DFL) state = "default";
+    if (now.sa_handler == SIG_IGN) state = "ignored";
+    std::printf("%s: %s\n", ::sigabbrev_np(signal), state);
+  }
+  return 0;
+}
+
+struct sigaction action_before {};
+
+/// A handler that hands the fault on to what was there before it.
+int hand_fault_on(Arguments const& /*unused*/) {
+  work(10);
+  struct sigaction action {};
+  action.sa_handler = [](int signal) {
+    [[maybe_unused]] ssize_t const written = ::write(STDOUT_FILENO, "fault\n", 6);
+    ::sigaction(signal, &action_before, nullptr);
+  };
+  ::sigaction(SIGSEGV, &action, &action_before);
+  int volatile* volatile nowhere = nullptr;
+  *nowhere = 1;
+  return 0;
+}
+
+constexpr Case kCases[] = {{"sig_storm", storm},
+                           {"sig_first", storm_at_first_event},
+                           {"sig_attach", storm_at_attach},
+                           {"signal_attach", storm_at_attach_at_all_moments},
+                           {"sigxcpu", cpu_time_runs_out},
+                           {"sigchld", wait_for_any_child},
+                           {"signal_state", signal_state},
+                           {"signal_blocked", wait_while_blocked},
+                           {"sigwait", wait_in_thread},
+                           {"handlers", find_handlers},
+                           {"handler_chain", hand_fault_on}};
+
+}  // namespace
+
+Theme signal_cases() { return {"signals", kCases}; }
+
+}  // namespace stepscope::attacks
