@@ -64,6 +64,13 @@ int64_t thread_count() {
   return ::stat("/proc/self/task", &tasks) == 0 ? static_cast<int64_t>(tasks.st_nlink) - kLinksOfItself : 0;
 }
 
+bool wait_for_thread_count(int64_t count) {
+  constexpr timespec kPause = {0, 50'000};
+  constexpr int kTries = 20'000;
+  for (int i = 0; i < kTries && thread_count() != count; ++i) ::nanosleep(&kPause, nullptr);
+  return thread_count() == count;
+}
+
 /// proc(5): the link cannot be read once the main thread has exited.
 bool main_thread_has_exited() {
   std::array<char, 1> first{};

@@ -16,6 +16,8 @@ std::string thread_name(int64_t thread_id);
 // Without a descriptor, on any thread.
 /// Threads of this process, with a main thread that has exited; 0 = not known (no /proc here).
 int64_t thread_count();
+/// Waits until the process has that many threads, for a second at most; false where it has not.
+bool wait_for_thread_count(int64_t count);
 /// By pthread_exit(), say, while other threads go on. False where that is not known.
 bool main_thread_has_exited();
 

@@ -130,7 +130,9 @@ void Session::run() {
   }
   if (when_over_ && !stop_requested_.has_rung()) when_over_();
   finished_.ring();
-  if (main_thread_status_ != 0) ::syscall(SYS_exit, main_thread_status_);
+  if (main_thread_status_ == 0) return;
+  wait_for_thread_count(2);  // this one and the main thread that has exited
+  ::syscall(SYS_exit, main_thread_status_);
 }
 
 void Session::run_until_stopped() {

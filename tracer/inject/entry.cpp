@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "tracer/core/process_info.h"
 #include "tracer/inject/exit_hooks.h"
 #include "tracer/inject/fatal_signals.h"
 #include "tracer/inject/process.h"
@@ -79,7 +80,7 @@ void nccl_thread_exits(void* recorder) {
 }
 
 void before_fork() {
-  if (stepscope_wait_for_initialization != nullptr) stepscope_wait_for_initialization();
+  if (stepscope_wait_for_nvtx != nullptr) stepscope_wait_for_nvtx();
   Process& self = process();
   self.mutex.lock();
   if (self.session != nullptr) self.session->lock_for_fork();
@@ -174,6 +175,7 @@ void be_alone() {
   Session* const session = self.recording;
   if (session == nullptr || self.recorded_process != ::getpid() || session->counts_other_threads()) return;
   end_recording(End::kInOrder);
+  wait_for_thread_count(1);
   std::lock_guard const lock(self.mutex);
   forget_session(self);
 }

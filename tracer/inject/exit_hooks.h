@@ -1,6 +1,8 @@
 // What the tracer and libstepscope-exit.so, where `stepscope record` has preloaded that, have of each other.
 #pragma once
 
+#include <cstdint>
+
 namespace stepscope::tracer {
 
 /// Both may be called in a signal handler, and in a child that still shares the memory of its parent (vfork): they take no lock,
@@ -23,5 +25,8 @@ __attribute__((weak, visibility("default"))) void stepscope_set_exit_hooks(steps
 /// Ends what nvtx_preload.cpp began in the calling thread: signals reach it again. Does nothing otherwise.
 __attribute__((weak, visibility("default"))) void stepscope_release_signals();
 /// Waits, for a second at most, until no other thread is in the midst of NVTX's initialization.
-__attribute__((weak, visibility("default"))) void stepscope_wait_for_initialization();
+__attribute__((weak, visibility("default"))) void stepscope_wait_for_nvtx();
+/// Where a copy of NVTX that is being initialized has its state, and the pointer to the function that initializes it. One thread
+/// at a time.
+__attribute__((weak, visibility("default"))) void stepscope_found_nvtx(uint32_t* state, void* initialize);
 }

@@ -3,24 +3,49 @@
 //
 // Why: while NVTX initializes itself, at a program's first annotation, every other annotation waits for that. A signal handler
 // that annotates, and interrupts the thread that initializes, would wait for ever. Without a tracer that takes a moment; loading
-// one takes milliseconds. So signals are blocked from the first moment that NVTX gives us until NVTX is done, which the tracer
+// one takes milliseconds. So signals are blocked from the moment that NVTX calls dlopen() until NVTX is done, which the tracer
 // knows by the callback that follows (release_signals in callbacks.cpp).
-//
-// For the same reason no thread forks meanwhile: its child would find NVTX half initialized and wait for a thread that it does
-// not have.
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
 
 #include <dlfcn.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tracer/inject/exit_hooks.h"
+#include "tracer/inject/nvtx_forks.h"
+
+// The loader looks for a library as the caller of dlopen() asks for it (its RUNPATH, its namespace), and knows the caller by the
+// return address. So this one leaves the stack as it found it and jumps.
+#if defined(__x86_64__)
+__asm__(R"(
+  .text
+  .globl dlopen
+  .type dlopen, @function
+dlopen:
+  .cfi_startproc
+  endbr64
+  pushq %rdi
+  .cfi_adjust_cfa_offset 8
+  pushq %rsi
+  .cfi_adjust_cfa_offset 8
+  subq $8, %rsp
+  .cfi_adjust_cfa_offset 8
+  call stepscope_next_dlopen
+  addq $8, %rsp
+  .cfi_adjust_cfa_offset -8
+  popq %rsi
+  .cfi_adjust_cfa_offset -8
+  popq %rdi
+  .cfi_adjust_cfa_offset -8
+  jmpq *%rax
+  .cfi_endproc
+  .size dlopen, . - dlopen
+)");
+#endif
 
 namespace {
 
@@ -41,26 +66,6 @@ void set_mask(KernelMask const* mask, KernelMask* before) {
   ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, mask, before, sizeof(KernelMask));
 }
 
-// Initializing and forking exclude each other, but for a bounded time: who waits may hold a lock of the loader, which the other
-// one needs.
-constexpr int kMaxWaits = 20'000;  // of 50 µs: a second
-std::atomic<int> initializing{0}, forking{0};
-thread_local int own_forks __attribute__((tls_model("initial-exec"))) = 0;
-
-/// Until no other thread is counted there.
-void wait_for_others(std::atomic<int> const& counted, int own) {
-  timespec const pause = {0, 50'000};
-  for (int waits = 0; counted.load() > own && waits < kMaxWaits; ++waits) ::nanosleep(&pause, nullptr);
-}
-
-void begin_initialization() {
-  initializing.fetch_add(1);
-  if (forking.load() == own_forks) return;
-  initializing.fetch_sub(1);
-  wait_for_others(forking, own_forks);
-  initializing.fetch_add(1);
-}
-
 void hold_signals() {
   if (are_held) return;
   KernelMask now = 0;
@@ -68,40 +73,31 @@ void hold_signals() {
   mask_before = now;
   now |= ~kNeverHeld;
   set_mask(&now, nullptr);
-  begin_initialization();
+  stepscope::tracer::nvtx_initialization_begins();
   are_held = true;
 }
 
-void before_fork() {
-  forking.fetch_add(1);
-  ++own_forks;
-  wait_for_others(initializing, are_held ? 1 : 0);
-}
+/// Where this library is, as the loader knows it; empty when that is too long, or before the constructor ran. No local statics
+/// here: those of C++ need its library, which not every program has.
+std::array<char, kMaxPath> own_path{};
+std::atomic<void*> next_dlopen{nullptr};
 
-void after_fork_in_parent() {
-  --own_forks;
-  forking.fetch_sub(1);
+__attribute__((constructor)) void look_around() {
+  Dl_info self{};
+  bool const is_known =
+      ::dladdr(reinterpret_cast<void const*>(&stepscope_release_signals), &self) != 0 && self.dli_fname != nullptr;
+  if (is_known && std::strlen(self.dli_fname) < own_path.size()) std::strcpy(own_path.data(), self.dli_fname);
+  next_dlopen = ::dlsym(RTLD_NEXT, "dlopen");
+  stepscope::tracer::prepare_for_forks();
 }
-
-void after_fork_in_child() {
-  own_forks = 0;
-  forking = 0;
-  initializing = are_held ? 1 : 0;
-}
-
-__attribute__((constructor)) void watch_forks() { ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child); }
 
 /// The function of that name in the tracer, which is beside this library; null when it is not there.
 void* find_in_tracer(char const* name) {
-  Dl_info self{};
-  std::array<char, kMaxPath> path{};
-  if (::dladdr(reinterpret_cast<void const*>(&stepscope_release_signals), &self) == 0 || self.dli_fname == nullptr)
-    return nullptr;
-  char const* const slash = std::strrchr(self.dli_fname, '/');
-  size_t const folder = slash == nullptr ? 0 : static_cast<size_t>(slash + 1 - self.dli_fname);
-  if (folder + std::strlen(kTracerName) + 1 > path.size()) return nullptr;
-  std::memcpy(path.data(), self.dli_fname, folder);
-  std::strcpy(path.data() + folder, kTracerName);
+  std::array<char, kMaxPath> path = own_path;
+  char* const slash = std::strrchr(path.data(), '/');
+  char* const file = slash == nullptr ? path.data() : slash + 1;
+  if (static_cast<size_t>(file - path.data()) + std::strlen(kTracerName) + 1 > path.size()) return nullptr;
+  std::strcpy(file, kTracerName);
   void* const tracer = ::dlopen(path.data(), RTLD_LAZY);
   return tracer != nullptr ? ::dlsym(tracer, name) : nullptr;
 }
@@ -118,16 +114,18 @@ int initialize(char const* function, void* argument) {
 }  // namespace
 
 extern "C" {
+/// What our dlopen() goes on to. NVTX opens this library and nobody else does.
+__attribute__((visibility("hidden"), used)) void* stepscope_next_dlopen(char const* path) {
+  if (path != nullptr && *path == '/' && std::strcmp(path, own_path.data()) == 0) hold_signals();
+  if (next_dlopen == nullptr) next_dlopen = ::dlsym(RTLD_NEXT, "dlopen");
+  return next_dlopen;
+}
+
 __attribute__((visibility("default"))) void stepscope_release_signals() {
   if (!are_held) return;
   are_held = false;
-  initializing.fetch_sub(1);
+  stepscope::tracer::nvtx_initialization_ends();
   set_mask(&mask_before, nullptr);
-}
-
-/// The tracer's own handler of forks runs before ours and takes locks that initializing needs: it waits here first.
-__attribute__((visibility("default"))) void stepscope_wait_for_initialization() {
-  wait_for_others(initializing, are_held ? 1 : 0);
 }
 
 // As NVTX calls them; what they are given is the tracer's to know.

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "tracer/inject/exit_hooks.h"
 #include "tracer/inject/process.h"
 #include "tracer/nvtx/schema_import.h"
 #include "tracer/nvtx/wide_text.h"
@@ -334,9 +335,30 @@ bool fill_table(NvtxExportTableCallbacks const& tables, NvtxCallbackModule modul
 
 }  // namespace
 
+namespace {
+
+/// The begin of what NVTX keeps of itself (nvtxDetail/nvtxImpl.h).
+struct NvtxGlobals {
+  uint32_t state;
+  NvtxExportTableCallbacks callbacks;
+};
+
+/// Children that are forked meanwhile need to know where this copy of NVTX is.
+void tell_of_nvtx(NvtxExportTableCallbacks const& tables) {
+  NvtxFunctionTable table = nullptr;
+  unsigned size = 0;
+  if (stepscope_found_nvtx == nullptr || tables.GetModuleFunctionTable(NVTX_CB_MODULE_CORE2, &table, &size) == 0) return;
+  if (table == nullptr || size <= NVTX_CBID_CORE2_Initialize || table[NVTX_CBID_CORE2_Initialize] == nullptr) return;
+  uintptr_t const begin = reinterpret_cast<uintptr_t>(&tables) - offsetof(NvtxGlobals, callbacks);
+  stepscope_found_nvtx(reinterpret_cast<uint32_t*>(begin), table[NVTX_CBID_CORE2_Initialize]);
+}
+
+}  // namespace
+
 bool install_nvtx_callbacks(NvtxGetExportTableFunc_t get_export_table) {
   auto const* const tables = static_cast<NvtxExportTableCallbacks const*>(get_export_table(NVTX_ETID_CALLBACKS));
   if (tables == nullptr || tables->struct_size < sizeof *tables || tables->GetModuleFunctionTable == nullptr) return false;
+  tell_of_nvtx(*tables);
   std::array const core = {TableEntry{NVTX_CBID_CORE_MarkEx, generic(on_mark_ex)},
                            TableEntry{NVTX_CBID_CORE_MarkA, generic(on_mark_a)},
                            TableEntry{NVTX_CBID_CORE_MarkW, generic(on_mark_w)},
