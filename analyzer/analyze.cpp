@@ -29,6 +29,7 @@
 #include "analyzer/facts/streamed_path.h"
 #include "analyzer/facts/wait_attribution.h"
 #include "analyzer/rules/rule.h"
+#include "trace/model/copy_rows.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -193,19 +194,17 @@ void append_facts(Analysis from, Analysis& to) {
   append_all(from.copies, to.copies);
 }
 
-/// Rows of collectives by what they are in the outline → in the whole: a device's collectives have one order in both.
+/// By rows of the whole instead of rows of the outline.
 std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceIndex const& outline, DeviceIndex const& whole) {
   if (outline.rank == whole.rank) return peers;
-  std::vector<uint32_t> const of_outline = collective_rows(outline), of_whole = collective_rows(whole);
-  // A file whose blocks say another thing of themselves than they hold: nobody knows which is which.
-  if (of_outline.size() != of_whole.size()) return {};
-  std::vector<std::pair<uint32_t, uint32_t>> rows;
-  for (size_t i = 0; i < of_outline.size(); ++i) rows.emplace_back(of_outline[i], of_whole[i]);
-  std::sort(rows.begin(), rows.end());
+  std::vector<std::pair<uint32_t, uint32_t>> const rows = rows_in_whole(outline, whole);
+  // The file was changed between the two readings: no row of one can be found in the other.
+  if (rows.empty()) return {};
   for (PeerLaunch& peer : peers) {
     auto const place = std::lower_bound(rows.begin(), rows.end(), std::pair(peer.row, uint32_t{0}));
     peer.row = place == rows.end() ? peer.row : place->second;
   }
+
   std::sort(peers.begin(), peers.end(), [](PeerLaunch const& a, PeerLaunch const& b) { return a.row < b.row; });
   return peers;
 }
@@ -397,7 +396,14 @@ Analysis analyze(model::Run const& run, AnalyzeOptions const& options) {
   RunAnalyzer analyzer(processes, options);
   static_cast<void>(analyzer.look_at_processes());  // what is in memory can be read
   Analysis const& facts = analyzer.facts();
+  auto const read_window = [&](size_t process, Interval window) -> base::Expected<model::RankTrace> {
+    model::RankTrace const& rank = run.ranks[process];
+    Interval const of_trace{window.begin - rank.offset_ns, window.end - rank.offset_ns};
+    return model::RankTrace{model::window_of(rank.trace, of_trace), rank.offset_ns, rank.file, rank.drift};
+  };
   auto const find_path = [&]() -> RunAnalyzer::Path {
+    if (!is_path_of_all(run, facts))
+      return find_streamed_path({run, {}, read_window}, {analyzer.devices(), analyzer.host_steps(), facts}, options);
     return find_critical_path({analyzer.devices(), analyzer.host_steps(), facts.collectives, facts.devices, facts.steps,
                                options.launch_latency_limit_ns});
   };
@@ -413,7 +419,9 @@ base::Expected<Analysis> analyze(StreamedRun const& run, AnalyzeOptions const& o
                             }};
   RunAnalyzer analyzer(processes, options);
   if (auto error = analyzer.look_at_processes()) return base::fail("{}", error->message);
-  return analyzer.finish([&] { return find_streamed_path(run, analyzer.facts(), options); });
+  return analyzer.finish([&] {
+    return find_streamed_path(run, {analyzer.devices(), analyzer.host_steps(), analyzer.facts()}, options);
+  });
 }
 
 }  // namespace stepscope::analyzer

@@ -1,6 +1,7 @@
 #include "analyzer/outline.h"
 
 #include "analyzer/facts/step_names.h"
+#include "trace/model/rows_of_kinds.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -16,8 +17,20 @@ std::vector<bool> names_of_steps(model::Trace const& trace) {
 
 }  // namespace
 
+bool marks_steps(model::Trace const& trace) {
+  if (trace.details<model::StepDetail>().empty()) return false;
+  auto const tracks = trace.tracks();
+  bool any = false;
+  for (uint32_t t = 0; t < tracks.size() && !any; ++t) {
+    if (tracks[t].kind != model::TrackKind::kThread) continue;
+    model::for_each_row_of<EventKind::kStep>(trace.columns(), trace.rows_of(model::TrackId{t}),
+                                             [&](uint32_t /*row*/) { any = true; });
+  }
+  return any;
+}
+
 std::vector<uint32_t> outline_rows(model::Trace const& trace) {
-  bool const is_marked = !trace.details<model::StepDetail>().empty();
+  bool const is_marked = marks_steps(trace);
   std::vector<bool> const is_step = is_marked ? std::vector<bool>() : names_of_steps(trace);
   std::vector<bool> is_wanted(trace.event_count());
   auto const& columns = trace.columns();

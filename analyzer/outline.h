@@ -6,8 +6,11 @@
 
 namespace stepscope::analyzer {
 
+/// Whether a thread marks steps. Marks elsewhere count for nothing, as in find_host_steps() (facts/steps.h).
+bool marks_steps(model::Trace const& trace);
+
 /// Collectives and their launches, calls of communication libraries, and marks of steps (ranges with names of steps, where no
-/// step is marked); ascending. O(events).
+/// thread marks steps); ascending. O(events).
 std::vector<uint32_t> outline_rows(model::Trace const& trace);
 
 }  // namespace stepscope::analyzer

@@ -1,6 +1,7 @@
 // A run of which a few processes at a time are in memory: as large as its files may be.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 
 #include "analyzer/analysis.h"
@@ -14,15 +15,20 @@ size_t processes_at_once();
 /// Whether analyze() finds steps in the outlines of a run's processes.
 bool has_marked_steps(model::Run const& outline);
 
+/// The window that leaves nothing out.
+inline constexpr Interval kAllTime{INT64_MIN, INT64_MAX};
+
 struct StreamedRun {
   model::Run const& outline;  ///< each process as model::outline_of(trace, outline_rows(trace)) leaves it
-  /// The whole of the outline's process, or what of it lies in a window of run time. Called from several threads at once.
+  /// The whole of the outline's process, or what of it lies in a window of run time (kAllTime: everything). Called from several
+  /// threads at once.
   std::function<base::Expected<model::RankTrace>(size_t process)> read;
   std::function<base::Expected<model::RankTrace>(size_t process, Interval window)> read_window;
 };
 
-/// In a streamed run the critical path is that of the middle steps that hold about so many events: more would take as much memory
-/// as all processes at once.
+/// The critical path needs all processes at once. Of processes with more events together than kMostWholePathEvents it is that of
+/// the middle steps that hold about kMostPathEvents, whether memory holds the run or not: so both say the same.
+inline constexpr uint64_t kMostWholePathEvents = uint64_t{8} << 20;
 inline constexpr uint64_t kMostPathEvents = uint64_t{4} << 20;
 
 /// Facts and findings as of a run in memory; rows of events (IdleGap::host_row, Participant::row, …) are those of outline and

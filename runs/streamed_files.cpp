@@ -40,6 +40,7 @@ constexpr std::array kPathTables = {model::DetailTable::kSteps, model::DetailTab
 
 file::Selection path_selection(import::RankSource const& rank, model::Interval window) {
   file::Selection part = selection_of(rank.source, kPathTables);
+  if (window == analyzer::kAllTime) return part;
   part.window = {window.begin - rank.offset_ns, window.end - rank.offset_ns};
   return part;
 }
@@ -62,11 +63,10 @@ std::optional<model::Trace> rows_of_outline(import::TraceSource const& source) {
   bool const has_devices = !source.devices().empty() || std::any_of(tracks.begin(), tracks.end(), [](model::Track const& track) {
     return track.kind == model::TrackKind::kStream;
   });
-  if (source.file() == nullptr || !source.drift().is_none() || !has_steps || !has_devices) return std::nullopt;
-  auto trace = source.file()->read_kinds(kSteps | file::kind_bit(model::EventKind::kCollective));
-  if (!trace) return std::nullopt;
-  trace->assume_rank(source.info().rank);
-  trace->assume_world_size(source.info().world_size);
+  if (!has_steps || !has_devices) return std::nullopt;
+  auto trace = source.read_kinds(kSteps | file::kind_bit(model::EventKind::kCollective));
+  // Without marks on a thread, ranges with names of steps are needed, which were not read.
+  if (!trace || !analyzer::marks_steps(*trace)) return std::nullopt;
   return trace;
 }
 

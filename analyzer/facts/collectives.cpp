@@ -159,6 +159,16 @@ std::vector<uint32_t> collective_rows(DeviceIndex const& device) {
   return rows;
 }
 
+std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceIndex const& outline, DeviceIndex const& whole) {
+  std::vector<uint32_t> const of_outline = collective_rows(outline), of_whole = collective_rows(whole);
+  if (of_outline.size() != of_whole.size()) return {};
+  std::vector<std::pair<uint32_t, uint32_t>> rows;
+  rows.reserve(of_outline.size());
+  for (size_t i = 0; i < of_outline.size(); ++i) rows.emplace_back(of_outline[i], of_whole[i]);
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
 double bus_factor(CollectiveOp op, uint32_t participants) {
   if (participants == 0) return 1;
   double const n = participants;

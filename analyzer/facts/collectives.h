@@ -13,6 +13,10 @@ std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& d
 /// Of a device: its collective ops, in the order of its ops.
 std::vector<uint32_t> collective_rows(DeviceIndex const& device);
 
+/// The row of each collective in the outline of a process and in its whole trace, ascending: a device's collectives have one
+/// order in both. Empty where the two do not hold equally many.
+std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceIndex const& outline, DeviceIndex const& whole);
+
 /// busbw / algbw: all-reduce 2(n−1)/n; reduce-scatter, all-gather, all-to-all (n−1)/n; the others 1.
 double bus_factor(model::CollectiveOp op, uint32_t participants);
 

@@ -6,23 +6,33 @@
 
 #include <tbb/parallel_for.h>
 
+#include "analyzer/facts/collectives.h"
+
 namespace stepscope::analyzer {
 namespace {
 
+constexpr auto kIsBefore = [](auto const& device, DeviceRef ref) { return device.ref < ref; };
+
 /// What of the run the path is to explain.
 struct PathPart {
+  bool is_all = false;               ///< of what was asked for
   std::vector<DeviceFacts> devices;  ///< with their windows in it; by ref
   std::vector<StepFacts> steps;      ///< by (ref, step)
 };
 
-/// The part of all that memory holds, at most 1.
-double part_in_memory(StreamedRun const& run, Analysis const& facts) {
-  std::vector<bool> is_chosen(run.outline.ranks.size());
+/// By process: whether a device of it was asked for. The path looks into no other.
+std::vector<bool> chosen_processes(model::Run const& outline, Analysis const& facts) {
+  std::vector<bool> is_chosen(outline.ranks.size());
   for (DeviceFacts const& device : facts.devices) is_chosen[static_cast<size_t>(device.ref.rank_index)] = true;
+  return is_chosen;
+}
+
+/// The part of all that the path is to explain, at most 1.
+double part_of_path(model::Run const& outline, std::vector<bool> const& is_chosen) {
   uint64_t events = 0;
   for (size_t r = 0; r < is_chosen.size(); ++r)
-    if (is_chosen[r]) events += run.outline.ranks[r].trace.whole_event_count();
-  return events <= kMostPathEvents ? 1 : static_cast<double>(kMostPathEvents) / static_cast<double>(events);
+    if (is_chosen[r]) events += outline.ranks[r].trace.whole_event_count();
+  return events <= kMostWholePathEvents ? 1 : static_cast<double>(kMostPathEvents) / static_cast<double>(events);
 }
 
 /// The middle steps by number, first and last; none without steps.
@@ -39,6 +49,7 @@ std::optional<std::pair<int64_t, int64_t>> middle_steps(Analysis const& facts, d
 
 PathPart choose_part(Analysis const& facts, double part) {
   PathPart chosen;
+  chosen.is_all = part >= 1;
   auto const middle = middle_steps(facts, part);
   for (StepFacts const& step : facts.steps)
     if (middle && step.step >= middle->first && step.step <= middle->second) chosen.steps.push_back(step);
@@ -84,12 +95,13 @@ Interval range_of(PathPart const& part) {
   return range;
 }
 
-/// Every process in a range of run time. Told to stop, it reads no more: processes that were not read have no events.
-base::Expected<model::Run> read_range(StreamedRun const& run, Interval range, std::stop_token const& stop) {
+/// The chosen processes in a range of run time. Told to stop, it reads no more: processes that were not read have no events.
+base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> const& is_chosen, Interval range,
+                                      std::stop_token const& stop) {
   model::Run read{run.outline.name, {}, run.outline.clock, {}};
   std::vector<std::optional<base::Expected<model::RankTrace>>> ranks(run.outline.ranks.size());
   tbb::parallel_for(size_t{0}, ranks.size(), [&](size_t r) {
-    if (stop.stop_requested())
+    if (!is_chosen[r] || stop.stop_requested())
       ranks[r].emplace(model::RankTrace());
     else
       ranks[r].emplace(run.read_window(r, range));
@@ -101,13 +113,38 @@ base::Expected<model::Run> read_range(StreamedRun const& run, Interval range, st
   return read;
 }
 
-/// The collectives of which a participant was read, with the rows of what was read.
+/// The collectives with the rows of what was read as a whole. Of processes that were not read rows say nothing.
+std::vector<CollectiveFacts> collectives_of_whole(std::vector<CollectiveFacts> collectives,
+                                                  std::vector<DeviceIndex> const& outlines,
+                                                  std::vector<DeviceIndex> const& devices) {
+  struct DeviceRows {
+    DeviceRef ref;
+    std::vector<std::pair<uint32_t, uint32_t>> rows;  ///< in the outline, as read
+  };
+  std::vector<DeviceRows> read(outlines.size());
+  tbb::parallel_for(size_t{0}, outlines.size(), [&](size_t d) {
+    read[d].ref = outlines[d].ref;
+    auto const whole = std::lower_bound(devices.begin(), devices.end(), outlines[d].ref, kIsBefore);
+    if (whole != devices.end() && whole->ref == outlines[d].ref) read[d].rows = rows_in_whole(outlines[d], *whole);
+  });
+
+  tbb::parallel_for(size_t{0}, collectives.size(), [&](size_t c) {
+    for (CollectiveFacts::Participant& own : collectives[c].participants) {
+      auto const device = std::lower_bound(read.begin(), read.end(), own.ref, kIsBefore);
+      auto const row = std::lower_bound(device->rows.begin(), device->rows.end(), std::pair(own.row, uint32_t{0}));
+      if (row != device->rows.end()) own.row = row->second;
+    }
+  });
+  return collectives;
+}
+
+/// The collectives of which a participant was read in the range, with the rows of what was read. Of processes that were not read
+/// rows say nothing.
 std::vector<CollectiveFacts> collectives_of(std::vector<CollectiveFacts> const& all, std::vector<DeviceIndex> const& devices,
-                                            Interval range) {
+                                            std::vector<bool> const& is_read, Interval range) {
   std::vector<CollectiveFacts> result;
   auto const row_of = [&](CollectiveFacts::Participant const& own) -> std::optional<uint32_t> {
-    auto const device = std::lower_bound(devices.begin(), devices.end(), own.ref,
-                                         [](DeviceIndex const& d, DeviceRef ref) { return d.ref < ref; });
+    auto const device = std::lower_bound(devices.begin(), devices.end(), own.ref, kIsBefore);
     if (device == devices.end() || device->ref != own.ref) return std::nullopt;
     auto op = std::partition_point(device->ops.begin(), device->ops.end(),
                                    [&](uint32_t row) { return device->start(row) < own.when.begin; });
@@ -122,6 +159,7 @@ std::vector<CollectiveFacts> collectives_of(std::vector<CollectiveFacts> const& 
     if (std::none_of(collective.participants.begin(), collective.participants.end(), touches)) continue;
     CollectiveFacts kept = collective;
     std::erase_if(kept.participants, [&](CollectiveFacts::Participant& own) {
+      if (!is_read[static_cast<size_t>(own.ref.rank_index)]) return false;
       auto const row = row_of(own);
       if (row) own.row = *row;
       return !row;
@@ -133,17 +171,24 @@ std::vector<CollectiveFacts> collectives_of(std::vector<CollectiveFacts> const& 
 
 }  // namespace
 
-base::Expected<std::optional<CriticalPathFacts>> find_streamed_path(StreamedRun const& run, Analysis const& facts,
+bool is_path_of_all(model::Run const& outline, Analysis const& facts) {
+  return part_of_path(outline, chosen_processes(outline, facts)) >= 1;
+}
+
+base::Expected<std::optional<CriticalPathFacts>> find_streamed_path(StreamedRun const& run, FactsBeforePath const& known,
                                                                     AnalyzeOptions const& options) {
-  PathPart const part = choose_part(facts, part_in_memory(run, facts));
+  std::vector<bool> const is_chosen = chosen_processes(run.outline, known.facts);
+  PathPart const part = choose_part(known.facts, part_of_path(run.outline, is_chosen));
   if (part.devices.empty()) return std::nullopt;
-  Interval const range = range_of(part);
-  auto const read = read_range(run, range, {});
+  Interval const range = part.is_all ? kAllTime : range_of(part);
+  auto const read = read_range(run, is_chosen, range, {});
   if (!read) return base::fail_with(read);
+
   std::vector<DeviceIndex> const devices = index_devices(*read);
-  HostSteps const steps = find_host_steps(*read);
-  std::vector<CollectiveFacts> const collectives = collectives_of(facts.collectives, devices, range);
-  return find_critical_path({devices, steps, collectives, part.devices, part.steps, options.launch_latency_limit_ns});
+  std::vector<CollectiveFacts> const collectives = part.is_all
+                                                       ? collectives_of_whole(known.facts.collectives, known.devices, devices)
+                                                       : collectives_of(known.facts.collectives, devices, is_chosen, range);
+  return find_critical_path({devices, known.host_steps, collectives, part.devices, part.steps, options.launch_latency_limit_ns});
 }
 
 base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analysis const& facts, Interval stretch,
@@ -160,12 +205,13 @@ base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analy
   if (part.devices.empty()) return found;
   Interval range = range_of(part);
   range.begin -= around;
-  auto read = read_range(run, range, stop);
+  std::vector<bool> const all(run.outline.ranks.size(), true);
+  auto read = read_range(run, all, range, stop);
   if (!read) return base::fail_with(read);
   found.run = std::move(*read);
   std::vector<DeviceIndex> const devices = index_devices(found.run);
   HostSteps const steps = find_host_steps(found.run);
-  std::vector<CollectiveFacts> const collectives = collectives_of(facts.collectives, devices, range);
+  std::vector<CollectiveFacts> const collectives = collectives_of(facts.collectives, devices, all, range);
   CriticalPathInput input{devices, steps, collectives, part.devices, part.steps};
   input.wants_slack = false;
   input.stop = stop;

@@ -1,5 +1,5 @@
-// The critical path of a run that is not in memory: of its middle steps, as many as memory holds (kMostPathEvents), read again;
-// or of any stretch of it, by its pieces.
+// The critical path of a run that is not in memory: the run is read again, as a whole or, where that is more than memory holds
+// (kMostWholePathEvents), only its middle steps. Or the path of any stretch of the run, by its pieces.
 #pragma once
 
 #include <stop_token>
@@ -10,9 +10,18 @@
 
 namespace stepscope::analyzer {
 
-/// `facts`: of the run; its devices and steps are those that were asked for. None as find_critical_path() says. Errors: those of
+/// What was found in the outlines and in the processes, one after the other, before the path is looked for.
+struct FactsBeforePath {
+  std::vector<DeviceIndex> const& devices;  ///< of the outlines
+  HostSteps const& host_steps;
+  Analysis const& facts;  ///< its devices and steps are those that were asked for
+};
+/// Whether the path is that of all that was asked for, or of its middle steps.
+bool is_path_of_all(model::Run const& outline, Analysis const& facts);
+
+/// Where the run is read as a whole: what find_critical_path() says of the run in memory. None as that says. Errors: those of
 /// reading.
-base::Expected<std::optional<CriticalPathFacts>> find_streamed_path(StreamedRun const& run, Analysis const& facts,
+base::Expected<std::optional<CriticalPathFacts>> find_streamed_path(StreamedRun const& run, FactsBeforePath const& known,
                                                                     AnalyzeOptions const& options);
 
 /// Where the run's path goes in a stretch of time.

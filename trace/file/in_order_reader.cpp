@@ -8,6 +8,7 @@
 #include <tbb/parallel_for.h>
 
 #include "trace/file/format.h"
+#include "trace/file/listed_kinds.h"
 
 namespace stepscope::file {
 namespace {
@@ -59,7 +60,8 @@ class InOrderReader {
     uint64_t total = 0;
     rows_of_tracks_.assign(builder_.track_count(), 0);
     for (IndexEntry const& entry : of_.blocks) {
-      if (entry.header.rows > kMaxBlockRows || (entry.header.kinds & kCallBit) != 0) return false;
+      bool const has_calls_to_merge = !of_.are_calls_merged && (entry.header.kinds & kCallBit) != 0;
+      if (entry.header.rows > kMaxBlockRows || has_calls_to_merge) return false;
       total += entry.header.rows;
       if (total >= UINT32_MAX) return false;
       rows_of_tracks_[entry.header.track] += entry.header.rows;
@@ -98,9 +100,7 @@ class InOrderReader {
       return false;
     placed.unknown_names = are_ids_kept_ && are_all_known(rows.name) ? 0 : translate_names(of_.ids, rows.name);
     placed.details = model::count_details(rows.kind);
-    // Headers may lie.
-    size_t const collectives = placed.details[static_cast<size_t>(model::DetailTable::kCollectives)];
-    return collectives == 0 || std::find(rows.kind.begin(), rows.kind.end(), EventKind::kCollectiveCall) == rows.kind.end();
+    return are_listed(rows.kind, placed.entry->header.kinds);
   }
 
   /// Where are_ids_kept_.

@@ -20,6 +20,7 @@ struct InOrderRows {
   ColumnNames const& columns;
   ColumnSelection wanted;
   std::span<model::StringId const> ids;  ///< of the file's texts in the builder; invalid where one is not known
+  bool are_calls_merged = false;         ///< collective calls were merged with their kernels before the file was written
 };
 
 /// Fills the builder, which has its tracks and no events: to be finished with finish_rows(). Returns how many events have lost

@@ -10,6 +10,7 @@
 
 #include "trace/base/hash_number.h"
 #include "trace/file/in_order_reader.h"
+#include "trace/file/listed_kinds.h"
 #include "trace/model/kinds.h"
 
 namespace stepscope::file {
@@ -93,7 +94,7 @@ class BlockRows {
       return false;
     payload_ = block->payload;
     rows_ = room(block->header.rows);
-    return decoder_.decode_rows(payload_, of.columns, wanted, rows_);
+    return decoder_.decode_rows(payload_, of.columns, wanted, rows_) && are_listed(rows_.kind, entry.header.kinds);
   }
   [[nodiscard]] model::RowSpans const& rows() const { return rows_; }
 

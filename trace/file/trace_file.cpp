@@ -15,6 +15,7 @@
 #include "trace/file/description.h"
 #include "trace/file/format.h"
 #include "trace/file/in_order_reader.h"
+#include "trace/file/listed_kinds.h"
 #include "trace/file/reader.h"
 #include "trace/file/rows_of_kinds.h"
 #include "trace/file/summaries.h"
@@ -136,6 +137,7 @@ uint64_t events_that_fit() {
 
 struct TraceFile::State {
   std::string name;
+  Calls calls = Calls::kToMerge;
   base::MappedFile mapped;  ///< empty when the bytes are somebody else's
   ByteSpan bytes;
   BlockList list;
@@ -171,12 +173,14 @@ TraceFile::TraceFile(TraceFile&&) noexcept = default;
 TraceFile& TraceFile::operator=(TraceFile&&) noexcept = default;
 TraceFile::~TraceFile() = default;
 
-Expected<TraceFile> TraceFile::open(std::string const& path) {
+Expected<TraceFile> TraceFile::open(std::string const& path, Calls calls) {
   auto mapped = base::MappedFile::open(path);
   if (!mapped) return base::fail_with(mapped);
   auto file = open(mapped->bytes(), path);
   if (mapped->is_cut()) return base::became_shorter(path);
-  if (file) file->state_->mapped = std::move(*mapped);
+  if (!file) return file;
+  file->state_->mapped = std::move(*mapped);
+  file->state_->calls = calls;
   return file;
 }
 
@@ -373,8 +377,10 @@ bool TraceFile::State::is_still_there(IndexEntry const& entry) const {
 void TraceFile::State::decode(IndexEntry const& entry, Selection const& selection, std::span<model::StringId const> ids,
                               EventDecoder& decoder, DecodedBlock& out) const {
   auto const block = event_block(entry);
-  bool const is_decoded = block && decoder.decode(block->payload, block->header.rows, description.columns, selection.columns,
-                                                  out.events, out.unknown_events);
+  bool const is_decoded = block &&
+                          decoder.decode(block->payload, block->header.rows, description.columns, selection.columns, out.events,
+                                         out.unknown_events) &&
+                          are_listed(out.events.kind, entry.header.kinds);
   if (!is_decoded || !is_still_there(entry)) {
     out.events.clear();
     out.damaged = true;
@@ -420,7 +426,8 @@ std::optional<model::Trace> TraceFile::State::read_in_order(std::vector<IndexEnt
   model::TraceBuilder builder;
   std::vector<model::StringId> const ids = begin_trace(texts, builder);
   if (!wanted.depth) builder.leave_out_depth();
-  auto const unknown_names = file::read_in_order({bytes, blocks, description.columns, wanted, ids}, builder);
+  auto const unknown_names =
+      file::read_in_order({bytes, blocks, description.columns, wanted, ids, calls == Calls::kMerged}, builder);
   if (!unknown_names) return std::nullopt;
   builder.info() = description.info;
   builder.log() = log_of(lost_while_opening() + damaged_strings.size(), 0, *unknown_names);
@@ -492,7 +499,7 @@ bool TraceFile::decode_block(IndexEntry const& entry, ColumnSelection const& col
   auto const block = state_->event_block(entry);
   uint64_t unknown = 0;
   if (block && decoder.decode(block->payload, block->header.rows, state_->description.columns, columns, out, unknown) &&
-      state_->is_still_there(entry))
+      are_listed(out.kind, entry.header.kinds) && state_->is_still_there(entry))
     return true;
   out.clear();
   return false;

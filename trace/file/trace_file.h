@@ -41,11 +41,17 @@ struct Selection {
 /// How many events the machine's memory holds at once (a damaged or hostile file may claim any number).
 uint64_t events_that_fit();
 
+/// Whether the calls of communication libraries in a file still have to be merged with their kernels (collective_merge.h).
+enum class Calls : uint8_t {
+  kToMerge,  ///< as recorders write them; merging what was merged already changes nothing of a sound trace
+  kMerged,   ///< as write_trace() left them, of a trace of this process: also what a damaged trace shows stays as it is
+};
+
 /// Immutable; may be read from several threads.
 class TraceFile {
  public:
   /// Errors: the file cannot be read, is no .stepscope file, or one of a newer version.
-  static base::Expected<TraceFile> open(std::string const& path);
+  static base::Expected<TraceFile> open(std::string const& path, Calls calls = Calls::kToMerge);
   /// The same of bytes that outlive the file; `name` is used in messages.
   static base::Expected<TraceFile> open(base::ByteSpan bytes, std::string const& name);
 

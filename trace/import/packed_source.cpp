@@ -40,8 +40,10 @@ std::optional<file::TraceFile> write_and_open(model::Trace const& trace) {
   if (!folder.is_made()) return std::nullopt;
   std::string const path = folder.file("packed.stepscope");
   if (!file::write_trace(trace, path)) return std::nullopt;
-  auto file = file::TraceFile::open(path);  // stays mapped when its name is gone
-  return file ? std::optional(std::move(*file)) : std::nullopt;
+  auto file = file::TraceFile::open(path, file::Calls::kMerged);  // stays mapped when its name is gone
+  bool const is_whole = file && file->damage().empty() && file->tracks().size() == trace.tracks().size() &&
+                        file->event_count() == trace.event_count();
+  return is_whole ? std::optional(std::move(*file)) : std::nullopt;
 }
 
 }  // namespace
@@ -50,7 +52,7 @@ TraceSource packed(TraceSource source) {
   if (!source.is_in_memory()) return source;
   auto const trace = source.read({});
   auto file = trace ? write_and_open(**trace) : std::nullopt;
-  return file ? TraceSource(std::move(*file)) : std::move(source);
+  return file ? TraceSource(std::move(*file), model::head_of(**trace)) : std::move(source);
 }
 
 }  // namespace stepscope::import

@@ -58,21 +58,25 @@ Expected<std::vector<TraceSource>> TraceSource::open(std::string const& path) {
 
 model::TraceInfo const& TraceSource::info() const {
   if (assumed_info_) return *assumed_info_;
+  if (head_) return head_->info;
   auto const* const file = std::get_if<TraceFile>(&of_);
   return file != nullptr ? file->info() : std::get<InMemory>(of_)->info();
 }
 
 std::span<model::Track const> TraceSource::tracks() const {
+  if (head_) return head_->tracks;
   auto const* const file = std::get_if<TraceFile>(&of_);
   return file != nullptr ? file->tracks() : std::get<InMemory>(of_)->tracks();
 }
 
 std::span<model::Device const> TraceSource::devices() const {
+  if (head_) return head_->devices;
   auto const* const file = std::get_if<TraceFile>(&of_);
   return file != nullptr ? file->devices() : std::get<InMemory>(of_)->devices();
 }
 
 model::ImportLog TraceSource::log() const {
+  if (head_) return head_->log;
   auto const* const file = std::get_if<TraceFile>(&of_);
   return file != nullptr ? file->known_losses() : std::get<InMemory>(of_)->log();
 }
@@ -142,6 +146,12 @@ Expected<model::Trace> TraceSource::copy(file::Selection const& selection) const
   return as_assumed(std::move(*trace));
 }
 
+std::optional<model::Trace> TraceSource::read_kinds(uint64_t kinds) const {
+  if (is_in_memory() || !drift_.is_none()) return std::nullopt;
+  auto trace = std::get<TraceFile>(of_).read_kinds(kinds);
+  return trace ? std::optional(as_assumed(std::move(*trace))) : std::nullopt;
+}
+
 Expected<model::Trace> TraceSource::load() && {
   if (auto* const file = std::get_if<TraceFile>(&of_)) {
     auto trace = TraceFile(std::move(*file)).read();  // and closes it
@@ -153,6 +163,8 @@ Expected<model::Trace> TraceSource::load() && {
 }
 
 Trace TraceSource::as_assumed(Trace trace) const {
+  // A file that lost blocks meanwhile tells of it itself.
+  if (head_ && trace.log().lost_blocks == head_->log.lost_blocks) model::replace_head(trace, *head_);
   if (assumed_info_) {
     trace.assume_rank(assumed_info_->rank);
     trace.assume_world_size(assumed_info_->world_size);

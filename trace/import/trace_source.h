@@ -13,6 +13,7 @@
 #include "trace/file/trace_file.h"
 #include "trace/model/clock_drift.h"
 #include "trace/model/intervals.h"
+#include "trace/model/outline.h"
 #include "trace/model/run.h"
 
 namespace stepscope::import {
@@ -24,6 +25,10 @@ class TraceSource {
   static base::Expected<std::vector<TraceSource>> open(std::string const& path);
   /// Of a file's bytes, which outlive it.
   explicit TraceSource(file::TraceFile file) : of_(std::move(file)) {}
+  /// Of a file that holds the events of a trace that was in memory. Its own description says less than `head`: the format has no
+  /// place for some of the log, nor for text that is not UTF-8.
+  TraceSource(file::TraceFile file, model::TraceHead head)
+      : of_(std::move(file)), head_(std::make_shared<model::TraceHead const>(std::move(head))) {}
   explicit TraceSource(model::Trace trace) : of_(std::make_shared<model::Trace>(std::move(trace))) {}
 
   [[nodiscard]] model::TraceInfo const& info() const;
@@ -43,6 +48,9 @@ class TraceSource {
   [[nodiscard]] base::Expected<std::shared_ptr<model::Trace const>> read(file::Selection const& selection) const;
   /// The selected events for the caller alone, of a source that is not in memory. Errors: as above.
   [[nodiscard]] base::Expected<model::Trace> copy(file::Selection const& selection = {}) const;
+  /// All events of these kinds, as TraceFile::read_kinds() says. Nothing, too, where the trace is in memory or a clock is
+  /// corrected.
+  [[nodiscard]] std::optional<model::Trace> read_kinds(uint64_t kinds) const;
   /// The file that was opened, with times as it recorded them; null where the trace is in memory.
   [[nodiscard]] file::TraceFile const* file() const { return std::get_if<file::TraceFile>(&of_); }
   /// What corrects times of file().
@@ -59,6 +67,7 @@ class TraceSource {
 
  private:
   std::variant<file::TraceFile, std::shared_ptr<model::Trace>> of_;  ///< in memory: shared with who reads it, and corrected
+  std::shared_ptr<model::TraceHead const> head_;  ///< of a file: known better than by its description; may be null
   [[nodiscard]] model::Trace as_assumed(model::Trace trace) const;
   model::TraceInfo& to_assume();
   std::optional<model::TraceInfo> assumed_info_;  ///< of a file

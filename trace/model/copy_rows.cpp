@@ -1,6 +1,10 @@
 #include "trace/model/copy_rows.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "trace/model/trace_builder.h"
 
 namespace stepscope::model {
 
@@ -23,6 +27,29 @@ ImportLog log_before_building(Trace const& trace) {
   for (Track const& track : trace.tracks()) log.dropped -= std::min(log.dropped, track.dropped);
   log.unmatched_launches = log.doubled_launches = log.unmatched_ops = log.negative_latencies = log.overlapping_slices = 0;
   return log;
+}
+
+Trace window_of(Trace const& trace, Interval window) {
+  TraceBuilder builder;
+  builder.info() = trace.info();
+  builder.log() = log_before_building(trace);
+  for (Device const& device : trace.devices()) builder.add_device(device);
+  std::vector<StringId> names(trace.strings().size());
+  for (uint32_t id = 0; id < names.size(); ++id) names[id] = builder.intern(trace.text(StringId{id}));
+
+  auto const is_inside = [&](uint32_t row) {
+    int64_t const start = trace.start(row);
+    return start < window.end && (start >= window.begin || trace.end(row) > window.begin);
+  };
+  for (Track const& track : trace.tracks()) {
+    TrackId const id = builder.add_track(track);
+    Trace::Rows const rows = trace.rows_of(id);
+    EventBatch batch;
+    for (uint32_t row = rows.first; row < rows.last; ++row)
+      if (is_inside(row)) append_row(trace, row, names[trace.columns().name[row].value], batch);
+    builder.append(id, std::move(batch));
+  }
+  return std::move(builder).finish();
 }
 
 }  // namespace stepscope::model

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "trace/base/check.h"
 #include "trace/model/event_batch.h"
 
 namespace stepscope::model {
@@ -14,6 +15,13 @@ class OutlineMaker {
     outline.log_ = whole.log_;
     outline.time_range_ = whole.time_range_;
     outline.whole_event_count_ = whole.whole_event_count();
+  }
+  static void replace_head(Trace& trace, TraceHead const& head) {
+    STEPSCOPE_CHECK(head.tracks.size() == trace.tracks_.size());
+    trace.info_ = head.info;
+    trace.log_ = head.log;
+    trace.tracks_ = head.tracks;
+    trace.devices_ = head.devices;
   }
   static Trace make(Trace whole, std::span<uint32_t const> rows) {
     whole.whole_event_count_ = whole.whole_event_count();
@@ -66,6 +74,15 @@ class OutlineMaker {
     return place != rows.end() && *place == link.value ? EventId{static_cast<uint32_t>(place - rows.begin())} : EventId{};
   }
 };
+
+TraceHead head_of(Trace const& trace) {
+  return {trace.info(),
+          trace.log(),
+          {trace.tracks().begin(), trace.tracks().end()},
+          {trace.devices().begin(), trace.devices().end()}};
+}
+
+void replace_head(Trace& trace, TraceHead const& head) { OutlineMaker::replace_head(trace, head); }
 
 void complete_outline(Trace& outline, Trace const& whole) { OutlineMaker::complete(outline, whole); }
 

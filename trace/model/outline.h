@@ -2,6 +2,7 @@
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "trace/model/trace.h"
 
@@ -10,6 +11,17 @@ namespace stepscope::model {
 /// The trace with these rows alone, ascending, with their details and the links among them. Tracks, devices, texts, log and time
 /// range are those of the whole, and whole_event_count() says how many events that has.
 Trace outline_of(Trace whole, std::span<uint32_t const> rows);
+
+/// What a trace says beside its events.
+struct TraceHead {
+  TraceInfo info;
+  ImportLog log;
+  std::vector<Track> tracks;
+  std::vector<Device> devices;
+};
+TraceHead head_of(Trace const& trace);
+/// In the place of the trace's own; of as many tracks.
+void replace_head(Trace& trace, TraceHead const& head);
 
 /// Gives an outline that was made without reading all events what only the whole tells: log, time range and whole_event_count().
 void complete_outline(Trace& outline, Trace const& whole);
