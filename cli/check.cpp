@@ -1,5 +1,6 @@
 // stepscope check NEW… --baseline BASE… [--budget FILE]: the gate of a CI. Exit code, text, and the files that CI systems read.
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
@@ -24,6 +25,7 @@
 #include "reports/markdown/markdown.h"
 #include "reports/sarif/sarif.h"
 #include "reports/text/gate.h"
+#include "trace/base/lock_file.h"
 #include "trace/base/mapped_file.h"
 
 namespace stepscope::cli {
@@ -51,6 +53,8 @@ struct CheckInputs {
   std::vector<analyzer::Budget> budgets;
   std::vector<analyzer::HistoryPoint> history;  ///< with the new runs, where one is asked for
   std::optional<gate::History> appended;        ///< likewise
+  std::vector<base::MadeFolders> made_folders;  ///< for what is kept
+  std::optional<base::LockFile> history_lock;   ///< from reading the history until it is written: another check waits
 };
 
 Expected<Samples> read_kept(std::vector<std::string> const& paths, std::string const& steps) {
@@ -108,10 +112,29 @@ Expected<gate::History> read_points(std::string const& path, std::string const& 
   return history;
 }
 
+/// They go again when nothing is written there.
+Expected<void> make_folder(std::string const& folder, CheckInputs& inputs) {
+  if (folder.empty()) return {};
+  auto made = base::MadeFolders::make(folder);
+  if (!made) return base::fail_with(made);
+  inputs.made_folders.push_back(std::move(*made));
+  return {};
+}
+
+Expected<void> lock_history(std::string const& path, CheckInputs& inputs) {
+  constexpr std::chrono::seconds kPatience{10};
+  if (auto const made = make_folder(std::filesystem::path(path).parent_path().string(), inputs); !made) return made;
+  auto lock = base::LockFile::take(base::LockFile::path_beside(path), path, base::LockFile::Share::kAlone, kPatience);
+  if (!lock) return base::fail_with(lock);
+  inputs.history_lock.emplace(std::move(*lock));
+  return {};
+}
+
 Expected<void> read_histories(CheckCommand const& command, CheckInputs& inputs) {
   std::vector<std::string> paths = command.history;
   bool const is_read_too = std::find(paths.begin(), paths.end(), command.append_history) != paths.end();
   if (!command.append_history.empty()) {
+    if (auto const locked = lock_history(command.append_history, inputs); !locked) return locked;
     auto history = gate::history_to_append(command.append_history, inputs.name);
     if (!history) return base::fail_with(history);
     inputs.appended = std::move(*history);
@@ -197,10 +220,11 @@ std::string host_name() {
 }
 
 /// What becomes of the new runs as a baseline; reports say it before it is done, for all files are written or none.
-Expected<void> keep_baseline(CheckCommand const& command, CheckInputs const& inputs, analyzer::GateResult& result) {
+Expected<void> keep_baseline(CheckCommand const& command, CheckInputs& inputs, analyzer::GateResult& result) {
   if (command.update_baseline.empty()) return {};
   if (inputs.fresh.size() > gate::kMostBaselineRuns)
     return base::fail("--update-baseline: a baseline has at most {} runs, name fewer", gate::kMostBaselineRuns);
+  if (auto const made = make_folder(gate::baseline_folder(command.update_baseline), inputs); !made) return made;
   auto const target = gate::baseline_target(command.update_baseline, inputs.name);
   if (!target) return base::fail_with(target);
   analyzer::KeptBaseline kept = analyzer::describe_baseline(inputs.fresh, command.least_percent / 100);
@@ -212,6 +236,12 @@ Expected<void> keep_baseline(CheckCommand const& command, CheckInputs const& inp
   kept.replaces = std::filesystem::exists(*target, error);
   result.kept_baseline = std::move(kept);
   return {};
+}
+
+/// In a folder of baselines the file's name is Stepscope's choice.
+OutputFiles::Links links_of(CheckCommand const& command, analyzer::GateResult const& result) {
+  bool const is_named = result.kept_baseline->file == command.update_baseline;
+  return is_named ? OutputFiles::Links::kFollow : OutputFiles::Links::kReplace;
 }
 
 /// Reports, and the baseline and history that are to be kept.
@@ -226,7 +256,7 @@ Expected<void> write_files(CheckCommand const& command, CheckInputs const& input
   }
   if (inputs.appended) files.add(command.append_history, gate::history_text(*inputs.appended));
   if (result.kept_baseline && result.kept_baseline->is_written)
-    files.add(result.kept_baseline->file, gate::baseline_text({inputs.name, inputs.fresh}));
+    files.add(result.kept_baseline->file, gate::baseline_text({inputs.name, inputs.fresh}), links_of(command, result));
   return files.write();
 }
 

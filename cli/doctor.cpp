@@ -271,8 +271,7 @@ int examine(std::vector<std::string> const& runs, bool as_json) {
       print(*run, analysis);
   }
   if (as_json)
-    std::printf("%s\n",
-                json{{"files", files_json}, {"trust", trust}}.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    std::printf("%s\n", json{{"files", files_json}, {"trust", trust}}.dump(2, ' ', true, json::error_handler_t::replace).c_str());
   return code;
 }
 

@@ -29,7 +29,7 @@ int examine_machine(bool as_json) {
   size_t const failures = count(machine::Verdict::kFailure);
   if (as_json) {
     nlohmann::json const all = {{"ready", failures == 0}, {"checks", json_of(checks, kWords)}};
-    std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", all.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
   } else {
     for (machine::Check const& check : checks) print_check(check, kWords);
     std::printf("%s\n", conclusion(failures, count(machine::Verdict::kWarning)).c_str());

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cli/commands.h"
@@ -10,6 +11,8 @@
 #include "cli/progress.h"
 #include "cli/run_parts.h"
 #include "trace/base/format.h"
+#include "trace/base/lock_file.h"
+#include "trace/base/output_folder.h"
 #include "trace/export/exporters.h"
 #include "trace/import/importers.h"
 
@@ -71,7 +74,7 @@ Expected<void> check_output(ExportOptions const& options, ExportFormat const& fo
   if (!names_folder && output.has_parent_path() && !fs::is_directory(output.parent_path(), error))
     return fail("{}: there is no folder {}, make it or choose another place with -o", options.output,
                 output.parent_path().string());
-  bool const is_taken = is_folder ? !fs::is_empty(output, error) : fs::exists(output, error);
+  bool const is_taken = is_folder ? base::has_content(options.output) : fs::exists(output, error);
   if (is_taken && !options.force)
     return fail("{}: is there already, choose another name with -o or replace it with --force", options.output);
   return {};
@@ -107,6 +110,17 @@ bool becomes_part_of_run(ExportOptions const& options) {
          });
 }
 
+/// Two exports to one file: the second must not wait for hours to find the first one's. A folder is locked by who writes into it.
+Expected<std::optional<base::LockFile>> lock_output(std::string const& output) {
+  std::error_code error;
+  auto const status = std::filesystem::status(output, error);
+  bool const is_file = !std::filesystem::exists(status) || std::filesystem::is_regular_file(status);
+  if (!is_file || output.ends_with('/')) return std::nullopt;
+  auto lock = base::LockFile::take(base::LockFile::path_beside(output), output);
+  if (!lock) return base::fail_with(lock);
+  return std::optional(std::move(*lock));
+}
+
 Expected<Exported> export_into(ExportOptions const& options, ExportFormat const& format) {
   auto run = open_sources_and_warn(options.runs);
   if (!run) return base::fail_with(run);
@@ -134,6 +148,10 @@ Expected<Exported> export_into(ExportOptions const& options, ExportFormat const&
 int export_run(ExportOptions const& options) {
   auto const format = find_format(options);
   if (!format) return report_error(format.error());
+  if (auto const free = check_output(options, **format); !free) return report_error(free.error());
+  auto const lock = lock_output(options.output);
+  if (!lock) return report_error(lock.error());
+  // Another export may have written it before the lock was free.
   if (auto const free = check_output(options, **format); !free) return report_error(free.error());
   auto const exported = export_into(options, **format);
   if (!exported) return report_error(exported.error());

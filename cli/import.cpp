@@ -98,7 +98,7 @@ int import_run(ImportOptions const& options) {
   }
   auto const guessed = run.number_ranks();
   if (!guessed) return report_error(guessed.error());
-  run.finish();
+  if (auto const finished = run.finish(); !finished) return report_error(finished.error());
   for (std::string const& note : *guessed) std::fprintf(stderr, "stepscope: %s\n", printable(note).c_str());
   std::fprintf(stderr, "stepscope: imported %s of %s, in %s\n", base::format_count(run.events(), "event").c_str(),
                base::format_count(run.ranks(), "rank").c_str(), printable(options.output).c_str());

@@ -6,12 +6,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "reports/labels.h"
 #include "trace/base/format.h"
 
 namespace stepscope::cli {
 namespace {
 
 using base::printable;
+using reports::shown;
 
 char const* kind_of(model::Track const& track) {
   switch (track.kind) {
@@ -45,13 +47,16 @@ nlohmann::json json_of(import::RankSource const& rank) {
           {"tracks", tracks},         {"facts", info.facts}};
 }
 
+/// Command lines are long, and names of megabytes exist.
+constexpr size_t kMostShownBytes = 4000;
+
 void print(import::RankSource const& rank) {
   import::TraceSource const& source = rank.source;
   model::TraceInfo const& info = source.info();
   std::vector<uint64_t> const events = source.event_counts();
   std::printf("%s\n", printable(rank.file).c_str());
-  auto const line = [](char const* key, std::string const& value) {
-    if (!value.empty()) std::printf("  %-14s %s\n", key, printable(value).c_str());
+  auto const line = [](std::string const& key, std::string const& value) {
+    if (!value.empty()) std::printf("  %-14s %s\n", shown(key, kMostShownBytes).c_str(), shown(value, kMostShownBytes).c_str());
   };
   line("rank", fmt::format("{} of {}", info.rank, info.world_size));
   line("host", info.host);
@@ -60,7 +65,7 @@ void print(import::RankSource const& rank) {
   line("events",
        fmt::format("{} over {}", base::format_count(sum_of(events)), base::format_duration(source.time_range().length())));
   if (uint64_t const dropped = source.log().dropped; dropped > 0) line("dropped", base::format_count(dropped));
-  for (auto const& [key, value] : info.facts) line(key.c_str(), value);
+  for (auto const& [key, value] : info.facts) line(key, value);
   for (model::Device const& device : source.devices())
     line("device", fmt::format("{} {}{}", device.id, device.name,
                                device.capacity_bytes > 0 ? ", memory " + base::format_bytes(device.capacity_bytes) : ""));
@@ -90,7 +95,7 @@ Action add_info(CLI::App& app) {
       else
         print(rank);
     }
-    if (options->json) std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    if (options->json) std::printf("%s\n", all.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
     return kGood;
   };
 }

@@ -6,6 +6,8 @@
 
 #include "cli/commands.h"
 #include "trace/base/cut_files.h"
+#include "trace/base/format.h"
+#include "trace/base/unfinished.h"
 
 namespace {
 
@@ -18,6 +20,7 @@ bool is_command(std::string_view name) {
 
 int run(int argc, char** argv) {
   stepscope::base::survive_cut_files();
+  stepscope::base::remove_unfinished_on_signals();
   CLI::App app("Stepscope finds where the time and the memory of multi-GPU training go, says why, and guards it in CI.",
                "stepscope");
   app.set_version_flag("--version", "stepscope " STEPSCOPE_VERSION);
@@ -30,7 +33,7 @@ int run(int argc, char** argv) {
     actions[sub] = command.add(*sub);
   }
   if (argc > 1 && argv[1][0] != '-' && !is_command(argv[1])) {
-    std::fprintf(stderr, "stepscope: %s: no such command, see stepscope --help\n", argv[1]);
+    std::fprintf(stderr, "stepscope: %s: no such command, see stepscope --help\n", stepscope::base::printable(argv[1]).c_str());
     return kWrongUse;
   }
   try {
@@ -38,7 +41,7 @@ int run(int argc, char** argv) {
   } catch (CLI::Success const& wanted) {  // --help, --version
     return app.exit(wanted);
   } catch (CLI::ParseError const& wrong) {
-    std::fprintf(stderr, "stepscope: %s, see stepscope --help\n", wrong.what());
+    std::fprintf(stderr, "stepscope: %s, see stepscope --help\n", stepscope::base::printable(wrong.what()).c_str());
     return kWrongUse;
   }
   return actions.at(app.get_subcommands().front())();
@@ -50,7 +53,7 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (std::exception const& error) {
-    std::fprintf(stderr, "stepscope: internal error: %s, please report this\n", error.what());
+    std::fprintf(stderr, "stepscope: internal error: %s, please report this\n", stepscope::base::printable(error.what()).c_str());
     return kWrongUse;
   }
 }

@@ -6,21 +6,28 @@
 #include <vector>
 
 #include "trace/base/expected.h"
+#include "trace/base/partial_file.h"
 
 namespace stepscope::cli {
 
 class OutputFiles {
  public:
-  /// `path` empty: nobody wants it.
-  void add(std::string const& path, std::string content) {
-    if (!path.empty()) files_.emplace_back(path, std::move(content));
+  using Links = base::PartialFile::Links;
+
+  /// `path` empty: it is not wanted.
+  void add(std::string const& path, std::string content, Links links = Links::kFollow) {
+    if (!path.empty()) files_.push_back({path, std::move(content), links});
   }
-  /// Each is written beside its place, and when all are whole they are renamed. Errors: one cannot be written, or two have one
-  /// name; nothing has changed then, but where renaming fails half way.
+  /// When all are whole they take their places, in one go: two commands that write the same files do not mix them. Errors: one
+  /// cannot be written, or two have one name; nothing has changed then, but where renaming fails half way.
   base::Expected<void> write() const;
 
  private:
-  std::vector<std::pair<std::string, std::string>> files_;
+  struct File {
+    std::string path, content;
+    Links links;
+  };
+  std::vector<File> files_;
 };
 
 }  // namespace stepscope::cli

@@ -28,13 +28,6 @@ bool is_source(std::string const& output, std::vector<std::string> const& runs) 
   return false;
 }
 
-PartialRun::~PartialRun() {
-  if (finished_) return;
-  std::error_code ignored;
-  for (std::string const& name : names_) fs::remove(path_of(name), ignored);
-  if (made_folder_) fs::remove(folder_, ignored);
-}
-
 Expected<void> PartialRun::add(model::Trace trace, std::string source) {
   events_ += trace.event_count();
   waiting_.push_back({std::move(trace), std::move(source)});
@@ -45,21 +38,24 @@ Expected<void> PartialRun::add(model::Trace trace, std::string source) {
 }
 
 Expected<void> PartialRun::write_waiting() {
-  if (names_.empty()) {
-    auto const made = base::prepare_run_folder(folder_, force_);
-    if (!made) return base::fail_with(made);
-    made_folder_ = *made;
+  if (!output_) {
+    auto taken = base::take_run_folder(folder_, force_);
+    if (!taken) return base::fail_with(taken);
+    output_.emplace(std::move(*taken));
+    auto staging = output_->staging();
+    if (!staging) return base::fail_with(staging);
+    staging_ = std::move(*staging);
   }
   for (Process& next : std::exchange(waiting_, {}))
-    if (auto written = write(std::move(next)); !written) return written;
+    if (auto const written = write_process(std::move(next)); !written) return tl::unexpected(output_->in_place(written.error()));
   return {};
 }
 
 std::string PartialRun::path_of(std::string const& name) const {
-  return fmt::format("{}/{}{}", folder_, name, base::kTraceSuffix);
+  return fmt::format("{}/{}{}", staging_, name, base::kTraceSuffix);
 }
 
-Expected<void> PartialRun::write(Process process) {
+Expected<void> PartialRun::write_process(Process process) {
   int32_t const rank = process.trace.info().rank;
   if (rank < 0) {
     // Which ranks are free is known when all are there; as long as none is said later it is these.
@@ -83,12 +79,14 @@ Expected<std::vector<std::string>> PartialRun::number_ranks() {
   std::vector<int32_t> const ranks = import::free_ranks(said_, unnumbered_.size());
   std::vector<import::NumberedProcess> numbered;
   for (size_t i = 0; i < ranks.size(); ++i) {
-    if (auto const set = set_rank(unnumbered_[i], ranks[i]); !set) return base::fail_with(set);
+    if (auto const set = set_rank(unnumbered_[i], ranks[i]); !set) return tl::unexpected(output_->in_place(set.error()));
     numbered.push_back({unnumbered_[i].source, ranks[i]});
   }
   unnumbered_.clear();
   return names_.size() > 1 ? import::notes_of_free_ranks(numbered) : std::vector<std::string>();
 }
+
+Expected<void> PartialRun::finish() { return output_ ? output_->publish(base::old_run_files(folder_)) : Expected<void>(); }
 
 /// Only where a trace behind it says the rank that was guessed it is written again.
 Expected<void> PartialRun::set_rank(Unnumbered const& part, int32_t rank) {

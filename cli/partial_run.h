@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "trace/base/expected.h"
+#include "trace/base/output_folder.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::cli {
@@ -14,21 +16,21 @@ namespace stepscope::cli {
 /// Whether writing to `output`, a file or a folder, could touch one of the files or folders that are read.
 bool is_source(std::string const& output, std::vector<std::string> const& runs);
 
-/// The run that is written, one process after the other, as rank-N.stepscope. The folder is made, or what was in it overwritten,
-/// when the first event comes; unless finish() is called nothing of it stays.
+/// The run that is written, one process after the other, as rank-N.stepscope. The folder is made and locked when the first event
+/// comes; an old run in it stays until finish(). Without finish() nothing of the new one stays.
 class PartialRun {
  public:
   PartialRun(std::string folder, bool force) : folder_(std::move(folder)), force_(force) {}
   PartialRun(PartialRun const&) = delete;
   PartialRun& operator=(PartialRun const&) = delete;
-  ~PartialRun();
 
-  /// `source`: where the trace comes from. Errors: the folder is taken (prepare_run_folder()), the disk is full.
+  /// `source`: where the trace comes from. Errors: the folder is taken (take_run_folder()), the disk is full.
   base::Expected<void> add(model::Trace trace, std::string source = "");
   /// When all traces were added: those that do not say their rank get those that are free, as when they are opened
   /// (import::free_ranks()). Says whose rank is a guess, for people. Errors: the disk is full.
   base::Expected<std::vector<std::string>> number_ranks();
-  void finish() { finished_ = true; }
+  /// The run takes its place. Errors: it cannot.
+  base::Expected<void> finish();
   /// Whether add() failed: then nothing more can be added.
   [[nodiscard]] bool has_failed() const { return has_failed_; }
   [[nodiscard]] uint64_t events() const { return events_; }
@@ -47,11 +49,13 @@ class PartialRun {
   };
   [[nodiscard]] std::string path_of(std::string const& name) const;
   base::Expected<void> write_waiting();
-  base::Expected<void> write(Process process);
+  base::Expected<void> write_process(Process process);
   base::Expected<void> set_rank(Unnumbered const& part, int32_t rank);
 
   std::string folder_;
-  bool force_, made_folder_ = false, finished_ = false, has_failed_ = false;
+  bool force_, has_failed_ = false;
+  std::optional<base::OutputFolder> output_;
+  std::string staging_;  ///< where the files are written
   std::vector<Process> waiting_;
   std::set<std::string> names_;
   std::set<int32_t> said_;  ///< ranks

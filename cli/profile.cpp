@@ -5,9 +5,11 @@
 
 #include "analyzer/analysis.h"
 #include "cli/commands.h"
+#include "cli/recording.h"
 #include "reports/html/html.h"
 #include "reports/json/json.h"
 #include "reports/text/text.h"
+#include "trace/base/format.h"
 #include "trace/base/output_file.h"
 #include "tracer/core/options.h"
 #include "tracer/record.h"
@@ -34,14 +36,16 @@ int analyze_and_report(std::string const& folder) {
   auto const run = open_run_and_warn({folder});
   if (!run) return report_error(run.error());
   analyzer::Analysis const analysis = analyzer::analyze(*run);
+  constexpr auto kReplace = base::PartialFile::Links::kReplace;
   std::string const html = folder + "/report.html";
   std::string const json = folder + "/analysis.json";
-  if (auto const written = base::write_file_atomically(html, reports::report_html(*run, analysis)); !written)
+  if (auto const written = base::write_file_atomically(html, reports::report_html(*run, analysis), kReplace); !written)
     return report_error(written.error());
-  if (auto const written = base::write_file_atomically(json, reports::analysis_json(*run, analysis)); !written)
+  if (auto const written = base::write_file_atomically(json, reports::analysis_json(*run, analysis), kReplace); !written)
     return report_error(written.error());
   std::fputs(reports::analysis_text(*run, analysis, {use_color(), terminal_width()}).c_str(), stdout);
-  std::printf("\nReport   %s\nFacts    %s\nTimeline stepscope view %s\n", html.c_str(), json.c_str(), folder.c_str());
+  std::printf("\nReport   %s\nFacts    %s\nTimeline stepscope view %s\n", base::printable(html).c_str(),
+              base::printable(json).c_str(), base::printable(folder).c_str());
   return kGood;
 }
 
@@ -52,6 +56,8 @@ int profile(ProfileOptions options, std::vector<std::string> const& workload_opt
   if (options.record.output.empty()) options.record.output = default_output(options.workload);
   std::vector<std::string> command = {program_folder() + "/stepscope", "run", options.workload};
   command.insert(command.end(), workload_options.begin(), workload_options.end());
+  auto const folder = take_for_recording(options.record);  // until the reports are there
+  if (!folder) return report_error(folder.error());
   auto const code = tracer::record_command(options.record, command);
   if (!code) return report_error(code.error());
   if (*code == kWrongUse) return kWrongUse;  // the workload has said why

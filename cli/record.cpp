@@ -1,8 +1,12 @@
 // stepscope record -- CMD: runs any program with the tracer loaded into it.
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "cli/commands.h"
+#include "cli/recording.h"
 #include "trace/base/parse_time.h"
 #include "tracer/core/options.h"
 #include "tracer/record.h"
@@ -19,6 +23,11 @@ base::Expected<void> set_time(std::string const& text, std::string_view option, 
   return {};
 }
 
+bool is_one_folder(std::string const& first, std::string const& second) {
+  std::error_code error;
+  return std::filesystem::weakly_canonical(first + "/", error) == std::filesystem::weakly_canonical(second + "/", error);
+}
+
 /// The commands are separated as mpirun has it.
 base::Expected<int> record_two(tracer::RecordOptions const& options, std::string const& second_output, int64_t turn_steps,
                                std::vector<std::string> const& commands) {
@@ -28,6 +37,16 @@ base::Expected<int> record_two(tracer::RecordOptions const& options, std::string
   if (colon != commands.end()) second.command.assign(colon + 1, commands.end());
   if (std::find(second.command.begin(), second.command.end(), ":") != second.command.end())
     return base::fail("--in-turn: two programs, with one : between them");
+  tracer::RecordOptions second_options = options;
+  second_options.output = second_output;
+  auto const first_folder = take_for_recording(options);
+  if (!first_folder) return base::fail_with(first_folder);
+  std::optional<base::OutputFolder> second_folder;
+  if (!is_one_folder(options.output, second_output)) {  // that is refused below
+    auto taken = take_for_recording(second_options);
+    if (!taken) return base::fail_with(taken);
+    second_folder.emplace(std::move(*taken));
+  }
   return tracer::record_in_turn(options, turn_steps, first, second);
 }
 
@@ -79,7 +98,7 @@ Action add_record(CLI::App& app) {
     if (auto const set = set_time(options->duration, "--duration", options->record.duration_ns); !set)
       return report_error(set.error());
     auto const code = options->in_turn.empty()
-                          ? tracer::record_command(options->record, options->command)
+                          ? record_alone(options->record, options->command)
                           : record_two(options->record, options->in_turn, options->turn_steps, options->command);
     return code ? *code : report_error(code.error());
   };

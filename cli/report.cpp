@@ -16,6 +16,7 @@
 #include "reports/markdown/scaling.h"
 #include "reports/scaling_words.h"
 #include "reports/text/scaling.h"
+#include "trace/base/format.h"
 #include "trace/base/output_file.h"
 #include "trace/import/run_series.h"
 
@@ -38,7 +39,7 @@ struct ReportCommand {
 };
 
 void tell_written(std::string const& path) {
-  if (!path.empty()) std::fprintf(stderr, "stepscope: wrote %s\n", path.c_str());
+  if (!path.empty()) std::fprintf(stderr, "stepscope: wrote %s\n", base::printable(path).c_str());
 }
 
 reports::ReportOptions page_options(ReportCommand const& command) {

@@ -10,6 +10,8 @@
 #include <string_view>
 
 #include "cli/commands.h"
+#include "cli/recording.h"
+#include "trace/base/format.h"
 #include "tracer/record.h"
 #include "workloads/processes/launch.h"
 
@@ -105,12 +107,13 @@ base::Expected<int> run_scale(std::string const& workload, ScaleSeries const& se
     tracer::RecordOptions record;
     record.output = folder_of(count);
     record.force = series.force;
-    std::fprintf(stderr, "stepscope: %s on %d device%s\n", workload.c_str(), count, count == 1 ? "" : "s");
-    auto const code = tracer::record_command(record, command);
+    std::fprintf(stderr, "stepscope: %s on %d device%s\n", base::printable(workload).c_str(), count, count == 1 ? "" : "s");
+    auto const code = record_alone(record, command);
     if (!code) return base::fail_with(code);
     if (*code != kGood) return *code;
   }
-  if (series.devices.size() > 1) std::fprintf(stderr, "stepscope: how it scales: stepscope report %s\n", folder.c_str());
+  if (series.devices.size() > 1)
+    std::fprintf(stderr, "stepscope: how it scales: stepscope report %s\n", base::printable(folder).c_str());
   return kGood;
 }
 

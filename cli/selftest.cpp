@@ -3,14 +3,15 @@
 #include "selftest/selftest.h"
 
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
 #include "cli/checks.h"
 #include "cli/commands.h"
+#include "trace/base/temporary.h"
 
 namespace stepscope::cli {
 namespace {
@@ -30,13 +31,17 @@ class Workspace {
  public:
   explicit Workspace(std::string const& keep) : is_kept_(!keep.empty()) {
     std::error_code error;
-    path_ = is_kept_ ? keep : (fs::temp_directory_path(error) / "stepscope-selftest-XXXXXX").string();
-    is_made_ =
-        is_kept_ ? (fs::create_directories(path_, error), fs::is_directory(path_, error)) : ::mkdtemp(path_.data()) != nullptr;
-  }
-  ~Workspace() {
-    std::error_code error;
-    if (is_made_ && !is_kept_) fs::remove_all(path_, error);
+    path_ = is_kept_ ? keep : fs::temp_directory_path(error).string();
+    if (is_kept_) {
+      fs::create_directories(path_, error);
+      is_made_ = fs::is_directory(path_, error);
+      return;
+    }
+    auto made = base::TemporaryFolder::create(path_);
+    is_made_ = made.has_value();
+    if (!is_made_) return;
+    temporary_.emplace(std::move(*made));
+    path_ = temporary_->path();
   }
   Workspace(Workspace const&) = delete;
   Workspace& operator=(Workspace const&) = delete;
@@ -45,7 +50,8 @@ class Workspace {
 
  private:
   std::string path_;
-  bool is_kept_, is_made_;
+  bool is_kept_, is_made_ = false;
+  std::optional<base::TemporaryFolder> temporary_;
 };
 
 /// A warning is a pass: what was to be checked holds, what it costs is above the target.
@@ -78,7 +84,7 @@ int run_selftest(SelftestOptions const& options) {
                                 {"passed", tally.passed},
                                 {"failed", tally.failed},
                                 {"skipped", tally.skipped}};
-    std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+    std::printf("%s\n", all.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
   } else {
     std::printf("%zu passed, %zu failed, %zu skipped\n", tally.passed, tally.failed, tally.skipped);
   }

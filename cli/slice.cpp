@@ -78,9 +78,9 @@ int slice_run(SliceOptions const& options) {
     return report_error({fmt::format("{}: is where the run itself lies, choose another folder with -o", options.output)});
   PartialRun output(options.output, options.force);
   if (auto const sliced = slice_into(options, output); !sliced) return report_error(sliced.error());
-  output.finish();
+  if (auto const finished = output.finish(); !finished) return report_error(finished.error());
   std::fprintf(stderr, "stepscope: kept %s of %s, in %s\n", base::format_count(output.events(), "event").c_str(),
-               base::format_count(output.ranks(), "rank").c_str(), options.output.c_str());
+               base::format_count(output.ranks(), "rank").c_str(), base::printable(options.output).c_str());
   return kGood;
 }
 

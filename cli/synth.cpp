@@ -1,6 +1,5 @@
 // stepscope synth -o RUN: makes a run of any size whose truth is known, for tests and for scale.
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
@@ -46,20 +45,22 @@ int make_run(SynthOptions options) {
   }
   options.run.pattern = synth::find_pattern(options.pattern);
   if (auto const possible = synth::check_fault(options.run); !possible) return report_error(possible.error());
-  auto const made_folder = base::prepare_run_folder(options.output, options.force);
-  if (!made_folder) return report_error(made_folder.error());
+  auto output = base::take_run_folder(options.output, options.force);
+  if (!output) return report_error(output.error());
+  auto const staging = output->staging();
+  if (!staging) return report_error(staging.error());
+
   Progress progress;
   options.run.progress = [&](double share) { progress.show(share); };
-  auto const summary = synth::make_run(options.run, options.output);
+  auto const summary = synth::make_run(options.run, *staging);
   progress.clear();
-  if (!summary) {
-    std::error_code ignored;
-    if (*made_folder) std::filesystem::remove(options.output, ignored);
-    return report_error(summary.error());
-  }
+  if (!summary) return report_error(output->in_place(summary.error()));
+  if (auto const published = output->publish(base::old_run_files(options.output)); !published)
+    return report_error(published.error());
   std::fprintf(stderr, "stepscope: made %s in %s of %s, in %s\n", base::format_count(summary->events, "event").c_str(),
                base::format_count(static_cast<uint64_t>(summary->steps), "step").c_str(),
-               base::format_count(static_cast<uint64_t>(options.run.ranks), "rank").c_str(), options.output.c_str());
+               base::format_count(static_cast<uint64_t>(options.run.ranks), "rank").c_str(),
+               base::printable(options.output).c_str());
   return kGood;
 }
 

@@ -150,8 +150,13 @@ Expected<History> read_history(std::string const& path) {
   return parse_history(text_of(*file), path);
 }
 
-Expected<std::string> baseline_target(std::string const& path, std::string_view name) {
+std::string baseline_folder(std::string const& path) {
   bool const is_file = path.ends_with(".json") && !is_folder(path);
+  return is_file ? fs::path(path).parent_path().string() : path;
+}
+
+Expected<std::string> baseline_target(std::string const& path, std::string_view name) {
+  bool const is_file = baseline_folder(path) != path;
   std::string const target = is_file ? path : (fs::path(path) / fmt::format("{}.json", name)).string();
   if (auto const made = make_folder_of(target); !made) return base::fail_with(made);
   std::error_code error;

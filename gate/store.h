@@ -31,6 +31,8 @@ std::string baseline_file(std::string const& path, std::string_view name);
 base::Expected<Baseline> read_baseline(std::string const& path, std::string_view name);
 base::Expected<History> read_history(std::string const& path);
 
+/// Where baseline_target() lies, "" for the current folder.
+std::string baseline_folder(std::string const& path);
 /// The file to write a baseline to: `path` where it ends in .json, else NAME.json in that folder. Its folder is made. Errors: the
 /// folder cannot be made, or the file is something else, which is not replaced.
 base::Expected<std::string> baseline_target(std::string const& path, std::string_view name);

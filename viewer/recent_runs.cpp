@@ -4,6 +4,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
+
+#include "trace/base/output_file.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -45,13 +48,10 @@ void add_recent_run(std::string const& file, std::string const& run) {
   if (runs.size() > kMaxRecentRuns) runs.resize(kMaxRecentRuns);
   fs::create_directories(fs::path(file).parent_path(), error);
   // A second viewer may read it: it is replaced as a whole.
-  std::string const fresh = file + ".new";
-  {
-    std::ofstream out(fresh, std::ios::trunc);
-    for (std::string const& each : runs) out << each << '\n';
-    if (!out.good()) return;
-  }
-  fs::rename(fresh, file, error);
+  std::string text;
+  for (std::string const& each : runs) text += each + '\n';
+  // A list that cannot be kept is no reason to say anything.
+  [[maybe_unused]] auto const written = base::write_file_atomically(file, text);
 }
 
 }  // namespace stepscope::viewer

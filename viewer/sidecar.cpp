@@ -121,7 +121,8 @@ void ViewKeeper::write(Scene const& scene, ViewState const& state) {
   last_ = kept_part(state);
   std::string const text = saved_view_text(saved_view(scene, state));
   std::string const beside = sidecar_beside(run_);
-  auto const written = base::write_file_atomically(beside, text);
+  // A run folder of somebody else may hold a link of that name.
+  auto const written = base::write_file_atomically(beside, text, base::PartialFile::Links::kReplace);
   if (written) {
     file_ = beside;
     return;
@@ -129,7 +130,7 @@ void ViewKeeper::write(Scene const& scene, ViewState const& state) {
   file_ = sidecar_in_state(run_, state_folder_);
   std::error_code error;
   if (!file_.empty()) fs::create_directories(fs::path(file_).parent_path(), error);
-  bool const kept = !file_.empty() && base::write_file_atomically(file_, text).has_value();
+  bool const kept = !file_.empty() && base::write_file_atomically(file_, text, base::PartialFile::Links::kReplace).has_value();
   if (!kept) file_.clear();
   if (std::exchange(said_where_, true)) return;
   notice_ = kept ? fmt::format("Nothing can be written beside the run: view and notes are kept in {}", base::printable(file_))

@@ -8,11 +8,11 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <thread>
 
 #include <nlohmann/json.hpp>
 
+#include "trace/base/output_file.h"
 #include "tracer/api/annotate.h"
 #include "workloads/options.h"
 
@@ -191,8 +191,10 @@ void record_pathologies(std::span<Pathology const> pathologies) {
   }
   char const* const folder = std::getenv("STEPSCOPE_OUTPUT");
   if (folder == nullptr || *folder == '\0') return;
-  std::ofstream file(std::filesystem::path(folder) / "pathology.json");
-  file << nlohmann::json{{"pathologies", list}}.dump(2) << '\n';
+  // What was asked for is known without it, too; a link that lies there is not followed.
+  [[maybe_unused]] auto const written =
+      base::write_file_atomically(std::filesystem::path(folder) / "pathology.json",
+                                  nlohmann::json{{"pathologies", list}}.dump(2) + '\n', base::PartialFile::Links::kReplace);
 }
 
 }  // namespace stepscope::workloads

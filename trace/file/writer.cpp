@@ -37,7 +37,7 @@ BlockHeader header_of(model::TrackId track, model::EventView const& events) {
 }  // namespace
 
 Expected<TraceWriter> TraceWriter::create(std::string const& path) {
-  int const fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  int const fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (fd < 0) {
     if (errno == EEXIST) return fail("{}: exists already, choose another name with -o or overwrite with --force", path);
     return fail("{}: cannot create ({}), choose another place with -o", path, std::strerror(errno));
@@ -57,7 +57,7 @@ Expected<TraceWriter> TraceWriter::create(std::string const& path) {
 }
 
 Expected<TraceWriter> TraceWriter::append_to(std::string const& path, std::vector<IndexEntry> blocks) {
-  int const fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  int const fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
   off_t const size = fd < 0 ? -1 : ::lseek(fd, 0, SEEK_END);
   if (size < 0) {
     int const reason = errno;

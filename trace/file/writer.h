@@ -23,11 +23,12 @@ namespace stepscope::file {
 /// nothing: what is in the file stays readable.
 class TraceWriter {
  public:
-  /// Creates `path`, which must not exist. Errors: it exists, or the folder cannot be written.
+  /// Creates `path`, which must not exist, as a link neither, with the permissions that the umask leaves. Errors: it exists, or
+  /// the folder cannot be written.
   static base::Expected<TraceWriter> create(std::string const& path);
 
   /// Goes on behind a finished file with these blocks: for what is only known in the end. finish() writes a new index.
-  /// When a write fails the file is made what it was.
+  /// When a write fails the file is made what it was. A link is refused.
   static base::Expected<TraceWriter> append_to(std::string const& path, std::vector<IndexEntry> blocks);
 
   TraceWriter(TraceWriter&& other) noexcept;

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 
 #include "trace/base/cut_files.h"
+#include "trace/base/unfinished.h"
 #include "viewer/app/window.h"
 #include "viewer/arguments.h"
 #include "viewer/far/far_analysis.h"
@@ -120,6 +121,7 @@ void add_series_options(CLI::App& app, stepscope::viewer::SeriesOptions& options
 
 int main(int argc, char** argv) {
   stepscope::base::survive_cut_files();
+  stepscope::base::remove_unfinished_on_signals();
   stepscope::viewer::Arguments arguments;
   CLI::App app("Shows runs: all ranks on one timeline, with the findings beside it", "stepscope view");
   app.add_option("RUN", arguments.runs, "trace files, or folders of them; without, those that were opened last are offered");

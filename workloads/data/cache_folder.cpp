@@ -20,7 +20,7 @@ std::filesystem::path cache_folder() {
 CacheLock::CacheLock(std::filesystem::path const& folder) {
   std::error_code ignored;
   std::filesystem::create_directories(folder.parent_path(), ignored);
-  file_ = ::open((folder.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  file_ = ::open((folder.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (file_ >= 0) ::flock(file_, LOCK_EX);
 }
 

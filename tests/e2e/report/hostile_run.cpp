@@ -49,35 +49,35 @@ void copy_event(Trace const& trace, uint32_t row, model::StringId name, model::E
   }
 }
 
-Trace hostile(Trace const& trace) {
+Trace hostile(Trace const& trace, std::string const& text) {
   model::TraceBuilder builder;
   builder.info() = trace.info();
-  builder.info().tool = builder.info().host = builder.info().command = kHostileText;
-  builder.info().facts = {{kHostileText, kHostileText}};
+  builder.info().tool = builder.info().host = builder.info().command = text;
+  builder.info().facts = {{text, text}};
   for (model::Device device : trace.devices()) {
-    device.name = kHostileText;
+    device.name = text;
     builder.add_device(device);
   }
   for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
     model::Track track = trace.tracks()[t];
-    track.name = kHostileText;
+    track.name = text;
     model::TrackId const id = builder.add_track(track);
     auto const rows = trace.rows_of(model::TrackId{t});
     for (uint32_t row = rows.first; row < rows.last; ++row)
-      copy_event(trace, row, builder.intern(std::string(kHostileText) + std::string(trace.name(row))), builder.events(id));
+      copy_event(trace, row, builder.intern(text + std::string(trace.name(row))), builder.events(id));
   }
   return std::move(builder).finish();
 }
 
 }  // namespace
 
-model::Run with_hostile_texts(model::Run const& run) {
+model::Run with_hostile_texts(model::Run const& run, std::string const& text) {
   model::Run result;
-  result.name = kHostileText;
+  result.name = text;
   result.clock = run.clock;
-  result.clock.method = kHostileText;
-  result.notes = {kHostileText};
-  for (model::RankTrace const& rank : run.ranks) result.ranks.push_back({hostile(rank.trace), rank.offset_ns, kHostileText});
+  result.clock.method = text;
+  result.notes = {text};
+  for (model::RankTrace const& rank : run.ranks) result.ranks.push_back({hostile(rank.trace, text), rank.offset_ns, text});
   return result;
 }
 

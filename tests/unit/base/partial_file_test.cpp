@@ -13,6 +13,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/unit/base/output_fixture.h"
+#include "trace/base/temporary.h"
+
 namespace stepscope::base {
 namespace {
 
@@ -53,7 +56,7 @@ TEST_F(PartialFileTest, NothingStaysOfOneThatIsNotFinished) {
     auto file = PartialFile::create(path("a"));
     ASSERT_TRUE(file);
     ASSERT_TRUE(file->write("new"));
-    EXPECT_EQ(files(), 2);
+    EXPECT_EQ(content("a"), "old");
   }
   EXPECT_EQ(files(), 1);
   EXPECT_EQ(content("a"), "old");
@@ -129,6 +132,65 @@ TEST_F(PartialFileTest, WhatCannotBeWrittenIsAnErrorThatNamesIt) {
                                                      testing::HasSubstr("name a file"), testing::HasSubstr("with -o")));
   }
   EXPECT_EQ(files(), 0);
+}
+
+/// Both ways of writing a file: without a name until it is whole, and with a hidden one.
+class PartialFileWays : public OutputFixture, public testing::WithParamInterface<PartialFile::Nameless> {
+ protected:
+  using Links = PartialFile::Links;
+  void write(std::string const& file_path, std::string const& text, Links links = Links::kFollow) const {
+    auto file = PartialFile::create(file_path, links, GetParam());
+    ASSERT_TRUE(file) << file.error().message;
+    ASSERT_TRUE(file->write(text));
+    ASSERT_TRUE(file->finish());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, PartialFileWays,
+                         testing::Values(PartialFile::Nameless::kWherePossible, PartialFile::Nameless::kNever));
+
+TEST_P(PartialFileWays, PermissionsAreThoseThatTheUmaskLeavesNewOrReplaced) {
+  for (auto const& [mask, mode] : {std::pair(0022U, 0644U), std::pair(0077U, 0600U), std::pair(0002U, 0664U)}) {
+    ::umask(mask);
+    for (char const* const text : {"first", "second"}) {
+      write(out("a"), text);
+      EXPECT_EQ(mode_of(out("a")), mode) << text;
+      EXPECT_EQ(text_of("out/a"), text);
+    }
+    std::filesystem::remove(out("a"));
+  }
+  EXPECT_THAT(names(), testing::IsEmpty());
+}
+
+TEST_P(PartialFileWays, ALinkThatTheUserNamedStaysAndOneInAFolderIsReplaced) {
+  std::filesystem::create_symlink(path("outside.txt"), out("named"));
+  write(out("named"), "meant for it");
+  EXPECT_TRUE(std::filesystem::is_symlink(out("named")));
+  EXPECT_EQ(text_of("outside.txt"), "meant for it");
+
+  std::filesystem::create_symlink(path("outside.txt"), out("planted"));
+  write(out("planted"), "for the folder", Links::kReplace);
+  EXPECT_FALSE(std::filesystem::is_symlink(out("planted")));
+  EXPECT_EQ(text_of("out/planted"), "for the folder");
+  EXPECT_EQ(text_of("outside.txt"), "meant for it");
+}
+
+TEST_P(PartialFileWays, OfTwoAtOnceTheLastOneIsThereWhole) {
+  auto first = PartialFile::create(out("a"), Links::kFollow, GetParam());
+  auto second = PartialFile::create(out("a"), Links::kFollow, GetParam());
+  ASSERT_TRUE(first && second);
+  for (int piece = 0; piece < 3; ++piece) ASSERT_TRUE(first->write("1") && second->write("22"));
+  ASSERT_TRUE(second->finish());
+  EXPECT_EQ(text_of("out/a"), "222222");
+  ASSERT_TRUE(first->finish());
+  EXPECT_EQ(text_of("out/a"), "111");
+  EXPECT_THAT(names(), testing::ElementsAre("a"));
+}
+
+TEST_P(PartialFileWays, HasNoNameOfItsOwnBeforeItIsWhole) {
+  auto const file = PartialFile::create(out("a"), Links::kFollow, GetParam());
+  ASSERT_TRUE(file);
+  for (std::string const& name : names()) EXPECT_TRUE(is_temporary_name(name)) << name;
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/base/output_folder.h"
 #include "trace/export/chrome/chrome_document.h"
 
 namespace stepscope::exporting {
@@ -61,49 +62,42 @@ bool is_name_of_rank(std::string_view name) {
 
 class ChromeFolder final : public Exporter {
  public:
-  ChromeFolder(fs::path folder, bool is_new) : folder_(std::move(folder)), is_new_(is_new) {}
-  ~ChromeFolder() override {
-    files_.clear();  // removes them
-    std::error_code ignored;
-    if (is_new_ && !is_finished_) fs::remove(folder_, ignored);
-  }
+  ChromeFolder(base::OutputFolder folder, std::string staging) : folder_(std::move(folder)), staging_(std::move(staging)) {}
 
   Expected<void> add(model::Trace const& trace, int64_t offset_ns) override {
     std::string name = fmt::format("rank-{}.json", trace.info().rank);
     for (int copy = 2; !names_.insert(name).second; ++copy) name = fmt::format("rank-{}-{}.json", trace.info().rank, copy);
-    auto file = base::PartialFile::create((folder_ / name).string());
-    if (!file) return base::fail_with(file);
-    ChromeDocument document(std::move(*file), false);
-    if (auto const added = document.add(trace, offset_ns); !added) return added;
-    auto written = std::move(document).close();
-    if (!written) return base::fail_with(written);
-    files_.push_back(std::move(*written));
-    return {};
+    auto const written = write(fmt::format("{}/{}", staging_, name), trace, offset_ns);
+    return written ? written : tl::unexpected(folder_.in_place(written.error()));
   }
 
-  Expected<void> finish() override {
-    for (base::PartialFile& file : files_)
-      if (auto const finished = file.finish(); !finished) return finished;
-    is_finished_ = true;
-    return {};
-  }
+  Expected<void> finish() override { return folder_.publish(); }
 
   size_t remove_leftovers() override {
     std::error_code ignored;
     std::vector<fs::path> old;
-    for (auto const& entry : fs::directory_iterator(folder_, ignored)) {
+    for (auto const& entry : fs::directory_iterator(folder_.path(), ignored)) {
       std::string const name = entry.path().filename().string();
-      if (is_name_of_rank(name) && !names_.contains(name) && entry.is_regular_file(ignored)) old.push_back(entry.path());
+      if (is_name_of_rank(name) && !names_.contains(name) && entry.symlink_status(ignored).type() == fs::file_type::regular)
+        old.push_back(entry.path());
     }
     return static_cast<size_t>(
         std::count_if(old.begin(), old.end(), [&](fs::path const& path) { return fs::remove(path, ignored); }));
   }
 
  private:
-  fs::path folder_;
-  bool is_new_, is_finished_ = false;
+  static Expected<void> write(std::string const& path, model::Trace const& trace, int64_t offset_ns) {
+    auto file = base::PartialFile::create(path);
+    if (!file) return base::fail_with(file);
+    ChromeDocument document(std::move(*file), false);
+    if (auto const added = document.add(trace, offset_ns); !added) return added;
+    auto written = std::move(document).close();
+    return written ? written->finish() : base::fail_with(written);
+  }
+
+  base::OutputFolder folder_;
+  std::string staging_;
   std::set<std::string> names_;
-  std::vector<base::PartialFile> files_;
 };
 
 }  // namespace
@@ -112,9 +106,11 @@ Expected<std::unique_ptr<Exporter>> open_chrome(std::string const& path) {
   std::error_code error;
   bool const is_there = fs::is_directory(path, error);
   if (is_there || path.ends_with('/')) {
-    if (!is_there) fs::create_directories(path, error);
-    if (!is_there && error) return base::fail("{}: cannot be made ({}), choose another folder with -o", path, error.message());
-    return std::make_unique<ChromeFolder>(path, !is_there);
+    auto folder = base::OutputFolder::take(path);
+    if (!folder) return base::fail_with(folder);
+    auto const staging = folder->staging();
+    if (!staging) return base::fail_with(staging);
+    return std::make_unique<ChromeFolder>(std::move(*folder), *staging);
   }
   auto file = base::PartialFile::create(path);
   if (!file) return base::fail_with(file);

@@ -1,14 +1,14 @@
 #include "trace/export/csv/csv_exporter.h"
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
 #include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
-#include <unistd.h>
-
 #include "trace/base/csv.h"
+#include "trace/base/output_folder.h"
+#include "trace/base/partial_file.h"
 #include "trace/model/tables.h"
 
 namespace stepscope::exporting {
@@ -20,17 +20,12 @@ using base::Expected;
 /// One file, written in large pieces.
 class CsvFile {
  public:
-  CsvFile(std::string path, model::TraceTable const& table) : path_(std::move(path)), table_(&table) {}
-
-  Expected<void> open() {
-    file_.reset(std::fopen(path_.c_str(), "wbe"));
-    if (file_ == nullptr) return failed();
+  CsvFile(base::PartialFile file, model::TraceTable const& table) : file_(std::move(file)), table_(&table) {
     for (model::TableColumn const& column : table_->columns) {
       separate(column);
       base::append_csv_text(text_, column.name);
     }
     text_ += "\r\n";
-    return {};
   }
   Expected<void> add(model::TableSource const& source) {
     constexpr size_t kLarge = 1U << 18U;
@@ -38,21 +33,17 @@ class CsvFile {
     for (uint32_t row = 0; row < rows; ++row) {
       if (!table_->has(source.trace(), row)) continue;
       add_row(source, row);
-      if (text_.size() >= kLarge && !write()) return failed();
+      if (text_.size() < kLarge) continue;
+      if (auto const written = write(); !written) return written;
     }
     return {};
   }
-  Expected<void> close() {
-    bool const written = write() && std::fflush(file_.get()) == 0;
-    if (!written || std::fclose(file_.release()) != 0) return failed();
-    return {};
+  Expected<void> finish() {
+    if (auto const written = write(); !written) return written;
+    return file_.finish();
   }
 
  private:
-  struct Closer {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-  };
-
   void separate(model::TableColumn const& column) {
     if (&column != &table_->columns.front()) text_ += ',';
   }
@@ -67,77 +58,62 @@ class CsvFile {
     }
     text_ += "\r\n";
   }
-  bool write() {
-    bool const written = std::fwrite(text_.data(), 1, text_.size(), file_.get()) == text_.size();
+  Expected<void> write() {
+    auto written = file_.write(text_);
     text_.clear();
     return written;
   }
-  [[nodiscard]] Expected<void> failed() const {
-    return base::fail("{}: cannot write ({}), free disk space or choose another place with -o", path_, std::strerror(errno));
-  }
 
-  std::string path_;
+  base::PartialFile file_;
   model::TraceTable const* table_;
-  std::unique_ptr<std::FILE, Closer> file_;
   std::string text_;
 };
 
 class CsvExporter final : public Exporter {
  public:
-  CsvExporter(std::string path, bool one_file)
-      : path_(std::move(path)), one_file_(one_file), partial_(fmt::format("{}.{}.tmp", path_, ::getpid())) {}
-  ~CsvExporter() override {
-    files_.clear();
-    std::error_code ignored;
-    if (!finished_) fs::remove_all(partial_, ignored);
-  }
-
-  Expected<void> open() {
-    std::error_code error;
-    if (!one_file_) {
-      if (fs::exists(path_, error) && !fs::is_directory(path_, error))
-        return base::fail("{}: is a file, choose a folder, or a file whose name ends in .csv, with -o", path_);
-      fs::create_directory(partial_, error);
-      if (error) return base::fail("{}: cannot make a folder there ({}), choose another place with -o", path_, error.message());
-    }
+  /// The events alone.
+  Expected<void> open_file(std::string const& path) {
     for (model::TraceTable const& table : model::trace_tables())
-      if (!one_file_ || table.name == "events")
-        files_.emplace_back(one_file_ ? partial_ : fmt::format("{}/{}.csv", partial_, table.name), table);
-    for (CsvFile& file : files_)
-      if (auto const opened = file.open(); !opened) return opened;
+      if (table.name == "events")
+        if (auto const opened = open(path, table); !opened) return opened;
+    return {};
+  }
+  /// Each file goes by itself, over an old one of its name.
+  Expected<void> open_folder(std::string const& path) {
+    auto folder = base::OutputFolder::take(path);
+    if (!folder) return base::fail_with(folder);
+    folder_.emplace(std::move(*folder));
+    auto const staging = folder_->staging();
+    if (!staging) return base::fail_with(staging);
+    for (model::TraceTable const& table : model::trace_tables())
+      if (auto const opened = open(fmt::format("{}/{}.csv", *staging, table.name), table); !opened) return in_place(opened);
     return {};
   }
   Expected<void> add(model::Trace const& trace, int64_t offset_ns) override {
     model::TableSource const source(trace, offset_ns);
     for (CsvFile& file : files_)
-      if (auto const added = file.add(source); !added) return added;
+      if (auto const added = file.add(source); !added) return in_place(added);
     return {};
   }
   Expected<void> finish() override {
     for (CsvFile& file : files_)
-      if (auto const closed = file.close(); !closed) return closed;
-    // Into a folder that is there each file goes by itself, over an old one of its name.
-    std::error_code error;
-    bool const into_folder = !one_file_ && fs::is_directory(path_, error);
-    if (into_folder) {
-      for (model::TraceTable const& table : model::trace_tables())
-        if (!error)
-          fs::rename(fmt::format("{}/{}.csv", partial_, table.name), fmt::format("{}/{}.csv", path_, table.name), error);
-      if (!error) fs::remove(partial_, error);
-    } else {
-      fs::rename(partial_, path_, error);
-    }
-    if (error) return base::fail("{}: cannot write ({}), choose another place with -o", path_, error.message());
-    finished_ = true;
-    return {};
+      if (auto const finished = file.finish(); !finished) return in_place(finished);
+    return folder_ ? folder_->publish() : Expected<void>();
   }
 
  private:
-  std::string path_;
-  bool one_file_;
-  std::string partial_;
+  Expected<void> open(std::string const& path, model::TraceTable const& table) {
+    auto file = base::PartialFile::create(path);
+    if (!file) return base::fail_with(file);
+    files_.emplace_back(std::move(*file), table);
+    return {};
+  }
+  [[nodiscard]] Expected<void> in_place(Expected<void> const& failed) const {
+    return tl::unexpected(folder_ ? folder_->in_place(failed.error()) : failed.error());
+  }
+
+  std::optional<base::OutputFolder> folder_;  ///< outlives the files in it
   std::vector<CsvFile> files_;
-  bool finished_ = false;
 };
 
 /// One that is there, a name that ends with "/", or one that no file of data would have.
@@ -151,8 +127,10 @@ bool names_folder(std::string const& path) {
 Expected<std::unique_ptr<Exporter>> open_csv(std::string const& path) {
   // "folder/" is the folder.
   std::string const place = path.substr(0, path.find_last_not_of('/') + 1);
-  auto exporter = std::make_unique<CsvExporter>(place.empty() ? path : place, !names_folder(path));
-  if (auto const opened = exporter->open(); !opened) return base::fail_with(opened);
+  std::string const& target = place.empty() ? path : place;
+  auto exporter = std::make_unique<CsvExporter>();
+  auto const opened = names_folder(path) ? exporter->open_folder(target) : exporter->open_file(target);
+  if (!opened) return base::fail_with(opened);
   return exporter;
 }
 

@@ -4,13 +4,16 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <unistd.h>
 
+#include "trace/base/temporary.h"
 #include "trace/export/sqlite/sqlite_schema.h"
 #include "trace/model/tables.h"
 
@@ -34,6 +37,13 @@ char const* why_not_opened(sqlite3* database) {
   if (database == nullptr) return "out of memory";
   int const error = sqlite3_system_errno(database);
   return error == 0 ? sqlite3_errmsg(database) : std::strerror(error);
+}
+
+/// A link stays, and what it leads to is replaced.
+std::string behind_links(std::string const& path) {
+  std::error_code error;
+  auto const place = std::filesystem::canonical(path, error);
+  return error ? path : place.string();
 }
 
 /// Rows of a table, put in many at once: half of what a row costs alone is the begin and end of its statement.
@@ -118,8 +128,7 @@ class Insert {
 
 class SqliteExporter final : public Exporter {
  public:
-  explicit SqliteExporter(std::string path) : path_(std::move(path)), partial_(fmt::format("{}.{}.tmp", path_, ::getpid())) {}
-  ~SqliteExporter() override;
+  explicit SqliteExporter(std::string path) : path_(std::move(path)), target_(behind_links(path_)) {}
 
   Expected<void> open();
   Expected<void> add(model::Trace const& trace, int64_t offset_ns) override;
@@ -140,7 +149,9 @@ class SqliteExporter final : public Exporter {
                       database_ == nullptr ? "out of memory" : sqlite3_errmsg(database_.get()));
   }
 
-  std::string path_, partial_;
+  std::string path_, target_;                    ///< as the user named it, and without links
+  std::optional<base::TemporaryFolder> folder_;  ///< where the database is written
+  std::string partial_;
   std::unique_ptr<sqlite3, Finalizer> database_;
   Insert text_, kind_, event_;
   struct Filled {
@@ -153,20 +164,23 @@ class SqliteExporter final : public Exporter {
   std::vector<TableColumn> event_columns_ = stored_event_columns();
   std::unordered_map<std::string, int64_t> text_keys_;
   int64_t processes_ = 0, tracks_ = 0, events_ = 0;
-  bool finished_ = false;
 };
 
-SqliteExporter::~SqliteExporter() {
-  std::error_code ignored;
-  if (!finished_) std::filesystem::remove(partial_, ignored);
+/// An empty file is an empty database. SQLite itself would give it the permissions 0644, whatever the umask allows.
+bool make_empty_file(std::string const& path) {
+  int const fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  return fd >= 0 && ::close(fd) == 0;
 }
 
 Expected<void> SqliteExporter::open() {
-  std::error_code ignored;
-  std::filesystem::remove(partial_, ignored);
+  auto folder = base::TemporaryFolder::create(base::folder_of(target_));
+  if (!folder) return base::fail("{}: cannot be made, {}", path_, folder.error().message);
+  folder_.emplace(std::move(*folder));
+  partial_ = folder_->path_of("run.sqlite");
+  if (!make_empty_file(partial_))
+    return base::fail("{}: cannot be made ({}), choose another place with -o", path_, std::strerror(errno));
   sqlite3* opened = nullptr;
-  int const result =
-      sqlite3_open_v2(partial_.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, nullptr);
+  int const result = sqlite3_open_v2(partial_.c_str(), &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
   database_.reset(opened);
   if (result != SQLITE_OK)
     return base::fail("{}: cannot be made ({}), choose another place with -o", path_, why_not_opened(opened));
@@ -269,9 +283,8 @@ Expected<void> SqliteExporter::finish() {
   for (Insert* const statement : {&text_, &kind_, &event_}) *statement = Insert();
   if (sqlite3_close(database_.get()) != SQLITE_OK) return failed();
   static_cast<void>(database_.release());
-  if (std::rename(partial_.c_str(), path_.c_str()) != 0)
+  if (std::rename(partial_.c_str(), target_.c_str()) != 0)
     return base::fail("{}: cannot write ({}), choose another place with -o", path_, std::strerror(errno));
-  finished_ = true;
   return {};
 }
 
