@@ -61,6 +61,21 @@ Blocks with_steps_of_no_track(Blocks blocks) {
   return blocks;
 }
 
+/// Summaries count more events than their tracks have.
+Blocks with_large_summaries(Blocks blocks) {
+  for (fuzz::LooseBlock& block : blocks) {
+    if (!has_type(block, file::BlockType::kSummary)) continue;
+    model::TrackSummary summary;
+    STEPSCOPE_CHECK(file::decode_summary(block.payload, block.header.rows, block.header.max_end, summary));
+    for (uint32_t& starts : summary.starts) starts = UINT32_MAX;
+    file::ColumnEncoder columns;
+    base::ByteWriter payload;
+    file::encode_summary(summary, columns, payload);
+    block.payload.assign(payload.span().begin(), payload.span().end());
+  }
+  return blocks;
+}
+
 /// A description of tracks begins far behind all others.
 Blocks with_many_tracks(Blocks blocks) {
   std::string const text = R"({"first":60000,"tracks":[{"kind":0,"name":"thread"}]})";
@@ -88,6 +103,7 @@ std::vector<Seed> seeds() {
   all.push_back({"one-device", small, 17});
   all.push_back({"two-devices", blocks_of(two.ranks[0].trace), 3});
   all.push_back({"steps-of-no-track", with_steps_of_no_track(small), 2});
+  all.push_back({"large-summaries", with_large_summaries(small), 2});
   all.push_back({"many-tracks", with_many_tracks(blocks_of(file::sample_trace(7, 3, 24))), 2});
   all.push_back({"last-track", with_last_track(small), 0});
   return all;

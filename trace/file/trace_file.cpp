@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include <unistd.h>
@@ -293,6 +294,8 @@ std::optional<model::TrackSummary> TraceFile::State::stored_summary(IndexEntry c
       block->header.rows > max_bins(events))
     return std::nullopt;
   if (!decode_summary(block->payload, block->header.rows, block->header.max_end, summary)) return std::nullopt;
+  // Who reads by the summary plans for as many events as it counts.
+  if (std::accumulate(summary.starts.begin(), summary.starts.end(), uint64_t{0}) > events) return std::nullopt;
   return summary;
 }
 

@@ -73,6 +73,31 @@ TEST(DamagedClaims, impossible_steps_are_taken_from_the_events_instead) {
   for (Case const& each : cases) EXPECT_EQ(steps_of_file(with_steps(each.steps)), true_steps) << each.what;
 }
 
+TEST(DamagedClaims, a_summary_counts_no_more_events_than_its_track_has) {
+  auto const summary_of = [](Blocks const& blocks) {
+    Bytes const bytes = file_of(blocks);
+    auto const file = TraceFile::open(bytes, "sample");
+    EXPECT_TRUE(file);
+    return file->summary(model::TrackId{0});
+  };
+  Blocks blocks = sample_blocks();
+  auto const sound = summary_of(blocks);
+  ASSERT_TRUE(sound);
+  for (fuzz::LooseBlock& block : blocks) {
+    if (!is_of_type(block, BlockType::kSummary) || block.header.track != 0) continue;
+    model::TrackSummary summary;
+    ASSERT_TRUE(decode_summary(block.payload, block.header.rows, block.header.max_end, summary));
+    summary.starts.front() = UINT32_MAX;
+    ColumnEncoder columns;
+    base::ByteWriter payload;
+    encode_summary(summary, columns, payload);
+    block.payload.assign(payload.span().begin(), payload.span().end());
+  }
+  auto const made_anew = summary_of(blocks);
+  ASSERT_TRUE(made_anew);
+  EXPECT_EQ(made_anew->starts, sound->starts);
+}
+
 TEST(DamagedClaims, a_possible_list_of_steps_is_believed) {
   std::vector<StepSpan> const steps = {{model::TrackId{0}, 5, 10, 7}, {model::TrackId{2}, -5, 10, 8}};
   EXPECT_EQ(steps_of_file(with_steps(steps)), steps);
