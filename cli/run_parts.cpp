@@ -29,16 +29,39 @@ Expected<void> keep_rank(import::RunSources& run, int32_t rank) {
   return {};
 }
 
-/// The ranges of a thread that its name says are steps, under a name that says no more.
-Expected<void> add_named_steps(import::TraceSource const& source, model::TrackId thread, model::TraceBuilder& builder) {
-  auto const trace = source.read({.tracks = std::vector{thread}, .columns = {.correlation = false, .tables = 0}});
+/// Threads that have events, in groups of about kEventsAtOnce: of a run of many threads the file is not looked through once a
+/// thread.
+std::vector<std::vector<model::TrackId>> groups_of_threads(import::TraceSource const& source) {
+  constexpr uint64_t kEventsAtOnce = 4'000'000;
+  std::vector<uint64_t> const events = source.event_counts();
+  std::vector<std::vector<model::TrackId>> groups;
+  uint64_t sum = 0;
+  for (uint32_t track = 0; track < events.size(); ++track) {
+    if (source.tracks()[track].kind != model::TrackKind::kThread || events[track] == 0) continue;
+    if (groups.empty() || sum + events[track] > kEventsAtOnce) {
+      groups.emplace_back();
+      sum = 0;
+    }
+    groups.back().push_back(model::TrackId{track});
+    sum += events[track];
+  }
+  return groups;
+}
+
+/// The ranges of threads whose names say that they are steps, under a name that says no more.
+Expected<void> add_named_steps(import::TraceSource const& source, std::vector<model::TrackId> const& threads,
+                               model::TraceBuilder& builder) {
+  auto const trace = source.read({.tracks = threads, .columns = {.correlation = false, .tables = 0}});
   if (!trace) return base::fail_with(trace);
-  auto const rows = (*trace)->rows_of(thread);
-  for (uint32_t row = rows.first; row < rows.last; ++row) {
-    if (!model::is_range((*trace)->kind(row))) continue;
-    if (auto const step = analyzer::step_number((*trace)->name(row)))
-      builder.events(thread).add_range((*trace)->start(row), (*trace)->columns().dur[row],
-                                       builder.intern(fmt::format("step {}", *step)));
+
+  for (model::TrackId const thread : threads) {
+    auto const rows = (*trace)->rows_of(thread);
+    for (uint32_t row = rows.first; row < rows.last; ++row) {
+      if (!model::is_range((*trace)->kind(row))) continue;
+      if (auto const step = analyzer::step_number((*trace)->name(row)))
+        builder.events(thread).add_range((*trace)->start(row), (*trace)->columns().dur[row],
+                                         builder.intern(fmt::format("step {}", *step)));
+    }
   }
   return {};
 }
@@ -48,10 +71,8 @@ Expected<model::Trace> steps_alone(import::TraceSource const& source, bool by_na
   model::TraceBuilder builder;
   for (model::Track const& track : source.tracks()) builder.add_track(track);
   if (by_name) {
-    for (uint32_t track = 0; track < source.tracks().size(); ++track) {
-      if (source.tracks()[track].kind != model::TrackKind::kThread) continue;
-      if (auto const added = add_named_steps(source, model::TrackId{track}, builder); !added) return base::fail_with(added);
-    }
+    for (auto const& threads : groups_of_threads(source))
+      if (auto const added = add_named_steps(source, threads, builder); !added) return base::fail_with(added);
   } else {
     auto const steps = source.steps();
     if (!steps) return base::fail_with(steps);

@@ -11,6 +11,7 @@
 #include "cli/run_parts.h"
 #include "trace/base/format.h"
 #include "trace/model/anonymize.h"
+#include "trace/model/clock_drift.h"
 
 namespace stepscope::cli {
 namespace {
@@ -36,7 +37,8 @@ class Anonymizer {
  public:
   explicit Anonymizer(import::RunSources const& run) : pseudonyms_(meaning_of_range) {
     for (import::RankSource const& rank : run.ranks)
-      if (int64_t const origin = rank.source.info().origin_epoch_ns; origin > 0) earliest_ns_ = std::min(earliest_ns_, origin);
+      if (model::TraceInfo const& info = rank.source.info(); model::has_origin(info))
+        earliest_ns_ = std::min(earliest_ns_, info.origin_epoch_ns);
   }
   model::Trace operator()(model::Trace const& trace) {
     constexpr int64_t kAnonymousEpochNs = 1'000'000'000;  // one second after 1970: the time of no recording

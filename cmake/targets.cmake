@@ -33,10 +33,6 @@ function(stepscope_library name)
   target_sources(stepscope_${name} PUBLIC FILE_SET HEADERS BASE_DIRS ${PROJECT_SOURCE_DIR} FILES ${headers})
   target_include_directories(stepscope_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(stepscope_${name} PUBLIC ${ARG_DEPENDS})
-  # Fuzzers link these layers and hardly run them: half the time of compiling.
-  if(STEPSCOPE_FUZZ AND name MATCHES "^(analyzer|reports)$")
-    target_compile_options(stepscope_${name} PRIVATE -O0)
-  endif()
 endfunction()
 
 # What tests know of their build: paths (in the bundle both are the folder from which its tests/run.sh runs the test programs), and

@@ -27,6 +27,12 @@ class StepNumbers {
   std::vector<int64_t> known_;
 };
 
+/// Whether a step can have this number: more than any job has are damage, and differences of what is possible do not overflow.
+bool is_possible_number(int64_t number) {
+  constexpr int64_t kMost = int64_t{1} << 53;
+  return number >= -kMost && number <= kMost;
+}
+
 /// Rows come by start, so a step that begins before the last one ended lies inside it (or is damaged): left out.
 void add_step(std::vector<HostStep>& steps, HostStep step) {
   if (!steps.empty() && step.when.begin < steps.back().when.end) return;
@@ -46,7 +52,8 @@ bool find_steps(model::RankTrace const& rank, StepSource source, std::vector<std
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       if (is_annotated ? trace.kind(row) != EventKind::kStep : !model::is_range(trace.kind(row))) continue;
       std::optional<int64_t> const index = is_annotated ? trace.detail<model::StepDetail>(row).index : numbers.of(row);
-      if (index) add_step(threads[t], {{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns}, *index});
+      if (index && is_possible_number(*index))
+        add_step(threads[t], {{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns}, *index});
     }
     found = found || !threads[t].empty();
   }

@@ -1,5 +1,5 @@
 // Runs a fuzz target without libFuzzer, the same way every time: over the files of its corpus and over mutations of them
-// (bits, bytes, lengths, cuts, repeats). So every build tests what the fuzzers test, if less of it.
+// (bits, bytes, lengths, cuts, repeats, or the target's own). So every build tests what the fuzzers test, if less of it.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,6 +16,8 @@
 #include <fmt/format.h>
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size);
+/// Targets with mutations of their own have it (trace_mutator.cpp).
+extern "C" [[gnu::weak]] size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed);
 
 namespace {
 
@@ -64,7 +66,34 @@ void mutate_once(Bytes& bytes, std::mt19937_64& random) {
   }
 }
 
+std::mt19937_64& shared_random() {
+  static std::mt19937_64 random(1);
+  return random;
+}
+
+/// One mutation more than the input had; at most kMostBytes.
+Bytes mutated(Bytes bytes, std::mt19937_64& random) {
+  constexpr size_t kMostBytes = 1 << 16;
+  if (LLVMFuzzerCustomMutator == nullptr) {
+    for (uint64_t count = 1 + random() % 4; count > 0; --count) mutate_once(bytes, random);
+    return bytes;
+  }
+  size_t const size = bytes.size();
+  bytes.resize(std::max(size, kMostBytes));
+  bytes.resize(LLVMFuzzerCustomMutator(bytes.data(), size, bytes.size(), static_cast<unsigned>(random())));
+  return bytes;
+}
+
 }  // namespace
+
+/// For mutations of a target's own, which libFuzzer gives the same.
+extern "C" size_t LLVMFuzzerMutate(uint8_t* data, size_t size, size_t max_size) {
+  Bytes bytes(data, data + size);
+  mutate_once(bytes, shared_random());
+  bytes.resize(std::min(bytes.size(), max_size));
+  std::copy(bytes.begin(), bytes.end(), data);
+  return bytes.size();
+}
 
 /// usage: replay CORPUS_FOLDER MUTATIONS_A_FILE
 int main(int argc, char** argv) {
@@ -88,8 +117,7 @@ int main(int argc, char** argv) {
     LLVMFuzzerTestOneInput(original.data(), original.size());
     std::mt19937_64 random(original.size());
     for (unsigned long i = 0; i < mutations; ++i) {
-      Bytes bytes = original;
-      for (uint64_t count = 1 + random() % 4; count > 0; --count) mutate_once(bytes, random);
+      Bytes const bytes = mutated(original, random);
       LLVMFuzzerTestOneInput(bytes.data(), bytes.size());
     }
     inputs += 1 + mutations;

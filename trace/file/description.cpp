@@ -1,6 +1,10 @@
 #include "trace/file/description.h"
 
+#include <limits>
+
 #include <nlohmann/json.hpp>
+
+#include "trace/file/claims.h"
 
 namespace stepscope::file {
 namespace {
@@ -70,6 +74,10 @@ void decode_info(json const& object, model::TraceInfo& info) {
   get_to(object, "origin_epoch_ns", info.origin_epoch_ns);
   get_to(object, "whole_step_count", info.whole_steps.count);
   get_to(object, "whole_first_step", info.whole_steps.first);
+  constexpr int64_t kMostSteps = int64_t{1} << 53;  // more than any job has: damage
+  if (info.whole_steps.count < 0 || info.whole_steps.count > kMostSteps || info.whole_steps.first < -kMostSteps ||
+      info.whole_steps.first > kMostSteps)
+    info.whole_steps = {};
   auto const facts = object.find("facts");
   if (facts == object.end() || !facts->is_array()) return;
   for (json const& fact : *facts)
@@ -140,7 +148,7 @@ bool decode_description(base::ByteSpan bytes, Description& description) {
   if (auto const info = root.find("info"); info != root.end() && info->is_object()) decode_info(*info, description.info);
   if (auto const list = root.find("devices"); list != root.end() && list->is_array())
     for (json const& device : *list)
-      if (device.is_object()) description.devices.push_back(decode_device(device));
+      if (device.is_object() && description.devices.size() < kMaxDevices) description.devices.push_back(decode_device(device));
   if (auto const log = root.find("log"); log != root.end() && log->is_object()) {
     get_to(*log, "negative_durations", description.log.negative_durations);
     get_to(*log, "unknown_events", description.log.unknown_events);

@@ -61,7 +61,7 @@ bool is_possible(model::TrackSummary const& summary) {
   for (size_t bin = 0; bin < summary.size(); ++bin) {
     int64_t const begin = summary.begin[bin];
     int64_t const end = summary.bin_end(bin);
-    if (begin < -model::kMaxTime || end > model::kMaxTime + 1 || begin >= end) return false;
+    if (begin < -model::kMaxTime || end > model::kMaxTime + 1 || begin >= end || summary.longest[bin] < 0) return false;
     for (auto const& busy : summary.busy)
       if (busy[bin] < 0 || busy[bin] > end - begin) return false;
   }

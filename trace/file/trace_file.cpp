@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <mutex>
+#include <numeric>
 #include <utility>
 
 #include <unistd.h>
@@ -11,8 +12,10 @@
 #include <tbb/parallel_for.h>
 
 #include "trace/base/mapped_file.h"
+#include "trace/file/claims.h"
 #include "trace/file/compression.h"
 #include "trace/file/description.h"
+#include "trace/file/file_strings.h"
 #include "trace/file/format.h"
 #include "trace/file/in_order_reader.h"
 #include "trace/file/listed_kinds.h"
@@ -39,14 +42,6 @@ bool is_text(IndexEntry const& entry) {
   return has_type(entry, BlockType::kStrings) || has_type(entry, BlockType::kDescription) || has_type(entry, BlockType::kTracks);
 }
 
-/// Texts of a file that are kept in memory, compressed ones as they were before. Names of real programs compress to a third or a
-/// tenth; a few kB of zeros that claim to be gigabytes are damage.
-uint64_t text_budget(uint64_t file_bytes) {
-  constexpr uint64_t kAlways = 256U << 20;
-  constexpr uint64_t kFactor = 16;
-  return std::max(kAlways, kFactor * file_bytes);
-}
-
 bool is_sound_file_header(ByteSpan bytes) {
   base::ByteReader in(bytes.subspan(kFileMagic.size()));
   in.get<uint32_t>();  // the version: opening looks at it
@@ -54,37 +49,6 @@ bool is_sound_file_header(ByteSpan bytes) {
   while (in.ok() && in.position() < kFileHeaderSize - kFileMagic.size()) sound = in.get<uint8_t>() == 0 && sound;
   return sound && in.ok();
 }
-
-/// The texts of a file by their ids.
-class FileStrings {
- public:
-  /// False when the payload is damaged. Views point into it.
-  bool add(std::vector<std::byte> payload) {
-    payloads_.push_back(std::move(payload));
-    base::ByteReader in(payloads_.back());
-    auto const first = in.get<uint32_t>();
-    auto const count = in.get<uint32_t>();
-    base::ByteReader lengths(in.get_bytes(size_t{count} * sizeof(uint32_t)));
-    // Ids are given out one after the other. After lost blocks some stay unknown; more than any program has are damage.
-    constexpr size_t kMaxUnknown = 1U << 22;
-    size_t const gap = first - std::min<size_t>(first, texts_.size());
-    if (!in.ok() || gap > kMaxUnknown - unknown_) return false;
-    unknown_ += gap;
-    if (texts_.size() < size_t{first} + count) texts_.resize(size_t{first} + count);
-    for (uint32_t i = 0; i < count; ++i) {
-      ByteSpan const text = in.get_bytes(lengths.get<uint32_t>());
-      if (!in.ok()) return false;
-      texts_[first + i] = {reinterpret_cast<char const*>(text.data()), text.size()};
-    }
-    return true;
-  }
-  [[nodiscard]] std::span<std::string_view const> texts() const { return texts_; }
-
- private:
-  std::vector<std::vector<std::byte>> payloads_;
-  std::vector<std::string_view> texts_;  ///< data() is null where the text is not known
-  size_t unknown_ = 0;                   ///< ids that blocks skipped
-};
 
 /// Id in the file → id in a trace; invalid where the text is not known.
 std::vector<model::StringId> intern_all(std::span<std::string_view const> texts, model::TraceBuilder& builder) {
@@ -144,12 +108,14 @@ struct TraceFile::State {
   Description description;
   std::vector<model::Track> tracks;
   uint64_t lost_descriptions = 0;
+  uint64_t lost_tracks = 0;  ///< event blocks of tracks that there cannot be
   mutable uint64_t text_bytes_left = 0;
   mutable std::once_flag strings_loaded;
   mutable FileStrings strings;
   mutable std::vector<DamagedPlace> damaged_strings;
 
   [[nodiscard]] std::optional<std::vector<std::byte>> text_of(IndexEntry const& entry) const;
+  void refuse_impossible_rows();
   void load_descriptions();
   void load_strings() const;
   [[nodiscard]] std::optional<model::TrackSummary> stored_summary(IndexEntry const& entry) const;
@@ -197,19 +163,34 @@ Expected<TraceFile> TraceFile::open(ByteSpan bytes, std::string const& name) {
   state->bytes = bytes;
   state->list = find_blocks(bytes);
   state->text_bytes_left = text_budget(bytes.size());
+  state->refuse_impossible_rows();
   state->load_descriptions();
   state->add_missing_tracks();
+  if (merge_impossible_devices(state->description.devices, state->tracks)) ++state->lost_descriptions;
   return TraceFile(std::move(state));
 }
 
 /// A text block's payload as it was before compression; nothing when it is damaged.
 std::optional<std::vector<std::byte>> TraceFile::State::text_of(IndexEntry const& entry) const {
   auto const block = block_at(bytes, entry.offset);
-  if (!block || block->header.type != entry.header.type || block->header.raw_size > text_bytes_left) return std::nullopt;
+  uint64_t const most =
+      has_type(entry, BlockType::kStrings) ? text_bytes_left : std::min(text_bytes_left, json_budget(bytes.size()));
+  if (!block || block->header.type != entry.header.type || block->header.raw_size > most) return std::nullopt;
   text_bytes_left -= block->header.raw_size;
   if (block->header.compressed == 1) return Decompressor().decompress(block->payload, block->header.raw_size);
   if (block->header.compressed != 0 || block->payload.size() != block->header.raw_size) return std::nullopt;
   return std::vector<std::byte>(block->payload.begin(), block->payload.end());
+}
+
+/// Blocks that claim more rows than one can have, or than all of the file, are left without any: they are none of what the index
+/// names, and count as damaged when they are read.
+void TraceFile::State::refuse_impossible_rows() {
+  uint64_t rows_left = row_budget(bytes.size());
+  for (IndexEntry& entry : list.blocks) {
+    if (!has_type(entry, BlockType::kEvents)) continue;
+    if (entry.header.rows > std::min<uint64_t>(rows_left, kMaxBlockRows)) entry.header.rows = 0;
+    rows_left -= entry.header.rows;
+  }
 }
 
 /// Descriptions and tracks; one written later knows more.
@@ -219,7 +200,8 @@ void TraceFile::State::load_descriptions() {
     if (!is_tracks && !has_type(entry, BlockType::kDescription)) continue;
     auto const text = text_of(entry);
     Description next;
-    bool const good = text && (is_tracks ? decode_tracks(*text, kMaxTracks, tracks) : decode_description(*text, next));
+    bool const good =
+        text && (is_tracks ? decode_tracks(*text, track_budget(bytes.size()), tracks) : decode_description(*text, next));
     if (!good) {
       list.damage.push_back(damaged_block(entry));
       ++lost_descriptions;
@@ -233,8 +215,13 @@ void TraceFile::State::load_descriptions() {
 
 /// Events are worth more than the name of their track: where the description was lost, a track without a name takes them.
 void TraceFile::State::add_missing_tracks() {
+  uint32_t const most_tracks = track_budget(bytes.size());
   for (IndexEntry const& entry : list.blocks) {
-    if (!has_type(entry, BlockType::kEvents) || entry.header.track >= kMaxTracks) continue;
+    if (!has_type(entry, BlockType::kEvents)) continue;
+    if (entry.header.track >= most_tracks && entry.header.track >= tracks.size()) {
+      ++lost_tracks;
+      continue;
+    }
     while (tracks.size() <= entry.header.track) {
       bool const device = (entry.header.kinds & kDeviceKinds) != 0;
       tracks.push_back({.kind = device ? model::TrackKind::kStream : model::TrackKind::kThread,
@@ -281,7 +268,7 @@ void TraceFile::State::load_strings() const {
   for (IndexEntry const& entry : list.blocks) {
     if (!has_type(entry, BlockType::kStrings)) continue;
     auto text = text_of(entry);
-    if (!text || !strings.add(std::move(*text))) damaged_strings.push_back(damaged_block(entry));
+    if (!text || !strings.add(std::move(*text), text_bytes_left)) damaged_strings.push_back(damaged_block(entry));
   }
 }
 
@@ -307,15 +294,21 @@ std::optional<model::TrackSummary> TraceFile::State::stored_summary(IndexEntry c
       events += std::min<uint64_t>(other.header.rows, kMaxBlockRows);
   auto const block = block_at(bytes, entry.offset);
   model::TrackSummary summary;
-  if (!block || block->header.rows > max_bins(events)) return std::nullopt;
+  if (!block || block->header.type != entry.header.type || block->header.track != entry.header.track ||
+      block->header.rows > max_bins(events))
+    return std::nullopt;
   if (!decode_summary(block->payload, block->header.rows, block->header.max_end, summary)) return std::nullopt;
+  // Who reads by the summary plans for as many events as it counts.
+  if (std::accumulate(summary.starts.begin(), summary.starts.end(), uint64_t{0}) > events) return std::nullopt;
   return summary;
 }
 
 std::optional<std::vector<StepSpan>> TraceFile::State::stored_steps(IndexEntry const& entry) const {
   auto const block = block_at(bytes, entry.offset);
   std::vector<StepSpan> steps;
-  if (!block || !decode_steps(block->payload, block->header.rows, steps)) return std::nullopt;
+  if (!block || block->header.type != entry.header.type || !decode_steps(block->payload, block->header.rows, steps) ||
+      !are_possible(steps, tracks.size()))
+    return std::nullopt;
   return steps;
 }
 
@@ -392,7 +385,7 @@ void TraceFile::State::decode(IndexEntry const& entry, Selection const& selectio
 
 /// Blocks. A place between blocks that only a scan passes over counts as one; the end of a killed program's file does not.
 uint64_t TraceFile::State::lost_while_opening() const {
-  uint64_t lost = lost_descriptions;
+  uint64_t lost = lost_descriptions + lost_tracks;
   for (DamagedPlace const& place : list.damage)
     if (!list.indexed && !place.is_end && !place.is_derived) ++lost;
   return lost;

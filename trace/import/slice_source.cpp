@@ -61,13 +61,22 @@ bool is_complete_after(Trace const& trace, SliceWindow const& window) {
   return all_linked || all_go_on;
 }
 
+/// The margin of the next try. One damaged time can make a run of a second 73 years long: after some tries it grows faster.
+int64_t wider(int64_t margin, int tries, int64_t most) {
+  constexpr int kTriesOfDouble = 8;
+  int64_t const factor = tries <= kTriesOfDouble ? 2 : 64;
+  return margin > most / factor ? most : margin * factor;
+}
+
 /// Reads around `wanted`, wider and wider, until what is there is what the whole trace has.
 Expected<Trace> slice_around(TraceSource const& source, Interval wanted, model::WholeSteps const& whole,
                              std::function<SliceWindow(Trace const&)> const& window_of) {
   Interval range = source.time_range();
   ++range.end;  // an instant may lie at the end
   Interval const inside{std::clamp(wanted.begin, range.begin, range.end), std::clamp(wanted.end, range.begin, range.end)};
-  for (int64_t margin = std::max(inside.length(), kLeastMarginNs);; margin *= 2) {
+  int64_t const most = range.length();
+  int64_t margin = std::max(inside.length(), kLeastMarginNs);
+  for (int tries = 1;; ++tries, margin = wider(margin, tries, most)) {
     bool const from_begin = margin >= inside.begin - range.begin;
     bool const to_end = margin >= range.end - inside.end;
     Interval const around{from_begin ? range.begin : inside.begin - margin, to_end ? range.end : inside.end + margin};

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/model/clock_drift.h"
 #include "trace/model/copy_rows.h"
 #include "trace/model/trace_builder.h"
 
@@ -72,7 +73,7 @@ TraceInfo anonymous_info(TraceInfo const& info, Pseudonyms& pseudonyms, int64_t 
   result.rank = info.rank;
   result.world_size = info.world_size;
   result.whole_steps = info.whole_steps;
-  if (info.origin_epoch_ns != 0) result.origin_epoch_ns = info.origin_epoch_ns + epoch_shift_ns;
+  if (has_origin(info)) result.origin_epoch_ns = info.origin_epoch_ns + epoch_shift_ns;
   for (auto const& [key, value] : info.facts) {
     bool const is_number = !value.empty() && std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
     if (key == kCores && is_number) result.facts.emplace_back(key, value);

@@ -112,9 +112,13 @@ class ThreadMerge {
     Launch const& last = *std::prev(next);
     return last.start >= before && reported - last.end <= kMaxPlanDelayNs ? &last : nullptr;
   }
-  /// By the launch's middle: two clocks told the two times, and they may differ by a microsecond.
+  /// By the launch's middle: two clocks told the two times, and they may differ by a microsecond. Of damaged traces, in which
+  /// calls and launches overlap without end, the first launches are looked at.
   static Launch const* launch_inside(std::span<Launch const> launches, Call const& call) {
-    for (auto at = first_from(launches, call.start - kMaxPlanDelayNs); at != launches.end() && at->start <= call.end; ++at) {
+    constexpr ptrdiff_t kMostLookedAt = 256;
+    auto const first = first_from(launches, call.start - kMaxPlanDelayNs);
+    auto const last = first + std::min(kMostLookedAt, launches.end() - first);
+    for (auto at = first; at != last && at->start <= call.end; ++at) {
       int64_t const middle = at->start + (at->end - at->start) / 2;
       if (middle >= call.start && middle <= call.end) return &*at;
     }

@@ -1,10 +1,16 @@
 // `stepscope slice` as a user runs it: the part analyzes as it does in the whole, nothing private is left, wrong use is said.
+#include <fstream>
+#include <random>
 #include <regex>
 #include <set>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/main_job/program.h"
+#include "tests/fuzz/damaged_trace.h"
+#include "trace/base/mapped_file.h"
+#include "trace/file/summary_codec.h"
 #include "trace/file/trace_file.h"
 #include "trace/import/open_run.h"
 
@@ -172,6 +178,45 @@ TEST_F(Slice, AnotherRunIsOverwrittenOnlyWithForce) {
   expect_refused("run --rank 0 -o part", "--force");
   ASSERT_EQ(stepscope("slice run --rank 0 -o part --force").code, 0);
   EXPECT_FALSE(std::filesystem::exists(path("part/rank-1.stepscope")));
+}
+
+/// A rank's file with its blocks changed and sound checksums.
+template <class Change>
+void rewrite(std::string const& path, Change const& change) {
+  std::vector<fuzz::LooseBlock> blocks;
+  {
+    auto const mapped = base::MappedFile::open(path);
+    ASSERT_TRUE(mapped);
+    blocks = fuzz::take_apart(mapped->bytes());
+  }
+  change(blocks);
+  std::mt19937_64 random(1);
+  auto const bytes = fuzz::put_together(blocks, fuzz::IndexForm::kTrue, random);
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<char const*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+}
+
+TEST_F(Slice, StepsOfATrackThatIsNotThereAreNotBelieved) {
+  ASSERT_EQ(stepscope("slice run --steps 2:3 -o sound").code, 0);
+  rewrite(path("run/rank-0.stepscope"), [](std::vector<fuzz::LooseBlock>& blocks) {
+    for (fuzz::LooseBlock& block : blocks) {
+      if (block.header.type != static_cast<uint16_t>(file::BlockType::kSteps)) continue;
+      std::vector<file::StepSpan> steps;
+      ASSERT_TRUE(file::decode_steps(block.payload, block.header.rows, steps));
+      for (file::StepSpan& step : steps) step.track.value = 1'000'000;
+      file::ColumnEncoder columns;
+      base::ByteWriter payload;
+      file::encode_steps(steps, columns, payload);
+      block.payload.assign(payload.span().begin(), payload.span().end());
+    }
+  });
+  for (char const* const part : {"--steps 2:3", "--time 0:1ms"}) {
+    Outcome const outcome = stepscope(std::string("slice run ") + part + " -o part --force");
+    EXPECT_EQ(outcome.code, 0) << part << "\n" << outcome.output;
+  }
+  ASSERT_EQ(stepscope("slice run --steps 2:3 -o part --force").code, 0);
+  EXPECT_EQ(events_of("part"), events_of("sound"));
+  EXPECT_EQ(stepscope("export run --format chrome --steps 2:3 -o part.json").code, 0);
 }
 
 }  // namespace

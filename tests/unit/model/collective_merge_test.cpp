@@ -248,5 +248,17 @@ TEST(CollectiveMergeCombine, what_calls_do_not_agree_in_is_unknown) {
   EXPECT_EQ(both.channels, 16U);
 }
 
+// Before, each call looked at each launch: 250,000,000,000 times.
+TEST_F(CollectiveMerge, CallsAndLaunchesThatOverlapWithoutEndTakeLinearTime) {
+  constexpr int kCount = 500'000;
+  CollectiveDetail detail = all_reduce(1, 0);
+  detail.launch = CallLaunch::kInside;
+  EventBatch& events = builder_.events(thread_);
+  for (int i = 0; i < kCount; ++i) events.add(EventKind::kCollectiveCall, 1000, 1000, StringId{0}, 0, detail);
+  // Their middles lie behind all calls.
+  for (int i = 0; i < kCount; ++i) events.add(EventKind::kLaunch, 1000, 1'000'000, StringId{0}, static_cast<uint64_t>(i) + 1);
+  EXPECT_THAT(merge(), SizeIs(0));
+}
+
 }  // namespace
 }  // namespace stepscope::model
