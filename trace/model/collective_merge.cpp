@@ -1,6 +1,7 @@
 #include "trace/model/collective_merge.h"
 
 #include <algorithm>
+#include <bit>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -67,6 +68,37 @@ std::vector<Launch> launches_of(Batches const& batches) {
   return launches;
 }
 
+/// By the launch's middle: two clocks told its time and that of the call around it, and they may differ by a microsecond.
+int64_t middle_of(Launch const& launch) { return launch.start + (launch.end - launch.start) / 2; }
+
+/// Finds, in a list of launches, the next one whose middle is late enough in a number of steps that grows with the logarithm of
+/// what lies between: a tree of the latest middle of each half.
+class Middles {
+ public:
+  explicit Middles(std::span<Launch const> launches) : leaves_(std::bit_ceil(std::max<size_t>(launches.size(), 1))) {
+    latest_.assign(2 * leaves_, INT64_MIN);
+    for (size_t i = 0; i < launches.size(); ++i) latest_[leaves_ + i] = middle_of(launches[i]);
+    for (size_t node = leaves_ - 1; node > 0; --node) latest_[node] = std::max(latest_[2 * node], latest_[2 * node + 1]);
+  }
+
+  /// The first from `from` on whose middle is at `time` or later; at least the number of launches when there is none.
+  [[nodiscard]] size_t next(size_t from, int64_t time) const {
+    if (from >= leaves_) return leaves_;
+    size_t node = leaves_ + from;
+    while (latest_[node] < time) {
+      while ((node & 1) != 0) node /= 2;  // a right half: its parent has nothing behind it
+      if (node == 0) return leaves_;
+      ++node;
+    }
+    while (node < leaves_) node = latest_[2 * node] >= time ? 2 * node : 2 * node + 1;
+    return node - leaves_;
+  }
+
+ private:
+  size_t leaves_;
+  std::vector<int64_t> latest_;
+};
+
 std::vector<Plan> plans_of(std::vector<Call> const& calls) {
   std::vector<Plan> plans;
   for (size_t i = 0; i < calls.size(); ++i) {
@@ -89,11 +121,12 @@ class ThreadMerge {
   void match(Matches& matches) {
     if (calls_.empty()) return;
     std::vector<Launch> const launches = launches_of(batches_);
+    Middles const middles(launches);
     int64_t before = INT64_MIN;  // the plan before was reported: launches until then are not ours
     for (Plan const& plan : plans_of(calls_)) {
       Call const& first = calls_[plan.first];
       Launch const* launch = nullptr;
-      if (first.detail.launch == CallLaunch::kInside) launch = launch_inside(launches, first);
+      if (first.detail.launch == CallLaunch::kInside) launch = launch_inside(launches, middles, first);
       if (first.detail.launch == CallLaunch::kBefore) launch = launch_before(launches, first.start, before);
       if (launch != nullptr) add(plan, launch->correlation, matches);
       before = first.start;
@@ -112,15 +145,15 @@ class ThreadMerge {
     Launch const& last = *std::prev(next);
     return last.start >= before && reported - last.end <= kMaxPlanDelayNs ? &last : nullptr;
   }
-  /// By the launch's middle: two clocks told the two times, and they may differ by a microsecond. Of damaged traces, in which
-  /// calls and launches overlap without end, the first launches are looked at.
-  static Launch const* launch_inside(std::span<Launch const> launches, Call const& call) {
-    constexpr ptrdiff_t kMostLookedAt = 256;
-    auto const first = first_from(launches, call.start - kMaxPlanDelayNs);
-    auto const last = first + std::min(kMostLookedAt, launches.end() - first);
-    for (auto at = first; at != last && at->start <= call.end; ++at) {
-      int64_t const middle = at->start + (at->end - at->start) / 2;
-      if (middle >= call.start && middle <= call.end) return &*at;
+  /// On one thread few launches that begin inside of the call have their middle behind it; in damaged traces all may, and the
+  /// first are looked at.
+  static Launch const* launch_inside(std::span<Launch const> launches, Middles const& middles, Call const& call) {
+    constexpr int kMostLookedAt = 256;
+    auto at = static_cast<size_t>(first_from(launches, call.start - kMaxPlanDelayNs) - launches.begin());
+    for (int looked = 0; looked < kMostLookedAt; ++looked, ++at) {
+      at = middles.next(at, call.start);
+      if (at >= launches.size() || launches[at].start > call.end) return nullptr;
+      if (middle_of(launches[at]) <= call.end) return &launches[at];
     }
     return nullptr;
   }

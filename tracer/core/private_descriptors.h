@@ -11,9 +11,11 @@
 
 namespace stepscope::tracer {
 
-/// From now on the calling thread has a table of descriptors of its own, an empty one; those of the program stay as they are.
-/// Errors: the system refuses both ways to do it (close_range, Linux 5.9, and unshare), as sandboxes may; the table is the
+inline constexpr int kKeepNone = -1;
+
+/// From now on the calling thread has a table of descriptors of its own, empty but for `kept`; those of the program stay as they
+/// are. Errors: the system refuses both ways to do it (close_range, Linux 5.9, and unshare), as sandboxes may; the table is the
 /// program's still.
-base::Expected<void> take_private_descriptors();
+base::Expected<void> take_private_descriptors(int kept = kKeepNone);
 
 }  // namespace stepscope::tracer

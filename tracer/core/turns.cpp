@@ -1,12 +1,15 @@
 #include "tracer/core/turns.h"
 
-#include <cerrno>
 #include <chrono>
-
-#include <sys/socket.h>
-#include <unistd.h>
+#include <utility>
 
 namespace stepscope::tracer {
+
+Turns::Turns(int socket, int64_t steps) : steps_(steps) {
+  auto opened = TurnSocket::open(socket);
+  over_ = !opened;
+  if (opened) socket_ = std::move(*opened);
+}
 
 bool Turns::wait(Member& member) {
   std::unique_lock lock(mutex_);
@@ -19,7 +22,7 @@ bool Turns::wait(Member& member) {
       hand_over();
     } else {
       changed_.wait_for(lock, std::chrono::seconds(1));
-      over_ = over_ || is_closed();
+      over_ = over_ || socket_->is_closed();
     }
   }
   changed_.notify_all();
@@ -31,26 +34,9 @@ bool Turns::wait(Member& member) {
 
 /// Nobody of this process trains now; new threads wait for the lock.
 void Turns::hand_over() {
-  TurnMessage message{::getpid()};
-  ssize_t got = 0;
-  do got = ::send(socket_, &message, sizeof message, MSG_NOSIGNAL);
-  while (got < 0 && errno == EINTR);
-  while (got > 0) {
-    got = ::recv(socket_, &message, sizeof message, 0);
-    if (got < 0 && errno == EINTR)
-      got = 1;
-    else
-      break;
-  }
-  over_ = got <= 0;
+  over_ = !socket_->ask();
   waiting_ = 0;
   if (!over_) count_.store(++turn_, std::memory_order_relaxed);
-}
-
-bool Turns::is_closed() const {
-  TurnMessage message;
-  ssize_t const got = ::recv(socket_, &message, sizeof message, MSG_PEEK | MSG_DONTWAIT);
-  return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
 }
 
 void Turns::leave(Member const& member) {

@@ -10,15 +10,12 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
-namespace stepscope::tracer {
+#include "tracer/core/turn_socket.h"
 
-/// What process and command send each other, on a socket of packets: "all my threads are at the begin of a step" and "train". Who
-/// finds the socket closed has no more turns.
-struct TurnMessage {
-  int64_t process_id = 0;  ///< that asks: all programs that it starts have the socket
-};
+namespace stepscope::tracer {
 
 /// A range that ends where a step of a new turn begins.
 inline constexpr char const* kHeldRange = "held: the other program's turn";
@@ -34,8 +31,8 @@ class Turns {
     int64_t steps = 0;  ///< begun in it
   };
 
-  /// `socket` stays open. `steps` ≥ 1: of each thread, in a turn.
-  Turns(int socket, int64_t steps) : socket_(socket), steps_(steps) {}
+  /// `socket` stays open. `steps` ≥ 1: of each thread, in a turn. Where there can be no thread for the socket turns are over.
+  Turns(int socket, int64_t steps);
 
   /// The next step of this thread is of the turn that it has, or turns are over for it; else it has to wait.
   [[nodiscard]] bool may_begin(Member& member) const {
@@ -51,16 +48,15 @@ class Turns {
 
  private:
   void hand_over();
-  [[nodiscard]] bool is_closed() const;
 
-  int const socket_;
   int64_t const steps_;
   std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t turn_ = 0;  ///< 0 = before the first
   int64_t members_ = 0, waiting_ = 0;
   bool over_ = false;
-  std::atomic<uint64_t> count_{0};  ///< turn_, for who must not wait for the lock
+  std::unique_ptr<TurnSocket> socket_;  ///< null: over from the begin
+  std::atomic<uint64_t> count_{0};      ///< turn_, for who must not wait for the lock
 };
 
 }  // namespace stepscope::tracer

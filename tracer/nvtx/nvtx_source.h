@@ -44,6 +44,7 @@ class NvtxSource : public Source {
   [[nodiscard]] uint64_t dropped_in_signal_handlers() const override;
   [[nodiscard]] uint64_t dropped_on_tracks() const override { return dropped_on_tracks_; }
   void release() override;
+  [[nodiscard]] int64_t threads() const override { return turns_ ? 1 : 0; }
   // Nothing here is locked.
   void lock_for_fork() override {}
   void unlock_after_fork() override {}

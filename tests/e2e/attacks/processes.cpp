@@ -45,6 +45,23 @@ int execute_in_turn(Arguments const& arguments, char const* name, long count) {
   return 9;
 }
 
+/// Children that make one event, or none, and end at once.
+int fork_often(Arguments const& arguments, bool child_works) {
+  work(10);
+  int wrong = 0;
+  auto const forks = static_cast<int>(arguments.number(0, 200));
+  for (int i = 0; i < forks; ++i) {
+    pid_t const child = ::fork();
+    if (child == 0) {
+      if (child_works) work(1);
+      ::_exit(i & 1);
+    }
+    wrong += static_cast<int>(exit_of(child) != (i & 1));
+  }
+  std::printf("wrong %d\n", wrong);
+  return 0;
+}
+
 int fork_while_busy(Arguments const& arguments) {
   BusyThreads threads(kBusyThreads);
   int wrong = 0;
@@ -181,6 +198,8 @@ int fork_in_line(Arguments const& /*unused*/) {
 constexpr Case kCases[] = {{"daemon2", become_daemon},
                            {"exec100", [](Arguments const& arguments) { return execute_in_turn(arguments, "exec100", 100); }},
                            {"exec1000", [](Arguments const& arguments) { return execute_in_turn(arguments, "exec1000", 1000); }},
+                           {"fork_often", [](Arguments const& arguments) { return fork_often(arguments, true); }},
+                           {"fork_silent", [](Arguments const& arguments) { return fork_often(arguments, false); }},
                            {"fork_busy", fork_while_busy},
                            {"fork_exec_busy", fork_and_execute_while_busy},
                            {"vfork", vfork_often},

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""What does recording cost a program that forks, executes and starts threads? Runs hostile programs of the tests alone and recorded, in turn.
+
+    python3 bench/fork_exec.py [--build build/release] [--rounds 7]
+
+Prints, for each case, the median time of a fork, execution or thread alone and recorded, and what recording adds to each (median of the
+rounds' differences, with the least and the most). Build the targets stepscope, stepscope-tracer and attack_program first.
+"""
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+
+# Case of tests/e2e/attacks, how often it does it, what it does.
+CASES = [
+    ("fork_silent", 200, "fork, the child makes no event"),
+    ("fork_often", 200, "fork, the child makes an event and a trace of its own"),
+    ("exec1000", 1000, "exec, each program makes events and a trace of its own"),
+    ("posix_spawn", 200, "posix_spawn of a program that makes no event"),
+    ("fork_exec_busy", 100, "fork and exec while 4 threads make events"),
+    ("fork_busy", 200, "fork while 4 threads make events, the child makes one"),
+    ("threads10k", 10000, "thread that makes an event"),
+]
+
+
+def seconds(command):
+    begin = time.monotonic()
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return time.monotonic() - begin
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", default="build/release")
+    parser.add_argument("--rounds", type=int, default=7)
+    options = parser.parse_args()
+    build = os.path.abspath(options.build)
+
+    folder = tempfile.mkdtemp()
+    print(f"{'case':15} {'alone ms':>9} {'recorded':>9} {'added ms':>9}   least to most")
+    try:
+        for name, times, what in CASES:
+            program = [f"{build}/tests/attack_program", name]
+            alone, recorded = [], []
+            for number in range(options.rounds):
+                run = os.path.join(folder, f"{name}-{number}")
+                record = [f"{build}/bin/stepscope", "record", "-o", run, "--", *program]
+                # Every other round the other way round, so that a drift of the machine favours neither.
+                order = [(alone, program), (recorded, record)]
+                for list_of, command in order if number % 2 == 0 else reversed(order):
+                    list_of.append(seconds(command) * 1e3 / times)
+                shutil.rmtree(run, ignore_errors=True)
+            added = [b - a for a, b in zip(alone, recorded)]
+            print(f"{name:15} {statistics.median(alone):9.3f} {statistics.median(recorded):9.3f} {statistics.median(added):9.3f}"
+                  f"   {min(added):.3f} to {max(added):.3f}   {what}", flush=True)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
