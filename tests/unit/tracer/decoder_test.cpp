@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <csignal>
 #include <map>
 #include <random>
 #include <set>
 #include <thread>
 
-#include <sys/time.h>
+#include <pthread.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -529,19 +530,21 @@ TEST(SignalHandlers, annotate_in_the_midst_of_an_event_without_damage_and_what_i
     interrupted_thread->mark(named("mark"));
   };
   struct sigaction before {};
-  ASSERT_EQ(::sigaction(SIGPROF, &action, &before), 0);
-  itimerval const often = {{0, 20}, {0, 20}};
-  ::setitimer(ITIMER_PROF, &often, nullptr);
+  ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
+  std::atomic<bool> is_over = false;
+  std::thread interrupter([&is_over, interrupted = ::pthread_self()] {
+    while (!is_over) ::pthread_kill(interrupted, SIGUSR1);
+  });
 
   constexpr int kRanges = 200'000;
   for (int i = 0; i < kRanges; ++i) {
     EXPECT_EQ(interrupted_thread->push_text(kDefaultDomain, "outer"), 0);
     EXPECT_EQ(interrupted_thread->pop(kDefaultDomain), 0);
-    if (i % 1000 == 0) pipeline.drain();
+    if (i % 100 == 0) pipeline.drain();
   }
-  itimerval const never = {};
-  ::setitimer(ITIMER_PROF, &never, nullptr);
-  ::sigaction(SIGPROF, &before, nullptr);
+  is_over = true;
+  interrupter.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
   pipeline.finish();
 
   std::map<std::string, size_t> found;
