@@ -26,9 +26,16 @@ CASES = [
 ]
 
 
-def seconds(command):
+# What the case exits with; any other end is a fault and no measurement.
+EXIT_CODES = {"exec1000": 9}
+LIMIT_S = 120
+
+
+def seconds(name, command):
     begin = time.monotonic()
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT_S, check=False)
+    if ended.returncode != EXIT_CODES.get(name, 0):
+        raise SystemExit(f"{' '.join(command)}: ended with {ended.returncode}")
     return time.monotonic() - begin
 
 
@@ -51,7 +58,7 @@ def main():
                 # Every other round the other way round, so that a drift of the machine favours neither.
                 order = [(alone, program), (recorded, record)]
                 for list_of, command in order if number % 2 == 0 else reversed(order):
-                    list_of.append(seconds(command) * 1e3 / times)
+                    list_of.append(seconds(name, command) * 1e3 / times)
                 shutil.rmtree(run, ignore_errors=True)
             added = [b - a for a, b in zip(alone, recorded)]
             print(f"{name:15} {statistics.median(alone):9.3f} {statistics.median(recorded):9.3f} {statistics.median(added):9.3f}"

@@ -1,5 +1,6 @@
 #include "tracer/core/file_thread.h"
 
+#include <chrono>
 #include <utility>
 
 #include "tracer/core/private_descriptors.h"
@@ -19,8 +20,14 @@ base::Expected<std::unique_ptr<FileThread>> FileThread::start(Open open) {
   if (!thread) return base::fail_with(thread);
   self->thread_ = std::move(*thread);
 
+  // A sandbox may end our thread alone: the program must not wait for it for ever.
+  constexpr std::chrono::seconds kStartTimeout{30};
   std::unique_lock lock(self->mutex_);
-  self->room_.wait(lock, [&] { return self->opened_.has_value(); });
+  if (!self->room_.wait_for(lock, kStartTimeout, [&] { return self->opened_.has_value(); })) {
+    lock.unlock();
+    [[maybe_unused]] FileThread* const left_alone = self.release();  // the thread may come back to it
+    return base::fail("the thread that writes the trace did not start in time");
+  }
   if (*self->opened_) return self;
   auto error = base::fail_with(*self->opened_);
   lock.unlock();
@@ -71,7 +78,7 @@ void FileThread::fail_because(std::string const& reason) {
 
 /// The writer lives and dies here: its descriptor means nothing, or another file, on any other thread.
 void FileThread::run(Open const& open) {
-  base::Expected<file::TraceWriter> writer = base::fail("the file was not opened");
+  base::Expected<file::TraceWriter> writer = tl::unexpected(base::Error{});
   try {
     result_.failure.reserve(kMaxFailureBytes);
     if (auto const own = take_private_descriptors(); own)

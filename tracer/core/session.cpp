@@ -67,6 +67,8 @@ Session::~Session() { stop(); }
 
 bool Session::start() {
   if (open_file() && start_thread()) return true;
+  output_.reset();
+  report_.path.clear();
   window_.stop();
   message_ = loss_message(report_);
   finished_.ring();
@@ -85,6 +87,7 @@ bool Session::start_thread() {
 
 bool Session::stop(std::chrono::seconds timeout) {
   window_.stop();
+  if (!writer_thread_) return true;  // it was never started
   stop_requested_.ring();
   if (!finished_.wait_until_rung(timeout)) return false;
   join_writer();
@@ -122,14 +125,19 @@ void Session::run() {
     if (output_) output_->end_with_index();
   }
   window_.stop();
-  for (auto const& source : sources_) source->release();
   try {
+    for (auto const& source : sources_) source->release();
     message_ = loss_message(report_);
   } catch (...) {
     message_ = kMemoryRanOut;
   }
-  if (when_over_ && !stop_requested_.has_rung()) when_over_();
+  try {
+    if (when_over_ && !stop_requested_.has_rung()) when_over_();
+  } catch (...) {
+    // What is installed stays and finds that recording has ended.
+  }
   finished_.ring();
+  if (program_ended_) end_own_threads();
   if (main_thread_status_ == 0) return;
   wait_for_thread_count(2);  // this one and the main thread that has exited
   ::syscall(SYS_exit, main_thread_status_);
@@ -203,6 +211,10 @@ int64_t Session::own_threads() const {
   return threads;
 }
 
+void Session::end_own_threads() {
+  for (auto const& source : sources_) source->end_threads();
+}
+
 bool Session::counts_other_threads() const {
   int64_t const threads = thread_count();
   return threads == 0 || threads > own_threads() + 1;
@@ -218,6 +230,7 @@ bool Session::program_has_ended() {
     main_thread_status_ = exit_status_of_main_thread();
     return base::Expected<void>();
   });
+  program_ended_ = true;
   return true;
 }
 

@@ -88,6 +88,10 @@ class Session {
   /// As stop_without_locks(), after a crash.
   bool stop_after_crash(std::chrono::seconds timeout);
 
+  /// It recorded until its end, or could not begin.
+  [[nodiscard]] bool is_over() const { return finished_.has_rung(); }
+  /// After it is over, when no thread of the program waits for one of ours: ends those that are left.
+  void end_own_threads();
   /// The process has more threads than the calling one and the session's, or that is not known.
   [[nodiscard]] bool counts_other_threads() const;
 
@@ -128,6 +132,7 @@ class Session {
   uint64_t most_dropped_ = 0;
   SessionReport report_;
   std::string message_;
+  bool program_ended_ = false;  ///< all of its threads
   /// Of a main thread that left alone, once the others have ended, too: the last thread to exit says it again, because newer
   /// kernels (5.17) take the process's status from that one. Set on the file thread before that ends.
   int main_thread_status_ = 0;

@@ -55,6 +55,8 @@ class Source {
   virtual void release() = 0;
   /// Threads of its own that run now.
   [[nodiscard]] virtual int64_t threads() const { return 0; }
+  /// Ends those that finish() leaves. No thread of the program waits for one.
+  virtual void end_threads() {}
   // Around fork(): no lock of the source may be held by another thread while the process is copied.
   virtual void lock_for_fork() = 0;
   virtual void unlock_after_fork() = 0;

@@ -55,9 +55,15 @@ TurnSocket::~TurnSocket() {
 }
 
 void TurnSocket::run(int socket) {
-  auto const own = take_private_descriptors(socket);
+  base::Expected<void> own = tl::unexpected(base::Error{});
+  try {
+    own = take_private_descriptors(socket);
+  } catch (...) {
+    // No memory for the words of an error: without them, then.
+  }
   std::unique_lock lock(mutex_);
-  opened_ = own;
+  opened_.emplace();
+  if (!own) *opened_ = tl::unexpected(std::move(own.error()));
   changed_.notify_all();
 
   while (*opened_) {

@@ -9,6 +9,14 @@ Turns::Turns(int socket, int64_t steps) : steps_(steps) {
   auto opened = TurnSocket::open(socket);
   over_ = !opened;
   if (opened) socket_ = std::move(*opened);
+  has_thread_ = opened.has_value();
+}
+
+void Turns::end_thread() {
+  std::lock_guard const lock(mutex_);
+  over_ = true;
+  socket_.reset();
+  has_thread_ = false;
 }
 
 bool Turns::wait(Member& member) {
@@ -22,7 +30,7 @@ bool Turns::wait(Member& member) {
       hand_over();
     } else {
       changed_.wait_for(lock, std::chrono::seconds(1));
-      over_ = over_ || socket_->is_closed();
+      over_ = over_ || socket_ == nullptr || socket_->is_closed();
     }
   }
   changed_.notify_all();

@@ -43,6 +43,10 @@ class Turns {
   /// That it had. Any thread.
   [[nodiscard]] uint64_t count() const { return count_.load(std::memory_order_relaxed); }
   [[nodiscard]] int64_t steps() const { return steps_; }
+  /// The socket's.
+  [[nodiscard]] bool has_thread() const { return has_thread_.load(std::memory_order_relaxed); }
+  /// When no thread waits for a turn: there are no more.
+  void end_thread();
   /// The thread exits.
   void leave(Member const& member);
 
@@ -56,7 +60,8 @@ class Turns {
   int64_t members_ = 0, waiting_ = 0;
   bool over_ = false;
   std::unique_ptr<TurnSocket> socket_;  ///< null: over from the begin
-  std::atomic<uint64_t> count_{0};      ///< turn_, for who must not wait for the lock
+  std::atomic<bool> has_thread_{false};
+  std::atomic<uint64_t> count_{0};  ///< turn_, for who must not wait for the lock
 };
 
 }  // namespace stepscope::tracer

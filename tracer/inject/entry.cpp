@@ -71,6 +71,7 @@ ThreadName name_of_this_thread() {
 /// Runs in a thread that exits, after its own C++ destructors; an event after this makes a new recorder, closed the same way.
 void thread_exits(void* recorder) {
   this_recorder = nullptr;
+  put_aside = nullptr;
   static_cast<ThreadRecorder*>(recorder)->close(name_of_this_thread());
 }
 
@@ -79,8 +80,17 @@ void nccl_thread_exits(void* recorder) {
   static_cast<nccl::Recorder*>(recorder)->close();
 }
 
+/// Its recorder is closed when the thread exits. In a signal handler: takes nothing from the heap where the key is one of the
+/// first, as that of the preloaded library is.
+void keep_until_exit(Process& self, ThreadRecorder* recorder) {
+  if (stepscope_set_thread_value != nullptr)
+    stepscope_set_thread_value(recorder);
+  else
+    ::pthread_setspecific(self.exit_key, recorder);
+}
+
 void before_fork() {
-  if (stepscope_wait_for_nvtx != nullptr) stepscope_wait_for_nvtx();
+  if (stepscope_fork_begins != nullptr) stepscope_fork_begins();
   Process& self = process();
   self.mutex.lock();
   if (self.session != nullptr) self.session->lock_for_fork();
@@ -95,6 +105,7 @@ void unlock_after_fork(Process& self) {
   self.registry.unlock_after_fork();
   if (self.session != nullptr) self.session->unlock_after_fork();
   self.mutex.unlock();
+  if (stepscope_fork_ends != nullptr) stepscope_fork_ends();
 }
 
 /// The next event of this thread, which is the process's only one, starts a session of its own.
@@ -107,7 +118,7 @@ void forget_session(Process& self) {
   this_recorder = nullptr;
   this_nccl_recorder = nullptr;
   put_aside = nullptr;
-  ::pthread_setspecific(self.exit_key, nullptr);
+  keep_until_exit(self, nullptr);
   ::pthread_setspecific(self.nccl_exit_key, nullptr);
 }
 
@@ -173,14 +184,16 @@ void exec_has_failed() {
 void be_alone() {
   Process& self = process();
   Session* const session = self.recording;
-  if (session == nullptr || self.recorded_process != ::getpid() || session->counts_other_threads()) return;
+  if (session == nullptr || self.recorded_process != ::getpid() || session->is_over()) return;
+  if (session->counts_other_threads()) return;
   end_recording(End::kInOrder);
+  session->end_own_threads();
   wait_for_thread_count(1);
   std::lock_guard const lock(self.mutex);
   forget_session(self);
 }
 
-constexpr ExitHooks kExitHooks = {process_ends_abruptly, exec_has_failed, be_alone};
+constexpr ExitHooks kExitHooks = {process_ends_abruptly, exec_has_failed, be_alone, thread_exits};
 
 void prepare_process_once(Process& self) {
   static bool prepared = false;  // under self.mutex
@@ -228,10 +241,27 @@ __attribute__((destructor)) void process_exits() { end_recording(End::kInOrder);
 
 }  // namespace
 
+namespace {
+
+/// A thread of the program that is to be cancelled is not while it starts a session: what unwinds then must not pass through us.
+class NotCancelled {
+ public:
+  NotCancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
+  ~NotCancelled() { ::pthread_setcancelstate(before_, nullptr); }
+  NotCancelled(NotCancelled const&) = delete;
+  NotCancelled& operator=(NotCancelled const&) = delete;
+
+ private:
+  int before_ = PTHREAD_CANCEL_ENABLE;
+};
+
+}  // namespace
+
 Registry& process_registry() { return process().registry; }
 InstalledCallbacks& process_callbacks() { return process().callbacks; }
 
 Session* start_process_session() {
+  NotCancelled const here;
   Process& self = process();
   std::lock_guard const lock(self.mutex);
   start_session(self);
@@ -273,8 +303,9 @@ ThreadRecorder* recorder_for_this_thread() try {
     start_process_session();
     nvtx = self.nvtx.load(std::memory_order_acquire);
   }
-  ThreadRecorder* const made = nvtx != nullptr ? nvtx->attach(::syscall(SYS_gettid), name_of_this_thread()) : nullptr;
-  if (made != nullptr) ::pthread_setspecific(self.exit_key, made);
+  if (nvtx == nullptr || nvtx->is_over()) return nullptr;  // without a system call: every event comes here then
+  ThreadRecorder* const made = nvtx->attach(::syscall(SYS_gettid), name_of_this_thread());
+  if (made != nullptr) keep_until_exit(self, made);
   return made;
 } catch (...) {
   return nullptr;  // no memory: nothing is recorded, the next event tries again
@@ -287,6 +318,12 @@ void count_unattached_event() {
     nvtx->count_unattached(1);
   else
     self.unattached.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// Starts the session if that was not tried. Where it cannot record NVTX goes on without us.
+bool is_recording() {
+  Session* const session = start_process_session();
+  return session != nullptr && session->window().mode() != CaptureMode::kStopped;
 }
 
 /// Its recorder is not used before NVTX is done, so that the next event comes by attach_this_thread().
@@ -338,7 +375,7 @@ __attribute__((visibility("default"))) int InitializeInjection();
 
 int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
   try {
-    if (get_export_table == nullptr || stepscope::tracer::start_process_session() == nullptr) return 0;
+    if (get_export_table == nullptr || !stepscope::tracer::is_recording()) return 0;
     if (!stepscope::tracer::install_nvtx_callbacks(get_export_table)) return 0;
     stepscope::tracer::begin_initialization();
     return 1;
@@ -349,7 +386,7 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
 
 int InitializeInjectionNvtxExtension(nvtxExtModuleInfo_t* module) {
   try {
-    if (module == nullptr || stepscope::tracer::start_process_session() == nullptr) return 0;
+    if (module == nullptr || !stepscope::tracer::is_recording()) return 0;
     if (!stepscope::tracer::install_payload_callbacks(*module)) return 0;
     stepscope::tracer::begin_initialization();
     return 1;

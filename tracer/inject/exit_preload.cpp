@@ -12,6 +12,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +25,13 @@ namespace {
 using stepscope::tracer::ExitHooks;
 
 std::atomic<ExitHooks const*> installed_hooks{nullptr};
+
+pthread_key_t thread_key;
+
+void thread_exits(void* value) {
+  if (ExitHooks const* const hooks = installed_hooks.load(std::memory_order_acquire); hooks != nullptr)
+    hooks->thread_exits(value);
+}
 
 /// The definition of a function behind ours: the C library's, or that of another preloaded library.
 template <class Function>
@@ -57,6 +65,7 @@ constinit Next<int(int, int)> next_setns{"setns"};
 
 /// Early, because dlsym() may not be called in a signal handler, where _exit() and execve() may.
 __attribute__((constructor)) void find_all() {
+  ::pthread_key_create(&thread_key, thread_exits);
   next_exit_now.find();
   next_exit_now_c99.find();
   next_execve.find();
@@ -157,6 +166,8 @@ extern "C" {
 __attribute__((visibility("default"))) void stepscope_set_exit_hooks(ExitHooks const* hooks) {
   installed_hooks.store(hooks, std::memory_order_release);
 }
+
+__attribute__((visibility("default"))) void stepscope_set_thread_value(void* value) { ::pthread_setspecific(thread_key, value); }
 
 __attribute__((visibility("default"))) void _exit(int status) { end_process(next_exit_now, status); }
 __attribute__((visibility("default"))) void _Exit(int status) noexcept { end_process(next_exit_now_c99, status); }

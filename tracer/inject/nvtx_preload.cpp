@@ -81,6 +81,10 @@ void hold_signals() {
 /// here: those of C++ need its library, which not every program has.
 std::array<char, kMaxPath> own_path{};
 std::atomic<void*> next_dlopen{nullptr};
+/// Else nobody finds stepscope_release_signals(): a program or a launcher has set LD_PRELOAD to something else.
+std::atomic<bool> is_preloaded{false};
+/// NVTX has called us, and calls the tracer back when it is done.
+thread_local bool is_called_by_nvtx __attribute__((tls_model("initial-exec"))) = false;
 
 __attribute__((constructor)) void look_around() {
   Dl_info self{};
@@ -88,6 +92,10 @@ __attribute__((constructor)) void look_around() {
       ::dladdr(reinterpret_cast<void const*>(&stepscope_release_signals), &self) != 0 && self.dli_fname != nullptr;
   if (is_known && std::strlen(self.dli_fname) < own_path.size()) std::strcpy(own_path.data(), self.dli_fname);
   next_dlopen = ::dlsym(RTLD_NEXT, "dlopen");
+  // In the program's own scope: RTLD_DEFAULT would look into this library, too.
+  void* const program = ::dlopen(nullptr, RTLD_LAZY);
+  is_preloaded =
+      program != nullptr && ::dlsym(program, "stepscope_release_signals") == reinterpret_cast<void*>(&stepscope_release_signals);
   stepscope::tracer::prepare_for_forks();
 }
 
@@ -104,7 +112,8 @@ void* find_in_tracer(char const* name) {
 
 /// Signals stay held when the tracer takes part: it is called back next.
 int initialize(char const* function, void* argument) {
-  hold_signals();
+  if (is_preloaded) hold_signals();
+  is_called_by_nvtx = true;
   auto* const tracer = reinterpret_cast<int (*)(void*)>(find_in_tracer(function));
   int const takes_part = tracer != nullptr ? tracer(argument) : 0;
   if (takes_part == 0) stepscope_release_signals();
@@ -114,14 +123,18 @@ int initialize(char const* function, void* argument) {
 }  // namespace
 
 extern "C" {
-/// What our dlopen() goes on to. NVTX opens this library and nobody else does.
+/// What our dlopen() goes on to. NVTX opens this library by this path; who opens it and does not call us, or opens another one
+/// first, is no NVTX that we know.
 __attribute__((visibility("hidden"), used)) void* stepscope_next_dlopen(char const* path) {
-  if (path != nullptr && *path == '/' && std::strcmp(path, own_path.data()) == 0) hold_signals();
+  bool const is_own = path != nullptr && *path == '/' && std::strcmp(path, own_path.data()) == 0;
+  if (is_own && is_preloaded) hold_signals();
+  if (!is_own && are_held && !is_called_by_nvtx) stepscope_release_signals();
   if (next_dlopen == nullptr) next_dlopen = ::dlsym(RTLD_NEXT, "dlopen");
   return next_dlopen;
 }
 
 __attribute__((visibility("default"))) void stepscope_release_signals() {
+  is_called_by_nvtx = false;
   if (!are_held) return;
   are_held = false;
   stepscope::tracer::nvtx_initialization_ends();
@@ -131,6 +144,11 @@ __attribute__((visibility("default"))) void stepscope_release_signals() {
 // As NVTX calls them; what they are given is the tracer's to know.
 __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void* get_export_table) {
   return initialize("InitializeInjectionNvtx2", get_export_table);
+}
+/// Of NVTX 2, which the tracer does not record.
+__attribute__((visibility("default"))) int InitializeInjectionNvtx(void* /*get_export_table*/) {
+  stepscope_release_signals();
+  return 0;
 }
 __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(void* module) {
   return initialize("InitializeInjectionNvtxExtension", module);

@@ -110,7 +110,7 @@ void NvmlSource::stop() {
 
 int64_t NvmlSource::threads() const {
   std::lock_guard const lock(mutex_);
-  return thread_ && !is_stopped_ ? 1 : 0;
+  return thread_ && !thread_->wait_until_done(std::chrono::milliseconds(0)) ? 1 : 0;
 }
 
 void NvmlSource::lock_for_fork() {

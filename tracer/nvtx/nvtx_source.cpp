@@ -59,7 +59,7 @@ size_t NvtxSource::take_ring_bytes() {
 NvtxSource::~NvtxSource() { take_attached(); }
 
 ThreadRecorder* NvtxSource::attach(int64_t thread_id, ThreadName const& name) {
-  if (window_.mode() == CaptureMode::kStopped) return nullptr;
+  if (is_over()) return nullptr;
   size_t const bytes = take_ring_bytes();
   uint32_t const number = next_number_.fetch_add(1, std::memory_order_relaxed);
   ThreadRecorder* const recorder = ThreadRecorder::make(window_, ticks_, number, thread_id, bytes, max_ring_bytes_, &budget_,
@@ -83,6 +83,9 @@ ThreadRecorder* NvtxSource::attach(int64_t thread_id, ThreadName const& name) {
 void NvtxSource::take_attached() {
   size_t const known = drained_.size();
   ThreadRecorder* recorder = attached_.exchange(nullptr, std::memory_order_acquire);
+  size_t count = 0;
+  for (ThreadRecorder const* one = recorder; one != nullptr; one = one->attached_before) ++count;
+  drained_.reserve(known + count);
   for (; recorder != nullptr; recorder = recorder->attached_before) {
     drained_.emplace_back();
     drained_.back().recorder.reset(recorder);

@@ -32,6 +32,8 @@ class NvtxSource : public Source {
   /// A recorder for the calling thread, valid until it was closed; the thread's first event makes it. Null when the capture is
   /// over, or, counted, when there is no memory. Thread-safe and safe in signal handlers: no lock, nothing from the heap.
   ThreadRecorder* attach(int64_t thread_id, ThreadName const& name = {});
+  /// The capture has ended: attach() gives nothing any more.
+  [[nodiscard]] bool is_over() const { return window_.mode() == CaptureMode::kStopped; }
   /// Events were lost before their thread had a recorder. As attach().
   void count_unattached(uint64_t events) { unattached_.fetch_add(events, std::memory_order_relaxed); }
 
@@ -44,8 +46,11 @@ class NvtxSource : public Source {
   [[nodiscard]] uint64_t dropped_in_signal_handlers() const override;
   [[nodiscard]] uint64_t dropped_on_tracks() const override { return dropped_on_tracks_; }
   void release() override;
-  [[nodiscard]] int64_t threads() const override { return turns_ ? 1 : 0; }
-  // Nothing here is locked.
+  [[nodiscard]] int64_t threads() const override { return turns_ && turns_->has_thread() ? 1 : 0; }
+  void end_threads() override {
+    if (turns_) turns_->end_thread();
+  }
+  // What threads of the program and the writer share has no lock.
   void lock_for_fork() override {}
   void unlock_after_fork() override {}
 

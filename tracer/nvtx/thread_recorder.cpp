@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include <signal.h>
 #include <sys/mman.h>
 
 #include "tracer/api/annotate.h"
@@ -111,6 +112,14 @@ void* ThreadRecorder::take_pages() {
 void ThreadRecorder::Destroy::operator()(ThreadRecorder* recorder) const {
   recorder->~ThreadRecorder();
   ::munmap(recorder, sizeof *recorder);
+}
+
+/// Whether the call with the frame `user` was left by a jump out of a signal handler: a call that it is still inside of has its
+/// frame below, unless it runs on a stack that the program made for signals.
+__attribute__((noinline)) bool ThreadRecorder::was_left(uintptr_t user, uintptr_t frame) {
+  if (frame < user) return false;
+  stack_t stack{};
+  return ::sigaltstack(nullptr, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) == 0;
 }
 
 bool ThreadRecorder::wants_baseline(EventArgs const& args) const {

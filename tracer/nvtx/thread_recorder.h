@@ -119,17 +119,19 @@ class ThreadRecorder {
   /// Runs `call` unless this thread is inside of another call already; then the event is counted and `otherwise` returned.
   template <class Result, class Call>
   [[gnu::always_inline]] Result alone(Result otherwise, Call const& call) {
-    if (in_use_.load(std::memory_order_relaxed)) [[unlikely]] {
+    auto const frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+    if (uintptr_t const user = user_.load(std::memory_order_relaxed); user != 0 && !was_left(user, frame)) [[unlikely]] {
       interrupting_.fetch_add(1, std::memory_order_relaxed);
       return otherwise;
     }
-    in_use_.store(true, std::memory_order_relaxed);
+    user_.store(frame, std::memory_order_relaxed);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     Result const result = call();
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    in_use_.store(false, std::memory_order_relaxed);
+    user_.store(0, std::memory_order_relaxed);
     return result;
   }
+  static bool was_left(uintptr_t user, uintptr_t frame);
   // The calls of the same names, inside of alone().
   int record_push(EventArgs const& args);
   int record_push_text(uint16_t domain, char const* text);
@@ -171,7 +173,7 @@ class ThreadRecorder {
   uint64_t started_room_ = 0;  ///< of end_room_: for ends of start/end ranges
   uint64_t next_range_ = 1;
   std::atomic<uint32_t> untold_domains_{0};  ///< those with a Nesting::lost_from
-  std::atomic<bool> in_use_{false};          ///< by a call that a signal handler may have interrupted
+  std::atomic<uintptr_t> user_{0};           ///< frame of the call that is inside, which a signal handler may have interrupted
   std::atomic<uint64_t> interrupting_{0};    ///< events of such handlers
   std::atomic<uint64_t> dropped_{0};
   std::array<Nesting, kMaxDomains> nesting_{};

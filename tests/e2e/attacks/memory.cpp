@@ -4,6 +4,7 @@
 #include <string>
 
 #include <dlfcn.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -84,8 +85,31 @@ int keep_errno(Arguments const& /*unused*/) {
   return 0;
 }
 
-constexpr Case kCases[] = {
-    {"mlockall", lock_all_memory}, {"dlopen", load_and_unload}, {"dlopen_open", unload_with_open_ranges}, {"errno", keep_errno}};
+/// A library with a copy of NVTX of its own is opened after a fork; the child, which never opened it, waits and yields.
+int open_after_fork(Arguments const& arguments) {
+  work(3);
+  int ends[2];
+  if (::pipe(ends) != 0) return 1;
+  pid_t const child = ::fork();
+  if (child == 0) {
+    char sign = 0;
+    if (::read(ends[0], &sign, 1) != 1) ::_exit(9);
+    for (int i = 0; i < 1000; ++i) ::sched_yield();
+    ::_exit(5);
+  }
+
+  Library const library(arguments);
+  if (auto* const push = library.find<void(char const*)>("attack_push"); push != nullptr) push("late");
+  if (::write(ends[1], "x", 1) != 1) return 1;
+  std::printf("child %d\n", exit_of(child));
+  return 0;
+}
+
+constexpr Case kCases[] = {{"mlockall", lock_all_memory},
+                           {"dlopen", load_and_unload},
+                           {"dlopen_open", unload_with_open_ranges},
+                           {"open_after_fork", open_after_fork},
+                           {"errno", keep_errno}};
 
 }  // namespace
 

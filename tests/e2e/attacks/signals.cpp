@@ -1,5 +1,6 @@
 // Signals that arrive while events are made, and what a program sees of its signals.
 #include <cerrno>
+#include <csetjmp>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -217,6 +218,38 @@ int hand_fault_on(Arguments const& /*unused*/) {
   return 0;
 }
 
+/// A launcher has put something else into LD_PRELOAD: the tracer's own preloaded library is opened late then.
+int lose_preload(Arguments const& arguments) {
+  if (arguments.number(0, 0) == 0) {
+    ::unsetenv("LD_PRELOAD");
+    return execute_again(arguments, "preload_lost", 1);
+  }
+  work(3);
+
+  sigset_t mask;
+  ::pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  int blocked = 0;
+  for (int signal = 1; signal < 32; ++signal) blocked += sigismember(&mask, signal);
+  std::printf("blocked %d\n", blocked);
+  return 0;
+}
+
+/// Handlers leave by a jump, wherever they interrupted the thread: in the midst of an event, too.
+sigjmp_buf jump_target;
+int jump_out_of_events(Arguments const& /*unused*/) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { ::siglongjmp(jump_target, 1); };
+  ::sigaction(SIGALRM, &action, nullptr);
+  for (int round = 0; round < 100; ++round) {
+    itimerval const soon = {{0, 0}, {0, 500}};
+    if (sigsetjmp(jump_target, 1) != 0) continue;
+    ::setitimer(ITIMER_REAL, &soon, nullptr);
+    for (;;) work(1);
+  }
+  std::puts("end");
+  return 0;
+}
+
 constexpr Case kCases[] = {{"sig_storm", storm},
                            {"sig_first", storm_at_first_event},
                            {"sig_attach", storm_at_attach},
@@ -227,6 +260,8 @@ constexpr Case kCases[] = {{"sig_storm", storm},
                            {"signal_blocked", wait_while_blocked},
                            {"sigwait", wait_in_thread},
                            {"handlers", find_handlers},
+                           {"preload_lost", lose_preload},
+                           {"signal_jump", jump_out_of_events},
                            {"handler_chain", hand_fault_on}};
 
 }  // namespace
