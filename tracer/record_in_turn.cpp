@@ -16,6 +16,7 @@
 #include <signal.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -211,9 +212,11 @@ Expected<int> start(Side& side, TurnProgram const& program, RecordOptions const&
     return fail("{}: cannot be started ({})", program.command[0], std::strerror(errno));
   side.socket = FileDescriptor(ends[0]);
   FileDescriptor const of_child(ends[1]);
-  auto const environment = traced_environment(
-      options, library,
-      {{kTurnSocketVariable, fmt::format("{}", of_child.get())}, {kTurnStepsVariable, fmt::format("{}", turn_steps)}});
+  struct stat status {};
+  if (::fstat(of_child.get(), &status) != 0) return fail("{}: cannot be started ({})", program.command[0], std::strerror(errno));
+  auto const environment = traced_environment(options, library,
+                                              {{kTurnSocketVariable, fmt::format("{}:{}", of_child.get(), status.st_ino)},
+                                               {kTurnStepsVariable, fmt::format("{}", turn_steps)}});
   auto const started = start_command(program.command, environment, [&] {
     ::setpgid(0, 0);
     ::fcntl(of_child.get(), F_SETFD, 0);

@@ -5,8 +5,6 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <sys/stat.h>
-
 #include "trace/base/run_folder.h"
 
 namespace stepscope::tracer {
@@ -53,13 +51,17 @@ std::optional<int64_t> time_from_environment(char const* variable) {
   return first_number_of<int64_t>(std::array<char const*, 1>{variable});
 }
 
-/// A socket that a program closed, or put something else in the place of, is none.
 void set_turns_from_environment(CaptureOptions& options) {
-  auto const socket = first_number_of<int>(std::array<char const*, 1>{kTurnSocketVariable});
+  char const* const text = std::getenv(kTurnSocketVariable);
   auto const steps = first_number_of<int64_t>(std::array<char const*, 1>{kTurnStepsVariable});
-  struct stat what {};
-  if (!socket || !steps || *steps < 1 || ::fstat(*socket, &what) != 0 || !S_ISSOCK(what.st_mode)) return;
-  options.turn_socket = *socket;
+  std::string_view const socket = text != nullptr ? text : "";
+  size_t const colon = socket.find(':');
+  if (colon == std::string_view::npos || !steps || *steps < 1) return;
+  auto const number = parse_int<int>(socket.substr(0, colon));
+  auto const inode = parse_int<uint64_t>(socket.substr(colon + 1));
+  if (!number || *number < 0 || !inode) return;
+  options.turn_socket = *number;
+  options.turn_inode = *inode;
   options.turn_steps = *steps;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tracer/core/private_descriptors.h"
@@ -22,6 +23,11 @@ bool ask_and_wait(int socket) {
   return got > 0;
 }
 
+bool is_same(ProgramSocket socket) {
+  struct stat status {};
+  return ::fstat(socket.number, &status) == 0 && S_ISSOCK(status.st_mode) && status.st_ino == socket.inode;
+}
+
 bool other_end_is_gone(int socket) {
   TurnMessage message;
   ssize_t const got = ::recv(socket, &message, sizeof message, MSG_PEEK | MSG_DONTWAIT);
@@ -30,7 +36,7 @@ bool other_end_is_gone(int socket) {
 
 }  // namespace
 
-base::Expected<std::unique_ptr<TurnSocket>> TurnSocket::open(int socket) {
+base::Expected<std::unique_ptr<TurnSocket>> TurnSocket::open(ProgramSocket socket) {
   std::unique_ptr<TurnSocket> self(new TurnSocket);
   auto thread = OwnThread::start("stepscope-turns", [turns = self.get(), socket] { turns->run(socket); });
   if (!thread) return base::fail_with(thread);
@@ -54,10 +60,12 @@ TurnSocket::~TurnSocket() {
   thread_->join();
 }
 
-void TurnSocket::run(int socket) {
+void TurnSocket::run(ProgramSocket socket) {
   base::Expected<void> own = tl::unexpected(base::Error{});
   try {
-    own = take_private_descriptors(socket);
+    own = take_private_descriptors(socket.number);
+    // Looked at here, where nothing can take its place any more.
+    if (own && !is_same(socket)) own = base::fail("the program has closed the socket of its turns");
   } catch (...) {
     // No memory for the words of an error: without them, then.
   }
@@ -65,8 +73,11 @@ void TurnSocket::run(int socket) {
   opened_.emplace();
   if (!own) *opened_ = tl::unexpected(std::move(own.error()));
   changed_.notify_all();
+  if (own) answer_requests(socket.number, lock);
+}
 
-  while (*opened_) {
+void TurnSocket::answer_requests(int socket, std::unique_lock<std::mutex>& lock) {
+  for (;;) {
     changed_.wait(lock, [this] { return request_ != Request::kNone; });
     Request const request = request_;
     if (request == Request::kEnd) return;

@@ -19,11 +19,17 @@ struct TurnMessage {
   int64_t process_id = 0;  ///< that asks: all programs that it starts have the socket
 };
 
+/// A socket in the program's table of descriptors, where it may be closed and its number be another one's.
+struct ProgramSocket {
+  int number = -1;
+  uint64_t inode = 0;
+};
+
 /// One caller at a time.
 class TurnSocket {
  public:
-  /// Takes a copy of `socket`, which stays open. Errors: no thread, or no descriptors of its own.
-  static base::Expected<std::unique_ptr<TurnSocket>> open(int socket);
+  /// Takes a copy of `socket`, which stays open. Errors: it is gone; no thread, or no descriptors of its own.
+  static base::Expected<std::unique_ptr<TurnSocket>> open(ProgramSocket socket);
   ~TurnSocket();
   TurnSocket(TurnSocket const&) = delete;
   TurnSocket& operator=(TurnSocket const&) = delete;
@@ -37,7 +43,8 @@ class TurnSocket {
   enum class Request : uint8_t { kNone, kAsk, kLook, kEnd };
 
   TurnSocket() = default;
-  void run(int socket);
+  void run(ProgramSocket socket);
+  void answer_requests(int socket, std::unique_lock<std::mutex>& lock);
   bool request(Request what);
 
   std::mutex mutex_;  ///< all below but the thread

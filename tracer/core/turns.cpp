@@ -5,7 +5,7 @@
 
 namespace stepscope::tracer {
 
-Turns::Turns(int socket, int64_t steps) : steps_(steps) {
+Turns::Turns(ProgramSocket socket, int64_t steps) : steps_(steps) {
   auto opened = TurnSocket::open(socket);
   over_ = !opened;
   if (opened) socket_ = std::move(*opened);

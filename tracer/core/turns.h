@@ -31,8 +31,9 @@ class Turns {
     int64_t steps = 0;  ///< begun in it
   };
 
-  /// `socket` stays open. `steps` ≥ 1: of each thread, in a turn. Where there can be no thread for the socket turns are over.
-  Turns(int socket, int64_t steps);
+  /// `socket` stays open. `steps` ≥ 1: of each thread, in a turn. Where it is gone, or there can be no thread for it, turns are
+  /// over.
+  Turns(ProgramSocket socket, int64_t steps);
 
   /// The next step of this thread is of the turn that it has, or turns are over for it; else it has to wait.
   [[nodiscard]] bool may_begin(Member& member) const {

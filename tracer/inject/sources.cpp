@@ -13,7 +13,8 @@ namespace stepscope::tracer {
 NvtxSource& add_sources(Session& session, Registry& registry) {
   auto nvtx = std::make_unique<NvtxSource>(session.window(), session.tick_source(), registry, session.options().buffer_bytes);
   NvtxSource& result = *nvtx;
-  if (session.options().turn_socket >= 0) nvtx->take_turns(session.options().turn_socket, session.options().turn_steps);
+  CaptureOptions const& options = session.options();
+  if (options.turn_socket >= 0) nvtx->take_turns({options.turn_socket, options.turn_inode}, options.turn_steps);
   session.add_source(std::move(nvtx));
   if (int32_t const period_ms = session.options().sample_ms; period_ms > 0)
     session.add_source(std::make_unique<nvml::NvmlSource>(session.window(), session.devices(),

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <gtest/gtest.h>
@@ -18,10 +19,14 @@ class TurnsTest : public ::testing::Test {
  protected:
   TurnsTest() { EXPECT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends_.data()), 0); }
   ~TurnsTest() override {
-    ::close(ends_[0]);
+    close_program();
     close_command();
   }
-  [[nodiscard]] int of_program() const { return ends_[0]; }
+  [[nodiscard]] ProgramSocket of_program() const {
+    struct stat status {};
+    EXPECT_EQ(::fstat(ends_[0], &status), 0);
+    return {ends_[0], status.st_ino};
+  }
   /// Waits until the program asks.
   int64_t asked_by() {
     TurnMessage message;
@@ -30,6 +35,11 @@ class TurnsTest : public ::testing::Test {
   void train() {
     TurnMessage const message;
     EXPECT_EQ(::send(ends_[1], &message, sizeof message, MSG_NOSIGNAL), static_cast<ssize_t>(sizeof message));
+  }
+  [[nodiscard]] int of_command() const { return ends_[1]; }
+  void close_program() {
+    if (ends_[0] >= 0) ::close(ends_[0]);
+    ends_[0] = -1;
   }
   void close_command() {
     if (ends_[1] >= 0) ::close(ends_[1]);
@@ -137,6 +147,29 @@ TEST_F(TurnsTest, AThreadThatWaitsForOthersGoesOnToo) {
   });
   close_command();
   second.join();
+}
+
+TEST_F(TurnsTest, AnotherSocketOfTheSameNumberGetsNothing) {
+  ProgramSocket socket = of_program();
+  ++socket.inode;
+  Turns turns(socket, 1);
+  EXPECT_FALSE(turns.has_thread());
+  Turns::Member member;
+  EXPECT_FALSE(begin_step(turns, member)) << "turns are over";
+  TurnMessage message;
+  EXPECT_EQ(::recv(of_command(), &message, sizeof message, MSG_DONTWAIT), -1);
+}
+
+TEST_F(TurnsTest, GoOnWhenTheProgramHasClosedItsDescriptor) {
+  Turns turns(of_program(), 1);
+  close_program();
+  std::thread program([&] {
+    Turns::Member member;
+    EXPECT_TRUE(begin_step(turns, member));
+  });
+  EXPECT_EQ(asked_by(), ::getpid());
+  train();
+  program.join();
 }
 
 }  // namespace
