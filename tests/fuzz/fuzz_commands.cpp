@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <span>
 #include <string>
@@ -25,7 +24,6 @@
 namespace {
 
 using namespace stepscope;
-namespace fs = std::filesystem;
 
 struct CommandLine {
   char const* command;
