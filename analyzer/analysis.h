@@ -64,7 +64,15 @@ struct CollectiveFacts {
 };
 
 /// What made a device come last to collectives (DEFINITIONS, "Waiting for peers").
-enum class WaitCause : uint8_t { kCompute, kCommunication, kCopy, kIdle, kUnknown };
+enum class WaitCause : uint8_t {
+  kCompute,
+  kCommunication,
+  kCopy,
+  kIdle,
+  kLateStart,        ///< its step had begun later already
+  kBeforeRecording,  ///< likewise, and its step, or the device, is recorded from there on
+  kUnknown
+};
 /// What of the waiting one device caused in one way. Over all rows: the waits of all participants in measured steps, to the ns.
 struct WaitFacts {
   DeviceRef ref;  ///< the one that was late
@@ -75,7 +83,7 @@ struct WaitFacts {
   int64_t exposed_ns = 0;                    ///< of gpu_ns: no compute hides it
   uint64_t collectives = 0;                  ///< in which others waited for this, or for what this delayed
 };
-/// The JSON key: "compute", "comm", "copy", "unknown", or that of the idle cause.
+/// The JSON key: "compute", "comm", "copy", "late_start", "before_recording", "unknown", or that of the idle cause.
 char const* cause_of(WaitFacts const& waits);
 
 enum class PipelineSchedule : uint8_t { kUnknown, kGpipe, kOneForwardOneBackward };
@@ -196,7 +204,8 @@ struct Finding {
   Severity severity = Severity::kInfo;
   std::optional<DeviceRef> where;
   std::optional<int64_t> cost_ns_per_step;
-  std::optional<double> gain_ceiling;  ///< T/(T−R) − 1
+  std::optional<double> gain_ceiling;    ///< T/(T−R) − 1
+  std::optional<double> gain_if_hidden;  ///< of communication and copies: the same, as far as there is work to hide it behind
   std::vector<std::pair<std::string, double>> metrics;
   std::vector<std::pair<std::string, std::string>>
       subjects;  ///< names from the trace: {"host_op", "augment batch"}; hostile text

@@ -28,6 +28,7 @@
 #include "analyzer/facts/steps.h"
 #include "analyzer/facts/streamed_path.h"
 #include "analyzer/facts/wait_attribution.h"
+#include "analyzer/rules/gain_limits.h"
 #include "analyzer/rules/rule.h"
 #include "trace/model/copy_rows.h"
 
@@ -286,6 +287,7 @@ class RunAnalyzer {
     }
     if (!path) return base::fail_with(path);
     analysis_.critical_path = std::move(*path);
+    put_bottleneck_first(analysis_);
     return std::move(analysis_);
   }
 
@@ -360,6 +362,7 @@ class RunAnalyzer {
       auto health = health_of(device, sets, selection.window, selection.steps, devices.size() == 1);
       add_device(device, sets, places, std::move(selection), gaps, part.facts);
       part.facts.gaps.append(DeviceGaps(device.ref, gaps, whole.empty()));
+      part.facts.devices.back().unexplained = unexplained_facts(device, gaps);
       part.facts.devices.back().memory = std::move(of_device);
       part.facts.devices.back().health = std::move(health);
       work.sets = std::move(sets);

@@ -167,19 +167,29 @@ struct SlowTime {
   int64_t small_grid_lost_ns = 0;  ///< of small_grid_ns: the share of the multiprocessors that have no block
   int64_t serialized_ns = 0;       ///< a kernel that would fit beside the running one waits for it, because of the default stream
   int64_t slow_copy_ns = 0;        ///< of exposed_copy_ns: copies of pageable memory, or that block the host
+  int64_t device_copy_ns = 0;      ///< of exposed_copy_ns: nothing is copied but from one place of the device to another
+};
+
+/// Idle time of cause kUnexplained, by what is known of it all the same.
+struct UnexplainedFacts {
+  int64_t first_ns = 0;     ///< until the first recorded op: what was before is not in the trace
+  int64_t queued_ns = 0;    ///< the next op had been launched, and no record says what it waits for
+  int64_t other_ns = 0;     ///< the launch of the next op is not in the trace, or no op follows
+  uint64_t queued_ops = 0;  ///< ops that had been launched when the longest part of queued_ns began
 };
 
 struct DeviceFacts {
   DeviceRef ref;
   std::string name;
-  Interval window;           ///< first start to last end of its device ops
-  TimeSplit time;            ///< over that window
-  uint64_t kernels = 0;      ///< device ops but memcpys: compute, memsets and collectives
-  uint64_t copies = 0;       ///< memcpys; kernels + copies = device ops
-  uint64_t collectives = 0;  ///< of `kernels`
-  uint64_t launches = 0;     ///< launch calls of these ops that the trace has
-  LaunchFacts launch;        ///< how these ops were launched
-  SlowTime slow;             ///< over `window`
+  Interval window;               ///< first start to last end of its device ops
+  TimeSplit time;                ///< over that window
+  UnexplainedFacts unexplained;  ///< of all its idle time, that before the window included
+  uint64_t kernels = 0;          ///< device ops but memcpys: compute, memsets and collectives
+  uint64_t copies = 0;           ///< memcpys; kernels + copies = device ops
+  uint64_t collectives = 0;      ///< of `kernels`
+  uint64_t launches = 0;         ///< launch calls of these ops that the trace has
+  LaunchFacts launch;            ///< how these ops were launched
+  SlowTime slow;                 ///< over `window`
   MemoryFacts memory;
   std::optional<HealthFacts> health;  ///< none without counters
   /// Of the memcpys in steps that are no warm-up (without steps: of all) the longest.

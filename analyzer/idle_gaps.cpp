@@ -12,13 +12,13 @@ class DeviceGaps::ReasonNumbers {
   explicit ReasonNumbers(std::vector<Reason>& reasons) : reasons_(reasons), last_(kPlaces) {}
 
   size_t number(Reason const& reason) {
-    uint64_t const key = uint64_t{reason.host_name.value} << 32U ^ uint64_t { reason.host_track.value } << 5U ^
-                         uint64_t { reason.host_is_apart } << 4U ^ static_cast<uint64_t>(reason.cause);
+    uint64_t const flags = static_cast<uint64_t>(reason.why_not) << 6U ^ uint64_t { reason.is_way_from_sync } << 5U ^
+                           uint64_t { reason.host_is_apart } << 4U ^ static_cast<uint64_t>(reason.cause);
+    uint64_t const key = uint64_t{reason.host_name.value} << 32U ^ uint64_t { reason.host_track.value } << 8U ^ flags;
     constexpr uint64_t kSpread = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio: neighbours come far from each other
     uint32_t& last = last_[key * kSpread >> (64U - kBits)];
     if (last < reasons_.size() && reasons_[last] == reason) return last;
-    auto const [found, is_new] = numbers_.try_emplace(
-        {reason.host_name.value, reason.host_track.value, reason.host_is_apart, reason.cause}, reasons_.size());
+    auto const [found, is_new] = numbers_.try_emplace({reason.host_name.value, reason.host_track.value, flags}, reasons_.size());
     if (is_new) reasons_.push_back(reason);
     last = static_cast<uint32_t>(found->second);
     return found->second;
@@ -28,7 +28,7 @@ class DeviceGaps::ReasonNumbers {
   static constexpr unsigned kBits = 10;
   static constexpr size_t kPlaces = size_t{1} << kBits;
   std::vector<Reason>& reasons_;
-  std::map<std::tuple<uint32_t, uint32_t, bool, IdleCause>, size_t> numbers_;
+  std::map<std::tuple<uint32_t, uint32_t, uint64_t>, size_t> numbers_;
   std::vector<uint32_t> last_;  ///< number by hash
 };
 
@@ -43,7 +43,8 @@ DeviceGaps::DeviceGaps(DeviceRef ref, std::span<IdleGap const> gaps, bool with_r
     if (place % kBlock == 0) block_begins_.push_back(gap.when.begin);
     begins_.push_back(gap.when.begin - block_begins_.back());
     lengths_.push_back(gap.when.length());
-    reason_of_.push_back(static_cast<int64_t>(numbers.number({gap.cause, gap.host_is_apart, gap.host_name, gap.host_track})));
+    reason_of_.push_back(static_cast<int64_t>(
+        numbers.number({gap.cause, gap.host_is_apart, gap.host_name, gap.host_track, gap.is_way_from_sync, gap.why_not})));
   }
   if (!with_rows) return;
   host_rows_.reserve(gaps.size());
@@ -63,6 +64,8 @@ IdleGap DeviceGaps::operator[](size_t place) const {
   gap.host_is_apart = why.host_is_apart;
   gap.host_name = why.host_name;
   gap.host_track = why.host_track;
+  gap.is_way_from_sync = why.is_way_from_sync;
+  gap.why_not = why.why_not;
   if (!host_rows_.empty()) gap.host_row = host_rows_[place];
   if (!next_op_rows_.empty()) gap.next_op_row = next_op_rows_[place];
   return gap;

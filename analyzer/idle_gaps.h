@@ -15,6 +15,13 @@
 
 namespace stepscope::analyzer {
 
+/// Why nothing explains idle time (cause kUnexplained).
+enum class NotExplained : uint8_t {
+  kOther,
+  kFirst,  ///< it lasts until the first recorded op of the device: what was before is not in the trace
+  kQueued  ///< the next op had been launched, and no record says what it waits for
+};
+
 /// A gap of the device, or a part of one, with its cause (facts/idle_causes.h) and the host op to blame (if one was running).
 struct IdleGap {
   DeviceRef ref;
@@ -25,6 +32,9 @@ struct IdleGap {
   model::EventId next_op_row;  ///< the device op that ends the gap; invalid = none does
   model::StringId host_name;   ///< of the host event; valid if that is there
   model::TrackId host_track;   ///< its thread
+  /// The host is late because it was blocked in a sync before: this is not longer than it was.
+  bool is_way_from_sync = false;
+  NotExplained why_not = NotExplained::kOther;
 };
 
 /// The gaps of one device, by time, disjoint.
@@ -38,6 +48,8 @@ class DeviceGaps {
   [[nodiscard]] size_t size() const { return lengths_.size(); }
   [[nodiscard]] IdleGap operator[](size_t place) const;
   [[nodiscard]] IdleCause cause(size_t place) const { return reason(place).cause; }
+  [[nodiscard]] bool is_way_from_sync(size_t place) const { return reason(place).is_way_from_sync; }
+  [[nodiscard]] NotExplained why_not(size_t place) const { return reason(place).why_not; }
   [[nodiscard]] Interval when(size_t place) const {
     int64_t const begin = begin_of(place);
     return {begin, begin + lengths_[place]};
@@ -55,6 +67,8 @@ class DeviceGaps {
     bool host_is_apart = false;
     model::StringId host_name;
     model::TrackId host_track;
+    bool is_way_from_sync = false;
+    NotExplained why_not = NotExplained::kOther;
     friend bool operator==(Reason const&, Reason const&) = default;
   };
   class ReasonNumbers;

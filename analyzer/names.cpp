@@ -39,6 +39,10 @@ char const* cause_of(WaitFacts const& waits) {
       return "copy";
     case WaitCause::kIdle:
       return to_string(waits.idle);
+    case WaitCause::kLateStart:
+      return "late_start";
+    case WaitCause::kBeforeRecording:
+      return "before_recording";
     case WaitCause::kUnknown:
       return "unknown";
   }

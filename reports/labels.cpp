@@ -53,6 +53,10 @@ constexpr std::array<Part, analyzer::kPathClassCount> kPathParts = {{
 constexpr Part kLateCompute = {"compute", "compute", "It computed for longer than those that waited.", false};
 constexpr Part kLateComm = {"exposed_comm", "other communication", "It moved data in another collective.", false};
 constexpr Part kLateCopy = {"exposed_copy", "copies", "It copied for longer than those that waited.", false};
+constexpr Part kLateStart = {"late_start", "began its step later", "Its step had begun later already: see the step before.",
+                             false};
+constexpr Part kLateBefore = {"before_recording", "began later, before the recording",
+                              "It was late already when its recording began, so the reason is not recorded.", false};
 constexpr Part kLateUnknown = {"unknown", "cause unknown", "The recording does not tell what it did more of.", false};
 
 /// The words of a part in the language; of each language one part for each of ours, so that their addresses tell them apart.
@@ -82,6 +86,10 @@ Part const& wait_part(analyzer::WaitFacts const& waits) {
       return said(kLateCopy);
     case analyzer::WaitCause::kIdle:
       return part(3 + static_cast<int>(waits.idle));
+    case analyzer::WaitCause::kLateStart:
+      return said(kLateStart);
+    case analyzer::WaitCause::kBeforeRecording:
+      return said(kLateBefore);
     case analyzer::WaitCause::kUnknown:
       break;
   }
@@ -159,6 +167,16 @@ std::string step_source_label(analyzer::Analysis const& analysis) {
       break;
   }
   return std::string(tr("not found"));
+}
+
+std::string gains_of(analyzer::Finding const& finding) {
+  auto const is_known = [](std::optional<double> gain) { return gain && std::isfinite(*gain); };
+  bool const hides = is_known(finding.gain_if_hidden);
+  if (!is_known(finding.gain_ceiling)) return hides ? tr("hidden: at most {}", gain_text(*finding.gain_if_hidden)) : "";
+  if (!hides) return tr("without it: at most {}", gain_text(*finding.gain_ceiling));
+  if (*finding.gain_if_hidden >= *finding.gain_ceiling)
+    return tr("hidden or done without: at most {}", gain_text(*finding.gain_ceiling));
+  return tr("hidden: at most {}; done without: at most {}", gain_text(*finding.gain_if_hidden), gain_text(*finding.gain_ceiling));
 }
 
 std::string gain_text(double gain) {

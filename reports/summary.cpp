@@ -113,7 +113,10 @@ std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, S
   }
   auto const duration = [](double ns) { return base::format_duration(std::llround(ns)); };
   std::string text;
-  if (summary.has_steps)
+  if (summary.has_steps && summary.steps == 1)
+    text = tr("The one step that was measured takes {}; the devices compute for {} of it.", duration(summary.mean_ns),
+              base::format_share(summary.share(0)));
+  else if (summary.has_steps)
     text = tr("A step takes {} on average; the devices compute for {} of it.", duration(summary.mean_ns),
               base::format_share(summary.share(0)));
   else

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/advice.h"
 #include "reports/labels.h"
 #include "reports/language.h"
 #include "reports/quality_words.h"
@@ -31,6 +32,10 @@ struct Seen {
     for (auto const& [role, name] : finding.subjects)
       if (role == key && !name.empty()) return fmt::format("“{}”", shown(key == "kernel" ? without_arguments(name) : name, 120));
     return {};
+  }
+  [[nodiscard]] bool has_subject(std::string_view key, std::string_view name) const {
+    return std::any_of(finding.subjects.begin(), finding.subjects.end(),
+                       [&](auto const& subject) { return subject.first == key && subject.second == name; });
   }
   [[nodiscard]] std::string where() const {
     return finding.where ? device_label(run, *finding.where) : std::string(tr("the devices"));
@@ -72,6 +77,21 @@ std::string say_idle(Seen const& seen) {
   return op.empty() ? text : text + tr(" Meanwhile the host was mostly in {}.", op);
 }
 
+/// What is known of time that nothing explains.
+std::string say_unexplained(Seen const& seen) {
+  std::string text = say_idle(seen);
+  if (seen.metric("before_first_op_ns_per_step"))
+    text += tr(" {} of it come before the first operation that was recorded: what was before is not in the trace.",
+               seen.text("before_first_op_ns_per_step"));
+  if (!seen.metric("queued_ns_per_step")) return text;
+  if (seen.metric("queued_ops"))
+    text +=
+        tr(" During {} of it launched operations are queued, up to {}: the device waits for, or does, something that this "
+           "trace does not hold.",
+           seen.text("queued_ns_per_step"), seen.text("queued_ops"));
+  return text;
+}
+
 std::string say_cost(Seen const& seen) {
   std::string const cost = cost_of(seen);
   return cost.empty() ? "" : tr(" {} loses {}.", with_capital(seen.where()), cost);
@@ -83,6 +103,12 @@ std::string say_launching(Seen const& seen) {
   if (seen.metric("kernel_median_ns") && seen.metric("call_median_ns"))
     text += tr(", the median launch call {}", seen.text("call_median_ns"));
   return seen.metric("kernel_median_ns") ? text.append(tr(".")) : text;
+}
+
+std::string say_exposed_copies(Seen const& seen) {
+  std::string text = say_cost(seen);
+  if (seen.has_subject("copies", "within_device")) text += tr(" They copy from one place of the device's memory to another.");
+  return text;
 }
 
 /// What could be saved at most, and the kernel to begin with.
@@ -122,13 +148,17 @@ std::string say_why_late(Seen const& seen) {
       return op.empty() ? std::string(tr(" It waits for its data.")) : tr(" It waits for its data, in {}.", op);
     if (cause == "communication") return std::string(tr(" It is held up in other communication."));
     if (cause == "copy") return std::string(tr(" Its copies take longer."));
+    if (cause == "late_start") return std::string(tr(" Its steps begin later than those of the others."));
+    if (cause == "before_recording")
+      return std::string(tr(" It began later, before the recording: what delayed it is not in the trace."));
   }
   return {};
 }
 
 std::string say_straggler(Seen const& seen) {
   std::string text = tr(" {} is late", with_capital(seen.where()));
-  if (seen.metric("share_of_waits")) text += tr(": it causes {} of all waiting in collectives", seen.text("share_of_waits"));
+  if (seen.metric("share_of_waits"))
+    text += tr(": it causes {} of the waiting that no compute hides", seen.text("share_of_waits"));
   text += tr(".");
   auto const ratio = seen.metric("compute_ratio");
   if (ratio && *ratio > 0) text += tr(" It computes {:.2f} × as long as the others.", *ratio);
@@ -409,7 +439,8 @@ constexpr std::array kRules = {
               "Look at cooling, power limit and application clocks of the device "
               "(nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE), and at other programs on it."},
     RuleWords{"unexplained-idle", "Idle time without a visible cause",
-              "The devices are idle and the trace does not show why, so the other findings do not tell everything.", say_idle,
+              "The devices are idle and the trace does not show why, so the other findings do not tell everything.",
+              say_unexplained,
               "Record more: annotate input waits and phases, switch on host call tracing, and look at what the host does in the "
               "ranges below."},
     RuleWords{"step-outliers", "Some steps take much longer than the others",
@@ -428,7 +459,7 @@ constexpr std::array kRules = {
               say_oversubscribed,
               "Use fewer devices or fewer threads a device, end what else runs there; do not read scaling from this run."},
     RuleWords{"serialized-copies", "Copies stand in the way of compute",
-              "Copies run while nothing else does, although another stream could hide them.", say_cost,
+              "Copies run while nothing else does, although another stream could hide them.", say_exposed_copies,
               "Use pinned host memory, an own copy stream, and prefetch the next batch while this one computes."},
 };
 
@@ -438,87 +469,24 @@ constexpr std::array<std::string_view, kRules.size()> kRuleNames = [] {
   return names;
 }();
 
+/// What weakens a finding, or has to come before it.
+std::string reservations(Seen const& seen) {
+  std::string text;
+  if (seen.metric("busy_share"))
+    text +=
+        tr(" The device is busy {} of the time: how much faster the program could be does not follow.", seen.text("busy_share"));
+  if (seen.has_subject("bottleneck", "host"))
+    text += tr(" The host is the bottleneck: this pays off only once the host is faster.");
+  if (seen.metric("steps") == 1.0 && seen.finding.severity != analyzer::Severity::kInfo)
+    text += tr(" Only one step was measured, which is weak evidence.");
+  return text;
+}
+
 /// "blocking-sync" → "Blocking sync": the words of a rule nobody has described yet.
 std::string spelled_out(std::string_view rule) {
   std::string text = shown(rule);
   std::replace(text.begin(), text.end(), '-', ' ');
   return with_capital(std::move(text));
-}
-
-/// Labels where the key's own words do not do.
-struct LabelOf {
-  std::string_view key, label;
-};
-constexpr std::array kLabels = {
-    LabelOf{"share", "share of the step"},
-    LabelOf{"step_ns", "step length"},
-    LabelOf{"steps", "steps measured"},
-    LabelOf{"devices", "devices affected"},
-    LabelOf{"bytes_per_step", "growth per step"},
-    LabelOf{"alpha_us", "fixed cost of a message"},
-    LabelOf{"half_bandwidth_bytes", "size at half bandwidth"},
-    LabelOf{"mean_bytes", "mean size"},
-    LabelOf{"pressure", "peak of capacity"},
-    LabelOf{"overlap", "communication hidden"},
-    LabelOf{"compute_ratio", "compute, × of the others"},
-    LabelOf{"waiting_ns_per_step", "waiting for peers per step"},
-    LabelOf{"cause_share", "of it, for this cause"},
-    LabelOf{"longest_minus_mean_ns_per_step", "longest compute − mean, per step"},
-    LabelOf{"share_of_worst", "caused by the worst device"},
-    LabelOf{"ideal_share", "bubble of equal stages"},
-    LabelOf{"doubled_share", "bubble with twice the micro-batches"},
-    LabelOf{"slow_share", "messages that are slow"},
-    LabelOf{"exposed_share", "what they take longer, not hidden"},
-    LabelOf{"expected_speedup", "these kernels on tensor cores, × as fast"},
-    LabelOf{"reference_ns", "usual time"},
-    LabelOf{"kernel_median_ns", "median kernel"},
-    LabelOf{"pinning_calls_per_step", "calls that page-lock host memory per step"},
-    LabelOf{"unused_bytes", "never in use at once"},
-    LabelOf{"fragmented_growth_bytes", "taken although enough was free"},
-    LabelOf{"stranded_bytes", "free outside of the largest gap"},
-    LabelOf{"retries", "cache given back before an allocation"},
-    LabelOf{"batch_factor", "batch that fits, × the present"},
-    LabelOf{"time_to_full_ns", "time until memory is full"},
-    LabelOf{"kernel_slowdown", "same kernels, ×"},
-    LabelOf{"clock_to_peers", "clock, × of the others"},
-    LabelOf{"clock_mhz", "clock, MHz"},
-    LabelOf{"sustained_clock_mhz", "sustained clock, MHz"},
-    LabelOf{"lowest_clock_mhz", "lowest clock, MHz"},
-    LabelOf{"highest_temperature_c", "highest temperature, °C"},
-    LabelOf{"highest_power_w", "highest power, W"},
-    LabelOf{"call_median_ns", "median launch call"},
-    LabelOf{"small_grid_ns_per_step", "kernels with few blocks per step"},
-};
-
-/// Removes the unit from the key if it ends with it or has it as a word; says whether it did.
-bool take_unit(std::string& key, std::string_view unit) {
-  size_t const at = key.rfind(unit);
-  if (at == std::string::npos) return false;
-  bool const starts = at == 0 || key[at - 1] == '_';
-  bool const ends = at + unit.size() == key.size() || key[at + unit.size()] == '_';
-  if (!starts || !ends) return false;
-  size_t const from = at == 0 ? 0 : at - 1;
-  key.erase(from, at + unit.size() - from);
-  if (!key.empty() && key[0] == '_') key.erase(0, 1);
-  return true;
-}
-
-std::string plain_metric(double value) {
-  if (!std::isfinite(value)) return "n/a";
-  if (value >= 0 && value < 1e15 && value == std::floor(value)) return base::format_count(static_cast<uint64_t>(value));
-  return fmt::format("{:.3g}", value);
-}
-
-/// A signed byte count; format_bytes takes none.
-std::string bytes_text(double value) {
-  if (!std::isfinite(value)) return "n/a";
-  double const size = std::min(std::fabs(value), 9.2e18);
-  return (value < 0 ? "-" : "") + base::format_bytes(static_cast<uint64_t>(std::llround(size)));
-}
-
-std::string metric_duration(double ns) {
-  if (!std::isfinite(ns)) return "n/a";
-  return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18)));
 }
 
 }  // namespace
@@ -533,32 +501,8 @@ FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis,
     return {spelled_out(finding.rule), tr("The rule “{}” applies.{}", shown(finding.rule), say_cost(seen)),
             std::string(tr("Look at the ranges that it names."))};
   if (found->numbers == nullptr) return quality_words(finding);
-  return {std::string(tr(found->title)), fmt::format("{}{}", tr(found->meaning), found->numbers(seen)),
-          std::string(tr(found->advice))};
-}
-
-MetricWords metric_words(std::string_view key, double value) {
-  std::string label = shown(key, 60);
-  std::string text;
-  if (take_unit(label, "ns")) {
-    text = metric_duration(value);
-  } else if (take_unit(label, "us")) {
-    text = metric_duration(value * 1e3);
-  } else if (take_unit(label, "ms")) {
-    text = metric_duration(value * 1e6);
-  } else if (take_unit(label, "bytes")) {
-    text = bytes_text(value);
-  } else if (take_unit(label, "gbps")) {
-    text = base::format_bandwidth(value * 1e9);
-  } else if (key.find("share") != std::string_view::npos || key == "pressure" || key == "overlap") {
-    text = base::format_share(value);
-  } else {
-    text = plain_metric(value);
-  }
-  std::replace(label.begin(), label.end(), '_', ' ');
-  auto const known = std::find_if(kLabels.begin(), kLabels.end(), [&](LabelOf const& entry) { return entry.key == key; });
-  if (known != kLabels.end()) label = known->label;
-  return {std::string(tr(label.empty() ? "value" : label)), text};
+  return {std::string(tr(found->title)), fmt::format("{}{}{}", tr(found->meaning), found->numbers(seen), reservations(seen)),
+          advice_about(run, analysis, finding, found->advice)};
 }
 
 }  // namespace stepscope::reports

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "analyzer/facts/quantile.h"
 #include "viewer/far/far_statistics.h"
 #include "viewer/text.h"
 
@@ -38,9 +39,7 @@ DurationHistogram duration_histogram(Scene const& scene, HistogramKey const& key
   result.shortest_ns = *low;
   result.longest_ns = *high;
   result.count = durations.size();
-  auto const middle = durations.begin() + static_cast<std::ptrdiff_t>((durations.size() - 1) / 2);
-  std::nth_element(durations.begin(), middle, durations.end());
-  result.median_ns = *middle;
+  result.median_ns = analyzer::lower_median(durations);
   // Bins of equal width in the logarithm, whose borders are whole ns: narrow ranges have fewer bins, and so have few calls.
   auto const sensible = static_cast<uint32_t>(std::ceil(2 * std::sqrt(static_cast<double>(result.count))));
   uint32_t const count = std::clamp(std::max(sensible, 4U), 1U, std::max(key.bins, 1U));

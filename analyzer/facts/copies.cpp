@@ -95,6 +95,15 @@ void add_copy(DirectionTotal& total, CopyTraits& traits, uint32_t row, Interval 
 
 }  // namespace
 
+bool waits_for_copy(model::Trace const& trace, uint32_t call, uint32_t copy) {
+  if (trace.kind(copy) != model::EventKind::kMemcpy) return false;
+  if (trace.start(call) > trace.start(copy) || trace.end(copy) > trace.end(call)) return false;
+  // A short copy of pinned memory may well be over before an asynchronous call has returned.
+  if (trace.detail<model::CopyDetail>(copy).pinned == 0 && is_host_copy(trace.detail<model::CopyDetail>(copy).direction))
+    return true;
+  return trace.name(call).find("Async") == std::string_view::npos;
+}
+
 std::vector<CopyFacts> copy_table(DeviceIndex const& device, std::vector<uint32_t> const& rows) {
   CopyTraits traits(device);
   std::array<DirectionTotal, kDirections> totals;
@@ -153,14 +162,19 @@ std::vector<DeviceFacts::Copy> longest_copies(DeviceIndex const& device, std::ve
   return copies;
 }
 
-model::IntervalSet slow_copies(DeviceIndex const& device) {
+CopyTimes copy_times(DeviceIndex const& device) {
   CopyTraits traits(device);
-  std::vector<Interval> times;
+  std::vector<Interval> slow, within, others;
   RowView const view = device.rows();
-  for (uint32_t const row : device.ops)
-    if (view.kind(row) == model::EventKind::kMemcpy && (traits.is_pageable(row).value_or(false) || traits.is_blocking(row)))
-      times.push_back(device.when(row));
-  return model::unite(std::move(times));
+  for (uint32_t const row : device.ops) {
+    if (view.kind(row) != model::EventKind::kMemcpy) continue;
+    if (traits.is_pageable(row).value_or(false) || traits.is_blocking(row)) slow.push_back(device.when(row));
+    (traits.detail(row).direction == CopyDirection::kDeviceToDevice ? within : others).push_back(device.when(row));
+  }
+  CopyTimes times;
+  times.slow = model::unite(std::move(slow));
+  if (!within.empty()) times.within_device = model::subtract(model::unite(std::move(within)), model::unite(std::move(others)));
+  return times;
 }
 
 }  // namespace stepscope::analyzer

@@ -21,7 +21,15 @@ std::vector<CopyFacts> copy_table(DeviceIndex const& device, std::vector<uint32_
 std::vector<DeviceFacts::Copy> longest_copies(DeviceIndex const& device, std::vector<uint32_t> const& rows,
                                               std::vector<StepFacts> const& steps);
 
-/// The times of all pageable and blocking copies of the device.
-model::IntervalSet slow_copies(DeviceIndex const& device);
+/// Times of a device's copies.
+struct CopyTimes {
+  model::IntervalSet slow;           ///< of pageable memory, or blocking
+  model::IntervalSet within_device;  ///< from one place of the device to another, while nothing else is copied
+};
+CopyTimes copy_times(DeviceIndex const& device);
+
+/// Whether the call that launched a copy is known to have lasted until the copy's end because it waited for that: a call without
+/// "Async", or any for memory that is not known to be page-locked. O(1).
+bool waits_for_copy(model::Trace const& trace, uint32_t call, uint32_t copy);
 
 }  // namespace stepscope::analyzer

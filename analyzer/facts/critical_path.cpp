@@ -7,6 +7,7 @@
 #include <tbb/parallel_for.h>
 
 #include "analyzer/facts/op_slack.h"
+#include "analyzer/facts/quantile.h"
 #include "analyzer/facts/saturate.h"
 
 namespace stepscope::analyzer {
@@ -184,9 +185,7 @@ class SlackTable {
       facts.ops = slack.size();
       facts.total_ns = total_ns;
       facts.nearly_critical_ns = nearly_critical_ns;
-      auto const middle = slack.begin() + static_cast<ptrdiff_t>((slack.size() - 1) / 2);
-      std::nth_element(slack.begin(), middle, slack.end());
-      facts.median_ns = *middle;
+      facts.median_ns = lower_median(slack);
       facts.min_ns = *std::min_element(slack.begin(), slack.end());
       return facts;
     }
@@ -205,9 +204,7 @@ int64_t nearly_critical_below(CriticalPathInput const& input, Interval window) {
   for (StepFacts const& step : input.steps)
     if (!step.warmup) lengths.push_back(step.window.length());
   if (lengths.empty()) return window.length() / kPart;
-  auto const middle = lengths.begin() + static_cast<ptrdiff_t>((lengths.size() - 1) / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  return *middle / kPart;
+  return lower_median(lengths) / kPart;
 }
 
 PathClass class_of_slack(model::EventKind kind) {

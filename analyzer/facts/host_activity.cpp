@@ -95,11 +95,18 @@ HostCursor::HostCursor(model::RankTrace const& rank, model::TrackId track)
       last_(rank.trace.rows_of(track).last),
       now_(std::numeric_limits<int64_t>::min()) {}
 
-void HostCursor::close_back() {
-  if (open_.back().in_window > best_ns_) {
-    best_ns_ = open_.back().in_window;
-    best_ = model::EventId{open_.back().row};
+void HostCursor::look_at(Frame const& frame) {
+  if (frame.in_window > best_ns_) {
+    best_ns_ = frame.in_window;
+    best_ = model::EventId{frame.row};
   }
+  if (covering_.valid()) return;
+  int64_t const inside = std::min(frame.end, window_.end) - std::max(rows_.start(frame.row), window_.begin);
+  if (2 * inside > window_.length()) covering_ = model::EventId{frame.row};
+}
+
+void HostCursor::close_back() {
+  look_at(open_.back());
   open_.pop_back();
 }
 
@@ -139,20 +146,17 @@ void HostCursor::skip_until(int64_t instant) {
 
 model::EventId HostCursor::dominant(Interval window) {
   skip_until(window.begin);
-  best_ = {};
+  best_ = covering_ = {};
   best_ns_ = 0;
+  window_ = window;
   for (Frame& frame : open_) frame.in_window = 0;
   for (; next_ < last_ && rows_.start(next_) < window.end; ++next_) {
     advance(rows_.start(next_));
     open(next_);
   }
   advance(window.end);
-  for (size_t i = open_.size(); i-- > 0;) {
-    if (open_[i].in_window <= best_ns_) continue;
-    best_ns_ = open_[i].in_window;
-    best_ = model::EventId{open_[i].row};
-  }
-  return best_;
+  for (size_t i = open_.size(); i-- > 0;) look_at(open_[i]);
+  return 2 * best_ns_ < window.length() && covering_.valid() ? covering_ : best_;
 }
 
 }  // namespace stepscope::analyzer

@@ -49,7 +49,8 @@ class HostCursor {
  public:
   HostCursor(model::RankTrace const& rank, model::TrackId track);
   /// The row that was innermost for the longest part of the window (a range, call, wait or phase; not the step itself); invalid =
-  /// none was.
+  /// none was. Where that part is less than half of it, as among the many short frames of a Python function, the innermost row
+  /// that was open for more than half.
   model::EventId dominant(Interval window);
 
  private:
@@ -61,6 +62,8 @@ class HostCursor {
   /// Innermost frames get the time from now_ to `until`; those that end on the way are closed.
   void advance(int64_t until);
   void close_back();
+  /// Of frames from the inside out.
+  void look_at(Frame const& frame);
   void open(uint32_t row);
   /// To an instant before which nobody asks who was innermost for how long.
   void skip_until(int64_t instant);
@@ -71,6 +74,8 @@ class HostCursor {
   int64_t now_;
   model::EventId best_;
   int64_t best_ns_ = 0;
+  Interval window_{};        // the current one
+  model::EventId covering_;  // the innermost that is open for more than half of it
 };
 
 }  // namespace stepscope::analyzer

@@ -52,6 +52,7 @@ class GapExplainer {
         limit_ns_(is_executed_by_host(device) ? std::numeric_limits<int64_t>::max() : limit_ns),
         holds_(find_holds(device)),
         cursors_(device.trace().tracks().size()),
+        first_op_begin_(device.ops.empty() ? 0 : rows_.start(device.ops.front())),
         is_graph_launch_(device.trace().strings().size(), -1) {}
 
   /// Gaps must come in order of time. `next_op` = the row that ends the gap, if an op does. (Ids and not optionals of rows, here
@@ -63,8 +64,12 @@ class GapExplainer {
     // Before this instant the host is late; after it the device holds the op.
     launched_ = launch_.valid() ? std::clamp(rows_.end(launch_.value), gap.begin, gap.end) : gap.begin;
     is_whole_ = true;
+    blocked_ns_ = 0;
     take(kOverhead, IdleCause::kProfiler, host_.overhead(), gap);
-    if (launch_.valid()) take_host_causes({gap.begin, launched_}, gap);
+    if (launch_.valid())
+      take_host_causes({gap.begin, launched_}, gap);
+    else if (next_op.valid())
+      take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), gap);
     take_device_causes({launched_, gap.end});
     if (launch_.valid()) take_all(IdleCause::kLaunchStarved, {gap.begin, launched_});
     // Mostly nothing explains any of it: the op was launched long before, and starts a moment after the last.
@@ -72,7 +77,14 @@ class GapExplainer {
     for (Interval const& left : rest_) add_piece(left, cause_of_rest(left));
     if (pieces_.size() > 1)
       std::sort(pieces_.begin(), pieces_.end(), [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
-    for (Piece const& piece : pieces_) emit(piece);
+    bool after_sync = false;
+    for (Piece const& piece : pieces_) {
+      if (piece.cause == IdleCause::kSync) after_sync = true, blocked_ns_ -= piece.when.length();
+      if (after_sync && piece.cause == IdleCause::kLaunchStarved)
+        emit_way_from_sync(piece);
+      else
+        emit(piece);
+    }
   }
   /// About so many gaps will come.
   void expect(size_t gaps) { gaps_.reserve(gaps + gaps / 4); }
@@ -102,9 +114,19 @@ class GapExplainer {
     if (place_in(kHostCauses, sets.any)) {
       take(kAllocations, IdleCause::kAllocation, sets.allocation, gap);
       take(kSyncs, IdleCause::kSync, sets.sync, before_launched);
+      blocked_ns_ = blocked_for(sets.sync, before_launched);
       take(kInputs, IdleCause::kInput, sets.input, before_launched);
     }
     if (!host_.has_steps(thread)) take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), before_launched);
+  }
+
+  /// How long the syncs that reach into the time take in all: most of it is before the device was over.
+  int64_t blocked_for(IntervalSet const& syncs, Interval time) {
+    auto const first = place_in(kSyncs, syncs);
+    int64_t blocked = 0;
+    for (size_t i = first.value_or(syncs.size()); i < syncs.size() && syncs[i].begin < time.end; ++i)
+      blocked += syncs[i].length();
+    return blocked;
   }
 
   void take_device_causes(Interval after_launched) {
@@ -217,7 +239,23 @@ class GapExplainer {
     gap.when.end = piece.when.end;
     gap.cause = piece.cause;
     gap.next_op_row = next_op_;
+    if (piece.cause == IdleCause::kUnexplained) gap.why_not = why_not_explained();
     if (EventId const row = host_row(piece); row.valid()) blame(row.value, gap);
+  }
+
+  /// A late launch behind a sync: of as much of it as the host was blocked for the sync is the cause.
+  void emit_way_from_sync(Piece const& piece) {
+    emit(piece);
+    IdleGap& whole = gaps_.back();
+    int64_t const way = std::min(blocked_ns_, piece.when.length());
+    if (whole.host_is_apart || way <= 0) return;
+    blocked_ns_ -= way;
+    whole.is_way_from_sync = true;
+    if (way == piece.when.length()) return;
+    IdleGap rest = whole;
+    whole.when.end = rest.when.begin = piece.when.begin + way;
+    rest.is_way_from_sync = false;
+    gaps_.push_back(rest);
   }
 
   void blame(uint32_t row, IdleGap& gap) const {
@@ -227,6 +265,11 @@ class GapExplainer {
     Interval const host = rows_.when(row);
     gap.host_is_apart = model::is_range(rows_.kind(row)) && host.begin >= gap.when.begin && host.end <= gap.when.end &&
                         2 * host.length() >= gap.when.length();
+  }
+
+  [[nodiscard]] NotExplained why_not_explained() const {
+    if (next_op_.valid() && gap_.end == first_op_begin_) return NotExplained::kFirst;
+    return launch_.valid() ? NotExplained::kQueued : NotExplained::kOther;
   }
 
   EventId host_row(Piece const& piece) {
@@ -246,10 +289,12 @@ class GapExplainer {
   int64_t limit_ns_;
   std::vector<StreamHolds> holds_;
   std::vector<std::optional<HostCursor>> cursors_;  ///< by track
+  int64_t first_op_begin_;
   Interval gap_{};
   EventId next_op_, launch_;
   int64_t launched_ = 0;
-  model::TrackId thread_;  // the last one that was asked for
+  int64_t blocked_ns_ = 0;  ///< in syncs that end in the gap, but for their idle time
+  model::TrackId thread_;   // the last one that was asked for
   ThreadSets const* sets_of_thread_ = nullptr;
   std::array<Passed, kSetPlaces> passed_{};
   std::vector<int8_t> is_graph_launch_;  ///< by string; −1 = not asked
@@ -293,6 +338,28 @@ std::vector<IdleGap> explain_gaps(DeviceIndex const& device, IntervalSet const& 
   }
   if (begin < range.end) explainer.explain({begin, range.end}, EventId());
   return std::move(explainer).finish();
+}
+
+UnexplainedFacts unexplained_facts(DeviceIndex const& device, std::vector<IdleGap> const& gaps) {
+  UnexplainedFacts facts;
+  Interval longest{};
+  for (IdleGap const& gap : gaps) {
+    if (gap.cause != IdleCause::kUnexplained) continue;
+    int64_t const ns = gap.when.length();
+    (gap.why_not == NotExplained::kFirst    ? facts.first_ns
+     : gap.why_not == NotExplained::kQueued ? facts.queued_ns
+                                            : facts.other_ns) += ns;
+    if (gap.why_not == NotExplained::kQueued && ns > longest.length()) longest = gap.when;
+  }
+  if (longest.length() == 0) return facts;
+
+  RowView const rows = device.rows();
+  for (uint32_t const row : device.ops) {
+    EventId const launch = rows.link(row);
+    bool const is_queued = launch.valid() && rows.end(launch.value) <= longest.begin && rows.start(row) >= longest.end;
+    facts.queued_ops += is_queued ? 1 : 0;
+  }
+  return facts;
 }
 
 std::vector<IdleGap> explain_late_launches(DeviceIndex const& device, std::vector<LateLaunch> const& late, HostActivity& host,

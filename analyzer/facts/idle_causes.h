@@ -7,12 +7,13 @@
 //   allocation      the launching thread is in a memory call
 //   sync, input     the launching thread is in a blocking sync call, or waits for data, before launch.end: once the op is
 //                   launched neither can be what holds it. A launching thread without steps of its own also counts as waiting
-//                   while a thread that has steps waits.
+//                   while a thread that has steps waits; and so does the unknown thread of a launch that is not in the trace.
 //   dependency      after launch.end, its stream is held by an event of this device
 //   peer            after launch.end, its stream is held by an event of another device; or it is a collective that did not start
 //                   before its last peer was launched, until that launch
 //   graph           after launch.end, in a graph launch that had run nodes before
-//   launch_starved  before launch.end
+//   launch_starved  before launch.end. Behind a sync in the same gap a piece ends when it is as long as the host was blocked:
+//                   without the sync the host would have been earlier by so much, and no more
 //   launch_latency  what is left, each piece shorter than the limit, or of a host device: its thread has been woken and does not
 //                   run yet;  unexplained: longer, or the launch is not in the trace
 #pragma once
@@ -31,6 +32,9 @@ struct PeerLaunch {
 /// The gaps of `range` by time; their lengths sum to |range ∖ busy|. `peers` is sorted by row. O(n log n) over everything.
 std::vector<IdleGap> explain_gaps(DeviceIndex const& device, model::IntervalSet const& busy, Interval range, HostActivity& host,
                                   std::vector<PeerLaunch> const& peers, int64_t launch_latency_limit_ns);
+
+/// What the gaps (by time) of cause kUnexplained are. O(gaps + device ops).
+UnexplainedFacts unexplained_facts(DeviceIndex const& device, std::vector<IdleGap> const& gaps);
 
 /// What kept the host from launching in these times, as of gaps.
 std::vector<IdleGap> explain_late_launches(DeviceIndex const& device, std::vector<LateLaunch> const& late, HostActivity& host,

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <map>
 
+#include "analyzer/facts/quantile.h"
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -21,11 +23,8 @@ struct Sample {
 
 std::vector<Sample> medians(Transfers& transfers) {
   std::vector<Sample> samples;
-  for (auto& [bytes, times] : transfers) {
-    auto const middle = times.begin() + static_cast<ptrdiff_t>((times.size() - 1) / 2);
-    std::nth_element(times.begin(), middle, times.end());
-    samples.push_back({static_cast<double>(bytes), static_cast<double>(*middle), static_cast<double>(times.size())});
-  }
+  for (auto& [bytes, times] : transfers)
+    samples.push_back({static_cast<double>(bytes), static_cast<double>(lower_median(times)), static_cast<double>(times.size())});
   return samples;
 }
 
@@ -78,9 +77,7 @@ bool is_clear(Line const& line, std::vector<Sample> const& samples, Transfers co
   off.reserve(static_cast<size_t>(weight));
   for (auto const& [bytes, times] : transfers)
     for (int64_t const ns : times) off.push_back(std::abs(static_cast<double>(ns) - line.at(static_cast<double>(bytes))));
-  auto const middle = off.begin() + static_cast<ptrdiff_t>((off.size() - 1) / 2);
-  std::nth_element(off.begin(), middle, off.end());
-  return line.slope * std::sqrt(xx) >= kClearSlope * kSigmaOfMedian * *middle;
+  return line.slope * std::sqrt(xx) >= kClearSlope * kSigmaOfMedian * lower_median(off);
 }
 
 }  // namespace

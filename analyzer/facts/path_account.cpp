@@ -70,7 +70,8 @@ class StretchWalker {
       take(op.start, own, device, op.row);
     }
     int64_t const ready = std::max(op.ready, until_);
-    take(ready, at_ - ready < limit_ns_ ? PathClass::kLaunch : PathClass::kUnexplained, device, op.row);
+    bool const is_in_call = op.launch != kNoNode && graph_.launches[op.launch].waits_for_copy;
+    take(ready, is_in_call || at_ - ready < limit_ns_ ? PathClass::kLaunch : PathClass::kUnexplained, device, op.row);
     if (is_over()) return kNoNode;
     if (op.waited_for != kNoNode) return op.waited_for;
     return pass_host(graph_.launches[op.launch].thread);

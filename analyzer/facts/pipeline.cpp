@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "analyzer/facts/quantile.h"
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -63,9 +65,7 @@ CrossingMessages messages_on(MeasuredTime const& device, std::vector<uint32_t> c
 uint32_t usual_count(CrossingMessages const& messages, size_t steps) {
   std::vector<uint32_t> counts(steps);
   for (Instant const& begin : messages.begins) ++counts[begin.first];
-  auto const middle = counts.begin() + static_cast<ptrdiff_t>((counts.size() - 1) / 2);
-  std::nth_element(counts.begin(), middle, counts.end());
-  return *middle;
+  return lower_median(counts);
 }
 
 /// Calls `see` with the ends of what came and the begins of what went, of each step with `count` of both.

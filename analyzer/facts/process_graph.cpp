@@ -4,6 +4,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "analyzer/facts/copies.h"
 #include "analyzer/facts/process_graph_host.h"
 #include "analyzer/facts/process_graph_streams.h"
 
@@ -67,9 +68,17 @@ std::vector<uint32_t> add_launches(DeviceIndex const& device, ProcessGraph& grap
     rows.push_back(row);
     graph.launches.push_back({device.start(row), device.end(row), trace.columns().track[row].value});
   }
+  std::vector<bool> has_op(rows.size());
   for (PathOp& op : graph.ops) {
     auto const launch = device.launch_of(op.row);
-    if (launch && device.start(*launch) <= op.start) op.launch = number[*launch];
+    if (!launch || device.start(*launch) > op.start) continue;
+    op.launch = number[*launch];
+    bool const is_first = !has_op[op.launch];
+    has_op[op.launch] = true;
+    if (!is_first || !waits_for_copy(trace, *launch, op.row)) continue;
+    // The rest of the call waits for the copy, and does not hold it up.
+    graph.launches[op.launch].end = graph.launches[op.launch].start;
+    graph.launches[op.launch].waits_for_copy = true;
   }
   return rows;
 }

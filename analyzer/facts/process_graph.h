@@ -35,8 +35,9 @@ struct PathOp {
 };
 
 struct PathLaunch {
-  int64_t start = 0, end = 0;
+  int64_t start = 0, end = 0;  ///< of the call; where it waits for its copy, both are its begin
   uint32_t thread = 0;
+  bool waits_for_copy = false;  ///< the call lasts until its copy ends
 };
 /// When the launch of an op was over for it: at the end of the call, at its own start if that was earlier.
 inline int64_t launched_at(PathOp const& op, PathLaunch const& launch) { return std::min(launch.end, op.start); }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "analyzer/facts/copies.h"
 #include "analyzer/facts/host_leaves.h"
 
 namespace stepscope::analyzer {
@@ -39,9 +40,7 @@ class HostWaits {
   /// A copy whose call returns when it is over: the host waits.
   void add_copy(uint32_t launch_row, uint32_t op) {
     model::Trace const& trace = device_.trace();
-    if (trace.kind(graph_.ops[op].row) != EventKind::kMemcpy) return;
-    if (trace.name(launch_row).find("Async") != std::string_view::npos) return;
-    if (graph_.ops[op].end <= device_.end(launch_row)) add(launch_row, SyncScope::kOp, op);
+    if (waits_for_copy(trace, launch_row, graph_.ops[op].row)) add(launch_row, SyncScope::kOp, op);
   }
 
   void finish() {

@@ -1,6 +1,7 @@
 // Quantiles that occurred: no value between two is made up.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -10,6 +11,15 @@ namespace stepscope::analyzer {
 /// The ⌈percent/100 · n⌉-th smallest of n ≥ 1 values, which is the smallest that at least `percent` % (1 to 100) do not pass.
 /// May reorder the values. O(n).
 int64_t quantile(std::span<int64_t> values, size_t percent);
+
+/// The median as DEFINITIONS has it: of an even number of values the lower of the two in the middle. Of n ≥ 1 values, which it
+/// reorders. O(n).
+template <class Values>
+auto lower_median(Values& values) {
+  auto const middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
 
 struct Distribution {
   int64_t least = 0, median = 0, p95 = 0, most = 0;

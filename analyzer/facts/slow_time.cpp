@@ -187,8 +187,9 @@ bool has_several_streams(DeviceIndex const& device) {
 
 SlowTimes::SlowTimes(DeviceIndex const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places)
     : simt_matrix_(simt_matrix_alone(device)) {
-  model::IntervalSet const slow = slow_copies(device);
-  if (!slow.empty()) slow_copy_ = model::intersect(slow, sets.exposed_copy);
+  CopyTimes const copies = copy_times(device);
+  if (!copies.slow.empty()) slow_copy_ = model::intersect(copies.slow, sets.exposed_copy);
+  if (!copies.within_device.empty()) device_copy_ = model::intersect(copies.within_device, sets.exposed_copy);
   model::Device const* const described = described_device(device);
   if (described == nullptr || described->threads == 0) return;
   add_small_grids(device, sets, described->threads);
@@ -236,6 +237,7 @@ SlowTime SlowTimes::within(Interval window) const {
   slow.simt_matrix_ns = measure_in(simt_matrix_, window);
   slow.serialized_ns = measure_in(serialized_, window);
   slow.slow_copy_ns = measure_in(slow_copy_, window);
+  slow.device_copy_ns = measure_in(device_copy_, window);
   auto const before = [&](int64_t instant) {
     return static_cast<size_t>(std::lower_bound(small_.starts.begin(), small_.starts.end(), instant) - small_.starts.begin());
   };

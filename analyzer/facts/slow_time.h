@@ -29,7 +29,7 @@ class SlowTimes {
   };
   void add_small_grids(DeviceIndex const& device, DeviceSets const& sets, uint64_t multiprocessors);
 
-  model::IntervalSet simt_matrix_, serialized_, slow_copy_;
+  model::IntervalSet simt_matrix_, serialized_, slow_copy_, device_copy_;
   SmallGrids small_;
 };
 

@@ -28,6 +28,12 @@ int64_t saturating_sum(int64_t a, int64_t b) {
   return a > kMost - b ? kMost : a + b;
 }
 
+/// Collectives, and the steps that begin with their ends, end within some µs of each other, not at once: so much two ranks that
+/// were level may differ by.
+constexpr double kEndsAgreeNs = 10'000;
+/// … and of a long wait this share: who waits for longer ends its step a little later, too.
+constexpr double kEndsAgreeShare = 0.05;
+
 bool has_host(IdleCause cause) {
   return cause == IdleCause::kProfiler || cause == IdleCause::kAllocation || cause == IdleCause::kSync ||
          cause == IdleCause::kInput || cause == IdleCause::kLaunchStarved;
@@ -217,6 +223,7 @@ class WaitAttribution::Comparison {
     auto const compute =
         std::partition_point(sets_.compute.begin(), sets_.compute.end(), [&](Interval const& i) { return i.end <= end; });
     delay.is_level = delay.previous != kNone && (compute == sets_.compute.end() || compute->begin >= end);
+    delay.is_first_step = steps_.empty() || when.begin <= steps_.front().window.begin;
     if (delay.is_level) when.begin = std::min(end, when.end);
     delay.since = when.begin;
     name_host(delay, when);
@@ -364,17 +371,15 @@ class WaitAttribution::Charges {
     DeviceRef const ref = all_.collectives_[collective].participants[delay.late].ref;
     constexpr float kAll = 0.999F;  // rounding
     auto const& differences = delay.is_level ? delay.more : delay.more_of_step;
-    std::array<double, kDoings> more{};
+    bool const is_compared = delay.is_late_known && delay.waiters_known > kAll;
+    std::array<double, kDoings + 1> more{};  // the last: what no difference explains
     double total = 0;
-    for (size_t k = 0; k < kDoings && delay.is_late_known && delay.waiters_known > kAll; ++k)
-      total += more[k] = std::max(0.0, static_cast<double>(differences[k]));
-    if (total <= 0) {
-      charge_to(ref, WaitCause::kUnknown, IdleCause::kUnexplained, 0, amount);
-      return;
-    }
-    std::array<int64_t, kDoings> hidden{}, exposed{};
+    for (size_t k = 0; k < kDoings && is_compared; ++k) total += more[k] = std::max(0.0, static_cast<double>(differences[k]));
+    more[kDoings] = total > 0 ? unexplained(delay, total, release(collective)) : 1;
+    std::array<int64_t, kDoings + 1> hidden{}, exposed{};
     split_exactly(amount.hidden, more, hidden);
     split_exactly(amount.exposed, more, exposed);
+    charge_to(ref, cause_of_rest(delay, is_compared), IdleCause::kUnexplained, 0, {hidden[kDoings], exposed[kDoings]});
     for (size_t k = 0; k < kDoings; ++k) {
       Amount const part{hidden[k], exposed[k]};
       if (part.hidden == 0 && part.exposed == 0) continue;
@@ -386,6 +391,20 @@ class WaitAttribution::Charges {
       if (k == doing_of(IdleCause::kPeer) && pass_on(collective, part)) continue;
       charge_to(ref, WaitCause::kIdle, static_cast<IdleCause>(k - 3), delay.host[k - 3], part);
     }
+  }
+
+  /// Of the mean wait, what is more than all that the late one had more of.
+  static double unexplained(Delay const& delay, double explained, int64_t released) {
+    // Differences are kept as floats.
+    double const rounding = 1e-6 * static_cast<double>(released - delay.since);
+    double const rest = delay.mean_wait_ns - explained;
+    return rest > std::max({kEndsAgreeNs, kEndsAgreeShare * delay.mean_wait_ns, rounding}) ? rest : 0;
+  }
+
+  /// Ranks that are compared from the begin of their steps on may have begun these at different times.
+  static WaitCause cause_of_rest(Delay const& delay, bool is_compared) {
+    if (!is_compared || delay.is_level || delay.mean_wait_ns <= kEndsAgreeNs) return WaitCause::kUnknown;
+    return delay.is_first_step ? WaitCause::kBeforeRecording : WaitCause::kLateStart;
   }
 
   /// Gives the amount to those collectives in which the late participant had waited, in proportion to how long within the time
@@ -418,6 +437,7 @@ class WaitAttribution::Charges {
   }
 
   void charge_to(DeviceRef ref, WaitCause cause, IdleCause idle, uint32_t host, Amount const& amount) {
+    if (amount.hidden == 0 && amount.exposed == 0) return;
     auto const place = static_cast<uint64_t>(all_.find_member(ref) - all_.members_.data());
     uint64_t const what = static_cast<uint64_t>(cause) * kIdleCauseCount + static_cast<uint64_t>(idle);
     auto const [row, is_new] = places_.try_emplace((place << 40) | (what << 32) | host, rows_.size());
@@ -445,7 +465,13 @@ WaitAttribution::WaitAttribution(std::vector<CollectiveFacts>& collectives)
     auto const late = std::min_element(participants.begin(), participants.end(),
                                        [](auto const& a, auto const& b) { return a.wait_ns < b.wait_ns; });
     delays_[c].late = static_cast<uint32_t>(late - participants.begin());
-    for (auto const& participant : participants) delays_[c].wait_ns = saturating_sum(delays_[c].wait_ns, participant.wait_ns);
+    double squares = 0;
+    for (auto const& participant : participants) {
+      auto const wait = static_cast<double>(participant.wait_ns);
+      delays_[c].wait_ns = saturating_sum(delays_[c].wait_ns, participant.wait_ns);
+      squares += wait * wait;
+    }
+    if (delays_[c].wait_ns > 0) delays_[c].mean_wait_ns = squares / static_cast<double>(delays_[c].wait_ns);
   }
   find_members();
   find_previous();

@@ -2,9 +2,10 @@
 //
 // The late participant of a collective is the one that waited least. What it did since all were level is compared with the mean
 // of what the others did since then, weighted by how long each of them waited. What it had more of is what made it late: the
-// waits are charged to these causes in proportion, so that the charges sum to the waits exactly. Where the late one had waited
-// for somebody itself, that part is charged to the collectives in which it had, and there in the same way: to what made their
-// late participants late.
+// waits are charged to these causes in proportion, but no more of them than it had more. What is left the late one had begun
+// later with: its step, or its recording, began later. So the charges sum to the waits exactly. Where the late one had waited for
+// somebody itself, that part is charged to the collectives in which it had, and there in the same way: to what made their late
+// participants late.
 //
 // They were level when the last collective of the same participants had ended, unless the late one computed at that instant: then
 // its compute did not depend on it, and nobody had caught up with anybody. In that case, and before the first such collective, it
@@ -67,8 +68,10 @@ class WaitAttribution {
     uint32_t previous = kNone;                     ///< collective of the same participants that had ended on the late one before
     bool is_level = false;                         ///< … and after which they were level
     bool is_late_known = false;                    ///< the late one's device was added
+    bool is_first_step = false;                    ///< before `since` nothing of the late one was recorded
     float waiters_known = 0;                       ///< share of the waits whose devices were added
     int64_t wait_ns = 0;                           ///< of all participants
+    double mean_wait_ns = 0;                       ///< their mean, each weighted by itself: what `more` would explain in full
     int64_t since = 0;                             ///< begin of the late one's time that is compared
     std::array<float, kDoings> more{};             ///< what the late one had more of than the others since `previous`, ns
     std::array<float, kDoings> more_of_step{};     ///< … and since the step began

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/facts/quantile.h"
 #include "analyzer/rules/idle_cost.h"
 
 namespace stepscope::analyzer {
@@ -47,9 +48,7 @@ void add_grown_part(RuleInput const& input, MeasuredDevice const& usual, Measure
 int64_t median_length(std::vector<Interval> const& periods) {
   std::vector<int64_t> lengths;
   for (Interval const& period : periods) lengths.push_back(period.length());
-  auto const middle = lengths.begin() + static_cast<ptrdiff_t>((lengths.size() - 1) / 2);
-  std::nth_element(lengths.begin(), middle, lengths.end());
-  return *middle;
+  return lower_median(lengths);
 }
 
 }  // namespace stepscope::analyzer

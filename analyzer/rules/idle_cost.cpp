@@ -110,9 +110,6 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
                     [cause](MeasuredDevice const& device, size_t place) { return device.gaps.cause(place) == cause; });
 }
 
-bool is_way_from_sync(MeasuredDevice const& device, size_t place) {
-  // By what is cheap to know first: it is asked of every gap.
-  return device.gaps.cause(place) == IdleCause::kLaunchStarved && device.after_sync[place] && !device.gaps[place].host_is_apart;
-}
+bool is_way_from_sync(MeasuredDevice const& device, size_t place) { return device.gaps.is_way_from_sync(place); }
 
 }  // namespace stepscope::analyzer

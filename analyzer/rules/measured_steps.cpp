@@ -7,6 +7,8 @@
 
 #include <tbb/parallel_for.h>
 
+#include "analyzer/facts/quantile.h"
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -60,13 +62,6 @@ std::vector<Period> periods_of(std::vector<StepFacts> const& steps, size_t first
   return result;
 }
 
-/// Of at least one; of two in the middle the shorter.
-int64_t median(std::vector<int64_t> values) {
-  auto const middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 /// With fewer steps there is no telling which length is the usual one.
 constexpr size_t kFewestSteps = 8;
 /// Where steps vary much an outlier is beyond that, too: by so many times the distance of the quartiles above the upper one
@@ -84,7 +79,7 @@ size_t count_slow_start(std::vector<Period> const& periods) {
   size_t const half = periods.size() / 2;
   std::vector<int64_t> later;
   for (size_t i = half; i < periods.size(); ++i) later.push_back(periods[i].when.length());
-  auto const limit = static_cast<int64_t>(kOutlier * static_cast<double>(median(later)));
+  auto const limit = static_cast<int64_t>(kOutlier * static_cast<double>(lower_median(later)));
   auto const is_long = [&](Period const& period) { return period.when.length() > limit; };
   auto const end = std::find_if_not(periods.begin(), periods.end(), is_long);
   auto const count = static_cast<size_t>(end - periods.begin());
@@ -118,6 +113,8 @@ bool is_communication_alone(DeviceFacts const& device) {
 bool stands_as_one_period(DeviceFacts const& device) { return device.window.length() > 0 && !is_communication_alone(device); }
 
 void add_time(MeasuredDevice& device, TimeSplit const& time) {
+  device.comm_ns += time.comm_ns;
+  device.copy_ns += time.copy_ns;
   device.compute_ns += time.compute_ns;
   device.exposed_comm_ns += time.exposed_comm_ns;
   device.exposed_wait_ns += time.exposed_wait_ns;
@@ -136,15 +133,12 @@ size_t expected_gaps(MeasuredDevice const& device, DeviceGaps const& gaps) {
   return static_cast<size_t>(share * static_cast<double>(behind - first));
 }
 
-/// Those that lie in the periods. Pieces that touch are of one idle time: from a sync on, all later ones of it come after a sync.
+/// Those that lie in the periods.
 void add_gaps(MeasuredDevice& device, DeviceGaps const* gaps) {
   if (gaps == nullptr || device.periods.empty()) return;
   size_t const last = gaps->size(), expected = expected_gaps(device, *gaps);
   size_t at = gaps->first_after(device.periods.front().begin);
   device.gaps.begin(*gaps, expected);
-  device.after_sync.reserve(expected);
-  bool after_sync = false;
-  int64_t end = std::numeric_limits<int64_t>::min();
   for (Interval const& period : device.periods) {
     while (at < last && gaps->when(at).end <= period.begin) ++at;
     for (size_t row = at; row < last; ++row) {
@@ -155,12 +149,7 @@ void add_gaps(MeasuredDevice& device, DeviceGaps const* gaps) {
         device.gaps.add(static_cast<uint32_t>(row));
       else
         device.gaps.add_part(static_cast<uint32_t>(row), when);
-      IdleCause const cause = gaps->cause(row);
-      device.idle[static_cast<size_t>(cause)] += when.length();
-      after_sync = after_sync && when.begin == end;
-      device.after_sync.push_back(after_sync);
-      after_sync = after_sync || cause == IdleCause::kSync;
-      end = when.end;
+      device.idle[static_cast<size_t>(gaps->cause(row))] += when.length();
     }
   }
 }

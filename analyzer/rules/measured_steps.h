@@ -29,6 +29,8 @@ class GapList {
     return gap;
   }
   [[nodiscard]] IdleCause cause(size_t place) const { return all_->cause(list_->rows[place].number); }
+  [[nodiscard]] bool is_way_from_sync(size_t place) const { return all_->is_way_from_sync(list_->rows[place].number); }
+  [[nodiscard]] NotExplained why_not(size_t place) const { return all_->why_not(list_->rows[place].number); }
   [[nodiscard]] Interval when(size_t place) const {
     Row const row = list_->rows[place];
     return row.is_cut ? cut_at(place) : all_->when(row.number);
@@ -58,14 +60,14 @@ struct MeasuredDevice {
   DeviceRef ref;
   bool has_steps = false;  ///< false: the device's whole window stands as one period, and no cost per step is given; none where
                            ///< nothing but collectives was recorded
-  std::vector<Interval> periods;  ///< by time, disjoint
-  int64_t total_ns = 0;           ///< Σ periods
-  IdleSplit idle{};               ///< sums over the periods
+  std::vector<Interval> periods;     ///< by time, disjoint
+  int64_t total_ns = 0;              ///< Σ periods
+  IdleSplit idle{};                  ///< sums over the periods
+  int64_t comm_ns = 0, copy_ns = 0;  ///< with what compute hides
   int64_t compute_ns = 0, exposed_comm_ns = 0, exposed_wait_ns = 0, exposed_late_ns = 0, exposed_copy_ns = 0;
   IdleSplit unhidden{};  ///< sums of unhidden_by_cause
   int64_t unhidden_comm_ns = 0;
-  GapList gaps;                  ///< in the periods, by time
-  std::vector<bool> after_sync;  ///< beside gaps: in the same idle time the host came out of a sync call before
+  GapList gaps;  ///< in the periods, by time
 
   [[nodiscard]] double per_step(int64_t total) const {
     return periods.empty() ? 0 : static_cast<double>(total) / static_cast<double>(periods.size());
@@ -91,7 +93,7 @@ struct MeasuredSteps {
 };
 /// `facts` must outlive it.
 MeasuredSteps measure_steps(Analysis const& facts);
-/// Of MeasuredSteps::usual all but idle, gaps and after_sync, which stay empty: for a fraction of the time.
+/// Of MeasuredSteps::usual all but idle and gaps, which stay empty: for a fraction of the time.
 std::vector<MeasuredDevice> measure_usual_times(Analysis const& facts);
 /// A period, and of the idle time in it that is before its step's window why.
 struct MeasuredPeriod {

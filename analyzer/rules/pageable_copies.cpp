@@ -27,6 +27,7 @@ void find_pageable_copies(RuleInput const& input, std::vector<Finding>& findings
   }
   finding->metrics.emplace_back("pageable_copies", pageable);
   finding->metrics.emplace_back("blocking_copies", blocking);
+  if (are_all_pinned(input.facts.copies, *finding->where)) finding->subjects.emplace_back("memory", "pinned");
   findings.push_back(std::move(*finding));
 }
 

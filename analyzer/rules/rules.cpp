@@ -5,6 +5,7 @@
 #include <array>
 
 #include "analyzer/rules/finding_order.h"
+#include "analyzer/rules/gain_limits.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -48,6 +49,7 @@ std::vector<Finding> find_all(model::Run const& run, Analysis const& facts, Meas
   RuleInput const input{run, facts, steps.usual, steps};
   std::vector<Finding> findings;
   for (Rule const& rule : all_rules()) rule.find(input, findings);
+  limit_gains(input, findings);
   order_findings(findings);
   return findings;
 }

@@ -20,6 +20,7 @@ void add_slow_time(SlowTime& sum, SlowTime const& slow) {
   sum.small_grid_lost_ns += slow.small_grid_lost_ns;
   sum.serialized_ns += slow.serialized_ns;
   sum.slow_copy_ns += slow.slow_copy_ns;
+  sum.device_copy_ns += slow.device_copy_ns;
 }
 
 double share_of_time(MeasuredDevice const& device, int64_t lost) {

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "analyzer/facts/quantile.h"
 #include "analyzer/rules/rules.h"
 
 namespace stepscope::analyzer {
@@ -96,15 +97,24 @@ std::optional<double> compute_ratio(RuleInput const& input, DeviceRef straggler)
       others.push_back(device.per_step(device.compute_ns));
     }
   if (others.empty()) return std::nullopt;
-  auto const middle = others.begin() + static_cast<ptrdiff_t>(others.size() / 2);
-  std::nth_element(others.begin(), middle, others.end());
-  return *middle > 0 ? std::optional(own / *middle) : std::nullopt;
+  double const median = lower_median(others);
+  return median > 0 ? std::optional(own / median) : std::nullopt;
 }
 
 /// What can make a device late, as the finding says it.
-enum StragglerCause : size_t { kByCompute, kByHost, kByInput, kByCommunication, kByCopy, kByNothingKnown, kStragglerCauses };
-constexpr std::array<char const*, kStragglerCauses> kStragglerCauseNames = {"compute",       "host", "input",
-                                                                            "communication", "copy", ""};
+enum StragglerCause : size_t {
+  kByCompute,
+  kByHost,
+  kByInput,
+  kByCommunication,
+  kByCopy,
+  kByLateStart,
+  kByLateRecording,
+  kByNothingKnown,
+  kStragglerCauses
+};
+constexpr std::array<char const*, kStragglerCauses> kStragglerCauseNames = {
+    "compute", "host", "input", "communication", "copy", "late_start", "before_recording", ""};
 
 StragglerCause cause_of_late(WaitFacts const& waits) {
   switch (waits.cause) {
@@ -116,6 +126,10 @@ StragglerCause cause_of_late(WaitFacts const& waits) {
       return kByCopy;
     case WaitCause::kIdle:
       break;
+    case WaitCause::kLateStart:
+      return kByLateStart;
+    case WaitCause::kBeforeRecording:
+      return kByLateRecording;
     case WaitCause::kUnknown:
       return kByNothingKnown;
   }
@@ -157,6 +171,22 @@ void add_cause(Finding& finding, std::vector<WaitFacts> const& waits, DeviceRef 
   }
 }
 
+/// The device's part of all waiting that no compute hides: the same number as in the table of waits. None where that is empty.
+std::optional<double> share_of_waits(std::vector<WaitFacts> const& waits, DeviceRef straggler) {
+  double own = 0, all = 0;
+  for (WaitFacts const& row : waits) {
+    all += static_cast<double>(row.exposed_ns);
+    if (row.ref == straggler) own += static_cast<double>(row.exposed_ns);
+  }
+  return all > 0 ? std::optional(own / all) : std::nullopt;
+}
+
+/// What happened before the recording, which may have begun later itself, is nothing that a remedy could give back.
+void drop_gain_of_unrecorded(Finding& finding) {
+  for (auto const& [role, name] : finding.subjects)
+    if (role == "cause" && name == kStragglerCauseNames[kByLateRecording]) finding.gain_ceiling.reset();
+}
+
 /// The device for which the others wait in most collectives.
 std::optional<Finding> find_late_device(RuleInput const& input) {
   auto const victim =
@@ -169,16 +199,17 @@ std::optional<Finding> find_late_device(RuleInput const& input) {
   Blames const blames = blame(input, *victim);
   if (blames.all.total == 0) return std::nullopt;
   auto const [culprit, wait] = blames.all.most();
-  double const share_of_waits = wait / blames.all.total;
+  double const blamed = wait / blames.all.total;
   double const steps_late = share_of_steps(blames.by_period, culprit);
-  if (share_of_waits < kLeastBlame || steps_late < kLeastStepsLate) return std::nullopt;
+  if (blamed < kLeastBlame || steps_late < kLeastStepsLate) return std::nullopt;
   std::optional<double> const ratio = compute_ratio(input, culprit);
   if (2 * blames.all.of_messages > blames.all.total && ratio.value_or(1) < kLongerStage) return std::nullopt;
   finding.where = culprit;
-  finding.metrics.emplace_back("share_of_waits", share_of_waits);
+  finding.metrics.emplace_back("share_of_waits", share_of_waits(input.facts.waits, culprit).value_or(blamed));
   finding.metrics.emplace_back("share_of_steps_late", steps_late);
   if (ratio) finding.metrics.emplace_back("compute_ratio", *ratio);
   add_cause(finding, input.facts.waits, culprit);
+  drop_gain_of_unrecorded(finding);
   for (CollectiveFacts const& collective : input.facts.collectives)
     for (auto const& participant : collective.participants)
       if (participant.ref == victim->ref && collective.participants.size() > 1 && last_arriver(collective)->ref == culprit)
@@ -238,9 +269,8 @@ LongStage long_stage(RuleInput const& input, PipelineFacts const& pipeline) {
     for (size_t i = first; i < last; ++i)
       if (loads[i].stage != candidate) others.push_back(loads[i].compute_ns);
     if (others.size() + 1 != pipeline.stages.size()) continue;  // a step that is there twice
-    auto const middle = others.begin() + static_cast<ptrdiff_t>(others.size() / 2);
-    std::nth_element(others.begin(), middle, others.end());
-    auto const own = static_cast<double>(loads[first + candidate].compute_ns), median = static_cast<double>(*middle);
+    auto const own = static_cast<double>(loads[first + candidate].compute_ns);
+    auto const median = static_cast<double>(lower_median(others));
     result.own_ns += own;
     result.others_ns += median;
     result.more_ns += own - median;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/facts/quantile.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
 #include "reports/language.h"
@@ -16,13 +17,6 @@ namespace {
 
 std::string communicator_label(uint64_t communicator) {
   return communicator == 0 ? std::string(tr("unknown")) : fmt::format("{:#x}", communicator);
-}
-
-/// Median of a group's values; sorts them.
-template <class T>
-T median(std::vector<T>& values) {
-  std::sort(values.begin(), values.end());
-  return values[(values.size() - 1) / 2];
 }
 
 std::string collectives_table(Page const& page) {
@@ -53,15 +47,16 @@ std::string collectives_table(Page const& page) {
     if (table.size() == kMaxTableRows) break;
     auto const count = static_cast<double>(group.transfers.size());
     auto const participants = static_cast<double>(std::max<size_t>(group.participants, 1));
-    double const bandwidth = group.bandwidths.empty() ? 0 : median(group.bandwidths);
+    double const bandwidth = group.bandwidths.empty() ? 0 : analyzer::lower_median(group.bandwidths);
     bool const is_size_known = std::get<2>(key) > 0 || std::get<1>(key) == model::CollectiveOp::kBarrier;
     table.row({text_cell(model::to_string(std::get<1>(key))),
                bytes_cell(is_size_known ? std::optional(std::get<2>(key)) : std::nullopt), count_cell(group.transfers.size()),
                number_cell(fmt::format("{:.3g}", participants / count), participants / count),
-               duration_cell(static_cast<double>(median(group.transfers))),
+               duration_cell(static_cast<double>(analyzer::lower_median(group.transfers))),
                group.bandwidths.empty() ? none_cell() : number_cell(base::format_bandwidth(bandwidth * 1e9), bandwidth),
                duration_cell(static_cast<double>(group.wait) / participants),
-               duration_cell(static_cast<double>(median(group.skews))), text_cell(communicator_label(std::get<0>(key)))});
+               duration_cell(static_cast<double>(analyzer::lower_median(group.skews))),
+               text_cell(communicator_label(std::get<0>(key)))});
   }
   return table.html();
 }

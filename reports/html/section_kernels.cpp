@@ -156,7 +156,7 @@ struct Slow {
   char const *title, *meaning;
   int64_t analyzer::SlowTime::*ns;
 };
-constexpr std::array<Slow, 5> kSlow = {
+constexpr std::array<Slow, 6> kSlow = {
     {{"Matrices without tensor cores", "Nothing computes but matrix products on plain cores",
       &analyzer::SlowTime::simt_matrix_ns},
      {"Small grids", "A kernel with fewer blocks than the GPU has multiprocessors runs alone",
@@ -165,7 +165,9 @@ constexpr std::array<Slow, 5> kSlow = {
       &analyzer::SlowTime::small_grid_lost_ns},
      {"Serialized streams", "A kernel that would fit beside the running one waits, because of the default stream",
       &analyzer::SlowTime::serialized_ns},
-     {"Slow copies", "Exposed copies of pageable memory, or that the host waits for", &analyzer::SlowTime::slow_copy_ns}}};
+     {"Slow copies", "Exposed copies of pageable memory, or that the host waits for", &analyzer::SlowTime::slow_copy_ns},
+     {"Copies within the device", "Exposed copies from one place of the device's memory to another",
+      &analyzer::SlowTime::device_copy_ns}}};
 
 std::string slow_table(Page const& page) {
   Table table("slow-table", "Time in operations that could take less, whole run");

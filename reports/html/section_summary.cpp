@@ -76,6 +76,10 @@ std::string facts_of(analyzer::Finding const& finding) {
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          tr("T / (T − cost) − 1: what removing all of it would gain at most"), tr("gain, at most"),
                          gain_text(*finding.gain_ceiling));
+  if (finding.gain_if_hidden && std::isfinite(*finding.gain_if_hidden))
+    items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
+                         tr("The same, as far as the device has work to hide it behind"), tr("gain when hidden, at most"),
+                         gain_text(*finding.gain_if_hidden));
   bool const are_faults = finding.rule == "trace-quality";  // those that it does not have say nothing
   for (auto const& [key, value] : finding.metrics) {
     if (are_faults && value == 0) continue;

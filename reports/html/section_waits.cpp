@@ -11,6 +11,7 @@
 #include "reports/html/table.h"
 #include "reports/html/wait_map.h"
 #include "reports/language.h"
+#include "reports/summary.h"
 #include "reports/text/waits.h"
 #include "trace/base/format.h"
 
@@ -200,8 +201,8 @@ std::string map_table(Page const& page, WaitMap const& map) {
     auto const longest = std::max_element(row.ns.begin(), row.ns.end());
     std::sort(known.begin(), known.end());
     auto const waiting = std::count_if(known.begin(), known.end(), [](int64_t ns) { return ns > 0; });
-    table.row({label_cell(device_label(page.run, row.ref)), ns_cell(known[(known.size() - 1) / 2]),
-               ns_cell(known[(known.size() - 1) * 95 / 100]), ns_cell(known.back()),
+    table.row({label_cell(device_label(page.run, row.ref)), ns_cell(quantile(known, 0.5)), ns_cell(quantile(known, 0.95)),
+               ns_cell(known.back()),
                count_cell(
                    static_cast<uint64_t>(std::max<int64_t>(map.columns[static_cast<size_t>(longest - row.ns.begin())].first, 0))),
                share_cell(static_cast<double>(waiting) / static_cast<double>(known.size()))});

@@ -97,6 +97,11 @@ Json device_json(analyzer::DeviceFacts const& device) {
           {"overlap", number(time.overlap())},
           {"utilization", number(time.utilization())},
           {"idle_by_cause_ns", idle_json(time.idle_by_cause)},
+          {"unexplained",
+           {{"first_ns", device.unexplained.first_ns},
+            {"queued_ns", device.unexplained.queued_ns},
+            {"other_ns", device.unexplained.other_ns},
+            {"queued_ops", device.unexplained.queued_ops}}},
           {"unhidden_by_cause_ns", idle_json(time.unhidden_by_cause)},
           {"unhidden_comm_ns", time.unhidden_comm_ns},
           {"kernels", device.kernels},
@@ -143,6 +148,7 @@ void write_slow(std::string_view key, analyzer::SlowTime const& slow, JsonLines&
   to.put("small_grid_lost", slow.small_grid_lost_ns);
   to.put("serialized", slow.serialized_ns);
   to.put("slow_copy", slow.slow_copy_ns);
+  to.put("device_copy", slow.device_copy_ns);
   to.end_object();
 }
 
@@ -256,6 +262,7 @@ Json findings_json(model::Run const& run, analyzer::Analysis const& analysis) {
                         {"device", finding.where ? Json(finding.where->device) : Json(nullptr)},
                         {"cost_ns_per_step", or_null(finding.cost_ns_per_step)},
                         {"gain_ceiling", number(finding.gain_ceiling)},
+                        {"gain_if_hidden", number(finding.gain_if_hidden)},
                         {"metrics", metrics},
                         {"subjects", subjects},
                         {"evidence", evidence},

@@ -65,11 +65,8 @@ nlohmann::ordered_json launch_json(analyzer::LaunchFacts const& launch) {
 }
 
 nlohmann::ordered_json slow_json(analyzer::SlowTime const& slow) {
-  return {{"simt_matrix", slow.simt_matrix_ns},
-          {"small_grid", slow.small_grid_ns},
-          {"small_grid_lost", slow.small_grid_lost_ns},
-          {"serialized", slow.serialized_ns},
-          {"slow_copy", slow.slow_copy_ns}};
+  return {{"simt_matrix", slow.simt_matrix_ns}, {"small_grid", slow.small_grid_ns}, {"small_grid_lost", slow.small_grid_lost_ns},
+          {"serialized", slow.serialized_ns},   {"slow_copy", slow.slow_copy_ns},   {"device_copy", slow.device_copy_ns}};
 }
 
 nlohmann::ordered_json kernels_json(model::Run const& run, analyzer::Analysis const& analysis) {

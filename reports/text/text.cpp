@@ -95,8 +95,7 @@ std::string finding_text(model::Run const& run, analyzer::Analysis const& analys
   std::string text = fmt::format("\n{:>2}. {} {}\n", index + 1, paint.severity(finding.severity),
                                  paint.bold(fmt::format("{} ({})", words.title, shown(finding.rule, 60))));
   text += wrapped(words.explanation, width, "    ", "    ");
-  if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
-    text += wrapped("without it: at most " + gain_text(*finding.gain_ceiling), width, "    → ", "      ");
+  if (std::string const gains = gains_of(finding); !gains.empty()) text += wrapped(gains, width, "    → ", "      ");
   text += wrapped(words.advice, width, "    → ", "      ");
   if (!finding.evidence.empty()) text += wrapped("look at " + evidence_text(run, finding), width, "    → ", "      ");
   return text;

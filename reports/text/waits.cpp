@@ -20,6 +20,14 @@ constexpr double kLeastWaiting = 0.01;
 constexpr double kLeastCause = 0.05;
 constexpr size_t kMostCauses = 3;
 
+/// A finding says which device the others wait for, with its share and its reason: here it is not said again.
+bool has_straggler(analyzer::Analysis const& analysis) {
+  return std::any_of(analysis.findings.begin(), analysis.findings.end(), [](analyzer::Finding const& finding) {
+    return finding.rule == "straggler" &&
+           std::any_of(finding.metrics.begin(), finding.metrics.end(), [](auto const& m) { return m.first == "share_of_waits"; });
+  });
+}
+
 std::string cause_words(analyzer::WaitFacts const& row) {
   std::string words(wait_part(row).label);
   return row.host_op.empty() ? words : words + tr(", “{}”", shown(row.host_op, 60));
@@ -40,7 +48,8 @@ std::string waits_sentence(model::Run const& run, analyzer::Analysis const& anal
   }
   if (time <= 0 || waiting < kLeastWaiting * time) return {};
   std::string causes;
-  for (size_t i = 0; i < std::min(analysis.waits.size(), kMostCauses); ++i) {
+  size_t const most_causes = has_straggler(analysis) ? 0 : kMostCauses;
+  for (size_t i = 0; i < std::min(analysis.waits.size(), most_causes); ++i) {
     analyzer::WaitFacts const& row = analysis.waits[i];
     double const share = static_cast<double>(row.exposed_ns) / all_causes;
     if (share < kLeastCause) break;

@@ -23,6 +23,8 @@ Paint waits_paint(analyzer::WaitFacts const& waits) {
       return Paint::kCopy;
     case kIdle:
       return paint_of(waits.idle);
+    case kLateStart:
+    case kBeforeRecording:
     case kUnknown:
       break;
   }

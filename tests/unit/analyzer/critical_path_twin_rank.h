@@ -65,7 +65,19 @@ struct TwinRank {
   int64_t end(uint32_t row) const { return trace.end(row) + rank.offset_ns; }
   uint32_t track(uint32_t row) const { return trace.columns().track[row].value; }
   uint64_t call(uint32_t row) const { return trace.columns().correlation[row]; }
-  int64_t launched(Op const& op) const { return std::min(end(*op.launch), op.start); }
+  int64_t launched(Op const& op) const {
+    return waits_for_copy(*op.launch) ? start(*op.launch) : std::min(end(*op.launch), op.start);
+  }
+  /// The first op of the call is a copy, and over before the call is. (Of the runs' copies it is not known where they copy from.)
+  bool waits_for_copy(uint32_t call) const {
+    if (trace.name(call).find("Async") != std::string_view::npos) return false;
+    for (Op const& op : ops) {
+      model::EventId const link = trace.columns().link[op.row];
+      if (!link.valid() || link.value != call || start(call) > op.start) continue;
+      return trace.kind(op.row) == model::EventKind::kMemcpy && op.end <= end(call);
+    }
+    return false;
+  }
 
   /// Of the ops that took time and for which `holds`, the one that ended last until the instant.
   template <class Holds>

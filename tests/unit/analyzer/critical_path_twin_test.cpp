@@ -131,7 +131,8 @@ class Twin {
     }
     take(op.start, op_class(op), device(op), op_name(op));
     int64_t const ready = std::max(op.ready.value_or(-kFar), window_.begin - shift_);
-    take(ready, time_ - ready < kTwinLimit ? PathClass::kLaunch : PathClass::kUnexplained, device(op), op_name(op));
+    bool const is_in_call = op.launch && rank().waits_for_copy(*op.launch);
+    take(ready, is_in_call || time_ - ready < kTwinLimit ? PathClass::kLaunch : PathClass::kUnexplained, device(op), op_name(op));
     if (time_ + shift_ <= window_.begin) return false;
     if (op.waited_for) {
       here_.op = *op.waited_for;

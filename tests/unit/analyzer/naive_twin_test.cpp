@@ -83,6 +83,7 @@ struct Naive {
       if (!launched && any(EventKind::kInputWait, thread, ns)) return IdleCause::kInput;
       if (!launched && thread != 0 && any(EventKind::kInputWait, 0, ns)) return IdleCause::kInput;  // only thread 0 has steps
     }
+    if (!call && any(EventKind::kInputWait, 0, ns)) return IdleCause::kInput;
     if (launched && held(trace.columns().track[*next].value, true, ns)) return IdleCause::kDependency;
     if (launched && held(trace.columns().track[*next].value, false, ns)) return IdleCause::kPeer;
     if (!launched) return IdleCause::kLaunchStarved;
@@ -279,7 +280,12 @@ TEST(NaiveTwin, TheHostOpOfAGapIsTheOneThatRanInnermostForLongest) {
     ASSERT_EQ(analysis.gaps.size(), 1U);
     ASSERT_EQ(analysis.gaps[0].cause, IdleCause::kLaunchStarved);
     ASSERT_TRUE(analysis.gaps[0].host_row.valid());
-    ASSERT_EQ(innermost[analysis.gaps[0].host_row.value], longest) << "seed " << seed;
+    // Where none was for half of the time, the innermost that was open for more than half, if one was.
+    uint32_t const found = analysis.gaps[0].host_row.value;
+    int64_t const idle = 205 - first_end;
+    int64_t const open = std::min<int64_t>(naive.end(found), 205) - std::max(naive.start(found), first_end);
+    if (2 * longest < idle && 2 * open > idle) continue;
+    ASSERT_EQ(innermost[found], longest) << "seed " << seed;
   }
 }
 

@@ -115,6 +115,7 @@ TEST(Rules, StarvedTimeAfterASyncIsTheSyncs) {
     gap.when.end = rest.when.begin = gap.when.begin + 1;
     gap.cause = IdleCause::kSync;
     rest.cause = IdleCause::kLaunchStarved;
+    rest.is_way_from_sync = true;
     pieces.push_back(gap);
     pieces.push_back(rest);
   }
@@ -144,6 +145,7 @@ TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
       rest.host_row = model::EventId{0};
       rest.host_name = name;
       rest.host_is_apart = has_work;
+      rest.is_way_from_sync = !has_work;
       pieces.push_back(gap);
       pieces.push_back(rest);
     }

@@ -64,6 +64,30 @@ TEST(StragglerCause, IsItsCopies) {
   EXPECT_EQ(subject_of(finding, "cause"), "copy");
 }
 
+/// One step, which rank 1 begins 400 µs later than the other; both wait as long for their data.
+Analysis one_step_that_begins_late() {
+  MadeRanks made(2);
+  for (int32_t r = 0; r < 2; ++r) {
+    int64_t const begin = r == 1 ? 400'000 : 0;
+    made.step(r, begin, 1'501'000, 0);
+    made.host(r, model::EventKind::kInputWait, begin, begin + 100'000, "next batch");
+    made.kernel(r, begin + 100'000, begin + 1'000'000, begin + 100'000);
+    made.collective(r, begin + 1'000'000, 1'501'000, begin + 100'000, all_reduce_of(r, 2, 1));
+  }
+  return analyze(made.finish());
+}
+
+TEST(StragglerCause, IsNotWhatTheOthersDoAsLong) {
+  Analysis const analysis = one_step_that_begins_late();
+  Finding const* const finding = finding_of(analysis, "straggler");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->where->rank_index, 1);
+  EXPECT_EQ(subject_of(*finding, "cause"), "before_recording");
+  EXPECT_EQ(subject_of(*finding, "host_op"), "");
+  EXPECT_FALSE(finding->gain_ceiling) << "nobody knows what delayed it";
+  EXPECT_DOUBLE_EQ(metric_of(*finding, "share_of_waits"), 1) << "as the table of waits has it";
+}
+
 TEST(StragglerCause, IsSaidOfADeviceThatComputesLongerBehindItsReductions) {
   support::SyntheticOptions options;
   options.devices = 4;

@@ -173,6 +173,38 @@ TEST(Waits, OfDevicesThatAreNotLookedAtHaveNoKnownCause) {
   EXPECT_EQ(analysis.waits[0].gpu_ns, 9 * 50'000);
 }
 
+/// Two ranks, alike but that in step `late_step` of `steps` rank 1 begins 1 ms later and waits `more_input_ns` longer for its
+/// data.
+Analysis waits_of_late_step(int64_t steps, int64_t late_step, int64_t more_input_ns) {
+  constexpr int64_t kUs = 1000;
+  MadeRanks made(2);
+  for (int64_t step = 0; step < steps; ++step)
+    for (int32_t r = 0; r < 2; ++r) {
+      bool const is_late = r == 1 && step == late_step;
+      int64_t const begin = 10'000 * kUs * (step + 1) + (is_late ? 1000 * kUs : 0);
+      int64_t const input = 1000 * kUs + (is_late ? more_input_ns : 0);
+      int64_t const meeting = 10'000 * kUs * (step + 1) + 3000 * kUs;  // all have come by then
+      made.step(r, begin, meeting + 100 * kUs, step);
+      made.host(r, EventKind::kInputWait, begin, begin + input, "next batch");
+      made.kernel(r, begin + input, begin + input + 500 * kUs, begin + input);
+      made.collective(r, begin + input + 500 * kUs, meeting, begin + input, all_reduce_of(r, 2, static_cast<uint64_t>(step) + 1));
+    }
+  return analyze(made.finish());
+}
+
+TEST(Waits, NoCauseIsChargedWithMoreThanItTookLongerThanElsewhere) {
+  Analysis const analysis = waits_of_late_step(1, 0, 30'000);
+  EXPECT_EQ(charged(analysis), 1'030'000);
+  EXPECT_NEAR(static_cast<double>(charged(analysis, 1, "input", "next batch")), 30'000, 10);
+  EXPECT_NEAR(static_cast<double>(charged(analysis, 1, "before_recording")), 1'000'000, 10);
+}
+
+TEST(Waits, AStepThatBeginsLateIsTheCauseWhereNothingElseDiffers) {
+  EXPECT_EQ(charged(waits_of_late_step(1, 0, 0), 1, "before_recording"), 1'000'000);
+  Analysis const later = waits_of_late_step(3, 2, 0);
+  EXPECT_EQ(charged(later, 1, "before_recording"), 0) << "there is a step before";
+}
+
 // ---- Identity and twin, on random runs
 
 struct RandomWaits {

@@ -22,10 +22,15 @@ Sample waiting_sample() {
 }
 
 TEST(WaitsText, names_who_makes_the_others_wait) {
-  Sample const sample = waiting_sample();
+  Sample sample = waiting_sample();
   TextOptions options;
   options.width = 400;
-  EXPECT_THAT(analysis_text(sample.run, sample.analysis, options), HasSubstr(", caused by device 1 (compute) "));
+  std::string const text = analysis_text(sample.run, sample.analysis, options);
+  EXPECT_THAT(text, HasSubstr("Waiting for peers: "));
+  EXPECT_THAT(text, HasSubstr("Device 1 is late: it causes 100.0 % of the waiting that no compute hides"));
+  EXPECT_THAT(text, Not(HasSubstr(", caused by "))) << "the finding has said it";
+  sample.analysis.findings.clear();
+  EXPECT_THAT(analysis_text(sample.run, sample.analysis, options), HasSubstr(", caused by device 1 (compute) 100.0 %"));
   Sample const healthy = make_sample();
   EXPECT_THAT(analysis_text(healthy.run, healthy.analysis, options), Not(HasSubstr("Waiting for peers")));
 }
@@ -35,6 +40,7 @@ TEST(WaitsText, a_host_op_cannot_send_escape_codes) {
   sample.analysis.waits.at(0).cause = analyzer::WaitCause::kIdle;
   sample.analysis.waits.at(0).idle = analyzer::IdleCause::kLaunchStarved;
   sample.analysis.waits.at(0).host_op = "gc\x1b[31m";
+  sample.analysis.findings.clear();
   std::string const text = analysis_text(sample.run, sample.analysis);
   EXPECT_THAT(text, HasSubstr("“gc"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));

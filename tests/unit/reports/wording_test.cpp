@@ -11,6 +11,7 @@
 #include "reports/labels.h"
 #include "tests/support/paths.h"
 #include "tests/unit/reports/sample.h"
+#include "trace/model/trace_builder.h"
 
 namespace stepscope::reports {
 namespace {
@@ -72,6 +73,69 @@ TEST(Wording, what_is_wrong_with_the_recording_decides_what_helps) {
   EXPECT_EQ(lost.title, "The recording is incomplete");
   EXPECT_NE(lost.explanation.find("12,345 lost events, 2 missing ranks."), std::string::npos) << lost.explanation;
   EXPECT_NE(lost.advice.find("larger buffers"), std::string::npos);
+}
+
+TEST(Wording, what_can_be_hidden_has_two_gains) {
+  analyzer::Finding finding;
+  EXPECT_EQ(gains_of(finding), "");
+  finding.gain_ceiling = 1.0;
+  EXPECT_EQ(gains_of(finding), "without it: at most 2.0 × as fast");
+  finding.gain_if_hidden = 0.1;
+  EXPECT_EQ(gains_of(finding), "hidden: at most 10.0 % faster; done without: at most 2.0 × as fast");
+  finding.gain_if_hidden = 1.0;
+  EXPECT_EQ(gains_of(finding), "hidden or done without: at most 2.0 × as fast");
+}
+
+std::string advice_of(char const* rule, char const* tool, char const* device, std::pair<std::string, std::string> const& subject) {
+  model::Run run;
+  model::TraceBuilder builder;
+  builder.info().tool = tool;
+  run.ranks.push_back({std::move(builder).finish(), 0, ""});
+  analyzer::Analysis analysis;
+  analysis.devices.emplace_back().name = device;
+  analyzer::Finding finding;
+  finding.rule = rule;
+  finding.subjects.push_back(subject);
+  return words_of(run, analysis, finding).advice;
+}
+
+TEST(Wording, advice_fits_the_framework_and_the_vendor) {
+  std::string const torch = advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "NVIDIA H100", {});
+  EXPECT_NE(torch.find("CUDA graph"), std::string::npos);
+  std::string const amd = advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "AMD Instinct MI300X", {});
+  EXPECT_NE(amd.find("HIP graph"), std::string::npos);
+  EXPECT_EQ(amd.find("CUDA"), std::string::npos);
+  for (char const* rule : {"host-bound-launches", "launch-latency"}) {
+    std::string const jax = advice_of(rule, "XLA profiler (XPlane)", "AMD GPU 0", {});
+    EXPECT_NE(jax.find("jax.jit"), std::string::npos) << rule;
+    EXPECT_EQ(jax.find("graph"), std::string::npos) << rule;
+  }
+}
+
+TEST(Wording, advice_about_copies_fits_what_is_copied) {
+  auto const advice = [](char const* rule, std::pair<std::string, std::string> const& subject) {
+    return advice_of(rule, "PyTorch profiler (Kineto)", "NVIDIA H100", subject);
+  };
+  EXPECT_NE(advice("serialized-copies", {"copies", "host"}).find("Use pinned host memory"), std::string::npos);
+  EXPECT_EQ(advice("serialized-copies", {"copies", "within_device"}).find("pinned"), std::string::npos);
+  EXPECT_NE(advice("serialized-copies", {"memory", "pinned"}).find("page-locked already"), std::string::npos);
+  EXPECT_NE(advice("pageable-copies", {}).find("Page-lock the host memory"), std::string::npos);
+  EXPECT_NE(advice("pageable-copies", {"memory", "pinned"}).find("page-locked already"), std::string::npos);
+}
+
+TEST(Wording, weak_evidence_and_the_bottleneck_are_told) {
+  Sample const sample = make_sample();
+  analyzer::Finding finding;
+  finding.rule = "tensor-cores-unused";
+  finding.severity = analyzer::Severity::kWarning;
+  finding.metrics = {{"steps", 2}};
+  EXPECT_EQ(words_of(sample.run, sample.analysis, finding).explanation.find("weak evidence"), std::string::npos);
+  finding.metrics = {{"steps", 1}, {"busy_share", 0.012}};
+  finding.subjects = {{"bottleneck", "host"}};
+  std::string const text = words_of(sample.run, sample.analysis, finding).explanation;
+  EXPECT_NE(text.find("The device is busy 1.2 % of the time"), std::string::npos);
+  EXPECT_NE(text.find("pays off only once the host is faster"), std::string::npos);
+  EXPECT_NE(text.find("Only one step was measured, which is weak evidence."), std::string::npos);
 }
 
 TEST(Wording, large_gains_are_factors) {
