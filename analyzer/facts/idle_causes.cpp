@@ -64,7 +64,6 @@ class GapExplainer {
     // Before this instant the host is late; after it the device holds the op.
     launched_ = launch_.valid() ? std::clamp(rows_.end(launch_.value), gap.begin, gap.end) : gap.begin;
     is_whole_ = true;
-    blocked_ns_ = 0;
     take(kOverhead, IdleCause::kProfiler, host_.overhead(), gap);
     if (launch_.valid())
       take_host_causes({gap.begin, launched_}, gap);
@@ -79,7 +78,11 @@ class GapExplainer {
       std::sort(pieces_.begin(), pieces_.end(), [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
     bool after_sync = false;
     for (Piece const& piece : pieces_) {
-      if (piece.cause == IdleCause::kSync) after_sync = true, blocked_ns_ -= piece.when.length();
+      if (piece.cause == IdleCause::kSync) {
+        if (!after_sync) blocked_ns_ = blocked_for(sets_of_thread_->sync, {gap.begin, launched_});
+        blocked_ns_ -= piece.when.length();
+        after_sync = true;
+      }
       if (after_sync && piece.cause == IdleCause::kLaunchStarved)
         emit_way_from_sync(piece);
       else
@@ -114,18 +117,16 @@ class GapExplainer {
     if (place_in(kHostCauses, sets.any)) {
       take(kAllocations, IdleCause::kAllocation, sets.allocation, gap);
       take(kSyncs, IdleCause::kSync, sets.sync, before_launched);
-      blocked_ns_ = blocked_for(sets.sync, before_launched);
       take(kInputs, IdleCause::kInput, sets.input, before_launched);
     }
     if (!host_.has_steps(thread)) take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), before_launched);
   }
 
   /// How long the syncs that reach into the time take in all: most of it is before the device was over.
-  int64_t blocked_for(IntervalSet const& syncs, Interval time) {
-    auto const first = place_in(kSyncs, syncs);
+  static int64_t blocked_for(IntervalSet const& syncs, Interval time) {
+    auto at = std::partition_point(syncs.begin(), syncs.end(), [&](Interval const& i) { return i.end <= time.begin; });
     int64_t blocked = 0;
-    for (size_t i = first.value_or(syncs.size()); i < syncs.size() && syncs[i].begin < time.end; ++i)
-      blocked += syncs[i].length();
+    for (; at != syncs.end() && at->begin < time.end; ++at) blocked += at->length();
     return blocked;
   }
 

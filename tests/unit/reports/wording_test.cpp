@@ -86,7 +86,8 @@ TEST(Wording, what_can_be_hidden_has_two_gains) {
   EXPECT_EQ(gains_of(finding), "hidden or done without: at most 2.0 × as fast");
 }
 
-std::string advice_of(char const* rule, char const* tool, char const* device, std::pair<std::string, std::string> const& subject) {
+std::string advice_of(char const* rule, char const* tool, char const* device,
+                      std::pair<std::string, std::string> const& subject) {
   model::Run run;
   model::TraceBuilder builder;
   builder.info().tool = tool;
