@@ -1,7 +1,8 @@
 // hung-collective: a collective that some ranks called had not ended when the recordings did. Of a communicator only the lowest
 // number is looked at that a rank had called and not completed: what was called behind it waits for it, however far ahead each
 // host was. Recordings also end while all is well: a call hangs when it took much longer than calls took before. Of recordings
-// that tell how far calls came (CollectiveState).
+// that tell how far calls came (CollectiveState). Several communicators hang when one rank does: a finding names a set of culprits
+// that wait for no other rank, with the collective that most ranks wait for them in.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -13,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/rules/rules.h"
+#include "trace/model/group_facts.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -23,6 +25,9 @@ using model::EventKind;
 
 /// Ranks are named until there are so many.
 constexpr size_t kMostNamedRanks = 16;
+/// Further sets of culprits are left out, and counted in no finding: most often they have one cause.
+constexpr size_t kMostHungFindings = 8;
+constexpr size_t kMostNamedGroups = 6;
 /// A call hangs when it waits so many times longer than any completed one did. The longest of some thousand is exceeded by chance
 /// now and then, but not by so much.
 constexpr int64_t kTimesLongest = 5;
@@ -46,6 +51,7 @@ struct HungCall {
 /// A rank's recording, on the run's clock.
 struct Recording {
   int64_t end = 0;
+  int64_t begin = INT64_MAX;          ///< of its first call
   std::optional<int64_t> longest_ns;  ///< of its completed calls; nothing when none is
 };
 
@@ -56,11 +62,17 @@ struct CallSpan {
   int32_t rank = -1;                 ///< in the communicator
 };
 
+bool is_completed(CollectiveDetail const& detail) { return detail.state == CollectiveState::kCompleted; }
+
 struct Hung {
   HungKey key;
   std::vector<HungCall> calls;       ///< one a rank, by rank index
   std::vector<int32_t> not_called;   ///< rank indices whose recordings have all before it, and not it
-  std::set<int32_t> without_record;  ///< ranks of the communicator of which nothing is known
+  std::vector<int32_t> past;         ///< rank indices that are known to have completed it, though their entry of it is gone
+  std::set<int32_t> without_record;  ///< ranks of the job, members of the communicator, of which nothing is known
+  size_t count_without_record = 0;   ///< with those whose number in the job is not known
+  size_t numbers = 0;                ///< that are not completed
+  std::string group;                 ///< the communicator's name; empty where none is known
   bool went_on = false;              ///< a rank completed it, or what a rank that is missing in it had not called yet
   bool is_overdue = false;           ///< much longer than calls took before
 
@@ -68,7 +80,13 @@ struct Hung {
     return std::any_of(calls.begin(), calls.end(),
                        [&](HungCall const& call) { return call.detail.op != calls.front().detail.op; });
   }
-  [[nodiscard]] bool has_culprit() const { return !not_called.empty() || !without_record.empty() || went_on || differs(); }
+  [[nodiscard]] bool has_culprit() const {
+    return !not_called.empty() || count_without_record > 0 || went_on || differs();
+  }
+  [[nodiscard]] bool is_done_by_some() const {
+    return !past.empty() ||
+           std::any_of(calls.begin(), calls.end(), [](HungCall const& call) { return is_completed(call.detail); });
+  }
   [[nodiscard]] int64_t first_call() const {
     int64_t first = INT64_MAX;
     for (HungCall const& call : calls) first = std::min(first, call.when.begin);
@@ -84,19 +102,19 @@ struct Hung {
   }
 };
 
-/// The one to look at, and how many hang with it.
-struct HungFound {
-  std::optional<Hung> first;
-  size_t count = 0;
-};
-
 bool tells_states(model::Trace const& trace) {
   auto const details = trace.details<CollectiveDetail>();
   return std::any_of(details.begin(), details.end(),
                      [](CollectiveDetail const& detail) { return detail.state != CollectiveState::kUnknown; });
 }
 
-bool is_completed(CollectiveDetail const& detail) { return detail.state == CollectiveState::kCompleted; }
+/// A dump may hold active calls alone, and none of a rank that makes no more.
+bool tells_groups(model::Trace const& trace) {
+  std::string const prefix = model::group_ranks_fact("");
+  auto const& facts = trace.info().facts;
+  return std::any_of(facts.begin(), facts.end(), [&](auto const& fact) { return fact.first.starts_with(prefix); });
+}
+
 /// Whether the recording tells if it is over.
 bool is_told(CollectiveDetail const& detail) { return detail.state != CollectiveState::kCalled; }
 
@@ -111,29 +129,31 @@ class HungCollectives {
   explicit HungCollectives(model::Run const& run) : run_(run) {
     for (size_t r = 0; r < run.ranks.size(); ++r) {
       model::RankTrace const& rank = run.ranks[r];
-      if (tells_states(rank.trace))
-        recordings_.emplace(static_cast<int32_t>(r), Recording{rank.trace.time_range().second + rank.offset_ns, std::nullopt});
+      if (tells_states(rank.trace) || tells_groups(rank.trace))
+        recordings_.emplace(static_cast<int32_t>(r), Recording{rank.trace.time_range().second + rank.offset_ns});
     }
   }
 
-  HungFound find() {
+  /// What hangs, one a communicator.
+  std::vector<Hung> find() {
     see_spans();
     find_lowest();
     if (lowest_.empty()) return {};
     collect_calls();
-    HungFound found;
-    std::tuple<int, bool, int64_t> best;
+    std::vector<Hung> found;
     for (auto& [communicator, pending] : lowest_) {
       Hung hung = examine({communicator, pending.lowest}, std::move(pending.calls));
-      auto const severity = hung.severity();
-      if (!severity) continue;
-      found.count += pending.numbers.size();
-      std::tuple const order(-static_cast<int>(*severity), !hung.has_culprit(), hung.first_call());
-      if (found.first && best <= order) continue;
-      best = order;
-      found.first = std::move(hung);
+      hung.numbers = pending.numbers.size();
+      if (hung.severity()) found.push_back(std::move(hung));
     }
     return found;
+  }
+  /// Rank indices that wait in it.
+  [[nodiscard]] static std::set<int32_t> waiting_in(Hung const& hung) {
+    std::set<int32_t> waiting;
+    for (HungCall const& call : hung.calls)
+      if (!is_completed(call.detail)) waiting.insert(call.rank_index);
+    return waiting;
   }
 
  private:
@@ -165,10 +185,11 @@ class HungCollectives {
       span.last = std::max(span.last, detail.sequence);
       span.last_call = std::max(span.last_call, call.when.begin);
       span.rank = detail.rank;
+      Recording& recording = recordings_.at(call.rank_index);
+      recording.begin = std::min(recording.begin, call.when.begin);
       if (!is_completed(detail)) return;
       span.completed = std::max(span.completed, detail.sequence);
-      std::optional<int64_t>& longest = recordings_.at(call.rank_index).longest_ns;
-      longest = std::max(longest.value_or(0), call.when.end - call.when.begin);
+      recording.longest_ns = std::max(recording.longest_ns.value_or(0), call.when.end - call.when.begin);
     });
     for (auto const& [communicator, spans] : spans_) {
       uint64_t& lowest = called_by_all_.try_emplace(communicator, UINT64_MAX).first->second;
@@ -220,30 +241,114 @@ class HungCollectives {
   }
 
   Hung examine(HungKey key, std::vector<HungCall> calls) const {
-    Hung hung{key, std::move(calls), {}, {}};
+    Hung hung{key, std::move(calls), {}, {}, {}};
     uint32_t participants = 0;
     for (HungCall const& call : hung.calls) participants = std::max(participants, call.detail.participants);
-    std::map<int32_t, CallSpan> const& spans = spans_.at(key.first);
+    Members const group = members_of(hung);
+    hung.group = group.name;
     // A group of all ranks that are recorded: who has no call of it has made none.
     bool const has_all = participants == recordings_.size();
-    std::set<int32_t> known;
+
+    std::map<int32_t, CallSpan> const& spans = spans_.at(key.first);
     uint64_t completed = 0, first_missing = key.second;
     for (auto const& [r, recording] : recordings_) {
       auto const span = spans.find(r);
-      if (span != spans.end()) {
-        known.insert(span->second.rank);
-        completed = std::max(completed, span->second.completed);
-      }
-      uint64_t const last = span != spans.end() ? span->second.last : has_all ? 0 : key.second;
-      if (last >= key.second) continue;
+      if (span != spans.end()) completed = std::max(completed, span->second.completed);
+      Place const place = place_of(hung, group, r, has_all);
+      if (place == Place::kPast) hung.past.push_back(r);
+      if (place != Place::kMissing) continue;
       hung.not_called.push_back(r);
-      first_missing = std::min(first_missing, last + 1);
+      first_missing = std::min(first_missing, span != spans.end() ? span->second.last + 1 : 1);
     }
-    for (uint32_t rank = 0; !has_all && rank < participants && hung.without_record.size() < kMostNamedRanks; ++rank)
-      if (!known.contains(static_cast<int32_t>(rank))) hung.without_record.insert(static_cast<int32_t>(rank));
-    hung.went_on = completed >= first_missing || goes_on_untold(hung);
+    if (!has_all || !group.ranks.empty()) find_unrecorded(hung, group, participants);
+    hung.went_on = completed >= first_missing || !hung.past.empty() || goes_on_untold(hung);
     hung.is_overdue = is_overdue(hung);
     return hung;
+  }
+
+  /// What the recordings say of a communicator's members.
+  struct Members {
+    std::string name;            ///< "group 72 (EXPERT_MODEL_PARALLEL_GROUP)"
+    std::string_view text;       ///< the fact that lists them
+    std::vector<int32_t> ranks;  ///< in the job, in the group's order; empty = not known
+    bool are_counts_good = false;  ///< what processes counted is of collectives alone, not of messages, too
+  };
+  [[nodiscard]] Members members_of(Hung const& hung) const {
+    Members members;
+    if (hung.calls.empty()) return members;
+    HungCall const& call = hung.calls.front();
+    model::Trace const& trace = trace_of(call.rank_index);
+    members.name = model::group_of_calls(trace.track(call.row).name);
+    if (members.name.empty()) return members;
+    members.text = model::fact_of(trace.info(), model::group_ranks_fact(members.name));
+    members.ranks = model::parse_group_ranks(members.text);
+
+    std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
+    members.are_counts_good = std::all_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& each) {
+      auto const counts = model::group_counts_of(trace_of(each.rank_index).info(), members.name);
+      return counts && counts->called == spans.at(each.rank_index).last;
+    });
+    return members;
+  }
+
+  enum class Place : uint8_t {
+    kOther,  ///< it waits, its entry is completed, or nothing is known
+    kPast,
+    kMissing
+  };
+  [[nodiscard]] Place place_of(Hung const& hung, Members const& group, int32_t r, bool has_all) const {
+    std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
+    auto const span = spans.find(r);
+    bool const has_call =
+        std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) { return call.rank_index == r; });
+    if (has_call) return Place::kOther;
+    Recording const& recording = recordings_.at(r);
+    bool const holds_active_alone = !recording.longest_ns;
+    if (span != spans.end() && span->second.last >= hung.key.second) {
+      // It made later calls. Where a dump holds what is active alone, this one is over.
+      return holds_active_alone && is_told_of(hung) ? Place::kPast : Place::kOther;
+    }
+    model::TraceInfo const& info = trace_of(r).info();
+    bool const is_member =
+        !group.text.empty() && model::fact_of(info, model::group_ranks_fact(group.name)) == group.text;
+    if (is_member && group.are_counts_good)
+      if (auto const counts = model::group_counts_of(info, group.name); counts && counts->called >= hung.key.second)
+        return counts->completed >= hung.key.second ? Place::kPast : Place::kOther;
+    if (span != spans.end() || has_all) return Place::kMissing;
+    // Of others the calls of this group may have been overwritten.
+    bool const knows_that_time = holds_active_alone || recording.begin <= hung.first_call();
+    return is_member && knows_that_time ? Place::kMissing : Place::kOther;
+  }
+  /// Whether ends are told of the calls of a communicator.
+  [[nodiscard]] static bool is_told_of(Hung const& hung) {
+    return std::all_of(hung.calls.begin(), hung.calls.end(), [](HungCall const& call) { return is_told(call.detail); });
+  }
+
+  /// A number in the group is told as one of the job only where the group's members are known, or are numbered as the job is.
+  void find_unrecorded(Hung& hung, Members const& group, uint32_t participants) const {
+    std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
+    if (group.ranks.size() == participants && participants > 0) {
+      std::set<int32_t> recorded;
+      for (auto const& [r, recording] : recordings_) recorded.insert(trace_of(r).info().rank);
+      for (int32_t const rank : group.ranks)
+        if (!recorded.contains(rank)) hung.without_record.insert(rank);
+      hung.count_without_record = hung.without_record.size();
+      return;
+    }
+    std::set<int32_t> known;
+    bool is_numbered_as_job = true;
+    for (auto const& [r, span] : spans) {
+      known.insert(span.rank);
+      is_numbered_as_job = is_numbered_as_job && span.rank == trace_of(r).info().rank;
+    }
+    for (uint32_t place = 0; place < participants && hung.count_without_record < kMostNamedRanks; ++place) {
+      if (known.contains(static_cast<int32_t>(place))) continue;
+      ++hung.count_without_record;
+      if (is_numbered_as_job) hung.without_record.insert(static_cast<int32_t>(place));
+    }
+  }
+  [[nodiscard]] model::Trace const& trace_of(int32_t rank_index) const {
+    return run_.ranks[static_cast<size_t>(rank_index)].trace;
   }
 
   /// How far apart the ranks' calls of one number were before.
@@ -302,15 +407,112 @@ std::string different_operations(model::Run const& run, Hung const& hung) {
   return text;
 }
 
-Finding describe_hung(model::Run const& run, Hung const& hung, size_t count) {
-  Finding finding;
-  finding.rule = "hung-collective";
-  finding.severity = hung.severity().value_or(Severity::kInfo);
+/// Ranks of the job for which the others wait; empty when that cannot be told.
+std::set<int32_t> culprits_of(model::Run const& run, Hung const& hung) {
+  auto const rank_of = [&](int32_t index) { return run.ranks[static_cast<size_t>(index)].trace.info().rank; };
+  std::set<int32_t> culprits;
+  if (hung.differs()) return culprits;
+  for (int32_t const index : hung.not_called) culprits.insert(rank_of(index));
+  if (culprits.empty() && hung.is_done_by_some())
+    for (int32_t const index : HungCollectives::waiting_in(hung)) culprits.insert(rank_of(index));
+  if (culprits.empty()) culprits = hung.without_record;
+  return culprits;
+}
+
+struct Suspect {
+  Hung hung;
+  std::set<int32_t> culprits, waiting;  ///< ranks of the job
+  bool is_explained = false;            ///< each culprit waits for another one in another collective
+};
+
+bool is_part_of(std::set<int32_t> const& part, std::set<int32_t> const& whole) {
+  return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
+}
+
+/// Whether all culprits wait in other collectives whose causes are found, for ranks other than themselves.
+bool waits_for_others(Suspect const& suspect, std::vector<Suspect> const& all, std::vector<bool> const& is_settled) {
+  return std::all_of(suspect.culprits.begin(), suspect.culprits.end(), [&](int32_t culprit) {
+    for (size_t i = 0; i < all.size(); ++i) {
+      Suspect const& other = all[i];
+      if (!is_settled[i] || &other == &suspect) continue;
+      bool const has_other_cause = other.hung.differs() || !other.culprits.empty();
+      if (has_other_cause && other.waiting.contains(culprit) && !other.culprits.contains(culprit)) return true;
+    }
+    return false;
+  });
+}
+
+/// A rank that waits in one collective cannot call another: it is a victim there. In a circle all are causes.
+void explain(std::vector<Suspect>& suspects) {
+  std::vector<bool> is_settled(suspects.size(), true);
+  for (size_t i = 0; i < suspects.size(); ++i)
+    is_settled[i] = suspects[i].culprits.empty() || !waits_for_others(suspects[i], suspects, std::vector(suspects.size(), true));
+  for (bool has_changed = true; has_changed;) {
+    has_changed = false;
+    for (size_t i = 0; i < suspects.size(); ++i) {
+      if (is_settled[i] || !waits_for_others(suspects[i], suspects, is_settled)) continue;
+      is_settled[i] = suspects[i].is_explained = has_changed = true;
+    }
+  }
+}
+
+/// The graver first, then with a culprit, then with more of them, then by the time of the first call.
+std::vector<Suspect> find_suspects(model::Run const& run) {
+  std::vector<Suspect> suspects;
+  for (Hung& hung : HungCollectives(run).find()) {
+    Suspect suspect{std::move(hung), {}, {}};
+    suspect.culprits = culprits_of(run, suspect.hung);
+    for (int32_t const index : HungCollectives::waiting_in(suspect.hung))
+      suspect.waiting.insert(run.ranks[static_cast<size_t>(index)].trace.info().rank);
+    suspects.push_back(std::move(suspect));
+  }
+  // As many as a job's groups: quadratic is good enough only for the first.
+  constexpr size_t kMostExplained = 512;
+  if (suspects.size() <= kMostExplained) explain(suspects);
+  auto const order = [](Suspect const& suspect) {
+    return std::tuple(suspect.is_explained, -static_cast<int>(*suspect.hung.severity()), !suspect.hung.has_culprit(),
+                      -std::ssize(suspect.culprits), suspect.hung.first_call(), suspect.hung.key);
+  };
+  std::sort(suspects.begin(), suspects.end(), [&](Suspect const& a, Suspect const& b) { return order(a) < order(b); });
+  return suspects;
+}
+
+/// One a set of culprits that is in no other one; without any culprit the first alone.
+std::vector<Suspect const*> choose_suspects(std::vector<Suspect> const& suspects) {
+  std::vector<Suspect const*> chosen;
+  for (Suspect const& suspect : suspects) {
+    if (suspect.is_explained || chosen.size() == kMostHungFindings) continue;
+    if (suspect.culprits.empty() && !suspect.hung.differs() && !chosen.empty()) continue;
+    bool const is_told_already = std::any_of(chosen.begin(), chosen.end(), [&](Suspect const* const other) {
+      return !suspect.hung.differs() && is_part_of(suspect.culprits, other->culprits);
+    });
+    if (!is_told_already) chosen.push_back(&suspect);
+  }
+  return chosen;
+}
+
+/// Names of the other communicators that hang, those with the same culprits first.
+std::string other_groups(std::vector<Suspect> const& suspects, Suspect const& chosen) {
+  std::string text;
+  size_t named = 0, more = 0;
+  for (bool const with_culprits : {true, false}) {
+    for (Suspect const& suspect : suspects) {
+      bool const has_them = !suspect.culprits.empty() && is_part_of(suspect.culprits, chosen.culprits);
+      if (&suspect == &chosen || has_them != with_culprits || suspect.hung.group.empty()) continue;
+      if (named == kMostNamedGroups) {
+        ++more;
+        continue;
+      }
+      text += fmt::format("{}{}", named++ > 0 ? ", " : "", suspect.hung.group);
+    }
+  }
+  return more > 0 ? fmt::format("{} and {} more", text, more) : text;
+}
+
+void add_ranks(model::Run const& run, Hung const& hung, Finding& finding) {
   auto const rank_of = [&](int32_t index) { return run.ranks[static_cast<size_t>(index)].trace.info().rank; };
   std::vector<int32_t> waiting, completed, missing;
-  uint32_t participants = 0;
   for (HungCall const& call : hung.calls) {
-    participants = std::max(participants, call.detail.participants);
     bool const is_done = is_completed(call.detail);
     (is_done ? completed : waiting).push_back(rank_of(call.rank_index));
     if (!is_done && finding.evidence.size() < kMaxEvidence)
@@ -318,19 +520,14 @@ Finding describe_hung(model::Run const& run, Hung const& hung, size_t count) {
                                   call.when,
                                   run.ranks[static_cast<size_t>(call.rank_index)].trace.columns().track[call.row].value});
   }
+  for (int32_t const index : hung.past) completed.push_back(rank_of(index));
   for (int32_t const index : hung.not_called) missing.push_back(rank_of(index));
-  finding.metrics = {{"sequence", static_cast<double>(hung.key.second)},
-                     {"participants", static_cast<double>(participants)},
-                     {"waiting_ranks", static_cast<double>(waiting.size())},
-                     {"completed_ranks", static_cast<double>(completed.size())},
-                     {"ranks_that_did_not_call", static_cast<double>(missing.size())},
-                     {"ranks_without_recording", static_cast<double>(hung.without_record.size())},
-                     {"hung_collectives", static_cast<double>(count)}};
-  HungCall const& first = hung.calls.front();
-  model::Trace const& trace = run.ranks[static_cast<size_t>(first.rank_index)].trace;
-  finding.subjects = {{"op", model::to_string(first.detail.op)},
-                      {"call", std::string(trace.name(first.row))},
-                      {"calls", trace.track(first.row).name}};
+  for (auto* const ranks : {&waiting, &completed, &missing}) std::sort(ranks->begin(), ranks->end());
+
+  finding.metrics.insert(finding.metrics.end(), {{"waiting_ranks", static_cast<double>(waiting.size())},
+                                                 {"completed_ranks", static_cast<double>(completed.size())},
+                                                 {"ranks_that_did_not_call", static_cast<double>(missing.size())},
+                                                 {"ranks_without_recording", static_cast<double>(hung.count_without_record)}});
   auto const add = [&](char const* role, std::string text) {
     if (!text.empty()) finding.subjects.emplace_back(role, std::move(text));
   };
@@ -339,14 +536,39 @@ Finding describe_hung(model::Run const& run, Hung const& hung, size_t count) {
   add("missing", named_ranks(missing));
   add("unrecorded", named_ranks({hung.without_record.begin(), hung.without_record.end()}));
   add("different", different_operations(run, hung));
+}
+
+Finding describe_hung(model::Run const& run, std::vector<Suspect> const& suspects, Suspect const& suspect) {
+  Hung const& hung = suspect.hung;
+  Finding finding;
+  finding.rule = "hung-collective";
+  finding.severity = hung.severity().value_or(Severity::kInfo);
+  HungCall const& first = hung.calls.front();
+  uint32_t participants = 0;
+  for (HungCall const& call : hung.calls) participants = std::max(participants, call.detail.participants);
+  size_t count = 0;
+  for (Suspect const& each : suspects) count += each.hung.numbers;
+  finding.metrics = {{"sequence", static_cast<double>(hung.key.second)},
+                     {"participants", static_cast<double>(participants)},
+                     {"hung_collectives", static_cast<double>(count)},
+                     {"hung_groups", static_cast<double>(suspects.size())}};
+
+  model::Trace const& trace = run.ranks[static_cast<size_t>(first.rank_index)].trace;
+  finding.subjects = {{"op", model::to_string(first.detail.op)},
+                      {"call", std::string(trace.name(first.row))},
+                      {"calls", trace.track(first.row).name}};
+  add_ranks(run, hung, finding);
+  if (std::string groups = other_groups(suspects, suspect); !groups.empty())
+    finding.subjects.emplace_back("other_groups", std::move(groups));
   return finding;
 }
 
 }  // namespace
 
 void find_hung_collective(RuleInput const& input, std::vector<Finding>& findings) {
-  HungFound const found = HungCollectives(input.run).find();
-  if (found.first) findings.push_back(describe_hung(input.run, *found.first, found.count));
+  std::vector<Suspect> const suspects = find_suspects(input.run);
+  for (Suspect const* const suspect : choose_suspects(suspects))
+    findings.push_back(describe_hung(input.run, suspects, *suspect));
 }
 
 }  // namespace stepscope::analyzer

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 
 #include <fmt/format.h>
+
+#include "trace/import/rank_from_name.h"
 
 namespace stepscope::import {
 namespace {
@@ -362,22 +363,6 @@ model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) &
     log().notes.push_back(fmt::format("the file says that it is rank {} and rank {}: it is taken as rank {}", *header.rank,
                                       *header.other_rank, *header.rank));
   return std::move(builder_).finish();
-}
-
-std::optional<int32_t> rank_of_name(std::string_view path) {
-  std::string name = std::filesystem::path(path).filename().string();
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (std::string_view const word : {"rank", "worker"}) {
-    for (size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
-      size_t digit = at + word.size();
-      while (digit < name.size() && (name[digit] == '-' || name[digit] == '_' || name[digit] == '=')) ++digit;
-      size_t end = digit;
-      while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
-      constexpr size_t kMostDigits = 7;
-      if (end > digit && end - digit <= kMostDigits) return static_cast<int32_t>(*parse_integer(name.substr(digit, end - digit)));
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace stepscope::import

@@ -93,7 +93,4 @@ class MergedEvents {
   bool is_kineto_ = false;
 };
 
-/// The rank that a file's name tells: 3 of "rank-3.json.gz", "worker3.12.pt.trace.json", "trace_8_rank_3.json".
-std::optional<int32_t> rank_of_name(std::string_view file);
-
 }  // namespace stepscope::import
