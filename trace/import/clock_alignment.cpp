@@ -63,13 +63,19 @@ RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& cloc
     if (!of_ranks[r].empty()) recordings[r].set_steps(indices_of_steps(run.ranks[r].source));
   });
   RunCollectives all;
+  std::vector<model::RecordedSpan> spans;
   for (uint32_t r = 0; r < of_ranks.size(); ++r) {
+    model::Interval const when = run.ranks[r].source.time_range();
+    int64_t const offset = run.ranks[r].offset_ns;
+    int32_t number = 0;
     for (auto& device : of_ranks[r]) {
       all.devices.push_back(std::move(device));
       all.recordings.push_back(recordings[r]);
       all.ranks.push_back(r);
+      spans.push_back({{when.begin + offset, when.end + offset}, run.ranks[r].source.info().rank, number++});
     }
   }
+  model::set_windows(all.recordings, spans);
   return all;
 }
 

@@ -111,17 +111,25 @@ void share_world_size(RunSources& run) {
     if (rank.source.info().world_size < largest) rank.source.assume_world_size(largest);
 }
 
-/// Two windows of one rank, most likely: they are no two participants. But a dump of its collectives tells of the same window.
+/// Two recordings of one rank: they are no two participants. But a dump of its collectives tells of the same window.
 void note_doubled_ranks(RunSources& run) {
   std::map<int32_t, std::vector<std::string>> files_of;
+  std::map<int32_t, std::vector<RankSource const*>> sources_of;
   for (RankSource const& rank : run.ranks) {
     if (rank.file.ends_with(base::kTraceSuffix) || rank.source.devices().empty()) continue;
     if (has_coarse_times(rank.source.info())) continue;
     std::vector<std::string>& files = files_of[rank.source.info().rank];
     if (std::find(files.begin(), files.end(), rank.file) == files.end()) files.push_back(rank.file);
+    sources_of[rank.source.info().rank].push_back(&rank);
   }
+  size_t windows = 0, ranks_with_windows = 0;
   for (auto const& [rank, files] : files_of) {
     if (files.size() < 2) continue;
+    if (follow_each_other(sources_of[rank])) {
+      windows = std::max(windows, files.size());
+      ++ranks_with_windows;
+      continue;
+    }
     bool const are_two = files.size() == 2;
     std::string const others = are_two ? fmt::format("both say that they are rank {}", rank)
                                        : fmt::format("{} more all say that they are rank {}", files.size() - 2, rank);
@@ -129,6 +137,10 @@ void note_doubled_ranks(RunSources& run) {
         fmt::format("{} and {}{}{}: they are taken as {} processes of it, open traces of one time window together", files[0],
                     files[1], are_two ? " " : " and ", others, are_two ? "two" : "several"));
   }
+  if (ranks_with_windows > 0)
+    run.notes.push_back(
+        fmt::format("{} recorded in up to {} windows, one after the other: each window is analyzed as a process of its rank",
+                    ranks_with_windows == 1 ? "one rank was" : fmt::format("{} ranks were", ranks_with_windows), windows));
 }
 
 }  // namespace
@@ -219,8 +231,8 @@ Expected<model::Run> load_run(RunSources sources) {
   return run;
 }
 
-Expected<model::Run> open_run(std::span<std::string const> paths) {
-  auto sources = open_sources(paths);
+Expected<model::Run> open_run(std::span<std::string const> paths, bool paths_are_one_run) {
+  auto sources = open_sources(paths, {}, paths_are_one_run);
   if (!sources) return base::fail_with(sources);
   return load_run(std::move(*sources));
 }

@@ -32,8 +32,8 @@ struct MemoryLimit {
 };
 
 /// `paths`: files and folders (every trace file directly inside). Opens and aligns them, reads no events. Errors: nothing there,
-/// or nothing readable, or paths that were recorded at different times (separate_captures.h) unless `paths_are_one_run`. A file that
-/// cannot be opened beside others that can is told in RunSources::notes.
+/// or nothing readable, or paths that were recorded at different times (separate_captures.h) unless `paths_are_one_run`. A file
+/// that cannot be opened beside others that can is told in RunSources::notes.
 base::Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimit in_memory = {},
                                         bool paths_are_one_run = false);
 
@@ -41,7 +41,7 @@ base::Expected<RunSources> open_sources(std::span<std::string const> paths, Memo
 base::Expected<model::Run> load_run(RunSources sources);
 
 /// open_sources() and load_run().
-base::Expected<model::Run> open_run(std::span<std::string const> paths);
+base::Expected<model::Run> open_run(std::span<std::string const> paths, bool paths_are_one_run = false);
 base::Expected<model::Run> open_run(std::string const& path);
 
 }  // namespace stepscope::import

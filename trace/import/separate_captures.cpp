@@ -151,18 +151,29 @@ Expected<void> separate_captures(RunSources& run, bool are_several_paths) {
         first, last);
   }
   std::set<size_t> left_out;
-  for (size_t c = 0; c + 1 < captures.size(); ++c)
-    left_out.insert(captures[c].members.begin(), captures[c].members.end());
-  run.notes.push_back(
-      fmt::format("the folder holds {} captures that do not overlap in time, the newest is opened; left out: {} (name their files to "
-                  "see them, or say --one-run to read all files as one run)",
-                  captures.size(), named_files(run, left_out)));
+  for (size_t c = 0; c + 1 < captures.size(); ++c) left_out.insert(captures[c].members.begin(), captures[c].members.end());
+  run.notes.push_back(fmt::format(
+      "the folder holds {} captures that do not overlap in time, the newest is opened; left out: {} (name their files to "
+      "see them, or say --one-run to read all files as one run)",
+      captures.size(), named_files(run, left_out)));
 
   std::vector<RankSource> kept;
   for (size_t r = 0; r < run.ranks.size(); ++r)
     if (!left_out.contains(r)) kept.push_back(std::move(run.ranks[r]));
   run.ranks = std::move(kept);
   return {};
+}
+
+bool follow_each_other(std::vector<RankSource const*> const& sources) {
+  std::vector<model::Interval> spans;
+  for (RankSource const* const source : sources) {
+    auto const span = span_of(*source);
+    if (!span) return false;
+    spans.push_back(*span);
+  }
+  std::sort(spans.begin(), spans.end(), [](auto const& a, auto const& b) { return a.begin < b.begin; });
+  return std::adjacent_find(spans.begin(), spans.end(), [](auto const& a, auto const& b) { return b.begin <= a.end; }) ==
+         spans.end();
 }
 
 LaterWindows::LaterWindows(std::vector<RankSource*>& sources) {

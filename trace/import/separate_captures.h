@@ -17,6 +17,9 @@ namespace stepscope::import {
 /// Errors: `are_several_paths` and they are captures of different times; the message says what to do.
 base::Expected<void> separate_captures(RunSources& run, bool are_several_paths);
 
+/// Whether these were recorded one after the other, as windows of one profiler are; false where that is not known.
+bool follow_each_other(std::vector<RankSource const*> const& sources);
+
 /// Traces that do not say their rank and are later windows of a process that one before them is of.
 class LaterWindows {
  public:

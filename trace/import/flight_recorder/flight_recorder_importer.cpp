@@ -176,7 +176,8 @@ class FlightTrace {
     auto const [track, is_new] = call_tracks_.try_emplace(entry.group);
     if (is_new) {
       FlightGroup const& group = dump_.groups[entry.group];
-      track->second = builder_.add_track({model::TrackKind::kThread, model::group_calls_name(group_text(group)), entry.group, -1, {}, 0});
+      track->second =
+          builder_.add_track({model::TrackKind::kThread, model::group_calls_name(group_text(group)), entry.group, -1, {}, 0});
     }
     CollectiveDetail detail = detail_of(entry);
     detail.state = entry.state;
