@@ -74,6 +74,7 @@ int query_run(QueryOptions const& options) {
   if (!run) return report_error(run.error());
   auto database = query::Database::open(*run, part);
   if (!database) return report_error({"query: " + database.error().message});
+  if (auto const steps = database->chosen_steps()) warn_of_missing_steps(*part.steps, *steps);
   auto const writer = writer_of(options.format);
   auto const rows = database->run(sql, *writer);
   if (!rows) {

@@ -150,8 +150,12 @@ void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks, st
           fmt::format("{}: shares no collective with the other processes; its clock is taken as it is", run.ranks[r].file));
     is_comparable[r] = is_comparable[r] || (correction.is_fitted && correction.group == 0);
   }
+  // Other windows of the same ranks share none.
+  auto const is_window = [&](std::set<int32_t> const& ranks) {
+    return std::includes(groups[0].begin(), groups[0].end(), ranks.begin(), ranks.end());
+  };
   for (auto const& [group, ranks] : groups)
-    if (group > 0)
+    if (group > 0 && !is_window(ranks))
       run.notes.push_back(fmt::format("ranks {} share no collective with rank {}; between them clocks are taken as they are",
                                       fmt::join(ranks, ", "), *groups[0].begin()));
 }

@@ -85,41 +85,51 @@ bool are_ranks(std::vector<Nested> const& nested) {
 }
 
 /// "iteration_10" and "iteration_20": names that differ in numbers alone.
-std::string without_numbers(std::string const& path) {
-  std::string name = name_of(path);
+std::string without_numbers(std::string name) {
   std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
   return name;
 }
-
-bool are_captures(std::vector<Nested> const& nested) {
-  return std::all_of(nested.begin(), nested.end(), [&](Nested const& each) {
-    return fs::path(each.folder).parent_path() == fs::path(nested.front().folder).parent_path() &&
-           without_numbers(each.folder) == without_numbers(nested.front().folder) &&
-           without_numbers(each.folder).size() < name_of(each.folder).size();
+bool are_captures(std::vector<std::string> const& folders) {
+  return std::all_of(folders.begin(), folders.end(), [&](std::string const& folder) {
+    std::string const name = name_of(folder), bare = without_numbers(name);
+    return bare == without_numbers(name_of(folders.front())) && bare.size() < name.size();
   });
 }
 
-Expected<RunFiles> choose_nested(std::string const& path, std::vector<Nested> nested) {
-  RunFiles run;
-  if (nested.size() == 1) {
-    run.files = std::move(nested.front().files);
-  } else if (are_ranks(nested)) {
-    for (Nested const& each : nested) run.files.insert(run.files.end(), each.files.begin(), each.files.end());
-  } else if (are_captures(nested) && !are_ours(nested)) {
-    std::vector<std::string> others;
-    for (size_t i = 0; i + 1 < nested.size(); ++i) others.push_back(nested[i].folder);
-    run.files = std::move(nested.back().files);
-    run.notes.push_back(fmt::format("{}: holds {} captures, the newest is opened: {}; name one of the others to see it: {}", path,
-                                    nested.size(), name_of(nested.back().folder), listed(others)));
-  } else {
-    std::vector<std::string> folders;
-    for (Nested const& each : nested) folders.push_back(fs::path(each.folder).lexically_relative(path).string());
-    std::string names;
-    for (size_t i = 0; i < std::min(folders.size(), kMostNamed); ++i) names += (i > 0 ? ", " : "") + folders[i];
-    return fail("{}: the folder holds no trace, but {} folders in it do: name one of them ({}{})", path, folders.size(), names,
-                folders.size() > kMostNamed ? ", …" : "");
+/// The folders directly in `path` that the nested ones are, or are in.
+std::vector<std::string> tops_of(std::string const& path, std::vector<Nested> const& nested) {
+  std::vector<std::string> tops;
+  for (Nested const& each : nested) {
+    std::string top = (fs::path(path) / *fs::path(each.folder).lexically_relative(path).begin()).string();
+    if (tops.empty() || tops.back() != top) tops.push_back(std::move(top));
   }
-  return run;
+  return tops;
+}
+
+Expected<RunFiles> choose_nested(std::string const& path, std::vector<Nested> nested) {
+  if (nested.size() == 1) return RunFiles{std::move(nested.front().files), {}};
+  if (are_ranks(nested)) {
+    RunFiles run;
+    for (Nested const& each : nested) run.files.insert(run.files.end(), each.files.begin(), each.files.end());
+    return run;
+  }
+  std::vector<std::string> const tops = tops_of(path, nested);
+  // Each level has a shorter path below it, so this ends.
+  if (tops.size() == 1) return find_run_files(tops.front());
+  if (are_captures(tops) && !are_ours(nested)) {
+    auto run = find_run_files(tops.back());
+    if (!run) return run;
+    std::vector<std::string> const others(tops.begin(), tops.end() - 1);
+    run->notes.push_back(fmt::format("{}: holds {} captures, the newest is opened: {}; name one of the others to see it: {}",
+                                     path, tops.size(), name_of(tops.back()), listed(others)));
+    return run;
+  }
+
+  std::string names;
+  for (size_t i = 0; i < std::min(nested.size(), kMostNamed); ++i)
+    names += (i > 0 ? ", " : "") + fs::path(nested[i].folder).lexically_relative(path).string();
+  return fail("{}: the folder holds no trace, but {} folders in it do: name one of them ({}{})", path, nested.size(), names,
+              nested.size() > kMostNamed ? ", …" : "");
 }
 
 }  // namespace
@@ -152,7 +162,7 @@ bool is_one_nested_run(std::string const& folder) {
   if (nested.size() < 2 || are_ours(nested)) return false;
   // Captures with as many files each make no scaling series.
   auto const is_as_large = [&](Nested const& each) { return each.files.size() == nested.front().files.size(); };
-  return are_ranks(nested) || (are_captures(nested) && std::all_of(nested.begin(), nested.end(), is_as_large));
+  return are_ranks(nested) || (are_captures(tops_of(folder, nested)) && std::all_of(nested.begin(), nested.end(), is_as_large));
 }
 
 Expected<RunFiles> find_run_files(std::string const& path) {

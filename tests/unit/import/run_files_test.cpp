@@ -69,6 +69,15 @@ TEST_F(RunFilesTest, FoldersOfRanksAreOneRun) {
   EXPECT_THAT(ranks_of(*run), ElementsAre(0, 2, 10));
 }
 
+TEST_F(RunFilesTest, TheNewestCaptureMayBeOfFoldersOfRanks) {
+  for (char const* const step : {"step_9", "step_10"})
+    for (int const rank : {0, 1}) write(fmt::format("p/{}/rank_{}/trace.json", step, rank), -1, 1, 100 + rank);
+  auto const run = open({"p"});
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1));
+  EXPECT_THAT(run->ranks[0].file, HasSubstr("step_10"));
+}
+
 TEST_F(RunFilesTest, OtherFoldersAreNamedToChooseFrom) {
   write("p/before/trace.json", 0, 1);
   write("p/after/trace.json", 0, 1);

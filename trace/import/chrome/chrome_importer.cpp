@@ -87,7 +87,7 @@ class ChromeReader {
   }
 
   /// What the last bytes say of the job: traces that are taken on demand name the rank behind their events. Of a packed file
-  /// nothing, as all of it would have to be unpacked first.
+  /// nothing, as all of it would have to be unpacked first: its messages get the rank at the end.
   [[nodiscard]] TraceHeader header_at_end() const {
     constexpr std::string_view kMember = "\"distributedInfo\"";
     constexpr size_t kMostBytes = size_t{4} << 20U;

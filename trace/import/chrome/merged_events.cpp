@@ -131,12 +131,27 @@ void MergedEvents::add_rows(MergedTrack& track, EventBatch rows, std::vector<Str
     track.collectives += rows.kind[i] == EventKind::kCollective ? 1 : 0;
     last_ns_ = std::max(last_ns_, possible(rows.start[i]) + std::clamp<int64_t>(rows.dur[i], 0, model::kMaxTime));
   }
-  if (rank_)
-    for (model::CollectiveDetail& detail : std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
-      add_own_rank(detail);
   track.events += rows.size();
   event_count_ += rows.size();
+  auto& collectives = std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details);
+  if (!rank_ && !collectives.empty()) {
+    without_rank_.emplace_back(track.id, std::move(rows));
+    return;
+  }
+  for (model::CollectiveDetail& detail : collectives) add_own_rank(detail);
   builder_.append(track.id, std::move(rows));
+}
+
+/// The rank may stand behind the events of a packed file.
+void MergedEvents::add_without_rank(TraceHeader const& header) {
+  if (!rank_) rank_ = header.rank;
+  for (auto& [track, rows] : without_rank_) {
+    if (rank_)
+      for (model::CollectiveDetail& detail : std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
+        add_own_rank(detail);
+    builder_.append(track, std::move(rows));
+  }
+  without_rank_.clear();
 }
 
 /// Of messages the rank in the job, as their peers are told by it; of collectives that in their group: by it another recording of
@@ -352,6 +367,7 @@ void MergedEvents::note_processes() {
 }
 
 model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) && {
+  add_without_rank(header);
   close_brackets();
   name_tracks();
   add_devices(header);
