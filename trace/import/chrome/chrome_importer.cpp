@@ -90,7 +90,7 @@ class ChromeReader {
   /// nothing, as all of it would have to be unpacked first: its messages get the rank at the end.
   [[nodiscard]] TraceHeader header_at_end() const {
     constexpr std::string_view kMember = "\"distributedInfo\"";
-    constexpr size_t kMostBytes = size_t{4} << 20U;
+    constexpr size_t kMostBytes = size_t{1} << 20U;
     TraceHeader header;
     auto const all = input_.plain();
     if (!all) return header;
