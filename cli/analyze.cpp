@@ -19,7 +19,7 @@ struct AnalyzeOptions {
   bool json = false, markdown = false, openmetrics = false;
   std::string steps;
   std::optional<int32_t> rank;
-  bool stream = false;
+  bool stream = false, is_one_run = false;
 };
 
 int analyze_run(AnalyzeOptions const& options) {
@@ -30,7 +30,8 @@ int analyze_run(AnalyzeOptions const& options) {
     wanted.steps = *steps;
   }
   wanted.rank = options.rank;
-  auto const analyzed = analyze_and_warn(options.runs, wanted, options.stream ? Reading::kByProcess : Reading::kBySize);
+  auto const analyzed =
+      analyze_and_warn(options.runs, wanted, options.stream ? Reading::kByProcess : Reading::kBySize, options.is_one_run);
   if (!analyzed) return report_error(analyzed.error());
   model::Run const& run = analyzed->run;
   analyzer::Analysis const& analysis = analyzed->analysis;
@@ -54,6 +55,7 @@ Action add_analyze(CLI::App& app) {
       ->excludes(markdown);
   app.add_option("--steps", options->steps, "only steps first:last");
   app.add_option("--rank", options->rank, "only this rank")->check(whole_number(0, INT32_MAX));
+  add_one_run_option(app, options->is_one_run);
   app.add_flag("--stream", options->stream, "read one process after the other, as is done for large runs anyway: less memory");
   return [options] { return analyze_run(*options); };
 }

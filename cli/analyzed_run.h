@@ -13,6 +13,6 @@ using runs::Reading;
 
 /// runs::analyze_files(), and prints what could not be read of them.
 base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
-                                             Reading reading = Reading::kBySize);
+                                             Reading reading = Reading::kBySize, bool is_one_run = false);
 
 }  // namespace stepscope::cli

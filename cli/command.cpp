@@ -45,9 +45,9 @@ std::string program_folder() {
   return error ? "." : program.parent_path().string();
 }
 
-base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths) {
+base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths, bool is_one_run) {
   base::keep_freed_memory();
-  auto run = import::open_run(paths);
+  auto run = import::open_run(paths, is_one_run);
   if (!run) return run;
   Warnings warnings;
   warnings.say(run->notes);
@@ -55,9 +55,9 @@ base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& pat
   return run;
 }
 
-base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths) {
+base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths, bool is_one_run) {
   base::keep_freed_memory();
-  auto run = import::open_sources(paths);
+  auto run = import::open_sources(paths, {}, is_one_run);
   if (!run) return run;
   Warnings warnings;
   warnings.say(run->notes);
@@ -74,6 +74,33 @@ CLI::Validator whole_number(uint64_t low, uint64_t high) {
             return good ? std::string() : fmt::format("{} is not a whole number from {} to {}", text, low, high);
           },
           fmt::format("{} - {}", low, high)};
+}
+
+void add_one_run_option(CLI::App& app, bool& is_one_run) {
+  app.add_flag("--one-run", is_one_run, "all RUNs are parts of one, also those that do not overlap in time");
+}
+
+std::string ranks_there(std::set<int32_t> const& ranks) {
+  if (ranks.empty()) return "none";
+  if (ranks.size() == 1) return fmt::format("rank {}", *ranks.begin());
+  bool const is_dense = int64_t{*ranks.rbegin()} - *ranks.begin() + 1 == std::ssize(ranks);
+  if (is_dense) return fmt::format("{} ranks from {} to {}", ranks.size(), *ranks.begin(), *ranks.rbegin());
+
+  constexpr size_t kMostNamed = 16;
+  std::string text = "ranks ";
+  size_t named = 0;
+  for (int32_t const rank : ranks) {
+    if (named == kMostNamed) return fmt::format("{} and {} more, up to {}", text, ranks.size() - named, *ranks.rbegin());
+    text += fmt::format("{}{}", named++ > 0 ? ", " : "", rank);
+  }
+  return text;
+}
+
+void warn_of_missing_steps(std::pair<int64_t, int64_t> wanted, std::pair<int64_t, int64_t> kept) {
+  if (wanted.first >= kept.first && wanted.second <= kept.second) return;
+  std::fprintf(stderr, "stepscope: --steps %lld:%lld: the run has steps %lld to %lld of them\n",
+               static_cast<long long>(wanted.first), static_cast<long long>(wanted.second), static_cast<long long>(kept.first),
+               static_cast<long long>(kept.second));
 }
 
 base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text, std::string_view option) {

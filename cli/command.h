@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <CLI/CLI.hpp>
@@ -49,12 +50,18 @@ int terminal_width();
 /// The folder of the running program.
 std::string program_folder();
 /// Opens a RUN and prints what could not be read of it.
-base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths);
+base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths, bool is_one_run = false);
 /// The same without reading events: for what the files' indexes answer, or to read parts of them.
-base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths);
+base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string> const& paths, bool is_one_run = false);
 /// For an option: a whole number from `low` to `high`. Says so in words when it is anything else.
 CLI::Validator whole_number(uint64_t low, uint64_t high);
 /// "A:B", "A:", ":B" or "A" as a closed range of steps. Errors: not that form, or B < A.
+/// Declares --one-run: RUNs that were recorded at different times are read as one run nevertheless.
+void add_one_run_option(CLI::App& app, bool& is_one_run);
+/// "8 ranks from 0 to 7", "rank 2", "ranks 0, 4, 9": what there is instead of a rank that is not.
+std::string ranks_there(std::set<int32_t> const& ranks);
+/// Says on the standard error that --steps asked for more than there is. `kept`: first and last of the steps that are there.
+void warn_of_missing_steps(std::pair<int64_t, int64_t> wanted, std::pair<int64_t, int64_t> kept);
 base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text, std::string_view option = "--steps");
 /// The same as "A:B", which the tracer takes; empty stays empty.
 base::Expected<std::string> steps_for_tracer(std::string const& text, std::string_view option = "--steps");

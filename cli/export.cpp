@@ -27,7 +27,7 @@ struct ExportOptions {
   std::vector<std::string> runs;
   std::string output, format;
   PartOptions part;
-  bool force = false;
+  bool force = false, is_one_run = false;
 };
 
 struct Exported {
@@ -122,7 +122,7 @@ Expected<std::optional<base::LockFile>> lock_output(std::string const& output) {
 }
 
 Expected<Exported> export_into(ExportOptions const& options, ExportFormat const& format) {
-  auto run = open_sources_and_warn(options.runs);
+  auto run = open_sources_and_warn(options.runs, options.is_one_run);
   if (!run) return base::fail_with(run);
   std::vector<std::string> sources = options.runs;
   for (import::RankSource const& rank : run->ranks) sources.push_back(rank.file);
@@ -176,6 +176,7 @@ Action add_export(CLI::App& app) {
   app.add_option("--format", options->format, "the format, where the file's name does not tell it")
       ->check(CLI::IsMember(format_names()));
   add_part_options(app, options->part);
+  add_one_run_option(app, options->is_one_run);
   app.add_flag("--force", options->force, "replace what is there");
   return [options] { return export_run(*options); };
 }

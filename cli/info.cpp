@@ -80,13 +80,14 @@ void print(import::RankSource const& rank) {
 Action add_info(CLI::App& app) {
   struct Options {
     std::vector<std::string> runs;
-    bool json = false;
+    bool json = false, is_one_run = false;
   };
   auto const options = std::make_shared<Options>();
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
   app.add_flag("--json", options->json, "print it as JSON");
+  add_one_run_option(app, options->is_one_run);
   return [options] {
-    auto const run = open_sources_and_warn(options->runs);
+    auto const run = open_sources_and_warn(options->runs, options->is_one_run);
     if (!run) return report_error(run.error());
     nlohmann::json all = nlohmann::json::array();
     for (import::RankSource const& rank : run->ranks) {

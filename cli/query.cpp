@@ -23,7 +23,7 @@ namespace {
 struct QueryOptions {
   std::vector<std::string> words;  ///< runs, and the SQL behind them
   std::string format = "table";
-  bool tables = false;
+  bool tables = false, is_one_run = false;
   std::string steps;
   std::optional<int32_t> rank;
 };
@@ -70,10 +70,11 @@ int query_run(QueryOptions const& options) {
     if (!steps) return report_error(steps.error());
     part.steps = *steps;
   }
-  auto const run = open_run_and_warn({options.words.begin(), options.words.end() - 1});
+  auto const run = open_run_and_warn({options.words.begin(), options.words.end() - 1}, options.is_one_run);
   if (!run) return report_error(run.error());
   auto database = query::Database::open(*run, part);
   if (!database) return report_error({"query: " + database.error().message});
+  if (auto const steps = database->chosen_steps()) warn_of_missing_steps(*part.steps, *steps);
   auto const writer = writer_of(options.format);
   auto const rows = database->run(sql, *writer);
   if (!rows) {
@@ -100,6 +101,7 @@ Action add_query(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--steps", options->steps, "only steps first:last, as analyze takes them");
   app.add_option("--rank", options->rank, "only this rank")->check(whole_number(0, INT32_MAX));
+  add_one_run_option(app, options->is_one_run);
   app.add_flag("--tables", options->tables, "list every table and column");
   return [options] { return query_run(*options); };
 }

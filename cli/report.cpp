@@ -49,7 +49,7 @@ reports::ReportOptions page_options(ReportCommand const& command) {
 }
 
 base::Expected<std::string> page_of(ReportCommand const& command) {
-  auto const analyzed = analyze_and_warn(command.runs, {});
+  auto const analyzed = analyze_and_warn(command.runs, {}, Reading::kBySize, command.is_one_run);
   if (!analyzed) return base::fail_with(analyzed);
   reports::ReportOptions const options = page_options(command);
   if (analyzed->read) return reports::report_html(analyzed->run, analyzed->analysis, analyzed->read, options);

@@ -22,9 +22,7 @@ using model::Interval;
 Expected<void> keep_rank(import::RunSources& run, int32_t rank) {
   std::set<int32_t> there;
   for (import::RankSource const& process : run.ranks) there.insert(process.source.info().rank);
-  if (!there.contains(rank))
-    return fail("--rank {}: is not in the run, it has {} from {} to {}", rank, base::format_count(there.size(), "rank"),
-                *there.begin(), *there.rbegin());
+  if (!there.contains(rank)) return fail("--rank {}: is not in the run, it has {}", rank, ranks_there(there));
   std::erase_if(run.ranks, [&](import::RankSource const& process) { return process.source.info().rank != rank; });
   return {};
 }
@@ -122,8 +120,11 @@ Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostStep
         Part{.steps = analyzer::steps_between(host.threads[r], kept, offset), .whole = analyzer::whole_steps(host.threads[r])};
     found = true;
   }
-  if (found) return parts;
   auto const there = range_of(host);
+  if (found) {
+    warn_of_missing_steps(*wanted, {std::max(wanted->first, there->first), std::min(wanted->second, there->second)});
+    return parts;
+  }
   if (!there) return fail("--steps {}: the run has no steps, choose a part with --time", options.steps);
   return fail("--steps {}: are not in the run, it has steps {} to {}", options.steps, there->first, there->second);
 }

@@ -23,7 +23,7 @@ struct SliceOptions {
   std::vector<std::string> runs;
   std::string output;
   PartOptions part;
-  bool anonymize = false, force = false;
+  bool anonymize = false, force = false, is_one_run = false;
 };
 
 /// What the analysis reads in a range's name (Pseudonyms::Meaning).
@@ -62,7 +62,7 @@ Expected<void> write_parts(import::RunSources const& run, Parts const& parts, bo
 }
 
 Expected<void> slice_into(SliceOptions const& options, PartialRun& output) {
-  auto run = open_sources_and_warn(options.runs);
+  auto run = open_sources_and_warn(options.runs, options.is_one_run);
   if (!run) return base::fail_with(run);
   int64_t const length_ns = import::time_range(*run).length();
   auto const parts = choose_parts(*run, options.part);
@@ -100,6 +100,7 @@ Action add_slice(CLI::App& app) {
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   add_part_options(app, options->part);
   app.add_flag("--anonymize", options->anonymize, "replace every name: of ranges, kernels, threads, hosts, devices");
+  add_one_run_option(app, options->is_one_run);
   app.add_flag("--force", options->force, "overwrite a run that is there");
   return [options] { return slice_run(*options); };
 }

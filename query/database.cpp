@@ -1,5 +1,6 @@
 #include "query/database.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -194,6 +195,15 @@ base::Expected<Database> Database::open(model::Run const& run, Part const& part)
   if (state->connection == nullptr) return base::fail("SQLite cannot begin, free some memory");
   state->add_tables();
   return Database(std::move(state));
+}
+
+std::optional<std::pair<int64_t, int64_t>> Database::chosen_steps() const {
+  if (!state_->part.steps || !state_->analysis) return std::nullopt;
+  std::optional<std::pair<int64_t, int64_t>> range;
+  for (analyzer::StepFacts const& step : state_->analysis->steps)
+    range = range ? std::pair(std::min(range->first, step.step), std::max(range->second, step.step))
+                  : std::pair(step.step, step.step);
+  return range;
 }
 
 Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}

@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <tl/expected.hpp>
 
@@ -51,6 +52,8 @@ class Database {
   Database& operator=(Database&&) noexcept;
   ~Database();
 
+  /// First and last of the steps that Part::steps chose; nothing where it chose none.
+  [[nodiscard]] std::optional<std::pair<int64_t, int64_t>> chosen_steps() const;
   /// One SELECT (or EXPLAIN of one); nothing else is allowed. Returns the number of rows that were taken.
   tl::expected<uint64_t, QueryError> run(std::string const& sql, RowSink& sink, QueryOptions const& options = {});
 

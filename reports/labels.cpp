@@ -6,6 +6,9 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -112,6 +115,39 @@ int64_t part_ns(analyzer::TimeSplit const& split, int index) {
 int32_t rank_of(model::Run const& run, analyzer::DeviceRef ref) {
   auto const index = static_cast<size_t>(ref.rank_index);
   return ref.rank_index >= 0 && index < run.ranks.size() ? run.ranks[index].trace.info().rank : ref.rank_index;
+}
+
+namespace {
+
+/// Whether processes of one rank follow each other: they are windows of it. Two at once are two processes.
+bool has_windows_alone(model::Run const& run) {
+  std::map<int32_t, std::vector<model::Interval>> of_ranks;
+  for (model::RankTrace const& rank : run.ranks) {
+    auto const [first, last] = rank.trace.time_range();
+    of_ranks[rank.trace.info().rank].push_back({first + rank.offset_ns, last + rank.offset_ns});
+  }
+  return std::all_of(of_ranks.begin(), of_ranks.end(), [](auto& of_rank) {
+    std::vector<model::Interval>& spans = of_rank.second;
+    std::sort(spans.begin(), spans.end(), [](auto const& a, auto const& b) { return a.begin < b.begin; });
+    return std::adjacent_find(spans.begin(), spans.end(), [](auto const& a, auto const& b) { return b.begin <= a.end; }) ==
+           spans.end();
+  });
+}
+
+}  // namespace
+
+size_t count_ranks(model::Run const& run) {
+  if (!has_windows_alone(run)) return run.ranks.size();
+  std::set<int32_t> ranks;
+  for (model::RankTrace const& rank : run.ranks) ranks.insert(rank.trace.info().rank);
+  return ranks.size();
+}
+
+size_t count_devices(model::Run const& run, analyzer::Analysis const& analysis) {
+  if (!has_windows_alone(run)) return analysis.devices.size();
+  std::set<std::pair<int32_t, int32_t>> devices;
+  for (analyzer::DeviceFacts const& device : analysis.devices) devices.emplace(rank_of(run, device.ref), device.ref.device);
+  return devices.size();
 }
 
 std::string device_label(model::Run const& run, analyzer::DeviceRef ref) {

@@ -27,6 +27,10 @@ Part const& path_part(analyzer::PathClass path_class);
 /// What a device did that made others wait; the key as that of path_part. Without the host's op.
 Part const& wait_part(analyzer::WaitFacts const& waits);
 
+/// How many ranks the run has: those of which a profiler took several windows, one after the other, count once.
+size_t count_ranks(model::Run const& run);
+/// How many devices it has, likewise.
+size_t count_devices(model::Run const& run, analyzer::Analysis const& analysis);
 /// "device 1", "rank 3" or "rank 3 device 1": as much as is needed to tell the run's devices apart.
 std::string device_label(model::Run const& run, analyzer::DeviceRef ref);
 /// The job's rank number of a device's process.

@@ -340,11 +340,15 @@ std::string say_hung(Seen const& seen) {
   text += tr(".");
   std::string const missing = ranks_in_role(seen, "missing"), unrecorded = ranks_in_role(seen, "unrecorded");
   if (!missing.empty()) text += tr(" {} had not called it.", with_capital(missing));
+  if (missing.empty() && !completed.empty() && !waiting.empty())
+    text += tr(" It stays on {}, which the others are past.", waiting);
   if (!unrecorded.empty()) text += tr(" Of {} of the group nothing was recorded.", unrecorded);
   if (std::string const different = seen.subject("different"); !different.empty())
     text += tr(" The ranks call different operations: {}.", different);
   if (missing.empty() && unrecorded.empty() && completed.empty() && seen.subject("different").empty())
     text += tr(" All ranks that are recorded have called it.");
+  for (auto const& [key, groups] : seen.finding.subjects)
+    if (key == "other_groups") text += tr(" Others hang, too: calls of {}.", shown(groups, 600));
   return text;
 }
 

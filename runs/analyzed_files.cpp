@@ -31,10 +31,10 @@ Expected<AnalyzedRun> analyze_in_memory(RunSources sources, analyzer::AnalyzeOpt
 }  // namespace
 
 Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
-                                    Reading reading) {
+                                    Reading reading, bool is_one_run) {
   bool const by_size = reading == Reading::kBySize;
-  auto opened =
-      import::open_sources(paths, {by_size ? analyzer::processes_at_once() : 0, by_size ? kMostEventsInMemory : uint64_t{0}});
+  auto opened = import::open_sources(
+      paths, {by_size ? analyzer::processes_at_once() : 0, by_size ? kMostEventsInMemory : uint64_t{0}}, is_one_run);
   if (!opened) return base::fail_with(opened);
   auto const sources = std::make_shared<RunSources>(std::move(*opened));
   if (!is_streamed(*sources, reading)) return analyze_in_memory(std::move(*sources), options);

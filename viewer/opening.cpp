@@ -95,7 +95,7 @@ struct Opening::Shared {
 
   base::Expected<std::unique_ptr<Scene>> make_scene_of(std::vector<std::string> const& paths, RunSeries* series) {
     files = RunFiles(paths);
-    auto sources = import::open_sources(paths);
+    auto sources = import::open_sources(paths, {}, series_options.paths_are == import::PathsAre::kOneRun);
     if (!sources) return base::fail_with(sources);
     for (auto const& rank : sources->ranks) files.add({rank.file});
     processes = sources->ranks.size();

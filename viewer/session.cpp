@@ -37,7 +37,7 @@ void take_shown(RunSeries& series, base::Expected<FarAnalysis::Result>& made) {
 Session::Session(Arguments arguments, std::string recent_file)
     : arguments_(std::move(arguments)),
       recent_file_(std::move(recent_file)),
-      keeper_(std::filesystem::path(recent_file_).parent_path().string()) {
+      keeper_(std::filesystem::path(recent_file_).parent_path().string(), arguments_.keeps_view_beside) {
   state_.theme = arguments_.theme == "light" ? Theme::kLight : Theme::kDark;
   page_.recent = read_recent_runs(recent_file_);
   if (!arguments_.runs.empty()) open(arguments_.runs);

@@ -77,6 +77,7 @@ std::optional<SavedView> ViewKeeper::open(std::string const& run) {
   std::string const in_state = sidecar_in_state(run, state_folder_);
   auto const beside_time = written_at(beside);
   auto const state_time = written_at(in_state);
+  is_beside_ = beside_time.has_value();
   if (!beside_time && !state_time) return std::nullopt;
   file_ = !beside_time || (state_time && *state_time > *beside_time) ? in_state : beside;
   auto saved = read_view(file_);
@@ -89,6 +90,7 @@ std::optional<SavedView> ViewKeeper::open(std::string const& run) {
 void ViewKeeper::close() {
   run_.clear();
   file_.clear();
+  is_beside_ = false;
   notice_.clear();
   frames_ = 0;
   changed_.reset();
@@ -116,25 +118,31 @@ void ViewKeeper::flush(Scene const& scene, ViewState const& state) {
   if (changed_ || !same_view(last_, state)) write(scene, state);
 }
 
+bool ViewKeeper::write_to(std::string const& file, std::string const& text) {
+  file_.clear();
+  if (file.empty()) return false;
+  std::error_code error;
+  fs::create_directories(fs::path(file).parent_path(), error);
+  // A run folder of somebody else may hold a link of that name.
+  if (!base::write_file_atomically(file, text, base::PartialFile::Links::kReplace)) return false;
+  file_ = file;
+  return true;
+}
+
 void ViewKeeper::write(Scene const& scene, ViewState const& state) {
   changed_.reset();
   last_ = kept_part(state);
   std::string const text = saved_view_text(saved_view(scene, state));
-  std::string const beside = sidecar_beside(run_);
-  // A run folder of somebody else may hold a link of that name.
-  auto const written = base::write_file_atomically(beside, text, base::PartialFile::Links::kReplace);
-  if (written) {
-    file_ = beside;
-    return;
-  }
-  file_ = sidecar_in_state(run_, state_folder_);
-  std::error_code error;
-  if (!file_.empty()) fs::create_directories(fs::path(file_).parent_path(), error);
-  bool const kept = !file_.empty() && base::write_file_atomically(file_, text, base::PartialFile::Links::kReplace).has_value();
-  if (!kept) file_.clear();
-  if (std::exchange(said_where_, true)) return;
-  notice_ = kept ? fmt::format("Nothing can be written beside the run: view and notes are kept in {}", base::printable(file_))
-                 : "View and notes are not kept: nothing can be written beside the run, nor in a folder of the user.";
+  bool const wants_beside = travels_ || is_beside_;
+  if (wants_beside && write_to(sidecar_beside(run_), text)) return;
+  bool const is_kept = write_to(sidecar_in_state(run_, state_folder_), text);
+  bool const is_expected = is_kept && !wants_beside;
+  if (is_expected || std::exchange(said_where_, true)) return;
+
+  if (is_kept)
+    notice_ = fmt::format("Nothing can be written beside the run: view and notes are kept in {}", base::printable(file_));
+  else
+    notice_ = "View and notes are not kept: no folder of the user can be written to. --keep-view-beside keeps them with the run.";
 }
 
 }  // namespace stepscope::viewer

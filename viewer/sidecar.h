@@ -1,5 +1,5 @@
-// Where a run's view and notes are kept: in a file beside the run, or where nothing can be written there in the user's state
-// folder; read when the run is opened, written as a whole when a person has changed something.
+// Where a run's view and notes are kept: in the user's state folder, or, where a person wants them to travel with the run, in a
+// file beside it; read when the run is opened, written as a whole when a person has changed something.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,9 @@ std::string sidecar_in_state(std::string const& run, std::string const& state_fo
 class ViewKeeper {
  public:
   ViewKeeper() = default;
-  /// `state_folder`: of the user, $XDG_STATE_HOME/stepscope; empty: only beside the run.
-  explicit ViewKeeper(std::string state_folder) : state_folder_(std::move(state_folder)) {}
+  /// `state_folder`: of the user, $XDG_STATE_HOME/stepscope; empty: none. `travels`: views are kept beside runs.
+  explicit ViewKeeper(std::string state_folder, bool travels = false)
+      : state_folder_(std::move(state_folder)), travels_(travels) {}
 
   /// A run is opened: what was kept of it, the later of both files. None: nothing was. A file that cannot be read is left as it
   /// is until a person changes something; notice() says so.
@@ -45,9 +46,13 @@ class ViewKeeper {
 
  private:
   using Clock = std::chrono::steady_clock;
+  /// Whether the file could be written.
+  bool write_to(std::string const& file, std::string const& text);
   void write(Scene const& scene, ViewState const& state);
 
   std::string state_folder_, run_, file_, notice_;
+  bool travels_ = false;
+  bool is_beside_ = false;                    ///< the run that is open has a file beside it already
   int frames_ = 0;                            ///< since it was opened
   ViewState last_;                            ///< as it was looked at last
   std::optional<Clock::time_point> changed_;  ///< since the file was written

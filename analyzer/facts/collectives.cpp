@@ -38,6 +38,13 @@ std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceIndex> const
     recordings[d].clock = clocks[d];
     recordings[d].set_steps(std::move(steps));
   }
+  std::vector<model::RecordedSpan> spans;
+  for (DeviceIndex const& device : devices) {
+    auto const [first, last] = device.trace().time_range();
+    int64_t const offset = device.rank->offset_ns;
+    spans.push_back({{first + offset, last + offset}, device.trace().info().rank, device.ref.device});
+  }
+  model::set_windows(recordings, spans);
   return recordings;
 }
 

@@ -58,7 +58,7 @@ Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
   for (std::string const& note : run.notes) notes.push_back(text(note));
   model::Interval const range = run_range(run);
   return {{"name", text(run.name)},
-          {"ranks", run.ranks.size()},
+          {"ranks", count_ranks(run)},
           {"hosts", hosts.size()},
           {"host_names", hosts},
           {"begin_ns", range.begin},

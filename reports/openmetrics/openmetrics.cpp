@@ -65,7 +65,7 @@ void add_run(model::Run const& run, analyzer::Analysis const& analysis, Metrics&
   std::set<std::string> hosts;
   for (model::RankTrace const& rank : run.ranks) hosts.insert(rank.trace.info().host);
   metrics.family("stepscope_run", "info", "", "The run that was analyzed.");
-  metrics.sample({{"name", run.name}, {"ranks", std::to_string(run.ranks.size())}, {"hosts", std::to_string(hosts.size())}}, 1,
+  metrics.sample({{"name", run.name}, {"ranks", std::to_string(count_ranks(run))}, {"hosts", std::to_string(hosts.size())}}, 1,
                  "_info");
   metrics.family("stepscope_quality_score", "gauge", "", "How far to trust the recording: 100 = nothing wrong.");
   metrics.sample({}, analysis.quality.score);

@@ -27,8 +27,8 @@ std::string duration(double ns) { return base::format_duration(std::llround(ns))
 
 std::string heading(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary, Paint const& paint) {
   std::string text = paint.bold(run.name.empty() ? "run" : shown(run.name, 80));
-  text += " · " + base::format_count(analysis.devices.size(), "device");
-  if (run.ranks.size() > 1) text += fmt::format(" · {} ranks", run.ranks.size());
+  text += " · " + base::format_count(count_devices(run, analysis), "device");
+  if (run.ranks.size() > 1) text += " · " + base::format_count(count_ranks(run), "rank");
   if (summary.has_steps) {
     text += fmt::format(" · {} ({})", base::format_count(summary.steps, "step"), step_source_label(analysis));
     if (summary.warmup_steps > 0) text += fmt::format(", {} warm-up left out", summary.warmup_steps);

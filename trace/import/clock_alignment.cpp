@@ -63,13 +63,19 @@ RunCollectives read_all(RunSources const& run, std::vector<uint32_t> const& cloc
     if (!of_ranks[r].empty()) recordings[r].set_steps(indices_of_steps(run.ranks[r].source));
   });
   RunCollectives all;
+  std::vector<model::RecordedSpan> spans;
   for (uint32_t r = 0; r < of_ranks.size(); ++r) {
+    model::Interval const when = run.ranks[r].source.time_range();
+    int64_t const offset = run.ranks[r].offset_ns;
+    int32_t number = 0;
     for (auto& device : of_ranks[r]) {
       all.devices.push_back(std::move(device));
       all.recordings.push_back(recordings[r]);
       all.ranks.push_back(r);
+      spans.push_back({{when.begin + offset, when.end + offset}, run.ranks[r].source.info().rank, number++});
     }
   }
+  model::set_windows(all.recordings, spans);
   return all;
 }
 
@@ -144,8 +150,12 @@ void fit_to_collectives(RunSources& run, std::vector<uint32_t> const& clocks, st
           fmt::format("{}: shares no collective with the other processes; its clock is taken as it is", run.ranks[r].file));
     is_comparable[r] = is_comparable[r] || (correction.is_fitted && correction.group == 0);
   }
+  // Other windows of the same ranks share none.
+  auto const is_window = [&](std::set<int32_t> const& ranks) {
+    return std::includes(groups[0].begin(), groups[0].end(), ranks.begin(), ranks.end());
+  };
   for (auto const& [group, ranks] : groups)
-    if (group > 0)
+    if (group > 0 && !is_window(ranks))
       run.notes.push_back(fmt::format("ranks {} share no collective with rank {}; between them clocks are taken as they are",
                                       fmt::join(ranks, ", "), *groups[0].begin()));
 }

@@ -14,11 +14,10 @@
 #include "trace/base/run_folder.h"
 #include "trace/import/clock_alignment.h"
 #include "trace/import/coarse_times.h"
-#include "trace/import/importers.h"
-#include "trace/import/nsys/nsys_importer.h"
-#include "trace/import/other_files.h"
 #include "trace/import/packed_source.h"
-#include "trace/import/xplane/profile_folder.h"
+#include "trace/import/rank_from_name.h"
+#include "trace/import/run_files.h"
+#include "trace/import/separate_captures.h"
 
 namespace stepscope::import {
 namespace {
@@ -67,6 +66,17 @@ std::vector<std::optional<OpenedFile>> open_all(std::vector<std::string> const& 
   return opened;
 }
 
+/// Files whose names tell their places in a parallel job ("TP-0-PP-1") are numbered by these, where no other file says a rank.
+void take_parallel_ranks(std::set<int32_t> const& said, std::vector<RankSource*>& unnumbered) {
+  if (!said.empty()) return;
+  std::vector<std::string> paths;
+  for (RankSource const* const rank : unnumbered) paths.push_back(rank->file);
+  std::vector<int32_t> const ranks = ranks_of_parallel_names(paths);
+  if (ranks.empty()) return;
+  for (size_t i = 0; i < ranks.size(); ++i) unnumbered[i]->source.assume_rank(ranks[i]);
+  unnumbered.clear();
+}
+
 /// Traces that do not say which rank they are take the ranks that are free, in the order of the files, those with devices first.
 void number_ranks(RunSources& run) {
   std::set<int32_t> said;
@@ -80,11 +90,14 @@ void number_ranks(RunSources& run) {
   // Helpers of a program are no workers: they take what these leave.
   std::stable_partition(unnumbered.begin(), unnumbered.end(),
                         [](RankSource const* rank) { return !rank->source.devices().empty(); });
+  take_parallel_ranks(said, unnumbered);
+  LaterWindows const windows(unnumbered);
   std::vector<int32_t> const numbers = free_ranks(said, unnumbered.size());
   std::vector<NumberedProcess> numbered;
   for (size_t i = 0; i < numbers.size(); ++i) {
     unnumbered[i]->source.assume_rank(numbers[i]);
     numbered.push_back({unnumbered[i]->file, numbers[i]});
+    for (RankSource* const window : windows.of(unnumbered[i])) window->source.assume_rank(numbers[i]);
   }
   if (run.ranks.size() < 2) return;
   for (std::string& note : notes_of_free_ranks(numbered)) run.notes.push_back(std::move(note));
@@ -98,17 +111,25 @@ void share_world_size(RunSources& run) {
     if (rank.source.info().world_size < largest) rank.source.assume_world_size(largest);
 }
 
-/// Two windows of one rank, most likely: they are no two participants. But a dump of its collectives tells of the same window.
+/// Two recordings of one rank: they are no two participants. But a dump of its collectives tells of the same window.
 void note_doubled_ranks(RunSources& run) {
   std::map<int32_t, std::vector<std::string>> files_of;
+  std::map<int32_t, std::vector<RankSource const*>> sources_of;
   for (RankSource const& rank : run.ranks) {
     if (rank.file.ends_with(base::kTraceSuffix) || rank.source.devices().empty()) continue;
     if (has_coarse_times(rank.source.info())) continue;
     std::vector<std::string>& files = files_of[rank.source.info().rank];
     if (std::find(files.begin(), files.end(), rank.file) == files.end()) files.push_back(rank.file);
+    sources_of[rank.source.info().rank].push_back(&rank);
   }
+  size_t windows = 0, ranks_with_windows = 0;
   for (auto const& [rank, files] : files_of) {
     if (files.size() < 2) continue;
+    if (follow_each_other(sources_of[rank])) {
+      windows = std::max(windows, files.size());
+      ++ranks_with_windows;
+      continue;
+    }
     bool const are_two = files.size() == 2;
     std::string const others = are_two ? fmt::format("both say that they are rank {}", rank)
                                        : fmt::format("{} more all say that they are rank {}", files.size() - 2, rank);
@@ -116,30 +137,13 @@ void note_doubled_ranks(RunSources& run) {
         fmt::format("{} and {}{}{}: they are taken as {} processes of it, open traces of one time window together", files[0],
                     files[1], are_two ? " " : " and ", others, are_two ? "two" : "several"));
   }
+  if (ranks_with_windows > 0)
+    run.notes.push_back(
+        fmt::format("{} recorded in up to {} windows, one after the other: each window is analyzed as a process of its rank",
+                    ranks_with_windows == 1 ? "one rank was" : fmt::format("{} ranks were", ranks_with_windows), windows));
 }
 
 }  // namespace
-
-Expected<std::vector<std::string>> files_of(std::string const& path) {
-  std::error_code error;
-  if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
-  std::vector<std::string> files;
-  std::string report;  // that was not exported
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (advice_for_report(it->path().string())) report = it->path().string();
-    if (!it->is_regular_file(ignored) || !has_trace_name(it->path().filename().string())) continue;
-    if (is_other_file(it->path().string())) continue;
-    files.push_back(it->path().string());
-  }
-  if (error) return fail("{}: cannot read the folder ({}), check its permissions", path, error.message());
-  if (files.empty() && !report.empty()) return fail("{}: {}", report, *advice_for_report(report));
-  if (auto const profile = files.empty() ? newest_profile(path) : std::nullopt) return files_of(*profile);
-  drop_copies_for_browsers(files);
-  if (files.empty()) return fail("{}: the folder holds no trace, name a run folder or record one with stepscope record", path);
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count) {
   std::vector<int32_t> ranks;
@@ -177,16 +181,18 @@ std::vector<std::string> notes_of_free_ranks(std::span<NumberedProcess const> pr
   return notes;
 }
 
-Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimit in_memory) {
+Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimit in_memory, bool paths_are_one_run) {
   if (paths.empty()) return fail("no run was named, name a trace file or a run folder");
   RunSources run;
   run.name = run_name(paths.front());
   std::vector<std::string> files;
   for (std::string const& path : paths) {
-    auto const of_path = files_of(path);
+    auto const of_path = find_run_files(path);
     if (!of_path) return base::fail_with(of_path);
-    files.insert(files.end(), of_path->begin(), of_path->end());
+    files.insert(files.end(), of_path->files.begin(), of_path->files.end());
+    run.notes.insert(run.notes.end(), of_path->notes.begin(), of_path->notes.end());
   }
+  size_t const notes_of_folders = run.notes.size();
   std::vector<std::optional<OpenedFile>> opened = open_all(files, in_memory);
   for (size_t i = 0; i < files.size(); ++i) {
     if (!*opened[i])
@@ -194,7 +200,10 @@ Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimi
     else
       for (TraceSource& source : **opened[i]) run.ranks.push_back({std::move(source), 0, files[i]});
   }
-  if (run.ranks.empty()) return fail("{}", run.notes.front());
+  if (run.ranks.empty()) return fail("{}", run.notes[notes_of_folders]);
+  if (!paths_are_one_run) {
+    if (auto const separated = separate_captures(run, paths.size() > 1); !separated) return base::fail_with(separated);
+  }
   number_ranks(run);
   share_world_size(run);
   note_doubled_ranks(run);
@@ -222,8 +231,8 @@ Expected<model::Run> load_run(RunSources sources) {
   return run;
 }
 
-Expected<model::Run> open_run(std::span<std::string const> paths) {
-  auto sources = open_sources(paths);
+Expected<model::Run> open_run(std::span<std::string const> paths, bool paths_are_one_run) {
+  auto sources = open_sources(paths, {}, paths_are_one_run);
   if (!sources) return base::fail_with(sources);
   return load_run(std::move(*sources));
 }

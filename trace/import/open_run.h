@@ -8,14 +8,11 @@
 #include <vector>
 
 #include "trace/base/expected.h"
+#include "trace/import/run_files.h"
 #include "trace/import/trace_source.h"
 #include "trace/model/run.h"
 
 namespace stepscope::import {
-
-/// The files that a path stands for, sorted by name: itself, or every file directly inside a folder that is a trace or may be a
-/// damaged one. Errors: the folder cannot be read or holds none.
-base::Expected<std::vector<std::string>> files_of(std::string const& path);
 
 /// The ranks of traces that do not say theirs, in the order of their files: those that no other one says.
 std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count);
@@ -35,14 +32,16 @@ struct MemoryLimit {
 };
 
 /// `paths`: files and folders (every trace file directly inside). Opens and aligns them, reads no events. Errors: nothing there,
-/// or nothing readable. A file that cannot be opened beside others that can is told in RunSources::notes.
-base::Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimit in_memory = {});
+/// or nothing readable, or paths that were recorded at different times (separate_captures.h) unless `paths_are_one_run`. A file
+/// that cannot be opened beside others that can is told in RunSources::notes.
+base::Expected<RunSources> open_sources(std::span<std::string const> paths, MemoryLimit in_memory = {},
+                                        bool paths_are_one_run = false);
 
 /// All events of what is open. A process that cannot be read beside others that can is told in Run::notes. Errors: none can be.
 base::Expected<model::Run> load_run(RunSources sources);
 
 /// open_sources() and load_run().
-base::Expected<model::Run> open_run(std::span<std::string const> paths);
+base::Expected<model::Run> open_run(std::span<std::string const> paths, bool paths_are_one_run = false);
 base::Expected<model::Run> open_run(std::string const& path);
 
 }  // namespace stepscope::import

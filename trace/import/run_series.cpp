@@ -8,6 +8,8 @@
 #include "trace/base/run_folder.h"
 #include "trace/import/coarse_times.h"
 #include "trace/import/open_run.h"
+#include "trace/import/rank_from_name.h"
+#include "trace/import/xplane/profile_folder.h"
 
 namespace stepscope::import {
 namespace {
@@ -16,27 +18,18 @@ namespace fs = std::filesystem;
 using base::Expected;
 using base::fail;
 
-/// "2" before "10".
-bool by_number(std::string const& a, std::string const& b) {
-  std::string const x = fs::path(a).filename().string(), y = fs::path(b).filename().string();
-  auto const is_number = [](std::string const& text) {
-    return !text.empty() && text.size() < 10 &&
-           std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-  };
-  if (is_number(x) && is_number(y)) return std::stoul(x) < std::stoul(y);
-  return x < y;
-}
-
 /// The runs in a folder that holds no trace itself; none if it is no such folder.
 std::vector<std::string> runs_in(std::string const& folder) {
   std::error_code error;
   std::vector<std::string> runs;
-  if (!fs::is_directory(folder, error) || files_of(folder)) return runs;
+  if (!fs::is_directory(folder, error) || files_directly_in(folder) || is_one_nested_run(folder)) return runs;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (it->is_directory(ignored) && files_of(it->path().string())) runs.push_back(it->path().string());
+    if (!it->is_directory(ignored)) continue;
+    std::string const path = it->path().string();
+    if (files_directly_in(path) || newest_profile(path)) runs.push_back(path);
   }
-  std::sort(runs.begin(), runs.end(), by_number);
+  std::sort(runs.begin(), runs.end(), natural_less);
   return runs;
 }
 

@@ -5,6 +5,8 @@
 #include <cstdlib>
 #include <iterator>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <unordered_map>
@@ -205,7 +207,7 @@ class Matcher {
   }
 
   std::vector<CollectiveMatch> match(std::span<DeviceRecording const> recordings) {
-    std::vector<Entry> const entries = sort_by_kind();
+    std::vector<Entry> const entries = sort_by_kind(recordings);
     for (auto& series : series_) place_all(series, recordings);
     std::vector<CollectiveMatch> matches;
     base::reserve_long(matches, entries.size());
@@ -214,18 +216,18 @@ class Matcher {
   }
 
  private:
-  static constexpr uint32_t kAlone = UINT32_MAX;
+  static constexpr uint32_t kAlone = UINT32_MAX, kMostWindow = (1U << 20U) - 1;
   struct Entry {
     uint32_t kind = kAlone;
     uint32_t series = 0;
     uint32_t place = 0;  ///< on its device
   };
 
-  std::vector<Entry> sort_by_kind() {
+  std::vector<Entry> sort_by_kind(std::span<DeviceRecording const> recordings) {
     std::vector<Entry> entries;
     base::reserve_long(entries, collectives_.size());
     collectives_.for_each([&](uint32_t device, CollectiveIdentity const& identity, int64_t end_ns) {
-      auto const key = key_of(identity);
+      auto const key = key_of(identity, device < recordings.size() ? recordings[device].window : 0);
       if (!key) {
         entries.emplace_back();
         return;
@@ -293,9 +295,10 @@ class Matcher {
   }
 
   /// Nothing: cannot be matched.
-  [[nodiscard]] std::optional<MatchKey> key_of(CollectiveIdentity const& identity) {
+  [[nodiscard]] std::optional<MatchKey> key_of(CollectiveIdentity const& identity, uint32_t window) {
     auto const tag = [&](Numbering numbering, CollectiveOp op) {
-      return static_cast<uint64_t>(numbering) << 56U | static_cast<uint64_t>(op);
+      uint64_t const of_window = numbering == Numbering::kSequence ? 0 : uint64_t{window & kMostWindow} << 32U;
+      return static_cast<uint64_t>(numbering) << 56U | of_window | static_cast<uint64_t>(op);
     };
     bool const has_sequence = with_sequence_.contains(identity.communicator);
     bool const is_pair = is_point_to_point(identity.op);
@@ -353,6 +356,38 @@ void DeviceRecording::set_steps(std::vector<int64_t> indices) {
   std::sort(indices.begin(), indices.end());
   steps = std::distance(indices.begin(), std::unique(indices.begin(), indices.end()));
   first_step = indices.empty() ? 0 : indices.front();
+}
+
+void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan const> spans) {
+  std::map<std::pair<int32_t, int32_t>, std::vector<size_t>> of_devices;
+  for (size_t d = 0; d < spans.size(); ++d) of_devices[{spans[d].rank, spans[d].device}].push_back(d);
+  size_t const windows = of_devices.empty() ? 0 : of_devices.begin()->second.size();
+  bool has_several = false, are_as_many = true;
+  for (auto& [device, own] : of_devices) {
+    std::sort(own.begin(), own.end(), [&](size_t a, size_t b) { return spans[a].when.begin < spans[b].when.begin; });
+    has_several = has_several || own.size() > 1;
+    are_as_many = are_as_many && own.size() == windows;
+    // Two at once are two recordings of one window.
+    for (size_t i = 1; i < own.size(); ++i)
+      if (spans[own[i]].when.begin <= spans[own[i - 1]].when.end) return;
+  }
+  if (!has_several) return;
+
+  if (are_as_many) {
+    for (auto const& [device, own] : of_devices)
+      for (uint32_t w = 0; w < own.size(); ++w) recordings[own[w]].window = w;
+    return;
+  }
+  std::vector<size_t> by_time(spans.size());
+  std::iota(by_time.begin(), by_time.end(), size_t{0});
+  std::sort(by_time.begin(), by_time.end(), [&](size_t a, size_t b) { return spans[a].when.begin < spans[b].when.begin; });
+  uint32_t window = 0;
+  int64_t end = INT64_MAX;
+  for (size_t const d : by_time) {
+    if (end != INT64_MAX && spans[d].when.begin > end) ++window;
+    end = end == INT64_MAX ? spans[d].when.end : std::max(end, spans[d].when.end);
+    recordings[d].window = window;
+  }
 }
 
 CollectiveIdentity identity_of(CollectiveDetail const& detail) {

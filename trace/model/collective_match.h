@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "trace/model/details.h"
+#include "trace/model/intervals.h"
 
 namespace stepscope::model {
 
@@ -39,10 +40,21 @@ struct RecordedCollective {
 struct DeviceRecording {
   uint32_t clock = 0;                 ///< devices of one clock have comparable times
   int64_t first_step = 0, steps = 0;  ///< lowest index of its annotated steps, and how many there are; 0 steps: not annotated
+  uint32_t window = 0;                ///< below 2^20; collectives without number are matched within one window alone
 
   /// Of the indices of all its steps; each may be there several times.
   void set_steps(std::vector<int64_t> indices);
 };
+
+/// When a device was recorded, run time, and which it is.
+struct RecordedSpan {
+  Interval when;
+  int32_t rank = -1, device = 0;
+};
+/// Numbers the windows of a profiler that recorded one device several times, one after the other: the n-th of each device is the
+/// n-th of all if they have as many, else those that overlap are one. All 0 where no device has several. `spans`: beside
+/// `recordings`.
+void set_windows(std::span<DeviceRecording> recordings, std::span<RecordedSpan const> spans);
 
 struct CollectiveMatch {
   uint32_t collective = 0;  ///< the same for all participants; from 0, in the order in which they are first seen

@@ -132,6 +132,8 @@ int main(int argc, char** argv) {
   app.add_option("--select", arguments.select, "select the first event whose name contains this");
   app.add_option("--panel", arguments.panel, "in front: " + stepscope::viewer::panel_names());
   app.add_option("--theme", arguments.theme, "dark or light")->capture_default_str();
+  app.add_flag("--keep-view-beside", arguments.keeps_view_beside,
+               "keep view and notes in a file beside RUN, so that they travel with it; else in the user's state folder");
   add_series_options(app, arguments.series);
   try {
     app.parse(argc, argv);

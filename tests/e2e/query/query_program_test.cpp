@@ -56,6 +56,26 @@ TEST_F(Query, OfSomeStepsOfARankSaysWhatAnalyzeSaysOfThem) {
   expect_refused("run --steps x 'select 1'", "not a range of steps");
 }
 
+TEST_F(Query, SelectionsThatAreNotThereAreRefusedByEveryCommand) {
+  for (std::string const command : {"analyze run", "query run 'select 1'", "export run -o none.json", "slice run -o part"}) {
+    for (std::string const choice : {" --rank 9", " --steps 100000:200000"}) {
+      Outcome const outcome = stepscope(command + choice);
+      EXPECT_EQ(outcome.code, 2) << command << choice << "\n" << outcome.output;
+      EXPECT_NE(outcome.output.find("it has "), std::string::npos) << command << choice << "\n" << outcome.output;
+    }
+  }
+  EXPECT_EQ(stepscope("compare run --vs run --steps 100000:200000").code, 2);
+}
+
+TEST_F(Query, StepsThatAreThereInPartAreTakenAndSaid) {
+  for (std::string const command :
+       {"analyze run", "query run 'select 1'", "export run -o some.json", "slice run -o part", "compare run --vs run"}) {
+    Outcome const outcome = stepscope(command + " --steps 3:200000");
+    EXPECT_NE(outcome.code, 2) << command << "\n" << outcome.output;
+    EXPECT_NE(outcome.output.find("the run has steps 3 to "), std::string::npos) << command << "\n" << outcome.output;
+  }
+}
+
 TEST_F(Query, ReadsSqlFromTheStandardInput) {
   Outcome const outcome = shell("echo 'select count(*) as n from processes' | " + program() + " query run - --format csv");
   EXPECT_EQ(outcome.code, 0);

@@ -9,6 +9,7 @@
 
 #include "analyzer/analysis.h"
 #include "reports/wording.h"
+#include "trace/model/group_facts.h"
 #include "trace/model/trace_builder.h"
 
 namespace stepscope::analyzer::hung_collective_tests {
@@ -110,7 +111,9 @@ TEST(HungCollective, WhereNobodyTellsOfEndsTheRankThatMadeFewerCallsIsNamed) {
   // A rank without any call in it, where all that are recorded take part.
   auto const none =
       hung_in(calls_of_ranks({called_until(2), {{1, CollectiveState::kCalled, CollectiveOp::kAllReduce, 8}}}, 2, 0));
-  ASSERT_EQ(none.size(), 1U);
+  // Likewise rank 0 has no call of the other group.
+  ASSERT_EQ(none.size(), 2U);
+  EXPECT_EQ(none[1].subjects.at("missing"), "0");
   EXPECT_EQ(none[0].metrics.at("sequence"), 1);
   EXPECT_EQ(none[0].subjects.at("missing"), "1");
 }
@@ -259,6 +262,94 @@ TEST(HungCollective, AMissingRankIsCriticalOnlyWhenItIsFurtherBehindThanRanksEve
 
 TEST(HungCollective, WhatLiesBeforeACompletedCallOfTheRankIsOver) {
   EXPECT_THAT(hung_in(calls_of_ranks({{{3, kPending}, {4}}, {{3, kPending}, {4}}}, 2)), IsEmpty());
+}
+
+/// The ranks 0 to `ranks` − 1, each in the groups that `calls` names: of each its members, and the calls of its ranks.
+struct MadeGroup {
+  uint64_t communicator;
+  std::vector<int32_t> members;
+  std::map<int32_t, std::vector<uint64_t>> pending;  ///< numbers, by rank of the job
+  std::map<int32_t, model::GroupCounts> counts;
+};
+/// Dumps of active calls alone.
+model::Run active_calls(int32_t ranks, std::vector<MadeGroup> const& groups) {
+  model::Run run;
+  for (int32_t rank = 0; rank < ranks; ++rank) {
+    model::TraceBuilder builder;
+    builder.info().rank = rank;
+    for (MadeGroup const& group : groups) {
+      auto const own = std::find(group.members.begin(), group.members.end(), rank);
+      if (own == group.members.end()) continue;
+      std::string const name = "group " + std::to_string(group.communicator);
+      builder.info().facts.emplace_back(model::group_ranks_fact(name), model::group_ranks_text(group.members));
+      if (auto const counts = group.counts.find(rank); counts != group.counts.end())
+        builder.info().facts.emplace_back(model::group_counts_fact(name), model::group_counts_text(counts->second));
+      auto const calls = group.pending.find(rank);
+      if (calls == group.pending.end()) continue;
+      model::TrackId const track = builder.add_track({model::TrackKind::kThread, model::group_calls_name(name), 0, -1, {}, 0});
+      for (uint64_t const sequence : calls->second) {
+        model::CollectiveDetail detail;
+        detail.communicator = group.communicator;
+        detail.sequence = sequence;
+        detail.op = CollectiveOp::kAllReduce;
+        detail.participants = static_cast<uint32_t>(group.members.size());
+        detail.rank = static_cast<int32_t>(own - group.members.begin());
+        detail.state = kPending;
+        builder.events(track).add(model::EventKind::kCollectiveCall, static_cast<int64_t>(sequence) * kMs, kLong,
+                                  builder.intern("all_reduce"), 0, detail);
+      }
+    }
+    run.ranks.push_back({std::move(builder).finish(), 0, ""});
+  }
+  return run;
+}
+
+TEST(HungCollective, ARankWithoutAnActiveCallIsNamedByItsRankInTheJob) {
+  auto const told = hung_in(active_calls(8, {{1, {4, 5, 6, 7}, {{4, {9}}, {5, {9}}, {7, {9}}}, {}}}));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].subjects.at("missing"), "6");
+  EXPECT_EQ(told[0].subjects.at("waiting"), "4, 5, 7");
+  EXPECT_EQ(told[0].finding.severity, Severity::kCritical);
+}
+
+TEST(HungCollective, ARankThatCountedTheCallAsDoneIsNotMissing) {
+  auto const told = hung_in(active_calls(
+      3, {{1, {0, 1, 2}, {{0, {9}}}, {{0, {.called = 9, .completed = 8}}, {1, {.called = 9, .completed = 9}}, {2, {9, 9}}}}}));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_FALSE(told[0].subjects.contains("missing"));
+  EXPECT_EQ(told[0].subjects.at("completed"), "1, 2");
+  EXPECT_THAT(told[0].words, HasSubstr("It stays on rank 0, which the others are past."));
+}
+
+TEST(HungCollective, ACallThatIsGoneWhereLaterOnesAreActiveIsDone) {
+  auto const told = hung_in(active_calls(3, {{1, {0, 1, 2}, {{0, {5, 6}}, {1, {6}}, {2, {5, 6, 7}}}, {}}}));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].subjects.at("waiting"), "0, 2");
+  EXPECT_EQ(told[0].subjects.at("completed"), "1");
+}
+
+TEST(HungCollective, EachCauseIsToldAndNoVictim) {
+  // 1 waits for 2 and therefore did not call what 0 waits in; 4 is missing elsewhere; in 7 all wait.
+  auto const told = hung_in(active_calls(7, {{1, {0, 1}, {{0, {5}}}, {}},
+                                             {2, {1, 2}, {{1, {8}}}, {}},
+                                             {3, {3, 4}, {{3, {2}}}, {}},
+                                             {7, {5, 6}, {{5, {1}}, {6, {1}}}, {}}}));
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_THAT((std::vector{told[0].subjects.at("missing"), told[1].subjects.at("missing")}),
+              ::testing::UnorderedElementsAre("2", "4"));
+  EXPECT_EQ(told[0].metrics.at("hung_groups"), 4);
+  EXPECT_THAT(told[0].subjects.at("other_groups"), HasSubstr("group 7"));
+}
+
+TEST(HungCollective, RanksThatWaitForEachOtherAreBothTold) {
+  auto const told = hung_in(active_calls(2, {{1, {0, 1}, {{0, {5}}}, {}}, {2, {0, 1}, {{1, {8}}}, {}}}));
+  ASSERT_EQ(told.size(), 2U);
+}
+
+TEST(HungCollective, AMemberOfWhichThereIsNoDumpIsNamedByItsRankInTheJob) {
+  auto const told = hung_in(active_calls(6, {{1, {4, 5, 9}, {{4, {3}}, {5, {3}}}, {}}}));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].subjects.at("unrecorded"), "9");
 }
 
 TEST(HungCollective, MessagesAreNotJudged) {

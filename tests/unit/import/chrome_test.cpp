@@ -562,15 +562,6 @@ TEST(Kineto, OldNamesOfCategoriesAndQuotedNumbersAreKnown) {
   EXPECT_TRUE(trace->columns().link[row_of(*trace, EventKind::kLaunch)].valid());
 }
 
-TEST(Kineto, TheRankMayBeInTheFilesName) {
-  EXPECT_EQ(rank_of_name("run/rank-3.json.gz"), 3);
-  EXPECT_EQ(rank_of_name("worker12.1694128201545.pt.trace.json"), 12);
-  EXPECT_EQ(rank_of_name("trace_8_RANK_1.json"), 1);
-  EXPECT_EQ(rank_of_name("resnet50-workers4.json"), std::nullopt);  // with 4 loaders
-  EXPECT_EQ(rank_of_name("frank.json"), std::nullopt);
-  EXPECT_EQ(rank_of_name("rank99999999999.json"), std::nullopt);
-}
-
 TEST(Importers, KnowATraceByItsContent) {
   auto const importer = [](std::string const& text) {
     Importer const* const found = find_importer(Input(std::as_bytes(std::span(text)), "x"));

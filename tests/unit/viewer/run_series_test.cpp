@@ -177,7 +177,9 @@ TEST_F(RunSeriesTest, ThePanelThatIsAskedForIsInFront) {
 TEST_F(RunSeriesTest, KeepsTheViewBesideTheRunThatIsShown) {
   NullUi ui;
   {
-    Session session(of({folder_.string()}), "");
+    Arguments arguments = of({folder_.string()});
+    arguments.keeps_view_beside = true;
+    Session session(arguments, "");
     settle(session);
     for (char const c : {'t', '9'}) {
       ImGui::GetIO().AddInputCharacter(static_cast<unsigned>(c));

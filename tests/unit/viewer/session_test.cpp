@@ -1,5 +1,6 @@
 // The window from opening a run to the next one, and what it says when that fails, on ImGui's null backend.
 #include "viewer/session.h"
+#include "viewer/sidecar.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -185,10 +186,10 @@ TEST_F(SessionTest, ARunThatIsDroppedToBeComparedIsOpenedAloneWhereNoneIsShown) 
   EXPECT_TRUE(session.pair()->is_same_run());
 }
 
-TEST_F(SessionTest, KeepsTheViewBesideTheRunForTheNextTime) {
-  std::string const sidecar = path("first.stepscope.view.json");
+TEST_F(SessionTest, KeepsTheViewInTheUsersFolderForTheNextTime) {
+  std::string const sidecar = sidecar_in_state(path("first.stepscope"), path("state")), recent = path("state/recent");
   {
-    Session session(of({path("first.stepscope")}), "");
+    Session session(of({path("first.stepscope")}), recent);
     settle(session);
     draw(session);
     // The first key waits for a filter, which the second one writes.
@@ -201,7 +202,8 @@ TEST_F(SessionTest, KeepsTheViewBesideTheRunForTheNextTime) {
     EXPECT_FALSE(fs::exists(sidecar));
   }
   ASSERT_TRUE(fs::exists(sidecar));
-  Session session(of({path("first.stepscope")}), "");
+  EXPECT_FALSE(fs::exists(path("first.stepscope.view.json")));
+  Session session(of({path("first.stepscope")}), recent);
   settle(session);
   EXPECT_EQ(session.state().tracks.filter, "9");
 }

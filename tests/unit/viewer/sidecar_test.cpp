@@ -51,8 +51,33 @@ TEST_F(Sidecar, LiesInTheFolderOfTheRunOrBesideItsFile) {
   EXPECT_NE(kept, sidecar_in_state(path("one.stepscope"), path("state")));
 }
 
+TEST_F(Sidecar, LeavesNoFileBesideTheRunUnlessTheViewIsToTravel) {
+  ViewKeeper keeper(path("state"));
+  EXPECT_FALSE(keeper.open(path("run")));
+  first_frames(keeper, state_);
+  state_.notes = {{5, "here"}};
+  keeper.flush(scene_, state_);
+  EXPECT_TRUE(fs::is_empty(folder_ / "run"));
+  EXPECT_EQ(keeper.file(), sidecar_in_state(path("run"), path("state")));
+  EXPECT_TRUE(keeper.notice().empty());
+  ViewKeeper again(path("state"));
+  EXPECT_EQ(again.open(path("run"))->notes, state_.notes);
+}
+
+TEST_F(Sidecar, ARunThatHasAFileBesideItKeepsItUpToDate) {
+  std::string const beside = path("run/.stepscope-view.json");
+  std::ofstream(beside) << saved_view_text({});
+  ViewKeeper keeper(path("state"));
+  ASSERT_TRUE(keeper.open(path("run")));
+  first_frames(keeper, state_);
+  state_.notes = {{5, "here"}};
+  keeper.flush(scene_, state_);
+  EXPECT_EQ(keeper.file(), beside);
+  EXPECT_EQ(parse_saved_view(content(beside), "x")->notes, state_.notes);
+}
+
 TEST_F(Sidecar, KeepsWhatHasChanged) {
-  ViewKeeper keeper;
+  ViewKeeper keeper(path("state"), true);
   EXPECT_FALSE(keeper.open(path("run")));
   first_frames(keeper, state_);
   state_.notes = {{5, "here"}};
@@ -98,7 +123,7 @@ TEST_F(Sidecar, LeavesAHostileFileAsItIsUntilSomethingChanges) {
 TEST_F(Sidecar, WhereNothingCanBeWrittenTheUsersFolderKeepsIt) {
   // Nobody can replace a folder that is not empty by a file, not even who may write everywhere.
   fs::create_directories(folder_ / "run" / ".stepscope-view.json" / "in the way");
-  ViewKeeper keeper(path("state"));
+  ViewKeeper keeper(path("state"), true);
   EXPECT_FALSE(keeper.open(path("run")));
   first_frames(keeper, state_);
   state_.notes = {{5, "here"}};

@@ -13,6 +13,7 @@
 #include "trace/file/trace_file.h"
 #include "trace/import/chrome/merged_events.h"
 #include "trace/import/json/blocks.h"
+#include "trace/import/rank_from_name.h"
 
 namespace stepscope::import {
 namespace {
@@ -70,8 +71,9 @@ class ChromeReader {
       HeaderEnd const end = read_header(cursor, true, header);
       if (end == HeaderEnd::kEvents) {
         header_ = std::move(header);
-        merged_.set_rank(header_.rank ? header_.rank : rank_of_name(input_.name()),
-                         static_cast<uint32_t>(header_.world_size.value_or(0)));
+        TraceHeader const known = header_.rank ? header_ : header_at_end();
+        merged_.set_rank(known.rank ? known.rank : rank_of_name(input_.name()),
+                         static_cast<uint32_t>(known.world_size.value_or(0)));
         needs_closing_ = front[front.find_first_not_of(" \t\r\n")] == '{';
         offset_ += cursor.offset();
         blocks_.drop(cursor.offset());
@@ -82,6 +84,24 @@ class ChromeReader {
       return end == HeaderEnd::kMore ? base::fail("{}: ends before its first event, record or copy it again", input_.name())
                                      : base::fail("{}: is JSON without the member traceEvents, name a trace", input_.name());
     }
+  }
+
+  /// What the last bytes say of the job: traces that are taken on demand name the rank behind their events. Of a packed file
+  /// nothing, as all of it would have to be unpacked first: its messages get the rank at the end.
+  [[nodiscard]] TraceHeader header_at_end() const {
+    constexpr std::string_view kMember = "\"distributedInfo\"";
+    constexpr size_t kMostBytes = size_t{1} << 20U;
+    TraceHeader header;
+    auto const all = input_.plain();
+    if (!all) return header;
+
+    std::string_view tail = all->substr(all->size() - std::min(all->size(), kMostBytes));
+    // The events end far before most of the last bytes: a search backwards passes what stands behind them alone.
+    size_t const at = tail.rfind(kMember);
+    if (at == std::string_view::npos) return header;
+    JsonCursor cursor(tail.substr(at + kMember.size()));
+    if (cursor.take(':')) header.add("distributedInfo", cursor.value());
+    return header;
   }
 
   void read_blocks() {

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <filesystem>
 
 #include <fmt/format.h>
+
+#include "trace/import/rank_from_name.h"
 
 namespace stepscope::import {
 namespace {
@@ -130,12 +131,27 @@ void MergedEvents::add_rows(MergedTrack& track, EventBatch rows, std::vector<Str
     track.collectives += rows.kind[i] == EventKind::kCollective ? 1 : 0;
     last_ns_ = std::max(last_ns_, possible(rows.start[i]) + std::clamp<int64_t>(rows.dur[i], 0, model::kMaxTime));
   }
-  if (rank_)
-    for (model::CollectiveDetail& detail : std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
-      add_own_rank(detail);
   track.events += rows.size();
   event_count_ += rows.size();
+  auto& collectives = std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details);
+  if (!rank_ && !collectives.empty()) {
+    without_rank_.emplace_back(track.id, std::move(rows));
+    return;
+  }
+  for (model::CollectiveDetail& detail : collectives) add_own_rank(detail);
   builder_.append(track.id, std::move(rows));
+}
+
+/// The rank may stand behind the events of a packed file.
+void MergedEvents::add_without_rank(TraceHeader const& header) {
+  if (!rank_) rank_ = header.rank;
+  for (auto& [track, rows] : without_rank_) {
+    if (rank_)
+      for (model::CollectiveDetail& detail : std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
+        add_own_rank(detail);
+    builder_.append(track, std::move(rows));
+  }
+  without_rank_.clear();
 }
 
 /// Of messages the rank in the job, as their peers are told by it; of collectives that in their group: by it another recording of
@@ -351,6 +367,7 @@ void MergedEvents::note_processes() {
 }
 
 model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) && {
+  add_without_rank(header);
   close_brackets();
   name_tracks();
   add_devices(header);
@@ -362,22 +379,6 @@ model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) &
     log().notes.push_back(fmt::format("the file says that it is rank {} and rank {}: it is taken as rank {}", *header.rank,
                                       *header.other_rank, *header.rank));
   return std::move(builder_).finish();
-}
-
-std::optional<int32_t> rank_of_name(std::string_view path) {
-  std::string name = std::filesystem::path(path).filename().string();
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  for (std::string_view const word : {"rank", "worker"}) {
-    for (size_t at = name.find(word); at != std::string::npos; at = name.find(word, at + 1)) {
-      size_t digit = at + word.size();
-      while (digit < name.size() && (name[digit] == '-' || name[digit] == '_' || name[digit] == '=')) ++digit;
-      size_t end = digit;
-      while (end < name.size() && name[end] >= '0' && name[end] <= '9') ++end;
-      constexpr size_t kMostDigits = 7;
-      if (end > digit && end - digit <= kMostDigits) return static_cast<int32_t>(*parse_integer(name.substr(digit, end - digit)));
-    }
-  }
-  return std::nullopt;
 }
 
 }  // namespace stepscope::import

@@ -54,6 +54,7 @@ class MergedEvents {
   std::vector<model::StringId> intern_names(BlockEvents const& block);
   void add_rows(MergedTrack& track, model::EventBatch rows, std::vector<model::StringId> const& names);
   void add_own_rank(model::CollectiveDetail& detail) const;
+  void add_without_rank(TraceHeader const& header);
   /// json_text(), and counts what is replaced in it.
   std::string repaired_text(std::string_view raw, size_t most);
   void add_metadata(BlockEvents::Metadata const& metadata);
@@ -84,6 +85,7 @@ class MergedEvents {
   std::optional<LastOp> last_op_;
   std::optional<int32_t> rank_;
   uint32_t world_size_ = 0;
+  std::vector<std::pair<model::TrackId, model::EventBatch>> without_rank_;   ///< with collectives, until the rank is known
   std::unordered_map<uint64_t, int32_t, base::HashNumber> ranks_in_groups_;  ///< by communicator
   std::optional<int64_t> origin_ns_;
   int64_t last_ns_ = 0;             ///< trace time
@@ -92,8 +94,5 @@ class MergedEvents {
            folded_tracks_ = 0;
   bool is_kineto_ = false;
 };
-
-/// The rank that a file's name tells: 3 of "rank-3.json.gz", "worker3.12.pt.trace.json", "trace_8_rank_3.json".
-std::optional<int32_t> rank_of_name(std::string_view file);
 
 }  // namespace stepscope::import

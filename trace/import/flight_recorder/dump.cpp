@@ -35,6 +35,7 @@ class DumpReader {
         if (key == "version") dump_.version = value;
         if (key == "nccl_version" || key == "comm_lib_version") dump_.library_version = value;
         if (key == "pg_config") read_groups(value);
+        if (key == "pg_status") read_status(value);
       });
     }
     // Each has a dictionary of its own: more entries than dictionaries would make much of a small file.
@@ -48,6 +49,7 @@ class DumpReader {
     }
     bool const is_dump = !dump_.entries.empty() || !dump_.groups.empty() || !raw_text(dump_.version).empty();
     if (!is_dump) return std::nullopt;
+    give_counts();
     put_in_order();
     complete_coalesced();
     forget_untold_ends();
@@ -80,6 +82,42 @@ class DumpReader {
       });
       if (auto const index = group_of(group.name)) dump_.groups[*index] = std::move(group);
     });
+  }
+  /// By the number that a group has in its own process, which only its entries say.
+  void read_status(PlainValue const& status) {
+    for_each_member(status, [&](std::string_view key, PlainValue const& value) {
+      int64_t id = 0;
+      auto const [end, error] = std::from_chars(key.data(), key.data() + key.size(), id);
+      if (error != std::errc() || end != key.data() + key.size()) return;
+      std::optional<int64_t> called, completed;
+      for_each_member(value, [&](std::string_view member, PlainValue const& of) {
+        if (member == "last_enqueued_collective") called = whole_number(of);
+        if (member == "last_completed_collective") completed = whole_number(of);
+      });
+      if (!called || !completed) return;
+      // −1: none yet.
+      auto const count = [](int64_t number) { return static_cast<uint64_t>(std::max<int64_t>(number, 0)); };
+      statuses_[id] = {count(*called), count(*completed)};
+    });
+  }
+  /// A process numbers its groups in the order in which it made them, as their names do. Where there are as many statuses as
+  /// groups, and the entries agree, they are told in that order.
+  void give_counts() {
+    std::map<int64_t, uint32_t> by_name;
+    for (uint32_t g = 0; g < dump_.groups.size(); ++g) {
+      std::string const& name = dump_.groups[g].name;
+      int64_t number = 0;
+      auto const [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+      if (error != std::errc() || end != name.data() + name.size()) return;
+      by_name.emplace(number, g);
+    }
+    if (by_name.size() != dump_.groups.size() || by_name.size() != statuses_.size()) return;
+    std::map<uint32_t, int64_t> ids;
+    auto status = statuses_.begin();
+    for (auto const& [name, group] : by_name) ids[group] = status++->first;
+    for (auto const& [group, id] : ids_of_groups_)
+      if (ids.at(group) != id) return;
+    for (auto const& [group, id] : ids) dump_.groups[group].counts = statuses_.at(id);
   }
   /// A list, or its text: "[0, 1]".
   std::vector<int32_t> ranks_of(PlainValue const& value) {
@@ -162,6 +200,7 @@ class DumpReader {
       return;
     }
     entry.group = *number;
+    if (group_id) ids_of_groups_.emplace(*number, *group_id);
     entry.sequence = (entry.is_message ? message : collective).value_or(either.value_or(0));
     entry.input_bytes = bytes_of(inputs, entry.data_type);
     entry.output_bytes = bytes_of(outputs, entry.data_type);
@@ -301,6 +340,8 @@ class DumpReader {
   size_t looks_left_;
   FlightDump dump_;
   std::map<std::string, uint32_t, std::less<>> group_numbers_;
+  std::map<int64_t, model::GroupCounts> statuses_;  ///< by the group's number in its process
+  std::unordered_map<uint32_t, int64_t> ids_of_groups_;
   std::string_view last_group_name_;  ///< as it stands in the data
   std::optional<uint32_t> last_group_;
 };

@@ -10,12 +10,14 @@
 
 #include "trace/import/flight_recorder/plain_data.h"
 #include "trace/model/details.h"
+#include "trace/model/group_facts.h"
 
 namespace stepscope::import {
 
 struct FlightGroup {
-  std::string name, description;  ///< "0", "default_pg"
-  std::vector<int32_t> ranks;     ///< in the job, in the group's order; empty = not said
+  std::string name, description;             ///< "0", "default_pg"
+  std::vector<int32_t> ranks;                ///< in the job, in the group's order; empty = not said
+  std::optional<model::GroupCounts> counts;  ///< as the process counted them; not where it is unsure of which group they are
 };
 
 /// Instants are ns since the Unix epoch by the host's clock.

@@ -12,14 +12,15 @@
 
 #include <fmt/format.h>
 
+#include "trace/base/mapped_file.h"
 #include "trace/file/trace_file.h"
-#include "trace/import/chrome/merged_events.h"
 #include "trace/import/coarse_times.h"
 #include "trace/import/communication_names.h"
 #include "trace/import/flight_recorder/dump.h"
 #include "trace/import/flight_recorder/json_data.h"
 #include "trace/import/flight_recorder/pickle.h"
 #include "trace/import/process_groups.h"
+#include "trace/import/rank_from_name.h"
 #include "trace/import/whole_input.h"
 #include "trace/model/trace_builder.h"
 
@@ -88,9 +89,17 @@ class FlightTrace {
   }
 
  private:
-  /// By the file's name; else a rank that is in all of the groups, if there is but one.
+  /// Whether all groups of which the members are known have this one: a dump lists the groups of its own rank alone.
+  [[nodiscard]] bool is_member(int32_t rank) const {
+    return std::all_of(dump_.groups.begin(), dump_.groups.end(), [&](FlightGroup const& group) {
+      return group.ranks.empty() || std::find(group.ranks.begin(), group.ranks.end(), rank) != group.ranks.end();
+    });
+  }
+  /// By the file's name, in which a host may have a number, too: PyTorch writes the rank at its end. Else a rank that is in all
+  /// of the groups, if there is but one.
   [[nodiscard]] std::optional<int32_t> rank_of(std::string const& file) const {
-    if (auto const rank = rank_of_name(file)) return rank;
+    for (auto const& rank : {number_at_end(file), rank_of_name(file)})
+      if (rank && is_member(*rank)) return rank;
     std::vector<int32_t> common;
     bool is_first = true;
     for (FlightGroup const& group : dump_.groups) {
@@ -167,7 +176,8 @@ class FlightTrace {
     auto const [track, is_new] = call_tracks_.try_emplace(entry.group);
     if (is_new) {
       FlightGroup const& group = dump_.groups[entry.group];
-      track->second = builder_.add_track({model::TrackKind::kThread, "calls of " + group_text(group), entry.group, -1, {}, 0});
+      track->second =
+          builder_.add_track({model::TrackKind::kThread, model::group_calls_name(group_text(group)), entry.group, -1, {}, 0});
     }
     CollectiveDetail detail = detail_of(entry);
     detail.state = entry.state;
@@ -221,9 +231,23 @@ class FlightTrace {
     };
     fact("dump version", dump_.version);
     fact("communication library", dump_.library_version);
+    add_group_facts();
     if (timed_ == 0) return;
     info.facts.emplace_back(kCollectiveTimesFact, kLatestTimes);
     builder_.add_device({0, rank_ ? fmt::format("GPU of rank {}", *rank_) : "GPU", 0, 0, 0});
+  }
+
+  /// Groups of which this process has no call in the dump, too: others may wait for it in one.
+  void add_group_facts() {
+    constexpr size_t kMostGroupsWithFacts = 256;
+    if (dump_.groups.size() > kMostGroupsWithFacts) return;
+    for (FlightGroup const& group : dump_.groups) {
+      if (group.ranks.empty() || group.ranks.size() > model::kMostGroupMembers) continue;
+      std::string const name = group_text(group);
+      builder_.info().facts.emplace_back(model::group_ranks_fact(name), model::group_ranks_text(group.ranks));
+      if (group.counts)
+        builder_.info().facts.emplace_back(model::group_counts_fact(name), model::group_counts_text(*group.counts));
+    }
   }
 
   void add_notes(std::optional<std::string> const& damage) {
@@ -318,6 +342,12 @@ bool is_flight_recorder_name(std::string_view file_name) {
   bool const ends_with_number = digits != std::string_view::npos && digits + 1 < file_name.size();
   return ends_with_number &&
          (file_name.substr(0, digits + 1).ends_with("rank_") || file_name.substr(0, digits + 1).ends_with("rank"));
+}
+
+bool is_renamed_flight_recorder_dump(std::string const& path) {
+  if (!number_at_end(path)) return false;
+  auto const mapped = base::MappedFile::open(path);
+  return mapped && !mapped->bytes().empty() && is_flight_recorder_dump(Input(mapped->bytes(), path));
 }
 
 base::Expected<model::Trace> read_flight_recorder_dump(Input const& input) {

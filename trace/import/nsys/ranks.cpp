@@ -6,8 +6,8 @@
 #include <charconv>
 #include <set>
 
-#include "trace/import/chrome/merged_events.h"
 #include "trace/import/nsys/export_info.h"
+#include "trace/import/rank_from_name.h"
 
 namespace stepscope::import::nsys {
 namespace {

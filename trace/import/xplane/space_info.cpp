@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
-#include "trace/import/chrome/merged_events.h"
+#include "trace/import/rank_from_name.h"
 #include "trace/import/xplane/space_trace.h"
 
 namespace stepscope::import {
