@@ -116,7 +116,8 @@ std::vector<int64_t> work_begins(DeviceIndex const& device, KernelSequence const
   int64_t before = std::numeric_limits<int64_t>::max();
   std::optional<int64_t> led;
   for (uint32_t const row : device.ops) {
-    if (next == places.size()) break;
+    // The last place may be the end of the sequence, behind its last kernel.
+    if (next == places.size() || place == sequence.size()) break;
     if (row != sequence.rows[place]) {
       if (!led && is_batch_copy_or_fill(trace, row) && device.start(row) >= before) led = device.start(row);
       continue;

@@ -231,11 +231,10 @@ DeviceSteps assign_steps(DeviceIndex const& device, HostSteps const& host, int32
   order_steps(result);
   for (size_t i = 0; i < result.steps.size(); ++i) {
     StepFacts& step = result.steps[i];
-    if (i > 0) {
-      step.window.begin = std::max(step.window.begin, result.steps[i - 1].window.end);
-      // All its ops ended before the last op of the step before: nothing is left of the window.
-      step.window.end = std::max(step.window.end, step.window.begin);
-    }
+    if (i > 0) step.window.begin = std::max(step.window.begin, result.steps[i - 1].window.end);
+    // Nothing is left of the window where all its ops ended before the last op of the step before, or, of clocks that disagree,
+    // before its host began it.
+    step.window.end = std::max(step.window.end, step.window.begin);
   }
   mark_warmup(result.steps, device.rank->trace.info().whole_steps, warmup_steps);
   mark_held(result.steps, host.threads[static_cast<size_t>(device.ref.rank_index)], device.rank->trace.info());

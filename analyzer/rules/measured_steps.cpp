@@ -129,7 +129,7 @@ size_t expected_gaps(MeasuredDevice const& device, DeviceGaps const& gaps) {
   Interval const all{device.periods.front().begin, device.periods.back().end};
   size_t const first = gaps.first_after(all.begin), behind = std::max(first, gaps.first_after(all.end));
   if (all.length() <= 0) return 0;
-  double const share = std::min(1.0, static_cast<double>(device.total_ns) / static_cast<double>(all.length()));
+  double const share = std::clamp(static_cast<double>(device.total_ns) / static_cast<double>(all.length()), 0.0, 1.0);
   return static_cast<size_t>(share * static_cast<double>(behind - first));
 }
 

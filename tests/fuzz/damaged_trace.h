@@ -45,4 +45,7 @@ uint64_t edge_number(uint64_t old, std::mt19937_64& random);
 void mutate_blocks(std::vector<LooseBlock>& blocks, std::mt19937_64& random,
                    size_t (*mutate_bytes)(uint8_t* data, size_t size, size_t max_size));
 
+/// Changes one member of a JSON document, somewhere in it. False: it is no JSON, and stays.
+bool mutate_json(std::vector<std::byte>& document, std::mt19937_64& random);
+
 }  // namespace stepscope::fuzz

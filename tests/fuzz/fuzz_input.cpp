@@ -19,9 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A hundred events show what a thousand do; with a sanitizer a command looks at some 100,000 a second.
-constexpr uint64_t kMostEvents = 20'000;
-
 uint64_t claimed_events(base::ByteSpan trace) {
   uint64_t events = 0;
   for (file::IndexEntry const& block : file::find_blocks(trace).blocks)
@@ -44,10 +41,10 @@ InputFolder::~InputFolder() {
   fs::remove_all(folder_, ignored);
 }
 
-bool InputFolder::take(base::ByteSpan bytes, bool with_sound_checksums) {
+bool InputFolder::take(base::ByteSpan bytes, bool with_sound_checksums, uint64_t most_events) {
   std::vector<std::byte> copy(bytes.begin(), bytes.end());
   if (with_sound_checksums && begins_as_trace(copy)) repair_checksums(copy);
-  if (begins_as_trace(copy) && claimed_events(copy) > kMostEvents) return false;
+  if (begins_as_trace(copy) && claimed_events(copy) > most_events) return false;
 
   std::error_code ignored;
   fs::remove_all(output_, ignored);

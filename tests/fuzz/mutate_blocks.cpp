@@ -176,10 +176,26 @@ bool change_summary(LooseBlock& block, std::mt19937_64& random) {
   return true;
 }
 
-/// One member, somewhere in it.
-bool change_json(LooseBlock& block, std::mt19937_64& random) {
-  auto const* const begin = reinterpret_cast<char const*>(block.payload.data());
-  json root = json::parse(begin, begin + block.payload.size(), nullptr, false);
+bool change_meaning(LooseBlock& block, std::mt19937_64& random) {
+  if (has_type(block, BlockType::kEvents)) return change_events(block, random);
+  if (has_type(block, BlockType::kSteps)) return change_steps(block, random);
+  if (has_type(block, BlockType::kSummary)) return change_summary(block, random);
+  if (has_type(block, BlockType::kDescription) || has_type(block, BlockType::kTracks)) return mutate_json(block.payload, random);
+  return false;
+}
+
+void change_bytes(LooseBlock& block, size_t (*mutate_bytes)(uint8_t*, size_t, size_t)) {
+  constexpr size_t kMostGrowth = 32;
+  size_t const size = block.payload.size();
+  block.payload.resize(size + kMostGrowth);
+  block.payload.resize(mutate_bytes(reinterpret_cast<uint8_t*>(block.payload.data()), size, size + kMostGrowth));
+}
+
+}  // namespace
+
+bool mutate_json(std::vector<std::byte>& document, std::mt19937_64& random) {
+  auto const* const begin = reinterpret_cast<char const*>(document.data());
+  json root = json::parse(begin, begin + document.size(), nullptr, false);
   json* at = root.is_structured() ? &root : nullptr;
   while (at != nullptr && at->is_structured() && !at->empty() && (at == &root || random() % 8 != 0))
     at = &*std::next(at->begin(), static_cast<ptrdiff_t>(random() % at->size()));
@@ -195,26 +211,9 @@ bool change_json(LooseBlock& block, std::mt19937_64& random) {
   }
   std::string const text = root.dump(-1, ' ', false, json::error_handler_t::replace);
   auto const bytes = std::as_bytes(std::span(text));
-  block.payload.assign(bytes.begin(), bytes.end());
+  document.assign(bytes.begin(), bytes.end());
   return true;
 }
-
-bool change_meaning(LooseBlock& block, std::mt19937_64& random) {
-  if (has_type(block, BlockType::kEvents)) return change_events(block, random);
-  if (has_type(block, BlockType::kSteps)) return change_steps(block, random);
-  if (has_type(block, BlockType::kSummary)) return change_summary(block, random);
-  if (has_type(block, BlockType::kDescription) || has_type(block, BlockType::kTracks)) return change_json(block, random);
-  return false;
-}
-
-void change_bytes(LooseBlock& block, size_t (*mutate_bytes)(uint8_t*, size_t, size_t)) {
-  constexpr size_t kMostGrowth = 32;
-  size_t const size = block.payload.size();
-  block.payload.resize(size + kMostGrowth);
-  block.payload.resize(mutate_bytes(reinterpret_cast<uint8_t*>(block.payload.data()), size, size + kMostGrowth));
-}
-
-}  // namespace
 
 void mutate_blocks(std::vector<LooseBlock>& blocks, std::mt19937_64& random,
                    size_t (*mutate_bytes)(uint8_t* data, size_t size, size_t max_size)) {

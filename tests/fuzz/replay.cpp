@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -15,6 +14,8 @@
 
 #include <fmt/format.h>
 
+#include "tests/fuzz/mutate_bytes.h"
+
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size);
 /// Targets with mutations of their own have it (trace_mutator.cpp).
 extern "C" [[gnu::weak]] size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned seed);
@@ -22,48 +23,11 @@ extern "C" [[gnu::weak]] size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t si
 namespace {
 
 using Bytes = std::vector<uint8_t>;
+using stepscope::fuzz::mutate_once;
 
 Bytes read_bytes(std::filesystem::path const& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
-/// Values that lengths and counts are compared with.
-constexpr uint32_t kEdges[] = {0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 0x10000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF};
-
-void mutate_once(Bytes& bytes, std::mt19937_64& random) {
-  if (bytes.empty()) return;
-  auto const at = [&] { return static_cast<size_t>(random() % bytes.size()); };
-  switch (random() % 6) {
-    case 0:
-      bytes[at()] ^= static_cast<uint8_t>(1U << (random() % 8));
-      break;
-    case 1:
-      bytes[at()] = static_cast<uint8_t>(random());
-      break;
-    case 2: {
-      uint32_t const edge = kEdges[random() % std::size(kEdges)];
-      size_t const where = at();
-      std::memcpy(bytes.data() + where, &edge, std::min(sizeof edge, bytes.size() - where));
-      break;
-    }
-    case 3:
-      bytes.resize(at());
-      break;
-    case 4: {
-      size_t const from = at();
-      Bytes const piece(bytes.begin() + static_cast<ptrdiff_t>(from),
-                        bytes.begin() + static_cast<ptrdiff_t>(std::min(bytes.size(), from + random() % 64)));
-      bytes.insert(bytes.begin() + static_cast<ptrdiff_t>(at()), piece.begin(), piece.end());
-      break;
-    }
-    default: {
-      size_t const from = at();
-      size_t const to = std::min(bytes.size(), from + random() % 64);
-      bytes.erase(bytes.begin() + static_cast<ptrdiff_t>(from), bytes.begin() + static_cast<ptrdiff_t>(to));
-      break;
-    }
-  }
 }
 
 std::mt19937_64& shared_random() {

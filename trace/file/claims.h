@@ -21,6 +21,9 @@ uint64_t json_budget(uint64_t file_bytes);
 /// that a few kB could claim as many as memory holds.
 uint64_t row_budget(uint64_t file_bytes);
 
+/// Events in blocks with collectives, whose analysis takes up to 1.3 kB each where that of others takes some 100 bytes.
+uint64_t collective_row_budget(uint64_t file_bytes);
+
 /// Tracks. Each is described by some 100 bytes, or has a block of its own.
 uint32_t track_budget(uint64_t file_bytes);
 

@@ -33,6 +33,7 @@ using base::Expected;
 using base::fail;
 
 /// Bits of BlockHeader::kinds that only streams have.
+constexpr uint64_t kCollectiveKinds = kind_bit(model::EventKind::kCollective) | kind_bit(model::EventKind::kCollectiveCall);
 constexpr uint64_t kDeviceKinds = kind_bit(model::EventKind::kKernel) | kind_bit(model::EventKind::kMemcpy) |
                                   kind_bit(model::EventKind::kMemset) | kind_bit(model::EventKind::kCollective);
 
@@ -185,11 +186,15 @@ std::optional<std::vector<std::byte>> TraceFile::State::text_of(IndexEntry const
 /// Blocks that claim more rows than one can have, or than all of the file, are left without any: they are none of what the index
 /// names, and count as damaged when they are read.
 void TraceFile::State::refuse_impossible_rows() {
-  uint64_t rows_left = row_budget(bytes.size());
+  uint64_t rows_left = row_budget(bytes.size()), with_collectives_left = collective_row_budget(bytes.size());
   for (IndexEntry& entry : list.blocks) {
     if (!has_type(entry, BlockType::kEvents)) continue;
-    if (entry.header.rows > std::min<uint64_t>(rows_left, kMaxBlockRows)) entry.header.rows = 0;
+    // A block that holds other kinds than its header names is damaged, too (are_listed()).
+    bool const has_collectives = (entry.header.kinds & kCollectiveKinds) != 0;
+    uint64_t const most = has_collectives ? std::min(rows_left, with_collectives_left) : rows_left;
+    if (entry.header.rows > std::min<uint64_t>(most, kMaxBlockRows)) entry.header.rows = 0;
     rows_left -= entry.header.rows;
+    if (has_collectives) with_collectives_left -= entry.header.rows;
   }
 }
 

@@ -42,7 +42,7 @@ class PlainStream final : public ByteStream {
 /// Gives what a decoder makes, until it has given suspiciously much.
 class UnpackingStream : public ByteStream {
  public:
-  explicit UnpackingStream(base::ByteSpan bytes) : rest_(bytes), packed_bytes_(bytes.size()) {}
+  explicit UnpackingStream(base::ByteSpan bytes) : rest_(bytes), packed_(bytes) {}
 
   size_t read(std::span<char> room) override {
     size_t done = 0;
@@ -50,7 +50,7 @@ class UnpackingStream : public ByteStream {
       size_t const made = unpack(room.subspan(done));
       done += made;
       unpacked_bytes_ += made;
-      if (unpacked_bytes_ > Input::kSuspiciousBytes && unpacked_bytes_ / Input::kSuspiciousRatio > packed_bytes_)
+      if (unpacked_bytes_ > Input::kSuspiciousBytes && unpacked_bytes_ / Input::kSuspiciousRatio > packed_.size())
         end(fmt::format("unpacks to more than {} times its size: no trace does, unpack it by hand if this one is meant",
                         Input::kSuspiciousRatio));
     }
@@ -64,12 +64,14 @@ class UnpackingStream : public ByteStream {
     is_over_ = true;
     damage_ = std::move(damage);
   }
-  [[nodiscard]] size_t consumed() const { return packed_bytes_ - rest_.size(); }
+  [[nodiscard]] size_t consumed() const { return packed_.size() - rest_.size(); }
+  /// More than rest_ holds when a decoder returns bytes that it took in an earlier call: igzip does so at the end of a member.
+  [[nodiscard]] base::ByteSpan last_bytes(size_t count) const { return packed_.last(std::min(count, packed_.size())); }
 
   base::ByteSpan rest_;
 
  private:
-  size_t packed_bytes_;
+  base::ByteSpan packed_;
   uint64_t unpacked_bytes_ = 0;
   bool is_over_ = false;
 };
@@ -93,7 +95,7 @@ class GzipStream final : public UnpackingStream {
       state_->avail_out = room_bytes;
       int const result = isal_inflate(state_.get());
       bool const took_some = state_->avail_in < given;
-      rest_ = rest_.subspan(given - state_->avail_in);
+      rest_ = last_bytes(rest_.size() - given + state_->avail_in);
       size_t const made = room_bytes - state_->avail_out;
       if (result < ISAL_DECOMP_OK || result == ISAL_NEED_DICT) {
         end(fmt::format("the gzip data are damaged near byte {}", consumed()));

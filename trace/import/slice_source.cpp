@@ -61,6 +61,20 @@ bool is_complete_after(Trace const& trace, SliceWindow const& window) {
   return all_linked || all_go_on;
 }
 
+/// Whether the op that comes next on each stream behind the window is there, or is none that is wanted.
+bool has_next_ops(Trace const& trace, SliceWindow const& window, int64_t read_until) {
+  if (!window.with_next_ops || read_until > model::last_begin_of_next(window.device)) return true;
+  size_t working = 0;
+  for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
+    auto const rows = trace.rows_of(model::TrackId{track});
+    bool works = false;
+    for (uint32_t row = rows.first; row < rows.last && !works; ++row)
+      works = model::is_device_op(trace.kind(row)) && touches(trace, row, window.device);
+    working += works ? 1 : 0;
+  }
+  return model::next_ops(trace, window.device).size() == working;
+}
+
 /// The margin of the next try. One damaged time can make a run of a second 73 years long: after some tries it grows faster.
 int64_t wider(int64_t margin, int tries, int64_t most) {
   constexpr int kTriesOfDouble = 8;
@@ -84,7 +98,8 @@ Expected<Trace> slice_around(TraceSource const& source, Interval wanted, model::
     if (!trace) return base::fail_with(trace);
     SliceWindow const window = window_of(**trace);
     if ((from_begin || is_complete_before(**trace, window)) &&
-        (to_end || (window.device.end < around.end && is_complete_after(**trace, window))))
+        (to_end ||
+         (window.device.end < around.end && is_complete_after(**trace, window) && has_next_ops(**trace, window, around.end))))
       return model::slice(**trace, window, whole);
   }
 }
@@ -100,7 +115,7 @@ Expected<Trace> slice_of_steps(TraceSource const& source, std::vector<model::Thr
 }
 
 Expected<Trace> slice_of_time(TraceSource const& source, Interval time, model::WholeSteps const& whole) {
-  return slice_around(source, time, whole, [&](Trace const&) { return SliceWindow{time, time}; });
+  return slice_around(source, time, whole, [&](Trace const&) { return SliceWindow{time, time, false}; });
 }
 
 }  // namespace stepscope::import

@@ -20,10 +20,15 @@ class RowChoice {
     for (uint32_t row = 0; row < trace.event_count(); ++row)
       kept_[row] = touches(row, trace.track(row).kind == TrackKind::kThread ? window.host : window.device) ||
                    (explains_by_itself(trace.kind(row)) && touches(row, window.device));
+    auto const next = window.with_next_ops ? next_ops(trace, window.device) : std::vector<uint32_t>();
+    if (window.with_next_ops) keep_until_launched(next, window);
     keep_linked();
     for (uint32_t track = 0; track < trace.tracks().size(); ++track)
       if (trace.tracks()[track].kind == TrackKind::kThread) keep_enclosing(trace.rows_of(TrackId{track}));
     keep_memory_before(std::min(window.host.begin, window.device.begin));
+    // Not before: the step that encloses them is not wanted.
+    for (uint32_t const row : late_) kept_[row] = true;
+    for (uint32_t const row : next) keep_next(row, window.device);
   }
   [[nodiscard]] bool is_kept(uint32_t row) const { return kept_[row]; }
 
@@ -35,6 +40,38 @@ class RowChoice {
     int64_t const start = trace_.start(row);
     // What takes no time lies in the window as an instant does.
     return start < window.end && (trace_.end(row) > window.begin || start >= window.begin);
+  }
+
+  /// What threads did behind their window, until the last op was launched that begins in the device's window or ends its idle
+  /// time: that tells what kept the launch.
+  void keep_until_launched(std::vector<uint32_t> const& next, SliceWindow const& window) {
+    int64_t until = window.host.end;
+    auto const extend = [&](uint32_t row) {
+      EventId const launch = trace_.columns().link[row];
+      if (launch.valid()) until = std::max(until, std::min(trace_.end(launch.value), window.device.end));
+    };
+    for (uint32_t row = 0; row < trace_.event_count(); ++row)
+      if (kept_[row] && is_device_op(trace_.kind(row))) extend(row);
+    for (uint32_t const row : next) extend(row);
+    if (until == window.host.end) return;
+
+    Interval const late{window.host.end, until};
+    for (uint32_t row = 0; row < trace_.event_count(); ++row) {
+      EventKind const kind = trace_.kind(row);
+      bool const is_of_thread = trace_.track(row).kind == TrackKind::kThread;
+      if (is_of_thread && kind != EventKind::kLaunch && kind != EventKind::kStep && touches(row, late)) late_.push_back(row);
+    }
+  }
+
+  /// The op with its launch, that launch's first op, and the waits of its stream since the window.
+  void keep_next(uint32_t row, Interval device) {
+    for (uint32_t wait = row; wait-- > trace_.rows_of(trace_.columns().track[row]).first && trace_.start(wait) >= device.end;)
+      kept_[wait] = true;
+    kept_[row] = true;
+    EventId const launch = trace_.columns().link[row];
+    if (!launch.valid()) return;
+    kept_[launch.value] = true;
+    if (EventId const first = trace_.columns().link[launch.value]; first.valid()) kept_[first.value] = true;
   }
 
   /// Launches of kept ops, ops of launches that were kept for themselves.
@@ -88,6 +125,7 @@ class RowChoice {
 
   Trace const& trace_;
   std::vector<bool> kept_;
+  std::vector<uint32_t> late_;  ///< of threads, behind their window
 };
 
 /// Texts of one trace as ids of the builder of another, each interned when it is first used.
@@ -118,6 +156,32 @@ bool is_launched_within(Trace const& trace, uint32_t launch, std::vector<ThreadS
 }
 
 }  // namespace
+
+std::vector<uint32_t> next_ops(Trace const& trace, Interval window) {
+  std::vector<uint32_t> result;
+  int64_t const last_begin = last_begin_of_next(window);
+  for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
+    if (trace.tracks()[track].kind != TrackKind::kStream) continue;
+    bool works = false;
+    Trace::Rows const rows = trace.rows_of(TrackId{track});
+    for (uint32_t row = rows.first; row < rows.last && trace.start(row) <= last_begin; ++row) {
+      if (!is_device_op(trace.kind(row))) continue;
+      if (trace.start(row) < window.end) {
+        works = works || trace.end(row) > window.begin || trace.start(row) >= window.begin;
+        continue;
+      }
+      if (works) result.push_back(row);
+      break;
+    }
+  }
+  return result;
+}
+
+int64_t last_begin_of_next(Interval window) {
+  constexpr int64_t kWindows = 4;
+  int64_t const begin = std::clamp(window.begin, -kMaxTime, kMaxTime), end = std::clamp(window.end, begin, kMaxTime);
+  return end - begin < (kMaxTime - end) / kWindows ? end + kWindows * (end - begin) : kMaxTime;
+}
 
 Trace slice(Trace const& trace, SliceWindow const& window, WholeSteps const& whole) {
   RowChoice const choice(trace, window);
@@ -169,8 +233,8 @@ SliceWindow window_of_steps(Trace const& trace, std::vector<ThreadSteps> const& 
     work = work ? Interval{std::min(work->begin, begin), std::max(work->end, device.in_steps->end)}
                 : Interval{begin, device.in_steps->end};
   }
-  if (!work) return {host, host};
-  return {{std::min(host.begin, work->begin), host.end}, *work};
+  if (!work) return {host, host, true};
+  return {{std::min(host.begin, work->begin), host.end}, *work, true};
 }
 
 }  // namespace stepscope::model

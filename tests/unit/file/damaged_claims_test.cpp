@@ -166,6 +166,22 @@ TEST(DamagedClaims, a_few_bytes_cannot_claim_as_many_events_as_memory_holds) {
   EXPECT_GE(file->find_damage().size(), kBlocks - (1U << 22) / kMaxBlockRows);
 }
 
+TEST(DamagedClaims, a_few_bytes_cannot_claim_millions_of_collectives) {
+  constexpr uint32_t kBlocks = 50;
+  Blocks blocks = sample_blocks();
+  auto const events = std::find_if(blocks.begin(), blocks.end(), [](auto const& b) { return is_of_type(b, BlockType::kEvents); });
+  ASSERT_NE(events, blocks.end());
+  fuzz::LooseBlock zeros{events->header, {std::byte{0}}};
+  zeros.header.rows = kMaxBlockRows;
+  zeros.header.kinds = uint64_t{1} << static_cast<int>(model::EventKind::kCollective);
+  blocks.insert(blocks.end(), kBlocks, zeros);
+  Bytes const bytes = file_of(blocks);
+  auto const file = TraceFile::open(bytes, "sample");
+  ASSERT_TRUE(file);
+  EXPECT_LE(file->event_count(), (1U << 19) + 1000);
+  EXPECT_GT(file->event_count(), (1U << 19) - kMaxBlockRows) << "what a file of that size could hold stays";
+}
+
 TEST(DamagedClaims, a_block_claims_no_more_rows_than_one_can_have) {
   Blocks blocks = sample_blocks();
   uint32_t lost = 0;

@@ -156,6 +156,34 @@ TEST(Slice, HostAndDeviceMayLieApart) {
   EXPECT_THAT(names_of(part), ElementsAre("step", "launch", "overhead", "op"));
 }
 
+TEST(Slice, KeepsWhatEndsTheStreamsIdleTimeAndWhatKeptItsLaunch) {
+  Made made;
+  made.step(1, 0, 100);
+  made.launched(10, 20, 190, "of step 1");
+  made.step(2, 100, 300);
+  made.host(EventKind::kRange, 110, 120, "before the launch");
+  made.host(EventKind::kRange, 150, 250, "ends behind the window");
+  made.host(EventKind::kRange, 200, 210, "behind the window");
+  made.launched(240, 260, 270, "next");
+  made.launched(280, 290, 295, "the one after");
+  Trace const part = slice(made.finish(), {{0, 100}, {0, 190}, true});
+  EXPECT_THAT(names_of(part),
+              ElementsAre("step", "launch", "before the launch", "ends behind the window", "launch", "of step 1", "next"));
+  EXPECT_EQ(part.log().unmatched_launches, 0U);
+}
+
+TEST(Slice, LooksForTheNextOpNearTheWindowOnly) {
+  Made made;
+  made.launched(10, 20, 90, "in the window");
+  made.launched(500, 501, 510, "next");
+  EXPECT_EQ(next_ops(made.finish(), {0, 100}).size(), 0U);
+  Made other;
+  other.launched(10, 20, 90, "in the window");
+  other.launched(490, 500, 510, "next");
+  EXPECT_EQ(next_ops(other.finish(), {0, 100}).size(), 1U);
+  EXPECT_EQ(last_begin_of_next({INT64_MIN, INT64_MAX}), kMaxTime);
+}
+
 TEST(Slice, KeepsWhatWasLiveBeforeAndTheLastCallOfEachDevice) {
   Made made;
   made.memory(MemoryOp::kAllocate, 0, 1, 8, "live");
