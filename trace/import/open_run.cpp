@@ -18,6 +18,7 @@
 #include "trace/import/nsys/nsys_importer.h"
 #include "trace/import/other_files.h"
 #include "trace/import/packed_source.h"
+#include "trace/import/perfetto/perfetto_importer.h"
 #include "trace/import/xplane/profile_folder.h"
 
 namespace stepscope::import {
@@ -118,24 +119,39 @@ void note_doubled_ranks(RunSources& run) {
   }
 }
 
+/// What was exported for Perfetto into the folder of its own run is no further rank of it.
+void drop_exports(std::vector<std::string>& files) {
+  bool const has_own =
+      std::any_of(files.begin(), files.end(), [](std::string const& file) { return file.ends_with(base::kTraceSuffix); });
+  if (has_own) std::erase_if(files, [](std::string const& file) { return is_perfetto_name(file); });
+}
+
 }  // namespace
 
 Expected<std::vector<std::string>> files_of(std::string const& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
   std::vector<std::string> files;
+  std::vector<std::string> others;
   std::string report;  // that was not exported
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
     if (advice_for_report(it->path().string())) report = it->path().string();
-    if (!it->is_regular_file(ignored) || !has_trace_name(it->path().filename().string())) continue;
-    if (is_other_file(it->path().string())) continue;
+    if (!it->is_regular_file(ignored)) continue;
+    if (!has_trace_name(it->path().filename().string()) || is_other_file(it->path().string())) {
+      others.push_back(it->path().string());
+      continue;
+    }
     files.push_back(it->path().string());
   }
   if (error) return fail("{}: cannot read the folder ({}), check its permissions", path, error.message());
   if (files.empty() && !report.empty()) return fail("{}: {}", report, *advice_for_report(report));
   if (auto const profile = files.empty() ? newest_profile(path) : std::nullopt) return files_of(*profile);
   drop_copies_for_browsers(files);
+  drop_exports(files);
+  std::sort(others.begin(), others.end());
+  if (auto const advice = files.empty() ? advice_for_folder(others) : std::nullopt)
+    return fail("{}: the folder holds no trace. {}", path, *advice);
   if (files.empty()) return fail("{}: the folder holds no trace, name a run folder or record one with stepscope record", path);
   std::sort(files.begin(), files.end());
   return files;
