@@ -23,7 +23,8 @@ bool holds(std::string_view text, std::string_view part) { return text.find(part
 
 std::string lower(std::string_view text) {
   std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::transform(result.begin(), result.end(), result.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return result;
 }
 
@@ -60,8 +61,8 @@ Advice advice_for_text_encoding(std::string_view head, std::string const& name) 
                              ((head[1] == 0 && head[3] == 0 && head[5] == 0) || (head[0] == 0 && head[2] == 0 && head[4] == 0)) &&
                              (head[0] != 0 || head[1] != 0);
   if (!has_mark && !is_wide_ascii) return std::nullopt;
-  return may_be_trace(
-      fmt::format("is text in UTF-16, as PowerShell redirects it: run iconv -f UTF-16 -t UTF-8 {} > trace.json and name that", name));
+  return may_be_trace(fmt::format(
+      "is text in UTF-16, as PowerShell redirects it: run iconv -f UTF-16 -t UTF-8 {} > trace.json and name that", name));
 }
 
 /// What stands where the file itself should.
@@ -73,12 +74,13 @@ Advice advice_for_stand_in(std::string_view head) {
   size_t const first = head.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   std::string const begin = lower(head.substr(std::min(first, head.size()), 64));
   if (begin.starts_with("<!doctype html") || begin.starts_with("<html") || begin.starts_with("<head")) {
-    if (holds(lower(head), "stepscope"))
-      return no_trace("is a report that Stepscope wrote, name the run that it is of");
-    return may_be_trace("is a web page (HTML), often a page to log in or of an error that was saved in place of a trace: download it again");
+    if (holds(lower(head), "stepscope")) return no_trace("is a report that Stepscope wrote, name the run that it is of");
+    return may_be_trace(
+        "is a web page (HTML), often a page to log in or of an error that was saved in place of a trace: download it again");
   }
   if (begin.starts_with("<?xml") || begin.starts_with("<error"))
-    return no_trace("is an XML document, often an error that a server sent in place of a file: download it again, or name a trace");
+    return no_trace(
+        "is an XML document, often an error that a server sent in place of a file: download it again, or name a trace");
   return std::nullopt;
 }
 
@@ -91,21 +93,23 @@ Advice advice_for_report_of_others(std::string_view head, std::string const& nam
   if (holds(name, "tfevents") || (head.size() > 24 && holds(head.substr(0, 64), "brain.Event:")))
     return no_trace("is an event file of TensorBoard, which holds no timeline: name the folder plugins/profile beside it");
   if (name.ends_with(".rpd") || (nsys::is_sqlite(head) && holds(head, "rocpd_")))
-    return may_be_trace(
-        fmt::format("is a database of ROCm's profiler (rocpd), run rocpd convert -i {} --output-format pftrace and name what it writes",
-                    name));
+    return may_be_trace(fmt::format(
+        "is a database of ROCm's profiler (rocpd), run rocpd convert -i {} --output-format pftrace and name what it writes",
+        name));
   if (!nsys::is_sqlite(head)) return std::nullopt;
   if (holds(head, "CREATE TABLE step_marks") || holds(head, "collective_waits"))
     return no_trace("is a database that stepscope export wrote, ask it with sqlite3, or name the run that it is of");
   return no_trace(
-      "is an SQLite database, but none of a profiler that Stepscope knows: name a trace, or what nsys export --type sqlite wrote");
+      "is an SQLite database, but none of a profiler that Stepscope knows: name a trace, or what nsys export --type sqlite "
+      "wrote");
 }
 
 /// Tables, known by the names of their columns.
 Advice advice_for_table(std::string_view head, std::string const& name) {
   std::string_view const line = head.substr(0, head.find('\n'));
   bool const has_separators = std::count(line.begin(), line.end(), ',') >= 2;
-  bool const is_json = line.find_first_not_of(" \t\r") != std::string_view::npos && holds("{[", line.substr(line.find_first_not_of(" \t\r"), 1));
+  bool const is_json =
+      line.find_first_not_of(" \t\r") != std::string_view::npos && holds("{[", line.substr(line.find_first_not_of(" \t\r"), 1));
   bool const is_named = name.ends_with(".csv") || name.ends_with(".tsv");
   if (is_json || holds(head, "\0"sv) || (!has_separators && !is_named)) return std::nullopt;
   struct Tool {
@@ -147,7 +151,9 @@ Advice advice_for_binary(std::string_view head) {
     std::string_view bytes, what;
   };
   static constexpr std::array<Magic, 14> kMagics = {{
-      {"\x7F""ELF"sv, "is a program or a library, no trace: run it with stepscope record -- PROGRAM"},
+      {"\x7F"
+       "ELF"sv,
+       "is a program or a library, no trace: run it with stepscope record -- PROGRAM"},
       {"MZ"sv, "is a program of Windows, no trace: name a trace"},
       {"PAR1"sv, "is a Parquet table, which Stepscope does not read: export the report as SQLite instead"},
       {"ARROW1"sv, "is an Arrow table, which Stepscope does not read: export the report as SQLite instead"},
@@ -183,7 +189,8 @@ Advice advice_for_json(Input const& input) {
   if (content == "[]" || content == "{}") return may_be_trace("is JSON that holds no events, record the run again");
   if (holds(head, "\"rocprofiler-sdk-tool\""))
     return may_be_trace(
-        "is JSON of rocprofv3, which Stepscope does not read: run rocprofv3 again with --output-format pftrace and name what it writes");
+        "is JSON of rocprofv3, which Stepscope does not read: run rocprofv3 again with --output-format pftrace and name what it "
+        "writes");
   if (holds(head, "\"device_traces\""))
     return no_trace("is a memory snapshot of PyTorch, no timeline: open it at pytorch.org/memory_viz");
   std::string_view const begin = head.substr(first, 64);
@@ -215,7 +222,12 @@ std::optional<FileAdvice> advice_for_file(Input const& input) {
   if (auto advice = advice_for_pickle(head)) return advice;
   if (input.head_damage()) return std::nullopt;
   if (auto advice = advice_for_json(input)) return advice;
-  return advice_for_table(head, name);
+  if (auto advice = advice_for_table(head, name)) return advice;
+  bool const is_text = !head.empty() && std::none_of(head.begin(), head.end(), [](unsigned char c) {
+    return c < 0x20 && std::isspace(c) == 0 && c != 0x1B;
+  });
+  if (is_text) return no_trace("is text, but none of a trace format: name a trace");
+  return std::nullopt;
 }
 
 }  // namespace stepscope::import

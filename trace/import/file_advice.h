@@ -9,7 +9,7 @@
 namespace stepscope::import {
 
 struct FileAdvice {
-  std::string sentence;          ///< goes behind the file's name: "is packed with bzip2, …"
+  std::string sentence;           ///< goes behind the file's name: "is packed with bzip2, …"
   bool may_hold_a_trace = false;  ///< among traces it must not be missing without a word
 };
 

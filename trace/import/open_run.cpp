@@ -129,6 +129,7 @@ void drop_exports(std::vector<std::string>& files) {
 }  // namespace
 
 Expected<std::vector<std::string>> files_of(std::string const& path) {
+  if (path.empty()) return fail("an empty name stands for no run, name a trace file or a run folder");
   std::error_code error;
   if (!fs::is_directory(path, error)) return std::vector<std::string>{path};
   std::vector<std::string> files;

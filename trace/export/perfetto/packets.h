@@ -35,7 +35,7 @@ struct DescriptorField {
   static constexpr uint32_t kUuid = 1, kName = 2, kProcess = 3, kThread = 4, kParentUuid = 5, kCounter = 8, kChildOrdering = 11,
                             kSiblingOrderRank = 12;
   static constexpr uint32_t kStepscopeTrack = 9871;  ///< number of the trace's track, from 1; for our own importer
-  static constexpr uint64_t kExplicit = 3;  ///< child_ordering: by sibling_order_rank
+  static constexpr uint64_t kExplicit = 3;           ///< child_ordering: by sibling_order_rank
   // ProcessDescriptor
   static constexpr uint32_t kProcessPid = 1, kCommandLine = 2, kProcessName = 6, kProcessLabels = 8;
   // ThreadDescriptor

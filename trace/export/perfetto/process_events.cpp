@@ -152,8 +152,8 @@ void ProcessEvents::write_fixed_names() {
   file_.end_packet(packet);
 }
 
-/// So that nothing of the model is lost when our own importer reads the file. As .stepscope files have it: readers add the tracks'
-/// losses to the log's own.
+/// So that nothing of the model is lost when our own importer reads the file. As .stepscope files have it: readers add the
+/// tracks' losses to the log's own.
 void ProcessEvents::write_model() {
   model::ImportLog log = trace_.log();
   for (model::Track const& track : trace_.tracks()) log.dropped -= std::min(log.dropped, track.dropped);

@@ -93,7 +93,8 @@ void Clocks::set_own_clocks(std::string_view snapshot, uint64_t sequence) {
   if (!trace_time) return;
   for (Reading const& reading : readings)
     if (is_of_sequence(reading.clock))
-      own_[{sequence, reading.clock}] = {saturated_minus(*trace_time, reading.time), reading.time, reading.is_incremental, reading.unit_ns};
+      own_[{sequence, reading.clock}] = {saturated_minus(*trace_time, reading.time), reading.time, reading.is_incremental,
+                                         reading.unit_ns};
 }
 
 std::optional<int64_t> Clocks::at_global(int64_t time, uint64_t clock) {

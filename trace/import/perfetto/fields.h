@@ -46,8 +46,8 @@ struct EventNumber {
   static constexpr uint64_t kSliceBegin = 1, kSliceEnd = 2, kInstant = 3, kCounter = 4;
 };
 struct LegacyNumber {
-  static constexpr uint32_t kNameIid = 1, kPhase = 2, kDurationUs = 3, kUnscopedId = 6, kLocalId = 10, kGlobalId = 11,
-                            kPid = 18, kTid = 19;
+  static constexpr uint32_t kNameIid = 1, kPhase = 2, kDurationUs = 3, kUnscopedId = 6, kLocalId = 10, kGlobalId = 11, kPid = 18,
+                            kTid = 19;
 };
 struct AnnotationNumber {
   static constexpr uint32_t kNameIid = 1, kBool = 2, kUnsigned = 3, kSigned = 4, kReal = 5, kText = 6, kPointer = 7, kNested = 8,

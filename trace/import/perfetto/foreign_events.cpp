@@ -9,6 +9,7 @@
 
 #include "trace/import/chrome/block_events.h"
 #include "trace/import/chrome/kineto_arguments.h"
+#include "trace/import/whole_input.h"
 
 namespace stepscope::import::perfetto {
 namespace {
@@ -20,35 +21,12 @@ using E = EventNumber;
 /// Long against what a block costs beside its events.
 constexpr size_t kBlockBytes = size_t{4} << 20U;
 constexpr size_t kMostNameBytes = size_t{1} << 14U;
-/// Of arguments within arguments; deeper ones are left out.
-constexpr int kMostDepth = 16;
-/// An argument that is longer says nothing that is read.
-constexpr size_t kMostArgumentBytes = size_t{1} << 16U;
 /// Threads of systems have lower numbers.
 constexpr uint64_t kFirstMadeId = 5'000'000'000;
 
-void escape(std::string& out, std::string_view text) {
-  if (text.size() > kMostArgumentBytes) text = text.substr(0, kMostArgumentBytes);
-  for (char const c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-}
-std::string escaped(std::string_view text) {
-  std::string out;
-  escape(out, text);
-  return out;
-}
-
-/// ns → µs with three decimals, which are exact.
-void write_us(std::string& out, int64_t ns) {
-  if (ns < 0) out += '-';
-  uint64_t const size = ns < 0 ? uint64_t{0} - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
-  fmt::format_to(std::back_inserter(out), "{}.{:03}", size / 1000, size % 1000);
+std::string_view text_at(InternTable<JsonText> const& table, uint64_t iid) {
+  JsonText const* const found = table.find(iid);
+  return found == nullptr ? std::string_view() : std::string_view(found->text);
 }
 
 /// Categories of work of a device, which has to say its device and stream.
@@ -70,13 +48,6 @@ std::string_view common_category(std::string_view category) {
   if (category == "memory_copy") return "gpu_memcpy";
   if (category == "hip_api" || category == "hip_runtime_api") return "hip_runtime";
   return category;
-}
-
-void write_real(std::string& out, double value) {
-  if (std::isfinite(value))
-    fmt::format_to(std::back_inserter(out), "{}", value);
-  else
-    out += "null";
 }
 
 }  // namespace
@@ -135,12 +106,12 @@ void ForeignEvents::add_names(std::string_view interned, Sequence& sequence) {
   ProtobufField field, entry;
   while (reader.next(field)) {
     if (field.type != base::WireType::kBytes) continue;
-    InternTable<Text>* const table = field.number == I::kEventNames         ? &sequence.names
-                                     : field.number == I::kCategories      ? &sequence.categories
-                                     : field.number == I::kAnnotationNames ? &sequence.annotations
-                                     : field.number == I::kTexts           ? &sequence.texts
-                                     : field.number == I::kGpuStages       ? &sequence.stages
-                                                                           : nullptr;
+    InternTable<JsonText>* const table = field.number == I::kEventNames        ? &sequence.names
+                                         : field.number == I::kCategories      ? &sequence.categories
+                                         : field.number == I::kAnnotationNames ? &sequence.annotations.names
+                                         : field.number == I::kTexts           ? &sequence.annotations.texts
+                                         : field.number == I::kGpuStages       ? &sequence.stages
+                                                                               : nullptr;
     if (table == nullptr) continue;
     uint64_t iid = 0;
     std::string_view text;
@@ -149,7 +120,8 @@ void ForeignEvents::add_names(std::string_view interned, Sequence& sequence) {
       if (entry.is_varint(I::kIid)) iid = entry.value;
       if (entry.is_bytes(I::kText)) text = entry.bytes;
     }
-    (*table)[iid] = {true, escaped(text)};
+    constexpr size_t kMostOtherBytes = 1024;
+    (*table)[iid] = {true, escaped(text.substr(0, field.number == I::kEventNames ? kMostNameBytes : kMostOtherBytes))};
   }
 }
 
@@ -164,7 +136,8 @@ ForeignEvents::Track& ForeignEvents::track(uint64_t uuid) {
 
 void ForeignEvents::add_metadata(char const* what, std::string const& where, std::string_view name) {
   if (name.empty()) return;
-  fmt::format_to(std::back_inserter(block_), R"({{"ph":"M","name":"{}",{},"args":{{"name":"{}"}}}},)", what, where, escaped(name));
+  fmt::format_to(std::back_inserter(block_), R"({{"ph":"M","name":"{}",{},"args":{{"name":"{}"}}}},)", what, where,
+                 escaped(name));
   end_event();
 }
 
@@ -187,8 +160,7 @@ ForeignEvents::Track ForeignEvents::describe(uint64_t uuid) {
   std::string process, process_name;
   auto const take_process = [&](int64_t pid) {
     process = std::to_string(pid);
-    for (uint64_t const known : {uuid_of_thread(pid, -1)})
-      if (auto const* described = index_.find(known)) process_name = described->name;
+    process_name = index_.process_name(pid);
   };
   if (own.is_thread || own.is_process) {
     take_process(own.pid);
@@ -201,9 +173,6 @@ ForeignEvents::Track ForeignEvents::describe(uint64_t uuid) {
     take_process(parent->pid);
     if (parent->is_process) process_name = parent->name;
   }
-  if (process_name.empty() && (own.is_thread || (parent != nullptr && parent->is_thread)))
-    for (TrackDescription const& other : index_.tracks)
-      if (other.is_process && std::to_string(other.pid) == process) process_name = other.name;
   std::string const in_process = process.empty() ? "" : fmt::format(R"("pid":{},)", process);
   if (!process.empty()) add_metadata("process_name", fmt::format(R"("pid":{})", process), process_name);
   if (own.is_thread) {
@@ -214,6 +183,8 @@ ForeignEvents::Track ForeignEvents::describe(uint64_t uuid) {
   add_metadata("thread_name", track.where, own.is_process ? "events of the process" : own.name);
   track.device = trailing_number(std::string_view(process_name).substr(0, process_name.find(": ")));
   track.stream = trailing_number(own.name);
+  if (!track.stream && !own.is_thread) track.stream = static_cast<int64_t>(made_id - kFirstMadeId);
+  track.group = process_name;
   return track;
 }
 
@@ -221,11 +192,7 @@ void ForeignEvents::add_event(Sequence& sequence, int64_t time) {
   last_ = std::max(last_, time);
   Track& at = track(event_.track);
   add_counters(sequence, time);
-  bool const is_slice = event_.type == E::kSliceBegin || event_.type == E::kSliceEnd;
-  if (is_slice && is_sorted_) {
-    if (time < at.last_time) is_unsorted_ = true;
-    at.last_time = time;
-  }
+  if (event_.type == E::kSliceBegin || event_.type == E::kSliceEnd) check_order(at, time);
   switch (event_.type) {
     case E::kSliceBegin:
       return begin_slice(at, time, text_of(sequence, at, std::nullopt));
@@ -243,7 +210,20 @@ void ForeignEvents::add_event(Sequence& sequence, int64_t time) {
   }
 }
 
-void ForeignEvents::begin_slice(Track& track, int64_t time, std::string text) { track.events.push_back({time, true, std::move(text)}); }
+void ForeignEvents::check_order(Track& track, int64_t time) {
+  if (is_sorted_ && time < track.last_time) is_unsorted_ = true;
+  track.last_time = time;
+}
+
+void ForeignEvents::begin_slice(Track& track, int64_t time, std::string text) {
+  // Names are short in the file and long here: a damaged one may open any number of events with the longest.
+  if (open_bytes_ > WholeInput::most_unpacked_bytes()) {
+    ++texts_left_out_;
+    text = R"(,"name":"","cat":"","args":{})";
+  }
+  open_bytes_ += text.size();
+  track.events.push_back({time, true, std::move(text)});
+}
 
 void ForeignEvents::end_slice(Track& track, int64_t time) {
   if (!is_sorted_) return track.events.push_back({time, false, {}});
@@ -252,6 +232,7 @@ void ForeignEvents::end_slice(Track& track, int64_t time) {
     return;
   }
   write_complete(track, track.events.back().time, time, track.events.back().text);
+  open_bytes_ -= track.events.back().text.size();
   track.events.pop_back();
 }
 
@@ -280,23 +261,8 @@ void ForeignEvents::add_sample(Track& track, int64_t time, double value) {
   end_event();
 }
 
-/// Everything of an event but its phase, its place and its times, from behind the place on.
-std::string ForeignEvents::text_of(Sequence const& sequence, Track const& track, std::optional<uint64_t> name_iid) {
-  auto const interned = [](InternTable<Text> const& table, uint64_t iid) -> std::string_view {
-    Text const* const found = table.find(iid);
-    return found == nullptr ? std::string_view() : std::string_view(found->text);
-  };
-  std::string text = R"(,"name":")";
-  if (!event_.name.empty())
-    escape(text, event_.name.substr(0, kMostNameBytes * 2));
-  else
-    text += interned(sequence.names, event_.name_iid != 0 ? event_.name_iid : name_iid.value_or(0));
-  text += R"(","cat":")";
-  std::string const own_category = event_.category.empty() ? std::string() : escaped(event_.category);
-  std::string_view const category =
-      common_category(event_.category.empty() ? interned(sequence.categories, event_.category_iid) : own_category);
-  text += category;
-  text += R"(","args":{)";
+/// Arguments that have another name, or none, in the formats of those who read them.
+void ForeignEvents::write_arguments(std::string& text, std::string_view category, Sequence const& sequence, Track const& track) {
   bool has_correlation = false, has_device = false, has_stream = false;
   size_t const begin = text.size();
   for (std::string_view const bytes : event_.annotations) {
@@ -305,7 +271,7 @@ std::string ForeignEvents::text_of(Sequence const& sequence, Track const& track,
     ProtobufReader reader(bytes);
     ProtobufField field;
     while (reader.next(field)) {
-      if (field.is_varint(AnnotationNumber::kNameIid)) name = interned(sequence.annotations, field.value);
+      if (field.is_varint(AnnotationNumber::kNameIid)) name = text_at(sequence.annotations.names, field.value);
       if (field.is_bytes(AnnotationNumber::kName)) name = own_name = escaped(field.bytes);
     }
     if (name.empty()) continue;
@@ -318,7 +284,7 @@ std::string ForeignEvents::text_of(Sequence const& sequence, Track const& track,
     has_stream = has_stream || name == "stream";
     if (text.size() != begin) text += ',';
     fmt::format_to(std::back_inserter(text), "\"{}\":", name);
-    write_value(text, bytes, sequence, 0);
+    write_annotation(text, bytes, sequence.annotations, 0);
   }
   auto const add = [&](char const* name, uint64_t value) {
     fmt::format_to(std::back_inserter(text), "{}\"{}\":{}", text.size() == begin ? "" : ",", name, value);
@@ -327,93 +293,28 @@ std::string ForeignEvents::text_of(Sequence const& sequence, Track const& track,
   constexpr uint64_t kPositive = UINT64_MAX >> 1U;
   if (!has_correlation && event_.flows.size() == 1 && event_.flows[0] != 0) add("correlation", event_.flows[0] & kPositive);
   if (is_device_work(category)) {
+    if (track.device && !devices_.contains(*track.device)) devices_[*track.device] = track.group;
     if (!has_device && track.device) add("device", static_cast<uint64_t>(*track.device));
     if (!has_stream && track.stream) add("stream", static_cast<uint64_t>(*track.stream));
   }
+}
+
+/// Everything of an event but its phase, its place and its times, from behind the place on.
+std::string ForeignEvents::text_of(Sequence const& sequence, Track const& track, std::optional<uint64_t> name_iid) {
+  std::string text = R"(,"name":")";
+  if (!event_.name.empty())
+    escape(text, event_.name.substr(0, kMostNameBytes * 2));
+  else
+    text += text_at(sequence.names, event_.name_iid != 0 ? event_.name_iid : name_iid.value_or(0));
+  text += R"(","cat":")";
+  std::string const own_category = event_.category.empty() ? std::string() : escaped(event_.category);
+  std::string_view const category =
+      common_category(event_.category.empty() ? text_at(sequence.categories, event_.category_iid) : own_category);
+  text += category;
+  text += R"(","args":{)";
+  write_arguments(text, category, sequence, track);
   text += "}";
   return text;
-}
-
-void ForeignEvents::write_value(std::string& out, std::string_view annotation, Sequence const& sequence, int depth) {
-  using A = AnnotationNumber;
-  size_t const begin = out.size();
-  char open = '\0';
-  ProtobufReader reader(annotation);
-  ProtobufField field;
-  auto const add_item = [&](char bracket) {
-    if (open == '\0' && out.size() != begin) return false;
-    if (open == '\0') out += bracket;
-    else out += ',';
-    open = bracket;
-    return true;
-  };
-  while (reader.next(field)) {
-    bool const is_first = out.size() == begin;
-    if (field.is_bytes(A::kItems) && depth < kMostDepth && open != '{') {
-      if (add_item('[')) write_value(out, field.bytes, sequence, depth + 1);
-      continue;
-    }
-    if (field.is_bytes(A::kEntries) && depth < kMostDepth && open != '[') {
-      if (!add_item('{')) continue;
-      std::string name;
-      ProtobufReader entry(field.bytes);
-      ProtobufField of_entry;
-      while (entry.next(of_entry)) {
-        if (of_entry.is_bytes(A::kName)) name = escaped(of_entry.bytes);
-        if (!of_entry.is_varint(A::kNameIid)) continue;
-        if (Text const* const known = sequence.annotations.find(of_entry.value)) name = known->text;
-      }
-      fmt::format_to(std::back_inserter(out), "\"{}\":", name);
-      write_value(out, field.bytes, sequence, depth + 1);
-      continue;
-    }
-    if (!is_first) continue;
-    if (field.is_varint(A::kBool)) out += field.value != 0 ? "true" : "false";
-    if (field.is_varint(A::kUnsigned) || field.is_varint(A::kPointer)) out += std::to_string(field.value);
-    if (field.is_varint(A::kSigned)) out += std::to_string(field.signed_value());
-    if (field.number == A::kReal && field.type == base::WireType::kFixed64) write_real(out, field.real_value());
-    if (field.is_bytes(A::kText) || field.is_bytes(A::kLegacyJson)) {
-      out += '"';
-      escape(out, field.bytes);
-      out += '"';
-    }
-    if (field.is_varint(A::kTextIid)) {
-      Text const* const known = sequence.texts.find(field.value);
-      fmt::format_to(std::back_inserter(out), "\"{}\"", known == nullptr ? "" : known->text);
-    }
-    if (field.is_bytes(A::kNested)) write_nested(out, field.bytes, depth + 1);
-  }
-  if (open != '\0') out += open == '[' ? ']' : '}';
-  if (out.size() == begin) out += "null";
-}
-
-/// DebugAnnotation.NestedValue, which old versions write.
-void ForeignEvents::write_nested(std::string& out, std::string_view nested, int depth) {
-  using A = AnnotationNumber;
-  std::vector<std::string_view> keys, values, items;
-  size_t const begin = out.size();
-  ProtobufReader reader(nested);
-  ProtobufField field;
-  while (reader.next(field)) {
-    if (field.is_bytes(A::kKeys)) keys.push_back(field.bytes);
-    if (field.is_bytes(A::kValues)) values.push_back(field.bytes);
-    if (field.is_bytes(A::kOldItems)) items.push_back(field.bytes);
-    if (out.size() != begin) continue;
-    if (field.is_varint(A::kOldInt)) out += std::to_string(field.signed_value());
-    if (field.number == A::kOldReal && field.type == base::WireType::kFixed64) write_real(out, field.real_value());
-    if (field.is_varint(A::kOldBool)) out += field.value != 0 ? "true" : "false";
-    if (field.is_bytes(A::kOldText)) out += fmt::format("\"{}\"", escaped(field.bytes));
-  }
-  if (out.size() != begin) return;
-  bool const is_list = keys.empty();
-  out += is_list ? '[' : '{';
-  auto const& of = is_list ? items : values;
-  for (size_t i = 0; i < of.size() && depth < kMostDepth && (is_list || i < keys.size()); ++i) {
-    if (i > 0) out += ',';
-    if (!is_list) out += fmt::format("\"{}\":", escaped(keys[i]));
-    write_nested(out, of[i], depth + 1);
-  }
-  out += is_list ? ']' : '}';
 }
 
 void ForeignEvents::write_complete(Track const& track, int64_t begin, int64_t end, std::string_view text) {
@@ -459,12 +360,10 @@ void ForeignEvents::add_legacy(Sequence& sequence, Track& own, int64_t time) {
   int64_t duration = 0;
   switch (phase) {
     case 'B':
-      if (is_sorted_ && time < at.last_time) is_unsorted_ = true;
-      at.last_time = time;
+      check_order(at, time);
       return begin_slice(at, time, std::move(text));
     case 'E':
-      if (is_sorted_ && time < at.last_time) is_unsorted_ = true;
-      at.last_time = time;
+      check_order(at, time);
       return end_slice(at, time);
     case 'X':
       if (__builtin_mul_overflow(duration_us, int64_t{1000}, &duration)) duration = 0;
@@ -479,7 +378,10 @@ void ForeignEvents::add_legacy(Sequence& sequence, Track& own, int64_t time) {
     case 'e':
     case 'S':
     case 'F':
-      fmt::format_to(std::back_inserter(block_), R"({{"ph":"{}",{},"id":{},"ts":)", phase == 'S' ? 'b' : phase == 'F' ? 'e' : phase,
+      fmt::format_to(std::back_inserter(block_), R"({{"ph":"{}",{},"id":{},"ts":)",
+                     phase == 'S'   ? 'b'
+                     : phase == 'F' ? 'e'
+                                    : phase,
                      at.where, id.value_or(0));
       write_us(block_, time);
       block_ += text;
@@ -510,7 +412,7 @@ void ForeignEvents::add_gpu_stage(std::string_view stage, Sequence const& sequen
     if (field.is_varint(G::kStageIid) || field.is_varint(G::kStageId)) name = field.value;
   }
   constexpr uint64_t kMostNs = uint64_t{1} << 60U;
-  Text const* const known = sequence.stages.find(name);
+  JsonText const* const known = sequence.stages.find(name);
   Track at;
   at.where = fmt::format(R"("pid":{},"tid":{})", gpu & INT32_MAX, queue & INT32_MAX);
   int64_t const end = time > 0 && duration < kMostNs ? time + static_cast<int64_t>(std::min(duration, kMostNs)) : time;
@@ -521,7 +423,10 @@ void ForeignEvents::add_gpu_stage(std::string_view stage, Sequence const& sequen
   if (block_.size() > kBlockBytes) flush();
 }
 
-void ForeignEvents::end_event() { block_ += '\n'; }
+void ForeignEvents::end_event() {
+  block_ += '\n';
+  ++events_;
+}
 
 void ForeignEvents::flush() {
   if (block_.empty()) return;
@@ -560,6 +465,13 @@ model::Trace ForeignEvents::finish() && {
   TraceHeader header;
   header.facts.emplace_back("format", "Perfetto trace");
   header.base_ns = std::max<int64_t>(0, index_.clocks.epoch_ns());
+  for (auto const& [id, name] : devices_) {
+    if (id < 0 || id > INT32_MAX) continue;
+    model::Device device;
+    device.id = static_cast<int32_t>(id);
+    device.name = name;
+    header.devices.push_back(std::move(device));
+  }
   std::optional<std::string> only_process;
   size_t processes = 0;
   for (TrackDescription const& described : index_.tracks) {
@@ -572,6 +484,7 @@ model::Trace ForeignEvents::finish() && {
     if (count > 0) merged_.log().notes.push_back(fmt::format("{} {}", count, what));
   };
   note(untimed_, "events are timed by a clock that the trace does not describe and were left out");
+  note(texts_left_out_, "events that never end are too many: their names were left out");
   note(unopened_, "ends of ranges have no begin and were left out");
   note(unclosed_, "ranges never end; they are shown until the end of the trace");
   merged_.log().dropped += untimed_;

@@ -12,6 +12,7 @@
 
 #include "trace/base/hash_number.h"
 #include "trace/import/chrome/merged_events.h"
+#include "trace/import/perfetto/annotation_json.h"
 #include "trace/import/perfetto/intern_table.h"
 #include "trace/import/perfetto/trace_index.h"
 #include "trace/import/perfetto/track_event.h"
@@ -26,17 +27,14 @@ class ForeignEvents {
   /// In the order of the file; `time` is on the trace's clock.
   void add(Packet const& packet, std::optional<int64_t> time);
   [[nodiscard]] bool is_unsorted() const { return is_unsorted_; }
-  [[nodiscard]] uint64_t event_count() const { return merged_.event_count(); }
+  [[nodiscard]] uint64_t event_count() const { return events_; }
   model::ImportLog& log() { return merged_.log(); }
   model::Trace finish() &&;
 
  private:
-  struct Text {
-    bool is_known = false;
-    std::string text;  ///< as it stands between the quotes of JSON
-  };
   struct Sequence {
-    InternTable<Text> names, categories, annotations, texts, stages;
+    InternTable<JsonText> names, categories, stages;
+    AnnotationNames annotations;
     std::vector<uint64_t> extra_counters, extra_real_counters;
     std::optional<uint64_t> track;
   };
@@ -46,9 +44,10 @@ class ForeignEvents {
     std::string text;  ///< what the event says but its times
   };
   struct Track {
-    std::string where;      ///< "pid":…,"tid":…
-    std::string name;       ///< of a counter, as in JSON
+    std::string where;  ///< "pid":…,"tid":…
+    std::string name;   ///< of a counter, as in JSON
     std::optional<int64_t> device, stream;
+    std::string group;  ///< name of the process or group that it is below
     bool is_incremental = false;
     int64_t multiplier = 1;
     int64_t total = 0;  ///< of an incremental counter
@@ -61,15 +60,15 @@ class ForeignEvents {
   Track describe(uint64_t uuid);
   void add_metadata(char const* what, std::string const& where, std::string_view name);
   void add_event(Sequence& sequence, int64_t time);
+  void check_order(Track& track, int64_t time);
   void begin_slice(Track& track, int64_t time, std::string text);
   void end_slice(Track& track, int64_t time);
   void add_counters(Sequence const& sequence, int64_t time);
   void add_sample(Track& track, int64_t time, double value);
   void add_legacy(Sequence& sequence, Track& track, int64_t time);
   void add_gpu_stage(std::string_view stage, Sequence const& sequence, int64_t time);
+  void write_arguments(std::string& text, std::string_view category, Sequence const& sequence, Track const& track);
   std::string text_of(Sequence const& sequence, Track const& track, std::optional<uint64_t> name_iid);
-  void write_value(std::string& out, std::string_view annotation, Sequence const& sequence, int depth);
-  void write_nested(std::string& out, std::string_view nested, int depth);
   void write_complete(Track const& track, int64_t begin, int64_t end, std::string_view text);
   void write_instant(Track const& track, int64_t time, std::string_view text);
   void close_all();
@@ -84,10 +83,12 @@ class ForeignEvents {
   std::unordered_map<uint64_t, Track, base::HashNumber> tracks_;
   uint64_t last_uuid_ = 0;
   Track* last_track_ = nullptr;
+  std::map<int64_t, std::string> devices_;     ///< names, as groups of tracks with their work bear them
   std::map<std::string, std::string> groups_;  ///< pid of a group of tracks, by its place
   TrackEvent event_;
   std::string block_;
   int64_t last_ = INT64_MIN;
+  uint64_t events_ = 0, open_bytes_ = 0, texts_left_out_ = 0;
   uint64_t untimed_ = 0, unopened_ = 0, unclosed_ = 0;
 };
 

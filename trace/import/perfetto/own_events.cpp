@@ -236,7 +236,8 @@ void OwnProcess::add_names(std::string_view interned) {
     if (field.number == I::kEventNames) names_[iid] = {true, builder_.intern(text)};
     if (field.number == I::kAnnotationNames) fields_[iid] = meaning_of(text);
     if (field.number != I::kCategories) continue;
-    auto const known = std::find_if(model::kKindTable.begin(), model::kKindTable.end(), [&](auto const& kind) { return kind.name == text; });
+    auto const known =
+        std::find_if(model::kKindTable.begin(), model::kKindTable.end(), [&](auto const& kind) { return kind.name == text; });
     categories_[iid] = known == model::kKindTable.end() ? 0 : static_cast<uint8_t>(known - model::kKindTable.begin() + 1);
   }
 }
@@ -249,8 +250,8 @@ uint32_t OwnProcess::new_track(model::Track track) {
 
 void OwnProcess::describe_tracks() {
   are_tracks_known_ = true;
-  for (TrackDescription const& described : index_.tracks)
-    if (described.sequence == sequence_) describe_track(described);
+  if (auto const tracks = index_.by_sequence.find(sequence_); tracks != index_.by_sequence.end())
+    for (uint32_t const track : tracks->second) describe_track(index_.tracks[track]);
 }
 
 /// Older exports do not number their tracks: what they are is told by where they stand.
@@ -262,8 +263,8 @@ void OwnProcess::describe_track(TrackDescription const& described) {
     lane.track = described.own_track - 1;
     return;
   }
-  bool const is_derived =
-      described.is_counter && described.is_in_bytes && (described.name.starts_with("memory allocated") || described.name.starts_with("memory reserved"));
+  bool const is_derived = described.is_counter && described.is_in_bytes &&
+                          (described.name.starts_with("memory allocated") || described.name.starts_with("memory reserved"));
   if (described.is_process || is_derived || has_description_) return;
   TrackDescription const* const parent = index_.find(described.parent);
   bool const is_in_process = parent == nullptr || parent->is_process;
@@ -424,9 +425,12 @@ void OwnProcess::complete_info(uint32_t processes, int64_t shift_ns) {
   info_.tool = "Stepscope (exported to Perfetto)";
   info_.rank = -1;
   info_.world_size = static_cast<int32_t>(processes);
-  if (int64_t const epoch = index_.clocks.epoch_ns(); epoch > 0) info_.origin_epoch_ns = saturated_minus(shift_ns, saturated_minus(0, epoch));
-  for (TrackDescription const& described : index_.tracks) {
-    if (!described.is_process || described.sequence != sequence_) continue;
+  if (int64_t const epoch = index_.clocks.epoch_ns(); epoch > 0)
+    info_.origin_epoch_ns = saturated_minus(shift_ns, saturated_minus(0, epoch));
+  auto const tracks = index_.by_sequence.find(sequence_);
+  for (uint32_t const track : tracks == index_.by_sequence.end() ? std::vector<uint32_t>() : tracks->second) {
+    TrackDescription const& described = index_.tracks[track];
+    if (!described.is_process) continue;
     if (auto const rank = trailing_number(described.name); rank && *rank >= 0 && *rank <= INT32_MAX)
       info_.rank = static_cast<int32_t>(*rank);
     info_.command = described.command;

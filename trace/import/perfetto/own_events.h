@@ -45,7 +45,7 @@ class OwnProcess {
   };
   struct Lane {
     bool is_known = false;
-    uint32_t track = 0;           ///< kNoTrack: nothing of the model
+    uint32_t track = 0;          ///< kNoTrack: nothing of the model
     std::vector<uint32_t> open;  ///< rows whose end did not come yet, the innermost last
   };
   static constexpr uint32_t kNoTrack = UINT32_MAX;

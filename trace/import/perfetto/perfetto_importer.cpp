@@ -163,9 +163,10 @@ class PerfettoReader {
     std::string others;
     for (auto const& [number, count] : index_.not_modelled)
       others += fmt::format("{}{} packets of {}", others.empty() ? "" : ", ", count, name_of_message(number));
-    return base::fail("{}: is a trace of Perfetto without track events{}, record what a program does with the category "
-                      "track_event or another profiler",
-                      input_.name(), others.empty() ? std::string() : fmt::format(" (but {})", others));
+    return base::fail(
+        "{}: is a trace of Perfetto without track events{}, record what a program does with the category "
+        "track_event or another profiler",
+        input_.name(), others.empty() ? std::string() : fmt::format(" (but {})", others));
   }
 
   Input const& input_;
@@ -181,7 +182,7 @@ class PerfettoReader {
 };
 
 /// Fields of a packet that no other file of such messages has.
-bool has_field_of_packet(std::string_view bytes) {
+bool has_field_of_packet(std::string_view bytes, bool is_cut) {
   using P = PacketNumber;
   base::ProtobufReader reader(bytes);
   base::ProtobufField field;
@@ -200,7 +201,8 @@ bool has_field_of_packet(std::string_view bytes) {
       is_packet = true;
     }
   }
-  return is_packet && reader.end() != base::ProtobufReader::End::kBroken;
+  return is_packet &&
+         (reader.end() == base::ProtobufReader::End::kWhole || (is_cut && reader.end() == base::ProtobufReader::End::kCut));
 }
 
 }  // namespace
@@ -219,7 +221,7 @@ bool is_perfetto_trace(Input const& input) {
   for (int i = 0; i < kMostPackets && reader.next(field); ++i) {
     if (!field.is_bytes(1)) return false;
     if (field.is_cut && is_known) break;
-    is_known = perfetto::has_field_of_packet(field.bytes) || is_known;
+    is_known = perfetto::has_field_of_packet(field.bytes, field.is_cut) || is_known;
   }
   return is_known && reader.end() != base::ProtobufReader::End::kBroken;
 }

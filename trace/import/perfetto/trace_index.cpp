@@ -110,6 +110,7 @@ TrackDescription& TraceIndex::track(uint64_t uuid, uint64_t sequence) {
     tracks.emplace_back();
     tracks.back().uuid = uuid;
     tracks.back().sequence = sequence;
+    by_sequence[sequence].push_back(place->second);
   }
   return tracks[place->second];
 }
@@ -133,6 +134,7 @@ void TraceIndex::add_track(std::string_view descriptor, uint64_t sequence) {
       to.labels.clear();
       to.command.clear();
       read_process(field.bytes, to);
+      processes[to.pid] = by_uuid[uuid];
     }
     if (field.number == T::kThread) read_thread(field.bytes, to);
     if (field.number == T::kCounter) read_counter(field.bytes, to);
@@ -160,7 +162,8 @@ void TraceIndex::add(Packet const& packet) {
   }
   if (!packet.track_descriptor.empty()) add_track(packet.track_descriptor, packet.sequence);
   if (!packet.clock_snapshot.empty()) clocks.add_snapshot(packet.clock_snapshot, packet.sequence);
-  if (!packet.stepscope.empty() || (!packet.interned.empty() && packet.is_cleared && names_our_kinds(packet.interned)))
+  if (own.size() < kMostOwn &&
+      (!packet.stepscope.empty() || (!packet.interned.empty() && packet.is_cleared && names_our_kinds(packet.interned))))
     own.insert(packet.sequence);
   if (!packet.thread.empty()) add_old_thread(packet.thread, packet.sequence);
   if (!packet.process.empty()) {
@@ -171,6 +174,7 @@ void TraceIndex::add(Packet const& packet) {
     to = std::move(read);
     to.uuid = uuid;
     to.sequence = packet.sequence;
+    processes[to.pid] = by_uuid[uuid];
   }
   // Statistics of the recorder, its settings and marks between packets tell of nothing that the program did.
   static constexpr std::array<uint32_t, 14> kSilent = {33, 35, 36, 45, 46, 47, 55, 56, 69, 72, 78, 87, 89, 90};

@@ -35,14 +35,23 @@ struct TraceIndex {
   std::vector<TrackDescription> tracks;  ///< in the order in which they were described first
   std::unordered_map<uint64_t, uint32_t, base::HashNumber> by_uuid;
   std::map<uint64_t, uint64_t> default_threads;  ///< of old traces: by sequence, the track of all its events
-  std::set<uint64_t> own;                        ///< sequences that our own export wrote
-  std::map<uint32_t, uint64_t> not_modelled;     ///< messages by their number
-  uint64_t events = 0;                           ///< packets with something that can become an event
+  std::unordered_map<uint64_t, std::vector<uint32_t>, base::HashNumber> by_sequence;  ///< tracks that it described first
+  std::unordered_map<int64_t, uint32_t, base::HashNumber> processes;                  ///< tracks of processes, by pid
+  std::set<uint64_t> own;                                                             ///< sequences that our own export wrote
+  std::map<uint32_t, uint64_t> not_modelled;                                          ///< messages by their number
+  uint64_t events = 0;  ///< packets with something that can become an event
 
   [[nodiscard]] TrackDescription const* find(uint64_t uuid) const {
     auto const found = by_uuid.find(uuid);
     return found == by_uuid.end() ? nullptr : &tracks[found->second];
   }
+  /// Empty: not told.
+  [[nodiscard]] std::string process_name(int64_t pid) const {
+    auto const found = processes.find(pid);
+    return found == processes.end() ? std::string() : tracks[found->second].name;
+  }
+  /// More are no ranks of a job.
+  static constexpr size_t kMostOwn = 4096;
   void add(Packet const& packet);
 
  private:
