@@ -216,7 +216,9 @@ TEST(PerfettoImport, ACutFileKeepsWhatCameBeforeAndAnyCutIsReadWithoutACrash) {
     Input const input(std::as_bytes(std::span(part.data(), part.size())), "t.pftrace");
     is_perfetto_trace(input);
     auto const traces = read_perfetto_trace(input);
-    if (traces && size + 1 == whole.size()) EXPECT_TRUE((*traces)[0].log().truncated);
+    if (traces && size + 1 == whole.size()) {
+      EXPECT_TRUE((*traces)[0].log().truncated);
+    }
   }
 }
 
