@@ -90,10 +90,11 @@ void visit_fields(Row const& row, Visit&& visit) {
   };
   if constexpr (std::is_same_v<Row, model::RangeDetail>) {
     // The payload's bits are a number of the type that stands beside them.
-    if (row.payload_type == model::NumberType::kReal || row.payload_type == model::NumberType::kSigned) {
+    if (row.payload_type != model::NumberType::kNone) {
       constexpr size_t kPayload = kFirstField<Row> + 3;
       static_assert(std::get<3>(model::detail_fields<Row>).member == &model::RangeDetail::payload);
       if (row.payload_type == model::NumberType::kReal) visit(kPayload, "payload", std::bit_cast<double>(row.payload));
+      if (row.payload_type == model::NumberType::kUnsigned) visit(kPayload, "payload", row.payload);
       if (row.payload_type == model::NumberType::kSigned) visit(kPayload, "payload", static_cast<int64_t>(row.payload));
       model::RangeDetail rest = row;
       rest.payload = 0;

@@ -9,6 +9,7 @@
 #include "trace/import/flight_recorder/flight_recorder_importer.h"
 #include "trace/import/nccl_inspector/inspector_importer.h"
 #include "trace/import/nsys/nsys_importer.h"
+#include "trace/import/perfetto/perfetto_importer.h"
 #include "trace/import/xplane/xplane_importer.h"
 
 namespace stepscope::import {
@@ -32,6 +33,7 @@ constexpr std::array kImporters = {
     Importer{"PyTorch flight recorder", ".pkl", is_flight_recorder_dump,
              [](Input const& input) { return only(read_flight_recorder_dump(input)); }},
     Importer{"NCCL inspector", ".jsonl", is_inspector_log, read_inspector_log},
+    Importer{"Perfetto trace", ".pftrace", is_perfetto_trace, read_perfetto_trace},
     Importer{"XLA profile (.xplane.pb)", ".pb", is_xplane, [](Input const& input) { return only(read_xplane(input)); }},
 };
 
@@ -49,7 +51,7 @@ bool has_trace_name(std::string_view file_name) {
   for (std::string_view const packed : {".gz", ".zst"}) {
     if (file_name.ends_with(packed)) file_name.remove_suffix(packed.size());
   }
-  if (is_flight_recorder_name(file_name) || is_inspector_name(file_name)) return true;
+  if (is_flight_recorder_name(file_name) || is_inspector_name(file_name) || is_perfetto_name(file_name)) return true;
   return std::any_of(kImporters.begin(), kImporters.end(),
                      [&](Importer const& importer) { return file_name.ends_with(importer.file_suffix); });
 }

@@ -8,6 +8,7 @@
 #include "trace/base/mapped_file.h"
 #include "trace/base/protobuf_reader.h"
 #include "trace/base/run_folder.h"
+#include "trace/import/file_advice.h"
 #include "trace/import/flight_recorder/flight_recorder_importer.h"
 #include "trace/import/flight_recorder/pickle.h"
 #include "trace/import/importers.h"
@@ -104,7 +105,30 @@ bool is_other_file(std::string const& path) {
   if (mapped->bytes().empty()) return path.ends_with(".log");
   Input const input(mapped->bytes(), path);
   std::string const name = std::filesystem::path(path).filename().string();
-  return is_our_file(input, name) || (find_importer(input) == nullptr && is_intact(input, name));
+  if (is_our_file(input, name)) return true;
+  if (find_importer(input) != nullptr) return false;
+  // What may hold a rank of the run, packed or in its place, is not passed over in silence.
+  bool const is_stand_in = input.head().find('\0') == std::string_view::npos && !name.ends_with(".log");
+  if (auto const advice = advice_for_file(input); advice && advice->may_hold_a_trace && is_stand_in && claims_to_be_trace(name))
+    return false;
+  return is_intact(input, name);
+}
+
+std::optional<std::string> advice_for_folder(std::vector<std::string> const& files) {
+  constexpr size_t kMostFiles = 64;
+  std::optional<std::string> other;
+  for (size_t i = 0; i < files.size() && i < kMostFiles; ++i) {
+    auto const mapped = base::MappedFile::open(files[i]);
+    if (!mapped || mapped->bytes().empty()) continue;
+    Input const input(mapped->bytes(), files[i]);
+    if (find_importer(input) != nullptr) continue;
+    auto const advice = advice_for_file(input);
+    if (!advice) continue;
+    std::string sentence = files[i] + ": " + advice->sentence;
+    if (advice->may_hold_a_trace) return sentence;
+    if (!other) other = std::move(sentence);
+  }
+  return other;
 }
 
 }  // namespace stepscope::import

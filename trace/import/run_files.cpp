@@ -13,6 +13,7 @@
 #include "trace/import/importers.h"
 #include "trace/import/nsys/nsys_importer.h"
 #include "trace/import/other_files.h"
+#include "trace/import/perfetto/perfetto_importer.h"
 #include "trace/import/rank_from_name.h"
 #include "trace/import/xplane/profile_folder.h"
 
@@ -22,6 +23,13 @@ namespace {
 namespace fs = std::filesystem;
 using base::Expected;
 using base::fail;
+
+/// What was exported for Perfetto into the folder of its own run is no further rank of it.
+void drop_exports(std::vector<std::string>& files) {
+  bool const has_own =
+      std::any_of(files.begin(), files.end(), [](std::string const& file) { return file.ends_with(base::kTraceSuffix); });
+  if (has_own) std::erase_if(files, [](std::string const& file) { return is_perfetto_name(file); });
+}
 
 /// Folders are looked through so deep; a log folder of an experiment has two or three levels.
 constexpr int kMostLevels = 4;
@@ -136,6 +144,7 @@ Expected<RunFiles> choose_nested(std::string const& path, std::vector<Nested> ne
 
 Expected<std::vector<std::string>> files_directly_in(std::string const& folder) {
   std::vector<std::string> files;
+  std::vector<std::string> others;
   std::string report;  // that was not exported
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
@@ -145,12 +154,16 @@ Expected<std::vector<std::string>> files_directly_in(std::string const& folder) 
     if (!it->is_regular_file(ignored)) continue;
     bool const is_trace =
         has_trace_name(it->path().filename().string()) ? !is_other_file(path) : is_renamed_flight_recorder_dump(path);
-    if (is_trace) files.push_back(path);
+    (is_trace ? files : others).push_back(path);
   }
   if (error) return fail("{}: cannot read the folder ({}), check its permissions", folder, error.message());
   if (files.empty() && !report.empty()) return fail("{}: {}", report, *advice_for_report(report));
 
   drop_copies_for_browsers(files);
+  drop_exports(files);
+  std::sort(others.begin(), others.end());
+  if (auto const advice = files.empty() ? advice_for_folder(others) : std::nullopt)
+    return fail("{}: the folder holds no trace. {}", folder, *advice);
   if (files.empty()) return fail("{}: the folder holds no trace, name a run folder or record one with stepscope record", folder);
   std::sort(files.begin(), files.end(), natural_less);
   return files;

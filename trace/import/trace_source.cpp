@@ -8,6 +8,7 @@
 #include "trace/file/format.h"
 #include "trace/file/reader.h"
 #include "trace/file/summaries.h"
+#include "trace/import/file_advice.h"
 #include "trace/import/importers.h"
 #include "trace/import/nsys/nsys_importer.h"
 
@@ -46,6 +47,8 @@ Expected<std::vector<TraceSource>> TraceSource::open(std::string const& path) {
   Importer const* const importer = find_importer(input);
   if (mapped->is_cut()) return base::became_shorter(path);
   if (auto const advice = advice_for_report(path); importer == nullptr && advice) return fail("{}: {}", path, *advice);
+  if (auto const advice = importer == nullptr ? advice_for_file(input) : std::nullopt)
+    return fail("{}: {}", path, advice->sentence);
   if (auto const& damage = input.head_damage(); importer == nullptr && damage)
     return fail("{}: {}, copy or record it again", path, *damage);
   if (importer == nullptr) return fail("{}: is of no known trace format ({}), name a trace", path, importer_names());

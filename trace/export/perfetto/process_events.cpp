@@ -8,6 +8,7 @@
 
 #include "trace/base/format.h"
 #include "trace/export/details.h"
+#include "trace/file/description.h"
 
 namespace stepscope::exporting {
 namespace {
@@ -88,6 +89,7 @@ void ProcessEvents::write() {
   choose_shift();
   write_fixed_names();
   write_clock();
+  write_model();
   tracks_.describe();
   for (uint32_t track = 0; track < trace_.tracks().size() && file_.status(); ++track) write_track(track);
   note_moved();
@@ -150,6 +152,38 @@ void ProcessEvents::write_fixed_names() {
   file_.end_packet(packet);
 }
 
+/// So that nothing of the model is lost when our own importer reads the file. As .stepscope files have it: readers add the
+/// tracks' losses to the log's own.
+void ProcessEvents::write_model() {
+  model::ImportLog log = trace_.log();
+  for (model::Track const& track : trace_.tracks()) log.dropped -= std::min(log.dropped, track.dropped);
+  write_text(StepscopeField::kDescriptionPiece, file::encode_description(trace_.info(), trace_.devices(), log));
+  constexpr uint32_t kTracksAtOnce = 1024;
+  for (size_t first = 0; first < trace_.tracks().size(); first += kTracksAtOnce) {
+    auto const tracks = trace_.tracks().subspan(first, std::min<size_t>(kTracksAtOnce, trace_.tracks().size() - first));
+    write_text(StepscopeField::kTracksPiece, file::encode_tracks(static_cast<uint32_t>(first), tracks));
+  }
+}
+
+void ProcessEvents::write_text(uint32_t field, std::string_view text) {
+  constexpr size_t kPieceBytes = ProtobufWriter::kMostMessageBytes / 2;
+  int64_t const shift = plus(offset_ns_, *file_.shift_ns);
+  while (true) {
+    std::string_view const piece = text.substr(0, kPieceBytes);
+    text.remove_prefix(piece.size());
+    size_t const packet = file_.begin_packet();
+    out_.varint(PacketField::kSequenceId, sequence_);
+    size_t const message = out_.begin(PacketField::kStepscope);
+    out_.text(field, piece);
+    out_.signed_varint(StepscopeField::kTimeShift, shift);
+    if (trace_.log().truncated) out_.varint(StepscopeField::kTruncated, 1);
+    if (text.empty()) out_.varint(StepscopeField::kTextEnds, 1);
+    out_.end(message);
+    file_.end_packet(packet);
+    if (text.empty()) return;
+  }
+}
+
 void ProcessEvents::write_track(uint32_t track) {
   auto const rows = trace_.rows_of(model::TrackId{track});
   Lanes lanes;
@@ -157,7 +191,8 @@ void ProcessEvents::write_track(uint32_t track) {
   for (uint32_t row = rows.first; row < rows.last && file_.status(); ++row) {
     EventKind const kind = trace_.kind(row);
     if (kind == EventKind::kSample) {
-      write_sample(time_of(trace_.start(row)), tracks_.counter(track), trace_.detail<model::SampleDetail>(row).value);
+      write_sample(time_of(trace_.start(row)), tracks_.counter(track), trace_.detail<model::SampleDetail>(row).value,
+                   trace_.columns().name[row].value);
     } else if (model::is_mark(kind)) {
       lanes.close_until(0, trace_.start(row), ended);
       write_instant(row, tracks_.lane(track, 0));
@@ -190,9 +225,8 @@ void ProcessEvents::describe_event(uint32_t row) {
 }
 
 /// A name comes with the first packet that uses it.
-void ProcessEvents::end_event(uint32_t row) {
+void ProcessEvents::end_event(uint32_t name) {
   out_.end(event_);
-  uint32_t const name = trace_.columns().name[row].value;
   if (name != 0 && !is_name_known_[name]) {
     is_name_known_[name] = true;
     size_t const interned = out_.begin(PacketField::kInternedData);
@@ -209,7 +243,7 @@ void ProcessEvents::write_begin(uint32_t row, uint64_t uuid) {
   begin_event(time_of(trace_.start(row)), EventField::kSliceBegin, uuid);
   describe_event(row);
   write_flows(row);
-  end_event(row);
+  end_event(trace_.columns().name[row].value);
 }
 
 void ProcessEvents::write_end(int64_t time, uint64_t uuid) {
@@ -221,14 +255,15 @@ void ProcessEvents::write_end(int64_t time, uint64_t uuid) {
 void ProcessEvents::write_instant(uint32_t row, uint64_t uuid) {
   begin_event(time_of(trace_.start(row)), EventField::kInstant, uuid);
   describe_event(row);
-  end_event(row);
+  end_event(trace_.columns().name[row].value);
 }
 
-void ProcessEvents::write_sample(int64_t time, uint64_t uuid, double value) {
+/// Readers draw a counter under its track's name; ours keeps the event's own.
+void ProcessEvents::write_sample(int64_t time, uint64_t uuid, double value, uint32_t name) {
   begin_event(time, EventField::kCounter, uuid);
+  if (name != 0) out_.varint(EventField::kNameIid, name + uint64_t{1});
   out_.real(EventField::kDoubleCounterValue, value);
-  out_.end(event_);
-  file_.end_packet(packet_);
+  end_event(name);
 }
 
 /// What the device holds from the call's end on, as far as the trace knows it.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "trace/export/lanes.h"
@@ -23,17 +24,19 @@ class ProcessEvents {
   void choose_shift();
   void write_clock();
   void write_fixed_names();
+  void write_model();
+  void write_text(uint32_t field, std::string_view text);
   void write_track(uint32_t track);
   void write_slice(uint32_t row, uint32_t track, Lanes& lanes);
   void write_begin(uint32_t row, uint64_t uuid);
   void write_end(int64_t time, uint64_t uuid);
   void write_instant(uint32_t row, uint64_t uuid);
-  void write_sample(int64_t time, uint64_t uuid, double value);
+  void write_sample(int64_t time, uint64_t uuid, double value, uint32_t name = 0);
   void write_memory(uint32_t row);
   void note_moved();
   void begin_event(int64_t time, uint64_t type, uint64_t uuid);
   void describe_event(uint32_t row);
-  void end_event(uint32_t row);
+  void end_event(uint32_t name);
   void write_flows(uint32_t row);
   /// In the file, from trace time.
   int64_t time_of(int64_t trace_time);

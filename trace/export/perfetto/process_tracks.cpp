@@ -58,7 +58,7 @@ std::string ProcessTracks::unique_name(uint64_t parent, std::string name) {
   return unique;
 }
 
-uint64_t ProcessTracks::describe(uint64_t parent, std::string const& name, Form form) {
+uint64_t ProcessTracks::describe(uint64_t parent, std::string const& name, Form form, uint32_t number) {
   using D = DescriptorField;
   uint64_t const uuid = file_.new_uuid();
   ProtobufWriter& out = file_.out();
@@ -75,6 +75,7 @@ uint64_t ProcessTracks::describe(uint64_t parent, std::string const& name, Form 
   }
   out.varint(D::kChildOrdering, D::kExplicit);
   out.signed_varint(D::kSiblingOrderRank, ++rank_in_parent_);
+  if (number > 0) out.varint(D::kStepscopeTrack, number);
   out.end(descriptor);
   file_.end_packet(packet);
   return uuid;
@@ -94,12 +95,14 @@ void ProcessTracks::describe_thread(model::Track const& track, Target& target) {
   out.signed_varint(D::kThreadTid, track.id);
   out.text(D::kThreadName, target.name);
   out.end(thread);
+  out.varint(D::kStepscopeTrack, target.number);
   out.end(descriptor);
   file_.end_packet(packet);
 }
 
 void ProcessTracks::add_track(model::Track const& track) {
   Target target;
+  target.number = static_cast<uint32_t>(targets_.size()) + 1;
   std::string const name = bounded_name(track.name);
   bool const has_thread_id =
       track.kind == model::TrackKind::kThread && track.id > 0 && track.id <= INT32_MAX && thread_ids_.insert(track.id).second;
@@ -112,7 +115,7 @@ void ProcessTracks::add_track(model::Track const& track) {
     target.parent = track.device >= 0 ? device(track.device) : process_;
     target.name = unique_name(target.parent, name);
     bool const is_counter = track.kind == model::TrackKind::kCounter;
-    uint64_t const uuid = describe(target.parent, target.name, is_counter ? Form::kCounter : Form::kPlain);
+    uint64_t const uuid = describe(target.parent, target.name, is_counter ? Form::kCounter : Form::kPlain, target.number);
     if (is_counter) {
       target.counter = uuid;
     } else {
@@ -127,14 +130,14 @@ uint64_t ProcessTracks::lane(uint32_t track, uint32_t lane) {
   while (target.lanes.size() <= lane) {
     // Beside the first, under its name, so that they are drawn as one; of a thread, below it.
     uint64_t const parent = target.is_thread ? target.lanes[0] : target.parent;
-    target.lanes.push_back(describe(parent, target.name, Form::kPlain));
+    target.lanes.push_back(describe(parent, target.name, Form::kPlain, target.number));
   }
   return target.lanes[lane];
 }
 
 uint64_t ProcessTracks::counter(uint32_t track) {
   Target& target = targets_[track];
-  if (target.counter == 0) target.counter = describe(target.parent, target.name, Form::kCounter);
+  if (target.counter == 0) target.counter = describe(target.parent, target.name, Form::kCounter, target.number);
   return target.counter;
 }
 

@@ -39,6 +39,7 @@ class ProcessTracks {
     std::vector<uint64_t> lanes;
     uint64_t counter = 0;  ///< 0 = none yet
     bool is_thread = false;
+    uint32_t number = 0;  ///< of the trace's track, from 1
   };
   enum class Form : uint8_t { kPlain, kCounter, kBytes };
   void describe_process();
@@ -46,7 +47,8 @@ class ProcessTracks {
   void describe_thread(model::Track const& track, Target& target);
   /// Tracks of equal names are drawn as one.
   std::string unique_name(uint64_t parent, std::string name);
-  uint64_t describe(uint64_t parent, std::string const& name, Form form);
+  /// `number`: of the trace's track, from 1; 0 = the track is none of the trace's.
+  uint64_t describe(uint64_t parent, std::string const& name, Form form, uint32_t number = 0);
   uint64_t device(int32_t id);
   uint64_t memory(std::map<int32_t, uint64_t>& tracks, int32_t device, char const* name);
 
