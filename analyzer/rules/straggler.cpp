@@ -9,6 +9,7 @@
 #include <numeric>
 #include <tuple>
 
+#include "analyzer/rules/host_costs.h"
 #include "analyzer/rules/rules.h"
 
 namespace stepscope::analyzer {
@@ -281,6 +282,7 @@ void find_straggler(RuleInput const& input, std::vector<Finding>& findings) {
   std::optional<Finding> finding = find_late_device(input);
   if (!finding) finding = find_long_stage(input);
   if (finding) findings.push_back(std::move(*finding));
+  find_late_rank(input, findings);
 }
 
 }  // namespace stepscope::analyzer

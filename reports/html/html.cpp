@@ -15,6 +15,7 @@ struct SectionOf {
 };
 constexpr SectionOf kSections[] = {{"summary", "Verdict", summary_section},
                                    {"findings", "Findings", findings_section},
+                                   {"program", "Program", programs_section},
                                    {"steps", "Steps", steps_section},
                                    {"path", "Critical path", path_section},
                                    {"devices", "Devices", devices_section},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -223,7 +224,10 @@ Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t 
   Meaning meaning;
   std::string_view prefix;
   if (record.domain == kAnnotationDomain) {
-    if (!apply_annotation(record, meaning))
+    bool const has_meaning = apply_annotation(record, meaning);
+    // A note keeps its number.
+    if (record.type == RecordType::kMark && meaning.kind == model::EventKind::kRange) apply_attributes(record, meaning);
+    if (!has_meaning)
       prefix = meaning.is_memory_category ? std::string_view("memory: ") : std::string_view(domain_prefix(record.domain));
   } else if (record.domain != kDeviceDomain) {
     prefix = domain_prefix(record.domain);
@@ -362,6 +366,32 @@ bool Decoder::end(Record const& record, int64_t now, TraceStore& store) {
 void Decoder::mark(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
   if (record.domain == kDeviceDomain && describe_device(record, store)) return;
   end_range(begin(thread, record, now, store), now);
+  if (record.domain == kAnnotationDomain) add_note_sample(thread, record, now, store);
+}
+
+/// A note is a point of a curve, too: of its thread and name.
+void Decoder::add_note_sample(Thread const& thread, Record const& record, int64_t now, TraceStore& store) {
+  auto const [type, bits] = number_of(record.value_type, record.value);
+  if (type == model::NumberType::kNone || record.category != 0) return;
+  double const value = type == model::NumberType::kReal     ? std::bit_cast<double>(bits)
+                       : type == model::NumberType::kSigned ? static_cast<double>(static_cast<int64_t>(bits))
+                                                            : static_cast<double>(bits);
+  std::string const name(message(record));
+  if (!std::isfinite(value) || name.empty()) return;
+  if (note_tracks_ >= kMostNoteTracks && !notes_.contains(name)) return;  // the mark has the number
+  auto& threads = notes_[name];
+  auto const [place, is_new] = threads.try_emplace(thread.thread_id);
+  if (is_new && note_tracks_ < kMostNoteTracks) {
+    model::Track track;
+    track.kind = model::TrackKind::kCounter;
+    track.name = threads.size() == 1 ? name : fmt::format("{} (thread {})", name, thread.thread_id);
+    track.id = kFirstNoteTrack + note_tracks_++;
+    place->second = store.add_track(std::move(track));
+  }
+  if (!place->second.valid()) return;
+  TrackRows& rows = store.rows(place->second);
+  rows.add(model::EventKind::kSample, now, 0, store.intern(name), 0, model::SampleDetail{value});
+  store.row_begun(place->second, rows);
 }
 
 bool Decoder::describe_device(Record const& record, TraceStore& store) {

@@ -125,6 +125,7 @@ class Decoder {
   void drop_deep_of(Thread& thread, uint16_t domain);
   void forget_outermost(Thread& thread, uint16_t domain, DeepRanges& deep);
   void mark(Thread& thread, Record const& record, int64_t now, TraceStore& store);
+  void add_note_sample(Thread const& thread, Record const& record, int64_t now, TraceStore& store);
   void start(Thread& thread, Record const& record, int64_t now, TraceStore& store);
   bool end(Record const& record, int64_t now, TraceStore& store);
   OpenRange begin(Thread& thread, Record const& record, int64_t now, TraceStore& store);
@@ -166,6 +167,10 @@ class Decoder {
   uint64_t dropped_ = 0;
   uint64_t open_at_end_ = 0, never_popped_ = 0, too_many_started_ = 0;
   Record record_;
+  /// Curves of notes: by name, then thread. More than kMostNoteTracks are no curves.
+  static constexpr int64_t kMostNoteTracks = 1'024, kFirstNoteTrack = int64_t{1} << 32;
+  std::unordered_map<std::string, std::map<int64_t, model::TrackId>> notes_;
+  int64_t note_tracks_ = 0;
   std::string text_, name_;
   std::vector<std::string> prefixes_;
   std::unordered_map<uint32_t, std::string> handles_;
