@@ -14,6 +14,8 @@ namespace {
 
 /// A smaller share of the step is not worth a sentence.
 constexpr double kInputWorthNaming = 0.01;
+/// Nor is a slowest step that takes so little longer than the others.
+constexpr double kLongerWorthNaming = 0.02;
 
 double share_of(int64_t part, int64_t whole) {
   return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
@@ -127,6 +129,12 @@ bool has_device_work(analyzer::Analysis const& analysis) {
                      [](analyzer::DeviceFacts const& device) { return device.kernels + device.copies > 0; });
 }
 
+int64_t busy_time(analyzer::HostFacts const& host) {
+  double sum = 0;
+  for (analyzer::HostThreadFacts const& thread : host.threads) sum += static_cast<double>(thread.busy_ns);
+  return static_cast<int64_t>(std::min(sum, 9e18));
+}
+
 HostSummary summarize_hosts(analyzer::Analysis const& analysis) {
   HostSummary summary;
   std::vector<int64_t> lengths;
@@ -163,6 +171,8 @@ std::string negotiation_words(analyzer::NegotiationFacts const& facts) {
 std::string slow_step_words(analyzer::HostFacts const& host) {
   if (!host.slow) return {};
   analyzer::SlowSteps const& slow = *host.slow;
+  bool const is_longer = static_cast<double>(slow.mean_ns - slow.usual_ns) > kLongerWorthNaming * static_cast<double>(slow.usual_ns);
+  if (slow.count == 0 && !is_longer) return {};
   std::string text = slow.count > 0
                          ? tr("{} of {} steps are much longer than the others: {} on average, the others {}; the slowest is step {}.",
                               base::format_count(slow.count), base::format_count(host.counted_steps),

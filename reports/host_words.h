@@ -23,6 +23,9 @@ HostSummary summarize_hosts(analyzer::Analysis const& analysis);
 /// How many rows of a process, and how many processes, texts and pages show.
 inline constexpr size_t kMostHosts = 16;
 
+/// Of all threads, summed: what times of ranges are a share of where there are no steps.
+int64_t busy_time(analyzer::HostFacts const& host);
+
 /// One to three sentences; empty where nothing of a host is known. Begins without a blank.
 std::string host_verdict(analyzer::Analysis const& analysis);
 /// "Rank 0 comes last to 4 of 4 negotiations, 3.10 ms after the others on average." Empty where no rank came last.

@@ -57,14 +57,15 @@ std::string host_steps_table(Page const& page, analyzer::HostFacts const& host, 
 std::string host_ranges_table(analyzer::HostFacts const& host, size_t number) {
   if (host.ranges.empty()) return {};
   bool const per_step = host.mean_ns.has_value();
-  int64_t const whole = per_step ? *host.mean_ns : host.window.length();
+  int64_t const whole = per_step ? *host.mean_ns : busy_time(host);
   Table table(fmt::format("host-ranges-{}", number), "Time by range");
   table.text("Range").text("Kind").number(per_step ? "Own time, a step" : "Own time", "In the range and in no range within it");
-  table.text(per_step ? "Of the step" : "Of the recording");
+  table.text(per_step ? "Of the step" : "Of busy time");
   table.number(per_step ? "With inner ranges, a step" : "With inner ranges", "Union a thread, summed over the threads");
   table.number("Longest", "Of one time that it ran").number("Count", "How often it ran");
   for (analyzer::HostRangeFacts const& range : host.ranges) {
     if (table.size() == kMaxTableRows) break;
+    if (range.inclusive_ns == 0) continue;  // instants
     int64_t const own = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
     int64_t const all = per_step ? range.step_inclusive_ns.value_or(0) : range.inclusive_ns;
     table.row({range.names == 1 ? name_cell(range.name) : text_cell(tr("{} further names", range.names)),

@@ -31,11 +31,12 @@ std::string and_more_lines(size_t shown_rows, size_t all, std::string_view what)
 std::string ranges_table(analyzer::HostFacts const& host, Paint const& paint) {
   if (host.ranges.empty()) return {};
   bool const per_step = host.mean_ns.has_value();
-  Rows rows = {{"range", "kind", "count", per_step ? "own, a step" : "own", per_step ? "of the step" : "of the time",
+  Rows rows = {{"range", "kind", "count", per_step ? "own, a step" : "own", per_step ? "of the step" : "of busy time",
                 per_step ? "with inner, a step" : "with inner", "longest"}};
-  int64_t const whole = per_step ? *host.mean_ns : host.window.length();
+  int64_t const whole = per_step ? *host.mean_ns : busy_time(host);
   for (analyzer::HostRangeFacts const& range : host.ranges) {
     if (rows.size() > kMostRangeLines) break;
+    if (range.inclusive_ns == 0) continue;  // instants
     int64_t const own = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
     int64_t const all = per_step ? range.step_inclusive_ns.value_or(0) : range.inclusive_ns;
     std::string const name = range.names == 1 ? shown(range.name, kNameColumns) : base::format_count(range.names, "further name");
