@@ -231,9 +231,9 @@ struct Analysis {
   std::vector<PhaseFacts> phases;     ///< by (ref, device time descending), the rest of a device last
   std::vector<HostFacts> hosts;       ///< of processes that used no device, by rank_index
   std::vector<NegotiationFacts> negotiations;  ///< of processes whose files tell of them, by rank_index
-  std::vector<CollectiveFacts> collectives;  ///< by first start
-  std::vector<WaitFacts> waits;              ///< by exposed_ns, then gpu_ns, both descending
-  std::vector<PipelineFacts> pipelines;      ///< by first stage
+  std::vector<CollectiveFacts> collectives;    ///< by first start
+  std::vector<WaitFacts> waits;                ///< by exposed_ns, then gpu_ns, both descending
+  std::vector<PipelineFacts> pipelines;        ///< by first stage
   std::vector<LinkFit> links;
   std::vector<KernelFacts> kernels;                ///< by (ref, total descending)
   std::vector<OpFacts> ops;                        ///< by (ref, level, what, total descending)

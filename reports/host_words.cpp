@@ -17,9 +17,7 @@ constexpr double kInputWorthNaming = 0.01;
 /// Nor is a slowest step that takes so little longer than the others.
 constexpr double kLongerWorthNaming = 0.02;
 
-double share_of(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
+double share_of(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
 
 std::string quoted(std::string_view name) { return fmt::format("“{}”", shown(name, 120)); }
 
@@ -40,19 +38,21 @@ std::string host_op_of(analyzer::Finding const& finding) {
   return {};
 }
 
-/// The range, other than a wait for data, with most time of its own: in a step where there are steps, else in all.
 struct MainRange {
   analyzer::HostRangeFacts const* range = nullptr;
   int64_t ns = 0;
 };
-MainRange main_range(analyzer::Analysis const& analysis, bool per_step) {
+/// The range, other than a wait for data, with most time of its own: in a step where there are steps, else in all. One that ran
+/// once is a frame around the program, of which the name says nothing, unless no range ran twice.
+MainRange main_range(analyzer::Analysis const& analysis, bool per_step, uint64_t at_least_ran = 2) {
   MainRange main;
   for (analyzer::HostFacts const& host : analysis.hosts)
     for (analyzer::HostRangeFacts const& range : host.ranges) {
-      if (range.kind == analyzer::HostRangeKind::kInput || range.names != 1) continue;
+      if (range.kind == analyzer::HostRangeKind::kInput || range.names != 1 || range.count < at_least_ran) continue;
       int64_t const ns = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
       if (ns > main.ns) main = {&range, ns};
     }
+  if (main.range == nullptr && at_least_ran > 1) return main_range(analysis, per_step, 1);
   return main;
 }
 
@@ -61,8 +61,8 @@ std::string steps_verdict(analyzer::Analysis const& analysis, HostSummary const&
                         base::format_duration(*summary.mean_ns), base::format_duration(*summary.p95_ns));
   double const input = share_of(*summary.input_ns, *summary.mean_ns);
   if (input >= kInputWorthNaming)
-    text += tr(" The program waits for data for {} of it ({}).", base::format_duration(*summary.input_ns),
-               base::format_share(input));
+    text +=
+        tr(" The program waits for data for {} of it ({}).", base::format_duration(*summary.input_ns), base::format_share(input));
   MainRange const main = main_range(analysis, true);
   if (main.range != nullptr)
     text += tr(" Most other time is in {}: {} a step ({}).", quoted(main.range->name), base::format_duration(main.ns),
@@ -81,23 +81,25 @@ std::string ranges_verdict(analyzer::Analysis const& analysis) {
                         counted(threads, "thread"), base::format_duration(longest));
   MainRange const main = main_range(analysis, false);
   if (main.range == nullptr) return text;
-  return text + tr(" Most of their time is in {}: {}, summed over threads.", quoted(main.range->name),
-                   base::format_duration(main.ns));
+  return text +
+         tr(" Most of their time is in {}: {}, summed over threads.", quoted(main.range->name), base::format_duration(main.ns));
 }
 
 FindingWords late_rank_words(analyzer::Finding const& finding) {
   auto const rank = static_cast<int64_t>(metric_of(finding, "late_rank").value_or(-1));
-  std::string text = tr("Before each collective the ranks say that they are ready. Rank {} was the last {} of {} times, {} after the "
-                        "last but one on average (at most {}).",
-                        rank, metric_text(finding, "last"), metric_text(finding, "negotiations"),
-                        metric_text(finding, "mean_late_ns"), metric_text(finding, "longest_late_ns"));
+  std::string text =
+      tr("Before each collective the ranks say that they are ready. Rank {} was the last {} of {} times, {} after the "
+         "last but one on average (at most {}).",
+         rank, metric_text(finding, "last"), metric_text(finding, "negotiations"), metric_text(finding, "mean_late_ns"),
+         metric_text(finding, "longest_late_ns"));
   text += tr(" All ranks waited for it for {} ({} of the recording).", metric_text(finding, "late_ns"),
-             metric_text(finding, "share"));
+             metric_text(finding, "share_of_recording"));
   if (metric_of(finding, "moments").value_or(0) <= 1)
     text += tr(" All of that is one moment of the recording: record more steps before you act on it.");
   return {tr("Rank {} makes the others wait", rank), text,
-          std::string(tr("Compare that rank's input, CPU cores and machine with those of the others; record it with stepscope record to "
-                         "see what it does before."))};
+          std::string(
+              tr("Compare that rank's input, CPU cores and machine with those of the others; record it with stepscope record to "
+                 "see what it does before."))};
 }
 
 FindingWords input_words(model::Run const& run, analyzer::Finding const& finding) {
@@ -105,8 +107,9 @@ FindingWords input_words(model::Run const& run, analyzer::Finding const& finding
                         base::format_duration(finding.cost_ns_per_step.value_or(0)), metric_text(finding, "step_ns"),
                         metric_text(finding, "share"));
   if (std::string const op = host_op_of(finding); !op.empty()) text += tr(" It waits in {}.", op);
-  return {std::string(tr("Steps wait for their input data")), text,
-          std::string(tr("Load and augment in more parallel workers and prefetch further ahead; then check that storage delivers."))};
+  return {
+      std::string(tr("Steps wait for their input data")), text,
+      std::string(tr("Load and augment in more parallel workers and prefetch further ahead; then check that storage delivers."))};
 }
 
 FindingWords outlier_words(model::Run const& run, analyzer::Finding const& finding) {
@@ -117,9 +120,10 @@ FindingWords outlier_words(model::Run const& run, analyzer::Finding const& findi
                      : tr(" What grows is {}, by {} a step.", op, metric_text(finding, "growth_ns"));
   if (finding.cost_ns_per_step)
     text += tr(" Spread over all steps that is {}.", base::format_duration(*finding.cost_ns_per_step));
-  return {std::string(tr("Some steps take much longer than the others")), text,
-          std::string(tr("Open the slow steps in the timeline and compare them with a typical one: checkpoints, evaluation, garbage "
-                         "collection, data hiccups."))};
+  return {
+      std::string(tr("Some steps take much longer than the others")), text,
+      std::string(tr("Open the slow steps in the timeline and compare them with a typical one: checkpoints, evaluation, garbage "
+                     "collection, data hiccups."))};
 }
 
 }  // namespace
@@ -147,7 +151,8 @@ HostSummary summarize_hosts(analyzer::Analysis const& analysis) {
       total += static_cast<double>(step.period.length());
       input += static_cast<double>(step.input_ns);
     }
-    bool const is_slower = host.slow && (summary.slowest == nullptr || host.slow->when.length() > summary.slowest->slow->when.length());
+    bool const is_slower =
+        host.slow && (summary.slowest == nullptr || host.slow->when.length() > summary.slowest->slow->when.length());
     if (is_slower) summary.slowest = &host;
   }
   if (lengths.empty()) return summary;
@@ -171,17 +176,19 @@ std::string negotiation_words(analyzer::NegotiationFacts const& facts) {
 std::string slow_step_words(analyzer::HostFacts const& host) {
   if (!host.slow) return {};
   analyzer::SlowSteps const& slow = *host.slow;
-  bool const is_longer = static_cast<double>(slow.mean_ns - slow.usual_ns) > kLongerWorthNaming * static_cast<double>(slow.usual_ns);
+  bool const is_longer =
+      static_cast<double>(slow.mean_ns - slow.usual_ns) > kLongerWorthNaming * static_cast<double>(slow.usual_ns);
   if (slow.count == 0 && !is_longer) return {};
-  std::string text = slow.count > 0
-                         ? tr("{} of {} steps are much longer than the others: {} on average, the others {}; the slowest is step {}.",
-                              base::format_count(slow.count), base::format_count(host.counted_steps),
-                              base::format_duration(slow.mean_ns), base::format_duration(slow.usual_ns), slow.worst)
-                         : tr("The slowest step is {}: {}, the others take {} on average.", slow.worst,
-                              base::format_duration(slow.when.length()), base::format_duration(slow.usual_ns));
+  std::string text =
+      slow.count > 0 ? tr("{} of {} steps are much longer than the others: {} on average, the others {}; the slowest is step {}.",
+                          base::format_count(slow.count), base::format_count(host.counted_steps),
+                          base::format_duration(slow.mean_ns), base::format_duration(slow.usual_ns), slow.worst)
+                     : tr("The slowest step is {}: {}, the others take {} on average.", slow.worst,
+                          base::format_duration(slow.when.length()), base::format_duration(slow.usual_ns));
   if (slow.differs_ns <= 0) return text;
-  return text + (slow.differs ? tr(" What grows most is {}, by {}.", quoted(*slow.differs), base::format_duration(slow.differs_ns))
-                              : tr(" What grows most is time outside of all ranges, by {}.", base::format_duration(slow.differs_ns)));
+  return text + (slow.differs
+                     ? tr(" What grows most is {}, by {}.", quoted(*slow.differs), base::format_duration(slow.differs_ns))
+                     : tr(" What grows most is time outside of all ranges, by {}.", base::format_duration(slow.differs_ns)));
 }
 
 std::string host_verdict(analyzer::Analysis const& analysis) {

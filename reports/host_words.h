@@ -14,7 +14,7 @@ bool has_device_work(analyzer::Analysis const& analysis);
 
 /// Over the steps of all processes without a device.
 struct HostSummary {
-  uint64_t steps = 0, warmup_steps = 0;  ///< counted over threads and processes
+  uint64_t steps = 0, warmup_steps = 0;                         ///< counted over threads and processes
   std::optional<int64_t> mean_ns, median_ns, p95_ns, input_ns;  ///< of a counted step's period; none without steps
   analyzer::HostFacts const* slowest = nullptr;                 ///< the process with the slowest step; null: nothing to compare
 };

@@ -21,8 +21,8 @@ bool is_chosen(HostStep const& step, AnalyzeOptions const& options) {
 }
 
 /// The steps of one thread. A wait between steps delays the step behind it, so it belongs to that step's period.
-void add_steps_of_thread(HostActivity& host, model::TrackId track, std::vector<HostStep> const& steps, model::TraceInfo const& info,
-                         AnalyzeOptions const& options, HostFacts& facts) {
+void add_steps_of_thread(HostActivity& host, model::TrackId track, std::vector<HostStep> const& steps,
+                         model::TraceInfo const& info, AnalyzeOptions const& options, HostFacts& facts) {
   model::IntervalSet const& input = host.thread(track).input;
   bool const is_part = info.whole_steps.count > 0;
   size_t const all = is_part ? static_cast<size_t>(info.whole_steps.count) : steps.size();
@@ -58,8 +58,7 @@ void mark_outliers(std::vector<int64_t> const& lengths, HostFacts& facts) {
   if (lengths.size() < kFewestForOutliers) return;
   auto const at = [&](size_t quarters) { return static_cast<double>(lengths[(lengths.size() - 1) * quarters / 4]); };
   double const limit = std::max(kOutlier * at(2), at(3) + kFence * (at(3) - at(1)));
-  for (HostStepFacts& step : facts.steps)
-    step.outlier = !step.warmup && static_cast<double>(step.period.length()) > limit;
+  for (HostStepFacts& step : facts.steps) step.outlier = !step.warmup && static_cast<double>(step.period.length()) > limit;
 }
 
 /// How the slow steps compare with the others; what they have more of is added by who knows the ranges.

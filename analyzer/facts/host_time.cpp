@@ -203,8 +203,10 @@ void name_kinds(model::Trace const& trace, std::span<NameSums> sums) {
   for (uint32_t id = 0; id < sums.size(); ++id) {
     if (sums[id].count == 0 || sums[id].kind != HostRangeKind::kRange) continue;
     std::string_view const name = trace.text(model::StringId{id});
-    if (is_input_wait_name(name)) sums[id].kind = HostRangeKind::kInput;
-    else if (!has_phases && is_phase_name(name)) sums[id].kind = HostRangeKind::kPhase;
+    if (is_input_wait_name(name))
+      sums[id].kind = HostRangeKind::kInput;
+    else if (!has_phases && is_phase_name(name))
+      sums[id].kind = HostRangeKind::kPhase;
   }
 }
 

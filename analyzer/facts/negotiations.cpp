@@ -151,8 +151,7 @@ std::optional<NegotiationFacts> find_negotiations(model::RankTrace const& rank, 
     late[last_one.rank].push_back({last_one.rank, {before.at_ns, last_one.at_ns}, one.track});
   }
   for (auto& [number, of_rank] : late) facts.ranks.push_back(sums_of(number, std::move(of_rank)));
-  std::stable_sort(facts.ranks.begin(), facts.ranks.end(),
-                   [](auto const& a, auto const& b) { return a.late_ns > b.late_ns; });
+  std::stable_sort(facts.ranks.begin(), facts.ranks.end(), [](auto const& a, auto const& b) { return a.late_ns > b.late_ns; });
   return facts;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "analyzer/facts/host_steps.h"
+#include "analyzer/facts/saturate.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -11,17 +11,38 @@ namespace {
 constexpr double kMostlyLast = 0.5;
 constexpr uint64_t kFewestNegotiations = 3;
 
-Finding make_host_finding(char const* rule, HostFacts const& host, int64_t cost_ns) {
+/// Means of the steps that a rule judges.
+struct MeanStep {
+  int64_t step_ns = 0, input_ns = 0;
+  uint64_t steps = 0;
+};
+
+/// Without warm-up and outliers: what those lose counts for step-outliers alone.
+MeanStep usual_step(HostFacts const& host) {
+  MeanStep mean;
+  for (HostStepFacts const& step : host.steps) {
+    if (step.warmup || step.outlier) continue;
+    add_saturated(mean.step_ns, step.period.length());
+    add_saturated(mean.input_ns, step.input_ns);
+    ++mean.steps;
+  }
+  if (mean.steps == 0) return mean;
+  mean.step_ns /= static_cast<int64_t>(mean.steps);
+  mean.input_ns /= static_cast<int64_t>(mean.steps);
+  return mean;
+}
+
+Finding make_host_finding(char const* rule, HostFacts const& host, MeanStep const& mean, int64_t cost_ns) {
   Finding finding;
   finding.rule = rule;
   finding.where = DeviceRef{host.rank_index, kHostDevice};
   finding.cost_ns_per_step = cost_ns;
-  auto const step = static_cast<double>(*host.mean_ns);
+  auto const step = static_cast<double>(mean.step_ns);
   auto const cost = static_cast<double>(cost_ns);
   if (cost < step) finding.gain_ceiling = step / (step - cost) - 1;
   double const share = step > 0 ? cost / step : 0;
   finding.severity = severity_of_share(share);
-  finding.metrics = {{"share", share}, {"step_ns", step}, {"steps", static_cast<double>(host.counted_steps)}};
+  finding.metrics = {{"share", share}, {"step_ns", step}, {"steps", static_cast<double>(mean.steps)}};
   return finding;
 }
 
@@ -39,17 +60,20 @@ HostRangeFacts const* longest_wait(HostFacts const& host) {
 
 void find_host_input(RuleInput const& input, std::vector<Finding>& findings) {
   HostFacts const* worst = nullptr;
+  MeanStep of_worst;
   for (HostFacts const& host : input.facts.hosts) {
-    if (!host.mean_ns || *host.mean_ns <= 0) continue;
-    if (static_cast<double>(*host.input_ns) < kWarningShare * static_cast<double>(*host.mean_ns)) continue;
-    if (worst == nullptr || *host.input_ns > *worst->input_ns) worst = &host;
+    MeanStep const mean = usual_step(host);
+    if (mean.step_ns <= 0 || static_cast<double>(mean.input_ns) < kWarningShare * static_cast<double>(mean.step_ns)) continue;
+    if (worst != nullptr && mean.input_ns <= of_worst.input_ns) continue;
+    worst = &host;
+    of_worst = mean;
   }
   if (worst == nullptr) return;
 
-  Finding finding = make_host_finding("input-bound", *worst, *worst->input_ns);
+  Finding finding = make_host_finding("input-bound", *worst, of_worst, of_worst.input_ns);
   if (HostRangeFacts const* wait = longest_wait(*worst)) finding.subjects.emplace_back("host_op", wait->name);
   for (HostStepFacts const& step : worst->steps)
-    if (!step.warmup && step.input_ns > 0) finding.evidence.push_back({*finding.where, step.period, step.track});
+    if (!step.warmup && !step.outlier && step.input_ns > 0) finding.evidence.push_back({*finding.where, step.period, step.track});
   keep_longest(finding.evidence);
   findings.push_back(std::move(finding));
 }
@@ -57,8 +81,8 @@ void find_host_input(RuleInput const& input, std::vector<Finding>& findings) {
 void find_host_outliers(RuleInput const& input, std::vector<Finding>& findings) {
   HostFacts const* worst = nullptr;
   auto const lost = [](HostFacts const& host) {
-    return (host.slow->mean_ns - host.slow->usual_ns) / static_cast<int64_t>(host.counted_steps) *
-           static_cast<int64_t>(host.slow->count);
+    double const excess = static_cast<double>(host.slow->mean_ns - host.slow->usual_ns) * static_cast<double>(host.slow->count);
+    return static_cast<int64_t>(excess / static_cast<double>(host.counted_steps));
   };
   for (HostFacts const& host : input.facts.hosts) {
     if (!host.slow || host.slow->count == 0) continue;
@@ -66,7 +90,7 @@ void find_host_outliers(RuleInput const& input, std::vector<Finding>& findings) 
   }
   if (worst == nullptr) return;
 
-  Finding finding = make_host_finding("step-outliers", *worst, lost(*worst));
+  Finding finding = make_host_finding("step-outliers", *worst, {*worst->mean_ns, 0, worst->counted_steps}, lost(*worst));
   finding.metrics.emplace_back("outliers", static_cast<double>(worst->slow->count));
   finding.metrics.emplace_back("median_step_ns", static_cast<double>(*worst->median_ns));
   finding.metrics.emplace_back("growth_ns", static_cast<double>(worst->slow->differs_ns));
@@ -89,7 +113,7 @@ void find_late_rank(RuleInput const& input, std::vector<Finding>& findings) {
     finding.rule = "straggler";
     // Collectives of one moment are one piece of evidence, however many they are.
     finding.severity = late.moments > 1 ? severity_of_share(share) : Severity::kWarning;
-    finding.metrics = {{"share", share},
+    finding.metrics = {{"share_of_recording", share},
                        {"late_rank", static_cast<double>(late.rank)},
                        {"last", static_cast<double>(late.last)},
                        {"negotiations", static_cast<double>(facts.count)},

@@ -14,9 +14,7 @@
 namespace stepscope::reports {
 namespace {
 
-double fraction_of(int64_t part, int64_t whole) {
-  return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0;
-}
+double fraction_of(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
 
 std::string_view kind_words(analyzer::HostRangeKind kind) {
   switch (kind) {
@@ -49,7 +47,9 @@ std::string host_steps_table(Page const& page, analyzer::HostFacts const& host, 
     table.row({number_cell(fmt::format("{}", step.step), static_cast<double>(step.step)),
                number_cell(format_instant(begin), static_cast<double>(begin)), ns_cell(step.period.length()),
                meter_cell("compute", fraction_of(step.period.length(), longest)), ns_cell(step.input_ns),
-               text_cell(step.warmup ? tr("warm-up") : step.outlier ? tr("much longer") : "")});
+               text_cell(step.warmup    ? tr("warm-up")
+                         : step.outlier ? tr("much longer")
+                                        : "")});
   }
   return folded(tr("Each step ({})", host.steps.size()), table.html() + and_more(table.size(), host.steps.size(), "step"));
 }
@@ -69,8 +69,9 @@ std::string host_ranges_table(analyzer::HostFacts const& host, size_t number) {
     int64_t const own = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
     int64_t const all = per_step ? range.step_inclusive_ns.value_or(0) : range.inclusive_ns;
     table.row({range.names == 1 ? name_cell(range.name) : text_cell(tr("{} further names", range.names)),
-               text_cell(kind_words(range.kind)), ns_cell(own), meter_cell(kind_colour(range.kind), std::min(fraction_of(own, whole), 1.0)),
-               ns_cell(all), ns_cell(range.longest_ns), count_cell(range.count)});
+               text_cell(kind_words(range.kind)), ns_cell(own),
+               meter_cell(kind_colour(range.kind), std::min(fraction_of(own, whole), 1.0)), ns_cell(all),
+               ns_cell(range.longest_ns), count_cell(range.count)});
   }
   table.searchable();
   return table.html() + and_more(table.size(), host.ranges.size(), "range");
@@ -95,8 +96,8 @@ std::string negotiations_table(analyzer::NegotiationFacts const& facts) {
   table.number("At most").number("Others waited", "Union over the negotiations to which it came last");
   for (analyzer::NegotiationFacts::Rank const& rank : facts.ranks) {
     if (table.size() == kMaxDeviceRows) break;
-    table.row({number_cell(tr("rank {}", rank.rank), static_cast<double>(rank.rank)), count_cell(rank.last), count_cell(facts.count),
-               ns_cell(rank.mean_ns), ns_cell(rank.longest_ns), ns_cell(rank.late_ns)});
+    table.row({number_cell(tr("rank {}", rank.rank), static_cast<double>(rank.rank)), count_cell(rank.last),
+               count_cell(facts.count), ns_cell(rank.mean_ns), ns_cell(rank.longest_ns), ns_cell(rank.late_ns)});
   }
   return table.html() + and_more(table.size(), facts.ranks.size(), "rank");
 }
@@ -105,12 +106,13 @@ std::string host_block(Page const& page, analyzer::HostFacts const& host, size_t
   std::string body;
   if (page.analysis.hosts.size() > 1) body += subheading(device_label(page.run, {host.rank_index, analyzer::kHostDevice}));
   if (host.mean_ns)
-    body += fmt::format("<p>{}</p>\n",
-                        escape(with_joined_units(tr("A step takes {} on average, median {}, p95 {}; {} of it is waiting for data ({}). {}",
-                                                    base::format_duration(*host.mean_ns), base::format_duration(*host.median_ns),
-                                                    base::format_duration(*host.p95_ns), base::format_duration(*host.input_ns),
-                                                    base::format_share(fraction_of(*host.input_ns, *host.mean_ns)), slow_step_words(host))),
-                               2000));
+    body += fmt::format(
+        "<p>{}</p>\n",
+        escape(with_joined_units(tr("A step takes {} on average, median {}, p95 {}; {} of it is waiting for data ({}). {}",
+                                    base::format_duration(*host.mean_ns), base::format_duration(*host.median_ns),
+                                    base::format_duration(*host.p95_ns), base::format_duration(*host.input_ns),
+                                    base::format_share(fraction_of(*host.input_ns, *host.mean_ns)), slow_step_words(host))),
+               2000));
   return body + host_ranges_table(host, number) + host_threads_table(host, number) + host_steps_table(page, host, number);
 }
 

@@ -47,8 +47,9 @@ std::string host_numbers(Page const& page) {
   auto const share = [&](int64_t ns) {
     return *summary.mean_ns > 0 ? base::format_share(static_cast<double>(ns) / static_cast<double>(*summary.mean_ns)) : "–";
   };
-  std::string tiles = key_number(base::format_duration(*summary.mean_ns), "step, mean",
-                                 tr("Median {}, p95 {}", base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns)));
+  std::string tiles =
+      key_number(base::format_duration(*summary.mean_ns), "step, mean",
+                 tr("Median {}, p95 {}", base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns)));
   tiles += key_number(base::format_count(summary.steps), "steps", "Without warm-up");
   tiles += key_number(share(*summary.input_ns), "of a step: waiting for data", "Union of the waits / time of the steps");
   return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);

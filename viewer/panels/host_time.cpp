@@ -58,7 +58,8 @@ void range_table(ViewState& state, analyzer::HostFacts const& host) {
   table.first_number = 2;
   table.height = -1;
   table.name = [&](size_t row) {
-    return rows[row].names == 1 ? printable_name(rows[row].name) : fmt::format("{} further names", base::format_count(rows[row].names));
+    return rows[row].names == 1 ? printable_name(rows[row].name)
+                                : fmt::format("{} further names", base::format_count(rows[row].names));
   };
   table.value = [&](size_t row, size_t column) { return range_value(rows[row], column); };
   table.text = [&](size_t row, size_t column) -> std::string {

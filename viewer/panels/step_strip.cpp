@@ -135,20 +135,24 @@ analyzer::HostFacts const* host_with_steps(Scene const& scene) {
 }
 
 /// The strip where no device has steps. Of steps that share a pixel the longest is drawn.
-void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostFacts const& host, ImVec2 corner, ImVec2 size, bool hovered) {
+void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostFacts const& host, ImVec2 corner, ImVec2 size,
+                     bool hovered) {
   float const scale = ui_scale();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   auto const& steps = host.steps;
   int64_t longest = 1;
   for (auto const& step : steps) longest = std::max(longest, step.period.length());
   push_bold();
-  draw_text(list, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale), surface(state.theme).text, fmt::format("Steps ({})", steps.size()));
+  draw_text(list, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale), surface(state.theme).text,
+            fmt::format("Steps ({})", steps.size()));
   pop_bold();
   float const line = ImGui::GetFontSize() + 4 * scale;
-  draw_text(list, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale + line), surface(state.theme).text_dim,
-            fit(fmt::format("median {}, longest {}", base::format_duration(host.median_ns.value_or(0)), base::format_duration(longest)),
-                (kGutter - 16) * scale));
-  Bars bars{ImVec2(corner.x + kGutter * scale, corner.y), ImVec2(std::max(size.x - (kGutter + 8) * scale, 1.0F), size.y), steps.size(), 1};
+  draw_text(
+      list, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale + line), surface(state.theme).text_dim,
+      fit(fmt::format("median {}, longest {}", base::format_duration(host.median_ns.value_or(0)), base::format_duration(longest)),
+          (kGutter - 16) * scale));
+  Bars bars{ImVec2(corner.x + kGutter * scale, corner.y), ImVec2(std::max(size.x - (kGutter + 8) * scale, 1.0F), size.y),
+            steps.size(), 1};
   bars.width = std::min(bars.size.x / static_cast<float>(steps.size()), 48 * scale);
   float const gap = bars.width >= 5 ? 1 * scale : 0;
   float const bottom = corner.y + size.y - 2 * scale;
@@ -156,12 +160,14 @@ void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostFacts c
   for (size_t column = 0; column < columns; ++column) {
     size_t const first = column * bars.count / columns;
     size_t const last = std::max((column + 1) * bars.count / columns, first + 1);
-    auto const best = std::max_element(steps.begin() + static_cast<std::ptrdiff_t>(first), steps.begin() + static_cast<std::ptrdiff_t>(last),
-                                       [](auto const& a, auto const& b) { return a.period.length() < b.period.length(); });
+    auto const best =
+        std::max_element(steps.begin() + static_cast<std::ptrdiff_t>(first), steps.begin() + static_cast<std::ptrdiff_t>(last),
+                         [](auto const& a, auto const& b) { return a.period.length() < b.period.length(); });
     float const x0 = bars.origin.x + std::round(static_cast<float>(first) * bars.width);
     float const x1 = std::max(bars.origin.x + std::round(static_cast<float>(last) * bars.width) - gap, x0 + 1);
     float const share = static_cast<float>(best->period.length()) / static_cast<float>(longest);
-    draw_host_bar(list, state.theme, *best, ImVec2(x0, bottom - std::max((size.y - 8 * scale) * share, 1.0F)), ImVec2(x1, bottom));
+    draw_host_bar(list, state.theme, *best, ImVec2(x0, bottom - std::max((size.y - 8 * scale) * share, 1.0F)),
+                  ImVec2(x1, bottom));
   }
 
   float const x = ImGui::GetIO().MousePos.x;
