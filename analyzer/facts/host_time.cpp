@@ -74,18 +74,18 @@ class HostSweep {
     model::Trace::Rows const rows = rank_.trace.rows_of(model::TrackId{track});
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       if (!is_host_activity(rows_.kind(row))) continue;
+      if (!touches_window(rows_.when(row))) continue;
       Interval const when = clipped(rows_.when(row));
-      if (when.begin > when.end) continue;
       ++facts.events;
       add_saturated(facts.busy_ns, std::max<int64_t>(when.end - std::max(when.begin, busy_until), 0));
       busy_until = std::max(busy_until, when.end);
       window_ = {std::min(window_.begin, when.begin), std::max(window_.end, when.end)};
-      advance(when.begin, track);
+      advance(when.begin);
       bool const is_step = is_step_row(row, track, next_step);
       facts.steps += is_step ? 1 : 0;
       open(row, is_step ? kOutside : rows_.name(row).value, when, track);
     }
-    advance(std::numeric_limits<int64_t>::max(), track);
+    advance(std::numeric_limits<int64_t>::max());
     open_.clear();
     return facts;
   }
@@ -102,6 +102,11 @@ class HostSweep {
   };
   static constexpr uint32_t kOutside = std::numeric_limits<uint32_t>::max();
 
+  [[nodiscard]] bool touches_window(Interval when) const {
+    if (!within_) return true;
+    bool const is_before = when.end < within_->begin || (when.end == within_->begin && when.begin < when.end);
+    return !is_before && when.begin < within_->end;
+  }
   [[nodiscard]] Interval clipped(Interval when) const {
     return within_ ? Interval{std::max(when.begin, within_->begin), std::min(when.end, within_->end)} : when;
   }
@@ -120,7 +125,7 @@ class HostSweep {
   }
 
   /// The innermost open range gets the time from now_ to `until`.
-  void advance(int64_t until, uint32_t /*track*/) {
+  void advance(int64_t until) {
     while (!open_.empty() && now_ < until) {
       Open const top = open_.back();
       int64_t const end = std::min(top.end, until);

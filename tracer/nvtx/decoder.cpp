@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -376,22 +375,7 @@ void Decoder::add_note_sample(Thread const& thread, Record const& record, int64_
   double const value = type == model::NumberType::kReal     ? std::bit_cast<double>(bits)
                        : type == model::NumberType::kSigned ? static_cast<double>(static_cast<int64_t>(bits))
                                                             : static_cast<double>(bits);
-  std::string const name(message(record));
-  if (!std::isfinite(value) || name.empty()) return;
-  if (note_tracks_ >= kMostNoteTracks && !notes_.contains(name)) return;  // the mark has the number
-  auto& threads = notes_[name];
-  auto const [place, is_new] = threads.try_emplace(thread.thread_id);
-  if (is_new && note_tracks_ < kMostNoteTracks) {
-    model::Track track;
-    track.kind = model::TrackKind::kCounter;
-    track.name = threads.size() == 1 ? name : fmt::format("{} (thread {})", name, thread.thread_id);
-    track.id = kFirstNoteTrack + note_tracks_++;
-    place->second = store.add_track(std::move(track));
-  }
-  if (!place->second.valid()) return;
-  TrackRows& rows = store.rows(place->second);
-  rows.add(model::EventKind::kSample, now, 0, store.intern(name), 0, model::SampleDetail{value});
-  store.row_begun(place->second, rows);
+  notes_.add(thread.thread_id, std::string(message(record)), value, now, store);
 }
 
 bool Decoder::describe_device(Record const& record, TraceStore& store) {

@@ -17,6 +17,7 @@
 #include "tracer/core/trace_store.h"
 #include "tracer/nvtx/device_events.h"
 #include "tracer/nvtx/name_cache.h"
+#include "tracer/nvtx/note_curves.h"
 #include "tracer/nvtx/record_reader.h"
 #include "tracer/nvtx/registry.h"
 
@@ -167,10 +168,7 @@ class Decoder {
   uint64_t dropped_ = 0;
   uint64_t open_at_end_ = 0, never_popped_ = 0, too_many_started_ = 0;
   Record record_;
-  /// Curves of notes: by name, then thread. More than kMostNoteTracks are no curves.
-  static constexpr int64_t kMostNoteTracks = 1'024, kFirstNoteTrack = int64_t{1} << 32;
-  std::unordered_map<std::string, std::map<int64_t, model::TrackId>> notes_;
-  int64_t note_tracks_ = 0;
+  NoteCurves notes_;
   std::string text_, name_;
   std::vector<std::string> prefixes_;
   std::unordered_map<uint32_t, std::string> handles_;

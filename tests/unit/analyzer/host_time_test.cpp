@@ -198,13 +198,13 @@ TEST(HostTime, ADeviceThatWorksIsAnalyzedAsBefore) {
   TrackId const stream = builder.add_track({TrackKind::kStream, "stream", 0, 0, StreamKind::kCompute, 0});
   builder.events(thread).add(EventKind::kStep, 0, 100, builder.intern("step"), 0, StepDetail{0});
   builder.events(stream).add(EventKind::kKernel, 10, 20, builder.intern("k"), 1, KernelDetail{});
-  Run run;
+  model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   EXPECT_TRUE(analyze(run).hosts.empty());
 }
 
 TEST(HostTime, TextsSayWhatStepsTakeAndNothingOfDevices) {
-  Run const run = loop_with_waits();
+  model::Run const run = loop_with_waits();
   Analysis const analysis = analyze(run);
   std::string const text = reports::analysis_text(run, analysis, {});
   EXPECT_THAT(text, HasSubstr("9 steps (annotated by the program), 1 warm-up left out"));
@@ -232,7 +232,7 @@ Run negotiations(int count, int64_t late, int64_t late_us, bool with_torn = fals
 }
 
 TEST(Negotiations, NameTheRankThatComesLast) {
-  Run const run = negotiations(5, 2, 300);
+  model::Run const run = negotiations(5, 2, 300);
   Analysis const analysis = analyze(run);
   ASSERT_EQ(analysis.negotiations.size(), 1U);
   NegotiationFacts const& facts = analysis.negotiations[0];
