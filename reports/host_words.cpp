@@ -129,6 +129,7 @@ FindingWords outlier_words(model::Run const& run, analyzer::Finding const& findi
 }  // namespace
 
 bool has_device_work(analyzer::Analysis const& analysis) {
+  if (analysis.hosts.empty()) return !analysis.devices.empty();
   return std::any_of(analysis.devices.begin(), analysis.devices.end(),
                      [](analyzer::DeviceFacts const& device) { return device.kernels + device.copies > 0; });
 }

@@ -133,7 +133,9 @@ std::string programs_section(Page const& page) {
 }
 
 bool is_about_host(Page const& page) {
-  return !has_device_work(page.analysis) && (!page.analysis.hosts.empty() || !page.analysis.negotiations.empty());
+  analyzer::Analysis const& analysis = page.analysis;
+  bool const is_known = !analysis.hosts.empty() || !analysis.negotiations.empty();
+  return is_known && !has_device_work(analysis) && analysis.collectives.empty();
 }
 
 }  // namespace stepscope::reports

@@ -85,6 +85,10 @@ std::string host_text(model::Run const& run, analyzer::HostFacts const& host, Pa
 }  // namespace
 
 std::string hosts_text(model::Run const& run, analyzer::Analysis const& analysis, Paint const& paint, int width) {
+  // Where ranks hang, what their calls took before is not what one looks for.
+  bool const is_hung = std::any_of(analysis.findings.begin(), analysis.findings.end(),
+                                   [](analyzer::Finding const& finding) { return finding.rule == "hung-collective"; });
+  if (is_hung) return {};
   std::string text;
   for (analyzer::NegotiationFacts const& facts : analysis.negotiations) text += "\n" + negotiations_table(facts, paint);
   size_t const shown_hosts = std::min(analysis.hosts.size(), kMostProcesses);
