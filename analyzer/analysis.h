@@ -11,6 +11,7 @@
 
 #include "analyzer/critical_path_facts.h"
 #include "analyzer/device_facts.h"
+#include "analyzer/host_facts.h"
 #include "analyzer/idle_gaps.h"
 #include "trace/model/run.h"
 
@@ -237,9 +238,11 @@ struct Analysis {
   IdleGaps gaps;                      ///< by (ref, time)
   std::vector<HostOpFacts> host_ops;  ///< by (ref, idle time descending), those without a name last; sums to the gaps by cause
   std::vector<PhaseFacts> phases;     ///< by (ref, device time descending), the rest of a device last
-  std::vector<CollectiveFacts> collectives;  ///< by first start
-  std::vector<WaitFacts> waits;              ///< by exposed_ns, then gpu_ns, both descending
-  std::vector<PipelineFacts> pipelines;      ///< by first stage
+  std::vector<HostFacts> hosts;       ///< of processes that used no device, by rank_index
+  std::vector<NegotiationFacts> negotiations;  ///< of processes whose files tell of them, by rank_index
+  std::vector<CollectiveFacts> collectives;    ///< by first start
+  std::vector<WaitFacts> waits;                ///< by exposed_ns, then gpu_ns, both descending
+  std::vector<PipelineFacts> pipelines;        ///< by first stage
   std::vector<LinkFit> links;
   std::vector<KernelFacts> kernels;                ///< by (ref, total descending)
   std::vector<OpFacts> ops;                        ///< by (ref, level, what, total descending)

@@ -17,9 +17,11 @@
 #include "analyzer/facts/device_work.h"
 #include "analyzer/facts/health.h"
 #include "analyzer/facts/host_ops.h"
+#include "analyzer/facts/host_time.h"
 #include "analyzer/facts/idle_causes.h"
 #include "analyzer/facts/links.h"
 #include "analyzer/facts/memory.h"
+#include "analyzer/facts/negotiations.h"
 #include "analyzer/facts/phases.h"
 #include "analyzer/facts/pipeline.h"
 #include "analyzer/facts/quality.h"
@@ -189,6 +191,8 @@ void append_facts(Analysis from, Analysis& to) {
   to.gaps.append(std::move(from.gaps));
   append_all(from.host_ops, to.host_ops);
   append_all(from.phases, to.phases);
+  append_all(from.hosts, to.hosts);
+  append_all(from.negotiations, to.negotiations);
   append_all(from.kernels, to.kernels);
   append_all(from.ops, to.ops);
   append_all(from.graphs, to.graphs);
@@ -263,7 +267,7 @@ class RunAnalyzer {
     tbb::parallel_pipeline(processes_at_once(), tbb::make_filter<void, size_t>(tbb::filter_mode::serial_in_order, take) &
                                                     tbb::make_filter<size_t, Part>(tbb::filter_mode::parallel, look) &
                                                     tbb::make_filter<Part, void>(tbb::filter_mode::serial_in_order, compare));
-    return error;
+    return error ? error : look_at_hosts();
   }
 
   using Path = base::Expected<std::optional<CriticalPathFacts>>;
@@ -296,6 +300,29 @@ class RunAnalyzer {
   [[nodiscard]] Analysis const& facts() const { return analysis_; }
 
  private:
+  /// The processes that have no device at all.
+  std::optional<base::Error> look_at_hosts() {
+    std::vector<bool> has_device(processes_.outline.ranks.size());
+    for (DeviceIndex const& device : devices_) has_device[static_cast<size_t>(device.ref.rank_index)] = true;
+    for (size_t process = 0; process < has_device.size(); ++process) {
+      bool const is_chosen = !options_.rank || processes_.outline.ranks[process].trace.info().rank == *options_.rank;
+      if (has_device[process] || !is_chosen) continue;
+      auto const rank = processes_.read(process);
+      if (!rank) return rank.error();
+      add_host(**rank, static_cast<int32_t>(process), analysis_);
+    }
+    std::stable_sort(analysis_.hosts.begin(), analysis_.hosts.end(),
+                     [](HostFacts const& a, HostFacts const& b) { return a.rank_index < b.rank_index; });
+    return std::nullopt;
+  }
+
+  void add_host(model::RankTrace const& rank, int32_t rank_index, Analysis& facts) const {
+    std::vector<std::vector<HostStep>> const& steps = host_steps_.threads[static_cast<size_t>(rank_index)];
+    if (auto host = host_facts(rank, rank_index, steps, options_)) facts.hosts.push_back(std::move(*host));
+    if (options_.steps) return;
+    if (auto negotiations = find_negotiations(rank, rank_index)) facts.negotiations.push_back(std::move(*negotiations));
+  }
+
   void compare_devices() {
     compare_clocks(analysis_.devices);
     steps_ = measure_steps(analysis_);
@@ -333,6 +360,8 @@ class RunAnalyzer {
     if (part.rank.get() != outline.front().rank) whole = index_devices(*part.rank, rank_index);
     std::span<DeviceIndex const> const devices = whole.empty() ? outline : std::span<DeviceIndex const>(whole);
     if (devices.size() != outline.size()) return base::fail("{}: has changed while it was read", part.rank->file);
+    auto const is_idle = [](DeviceIndex const& device) { return device.ops.empty(); };
+    if (std::all_of(devices.begin(), devices.end(), is_idle)) add_host(*part.rank, rank_index, part.facts);
     auto const first = static_cast<size_t>(outline.data() - devices_.data());
     HostActivity host(*part.rank, host_steps_.threads[static_cast<size_t>(rank_index)]);
     ProcessMemory memory = memory_of_process(*part.rank);

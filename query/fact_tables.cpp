@@ -29,7 +29,7 @@ Cell or_nothing(std::optional<T> const& value) {
 
 void add_place(Run const& run, std::optional<analyzer::DeviceRef> const& where, Rows& rows) {
   rows.add(where ? integer(reports::rank_of(run, *where)) : Cell{});
-  rows.add(where ? integer(where->device) : Cell{});
+  rows.add(where && where->device != analyzer::kHostDevice ? integer(where->device) : Cell{});
 }
 
 void add_interval(model::Interval when, Rows& rows) {

@@ -154,6 +154,8 @@ std::string device_label(model::Run const& run, analyzer::DeviceRef ref) {
   bool const one_each = std::all_of(run.ranks.begin(), run.ranks.end(),
                                     [](model::RankTrace const& rank) { return rank.trace.devices().size() <= 1; });
   bool const one_process = run.ranks.size() == 1 && run.ranks[0].trace.info().world_size <= 1;
+  if (ref.device == analyzer::kHostDevice)
+    return run.ranks.size() == 1 ? std::string(tr("the host")) : tr("the host of rank {}", rank_of(run, ref));
   if (one_process) return tr("device {}", ref.device);
   if (one_each) return tr("rank {}", rank_of(run, ref));
   return tr("rank {} device {}", rank_of(run, ref), ref.device);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "analyzer/rules/measured_steps.h"
+#include "reports/host_words.h"
 #include "reports/language.h"
 #include "reports/wording.h"
 #include "trace/base/check.h"
@@ -58,6 +59,27 @@ void add_devices(Summary& summary, analyzer::Analysis const& analysis) {
   if (comm > 0) summary.overlap = static_cast<double>(comm - exposed) / static_cast<double>(comm);
 }
 
+/// The first finding that is more than a note, as a sentence.
+std::string first_finding(model::Run const& run, analyzer::Analysis const& analysis) {
+  auto const first = std::find_if(analysis.findings.begin(), analysis.findings.end(),
+                                  [](analyzer::Finding const& finding) { return finding.severity != analyzer::Severity::kInfo; });
+  return first == analysis.findings.end() ? "" : tr(" Look first at: {}.", words_of(run, analysis, *first).title);
+}
+
+std::string verdict_without_device(model::Run const& run, analyzer::Analysis const& analysis) {
+  auto const is_of = [&](std::string_view tool) {
+    return std::any_of(run.ranks.begin(), run.ranks.end(),
+                       [&](model::RankTrace const& rank) { return rank.trace.info().tool.starts_with(tool); });
+  };
+  std::string text = host_verdict(analysis);
+  bool const is_judged = summarize_hosts(analysis).mean_ns || !analysis.negotiations.empty();
+  if (text.empty()) text = tr("No device activity was recorded: there is nothing to judge.");
+  if (is_of("PyTorch profiler")) text += tr(" The profiler records device work with ProfilerActivity.CUDA among its activities.");
+  if (is_of("Chrome trace") && !is_judged)
+    text += tr(" In Chrome traces device work is the events of category kernel, gpu_memcpy or gpu_memset.");
+  return text + first_finding(run, analysis);
+}
+
 }  // namespace
 
 std::vector<StepPeriod> step_periods(analyzer::Analysis const& analysis) {
@@ -101,16 +123,7 @@ Summary summarize(analyzer::Analysis const& analysis) {
 }
 
 std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary) {
-  if (analysis.devices.empty()) {
-    std::string text(tr("No device activity was recorded: there is nothing to judge."));
-    auto const is_of = [&](std::string_view tool) {
-      return std::any_of(run.ranks.begin(), run.ranks.end(),
-                         [&](model::RankTrace const& rank) { return rank.trace.info().tool.starts_with(tool); });
-    };
-    if (is_of("PyTorch profiler")) text += tr(" The profiler records it with ProfilerActivity.CUDA among its activities.");
-    if (is_of("Chrome trace")) text += tr(" In Chrome traces that is the events of category kernel, gpu_memcpy or gpu_memset.");
-    return text;
-  }
+  if (!has_device_work(analysis)) return verdict_without_device(run, analysis);
   auto const duration = [](double ns) { return base::format_duration(std::llround(ns)); };
   std::string text;
   if (summary.has_steps && summary.steps == 1)
@@ -126,10 +139,7 @@ std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, S
   if (loss < 0 || summary.share(loss) < kLossWorthNaming) return text.append(tr(" No single loss is worth naming."));
   text += tr(" The largest loss is {}: {}{} ({}).", part(loss).label, duration(summary.parts_ns[static_cast<size_t>(loss)]),
              summary.has_steps ? tr(" a step") : "", base::format_share(summary.share(loss)));
-  auto const first = std::find_if(analysis.findings.begin(), analysis.findings.end(),
-                                  [](analyzer::Finding const& finding) { return finding.severity != analyzer::Severity::kInfo; });
-  if (first != analysis.findings.end()) text += tr(" Look first at: {}.", words_of(run, analysis, *first).title);
-  return text;
+  return text + first_finding(run, analysis);
 }
 
 }  // namespace stepscope::reports

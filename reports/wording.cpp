@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "reports/advice.h"
+#include "reports/host_words.h"
 #include "reports/labels.h"
 #include "reports/language.h"
 #include "reports/quality_words.h"
@@ -498,6 +499,7 @@ std::string spelled_out(std::string_view rule) {
 std::span<std::string_view const> worded_rules() { return kRuleNames; }
 
 FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis, analyzer::Finding const& finding) {
+  if (auto words = host_finding_words(run, finding)) return std::move(*words);
   auto const found =
       std::find_if(kRules.begin(), kRules.end(), [&](RuleWords const& words) { return words.rule == finding.rule; });
   Seen const seen{run, analysis, finding};

@@ -17,7 +17,7 @@ import tempfile
 PAGE_SOURCES = ["reports/html/*.cpp", "reports/wording.cpp", "reports/labels.cpp", "reports/quality_words.cpp", "reports/run_notes.cpp",
                 "reports/summary.cpp", "reports/advice.cpp", "reports/metric_words.cpp",
                 "reports/text/waits.cpp", "reports/scaling_words.cpp"]
-OTHER_SOURCES = ["reports/comparison_words.cpp"]
+OTHER_SOURCES = ["reports/comparison_words.cpp", "reports/host_words.cpp"]
 SCRIPT_SOURCES = ["reports/web/src/*.ts", "reports/web/src/charts/*.ts"]
 # From here on a source makes no words of the page: errors of the command line are English.
 END_OF_PAGE = "std::string scaling_refusal("

@@ -1,6 +1,7 @@
 // step-outliers: a few steps take much longer than the others. Cost: what they take beyond a usual step, spread over all steps;
 // says which part of the step grew most and what the host did meanwhile. What they lose counts for no other rule.
 #include "analyzer/rules/grown_steps.h"
+#include "analyzer/rules/host_costs.h"
 #include "analyzer/rules/rules.h"
 
 namespace stepscope::analyzer {
@@ -39,6 +40,7 @@ void find_step_outliers(RuleInput const& input, std::vector<Finding>& findings) 
   }
   if (worst)
     findings.push_back(make_finding(input, input.steps.all[*worst], input.steps.usual[*worst], input.steps.outliers[*worst]));
+  find_host_outliers(input, findings);
 }
 
 }  // namespace stepscope::analyzer

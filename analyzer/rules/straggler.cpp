@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "analyzer/facts/quantile.h"
+#include "analyzer/rules/host_costs.h"
 #include "analyzer/rules/rules.h"
 
 namespace stepscope::analyzer {
@@ -311,6 +312,7 @@ void find_straggler(RuleInput const& input, std::vector<Finding>& findings) {
   std::optional<Finding> finding = find_late_device(input);
   if (!finding) finding = find_long_stage(input);
   if (finding) findings.push_back(std::move(*finding));
+  find_late_rank(input, findings);
 }
 
 }  // namespace stepscope::analyzer

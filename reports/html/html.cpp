@@ -13,24 +13,17 @@ struct SectionOf {
   char const *id, *title;  ///< title: in the navigation
   std::string (*write)(Page const&);
 };
-constexpr SectionOf kSections[] = {{"summary", "Verdict", summary_section},
-                                   {"findings", "Findings", findings_section},
-                                   {"steps", "Steps", steps_section},
-                                   {"path", "Critical path", path_section},
-                                   {"devices", "Devices", devices_section},
-                                   {"idle", "Idle time", idle_section},
-                                   {"timeline", "Timeline", timeline_section},
-                                   {"waiting", "Waiting", waiting_section},
-                                   {"communication", "Communication", communication_section},
-                                   {"pipelines", "Pipelines", pipelines_section},
-                                   {"kernels", "Kernels", kernels_section},
-                                   {"launches", "Launches", launches_section},
-                                   {"copies", "Copies", copies_section},
-                                   {"phases", "Phases", phases_section},
-                                   {"memory", "Memory", memory_section},
-                                   {"health", "Health", health_section},
-                                   {"facts", "Run", facts_section},
-                                   {"quality", "Quality", quality_section}};
+constexpr SectionOf kSections[] = {
+    {"summary", "Verdict", summary_section},       {"findings", "Findings", findings_section},
+    {"program", "Program", programs_section},      {"steps", "Steps", steps_section},
+    {"path", "Critical path", path_section},       {"devices", "Devices", devices_section},
+    {"idle", "Idle time", idle_section},           {"timeline", "Timeline", timeline_section},
+    {"waiting", "Waiting", waiting_section},       {"communication", "Communication", communication_section},
+    {"pipelines", "Pipelines", pipelines_section}, {"kernels", "Kernels", kernels_section},
+    {"launches", "Launches", launches_section},    {"copies", "Copies", copies_section},
+    {"phases", "Phases", phases_section},          {"memory", "Memory", memory_section},
+    {"health", "Health", health_section},          {"facts", "Run", facts_section},
+    {"quality", "Quality", quality_section}};
 
 std::string document_of(Page const& page) {
   model::Run const& run = page.run;

@@ -62,6 +62,7 @@ std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analys
 /// nobody). What a recording should tell and does not is said in the section.
 std::string summary_section(Page const& page);
 std::string findings_section(Page const& page);
+std::string programs_section(Page const& page);
 std::string steps_section(Page const& page);
 std::string path_section(Page const& page);
 std::string devices_section(Page const& page);
@@ -78,6 +79,9 @@ std::string memory_section(Page const& page);
 std::string health_section(Page const& page);
 std::string facts_section(Page const& page);
 std::string quality_section(Page const& page);
+
+/// No device worked, and something is known of the host: sections about devices stay away.
+bool is_about_host(Page const& page);
 
 /// Parts of the section of idle time: exposed time that a late host costs beyond it, and what the host did meanwhile. Each may be
 /// empty.

@@ -79,6 +79,7 @@ std::string links_table(Page const& page) {
 }  // namespace
 
 std::string communication_section(Page const& page) {
+  if (is_about_host(page)) return {};
   if (page.analysis.collectives.empty())
     return section(
         "communication", "Communication",

@@ -79,6 +79,7 @@ std::string device_list(Page const& page) {
                                        : none_cell()});
     }
   }
+  if (table.size() == 0 && is_about_host(page)) return {};
   return table.size() == 0 ? empty_note("The recorder described no device.") : table.html();
 }
 

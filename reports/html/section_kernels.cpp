@@ -193,6 +193,7 @@ std::string slow_table(Page const& page) {
 }  // namespace
 
 std::string kernels_section(Page const& page) {
+  if (is_about_host(page)) return {};
   if (page.analysis.kernels.empty()) return section("kernels", "Kernels", empty_note("No device operation was recorded."));
   std::vector<Tab> tabs = {{"kernels-by-name", "By name", kernels_table(page)}};
   std::string const ops = ops_table(page, analyzer::OpFacts::Level::kOp);

@@ -264,6 +264,7 @@ std::string slow_steps_table(Page const& page) {
 }  // namespace
 
 std::string memory_section(Page const& page) {
+  if (is_about_host(page)) return {};
   bool const any = std::any_of(page.analysis.devices.begin(), page.analysis.devices.end(), [](auto const& device) {
     return device.memory.peak_allocated_bytes || device.memory.peak_reserved_bytes || !device.memory.timeline.empty();
   });

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/host_words.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/language.h"
@@ -36,6 +37,21 @@ std::string key_numbers(Page const& page) {
                         "Communication that runs while compute runs / all communication");
   if (summary.peak_reserved_bytes)
     tiles += key_number(base::format_bytes(*summary.peak_reserved_bytes), "peak reserved memory", "On the device with most");
+  return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
+}
+
+/// Of programs without a device.
+std::string host_numbers(Page const& page) {
+  HostSummary const summary = summarize_hosts(page.analysis);
+  if (!summary.mean_ns) return {};
+  auto const share = [&](int64_t ns) {
+    return *summary.mean_ns > 0 ? base::format_share(static_cast<double>(ns) / static_cast<double>(*summary.mean_ns)) : "–";
+  };
+  std::string tiles =
+      key_number(base::format_duration(*summary.mean_ns), "step, mean",
+                 tr("Median {}, p95 {}", base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns)));
+  tiles += key_number(base::format_count(summary.steps), "steps", "Without warm-up");
+  tiles += key_number(share(*summary.input_ns), "of a step: waiting for data", "Union of the waits / time of the steps");
   return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
 }
 
@@ -95,7 +111,7 @@ std::string finding_card(Page const& page, size_t index) {
   std::string_view const severity = analyzer::to_string(finding.severity);
   std::string cost;
   if (finding.cost_ns_per_step)
-    cost = fmt::format("<span class=\"cost\">{}</span>", page.summary.has_steps
+    cost = fmt::format("<span class=\"cost\">{}</span>", page.summary.has_steps || summarize_hosts(page.analysis).mean_ns
                                                              ? tr("{} a step", base::format_duration(*finding.cost_ns_per_step))
                                                              : base::format_duration(*finding.cost_ns_per_step));
   return fmt::format(
@@ -110,6 +126,7 @@ std::string finding_card(Page const& page, size_t index) {
 std::string summary_section(Page const& page) {
   std::string body = fmt::format("<p class=\"verdict\">{}</p>\n",
                                  escape(with_joined_units(verdict(page.run, page.analysis, page.summary)), 2000));
+  if (is_about_host(page)) return section("summary", "Verdict", body + host_numbers(page));
   if (page.analysis.devices.empty())
     return section("summary", "Verdict",
                    body + empty_note("Without device operations there is no split of time. Was the program "

@@ -186,6 +186,7 @@ std::string streams_table(Page const& page) {
 }  // namespace
 
 std::string steps_section(Page const& page) {
+  if (is_about_host(page)) return {};
   if (page.analysis.steps.empty())
     return section(
         "steps", "Steps",
@@ -203,6 +204,7 @@ std::string steps_section(Page const& page) {
 }
 
 std::string devices_section(Page const& page) {
+  if (is_about_host(page)) return {};
   if (page.analysis.devices.empty()) return section("devices", "Devices", empty_note("No device operation was recorded."));
   auto const& devices = page.analysis.devices;
   bool const are_alike = devices.size() > 1 && std::all_of(devices.begin(), devices.end(),
@@ -245,6 +247,7 @@ std::string devices_section(Page const& page) {
 }
 
 std::string idle_section(Page const& page) {
+  if (is_about_host(page)) return {};
   if (page.analysis.devices.empty()) return section("idle", "Idle time", empty_note("No device operation was recorded."));
   std::string const how = how_computed(
       "Each gap between device operations is cut where its cause changes; the first that applies counts, in the order: profiler, "

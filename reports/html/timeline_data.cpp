@@ -54,6 +54,9 @@ std::optional<SpanClass> class_of(model::EventKind kind, RowContent content) {
       }
     case RowContent::kPhases:
       return kind == model::EventKind::kPhase ? std::optional(SpanClass::kPhase) : std::nullopt;
+    case RowContent::kRanges:
+      return kind == model::EventKind::kRange || kind == model::EventKind::kAnnotatedRange ? std::optional(SpanClass::kPhase)
+                                                                                           : std::nullopt;
     case RowContent::kSteps:
       return kind == model::EventKind::kStep ? std::optional(SpanClass::kStep) : std::nullopt;
   }
@@ -143,6 +146,13 @@ void add_rows_of_rank(Page const& page, size_t rank, model::Trace const& trace, 
       rows.push_back({fmt::format("{}{} ({})", prefix, shown(name.empty() ? tr("thread") : std::string_view(name), 24),
                                   content == RowContent::kPhases ? tr("phases") : tr("calls")),
                       rank, track, content});
+    }
+  // Without a device the program's ranges are all that there is to see.
+  if (is_about_host(page))
+    for (model::TrackId const track : threads_with(trace, RowContent::kRanges)) {
+      std::string const& name = trace.tracks()[track.value].name;
+      std::string const label = shown(name.empty() ? tr("thread") : std::string_view(name), 24);
+      rows.push_back({fmt::format("{}{} ({})", prefix, label, tr("ranges")), rank, track, RowContent::kRanges});
     }
   for (analyzer::DeviceFacts const& device : page.analysis.devices) {
     if (static_cast<size_t>(device.ref.rank_index) != rank || devices_left == 0) continue;

@@ -22,7 +22,7 @@ struct Span {
 };
 
 /// Which events of a track a row shows.
-enum class RowContent : uint8_t { kDeviceOps, kHostWaits, kPhases, kSteps };
+enum class RowContent : uint8_t { kDeviceOps, kHostWaits, kPhases, kSteps, kRanges };
 
 /// "device 0 compute" on device 0 is its "compute": where the device is named beside it.
 std::string stream_label(model::Track const& track);

@@ -10,6 +10,59 @@ using HostJson = nlohmann::ordered_json;
 
 HostJson ns_or_null(std::optional<int64_t> const& ns) { return ns ? HostJson(*ns) : HostJson(nullptr); }
 
+HostJson slow_steps_json(std::optional<analyzer::SlowSteps> const& slow) {
+  if (!slow) return nullptr;
+  return {{"outliers", slow->count},
+          {"mean_ns", slow->mean_ns},
+          {"usual_ns", slow->usual_ns},
+          {"slowest_step", slow->worst},
+          {"begin_ns", slow->when.begin},
+          {"dur_ns", slow->when.length()},
+          {"differs", slow->differs ? HostJson(base::printable(*slow->differs)) : HostJson(nullptr)},
+          {"differs_ns", slow->differs_ns}};
+}
+
+HostJson host_steps_json(model::Trace const& trace, analyzer::HostFacts const& host) {
+  HostJson rows = HostJson::array();
+  for (analyzer::HostStepFacts const& step : host.steps)
+    rows.push_back({{"thread", base::printable(trace.tracks()[step.track].name)},
+                    {"step", step.step},
+                    {"begin_ns", step.range.begin},
+                    {"dur_ns", step.range.length()},
+                    {"period_begin_ns", step.period.begin},
+                    {"period_ns", step.period.length()},
+                    {"input_ns", step.input_ns},
+                    {"warmup", step.warmup},
+                    {"outlier", step.outlier}});
+  return rows;
+}
+
+HostJson host_ranges_json(analyzer::HostFacts const& host) {
+  HostJson rows = HostJson::array();
+  for (analyzer::HostRangeFacts const& range : host.ranges)
+    rows.push_back({{"name", range.names == 1 ? HostJson(base::printable(range.name)) : HostJson(nullptr)},
+                    {"kind", analyzer::to_string(range.kind)},
+                    {"names", range.names},
+                    {"count", range.count},
+                    {"inclusive_ns", range.inclusive_ns},
+                    {"exclusive_ns", range.exclusive_ns},
+                    {"longest_ns", range.longest_ns},
+                    {"step_inclusive_ns", ns_or_null(range.step_inclusive_ns)},
+                    {"step_exclusive_ns", ns_or_null(range.step_exclusive_ns)}});
+  return rows;
+}
+
+HostJson host_threads_json(analyzer::HostFacts const& host) {
+  HostJson rows = HostJson::array();
+  for (analyzer::HostThreadFacts const& thread : host.threads)
+    rows.push_back({{"thread", base::printable(thread.name)},
+                    {"events", thread.events},
+                    {"steps", thread.steps},
+                    {"busy_ns", thread.busy_ns},
+                    {"input_ns", thread.input_ns}});
+  return rows;
+}
+
 }  // namespace
 
 nlohmann::ordered_json phases_json(model::Run const& run, analyzer::Analysis const& analysis) {
@@ -40,6 +93,45 @@ nlohmann::ordered_json host_ops_json(model::Run const& run, analyzer::Analysis c
                     {"names", row.names},
                     {"gaps", row.gaps},
                     {"idle_ns", row.idle_ns}});
+  return rows;
+}
+
+nlohmann::ordered_json hosts_json(model::Run const& run, analyzer::Analysis const& analysis) {
+  HostJson hosts = HostJson::array();
+  for (analyzer::HostFacts const& host : analysis.hosts) {
+    model::Trace const& trace = run.ranks[static_cast<size_t>(host.rank_index)].trace;
+    hosts.push_back({{"rank", rank_of(run, {host.rank_index, analyzer::kHostDevice})},
+                     {"window_begin_ns", host.window.begin},
+                     {"window_ns", host.window.length()},
+                     {"counted_steps", host.counted_steps},
+                     {"step_mean_ns", ns_or_null(host.mean_ns)},
+                     {"step_median_ns", ns_or_null(host.median_ns)},
+                     {"step_p95_ns", ns_or_null(host.p95_ns)},
+                     {"step_input_ns", ns_or_null(host.input_ns)},
+                     {"slow_steps", slow_steps_json(host.slow)},
+                     {"steps", host_steps_json(trace, host)},
+                     {"ranges", host_ranges_json(host)},
+                     {"threads", host_threads_json(host)}});
+  }
+  return hosts;
+}
+
+nlohmann::ordered_json negotiations_json(model::Run const& run, analyzer::Analysis const& analysis) {
+  HostJson rows = HostJson::array();
+  for (analyzer::NegotiationFacts const& facts : analysis.negotiations) {
+    HostJson ranks = HostJson::array();
+    for (analyzer::NegotiationFacts::Rank const& rank : facts.ranks)
+      ranks.push_back({{"rank", rank.rank},
+                       {"last", rank.last},
+                       {"late_ns", rank.late_ns},
+                       {"mean_late_ns", rank.mean_ns},
+                       {"longest_late_ns", rank.longest_ns},
+                       {"moments", rank.moments}});
+    rows.push_back({{"recorded_by", rank_of(run, {facts.rank_index, analyzer::kHostDevice})},
+                    {"count", facts.count},
+                    {"incomplete", facts.incomplete},
+                    {"ranks", ranks}});
+  }
   return rows;
 }
 

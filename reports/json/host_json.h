@@ -10,4 +10,8 @@ namespace stepscope::reports {
 nlohmann::ordered_json phases_json(model::Run const& run, analyzer::Analysis const& analysis);
 nlohmann::ordered_json host_ops_json(model::Run const& run, analyzer::Analysis const& analysis);
 
+/// Processes that used no device, and negotiations of collectives.
+nlohmann::ordered_json hosts_json(model::Run const& run, analyzer::Analysis const& analysis);
+nlohmann::ordered_json negotiations_json(model::Run const& run, analyzer::Analysis const& analysis);
+
 }  // namespace stepscope::reports

@@ -235,6 +235,9 @@ Json links_json(analyzer::Analysis const& analysis) {
   return links;
 }
 
+/// Null: the host of the process.
+Json device_json(analyzer::DeviceRef ref) { return ref.device == analyzer::kHostDevice ? Json(nullptr) : Json(ref.device); }
+
 Json evidence_json(model::Run const& run, analyzer::Finding::Evidence const& evidence) {
   Json track = nullptr;
   auto const index = static_cast<size_t>(evidence.ref.rank_index);
@@ -244,7 +247,7 @@ Json evidence_json(model::Run const& run, analyzer::Finding::Evidence const& evi
           {"end_ns", evidence.when.end},
           {"track", track},
           {"rank", rank_of(run, evidence.ref)},
-          {"device", evidence.ref.device}};
+          {"device", device_json(evidence.ref)}};
 }
 
 Json findings_json(model::Run const& run, analyzer::Analysis const& analysis) {
@@ -259,7 +262,7 @@ Json findings_json(model::Run const& run, analyzer::Analysis const& analysis) {
                         {"severity", analyzer::to_string(finding.severity)},
                         {"title", words.title},
                         {"rank", finding.where ? Json(rank_of(run, *finding.where)) : Json(nullptr)},
-                        {"device", finding.where ? Json(finding.where->device) : Json(nullptr)},
+                        {"device", finding.where ? device_json(*finding.where) : Json(nullptr)},
                         {"cost_ns_per_step", or_null(finding.cost_ns_per_step)},
                         {"gain_ceiling", number(finding.gain_ceiling)},
                         {"gain_if_hidden", number(finding.gain_if_hidden)},
@@ -306,6 +309,8 @@ std::string analysis_json(model::Run const& run, analyzer::Analysis const& analy
   document.put("ops", ops_json(run, analysis));
   document.put("phases", phases_json(run, analysis));
   document.put("host_ops", host_ops_json(run, analysis));
+  document.put("hosts", hosts_json(run, analysis));
+  document.put("negotiations", negotiations_json(run, analysis));
   document.put("graphs", graphs_json(run, analysis));
   document.put("copies", copies_json(run, analysis));
   document.put("critical_path", critical_path_json(run, analysis));

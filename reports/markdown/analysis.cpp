@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/host_words.h"
 #include "reports/markdown/escape.h"
 #include "reports/summary.h"
 #include "reports/wording.h"
@@ -37,7 +38,8 @@ std::string finding_markdown(model::Run const& run, analyzer::Analysis const& an
   FindingWords const words = words_of(run, analysis, finding);
   std::string cost;
   if (finding.cost_ns_per_step)
-    cost = fmt::format(", {}{}", base::format_duration(*finding.cost_ns_per_step), analysis.steps.empty() ? "" : " a step");
+    cost = fmt::format(", {}{}", base::format_duration(*finding.cost_ns_per_step),
+                       analysis.steps.empty() && !summarize_hosts(analysis).mean_ns ? "" : " a step");
   return fmt::format("- **{}** ({}{}). {} *{}* (rule {})\n", markdown_escape(words.title), analyzer::to_string(finding.severity),
                      cost, markdown_escape(words.explanation), markdown_escape(words.advice), markdown_escape(finding.rule));
 }

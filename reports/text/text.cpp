@@ -7,9 +7,11 @@
 
 #include <fmt/format.h>
 
+#include "reports/host_words.h"
 #include "reports/labels.h"
 #include "reports/run_notes.h"
 #include "reports/summary.h"
+#include "reports/text/host.h"
 #include "reports/text/layout.h"
 #include "reports/text/waits.h"
 #include "reports/wording.h"
@@ -25,6 +27,14 @@ constexpr size_t kMaxEvidenceLines = 2;
 
 std::string duration(double ns) { return base::format_duration(std::llround(ns)); }
 
+/// The steps of the host, where no device has some.
+std::string host_steps_heading(analyzer::Analysis const& analysis) {
+  HostSummary const hosts = summarize_hosts(analysis);
+  if (!hosts.mean_ns) return " · no steps found";
+  std::string text = fmt::format(" · {} ({})", base::format_count(hosts.steps, "step"), step_source_label(analysis));
+  return hosts.warmup_steps == 0 ? text : text + fmt::format(", {} warm-up left out", hosts.warmup_steps);
+}
+
 std::string heading(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary, Paint const& paint) {
   std::string text = paint.bold(run.name.empty() ? "run" : shown(run.name, 80));
   text += " · " + base::format_count(count_devices(run, analysis), "device");
@@ -33,7 +43,7 @@ std::string heading(model::Run const& run, analyzer::Analysis const& analysis, S
     text += fmt::format(" · {} ({})", base::format_count(summary.steps, "step"), step_source_label(analysis));
     if (summary.warmup_steps > 0) text += fmt::format(", {} warm-up left out", summary.warmup_steps);
   } else {
-    text += " · no steps found";
+    text += host_steps_heading(analysis);
   }
   return text + "\n";
 }
@@ -121,7 +131,8 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;
   if (!analysis.devices.empty()) text += "\n" + devices_text(run, analysis, paint);
   text += waits_text(run, analysis, width);
-  bool const is_judged = !analysis.devices.empty();
+  text += hosts_text(run, analysis, paint, width);
+  bool const is_judged = !analysis.devices.empty() || summarize_hosts(analysis).mean_ns || !analysis.negotiations.empty();
   if (is_judged || !analysis.findings.empty()) text += "\n" + paint.bold("Findings") + "\n";
   if (is_judged && analysis.findings.empty()) text += "  none: no rule found anything worth changing\n";
   for (size_t i = 0; i < analysis.findings.size(); ++i) text += finding_text(run, analysis, i, paint, width);

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -79,17 +80,43 @@ class Work : public Range {
   explicit Work(char const* name) : Range(AnnotationCategory::kNone, name) {}
 };
 
-/// A number worth seeing at this moment on the calling thread's track: a mark. `name` is copied.
-inline void note(char const* name, int64_t value) {
+namespace detail {
+
+/// A mark with a number on the calling thread's track.
+inline void mark_number(char const* name, nvtxPayloadType_t type, decltype(nvtxEventAttributes_t::payload) value) {
   nvtxEventAttributes_t attributes;
   std::memset(&attributes, 0, sizeof attributes);
   attributes.version = NVTX_VERSION;
   attributes.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
   attributes.messageType = NVTX_MESSAGE_TYPE_ASCII;
   attributes.message.ascii = name;
-  attributes.payloadType = NVTX_PAYLOAD_TYPE_INT64;
-  attributes.payload.llValue = value;
+  attributes.payloadType = type;
+  attributes.payload = value;
   nvtxDomainMarkEx(annotation_domain(), &attributes);
+}
+
+}  // namespace detail
+
+/// A number worth seeing at this moment on the calling thread's track: a mark, and a point of the curve `name`. The name is
+/// copied. Integers and numbers with a fraction are kept exactly.
+inline void note(char const* name, int64_t value) {
+  decltype(nvtxEventAttributes_t::payload) payload;
+  payload.llValue = value;
+  detail::mark_number(name, NVTX_PAYLOAD_TYPE_INT64, payload);
+}
+template <class Number, std::enable_if_t<std::is_arithmetic_v<Number>, int> = 0>
+void note(char const* name, Number value) {
+  if constexpr (std::is_floating_point_v<Number>) {
+    decltype(nvtxEventAttributes_t::payload) payload;
+    payload.dValue = static_cast<double>(value);
+    detail::mark_number(name, NVTX_PAYLOAD_TYPE_DOUBLE, payload);
+  } else if constexpr (std::is_unsigned_v<Number> && sizeof(Number) == sizeof(uint64_t)) {
+    decltype(nvtxEventAttributes_t::payload) payload;
+    payload.ullValue = value;
+    detail::mark_number(name, NVTX_PAYLOAD_TYPE_UNSIGNED_INT64, payload);
+  } else {
+    note(name, static_cast<int64_t>(value));
+  }
 }
 
 /// The calling thread waits for training data; `name` says for what.

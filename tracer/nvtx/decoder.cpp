@@ -223,7 +223,10 @@ Decoder::OpenRange Decoder::begin(Thread& thread, Record const& record, int64_t 
   Meaning meaning;
   std::string_view prefix;
   if (record.domain == kAnnotationDomain) {
-    if (!apply_annotation(record, meaning))
+    bool const has_meaning = apply_annotation(record, meaning);
+    // A note keeps its number.
+    if (record.type == RecordType::kMark && meaning.kind == model::EventKind::kRange) apply_attributes(record, meaning);
+    if (!has_meaning)
       prefix = meaning.is_memory_category ? std::string_view("memory: ") : std::string_view(domain_prefix(record.domain));
   } else if (record.domain != kDeviceDomain) {
     prefix = domain_prefix(record.domain);
@@ -362,6 +365,17 @@ bool Decoder::end(Record const& record, int64_t now, TraceStore& store) {
 void Decoder::mark(Thread& thread, Record const& record, int64_t now, TraceStore& store) {
   if (record.domain == kDeviceDomain && describe_device(record, store)) return;
   end_range(begin(thread, record, now, store), now);
+  if (record.domain == kAnnotationDomain) add_note_sample(thread, record, now, store);
+}
+
+/// A note is a point of a curve, too: of its thread and name.
+void Decoder::add_note_sample(Thread const& thread, Record const& record, int64_t now, TraceStore& store) {
+  auto const [type, bits] = number_of(record.value_type, record.value);
+  if (type == model::NumberType::kNone || record.category != 0) return;
+  double const value = type == model::NumberType::kReal     ? std::bit_cast<double>(bits)
+                       : type == model::NumberType::kSigned ? static_cast<double>(static_cast<int64_t>(bits))
+                                                            : static_cast<double>(bits);
+  notes_.add(thread.thread_id, std::string(message(record)), value, now, store);
 }
 
 bool Decoder::describe_device(Record const& record, TraceStore& store) {

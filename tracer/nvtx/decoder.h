@@ -17,6 +17,7 @@
 #include "tracer/core/trace_store.h"
 #include "tracer/nvtx/device_events.h"
 #include "tracer/nvtx/name_cache.h"
+#include "tracer/nvtx/note_curves.h"
 #include "tracer/nvtx/record_reader.h"
 #include "tracer/nvtx/registry.h"
 
@@ -125,6 +126,7 @@ class Decoder {
   void drop_deep_of(Thread& thread, uint16_t domain);
   void forget_outermost(Thread& thread, uint16_t domain, DeepRanges& deep);
   void mark(Thread& thread, Record const& record, int64_t now, TraceStore& store);
+  void add_note_sample(Thread const& thread, Record const& record, int64_t now, TraceStore& store);
   void start(Thread& thread, Record const& record, int64_t now, TraceStore& store);
   bool end(Record const& record, int64_t now, TraceStore& store);
   OpenRange begin(Thread& thread, Record const& record, int64_t now, TraceStore& store);
@@ -166,6 +168,7 @@ class Decoder {
   uint64_t dropped_ = 0;
   uint64_t open_at_end_ = 0, never_popped_ = 0, too_many_started_ = 0;
   Record record_;
+  NoteCurves notes_;
   std::string text_, name_;
   std::vector<std::string> prefixes_;
   std::unordered_map<uint32_t, std::string> handles_;

@@ -134,8 +134,9 @@ void findings(Scene const& scene, ViewState& state, float rows_height) {
   }
   heading(fmt::format("Findings ({})", all.size()));
   if (all.empty()) {
-    empty_state(scene.analysis.devices.empty() ? "No device work was recorded, so nothing can be concluded about it."
-                                               : "No rule found a fault in this run.",
+    empty_state(scene.analysis.devices.empty() && scene.analysis.hosts.empty()
+                    ? "No device work was recorded, so nothing can be concluded about it."
+                    : "No rule found a fault in this run.",
                 state.theme);
     return;
   }

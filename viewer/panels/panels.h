@@ -101,6 +101,8 @@ void memory(Scene const& scene, ViewState& state, Memo& memo);
 void launches(Scene const& scene, ViewState& state, float rows_height);
 /// Named parts of the program as populations of their own, and pipelines of devices with their stages.
 void phases(Scene const& scene, ViewState& state, float rows_height);
+/// The same of a run without devices: time by range, threads, and who came last to negotiations of collectives.
+void host_time(Scene const& scene, ViewState& state);
 /// Clocks, power and temperature of the devices over time, and when a clock was held down.
 void devices(Scene const& scene, ViewState& state, float rows_height);
 /// Runs on different numbers of devices against each other: what more of them give, what is lost to what. A click on a run puts

@@ -271,6 +271,7 @@ void pipeline_list(Scene const& scene, ViewState& state, float rows_height) {
 
 void phases(Scene const& scene, ViewState& state, float rows_height) {
   if (state.device >= scene.analysis.devices.size()) {
+    if (!scene.analysis.hosts.empty()) return host_time(scene, state);
     empty_state("No device work was recorded in this run, so no part of the program launched any.", state.theme);
     return;
   }

@@ -108,6 +108,75 @@ void caption(Scene const& scene, ViewState const& state, std::span<analyzer::Ste
   draw_text(list, ImVec2(at.x, at.y + 2 * line), s.text_dim, fit(where, room));
 }
 
+/// A step of a process without a device: what waits for data below, the rest above.
+void draw_host_bar(ImDrawList& list, Theme theme, analyzer::HostStepFacts const& step, ImVec2 low, ImVec2 high) {
+  auto const length = static_cast<float>(std::max<int64_t>(step.period.length(), 1));
+  float const middle = high.y - (high.y - low.y) * static_cast<float>(step.input_ns) / length;
+  float const alpha = step.warmup ? 0.45F : 1.0F;
+  list.AddRectFilled(low, ImVec2(high.x, std::round(middle)), with_alpha(paint_colour(Paint::kCompute, theme), alpha));
+  list.AddRectFilled(ImVec2(low.x, std::round(middle)), high, with_alpha(paint_colour(Paint::kInput, theme), alpha));
+}
+
+void host_step_tooltip(analyzer::HostStepFacts const& step, Theme theme) {
+  begin_tooltip();
+  heading(fmt::format("Step {}{}", step.step, step.warmup ? " (warm-up: left out of statistics)" : ""));
+  text(base::format_duration(step.period.length()));
+  swatch(paint_colour(Paint::kInput, theme));
+  text(fmt::format("{:>9}  waits for data", base::format_duration(step.input_ns)));
+  if (step.outlier) text("much longer than the others");
+  end_tooltip();
+}
+
+/// The first process without a device that has steps; null: there is none.
+analyzer::HostFacts const* host_with_steps(Scene const& scene) {
+  auto const& hosts = scene.analysis.hosts;
+  auto const found = std::find_if(hosts.begin(), hosts.end(), [](auto const& host) { return !host.steps.empty(); });
+  return found == hosts.end() ? nullptr : &*found;
+}
+
+/// The strip where no device has steps. Of steps that share a pixel the longest is drawn.
+void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostFacts const& host, ImVec2 corner, ImVec2 size,
+                     bool hovered) {
+  float const scale = ui_scale();
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  auto const& steps = host.steps;
+  int64_t longest = 1;
+  for (auto const& step : steps) longest = std::max(longest, step.period.length());
+  push_bold();
+  draw_text(list, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale), surface(state.theme).text,
+            fmt::format("Steps ({})", steps.size()));
+  pop_bold();
+  float const line = ImGui::GetFontSize() + 4 * scale;
+  draw_text(
+      list, ImVec2(corner.x + 8 * scale, corner.y + 6 * scale + line), surface(state.theme).text_dim,
+      fit(fmt::format("median {}, longest {}", base::format_duration(host.median_ns.value_or(0)), base::format_duration(longest)),
+          (kGutter - 16) * scale));
+  Bars bars{ImVec2(corner.x + kGutter * scale, corner.y), ImVec2(std::max(size.x - (kGutter + 8) * scale, 1.0F), size.y),
+            steps.size(), 1};
+  bars.width = std::min(bars.size.x / static_cast<float>(steps.size()), 48 * scale);
+  float const gap = bars.width >= 5 ? 1 * scale : 0;
+  float const bottom = corner.y + size.y - 2 * scale;
+  auto const columns = static_cast<size_t>(std::max(bars.width >= 1 ? static_cast<float>(bars.count) : bars.size.x, 1.0F));
+  for (size_t column = 0; column < columns; ++column) {
+    size_t const first = column * bars.count / columns;
+    size_t const last = std::max((column + 1) * bars.count / columns, first + 1);
+    auto const best =
+        std::max_element(steps.begin() + static_cast<std::ptrdiff_t>(first), steps.begin() + static_cast<std::ptrdiff_t>(last),
+                         [](auto const& a, auto const& b) { return a.period.length() < b.period.length(); });
+    float const x0 = bars.origin.x + std::round(static_cast<float>(first) * bars.width);
+    float const x1 = std::max(bars.origin.x + std::round(static_cast<float>(last) * bars.width) - gap, x0 + 1);
+    float const share = static_cast<float>(best->period.length()) / static_cast<float>(longest);
+    draw_host_bar(list, state.theme, *best, ImVec2(x0, bottom - std::max((size.y - 8 * scale) * share, 1.0F)),
+                  ImVec2(x1, bottom));
+  }
+
+  float const x = ImGui::GetIO().MousePos.x;
+  if (!hovered || x < bars.origin.x || x >= bars.origin.x + bars.width * static_cast<float>(bars.count)) return;
+  analyzer::HostStepFacts const& step = steps[bars.at(x)];
+  host_step_tooltip(step, state.theme);
+  if (ImGui::IsItemClicked()) frame(state, scene, {scene.to_view(step.period.begin), scene.to_view(step.period.end)});
+}
+
 }  // namespace
 
 void step_strip(Scene const& scene, ViewState& state, float height) {
@@ -119,6 +188,8 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
   bool const hovered = ImGui::IsItemHovered();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   ImVec2 const text_at(corner.x + 8 * scale, corner.y + 6 * scale);
+  if (analyzer::HostFacts const* host = host_with_steps(scene); steps.empty() && host != nullptr)
+    return host_step_strip(scene, state, *host, corner, ImVec2(width, height), hovered);
   if (steps.empty()) {
     push_bold();
     draw_text(list, text_at, surface(state.theme).text, "Steps");

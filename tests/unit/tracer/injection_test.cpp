@@ -116,6 +116,27 @@ TEST_F(Injection, records_what_ranges_say_beside_their_names) {
                                                            std::pair<std::string, std::string>("category 4 of NCCL", "init")}));
 }
 
+TEST_F(Injection, notes_keep_their_numbers_and_are_curves) {
+  ASSERT_EQ(run_child(folder.path(), {"notes"}), 0) << stderr_of(folder.path());
+  model::Trace const trace = only_trace();
+  auto const marks = rows_of_kind(trace, model::EventKind::kAnnotatedMark);
+  ASSERT_THAT(marks, SizeIs(5));
+  auto const payload = [&](size_t i) { return trace.detail<model::RangeDetail>(marks[i]).payload; };
+  EXPECT_EQ(trace.name(marks[0]), "loss");
+  EXPECT_EQ(trace.detail<model::RangeDetail>(marks[0]).payload_type, model::NumberType::kReal);
+  EXPECT_EQ(std::bit_cast<double>(payload(0)), 0.7);
+  EXPECT_EQ(std::bit_cast<double>(payload(1)), 0.7);
+  EXPECT_EQ(trace.detail<model::RangeDetail>(marks[2]).payload_type, model::NumberType::kSigned);
+  EXPECT_EQ(static_cast<int64_t>(payload(2)), (int64_t{1} << 53) + 1);
+  EXPECT_EQ(static_cast<int64_t>(payload(3)), -3);
+
+  std::map<std::string, std::vector<double>> curves;
+  for (uint32_t const row : rows_of_kind(trace, model::EventKind::kSample))
+    curves[std::string(trace.name(row))].push_back(trace.detail<model::SampleDetail>(row).value);
+  EXPECT_THAT(curves, ::testing::ElementsAre(::testing::Pair("loss", ::testing::ElementsAre(0.7, 0.7)),
+                                             ::testing::Pair("tokens", ::testing::ElementsAre(9007199254740992.0, -3))));
+}
+
 TEST_F(Injection, records_every_call_of_the_core_api) {
   ASSERT_EQ(run_child(folder.path(), {"nvtx"}), 0) << stderr_of(folder.path());
   model::Trace const trace = only_trace();

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -124,6 +125,14 @@ void use_nvtx() {
 }
 
 /// Ranges that say more than their names, as programs and NCCL make them.
+void make_notes() {
+  stepscope::api::note("loss", 0.7);
+  stepscope::api::note("loss", 0.7);
+  stepscope::api::note("tokens", (int64_t{1} << 53) + 1);
+  stepscope::api::note("tokens", -3);
+  stepscope::api::note("loss", std::numeric_limits<double>::quiet_NaN());
+}
+
 void annotate_ranges() {
   struct Message {
     uint64_t communicator;
@@ -402,6 +411,7 @@ int main(int argc, char** argv) {
   if (what == "train-aloud") train_aloud(argv[2], std::atoi(argv[3]));
   if (what == "nvtx") use_nvtx();
   if (what == "annotated-ranges") annotate_ranges();
+  if (what == "notes") make_notes();
   if (what.starts_with("cuda")) start_cuda();
   if (what == "cuda-and-names") name_cuda_resources();
   if (what == "cuda-and-fork") fork_once();

@@ -9,6 +9,7 @@
 
 #include "trace/import/chrome/block_events.h"
 #include "trace/import/chrome/kineto_arguments.h"
+#include "trace/import/rank_from_name.h"
 #include "trace/import/whole_input.h"
 
 namespace stepscope::import::perfetto {

@@ -1,0 +1,129 @@
+#include "analyzer/rules/host_costs.h"
+
+#include <algorithm>
+
+#include "analyzer/facts/saturate.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+/// One rank is named when it came last to so many of the negotiations, three or more.
+constexpr double kMostlyLast = 0.5;
+constexpr uint64_t kFewestNegotiations = 3;
+
+/// Means of the steps that a rule judges.
+struct MeanStep {
+  int64_t step_ns = 0, input_ns = 0;
+  uint64_t steps = 0;
+};
+
+/// Without warm-up and outliers: what those lose counts for step-outliers alone.
+MeanStep usual_step(HostFacts const& host) {
+  MeanStep mean;
+  for (HostStepFacts const& step : host.steps) {
+    if (step.warmup || step.outlier) continue;
+    add_saturated(mean.step_ns, step.period.length());
+    add_saturated(mean.input_ns, step.input_ns);
+    ++mean.steps;
+  }
+  if (mean.steps == 0) return mean;
+  mean.step_ns /= static_cast<int64_t>(mean.steps);
+  mean.input_ns /= static_cast<int64_t>(mean.steps);
+  return mean;
+}
+
+Finding make_host_finding(char const* rule, HostFacts const& host, MeanStep const& mean, int64_t cost_ns) {
+  Finding finding;
+  finding.rule = rule;
+  finding.where = DeviceRef{host.rank_index, kHostDevice};
+  finding.cost_ns_per_step = cost_ns;
+  auto const step = static_cast<double>(mean.step_ns);
+  auto const cost = static_cast<double>(cost_ns);
+  if (cost < step) finding.gain_ceiling = step / (step - cost) - 1;
+  double const share = step > 0 ? cost / step : 0;
+  finding.severity = severity_of_share(share);
+  finding.metrics = {{"share", share}, {"step_ns", step}, {"steps", static_cast<double>(mean.steps)}};
+  return finding;
+}
+
+/// Of the ranges that are waits for data, the one with most time in steps.
+HostRangeFacts const* longest_wait(HostFacts const& host) {
+  HostRangeFacts const* longest = nullptr;
+  for (HostRangeFacts const& range : host.ranges) {
+    if (range.kind != HostRangeKind::kInput || range.names != 1) continue;
+    if (longest == nullptr || range.step_inclusive_ns.value_or(0) > longest->step_inclusive_ns.value_or(0)) longest = &range;
+  }
+  return longest;
+}
+
+}  // namespace
+
+void find_host_input(RuleInput const& input, std::vector<Finding>& findings) {
+  HostFacts const* worst = nullptr;
+  MeanStep of_worst;
+  for (HostFacts const& host : input.facts.hosts) {
+    MeanStep const mean = usual_step(host);
+    if (mean.step_ns <= 0 || static_cast<double>(mean.input_ns) < kWarningShare * static_cast<double>(mean.step_ns)) continue;
+    if (worst != nullptr && mean.input_ns <= of_worst.input_ns) continue;
+    worst = &host;
+    of_worst = mean;
+  }
+  if (worst == nullptr) return;
+
+  Finding finding = make_host_finding("input-bound", *worst, of_worst, of_worst.input_ns);
+  if (HostRangeFacts const* wait = longest_wait(*worst)) finding.subjects.emplace_back("host_op", wait->name);
+  for (HostStepFacts const& step : worst->steps)
+    if (!step.warmup && !step.outlier && step.input_ns > 0) finding.evidence.push_back({*finding.where, step.period, step.track});
+  keep_longest(finding.evidence);
+  findings.push_back(std::move(finding));
+}
+
+void find_host_outliers(RuleInput const& input, std::vector<Finding>& findings) {
+  HostFacts const* worst = nullptr;
+  auto const lost = [](HostFacts const& host) {
+    double const excess = static_cast<double>(host.slow->mean_ns - host.slow->usual_ns) * static_cast<double>(host.slow->count);
+    return static_cast<int64_t>(excess / static_cast<double>(host.counted_steps));
+  };
+  for (HostFacts const& host : input.facts.hosts) {
+    if (!host.slow || host.slow->count == 0) continue;
+    if (worst == nullptr || lost(host) > lost(*worst)) worst = &host;
+  }
+  if (worst == nullptr) return;
+
+  Finding finding = make_host_finding("step-outliers", *worst, {*worst->mean_ns, 0, worst->counted_steps}, lost(*worst));
+  finding.metrics.emplace_back("outliers", static_cast<double>(worst->slow->count));
+  finding.metrics.emplace_back("median_step_ns", static_cast<double>(*worst->median_ns));
+  finding.metrics.emplace_back("growth_ns", static_cast<double>(worst->slow->differs_ns));
+  if (worst->slow->differs) finding.subjects.emplace_back("host_op", *worst->slow->differs);
+  for (HostStepFacts const& step : worst->steps)
+    if (step.outlier) finding.evidence.push_back({*finding.where, step.period, step.track});
+  keep_longest(finding.evidence);
+  findings.push_back(std::move(finding));
+}
+
+void find_late_rank(RuleInput const& input, std::vector<Finding>& findings) {
+  for (NegotiationFacts const& facts : input.facts.negotiations) {
+    if (facts.count < kFewestNegotiations || facts.ranks.empty()) continue;
+    NegotiationFacts::Rank const& late = facts.ranks.front();
+    bool const is_mostly_last = static_cast<double>(late.last) > kMostlyLast * static_cast<double>(facts.count);
+    double const share = facts.window_ns > 0 ? static_cast<double>(late.late_ns) / static_cast<double>(facts.window_ns) : 0;
+    if (!is_mostly_last || share < kWarningShare) continue;
+
+    Finding finding;
+    finding.rule = "straggler";
+    // Collectives of one moment are one piece of evidence, however many they are.
+    finding.severity = late.moments > 1 ? severity_of_share(share) : Severity::kWarning;
+    finding.metrics = {{"share_of_recording", share},
+                       {"late_rank", static_cast<double>(late.rank)},
+                       {"last", static_cast<double>(late.last)},
+                       {"negotiations", static_cast<double>(facts.count)},
+                       {"late_ns", static_cast<double>(late.late_ns)},
+                       {"mean_late_ns", static_cast<double>(late.mean_ns)},
+                       {"longest_late_ns", static_cast<double>(late.longest_ns)},
+                       {"moments", static_cast<double>(late.moments)}};
+    finding.evidence.push_back({{facts.rank_index, kHostDevice}, late.worst, late.track});
+    findings.push_back(std::move(finding));
+  }
+}
+
+}  // namespace stepscope::analyzer
