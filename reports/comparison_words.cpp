@@ -143,7 +143,8 @@ std::string caveat_text(analyzer::CaveatFacts const& caveat) {
     case Caveat::kFewRuns:
       if (caveat.needed > 0)
         return fmt::format(
-            "So few runs hardly tell how far runs vary, and single recordings are compared by their steps alone, which says less of "
+            "So few runs hardly tell how far runs vary, and single recordings are compared by their steps alone, which says less "
+            "of "
             "the program. If more vary as these do, {} on each side would settle it.",
             base::format_count(caveat.needed, "run"));
       return "With so few runs only a change of many times their own variation can be told; four runs a side, or ten pairs, see "

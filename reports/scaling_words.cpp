@@ -378,7 +378,8 @@ std::string scaling_headline(ScalingSeries const& series) {
   double const efficiency = last.efficiency.low.value_or(last.efficiency.value);
   if (efficiency > kDoubtfulEfficiency)
     return tr(
-        "These runs do not tell how well the job scales: {} seem to do {} times the work of {}, {} of ideal{}, and more than ideal "
+        "These runs do not tell how well the job scales: {} seem to do {} times the work of {}, {} of ideal{}, and more than "
+        "ideal "
         "by so much means that something slowed the runs on the fewest devices, or that they did other work. Record those again.",
         devices_text(last.devices), plain_number(last.speedup.value), devices_text(first.devices),
         share_text(last.efficiency.value), interval);

@@ -116,7 +116,8 @@ std::string say_reductions(Seen const& seen) {
 std::string say_apparent(Seen const& seen) {
   if (!seen.metric("apparent_gbps")) return {};
   return tr(
-      " On {} {} collectives of up to {} move {} by their durations (median; {} at best). Some of their {} ranks were not recorded, "
+      " On {} {} collectives of up to {} move {} by their durations (median; {} at best). Some of their {} ranks were not "
+      "recorded, "
       "and waiting for those is part of the durations: the links carry at least so much, and may be much faster.",
       seen.where(), seen.text("messages"), seen.text("bytes"), seen.text("apparent_gbps"), seen.text("at_least_gbps"),
       seen.text("expected_ranks"));
@@ -124,8 +125,9 @@ std::string say_apparent(Seen const& seen) {
 
 std::string say_recording(Seen const& seen) {
   if (!seen.metric("python_frames_per_step")) return {};
-  std::string text = tr(" {} calls of Python functions were recorded a step; at about half a microsecond each, recording them takes {}.",
-                        seen.text("python_frames_per_step"), seen.text("recording_ns_per_step"));
+  std::string text =
+      tr(" {} calls of Python functions were recorded a step; at about half a microsecond each, recording them takes {}.",
+         seen.text("python_frames_per_step"), seen.text("recording_ns_per_step"));
   std::string const options = seen.subject("options");
   if (!options.empty()) text += tr(" The profiler's options were {}.", options);
   return text + tr(" {} waits for its host {} of the time, less without the profiler.", with_capital(seen.where()),
@@ -389,8 +391,8 @@ constexpr std::array kRules = {
     RuleWords{"unfused-attention", "Attention is not fused",
               "Attention runs as matrix products with a softmax kernel between them, so that all scores go to memory and back.",
               say_share,
-              "Use a fused attention kernel: scaled_dot_product_attention (attn_implementation=\"sdpa\" or "
-              "\"flash_attention_2\"), FlashAttention, or cuDNN's attention in JAX and TensorFlow."},
+              "Use a fused attention kernel: scaled_dot_product_attention (attn_implementation sdpa or flash_attention_2 in "
+              "Transformers), FlashAttention, or cuDNN's attention in JAX and TensorFlow."},
     RuleWords{"misaligned-matrices", "Matrix sizes do not fit the tensor cores",
               "Matrix products run in kernels for rows that are not aligned to 16 bytes, which load one or two elements at once.",
               say_share,
@@ -398,7 +400,8 @@ constexpr std::array kRules = {
               "attention a fused kernel has no such products."},
     RuleWords{"elementwise-dominated", "Element-wise operations take most of the time",
               "Kernels that read and write whole tensors for one operation on each element take longer than all others together.",
-              say_share, "Fuse them: torch.compile, XLA (jit_compile=True), fused layers and optimizers, or a kernel of your own."},
+              say_share,
+              "Fuse them: torch.compile, XLA (jit_compile=True), fused layers and optimizers, or a kernel of your own."},
     RuleWords{"small-grids", "Kernels leave most of the GPU empty",
               "Kernels have fewer blocks than the GPU has multiprocessors, and nothing runs beside them.", say_kernels,
               "Give each kernel more to do: a larger batch, fused or batched operations; or run independent ones side by side on "
@@ -482,11 +485,11 @@ constexpr std::array kRules = {
         "The first steps are much longer than all later ones, so that every mean over the run is too high.", say_warmup,
         "Compare runs without these steps; compile, tune and allocate before the first step that counts; keep shapes fixed so "
         "that nothing is made ready again."},
-    RuleWords{"profiler-overhead", "The profiler slows the host",
-              "The recording holds every call of a Python function, which makes the host slower than it is without.",
-              say_recording,
-              "Record again without with_stack, with_modules, record_shapes and profile_memory before you judge the host; keep the "
-              "stacks for finding code."},
+    RuleWords{
+        "profiler-overhead", "The profiler slows the host",
+        "The recording holds every call of a Python function, which makes the host slower than it is without.", say_recording,
+        "Record again without with_stack, with_modules, record_shapes and profile_memory before you judge the host; keep the "
+        "stacks for finding code."},
     RuleWords{"trace-quality", {}, {}, nullptr, {}},
     RuleWords{"oversubscribed-host", "Devices compete for the same cores",
               "Host devices compute on the machine's cores, and their threads wait for one: they are more than the cores, or "
@@ -511,89 +514,6 @@ std::string spelled_out(std::string_view rule) {
   return with_capital(std::move(text));
 }
 
-/// Labels where the key's own words do not do.
-struct LabelOf {
-  std::string_view key, label;
-};
-constexpr std::array kLabels = {
-    LabelOf{"share", "share of the step"},
-    LabelOf{"step_ns", "step length"},
-    LabelOf{"steps", "steps measured"},
-    LabelOf{"devices", "devices affected"},
-    LabelOf{"bytes_per_step", "growth per step"},
-    LabelOf{"alpha_us", "fixed cost of a message"},
-    LabelOf{"half_bandwidth_bytes", "size at half bandwidth"},
-    LabelOf{"mean_bytes", "mean size"},
-    LabelOf{"pressure", "peak of capacity"},
-    LabelOf{"overlap", "communication hidden"},
-    LabelOf{"compute_ratio", "compute, × of the others"},
-    LabelOf{"waiting_ns_per_step", "waiting for peers per step"},
-    LabelOf{"cause_share", "of it, for this cause"},
-    LabelOf{"longest_minus_mean_ns_per_step", "longest compute − mean, per step"},
-    LabelOf{"share_of_worst", "caused by the worst device"},
-    LabelOf{"ideal_share", "bubble of equal stages"},
-    LabelOf{"doubled_share", "bubble with twice the micro-batches"},
-    LabelOf{"slow_share", "messages that are slow"},
-    LabelOf{"exposed_share", "what they take longer, not hidden"},
-    LabelOf{"expected_speedup", "these kernels on tensor cores, × as fast"},
-    LabelOf{"reference_ns", "usual time"},
-    LabelOf{"kernel_median_ns", "median kernel"},
-    LabelOf{"pinning_calls_per_step", "calls that page-lock host memory per step"},
-    LabelOf{"unused_bytes", "never in use at once"},
-    LabelOf{"fragmented_growth_bytes", "taken although enough was free"},
-    LabelOf{"stranded_bytes", "free outside of the largest gap"},
-    LabelOf{"retries", "cache given back before an allocation"},
-    LabelOf{"batch_factor", "batch that fits, × the present"},
-    LabelOf{"time_to_full_ns", "time until memory is full"},
-    LabelOf{"kernel_slowdown", "same kernels, ×"},
-    LabelOf{"clock_to_peers", "clock, × of the others"},
-    LabelOf{"clock_mhz", "clock, MHz"},
-    LabelOf{"sustained_clock_mhz", "sustained clock, MHz"},
-    LabelOf{"lowest_clock_mhz", "lowest clock, MHz"},
-    LabelOf{"highest_temperature_c", "highest temperature, °C"},
-    LabelOf{"highest_power_w", "highest power, W"},
-    LabelOf{"call_median_ns", "median launch call"},
-    LabelOf{"op_share", "share of the operations' time"},
-    LabelOf{"time_share", "share of the step"},
-    LabelOf{"at_most_ns_per_step", "at most per step"},
-    LabelOf{"apparent_gbps", "bandwidth by duration"},
-    LabelOf{"at_least_gbps", "bandwidth, at least"},
-    LabelOf{"host_share", "waiting for the host"},
-    LabelOf{"recording_ns_per_step", "recording of Python calls per step"},
-    LabelOf{"small_grid_ns_per_step", "kernels with few blocks per step"},
-};
-
-/// Removes the unit from the key if it ends with it or has it as a word; says whether it did.
-bool take_unit(std::string& key, std::string_view unit) {
-  size_t const at = key.rfind(unit);
-  if (at == std::string::npos) return false;
-  bool const starts = at == 0 || key[at - 1] == '_';
-  bool const ends = at + unit.size() == key.size() || key[at + unit.size()] == '_';
-  if (!starts || !ends) return false;
-  size_t const from = at == 0 ? 0 : at - 1;
-  key.erase(from, at + unit.size() - from);
-  if (!key.empty() && key[0] == '_') key.erase(0, 1);
-  return true;
-}
-
-std::string plain_metric(double value) {
-  if (!std::isfinite(value)) return "n/a";
-  if (value >= 0 && value < 1e15 && value == std::floor(value)) return base::format_count(static_cast<uint64_t>(value));
-  return fmt::format("{:.3g}", value);
-}
-
-/// A signed byte count; format_bytes takes none.
-std::string bytes_text(double value) {
-  if (!std::isfinite(value)) return "n/a";
-  double const size = std::min(std::fabs(value), 9.2e18);
-  return (value < 0 ? "-" : "") + base::format_bytes(static_cast<uint64_t>(std::llround(size)));
-}
-
-std::string metric_duration(double ns) {
-  if (!std::isfinite(ns)) return "n/a";
-  return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18)));
-}
-
 }  // namespace
 
 std::span<std::string_view const> worded_rules() { return kRuleNames; }
@@ -608,30 +528,6 @@ FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis,
   if (found->numbers == nullptr) return quality_words(finding);
   return {std::string(tr(found->title)), fmt::format("{}{}", tr(found->meaning), found->numbers(seen)),
           std::string(tr(found->advice))};
-}
-
-MetricWords metric_words(std::string_view key, double value) {
-  std::string label = shown(key, 60);
-  std::string text;
-  if (take_unit(label, "ns")) {
-    text = metric_duration(value);
-  } else if (take_unit(label, "us")) {
-    text = metric_duration(value * 1e3);
-  } else if (take_unit(label, "ms")) {
-    text = metric_duration(value * 1e6);
-  } else if (take_unit(label, "bytes")) {
-    text = bytes_text(value);
-  } else if (take_unit(label, "gbps")) {
-    text = base::format_bandwidth(value * 1e9);
-  } else if (key.find("share") != std::string_view::npos || key == "pressure" || key == "overlap") {
-    text = base::format_share(value);
-  } else {
-    text = plain_metric(value);
-  }
-  std::replace(label.begin(), label.end(), '_', ' ');
-  auto const known = std::find_if(kLabels.begin(), kLabels.end(), [&](LabelOf const& entry) { return entry.key == key; });
-  if (known != kLabels.end()) label = known->label;
-  return {std::string(tr(label.empty() ? "value" : label)), text};
 }
 
 }  // namespace stepscope::reports

@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 # Of these every string that reads like words is on the page; of the others only what they give to tr().
-PAGE_SOURCES = ["reports/html/*.cpp", "reports/wording.cpp", "reports/labels.cpp", "reports/quality_words.cpp", "reports/run_notes.cpp",
+PAGE_SOURCES = ["reports/html/*.cpp", "reports/wording.cpp", "reports/metric_words.cpp", "reports/labels.cpp", "reports/quality_words.cpp", "reports/run_notes.cpp",
                 "reports/summary.cpp",
                 "reports/text/waits.cpp", "reports/scaling_words.cpp"]
 OTHER_SOURCES = ["reports/comparison_words.cpp"]

@@ -185,7 +185,8 @@ size_t needed_runs(Change const& change, double least) {
   bool const are_pairs = change.method == CompareMethod::kPairedStudent;
   size_t const fewest = std::min(change.base_values, change.fresh_values), sides = are_pairs ? 1 : 2;
   if (!are_pairs && change.method != CompareMethod::kStudent) return 0;
-  double const degrees = static_cast<double>(change.base_values + (are_pairs ? 0 : change.fresh_values)) - static_cast<double>(sides);
+  double const degrees =
+      static_cast<double>(change.base_values + (are_pairs ? 0 : change.fresh_values)) - static_cast<double>(sides);
   double const half = (change.shift.high - change.shift.low) / 2;
   if (degrees < 1 || !std::isfinite(half) || half <= 0) return 0;
 

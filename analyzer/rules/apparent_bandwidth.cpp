@@ -52,9 +52,8 @@ void find_apparent_bandwidth(RuleInput const& input, std::vector<Finding>& findi
     return device.total_ns > 0 ? exposed / static_cast<double>(device.total_ns) : 0;
   };
   auto const worst =
-      std::max_element(input.measured.begin(), input.measured.end(), [&](MeasuredDevice const& a, MeasuredDevice const& b) {
-        return exposed_share(a) < exposed_share(b);
-      });
+      std::max_element(input.measured.begin(), input.measured.end(),
+                       [&](MeasuredDevice const& a, MeasuredDevice const& b) { return exposed_share(a) < exposed_share(b); });
   if (worst == input.measured.end() || exposed_share(*worst) < kLeastExposedTime) return;
   ApparentBandwidth seen = bandwidth_of(input, *worst);
   if (seen.gbps.size() < kFewestMessages) return;

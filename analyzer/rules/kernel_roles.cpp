@@ -41,8 +41,8 @@ bool ends_number(std::string_view name, size_t end) { return end == name.size() 
 }  // namespace
 
 bool is_softmax(std::string_view kernel) {
-  static constexpr std::array<std::string_view, 6> kLosses = {"logsoftmax", "log_softmax", "crossentropy",
-                                                              "cross_entropy", "nll_loss", "nllloss"};
+  static constexpr std::array<std::string_view, 6> kLosses = {"logsoftmax",    "log_softmax", "crossentropy",
+                                                              "cross_entropy", "nll_loss",    "nllloss"};
   return names(kernel, "softmax") && !names_any(kernel, kLosses) && !is_logarithm_of_warp(kernel) && !is_fused_attention(kernel);
 }
 

@@ -9,8 +9,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// Begin and end of a frame, two clock reads and two records: PyTorch's tracer takes about so long. Recordings of programs that do
-/// nothing but call Python functions have a frame every 0.6 µs.
+/// Begin and end of a frame, two clock reads and two records: PyTorch's tracer takes about so long. Recordings of programs that
+/// do nothing but call Python functions have a frame every 0.6 µs.
 constexpr double kNsPerFrame = 500;
 /// Below, it does not matter to the step how long the host takes.
 constexpr double kLeastHostShare = kWarningShare;

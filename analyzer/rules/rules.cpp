@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/rules/benchmark.h"
 #include "analyzer/rules/finding_order.h"
 
 namespace stepscope::analyzer {
@@ -53,7 +54,9 @@ std::vector<Finding> find_all(model::Run const& run, Analysis const& facts) { re
 std::vector<Finding> find_all(model::Run const& run, Analysis const& facts, MeasuredSteps const& steps) {
   RuleInput const input{run, facts, steps.usual, steps};
   std::vector<Finding> findings;
-  for (Rule const& rule : all_rules()) rule.find(input, findings);
+  bool const is_of_benchmark = is_benchmark(run);
+  for (Rule const& rule : all_rules())
+    if (!is_of_benchmark || speaks_of_benchmarks(rule.name)) rule.find(input, findings);
   order_findings(findings);
   return findings;
 }

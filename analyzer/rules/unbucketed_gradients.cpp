@@ -1,6 +1,6 @@
-// unbucketed-gradients: a step has so many short all-reduces that gradients are summed one by one. For recordings that do not tell
-// sizes: where they do, small-buckets knows from them what merging would save. No cost, for how long the merged messages would
-// take is not known; it is at most what the short ones take.
+// unbucketed-gradients: a step has so many short all-reduces that gradients are summed one by one. For recordings that do not
+// tell sizes: where they do, small-buckets knows from them what merging would save. No cost, for how long the merged messages
+// would take is not known; it is at most what the short ones take.
 #include <algorithm>
 
 #include "analyzer/rules/rules.h"
@@ -55,9 +55,8 @@ std::optional<Finding> judge_reductions(RuleInput const& input, MeasuredDevice c
   double const at_most = std::min(device.per_step(reductions.short_ns), exposed / static_cast<double>(device.periods.size()));
   bool const is_worth_it = at_most >= kLeastShortShare * device.step_ns();
   finding.severity = is_worth_it ? Severity::kWarning : Severity::kInfo;
-  finding.metrics = {{"collectives_per_step", per_step},
-                     {"median_ns", static_cast<double>(*middle)},
-                     {"at_most_ns_per_step", at_most}};
+  finding.metrics = {
+      {"collectives_per_step", per_step}, {"median_ns", static_cast<double>(*middle)}, {"at_most_ns_per_step", at_most}};
   finding.evidence = std::move(reductions.evidence);
   keep_longest(finding.evidence);
   return finding;

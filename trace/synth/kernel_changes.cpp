@@ -43,11 +43,11 @@ std::vector<ChangedKernel> without_fusion(KernelSpec const& spec, int64_t usual_
   KernelSpec product = spec, softmax = spec;
   product.name = "ampere_bf16_s16816gemm_bf16_128x128_ldg8_f2f_stages_64x4_nn";
   product.detail.flops /= 2;
-  softmax.name =
-      names(spec, "fwd") ? "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16, float, c10::BFloat16, "
-                           "at::native::(anonymous namespace)::SoftMaxForwardEpilogue>"
-                         : "void at::native::(anonymous namespace)::cunn_SoftMaxBackward<8, c10::BFloat16, float, c10::BFloat16, "
-                           "at::native::(anonymous namespace)::SoftMaxBackwardEpilogue>";
+  softmax.name = names(spec, "fwd")
+                     ? "void at::native::(anonymous namespace)::cunn_SoftMaxForward<8, c10::BFloat16, float, c10::BFloat16, "
+                       "at::native::(anonymous namespace)::SoftMaxForwardEpilogue>"
+                     : "void at::native::(anonymous namespace)::cunn_SoftMaxBackward<8, c10::BFloat16, float, c10::BFloat16, "
+                       "at::native::(anonymous namespace)::SoftMaxBackwardEpilogue>";
   softmax.detail.flops = 0;
   auto const softmax_ns = static_cast<int64_t>(static_cast<double>(usual_ns) * times);
   return {{product, usual_ns / 2}, {softmax, softmax_ns}, {product, usual_ns / 2}};

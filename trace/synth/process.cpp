@@ -167,7 +167,8 @@ void Process::conclude(uint32_t stream_number, Outcome const& outcome) {
   uint64_t const sequence = static_cast<uint64_t>(step_) * spec.per_step + spec.place + 1;
   bool const is_size_told = !setup_.job->has(FaultType::kUnsizedBuckets);
   model::CollectiveDetail const detail{
-      is_size_told ? spec.bytes : 0, spec.communicator, sequence, spec.kind, spec.participants, spec.rank < 0 ? setup_.rank : spec.rank, spec.peer};
+      is_size_told ? spec.bytes : 0,           spec.communicator, sequence, spec.kind, spec.participants,
+      spec.rank < 0 ? setup_.rank : spec.rank, spec.peer};
   int64_t const dur = outcome.end - outcome.begin;
   stream_events(stream_number).add(EventKind::kCollective, at(outcome.begin), dur, spec.name, head.launch.correlation, detail);
   account_.add_op(stream_number, {{outcome.begin, outcome.end}, OpClass::kComm, head.launch.end, outcome.peers_launched});

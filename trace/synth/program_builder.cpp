@@ -23,7 +23,7 @@ constexpr uint64_t kWorkspaceBytes = 64U << 20;
 constexpr double kBytesPerMib = 1 << 20;
 /// As PyTorch's DDP makes them.
 constexpr uint64_t kBucketCap = 25U << 20;
-constexpr int64_t kPythonFrameNs = 600;  // with what it takes to record it
+constexpr int64_t kPythonFrameNs = 600;     // with what it takes to record it
 constexpr uint64_t kSmallParameter = 4096;  // a bias, a scale
 
 constexpr int64_t kNsPerMs = 1'000'000, kNsPerUs = 1'000;

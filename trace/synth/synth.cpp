@@ -77,8 +77,8 @@ class Simulation {
 
   Expected<void> start() {
     for (int32_t rank = 0; rank < options_.ranks; ++rank) {
-      auto process = Process::create({is_recorded(rank) ? folder_ : std::string(), rank, &job_, options_.pattern->name, &schedule_.of(rank), &strings_, &names_,
-                                      schedule_.meetings, block_rows(options_.ranks)});
+      auto process = Process::create({is_recorded(rank) ? folder_ : std::string(), rank, &job_, options_.pattern->name,
+                                      &schedule_.of(rank), &strings_, &names_, schedule_.meetings, block_rows(options_.ranks)});
       if (!process) return base::fail_with(process);
       processes_.push_back(std::move(*process));
     }
