@@ -217,10 +217,17 @@ std::string say_link(Seen const& seen) {
 }
 
 std::string say_buckets(Seen const& seen) {
+  std::string const cost = cost_of(seen);
+  if (!seen.metric("half_bandwidth_bytes"))
+    return tr(
+        " {} collectives a step of {} on average; they take about equally long whatever their size. Merged into one, up to {} "
+        "would "
+        "be saved.",
+        seen.text("collectives_per_step"), seen.text("mean_bytes"), cost);
   return tr(
       " {} collectives a step of {} on average; only at {} a message reaches half of the link's bandwidth. Merged "
       "into one, up to {} would be saved.",
-      seen.text("collectives_per_step"), seen.text("mean_bytes"), seen.text("half_bandwidth_bytes"), cost_of(seen));
+      seen.text("collectives_per_step"), seen.text("mean_bytes"), seen.text("half_bandwidth_bytes"), cost);
 }
 
 std::string say_allocation(Seen const& seen) {

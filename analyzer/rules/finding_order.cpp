@@ -38,6 +38,12 @@ bool is_mostly_recording(Finding const& overhead, Finding const& late) {
   return metric_of(overhead, "recording_ns_per_step") >= kLeastExplained * cost(late);
 }
 
+/// Threads that wait for cores: everything that is measured on such a machine is the scheduler's, too.
+bool is_short_of_cores(Finding const& machine, Finding const& effect) {
+  bool const has_too_few = metric_of(machine, "threads") > metric_of(machine, "cores") && metric_of(machine, "cores") > 0;
+  return has_too_few || (machine.cost_ns_per_step && is_most_of(machine, effect));
+}
+
 /// What grows asks for more memory in every step, whatever that costs.
 bool is_growth(Finding const& growth, Finding const&) { return growth.severity > Severity::kInfo; }
 
@@ -60,6 +66,12 @@ constexpr std::array kExplanations = {
     Explanation{"unbucketed-gradients", "exposed-communication", is_mostly_short_messages},
     Explanation{"apparent-bandwidth", "exposed-communication", is_of_same_device},
     Explanation{"profiler-overhead", "host-bound-launches", is_mostly_recording},
+    Explanation{"oversubscribed-host", "straggler", is_short_of_cores},
+    Explanation{"oversubscribed-host", "load-imbalance", is_short_of_cores},
+    Explanation{"oversubscribed-host", "step-outliers", is_short_of_cores},
+    Explanation{"oversubscribed-host", "exposed-communication", is_short_of_cores},
+    Explanation{"oversubscribed-host", "host-bound-launches", is_short_of_cores},
+    Explanation{"oversubscribed-host", "blocking-sync", is_short_of_cores},
     Explanation{"serialized-streams", "small-grids", is_most_of},
     Explanation{"memory-leak", "allocation-in-step", is_growth},
     Explanation{"memory-leak", "step-outliers", is_growth_of_steps},
