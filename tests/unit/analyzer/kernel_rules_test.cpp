@@ -31,7 +31,7 @@ TEST(KernelRoles, SoftmaxOfAttentionIsNotTheLogarithmOfALoss) {
   EXPECT_FALSE(is_softmax("void (anonymous namespace)::softmax_warp_forward<float, float, float, 10, true, false>"));
   EXPECT_FALSE(is_softmax("void at::native::cunn_SoftMaxForward<4, float, float, float, at::native::LogSoftMaxForwardEpilogue>"));
   EXPECT_FALSE(is_softmax("triton_red_fused__log_softmax_nll_loss_forward_3"));
-  EXPECT_FALSE(is_softmax("softmax_warp_forward<"));
+  EXPECT_TRUE(is_softmax("softmax_warp_forward<"));  // cut off: it does not tell
 }
 
 TEST(KernelRoles, OnlyTensorCoreKernelsTellThatRowsAreMisaligned) {
@@ -168,7 +168,7 @@ TEST(ApparentBandwidth, IsALowerBoundWhereRanksAreMissing) {
   ASSERT_NE(finding, nullptr);
   EXPECT_NEAR(metric_of(*finding, "apparent_gbps"), 7.5, 1e-6);
   EXPECT_FALSE(finding->cost_ns_per_step.has_value());
-  EXPECT_EQ(analysis.findings.at(0).rule, "apparent-bandwidth");
+  EXPECT_LT(finding, finding_of(analysis, "exposed-communication"));
   // 10.5 GB/s are a link's; and with all ranks there waiting is known.
   EXPECT_EQ(finding_of(reduced(2, 2'000 * kUs, 14'000'000, 1, 4), "apparent-bandwidth"), nullptr);
   EXPECT_EQ(finding_of(reduced(2, 2'000 * kUs, 10'000'000, 4, 4), "apparent-bandwidth"), nullptr);
