@@ -141,6 +141,12 @@ std::string caveat_text(analyzer::CaveatFacts const& caveat) {
              "differ, "
              "or do not; give several runs a side to know whether the change did it.";
     case Caveat::kFewRuns:
+      if (caveat.needed > 0)
+        return fmt::format(
+            "So few runs hardly tell how far runs vary, and single recordings are compared by their steps alone, which says less "
+            "of "
+            "the program. If more vary as these do, {} on each side would settle it.",
+            base::format_count(caveat.needed, "run"));
       return "With so few runs only a change of many times their own variation can be told; four runs a side, or ten pairs, see "
              "far smaller ones.";
     case Caveat::kFewSteps:

@@ -61,6 +61,13 @@ constexpr std::array kLabels = {
     LabelOf{"before_first_op_ns_per_step", "before the first recorded operation per step"},
     LabelOf{"queued_ns_per_step", "while operations are queued per step"},
     LabelOf{"queued_ops", "operations queued"},
+    LabelOf{"op_share", "share of the operations' time"},
+    LabelOf{"time_share", "share of the step"},
+    LabelOf{"at_most_ns_per_step", "at most per step"},
+    LabelOf{"apparent_gbps", "bandwidth by duration"},
+    LabelOf{"at_least_gbps", "bandwidth, at least"},
+    LabelOf{"host_share", "waiting for the host"},
+    LabelOf{"recording_ns_per_step", "recording of Python calls per step"},
 };
 
 /// Removes the unit from the key if it ends with it or has it as a word; says whether it did.

@@ -367,11 +367,22 @@ std::string scaling_pay_off_text(ScalingSeries const& series) {
   return text.append(tr("."));
 }
 
+/// From here on no cache explains an efficiency: the runs on the fewest devices were slowed, or do other work.
+constexpr double kDoubtfulEfficiency = 1.10;
+
 std::string scaling_headline(ScalingSeries const& series) {
   ScalingPoint const &first = series.points.front(), &last = series.points.back();
   std::string const interval =
       last.efficiency.low ? tr("; 95 % interval {} to {}", share_text(*last.efficiency.low), share_text(*last.efficiency.high))
                           : "";
+  double const efficiency = last.efficiency.low.value_or(last.efficiency.value);
+  if (efficiency > kDoubtfulEfficiency)
+    return tr(
+        "These runs do not tell how well the job scales: {} seem to do {} times the work of {}, {} of ideal{}, and more than "
+        "ideal "
+        "by so much means that something slowed the runs on the fewest devices, or that they did other work. Record those again.",
+        devices_text(last.devices), plain_number(last.speedup.value), devices_text(first.devices),
+        share_text(last.efficiency.value), interval);
   return tr("{} do {} times the work of {} in the same time: {} of ideal{}. {}", devices_text(last.devices),
             plain_number(last.speedup.value), devices_text(first.devices), share_text(last.efficiency.value), interval,
             scaling_break_text(series));

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/rules/benchmark.h"
 #include "analyzer/rules/measured_steps.h"
 #include "reports/host_words.h"
 #include "reports/language.h"
@@ -135,6 +136,10 @@ std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, S
   else
     text = tr("No steps were found; over {} of recorded device time the devices compute for {}.", duration(summary.mean_ns),
               base::format_share(summary.share(0)));
+  if (analyzer::is_benchmark(run))
+    return text.append(
+        tr(" The program measures single operations: communication that nothing hides, and idle time between two "
+           "measurements, are what it is for and no losses."));
   int const loss = summary.largest_loss;
   if (loss < 0 || summary.share(loss) < kLossWorthNaming) return text.append(tr(" No single loss is worth naming."));
   text += tr(" The largest loss is {}: {}{} ({}).", part(loss).label, duration(summary.parts_ns[static_cast<size_t>(loss)]),

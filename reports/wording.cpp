@@ -120,6 +120,47 @@ std::string say_kernels(Seen const& seen) {
   return kernel.empty() ? text : text + tr(" Most of that time is in {}.", kernel);
 }
 
+/// How much of the work kernels of one kind are, what they take, and the one to begin with.
+std::string say_share(Seen const& seen) {
+  std::string text;
+  if (seen.metric("op_share"))
+    text = tr(" On {} such kernels are {} of the operations' time", seen.where(), seen.text("op_share"));
+  if (!text.empty() && seen.metric("at_most_ns_per_step"))
+    text += tr(" and take {} a step, which is the most that could be saved", seen.text("at_most_ns_per_step"));
+  if (!text.empty()) text += tr(".");
+  std::string const kernel = seen.subject("kernel");
+  return kernel.empty() ? text : text + tr(" Most of that time is in {}.", kernel);
+}
+
+std::string say_reductions(Seen const& seen) {
+  if (!seen.metric("collectives_per_step")) return {};
+  return tr(
+      " {} starts {} all-reduces a step, half of them no longer than {}. The recording does not tell their sizes; the short ones "
+      "take {} a step, which is the most that merging them could save on the device.",
+      with_capital(seen.where()), seen.text("collectives_per_step"), seen.text("median_ns"), seen.text("at_most_ns_per_step"));
+}
+
+std::string say_apparent(Seen const& seen) {
+  if (!seen.metric("apparent_gbps")) return {};
+  return tr(
+      " On {} {} collectives of up to {} move {} by their durations (median; {} at best). Some of their {} ranks were not "
+      "recorded, "
+      "and waiting for those is part of the durations: the links carry at least so much, and may be much faster.",
+      seen.where(), seen.text("messages"), seen.text("bytes"), seen.text("apparent_gbps"), seen.text("at_least_gbps"),
+      seen.text("expected_ranks"));
+}
+
+std::string say_recording(Seen const& seen) {
+  if (!seen.metric("python_frames_per_step")) return {};
+  std::string text =
+      tr(" {} calls of Python functions were recorded a step; at about half a microsecond each, recording them takes {}.",
+         seen.text("python_frames_per_step"), seen.text("recording_ns_per_step"));
+  std::string const options = seen.subject("options");
+  if (!options.empty()) text += tr(" The profiler's options were {}.", options);
+  return text + tr(" {} waits for its host {} of the time, less without the profiler.", with_capital(seen.where()),
+                   seen.text("host_share"));
+}
+
 std::string say_copies(Seen const& seen) {
   std::string text = say_idle(seen);
   if (auto const count = seen.metric("pageable_copies"); count && *count > 0)
@@ -207,10 +248,17 @@ std::string say_link(Seen const& seen) {
 }
 
 std::string say_buckets(Seen const& seen) {
+  std::string const cost = cost_of(seen);
+  if (!seen.metric("half_bandwidth_bytes"))
+    return tr(
+        " {} collectives a step of {} on average; they take about equally long whatever their size. Merged into one, up to {} "
+        "would "
+        "be saved.",
+        seen.text("collectives_per_step"), seen.text("mean_bytes"), cost);
   return tr(
       " {} collectives a step of {} on average; only at {} a message reaches half of the link's bandwidth. Merged "
       "into one, up to {} would be saved.",
-      seen.text("collectives_per_step"), seen.text("mean_bytes"), seen.text("half_bandwidth_bytes"), cost_of(seen));
+      seen.text("collectives_per_step"), seen.text("mean_bytes"), seen.text("half_bandwidth_bytes"), cost);
 }
 
 std::string say_allocation(Seen const& seen) {
@@ -365,7 +413,7 @@ constexpr std::array kRules = {
         "hung-collective", "A collective did not end", "When the recordings ended, ranks were waiting in a collective.", say_hung,
         "Look at what the ranks that had not called it were doing (their stacks, their logs, their last call), and for a branch "
         "that not all ranks take; if all have called it, look at the network and at the GPUs' errors."},
-    RuleWords{"input-bound", "Training waits for its input data",
+    RuleWords{"input-bound", "The devices wait for input data",
               "The devices are idle because the thread that feeds them waits for the next batch.", say_idle,
               "Load and augment in more parallel workers, prefetch further ahead, or move the augmentation to the device; then "
               "check that storage delivers."},
@@ -382,6 +430,20 @@ constexpr std::array kRules = {
               say_kernels,
               "Allow TF32 or train in mixed precision (bfloat16, float16), with sizes that are multiples of 8; check that the "
               "accuracy stays."},
+    RuleWords{"unfused-attention", "Attention is not fused",
+              "Attention runs as matrix products with a softmax kernel between them, so that all scores go to memory and back.",
+              say_share,
+              "Use a fused attention kernel: scaled_dot_product_attention (attn_implementation sdpa or flash_attention_2 in "
+              "Transformers), FlashAttention, or cuDNN's attention in JAX and TensorFlow."},
+    RuleWords{"misaligned-matrices", "Matrix sizes do not fit the tensor cores",
+              "Matrix products run in kernels for rows that are not aligned to 16 bytes, which load one or two elements at once.",
+              say_share,
+              "Pad the sizes to multiples of 8, better 16 or 64: hidden sizes, heads, sequence length, vocabulary, batch. In "
+              "attention a fused kernel has no such products."},
+    RuleWords{"elementwise-dominated", "Element-wise operations take most of the time",
+              "Kernels that read and write whole tensors for one operation on each element take longer than all others together.",
+              say_share,
+              "Fuse them: torch.compile, XLA (jit_compile=True), fused layers and optimizers, or a kernel of your own."},
     RuleWords{"small-grids", "Kernels leave most of the GPU empty",
               "Kernels have fewer blocks than the GPU has multiprocessors, and nothing runs beside them.", say_kernels,
               "Give each kernel more to do: a larger batch, fused or batched operations; or run independent ones side by side on "
@@ -407,6 +469,15 @@ constexpr std::array kRules = {
     RuleWords{"small-buckets", "Messages are too small for the link", "Most of the time of a small collective is its fixed cost.",
               say_buckets,
               "Merge gradients into larger buckets, at least the size at which the link reaches half of its bandwidth."},
+    RuleWords{"unbucketed-gradients", "Gradients are summed one by one",
+              "Each step starts many short all-reduces, whose time is mostly fixed cost.", say_reductions,
+              "Sum gradients in buckets: DistributedDataParallel with its bucket_cap_mb, or pack them into one buffer before the "
+              "all-reduce."},
+    RuleWords{"apparent-bandwidth", "Links look slow, but ranks are missing",
+              "Large collectives take long, and not all of their ranks were recorded: slow links and late ranks look alike.",
+              say_apparent,
+              "Record all ranks and put their traces into one folder: then waiting is told from transfer. Or measure the links "
+              "alone (all_reduce_perf)."},
     RuleWords{"straggler", "One device makes the others wait", "The same device arrives last at collectives and all others wait.",
               say_straggler,
               "Compare it with the others: its share of the data, its CPU cores and NUMA node, its clocks and temperature, other "
@@ -457,6 +528,11 @@ constexpr std::array kRules = {
         "The first steps are much longer than all later ones, so that every mean over the run is too high.", say_warmup,
         "Compare runs without these steps; compile, tune and allocate before the first step that counts; keep shapes fixed so "
         "that nothing is made ready again."},
+    RuleWords{
+        "profiler-overhead", "The profiler slows the host",
+        "The recording holds every call of a Python function, which makes the host slower than it is without.", say_recording,
+        "Record again without with_stack, with_modules, record_shapes and profile_memory before you judge the host; keep the "
+        "stacks for finding code."},
     RuleWords{"trace-quality", {}, {}, nullptr, {}},
     RuleWords{"oversubscribed-host", "Devices compete for the same cores",
               "Host devices compute on the machine's cores, and their threads wait for one: they are more than the cores, or "

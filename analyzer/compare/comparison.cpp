@@ -222,7 +222,7 @@ void add_all_steps(Runs const& base, Runs const& fresh, Comparison& comparison) 
 
 void add_caveats(Runs const& base, Runs const& fresh, Comparison& comparison) {
   Metric const& step = comparison.step();
-  auto const add = [&](Caveat caveat, double ns = 0) { comparison.caveats.push_back({caveat, ns, 0, 0}); };
+  auto const add = [&](Caveat caveat, double ns = 0) { comparison.caveats.push_back({caveat, ns, 0, 0, 0}); };
   auto const any = [&](auto const& holds) {
     return std::any_of(base.begin(), base.end(), holds) || std::any_of(fresh.begin(), fresh.end(), holds);
   };
@@ -244,7 +244,10 @@ void add_caveats(Runs const& base, Runs const& fresh, Comparison& comparison) {
   bool const are_runs = are_pairs || step.change.unit == CompareUnit::kRun;
   if (!are_runs) add(Caveat::kOneRun);
   bool const are_few = are_runs && (are_pairs ? step.change.base_values < kFewPairs : base.size() + fresh.size() < kFewRuns);
-  if (are_few && step.verdict == Verdict::kUnclear) add(Caveat::kFewRuns);
+  if (are_few && step.verdict == Verdict::kUnclear) {
+    add(Caveat::kFewRuns);
+    comparison.caveats.back().needed = needed_runs(step.change, step.least);
+  }
 }
 
 }  // namespace

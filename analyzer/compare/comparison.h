@@ -111,6 +111,7 @@ char const* to_string(Caveat caveat);
 struct CaveatFacts {
   Caveat caveat = Caveat::kOneRun;
   double ns = 0, low_ns = 0, high_ns = 0;  ///< see the caveats
+  size_t needed = 0;                       ///< of kFewRuns: runs a side, or pairs, that would settle it; 0 = not known
 };
 
 /// Why there is nothing to compare.

@@ -98,6 +98,31 @@ bool share_steps(std::vector<RunSample> const& base, std::vector<RunSample> cons
   });
 }
 
+/// Kernel calls, and their time, per step and device.
+struct WorkOfStep {
+  double calls = 0, ns = 0;
+};
+WorkOfStep work_of(std::vector<RunSample> const& runs) {
+  WorkOfStep work;
+  for (RunSample const& run : runs)
+    for (RunSample::Kernel const& kernel : run.kernels)
+      for (size_t step = 0; step < kernel.ns.size(); ++step) {
+        double const share = 1 / static_cast<double>(runs.size() * kernel.ns.size());
+        work.calls += kernel.calls[step] * share;
+        work.ns += kernel.ns[step] * share;
+      }
+  return work;
+}
+
+/// Another batch makes kernels longer or more of them. Where neither is so, it is the same batch, some of which was copied in
+/// another step's window.
+bool is_same_work(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+  constexpr double kSameWork = 0.05;
+  WorkOfStep const a = work_of(base), b = work_of(fresh);
+  auto const are_near = [](double x, double y) { return std::abs(x - y) <= kSameWork * std::max(x, y); };
+  return a.calls > 0 && are_near(a.calls, b.calls) && are_near(a.ns, b.ns);
+}
+
 std::string source_key(RunSample const& run) {
   switch (run.step_source) {
     case StepSource::kAnnotation:
@@ -124,7 +149,8 @@ std::vector<Difference> find_differences(std::vector<RunSample> const& base, std
   list.add_text(Condition::kCommand, [](RunSample const& run) { return run.command; });
   list.add_text(Condition::kTool, [](RunSample const& run) { return run.tool; });
   list.add_number(Condition::kClock, [](RunSample const& run) { return run.busy_clock_mhz; });
-  list.add_number(Condition::kCopiedIn, [](RunSample const& run) { return std::optional(run.copied_in_bytes); });
+  if (!is_same_work(base, fresh))
+    list.add_number(Condition::kCopiedIn, [](RunSample const& run) { return std::optional(run.copied_in_bytes); });
   list.add_text(Condition::kStepSource, source_key);
   if (!share_steps(base, fresh)) list.add_text(Condition::kStepNumbers, step_range);
   return list.take();

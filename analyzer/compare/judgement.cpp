@@ -181,6 +181,26 @@ Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::v
   return change;
 }
 
+size_t needed_runs(Change const& change, double least) {
+  bool const are_pairs = change.method == CompareMethod::kPairedStudent;
+  size_t const fewest = std::min(change.base_values, change.fresh_values), sides = are_pairs ? 1 : 2;
+  if (!are_pairs && change.method != CompareMethod::kStudent) return 0;
+  double const degrees =
+      static_cast<double>(change.base_values + (are_pairs ? 0 : change.fresh_values)) - static_cast<double>(sides);
+  double const half = (change.shift.high - change.shift.low) / 2;
+  if (degrees < 1 || !std::isfinite(half) || half <= 0) return 0;
+
+  double const error = half / student_quantile(1 - kCompareConfidence, degrees), shift = std::abs(change.shift.estimate);
+  for (size_t runs = fewest + 1; runs <= kMostNeededRuns; ++runs) {
+    double const more_degrees = static_cast<double>(sides * (runs - 1));
+    double const less_error = error * std::sqrt(static_cast<double>(fewest) / static_cast<double>(runs));
+    double const margin = less_error * student_quantile(1 - kCompareConfidence, more_degrees);
+    if (shift + margin <= least) return runs;
+    if (shift - margin > least && student_two_sided(shift / less_error, more_degrees) < kMetricError) return runs;
+  }
+  return 0;
+}
+
 Verdict judge(Change const& change, double adjusted, double least) {
   if (change.method == CompareMethod::kNone) return Verdict::kUnclear;
   if (change.shift.low >= -least && change.shift.high <= least) return Verdict::kSame;

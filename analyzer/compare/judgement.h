@@ -67,6 +67,11 @@ Change measure_change(std::span<std::vector<double> const> base, std::span<std::
 /// one must.
 Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh);
 
+/// How many runs a side, or pairs, would settle a change of which so few are there: if more vary as these do. 0 where more than
+/// kMostNeededRuns would be needed, or these do not tell how far they vary.
+size_t needed_runs(Change const& change, double least);
+inline constexpr size_t kMostNeededRuns = 50;
+
 /// `adjusted`: p among its family. `least`: the smallest change that matters, ≥ 0.
 Verdict judge(Change const& change, double adjusted, double least);
 

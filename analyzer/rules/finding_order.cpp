@@ -20,6 +20,30 @@ bool is_loss_of_straggler(Finding const& straggler, Finding const& loss) {
   return straggler.where == loss.where && devices != loss.metrics.end() && devices->second <= 1 && is_most_of(straggler, loss);
 }
 
+double metric_of(Finding const& finding, std::string_view name) {
+  auto const found = std::find_if(finding.metrics.begin(), finding.metrics.end(), [&](auto const& m) { return m.first == name; });
+  return found == finding.metrics.end() ? 0 : found->second;
+}
+
+/// Short messages without a cost of their own: what they take is the most that merging them saves.
+bool is_mostly_short_messages(Finding const& messages, Finding const& effect) {
+  return messages.severity > Severity::kInfo && metric_of(messages, "at_most_ns_per_step") >= kLeastExplained * cost(effect);
+}
+
+/// Transfer that may be waiting for ranks that were not recorded.
+bool is_of_same_device(Finding const& reason, Finding const& effect) { return reason.where == effect.where; }
+
+/// A host that is late since it records every function that it calls.
+bool is_mostly_recording(Finding const& overhead, Finding const& late) {
+  return metric_of(overhead, "recording_ns_per_step") >= kLeastExplained * cost(late);
+}
+
+/// Threads that wait for cores: everything that is measured on such a machine is the scheduler's, too.
+bool is_short_of_cores(Finding const& machine, Finding const& effect) {
+  bool const has_too_few = metric_of(machine, "threads") > metric_of(machine, "cores") && metric_of(machine, "cores") > 0;
+  return has_too_few || (machine.cost_ns_per_step && is_most_of(machine, effect));
+}
+
 /// What grows asks for more memory in every step, whatever that costs.
 bool is_growth(Finding const& growth, Finding const&) { return growth.severity > Severity::kInfo; }
 
@@ -39,6 +63,15 @@ constexpr std::array kExplanations = {
     Explanation{"straggler", "allocation-in-step", is_loss_of_straggler},
     Explanation{"straggler", "input-bound", is_loss_of_straggler},
     Explanation{"small-buckets", "exposed-communication", is_most_of},
+    Explanation{"unbucketed-gradients", "exposed-communication", is_mostly_short_messages},
+    Explanation{"apparent-bandwidth", "exposed-communication", is_of_same_device},
+    Explanation{"profiler-overhead", "host-bound-launches", is_mostly_recording},
+    Explanation{"oversubscribed-host", "straggler", is_short_of_cores},
+    Explanation{"oversubscribed-host", "load-imbalance", is_short_of_cores},
+    Explanation{"oversubscribed-host", "step-outliers", is_short_of_cores},
+    Explanation{"oversubscribed-host", "exposed-communication", is_short_of_cores},
+    Explanation{"oversubscribed-host", "host-bound-launches", is_short_of_cores},
+    Explanation{"oversubscribed-host", "blocking-sync", is_short_of_cores},
     Explanation{"serialized-streams", "small-grids", is_most_of},
     Explanation{"memory-leak", "allocation-in-step", is_growth},
     Explanation{"memory-leak", "step-outliers", is_growth_of_steps},

@@ -6,6 +6,8 @@
 
 #include <tbb/parallel_for.h>
 
+#include "analyzer/rules/slow_cost.h"
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -17,6 +19,13 @@ struct Loss {
     return device == nullptr || device->total_ns == 0 ? 0 : static_cast<double>(total_ns) / static_cast<double>(device->total_ns);
   }
 };
+
+/// A device to which only copies were given waits for nothing: it has no work of its own.
+bool has_copies_only(RuleInput const& input, MeasuredDevice const& device) {
+  std::span<KernelFacts const> const ops = kernels_of(input, device.ref);
+  return !ops.empty() &&
+         std::all_of(ops.begin(), ops.end(), [](KernelFacts const& op) { return op.kind == model::EventKind::kMemcpy; });
+}
 
 /// The idle time and, in proportion, what the same causes kept from being hidden.
 int64_t lost_with(MeasuredDevice const& device, IdleSplit const& idle) {
@@ -70,7 +79,7 @@ std::optional<Finding> judge_idle(char const* rule, RuleInput const& input, doub
   std::vector<Loss> losses(input.measured.size());
   tbb::parallel_for(size_t{0}, losses.size(), [&](size_t d) {
     MeasuredDevice const& device = input.measured[d];
-    losses[d] = {&device, {}, lost_with(device, idle(device))};
+    if (!has_copies_only(input, device)) losses[d] = {&device, {}, lost_with(device, idle(device))};
   });
   Loss worst;
   int devices = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 
+#include "analyzer/rules/benchmark.h"
 #include "analyzer/rules/finding_order.h"
 #include "analyzer/rules/gain_limits.h"
 
@@ -22,8 +23,13 @@ constexpr std::array kRules = {
     Rule{"pipeline-bubble", find_pipeline_bubble},
     Rule{"exposed-communication", find_exposed_communication},
     Rule{"small-buckets", find_small_buckets},
+    Rule{"unbucketed-gradients", find_unbucketed_gradients},
+    Rule{"apparent-bandwidth", find_apparent_bandwidth},
     Rule{"pageable-copies", find_pageable_copies},
     Rule{"serialized-copies", find_serialized_copies},
+    Rule{"unfused-attention", find_unfused_attention},
+    Rule{"misaligned-matrices", find_misaligned_matrices},
+    Rule{"elementwise-dominated", find_elementwise_dominated},
     Rule{"tensor-cores-unused", find_tensor_cores_unused},
     Rule{"small-grids", find_small_grids},
     Rule{"serialized-streams", find_serialized_streams},
@@ -34,6 +40,7 @@ constexpr std::array kRules = {
     Rule{"step-outliers", find_step_outliers},
     Rule{"warmup-in-measurement", find_warmup_in_measurement},
     Rule{"oversubscribed-host", find_oversubscribed_host},
+    Rule{"profiler-overhead", find_profiler_overhead},
     Rule{"load-imbalance", find_load_imbalance},
     Rule{"unexplained-idle", find_unexplained_idle},
     Rule{"trace-quality", find_trace_quality},
@@ -48,7 +55,9 @@ std::vector<Finding> find_all(model::Run const& run, Analysis const& facts) { re
 std::vector<Finding> find_all(model::Run const& run, Analysis const& facts, MeasuredSteps const& steps) {
   RuleInput const input{run, facts, steps.usual, steps};
   std::vector<Finding> findings;
-  for (Rule const& rule : all_rules()) rule.find(input, findings);
+  bool const is_of_benchmark = is_benchmark(run);
+  for (Rule const& rule : all_rules())
+    if (!is_of_benchmark || speaks_of_benchmarks(rule.name)) rule.find(input, findings);
   limit_gains(input, findings);
   order_findings(findings);
   return findings;

@@ -1,6 +1,7 @@
 // slow-link: messages of the same operation and size take clearly longer on one link (two devices, or a communicator) than on the
-// others, or on the same link now and then. Cost: what a step would be shorter if they took as long as the others'
-// (message_replay.h), on the device that is exposed to them most, and no more than it is exposed to what they take longer.
+// others, or than usual on one of several links now and then. Cost: what a step would be shorter if they took as long as the
+// others' (message_replay.h), on the device that is exposed to them most, and no more than it is exposed to what they take
+// longer.
 #include <algorithm>
 #include <tuple>
 
@@ -50,12 +51,21 @@ MeasuredDevice const* link_device(RuleInput const& input, DeviceRef ref) {
   return at == input.measured.end() || at->ref != ref ? nullptr : &*at;
 }
 
+/// Whether a message is so small that its time is latency, by the line through those of its communicator and operation: then it
+/// says nothing of the link, but of whatever delayed its start.
+bool is_latency(RuleInput const& input, CollectiveFacts const& facts) {
+  auto const fit = std::find_if(input.facts.links.begin(), input.facts.links.end(), [&](LinkFit const& line) {
+    return line.communicator == facts.communicator && line.op == facts.op;
+  });
+  return fit != input.facts.links.end() && static_cast<double>(facts.bytes) < fit->half_bandwidth_bytes;
+}
+
 /// By kind, link, transfer: those that are whole and begin in measured time on all devices that are measured.
 std::vector<LinkSample> link_samples(RuleInput const& input) {
   std::vector<LinkSample> samples;
   for (uint32_t c = 0; c < input.facts.collectives.size(); ++c) {
     CollectiveFacts const& facts = input.facts.collectives[c];
-    if (!facts.busbw_gbps || facts.participants.size() < 2) continue;
+    if (!facts.busbw_gbps || facts.participants.size() < 2 || is_latency(input, facts)) continue;
     MeasuredDevice const* const device = link_device(input, facts.participants[0].ref);
     if (device == nullptr || !device->is_measured(facts.participants[0].when.end - 1)) continue;
     LinkSample sample{facts.op, facts.expected_participants, facts.bytes, 0, facts.communicator, facts.transfer_ns, c};
@@ -117,15 +127,14 @@ void compare_links(std::vector<Link> const& links, std::vector<Slowness>& slow) 
   for (Link const& link : links)
     if (link.size() >= kFewestOfLink) medians.push_back(link.median());
   std::sort(medians.begin(), medians.end());
+  if (medians.size() < 2) return;  // a link alone is as fast as it is: no other tells what it should be
   for (Link const& link : links) {
     if (link.size() < kFewestOfLink) continue;
-    if (medians.size() > 1) {
-      auto const reference = static_cast<double>(median_of_others(medians, link.median()));
-      double const limit = (medians.size() == 2 ? kSlowOfTwo : kSlowLink) * reference;
-      if (static_cast<double>(link.median()) > limit) {
-        slow.push_back({link, static_cast<int64_t>(reference), share_above(link, kSlowLink * reference)});
-        continue;
-      }
+    auto const reference = static_cast<double>(median_of_others(medians, link.median()));
+    double const limit = (medians.size() == 2 ? kSlowOfTwo : kSlowLink) * reference;
+    if (static_cast<double>(link.median()) > limit) {
+      slow.push_back({link, static_cast<int64_t>(reference), share_above(link, kSlowLink * reference)});
+      continue;
     }
     if (link.size() < kFewestOfKind) continue;
     int64_t const usual = link.quantile(25);

@@ -63,6 +63,18 @@ constexpr std::array kFaults = {
               "clocks fall for some steps: all kernels take so many times as long"},
     FaultKind{kLostRecords, "lost-records", "PERCENT", 40, 1, 90, false, "", 1, "trace-quality", false,
               "so much of the launches was not recorded"},
+    FaultKind{kUnfusedAttention, "unfused-attention", "TIMES", 4, 0.5, 100, false, "moe", 1, "unfused-attention", false,
+              "attention is two matrix products and a softmax that takes so many times as long as the fused kernel"},
+    FaultKind{kMisalignedMatrices, "misaligned-matrices", "TIMES", 2, 1, 100, false, "moe pipeline", 1, "misaligned-matrices",
+              false, "matrix products have odd sizes and take so many times as long"},
+    FaultKind{kElementwise, "elementwise", "TIMES", 2, 0.1, 100, false, "dp pipeline", 1, "elementwise-dominated", false,
+              "every kernel is followed by an element-wise one that takes so many times as long"},
+    FaultKind{kUnsizedBuckets, "unsized-buckets", "COUNT", 24, 1, 1'000, true, "dp", 2, "unbucketed-gradients", false,
+              "so many all-reduces a layer, in a recording that does not tell their sizes"},
+    FaultKind{kMissingRanks, "missing-ranks", "PERCENT", 15, 1, 100, false, "dp", 2, "apparent-bandwidth", false,
+              "all links have so much of their bandwidth, and only rank 0 was recorded"},
+    FaultKind{kPythonFrames, "python-frames", "COUNT", 200, 1, 10'000, true, "dp moe", 1, "profiler-overhead", false,
+              "the profiler records so many Python calls before every launch of a layer"},
 };
 
 std::string known_names() {

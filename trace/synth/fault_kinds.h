@@ -37,7 +37,13 @@ enum class FaultType : uint8_t {
   kPressure,
   kFragmentation,
   kThrottling,
-  kLostRecords
+  kLostRecords,
+  kUnfusedAttention,
+  kMisalignedMatrices,
+  kElementwise,
+  kUnsizedBuckets,
+  kMissingRanks,
+  kPythonFrames
 };
 
 struct FaultKind {

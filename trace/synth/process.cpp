@@ -88,6 +88,7 @@ base::Expected<Process> Process::create(Setup const& setup) {
   info.world_size = setup.job->ranks;
   info.origin_epoch_ns = kOriginEpochNs + origin_offset(setup);
   info.facts = {{"seed", fmt::format("{}", setup.job->seed)}};
+  if (setup.job->has(FaultType::kPythonFrames)) info.facts.emplace_back("with_stack", "1");
   auto file = setup.folder.empty() ? RankFile::create_nowhere(tracks_of(setup))
                                    : RankFile::create(path_of(setup), info, device_of(*setup.job), tracks_of(setup),
                                                       *setup.strings, setup.block_rows);
@@ -164,8 +165,10 @@ void Process::conclude(uint32_t stream_number, Outcome const& outcome) {
   stream.queue.pop_front();
   CollectiveSpec const& spec = *head.spec;
   uint64_t const sequence = static_cast<uint64_t>(step_) * spec.per_step + spec.place + 1;
+  bool const is_size_told = !setup_.job->has(FaultType::kUnsizedBuckets);
   model::CollectiveDetail const detail{
-      spec.bytes, spec.communicator, sequence, spec.kind, spec.participants, spec.rank < 0 ? setup_.rank : spec.rank, spec.peer};
+      is_size_told ? spec.bytes : 0,           spec.communicator, sequence, spec.kind, spec.participants,
+      spec.rank < 0 ? setup_.rank : spec.rank, spec.peer};
   int64_t const dur = outcome.end - outcome.begin;
   stream_events(stream_number).add(EventKind::kCollective, at(outcome.begin), dur, spec.name, head.launch.correlation, detail);
   account_.add_op(stream_number, {{outcome.begin, outcome.end}, OpClass::kComm, head.launch.end, outcome.peers_launched});

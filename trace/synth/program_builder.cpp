@@ -23,6 +23,7 @@ constexpr uint64_t kWorkspaceBytes = 64U << 20;
 constexpr double kBytesPerMib = 1 << 20;
 /// As PyTorch's DDP makes them.
 constexpr uint64_t kBucketCap = 25U << 20;
+constexpr int64_t kPythonFrameNs = 600;     // with what it takes to record it
 constexpr uint64_t kSmallParameter = 4096;  // a bias, a scale
 
 constexpr int64_t kNsPerMs = 1'000'000, kNsPerUs = 1'000;
@@ -116,6 +117,10 @@ void ProgramBuilder::kernels(std::span<KernelSpec const> specs, int32_t permille
 
 void ProgramBuilder::kernel(KernelSpec const& spec, int64_t dur_ns, int32_t expert, uint32_t stream) {
   if (in_layer_ && job_.has(kHostBound)) act(HostWork{strings_.intern("module hooks"), to_ns(job_.fault->amount, kNsPerUs)});
+  if (in_layer_ && job_.has(kPythonFrames)) {
+    HostWork const frame{strings_.intern("torch/nn/modules/module.py(1501): _call_impl"), kPythonFrameNs};
+    for (int64_t i = 0; i < static_cast<int64_t>(job_.fault->amount); ++i) act(frame);
+  }
   act(RunKernel{strings_.intern(spec.op), strings_.intern(spec.name), dur_ns, expert, stream, spec.detail});
 }
 
@@ -152,7 +157,7 @@ int64_t ProgramBuilder::transfer_ns(CollectiveSpec const& spec) const {
   if (spec.kind == CollectiveOp::kAllReduce) bytes = 2 * bytes * (n - 1) / n;
   if (spec.kind == CollectiveOp::kAllToAll) bytes = bytes * (n - 1) / n;
   auto transfer = static_cast<int64_t>(bytes / link_.bytes_per_ns);
-  if (job_.has(kSlowLink) || ((job_.has(kSlowPair) || job_.has(kSlowGroup)) && spec.is_slow_part))
+  if (job_.has(kSlowLink) || job_.has(kMissingRanks) || ((job_.has(kSlowPair) || job_.has(kSlowGroup)) && spec.is_slow_part))
     transfer = static_cast<int64_t>(static_cast<double>(transfer) * 100 / job_.fault->amount);
   return (model::is_point_to_point(spec.kind) ? link_.alpha_ns / 2 : link_.alpha_ns) + transfer;
 }
@@ -173,7 +178,7 @@ void ProgramBuilder::all_reduce(uint64_t bytes) {
 }
 
 void ProgramBuilder::gradients(uint64_t bytes) {
-  if (job_.has(kSmallBuckets)) {
+  if (job_.has(kSmallBuckets) || job_.has(kUnsizedBuckets)) {
     // Half of the parameters are the weights, half what stands beside them.
     auto const parameters = static_cast<uint64_t>(job_.fault->amount);
     uint64_t const weights = (parameters + 1) / 2;

@@ -66,14 +66,19 @@ class Simulation {
   void remove_what_was_made() const {
     std::error_code ignored;
     std::filesystem::remove(TruthFile::unfinished_path(folder_), ignored);
-    for (Process const& process : processes_) std::filesystem::remove(process.path(), ignored);
+    for (size_t rank = 0; rank < processes_.size(); ++rank)
+      if (is_recorded(static_cast<int32_t>(rank))) std::filesystem::remove(processes_[rank].path(), ignored);
   }
 
  private:
+  [[nodiscard]] bool is_recorded(int32_t rank) const {
+    return !folder_.empty() && (rank == 0 || !job_.has(FaultType::kMissingRanks));
+  }
+
   Expected<void> start() {
     for (int32_t rank = 0; rank < options_.ranks; ++rank) {
-      auto process = Process::create({folder_, rank, &job_, options_.pattern->name, &schedule_.of(rank), &strings_, &names_,
-                                      schedule_.meetings, block_rows(options_.ranks)});
+      auto process = Process::create({is_recorded(rank) ? folder_ : std::string(), rank, &job_, options_.pattern->name,
+                                      &schedule_.of(rank), &strings_, &names_, schedule_.meetings, block_rows(options_.ranks)});
       if (!process) return base::fail_with(process);
       processes_.push_back(std::move(*process));
     }

@@ -175,6 +175,25 @@ TEST(CompareJudgement, VeryManyStepsAreAveraged) {
   EXPECT_EQ(change.unit, CompareUnit::kBlock);
 }
 
+TEST(CompareJudgement, TellsHowManyRunsWouldSettleAChange) {
+  RankSums sums;
+  auto const runs_of = [](std::vector<double> const& means) {
+    Side side;
+    for (double const mean : means) side.emplace_back(std::vector<double>(3, mean));
+    return side;
+  };
+  // Two against two that are a third as long: no chance, but two values a side do not tell that.
+  Change const change = measure_change(runs_of({100, 115}), runs_of({33, 48}), sums);
+  ASSERT_EQ(judge(change, change.p, 2), Verdict::kUnclear);
+  EXPECT_EQ(needed_runs(change, 2), 3U);
+  // As many values that vary alike do settle it.
+  Change const more = measure_change(runs_of({100, 115, 107}), runs_of({33, 48, 40}), sums);
+  EXPECT_EQ(judge(more, more.p, 2), Verdict::kLess);
+  EXPECT_GT(needed_runs(measure_change(runs_of({100, 120}), runs_of({90, 110}), sums), 2), 10U);
+  EXPECT_EQ(needed_runs(measure_change(runs_of({100, 200}), runs_of({100, 200}), sums), 2), 0U);
+  EXPECT_EQ(needed_runs(Change{}, 2), 0U);
+}
+
 TEST(CompareJudgement, ConstantsAreComparedAsTheyAre) {
   RankSums sums;
   Side const seven(1, std::vector<double>(20, 7)), eight(1, std::vector<double>(20, 8));

@@ -447,6 +447,7 @@ TEST(CompareRuns, OtherConditionsAreToldFirst) {
   fresh.busy_clock_mhz = 1700;
   base.copied_in_bytes = 1e6;
   fresh.copied_in_bytes = 2e6;
+  for (double& ns : fresh.kernels[0].ns) ns *= 2;
   for (int64_t& number : fresh.steps) number += 100;
   std::vector<std::string> found;
   for (Difference const& difference : compare_runs({base}, {fresh}).differences)
@@ -454,6 +455,16 @@ TEST(CompareRuns, OtherConditionsAreToldFirst) {
   EXPECT_THAT(found, testing::ElementsAre("device", "fact:driver", "clock_mhz", "copied_in_bytes", "steps"));
   fresh.busy_clock_mhz = 1975;
   EXPECT_EQ(compare_runs({base}, {fresh}).differences.size(), 4U);
+}
+
+TEST(CompareRuns, TheSameWorkIsNoOtherBatchWhateverIsCopied) {
+  RunSample base = plain_sample(steps_about(2000, 1), 1000), fresh = base;
+  base.copied_in_bytes = 1e6;
+  fresh.copied_in_bytes = 1.5e6;
+  EXPECT_TRUE(compare_runs({base}, {fresh}).differences.empty());
+  for (double& ns : fresh.kernels[0].ns) ns *= 1.06;
+  ASSERT_EQ(compare_runs({base}, {fresh}).differences.size(), 1U);
+  EXPECT_EQ(compare_runs({base}, {fresh}).differences[0].condition, Condition::kCopiedIn);
 }
 
 TEST(CompareRuns, RoundedPartsSumToTheRoundedWhole) {

@@ -40,6 +40,17 @@ TEST(FindingOrder, PutsAReasonBeforeWhatItExplains) {
   EXPECT_THAT(ordered(findings), ElementsAre("input-bound", "exposed-communication", "small-buckets"));
 }
 
+TEST(FindingOrder, PutsAMachineThatIsShortOfCoresFirst) {
+  Finding machine;
+  machine.rule = "oversubscribed-host";
+  machine.severity = Severity::kWarning;
+  machine.metrics = {{"threads", 4}, {"cores", 2}};
+  std::vector<Finding> findings{found("straggler", Severity::kCritical, 40), machine};
+  EXPECT_THAT(ordered(findings), ElementsAre("oversubscribed-host", "straggler"));
+  findings[1].metrics[1].second = 4;
+  EXPECT_THAT(ordered(findings), ElementsAre("straggler", "oversubscribed-host"));
+}
+
 TEST(FindingOrder, AStragglersOwnLossIsExplainedByIt) {
   auto const rules = [](int32_t late_rank, double devices) {
     return ordered({found("host-bound-launches", Severity::kCritical, 40, 2, devices),

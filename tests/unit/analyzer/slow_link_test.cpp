@@ -59,7 +59,8 @@ TEST(SlowLink, OfTwoIsOnlyOneThatTakesTwiceAsLong) {
 
 TEST(SlowLink, IsOneThatIsSlowForAFifthOfItsMessages) {
   auto const with = [](int64_t every) {
-    return reduced_in_pairs(1, 41, [=](int32_t, int64_t step) { return step % every == 1 ? 600'000 : 200'000; });
+    return reduced_in_pairs(2, 41,
+                            [=](int32_t pair, int64_t step) { return pair == 0 && step % every == 1 ? 600'000 : 200'000; });
   };
   EXPECT_EQ(finding_of(with(6), "slow-link"), nullptr);
   Analysis const analysis = with(4);
@@ -67,6 +68,11 @@ TEST(SlowLink, IsOneThatIsSlowForAFifthOfItsMessages) {
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->cost_ns_per_step, 100'000);
   EXPECT_EQ(metric_of(*finding, "slow_share"), 0.25);
+}
+
+TEST(SlowLink, IsNoneWhereThereIsOneAlone) {
+  Analysis const analysis = reduced_in_pairs(1, 41, [](int32_t, int64_t step) { return step % 4 == 1 ? 600'000 : 200'000; });
+  EXPECT_EQ(finding_of(analysis, "slow-link"), nullptr);
 }
 
 TEST(SlowLink, CostsNothingBehindCompute) {

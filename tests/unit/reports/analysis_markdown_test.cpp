@@ -17,7 +17,7 @@ TEST(AnalysisMarkdown, SaysWhereTheTimeGoesAndWhatToDo) {
   EXPECT_TRUE(text.starts_with("## sample\n\n**A step takes "));
   EXPECT_THAT(text, HasSubstr("| a step | time | share |\n|---|---:|---:|\n| compute | "));
   EXPECT_THAT(text, HasSubstr("| idle: waiting for input | 30."));
-  EXPECT_THAT(text, HasSubstr("- **Training waits for its input data** (critical, 30.1 ms a step). "));
+  EXPECT_THAT(text, HasSubstr("- **The devices wait for input data** (critical, 30.1 ms a step). "));
   EXPECT_THAT(text, HasSubstr("(rule input-bound)"));
   EXPECT_THAT(text, Not(HasSubstr("quality")));
 }

@@ -32,6 +32,7 @@ std::set<std::string> const kLatinWords = {
     // terms that engineers do not translate
     "core", "graph", "rank", "token", "warp", "flop", "gflop", "tflop", "byte", "bytes", "epoch",
     // code, options and files
+    "attention", "bucket", "cudnn", "distributeddataparallel", "flashattention", "perf", "product", "scaled", "softmax",
     "allocated", "analyze", "annotations", "application", "backward", "bfloat", "compile", "cudahostalloc",
     "cudastreamnonblocking", "definitions", "docs", "doctor", "float", "forward", "json", "memory", "optimizer", "performance",
     "power", "report", "scaling", "step", "steps", "temperature", "torch", "view", "html",
@@ -127,6 +128,15 @@ ReportOptions in_chinese() {
 
 /// All numbers that any rule has, so that each of its sentences is said.
 constexpr char const* kMetrics[] = {"share",
+                                    "op_share",
+                                    "at_most_ns_per_step",
+                                    "apparent_gbps",
+                                    "at_least_gbps",
+                                    "messages",
+                                    "expected_ranks",
+                                    "host_share",
+                                    "python_frames_per_step",
+                                    "recording_ns_per_step",
                                     "devices",
                                     "kernel_median_ns",
                                     "call_median_ns",
@@ -221,9 +231,9 @@ analyzer::Finding made_finding(std::string_view rule) {
   finding.where = analyzer::DeviceRef{0, 1};
   double value = 1;
   for (char const* const key : kMetrics) finding.metrics.emplace_back(key, value += 1);
-  finding.subjects = {{"host_op", "xyz"},   {"kernel", "xyz"}, {"op", "xyz"},       {"ranks", "0, 1"},   {"cause", "host"},
-                      {"limit", "thermal"}, {"part", "input"}, {"host", "xyz"},     {"waiting", "0, 1"}, {"completed", "2"},
-                      {"missing", "3"},     {"calls", "xyz"},  {"unrecorded", "4"}, {"different", "xyz"}};
+  finding.subjects = {{"host_op", "xyz"},   {"kernel", "xyz"},  {"op", "xyz"},    {"ranks", "0, 1"},   {"cause", "host"},
+                      {"limit", "thermal"}, {"part", "input"},  {"host", "xyz"},  {"waiting", "0, 1"}, {"completed", "2"},
+                      {"missing", "3"},     {"options", "xyz"}, {"calls", "xyz"}, {"unrecorded", "4"}, {"different", "xyz"}};
   return finding;
 }
 

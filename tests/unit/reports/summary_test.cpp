@@ -67,7 +67,7 @@ TEST(Summary, verdict_names_the_largest_loss_and_the_first_finding) {
   Sample const slow = make_slow_sample();
   std::string const text = verdict(slow.run, slow.analysis, summarize(slow.analysis));
   EXPECT_NE(text.find("waiting for input"), std::string::npos) << text;
-  EXPECT_NE(text.find("Training waits for its input data"), std::string::npos) << text;
+  EXPECT_NE(text.find("The devices wait for input data"), std::string::npos) << text;
 }
 
 TEST(Summary, verdict_of_an_empty_run_says_that_there_is_nothing) {

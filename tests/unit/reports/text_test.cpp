@@ -22,7 +22,7 @@ TEST(AnalysisText, says_the_verdict_the_split_the_devices_and_the_findings) {
   EXPECT_THAT(text, HasSubstr("The largest loss is"));
   EXPECT_THAT(text, HasSubstr("idle: waiting for input"));
   EXPECT_THAT(text, HasSubstr("device 1"));
-  EXPECT_THAT(text, HasSubstr("Training waits for its input data (input-bound)"));
+  EXPECT_THAT(text, HasSubstr("The devices wait for input data (input-bound)"));
   EXPECT_THAT(text, HasSubstr("look at "));
   EXPECT_THAT(text, HasSubstr("at most "));
 }
