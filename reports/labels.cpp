@@ -161,6 +161,12 @@ std::string step_source_label(analyzer::Analysis const& analysis) {
   return std::string(tr("not found"));
 }
 
+std::string layers_label(analyzer::RepeatedLayers const& layers) {
+  std::string const name = layers.first == layers.last ? layers.name : tr("{}, {} to {}", layers.name, layers.first, layers.last);
+  return tr("repeats every {}: one layer ({}), {:.0f} % sure", base::format_duration(layers.period_ns), name,
+            std::floor(layers.confidence * 100));
+}
+
 std::string gain_text(double gain) {
   constexpr double kDoubled = 1;  // per cent of more than twice as fast are read wrong
   if (gain < kDoubled) return tr("{} faster", base::format_share(gain));

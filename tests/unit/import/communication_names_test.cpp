@@ -39,7 +39,7 @@ TEST(CommunicationNames, KernelsThatReachOtherRanksCommunicate) {
        "(flashinfer::trtllm_moe_allreduce_fusion::Pattern)1, __half>(int)",
        CollectiveOp::kAllReduce},
       {"userbuffers_fp16_sum_inplace_gpu_rr_ag(int, int)"},
-      {"kuserbuffers_pushsend(int*)"},
+      {"kuserbuffers_pushsend(int*)", CollectiveOp::kSend},
       {"void deep_ep::intranode::dispatch<8, 768, 8192>(int4*)", CollectiveOp::kAllToAll},
       {"void deep_ep::internode_ll::combine<false, 10>(void*)", CollectiveOp::kAllToAll},
       {"void mori::moe::EpDispatchIntraNodeKernel<float>(int)", CollectiveOp::kAllToAll},
