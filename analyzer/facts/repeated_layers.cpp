@@ -142,21 +142,29 @@ bool are_layers(Changes const& changes, size_t stretches) {
          static_cast<double>(on + jumps) >= kMostOfThem * static_cast<double>(changes.pairs) && 2 * jumps <= on;
 }
 
-/// From where numbers begin again to where they do next. None where they go up and down, as in a backward pass.
-void add_steps(Changes const& changes, std::span<HostStep const> stretches, LayerRepeats& result) {
+/// From where numbers begin again to where they do next; a recording that begins with the first number, or ends with the last,
+/// has the whole step there. None where they go up and down, as in a backward pass.
+void add_steps(Changes const& changes, std::vector<Numbers const*> const& numbers, Numbers const& least, Numbers const& largest,
+               std::span<HostStep const> stretches, LayerRepeats& result) {
   size_t const against = changes.is_up() ? changes.down : changes.up;
-  std::vector<size_t> const& begins = changes.is_up() ? changes.jumps_down : changes.jumps_up;
-  if (against > 0 || begins.size() < 2) return;
+  std::vector<size_t> begins = changes.is_up() ? changes.jumps_down : changes.jumps_up;
+  if (against > 0 || begins.empty()) return;
+  auto const is = [](Numbers const* number, Numbers const& wanted) { return number != nullptr && *number == wanted; };
+  if (is(numbers.front(), changes.is_up() ? least : largest)) begins.insert(begins.begin(), 0);
+  if (is(numbers.back(), changes.is_up() ? largest : least)) begins.push_back(stretches.size());
+
+  auto const begin_of = [&](size_t at) { return at < stretches.size() ? stretches[at].when.begin : stretches.back().when.end; };
   for (size_t i = 0; i + 1 < begins.size(); ++i) {
     auto const number = static_cast<int64_t>(i);
-    result.steps.push_back({{stretches[begins[i]].when.begin, stretches[begins[i + 1]].when.begin}, number, number});
+    result.steps.push_back({{begin_of(begins[i]), begin_of(begins[i + 1])}, number, number});
   }
   result.in_steps = static_cast<double>(begins.back() - begins.front()) / static_cast<double>(stretches.size());
 }
 
 std::string text_of(Numbers const& numbers) { return fmt::format("{}", fmt::join(numbers, ".")); }
 
-LayerRepeats describe(std::string const& stem, std::vector<Numbers const*> const& numbers, std::span<HostStep const> stretches) {
+LayerRepeats describe(std::string const& stem, std::vector<Numbers const*> const& numbers, Changes const& changes,
+                      std::span<HostStep const> stretches) {
   LayerRepeats result;
   result.layers.name = stem;
   Numbers const *first = nullptr, *last = nullptr;
@@ -171,6 +179,7 @@ LayerRepeats describe(std::string const& stem, std::vector<Numbers const*> const
   result.layers.last = text_of(*last);
   result.layers.count = stretches.size();
   result.layers.period_ns = quantile(lengths, 50);
+  add_steps(changes, numbers, *first, *last, stretches, result);
   return result;
 }
 
@@ -187,8 +196,7 @@ std::optional<LayerRepeats> find_layers(DeviceIndex const& device, std::span<Hos
     std::vector<Numbers const*> const numbers = numbers_of(launches, threads);
     Changes const changes = changes_of(numbers);
     if (!are_layers(changes, stretches.size()) || (best && best->layers.name.size() <= stem.size())) continue;
-    best = describe(stem, numbers, stretches);
-    add_steps(changes, stretches, *best);
+    best = describe(stem, numbers, changes, stretches);
   }
   return best;
 }

@@ -15,7 +15,7 @@ namespace stepscope::analyzer {
 /// What the detected stretches of a device are.
 struct LayerRepeats {
   RepeatedLayers layers;
-  /// Where the numbers begin again at least twice: from there to there, numbered from 0; else empty.
+  /// Where the numbers begin again, the whole ones: from there to there, numbered from 0; else empty.
   std::vector<HostStep> steps;
   double in_steps = 0;  ///< share of the stretches that lie in `steps`
 };

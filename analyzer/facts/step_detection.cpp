@@ -393,7 +393,7 @@ bool take_layers(std::vector<DeviceIndex> const& devices, std::vector<DetectedSt
   if (2 * have_layers <= searched) return false;
 
   double const of_steps = confidence * in_steps;
-  if (with_steps.size() == have_layers && of_steps >= kLeastConfidence) {
+  if (with_steps.size() == have_layers) {
     steps.source = StepSource::kDetected;
     steps.confidence = of_steps;
     steps.detected = std::move(with_steps);

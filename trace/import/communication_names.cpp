@@ -81,7 +81,7 @@ class KernelFunction {
       } else if (depth == 0 && c == ' ') {
         std::string_view const rest = name.substr(i + 1);
         if (rest.empty() || rest.starts_with('[')) break;  // " [clone .kd]"
-        word.clear();                                    // what stood before is the type that it returns
+        word.clear();                                      // what stood before is the type that it returns
         spaces_.clear();
       } else if (depth == 0 && c == ':') {
         add(word);

@@ -100,8 +100,7 @@ TEST(RepeatedLayers, AStepIsFromWhereTheirNumbersBeginAgain) {
   Analysis const analysis = std::move(program).analyze();
   EXPECT_EQ(analysis.step_source, StepSource::kDetected);
   EXPECT_FALSE(analysis.layers);
-  // The first and the last are not known to be whole.
-  ASSERT_EQ(analysis.steps.size(), 2U);
+  ASSERT_EQ(analysis.steps.size(), 4U);
   EXPECT_EQ(analysis.steps[1].host_window.begin - analysis.steps[0].host_window.begin, 8 * 400);
 }
 
