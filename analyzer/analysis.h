@@ -25,9 +25,17 @@ struct StepKernel {
   int64_t total_ns = 0;  ///< summed durations
 };
 
+/// Whether a step follows the device's step before it, so that idle time between them belongs to it.
+enum class StepBefore : uint8_t {
+  kByNumber,    ///< if its number does
+  kFollows,     ///< it does, whatever their numbers are
+  kNotRecorded  ///< steps between them are not in the recording
+};
+
 struct StepFacts {
   DeviceRef ref;
-  int64_t step = 0;
+  int64_t step = 0;      ///< which step of the job: once a device, the same on all ranks
+  int64_t number = 0;    ///< as the program gave it: others may have the same (each epoch's first); 0 where it gave none
   Interval host_window;  ///< the annotated range
   Interval window;       ///< device window: what `time` splits
   TimeSplit time;
@@ -36,9 +44,19 @@ struct StepFacts {
   SlowTime slow;                    ///< over `window`
   std::vector<StepKernel> kernels;  ///< what computed: kernels and memsets, by place
   uint64_t copied_in_bytes = 0;     ///< by copies from host to device that began in the window
+  StepBefore before = StepBefore::kByNumber;
 };
 /// Where steps came from.
 enum class StepSource : uint8_t { kNone, kAnnotation, kNvtxPattern, kDetected };
+
+/// What repeats in a run without steps, where names tell that it is a layer of the model (facts/repeated_layers.h).
+struct RepeatedLayers {
+  std::string name;         ///< "blocks.N": of the host ranges that launch it
+  std::string first, last;  ///< least and largest number, "3"; of a part of the model too, "1.3"
+  uint64_t count = 0;       ///< whole periods, on the first device that has them
+  int64_t period_ns = 0;    ///< median from one to the next, there
+  double confidence = 0;    ///< share of all kernels of the run in periods alike
+};
 
 /// The same collective on all its participants.
 struct CollectiveFacts {
@@ -234,6 +252,7 @@ struct Analysis {
   StepSource step_source = StepSource::kNone;
   std::optional<double> step_confidence;  ///< of detected steps: the share of all kernels that are in steps alike
   std::vector<StepFacts> steps;           ///< by (ref, step)
+  std::optional<RepeatedLayers> layers;   ///< where layers repeat and no whole step was recorded; then there are no steps
   uint64_t ops_outside_steps = 0;
   IdleGaps gaps;                      ///< by (ref, time)
   std::vector<HostOpFacts> host_ops;  ///< by (ref, idle time descending), those without a name last; sums to the gaps by cause

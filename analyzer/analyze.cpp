@@ -214,6 +214,18 @@ std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceIndex cons
   return peers;
 }
 
+/// Whether of any device op it is known which call launched it, or a device marks its steps itself.
+bool has_launches(std::vector<DeviceIndex> const& devices) {
+  return std::any_of(devices.begin(), devices.end(), [](DeviceIndex const& device) {
+    RowView const rows = device.rows();
+    auto const tracks = device.trace().tracks();
+    bool const marks_steps = std::any_of(tracks.begin(), tracks.end(), [&](model::Track const& track) {
+      return track.kind == model::TrackKind::kThread && track.device == device.ref.device;
+    });
+    return marks_steps || std::any_of(device.ops.begin(), device.ops.end(), [&](uint32_t row) { return rows.link(row).valid(); });
+  });
+}
+
 /// The processes of a run as analyze() reads them.
 struct Processes {
   using Whole = base::Expected<std::shared_ptr<model::RankTrace const>>;
@@ -226,9 +238,11 @@ class RunAnalyzer {
   RunAnalyzer(Processes const& processes, AnalyzeOptions const& options)
       : processes_(processes), options_(options), devices_(index_devices(processes.outline)) {
     host_steps_ = find_host_steps(processes.outline);
-    if (host_steps_.source == StepSource::kNone) detect_steps(devices_, host_steps_);
+    // Marked steps tell nothing of devices whose launches are not recorded.
+    if (host_steps_.source == StepSource::kNone || !has_launches(devices_)) detect_steps(devices_, host_steps_);
     analysis_.step_source = host_steps_.source;
     analysis_.step_confidence = host_steps_.confidence;
+    analysis_.layers = host_steps_.layers;
     // Across all ranks, whatever was asked for: a wait is known only from the peers.
     analysis_.collectives = match_collectives(devices_);
     tbb::parallel_invoke([&] { peers_ = peer_launches(analysis_.collectives, devices_); },

@@ -11,7 +11,7 @@ using model::EventKind;
 /// By string: whether it is the name of a step.
 std::vector<bool> names_of_steps(model::Trace const& trace) {
   std::vector<bool> result(trace.strings().size());
-  for (uint32_t id = 0; id < result.size(); ++id) result[id] = step_number(trace.text(model::StringId{id})).has_value();
+  for (uint32_t id = 0; id < result.size(); ++id) result[id] = step_name(trace.text(model::StringId{id})).has_value();
   return result;
 }
 

@@ -46,7 +46,14 @@ std::vector<std::vector<model::TrackId>> groups_of_threads(import::TraceSource c
   return groups;
 }
 
-/// The ranges of threads whose names say that they are steps, under a name that says no more.
+/// A name that says no more than the range's own, which may be a step's.
+std::optional<std::string> plain_step_name(std::string_view name) {
+  auto const step = analyzer::step_name(name);
+  if (!step) return std::nullopt;
+  return step->is_certain ? fmt::format("step {}", step->number.value_or(0)) : std::string(name);
+}
+
+/// The ranges of threads whose names say that they are steps, or may say so, under a name that says no more.
 Expected<void> add_named_steps(import::TraceSource const& source, std::vector<model::TrackId> const& threads,
                                model::TraceBuilder& builder) {
   auto const trace = source.read({.tracks = threads, .columns = {.correlation = false, .tables = 0}});
@@ -56,9 +63,8 @@ Expected<void> add_named_steps(import::TraceSource const& source, std::vector<mo
     auto const rows = (*trace)->rows_of(thread);
     for (uint32_t row = rows.first; row < rows.last; ++row) {
       if (!model::is_range((*trace)->kind(row))) continue;
-      if (auto const step = analyzer::step_number((*trace)->name(row)))
-        builder.events(thread).add_range((*trace)->start(row), (*trace)->columns().dur[row],
-                                         builder.intern(fmt::format("step {}", *step)));
+      if (auto const step = plain_step_name((*trace)->name(row)))
+        builder.events(thread).add_range((*trace)->start(row), (*trace)->columns().dur[row], builder.intern(*step));
     }
   }
   return {};
@@ -84,6 +90,7 @@ Expected<model::Trace> steps_alone(import::TraceSource const& source, bool by_na
 Expected<analyzer::HostSteps> find_steps(import::RunSources const& run) {
   for (bool const by_name : {false, true}) {
     model::Run alone;
+    alone.clock = run.clock;
     for (import::RankSource const& rank : run.ranks) {
       auto trace = steps_alone(rank.source, by_name);
       if (!trace) return base::fail_with(trace);
@@ -116,8 +123,10 @@ Expected<Parts> parts_of_steps(import::RunSources const& run, analyzer::HostStep
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     int64_t const offset = run.ranks[r].offset_ns;
     if (analyzer::steps_between(host.threads[r], *wanted, offset).empty()) continue;
-    parts[r] =
-        Part{.steps = analyzer::steps_between(host.threads[r], kept, offset), .whole = analyzer::whole_steps(host.threads[r])};
+    std::vector<model::ThreadSteps> const steps = analyzer::steps_between(host.threads[r], kept, offset);
+    auto const first =
+        std::min_element(steps.begin(), steps.end(), [](auto const& a, auto const& b) { return a.when.begin < b.when.begin; });
+    parts[r] = Part{.steps = steps, .whole = analyzer::whole_steps(host.threads[r], first->when.begin + offset)};
     found = true;
   }
   auto const there = range_of(host);
@@ -133,7 +142,8 @@ Expected<Parts> parts_of_time(import::RunSources const& run, analyzer::HostSteps
   Parts parts;
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     int64_t const offset = run.ranks[r].offset_ns;
-    parts.emplace_back(Part{.time = {time.begin - offset, time.end - offset}, .whole = analyzer::whole_steps(host.threads[r])});
+    parts.emplace_back(
+        Part{.time = {time.begin - offset, time.end - offset}, .whole = analyzer::whole_steps(host.threads[r], time.begin)});
   }
   return parts;
 }

@@ -28,7 +28,9 @@ struct SliceOptions {
 
 /// What the analysis reads in a range's name (Pseudonyms::Meaning).
 std::string meaning_of_range(std::string_view name) {
-  if (auto const step = analyzer::step_number(name)) return fmt::format("step {}", *step);
+  if (auto const step = analyzer::step_name(name))
+    // A name that only may be a step's has words that many programs have, and numbers.
+    return step->is_certain ? fmt::format("step {}", step->number.value_or(0)) : std::string(name);
   return analyzer::is_input_wait_name(name) ? "DataLoader.__next__" : "";
 }
 

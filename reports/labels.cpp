@@ -217,6 +217,12 @@ std::string gains_of(analyzer::Finding const& finding) {
   return tr("hidden: at most {}; done without: at most {}", gain_text(*finding.gain_if_hidden), gain_text(*finding.gain_ceiling));
 }
 
+std::string layers_label(analyzer::RepeatedLayers const& layers) {
+  std::string const name = layers.first == layers.last ? layers.name : tr("{}, {} to {}", layers.name, layers.first, layers.last);
+  return tr("repeats every {}: one layer ({}), {:.0f} % sure", base::format_duration(layers.period_ns), name,
+            std::floor(layers.confidence * 100));
+}
+
 std::string gain_text(double gain) {
   constexpr double kDoubled = 1;  // per cent of more than twice as fast are read wrong
   if (gain < kDoubled) return tr("{} faster", base::format_share(gain));

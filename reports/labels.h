@@ -46,6 +46,8 @@ std::string format_instant(int64_t since_begin_ns);
 std::string format_range(int64_t begin_ns, int64_t end_ns);
 /// Where steps came from, e.g. "annotated by the program", "detected as the period of the kernel sequence, 95 % sure".
 std::string step_source_label(analyzer::Analysis const& analysis);
+/// What repeats where no whole step was recorded: "repeats every 16.6 ms: one layer (blocks.N, 3 to 19), 94 % sure".
+std::string layers_label(analyzer::RepeatedLayers const& layers);
 
 /// "without it: at most 18.0 % faster"; of what can be hidden "hidden: at most 2.0 % faster; done without: at most 18.0 %
 /// faster". Empty where a finding promises nothing.

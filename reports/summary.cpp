@@ -133,6 +133,12 @@ std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, S
   else if (summary.has_steps)
     text = tr("A step takes {} on average; the devices compute for {} of it.", duration(summary.mean_ns),
               base::format_share(summary.share(0)));
+  else if (analysis.layers)
+    text = tr(
+        "No whole step was recorded: one layer of the model ({}) repeats every {}. Over {} of recorded device time the devices "
+        "compute for {}.",
+        analysis.layers->name, base::format_duration(analysis.layers->period_ns), duration(summary.mean_ns),
+        base::format_share(summary.share(0)));
   else
     text = tr("No steps were found; over {} of recorded device time the devices compute for {}.", duration(summary.mean_ns),
               base::format_share(summary.share(0)));

@@ -7,6 +7,7 @@
 
 #include "analyzer/facts/kernel_sequence.h"
 #include "analyzer/facts/quantile.h"
+#include "analyzer/facts/repeated_layers.h"
 #include "analyzer/facts/saturate.h"
 
 namespace stepscope::analyzer {
@@ -312,14 +313,14 @@ std::optional<StepPattern> pattern_of(DeviceIndex const& device, KernelSequence 
   return best;
 }
 
-/// Whether most of the steps copy from or to the host: take a batch in, or give a loss out.
-bool most_copy(DeviceIndex const& device, std::vector<HostStep> const& steps) {
+/// Whether most of the steps copy to the host: give a loss or a token out. Copies from it alone are no sign of a step: a batch
+/// may come in by them, and so may the weights of each layer.
+bool most_copy_out(DeviceIndex const& device, std::vector<HostStep> const& steps) {
   model::Trace const& trace = device.trace();
   size_t next = 0, copying = 0;
   for (uint32_t const row : device.ops) {
     if (trace.kind(row) != model::EventKind::kMemcpy) continue;
-    model::CopyDirection const direction = trace.detail<model::CopyDetail>(row).direction;
-    if (direction != model::CopyDirection::kHostToDevice && direction != model::CopyDirection::kDeviceToHost) continue;
+    if (trace.detail<model::CopyDetail>(row).direction != model::CopyDirection::kDeviceToHost) continue;
     int64_t const start = device.start(row);
     while (next < steps.size() && steps[next].when.end <= start) ++next;
     if (next == steps.size() || start < steps[next].when.begin) continue;
@@ -357,8 +358,8 @@ DetectedSteps steps_at(DeviceIndex const& device, KernelSequence const& sequence
   std::vector<int64_t> begins = work_begins(device, sequence, places);
   if (places.back() == sequence.size()) begins.push_back(op_window(device).end);
   for (size_t i = 0; i + 1 < begins.size(); ++i)
-    result.steps.push_back({{begins[i], std::max(begins[i], begins[i + 1])}, static_cast<int64_t>(i)});
-  result.is_loop = pattern.updates || most_copy(device, result.steps) || is_cut_from_more(sequence, hashes, pattern, places);
+    result.steps.push_back({{begins[i], std::max(begins[i], begins[i + 1])}, static_cast<int64_t>(i), static_cast<int64_t>(i)});
+  result.is_loop = pattern.updates || most_copy_out(device, result.steps) || is_cut_from_more(sequence, hashes, pattern, places);
   return result;
 }
 
@@ -368,6 +369,39 @@ StepPattern with_boundary(std::optional<StepPattern> const& own, StepPattern con
   pattern.boundary = others.boundary;
   pattern.context = others.context;
   return pattern;
+}
+
+/// What names of layers say of the stretches that were found: fills the steps from where their numbers begin again, or says that
+/// they are layers. False where names tell nothing.
+bool take_layers(std::vector<DeviceIndex> const& devices, std::vector<DetectedSteps> const& found, double confidence,
+                 HostSteps& steps) {
+  std::optional<RepeatedLayers> layers;
+  std::vector<DeviceOwnSteps> with_steps;
+  size_t searched = 0, have_layers = 0;
+  double in_steps = 1;
+  for (size_t d = 0; d < devices.size(); ++d) {
+    if (found[d].steps.empty()) continue;
+    ++searched;
+    std::optional<LayerRepeats> repeats = find_layers(devices[d], found[d].steps);
+    if (!repeats) continue;
+    ++have_layers;
+    if (!layers) layers = repeats->layers;
+    in_steps = std::min(in_steps, repeats->in_steps);
+    if (!repeats->steps.empty()) with_steps.push_back({devices[d].ref, std::move(repeats->steps)});
+  }
+  // On one device a thread without names may launch; on most of them it does not.
+  if (2 * have_layers <= searched) return false;
+
+  double const of_steps = confidence * in_steps;
+  if (with_steps.size() == have_layers) {
+    steps.source = StepSource::kDetected;
+    steps.confidence = of_steps;
+    steps.detected = std::move(with_steps);
+  } else {
+    layers->confidence = confidence;
+    steps.layers = std::move(layers);
+  }
+  return true;
 }
 
 }  // namespace
@@ -432,7 +466,9 @@ void detect_steps(std::vector<DeviceIndex> const& devices, HostSteps& steps) {
     is_loop = is_loop || found[d].is_loop;
   }
   double const confidence = static_cast<double>(alike) / static_cast<double>(kernels);
-  if (confidence < kLeastConfidence || !is_loop) return;
+  if (confidence < kLeastConfidence) return;
+  if (!common->updates && take_layers(devices, found, confidence, steps)) return;
+  if (!is_loop) return;
   steps.source = StepSource::kDetected;
   steps.confidence = confidence;
   for (size_t d = 0; d < devices.size(); ++d)

@@ -34,8 +34,8 @@ struct DetectedSteps {
   std::vector<HostStep> steps;  ///< in the device's time: from a step's first op to the next step's, numbered from 0
   uint64_t kernels = 0;         ///< on the main stream
   uint64_t alike = 0;           ///< of them: in steps that hold what the usual one holds
-  /// Not the layers of a single step: they update weights, or most copy from or to the host, or the recording begins or ends with
-  /// a piece of one.
+  /// Not the layers of a single step: they update weights, or most copy to the host, or the recording begins or ends with a piece
+  /// of one.
   bool is_loop = false;
 };
 /// By one of the known patterns if it tells nearly everything, else searched: O(n log n). No pattern where less than half of the
@@ -48,7 +48,7 @@ DetectedSteps steps_by_pattern(DeviceIndex const& device, StepPattern const& pat
 std::optional<StepPattern> common_pattern(std::span<DetectedSteps const> devices);
 
 /// Finds the steps of all devices of a run without marks: fills `detected` and `confidence`, the share of all kernels that are in
-/// steps alike, if that is at least kLeastConfidence; else changes nothing.
+/// steps alike, if that is at least kLeastConfidence; or, where names tell that layers repeat, `layers`; else changes nothing.
 void detect_steps(std::vector<DeviceIndex> const& devices, HostSteps& steps);
 
 }  // namespace stepscope::analyzer

@@ -1,9 +1,12 @@
 #include "analyzer/facts/steps.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
 #include <unordered_map>
 
 #include "analyzer/facts/step_names.h"
+#include "analyzer/facts/step_numbers.h"
 #include "analyzer/facts/turns.h"
 
 namespace stepscope::analyzer {
@@ -11,20 +14,21 @@ namespace {
 
 using model::EventKind;
 
-/// step_number() of the strings of a trace, each parsed once.
-class StepNumbers {
+/// step_name() of the strings of a trace, each parsed once.
+class StepNames {
  public:
-  explicit StepNumbers(model::Trace const& trace) : trace_(trace), known_(trace.strings().size(), kUnknown) {}
-  std::optional<int64_t> of(uint32_t row) {
-    int64_t& number = known_[trace_.columns().name[row].value];
-    if (number == kUnknown) number = step_number(trace_.name(row)).value_or(kNoStep);
-    return number == kNoStep ? std::nullopt : std::optional(number);
+  explicit StepNames(model::Trace const& trace) : trace_(trace), known_(trace.strings().size()) {}
+
+  /// Null when the row's name is not a step's.
+  StepName const* of(uint32_t row) {
+    auto& known = known_[trace_.columns().name[row].value];
+    if (!known) known = step_name(trace_.name(row));
+    return *known ? &**known : nullptr;
   }
 
  private:
-  static constexpr int64_t kUnknown = -2, kNoStep = -1;
   model::Trace const& trace_;
-  std::vector<int64_t> known_;
+  std::vector<std::optional<std::optional<StepName>>> known_;
 };
 
 /// Whether a step can have this number: more than any job has are damage, and differences of what is possible do not overflow.
@@ -39,22 +43,71 @@ void add_step(std::vector<HostStep>& steps, HostStep step) {
   steps.push_back(step);
 }
 
-bool find_steps(model::RankTrace const& rank, StepSource source, std::vector<std::vector<HostStep>>& threads) {
+/// Which ranges are taken for steps, the surest first.
+enum class Marks : uint8_t { kAnnotations, kStepNames, kPossibleNames };
+
+/// Ranges of one thread that may be steps, by what their names say but for numbers: no more kinds than step_names knows.
+using PossibleSteps = std::map<std::string, std::vector<HostStep>>;
+
+std::string range_letters(std::string_view name) {
+  std::string letters;
+  for (char const c : name)
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0)
+      letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return letters;
+}
+
+/// With fewer there is no telling that they follow one another.
+constexpr size_t kFewestPossibleSteps = 3;
+/// Steps fill at least so much of the time from the first to the last; an optimizer's "step" or a loader's "batch" fills less.
+constexpr double kLeastFilled = 0.5;
+
+/// Those that fill most of the time; none where none fill enough of it.
+std::vector<HostStep> choose_possible(PossibleSteps& kinds) {
+  std::vector<HostStep> best;
+  double most = kLeastFilled;
+  for (auto& [letters, steps] : kinds) {
+    if (steps.size() < kFewestPossibleSteps) continue;
+    double filled = 0;
+    for (HostStep const& step : steps) filled += static_cast<double>(step.when.length());
+    double const share = filled / static_cast<double>(steps.back().when.end - steps.front().when.begin);
+    if (!(share >= most)) continue;
+    most = share;
+    best = std::move(steps);
+  }
+  return best;
+}
+
+std::vector<HostStep> steps_of_thread(model::RankTrace const& rank, model::TrackId track, Marks marks, StepNames& names) {
   model::Trace const& trace = rank.trace;
-  auto const tracks = trace.tracks();
+  std::vector<HostStep> steps;
+  PossibleSteps possible;
+  model::Trace::Rows const rows = trace.rows_of(track);
+  for (uint32_t row = rows.first; row < rows.last; ++row) {
+    EventKind const kind = trace.kind(row);
+    HostStep step{{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns}};
+    if (marks == Marks::kAnnotations) {
+      if (kind != EventKind::kStep) continue;
+      step.number = trace.detail<model::StepDetail>(row).index;
+      if (is_possible_number(step.number)) add_step(steps, step);
+      continue;
+    }
+    StepName const* const name = model::is_range(kind) ? names.of(row) : nullptr;
+    if (name == nullptr || name->is_certain != (marks == Marks::kStepNames)) continue;
+    step.number = name->number.value_or(0);
+    if (is_possible_number(step.number)) add_step(name->is_certain ? steps : possible[range_letters(trace.name(row))], step);
+  }
+  return marks == Marks::kPossibleNames ? choose_possible(possible) : steps;
+}
+
+bool find_steps(model::RankTrace const& rank, Marks marks, std::vector<std::vector<HostStep>>& threads) {
+  auto const tracks = rank.trace.tracks();
   threads.assign(tracks.size(), {});
-  StepNumbers numbers(trace);
-  bool const is_annotated = source == StepSource::kAnnotation;
+  StepNames names(rank.trace);
   bool found = false;
   for (uint32_t t = 0; t < tracks.size(); ++t) {
     if (tracks[t].kind != model::TrackKind::kThread) continue;
-    model::Trace::Rows const rows = trace.rows_of(model::TrackId{t});
-    for (uint32_t row = rows.first; row < rows.last; ++row) {
-      if (is_annotated ? trace.kind(row) != EventKind::kStep : !model::is_range(trace.kind(row))) continue;
-      std::optional<int64_t> const index = is_annotated ? trace.detail<model::StepDetail>(row).index : numbers.of(row);
-      if (index && is_possible_number(*index))
-        add_step(threads[t], {{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns}, *index});
-    }
+    threads[t] = steps_of_thread(rank, model::TrackId{t}, marks, names);
     found = found || !threads[t].empty();
   }
   return found;
@@ -160,9 +213,12 @@ void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSte
       StepFacts step;
       step.ref = device.ref;
       step.step = host.index;
+      step.number = host.number;
       step.host_window = host.when;
       step.window = {host.when.begin, rows.end(device.ops[i])};
       result.steps.push_back(step);
+      result.places.push_back(
+          {&of_thread, own != nullptr ? model::TrackId{} : model::TrackId{static_cast<uint32_t>(thread)}, at});
     }
     StepFacts& step = result.steps[static_cast<size_t>(last_number)];
     step.window.end = std::max(step.window.end, rows.end(device.ops[i]));
@@ -177,14 +233,51 @@ void order_steps(DeviceSteps& result) {
   std::stable_sort(order.begin(), order.end(),
                    [&](int32_t a, int32_t b) { return step(a).host_window.begin < step(b).host_window.begin; });
   std::vector<StepFacts> sorted;
+  std::vector<StepPlace> places;
   std::vector<int32_t> place(order.size());
   for (int32_t const i : order) {
     place[static_cast<size_t>(i)] = static_cast<int32_t>(sorted.size());
     sorted.push_back(step(i));
+    places.push_back(result.places[static_cast<size_t>(i)]);
   }
   result.steps = std::move(sorted);
+  result.places = std::move(places);
   for (int32_t& number : result.step_of_op)
     if (number >= 0) number = place[static_cast<size_t>(number)];
+}
+
+/// Whether the thread launched device ops in that time that are not in the recording.
+bool has_lost_launches(model::RankTrace const& rank, model::TrackId thread, Interval time) {
+  model::Trace const& trace = rank.trace;
+  model::Trace::Rows const rows = trace.rows_of(thread);
+  auto const& columns = trace.columns();
+  auto const first =
+      std::lower_bound(columns.start.begin() + rows.first, columns.start.begin() + rows.last, time.begin - rank.offset_ns);
+  for (auto row = static_cast<uint32_t>(first - columns.start.begin()); row < rows.last; ++row) {
+    if (trace.start(row) + rank.offset_ns >= time.end) return false;
+    if (columns.kind[row] == EventKind::kLaunch && !columns.link[row].valid()) return true;
+  }
+  return false;
+}
+
+/// What lies between two steps of a device. Steps without ops of it may: it was idle then, unless what they launched was lost.
+StepBefore step_before(DeviceIndex const& device, StepPlace const& before, StepPlace const& at) {
+  if (before.steps != at.steps || before.place >= at.place) return StepBefore::kByNumber;
+  std::vector<HostStep> const& steps = *at.steps;
+  for (auto i = static_cast<size_t>(before.place) + 1; i <= static_cast<size_t>(at.place); ++i) {
+    bool const is_without_ops = i < static_cast<size_t>(at.place);
+    bool const is_lost = is_without_ops && at.thread.valid() && has_lost_launches(*device.rank, at.thread, steps[i].when);
+    if (steps[i].is_after_gap || is_lost) return StepBefore::kNotRecorded;
+  }
+  return StepBefore::kFollows;
+}
+
+/// Whether run time tells to within less than a step what ran at once: by collectives, or by the clock of the only host.
+bool have_good_clocks(model::Run const& run) {
+  if (run.clock.method != "epoch") return true;
+  std::string const& host = run.ranks.front().trace.info().host;
+  return !host.empty() && std::all_of(run.ranks.begin(), run.ranks.end(),
+                                      [&](model::RankTrace const& rank) { return rank.trace.info().host == host; });
 }
 
 }  // namespace
@@ -192,11 +285,12 @@ void order_steps(DeviceSteps& result) {
 HostSteps find_host_steps(model::Run const& run) {
   HostSteps result;
   result.threads.resize(run.ranks.size());
-  for (StepSource const source : {StepSource::kAnnotation, StepSource::kNvtxPattern}) {
+  for (Marks const marks : {Marks::kAnnotations, Marks::kStepNames, Marks::kPossibleNames}) {
     bool found = false;
-    for (size_t r = 0; r < run.ranks.size(); ++r) found = find_steps(run.ranks[r], source, result.threads[r]) || found;
+    for (size_t r = 0; r < run.ranks.size(); ++r) found = find_steps(run.ranks[r], marks, result.threads[r]) || found;
     if (!found) continue;
-    result.source = source;
+    result.source = marks == Marks::kAnnotations ? StepSource::kAnnotation : StepSource::kNvtxPattern;
+    number_steps(result.threads, have_good_clocks(run));
     break;
   }
   return result;
@@ -217,10 +311,16 @@ std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>>
   return result;
 }
 
-model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads) {
+model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads, int64_t part_begin) {
   model::WholeSteps whole;
-  for (std::vector<HostStep> const& steps : threads)
-    if (std::ssize(steps) > whole.count) whole = {std::ssize(steps), steps.front().index};
+  for (std::vector<HostStep> const& steps : threads) {
+    if (std::ssize(steps) <= whole.count) continue;
+    whole = {std::ssize(steps), steps.front().index};
+    auto const is_renumbered = [](HostStep const& step) { return step.index != step.number; };
+    if (std::none_of(steps.begin(), steps.end(), is_renumbered)) continue;
+    auto const first = std::find_if(steps.begin(), steps.end() - 1, [&](HostStep const& s) { return s.when.end > part_begin; });
+    whole.first = first->number - (first - steps.begin());
+  }
   return whole;
 }
 
@@ -231,7 +331,10 @@ DeviceSteps assign_steps(DeviceIndex const& device, HostSteps const& host, int32
   order_steps(result);
   for (size_t i = 0; i < result.steps.size(); ++i) {
     StepFacts& step = result.steps[i];
-    if (i > 0) step.window.begin = std::max(step.window.begin, result.steps[i - 1].window.end);
+    if (i > 0) {
+      step.before = step_before(device, result.places[i - 1], result.places[i]);
+      step.window.begin = std::max(step.window.begin, result.steps[i - 1].window.end);
+    }
     // Nothing is left of the window where all its ops ended before the last op of the step before, or, of clocks that disagree,
     // before its host began it.
     step.window.end = std::max(step.window.end, step.window.begin);

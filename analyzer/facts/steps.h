@@ -19,7 +19,9 @@ namespace stepscope::analyzer {
 /// One step of one host thread, run time.
 struct HostStep {
   Interval when;
-  int64_t index = 0;
+  int64_t index = 0;          ///< which step of the job it is: once in each thread, the same on all ranks (step_numbers.h)
+  int64_t number = 0;         ///< as the program gave it; 0 where it gave none
+  bool is_after_gap = false;  ///< steps between it and the one before were not recorded
 };
 
 /// Steps in a device's own time.
@@ -34,20 +36,31 @@ struct HostSteps {
   std::vector<std::vector<std::vector<HostStep>>> threads;
   std::vector<DeviceOwnSteps> detected;  ///< by ref: where no thread has steps (step_detection.h)
   std::optional<double> confidence;      ///< of detected steps, 0 to 1
+  std::optional<RepeatedLayers> layers;  ///< where detection found layers and no steps
 };
 
-/// Annotated steps if any thread of the run has them, else ranges whose names have a step pattern. Steps inside steps are
-/// dropped.
+/// Annotated steps if any thread of the run has them, else ranges whose names have a step pattern, else ranges whose names may
+/// mean steps and that fill their thread's time. Steps inside steps are dropped.
 HostSteps find_host_steps(model::Run const& run);
 
 /// Of one process, for slicing: the time of the steps A..B on each thread that has any of them, in trace time, and what a part
 /// cannot tell of the whole.
 std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>> const& threads,
                                               std::pair<int64_t, int64_t> wanted, int64_t offset_ns);
-model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads);
+/// `part_begin`: of run time; of the steps that do not end before it the first is the part's first. Where steps were renumbered
+/// the first step's number is told as if the part's numbers had been counted through.
+model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads, int64_t part_begin);
+
+/// A host step by its place among those of its thread.
+struct StepPlace {
+  std::vector<HostStep> const* steps;
+  model::TrackId thread;  ///< not valid: in the device's own time
+  int32_t place;
+};
 
 struct DeviceSteps {
   std::vector<StepFacts> steps;     ///< by time; `time` is not filled yet
+  std::vector<StepPlace> places;    ///< beside steps: of the HostSteps that they came from
   std::vector<int32_t> step_of_op;  ///< beside DeviceIndex::ops: index into steps, −1 = outside
 };
 

@@ -40,6 +40,10 @@ struct Period {
   IdleSplit lead{};
 };
 
+bool follows(StepFacts const& before, StepFacts const& step) {
+  return step.before == StepBefore::kFollows || (step.before == StepBefore::kByNumber && before.step + 1 == step.step);
+}
+
 /// Of the measured steps of a device, rows first..last − 1; by time, disjoint.
 std::vector<Period> periods_of(std::vector<StepFacts> const& steps, size_t first, size_t last, DeviceGaps const* gaps) {
   std::vector<Period> result;
@@ -48,7 +52,7 @@ std::vector<Period> periods_of(std::vector<StepFacts> const& steps, size_t first
     StepFacts const& step = steps[i];
     if (step.warmup) continue;
     Period period{&step, step.window};
-    if (i > first && steps[i - 1].step + 1 == step.step) {
+    if (i > first && follows(steps[i - 1], step)) {
       Interval const lead{steps[i - 1].window.end, step.window.begin};
       auto const idle = lead.begin < lead.end && gaps != nullptr ? split_idle(*gaps, lead, near) : std::nullopt;
       if (idle) {

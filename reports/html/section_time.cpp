@@ -187,6 +187,13 @@ std::string streams_table(Page const& page) {
 
 std::string steps_section(Page const& page) {
   if (is_about_host(page)) return {};
+  if (page.analysis.steps.empty() && page.analysis.layers) {
+    std::string const text =
+        tr("No whole step was recorded: the work {}. Record from before a step to behind it, or mark steps in the "
+           "program (a range or annotation named step).",
+           layers_label(*page.analysis.layers));
+    return section("steps", "Steps", fmt::format("<p class=\"empty\">{}</p>\n", escape(text, 2000)));
+  }
   if (page.analysis.steps.empty())
     return section(
         "steps", "Steps",

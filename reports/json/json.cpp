@@ -51,6 +51,13 @@ Json idle_json(analyzer::IdleSplit const& split) {
   return idle;
 }
 
+Json layers_json(analyzer::Analysis const& analysis) {
+  if (!analysis.layers) return nullptr;
+  analyzer::RepeatedLayers const& layers = *analysis.layers;
+  return {{"name", text(layers.name)}, {"first", text(layers.first)},   {"last", text(layers.last)},
+          {"count", layers.count},     {"period_ns", layers.period_ns}, {"confidence", number(layers.confidence)}};
+}
+
 Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
   std::set<std::string> hosts;
   for (model::RankTrace const& rank : run.ranks) hosts.insert(base::printable(rank.trace.info().host));
@@ -74,6 +81,7 @@ Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
                                      : analysis.step_source == analyzer::StepSource::kNvtxPattern ? "nvtx_pattern"
                                                                                                   : "detected")},
           {"step_confidence", number(analysis.step_confidence)},
+          {"layers", layers_json(analysis)},
           {"ops_outside_steps", analysis.ops_outside_steps},
           {"notes", notes}};
 }
@@ -160,6 +168,7 @@ void write_step(model::Run const& run, StepPeriod const& period, JsonLines& to) 
   to.put("rank", rank_of(run, step.ref));
   to.put("device", step.ref.device);
   to.put("step", step.step);
+  to.put("number", step.number);
   to.put("begin_ns", step.window.begin);
   to.put("dur_ns", step.time.window_ns);
   to.put("compute_ns", step.time.compute_ns);

@@ -42,6 +42,8 @@ std::string heading(model::Run const& run, analyzer::Analysis const& analysis, S
   if (summary.has_steps) {
     text += fmt::format(" · {} ({})", base::format_count(summary.steps, "step"), step_source_label(analysis));
     if (summary.warmup_steps > 0) text += fmt::format(", {} warm-up left out", summary.warmup_steps);
+  } else if (analysis.layers) {
+    text += " · " + layers_label(*analysis.layers);
   } else {
     text += host_steps_heading(analysis);
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
+#include "reports/labels.h"
 #include "trace/base/format.h"
 #include "viewer/describe.h"
 #include "viewer/navigate.h"
@@ -177,6 +178,14 @@ void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostFacts c
   if (ImGui::IsItemClicked()) frame(state, scene, {scene.to_view(step.period.begin), scene.to_view(step.period.end)});
 }
 
+/// What stands where steps would.
+std::string without_steps(Scene const& scene) {
+  if (!scene.is_analyzed) return printable_name(scene.analysis_words);
+  if (scene.analysis.layers)
+    return fmt::format("No whole step was recorded: the work {}.", reports::layers_label(*scene.analysis.layers));
+  return "No steps were found. Mark them with the annotation API or with NVTX ranges named \"step\".";
+}
+
 }  // namespace
 
 void step_strip(Scene const& scene, ViewState& state, float height) {
@@ -195,10 +204,7 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
     draw_text(list, text_at, surface(state.theme).text, "Steps");
     pop_bold();
     draw_text(list, ImVec2(corner.x + kGutter * scale, corner.y + height / 2 - ImGui::GetFontSize() / 2),
-              surface(state.theme).text_dim,
-              fit(scene.is_analyzed ? "No steps were found. Mark them with the annotation API or with NVTX ranges named \"step\"."
-                                    : printable_name(scene.analysis_words),
-                  width - kGutter * scale));
+              surface(state.theme).text_dim, fit(without_steps(scene), width - kGutter * scale));
     return;
   }
   caption(scene, state, steps, text_at);

@@ -22,8 +22,8 @@ model::Run slice_of_steps(model::Run const& run, std::pair<int64_t, int64_t> wan
   for (size_t r = 0; r < run.ranks.size(); ++r) {
     model::RankTrace const& rank = run.ranks[r];
     auto const steps = steps_between(host.threads[r], wanted, rank.offset_ns);
-    part.ranks.push_back({model::slice(rank.trace, model::window_of_steps(rank.trace, steps), whole_steps(host.threads[r])),
-                          rank.offset_ns, rank.file});
+    model::WholeSteps const whole = whole_steps(host.threads[r], steps.front().when.begin + rank.offset_ns);
+    part.ranks.push_back({model::slice(rank.trace, model::window_of_steps(rank.trace, steps), whole), rank.offset_ns, rank.file});
   }
   return part;
 }
