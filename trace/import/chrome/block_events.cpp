@@ -42,8 +42,8 @@ bool waits_for_input(std::string_view name) {
 NameFacts facts_of(std::string_view name) {
   NameFacts facts;
   facts.is_known = true;
-  auto const prefix = std::find_if(kStepPrefixes.begin(), kStepPrefixes.end(),
-                                   [&](std::string_view known) { return name.starts_with(known); });
+  auto const prefix =
+      std::find_if(kStepPrefixes.begin(), kStepPrefixes.end(), [&](std::string_view known) { return name.starts_with(known); });
   if (prefix != kStepPrefixes.end()) {
     auto const step = parse_integer(name.substr(prefix->size()));
     if (step && *step >= 0) facts = {true, EventKind::kStep, *step};
@@ -144,7 +144,7 @@ class BlockReader {
     last_process_ = event.process;
     last_thread_ = event.thread;
     has_last_ = true;
-    last_track_ = track({TrackKey::Kind::kThread, std::string(event.process), std::string(event.thread)});
+    last_track_ = track({TrackKey::Kind::kThread, std::string(event.process), std::string(thread_of(event.thread))});
     return last_track_;
   }
   uint32_t stream(int32_t device, int64_t number) {

@@ -46,6 +46,13 @@ inline TrackKey key_of_others(TrackKey::Kind kind) { return {kind, "", "others",
 /// Whoever merges more processes' traces than this into one file is told no more of them.
 inline constexpr size_t kMostDeviceUsers = 256;
 
+/// "4242(Python)", "4242(C++)" → "4242": PaddlePaddle shows the two languages of a thread as two.
+inline std::string_view thread_of(std::string_view text) {
+  for (std::string_view const language : {"(Python)", "(C++)"})
+    if (text.ends_with(language)) text.remove_suffix(language.size());
+  return text;
+}
+
 /// Ids of texts as they stand in the block: equal texts have equal ids. Views of the block.
 class RawTexts {
  public:

@@ -294,7 +294,8 @@ model::CopyDirection direction_of_words(std::string_view name) {
   std::array<char, 2> sides{};
   size_t found = 0;
   for (size_t at = 0; at < small.size() && found < sides.size();) {
-    auto const word = std::find_if(kWords.begin(), kWords.end(), [&](Word const& w) { return small.compare(at, w.text.size(), w.text) == 0; });
+    auto const word =
+        std::find_if(kWords.begin(), kWords.end(), [&](Word const& w) { return small.compare(at, w.text.size(), w.text) == 0; });
     if (word != kWords.end()) sides[found++] = word->side;
     at += word == kWords.end() ? 1 : word->text.size();
   }

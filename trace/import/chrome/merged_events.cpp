@@ -168,7 +168,7 @@ void MergedEvents::add_own_rank(model::CollectiveDetail& detail) const {
 
 void MergedEvents::add_metadata(BlockEvents::Metadata const& metadata) {
   if (metadata.what == "thread_name") {
-    thread_names_[{std::string(metadata.process), std::string(metadata.thread)}] =
+    thread_names_[{std::string(metadata.process), std::string(thread_of(metadata.thread))}] =
         without_last_spaces(repaired_text(metadata.value, kMostTextBytes));
   } else if (metadata.what == "process_name") {
     process_names_[std::string(metadata.process)] = without_last_spaces(repaired_text(metadata.value, kMostTextBytes));

@@ -13,8 +13,8 @@
 
 #include "trace/base/hash_number.h"
 #include "trace/import/chrome/block_events.h"
-#include "trace/import/chrome/track_roles.h"
 #include "trace/import/chrome/trace_header.h"
+#include "trace/import/chrome/track_roles.h"
 #include "trace/model/trace_builder.h"
 
 namespace stepscope::import {
@@ -54,8 +54,8 @@ class MergedEvents {
     std::vector<model::EventBatch> batches;
     std::vector<Saying> sayings;
     uint64_t events = 0, undecided = 0, copies = 0, collectives = 0;
-    std::string name;      ///< of a stream that has one
-    int32_t device = -1;   ///< in whose time its ranges are
+    std::string name;     ///< of a stream that has one
+    int32_t device = -1;  ///< in whose time its ranges are
   };
   struct Bracket {
     int64_t time_ns;
@@ -88,10 +88,11 @@ class MergedEvents {
   [[nodiscard]] bool has_numbered_streams(std::string const& device) const;
   [[nodiscard]] bool has_stream_lanes(std::string const& process) const;
   [[nodiscard]] bool is_device_by_arguments(MergedTrack const& track) const;
-  [[nodiscard]] bool has_host_steps() const;
+  static bool is_undecided(MergedTrack const& track);
   void make_stream(MergedTrack& track);
   void make_steps(MergedTrack& track, bool is_device);
   void link_ranges();
+  static void part_steps(MergedTrack& track);
   void send_tracks();
   void close_async(size_t track, std::vector<Bracket> const& brackets);
   void name_tracks();
@@ -114,7 +115,7 @@ class MergedEvents {
   std::map<size_t, std::vector<Bracket>> brackets_;  ///< by track
   std::map<std::pair<std::string, std::string>, std::string> thread_names_;
   std::map<std::string, std::string> process_names_, process_labels_;
-  std::vector<DeviceOp> ops_;  ///< that brackets begin; `track` is a place in tracks_
+  std::vector<DeviceOp> ops_;                              ///< that brackets begin; `track` is a place in tracks_
   std::map<int32_t, std::set<std::string>> device_users_;  ///< BlockEvents::DeviceUser
   std::optional<LastOp> last_op_;
   std::optional<int32_t> rank_;

@@ -64,7 +64,8 @@ bool MergedEvents::is_device_by_arguments(MergedTrack const& track) const {
   return std::all_of(track.sayings.begin(), track.sayings.end(), [&](Saying const& saying) {
     std::string_view const name = builder_.text(track.batches[saying.batch].name[saying.row]);
     bool const is_kernel = saying.op.kernel.grid_x > 0 && saying.op.kernel.block_x > 0;
-    bool const is_copy = kind_of_device_work(name) == EventKind::kMemcpy && copy_of_name(name).direction != model::CopyDirection::kUnknown;
+    bool const is_copy =
+        kind_of_device_work(name) == EventKind::kMemcpy && copy_of_name(name).direction != model::CopyDirection::kUnknown;
     return saying.is_op && (is_kernel || is_copy) && model::classify(model::plain_name(name)) == model::ApiClass::kOther;
   });
 }
@@ -104,14 +105,9 @@ MergedEvents::Decision MergedEvents::decide(MergedTrack const& track) const {
   return decision;
 }
 
-bool MergedEvents::has_host_steps() const {
-  return std::any_of(tracks_.begin(), tracks_.end(), [](MergedTrack const& track) {
-    bool const says_one =
-        std::any_of(track.sayings.begin(), track.sayings.end(), [](Saying const& saying) { return saying.step >= 0; });
-    return says_one || std::any_of(track.batches.begin(), track.batches.end(), [](EventBatch const& rows) {
-             return !std::get<model::DetailColumn<model::StepDetail>>(rows.details).empty();
-           });
-  });
+bool MergedEvents::is_undecided(MergedTrack const& track) {
+  bool const is_thread = track.key.kind == TrackKey::Kind::kThread || track.key.kind == TrackKey::Kind::kAsync;
+  return is_thread && track.events > 0 && track.undecided == track.events;
 }
 
 void MergedEvents::make_stream(MergedTrack& track) {
@@ -165,16 +161,24 @@ void MergedEvents::decide_roles() {
   std::set<std::string> by_category;  // processes whose device work has categories: what else they hold is no op
   for (auto const& [device, processes] : device_users_)
     if (device >= 0) by_category.insert(processes.begin(), processes.end());
-  bool const host_steps = has_host_steps();
+  std::vector<Decision> decisions(tracks_.size());
+  bool device_steps = false;
+  for (size_t i = 0; i < tracks_.size(); ++i) {
+    MergedTrack const& track = tracks_[i];
+    if (is_undecided(track) && !by_category.contains(track.key.process)) decisions[i] = decide(track);
+    device_steps = device_steps || decisions[i].what == Decision::What::kSteps;
+  }
+
+  // Steps in the device's own time need no launch to be found on it: they are the better ones.
   DeviceNumbers numbers;
-  for (MergedTrack& track : tracks_) {
-    bool const is_thread = track.key.kind == TrackKey::Kind::kThread || track.key.kind == TrackKey::Kind::kAsync;
-    if (!is_thread || track.events == 0 || track.undecided != track.events) continue;
-    Decision const decision = by_category.contains(track.key.process) ? Decision() : decide(track);
+  for (size_t i = 0; i < tracks_.size(); ++i) {
+    MergedTrack& track = tracks_[i];
+    if (!is_undecided(track)) continue;
+    Decision const& decision = decisions[i];
     if (decision.what == Decision::What::kHost) {
       bool const has_steps =
           std::any_of(track.sayings.begin(), track.sayings.end(), [](Saying const& saying) { return saying.step >= 0; });
-      if (has_steps) make_steps(track, false);
+      if (has_steps && !device_steps) make_steps(track, false);
       continue;
     }
     int32_t const device = decision.device.empty() ? -1 : numbers.of(decision.device, decision.wanted);
@@ -185,7 +189,7 @@ void MergedEvents::decide_roles() {
       track.key = {TrackKey::Kind::kStream, track.key.process, track.key.thread, device, decision.stream};
     } else {
       track.device = device;
-      if (decision.what == Decision::What::kSteps && !host_steps) make_steps(track, true);
+      if (decision.what == Decision::What::kSteps) make_steps(track, true);
       for (EventBatch& rows : track.batches) std::fill(rows.correlation.begin(), rows.correlation.end(), 0);
     }
   }
@@ -218,7 +222,31 @@ void MergedEvents::link_ranges() {
   }
 }
 
+/// Steps of one thread that overlap in part, as no calls can: the earlier one ends where the later begins. Tools that round
+/// begins, and steps whose device is still at work, cause it.
+void MergedEvents::part_steps(MergedTrack& track) {
+  struct Step {
+    int64_t start;
+    int64_t* dur;
+  };
+  std::vector<Step> steps;
+  for (EventBatch& rows : track.batches) {
+    if (std::get<model::DetailColumn<model::StepDetail>>(rows.details).empty()) continue;
+    for (size_t row = 0; row < rows.size(); ++row)
+      if (rows.kind[row] == EventKind::kStep) steps.push_back({rows.start[row], &rows.dur[row]});
+  }
+  std::stable_sort(steps.begin(), steps.end(), [](Step const& a, Step const& b) { return a.start < b.start; });
+  for (size_t i = 1; i < steps.size(); ++i) {
+    Step const &step = steps[i - 1], &next = steps[i];
+    // Times of damaged traces are any: compared without sums that overflow.
+    int64_t distance = 0;
+    if (__builtin_sub_overflow(next.start, step.start, &distance) || distance == 0 || distance >= *step.dur) continue;
+    if (*next.dur > *step.dur - distance) *step.dur = distance;
+  }
+}
+
 void MergedEvents::send_tracks() {
+  for (MergedTrack& track : tracks_) part_steps(track);
   for (MergedTrack& track : tracks_)
     for (EventBatch& rows : track.batches) builder_.append(track.id, std::move(rows));
 }

@@ -14,20 +14,34 @@ using model::EventKind;
 
 /// Words that name a device before its number.
 constexpr std::array<std::string_view, 26> kDeviceWords = {
-    "gpu",  "npu",    "hpu",         "tpu",        "xpu",       "mtia",          "mlu",       "musa",   "gcu",
-    "dcu",  "ipu",    "vpu",         "gaudi",      "ascend",    "neuroncore",    "neuron",    "nc",     "device id",
-    "cuda", "device", "hip device",  "deviceid",   "sycl device", "accelerator", "rocm",      "davinci"};
+    "gpu",  "npu",    "hpu",        "tpu",      "xpu",         "mtia",        "mlu",    "musa",   "gcu",
+    "dcu",  "ipu",    "vpu",        "gaudi",    "ascend",      "neuroncore",  "neuron", "nc",     "device id",
+    "cuda", "device", "hip device", "deviceid", "sycl device", "accelerator", "rocm",   "davinci"};
 /// Whole names of processes that hold the work of one device.
-constexpr std::array<std::string_view, 8> kUnnumberedDevices = {"ascend hardware", "gpu", "npu",        "hpu",
-                                                                "tpu",             "mtia", "neuroncore", "ai core op"};
+constexpr std::array<std::string_view, 8> kUnnumberedDevices = {"ascend hardware", "gpu",       "npu", "hpu", "tpu", "mtia",
+                                                                "neuroncore",      "ai core op"};
 /// A thread or process with one of these behind the number works for a device on the host.
-constexpr std::array<std::string_view, 16> kHostWords = {"worker", "thread", "host",    "api",      "cpu",   "python",  "load",  "monitor",
-                                                         "manage", "schedul", "dispatch", "launch", "poll", "feed", "callback", "tensors"};
+constexpr std::array<std::string_view, 16> kHostWords = {"worker", "thread",  "host",     "api",     "cpu",      "python",
+                                                         "load",   "monitor", "manage",   "schedul", "dispatch", "launch",
+                                                         "poll",   "feed",    "callback", "tensors"};
 /// Lanes that tools make from the ops of a device.
-constexpr std::array<std::string_view, 17> kDerivedLanes = {
-    "xla modules", "xla traceme",   "framework name scope", "framework ops",      "source code",       "source",
-    "modules",     "launch stats",  "tensorflow ops",       "tensorflow name scope", "sparse core steps", "sparse core modules",
-    "computing",   "communication", "communication(not overlapped)", "free",      "overlap analysis"};
+constexpr std::array<std::string_view, 17> kDerivedLanes = {"xla modules",
+                                                            "xla traceme",
+                                                            "framework name scope",
+                                                            "framework ops",
+                                                            "source code",
+                                                            "source",
+                                                            "modules",
+                                                            "launch stats",
+                                                            "tensorflow ops",
+                                                            "tensorflow name scope",
+                                                            "sparse core steps",
+                                                            "sparse core modules",
+                                                            "computing",
+                                                            "communication",
+                                                            "communication(not overlapped)",
+                                                            "free",
+                                                            "overlap analysis"};
 
 std::string in_small_letters(std::string_view text) {
   std::string small(text);
@@ -40,7 +54,8 @@ bool is_listed(std::string_view text, std::array<std::string_view, Size> const& 
 }
 template <size_t Size>
 bool holds_any(std::string_view text, std::array<std::string_view, Size> const& words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
 }
 
 /// The number that stands here, behind a space or a sign; nothing: none does.
@@ -116,7 +131,8 @@ ProcessMeaning meaning_of_process(std::string_view text) {
     return meaning;
   }
   if (is_listed(name, kUnnumberedDevices)) return {ProcessRole::kDevice, name, std::nullopt, std::nullopt};
-  if (name == "communication" || name == "hccl") return {ProcessRole::kCommunication, "ascend hardware", std::nullopt, std::nullopt};
+  if (name == "communication" || name == "hccl")
+    return {ProcessRole::kCommunication, "ascend hardware", std::nullopt, std::nullopt};
   if (name == "overlap analysis") return {ProcessRole::kDerived, {}, std::nullopt, std::nullopt};
   return {};
 }
@@ -154,8 +170,8 @@ std::optional<ProcessMeaning> meaning_of_host_lane(std::string_view thread_name)
 EventKind kind_of_device_work(std::string_view text) {
   std::string const name = in_small_letters(text.substr(0, text.find('(')));
   auto const has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
-  if (has("memcpy") || has("memory copy") || has("memorycopy") || name.starts_with("copyhost") || name.starts_with("copydevice") ||
-      name.starts_with("__amd_rocclr_copy"))
+  if (has("memcpy") || has("memory copy") || has("memorycopy") || name.starts_with("copyhost") ||
+      name.starts_with("copydevice") || name.starts_with("__amd_rocclr_copy"))
     return EventKind::kMemcpy;
   if (has("memset") || has("memoryfill") || name.starts_with("fillbuffer") || name.starts_with("__amd_rocclr_fill"))
     return EventKind::kMemset;
