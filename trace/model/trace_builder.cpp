@@ -460,6 +460,16 @@ void TraceBuilder::link_launches() {
   }
 }
 
+namespace {
+
+/// "hipStreamWaitEvent": enqueues nothing that a device executes; ROCm gives its barriers the correlation of other work.
+bool only_waits(std::string_view call) {
+  auto const has = [call](std::string_view part) { return call.find(part) != std::string_view::npos; };
+  return has("WaitEvent") || has("Synchronize") || has("Query");
+}
+
+}  // namespace
+
 /// A call with the correlation of a device op whose launch is not there is its launch, whatever its name is: of several with one
 /// correlation the first, which encloses the others.
 void TraceBuilder::link_calls() {
@@ -472,7 +482,7 @@ void TraceBuilder::link_calls() {
 
   for_each_row_of<EventKind::kApi>(columns, all, [&](uint32_t row) {
     auto const place = columns.correlation[row] == 0 ? calls.end() : calls.find(columns.correlation[row]);
-    if (place == calls.end()) return;
+    if (place == calls.end() || only_waits(trace_.strings_.text(columns.name[row]))) return;
     if (place->second == UINT32_MAX || columns.start[row] < columns.start[place->second]) place->second = row;
   });
 
