@@ -462,10 +462,10 @@ void TraceBuilder::link_launches() {
 
 namespace {
 
-/// "hipStreamWaitEvent": enqueues nothing that a device executes; ROCm gives its barriers the correlation of other work.
-bool only_waits(std::string_view call) {
+/// "hipStreamWaitEvent", "hipLaunchHostFunc": enqueue nothing that a device computes; ROCm gives them the correlation of other work.
+bool enqueues_no_op(std::string_view call) {
   auto const has = [call](std::string_view part) { return call.find(part) != std::string_view::npos; };
-  return has("WaitEvent") || has("Synchronize") || has("Query");
+  return has("WaitEvent") || has("HostFunc") || has("Synchronize") || has("Query");
 }
 
 }  // namespace
@@ -482,7 +482,7 @@ void TraceBuilder::link_calls() {
 
   for_each_row_of<EventKind::kApi>(columns, all, [&](uint32_t row) {
     auto const place = columns.correlation[row] == 0 ? calls.end() : calls.find(columns.correlation[row]);
-    if (place == calls.end() || only_waits(trace_.strings_.text(columns.name[row]))) return;
+    if (place == calls.end() || enqueues_no_op(trace_.strings_.text(columns.name[row]))) return;
     if (place->second == UINT32_MAX || columns.start[row] < columns.start[place->second]) place->second = row;
   });
 

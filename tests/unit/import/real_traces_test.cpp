@@ -230,12 +230,12 @@ TEST_F(RealTraces, AnXlaProfileHasTheDeviceTimesOfAnIndependentDecoder) {
   using model::EventKind;
   EXPECT_EQ(kinds[EventKind::kKernel], 200U);
   EXPECT_EQ(kinds[EventKind::kMemcpy], 35U);
-  EXPECT_EQ(kinds[EventKind::kLaunch], 232U);
+  EXPECT_EQ(kinds[EventKind::kLaunch], 231U);
   EXPECT_EQ(kinds[EventKind::kMemory], 230U);
   EXPECT_EQ(kinds[EventKind::kMark], 225U);
   EXPECT_EQ(kinds[EventKind::kRange], 2726U);
-  EXPECT_EQ(kinds[EventKind::kApi], 2U);
-  EXPECT_EQ(trace.log().unmatched_ops, 3U);
+  EXPECT_EQ(kinds[EventKind::kApi], 3U);
+  EXPECT_EQ(trace.log().unmatched_ops, 4U);
   EXPECT_EQ(trace.log().unmatched_launches, 0U);
   EXPECT_THAT(trace.log().notes, ::testing::IsEmpty());
   EXPECT_EQ(trace.info().host, "tw003");
