@@ -28,7 +28,7 @@ std::optional<int64_t> room_to_hide(Finding const& finding, MeasuredDevice const
   return std::nullopt;
 }
 
-std::optional<double> metric_of(Finding const& finding, std::string_view key) {
+std::optional<double> known_metric(Finding const& finding, std::string_view key) {
   for (auto const& [name, value] : finding.metrics)
     if (name == key) return value;
   return std::nullopt;
@@ -36,7 +36,7 @@ std::optional<double> metric_of(Finding const& finding, std::string_view key) {
 
 void add_gain_if_hidden(Finding& finding, MeasuredDevice const& device) {
   auto const room = room_to_hide(finding, device);
-  auto const share = metric_of(finding, "share");
+  auto const share = known_metric(finding, "share");
   if (!room || !share || device.total_ns <= 0) return;
   double const hidden = std::min(*share, std::max(0.0, static_cast<double>(*room) / static_cast<double>(device.total_ns)));
   if (hidden < 1) finding.gain_if_hidden = 1 / (1 - hidden) - 1;

@@ -270,6 +270,7 @@ Trace TraceBuilder::finish() && {
   build_columns();
   note_unexplained_kernels();
   tbb::parallel_invoke([&] { nest(); }, [&] { link_launches(); });
+  if (trace_.log_.unmatched_ops > 0) link_calls();
   if (uint64_t const moved = trace_.log_.impossible_times; moved > 0)
     trace_.log_.notes.push_back(fmt::format("{} events claim times beyond 73 years and were moved: the trace is damaged", moved));
   return std::move(trace_);
@@ -457,6 +458,46 @@ void TraceBuilder::link_launches() {
     // A call within the one that owns the device ops, a driver's in the runtime's, is not lost.
     if (launches.find(correlation[row]).value == row) ++trace_.log_.unmatched_launches;
   }
+}
+
+namespace {
+
+/// "hipStreamWaitEvent", "hipLaunchHostFunc": enqueue nothing that a device computes; ROCm gives them the correlation of other
+/// work.
+bool enqueues_no_op(std::string_view call) {
+  auto const has = [call](std::string_view part) { return call.find(part) != std::string_view::npos; };
+  return has("WaitEvent") || has("HostFunc") || has("Synchronize") || has("Query");
+}
+
+}  // namespace
+
+/// A call with the correlation of a device op whose launch is not there is its launch, whatever its name is: of several with one
+/// correlation the first, which encloses the others.
+void TraceBuilder::link_calls() {
+  auto& columns = trace_.columns_;
+  Trace::Rows const all{0, static_cast<uint32_t>(columns.kind.size())};
+  std::unordered_map<uint64_t, uint32_t, base::HashNumber> calls;
+  for_each_op_of(columns, all, [&](uint32_t row) {
+    if (columns.correlation[row] != 0 && !columns.link[row].valid()) calls.try_emplace(columns.correlation[row], UINT32_MAX);
+  });
+
+  for_each_row_of<EventKind::kApi>(columns, all, [&](uint32_t row) {
+    auto const place = columns.correlation[row] == 0 ? calls.end() : calls.find(columns.correlation[row]);
+    if (place == calls.end() || enqueues_no_op(trace_.strings_.text(columns.name[row]))) return;
+    if (place->second == UINT32_MAX || columns.start[row] < columns.start[place->second]) place->second = row;
+  });
+
+  for_each_op_of(columns, all, [&](uint32_t row) {
+    if (columns.correlation[row] == 0 || columns.link[row].valid()) return;
+    uint32_t const call = calls.find(columns.correlation[row])->second;
+    if (call == UINT32_MAX) return;
+    columns.kind[call] = EventKind::kLaunch;
+    columns.link[row].value = call;
+    EventId& first_op = columns.link[call];
+    if (!first_op.valid() || columns.start[row] < columns.start[first_op.value]) first_op.value = row;
+    --trace_.log_.unmatched_ops;
+    trace_.log_.negative_latencies += columns.start[row] < columns.start[call] ? 1 : 0;
+  });
 }
 
 }  // namespace stepscope::model

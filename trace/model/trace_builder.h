@@ -20,6 +20,7 @@ class TraceBuilder {
   TraceInfo& info() { return trace_.info_; }
   ImportLog& log() { return trace_.log_; }
   StringId intern(std::string_view text) { return trace_.strings_.intern(text); }
+  [[nodiscard]] std::string_view text(StringId id) const { return trace_.strings_.text(id); }
 
   TrackId add_track(Track track);
   /// Replaces what is known of a track (a later block of a file knows its name or its losses).
@@ -73,6 +74,7 @@ class TraceBuilder {
   Nesting nest(size_t track);
   void number_depths(uint32_t first, uint32_t last);
   void link_launches();
+  void link_calls();
 
   Trace trace_;
   std::vector<std::vector<EventBatch>> batches_;  ///< by track, as they came

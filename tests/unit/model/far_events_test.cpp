@@ -49,6 +49,14 @@ TEST(FarEvents, WhatThereIsInNumbersIsNotFar) {
   EXPECT_EQ(leave_out_far_events(few), 0U);
 }
 
+TEST(FarEvents, ManyEventsAtOneFarTimeHaveLostTheirs) {
+  EventBatch lost;
+  for (int i = 0; i < 80; ++i) lost.add(EventKind::kMark, 0, 0, StringId{1});
+  std::vector<std::vector<EventBatch>> tracks = {{steps_from(kEpoch)}, {lost}};
+  EXPECT_EQ(leave_out_far_events(tracks), 80U);
+  EXPECT_EQ(tracks[0][0].size(), 100U);
+}
+
 TEST(FarEvents, TheFarthestTimesThatThereAreAreFar) {
   EventBatch batch = steps_from(0);
   batch.add(EventKind::kMark, INT64_MIN, 0, StringId{1});

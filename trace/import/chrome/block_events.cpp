@@ -1,14 +1,17 @@
 #include "trace/import/chrome/block_events.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <tuple>
 #include <unordered_set>
 #include <utility>
 
 #include <xxhash.h>
 
+#include "trace/import/chrome/track_roles.h"
 #include "trace/import/communication_names.h"
 
 namespace stepscope::import {
@@ -28,7 +31,8 @@ struct NameFacts {
   bool communicates = false;  ///< as a kernel
 };
 
-constexpr std::string_view kStepPrefix = "ProfilerStep#";
+/// PyTorch's, PaddlePaddle's.
+constexpr std::array<std::string_view, 2> kStepPrefixes = {"ProfilerStep#", "ProfileStep#"};
 
 /// "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
 bool waits_for_input(std::string_view name) {
@@ -38,8 +42,10 @@ bool waits_for_input(std::string_view name) {
 NameFacts facts_of(std::string_view name) {
   NameFacts facts;
   facts.is_known = true;
-  if (name.starts_with(kStepPrefix)) {
-    auto const step = parse_integer(name.substr(kStepPrefix.size()));
+  auto const prefix =
+      std::find_if(kStepPrefixes.begin(), kStepPrefixes.end(), [&](std::string_view known) { return name.starts_with(known); });
+  if (prefix != kStepPrefixes.end()) {
+    auto const step = parse_integer(name.substr(prefix->size()));
     if (step && *step >= 0) facts = {true, EventKind::kStep, *step};
   } else if (waits_for_input(name)) {
     facts.host_kind = EventKind::kInputWait;
@@ -49,6 +55,19 @@ NameFacts facts_of(std::string_view name) {
   facts.sync = model::sync_kind_of(function);
   facts.communicates = is_communication_kernel(name);
   return facts;
+}
+
+/// "matmul[0.120 ms]" → "matmul": PaddlePaddle puts each call's own duration behind its name. A text that is no duration of this
+/// event stays.
+std::string_view without_duration(std::string_view name, int64_t dur_ns) {
+  constexpr std::string_view kUnit = " ms]";
+  if (!name.ends_with(kUnit)) return name;
+  size_t const open = name.rfind('[');
+  if (open == std::string_view::npos || open == 0) return name;
+  auto const told = parse_microseconds(name.substr(open + 1, name.size() - open - 1 - kUnit.size()));
+  constexpr int64_t kNsOfLastDigit = 1000;
+  bool const is_it = told && *told < INT64_MAX / 1000 && std::abs(*told * 1000 - dur_ns) <= kNsOfLastDigit;
+  return is_it ? name.substr(0, open) : name;
 }
 
 class BlockReader {
@@ -70,6 +89,8 @@ class BlockReader {
       case 'E':
       case 'b':
       case 'e':
+      case 'S':
+      case 'F':
         return add_bracket(event);
       case 'C':
         return add_counter(event);
@@ -113,6 +134,7 @@ class BlockReader {
     if (is_new) {
       block_.tracks.push_back(place->first);
       block_.rows.emplace_back();
+      block_.undecided.push_back(0);
     }
     return place->second;
   }
@@ -122,7 +144,7 @@ class BlockReader {
     last_process_ = event.process;
     last_thread_ = event.thread;
     has_last_ = true;
-    last_track_ = track({TrackKey::Kind::kThread, std::string(event.process), std::string(event.thread)});
+    last_track_ = track({TrackKey::Kind::kThread, std::string(event.process), std::string(thread_of(event.thread))});
     return last_track_;
   }
   uint32_t stream(int32_t device, int64_t number) {
@@ -144,16 +166,27 @@ class BlockReader {
   void add_complete(ChromeEvent const& event) {
     Times times;
     if (!read_times(event, times)) return;
+    if (event.name.ends_with(']')) {
+      ChromeEvent named = event;
+      named.name = without_duration(event.name, times.dur);
+      return add_complete(named, times);
+    }
+    add_complete(event, times);
+  }
+  void add_complete(ChromeEvent const& event, Times const& times) {
     uint32_t const name = name_of(event.name);
     StringId const id{name};
     switch (category(event.category)) {
       case KinetoCategory::kHostRange:
         return add_host_range(event, times, name);
+      case KinetoCategory::kInputWait:
+        return rows(thread(event)).add(EventKind::kInputWait, times.start, times.dur, id);
       case KinetoCategory::kRuntime:
         return add_call(event, times, name);
       case KinetoCategory::kKernel:
       case KinetoCategory::kMemcpy:
       case KinetoCategory::kMemset:
+      case KinetoCategory::kDeviceOp:
         return add_device_op(event, times, name);
       case KinetoCategory::kOverhead:
         return rows(thread(event)).add(EventKind::kOverhead, times.start, times.dur, id);
@@ -165,8 +198,25 @@ class BlockReader {
       }
       case KinetoCategory::kFlow:
       case KinetoCategory::kOther:
-        return rows(thread(event)).add_range(times.start, times.dur, id);
+        return add_undecided(event, times, name);
     }
+  }
+
+  void add_undecided(ChromeEvent const& event, Times const& times, uint32_t name) {
+    uint32_t const where = thread(event);
+    EventBatch& to = rows(where);
+    ++block_.undecided[where];
+    constexpr size_t kEmptyObject = 2;
+    if (event.arguments.size() <= kEmptyObject) return to.add_range(times.start, times.dur, StringId{name});
+    KinetoArguments const a = read_kineto_arguments(event.arguments);
+    to.add(EventKind::kRange, times.start, times.dur, StringId{name}, a.correlation);
+    bool const has_shape = a.kernel.grid_x > 0 || a.bytes > 0;
+    if (!has_shape && !a.step) return;
+    BlockEvents::Saying saying{where, static_cast<uint32_t>(to.size() - 1), {}, a.step.value_or(-1), a.stream && has_shape};
+    saying.op.kernel = a.kernel;
+    saying.op.copy.bytes = a.bytes;
+    saying.op.copy.peer_device = a.peer_device;
+    block_.sayings.push_back(saying);
   }
 
   void add_host_range(ChromeEvent const& event, Times const& times, uint32_t name) {
@@ -209,31 +259,51 @@ class BlockReader {
     uint32_t const stream = stream_of(event, a);
     add_user(std::max(0, last_device_), event.process);
     if (a.correlation == 0) block_.last_op = {event.process, event.thread, times.start, 0, stream};
-    EventBatch& to = rows(stream);
-    KinetoCategory const kind = category(event.category);
-    StringId const id{name};
-    if (kind != KinetoCategory::kKernel) {
-      model::CopyDetail copy = copy_of_name(event.name);
-      copy.bytes = a.bytes;
-      copy.peer_device = a.peer_device;
-      copy.graph = a.kernel.graph;
-      copy.graph_node = a.kernel.graph_node;
-      EventKind const row_kind = kind == KinetoCategory::kMemcpy ? EventKind::kMemcpy : EventKind::kMemset;
-      return to.add(row_kind, times.start, times.dur, id, a.correlation, copy);
+    device_op(event, a, name, stream).add_to(rows(stream), times.start, times.dur, StringId{name});
+  }
+
+  EventKind kind_of_op(ChromeEvent const& event, KinetoArguments const& a, uint32_t name) {
+    switch (category(event.category)) {
+      case KinetoCategory::kMemcpy:
+        return EventKind::kMemcpy;
+      case KinetoCategory::kMemset:
+        return EventKind::kMemset;
+      case KinetoCategory::kDeviceOp:
+        if (EventKind const kind = kind_of_device_work(event.name); kind != EventKind::kKernel) return kind;
+        break;
+      default:
+        break;
     }
-    if (!a.is_collective && !facts(name, event.name).communicates)
-      return to.add(EventKind::kKernel, times.start, times.dur, id, a.correlation, a.kernel);
+    return a.is_collective || facts(name, event.name).communicates ? EventKind::kCollective : EventKind::kKernel;
+  }
+
+  DeviceOp device_op(ChromeEvent const& event, KinetoArguments const& a, uint32_t name, uint32_t stream) {
+    DeviceOp op;
+    op.kind = kind_of_op(event, a, name);
+    op.track = stream;
+    op.correlation = a.correlation;
+    op.kernel = a.kernel;
+    if (op.kind == EventKind::kMemcpy || op.kind == EventKind::kMemset) {
+      op.copy = copy_of_name(event.name);
+      op.copy.bytes = a.bytes;
+      op.copy.peer_device = a.peer_device;
+      op.copy.graph = a.kernel.graph;
+      op.copy.graph_node = a.kernel.graph_node;
+    }
+    if (op.kind != EventKind::kCollective) return op;
+
     model::CollectiveDetail detail = collective_of_kernel(event.name);
     if (a.is_collective) {
-      auto const [op, algorithm, protocol] = std::tuple(detail.op, detail.algorithm, detail.protocol);
+      auto const [kind, algorithm, protocol] = std::tuple(detail.op, detail.algorithm, detail.protocol);
       detail = a.collective;
       if (detail.rank < 0) add_group(detail.communicator, a.group);
-      if (detail.op == model::CollectiveOp::kUnknown) detail.op = op;
+      if (detail.op == model::CollectiveOp::kUnknown) detail.op = kind;
       detail.algorithm = algorithm;
       detail.protocol = protocol;
     }
     detail.channels = a.kernel.grid_x;
-    to.add(EventKind::kCollective, times.start, times.dur, id, a.correlation, detail);
+    op.collective = detail;
+    return op;
   }
 
   /// Most are of the one that the last was of.
@@ -302,10 +372,31 @@ class BlockReader {
   void add_bracket(ChromeEvent const& event) {
     Times times;
     if (!read_times(event, times)) return;
-    bool const is_async = event.phase == 'b' || event.phase == 'e';
+    // S and F are how b and e were written once.
+    char const phase = event.phase == 'S' ? 'b' : event.phase == 'F' ? 'e' : event.phase;
+    bool const is_async = phase == 'b' || phase == 'e';
     uint32_t const where =
         is_async ? track({TrackKey::Kind::kAsync, std::string(event.process), std::string(event.category)}) : thread(event);
-    block_.brackets.push_back({where, times.start, name_of(event.name), event.phase, event.id});
+    uint32_t const name = name_of(event.name);
+    uint32_t const op = phase == 'b' || phase == 'B' ? begun_op(event, name) : 0;
+    block_.brackets.push_back({where, times.start, name, phase, event.id, op});
+  }
+  /// Place + 1 of the device work that the event begins; 0 = none.
+  uint32_t begun_op(ChromeEvent const& event, uint32_t name) {
+    switch (category(event.category)) {
+      case KinetoCategory::kKernel:
+      case KinetoCategory::kMemcpy:
+      case KinetoCategory::kMemset:
+      case KinetoCategory::kDeviceOp: {
+        KinetoArguments const a = read_kineto_arguments(event.arguments);
+        block_.is_kineto = true;
+        uint32_t const stream = stream_of(event, a);
+        block_.ops.push_back(device_op(event, a, name, stream));
+        return static_cast<uint32_t>(block_.ops.size());
+      }
+      default:
+        return 0;
+    }
   }
 
   /// Each member of "args" is a series of its own.
@@ -371,6 +462,20 @@ std::optional<double> BlockReader::parse_real(std::string_view number) {
 }
 
 }  // namespace
+
+void DeviceOp::add_to(EventBatch& rows, int64_t start_ns, int64_t dur_ns, StringId name) const {
+  switch (kind) {
+    case EventKind::kMemcpy:
+    case EventKind::kMemset:
+      return rows.add(kind, start_ns, dur_ns, name, correlation, copy);
+    case EventKind::kCollective:
+      return rows.add(kind, start_ns, dur_ns, name, correlation, collective);
+    case EventKind::kStreamWait:
+      return rows.add(kind, start_ns, dur_ns, name, correlation, model::StreamWaitDetail());
+    default:
+      return rows.add(kind, start_ns, dur_ns, name, correlation, kernel);
+  }
+}
 
 uint32_t RawTexts::id_of(std::string_view text) {
   uint64_t const hash = XXH3_64bits(text.data(), text.size());

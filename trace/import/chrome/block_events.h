@@ -46,6 +46,13 @@ inline TrackKey key_of_others(TrackKey::Kind kind) { return {kind, "", "others",
 /// Whoever merges more processes' traces than this into one file is told no more of them.
 inline constexpr size_t kMostDeviceUsers = 256;
 
+/// "4242(Python)", "4242(C++)" → "4242": PaddlePaddle shows the two languages of a thread as two.
+inline std::string_view thread_of(std::string_view text) {
+  for (std::string_view const language : {"(Python)", "(C++)"})
+    if (text.ends_with(language)) text.remove_suffix(language.size());
+  return text;
+}
+
 /// Ids of texts as they stand in the block: equal texts have equal ids. Views of the block.
 class RawTexts {
  public:
@@ -65,6 +72,17 @@ class RawTexts {
   std::vector<std::string_view> texts_;
 };
 
+/// What an event says of device work beyond its name and times.
+struct DeviceOp {
+  model::EventKind kind = model::EventKind::kKernel;
+  uint32_t track = 0;  ///< of the stream
+  uint64_t correlation = 0;
+  model::KernelDetail kernel;
+  model::CopyDetail copy;
+  model::CollectiveDetail collective;
+  void add_to(model::EventBatch& rows, int64_t start_ns, int64_t dur_ns, model::StringId name) const;
+};
+
 struct BlockEvents {
   /// The begin or end of a range whose other end may be in another block.
   struct Bracket {
@@ -73,6 +91,7 @@ struct BlockEvents {
     uint32_t name;
     char phase;           ///< B, E, b, e
     std::string_view id;  ///< of b and e
+    uint32_t op;          ///< place + 1 in `ops` of the device work that it begins, 0 = none
   };
   struct Metadata {
     std::string_view what, process, thread, value;  ///< "thread_name", …, as they stand
@@ -105,7 +124,17 @@ struct BlockEvents {
   RawTexts names;
   std::vector<TrackKey> tracks;
   std::vector<model::EventBatch> rows;  ///< by track; names are ids of `names`, times ns on the trace's own clock
+  /// What events of no known category say: whether they are device work is known once their process and thread have names.
+  struct Saying {
+    uint32_t track, row;
+    DeviceOp op;
+    int64_t step;  ///< −1 = none
+    bool is_op;    ///< says which stream, and a launch shape or bytes
+  };
+  std::vector<uint32_t> undecided;  ///< by track, rows of no known category
+  std::vector<Saying> sayings;      ///< in their order
   std::vector<Bracket> brackets;
+  std::vector<DeviceOp> ops;  ///< that brackets begin
   std::vector<Metadata> metadata;
   std::vector<Group> groups;         ///< each once
   std::vector<DeviceUser> users;     ///< the first ones, each once

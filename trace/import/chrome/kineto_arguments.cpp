@@ -4,10 +4,12 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "trace/import/communication_names.h"
 #include "trace/import/json/cursor.h"
+#include "trace/import/xplane/op_names.h"
 
 namespace stepscope::import {
 namespace {
@@ -91,15 +93,24 @@ class ArgumentReader {
       case 'b':
         return is(key, "bytes") && set(a_.bytes, to_uint64(number()));
       case 'c':
-        if (is(key, "correlation")) return set(a_.correlation, to_uint64(number()));
+        // Kineto; PaddlePaddle; XLA; Ascend.
+        if (is(key, "correlation") || is(key, "correlation id") || is(key, "correlation_id") || is(key, "connection_id"))
+          return set(a_.correlation, to_uint64(number()));
         return is(key, "cuda_sync_kind") && set(a_.sync_kind, text());
       case 'd':
         if (is(key, "dtype")) return set(a_.collective.data_type, data_type_of(text()));
-        if (key != "device") return false;
+        if (key != "device" && key != "device_id") return false;
         if (auto const device = number()) a_.device = to_int32(device, -1);
         return true;
       case 's':
-        return is(key, "stream") && set(a_.stream, number());
+        if (is(key, "step_num")) return set(a_.step, number());
+        return (is(key, "stream") || is(key, "stream_id")) && set(a_.stream, number());
+      case 'k':
+        if (is(key, "kernel_details")) return set(a_.kernel, parse_kernel_details(text()));
+        return false;
+      case 'm':
+        if (is(key, "memcpy_details") || is(key, "memset_details")) return set(a_.bytes, parse_copy_details(text()).bytes);
+        return false;
       case 't':
         return is(key, "toDevice") && set(a_.peer_device, to_int32(number(), -1));
       case 'w':
@@ -139,6 +150,7 @@ class ArgumentReader {
       a_.is_collective = true;
       return set(c_.name, text());
     }
+    if (is(key, "Physic Stream Id") || is(key, "Stream Id")) return set(a_.stream, number());
     if (is(key, "In msg nelems")) return set(c_.in_elements, to_uint64(number()));
     if (is(key, "Out msg nelems")) return set(c_.out_elements, to_uint64(number()));
     if (is(key, "Message number")) return set(c_.message, std::optional(to_uint64(number())));
@@ -221,21 +233,81 @@ KinetoMemory read_kineto_memory(std::string_view arguments) {
   return memory;
 }
 
-model::CopyDetail copy_of_name(std::string_view name) {
+namespace {
+
+/// The memory that a letter of "HtoD" or "M2D" stands for: M is the host's in Level Zero, S is shared, A an array.
+std::optional<char> side_of(char letter) {
+  switch (letter) {
+    case 'H':
+    case 'M':
+      return 'h';
+    case 'D':
+    case 'A':
+    case 'S':
+      return 'd';
+    case 'P':
+      return 'p';
+    default:
+      return std::nullopt;
+  }
+}
+
+model::CopyDirection direction_of(char from, char to) {
   using model::CopyDirection;
-  struct Name {
-    std::string_view part;
-    CopyDirection direction;
+  if (from == 'p' || to == 'p') return from == to ? CopyDirection::kPeerToPeer : CopyDirection::kUnknown;
+  if (from == 'h') return to == 'h' ? CopyDirection::kHostToHost : CopyDirection::kHostToDevice;
+  return to == 'h' ? CopyDirection::kDeviceToHost : CopyDirection::kDeviceToDevice;
+}
+
+/// "HtoD", "H2D", "HTOD", "M2D", and "(d2h)" or "_d2h" where no other letters surround it.
+model::CopyDirection direction_of_letters(std::string_view name) {
+  auto const is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  for (size_t at = 0; at + 2 < name.size(); ++at) {
+    bool const is_digit = name[at + 1] == '2';
+    std::string_view const middle = name.substr(at + 1, 2);
+    if (!is_digit && middle != "to" && middle != "TO") continue;
+    size_t const last = at + (is_digit ? 2 : 3);
+    if (last >= name.size()) continue;
+    char first = name[at], second = name[last];
+    bool const is_alone = (at == 0 || !is_letter(name[at - 1])) && (last + 1 == name.size() || !is_letter(name[last + 1]));
+    if (is_digit && is_alone && first >= 'a' && second >= 'a') {
+      first = static_cast<char>(first - 'a' + 'A');
+      second = static_cast<char>(second - 'a' + 'A');
+    }
+    auto const from = side_of(first), to = side_of(second);
+    bool const is_end = last + 1 == name.size() || !(name[last + 1] >= 'a' && name[last + 1] <= 'z');
+    if (from && to && is_end) return direction_of(*from, *to);
+  }
+  return model::CopyDirection::kUnknown;
+}
+
+/// "HOST -> DEVICE", "CopyHostToDevice", "Memory copy Device-Host", "Pinned -> Device".
+model::CopyDirection direction_of_words(std::string_view name) {
+  std::string small(name);
+  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  struct Word {
+    std::string_view text;
+    char side;
   };
-  static constexpr std::array<Name, 5> kNames = {{{"HtoD", CopyDirection::kHostToDevice},
-                                                  {"DtoH", CopyDirection::kDeviceToHost},
-                                                  {"DtoD", CopyDirection::kDeviceToDevice},
-                                                  {"PtoP", CopyDirection::kPeerToPeer},
-                                                  {"HtoH", CopyDirection::kHostToHost}}};
+  static constexpr std::array<Word, 6> kWords = {
+      {{"host", 'h'}, {"device", 'd'}, {"pinned", 'h'}, {"pageable", 'h'}, {"shared", 'd'}, {"peer", 'p'}}};
+  std::array<char, 2> sides{};
+  size_t found = 0;
+  for (size_t at = 0; at < small.size() && found < sides.size();) {
+    auto const word =
+        std::find_if(kWords.begin(), kWords.end(), [&](Word const& w) { return small.compare(at, w.text.size(), w.text) == 0; });
+    if (word != kWords.end()) sides[found++] = word->side;
+    at += word == kWords.end() ? 1 : word->text.size();
+  }
+  return found == sides.size() ? direction_of(sides[0], sides[1]) : model::CopyDirection::kUnknown;
+}
+
+}  // namespace
+
+model::CopyDetail copy_of_name(std::string_view name) {
   model::CopyDetail copy;
-  auto const found = std::find_if(kNames.begin(), kNames.end(),
-                                  [&](Name const& known) { return name.find(known.part) != std::string_view::npos; });
-  if (found != kNames.end()) copy.direction = found->direction;
+  copy.direction = direction_of_letters(name);
+  if (copy.direction == model::CopyDirection::kUnknown) copy.direction = direction_of_words(name);
   copy.pinned = name.find("Pinned") != std::string_view::npos ? 1 : 0;
   return copy;
 }

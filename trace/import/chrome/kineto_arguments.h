@@ -15,6 +15,7 @@ struct KinetoArguments {
   uint64_t correlation = 0;
   std::optional<int32_t> device;
   std::optional<int64_t> stream;
+  std::optional<int64_t> step;            ///< of a range that JAX or TensorFlow marks as a step
   uint64_t bytes = 0;                     ///< of a copy
   model::KernelDetail kernel;             ///< as far as a kernel says
   bool is_collective = false;             ///< says what it communicates

@@ -69,7 +69,11 @@ size_t MergedEvents::track_of(TrackKey const& key) {
     }
   }
   auto const [place, is_new] = numbers_.try_emplace(key, tracks_.size());
-  if (is_new) tracks_.push_back({key, builder_.add_track({})});
+  if (is_new) {
+    MergedTrack& track = tracks_.emplace_back();
+    track.key = key;
+    track.id = builder_.add_track({});
+  }
   return place->second;
 }
 
@@ -98,7 +102,7 @@ void MergedEvents::add(BlockEvents block) {
   std::vector<StringId> const names = intern_names(block);
   if (!origin_ns_) origin_ns_ = origin_of(block);
   if (last_op_ && block.first_arrow && block.first_arrow->ends_at({last_op_->process, last_op_->thread, last_op_->time_ns}))
-    builder_.events(last_op_->track).correlation.back() = block.first_arrow->id;
+    tracks_[last_op_->track].batches.back().correlation.back() = block.first_arrow->id;
   for (BlockEvents::DeviceUser const& user : block.users)
     if (device_users_.size() < kMostDeviceUsers || device_users_.contains(user.device))
       if (auto& processes = device_users_[user.device]; processes.size() < kMostDeviceUsers) processes.emplace(user.process);
@@ -108,14 +112,27 @@ void MergedEvents::add(BlockEvents block) {
   std::vector<size_t> numbers;
   for (size_t i = 0; i < block.tracks.size(); ++i) {
     numbers.push_back(track_of(block.tracks[i]));
-    add_rows(tracks_[numbers.back()], std::move(block.rows[i]), names);
+    MergedTrack& track = tracks_[numbers.back()];
+    track.undecided += block.undecided[i];
+    add_rows(track, std::move(block.rows[i]), names);
+  }
+  for (BlockEvents::Saying const& saying : block.sayings) {
+    MergedTrack& track = tracks_[numbers[saying.track]];
+    track.sayings.push_back({track.batches.size() - 1, saying.row, saying.op, saying.step, saying.is_op});
   }
   last_op_.reset();
   if (auto const& op = block.last_op)
-    last_op_ = {std::string(op->process), std::string(op->thread), op->time_ns, tracks_[numbers[op->track]].id};
+    last_op_ = {std::string(op->process), std::string(op->thread), op->time_ns, numbers[op->track]};
+  size_t const first_op = ops_.size();
+  for (DeviceOp& op : block.ops) {
+    op.track = static_cast<uint32_t>(numbers[op.track]);
+    if (op.kind == EventKind::kCollective && rank_) add_own_rank(op.collective);
+    ops_.push_back(op);
+  }
   for (BlockEvents::Bracket const& bracket : block.brackets) {
+    auto const op = bracket.op == 0 ? std::nullopt : std::optional(first_op + bracket.op - 1);
     brackets_[numbers[bracket.track]].push_back(
-        {possible(minus(bracket.time_ns, *origin_ns_)), names[bracket.name], bracket.phase, std::string(bracket.id)});
+        {possible(minus(bracket.time_ns, *origin_ns_)), names[bracket.name], bracket.phase, std::string(bracket.id), op});
   }
   for (BlockEvents::Bracket const& bracket : block.brackets)
     last_ns_ = std::max(last_ns_, possible(minus(bracket.time_ns, *origin_ns_)));
@@ -133,25 +150,22 @@ void MergedEvents::add_rows(MergedTrack& track, EventBatch rows, std::vector<Str
   }
   track.events += rows.size();
   event_count_ += rows.size();
-  auto& collectives = std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details);
-  if (!rank_ && !collectives.empty()) {
-    without_rank_.emplace_back(track.id, std::move(rows));
-    return;
-  }
-  for (model::CollectiveDetail& detail : collectives) add_own_rank(detail);
-  builder_.append(track.id, std::move(rows));
+  if (rank_)
+    for (model::CollectiveDetail& detail : std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
+      add_own_rank(detail);
+  if (!rows.empty()) track.batches.push_back(std::move(rows));
 }
 
 /// The rank may stand behind the events of a packed file.
-void MergedEvents::add_without_rank(TraceHeader const& header) {
-  if (!rank_) rank_ = header.rank;
-  for (auto& [track, rows] : without_rank_) {
-    if (rank_)
+void MergedEvents::add_late_rank(TraceHeader const& header) {
+  if (rank_ || !header.rank) return;
+  rank_ = header.rank;
+  for (MergedTrack& track : tracks_)
+    for (EventBatch& rows : track.batches)
       for (model::CollectiveDetail& detail : std::get<model::DetailColumn<model::CollectiveDetail>>(rows.details))
         add_own_rank(detail);
-    builder_.append(track, std::move(rows));
-  }
-  without_rank_.clear();
+  for (DeviceOp& op : ops_)
+    if (op.kind == EventKind::kCollective) add_own_rank(op.collective);
 }
 
 /// Of messages the rank in the job, as their peers are told by it; of collectives that in their group: by it another recording of
@@ -167,10 +181,12 @@ void MergedEvents::add_own_rank(model::CollectiveDetail& detail) const {
 
 void MergedEvents::add_metadata(BlockEvents::Metadata const& metadata) {
   if (metadata.what == "thread_name") {
-    thread_names_[{std::string(metadata.process), std::string(metadata.thread)}] =
+    thread_names_[{std::string(metadata.process), std::string(thread_of(metadata.thread))}] =
         without_last_spaces(repaired_text(metadata.value, kMostTextBytes));
   } else if (metadata.what == "process_name") {
     process_names_[std::string(metadata.process)] = without_last_spaces(repaired_text(metadata.value, kMostTextBytes));
+  } else if (metadata.what == "process_labels") {
+    process_labels_[std::string(metadata.process)] = text_of(metadata.value);
   }
 }
 
@@ -185,43 +201,84 @@ void MergedEvents::close_brackets() {
   }
 }
 
-/// B and E: an end closes the last begin of its thread.
-void MergedEvents::close_nested(size_t track, std::vector<Bracket> brackets) {
-  EventBatch& rows = builder_.events(tracks_[track].id);
-  std::vector<Bracket> open;
-  for (Bracket& bracket : brackets) {
-    if (bracket.phase == 'B') {
-      open.push_back(std::move(bracket));
-    } else if (open.empty()) {
-      ++unopened_;
-    } else {
-      rows.add_range(open.back().time_ns, bracket.time_ns - open.back().time_ns, open.back().name);
-      open.pop_back();
-    }
+/// A range, or the device work that its begin tells of, on its stream.
+void MergedEvents::add_closed(size_t track, Bracket const& begin, int64_t dur_ns) {
+  MergedTrack& to = tracks_[begin.op ? ops_[*begin.op].track : track];
+  if (to.batches.empty()) to.batches.emplace_back();
+  if (begin.op) {
+    DeviceOp const& op = ops_[*begin.op];
+    op.add_to(to.batches.back(), begin.time_ns, dur_ns, begin.name);
+    to.copies += op.kind == EventKind::kMemcpy ? 1 : 0;
+    to.collectives += op.kind == EventKind::kCollective ? 1 : 0;
+  } else {
+    to.batches.back().add_range(begin.time_ns, dur_ns, begin.name);
+    ++to.undecided;
   }
-  unclosed_ += open.size();
-  for (Bracket const& bracket : open)
-    rows.add_range(bracket.time_ns, std::max<int64_t>(0, last_ns_ - bracket.time_ns), bracket.name);
+  ++to.events;
+}
+
+/// B and E: an end closes the last open begin of its name on its thread. An end without a name closes the last one that is open,
+/// and so do all ends of a thread where none has the name of a begin: there they say something else.
+void MergedEvents::close_nested(size_t track, std::vector<Bracket> brackets) {
+  StringId const nameless = builder_.intern("");
+  std::set<uint32_t> begun;
+  for (Bracket const& bracket : brackets)
+    if (bracket.phase == 'B') begun.insert(bracket.name.value);
+  bool const have_names = std::any_of(brackets.begin(), brackets.end(), [&](Bracket const& bracket) {
+    return bracket.phase == 'E' && bracket.name != nameless && begun.contains(bracket.name.value);
+  });
+
+  std::vector<size_t> open;                              // places; closed ones stay until they are the last
+  std::map<uint32_t, std::vector<size_t>> open_of_name;  // the same, by name
+  std::vector<bool> is_closed(brackets.size(), false);
+  auto const take_last = [&](std::vector<size_t>& places) -> std::optional<size_t> {
+    while (!places.empty() && is_closed[places.back()]) places.pop_back();
+    if (places.empty()) return std::nullopt;
+    return places.back();
+  };
+  for (size_t i = 0; i < brackets.size(); ++i) {
+    Bracket const& bracket = brackets[i];
+    if (bracket.phase == 'B') {
+      open.push_back(i);
+      open_of_name[bracket.name.value].push_back(i);
+      continue;
+    }
+    bool const is_by_name = have_names && bracket.name != nameless;
+    auto const begin = take_last(is_by_name ? open_of_name[bracket.name.value] : open);
+    if (!begin) {
+      ++unopened_;
+      continue;
+    }
+    is_closed[*begin] = true;
+    add_closed(track, brackets[*begin], bracket.time_ns - brackets[*begin].time_ns);
+  }
+
+  for (size_t const place : open) {
+    if (is_closed[place]) continue;
+    ++unclosed_;
+    add_closed(track, brackets[place], std::max<int64_t>(0, last_ns_ - brackets[place].time_ns));
+  }
 }
 
 /// b and e: an end closes the last begin of its id and name.
 void MergedEvents::close_async(size_t track, std::vector<Bracket> const& brackets) {
-  EventBatch& rows = builder_.events(tracks_[track].id);
-  std::map<std::pair<std::string, uint32_t>, std::vector<int64_t>> open;
-  for (Bracket const& bracket : brackets) {
+  std::map<std::pair<std::string, uint32_t>, std::vector<size_t>> open;
+  for (size_t i = 0; i < brackets.size(); ++i) {
+    Bracket const& bracket = brackets[i];
     auto& begins = open[{bracket.id, bracket.name.value}];
     if (bracket.phase == 'b') {
-      begins.push_back(bracket.time_ns);
+      begins.push_back(i);
     } else if (begins.empty()) {
       ++unopened_;
     } else {
-      rows.add_range(begins.back(), bracket.time_ns - begins.back(), bracket.name);
+      add_closed(track, brackets[begins.back()], bracket.time_ns - brackets[begins.back()].time_ns);
       begins.pop_back();
     }
   }
   for (auto const& [key, begins] : open) {
     unclosed_ += begins.size();
-    for (int64_t const begin : begins) rows.add_range(begin, std::max<int64_t>(0, last_ns_ - begin), StringId{key.second});
+    for (size_t const begin : begins)
+      add_closed(track, brackets[begin], std::max<int64_t>(0, last_ns_ - brackets[begin].time_ns));
   }
 }
 
@@ -238,7 +295,7 @@ void MergedEvents::name_tracks() {
         track.kind = model::TrackKind::kStream;
         track.id = key.stream;
         track.device = key.device;
-        track.name = fmt::format("stream {}", key.stream);
+        track.name = merged.name.empty() ? fmt::format("stream {}", key.stream) : merged.name;
         if (2 * merged.copies > merged.events) track.stream_kind = model::StreamKind::kCopy;
         if (2 * merged.collectives > merged.events) track.stream_kind = model::StreamKind::kCommunication;
         break;
@@ -251,6 +308,7 @@ void MergedEvents::name_tracks() {
       case TrackKey::Kind::kAsync:
       case TrackKey::Kind::kDeviceRanges: {
         track.id = trailing_number(key.thread).value_or(0);
+        track.device = merged.device;
         std::string const thread = text_of(key.thread);
         bool const is_number = parse_integer(thread).has_value();
         track.name = known != thread_names_.end() && !known->second.empty() ? known->second
@@ -367,8 +425,10 @@ void MergedEvents::note_processes() {
 }
 
 model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) && {
-  add_without_rank(header);
+  add_late_rank(header);
   close_brackets();
+  decide_roles();
+  send_tracks();
   name_tracks();
   add_devices(header);
   add_info(header, file);

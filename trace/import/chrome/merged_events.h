@@ -14,6 +14,7 @@
 #include "trace/base/hash_number.h"
 #include "trace/import/chrome/block_events.h"
 #include "trace/import/chrome/trace_header.h"
+#include "trace/import/chrome/track_roles.h"
 #include "trace/model/trace_builder.h"
 
 namespace stepscope::import {
@@ -39,27 +40,61 @@ class MergedEvents {
   model::Trace finish(TraceHeader header, std::string const& file) &&;
 
  private:
+  /// BlockEvents::Saying, of a row of a batch.
+  struct Saying {
+    size_t batch;
+    uint32_t row;
+    DeviceOp op;
+    int64_t step;
+    bool is_op;
+  };
   struct MergedTrack {
     TrackKey key;
     model::TrackId id;
-    uint64_t events = 0, copies = 0, collectives = 0;
+    std::vector<model::EventBatch> batches;
+    std::vector<Saying> sayings;
+    uint64_t events = 0, undecided = 0, copies = 0, collectives = 0;
+    std::string name;     ///< of a stream that has one
+    int32_t device = -1;  ///< in whose time its ranges are
   };
   struct Bracket {
     int64_t time_ns;
     model::StringId name;
     char phase;
     std::string id;
+    std::optional<size_t> op;  ///< place in ops_
+  };
+  /// What a track of no known category is by the names of its process and thread (merged_roles.cpp).
+  struct Decision {
+    enum class What : uint8_t { kHost, kStream, kSteps, kDerived };
+    What what = What::kHost;
+    std::string device;
+    int32_t wanted = 0;
+    int64_t stream = 0;
   };
   size_t track_of(TrackKey const& key);
   std::vector<model::StringId> intern_names(BlockEvents const& block);
   void add_rows(MergedTrack& track, model::EventBatch rows, std::vector<model::StringId> const& names);
   void add_own_rank(model::CollectiveDetail& detail) const;
-  void add_without_rank(TraceHeader const& header);
+  void add_late_rank(TraceHeader const& header);
   /// json_text(), and counts what is replaced in it.
   std::string repaired_text(std::string_view raw, size_t most);
   void add_metadata(BlockEvents::Metadata const& metadata);
   void close_brackets();
   void close_nested(size_t track, std::vector<Bracket> brackets);
+  void add_closed(size_t track, Bracket const& begin, int64_t dur_ns);
+  void decide_roles();
+  [[nodiscard]] Decision decide(MergedTrack const& track) const;
+  [[nodiscard]] ProcessMeaning meaning_of(std::string const& process) const;
+  [[nodiscard]] bool has_numbered_streams(std::string const& device) const;
+  [[nodiscard]] bool has_stream_lanes(std::string const& process) const;
+  [[nodiscard]] bool is_device_by_arguments(MergedTrack const& track) const;
+  static bool is_undecided(MergedTrack const& track);
+  void make_stream(MergedTrack& track);
+  void make_steps(MergedTrack& track, bool is_device);
+  void link_ranges();
+  static void part_steps(MergedTrack& track);
+  void send_tracks();
   void close_async(size_t track, std::vector<Bracket> const& brackets);
   void name_tracks();
   void add_devices(TraceHeader const& header);
@@ -72,7 +107,7 @@ class MergedEvents {
   struct LastOp {
     std::string process, thread;
     int64_t time_ns = 0;
-    model::TrackId track;
+    size_t track = 0;
   };
 
   model::TraceBuilder builder_;
@@ -80,12 +115,12 @@ class MergedEvents {
   std::vector<MergedTrack> tracks_;
   std::map<size_t, std::vector<Bracket>> brackets_;  ///< by track
   std::map<std::pair<std::string, std::string>, std::string> thread_names_;
-  std::map<std::string, std::string> process_names_;
+  std::map<std::string, std::string> process_names_, process_labels_;
+  std::vector<DeviceOp> ops_;                              ///< that brackets begin; `track` is a place in tracks_
   std::map<int32_t, std::set<std::string>> device_users_;  ///< BlockEvents::DeviceUser
   std::optional<LastOp> last_op_;
   std::optional<int32_t> rank_;
   uint32_t world_size_ = 0;
-  std::vector<std::pair<model::TrackId, model::EventBatch>> without_rank_;   ///< with collectives, until the rank is known
   std::unordered_map<uint64_t, int32_t, base::HashNumber> ranks_in_groups_;  ///< by communicator
   std::optional<int64_t> origin_ns_;
   int64_t last_ns_ = 0;             ///< trace time

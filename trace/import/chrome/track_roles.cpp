@@ -1,0 +1,184 @@
+#include "trace/import/chrome/track_roles.h"
+
+#include <algorithm>
+#include <array>
+
+#include "trace/import/chrome/kineto_arguments.h"
+#include "trace/import/communication_names.h"
+#include "trace/import/xplane/op_names.h"
+
+namespace stepscope::import {
+namespace {
+
+using model::EventKind;
+
+/// Words that name a device before its number.
+constexpr std::array<std::string_view, 26> kDeviceWords = {
+    "gpu",  "npu",    "hpu",        "tpu",      "xpu",         "mtia",        "mlu",    "musa",   "gcu",
+    "dcu",  "ipu",    "vpu",        "gaudi",    "ascend",      "neuroncore",  "neuron", "nc",     "device id",
+    "cuda", "device", "hip device", "deviceid", "sycl device", "accelerator", "rocm",   "davinci"};
+/// Whole names of processes that hold the work of one device.
+constexpr std::array<std::string_view, 8> kUnnumberedDevices = {"ascend hardware", "gpu",       "npu", "hpu", "tpu", "mtia",
+                                                                "neuroncore",      "ai core op"};
+/// A thread or process with one of these behind the number works for a device on the host.
+constexpr std::array<std::string_view, 16> kHostWords = {"worker", "thread",  "host",     "api",     "cpu",      "python",
+                                                         "load",   "monitor", "manage",   "schedul", "dispatch", "launch",
+                                                         "poll",   "feed",    "callback", "tensors"};
+/// Lanes that tools make from the ops of a device.
+constexpr std::array<std::string_view, 17> kDerivedLanes = {"xla modules",
+                                                            "xla traceme",
+                                                            "framework name scope",
+                                                            "framework ops",
+                                                            "source code",
+                                                            "source",
+                                                            "modules",
+                                                            "launch stats",
+                                                            "tensorflow ops",
+                                                            "tensorflow name scope",
+                                                            "sparse core steps",
+                                                            "sparse core modules",
+                                                            "computing",
+                                                            "communication",
+                                                            "communication(not overlapped)",
+                                                            "free",
+                                                            "overlap analysis"};
+
+std::string in_small_letters(std::string_view text) {
+  std::string small(text);
+  for (char& c : small) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return small;
+}
+template <size_t Size>
+bool is_listed(std::string_view text, std::array<std::string_view, Size> const& words) {
+  return std::find(words.begin(), words.end(), text) != words.end();
+}
+template <size_t Size>
+bool holds_any(std::string_view text, std::array<std::string_view, Size> const& words) {
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view word) { return text.find(word) != std::string_view::npos; });
+}
+
+/// The number that stands here, behind a space or a sign; nothing: none does.
+std::optional<int64_t> take_number(std::string_view& text) {
+  size_t const first = text.find_first_not_of(" :#/_-[");
+  if (first == std::string_view::npos) return std::nullopt;
+  size_t last = first;
+  while (last < text.size() && text[last] >= '0' && text[last] <= '9') ++last;
+  constexpr size_t kMostDigits = 6;
+  if (last == first || last - first > kMostDigits) return std::nullopt;
+  auto const number = parse_integer(text.substr(first, last - first));
+  text.remove_prefix(last);
+  return number;
+}
+
+struct NumberedDevice {
+  std::string_view word, rest;
+  int32_t number = 0;
+};
+/// "gpu 0 (process 123)", "gpu/0", "deviceid: 0": in lower case.
+std::optional<NumberedDevice> numbered_device(std::string_view name) {
+  NumberedDevice device;
+  for (std::string_view const word : kDeviceWords) {
+    if (!name.starts_with(word)) continue;
+    std::string_view rest = name.substr(word.size());
+    auto const number = take_number(rest);
+    bool const is_end = rest.empty() || std::string_view(" ,:;/([]|-").find(rest[0]) != std::string_view::npos;
+    if (!number || !is_end || holds_any(rest, kHostWords)) continue;
+    device = {word, rest, static_cast<int32_t>(*number)};
+    return device;
+  }
+  return std::nullopt;
+}
+
+/// TensorFlow and XLA: "/job:worker/replica:0/task:1/device:GPU:0/stream:13 Compute", "/gpu:0/stream:13 Compute".
+ProcessMeaning meaning_of_path(std::string const& name) {
+  ProcessMeaning meaning;
+  size_t at = name.rfind("/device:");
+  size_t word = at == std::string::npos ? 0 : at + std::string_view("/device:").size();
+  if (at == std::string::npos) {
+    at = name.rfind("/gpu:");
+    if (at == std::string::npos) return meaning;
+    word = at + 1;
+  }
+  auto const device = numbered_device(std::string_view(name).substr(word));
+  if (!device) return meaning;
+  std::string_view const rest = device->rest;
+  meaning.device = name.substr(0, name.size() - rest.size());
+  meaning.number = device->number;
+  constexpr std::string_view kStream = "/stream:";
+  if (rest.starts_with(kStream)) {
+    std::string_view number = rest.substr(kStream.size());
+    meaning.stream = take_number(number);
+    meaning.role = meaning.stream ? ProcessRole::kDevice : ProcessRole::kAllStreams;
+  } else if (rest.starts_with("/memcpy")) {
+    meaning.role = ProcessRole::kAllStreams;
+    meaning.stream = 1;
+  } else if (rest.find("compute") == std::string_view::npos) {
+    // With "Compute" it is when the host handed the ops out.
+    meaning.role = ProcessRole::kDevice;
+  }
+  return meaning;
+}
+
+}  // namespace
+
+ProcessMeaning meaning_of_process(std::string_view text) {
+  std::string const name = in_small_letters(text);
+  if (name.starts_with('/')) return meaning_of_path(name);
+  if (auto const device = numbered_device(name)) {
+    ProcessMeaning meaning{ProcessRole::kDevice, {}, device->number, std::nullopt};
+    meaning.device = std::string(device->word) + " " + std::to_string(device->number);
+    return meaning;
+  }
+  if (is_listed(name, kUnnumberedDevices)) return {ProcessRole::kDevice, name, std::nullopt, std::nullopt};
+  if (name == "communication" || name == "hccl")
+    return {ProcessRole::kCommunication, "ascend hardware", std::nullopt, std::nullopt};
+  if (name == "overlap analysis") return {ProcessRole::kDerived, {}, std::nullopt, std::nullopt};
+  return {};
+}
+
+std::optional<int64_t> stream_of_lane(std::string_view thread_name) {
+  std::string const name = in_small_letters(thread_name);
+  for (std::string_view const word : {"stream", "queue"}) {
+    size_t const at = name.find(word);
+    if (at == std::string::npos) continue;
+    std::string_view rest = std::string_view(name).substr(at + word.size());
+    if (auto const number = take_number(rest)) return number;
+  }
+  return std::nullopt;
+}
+
+LaneRole role_of_lane(std::string_view thread_name) {
+  std::string const name = in_small_letters(thread_name);
+  if (name == "steps") return LaneRole::kSteps;
+  if (name == "xla ops" || name == "async xla ops" || name == "sparse core ops") return LaneRole::kPrograms;
+  if (is_listed(name, kDerivedLanes) || name.starts_with("plane ")) return LaneRole::kDerived;
+  return LaneRole::kStream;
+}
+
+std::optional<ProcessMeaning> meaning_of_host_lane(std::string_view thread_name) {
+  std::string const name = in_small_letters(thread_name);
+  bool const is_xla_stream = name.starts_with("stream #") && name.ends_with(')');
+  if (is_xla_stream) return ProcessMeaning{ProcessRole::kDevice, "device of threads", std::nullopt, stream_of_lane(name)};
+  ProcessMeaning meaning = meaning_of_process(name);
+  bool const is_stream = meaning.role == ProcessRole::kDevice && meaning.number;
+  if (!is_stream) return std::nullopt;
+  if (!meaning.stream) meaning.stream = stream_of_lane(name);
+  return meaning;
+}
+
+EventKind kind_of_device_work(std::string_view text) {
+  std::string const name = in_small_letters(text.substr(0, text.find('(')));
+  auto const has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
+  if (has("memcpy") || has("memory copy") || has("memorycopy") || name.starts_with("copyhost") ||
+      name.starts_with("copydevice") || name.starts_with("__amd_rocclr_copy"))
+    return EventKind::kMemcpy;
+  if (has("memset") || has("memoryfill") || name.starts_with("fillbuffer") || name.starts_with("__amd_rocclr_fill"))
+    return EventKind::kMemset;
+  bool const is_event = has("notify") || (has("event") && (has("wait") || has("record")));
+  if (is_event && !has("kernel")) return EventKind::kStreamWait;
+  if (is_communication_kernel(text) || name.starts_with("hcom_") || name.starts_with("hccl")) return EventKind::kCollective;
+  return meaning_of_xla_op(text, {}).role == OpRole::kCollective ? EventKind::kCollective : EventKind::kKernel;
+}
+
+}  // namespace stepscope::import
