@@ -16,7 +16,7 @@ using namespace model;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr int64_t kUs = 1'000;
+constexpr int64_t kMicrosecond = 1'000;
 
 /// One thread that marks steps, and others that help.
 class HostProgram {
@@ -52,12 +52,12 @@ Run loop_with_waits(int64_t slow = -1, int64_t offset = 0) {
   HostProgram program;
   int64_t now = 0;
   for (int64_t number = 0; number < 10; ++number) {
-    int64_t const more = number == slow ? 400 * kUs : 0;
-    program.step(number, now, now + 100 * kUs + more);
-    program.range(now, now + 30 * kUs, "wait for batch", EventKind::kInputWait);
-    program.range(now + 40 * kUs, now + 90 * kUs + more, "forward", EventKind::kPhase);
-    program.range(now + 50 * kUs, now + 70 * kUs + more, "tokenize");
-    now += 110 * kUs + more;
+    int64_t const more = number == slow ? 400 * kMicrosecond : 0;
+    program.step(number, now, now + 100 * kMicrosecond + more);
+    program.range(now, now + 30 * kMicrosecond, "wait for batch", EventKind::kInputWait);
+    program.range(now + 40 * kMicrosecond, now + 90 * kMicrosecond + more, "forward", EventKind::kPhase);
+    program.range(now + 50 * kMicrosecond, now + 70 * kMicrosecond + more, "tokenize");
+    now += 110 * kMicrosecond + more;
   }
   return std::move(program).run(offset);
 }
@@ -85,10 +85,10 @@ TEST(HostTime, MeasuresStepsFromTheEndOfTheStepBefore) {
   EXPECT_EQ(host.counted_steps, 9U);
   EXPECT_EQ(host.steps[1].period.begin, host.steps[0].range.end);
   EXPECT_EQ(host.steps[0].range.begin, 7);
-  EXPECT_EQ(host.mean_ns, 110 * kUs);
-  EXPECT_EQ(host.median_ns, 110 * kUs);
-  EXPECT_EQ(host.p95_ns, 110 * kUs);
-  EXPECT_EQ(host.input_ns, 30 * kUs);
+  EXPECT_EQ(host.mean_ns, 110 * kMicrosecond);
+  EXPECT_EQ(host.median_ns, 110 * kMicrosecond);
+  EXPECT_EQ(host.p95_ns, 110 * kMicrosecond);
+  EXPECT_EQ(host.input_ns, 30 * kMicrosecond);
 }
 
 TEST(HostTime, AStepWhoseNumberDoesNotFollowBeginsWhereItBegins) {
@@ -105,10 +105,10 @@ TEST(HostTime, SplitsTimeByRangeWithAndWithoutInnerRanges) {
   HostRangeFacts const& phase = range_of(analysis.hosts[0], "forward");
   EXPECT_EQ(phase.kind, HostRangeKind::kPhase);
   EXPECT_EQ(phase.count, 10U);
-  EXPECT_EQ(phase.inclusive_ns, 500 * kUs);
-  EXPECT_EQ(phase.exclusive_ns, 300 * kUs);
-  EXPECT_EQ(phase.step_inclusive_ns, 50 * kUs);
-  EXPECT_EQ(phase.step_exclusive_ns, 30 * kUs);
+  EXPECT_EQ(phase.inclusive_ns, 500 * kMicrosecond);
+  EXPECT_EQ(phase.exclusive_ns, 300 * kMicrosecond);
+  EXPECT_EQ(phase.step_inclusive_ns, 50 * kMicrosecond);
+  EXPECT_EQ(phase.step_exclusive_ns, 30 * kMicrosecond);
   EXPECT_EQ(range_of(analysis.hosts[0], "wait for batch").kind, HostRangeKind::kInput);
   for (HostRangeFacts const& range : analysis.hosts[0].ranges) EXPECT_NE(range.name, "step");
 }
@@ -143,11 +143,11 @@ TEST(HostTime, NamesWhatASlowStepHasMoreOf) {
   EXPECT_EQ(host.slow->count, 1U);
   EXPECT_EQ(host.slow->worst, 6);
   EXPECT_EQ(host.slow->differs, "tokenize");
-  EXPECT_EQ(host.slow->differs_ns, 400 * kUs);
+  EXPECT_EQ(host.slow->differs_ns, 400 * kMicrosecond);
   Finding const* finding = finding_of(analysis, "step-outliers");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(*finding->where, (DeviceRef{0, kHostDevice}));
-  EXPECT_EQ(*finding->cost_ns_per_step, 400 * kUs / 9);
+  EXPECT_EQ(*finding->cost_ns_per_step, 400 * kMicrosecond / 9);
   EXPECT_EQ(finding_of(analyze(loop_with_waits()), "step-outliers"), nullptr);
 }
 
@@ -189,7 +189,7 @@ TEST(HostTime, OnlyTheStepsThatWereAskedForCount) {
   ASSERT_EQ(analysis.hosts.size(), 1U);
   EXPECT_EQ(analysis.hosts[0].steps.size(), 2U);
   EXPECT_EQ(range_of(analysis.hosts[0], "forward").count, 2U);
-  EXPECT_EQ(analysis.hosts[0].window.length(), 210 * kUs);
+  EXPECT_EQ(analysis.hosts[0].window.length(), 210 * kMicrosecond);
 }
 
 TEST(HostTime, ADeviceThatWorksIsAnalyzedAsBefore) {
@@ -218,15 +218,15 @@ TEST(HostTime, TextsSayWhatStepsTakeAndNothingOfDevices) {
 Run negotiations(int count, int64_t late, int64_t late_us, bool with_torn = false) {
   HostProgram program;
   for (int i = 0; i < count; ++i) {
-    int64_t const begin = i * 1'000 * kUs;
-    program.range(begin, begin + (10 + late_us) * kUs, "NEGOTIATE_ALLREDUCE");
+    int64_t const begin = i * 1'000 * kMicrosecond;
+    program.range(begin, begin + (10 + late_us) * kMicrosecond, "NEGOTIATE_ALLREDUCE");
     int64_t ready = begin;
     for (int64_t rank = 0; rank < 3; ++rank) {
       bool const is_torn = with_torn && i == 0 && rank == late;
-      int64_t const at = rank == late ? begin + (10 + late_us) * kUs : (ready += 5 * kUs);
+      int64_t const at = rank == late ? begin + (10 + late_us) * kMicrosecond : (ready += 5 * kMicrosecond);
       if (!is_torn) program.range(at, at, std::to_string(rank), rank == 1 ? EventKind::kMark : EventKind::kRange);
     }
-    program.range(begin + 400 * kUs, begin + 500 * kUs, "ALLREDUCE");
+    program.range(begin + 400 * kMicrosecond, begin + 500 * kMicrosecond, "ALLREDUCE");
   }
   return std::move(program).run();
 }
@@ -240,8 +240,8 @@ TEST(Negotiations, NameTheRankThatComesLast) {
   ASSERT_EQ(facts.ranks.size(), 3U);
   EXPECT_EQ(facts.ranks[0].rank, 2);
   EXPECT_EQ(facts.ranks[0].last, 5U);
-  EXPECT_EQ(facts.ranks[0].mean_ns, 300 * kUs);
-  EXPECT_EQ(facts.ranks[0].late_ns, 1'500 * kUs);
+  EXPECT_EQ(facts.ranks[0].mean_ns, 300 * kMicrosecond);
+  EXPECT_EQ(facts.ranks[0].late_ns, 1'500 * kMicrosecond);
   EXPECT_EQ(facts.ranks[0].moments, 5U);
   Finding const* finding = finding_of(analysis, "straggler");
   ASSERT_NE(finding, nullptr);
