@@ -36,7 +36,8 @@ file::Selection selection_of(import::TraceSource const& source, std::span<model:
 /// What outlines are made of.
 constexpr std::array kOutlineTables = {model::DetailTable::kSteps, model::DetailTable::kCollectives, model::DetailTable::kRanges};
 /// What the critical path asks for.
-constexpr std::array kPathTables = {model::DetailTable::kSteps, model::DetailTable::kStreamWaits, model::DetailTable::kSyncs};
+constexpr std::array kPathTables = {model::DetailTable::kSteps, model::DetailTable::kStreamWaits, model::DetailTable::kSyncs,
+                                    model::DetailTable::kCopies};
 
 file::Selection path_selection(import::RankSource const& rank, model::Interval window) {
   file::Selection part = selection_of(rank.source, kPathTables);

@@ -186,7 +186,7 @@ Advice advice_for_json(Input const& input) {
     if (std::isspace(static_cast<unsigned char>(c)) == 0) content += c;
   if (content == "[" || content == "{")
     return may_be_trace("is JSON that was cut off before its first event and holds no events, record or copy it again");
-  if (content == "[]" || content == "{}") return may_be_trace("is JSON that holds no events, record the run again");
+  if (content == "[]" || content == "{}") return no_trace("is JSON that holds no events, record the run again");
   if (holds(head, "\"rocprofiler-sdk-tool\""))
     return may_be_trace(
         "is JSON of rocprofv3, which Stepscope does not read: run rocprofv3 again with --output-format pftrace and name what it "

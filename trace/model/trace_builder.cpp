@@ -270,7 +270,7 @@ Trace TraceBuilder::finish() && {
   build_columns();
   note_unexplained_kernels();
   tbb::parallel_invoke([&] { nest(); }, [&] { link_launches(); });
-  if (trace_.log_.unmatched_ops > 0) link_calls();
+  if (calls_launch_ && trace_.log_.unmatched_ops > 0) link_calls();
   if (uint64_t const moved = trace_.log_.impossible_times; moved > 0)
     trace_.log_.notes.push_back(fmt::format("{} events claim times beyond 73 years and were moved: the trace is damaged", moved));
   return std::move(trace_);

@@ -37,6 +37,8 @@ class TraceBuilder {
 
   /// Nobody will ask how deep events are nested: it is 0 then.
   void leave_out_depth() { has_depth_ = false; }
+  /// Of a tool whose calls are not all known by name: one with the correlation of a device op is the op's launch.
+  void take_calls_as_launches() { calls_launch_ = true; }
 
   /// No op is of a CUDA graph.
   void leave_out_graphs() { trace_.may_have_graphs_ = false; }
@@ -79,6 +81,7 @@ class TraceBuilder {
   Trace trace_;
   std::vector<std::vector<EventBatch>> batches_;  ///< by track, as they came
   bool has_depth_ = true;
+  bool calls_launch_ = false;
   uint32_t own_details_ = UINT32_MAX;  ///< bit t: each row has its own row of table t
 };
 

@@ -170,7 +170,7 @@ TEST_F(Check, RefusesWhatItCannotCheck) {
   expect_code("good-5 --baseline nowhere.json", 2, "nowhere.json");
   expect_code("good-5 --baseline base --name gpt", 2, "no baseline of gpt (it has train)");
   expect_code("good-5 --baseline base --name ../base/train", 2, "--name");
-  expect_code("good-5 --baseline base --steps 400:500", 2, "no steps");
+  expect_code("good-5 --baseline base --steps 400:500", 2, "not in the run");
   expect_code("good-5 --history base --append-history base/train.json", 2, "is no history");
   std::string text = read("base/train.json");
   write("newer.json", text.replace(text.find("\"schema\":1"), 10, "\"schema\":2"));

@@ -438,6 +438,7 @@ model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) &
   if (header.other_rank)
     log().notes.push_back(fmt::format("the file says that it is rank {} and rank {}: it is taken as rank {}", *header.rank,
                                       *header.other_rank, *header.rank));
+  builder_.take_calls_as_launches();
   return std::move(builder_).finish();
 }
 
