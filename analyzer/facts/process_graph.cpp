@@ -73,6 +73,7 @@ std::vector<uint32_t> add_launches(DeviceIndex const& device, ProcessGraph& grap
     auto const launch = device.launch_of(op.row);
     if (!launch || device.start(*launch) > op.start) continue;
     op.launch = number[*launch];
+    if (op.launch == kNoNode) continue;  // not a call of a thread
     bool const is_first = !has_op[op.launch];
     has_op[op.launch] = true;
     if (!is_first || !waits_for_copy(trace, *launch, op.row)) continue;
