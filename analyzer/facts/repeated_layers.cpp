@@ -9,6 +9,7 @@
 
 #include "analyzer/facts/layer_names.h"
 #include "analyzer/facts/quantile.h"
+#include "trace/base/check.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -175,6 +176,7 @@ LayerRepeats describe(std::string const& stem, std::vector<Numbers const*> const
     if (first == nullptr || *numbers[i] < *first) first = numbers[i];
     if (last == nullptr || *numbers[i] > *last) last = numbers[i];
   }
+  STEPSCOPE_CHECK(first != nullptr && last != nullptr);
   result.layers.first = text_of(*first);
   result.layers.last = text_of(*last);
   result.layers.count = stretches.size();

@@ -185,7 +185,8 @@ LaterWindows::LaterWindows(std::vector<RankSource*>& sources) {
   }
 
   std::set<RankSource const*> later;
-  for (auto& [process, windows] : of_processes) {
+  for (auto& of_process : of_processes) {
+    auto& windows = of_process.second;
     std::sort(windows.begin(), windows.end(), [](auto const& a, auto const& b) { return a.first.begin < b.first.begin; });
     // Two that overlap are of two processes: hosts that are not named may use the same number.
     auto const overlap = [](auto const& a, auto const& b) { return a.first.end >= b.first.begin; };
@@ -204,9 +205,9 @@ LaterWindows::LaterWindows(std::vector<RankSource*>& sources) {
 }
 
 std::vector<RankSource*> const& LaterWindows::of(RankSource const* first) const {
-  static std::vector<RankSource*> const kNone;
+  static std::vector<RankSource*> const none;
   auto const found = windows_.find(first);
-  return found == windows_.end() ? kNone : found->second;
+  return found == windows_.end() ? none : found->second;
 }
 
 }  // namespace stepscope::import

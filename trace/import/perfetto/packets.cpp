@@ -6,76 +6,84 @@
 
 namespace stepscope::import::perfetto {
 
+namespace {
+
+void take_number(base::ProtobufField const& field, Packet& packet) {
+  switch (field.number) {
+    case PacketNumber::kTimestamp:
+      packet.timestamp = field.value;
+      packet.has_timestamp = true;
+      break;
+    case PacketNumber::kSequenceId:
+      packet.sequence = field.value;
+      break;
+    case PacketNumber::kSequenceFlags:
+      packet.flags = field.value;
+      break;
+    case PacketNumber::kTimestampClock:
+      packet.clock = field.value;
+      break;
+    case PacketNumber::kStateCleared:
+      packet.is_cleared = field.value != 0;
+      break;
+    case PacketNumber::kPreviousDropped:
+      packet.follows_loss = field.value != 0;
+      break;
+    case PacketNumber::kFirstOnSequence:
+      packet.is_first = field.value != 0;
+      break;
+    default:
+      break;
+  }
+}
+
+void take_bytes(base::ProtobufField const& field, Packet& packet) {
+  switch (field.number) {
+    case PacketNumber::kTrackEvent:
+      packet.track_event = field.bytes;
+      break;
+    case PacketNumber::kInternedData:
+      packet.interned = field.bytes;
+      break;
+    case PacketNumber::kTrackDescriptor:
+      packet.track_descriptor = field.bytes;
+      break;
+    case PacketNumber::kClockSnapshot:
+      packet.clock_snapshot = field.bytes;
+      break;
+    case PacketNumber::kDefaults:
+      packet.defaults = field.bytes;
+      break;
+    case PacketNumber::kGpuRenderStage:
+      packet.gpu_stage = field.bytes;
+      break;
+    case PacketNumber::kProcessDescriptor:
+      packet.process = field.bytes;
+      break;
+    case PacketNumber::kThreadDescriptor:
+      packet.thread = field.bytes;
+      break;
+    case PacketNumber::kStepscope:
+      packet.stepscope = field.bytes;
+      break;
+    default:
+      packet.other = field.number;
+  }
+}
+
+}  // namespace
+
 bool read_packet(std::string_view bytes, Packet& packet) {
-  using P = PacketNumber;
   base::ProtobufReader reader(bytes);
   base::ProtobufField field;
   bool is_whole = true;
   while (reader.next(field)) {
-    if (field.type == base::WireType::kVarint) {
-      switch (field.number) {
-        case P::kTimestamp:
-          packet.timestamp = field.value;
-          packet.has_timestamp = true;
-          break;
-        case P::kSequenceId:
-          packet.sequence = field.value;
-          break;
-        case P::kSequenceFlags:
-          packet.flags = field.value;
-          break;
-        case P::kTimestampClock:
-          packet.clock = field.value;
-          break;
-        case P::kStateCleared:
-          packet.is_cleared = field.value != 0;
-          break;
-        case P::kPreviousDropped:
-          packet.follows_loss = field.value != 0;
-          break;
-        case P::kFirstOnSequence:
-          packet.is_first = field.value != 0;
-          break;
-        default:
-          break;
-      }
-      continue;
-    }
+    if (field.type == base::WireType::kVarint) take_number(field, packet);
     if (field.type != base::WireType::kBytes) continue;
     if (field.is_cut) is_whole = false;
-    switch (field.number) {
-      case P::kTrackEvent:
-        packet.track_event = field.bytes;
-        break;
-      case P::kInternedData:
-        packet.interned = field.bytes;
-        break;
-      case P::kTrackDescriptor:
-        packet.track_descriptor = field.bytes;
-        break;
-      case P::kClockSnapshot:
-        packet.clock_snapshot = field.bytes;
-        break;
-      case P::kDefaults:
-        packet.defaults = field.bytes;
-        break;
-      case P::kGpuRenderStage:
-        packet.gpu_stage = field.bytes;
-        break;
-      case P::kProcessDescriptor:
-        packet.process = field.bytes;
-        break;
-      case P::kThreadDescriptor:
-        packet.thread = field.bytes;
-        break;
-      case P::kStepscope:
-        packet.stepscope = field.bytes;
-        break;
-      default:
-        packet.other = field.number;
-    }
+    take_bytes(field, packet);
   }
-  packet.is_cleared = packet.is_cleared || (packet.flags & P::kFlagCleared) != 0;
+  packet.is_cleared = packet.is_cleared || (packet.flags & PacketNumber::kFlagCleared) != 0;
   return is_whole && reader.end() == base::ProtobufReader::End::kWhole;
 }
 

@@ -23,6 +23,12 @@ struct TrackEvent {
   std::vector<double> extra_real_values;
 
   void read(std::string_view bytes);
+
+ private:
+  void clear();
+  /// False: no field that stands once.
+  bool take_one(base::ProtobufField const& field);
+  void take_list(base::ProtobufField const& field);
 };
 
 /// A repeated number, in one field (packed) or in several.
