@@ -86,7 +86,15 @@ std::string evidence_list(Page const& page, size_t index) {
                      picture_of(page, index, 0), jump, tr("Where to look ({})", finding.evidence.size()), items);
 }
 
+/// Without a measured step the time of all that was recorded stands in a step's place: what is counted by step says nothing.
+bool is_about_steps(analyzer::Finding const& finding) {
+  auto const& metrics = finding.metrics;
+  auto const steps = std::find_if(metrics.begin(), metrics.end(), [](auto const& metric) { return metric.first == "steps"; });
+  return steps == metrics.end() || steps->second > 0;
+}
+
 std::string facts_of(analyzer::Finding const& finding) {
+  bool const by_step = is_about_steps(finding);
   std::string items;
   if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
@@ -99,7 +107,9 @@ std::string facts_of(analyzer::Finding const& finding) {
   bool const are_faults = finding.rule == "trace-quality";  // those that it does not have say nothing
   for (auto const& [key, value] : finding.metrics) {
     if (are_faults && value == 0) continue;
-    MetricWords const words = metric_words(key, value);
+    if (!by_step && (key == "steps" || key == "step_ns" || key.ends_with("per_step"))) continue;
+    MetricWords words = metric_words(key, value);
+    if (!by_step && key == "share") words.label = tr("share of the time");
     items += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape(words.label), escape(words.value));
   }
   return items.empty() ? "" : fmt::format("<dl class=\"facts\">{}</dl>", items);

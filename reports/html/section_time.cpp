@@ -265,7 +265,7 @@ std::string idle_section(Page const& page) {
 std::string timeline_section(Page const& page) {
   if (page.views.empty()) return section("timeline", "Timeline", empty_note("The run has no events."));
   std::string const body =
-      chart("timeline", "Device streams and the host threads that feed them",
+      chart("timeline", is_about_host(page) ? "Threads of the program" : "Device streams and the host threads that feed them",
             "A row is a stream of a device or a host thread. Neighbours that are too close to tell apart at a "
             "view's resolution are drawn as one block in the colour of what takes most of its time; choose a step "
             "or a finding to see single operations, or open the run with stepscope view.");
