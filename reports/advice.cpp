@@ -19,7 +19,15 @@ bool is_of_xla(model::Run const& run) {
                      [](model::RankTrace const& rank) { return rank.trace.info().tool.starts_with("XLA profiler"); });
 }
 
-bool is_amd(analyzer::Analysis const& analysis) {
+/// A trace may call its devices "GPU 2" and tell by its calls alone whose they are.
+bool launches_by_hip(model::RankTrace const& rank) {
+  constexpr std::array<std::string_view, 3> kCalls = {"hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel"};
+  return std::any_of(kCalls.begin(), kCalls.end(),
+                     [&](std::string_view call) { return rank.trace.strings().find(call).valid(); });
+}
+
+bool is_amd(model::Run const& run, analyzer::Analysis const& analysis) {
+  if (std::any_of(run.ranks.begin(), run.ranks.end(), launches_by_hip)) return true;
   constexpr std::array<std::string_view, 4> kNames = {"AMD", "Instinct", "Radeon", "gfx"};
   return std::any_of(analysis.devices.begin(), analysis.devices.end(), [&](analyzer::DeviceFacts const& device) {
     return std::any_of(kNames.begin(), kNames.end(),
@@ -66,7 +74,7 @@ std::string advice_about(model::Run const& run, analyzer::Analysis const& analys
                          std::string_view usual) {
   std::string_view const better = better_advice(run, finding);
   std::string advice(tr(better.empty() ? usual : better));
-  return is_amd(analysis) ? for_amd(std::move(advice)) : advice;
+  return is_amd(run, analysis) ? for_amd(std::move(advice)) : advice;
 }
 
 }  // namespace stepscope::reports

@@ -75,7 +75,7 @@ std::string say_idle(Seen const& seen) {
   if (!text.empty() && devices && *devices > 1) text += tr("; {} devices are affected", seen.text("devices"));
   if (!text.empty()) text += tr(".");
   std::string const op = seen.subject("host_op");
-  return op.empty() ? text : text + tr(" Meanwhile the host was mostly in {}.", op);
+  return op.empty() ? text : text + tr(" Meanwhile the host was longest in {}.", op);
 }
 
 /// What is known of time that nothing explains.
@@ -126,7 +126,7 @@ std::string say_share(Seen const& seen) {
   if (seen.metric("op_share"))
     text = tr(" On {} such kernels are {} of the operations' time", seen.where(), seen.text("op_share"));
   if (!text.empty() && seen.metric("at_most_ns_per_step"))
-    text += tr(" and take {} a step, which is the most that could be saved", seen.text("at_most_ns_per_step"));
+    text += tr(" and take {} a step, of which a part could be saved", seen.text("at_most_ns_per_step"));
   if (!text.empty()) text += tr(".");
   std::string const kernel = seen.subject("kernel");
   return kernel.empty() ? text : text + tr(" Most of that time is in {}.", kernel);
@@ -185,7 +185,7 @@ std::string say_why_late(Seen const& seen) {
   for (auto const& [role, cause] : seen.finding.subjects) {
     if (role != "cause") continue;
     if (cause == "compute") return std::string(tr(" What it computes takes longer."));
-    if (cause == "host") return op.empty() ? std::string(tr(" Its host is late.")) : tr(" Its host is late, mostly in {}.", op);
+    if (cause == "host") return op.empty() ? std::string(tr(" Its host is late.")) : tr(" Its host is late, longest in {}.", op);
     if (cause == "input")
       return op.empty() ? std::string(tr(" It waits for its data.")) : tr(" It waits for its data, in {}.", op);
     if (cause == "communication") return std::string(tr(" It is held up in other communication."));
@@ -334,13 +334,13 @@ std::string say_throttling(Seen const& seen) {
   return text;
 }
 
-/// "; what grows is idle time, late host, while the host is mostly in “x”".
+/// "; what grows is idle time, late host, while the host is longest in “x”".
 std::string grown_part_words(Seen const& seen) {
   std::string text;
   for (auto const& [role, name] : seen.finding.subjects)
     for (int i = 0; role == "part" && i < kPartCount; ++i)
       if (part(i).key == name) text += tr("; what grows is {}{}", part(i).idle ? tr("idle time, ") : "", part(i).label);
-  if (std::string const op = seen.subject("host_op"); !op.empty()) text += tr(", while the host is mostly in {}", op);
+  if (std::string const op = seen.subject("host_op"); !op.empty()) text += tr(", while the host is longest in {}", op);
   return text;
 }
 

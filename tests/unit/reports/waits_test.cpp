@@ -78,7 +78,7 @@ TEST(WaitsWording, a_straggler_says_why_it_is_late) {
   finding.rule = "straggler";
   finding.subjects = {{"cause", "host"}, {"host_op", "save checkpoint"}};
   EXPECT_THAT(words_of(sample.run, sample.analysis, finding).explanation,
-              HasSubstr("Its host is late, mostly in “save checkpoint”."));
+              HasSubstr("Its host is late, longest in “save checkpoint”."));
   finding.subjects = {{"cause", "input"}};
   EXPECT_THAT(words_of(sample.run, sample.analysis, finding).explanation, HasSubstr("It waits for its data."));
 }

@@ -86,11 +86,12 @@ TEST(Wording, what_can_be_hidden_has_two_gains) {
   EXPECT_EQ(gains_of(finding), "hidden or done without: at most 2.0 × as fast");
 }
 
-std::string advice_of(char const* rule, char const* tool, char const* device,
-                      std::pair<std::string, std::string> const& subject) {
+std::string advice_of(char const* rule, char const* tool, char const* device, std::pair<std::string, std::string> const& subject,
+                      char const* call = "cudaLaunchKernel") {
   model::Run run;
   model::TraceBuilder builder;
   builder.info().tool = tool;
+  builder.intern(call);
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
   analyzer::Analysis analysis;
   analysis.devices.emplace_back().name = device;
@@ -106,6 +107,9 @@ TEST(Wording, advice_fits_the_framework_and_the_vendor) {
   std::string const amd = advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "AMD Instinct MI300X", {});
   EXPECT_NE(amd.find("HIP graph"), std::string::npos);
   EXPECT_EQ(amd.find("CUDA"), std::string::npos);
+  // The name of the device may say nothing.
+  std::string const by_calls = advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "GPU 2", {}, "hipLaunchKernel");
+  EXPECT_NE(by_calls.find("HIP graph"), std::string::npos);
   for (char const* rule : {"host-bound-launches", "launch-latency"}) {
     std::string const jax = advice_of(rule, "XLA profiler (XPlane)", "AMD GPU 0", {});
     EXPECT_NE(jax.find("jax.jit"), std::string::npos) << rule;
