@@ -74,9 +74,9 @@ std::optional<int32_t> only_tensor_part(std::string_view name) {
   return name.substr(at + kPart.size() + digits.size()).starts_with(".trace.json") ? number_of(digits) : std::nullopt;
 }
 
-/// A folder of one rank: "rank_3", "worker3".
+/// A folder of one rank: "rank_3", "worker3", "mp_rank_03", "proc_3".
 std::optional<int32_t> rank_of_folder(std::string_view name) {
-  for (std::string_view const word : {"global_rank", "rank", "worker"}) {
+  for (std::string_view const word : {"global_rank", "mp_rank", "rank", "worker", "process", "proc"}) {
     if (!name.starts_with(word)) continue;
     size_t const at = after_separators(name, word.size());
     std::string_view const digits = digits_at(name, at);

@@ -50,7 +50,9 @@ class Program : public ::testing::Test {
 
   std::filesystem::path folder_ =
       std::filesystem::path(::testing::TempDir()) /
-      ("stepscope_e2e_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->name()));
+      // Tests of several programs have the same name, and may run at the same time.
+      ("stepscope_e2e_" + std::string(::testing::UnitTest::GetInstance()->current_test_info()->test_suite_name()) + "_" +
+       ::testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 }  // namespace stepscope::e2e

@@ -28,6 +28,9 @@ TEST(RankFromName, TheRankMayBeInTheFilesName) {
 TEST(RankFromName, TheRankMayBeInTheFoldersName) {
   EXPECT_EQ(rank_of_name("run/rank_5/node01_100.1769071195000.pt.trace.json"), 5);
   EXPECT_EQ(rank_of_name("run/worker3/trace.json"), 3);
+  EXPECT_EQ(rank_of_name("run/mp_rank_03/trace.json"), 3);
+  EXPECT_EQ(rank_of_name("run/proc_10/trace.json"), 10);
+  EXPECT_EQ(rank_of_name("run/preprocess_10/trace.json"), std::nullopt);
   EXPECT_EQ(rank_of_name("rank_5/rank2.json"), 2);
   EXPECT_EQ(rank_of_name("my-rank5-study/trace.json"), std::nullopt);
 }

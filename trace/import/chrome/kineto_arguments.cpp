@@ -93,8 +93,9 @@ class ArgumentReader {
       case 'b':
         return is(key, "bytes") && set(a_.bytes, to_uint64(number()));
       case 'c':
-        // Kineto; PaddlePaddle; XLA; Ascend.
-        if (is(key, "correlation") || is(key, "correlation id") || is(key, "correlation_id") || is(key, "connection_id"))
+        // Kineto; PaddlePaddle; XLA; Ascend; rocprofv3; others.
+        if (is(key, "correlation") || is(key, "correlation id") || is(key, "correlation_id") || is(key, "connection_id") ||
+            is(key, "corr_id") || is(key, "correlationId"))
           return set(a_.correlation, to_uint64(number()));
         return is(key, "cuda_sync_kind") && set(a_.sync_kind, text());
       case 'd':
