@@ -88,7 +88,7 @@ struct NegotiationFacts {
     uint32_t track = 0;      ///< of the negotiation with the longest
   };
   int32_t rank_index = 0;   ///< of the process whose file tells
-  uint64_t count = 0;       ///< negotiations of which all ranks are told
+  uint64_t count = 0;       ///< negotiations whose record names every rank
   uint64_t incomplete = 0;  ///< others
   int64_t window_ns = 0;    ///< first begin to last end of the process's events
   std::vector<Rank> ranks;  ///< all, by late_ns descending

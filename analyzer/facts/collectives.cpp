@@ -200,6 +200,7 @@ double bus_factor(CollectiveOp op, uint32_t participants) {
 std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& devices) {
   std::vector<int32_t> const job_ranks = job_ranks_of(devices);
   std::vector<Entry> const entries = collect(devices);
+
   // Collectives are numbered from 0 on: where the entries of each begin among the sorted places.
   uint32_t count = 0;
   for (Entry const& entry : entries) count = std::max(count, entry.match.collective + 1);
@@ -208,6 +209,7 @@ std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& d
   std::exclusive_scan(begins.begin(), begins.end(), begins.begin(), 0U);
   std::vector<uint32_t> next = begins;
   for (uint32_t place = 0; place < entries.size(); ++place) places[next[entries[place].match.collective]++] = place;
+
   std::vector<CollectiveFacts> made(count);
   std::vector<std::pair<int64_t, uint32_t>> order(count);  // by first start, then by number
   tbb::parallel_for(0U, count, [&](uint32_t number) {

@@ -12,7 +12,7 @@ namespace stepscope::analyzer {
 void add_host_steps(HostActivity& host, model::TraceInfo const& info, std::vector<std::vector<HostStep>> const& steps,
                     AnalyzeOptions const& options, HostFacts& facts);
 
-/// Which steps stand for the usual ones: counted, and neither an outlier nor, where there is none, the slowest.
+/// The usual steps: they count, and are no outliers. In a run without outliers the slowest step is left out instead.
 std::vector<bool> usual_host_steps(HostFacts const& facts);
 
 /// Index of the counted step with the longest period; no step: steps.size().

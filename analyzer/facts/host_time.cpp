@@ -63,7 +63,7 @@ class HostSweep {
   HostSweep(model::RankTrace const& rank, std::vector<std::vector<HostStep>> const& steps, std::optional<Interval> within)
       : rank_(rank), rows_(rank), steps_(steps), within_(within), sums_(rank.trace.strings().size() + 1) {}
 
-  /// Adds the thread's events to the sums. Gives what is told of the thread.
+  /// Adds the thread's events to the sums. Returns the thread's own row.
   HostThreadFacts thread(uint32_t track, ThreadPeriods const& periods) {
     periods_ = &periods;
     now_ = std::numeric_limits<int64_t>::min();

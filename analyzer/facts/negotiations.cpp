@@ -97,6 +97,8 @@ NegotiationFacts::Rank sums_of(int64_t rank, std::vector<Lateness> late) {
   facts.rank = rank;
   facts.last = late.size();
   std::sort(late.begin(), late.end(), [](Lateness const& a, Lateness const& b) { return a.when.begin < b.when.begin; });
+
+  // Overlapping waits are one moment: its length counts once.
   int64_t sum = 0;
   std::optional<Interval> stretch;
   auto const end_stretch = [&] {
@@ -105,6 +107,7 @@ NegotiationFacts::Rank sums_of(int64_t rank, std::vector<Lateness> late) {
     add_saturated(facts.late_ns, stretch->length());
     if (stretch->length() > facts.worst.length()) facts.worst = *stretch;
   };
+
   for (Lateness const& one : late) {
     add_saturated(sum, one.when.length());
     if (one.when.length() > facts.longest_ns) facts.longest_ns = one.when.length(), facts.track = one.track;
@@ -116,6 +119,7 @@ NegotiationFacts::Rank sums_of(int64_t rank, std::vector<Lateness> late) {
     stretch = one.when;
   }
   end_stretch();
+
   if (!late.empty()) facts.mean_ns = sum / std::ssize(late);
   return facts;
 }

@@ -61,6 +61,7 @@ std::vector<uint32_t> add_launches(DeviceIndex const& device, ProcessGraph& grap
     if (launch && device.start(*launch) <= op.start && trace.track(*launch).kind == model::TrackKind::kThread)
       number[*launch] = 0;
   }
+
   std::vector<uint32_t> rows;
   for (uint32_t row = 0; row < number.size(); ++row) {
     if (number[row] == kNoNode) continue;
@@ -68,6 +69,8 @@ std::vector<uint32_t> add_launches(DeviceIndex const& device, ProcessGraph& grap
     rows.push_back(row);
     graph.launches.push_back({device.start(row), device.end(row), trace.columns().track[row].value});
   }
+
+  // A call that waits for its copy launches the copy at its begin.
   std::vector<bool> has_op(rows.size());
   for (PathOp& op : graph.ops) {
     auto const launch = device.launch_of(op.row);

@@ -55,7 +55,7 @@ class LayerRanges {
   [[nodiscard]] std::map<std::string, std::map<uint32_t, std::vector<LayerRange>>> const& by_stem() const { return by_stem_; }
 
  private:
-  std::vector<std::vector<LayerName>> names_;  ///< beside the trace's strings
+  std::vector<std::vector<LayerName>> names_;  ///< by string id, of the trace
   std::map<std::string, std::map<uint32_t, std::vector<LayerRange>>> by_stem_;
 };
 

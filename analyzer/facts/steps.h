@@ -48,7 +48,7 @@ HostSteps find_host_steps(model::Run const& run);
 std::vector<model::ThreadSteps> steps_between(std::vector<std::vector<HostStep>> const& threads,
                                               std::pair<int64_t, int64_t> wanted, int64_t offset_ns);
 /// `part_begin`: of run time; of the steps that do not end before it the first is the part's first. Where steps were renumbered
-/// the first step's number is told as if the part's numbers had been counted through.
+/// the part counts its steps through from the number of its first step.
 model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads, int64_t part_begin);
 
 /// A host step by its place among those of its thread.

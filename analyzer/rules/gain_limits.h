@@ -9,8 +9,8 @@
 
 namespace stepscope::analyzer {
 
-/// Of a device that is busy for less than this share of its time no ratio is promised: by what it would then be limited nobody
-/// has measured.
+/// A finding promises no gain for a device that is busy for less than this share of its time: the trace does not show what would
+/// limit the program then.
 inline constexpr double kLeastUsed = 0.1;
 
 /// Fills gain_if_hidden, and takes the gains from findings about hardly used devices, which get the metric "busy_share".

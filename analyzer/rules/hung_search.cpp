@@ -86,7 +86,7 @@ class HungCollectives {
   }
 
  private:
-  /// What of a communicator is not completed.
+  /// The operations of a communicator that have not completed.
   struct Pending {
     uint64_t lowest = UINT64_MAX;
     std::set<uint64_t> numbers;
@@ -127,8 +127,8 @@ class HungCollectives {
   }
 
   /// A communicator's operations run one after the other: what lies before one that the rank completed is over, whatever its
-  /// entry says (nobody watches those that a CUDA graph launches). Where nobody tells of ends, what all ranks have called is
-  /// over.
+  /// entry says (PyTorch does not watch operations that a CUDA graph launches). If no entry records an end, an operation that
+  /// all ranks have called is over.
   [[nodiscard]] bool is_over(HungCall const& call) const {
     CollectiveDetail const& detail = call.detail;
     if (is_told(detail))
@@ -247,12 +247,12 @@ class HungCollectives {
     bool const knows_that_time = holds_active_alone || recording.begin <= hung.first_call();
     return is_member && knows_that_time ? Place::kMissing : Place::kOther;
   }
-  /// Whether ends are told of the calls of a communicator.
+  /// Whether the dump records the ends of the communicator's calls.
   [[nodiscard]] static bool is_told_of(Hung const& hung) {
     return std::all_of(hung.calls.begin(), hung.calls.end(), [](HungCall const& call) { return is_told(call.detail); });
   }
 
-  /// A number in the group is told as one of the job only where the group's members are known, or are numbered as the job is.
+  /// The finding names a rank of the job only if the dump lists the group's members, or the group is numbered as the job is.
   void find_unrecorded(Hung& hung, Members const& group, uint32_t participants) const {
     std::map<int32_t, CallSpan> const& spans = spans_.at(hung.key.first);
     if (group.ranks.size() == participants && participants > 0) {
