@@ -61,18 +61,10 @@ bool is_complete_after(Trace const& trace, SliceWindow const& window) {
   return all_linked || all_go_on;
 }
 
-/// Whether the op that comes next on each stream behind the window is there, or is none that is wanted.
+/// Whether the ops that come next on each stream behind the window are there, or are none that are wanted.
 bool has_next_ops(Trace const& trace, SliceWindow const& window, int64_t read_until) {
   if (!window.with_next_ops || read_until > model::last_begin_of_next(window.device)) return true;
-  size_t working = 0;
-  for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
-    auto const rows = trace.rows_of(model::TrackId{track});
-    bool works = false;
-    for (uint32_t row = rows.first; row < rows.last && !works; ++row)
-      works = model::is_device_op(trace.kind(row)) && touches(trace, row, window.device);
-    working += works ? 1 : 0;
-  }
-  return model::next_ops(trace, window.device).size() == working;
+  return model::next_ops(trace, window.device).are_all_there;
 }
 
 /// The margin of the next try. One damaged time can make a run of a second 73 years long: after some tries it grows faster.

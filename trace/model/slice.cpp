@@ -13,6 +13,12 @@
 namespace stepscope::model {
 namespace {
 
+bool touches(Trace const& trace, uint32_t row, Interval window) {
+  int64_t const start = trace.start(row);
+  // What takes no time lies in the window as an instant does.
+  return start < window.end && (trace.end(row) > window.begin || start >= window.begin);
+}
+
 /// Which rows of a trace a slice keeps.
 class RowChoice {
  public:
@@ -20,7 +26,7 @@ class RowChoice {
     for (uint32_t row = 0; row < trace.event_count(); ++row)
       kept_[row] = touches(row, trace.track(row).kind == TrackKind::kThread ? window.host : window.device) ||
                    (explains_by_itself(trace.kind(row)) && touches(row, window.device));
-    auto const next = window.with_next_ops ? next_ops(trace, window.device) : std::vector<uint32_t>();
+    auto const next = window.with_next_ops ? next_ops(trace, window.device).rows : std::vector<uint32_t>();
     if (window.with_next_ops) keep_until_launched(next, window);
     keep_linked();
     for (uint32_t track = 0; track < trace.tracks().size(); ++track)
@@ -36,11 +42,7 @@ class RowChoice {
   /// Calls that explain an idle device wherever the thread's launches have got to (DEFINITIONS, "Idle causes").
   static bool explains_by_itself(EventKind kind) { return kind == EventKind::kMemory || kind == EventKind::kOverhead; }
 
-  [[nodiscard]] bool touches(uint32_t row, Interval window) const {
-    int64_t const start = trace_.start(row);
-    // What takes no time lies in the window as an instant does.
-    return start < window.end && (trace_.end(row) > window.begin || start >= window.begin);
-  }
+  [[nodiscard]] bool touches(uint32_t row, Interval window) const { return model::touches(trace_, row, window); }
 
   /// What threads did behind their window, until the last op was launched that begins in the device's window or ends its idle
   /// time: that tells what kept the launch.
@@ -155,24 +157,50 @@ bool is_launched_within(Trace const& trace, uint32_t launch, std::vector<ThreadS
   return contains(all);
 }
 
-}  // namespace
-
-std::vector<uint32_t> next_ops(Trace const& trace, Interval window) {
-  std::vector<uint32_t> result;
-  int64_t const last_begin = last_begin_of_next(window);
+/// The rows of each stream of which an op touches the window.
+std::vector<Trace::Rows> streams_at_work(Trace const& trace, Interval window) {
+  std::vector<Trace::Rows> result;
   for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
     if (trace.tracks()[track].kind != TrackKind::kStream) continue;
-    bool works = false;
     Trace::Rows const rows = trace.rows_of(TrackId{track});
-    for (uint32_t row = rows.first; row < rows.last && trace.start(row) <= last_begin; ++row) {
-      if (!is_device_op(trace.kind(row))) continue;
-      if (trace.start(row) < window.end) {
-        works = works || trace.end(row) > window.begin || trace.start(row) >= window.begin;
-        continue;
-      }
-      if (works) result.push_back(row);
+    for (uint32_t row = rows.first; row < rows.last && trace.start(row) < window.end; ++row) {
+      if (!is_device_op(trace.kind(row)) || !touches(trace, row, window)) continue;
+      result.push_back(rows);
       break;
     }
+  }
+  return result;
+}
+
+/// When each device's communication that touches the window is over: the window's end at least. By device.
+std::map<int32_t, int64_t> ends_of_communication(Trace const& trace, Interval window, std::vector<Trace::Rows> const& streams) {
+  std::map<int32_t, int64_t> result;
+  for (Trace::Rows const rows : streams) {
+    int64_t& until = result.try_emplace(trace.track(rows.first).device, window.end).first->second;
+    for (uint32_t row = rows.first; row < rows.last && trace.start(row) < window.end; ++row)
+      if (kind_info(trace.kind(row)).op_class == OpClass::kComm && touches(trace, row, window))
+        until = std::max(until, trace.end(row));
+  }
+  return result;
+}
+
+}  // namespace
+
+NextOps next_ops(Trace const& trace, Interval window) {
+  NextOps result;
+  int64_t const last_begin = last_begin_of_next(window);
+  auto const working = streams_at_work(trace, window);
+  auto const communicates_until = ends_of_communication(trace, window, working);
+
+  for (Trace::Rows const rows : working) {
+    int64_t const until = communicates_until.at(trace.track(rows.first).device);
+    bool is_there = false;
+    for (uint32_t row = rows.first; row < rows.last && trace.start(row) <= last_begin && !is_there; ++row) {
+      if (!is_device_op(trace.kind(row)) || trace.start(row) < window.end) continue;
+      result.rows.push_back(row);
+      is_there = trace.start(row) >= until;
+    }
+    result.are_all_there = result.are_all_there && is_there;
   }
   return result;
 }

@@ -13,21 +13,26 @@ namespace stepscope::model {
 struct SliceWindow {
   Interval host;    ///< of threads
   Interval device;  ///< of streams and counters; also of the calls by which the host touches the device's memory, and of overhead
-  bool with_next_ops = false;  ///< also what tells how the idle time at its end was over: next_ops()
+  bool with_next_ops = false;  ///< also what tells how the idle time and the communication at its end were over: next_ops()
 };
 
 /// Keeps every event of which any part lies in its window, whole: nothing is cut in half at the borders. Also kept, wherever they
 /// lie: the launches of kept device ops, the device ops of kept launches, and the events of their thread that enclose those
-/// launches, so that every op still has its launch and every launch its step; behind the window the next op of each stream and
+/// launches, so that every op still has its launch and every launch its step; behind the window the next ops of each stream and
 /// what threads did until those were launched (next_ops()), but no step; and, so that it is known what memory is there when
 /// the window begins, the calls that allocated what is live then and the last memory call before it. Tracks keep their ids,
 /// events their correlation; devices, process and log stay; texts that nothing uses any longer are left out. O(events). `whole`:
 /// the steps of the trace, for those who know them; of a part of a trace those of its whole stay.
 Trace slice(Trace const& trace, SliceWindow const& window, WholeSteps const& whole = {});
 
-/// Of each stream that works in the window, the op that comes next behind it, if one begins by last_begin_of_next(): rows. In
-/// order of tracks. Where communication or a copy ends the window, that op tells whether compute could have hidden it.
-std::vector<uint32_t> next_ops(Trace const& trace, Interval window);
+/// What the streams that work in the window do behind it: rows, in order of tracks.
+struct NextOps {
+  std::vector<uint32_t> rows;
+  bool are_all_there = true;  ///< each of the streams has an op that begins when its device's communication is over
+};
+/// Of each such stream the ops that begin while communication of its device that began in the window goes on, and the one after
+/// them, if they begin by last_begin_of_next(). They tell what compute hid that communication, or could have hidden it.
+NextOps next_ops(Trace const& trace, Interval window);
 /// Four windows behind it: for a stream that comes to rest nothing is looked for through the whole trace.
 int64_t last_begin_of_next(Interval window);
 

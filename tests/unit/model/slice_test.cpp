@@ -73,6 +73,12 @@ class Made {
     detail.op = CollectiveOp::kAllReduce;
     builder_.events(stream_).add(EventKind::kCollective, begin, end - begin, builder_.intern(name), 0, detail);
   }
+  /// On a stream of its own.
+  void kernels_beside(std::initializer_list<std::pair<Interval, std::string_view>> kernels) {
+    TrackId const beside = builder_.add_track({TrackKind::kStream, "beside", 8, 0, {}, 3});
+    for (auto const& [when, name] : kernels)
+      builder_.events(beside).add(EventKind::kKernel, when.begin, when.length(), builder_.intern(name), 0, KernelDetail{1, 2, 3});
+  }
   Trace finish() { return std::move(builder_).finish(); }
   [[nodiscard]] TrackId thread() const { return thread_; }
 
@@ -172,15 +178,30 @@ TEST(Slice, KeepsWhatEndsTheStreamsIdleTimeAndWhatKeptItsLaunch) {
   EXPECT_EQ(part.log().unmatched_launches, 0U);
 }
 
+TEST(Slice, KeepsWhatHidesTheCommunicationThatOutlastsTheWindow) {
+  Made made;
+  made.collective(50, 200, "outlasts the window");
+  made.collective(200, 300, "next");
+  made.collective(300, 400, "the one after");
+  made.kernels_beside({{{20, 60}, "in the window"},
+                       {{110, 150}, "hides some"},
+                       {{160, 190}, "hides more"},
+                       {{210, 220}, "next beside"},
+                       {{230, 240}, "one after beside"}});
+  Trace const part = slice(made.finish(), {{0, 100}, {0, 100}, true});
+  EXPECT_THAT(names_of(part),
+              ElementsAre("outlasts the window", "next", "in the window", "hides some", "hides more", "next beside"));
+}
+
 TEST(Slice, LooksForTheNextOpNearTheWindowOnly) {
   Made made;
   made.launched(10, 20, 90, "in the window");
   made.launched(500, 501, 510, "next");
-  EXPECT_EQ(next_ops(made.finish(), {0, 100}).size(), 0U);
+  EXPECT_EQ(next_ops(made.finish(), {0, 100}).rows.size(), 0U);
   Made other;
   other.launched(10, 20, 90, "in the window");
   other.launched(490, 500, 510, "next");
-  EXPECT_EQ(next_ops(other.finish(), {0, 100}).size(), 1U);
+  EXPECT_EQ(next_ops(other.finish(), {0, 100}).rows.size(), 1U);
   EXPECT_EQ(last_begin_of_next({INT64_MIN, INT64_MAX}), kMaxTime);
 }
 
