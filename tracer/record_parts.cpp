@@ -99,7 +99,9 @@ bool has_nvidia_device() {
 
 std::string why_no_events(Recorded const& recorded, RecordOptions const& options) {
   if (recorded.files == 0)
-    return std::string("used neither CUDA nor NVTX, annotate it as docs/ANNOTATIONS.md says or record a program that does") +
+    return std::string(
+               "used neither CUDA nor NVTX, unless a line above says otherwise: annotate it as docs/ANNOTATIONS.md says or "
+               "record a program that does") +
            (has_nvidia_device()
                 ? ""
                 : "; CUDA cannot be used on this machine, which has no NVIDIA device (stepscope doctor says more)");

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tracer/core/process_info.h"
+#include "tracer/inject/checkers.h"
 #include "tracer/inject/exit_hooks.h"
 #include "tracer/inject/fatal_signals.h"
 #include "tracer/inject/process.h"
@@ -135,8 +136,8 @@ void after_fork_in_child() {
 }
 
 /// One line on stderr, once, when the user asked for it. Allocates nothing.
-void say(Session const& session, std::string_view message) {
-  if (message.empty() || !session.options().report_loss || process().has_spoken.exchange(true)) return;
+void say(CaptureOptions const& options, std::string_view message) {
+  if (message.empty() || !options.report_loss || process().has_spoken.exchange(true)) return;
   std::array<iovec, 2> parts = {iovec{const_cast<char*>(message.data()), message.size()}, iovec{const_cast<char*>("\n"), 1}};
   [[maybe_unused]] ssize_t const written = ::writev(STDERR_FILENO, parts.data(), parts.size());
 }
@@ -166,7 +167,7 @@ void end_recording(End end) {
   // Not the process that is recorded: a child that still shares its memory.
   if (session == nullptr || self.recorded_process != ::getpid()) return;
   bool const finished = stop(*session, end);
-  say(*session, finished ? std::string_view(session->message()) : kUnfinishedMessage);
+  say(session->options(), finished ? std::string_view(session->message()) : kUnfinishedMessage);
 }
 
 void process_ends_abruptly() { end_recording(End::kAbruptly); }
@@ -176,7 +177,7 @@ void exec_has_failed() {
   Process& self = process();
   Session const* const session = self.recording;
   if (session != nullptr && self.recorded_process == ::getpid())
-    say(*session, "stepscope: recording ended where the program tried to execute another one, which failed");
+    say(session->options(), "stepscope: recording ended where the program tried to execute another one, which failed");
 }
 
 /// Of the two threads of a session, and of more where GPUs are sampled. The program's own make it not alone: nothing is done for
@@ -212,6 +213,7 @@ void start_session(Process& self) {
   auto options = options_from_environment();
   if (!options) return;
   self.tried = true;
+  if (std::string_view const why = why_checked_program_is_left_alone(); !why.empty()) return say(*options, why);
   prepare_process_once(self);
   options->forked = self.forked;
   auto* const session = new Session(std::move(*options));

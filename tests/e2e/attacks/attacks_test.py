@@ -76,6 +76,20 @@ def java_cases(stepscope, folder):
         yield Case("java", f"java_{name}", command, skipped=reason)
 
 
+def checked_cases(folder, nvtx):
+    """A program that a compiler's checkers watch. They tell of a fault by another exit code."""
+    compiler = shutil.which("clang") or shutil.which("clang-14")
+    source = os.path.join(LANGUAGES, "attack_checked.c")
+    for checker in ("address", "undefined", "leak", "memory", "thread"):
+        program = os.path.join(folder, f"checked_{checker}")
+        reason = "" if compiler and nvtx else "clang or NVTX's headers are not installed"
+        if not reason:
+            command = (compiler, "-g", f"-fsanitize={checker}", f"-I{nvtx}", source, "-o", program, "-pthread", "-ldl")
+            built = subprocess.run(command, capture_output=True, text=True, check=False)
+            reason = "" if built.returncode == 0 else f"clang has no -fsanitize={checker}"
+        yield Case("checkers", f"checked_{checker}", (program,), skipped=reason)
+
+
 def language_cases(stepscope, folder, themes):
     # Into what cannot load a library it is preloaded; a thread of it makes ranges all the time.
     preloaded = (("LD_PRELOAD", stepscope.attack_library), ("ATTACK_RANGES", "100"), ("ATTACK_BUSY", "1"))
@@ -139,6 +153,8 @@ def tell(result):
 
 def chosen_cases(arguments, stepscope, folder):
     cases = [*native_cases(stepscope), *language_cases(stepscope, folder, arguments.theme)]
+    if not arguments.theme or "checkers" in arguments.theme:
+        cases += checked_cases(folder, arguments.nvtx)
     for option, known in ((arguments.theme, {case.theme for case in cases}), (arguments.case, {case.name for case in cases})):
         if unknown := set(option) - known:
             sys.exit(f"attacks_test.py: no theme or case {', '.join(sorted(unknown))}, --list prints them")
@@ -208,6 +224,7 @@ def main():
     parser.add_argument("--build", required=True, help="the build folder, which holds bin/stepscope")
     parser.add_argument("--theme", action="append", default=[])
     parser.add_argument("--case", action="append", default=[])
+    parser.add_argument("--nvtx", default="", help="the folder of NVTX's headers, for programs that are built here")
     parser.add_argument("--jobs", type=int, default=2, help="cases at once")
     parser.add_argument("--repeat", type=int, default=1, help="runs of each case")
     parser.add_argument("--twice-alone", action="store_true")
