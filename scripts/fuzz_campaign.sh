@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes the reading commands at full speed, without sanitizers, on one core and behind everything else:
+# Fuzzes the reading commands and the viewer at full speed, without sanitizers, on one core and behind everything else:
 #   scripts/fuzz_campaign.sh [SECONDS [FOLDER [COMMAND]]]      3600 s, ~/.local/state/stepscope-fuzz
 # FOLDER/summary.txt has the executions of each command over all campaigns, FOLDER/campaign.log every turn, FOLDER/faults the
 # inputs that crashed, hung or took too much memory: build/campaign/bin/fuzz_campaign --replay FAULT.

@@ -1,4 +1,4 @@
-// Fuzzes the reading commands for hours, without sanitizers, hundreds to thousands of inputs a second: usage
+// Fuzzes the reading commands and the viewer for hours, without sanitizers, hundreds to thousands of inputs a second: usage
 //   fuzz_campaign CORPUS FOLDER SECONDS [COMMAND]   appends to FOLDER/campaign.log, leaves faults in FOLDER/faults
 //   fuzz_campaign --replay FAULT                    runs one fault again
 // Commands take turns: the one with the fewest executions in the log is next, so that all come equally far. A fault is a crash,
@@ -13,6 +13,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <random>
@@ -31,6 +32,9 @@
 
 #include "tests/fuzz/campaign_inputs.h"
 #include "tests/fuzz/command_lines.h"
+#ifdef STEPSCOPE_FUZZ_VIEWER
+#include "tests/fuzz/look_at_trace.h"
+#endif
 
 namespace {
 
@@ -55,6 +59,37 @@ int64_t now_ns(clockid_t clock) {
   timespec time{};
   clock_gettime(clock, &time);
   return time.tv_sec * kNsPerSecond + time.tv_nsec;
+}
+
+/// One way to read the input: a command line, or a look of the viewer.
+struct Reading {
+  std::string command;                               ///< under which executions are counted
+  std::string description;                           ///< of this one
+  std::function<int(fuzz::InputFolder const&)> run;  ///< returns an exit code
+};
+
+std::vector<Reading> make_readings() {
+  std::vector<Reading> all;
+  for (fuzz::CommandLine const& line : fuzz::command_lines())
+    all.push_back({line.command, fmt::format("{}", fmt::join(line.arguments, " ")),
+                   [&line](fuzz::InputFolder const& folder) { return fuzz::run_command(line, folder); }});
+#ifdef STEPSCOPE_FUZZ_VIEWER
+  auto const add_look = [&](char const* how, void (*look)(std::string const&)) {
+    all.push_back({"viewer", how, [look](fuzz::InputFolder const& folder) {
+                     look(folder.input());
+                     return 0;
+                   }});
+  };
+  add_look("in memory", fuzz::look_in_memory);
+  add_look("out of core", [](std::string const& path) { fuzz::look_out_of_core(path, false); });
+  add_look("out of core, analyzed", [](std::string const& path) { fuzz::look_out_of_core(path, true); });
+#endif
+  return all;
+}
+
+std::vector<Reading> const& readings() {
+  static std::vector<Reading> const all = make_readings();
+  return all;
 }
 
 /// What the worker does, seen by the process that watches it.
@@ -111,7 +146,7 @@ int64_t peak_kb() {
 
     bool const may_be_large = random() % kLargeOneOf == 0;
     if (!folder.take(input, false, may_be_large ? kMostEvents : fuzz::InputFolder::kMostEvents)) continue;
-    int const code = fuzz::run_command(fuzz::command_lines()[line], folder);
+    int const code = readings()[line].run(folder);
     if (peak_kb() > kMostMemoryKb) _exit(kMuchMemory);
     ++shared.executions;
     if (code != cli::kWrongUse) {
@@ -129,8 +164,8 @@ class Turn {
     void* const memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) std::abort();
     shared_ = new (memory) Shared();
-    for (uint32_t line = 0; line < fuzz::command_lines().size(); ++line)
-      if (fuzz::command_lines()[line].command == command_) lines_.push_back(line);
+    for (uint32_t line = 0; line < readings().size(); ++line)
+      if (readings()[line].command == command_) lines_.push_back(line);
   }
   Turn(Turn const&) = delete;
   Turn& operator=(Turn const&) = delete;
@@ -210,7 +245,7 @@ std::string line_of(std::string const& command, Counts const& counts) {
 /// What the log has of each command so far.
 std::map<std::string, Counts> sum_log(fs::path const& log) {
   std::map<std::string, Counts> sums;
-  for (fuzz::CommandLine const& line : fuzz::command_lines()) sums[line.command];
+  for (Reading const& reading : readings()) sums[reading.command];
   std::ifstream in(log);
   for (std::string text; std::getline(in, text);) {
     std::istringstream words(text);
@@ -245,15 +280,15 @@ int replay(std::string const& path) {
   std::string const bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (bytes.empty()) return 2;
   size_t const number = static_cast<unsigned char>(bytes[0]) & 0x7FU;
-  fuzz::CommandLine const& line = fuzz::command_lines()[number % fuzz::command_lines().size()];
-  fmt::print("{} {}\n", line.command, fmt::join(line.arguments, " "));
+  Reading const& reading = readings()[number % readings().size()];
+  fmt::print("{} {}\n", reading.command, reading.description);
   std::fflush(stdout);
 
   oneapi::tbb::global_control const one_thread(oneapi::tbb::global_control::max_allowed_parallelism, 1);
   fuzz::InputFolder folder;
   folder.take(std::as_bytes(std::span(bytes)).subspan(1), false, kMostEvents);
   int64_t const begin = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-  int const code = fuzz::run_command(line, folder);
+  int const code = reading.run(folder);
   fmt::print("exit code {}, {:.2f} s, {} MiB\n", code,
              static_cast<double>(now_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / kNsPerSecond, peak_kb() >> 10);
   return 0;

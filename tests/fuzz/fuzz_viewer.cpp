@@ -1,125 +1,15 @@
-// Any bytes as a trace that the viewer opens, in memory or out of core: it is laid out at several zooms, searched, summed over
-// ranges of time and described, without a crash. The first byte chooses how it is opened (its highest bit: checksums stay as they
-// are), the rest is the file.
-#include <array>
+// Any bytes as a trace that the viewer opens, in memory or out of core. The first byte chooses how it is opened (its highest bit:
+// checksums stay as they are), the rest is the file.
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
-#include <stop_token>
-#include <string>
-#include <utility>
 
 #include <oneapi/tbb/global_control.h>
 
-#include "analyzer/analysis.h"
 #include "tests/fuzz/fuzz_input.h"
-#include "trace/import/open_run.h"
-#include "viewer/describe.h"
-#include "viewer/duration_histogram.h"
-#include "viewer/far/far_analysis.h"
-#include "viewer/far/far_layout.h"
-#include "viewer/far/far_path.h"
-#include "viewer/far/far_same_name.h"
-#include "viewer/far/far_search.h"
-#include "viewer/far/far_statistics.h"
-#include "viewer/navigate.h"
-#include "viewer/opening.h"
-#include "viewer/timeline/layout.h"
-
-namespace {
+#include "tests/fuzz/look_at_trace.h"
 
 using namespace stepscope;
-using viewer::Scene;
-using viewer::TimeWindow;
-using viewer::ViewState;
-
-constexpr viewer::Viewport kViewport{300, 400, 1};
-
-/// Of the whole run, its first thousandth and its end.
-std::array<TimeWindow, 3> windows_of(Scene const& scene) {
-  auto const length = static_cast<double>(scene.length);
-  return {TimeWindow{0, length}, TimeWindow{0, length / 1000 + 1}, TimeWindow{length * 0.9, length}};
-}
-
-void describe_items(Scene const& scene, viewer::Layout const& layout) {
-  constexpr uint32_t kMostItems = 16;  // of a row
-  for (viewer::Row const& row : layout.rows)
-    for (uint32_t i = row.first_item; i < row.last_item && i < row.first_item + kMostItems; ++i)
-      viewer::describe_item(scene, row, layout.items[i]);
-}
-
-void look_at(Scene const& scene) {
-  ViewState state = viewer::initial_view(scene);
-  std::optional<viewer::Selection> first;
-  for (TimeWindow const window : windows_of(scene)) {
-    viewer::go_to(state, scene, window);
-    if (scene.far) {
-      scene.far->tiles().begin_frame();
-      scene.far->tiles().want(viewer::wanted_tiles(scene, state, viewer::lay_out(scene, state, kViewport)));
-      scene.far->tiles().finish();
-      scene.far->tiles().begin_frame();
-    }
-    auto const layout = viewer::lay_out(scene, state, kViewport);
-    describe_items(scene, layout);
-    for (viewer::Row const& row : layout.rows)
-      for (uint32_t i = row.first_item; i < row.last_item && !first; ++i)
-        if (layout.items[i].kind == viewer::ItemKind::kEvent)
-          first = scene.selection_of(scene.nodes[row.node].rank, row.trace(scene), layout.items[i].index);
-  }
-  if (!first) return;
-  viewer::select(state, scene, *first);
-  viewer::lay_out(scene, state, kViewport);
-  viewer::zoom_to_selection(state, scene);
-  viewer::step_same_name(state, scene, 1);
-  viewer::follow_link(state, scene, kViewport.height);
-  viewer::follow_collective(state, scene, kViewport.height);
-}
-
-void look_in_memory(std::string const& path) {
-  auto run = import::open_run(path);
-  if (!run) return;
-  auto analysis = analyzer::analyze(*run);
-  Scene const scene = viewer::make_scene(std::move(*run), std::move(analysis));
-  look_at(scene);
-  for (TimeWindow const window : windows_of(scene)) viewer::range_statistics(scene, window);
-}
-
-void search_out_of_core(Scene const& scene) {
-  std::stop_token const never;
-  for (char const* const text : {"op", "kind:kernel", ">1us"}) {
-    auto const found = viewer::find_far_hits(scene, viewer::parse_query(text), never);
-    if (found.hits.empty()) continue;
-    viewer::find_far_same_name(scene, {found.hits.front(), 1, {}}, never);
-    viewer::find_far_same_name(scene, {found.hits.back(), -1, "op 1"}, never);
-  }
-  for (TimeWindow const window : windows_of(scene)) viewer::far_statistics(scene, window, never);
-}
-
-void look_out_of_core(std::string const& path, bool is_analyzed) {
-  std::array const paths = {path};
-  auto opened = import::open_sources(paths, {0, 0});
-  if (!opened || opened->ranks.empty() || opened->ranks.front().source.is_in_memory()) return;
-  auto const sources = std::make_shared<import::RunSources>(std::move(*opened));
-  auto const scene = viewer::open_far(sources);
-  if (!scene) return;
-  look_at(**scene);
-  search_out_of_core(**scene);
-  if (!is_analyzed) return;
-
-  viewer::FarAnalysis analysis(sources, true);
-  analysis.finish();
-  auto result = analysis.take();
-  if (!result) return;
-  viewer::take_analysis(**scene, std::move(*result));
-  look_at(**scene);
-  search_out_of_core(**scene);
-  for (auto const& device : (*scene)->analysis.devices) viewer::far_durations(**scene, {device.ref, "op 1"}, {});
-  viewer::PathFeed feed;
-  viewer::find_far_path(**scene, feed, {}, 1000);
-}
-
-}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   static oneapi::tbb::global_control const one_thread(oneapi::tbb::global_control::max_allowed_parallelism, 1);
@@ -129,13 +19,13 @@ extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   if (!folder.take(bytes, (data[0] & 0x80U) == 0)) return 0;
   switch ((data[0] & 0x7FU) % 3) {
     case 0:
-      look_in_memory(folder.input());
+      fuzz::look_in_memory(folder.input());
       break;
     case 1:
-      look_out_of_core(folder.input(), false);
+      fuzz::look_out_of_core(folder.input(), false);
       break;
     default:
-      look_out_of_core(folder.input(), true);
+      fuzz::look_out_of_core(folder.input(), true);
       break;
   }
   return 0;
