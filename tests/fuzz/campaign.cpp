@@ -74,15 +74,12 @@ std::vector<Reading> make_readings() {
     all.push_back({line.command, fmt::format("{}", fmt::join(line.arguments, " ")),
                    [&line](fuzz::InputFolder const& folder) { return fuzz::run_command(line, folder); }});
 #ifdef STEPSCOPE_FUZZ_VIEWER
-  auto const add_look = [&](char const* how, void (*look)(std::string const&)) {
-    all.push_back({"viewer", how, [look](fuzz::InputFolder const& folder) {
-                     look(folder.input());
-                     return 0;
-                   }});
+  auto const add_look = [&](char const* how, bool (*look)(std::string const&)) {
+    all.push_back({"viewer", how, [look](fuzz::InputFolder const& folder) { return look(folder.input()) ? 0 : cli::kWrongUse; }});
   };
   add_look("in memory", fuzz::look_in_memory);
-  add_look("out of core", [](std::string const& path) { fuzz::look_out_of_core(path, false); });
-  add_look("out of core, analyzed", [](std::string const& path) { fuzz::look_out_of_core(path, true); });
+  add_look("out of core", [](std::string const& path) { return fuzz::look_out_of_core(path, false); });
+  add_look("out of core, analyzed", [](std::string const& path) { return fuzz::look_out_of_core(path, true); });
 #endif
   return all;
 }

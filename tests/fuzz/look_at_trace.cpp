@@ -83,36 +83,38 @@ void search_out_of_core(Scene const& scene) {
 
 }  // namespace
 
-void look_in_memory(std::string const& path) {
+bool look_in_memory(std::string const& path) {
   auto run = import::open_run(path);
-  if (!run) return;
+  if (!run) return false;
   auto analysis = analyzer::analyze(*run);
   Scene const scene = viewer::make_scene(std::move(*run), std::move(analysis));
   look_at(scene);
   for (TimeWindow const window : windows_of(scene)) viewer::range_statistics(scene, window);
+  return true;
 }
 
-void look_out_of_core(std::string const& path, bool is_analyzed) {
+bool look_out_of_core(std::string const& path, bool is_analyzed) {
   std::array const paths = {path};
   auto opened = import::open_sources(paths, {0, 0});
-  if (!opened || opened->ranks.empty() || opened->ranks.front().source.is_in_memory()) return;
+  if (!opened || opened->ranks.empty() || opened->ranks.front().source.is_in_memory()) return false;
   auto const sources = std::make_shared<import::RunSources>(std::move(*opened));
   auto const scene = viewer::open_far(sources);
-  if (!scene) return;
+  if (!scene) return false;
   look_at(**scene);
   search_out_of_core(**scene);
-  if (!is_analyzed) return;
+  if (!is_analyzed) return true;
 
   viewer::FarAnalysis analysis(sources, true);
   analysis.finish();
   auto result = analysis.take();
-  if (!result) return;
+  if (!result) return true;
   viewer::take_analysis(**scene, std::move(*result));
   look_at(**scene);
   search_out_of_core(**scene);
   for (auto const& device : (*scene)->analysis.devices) viewer::far_durations(**scene, {device.ref, "op 1"}, {});
   viewer::PathFeed feed;
   viewer::find_far_path(**scene, feed, {}, 1000);
+  return true;
 }
 
 }  // namespace stepscope::fuzz

@@ -6,8 +6,9 @@
 
 namespace stepscope::fuzz {
 
-void look_in_memory(std::string const& path);
-/// Nothing if the file's format cannot be opened so. `is_analyzed`: and once more with its analysis and critical path.
-void look_out_of_core(std::string const& path, bool is_analyzed);
+/// False: it cannot be opened.
+bool look_in_memory(std::string const& path);
+/// False: it cannot be opened, or not so. `is_analyzed`: and once more with its analysis and critical path.
+bool look_out_of_core(std::string const& path, bool is_analyzed);
 
 }  // namespace stepscope::fuzz
