@@ -39,68 +39,127 @@ constexpr uint32_t kFresh = 0, kStarted = 1, kComplete = 2;
 
 using Initialize = int(void const*);
 
-/// One copy of NVTX: each library that is built with it has its own.
-struct Copy {
+/// The core of one copy of NVTX: each library that is built with it has its own.
+struct Core {
   std::atomic<uint32_t>* state;
   Initialize** function;   ///< where it keeps the function that initializes it when it is called …
   Initialize* initialize;  ///< … and that function
 };
+
+/// An extension of one copy of NVTX (nvtxDetail/nvtxExtTypes.h). Its state stands in front of the slots of its functions.
+struct ModuleSegment {
+  size_t id, slot_count;
+  std::atomic<intptr_t>* slots;
+};
+struct Module {
+  uint16_t version, size, id, compatibility;
+  size_t segment_count;
+  ModuleSegment* segments;
+  void* get_export_function;
+  void const* info;
+};
+/// Of slots the first two, of states all (nvtxDetail/nvtxExtImpl.h).
+constexpr intptr_t kExtensionFresh = 0, kDisabled = 1, kStarting = 2, kLoaded = 3, kFailed = 4;
+
+/// What is known of one that a thread initializes.
+struct Begun {
+  bool is_module;
+  Core core;
+  Module module;
+  ModuleSegment segment;  ///< the module's only one
+};
 /// What one process tells the children that it forks; it alone writes.
 struct Shared {
   std::atomic<uint32_t> taken{0};
-  std::array<Copy, 64> copies;
+  std::array<Begun, 64> begun;
   std::array<std::atomic<bool>, 64> are_told{};
 };
 std::atomic<Shared*> to_children{nullptr}, of_parent{nullptr};
 std::atomic<uint32_t> looked_at{0};  ///< of the parent's
 std::atomic<int (*)()> next_sched_yield{nullptr};
+int (*initialize_module)(void*) = nullptr;
 
 Shared* make_shared() {
   void* const memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return memory != MAP_FAILED ? new (memory) Shared : nullptr;
 }
 
-/// Whether all of it is writable memory of one library that is loaded here: the parent may have opened it after the fork.
-bool is_loaded(Copy const& copy) {
+void tell_children(Begun const& begun) {
+  Shared* const children = to_children.load(std::memory_order_acquire);
+  if (children == nullptr) return;
+  uint32_t const place = children->taken.fetch_add(1);
+  if (place >= children->begun.size()) return;
+  children->begun[place] = begun;
+  children->are_told[place].store(true, std::memory_order_release);
+}
+
+/// A place in the memory of a library, with the rights that the library has there.
+struct Place {
+  void const* address;
+  uint32_t flag;
+};
+
+/// Whether one library that is loaded here has all of them: the parent may have opened it after the fork.
+bool are_loaded(std::array<Place, 3> const& places) {
   struct Search {
-    Copy const& copy;
+    std::array<Place, 3> const& places;
     bool is_found = false;
   };
-  Search search{copy};
+  Search search{places};
   auto const look = [](dl_phdr_info* object, size_t, void* argument) {
     auto& self = *static_cast<Search*>(argument);
-    auto const holds = [object](void const* address, uint32_t flag) {
-      auto const at = reinterpret_cast<uintptr_t>(address);
+    auto const holds = [object](Place const& place) {
+      auto const at = reinterpret_cast<uintptr_t>(place.address);
       for (int i = 0; i < object->dlpi_phnum; ++i) {
         ElfW(Phdr) const& segment = object->dlpi_phdr[i];
         uintptr_t const begin = object->dlpi_addr + segment.p_vaddr;
-        if (segment.p_type == PT_LOAD && (segment.p_flags & flag) != 0 && at >= begin && at < begin + segment.p_memsz)
+        if (segment.p_type == PT_LOAD && (segment.p_flags & place.flag) != 0 && at >= begin && at < begin + segment.p_memsz)
           return true;
       }
       return false;
     };
-    self.is_found = holds(self.copy.state, PF_W) && holds(self.copy.function, PF_W) &&
-                    holds(reinterpret_cast<void const*>(self.copy.initialize), PF_X);
+    self.is_found = holds(self.places[0]) && holds(self.places[1]) && holds(self.places[2]);
     return self.is_found ? 1 : 0;
   };
   ::dl_iterate_phdr(look, &search);
   return search.is_found;
 }
 
+void begin_anew(Core const& core) {
+  if (!are_loaded(
+          {Place{core.state, PF_W}, Place{core.function, PF_W}, Place{reinterpret_cast<void const*>(core.initialize), PF_X}}))
+    return;
+  // It was told what to call before the process was copied, or not.
+  bool const is_told = *core.function != core.initialize;
+  uint32_t expected = kStarted;
+  if (core.state->compare_exchange_strong(expected, is_told ? kComplete : kFresh) && !is_told) core.initialize(nullptr);
+}
+
+/// Does what NVTX would have done (nvtxDetail/nvtxExtInit.h), which offers no function for it.
+void begin_anew(Module module, ModuleSegment segment) {
+  std::atomic<intptr_t>* const state = segment.slots - 1;
+  std::atomic<intptr_t>* const end = segment.slots + segment.slot_count;
+  if (!are_loaded({Place{state, PF_W}, Place{segment.slots, PF_W}, Place{end - 1, PF_W}}) || state->load() != kStarting) return;
+
+  module.segments = &segment;
+  bool const takes_part = initialize_module(&module) != 0;
+  for (std::atomic<intptr_t>* slot = segment.slots; slot != end; ++slot)
+    if (!takes_part || slot->load() == kExtensionFresh) slot->store(kDisabled);
+  state->store(takes_part ? kLoaded : kFailed);
+}
+
 /// In a forked child, whose caller may wait for a thread that was not copied: NVTX makes this call while it waits. Looks at each
 /// copy of NVTX that the parent tells of, once.
 void begin_anew_where_nobody_initializes(Shared& parent) {
   uint32_t const next = looked_at.load(std::memory_order_relaxed);
-  if (next >= parent.copies.size() || !parent.are_told[next].load(std::memory_order_acquire) || initializing.load() != 0) return;
+  if (next >= parent.begun.size() || !parent.are_told[next].load(std::memory_order_acquire) || initializing.load() != 0) return;
   uint32_t expected_place = next;
   if (!looked_at.compare_exchange_strong(expected_place, next + 1)) return;  // another thread looks at it
-  Copy const& copy = parent.copies[next];
-  if (!is_loaded(copy)) return;
-
-  // It was told what to call before the process was copied, or not.
-  bool const is_told = *copy.function != copy.initialize;
-  uint32_t expected = kStarted;
-  if (copy.state->compare_exchange_strong(expected, is_told ? kComplete : kFresh) && !is_told) copy.initialize(nullptr);
+  Begun const& begun = parent.begun[next];
+  if (begun.is_module)
+    begin_anew(begun.module, begun.segment);
+  else
+    begin_anew(begun.core);
 }
 
 void before_fork() {
@@ -144,7 +203,16 @@ void nvtx_initialization_ends() {
 
 bool this_thread_initializes_nvtx() { return is_initializing; }
 
-void prepare_for_forks() {
+void nvtx_module_begins(void const* module) {
+  auto const& begun = *static_cast<Module const*>(module);
+  bool const is_known = begun.size >= sizeof(Module) && begun.segment_count == 1 && begun.segments != nullptr &&
+                        begun.segments->slot_count > 0 && begun.segments->slots != nullptr;
+  // Else not the NVTX that we know.
+  if (is_known && begun.segments->slots[-1].load() == kStarting) tell_children({true, {}, begun, *begun.segments});
+}
+
+void prepare_for_forks(int (*module_initializer)(void*)) {
+  initialize_module = module_initializer;
   to_children = make_shared();
   next_sched_yield = reinterpret_cast<int (*)()>(::dlsym(RTLD_NEXT, "sched_yield"));
   ::pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
@@ -161,14 +229,10 @@ __attribute__((visibility("default"))) void stepscope_fork_ends() {
 }
 
 __attribute__((visibility("default"))) void stepscope_found_nvtx(uint32_t* state, void* function) {
-  Shared* const children = to_children.load(std::memory_order_acquire);
   auto* const atomic_state = reinterpret_cast<std::atomic<uint32_t>*>(state);
-  if (children == nullptr || atomic_state->load() != kStarted) return;  // not the NVTX that we know
-  uint32_t const place = children->taken.fetch_add(1);
-  if (place >= children->copies.size()) return;
+  if (atomic_state->load() != kStarted) return;  // not the NVTX that we know
   auto* const where = static_cast<Initialize**>(function);
-  children->copies[place] = {atomic_state, where, *where};
-  children->are_told[place].store(true, std::memory_order_release);
+  tell_children({false, {atomic_state, where, *where}, {}, {}});
 }
 
 __attribute__((visibility("default"))) int sched_yield() noexcept {

@@ -10,7 +10,10 @@ void nvtx_initialization_begins();
 void nvtx_initialization_ends();
 /// The calling thread is in between.
 bool this_thread_initializes_nvtx();
-/// Before anything of this is called: from the library's constructor.
-void prepare_for_forks();
+/// The calling thread initializes an extension of NVTX: what NVTX gave InitializeInjectionNvtxExtension().
+void nvtx_module_begins(void const* module);
+/// Before anything of this is called: from the library's constructor. `module_initializer`: does for a child what
+/// InitializeInjectionNvtxExtension() does.
+void prepare_for_forks(int (*module_initializer)(void*));
 
 }  // namespace stepscope::tracer

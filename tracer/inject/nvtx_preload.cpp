@@ -49,6 +49,8 @@ dlopen:
 
 namespace {
 
+int initialize_extension(void* module);
+
 constexpr char const* kTracerName = "libstepscope-tracer.so";
 constexpr size_t kMaxPath = 4096;
 
@@ -96,7 +98,7 @@ __attribute__((constructor)) void look_around() {
   void* const program = ::dlopen(nullptr, RTLD_LAZY);
   is_preloaded =
       program != nullptr && ::dlsym(program, "stepscope_release_signals") == reinterpret_cast<void*>(&stepscope_release_signals);
-  stepscope::tracer::prepare_for_forks();
+  stepscope::tracer::prepare_for_forks(initialize_extension);
 }
 
 /// The function of that name in the tracer, which is beside this library; null when it is not there.
@@ -119,6 +121,8 @@ int initialize(char const* function, void* argument) {
   if (takes_part == 0) stepscope_release_signals();
   return takes_part;
 }
+
+int initialize_extension(void* module) { return initialize("InitializeInjectionNvtxExtension", module); }
 
 }  // namespace
 
@@ -151,6 +155,7 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx(void* /*get_e
   return 0;
 }
 __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(void* module) {
-  return initialize("InitializeInjectionNvtxExtension", module);
+  if (module != nullptr) stepscope::tracer::nvtx_module_begins(module);
+  return initialize_extension(module);
 }
 }

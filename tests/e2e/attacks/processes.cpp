@@ -1,15 +1,20 @@
 // Forks, execs and daemons, with and without threads that make events meanwhile.
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
 #include <pthread.h>
+#include <sched.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
+
+#include <nvtx3/nvToolsExt.h>
+#include <nvtx3/nvToolsExtPayload.h>
 
 #include "tests/e2e/attacks/attack_case.h"
 
@@ -76,6 +81,59 @@ int fork_while_busy(Arguments const& arguments) {
   }
   threads.stop();
   std::printf("wrong %d\n", wrong);
+  return 0;
+}
+
+void push_payload() {
+  int64_t const value = 3;
+  nvtxPayloadData_t payload{};
+  payload.schemaId = NVTX_PAYLOAD_ENTRY_TYPE_INT64;
+  payload.size = sizeof value;
+  payload.payload = &value;
+  nvtxRangePushPayload(nullptr, &payload, 1);
+  nvtxRangePop();
+}
+
+/// Threads begin to use the payload extension, and so initialize it; the process is forked so many µs later, and the child uses
+/// it, too.
+int fork_while_payloads_begin(long after_us) {
+  constexpr int kThreads = 2;
+  static std::atomic<int> begun{0};
+  std::array<pthread_t, kThreads> threads{};
+  for (pthread_t& thread : threads)
+    ::pthread_create(
+        &thread, nullptr,
+        [](void* unused) -> void* {
+          begun.fetch_add(1);
+          push_payload();
+          return unused;
+        },
+        nullptr);
+  while (begun.load() < kThreads) ::sched_yield();
+  double const end = now_s() + static_cast<double>(after_us) * 1e-6;
+  while (now_s() < end) {
+  }
+
+  pid_t const child = ::fork();
+  if (child == 0) {
+    ::alarm(5);
+    push_payload();
+    ::_exit(3);
+  }
+  int const code = exit_of(child);
+  for (pthread_t const thread : threads) ::pthread_join(thread, nullptr);
+  return code;
+}
+
+/// How many children hang is not told: alone it is one in some hundreds, since NVTX knows nothing of forks. Where recording makes
+/// its beginning long, so many hang that the case passes its time.
+int fork_while_payloads_begin_often(Arguments const& arguments) {
+  auto const rounds = static_cast<int>(arguments.number(0, 90));
+  for (int i = 0; i < rounds; ++i) {
+    pid_t const beginner = ::fork();
+    if (beginner == 0) ::_exit(fork_while_payloads_begin(100 + 10 * i));
+    exit_of(beginner);
+  }
   return 0;
 }
 
@@ -201,6 +259,7 @@ constexpr Case kCases[] = {{"daemon2", become_daemon},
                            {"fork_often", [](Arguments const& arguments) { return fork_often(arguments, true); }},
                            {"fork_silent", [](Arguments const& arguments) { return fork_often(arguments, false); }},
                            {"fork_busy", fork_while_busy},
+                           {"fork_payloads", fork_while_payloads_begin_often},
                            {"fork_exec_busy", fork_and_execute_while_busy},
                            {"vfork", vfork_often},
                            {"posix_spawn", spawn_often},
