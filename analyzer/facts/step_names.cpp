@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 11> kPrefixes = {"profiler",  "profile", 
 constexpr std::array<std::string_view, 3> kWords = {"iteration", "step", "iter"};
 /// Steps only where they fill their thread's time: loaders name their ranges so, too.
 constexpr std::array<std::string_view, 4> kBatches = {"mini_batch", "mini-batch", "minibatch", "batch"};
-constexpr std::string_view kSeparators = " _#:=-";
+constexpr std::string_view kSeparators = " _#:=-/.";
 
 /// What frameworks call one step, without a number that counts it.
 struct FrameworkName {
@@ -58,23 +58,26 @@ std::optional<int64_t> leading_number(std::string_view& text) {
   return number;
 }
 
-/// "epoch 3, step 7": numbers begin again in each epoch.
+/// "epoch 3, step 7", "[epoch 3] step 7": numbers begin again in each epoch.
 void skip_epoch(std::string_view& name) {
   std::string_view rest = name;
+  if (rest.starts_with('[') || rest.starts_with('(')) rest.remove_prefix(1);
   if (!take(rest, "epoch")) return;
   skip_separators(rest);
   if (!leading_number(rest)) return;
-  size_t const next = rest.find_first_not_of(" _#:=-,/|.");
+  size_t const next = rest.find_first_not_of(" _#:=-,/|.])");
   if (next == 0 || next == std::string_view::npos) return;
   name = rest.substr(next);
 }
 
-/// What may follow a step's number and leaves it one: how many there are ("/100"), how long it took (Paddle: "[2.868 ms]"), the
-/// end of a range of numbers ("[0,4)").
+/// What may follow a step's number and leaves it one: how many there are ("/100", " of 100"), how long it took (Paddle: "[2.868
+/// ms]"), the end of a range of numbers ("[0,4)").
 bool is_harmless(std::string_view rest) {
   if (rest.empty()) return true;
-  if (rest.front() == '/' || rest.front() == ',') {
-    rest.remove_prefix(1);
+  constexpr std::string_view kOf = " of ";
+  bool const is_count = rest.starts_with(kOf);
+  if (is_count || rest.front() == '/' || rest.front() == ',') {
+    rest.remove_prefix(is_count ? kOf.size() : 1);
     if (!leading_number(rest)) return false;
     return rest.empty() || rest == "]" || rest == ")";
   }
@@ -92,6 +95,7 @@ bool is_framework_name(std::string_view name) {
 }
 
 std::optional<StepName> by_framework(std::string_view name) {
+  if (name == "ProfilerStep*") return StepName{};  // PyTorch's, with its number taken out
   if (is_framework_name(name)) return StepName{};
   if (!name.starts_with(kExecutorStep)) return std::nullopt;
   name.remove_prefix(kExecutorStep.size());
@@ -115,7 +119,7 @@ std::optional<StepName> step_name(std::string_view name) {
 
   if (name.empty()) return is_step || has_prefix ? std::optional(StepName{false, std::nullopt}) : std::nullopt;
   skip_separators(name);
-  if (name.starts_with('[')) name.remove_prefix(1);
+  if (name.starts_with('[') || name.starts_with('(')) name.remove_prefix(1);
   auto const number = leading_number(name);
   if (!number || !is_harmless(name)) return std::nullopt;
   return StepName{is_step, number};

@@ -211,12 +211,26 @@ class BlockReader {
     KinetoArguments const a = read_kineto_arguments(event.arguments);
     to.add(EventKind::kRange, times.start, times.dur, StringId{name}, a.correlation);
     bool const has_shape = a.kernel.grid_x > 0 || a.bytes > 0;
-    if (!has_shape && !a.step) return;
-    BlockEvents::Saying saying{where, static_cast<uint32_t>(to.size() - 1), {}, a.step.value_or(-1), a.stream && has_shape};
+    bool const is_placed = a.stream && a.device && a.correlation != 0;
+    if (!has_shape && !a.step && !is_placed) return;
+    BlockEvents::Saying saying{where,
+                               static_cast<uint32_t>(to.size() - 1),
+                               {},
+                               a.step.value_or(-1),
+                               a.stream && has_shape,
+                               is_placed,
+                               a.device.value_or(-1)};
     saying.op.kernel = a.kernel;
     saying.op.copy.bytes = a.bytes;
     saying.op.copy.peer_device = a.peer_device;
     block_.sayings.push_back(saying);
+  }
+
+  /// The number that an annotation gives its step beside its name, as JAX does. There are few annotations.
+  static std::optional<int64_t> step_of_annotation(ChromeEvent const& event) {
+    if (event.category != "user_annotation" || event.arguments.find("step_num") == std::string_view::npos) return std::nullopt;
+    auto const step = read_kineto_arguments(event.arguments).step;
+    return step && *step >= 0 ? step : std::nullopt;
   }
 
   void add_host_range(ChromeEvent const& event, Times const& times, uint32_t name) {
@@ -224,6 +238,8 @@ class BlockReader {
     EventBatch& to = rows(thread(event));
     if (known.host_kind == EventKind::kStep) {
       to.add(EventKind::kStep, times.start, times.dur, StringId{name}, 0, model::StepDetail{known.step});
+    } else if (auto const step = step_of_annotation(event)) {
+      to.add(EventKind::kStep, times.start, times.dur, StringId{name}, 0, model::StepDetail{*step});
     } else {
       to.add(known.host_kind, times.start, times.dur, StringId{name});
     }

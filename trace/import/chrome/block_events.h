@@ -128,8 +128,10 @@ struct BlockEvents {
   struct Saying {
     uint32_t track, row;
     DeviceOp op;
-    int64_t step;  ///< −1 = none
-    bool is_op;    ///< says which stream, and a launch shape or bytes
+    int64_t step;    ///< −1 = none
+    bool is_op;      ///< says which stream, and a launch shape or bytes
+    bool is_placed;  ///< says its device, its stream and its correlation
+    int32_t device;  ///< −1 = none is said
   };
   std::vector<uint32_t> undecided;  ///< by track, rows of no known category
   std::vector<Saying> sayings;      ///< in their order

@@ -95,17 +95,18 @@ class ArgumentReader {
       case 'c':
         // Kineto; PaddlePaddle; XLA; Ascend; rocprofv3; others.
         if (is(key, "correlation") || is(key, "correlation id") || is(key, "correlation_id") || is(key, "connection_id") ||
-            is(key, "corr_id") || is(key, "correlationId"))
+            is(key, "corr_id") || is(key, "correlationId") || is(key, "correlationID") || is(key, "corrId"))
           return set(a_.correlation, to_uint64(number()));
         return is(key, "cuda_sync_kind") && set(a_.sync_kind, text());
       case 'd':
         if (is(key, "dtype")) return set(a_.collective.data_type, data_type_of(text()));
-        if (key != "device" && key != "device_id") return false;
-        if (auto const device = number()) a_.device = to_int32(device, -1);
-        return true;
+        return (is(key, "device") || is(key, "device_id") || is(key, "deviceId") || is(key, "device id")) && set_device();
+      case 'g':
+        return (is(key, "gpu_id") || is(key, "gpu")) && set_device();
       case 's':
         if (is(key, "step_num")) return set(a_.step, number());
-        return (is(key, "stream") || is(key, "stream_id")) && set(a_.stream, number());
+        return (is(key, "stream") || is(key, "stream_id") || is(key, "streamId") || is(key, "stream id")) &&
+               set(a_.stream, number());
       case 'k':
         if (is(key, "kernel_details")) return set(a_.kernel, parse_kernel_details(text()));
         return false;
@@ -151,7 +152,11 @@ class ArgumentReader {
       a_.is_collective = true;
       return set(c_.name, text());
     }
-    if (is(key, "Physic Stream Id") || is(key, "Stream Id")) return set(a_.stream, number());
+    if (is(key, "Physic Stream Id") || is(key, "Stream Id") || is(key, "Stream ID") || is(key, "Stream"))
+      return set(a_.stream, number());
+    if (is(key, "Correlation ID") || is(key, "Correlation Id") || is(key, "CorrelationId") || is(key, "Correlation"))
+      return set(a_.correlation, to_uint64(number()));
+    if (is(key, "Device ID") || is(key, "Device Id") || is(key, "Device")) return set_device();
     if (is(key, "In msg nelems")) return set(c_.in_elements, to_uint64(number()));
     if (is(key, "Out msg nelems")) return set(c_.out_elements, to_uint64(number()));
     if (is(key, "Message number")) return set(c_.message, std::optional(to_uint64(number())));
@@ -166,6 +171,10 @@ class ArgumentReader {
     return is(key, "Dst Rank") && set(c_.destination, to_int32(number(), -1));
   }
 
+  bool set_device() {
+    if (auto const device = number()) a_.device = to_int32(device, -1);
+    return true;
+  }
   template <class T>
   static bool set(T& member, T value) {
     member = std::move(value);

@@ -118,7 +118,8 @@ void MergedEvents::add(BlockEvents block) {
   }
   for (BlockEvents::Saying const& saying : block.sayings) {
     MergedTrack& track = tracks_[numbers[saying.track]];
-    track.sayings.push_back({track.batches.size() - 1, saying.row, saying.op, saying.step, saying.is_op});
+    track.sayings.push_back(
+        {track.batches.size() - 1, saying.row, saying.op, saying.step, saying.is_op, saying.is_placed, saying.device});
   }
   last_op_.reset();
   if (auto const& op = block.last_op)

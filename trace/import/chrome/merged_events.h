@@ -46,7 +46,8 @@ class MergedEvents {
     uint32_t row;
     DeviceOp op;
     int64_t step;
-    bool is_op;
+    bool is_op, is_placed;
+    int32_t device;
   };
   struct MergedTrack {
     TrackKey key;

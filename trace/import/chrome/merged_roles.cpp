@@ -58,7 +58,8 @@ bool MergedEvents::has_stream_lanes(std::string const& process) const {
   });
 }
 
-/// Each event says its stream and its launch shape or bytes, and none is a call of the host.
+/// Each event says its stream and its launch shape or bytes, or its device, its stream and its correlation; none is a call of the
+/// host.
 bool MergedEvents::is_device_by_arguments(MergedTrack const& track) const {
   if (track.sayings.size() != track.events) return false;
   return std::all_of(track.sayings.begin(), track.sayings.end(), [&](Saying const& saying) {
@@ -66,7 +67,8 @@ bool MergedEvents::is_device_by_arguments(MergedTrack const& track) const {
     bool const is_kernel = saying.op.kernel.grid_x > 0 && saying.op.kernel.block_x > 0;
     bool const is_copy =
         kind_of_device_work(name) == EventKind::kMemcpy && copy_of_name(name).direction != model::CopyDirection::kUnknown;
-    return saying.is_op && (is_kernel || is_copy) && model::classify(model::plain_name(name)) == model::ApiClass::kOther;
+    bool const is_work = saying.is_placed || (saying.is_op && (is_kernel || is_copy));
+    return is_work && model::classify(model::plain_name(name)) == model::ApiClass::kOther;
   });
 }
 
@@ -81,8 +83,10 @@ MergedEvents::Decision MergedEvents::decide(MergedTrack const& track) const {
     if (auto const by_lane = meaning_of_host_lane(lane)) {
       meaning = *by_lane;
     } else if (is_device_by_arguments(track)) {
+      int32_t const device = track.sayings.front().device;
       meaning.role = ProcessRole::kDevice;
-      meaning.device = "device of arguments";
+      meaning.device = device < 0 ? "device of arguments" : "device of arguments " + std::to_string(device);
+      if (device >= 0) meaning.number = device;
     } else {
       return decision;
     }

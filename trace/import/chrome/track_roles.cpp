@@ -13,17 +13,44 @@ namespace {
 using model::EventKind;
 
 /// Words that name a device before its number.
-constexpr std::array<std::string_view, 26> kDeviceWords = {
-    "gpu",  "npu",    "hpu",        "tpu",      "xpu",         "mtia",        "mlu",    "musa",   "gcu",
-    "dcu",  "ipu",    "vpu",        "gaudi",    "ascend",      "neuroncore",  "neuron", "nc",     "device id",
-    "cuda", "device", "hip device", "deviceid", "sycl device", "accelerator", "rocm",   "davinci"};
+constexpr std::array<std::string_view, 40> kDeviceWords = {"gpu",         "npu",           "hpu",
+                                                           "tpu",         "xpu",           "mtia",
+                                                           "mlu",         "musa",          "gcu",
+                                                           "dcu",         "ipu",           "vpu",
+                                                           "gaudi",       "gaudi2",        "gaudi3",
+                                                           "ascend",      "neuroncore",    "neuron",
+                                                           "nc",          "device id",     "cuda",
+                                                           "cuda device", "device",        "hip",
+                                                           "hip device",  "deviceid",      "sycl device",
+                                                           "sycl gpu",    "accelerator",   "rocm",
+                                                           "rocm gpu",    "rocm device",   "level zero gpu",
+                                                           "ze gpu",      "opencl device", "davinci",
+                                                           "xla_gpu",     "xla_tpu",       "gpu device",
+                                                           "gpu card"};
+/// Words of makers and of series before a model, as "NVIDIA A100-SXM4-40GB (1)", "AMD Instinct #2": devices where the name has
+/// the number of a model or of the device.
+constexpr std::array<std::string_view, 12> kMakers = {"nvidia ",
+                                                      "amd instinct",
+                                                      "amd radeon",
+                                                      "tesla ",
+                                                      "geforce ",
+                                                      "quadro ",
+                                                      "intel(r) data center gpu",
+                                                      "intel data center gpu",
+                                                      "radeon ",
+                                                      "habana ",
+                                                      "biren ",
+                                                      "moore threads "};
+/// Nsight Systems' row of all that one device did; ROCm calls processors of all kinds agents.
+constexpr std::string_view kCudaHardware = "cuda hw (";
+constexpr std::array<std::string_view, 2> kAgents = {"agent", "hsa agent"};
 /// Whole names of processes that hold the work of one device.
 constexpr std::array<std::string_view, 8> kUnnumberedDevices = {"ascend hardware", "gpu",       "npu", "hpu", "tpu", "mtia",
                                                                 "neuroncore",      "ai core op"};
 /// A thread or process with one of these behind the number works for a device on the host.
-constexpr std::array<std::string_view, 16> kHostWords = {"worker", "thread",  "host",     "api",     "cpu",      "python",
-                                                         "load",   "monitor", "manage",   "schedul", "dispatch", "launch",
-                                                         "poll",   "feed",    "callback", "tensors"};
+constexpr std::array<std::string_view, 22> kHostWords = {
+    "worker", "thread", "host", "api",      "cpu",     "python", "load",   "monitor", "manage",  "schedul", "dispatch",
+    "launch", "poll",   "feed", "callback", "tensors", "driver", "daemon", "service", "runtime", "nsight",  "server"};
 /// Lanes that tools make from the ops of a device.
 constexpr std::array<std::string_view, 17> kDerivedLanes = {"xla modules",
                                                             "xla traceme",
@@ -90,6 +117,51 @@ std::optional<NumberedDevice> numbered_device(std::string_view name) {
   return std::nullopt;
 }
 
+/// Where a name that begins with a maker or as an agent says its number: "… (1)", "… [1]", "… #1", "… gpu 1", at its end.
+std::optional<int32_t> device_number_at_end(std::string_view name) {
+  if (!name.empty() && (name.back() == ')' || name.back() == ']')) name.remove_suffix(1);
+  size_t const first = name.find_last_not_of("0123456789") + 1;
+  std::string_view const before = name.substr(0, first);
+  bool const is_number = before.ends_with('(') || before.ends_with('[') || before.ends_with('#') || before.ends_with("gpu ") ||
+                         before.ends_with("device ");
+  if (!is_number) return std::nullopt;
+  std::string_view rest = name.substr(first);
+  auto const number = take_number(rest);
+  return number ? std::optional(static_cast<int32_t>(*number)) : std::nullopt;
+}
+
+/// "nvidia a100-sxm4-40gb (1)", "[0] nvidia geforce rtx 4090", "cuda hw (0000:41:00.0 - nvidia a100)": in lower case.
+std::optional<ProcessMeaning> named_by_maker(std::string_view name) {
+  if (holds_any(name, kHostWords)) return std::nullopt;
+  if (name.starts_with(kCudaHardware)) return ProcessMeaning{ProcessRole::kDevice, std::string(name), std::nullopt, std::nullopt};
+
+  std::string_view rest = name;
+  std::optional<int32_t> number;
+  if (rest.starts_with('[')) {
+    if (auto const in_front = take_number(rest); in_front && rest.starts_with("] ")) number = static_cast<int32_t>(*in_front);
+    if (!number) return std::nullopt;
+    rest.remove_prefix(2);
+  }
+  bool const has_maker =
+      std::any_of(kMakers.begin(), kMakers.end(), [&](std::string_view maker) { return rest.starts_with(maker); });
+  bool const has_digit = rest.find_first_of("0123456789") != std::string_view::npos;
+  if (!has_maker || !has_digit) return std::nullopt;
+  if (!number) number = device_number_at_end(rest);
+  return ProcessMeaning{ProcessRole::kDevice, std::string(name), number, std::nullopt};
+}
+
+/// "agent 2 (gfx942)": the one in brackets says that it is a GPU.
+std::optional<ProcessMeaning> gpu_agent(std::string_view name) {
+  for (std::string_view const word : kAgents) {
+    if (!name.starts_with(word)) continue;
+    std::string_view rest = name.substr(word.size());
+    auto const number = take_number(rest);
+    if (number && (rest.find("gfx") != std::string_view::npos || rest.find("gpu") != std::string_view::npos))
+      return ProcessMeaning{ProcessRole::kDevice, std::string(name), static_cast<int32_t>(*number), std::nullopt};
+  }
+  return std::nullopt;
+}
+
 /// TensorFlow and XLA: "/job:worker/replica:0/task:1/device:GPU:0/stream:13 Compute", "/gpu:0/stream:13 Compute".
 ProcessMeaning meaning_of_path(std::string const& name) {
   ProcessMeaning meaning;
@@ -130,6 +202,8 @@ ProcessMeaning meaning_of_process(std::string_view text) {
     meaning.device = std::string(device->word) + " " + std::to_string(device->number);
     return meaning;
   }
+  if (auto const device = named_by_maker(name)) return *device;
+  if (auto const device = gpu_agent(name)) return *device;
   if (is_listed(name, kUnnumberedDevices)) return {ProcessRole::kDevice, name, std::nullopt, std::nullopt};
   if (name == "communication" || name == "hccl")
     return {ProcessRole::kCommunication, "ascend hardware", std::nullopt, std::nullopt};
