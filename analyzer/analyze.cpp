@@ -239,7 +239,9 @@ class RunAnalyzer {
       : processes_(processes), options_(options), devices_(index_devices(processes.outline)) {
     host_steps_ = find_host_steps(processes.outline);
     // Marked steps tell nothing of devices whose launches are not recorded.
-    if (host_steps_.source == StepSource::kNone || !has_launches(devices_)) detect_steps(devices_, host_steps_);
+    bool const are_launches_known = has_launches(devices_);
+    if (host_steps_.source == StepSource::kNone || !are_launches_known) detect_steps(devices_, host_steps_);
+    host_steps_.are_by_time = !are_launches_known && host_steps_.detected.empty() && !host_steps_.layers;
     analysis_.step_source = host_steps_.source;
     analysis_.step_confidence = host_steps_.confidence;
     analysis_.layers = host_steps_.layers;
@@ -350,6 +352,11 @@ class RunAnalyzer {
   void judge() {
     analysis_.links = fit_links(analysis_.collectives);
     analysis_.quality = judge_quality(processes_.outline);
+    if (host_steps_.are_by_time && !analysis_.steps.empty())
+      analysis_.quality.notes.emplace_back(
+          "no launch is recorded: each operation counts to the step in whose time it began, which is a later one where the "
+          "device "
+          "lags behind the host");
     analysis_.findings = find_all(processes_.outline, analysis_, steps_);
   }
 

@@ -186,16 +186,17 @@ void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSte
   std::vector<HostStep> const* const own = own_steps(device, host_steps);
   size_t const fallback = own == nullptr ? default_thread(device, threads) : 0;
   if (own == nullptr && fallback == threads.size()) return;
+  bool const by_op = own != nullptr || host_steps.are_by_time;
   std::unordered_map<uint64_t, int32_t> numbers;  // (thread, step) → place in result.steps
   // Most ops are launched in the step of the one before them.
   std::optional<uint64_t> last_key;
   int32_t last_number = 0, last_at = -1;
   RowView const rows = device.rows();
   for (size_t i = 0; i < device.ops.size(); ++i) {
-    model::EventId const launch = own != nullptr ? model::EventId{device.ops[i]} : rows.link(device.ops[i]);
+    model::EventId const launch = by_op ? model::EventId{device.ops[i]} : rows.link(device.ops[i]);
     if (!launch.valid()) continue;
-    size_t thread = own != nullptr ? 0 : rows.track(launch.value).value;
-    if (own == nullptr && threads[thread].empty()) thread = fallback;
+    size_t thread = by_op ? fallback : rows.track(launch.value).value;
+    if (!by_op && threads[thread].empty()) thread = fallback;
     std::vector<HostStep> const& of_thread = own != nullptr ? *own : threads[thread];
     int32_t const at = step_at(of_thread, rows.start(launch.value), last_at);
     if (at < 0) continue;

@@ -2,8 +2,9 @@
 //
 // An op belongs to the step in whose host range its launch call begins: a range of the launching thread if that thread has steps,
 // else of the thread with steps that launches most for the device, else of the process's first thread with steps. Ops without a
-// launch, or launched outside every range, are outside. Where the steps are the device's own (a track of steps that belongs to
-// the device: XLA's profiler writes them; or they were detected), an op belongs to the step in which it begins itself.
+// launch, or launched outside every range, are outside; where no launch of the run is known, an op belongs to the range in which
+// it begins itself. Where the steps are the device's own (a track of steps that belongs to the device: XLA's profiler writes
+// them; or they were detected), an op belongs to the step in which it begins itself.
 //
 // The device window of a step is [begin, end): end = the last end of its ops; begin = the begin of the host's step, or the end
 // of the step before if that is later. So steps never overlap: where the host runs ahead they are cut at the instant at which the
@@ -37,6 +38,7 @@ struct HostSteps {
   std::vector<DeviceOwnSteps> detected;  ///< by ref: where no thread has steps (step_detection.h)
   std::optional<double> confidence;      ///< of detected steps, 0 to 1
   std::optional<RepeatedLayers> layers;  ///< where detection found layers and no steps
+  bool are_by_time = false;              ///< no launch is known: ops belong to the steps of the host in which they begin
 };
 
 /// Annotated steps if any thread of the run has them, else ranges whose names have a step pattern, else ranges whose names may

@@ -141,9 +141,31 @@ TEST(Steps, NamesWithAStepPattern) {
   EXPECT_EQ(step_number("Iteration: 0"), 0);
   EXPECT_EQ(step_number("train_step_3"), 3);
   EXPECT_EQ(step_number("ITER 5"), 5);
-  for (std::string_view const name :
-       {"", "step", "step 1 of 3", "optimizer.step 4", "steps 4", "12", "stepper 3", "step 99999999999999999999"})
+  EXPECT_EQ(step_number("train/step 5"), 5);
+  EXPECT_EQ(step_number("train_step.5"), 5);
+  EXPECT_EQ(step_number("step(5)"), 5);
+  EXPECT_EQ(step_number("step 5 of 8"), 5);
+  EXPECT_EQ(step_number("[epoch 1] step 5"), 5);
+  EXPECT_EQ(step_number("ProfilerStep*"), 0);
+  for (std::string_view const name : {"", "step", "step 1 of the loader", "step 0.5 s", "optimizer.step 4", "steps 4", "12",
+                                      "stepper 3", "step 99999999999999999999"})
     EXPECT_FALSE(step_number(name)) << name;
+}
+
+TEST(Steps, WithoutLaunchesOpsBelongToTheStepInWhichTheyBegin) {
+  TraceBuilder builder;
+  TrackId const thread = builder.add_track(thread_track()), stream = builder.add_track(stream_track());
+  for (int64_t step = 0; step < 3; ++step)
+    builder.events(thread).add(EventKind::kStep, 1000 * step, 1000, builder.intern("step"), 0, StepDetail{step});
+  builder.events(stream).add(EventKind::kKernel, 100, 500, builder.intern("a"), 0, KernelDetail{});
+  builder.events(stream).add(EventKind::kKernel, 900, 300, builder.intern("b"), 0, KernelDetail{});
+  builder.events(stream).add(EventKind::kKernel, 2100, 500, builder.intern("c"), 0, KernelDetail{});
+  Analysis const analysis = analyze(run_of(std::move(builder)));
+  ASSERT_EQ(analysis.steps.size(), 2U);
+  EXPECT_EQ(analysis.steps[0].window.end, 1200);
+  EXPECT_EQ(analysis.steps[1].step, 2);
+  EXPECT_EQ(analysis.ops_outside_steps, 0U);
+  EXPECT_THAT(analysis.quality.notes, testing::Contains(testing::StartsWith("no launch is recorded")));
 }
 
 TEST(Steps, AStepInsideAStepIsNotAnother) {

@@ -174,12 +174,13 @@ TEST(NaiveTwin, OpsGoToTheStepOfTheirLaunch) {
     Naive const naive(run);
     std::map<uint32_t, int64_t> last_end;  // step row → last end of its ops
     uint64_t outside = 0;
+    bool const has_launches =
+        std::any_of(naive.ops.begin(), naive.ops.end(), [&](uint32_t row) { return naive.launch(row).has_value(); });
     for (uint32_t const row : naive.ops) {
+      uint32_t const decides = has_launches ? naive.launch(row).value_or(UINT32_MAX) : row;
       std::optional<uint32_t> step;
-      for (uint32_t host = 0; host < naive.trace.event_count(); ++host)
-        if (naive.trace.kind(host) == EventKind::kStep && naive.launch(row) &&
-            naive.covers(host, naive.start(*naive.launch(row))))
-          step = host;
+      for (uint32_t host = 0; host < naive.trace.event_count() && decides != UINT32_MAX; ++host)
+        if (naive.trace.kind(host) == EventKind::kStep && naive.covers(host, naive.start(decides))) step = host;
       if (!step) {
         ++outside;
       } else {

@@ -2,6 +2,7 @@
 // correlation.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -9,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trace/import/chrome/categories.h"
 #include "trace/import/chrome/chrome_importer.h"
 #include "trace/import/chrome/kineto_arguments.h"
 #include "trace/import/chrome/track_roles.h"
@@ -53,9 +55,33 @@ std::map<std::string, int64_t> durations_of(model::Trace const& trace) {
 }
 
 TEST(ChromeRoles, TheNameOfAProcessTellsADevice) {
-  for (std::string_view const name :
-       {"GPU 0", "gpu/0", "Deviceid: 0", "/device:GPU:0", "/job:worker/replica:0/task:0/device:GPU:0", "GPU 0 (process 123)",
-        "Ascend Hardware", "NPU 3", "HPU 0", "MTIA 1", "XPU:0", "MLU 0", "MUSA 0", "TPU:0", "/device:TPU:2", "NeuronCore 1"}) {
+  for (std::string_view const name : {"GPU 0",
+                                      "gpu/0",
+                                      "Deviceid: 0",
+                                      "/device:GPU:0",
+                                      "/job:worker/replica:0/task:0/device:GPU:0",
+                                      "GPU 0 (process 123)",
+                                      "Ascend Hardware",
+                                      "NPU 3",
+                                      "HPU 0",
+                                      "MTIA 1",
+                                      "XPU:0",
+                                      "MLU 0",
+                                      "MUSA 0",
+                                      "TPU:0",
+                                      "/device:TPU:2",
+                                      "NeuronCore 1",
+                                      "/device:XLA_GPU:0",
+                                      "hip:0",
+                                      "NVIDIA A100-SXM4-40GB (1)",
+                                      "NVIDIA H100 80GB HBM3",
+                                      "[0] NVIDIA GeForce RTX 4090",
+                                      "AMD Instinct #2",
+                                      "Intel(R) Data Center GPU Max 1550 [0]",
+                                      "CUDA Device 1 (A100)",
+                                      "CUDA HW (0000:41:00.0 - NVIDIA A100)",
+                                      "Level Zero GPU 0",
+                                      "Agent 2 (gfx942)"}) {
     model::Trace const trace = trace_of(complete(9, 1, "matmul", 10, 5) + process_named(9, name));
     EXPECT_EQ(count_of(trace, EventKind::kKernel), 1U) << name;
     EXPECT_EQ(trace.devices().size(), 1U) << name;
@@ -66,7 +92,8 @@ TEST(ChromeRoles, TheHostNeverBecomesADevice) {
   for (std::string_view const name :
        {"python", "GPU worker", "GPU 0 worker", "gpu_launch_thread 1", "/host:CPU", "CUDA API",
         "/job:localhost/replica:0/task:0/device:CPU:0 Compute", "/job:localhost/replica:0/task:0/device:GPU:0 Compute",
-        "Communication", "device manager 2"}) {
+        "Communication", "device manager 2", "NVIDIA driver thread 2", "NVIDIA Nsight 2", "nvidia-persistenced 1",
+        "Agent 0 (AMD EPYC)", "cuda:1 worker", "NVIDIA profiler"}) {
     model::Trace const trace =
         trace_of(process_named(9, name) + complete(9, 1, "work", 10, 5, R"({"device": 0, "stream": 7, "correlation": 4})"));
     EXPECT_EQ(trace.devices().size(), 0U) << name;
@@ -75,6 +102,63 @@ TEST(ChromeRoles, TheHostNeverBecomesADevice) {
   model::Trace const trace =
       trace_of(process_named(9, "python") + thread_named(9, 1, "GPU worker") + complete(9, 1, "work", 1, 2));
   EXPECT_EQ(trace.devices().size(), 0U);
+}
+
+TEST(ChromeRoles, AMakersNameTellsTheNumber) {
+  for (auto const& [name, number] : std::map<std::string_view, std::optional<int32_t>>{{"NVIDIA A100-SXM4-40GB (1)", 1},
+                                                                                       {"AMD Instinct MI300X #2", 2},
+                                                                                       {"[3] NVIDIA H100", 3},
+                                                                                       {"NVIDIA L4 GPU 4", 4},
+                                                                                       {"NVIDIA H100 80GB HBM3", std::nullopt},
+                                                                                       {"NVIDIA A100", std::nullopt}})
+    EXPECT_EQ(meaning_of_process(name).number, number) << name;
+}
+
+TEST(ChromeRoles, ArgumentsTellTheDeviceOfACallsOps) {
+  std::string const placed = R"({"device": 1, "stream": 7, "correlation": 4})";
+  std::string const call = complete(1, 1, "zorgRun", 10, 5, R"({"correlation": 4})");
+  model::Trace const trace = trace_of(call + complete(0, 7, "matmul", 20, 5, placed));
+  EXPECT_EQ(count_of(trace, EventKind::kKernel), 1U);
+  EXPECT_EQ(count_of(trace, EventKind::kLaunch), 1U);
+  ASSERT_EQ(trace.devices().size(), 1U);
+  EXPECT_EQ(trace.devices()[0].id, 1);
+
+  EXPECT_EQ(trace_of(complete(0, 7, "matmul", 20, 5, placed)).devices().size(), 0U) << "no call";
+  std::string const late_call = complete(1, 1, "done", 30, 5, R"({"correlation": 4})");
+  EXPECT_EQ(trace_of(late_call + complete(0, 7, "matmul", 20, 5, placed)).devices().size(), 0U) << "the call comes first";
+  EXPECT_EQ(trace_of(call + complete(0, 7, "cudaLaunchKernel", 20, 5, placed)).devices().size(), 0U) << "a call itself";
+}
+
+TEST(ChromeRoles, CategoriesOfOtherToolsAreKnown) {
+  using enum KinetoCategory;
+  for (auto const& [name, category] : std::map<std::string_view, KinetoCategory>{{"KERNEL", kKernel},
+                                                                                 {"kernel_dispatch", kKernel},
+                                                                                 {"GPU Kernel", kKernel},
+                                                                                 {"memory_copy", kMemcpy},
+                                                                                 {"MEMCPY", kMemcpy},
+                                                                                 {"gpu_activity", kDeviceOp},
+                                                                                 {"CUDA_RUNTIME", kRuntime},
+                                                                                 {"hip_api", kRuntime},
+                                                                                 {"NPU_MEMCPY", kMemcpy},
+                                                                                 {"CPU_OP", kHostRange},
+                                                                                 {"kernel launcher", kOther},
+                                                                                 {"api", kOther}})
+    EXPECT_EQ(category_of(name), category) << name;
+}
+
+TEST(ChromeRoles, ArgumentsHaveManyNames) {
+  for (std::string_view const name : {"correlation", "correlationId", "corrId", "Correlation ID", "CorrelationId"})
+    EXPECT_EQ(read_kineto_arguments(fmt::format(R"({{"{}": 4}})", name)).correlation, 4U) << name;
+  for (std::string_view const name : {"device", "device_id", "deviceId", "device id", "gpu_id", "Device ID", "Device"})
+    EXPECT_EQ(read_kineto_arguments(fmt::format(R"({{"{}": 2}})", name)).device, 2) << name;
+  for (std::string_view const name : {"stream", "stream_id", "streamId", "Stream ID", "Stream"})
+    EXPECT_EQ(read_kineto_arguments(fmt::format(R"({{"{}": 7}})", name)).stream, 7) << name;
+}
+
+TEST(ChromeRoles, AnAnnotationMayGiveItsStepANumber) {
+  std::string const mark = complete(1, 1, "train", 10, 50, R"({"step_num": 12})", "user_annotation");
+  model::Trace const trace = trace_of(mark + complete(0, 7, "matmul", 20, 5, R"({"device": 0, "stream": 7})", "kernel"));
+  EXPECT_EQ(count_of(trace, EventKind::kStep), 1U);
 }
 
 TEST(ChromeRoles, AProcessWithHostCategoriesIsNoDevice) {

@@ -86,6 +86,8 @@ class MergedEvents {
   void add_closed(size_t track, Bracket const& begin, int64_t dur_ns);
   void decide_roles();
   [[nodiscard]] Decision decide(MergedTrack const& track) const;
+  void find_first_uses();
+  [[nodiscard]] bool is_called_elsewhere(MergedTrack const& track, Saying const& saying) const;
   [[nodiscard]] ProcessMeaning meaning_of(std::string const& process) const;
   [[nodiscard]] bool has_numbered_streams(std::string const& device) const;
   [[nodiscard]] bool has_stream_lanes(std::string const& process) const;
@@ -122,6 +124,12 @@ class MergedEvents {
   std::optional<LastOp> last_op_;
   std::optional<int32_t> rank_;
   uint32_t world_size_ = 0;
+  /// Of a correlation: the track that uses it first. Only where arguments may tell devices.
+  struct FirstUse {
+    int64_t start_ns;
+    MergedTrack const* track;
+  };
+  std::unordered_map<uint64_t, FirstUse, base::HashNumber> first_uses_;
   std::unordered_map<uint64_t, int32_t, base::HashNumber> ranks_in_groups_;  ///< by communicator
   std::optional<int64_t> origin_ns_;
   int64_t last_ns_ = 0;             ///< trace time

@@ -58,8 +58,32 @@ bool MergedEvents::has_stream_lanes(std::string const& process) const {
   });
 }
 
-/// Each event says its stream and its launch shape or bytes, or its device, its stream and its correlation; none is a call of the
-/// host.
+/// Where a track of no known category says device, stream and correlation with each event: which track uses each correlation
+/// first.
+void MergedEvents::find_first_uses() {
+  bool const may_tell = std::any_of(tracks_.begin(), tracks_.end(), [](MergedTrack const& track) {
+    return is_undecided(track) && track.sayings.size() == track.events && track.sayings.front().is_placed;
+  });
+  if (!may_tell) return;
+  for (MergedTrack const& track : tracks_) {
+    for (EventBatch const& rows : track.batches) {
+      for (size_t row = 0; row < rows.size(); ++row) {
+        if (rows.correlation[row] == 0) continue;
+        auto const [use, is_new] = first_uses_.try_emplace(rows.correlation[row], FirstUse{rows.start[row], &track});
+        if (!is_new && rows.start[row] < use->second.start_ns) use->second = {rows.start[row], &track};
+      }
+    }
+  }
+}
+
+/// Another track has the same correlation before: the call that launched it.
+bool MergedEvents::is_called_elsewhere(MergedTrack const& track, Saying const& saying) const {
+  auto const use = first_uses_.find(track.batches[saying.batch].correlation[saying.row]);
+  return saying.is_placed && use != first_uses_.end() && use->second.track != &track;
+}
+
+/// Each event says its stream and its launch shape or bytes, or its device, its stream and a call's correlation; none is a call
+/// of the host.
 bool MergedEvents::is_device_by_arguments(MergedTrack const& track) const {
   if (track.sayings.size() != track.events) return false;
   return std::all_of(track.sayings.begin(), track.sayings.end(), [&](Saying const& saying) {
@@ -67,7 +91,7 @@ bool MergedEvents::is_device_by_arguments(MergedTrack const& track) const {
     bool const is_kernel = saying.op.kernel.grid_x > 0 && saying.op.kernel.block_x > 0;
     bool const is_copy =
         kind_of_device_work(name) == EventKind::kMemcpy && copy_of_name(name).direction != model::CopyDirection::kUnknown;
-    bool const is_work = saying.is_placed || (saying.is_op && (is_kernel || is_copy));
+    bool const is_work = (saying.is_op && (is_kernel || is_copy)) || is_called_elsewhere(track, saying);
     return is_work && model::classify(model::plain_name(name)) == model::ApiClass::kOther;
   });
 }
@@ -165,6 +189,7 @@ void MergedEvents::decide_roles() {
   std::set<std::string> by_category;  // processes whose device work has categories: what else they hold is no op
   for (auto const& [device, processes] : device_users_)
     if (device >= 0) by_category.insert(processes.begin(), processes.end());
+  find_first_uses();
   std::vector<Decision> decisions(tracks_.size());
   bool device_steps = false;
   for (size_t i = 0; i < tracks_.size(); ++i) {
