@@ -38,6 +38,7 @@ void find_unexplained_idle(RuleInput const& input, std::vector<Finding>& finding
   double const before_first = step > 0 ? unexplained_metric(*finding, "before_first_op_ns_per_step") / step : 0;
   bool const is_lead_in = unexplained_metric(*finding, "share") - before_first < kWarningShare;
   finding->severity = is_lead_in ? Severity::kInfo : Severity::kWarning;
+  if (is_lead_in) finding->gain_ceiling.reset();
   add_what_is_known(input, *finding);
   findings.push_back(std::move(*finding));
 }
