@@ -306,23 +306,17 @@ TEST(LeadIn, ThatNothingExplainsIsNoWarning) {
   EXPECT_EQ(metric(*finding, "before_first_op_ns_per_step"), 10e6);
 }
 
-/// Three steps of 750 µs in which a thread launches four kernels and waits for a copy whose call is not recorded.
-Analysis bare_steps(int64_t late) {
-  WorkRun run;
-  for (int64_t i = 0; i < 3; ++i) {
-    int64_t const begin = i * 1000 * kUs;
-    run.step(begin, 1000 * kUs, i);
-    for (int64_t k = 0; k < 4; ++k)
-      run.kernel(begin + late + k * 100 * kUs, 100 * kUs, run.launch(begin + late - 10 * kUs + k * 90 * kUs, 5 * kUs));
-    run.copy(begin + late + 400 * kUs, 1000 * kUs - late - 410 * kUs, 0, "Memcpy DtoH", {}, 7);
+TEST(CriticalPath, TellsHostTimeOfWhichNothingButTheStepIsKnown) {
+  for (char const* const name : {"step 7", "forward pass"}) {
+    WorkRun run;
+    run.range(0, 900 * kUs, name);
+    run.kernel(10 * kUs, 100 * kUs, run.launch(0, 5 * kUs));
+    run.kernel(610 * kUs, 100 * kUs, run.launch(600 * kUs, 5 * kUs));
+    Analysis const analysis = analyze(run.finish());
+    bool const is_step = std::string_view(name) == "step 7";
+    EXPECT_EQ(analysis.critical_path->bare_host_ns > 0, is_step) << name;
+    EXPECT_GT(analysis.critical_path->by_class[static_cast<size_t>(PathClass::kHost)], 400 * kUs) << name;
   }
-  return analyze(run.finish());
-}
-
-TEST(Bottleneck, IsNotTheHostWhereNothingButTheStepSaysThatItWorked) {
-  Analysis const busy = bare_steps(20 * kUs);
-  EXPECT_GT(busy.critical_path->bare_host_ns, 1000 * kUs);
-  for (Finding const& finding : busy.findings) EXPECT_EQ(subject(finding, "bottleneck"), "") << finding.rule;
 }
 
 }  // namespace late_launches
