@@ -275,8 +275,9 @@ struct Analysis {
 struct AnalyzeOptions {
   std::optional<std::pair<int64_t, int64_t>> steps;  ///< only steps A..B, both included
   std::optional<int32_t> rank;                       ///< only this rank
-  int64_t launch_latency_limit_ns = 10'000;          ///< gaps shorter than this are the device's own start latency
-  int32_t warmup_steps = 1;                          ///< first steps of a run left out of findings, when more than 4 are there
+  int64_t launch_latency_limit_ns =
+      10'000;  ///< gaps shorter than this are the device's own start latency; more on slow devices (facts/idle_causes.h)
+  int32_t warmup_steps = 1;  ///< first steps of a run left out of findings, when more than 4 are there
 };
 
 /// Facts and findings of a run. Never fails: what cannot be computed is absent, and Quality says why.

@@ -395,13 +395,14 @@ class RunAnalyzer {
       Readiness readiness = find_readiness(device, sets);
       sets.exposed_late = attribution.expose(device.ref, sets.exposed_comm, readiness.collectives);
       sets.blocking_comm = std::move(readiness.blocking_comm);
-      add_unhidden(sets, explain_late_launches(device, readiness.late_launches, host, options_.launch_latency_limit_ns));
+      int64_t const latency_limit = launch_latency_limit(device, sets.busy, options_.launch_latency_limit_ns);
+      add_unhidden(sets, explain_late_launches(device, readiness.late_launches, host, latency_limit));
       DeviceSteps assigned = assign_steps(device, host_steps_, options_.warmup_steps);
       Interval const window = op_window(device);
       Selection selection = select(device, window, assigned, options_);
       Interval const range = explained_range(window, assigned.steps);
       std::vector<PeerLaunch> const peers = in_whole(peers_[first + d], outline[d], device);
-      std::vector<IdleGap> gaps = explain_gaps(device, sets.busy, range, host, peers, options_.launch_latency_limit_ns);
+      std::vector<IdleGap> gaps = explain_gaps(device, sets.busy, range, host, peers, latency_limit);
       DeviceWork& work = part.work.emplace_back(DeviceWork{device.ref, {}, {}, std::move(assigned.steps)});
       if (options_.steps) {
         work.gaps = gaps;
@@ -412,9 +413,12 @@ class RunAnalyzer {
       auto health = health_of(device, sets, selection.window, selection.steps, devices.size() == 1);
       add_device(device, sets, places, std::move(selection), gaps, part.facts);
       part.facts.gaps.append(DeviceGaps(device.ref, gaps, whole.empty()));
-      part.facts.devices.back().unexplained = unexplained_facts(device, gaps);
-      part.facts.devices.back().memory = std::move(of_device);
-      part.facts.devices.back().health = std::move(health);
+      DeviceFacts& facts = part.facts.devices.back();
+      facts.all_ops = window;
+      facts.launch.latency_limit_ns = latency_limit;
+      facts.unexplained = unexplained_facts(device, gaps);
+      facts.memory = std::move(of_device);
+      facts.health = std::move(health);
       work.sets = std::move(sets);
       if (!options_.steps) work.gaps = std::move(gaps);
     }

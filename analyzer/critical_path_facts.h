@@ -73,6 +73,7 @@ struct CriticalPathFacts {
   std::vector<PathPlace> places;              ///< by (rank, host before devices); each ns of the path is in one
   std::vector<PathContributor> contributors;  ///< by ns descending, at most kMaxContributors
   std::vector<PathStep> steps;                ///< by step
+  int64_t bare_host_ns = 0;                   ///< of kHost: no event says what the thread did, but for the range of its step
   uint64_t ops = 0;                           ///< device ops on the path
   uint64_t guessed_waits = 0;             ///< of them: no record tells what they waited for, the last op before them was taken
   uint64_t jumps = 0;                     ///< from a collective to the device of its last participant

@@ -151,6 +151,7 @@ struct LaunchFacts {
   std::optional<double> calls_per_step;  ///< of measured steps; none without
   /// Start of the op − end of the call, over all calls, as it is: negative where the op starts before the call returns.
   std::optional<int64_t> latency_median_ns, latency_p95_ns, latency_max_ns;
+  int64_t latency_limit_ns = 0;                ///< below it the time to an op's start is the device's own start latency
   uint64_t negative_latencies = 0;             ///< ops that start before their call has returned
   std::optional<int64_t> call_median_ns;       ///< how long the host is in a call
   std::optional<int64_t> kernel_median_ns;     ///< of kernels alone (no copies, memsets, collectives), with or without a launch
@@ -182,6 +183,7 @@ struct DeviceFacts {
   DeviceRef ref;
   std::string name;
   Interval window;               ///< first start to last end of its device ops
+  Interval all_ops;              ///< the same of all that was recorded, whatever was asked for
   TimeSplit time;                ///< over that window
   UnexplainedFacts unexplained;  ///< of all its idle time, that before the window included
   uint64_t kernels = 0;          ///< device ops but memcpys: compute, memsets and collectives

@@ -32,7 +32,7 @@ struct IdleGap {
   model::EventId next_op_row;  ///< the device op that ends the gap; invalid = none does
   model::StringId host_name;   ///< of the host event; valid if that is there
   model::TrackId host_track;   ///< its thread
-  /// The host is late because it was blocked in a sync before: this is not longer than it was.
+  /// The host is late because syncs blocked it before (facts/sync_lead.h).
   bool is_way_from_sync = false;
   NotExplained why_not = NotExplained::kOther;
 };

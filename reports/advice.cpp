@@ -37,6 +37,10 @@ bool is_amd(model::Run const& run, analyzer::Analysis const& analysis) {
 
 /// Empty where the rule's own advice fits.
 std::string_view better_advice(model::Run const& run, analyzer::Finding const& finding) {
+  if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "long"))
+    return "Take this work off the thread that launches: prepare the next batch in worker processes or a prefetching thread "
+           "while "
+           "the device computes, do the work less often, or make it faster. Cheaper launches would not help.";
   if ((finding.rule == "host-bound-launches" || finding.rule == "launch-latency") && is_of_xla(run))
     return "Make the host cheaper per launch: put the whole step into one compiled function (jax.jit, tf.function with XLA), run "
            "several steps in one call (jax.lax.scan, steps_per_execution), take logging and bookkeeping out of the loop, raise "

@@ -75,15 +75,19 @@ std::string say_idle(Seen const& seen) {
   if (!text.empty() && devices && *devices > 1) text += tr("; {} devices are affected", seen.text("devices"));
   if (!text.empty()) text += tr(".");
   std::string const op = seen.subject("host_op");
-  return op.empty() ? text : text + tr(" Meanwhile the host was longest in {}.", op);
+  if (!op.empty()) text += tr(" Meanwhile the host was longest in {}.", op);
+  if (seen.metric("long_gaps_ns_per_step"))
+    text += tr(" Gaps longer than a millisecond hold {} of it.", seen.text("long_gaps_ns_per_step"));
+  if (seen.metric("before_first_op_ns_per_step"))
+    text +=
+        tr(" {} of it come before the first recorded operation. The trace does not hold what was before, so no gain counts it.",
+           seen.text("before_first_op_ns_per_step"));
+  return text;
 }
 
 /// What is known of time that nothing explains.
 std::string say_unexplained(Seen const& seen) {
   std::string text = say_idle(seen);
-  if (seen.metric("before_first_op_ns_per_step"))
-    text += tr(" {} of it come before the first operation that was recorded: what was before is not in the trace.",
-               seen.text("before_first_op_ns_per_step"));
   if (!seen.metric("queued_ns_per_step")) return text;
   if (seen.metric("queued_ops"))
     text +=

@@ -17,10 +17,10 @@ bool is_host_copy(CopyDirection direction) {
   return direction == CopyDirection::kHostToDevice || direction == CopyDirection::kDeviceToHost;
 }
 
-/// "cudaMemcpy", "cuMemcpyDtoH_v2", "hipMemcpyWithStream".
-bool is_blocking_call(std::string_view name) {
-  bool const copies = name.starts_with("cudaMemcpy") || name.starts_with("cuMemcpy") || name.starts_with("hipMemcpy");
-  return copies && name.find("Async") == std::string_view::npos;
+bool only_queues(std::string_view call) {
+  constexpr std::array<std::string_view, 4> kWords = {"Async", "Enqueue", "Append", "Prefetch"};
+  return std::any_of(kWords.begin(), kWords.end(),
+                     [&](std::string_view word) { return call.find(word) != std::string_view::npos; });
 }
 
 /// What copies' names and calls' names say, each asked once.
@@ -41,7 +41,7 @@ class CopyTraits {
     model::CopyDetail const& copy = detail(row);
     auto const launch = device_.launch_of(row);
     if (!launch || !is_host_copy(copy.direction)) return false;
-    if (asked(blocking_names_, name(*launch), is_blocking_call)) return true;
+    if (asked(blocking_names_, name(*launch), is_blocking_copy_call)) return true;
     // A short copy of pinned memory may well be over before an asynchronous call has returned.
     return copy.pinned == 0 && device_.start(*launch) <= device_.start(row) && device_.end(row) <= device_.end(*launch);
   }
@@ -95,13 +95,16 @@ void add_copy(DirectionTotal& total, CopyTraits& traits, uint32_t row, Interval 
 
 }  // namespace
 
+bool is_blocking_copy_call(std::string_view name) { return name.find("Memcpy") != std::string_view::npos && !only_queues(name); }
+
 bool waits_for_copy(model::Trace const& trace, uint32_t call, uint32_t copy) {
-  if (trace.kind(copy) != model::EventKind::kMemcpy) return false;
-  if (trace.start(call) > trace.start(copy) || trace.end(copy) > trace.end(call)) return false;
+  if (trace.kind(copy) != model::EventKind::kMemcpy || trace.start(call) > trace.start(copy)) return false;
+  auto const& detail = trace.detail<model::CopyDetail>(copy);
+  bool const ends_in_call = trace.end(copy) <= trace.end(call);
   // A short copy of pinned memory may well be over before an asynchronous call has returned.
-  if (trace.detail<model::CopyDetail>(copy).pinned == 0 && is_host_copy(trace.detail<model::CopyDetail>(copy).direction))
-    return true;
-  return trace.name(call).find("Async") == std::string_view::npos;
+  if (ends_in_call && detail.pinned == 0 && is_host_copy(detail.direction)) return true;
+  bool const reads = detail.direction == CopyDirection::kDeviceToHost;
+  return ends_in_call ? !only_queues(trace.name(call)) : reads && is_blocking_copy_call(trace.name(call));
 }
 
 std::vector<CopyFacts> copy_table(DeviceIndex const& device, std::vector<uint32_t> const& rows) {

@@ -2,10 +2,12 @@
 //   pageable   of host memory that is not page-locked: only where the recording says so, in the copy's name as CUPTI's tools
 //   write
 //              it ("Memcpy HtoD (Pageable -> Device)"); a copy that is not known to be pinned is not known to be pageable
-//   blocking   between host and device, by a call that returns when it is done: cudaMemcpy without Async, or a call that lasted
+//   blocking   between host and device, by a call that returns when it is done: is_blocking_copy_call(), or a call that lasted
 //              until the copy's end though its memory is not known to be pinned
 // O(n log n) in the copies.
 #pragma once
+
+#include <string_view>
 
 #include "analyzer/facts/run_index.h"
 
@@ -28,8 +30,13 @@ struct CopyTimes {
 };
 CopyTimes copy_times(DeviceIndex const& device);
 
-/// Whether the call that launched a copy is known to have lasted until the copy's end because it waited for that: a call without
-/// "Async", or any for memory that is not known to be page-locked. O(1).
+/// Whether a call of this name returns when its copy is done: "cudaMemcpy", "cuMemcpyDtoH_v2", "hipMemcpyWithStream",
+/// "musaMemcpy2D"; none that says Async, and none of the command lists of Intel's and OpenCL's runtimes.
+bool is_blocking_copy_call(std::string_view name);
+
+/// Whether the call that launched a copy is known to have lasted until the copy's end because it waited for that: it began before
+/// the copy and lasted until its end, and its name does not say that it only queues the copy, or the memory is not known to be
+/// page-locked. A blocking call that reads from the device waits, whatever the clocks of host and device say of its end. O(1).
 bool waits_for_copy(model::Trace const& trace, uint32_t call, uint32_t copy);
 
 }  // namespace stepscope::analyzer

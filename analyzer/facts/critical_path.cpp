@@ -44,9 +44,7 @@ std::optional<Interval> path_window(std::vector<DeviceFacts> const& chosen) {
 class MeetingFinder {
  public:
   MeetingFinder(CriticalPathInput const& input, std::vector<PathProcess> const& processes)
-      : limit_ns_(input.launch_latency_limit_ns),
-        of_process_(processes.size()),
-        least_elsewhere_(input.collectives.size(), std::numeric_limits<int64_t>::max()) {
+      : of_process_(processes.size()), least_elsewhere_(input.collectives.size(), std::numeric_limits<int64_t>::max()) {
     std::unordered_map<int32_t, size_t> process_of_rank;
     for (size_t p = 0; p < processes.size(); ++p) process_of_rank.emplace(processes[p].front().ref.rank_index, p);
     for (uint32_t c = 0; c < input.collectives.size(); ++c) {
@@ -95,13 +93,23 @@ class MeetingFinder {
   [[nodiscard]] int64_t head_start(ProcessGraph const& graph, Meeting const& meeting) const {
     PathOp const& op = graph.ops[meeting.op];
     int64_t const late = op.ready == kNothingBefore ? 0 : op.start - op.ready;
-    return meeting.wait_ns + (late >= limit_ns_ ? late : 0);
+    return meeting.wait_ns + (late >= graph.latency_limit_of(op) ? late : 0);
   }
 
-  int64_t limit_ns_;
   std::vector<std::vector<Meeting>> of_process_;
   std::vector<int64_t> least_elsewhere_;  ///< by collective: waits of ranks that were not asked for
 };
+
+std::vector<int64_t> latency_limits(CriticalPathInput const& input, PathProcess process) {
+  std::vector<int64_t> limits;
+  for (DeviceIndex const& device : process) {
+    auto const facts = std::lower_bound(input.chosen.begin(), input.chosen.end(), device.ref,
+                                        [](DeviceFacts const& d, DeviceRef ref) { return d.ref < ref; });
+    bool const is_known = facts != input.chosen.end() && facts->ref == device.ref;
+    limits.push_back(std::max(input.launch_latency_limit_ns, is_known ? facts->launch.latency_limit_ns : 0));
+  }
+  return limits;
+}
 
 /// The op that ends last until the window's end; of equal ones the one of the first rank, there the one that began last.
 OpPlace last_op(std::vector<ProcessGraph> const& graphs, std::vector<PathProcess> const& processes, Interval window) {
@@ -259,8 +267,8 @@ std::optional<CriticalPathFacts> find_critical_path(CriticalPathInput const& inp
   tbb::parallel_for(size_t{0}, processes.size(), [&](size_t p) {
     if (input.stop.stop_requested()) return;
     auto const rank_index = static_cast<size_t>(processes[p].front().ref.rank_index);
-    graphs[p] =
-        make_process_graph(processes[p], input.host_steps.threads[rank_index], meetings.take(p), input.launch_latency_limit_ns);
+    graphs[p] = make_process_graph(processes[p], input.host_steps.threads[rank_index], meetings.take(p),
+                                   latency_limits(input, processes[p]), input.launch_latency_limit_ns);
   });
   if (input.stop.stop_requested()) return std::nullopt;
   OpPlace const start = last_op(graphs, processes, *window);
@@ -279,7 +287,7 @@ std::optional<CriticalPathFacts> find_critical_path(CriticalPathInput const& inp
   for (size_t p = 0; p < processes.size(); ++p) {
     if (input.stop.stop_requested()) return std::nullopt;
     account.enter(*processes[p].front().rank, steps_of(processes[p], input.steps));
-    account_process(processes[p], of_process[p], input.launch_latency_limit_ns, graphs[p], account);
+    account_process(processes[p], of_process[p], graphs[p], account);
   }
   CriticalPathFacts facts = std::move(account).finish(window->length());
   facts.window = *window;

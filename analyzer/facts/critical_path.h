@@ -17,9 +17,9 @@ struct CriticalPathInput {
   std::vector<CollectiveFacts> const& collectives;  ///< of the run, whatever was asked for
   std::vector<DeviceFacts> const& chosen;           ///< devices whose windows the path is to explain, by ref
   std::vector<StepFacts> const& steps;              ///< of these devices, by (ref, step)
-  int64_t launch_latency_limit_ns = 10'000;
-  bool wants_slack = true;    ///< false: the path alone is asked for
-  std::stop_token stop = {};  ///< told to stop, there is none
+  int64_t launch_latency_limit_ns = 10'000;         ///< of devices of which `chosen` says no longer one
+  bool wants_slack = true;                          ///< false: the path alone is asked for
+  std::stop_token stop = {};                        ///< told to stop, there is none
 };
 
 /// None where no chosen device has a window. `pieces`: if given, gets every piece of the path.

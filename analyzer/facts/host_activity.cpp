@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "analyzer/facts/add_interval.h"
+#include "analyzer/facts/copies.h"
 #include "trace/model/rows_of_kinds.h"
 
 namespace stepscope::analyzer {
@@ -54,6 +55,37 @@ HostActivity::HostActivity(model::RankTrace const& rank, std::vector<std::vector
   RowView const view(rank);
   model::for_each_row_of<EventKind::kOverhead>(rank.trace, [&](uint32_t row) { add_interval(overhead, view.when(row)); });
   overhead_ = model::unite(std::move(overhead));
+  find_blocking_copies();
+  find_unrecorded_copies();
+}
+
+void HostActivity::find_blocking_copies() {
+  model::Trace const& trace = rank_.trace;
+  RowView const view(rank_);
+  model::for_each_row_of<EventKind::kMemcpy>(trace, [&](uint32_t row) {
+    model::EventId const launch = view.link(row);
+    if (!launch.valid() || !waits_for_copy(trace, launch.value, row)) return;
+    blocking_copies_.resize(trace.tracks().size());
+    add_interval(blocking_copies_[view.track(launch.value).value], view.when(launch.value));
+  });
+}
+
+void HostActivity::find_unrecorded_copies() {
+  model::Trace const& trace = rank_.trace;
+  std::vector<bool> is_blocking(trace.strings().size());
+  for (uint32_t id = 0; id < is_blocking.size(); ++id)
+    is_blocking[id] = is_blocking_copy_call(trace.strings().text(model::StringId{id}));
+  if (std::find(is_blocking.begin(), is_blocking.end(), true) == is_blocking.end()) return;
+
+  std::vector<Interval> calls;
+  RowView const view(rank_);
+  model::for_each_row_of<EventKind::kLaunch>(trace, [&](uint32_t row) {
+    if (!is_blocking[view.name(row).value] || view.link(row).valid()) return;
+    blocking_copies_.resize(trace.tracks().size());
+    add_interval(blocking_copies_[view.track(row).value], view.when(row));
+    add_interval(calls, view.when(row));
+  });
+  unrecorded_copies_ = model::unite(std::move(calls));
 }
 
 ThreadSets const& HostActivity::thread(model::TrackId track) {
@@ -67,6 +99,8 @@ ThreadSets const& HostActivity::thread(model::TrackId track) {
   auto const add_to = [&](std::vector<Interval>& set) { return [&](uint32_t row) { add_interval(set, view.when(row)); }; };
   model::for_each_row_of<EventKind::kMemory>(columns, rows, add_to(allocation));
   model::for_each_row_of<EventKind::kSync>(columns, rows, add_to(sync));
+  if (!blocking_copies_.empty())
+    sync.insert(sync.end(), blocking_copies_[track.value].begin(), blocking_copies_[track.value].end());
   model::for_each_row_of<EventKind::kInputWait>(columns, rows, add_to(input));
   if (!waits_) waits_ = are_input_wait_names(rank_.trace.strings());
   if (!waits_->empty()) {
@@ -87,6 +121,12 @@ model::IntervalSet const& HostActivity::input_of_step_threads() {
       if (!steps_[t].empty()) *step_thread_input_ = model::unite(*step_thread_input_, thread(model::TrackId{t}).input);
   }
   return *step_thread_input_;
+}
+
+std::vector<HostStep> const& HostActivity::steps_for(model::TrackId track) const {
+  if (has_steps(track)) return steps_[track.value];
+  auto const first = std::find_if(steps_.begin(), steps_.end(), [](auto const& steps) { return !steps.empty(); });
+  return first == steps_.end() ? steps_[track.value] : *first;
 }
 
 HostCursor::HostCursor(model::RankTrace const& rank, model::TrackId track)

@@ -15,7 +15,7 @@ namespace stepscope::analyzer {
 /// Times of one thread, each a union.
 struct ThreadSets {
   model::IntervalSet allocation;  ///< in calls that allocate or free device memory
-  model::IntervalSet sync;        ///< in calls that block until device work is over
+  model::IntervalSet sync;        ///< in calls that block until device work is over, copies among them
   model::IntervalSet input;       ///< waiting for training data: annotated, or a range named like a loader's wait
   model::IntervalSet any;         ///< the union of these
 };
@@ -32,15 +32,23 @@ class HostActivity {
   [[nodiscard]] model::IntervalSet const& overhead() const { return overhead_; }
   /// Union of the input waits of all threads that have steps: what delays a launching thread that has none of its own.
   model::IntervalSet const& input_of_step_threads();
+  /// Calls, on any thread, that return when their copy is done and whose copy was not recorded.
+  [[nodiscard]] model::IntervalSet const& unrecorded_copies() const { return unrecorded_copies_; }
   [[nodiscard]] bool has_steps(model::TrackId track) const { return !steps_[track.value].empty(); }
+  /// Those of the thread; of a thread without any those of the first thread that has some.
+  [[nodiscard]] std::vector<HostStep> const& steps_for(model::TrackId track) const;
 
  private:
+  void find_blocking_copies();
+  void find_unrecorded_copies();
+
   model::RankTrace const& rank_;
   std::vector<std::vector<HostStep>> const& steps_;
   std::vector<std::unique_ptr<ThreadSets>> threads_;
   std::optional<std::vector<bool>> waits_;  ///< by string: a name of input waits; empty where none is
   std::unique_ptr<model::IntervalSet> step_thread_input_;
-  model::IntervalSet overhead_;
+  model::IntervalSet overhead_, unrecorded_copies_;
+  std::vector<std::vector<Interval>> blocking_copies_;  ///< calls by track; empty where there is none
 };
 
 /// Walks one thread forward in time and says which host event ran innermost for most of a window. Windows must be asked for in

@@ -7,6 +7,8 @@
 
 #include "analyzer/facts/add_interval.h"
 #include "analyzer/facts/kernels.h"
+#include "analyzer/facts/quantile.h"
+#include "analyzer/facts/sync_lead.h"
 #include "trace/model/rows_of_kinds.h"
 
 namespace stepscope::analyzer {
@@ -42,6 +44,12 @@ bool is_executed_by_host(DeviceIndex const& device) {
   return described != nullptr && is_host_device(described->name);
 }
 
+/// What the device did until a gap began: it was busy for so long, with ops before place `last` in DeviceIndex::ops.
+struct WorkBefore {
+  Interval busy{};
+  size_t last = 0;
+};
+
 class GapExplainer {
  public:
   GapExplainer(DeviceIndex const& device, HostActivity& host, std::vector<PeerLaunch> const& peers, int64_t limit_ns)
@@ -53,11 +61,12 @@ class GapExplainer {
         holds_(find_holds(device)),
         cursors_(device.trace().tracks().size()),
         first_op_begin_(device.ops.empty() ? 0 : rows_.start(device.ops.front())),
+        lead_(device),
         is_graph_launch_(device.trace().strings().size(), -1) {}
 
   /// Gaps must come in order of time. `next_op` = the row that ends the gap, if an op does. (Ids and not optionals of rows, here
   /// and below: those are written in two pieces and read in one, for which a processor waits.)
-  void explain(Interval gap, EventId next_op) {
+  void explain(Interval gap, EventId next_op, WorkBefore const& before = {}) {
     gap_ = gap;
     next_op_ = next_op;
     launch_ = next_op.valid() ? rows_.link(next_op.value) : EventId();
@@ -76,18 +85,8 @@ class GapExplainer {
     for (Interval const& left : rest_) add_piece(left, cause_of_rest(left));
     if (pieces_.size() > 1)
       std::sort(pieces_.begin(), pieces_.end(), [](Piece const& a, Piece const& b) { return a.when.begin < b.when.begin; });
-    bool after_sync = false;
-    for (Piece const& piece : pieces_) {
-      if (piece.cause == IdleCause::kSync) {
-        if (!after_sync) blocked_ns_ = blocked_for(sets_of_thread_->sync, {gap.begin, launched_});
-        blocked_ns_ -= piece.when.length();
-        after_sync = true;
-      }
-      if (after_sync && piece.cause == IdleCause::kLaunchStarved)
-        emit_way_from_sync(piece);
-      else
-        emit(piece);
-    }
+    if (launch_.valid()) enter_lead(before);
+    for (Piece const& piece : pieces_) emit_piece(piece);
   }
   /// About so many gaps will come.
   void expect(size_t gaps) { gaps_.reserve(gaps + gaps / 4); }
@@ -112,7 +111,10 @@ class GapExplainer {
 
   void take_host_causes(Interval before_launched, Interval gap) {
     model::TrackId const thread = rows_.track(launch_.value);
-    if (thread != thread_) sets_of_thread_ = &host_.thread(thread_ = thread);
+    if (thread != thread_) {
+      sets_of_thread_ = &host_.thread(thread_ = thread);
+      steps_of_thread_ = &host_.steps_for(thread);
+    }
     ThreadSets const& sets = *sets_of_thread_;
     if (place_in(kHostCauses, sets.any)) {
       take(kAllocations, IdleCause::kAllocation, sets.allocation, gap);
@@ -122,14 +124,6 @@ class GapExplainer {
     if (!host_.has_steps(thread)) take(kStepInputs, IdleCause::kInput, host_.input_of_step_threads(), before_launched);
   }
 
-  /// How long the syncs that reach into the time take in all: most of it is before the device was over.
-  static int64_t blocked_for(IntervalSet const& syncs, Interval time) {
-    auto at = std::partition_point(syncs.begin(), syncs.end(), [&](Interval const& i) { return i.end <= time.begin; });
-    int64_t blocked = 0;
-    for (; at != syncs.end() && at->begin < time.end; ++at) blocked += at->length();
-    return blocked;
-  }
-
   void take_device_causes(Interval after_launched) {
     if (!next_op_.valid() || after_launched.begin >= after_launched.end) return;
     StreamHolds const& holds = holds_[rows_.track(next_op_.value).value];
@@ -137,6 +131,7 @@ class GapExplainer {
     take(kOtherHolds, IdleCause::kPeer, holds.by_others, after_launched);
     take_all(IdleCause::kPeer, {after_launched.begin, peer_launched(after_launched)});
     if (launch_.valid() && is_later_graph_node()) take_all(IdleCause::kGraph, after_launched);
+    take(kCopies, IdleCause::kSync, host_.unrecorded_copies(), after_launched);
   }
 
   /// When the last peer of the next op was launched; the window's begin if that is no reason to wait.
@@ -168,6 +163,7 @@ class GapExplainer {
     kStepInputs,
     kOwnHolds,
     kOtherHolds,
+    kCopies,
     kSetPlaces
   };
   struct Passed {
@@ -244,17 +240,30 @@ class GapExplainer {
     if (EventId const row = host_row(piece); row.valid()) blame(row.value, gap);
   }
 
-  /// A late launch behind a sync: of as much of it as the host was blocked for the sync is the cause.
-  void emit_way_from_sync(Piece const& piece) {
+  void enter_lead(WorkBefore const& before) {
+    lead_.enter(gap_, launch_.value, sets_of_thread_->sync, *steps_of_thread_);
+    if (lead_.is_behind_sync()) lead_.add_held_up(before.busy, before.last);
+    for (Piece const& piece : pieces_)
+      if (piece.cause == IdleCause::kSync) lead_.pay(piece.when);
+  }
+
+  void emit_piece(Piece const& piece) {
     emit(piece);
+    if (!launch_.valid()) return;
+    if (piece.cause == IdleCause::kSync) lead_.pass_sync(piece.when);
+    if (piece.cause == IdleCause::kInput) lead_.pass_input();
+    if (piece.cause == IdleCause::kLaunchStarved) mark_way_from_sync();
+  }
+
+  /// Of the late launch that was emitted last, what the syncs cost.
+  void mark_way_from_sync() {
     IdleGap& whole = gaps_.back();
-    int64_t const way = std::min(blocked_ns_, piece.when.length());
-    if (whole.host_is_apart || way <= 0) return;
-    blocked_ns_ -= way;
+    int64_t const way = lead_.pass_late(whole.when, whole.host_is_apart);
+    if (way <= 0) return;
     whole.is_way_from_sync = true;
-    if (way == piece.when.length()) return;
+    if (way == whole.when.length()) return;
     IdleGap rest = whole;
-    whole.when.end = rest.when.begin = piece.when.begin + way;
+    whole.when.end = rest.when.begin = whole.when.begin + way;
     rest.is_way_from_sync = false;
     gaps_.push_back(rest);
   }
@@ -291,12 +300,13 @@ class GapExplainer {
   std::vector<StreamHolds> holds_;
   std::vector<std::optional<HostCursor>> cursors_;  ///< by track
   int64_t first_op_begin_;
+  SyncLead lead_;
   Interval gap_{};
   EventId next_op_, launch_;
   int64_t launched_ = 0;
-  int64_t blocked_ns_ = 0;  ///< in syncs that end in the gap, but for their idle time
-  model::TrackId thread_;   // the last one that was asked for
+  model::TrackId thread_;  // the last one that was asked for
   ThreadSets const* sets_of_thread_ = nullptr;
+  std::vector<HostStep> const* steps_of_thread_ = nullptr;
   std::array<Passed, kSetPlaces> passed_{};
   std::vector<int8_t> is_graph_launch_;  ///< by string; −1 = not asked
   bool is_whole_ = true;                 // nothing explains any of the gap yet: what follows is not filled
@@ -322,6 +332,19 @@ EventId op_at(std::vector<uint32_t> const& ops, RowView const& rows, size_t& fir
   return best;
 }
 
+/// How long after its call an op started that was called on an idle device, which nothing but the device held up. The device was
+/// idle from `idle_from` until the op started.
+std::optional<int64_t> latency_of_late_launch(RowView const& rows, uint32_t op, int64_t idle_from) {
+  EventId const launch = rows.link(op);
+  bool const is_first = launch.valid() && rows.link(launch.value).value == op;
+  if (!is_first || rows.op_class(op) == model::OpClass::kComm || rows.end(launch.value) < idle_from) return std::nullopt;
+  // A stream's waits are just before the op that they hold.
+  bool const was_held = op > 0 && rows.kind(op - 1) == EventKind::kStreamWait && rows.track(op - 1) == rows.track(op) &&
+                        rows.end(op - 1) > rows.end(launch.value);
+  if (was_held) return std::nullopt;
+  return rows.start(op) - rows.end(launch.value);
+}
+
 }  // namespace
 
 std::vector<IdleGap> explain_gaps(DeviceIndex const& device, IntervalSet const& busy, Interval range, HostActivity& host,
@@ -331,11 +354,13 @@ std::vector<IdleGap> explain_gaps(DeviceIndex const& device, IntervalSet const& 
   int64_t begin = range.begin;
   RowView const rows = device.rows();
   size_t op = 0;
+  Interval before{};
   for (Interval const& work : busy) {
     if (work.begin >= range.end) break;
     EventId const next = op_at(device.ops, rows, op, work.begin);
-    if (begin < work.begin) explainer.explain({begin, work.begin}, next);
+    if (begin < work.begin) explainer.explain({begin, work.begin}, next, {before, op});
     begin = std::max(begin, work.end);
+    before = work;
   }
   if (begin < range.end) explainer.explain({begin, range.end}, EventId());
   return std::move(explainer).finish();
@@ -361,6 +386,28 @@ UnexplainedFacts unexplained_facts(DeviceIndex const& device, std::vector<IdleGa
     facts.queued_ops += is_queued ? 1 : 0;
   }
   return facts;
+}
+
+int64_t launch_latency_limit(DeviceIndex const& device, IntervalSet const& busy, int64_t least_ns) {
+  if (is_executed_by_host(device)) return least_ns;
+  // A median of thousands does not change with more; one of fewer than eight may be chance. Beyond 50 µs no device is known to
+  // take so long to start: something else holds its ops.
+  constexpr size_t kMostSamples = 4096, kFewestSamples = 8;
+  constexpr int64_t kMostTimes = 5;
+
+  RowView const rows = device.rows();
+  std::vector<int64_t> latencies;
+  size_t const stride = 1 + busy.size() / kMostSamples;
+  for (size_t at = stride; at < busy.size(); at += stride) {
+    auto const op = std::lower_bound(device.ops.begin(), device.ops.end(), busy[at].begin,
+                                     [&](uint32_t row, int64_t instant) { return rows.start(row) < instant; });
+    if (op == device.ops.end()) break;
+    if (auto const latency = latency_of_late_launch(rows, *op, busy[at - 1].end)) latencies.push_back(*latency);
+  }
+
+  if (latencies.size() < kFewestSamples) return least_ns;
+  int64_t const median = std::min(lower_median(latencies), kMostTimes * least_ns);
+  return std::clamp(median + median / 2, least_ns, kMostTimes * least_ns);
 }
 
 std::vector<IdleGap> explain_late_launches(DeviceIndex const& device, std::vector<LateLaunch> const& late, HostActivity& host,

@@ -12,8 +12,8 @@
 //   peer            after launch.end, its stream is held by an event of another device; or it is a collective that did not start
 //                   before its last peer was launched, until that launch
 //   graph           after launch.end, in a graph launch that had run nodes before
-//   launch_starved  before launch.end. Behind a sync in the same gap a piece ends when it is as long as the host was blocked:
-//                   without the sync the host would have been earlier by so much, and no more
+//   sync            after launch.end, a thread is in a call that waits for its copy, and the copy was not recorded
+//   launch_starved  before launch.end. What of it a sync in the same gap costs is a piece of its own (sync_lead.h)
 //   launch_latency  what is left, each piece shorter than the limit, or of a host device: its thread has been woken and does not
 //                   run yet;  unexplained: longer, or the launch is not in the trace
 #pragma once
@@ -32,6 +32,11 @@ struct PeerLaunch {
 /// The gaps of `range` by time; their lengths sum to |range ∖ busy|. `peers` is sorted by row. O(n log n) over everything.
 std::vector<IdleGap> explain_gaps(DeviceIndex const& device, model::IntervalSet const& busy, Interval range, HostActivity& host,
                                   std::vector<PeerLaunch> const& peers, int64_t launch_latency_limit_ns);
+
+/// Below this the time from an op's launch to its start is the device's own: half more than the median of launches onto the idle
+/// device (some thousand of them, at least 8; copies and kernels, but no collectives), from `least_ns` to 5 times that. `busy` =
+/// when the device works. For a host device least_ns. O(log ops).
+int64_t launch_latency_limit(DeviceIndex const& device, model::IntervalSet const& busy, int64_t least_ns);
 
 /// What the gaps (by time) of cause kUnexplained are. O(gaps + device ops).
 UnexplainedFacts unexplained_facts(DeviceIndex const& device, std::vector<IdleGap> const& gaps);

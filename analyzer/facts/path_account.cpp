@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "analyzer/facts/host_leaves.h"
+#include "analyzer/facts/step_names.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -31,10 +32,9 @@ int64_t total(PathSplit const& split) {
 /// Back in time over what one process did.
 class StretchWalker {
  public:
-  StretchWalker(std::span<DeviceIndex const> devices, int64_t limit_ns, ProcessGraph& graph, PathAccount& account)
+  StretchWalker(std::span<DeviceIndex const> devices, ProcessGraph& graph, PathAccount& account)
       : devices_(devices),
         rank_(*devices.front().rank),
-        limit_ns_(limit_ns),
         graph_(graph),
         account_(account),
         classes_(rank_.trace),
@@ -71,7 +71,8 @@ class StretchWalker {
     }
     int64_t const ready = std::max(op.ready, until_);
     bool const is_in_call = op.launch != kNoNode && graph_.launches[op.launch].waits_for_copy;
-    take(ready, is_in_call || at_ - ready < limit_ns_ ? PathClass::kLaunch : PathClass::kUnexplained, device, op.row);
+    take(ready, is_in_call || at_ - ready < graph_.latency_limit_of(op) ? PathClass::kLaunch : PathClass::kUnexplained, device,
+         op.row);
     if (is_over()) return kNoNode;
     if (op.waited_for != kNoNode) return op.waited_for;
     return pass_host(graph_.launches[op.launch].thread);
@@ -111,7 +112,6 @@ class StretchWalker {
 
   std::span<DeviceIndex const> devices_;
   model::RankTrace const& rank_;
-  int64_t limit_ns_;
   ProcessGraph& graph_;
   PathAccount& account_;
   HostClasses classes_;
@@ -127,6 +127,7 @@ void PathAccount::enter(model::RankTrace const& rank, std::vector<StepFacts> ste
   steps_ = std::move(steps);
   of_last_step_ = nullptr;
   number_of_name_.assign(rank.trace.strings().size(), kNoNode);
+  is_step_name_.assign(rank.trace.strings().size(), -1);
 }
 
 void PathAccount::add(PathPiece const& piece) {
@@ -134,6 +135,7 @@ void PathAccount::add(PathPiece const& piece) {
   auto const path_class = static_cast<size_t>(piece.path_class);
   int64_t const ns = piece.when.length();
   facts_.by_class[path_class] += ns;
+  if (piece.path_class == PathClass::kHost && is_bare(piece)) facts_.bare_host_ns += ns;
   add_to_place(piece);
   uint64_t name = 0;
   if (piece.row) {
@@ -145,6 +147,16 @@ void PathAccount::add(PathPiece const& piece) {
   sum.ns += ns;
   ++sum.count;
   add_to_steps(piece);
+}
+
+bool PathAccount::is_bare(PathPiece const& piece) {
+  if (!piece.row) return true;
+  model::EventKind const kind = rank_->trace.kind(*piece.row);
+  if (kind == model::EventKind::kStep) return true;
+  if (!model::is_range(kind)) return false;
+  int8_t& known = is_step_name_[rank_->trace.columns().name[*piece.row].value];
+  if (known < 0) known = step_name(rank_->trace.name(*piece.row)) ? 1 : 0;
+  return known == 1;
 }
 
 void PathAccount::add_to_place(PathPiece const& piece) {
@@ -206,9 +218,9 @@ CriticalPathFacts PathAccount::finish(int64_t path_ns) && {
   return std::move(facts_);
 }
 
-void account_process(std::span<DeviceIndex const> devices, std::vector<PathStretch> const& stretches,
-                     int64_t launch_latency_limit_ns, ProcessGraph& graph, PathAccount& account) {
-  StretchWalker walker(devices, launch_latency_limit_ns, graph, account);
+void account_process(std::span<DeviceIndex const> devices, std::vector<PathStretch> const& stretches, ProcessGraph& graph,
+                     PathAccount& account) {
+  StretchWalker walker(devices, graph, account);
   for (PathStretch const& stretch : stretches) walker.walk(stretch);
 }
 

@@ -56,6 +56,7 @@ class PathAccount {
   CriticalPathFacts finish(int64_t path_ns) &&;
 
  private:
+  [[nodiscard]] bool is_bare(PathPiece const& piece);
   void add_to_place(PathPiece const& piece);
   void add_to_steps(PathPiece const& piece);
 
@@ -64,6 +65,7 @@ class PathAccount {
   model::RankTrace const* rank_ = nullptr;
   std::vector<StepFacts> steps_;
   std::vector<uint32_t> number_of_name_;  ///< by StringId of the process
+  std::vector<int8_t> is_step_name_;      ///< by StringId of the process; −1 = not asked
   struct Sum {
     int64_t ns = 0;
     uint64_t count = 0;
@@ -80,7 +82,7 @@ class PathAccount {
 };
 
 /// Walks the stretches, all of one process, marks their ops in the graph and adds their pieces.
-void account_process(std::span<DeviceIndex const> devices, std::vector<PathStretch> const& stretches,
-                     int64_t launch_latency_limit_ns, ProcessGraph& graph, PathAccount& account);
+void account_process(std::span<DeviceIndex const> devices, std::vector<PathStretch> const& stretches, ProcessGraph& graph,
+                     PathAccount& account);
 
 }  // namespace stepscope::analyzer

@@ -108,7 +108,7 @@ void decide_one(ProcessGraph const& graph, std::span<PathWait const> waits, Path
 
 /// Decides what each op waited for last. Where records leave a device idle for no reason (most tools do not record what streams
 /// wait for), the op of the device that ended last is taken for it.
-void decide(std::vector<uint32_t> const& ended_before, int64_t limit_ns, ProcessGraph& graph) {
+void decide(std::vector<uint32_t> const& ended_before, ProcessGraph& graph) {
   std::vector<PathWait> guesses;
   auto first = graph.waits.begin();
   for (uint32_t number = 0; number < graph.ops.size(); ++number) {
@@ -119,7 +119,7 @@ void decide(std::vector<uint32_t> const& ended_before, int64_t limit_ns, Process
     first = last;
     uint32_t const guess = ended_before[number];
     if (guess == kNoNode) continue;
-    bool const is_open = op.ready == kNothingBefore || op.launch == kNoNode || op.start - op.ready >= limit_ns;
+    bool const is_open = op.ready == kNothingBefore || op.launch == kNoNode || op.start - op.ready >= graph.latency_limit_of(op);
     if (!is_open || graph.ops[guess].end <= op.ready) continue;
     op.ready = graph.ops[guess].end;
     op.waited_for = guess;
@@ -160,8 +160,9 @@ Meeting const* ProcessGraph::meeting_of(uint32_t op) const {
 }
 
 ProcessGraph make_process_graph(std::span<DeviceIndex const> devices, std::vector<std::vector<HostStep>> const& steps,
-                                std::vector<Meeting> meetings, int64_t launch_latency_limit_ns) {
+                                std::vector<Meeting> meetings, std::vector<int64_t> latency_limits, int64_t least_wait_ns) {
   ProcessGraph graph;
+  graph.latency_limits = std::move(latency_limits);
   graph.rank_index = devices.front().ref.rank_index;
   graph.devices = devices.size();
   graph.exits.resize(devices.front().trace().tracks().size());
@@ -172,8 +173,8 @@ ProcessGraph make_process_graph(std::span<DeviceIndex const> devices, std::vecto
   std::vector<uint32_t> const launch_rows = add_launches(devices.front(), graph);
   StreamOps streams(devices, graph);
   graph.waits = find_stream_waits(devices, streams, graph.ops);
-  decide(streams.ended_before(), launch_latency_limit_ns, graph);
-  find_host_waits(devices.front(), streams, launch_rows, launch_latency_limit_ns, graph);
+  decide(streams.ended_before(), graph);
+  find_host_waits(devices.front(), streams, launch_rows, least_wait_ns, graph);
   find_handovers(*devices.front().rank, steps, graph);
   place_meetings(devices.front().trace(), std::move(meetings), graph);
   return graph;

@@ -87,14 +87,17 @@ struct ProcessGraph {
   std::vector<std::vector<HostExit>> exits;  ///< by track, each by `from`
   std::vector<Meeting> meetings;             ///< by op; those whose op is known
   std::vector<uint32_t> device_of_stream;    ///< by track: the place of its device among the process's devices
+  std::vector<int64_t> latency_limits;       ///< of the process's devices (launch_latency_limit())
 
+  [[nodiscard]] int64_t latency_limit_of(PathOp const& op) const { return latency_limits[device_of_stream[op.stream]]; }
   /// The last exit that takes the position; null: the path stays on the thread.
   [[nodiscard]] HostExit const* exit_of(uint32_t thread, int64_t position) const;
   [[nodiscard]] Meeting const* meeting_of(uint32_t op) const;
 };
 
-/// `devices`: all of one process. `steps`: of its tracks. `meetings`: of its rows.
+/// `devices`: all of one process. `steps`: of its tracks. `meetings`: of its rows. `latency_limits`: of its devices; a sync of
+/// which nothing is known waited for an op where it took `least_wait_ns` or more.
 ProcessGraph make_process_graph(std::span<DeviceIndex const> devices, std::vector<std::vector<HostStep>> const& steps,
-                                std::vector<Meeting> meetings, int64_t launch_latency_limit_ns);
+                                std::vector<Meeting> meetings, std::vector<int64_t> latency_limits, int64_t least_wait_ns);
 
 }  // namespace stepscope::analyzer

@@ -17,8 +17,8 @@ using model::SyncKind;
 /// The calls of the host that wait for the device.
 class HostWaits {
  public:
-  HostWaits(DeviceIndex const& device, StreamOps& streams, int64_t limit_ns, ProcessGraph& graph)
-      : device_(device), streams_(streams), limit_ns_(limit_ns), graph_(graph) {}
+  HostWaits(DeviceIndex const& device, StreamOps& streams, int64_t least_wait_ns, ProcessGraph& graph)
+      : device_(device), streams_(streams), least_wait_ns_(least_wait_ns), graph_(graph) {}
 
   void add_sync(uint32_t row) {
     auto const& detail = device_.trace().detail<model::SyncDetail>(row);
@@ -33,7 +33,7 @@ class HostWaits {
     if (is_of_stream && stream && detail.stream >= 0) return add(row, SyncScope::kStream, *stream);
     if (detail.sync != SyncKind::kEvent && device) return add(row, SyncScope::kDevice, *device);
     // For what it waits is not known. Any op may end while a short call runs, for whatever reason that returns.
-    if (detail.sync != SyncKind::kDevice && device_.trace().columns().dur[row] < limit_ns_) return;
+    if (detail.sync != SyncKind::kDevice && device_.trace().columns().dur[row] < least_wait_ns_) return;
     add(row, SyncScope::kProcess, 0);
   }
 
@@ -76,7 +76,7 @@ class HostWaits {
 
   DeviceIndex const& device_;
   StreamOps& streams_;
-  int64_t limit_ns_;
+  int64_t least_wait_ns_;
   ProcessGraph& graph_;
   std::vector<Found> found_;
 };
@@ -170,8 +170,8 @@ uint32_t busiest_launcher(model::Trace const& trace, std::vector<size_t> const& 
 }  // namespace
 
 void find_host_waits(DeviceIndex const& device, StreamOps& streams, std::vector<uint32_t> const& launch_rows,
-                     int64_t launch_latency_limit_ns, ProcessGraph& graph) {
-  HostWaits waits(device, streams, launch_latency_limit_ns, graph);
+                     int64_t least_wait_ns, ProcessGraph& graph) {
+  HostWaits waits(device, streams, least_wait_ns, graph);
   model::Trace const& trace = device.trace();
   for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
     if (trace.tracks()[track].kind != model::TrackKind::kThread) continue;

@@ -7,7 +7,7 @@ namespace stepscope::analyzer {
 
 /// Fills syncs and their exits. `launch_rows`: of graph.launches.
 void find_host_waits(DeviceIndex const& device, StreamOps& streams, std::vector<uint32_t> const& launch_rows,
-                     int64_t launch_latency_limit_ns, ProcessGraph& graph);
+                     int64_t least_wait_ns, ProcessGraph& graph);
 
 /// Adds the exits of threads without steps to those that gave them work, and of the thread with the steps to the one that works
 /// for it (PyTorch's thread of backward passes); sorts all exits.

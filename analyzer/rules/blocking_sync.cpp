@@ -1,5 +1,5 @@
 // blocking-sync: the host stops until the device is done, so the device then stops until the host is back. Cost: idle time in the
-// sync call after the device's work was over, and, in the same gap, the host's way to its next launch after the call.
+// sync call after the device's work was over, and late launches in the same gap as far as the syncs cost them (sync_lead.h).
 #include "analyzer/rules/idle_cost.h"
 #include "analyzer/rules/rules.h"
 

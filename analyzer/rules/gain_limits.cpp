@@ -49,14 +49,26 @@ double busy_share(MeasuredDevice const& device) {
   return device.total_ns > 0 ? 1 - static_cast<double>(idle) / static_cast<double>(device.total_ns) : 1;
 }
 
-bool is_host_bottleneck(CriticalPathFacts const& path) {
+/// Time in which no event says what the host did counts for it as far as a device was idle for want of a launch: the step's own
+/// range is no work.
+int64_t silent_host_ns(Analysis const& analysis) {
+  int64_t late = 0;
+  for (DeviceFacts const& device : analysis.devices)
+    late = std::max(late, device.time.idle_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)]);
+  return std::min(analysis.critical_path->bare_host_ns, late);
+}
+
+bool is_host_bottleneck(Analysis const& analysis) {
+  CriticalPathFacts const& path = *analysis.critical_path;
   auto const sum = [&](std::initializer_list<PathClass> classes) {
     int64_t ns = 0;
     for (PathClass const path_class : classes) ns += path.by_class[static_cast<size_t>(path_class)];
     return ns;
   };
-  return sum({PathClass::kHost, PathClass::kLaunch, PathClass::kSync, PathClass::kInput, PathClass::kAllocation,
-              PathClass::kProfiler}) > sum({PathClass::kCompute, PathClass::kCommunication, PathClass::kCopy});
+  int64_t const host = sum(
+      {PathClass::kHost, PathClass::kLaunch, PathClass::kSync, PathClass::kInput, PathClass::kAllocation, PathClass::kProfiler});
+  return host - path.bare_host_ns + silent_host_ns(analysis) >
+         sum({PathClass::kCompute, PathClass::kCommunication, PathClass::kCopy});
 }
 
 }  // namespace
@@ -77,7 +89,7 @@ void limit_gains(RuleInput const& input, std::vector<Finding>& findings) {
 }
 
 void put_bottleneck_first(Analysis& analysis) {
-  if (!analysis.critical_path || !is_host_bottleneck(*analysis.critical_path)) return;
+  if (!analysis.critical_path || !is_host_bottleneck(analysis)) return;
   std::vector<Finding>& findings = analysis.findings;
   for (Finding& finding : findings) {
     if (!is_one_of(kAboutDevices, finding)) continue;

@@ -38,9 +38,28 @@ int64_t lost_with(MeasuredDevice const& device, IdleSplit const& idle) {
   return std::llround(lost);
 }
 
+/// What the host did before the recording's first op may have been hidden behind ops that were not recorded: no gain counts it.
+void leave_out_lead_in(RuleInput const& input, Loss const& worst, Finding& finding) {
+  MeasuredDevice const& device = *worst.device;
+  auto const facts = std::find_if(input.facts.devices.begin(), input.facts.devices.end(),
+                                  [&](DeviceFacts const& d) { return d.ref == device.ref; });
+  if (facts == input.facts.devices.end() || facts->all_ops.length() <= 0) return;
+  int64_t const first = facts->all_ops.begin;
+  auto const before = [&](Interval when) { return std::max<int64_t>(std::min(when.end, first) - when.begin, 0); };
+  int64_t counted = 0;
+  for (size_t const place : worst.gaps) counted += before(device.gaps.when(place));
+  if (counted == 0) return;
+
+  double const step = device.step_ns(), cost = device.per_step(worst.total_ns - counted);
+  finding.gain_ceiling.reset();
+  if (cost > 0 && cost < step) finding.gain_ceiling = step / (step - cost) - 1;
+  finding.metrics.emplace_back("before_first_op_ns_per_step", device.per_step(counted));
+}
+
 Finding make_finding(char const* rule, RuleInput const& input, Loss const& worst, int devices) {
   MeasuredDevice const& device = *worst.device;
   Finding finding = make_cost_finding(rule, device, device.per_step(worst.total_ns));
+  leave_out_lead_in(input, worst, finding);
   finding.metrics.emplace_back("gaps_per_step", device.per_step(static_cast<int64_t>(worst.gaps.size())));
   finding.metrics.emplace_back("devices", devices);
   std::string name = busiest_host_op(input, device, worst.gaps);

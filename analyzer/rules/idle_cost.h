@@ -23,9 +23,9 @@ std::optional<Finding> find_idle_cost(char const* rule, RuleInput const& input, 
 /// The name of the host op that was running for most of these gaps (places in device.gaps); empty when none was.
 std::string busiest_host_op(RuleInput const& input, MeasuredDevice const& device, std::vector<size_t> const& gaps);
 
-/// Whether the host's way to its next launch, after a sync, took this late time, so that it is the sync's cost: no more of it
-/// than the host was blocked. It is not where the host was mostly in a range of its own that began after the sync and was over
-/// before the launch: that is what kept it.
+/// Whether this late time around a sync is what the step's syncs cost: no more in all than they blocked the host. Late time is
+/// not theirs where the host was mostly in a range of its own that began after the sync and was over before the launch: that is
+/// what kept it.
 bool is_way_from_sync(MeasuredDevice const& device, size_t place);
 
 }  // namespace stepscope::analyzer

@@ -8,18 +8,19 @@ namespace stepscope::analyzer {
 
 namespace {
 
-/// What is known all the same: of the time before the recording's first op nothing can be, and where ops are queued the host is
-/// no reason.
+double unexplained_metric(Finding const& finding, std::string_view key) {
+  auto const found = std::find_if(finding.metrics.begin(), finding.metrics.end(), [&](auto const& m) { return m.first == key; });
+  return found == finding.metrics.end() ? 0 : found->second;
+}
+
+/// What is known all the same: where ops are queued the host is no reason.
 void add_what_is_known(RuleInput const& input, Finding& finding) {
   auto const device = std::find_if(input.measured.begin(), input.measured.end(),
                                    [&](MeasuredDevice const& measured) { return measured.ref == finding.where; });
-  int64_t first = 0, queued = 0;
-  for (size_t i = 0; i < device->gaps.size(); ++i) {
-    if (device->gaps.cause(i) != IdleCause::kUnexplained) continue;
-    if (device->gaps.why_not(i) == NotExplained::kFirst) first += device->gaps.when(i).length();
-    if (device->gaps.why_not(i) == NotExplained::kQueued) queued += device->gaps.when(i).length();
-  }
-  if (first > 0) finding.metrics.emplace_back("before_first_op_ns_per_step", device->per_step(first));
+  int64_t queued = 0;
+  for (size_t i = 0; i < device->gaps.size(); ++i)
+    if (device->gaps.cause(i) == IdleCause::kUnexplained && device->gaps.why_not(i) == NotExplained::kQueued)
+      queued += device->gaps.when(i).length();
   if (queued == 0) return;
   finding.metrics.emplace_back("queued_ns_per_step", device->per_step(queued));
   for (DeviceFacts const& facts : input.facts.devices)
@@ -32,7 +33,12 @@ void find_unexplained_idle(RuleInput const& input, std::vector<Finding>& finding
   // DEFINITIONS asks for it above 5 %, which is kWarningShare.
   auto finding = find_idle_cost("unexplained-idle", input, kWarningShare, IdleCause::kUnexplained);
   if (!finding) return;
-  finding->severity = Severity::kWarning;  // it says where to look, not what to fix
+  // It says where to look, not what to fix. Before the first recorded op there is nothing to look for.
+  double const step = unexplained_metric(*finding, "step_ns");
+  double const before_first = step > 0 ? unexplained_metric(*finding, "before_first_op_ns_per_step") / step : 0;
+  bool const is_lead_in = unexplained_metric(*finding, "share") - before_first < kWarningShare;
+  finding->severity = is_lead_in ? Severity::kInfo : Severity::kWarning;
+  if (is_lead_in) finding->gain_ceiling.reset();
   add_what_is_known(input, *finding);
   findings.push_back(std::move(*finding));
 }

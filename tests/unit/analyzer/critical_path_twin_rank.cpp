@@ -21,7 +21,7 @@ void TwinRank::connect(size_t i) {
   auto const device = trace.track(op.row).device;
   auto const guess = last_ended(op.start, [&](size_t u) { return trace.track(ops[u].row).device == device; });
   if (!guess || (op.ready && ops[*guess].end <= *op.ready)) return;
-  if (op.ready && op.launch && op.start - *op.ready < kTwinLimit) return;
+  if (op.ready && op.launch && op.start - *op.ready < limit(op)) return;
   op.ready = ops[*guess].end;
   op.waited_for = guess;
   op.is_guess = true;

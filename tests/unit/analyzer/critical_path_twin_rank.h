@@ -14,7 +14,7 @@
 
 namespace stepscope::analyzer {
 
-inline constexpr int64_t kTwinLimit = 12;  // launch latency limit of these tests, ns
+inline constexpr int64_t kTwinLimit = 12;  // least launch latency limit of these tests, ns
 inline constexpr int64_t kFar = INT64_MAX / 4;
 
 /// Does not move: its syncs refer to it.
@@ -43,8 +43,11 @@ struct TwinRank {
   std::vector<Op> ops;
   std::vector<Sync> syncs;
 
-  TwinRank(model::RankTrace const& of, std::vector<std::vector<HostStep>> const& host_steps)
-      : rank(of), trace(of.trace), steps(host_steps) {
+  std::map<int32_t, int64_t> limits;  // launch latency limit by device
+
+  TwinRank(model::RankTrace const& of, std::vector<std::vector<HostStep>> const& host_steps,
+           std::map<int32_t, int64_t> const& of_devices)
+      : rank(of), trace(of.trace), steps(host_steps), limits(of_devices) {
     for (uint32_t row = 0; row < trace.event_count(); ++row)
       if (model::is_device_op(trace.kind(row))) ops.push_back(op_of(row));
     std::sort(ops.begin(), ops.end(), [&](Op const& a, Op const& b) { return key(a) < key(b); });
@@ -61,6 +64,7 @@ struct TwinRank {
     op.end = end(row);
     return op;
   }
+  int64_t limit(Op const& op) const { return limits.at(trace.track(op.row).device); }
   int64_t start(uint32_t row) const { return trace.start(row) + rank.offset_ns; }
   int64_t end(uint32_t row) const { return trace.end(row) + rank.offset_ns; }
   uint32_t track(uint32_t row) const { return trace.columns().track[row].value; }

@@ -35,7 +35,12 @@ class Twin {
   Twin(model::Run const& run, Analysis const& analysis) : host_steps_(find_host_steps(run)) {
     ranks_.reserve(run.ranks.size());  // they hold functions of themselves
     ranks_.reserve(run.ranks.size());  // what they hold points into them
-    for (size_t r = 0; r < run.ranks.size(); ++r) ranks_.emplace_back(run.ranks[r], host_steps_.threads[r]);
+    for (size_t r = 0; r < run.ranks.size(); ++r) {
+      std::map<int32_t, int64_t> limits;
+      for (DeviceFacts const& device : analysis.devices)
+        if (device.ref.rank_index == static_cast<int32_t>(r)) limits[device.ref.device] = device.launch.latency_limit_ns;
+      ranks_.emplace_back(run.ranks[r], host_steps_.threads[r], limits);
+    }
     window_ = {kFar, -kFar};
     for (DeviceFacts const& device : analysis.devices)
       if (device.window.length() > 0)
@@ -72,7 +77,7 @@ class Twin {
       }
     auto const lead = [&](Place place) {
       TwinRank::Op const& op = at(place);
-      int64_t const late = op.ready && op.start - *op.ready >= kTwinLimit ? op.start - *op.ready : 0;
+      int64_t const late = op.ready && op.start - *op.ready >= ranks_[place.rank].limit(op) ? op.start - *op.ready : 0;
       return op.wait + late;
     };
     for (Place const place : places)
@@ -132,7 +137,8 @@ class Twin {
     take(op.start, op_class(op), device(op), op_name(op));
     int64_t const ready = std::max(op.ready.value_or(-kFar), window_.begin - shift_);
     bool const is_in_call = op.launch && rank().waits_for_copy(*op.launch);
-    take(ready, is_in_call || time_ - ready < kTwinLimit ? PathClass::kLaunch : PathClass::kUnexplained, device(op), op_name(op));
+    take(ready, is_in_call || time_ - ready < rank().limit(op) ? PathClass::kLaunch : PathClass::kUnexplained, device(op),
+         op_name(op));
     if (time_ + shift_ <= window_.begin) return false;
     if (op.waited_for) {
       here_.op = *op.waited_for;

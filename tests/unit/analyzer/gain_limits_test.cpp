@@ -137,8 +137,9 @@ TEST(Gains, AreNotPromisedForDevicesThatAreHardlyUsed) {
   EXPECT_FALSE(metric(used, "busy_share"));
 }
 
-/// Findings about the device, the host and a straggler, by severity; the path has so much of the host and of the device.
-std::vector<Finding> ordered_by_bottleneck(int64_t of_host, int64_t of_device) {
+/// Findings about the device, the host and a straggler, by severity; the path has so much of the host and of the device. Of the
+/// host's part nothing but the step says what it did in `bare`; the device was idle for `late` for want of a launch.
+std::vector<Finding> ordered_by_bottleneck(int64_t of_host, int64_t of_device, int64_t bare = 0, int64_t late = 0) {
   Analysis analysis;
   auto const add = [&](char const* rule, Severity severity) {
     Finding& finding = analysis.findings.emplace_back();
@@ -154,6 +155,8 @@ std::vector<Finding> ordered_by_bottleneck(int64_t of_host, int64_t of_device) {
   analysis.critical_path.emplace();
   analysis.critical_path->by_class[static_cast<size_t>(PathClass::kHost)] = of_host;
   analysis.critical_path->by_class[static_cast<size_t>(PathClass::kCompute)] = of_device;
+  analysis.critical_path->bare_host_ns = bare;
+  analysis.devices.emplace_back().time.idle_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)] = late;
   put_bottleneck_first(analysis);
   return analysis.findings;
 }
@@ -177,6 +180,13 @@ TEST(Bottleneck, OfTheDeviceChangesNothing) {
   EXPECT_EQ(findings[0].severity, Severity::kCritical);
   EXPECT_TRUE(findings[0].gain_ceiling);
   EXPECT_EQ(subject(findings[0], "bottleneck"), "");
+}
+
+TEST(Bottleneck, IsNotTheHostWhereNothingButTheStepSaysThatItWorked) {
+  EXPECT_EQ(subject(ordered_by_bottleneck(80, 20, 70, 9)[0], "bottleneck"), "") << "19 of the host, 20 of the device";
+  EXPECT_EQ(ordered_by_bottleneck(80, 20, 70, 9)[0].rule, "exposed-communication");
+  EXPECT_EQ(ordered_by_bottleneck(80, 20, 70, 11)[0].rule, "straggler") << "the device waited for the host";
+  EXPECT_EQ(ordered_by_bottleneck(80, 20, 50, 0)[0].rule, "straggler") << "30 of the host, 20 of the device";
 }
 
 /// Five steps of 1 ms; between two kernels the device copies for 300 µs in the direction.

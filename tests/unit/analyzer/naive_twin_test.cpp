@@ -69,6 +69,16 @@ struct Naive {
     }
     return std::nullopt;
   }
+  /// The thread is in a call that lasts until its copy is over (no call of these runs says Async).
+  bool is_in_copy_call(uint32_t thread, int64_t ns) const {
+    for (uint32_t const row : ops) {
+      auto const call = launch(row);
+      if (trace.kind(row) == EventKind::kMemcpy && call && trace.columns().track[*call].value == thread && covers(*call, ns) &&
+          start(*call) <= start(row) && end(row) <= end(*call))
+        return true;
+    }
+    return false;
+  }
   /// The cause at one idle ns; kLaunchLatency stands for "nothing before launch_latency applies".
   IdleCause cause(int64_t ns, std::optional<uint32_t> next) const {
     for (uint32_t track = 0; track < trace.tracks().size(); ++track)
@@ -79,7 +89,7 @@ struct Naive {
     if (call) {
       uint32_t const thread = trace.columns().track[*call].value;
       if (any(EventKind::kMemory, thread, ns)) return IdleCause::kAllocation;
-      if (!launched && any(EventKind::kSync, thread, ns)) return IdleCause::kSync;
+      if (!launched && (any(EventKind::kSync, thread, ns) || is_in_copy_call(thread, ns))) return IdleCause::kSync;
       if (!launched && any(EventKind::kInputWait, thread, ns)) return IdleCause::kInput;
       if (!launched && thread != 0 && any(EventKind::kInputWait, 0, ns)) return IdleCause::kInput;  // only thread 0 has steps
     }

@@ -104,6 +104,9 @@ std::string advice_of(char const* rule, char const* tool, char const* device, st
 TEST(Wording, advice_fits_the_framework_and_the_vendor) {
   std::string const torch = advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "NVIDIA H100", {});
   EXPECT_NE(torch.find("CUDA graph"), std::string::npos);
+  std::string const long_work = advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "NVIDIA H100", {"gaps", "long"});
+  EXPECT_EQ(long_work.find("graph"), std::string::npos) << "a graph makes many launches cheaper, not one piece of work";
+  EXPECT_NE(long_work.find("off the thread that launches"), std::string::npos);
   std::string const amd = advice_of("host-bound-launches", "PyTorch profiler (Kineto)", "AMD Instinct MI300X", {});
   EXPECT_NE(amd.find("HIP graph"), std::string::npos);
   EXPECT_EQ(amd.find("CUDA"), std::string::npos);
