@@ -8,6 +8,18 @@ namespace stepscope::analyzer {
 
 namespace {
 
+/// What was before the recording's first op may be no idle time at all: nothing is promised of it, and alone it is no warning.
+void leave_out_begin(MeasuredDevice const& device, int64_t first_ns, Finding& finding) {
+  double const first = device.per_step(first_ns), step = device.step_ns();
+  finding.metrics.emplace_back("before_first_op_ns_per_step", first);
+  if (!finding.gain_ceiling || step <= 0) return;
+  double const rest = std::max(0.0, (1 - 1 / (1 + *finding.gain_ceiling)) * step - first);
+  finding.gain_ceiling = step / (step - rest) - 1;
+  if (rest >= kWarningShare * step) return;
+  finding.severity = Severity::kInfo;
+  finding.gain_ceiling.reset();
+}
+
 /// What is known all the same: of the time before the recording's first op nothing can be, and where ops are queued the host is
 /// no reason.
 void add_what_is_known(RuleInput const& input, Finding& finding) {
@@ -19,7 +31,7 @@ void add_what_is_known(RuleInput const& input, Finding& finding) {
     if (device->gaps.why_not(i) == NotExplained::kFirst) first += device->gaps.when(i).length();
     if (device->gaps.why_not(i) == NotExplained::kQueued) queued += device->gaps.when(i).length();
   }
-  if (first > 0) finding.metrics.emplace_back("before_first_op_ns_per_step", device->per_step(first));
+  if (first > 0) leave_out_begin(*device, first, finding);
   if (queued == 0) return;
   finding.metrics.emplace_back("queued_ns_per_step", device->per_step(queued));
   for (DeviceFacts const& facts : input.facts.devices)

@@ -34,7 +34,7 @@ std::string key_numbers(Page const& page) {
   else
     tiles += key_number(base::format_share(summary.share(0)), "of the time: compute", "Union of compute / window");
   if (summary.utilization)
-    tiles += key_number(base::format_share(*summary.utilization), "devices busy, whole run",
+    tiles += key_number(base::format_share(*summary.utilization), "devices busy, first to last operation",
                         "Union of all device operations / window, whole run");
   if (summary.overlap)
     tiles += key_number(base::format_share(*summary.overlap), "communication hidden, whole run",

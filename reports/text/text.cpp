@@ -112,8 +112,9 @@ std::string devices_text(model::Run const& run, analyzer::Analysis const& analys
   for (size_t i = 0; i < shown_devices; ++i)
     rows.push_back(summary.has_steps ? steps_row(run, analysis.devices[i], means[i]) : window_row(run, analysis.devices[i]));
 
-  std::string text = summary.has_steps ? "  In the steps; window, busy and peak: in the whole recording\n"
-                                       : "  In the whole recording, from the first to the last device operation\n";
+  std::string text =
+      summary.has_steps ? "  In the steps; window and busy: in the whole recording, from the first to the last device operation\n"
+                        : "  In the whole recording, from the first to the last device operation\n";
   text += aligned(rows, paint);
   if (shown_devices < analysis.devices.size())
     text +=

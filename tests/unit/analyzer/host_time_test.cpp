@@ -268,7 +268,7 @@ TEST(HostTime, ALoaderWithoutWorkersIsKnownByItsIterator) {
       program.step(number, begin, begin + 100 * kMicrosecond);
       program.range(begin, begin + 60 * kMicrosecond, name, EventKind::kInputWait);
     }
-    Run const run = std::move(program).run();
+    model::Run const run = std::move(program).run();
     Analysis const analysis = analyze(run);
     return analysis.findings.empty() ? std::string() : reports::words_of(run, analysis, analysis.findings[0]).advice;
   };

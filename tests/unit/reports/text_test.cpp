@@ -88,7 +88,7 @@ TEST(Wrapped, breaks_at_blanks_and_indents) { EXPECT_EQ(wrapped("aa bb cc", 6, "
 TEST(AnalysisText, says_what_the_numbers_of_devices_are_of) {
   Sample sample = make_slow_sample();
   EXPECT_THAT(analysis_text(sample.run, sample.analysis),
-              HasSubstr("In the steps; window, busy and peak: in the whole recording\n"));
+              HasSubstr("In the steps; window and busy: in the whole recording, from the first"));
   sample.analysis.steps.clear();
   EXPECT_THAT(analysis_text(sample.run, sample.analysis), HasSubstr("In the whole recording, from the first to the last"));
 }
