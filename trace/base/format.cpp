@@ -106,10 +106,17 @@ std::string count_sentence(uint64_t count, std::string_view about_many) {
   std::string text = "1";
   // Behind a colon is why, or about something else.
   size_t const clause = std::min(about_many.find(": "), about_many.size());
+  bool has_verb = false;
+  std::string_view before;
   for (size_t begin = 0; begin < clause;) {
     size_t const end = std::min(about_many.find(' ', begin), clause);
     std::string_view const word = about_many.substr(begin, end - begin);
-    text += ' ' + (begin == 0 ? singular_noun(word) : singular_word(word));
+    // Verbs further on are of other subjects: "to ids that have one", "that were lost".
+    bool const is_of_subject = !has_verb || before == "and" || before == "they" || word == "they" || word == "their";
+    std::string const one = is_of_subject ? singular_word(word) : std::string(word);
+    text += ' ' + (begin == 0 ? singular_noun(word) : one);
+    has_verb = has_verb || one != word;
+    before = word;
     begin = end + 1;
   }
   std::string_view const rest = about_many.substr(clause);

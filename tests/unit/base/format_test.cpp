@@ -84,6 +84,9 @@ TEST(Format, SentencesAboutOneThingAreSingular) {
             "1 row does not tell its process: it is shown in the first");
   EXPECT_EQ(count_sentence(1, "events lie more than a day from all others: such times cannot be"),
             "1 event lies more than a day from all others: such times cannot be");
+  EXPECT_EQ(count_sentence(1, "names are given to ids that have one"), "1 name is given to ids that have one");
+  EXPECT_EQ(count_sentence(1, "events refer to names that were lost and were left out"),
+            "1 event refers to names that were lost and was left out");
   EXPECT_EQ(count_sentence(0, "names were cut"), "0 names were cut");
 }
 
