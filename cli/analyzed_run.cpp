@@ -60,7 +60,7 @@ base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& pat
   if (auto const good = check_steps(*analyzed, options, read_again); !good) return base::fail_with(good);
   Warnings warnings;
   warnings.say(analyzed->run.notes);
-  for (model::RankTrace const& rank : analyzed->run.ranks) warnings.say(rank.trace.log().notes, rank.file);
+  say_notes_of_ranks(analyzed->run, warnings);
   return analyzed;
 }
 

@@ -15,11 +15,19 @@
 
 namespace stepscope::cli {
 
-void Warnings::say(std::vector<std::string> const& notes, std::string const& file) {
-  std::string const about = file.empty() ? std::string() : base::printable(file) + ": ";
-  for (std::string const& note : notes) {
-    std::string const line = about + base::printable(note);
-    if (said_.insert(line).second) std::fprintf(stderr, "stepscope: %s\n", line.c_str());
+void Warnings::say_line(std::string const& about, std::string const& note) {
+  std::string const line = (about.empty() ? std::string() : base::printable(about) + ": ") + base::printable(note);
+  if (said_.insert(line).second) std::fprintf(stderr, "stepscope: %s\n", line.c_str());
+}
+
+void Warnings::say(std::vector<std::string> const& notes) {
+  for (std::string const& note : notes) say_line({}, note);
+}
+
+void Warnings::say_shared(std::vector<model::ProcessNotes> const& processes, std::vector<std::string> const& files) {
+  for (model::SharedNote const& note : model::share_notes(processes)) {
+    bool const is_of_one = note.processes == 1 && note.process < files.size() && !files[note.process].empty();
+    say_line(is_of_one ? files[note.process] : model::rank_list(note.ranks), note.text);
   }
 }
 
@@ -45,13 +53,23 @@ std::string program_folder() {
   return error ? "." : program.parent_path().string();
 }
 
+void say_notes_of_ranks(model::Run const& run, Warnings& warnings) {
+  std::vector<model::ProcessNotes> processes;
+  std::vector<std::string> files;
+  for (model::RankTrace const& rank : run.ranks) {
+    processes.push_back({rank.trace.info().rank, &rank.trace.log().notes});
+    files.push_back(rank.file);
+  }
+  warnings.say_shared(processes, files);
+}
+
 base::Expected<model::Run> open_run_and_warn(std::vector<std::string> const& paths, bool is_one_run) {
   base::keep_freed_memory();
   auto run = import::open_run(paths, is_one_run);
   if (!run) return run;
   Warnings warnings;
   warnings.say(run->notes);
-  for (model::RankTrace const& rank : run->ranks) warnings.say(rank.trace.log().notes, rank.file);
+  say_notes_of_ranks(*run, warnings);
   return run;
 }
 
@@ -61,7 +79,15 @@ base::Expected<import::RunSources> open_sources_and_warn(std::vector<std::string
   if (!run) return run;
   Warnings warnings;
   warnings.say(run->notes);
-  for (import::RankSource const& rank : run->ranks) warnings.say(rank.source.log().notes, rank.file);
+  std::vector<std::vector<std::string>> notes;
+  for (import::RankSource const& rank : run->ranks) notes.push_back(rank.source.log().notes);
+  std::vector<model::ProcessNotes> processes;
+  std::vector<std::string> files;
+  for (size_t i = 0; i < notes.size(); ++i) {
+    processes.push_back({run->ranks[i].source.info().rank, &notes[i]});
+    files.push_back(run->ranks[i].file);
+  }
+  warnings.say_shared(processes, files);
   return run;
 }
 

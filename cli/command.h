@@ -13,6 +13,7 @@
 #include "trace/base/expected.h"
 #include "trace/import/trace_source.h"
 #include "trace/model/run.h"
+#include "trace/model/shared_notes.h"
 
 namespace stepscope::cli {
 
@@ -37,12 +38,16 @@ int report_error(base::Error const& error);
 /// Prints to stderr what could not be read, a line each: what several processes of a file say alike once.
 class Warnings {
  public:
-  /// `file`: of which.
-  void say(std::vector<std::string> const& notes, std::string const& file = {});
+  void say(std::vector<std::string> const& notes);
+  /// Of processes and beside them their files: what several say is said once, with their ranks.
+  void say_shared(std::vector<model::ProcessNotes> const& processes, std::vector<std::string> const& files);
 
  private:
+  void say_line(std::string const& about, std::string const& note);
+
   std::set<std::string> said_;
 };
+void say_notes_of_ranks(model::Run const& run, Warnings& warnings);
 /// Whether stdout takes colours: a terminal, and NO_COLOR is not set.
 bool use_color();
 /// Width of the terminal in columns, 100 when there is none.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "reports/advice.h"
 #include "reports/labels.h"
 #include "reports/language.h"
 #include "reports/summary.h"
@@ -107,9 +108,14 @@ FindingWords input_words(model::Run const& run, analyzer::Finding const& finding
                         base::format_duration(finding.cost_ns_per_step.value_or(0)), metric_text(finding, "step_ns"),
                         metric_text(finding, "share"));
   if (std::string const op = host_op_of(finding); !op.empty()) text += tr(" It waits in {}.", op);
-  return {
-      std::string(tr("Steps wait for their input data")), text,
-      std::string(tr("Load and augment in more parallel workers and prefetch further ahead; then check that storage delivers."))};
+  bool const is_in_thread = std::any_of(finding.subjects.begin(), finding.subjects.end(),
+                                        [](auto const& subject) { return subject.first == "loader"; });
+  if (is_in_thread) text += tr(" The loader runs in the training thread (num_workers=0).");
+  std::string_view const advice =
+      is_in_thread
+          ? tr(advice_on_workers())
+          : tr("Load and augment in more parallel workers and prefetch further ahead; then check that storage delivers.");
+  return {std::string(tr("Steps wait for their input data")), text, std::string(advice)};
 }
 
 FindingWords outlier_words(model::Run const& run, analyzer::Finding const& finding) {

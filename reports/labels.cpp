@@ -207,10 +207,25 @@ std::string step_source_label(analyzer::Analysis const& analysis) {
   return std::string(tr("not found"));
 }
 
+namespace {
+
+/// No schedule is without a bubble: what its remedies give.
+std::string pipeline_gain(analyzer::Finding const& finding) {
+  bool const is_unequal = std::any_of(finding.subjects.begin(), finding.subjects.end(), [](auto const& subject) {
+    return subject.first == "cause" && subject.second == "imbalance";
+  });
+  std::string const gain = gain_text(*finding.gain_ceiling);
+  return is_unequal ? tr("with equal stages and twice the micro-batches: at most {}", gain)
+                    : tr("with twice the micro-batches: at most {}", gain);
+}
+
+}  // namespace
+
 std::string gains_of(analyzer::Finding const& finding) {
   auto const is_known = [](std::optional<double> gain) { return gain && std::isfinite(*gain); };
   bool const hides = is_known(finding.gain_if_hidden);
   if (!is_known(finding.gain_ceiling)) return hides ? tr("hidden: at most {}", gain_text(*finding.gain_if_hidden)) : "";
+  if (finding.rule == "pipeline-bubble") return pipeline_gain(finding);
   if (!hides) return tr("without it: at most {}", gain_text(*finding.gain_ceiling));
   if (*finding.gain_if_hidden >= *finding.gain_ceiling)
     return tr("hidden or done without: at most {}", gain_text(*finding.gain_ceiling));

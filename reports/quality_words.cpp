@@ -45,9 +45,21 @@ std::string faults_text(analyzer::Finding const& finding) {
   return text;
 }
 
+uint64_t device_ops(analyzer::Analysis const& analysis) {
+  uint64_t ops = 0;
+  for (analyzer::DeviceFacts const& device : analysis.devices) ops += device.kernels + device.copies;
+  return ops;
+}
+
+/// Of more than half of the operations the launch is missing: no fault of the moment at which the recording began.
+bool has_hardly_launches(analyzer::Analysis const& analysis, analyzer::Finding const& finding) {
+  auto const ops = static_cast<double>(device_ops(analysis));
+  return ops > 0 && 2 * quality_metric(finding, "unmatched_ops") > ops;
+}
+
 }  // namespace
 
-FindingWords quality_words(analyzer::Finding const& finding) {
+FindingWords quality_words(analyzer::Analysis const& analysis, analyzer::Finding const& finding) {
   std::string explanation;
   FindingWords words;
   bool const has_lost = quality_metric(finding, "dropped") > 0 || quality_metric(finding, "lost_blocks") > 0;
@@ -62,6 +74,21 @@ FindingWords quality_words(analyzer::Finding const& finding) {
     words.advice =
         tr("Record again with larger buffers or fewer steps, and close the program cleanly; stepscope doctor says what was "
            "lost and which conclusions that weakens.");
+  } else if (quality_metric(finding, "unmatched_launches") > 0 && device_ops(analysis) == 0) {
+    words.title = tr("Device work was launched and not recorded");
+    explanation =
+        tr("The recording holds launches and none of the operations that they launched: it says nothing of the devices.");
+    words.advice =
+        tr("Record again without hardware counters, which keep a profiler from recording operations, and with access to the "
+           "device's activities (stepscope doctor checks it).");
+  } else if (has_hardly_launches(analysis, finding)) {
+    words.title = tr("Most launches were not recorded");
+    explanation =
+        tr("Most device operations have no launch in the recording: what the devices did holds, why they were idle is hardly "
+           "known.");
+    words.advice = tr(
+        "Record the calls of the host, too (PyTorch: ProfilerActivity.CPU; nsys: --trace=cuda), or open a file that holds them "
+        "(of JAX and TensorFlow the .xplane.pb).");
   } else {
     words.title = tr("Some events do not fit together");
     explanation =

@@ -6,6 +6,6 @@
 namespace stepscope::reports {
 
 /// Of a finding of that rule. Never empty.
-FindingWords quality_words(analyzer::Finding const& finding);
+FindingWords quality_words(analyzer::Analysis const& analysis, analyzer::Finding const& finding);
 
 }  // namespace stepscope::reports

@@ -26,18 +26,26 @@ void add(Summary& summary, analyzer::TimeSplit const& split) {
 
 void add_steps(Summary& summary, analyzer::Analysis const& analysis) {
   std::vector<int64_t> lengths;
-  std::set<int64_t> counted, warmup;
+  std::set<int64_t> counted, warmup, unusual;
+  size_t usual = 0;
   for (StepPeriod const& period : step_periods(analysis)) {
     (period.step->warmup ? warmup : counted).insert(period.step->step);
-    if (period.step->warmup) continue;
-    for (size_t i = 0; i < period.parts_ns.size(); ++i) summary.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
+    if (!period.is_measured) continue;
+    summary.mean_of_all_ns += static_cast<double>(period.when.length());
     lengths.push_back(period.when.length());
+    if (!period.is_usual) unusual.insert(period.step->step);
+    if (!period.is_usual) continue;
+    for (size_t i = 0; i < period.parts_ns.size(); ++i) summary.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
+    ++usual;
   }
+
   summary.steps = counted.size();
   summary.warmup_steps = warmup.size();
-  if (lengths.empty()) return;
+  summary.unusual_steps = unusual.size();
+  if (usual == 0) return;
   summary.has_steps = true;
-  for (double& ns : summary.parts_ns) ns /= static_cast<double>(lengths.size());
+  for (double& ns : summary.parts_ns) ns /= static_cast<double>(usual);
+  summary.mean_of_all_ns /= static_cast<double>(lengths.size());
   std::sort(lengths.begin(), lengths.end());
   summary.median_ns = quantile(lengths, 0.5);
   summary.p95_ns = quantile(lengths, 0.95);
@@ -67,15 +75,66 @@ std::string first_finding(model::Run const& run, analyzer::Analysis const& analy
   return first == analysis.findings.end() ? "" : tr(" Look first at: {}.", words_of(run, analysis, *first).title);
 }
 
+std::string rounded_duration(double ns) { return base::format_duration(std::llround(ns)); }
+
+/// How long a usual step is, and how much of it is compute.
+std::string steps_sentence(Summary const& summary) {
+  std::string const step = rounded_duration(summary.mean_ns), compute = base::format_share(summary.share(0));
+  if (summary.steps == 1) return tr("The one step that was measured takes {}; the devices compute for {} of it.", step, compute);
+  if (summary.unusual_steps == 0) return tr("A step takes {} on average; the devices compute for {} of it.", step, compute);
+  std::string const all = rounded_duration(summary.mean_of_all_ns), count = base::format_count(summary.steps);
+  if (summary.unusual_steps == 1)
+    return tr(
+        "A step takes {} on average. One of {} steps is much longer and left out of what follows: a usual step takes {}, and the "
+        "devices compute for {} of it.",
+        all, count, step, compute);
+  return tr(
+      "A step takes {} on average. {} of {} steps are much longer and left out of what follows: a usual step takes {}, and the "
+      "devices compute for {} of it.",
+      all, base::format_count(summary.unusual_steps), count, step, compute);
+}
+
+/// The devices work in a small part of the recording: their windows say little of how the program spent its time.
+bool is_mostly_outside_windows(model::Run const& run, Summary const& summary) {
+  constexpr double kMostly = 0.5;
+  return !summary.has_steps && summary.mean_ns < kMostly * static_cast<double>(run_range(run).length());
+}
+
+std::string windows_sentence(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary) {
+  std::string const window = rounded_duration(summary.mean_ns), compute = base::format_share(summary.share(0));
+  if (analysis.layers)
+    return tr(
+        "No whole step was recorded: one layer of the model ({}) repeats every {}. Over {} of recorded device time the "
+        "devices compute for {}.",
+        analysis.layers->name, base::format_duration(analysis.layers->period_ns), window, compute);
+  if (!is_mostly_outside_windows(run, summary))
+    return tr("No steps were found; over {} of recorded device time the devices compute for {}.", window, compute);
+  auto const recorded = static_cast<double>(run_range(run).length());
+  return tr(
+      "No steps were found. From its first to its last operation a device takes {} of the {} that were recorded ({}), and "
+      "computes for {} of that time; outside of it nothing was recorded of it.",
+      window, rounded_duration(recorded), base::format_share(summary.mean_ns / recorded), compute);
+}
+
 std::string verdict_without_device(model::Run const& run, analyzer::Analysis const& analysis) {
   auto const is_of = [&](std::string_view tool) {
     return std::any_of(run.ranks.begin(), run.ranks.end(),
                        [&](model::RankTrace const& rank) { return rank.trace.info().tool.starts_with(tool); });
   };
+  if (is_of("PyTorch flight recorder"))
+    return std::string(
+               tr("The run is of dumps of PyTorch's flight recorder: they hold calls of collectives and no device work.")) +
+           first_finding(run, analysis);
   std::string text = host_verdict(analysis);
   bool const is_judged = summarize_hosts(analysis).mean_ns || !analysis.negotiations.empty();
   if (text.empty()) text = tr("No device activity was recorded: there is nothing to judge.");
-  if (is_of("PyTorch profiler")) text += tr(" The profiler records device work with ProfilerActivity.CUDA among its activities.");
+  uint64_t const launches = analysis.quality.unmatched_launches;
+  if (launches > 0)
+    text += launches == 1
+                ? std::string(tr(" One launch of device work was recorded, but not what it launched."))
+                : tr(" {} launches of device work were recorded, but not what they launched.", base::format_count(launches));
+  else if (is_of("PyTorch profiler"))
+    text += tr(" The profiler records device work with ProfilerActivity.CUDA among its activities.");
   if (is_of("Chrome trace") && !is_judged)
     text += tr(" In Chrome traces device work is the events of category kernel, gpu_memcpy or gpu_memset.");
   return text + first_finding(run, analysis);
@@ -97,6 +156,8 @@ std::vector<StepPeriod> step_periods(analyzer::Analysis const& analysis) {
     if (next >= measured[device].size() || measured[device][next].when.end != step.window.end) continue;
     analyzer::MeasuredPeriod const& own = measured[device][next++];
     period.when = own.when;
+    period.is_measured = true;
+    period.is_usual = own.is_usual;
     for (size_t cause = 0; cause < own.lead.size(); ++cause) period.parts_ns[3 + cause] += own.lead[cause];
   }
   return periods;
@@ -123,33 +184,53 @@ Summary summarize(analyzer::Analysis const& analysis) {
   return summary;
 }
 
+double DeviceMean::idle_ns() const {
+  double ns = 0;
+  for (int i = 0; i < kPartCount; ++i) ns += part(i).idle ? parts_ns[static_cast<size_t>(i)] : 0;
+  return ns;
+}
+
+std::vector<DeviceMean> device_means(analyzer::Analysis const& analysis) {
+  std::vector<DeviceMean> means(analysis.devices.size());
+  for (size_t d = 0; d < means.size(); ++d) means[d].ref = analysis.devices[d].ref;
+  std::vector<double> comm(means.size()), exposed(means.size());
+  size_t d = 0;
+  for (StepPeriod const& period : step_periods(analysis)) {
+    while (d < means.size() && means[d].ref < period.step->ref) ++d;
+    if (d == means.size()) break;
+    if (!period.is_usual || means[d].ref != period.step->ref) continue;
+    DeviceMean& mean = means[d];
+    ++mean.steps;
+    mean.step_ns += static_cast<double>(period.when.length());
+    for (size_t i = 0; i < mean.parts_ns.size(); ++i) mean.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
+    comm[d] += static_cast<double>(period.step->time.comm_ns);
+    exposed[d] += static_cast<double>(period.step->time.exposed_comm_ns);
+  }
+
+  for (d = 0; d < means.size(); ++d) {
+    if (means[d].steps == 0) continue;
+    auto const steps = static_cast<double>(means[d].steps);
+    means[d].step_ns /= steps;
+    for (double& ns : means[d].parts_ns) ns /= steps;
+    if (comm[d] > 0) means[d].overlap = 1 - exposed[d] / comm[d];
+  }
+  return means;
+}
+
 std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary) {
   if (!has_device_work(analysis)) return verdict_without_device(run, analysis);
-  auto const duration = [](double ns) { return base::format_duration(std::llround(ns)); };
-  std::string text;
-  if (summary.has_steps && summary.steps == 1)
-    text = tr("The one step that was measured takes {}; the devices compute for {} of it.", duration(summary.mean_ns),
-              base::format_share(summary.share(0)));
-  else if (summary.has_steps)
-    text = tr("A step takes {} on average; the devices compute for {} of it.", duration(summary.mean_ns),
-              base::format_share(summary.share(0)));
-  else if (analysis.layers)
-    text = tr(
-        "No whole step was recorded: one layer of the model ({}) repeats every {}. Over {} of recorded device time the devices "
-        "compute for {}.",
-        analysis.layers->name, base::format_duration(analysis.layers->period_ns), duration(summary.mean_ns),
-        base::format_share(summary.share(0)));
-  else
-    text = tr("No steps were found; over {} of recorded device time the devices compute for {}.", duration(summary.mean_ns),
-              base::format_share(summary.share(0)));
+  std::string text = summary.has_steps ? steps_sentence(summary) : windows_sentence(run, analysis, summary);
   if (analyzer::is_benchmark(run))
     return text.append(
         tr(" The program measures single operations: communication that nothing hides, and idle time between two "
            "measurements, are what it is for and no losses."));
   int const loss = summary.largest_loss;
-  if (loss < 0 || summary.share(loss) < kLossWorthNaming) return text.append(tr(" No single loss is worth naming."));
-  text += tr(" The largest loss is {}: {}{} ({}).", part(loss).label, duration(summary.parts_ns[static_cast<size_t>(loss)]),
-             summary.has_steps ? tr(" a step") : "", base::format_share(summary.share(loss)));
+  bool const is_small = loss < 0 || summary.share(loss) < kLossWorthNaming;
+  if (is_small && !is_mostly_outside_windows(run, summary)) text += tr(" No single loss is worth naming.");
+  if (is_small) return text + first_finding(run, analysis);
+  text +=
+      tr(" The largest loss is {}: {}{} ({}).", part(loss).label, rounded_duration(summary.parts_ns[static_cast<size_t>(loss)]),
+         summary.has_steps ? tr(" a step") : "", base::format_share(summary.share(loss)));
   return text + first_finding(run, analysis);
 }
 

@@ -8,65 +8,16 @@
 #include <fmt/format.h>
 
 #include "reports/advice.h"
+#include "reports/finding_context.h"
 #include "reports/host_words.h"
 #include "reports/labels.h"
 #include "reports/language.h"
+#include "reports/memory_words.h"
 #include "reports/quality_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
 namespace {
-
-/// A finding and its surroundings, with its numbers at hand.
-struct Seen {
-  model::Run const& run;
-  analyzer::Analysis const& analysis;
-  analyzer::Finding const& finding;
-
-  [[nodiscard]] std::optional<double> metric(std::string_view key) const {
-    for (auto const& [name, value] : finding.metrics)
-      if (name == key && std::isfinite(value)) return value;
-    return std::nullopt;
-  }
-  /// A name from the trace, quoted; empty when there is none.
-  [[nodiscard]] std::string subject(std::string_view key) const {
-    for (auto const& [role, name] : finding.subjects)
-      if (role == key && !name.empty()) return fmt::format("“{}”", shown(key == "kernel" ? without_arguments(name) : name, 120));
-    return {};
-  }
-  [[nodiscard]] bool has_subject(std::string_view key, std::string_view name) const {
-    return std::any_of(finding.subjects.begin(), finding.subjects.end(),
-                       [&](auto const& subject) { return subject.first == key && subject.second == name; });
-  }
-  [[nodiscard]] std::string where() const {
-    return finding.where ? device_label(run, *finding.where) : std::string(tr("the devices"));
-  }
-  /// A metric as text, "?" when it is not there.
-  [[nodiscard]] std::string text(std::string_view key) const {
-    auto const value = metric(key);
-    return value ? metric_words(key, *value).value : "?";
-  }
-};
-
-/// "21.3 ms a step (27.5 % of it)"; empty without a cost.
-std::string cost_of(Seen const& seen) {
-  if (!seen.finding.cost_ns_per_step) return {};
-  std::string text = tr("{} a step", base::format_duration(*seen.finding.cost_ns_per_step));
-  if (auto const share = seen.metric("share")) text += tr(" ({} of it)", base::format_share(*share));
-  return text;
-}
-
-/// The same; without a cost the share of the time, without either nothing.
-std::string loss_of(Seen const& seen) {
-  std::string const cost = cost_of(seen);
-  return !cost.empty() ? cost : seen.metric("share") ? tr("{} of its time", seen.text("share")) : "";
-}
-
-std::string with_capital(std::string text) {
-  if (language() == Language::kEnglish && !text.empty() && text[0] >= 'a' && text[0] <= 'z')
-    text[0] = static_cast<char>(text[0] - 'a' + 'A');
-  return text;
-}
 
 std::string say_idle(Seen const& seen) {
   std::string const loss = loss_of(seen);
@@ -85,11 +36,22 @@ std::string say_idle(Seen const& seen) {
   return text;
 }
 
+std::string say_input(Seen const& seen) {
+  std::string text = say_idle(seen);
+  if (seen.has_subject("loader", "training_thread")) text += tr(" The loader runs in the training thread (num_workers=0).");
+  return text;
+}
+
 /// What is known of time that nothing explains.
 std::string say_unexplained(Seen const& seen) {
   std::string text = say_idle(seen);
   if (!seen.metric("queued_ns_per_step")) return text;
-  if (seen.metric("queued_ops"))
+  if (seen.metric("queued_ops") == 1.0)
+    text +=
+        tr(" During {} of it a launched operation is queued: the device waits for, or does, something that this trace does not "
+           "hold.",
+           seen.text("queued_ns_per_step"));
+  else if (seen.metric("queued_ops"))
     text +=
         tr(" During {} of it launched operations are queued, up to {}: the device waits for, or does, something that this "
            "trace does not hold.",
@@ -98,7 +60,7 @@ std::string say_unexplained(Seen const& seen) {
 }
 
 std::string say_cost(Seen const& seen) {
-  std::string const cost = cost_of(seen);
+  std::string const cost = loss_of(seen);
   return cost.empty() ? "" : tr(" {} loses {}.", with_capital(seen.where()), cost);
 }
 
@@ -168,15 +130,20 @@ std::string say_recording(Seen const& seen) {
 std::string say_copies(Seen const& seen) {
   std::string text = say_idle(seen);
   if (auto const count = seen.metric("pageable_copies"); count && *count > 0)
-    text += tr(" {} copies are of pageable memory.", seen.text("pageable_copies"));
+    text += *count == 1 ? std::string(tr(" One copy is of pageable memory."))
+                        : tr(" {} copies are of pageable memory.", seen.text("pageable_copies"));
   if (auto const count = seen.metric("blocking_copies"); count && *count > 0)
-    text += tr(" The host waits for {} copies until they are done.", seen.text("blocking_copies"));
+    text += *count == 1 ? std::string(tr(" The host waits for one copy until it is done."))
+                        : tr(" The host waits for {} copies until they are done.", seen.text("blocking_copies"));
   return text;
 }
 
 std::string say_communication(Seen const& seen) {
   std::string text = say_cost(seen);
-  if (seen.metric("overlap")) text += tr(" Only {} of all communication is hidden.", seen.text("overlap"));
+  constexpr double kShownAsNone = 0.0005;
+  if (auto const overlap = seen.metric("overlap"))
+    text += *overlap < kShownAsNone ? std::string(tr(" No communication is hidden."))
+                                    : tr(" Only {} of all communication is hidden.", seen.text("overlap"));
   auto const waiting = seen.metric("waiting_ns_per_step");
   if (waiting && *waiting > 0)
     text += tr(" Waiting for late peers, another {} a step, is not in it.", seen.text("waiting_ns_per_step"));
@@ -272,46 +239,6 @@ std::string say_allocation(Seen const& seen) {
   return text;
 }
 
-/// "about 6,010 steps (5,900 to 6,130), 2.1 min"
-std::string steps_left(Seen const& seen) {
-  std::string text = tr("about {:.0f} steps", *seen.metric("steps_to_full"));
-  auto const earliest = seen.metric("earliest_steps_to_full"), latest = seen.metric("latest_steps_to_full");
-  if (earliest && latest && *latest - *earliest >= 1) text += tr(" ({:.0f} to {:.0f})", *earliest, *latest);
-  return seen.metric("time_to_full_ns") ? tr("{}, {}", text, seen.text("time_to_full_ns")) : text;
-}
-
-std::string say_leak(Seen const& seen) {
-  std::string text = tr(" On {} it grows by {} a step", seen.where(), seen.text("bytes_per_step"));
-  if (seen.metric("steps_to_full")) text += tr("; at this rate memory is full in {}", steps_left(seen));
-  return text.append(tr("."));
-}
-
-std::string say_holes(Seen const& seen) {
-  std::string text = tr(" {} holds {}, but at most {} were in use at once", with_capital(seen.where()),
-                        seen.text("peak_reserved_bytes"), seen.text("peak_allocated_bytes"));
-  if (auto const grown = seen.metric("fragmented_growth_bytes"); grown && *grown > 0)
-    text += tr("; {} were taken for allocations for which enough was free in total", seen.text("fragmented_growth_bytes"));
-  text += tr(".");
-  if (auto const share = seen.metric("fragmentation"))
-    text += tr(" When it held most, {} of what was free lay outside of the largest gap.", base::format_share(*share));
-  return seen.metric("steps_to_full") ? text + tr(" At this rate memory is full in {}.", steps_left(seen)) : text;
-}
-
-std::string say_pressure(Seen const& seen) {
-  std::string text;
-  if (seen.metric("pressure"))
-    text = tr(" {} holds up to {} of {} ({}).", with_capital(seen.where()), seen.text("peak_bytes"), seen.text("capacity_bytes"),
-              seen.text("pressure"));
-  if (seen.metric("retries"))
-    text += tr(" {} times its allocator gave cached memory back before it took more.", seen.text("retries"));
-  if (seen.metric("steps_to_full")) text += tr(" At the rate of these steps memory is full in {}.", steps_left(seen));
-  auto const unused = seen.metric("unused_bytes"), peak = seen.metric("peak_bytes");
-  if (unused && peak && *unused >= 0.1 * *peak)  // a sound cache has less
-    text += tr(" {} of it were never in use at once with the rest.", seen.text("unused_bytes"));
-  if (auto const factor = seen.metric("batch_factor")) text += tr(" About {:.2g} × the present batch fits.", *factor);
-  return text;
-}
-
 std::string limit_words(std::string_view limit) {
   if (limit == "power_cap") return std::string(tr("its power limit"));
   if (limit == "thermal") return std::string(tr("heat"));
@@ -349,19 +276,26 @@ std::string grown_part_words(Seen const& seen) {
 }
 
 std::string say_warmup(Seen const& seen) {
-  std::string text = tr(" The first {} of {} measured steps take over 1.5 × the median of {} of the later ones",
-                        seen.text("slow_steps"), seen.text("steps"), seen.text("median_step_ns"));
+  std::string text = seen.metric("slow_steps") == 1.0
+                         ? tr(" The first of {} measured steps takes over 1.5 × the median of {} of the later ones",
+                              seen.text("steps"), seen.text("median_step_ns"))
+                         : tr(" The first {} of {} measured steps take over 1.5 × the median of {} of the later ones",
+                              seen.text("slow_steps"), seen.text("steps"), seen.text("median_step_ns"));
   text += grown_part_words(seen).append(tr("."));
   if (std::string const cost = cost_of(seen); !cost.empty()) text += tr(" They add {} to the mean.", cost);
+  if (seen.metric("steps_to_leave_out") == 1.0) return text + std::string(tr(" Leave out the first step of the run."));
   return text + tr(" Leave out the first {} steps of the run.", seen.text("steps_to_leave_out"));
 }
 
 std::string say_outliers(Seen const& seen) {
-  std::string text = tr(" {} of {} steps take over 1.5 × the median of {}", seen.text("outliers"), seen.text("steps"),
-                        seen.text("median_step_ns"));
+  std::string text = seen.metric("outliers") == 1.0 ? tr(" One of {} steps takes over 1.5 × the median of {}", seen.text("steps"),
+                                                         seen.text("median_step_ns"))
+                                                    : tr(" {} of {} steps take over 1.5 × the median of {}",
+                                                         seen.text("outliers"), seen.text("steps"), seen.text("median_step_ns"));
   text += grown_part_words(seen);
-  std::string const cost = cost_of(seen);
-  return text + (cost.empty() ? std::string(tr(".")) : tr(". Spread over all steps that is {}.", cost));
+  if (!seen.finding.cost_ns_per_step || !seen.metric("step_ns")) return text.append(tr("."));
+  return text + tr(". Spread over all steps that is {} a step ({} of their mean of {}).",
+                   base::format_duration(*seen.finding.cost_ns_per_step), seen.text("share"), seen.text("step_ns"));
 }
 
 std::string say_oversubscribed(Seen const& seen) {
@@ -416,9 +350,9 @@ constexpr std::array kRules = {
     RuleWords{
         "hung-collective", "A collective did not end", "When the recordings ended, ranks were waiting in a collective.", say_hung,
         "Look at what the ranks that had not called it were doing (their stacks, their logs, their last call), and for a branch "
-        "that not all ranks take; if all have called it, look at the network and at the GPUs' errors."},
+        "that not all ranks take."},
     RuleWords{"input-bound", "The devices wait for input data",
-              "The devices are idle because the thread that feeds them waits for the next batch.", say_idle,
+              "The devices are idle because the thread that feeds them waits for the next batch.", say_input,
               "Load and augment in more parallel workers, prefetch further ahead, or move the augmentation to the device; then "
               "check that storage delivers."},
     RuleWords{"host-bound-launches", "The host launches work too late",
@@ -468,8 +402,8 @@ constexpr std::array kRules = {
               "pinned memory and an event."},
     RuleWords{"exposed-communication", "Communication is not hidden behind compute",
               "The devices move data between each other while nothing computes.", say_communication,
-              "Start each gradient bucket as soon as it is ready, on its own stream; balance the bucket size; reduce in half "
-              "precision; check that the links reach their bandwidth."},
+              "Run it beside compute, on a stream of its own: in training start each bucket of gradients as soon as it is ready; "
+              "communicate in half precision; check that the links reach their bandwidth."},
     RuleWords{"small-buckets", "Messages are too small for the link", "Most of the time of a small collective is its fixed cost.",
               say_buckets,
               "Merge gradients into larger buckets, at least the size at which the link reaches half of its bandwidth."},
@@ -586,7 +520,7 @@ FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis,
   if (found == kRules.end())
     return {spelled_out(finding.rule), tr("The rule “{}” applies.{}", shown(finding.rule), say_cost(seen)),
             std::string(tr("Look at the ranges that it names."))};
-  if (found->numbers == nullptr) return quality_words(finding);
+  if (found->numbers == nullptr) return quality_words(analysis, finding);
   return {std::string(tr(found->title)), fmt::format("{}{}{}", tr(found->meaning), found->numbers(seen), reservations(seen)),
           advice_about(run, analysis, finding, found->advice)};
 }

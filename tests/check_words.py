@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 # Of these every string that reads like words is on the page; of the others only what they give to tr().
-PAGE_SOURCES = ["reports/html/*.cpp", "reports/wording.cpp", "reports/labels.cpp", "reports/quality_words.cpp", "reports/run_notes.cpp",
+PAGE_SOURCES = ["reports/html/*.cpp", "reports/wording.cpp", "reports/finding_context.*", "reports/memory_words.cpp", "reports/labels.cpp", "reports/quality_words.cpp", "reports/run_notes.cpp",
                 "reports/summary.cpp", "reports/advice.cpp", "reports/metric_words.cpp",
                 "reports/text/waits.cpp", "reports/scaling_words.cpp"]
 OTHER_SOURCES = ["reports/comparison_words.cpp", "reports/host_words.cpp"]
@@ -24,7 +24,7 @@ END_OF_PAGE = "std::string scaling_refusal("
 # Strings that read like words and are none, or that are the same in all languages.
 NOT_WORDS = re.compile(r'(^default-src )|(FLOP/s$)|(^\{\}log2)|(^,"[a-z]+":)|(^ data-[a-z]+$)|(^\{[^{}]*\} ms$)|(^MHz$)|(^[KMGT]iB$)|(^[MG]B/s$)')
 # Compared with and never said.
-KEYS = {"epoch", "PyTorch profiler", "Chrome trace", "XLA profiler", "AMD", "Instinct", "Radeon", "CUDA", "HIP",
+KEYS = {"epoch", "PyTorch profiler", "PyTorch flight recorder", "XLA Ops", "XLA Modules", "Chrome trace", "XLA profiler", "AMD", "Instinct", "Radeon", "CUDA", "HIP",
         "(nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)", "(amd-smi metric)"}
 # Said by enumerations and metrics, not by a literal of the sources: "program" and "script" words that need no source.
 NAMED_ELSEWHERE = "names"

@@ -5,6 +5,10 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
+#include "trace/model/shared_notes.h"
+
 namespace stepscope::analyzer {
 namespace {
 
@@ -70,10 +74,23 @@ JobSize job_size(model::Run const& run) {
   return size;
 }
 
+namespace {
+
+/// Of the run, then of its processes; where there are several, with the ranks that say it.
+std::vector<std::string> notes_of(model::Run const& run) {
+  std::vector<std::string> notes = run.notes;
+  std::vector<model::ProcessNotes> processes;
+  for (model::RankTrace const& rank : run.ranks) processes.push_back({rank.trace.info().rank, &rank.trace.log().notes});
+  for (model::SharedNote const& note : model::share_notes(processes))
+    notes.push_back(run.ranks.size() > 1 ? fmt::format("{}: {}", model::rank_list(note.ranks), note.text) : note.text);
+  return notes;
+}
+
+}  // namespace
+
 Quality judge_quality(model::Run const& run) {
   Quality quality;
-  quality.notes = run.notes;
-  std::set<std::string> said;
+  quality.notes = notes_of(run);
   uint64_t events = 0, other = 0;
   for (model::RankTrace const& rank : run.ranks) {
     model::ImportLog const& log = rank.trace.log();
@@ -86,8 +103,6 @@ Quality judge_quality(model::Run const& run) {
     quality.truncated = quality.truncated || log.truncated;
     quality.unmatched_ops += log.unmatched_ops;
     other += log.negative_durations + log.doubled_launches;
-    for (std::string const& note : log.notes)
-      if (said.insert(note).second) quality.notes.push_back(note);  // several processes of a file say some alike
   }
   quality.missing_ranks = missing_ranks(run);
   int32_t lost = penalty(quality.dropped, events + quality.dropped) + penalty(quality.unmatched_launches, events) +

@@ -125,6 +125,14 @@ std::optional<StepName> step_name(std::string_view name) {
   return StepName{is_step, number};
 }
 
+bool is_inference_step(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kOfSampling = {"decode", "denoising", "denoise", "sampling", "inference"};
+  if (name.starts_with("execute_") || name.starts_with("step[")) return is_framework_name(name);
+  if (name.starts_with(kExecutorStep)) return by_framework(name).has_value();
+  std::string_view rest = name;
+  return take_one(rest, kOfSampling) && step_name(name).has_value();
+}
+
 std::optional<int64_t> step_number(std::string_view name) {
   auto const step = step_name(name);
   return step && step->is_certain ? std::optional(step->number.value_or(0)) : std::nullopt;

@@ -18,6 +18,9 @@ struct StepName {
 /// What a range's name says; none when it is not a step's.
 std::optional<StepName> step_name(std::string_view name);
 
+/// Whether the name is a step of a program that serves or samples a model: it updates no weights.
+bool is_inference_step(std::string_view name);
+
 /// The number in the name of a step that is certain to be one; 0 where it has none. None when the name is not a step's.
 std::optional<int64_t> step_number(std::string_view name);
 

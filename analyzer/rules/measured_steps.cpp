@@ -107,6 +107,16 @@ int64_t usual_limit(std::span<Period const> periods) {
   return limit < static_cast<double>(kNoLimit) ? static_cast<int64_t>(limit) : kNoLimit;
 }
 
+struct UsualRange {
+  size_t slow_start = 0;  ///< periods in front that settle
+  int64_t longest = 0;    ///< period behind them that is no outlier
+};
+
+UsualRange usual_range(std::vector<Period> const& periods) {
+  size_t const slow = count_slow_start(periods);
+  return {slow, usual_limit(std::span(periods).subspan(slow))};
+}
+
 /// A recording of collectives and nothing else, not even their launches: what the device did besides, and so what it lost, is not
 /// known.
 bool is_communication_alone(DeviceFacts const& device) {
@@ -200,8 +210,7 @@ DevicePeriods divide_periods(Analysis const& facts, DeviceFacts const& device) {
     add_time(to, time);
   };
   std::vector<Period> const periods = periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
-  size_t const slow = count_slow_start(periods);
-  int64_t const limit = usual_limit(std::span(periods).subspan(slow));
+  auto const [slow, limit] = usual_range(periods);
   for (size_t i = 0; i < periods.size(); ++i) {
     Period const& period = periods[i];
     add(result.all, period.when, period.step->time);
@@ -237,8 +246,10 @@ std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts)
   tbb::parallel_for(size_t{0}, facts.devices.size(), [&](size_t d) {
     DeviceFacts const& device = facts.devices[d];
     auto const [first, last] = rows_of(facts.steps, device.ref);
-    for (Period const& period : periods_of(facts.steps, first, last, facts.gaps.of(device.ref)))
-      result[d].push_back({period.when, period.lead});
+    std::vector<Period> const periods = periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
+    auto const [slow, limit] = usual_range(periods);
+    for (size_t i = 0; i < periods.size(); ++i)
+      result[d].push_back({periods[i].when, periods[i].lead, i >= slow && periods[i].when.length() <= limit});
     if (first == last && stands_as_one_period(device)) result[d].push_back({device.window});
   });
   return result;

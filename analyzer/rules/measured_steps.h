@@ -99,6 +99,7 @@ std::vector<MeasuredDevice> measure_usual_times(Analysis const& facts);
 struct MeasuredPeriod {
   Interval when;
   IdleSplit lead{};
+  bool is_usual = true;  ///< in MeasuredSteps::usual: no outlier, not of the slow start
 };
 /// Of MeasuredSteps::all the periods alone: for a fraction of the time.
 std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts);

@@ -1,5 +1,6 @@
 // pipeline-bubble: the stages of a pipeline wait for each other while it fills and drains, or for one that has more work. Cost:
 // the time per step in which a stage waits for another, as a mean over the stages; of several pipelines the one that loses most.
+// No schedule loses nothing: the gain is what twice the micro-batches and equal stages give.
 #include <algorithm>
 
 #include "analyzer/facts/pipeline.h"
@@ -49,6 +50,17 @@ Severity bubble_severity(PipelineFacts const& pipeline, double share) {
   return has_enough ? Severity::kInfo : Severity::kWarning;
 }
 
+/// What twice the micro-batches, and equal stages where they are unequal, save of the step. The schedule waits for (p - 1) / m of
+/// what a stage computes, so twice as many micro-batches halve that; beyond it a pipeline waits for its slowest stage, which can
+/// give no more than its excess over the mean.
+double gain_of_remedies(PipelineFacts const& pipeline, double bubble, bool is_unequal) {
+  double const of_schedule = std::min(bubble, pipeline.ideal_share);
+  double step = 1;
+  if (is_unequal) step = std::clamp((1 - bubble) / (1 - of_schedule), 1 / pipeline.imbalance, 1.0);
+  step *= 1 - of_schedule / 2;
+  return 1 / step - 1;
+}
+
 /// When the stage waits for another.
 void add_bubbles(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
   for (CollectiveFacts const& collective : input.facts.collectives) {
@@ -77,6 +89,8 @@ void find_pipeline_bubble(RuleInput const& input, std::vector<Finding>& findings
   if (share < kWarningShare) return;
   Finding finding = make_cost_finding("pipeline-bubble", *device, share * device->step_ns());
   finding.severity = explained ? Severity::kInfo : bubble_severity(*worst, share);
+  bool const is_unequal = !explained && worst->imbalance >= kUnequalStages;
+  finding.gain_ceiling = gain_of_remedies(*worst, share, is_unequal);
   finding.metrics.emplace_back("bubble_share", worst->bubble_share);
   finding.metrics.emplace_back("ideal_share", worst->ideal_share);
   finding.metrics.emplace_back("doubled_share", ideal_bubble(worst->stages.size(), 2 * worst->micro_batches));
@@ -85,7 +99,7 @@ void find_pipeline_bubble(RuleInput const& input, std::vector<Finding>& findings
   finding.metrics.emplace_back("stage_imbalance", worst->imbalance);
   finding.metrics.emplace_back("pipelines", static_cast<double>(pipelines.size()));
   finding.subjects.emplace_back("schedule", to_string(worst->schedule));
-  if (!explained && worst->imbalance >= kUnequalStages) {
+  if (is_unequal) {
     finding.where = slowest.ref;
     finding.subjects.emplace_back("cause", "imbalance");
     finding.metrics.emplace_back("slowest_stage", static_cast<double>(&slowest - worst->stages.data()));

@@ -7,6 +7,7 @@
 #include "analyzer/rules/benchmark.h"
 #include "analyzer/rules/finding_order.h"
 #include "analyzer/rules/gain_limits.h"
+#include "analyzer/rules/program_kind.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -46,6 +47,18 @@ constexpr std::array kRules = {
     Rule{"trace-quality", find_trace_quality},
 };
 
+/// Whose advice is another one for programs without gradients.
+void tell_inference(RuleInput const& input, std::vector<Finding>& findings) {
+  constexpr std::array<std::string_view, 4> kRulesOfTraining = {"exposed-communication", "small-buckets", "step-outliers",
+                                                                "tensor-cores-unused"};
+  auto const depends = [&](Finding const& finding) {
+    return std::find(kRulesOfTraining.begin(), kRulesOfTraining.end(), finding.rule) != kRulesOfTraining.end();
+  };
+  if (std::none_of(findings.begin(), findings.end(), depends) || !is_inference(input.run, input.facts)) return;
+  for (Finding& finding : findings)
+    if (depends(finding)) finding.subjects.emplace_back("program", "inference");
+}
+
 }  // namespace
 
 std::span<Rule const> all_rules() { return kRules; }
@@ -58,6 +71,7 @@ std::vector<Finding> find_all(model::Run const& run, Analysis const& facts, Meas
   bool const is_of_benchmark = is_benchmark(run);
   for (Rule const& rule : all_rules())
     if (!is_of_benchmark || speaks_of_benchmarks(rule.name)) rule.find(input, findings);
+  tell_inference(input, findings);
   limit_gains(input, findings);
   order_findings(findings);
   return findings;

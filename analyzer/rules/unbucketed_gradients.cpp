@@ -1,8 +1,9 @@
 // unbucketed-gradients: a step has so many short all-reduces that gradients are summed one by one. For recordings that do not
-// tell sizes: where they do, small-buckets knows from them what merging would save. No cost, for how long the merged messages
-// would take is not known; it is at most what the short ones take.
+// tell sizes: where they do, small-buckets knows from them what merging would save. Inference sums no gradients. No cost, for how
+// long the merged messages would take is not known; it is at most what the short ones take.
 #include <algorithm>
 
+#include "analyzer/rules/program_kind.h"
 #include "analyzer/rules/rules.h"
 
 namespace stepscope::analyzer {
@@ -71,7 +72,7 @@ void find_unbucketed_gradients(RuleInput const& input, std::vector<Finding>& fin
     auto finding = judge_reductions(input, device);
     if (finding && (!most || bound(*finding) > bound(*most))) most = std::move(finding);
   }
-  if (most) findings.push_back(std::move(*most));
+  if (most && !is_inference(input.run, input.facts)) findings.push_back(std::move(*most));
 }
 
 }  // namespace stepscope::analyzer

@@ -58,7 +58,7 @@ std::string path_sentence(Page const& page, analyzer::CriticalPathFacts const& p
                base::format_share(static_cast<double>(path_length(where->by_class)) / length));
   if (!path.contributors.empty() && path.contributors[0].name)
     text +=
-        tr(" First to look at: “{}”, {}.", shown(*path.contributors[0].name, 80), base::format_share(path.contributors[0].share));
+        tr(" Longest on it: “{}”, {}.", shown(*path.contributors[0].name, 80), base::format_share(path.contributors[0].share));
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 

@@ -26,14 +26,18 @@ std::string key_numbers(Page const& page) {
     tiles += key_number(
         base::format_duration(*summary.median_ns), "step, median",
         tr("A step on its device with the idle time that leads to it; p95 {}", base::format_duration(*summary.p95_ns)));
-  if (summary.has_steps && summary.mean_ns > 0)
-    tiles += key_number(fmt::format("{:.3g} / s", 1e9 / summary.mean_ns), "steps a device", "1 / mean length of a step");
-  tiles += key_number(base::format_share(summary.share(0)), "of the time: compute", "Union of compute / window");
+  if (summary.has_steps && summary.mean_of_all_ns > 0)
+    tiles += key_number(fmt::format("{:.3g} / s", 1e9 / summary.mean_of_all_ns), "steps a device", "1 / mean length of a step");
+  if (summary.has_steps)
+    tiles +=
+        key_number(base::format_share(summary.share(0)), "of a usual step: compute", "Union of compute / length of the step");
+  else
+    tiles += key_number(base::format_share(summary.share(0)), "of the time: compute", "Union of compute / window");
   if (summary.utilization)
-    tiles += key_number(base::format_share(*summary.utilization), "devices busy",
+    tiles += key_number(base::format_share(*summary.utilization), "devices busy, first to last operation",
                         "Union of all device operations / window, whole run");
   if (summary.overlap)
-    tiles += key_number(base::format_share(*summary.overlap), "communication hidden",
+    tiles += key_number(base::format_share(*summary.overlap), "communication hidden, whole run",
                         "Communication that runs while compute runs / all communication");
   if (summary.peak_reserved_bytes)
     tiles += key_number(base::format_bytes(*summary.peak_reserved_bytes), "peak reserved memory", "On the device with most");
@@ -98,8 +102,10 @@ std::string facts_of(analyzer::Finding const& finding) {
   std::string items;
   if (finding.gain_ceiling && std::isfinite(*finding.gain_ceiling))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
-                         tr("T / (T − cost) − 1: what removing all of it would gain at most"), tr("gain, at most"),
-                         gain_text(*finding.gain_ceiling));
+                         finding.rule == "pipeline-bubble"
+                             ? tr("What its remedies can give: twice the micro-batches, and equal stages where they are not")
+                             : tr("T / (T − cost) − 1: what removing all of it would gain at most"),
+                         tr("gain, at most"), gain_text(*finding.gain_ceiling));
   if (finding.gain_if_hidden && std::isfinite(*finding.gain_if_hidden))
     items += fmt::format("<div title=\"{}\"><dt>{}</dt><dd>{}</dd></div>",
                          tr("The same, as far as the device has work to hide it behind"), tr("gain when hidden, at most"),
@@ -143,9 +149,11 @@ std::string summary_section(Page const& page) {
                                      "recorded while it trained?"));
   body += key_numbers(page);
   if (page.summary.mean_ns > 0) {
-    body += fmt::format("<div class=\"mean\"><span>{}</span>{}</div>\n",
-                        page.summary.has_steps ? tr("The average step") : tr("The average device"),
-                        split_bar(mean_split(page.summary)));
+    body +=
+        fmt::format("<div class=\"mean\"><span>{}</span>{}</div>\n",
+                    page.summary.has_steps ? tr(page.summary.unusual_steps > 0 ? "The average usual step" : "The average step")
+                                           : tr("The average device"),
+                    split_bar(mean_split(page.summary)));
     body += split_key(page.summary);
   }
   return section("summary", "Verdict", body);

@@ -64,6 +64,11 @@ std::string steps_sentence(Page const& page) {
     text += tr(" The first warms up and is left out of the chart, the averages and the findings.");
   else if (summary.warmup_steps > 1)
     text += tr(" The first {} warm up and are left out of the chart, the averages and the findings.", summary.warmup_steps);
+  if (summary.unusual_steps == 1)
+    text += tr(" One is much longer than the others and left out of the averages and the findings about usual steps.");
+  else if (summary.unusual_steps > 1)
+    text += tr(" {} are much longer than the others and left out of the averages and the findings about usual steps.",
+               summary.unusual_steps);
   if (summary.median_ns)
     text += tr(" Median {}, p95 {}.", base::format_duration(*summary.median_ns), base::format_duration(*summary.p95_ns));
   if (page.analysis.ops_outside_steps > 0)
@@ -219,11 +224,16 @@ std::string devices_section(Page const& page) {
   Table table("devices-table", "Device time over the whole run");
   table.text("Device");
   if (!are_alike) table.text("Name");
+  if (page.summary.has_steps)
+    table.number("Step", "Mean of the usual steps, which the verdict and the findings are about")
+        .number("Busy in a step", "1 - idle time / length, over the usual steps");
   table.text("Split of the window").number("Busy", "Union of all operations / window");
   table.number("Window", "First start to last end of its operations").number("Compute").number("Exposed comm.");
   table.number("Exposed copies").number("Idle").number("Overlap", "Communication hidden by compute / all communication");
   table.number("Kernels").number("Copies").number("Collectives");
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+  std::vector<DeviceMean> const means = device_means(page.analysis);
+  for (size_t d = 0; d < page.analysis.devices.size(); ++d) {
+    analyzer::DeviceFacts const& device = page.analysis.devices[d];
     if (table.size() == kMaxDeviceRows) break;
     analyzer::TimeSplit const& time = device.time;
     auto const optional_share = [](std::optional<double> value) { return value ? share_cell(*value) : none_cell(); };
@@ -240,6 +250,12 @@ std::string devices_section(Page const& page) {
                                count_cell(device.kernels),
                                count_cell(device.copies),
                                count_cell(device.collectives)};
+    if (page.summary.has_steps) {
+      bool const is_known = means[d].steps > 0 && means[d].step_ns > 0;
+      std::array const of_steps = {is_known ? duration_cell(means[d].step_ns) : none_cell(),
+                                   is_known ? share_cell(1 - means[d].idle_ns() / means[d].step_ns) : none_cell()};
+      cells.insert(cells.begin() + 2, of_steps.begin(), of_steps.end());
+    }
     if (are_alike) cells.erase(cells.begin() + 1);
     table.row(std::move(cells));
   }

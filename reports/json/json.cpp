@@ -180,6 +180,7 @@ void write_step(model::Run const& run, StepPeriod const& period, JsonLines& to) 
   to.put("host_dur_ns", step.host_window.length());
   write_slow("slow_ns", step.slow, to);
   to.put("warmup", step.warmup);
+  to.put("usual", period.is_usual);
   to.put("period_begin_ns", period.when.begin);
   to.put("period_ns", period.when.length());
   write_idle("period_idle_ns", idle, to);
@@ -284,6 +285,26 @@ Json findings_json(model::Run const& run, analyzer::Analysis const& analysis) {
   return findings;
 }
 
+/// What every report says first, and the numbers that it is about.
+Json summary_json(model::Run const& run, analyzer::Analysis const& analysis) {
+  Summary const summary = summarize(analysis);
+  auto const rounded = [](double ns) { return static_cast<int64_t>(std::llround(ns)); };
+  Json idle = Json::object();
+  for (int i = 3; i < kPartCount; ++i)
+    idle[analyzer::to_string(static_cast<analyzer::IdleCause>(i - 3))] = rounded(summary.parts_ns[static_cast<size_t>(i)]);
+  return {{"verdict", text(verdict(run, analysis, summary))},
+          {"of", summary.has_steps ? "usual steps" : "windows"},
+          {"steps", summary.steps},
+          {"warmup_steps", summary.warmup_steps},
+          {"unusual_steps", summary.unusual_steps},
+          {"mean_ns", rounded(summary.mean_ns)},
+          {"mean_of_all_steps_ns", summary.has_steps ? Json(rounded(summary.mean_of_all_ns)) : Json(nullptr)},
+          {"compute_ns", rounded(summary.parts_ns[0])},
+          {"exposed_comm_ns", rounded(summary.parts_ns[1])},
+          {"exposed_copy_ns", rounded(summary.parts_ns[2])},
+          {"idle_ns", idle}};
+}
+
 Json quality_json(analyzer::Quality const& quality) {
   Json notes = Json::array();
   for (std::string const& note : quality.notes) notes.push_back(text(note));
@@ -307,6 +328,7 @@ std::string analysis_json(model::Run const& run, analyzer::Analysis const& analy
   JsonDocument document;
   document.put("schema", 1);
   document.put("run", run_json(run, analysis));
+  document.put("summary", summary_json(run, analysis));
   document.put("ranks", ranks_json(run, analysis));
   document.put_rows("steps", periods.size(), [&](size_t i, JsonLines& to) { write_step(run, periods[i], to); });
   document.put_rows("collectives", collectives.size(),

@@ -90,7 +90,7 @@ void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
     metrics.sample({}, static_cast<double>(lengths.size()), "_count");
   }
   metrics.family("stepscope_step_part_seconds", "gauge", "seconds",
-                 "Mean split of a step, or of a device's window where there are no steps; sums to it.");
+                 "Mean split of a usual step (no outliers), or of a device's window where there are no steps; sums to it.");
   for (int i = 0; i < kPartCount; ++i)
     if (summary.mean_ns > 0)
       metrics.sample({{"part", std::string(part(i).key)}}, summary.parts_ns[static_cast<size_t>(i)] / kNsPerSecond);

@@ -49,7 +49,7 @@ std::string Paint::severity(analyzer::Severity severity) const {
     case analyzer::Severity::kInfo:
       break;
   }
-  return color ? escape_code("36", "NOTE") : "NOTE";
+  return color ? escape_code("36", "INFO") : "INFO";
 }
 
 std::string part_marks(int part_index, int count, Paint const& paint) {

@@ -24,6 +24,8 @@ namespace {
 constexpr size_t kMaxDeviceLines = 16;
 /// Ranges to look at per finding; the report and the JSON have all.
 constexpr size_t kMaxEvidenceLines = 2;
+/// Bytes of a note: what an importer writes fits, what a file says is cut.
+constexpr size_t kLongestNote = 400;
 
 std::string duration(double ns) { return base::format_duration(std::llround(ns)); }
 
@@ -63,29 +65,60 @@ std::string split_bar(Summary const& summary, Paint const& paint, int width) {
   return text;
 }
 
-std::vector<std::string> device_row(model::Run const& run, analyzer::DeviceFacts const& device) {
-  analyzer::TimeSplit const& time = device.time;
-  auto const share = [&](int64_t ns) {
-    return time.window_ns > 0 ? base::format_share(static_cast<double>(ns) / static_cast<double>(time.window_ns)) : "–";
-  };
-  auto const optional_share = [](std::optional<double> value) { return value ? base::format_share(*value) : "–"; };
+std::string share_text(double part, double whole) { return whole > 0 ? base::format_share(part / whole) : "–"; }
+std::string optional_share(std::optional<double> share) { return share ? base::format_share(*share) : "–"; }
+
+std::string peak_text(analyzer::DeviceFacts const& device) {
   auto const& memory = device.memory;
   std::string peak = memory.peak_reserved_bytes ? base::format_bytes(*memory.peak_reserved_bytes) : "–";
   if (memory.peak_reserved_bytes && memory.capacity_bytes) peak += " of " + base::format_bytes(*memory.capacity_bytes);
-  return {device_label(run, device.ref), base::format_duration(time.window_ns), optional_share(time.utilization()),
-          share(time.compute_ns),        share(time.exposed_comm_ns),           share(time.exposed_copy_ns),
-          share(time.idle_ns),           optional_share(time.overlap()),        peak};
+  return peak;
 }
 
-std::string devices_text(model::Run const& run, analyzer::Analysis const& analysis, Paint const& paint) {
+/// Of the whole recording.
+std::vector<std::string> window_row(model::Run const& run, analyzer::DeviceFacts const& device) {
+  analyzer::TimeSplit const& time = device.time;
+  auto const share = [&](int64_t ns) { return share_text(static_cast<double>(ns), static_cast<double>(time.window_ns)); };
+  return {device_label(run, device.ref), base::format_duration(time.window_ns), optional_share(time.utilization()),
+          share(time.compute_ns),        share(time.exposed_comm_ns),           share(time.exposed_copy_ns),
+          share(time.idle_ns),           optional_share(time.overlap()),        peak_text(device)};
+}
+
+/// Of the steps that the verdict and the findings are about; behind them how busy the device is in the whole recording.
+std::vector<std::string> steps_row(model::Run const& run, analyzer::DeviceFacts const& device, DeviceMean const& mean) {
+  auto const share = [&](double ns) { return share_text(ns, mean.step_ns); };
+  return {device_label(run, device.ref),
+          mean.steps > 0 ? duration(mean.step_ns) : "–",
+          share(mean.parts_ns[0]),
+          share(mean.parts_ns[1]),
+          share(mean.parts_ns[2]),
+          share(mean.idle_ns()),
+          optional_share(mean.overlap),
+          base::format_duration(device.time.window_ns),
+          optional_share(device.time.utilization()),
+          peak_text(device)};
+}
+
+std::string devices_text(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary, Paint const& paint) {
   if (analysis.devices.empty()) return {};
-  std::vector<std::vector<std::string>> rows = {
-      {"device", "window", "busy", "compute", "exp. comm", "exp. copy", "idle", "overlap", "peak reserved"}};
+  std::vector<std::vector<std::string>> rows;
+  if (summary.has_steps)
+    rows.push_back({"device", "step", "compute", "exp. comm", "exp. copy", "idle", "overlap", "window", "busy", "peak reserved"});
+  else
+    rows.push_back({"device", "window", "busy", "compute", "exp. comm", "exp. copy", "idle", "overlap", "peak reserved"});
+
   size_t const shown_devices = std::min(analysis.devices.size(), kMaxDeviceLines);
-  for (size_t i = 0; i < shown_devices; ++i) rows.push_back(device_row(run, analysis.devices[i]));
-  std::string text = aligned(rows, paint);
+  std::vector<DeviceMean> const means = device_means(analysis);
+  for (size_t i = 0; i < shown_devices; ++i)
+    rows.push_back(summary.has_steps ? steps_row(run, analysis.devices[i], means[i]) : window_row(run, analysis.devices[i]));
+
+  std::string text =
+      summary.has_steps ? "  In the steps; window and busy: in the whole recording, from the first to the last device operation\n"
+                        : "  In the whole recording, from the first to the last device operation\n";
+  text += aligned(rows, paint);
   if (shown_devices < analysis.devices.size())
-    text += fmt::format("  … and {} more devices (--json has all)\n", analysis.devices.size() - shown_devices);
+    text +=
+        fmt::format("  … and {} (--json has all)\n", base::format_count(analysis.devices.size() - shown_devices, "more device"));
   return text;
 }
 
@@ -118,7 +151,7 @@ std::string quality_text(model::Run const& run, analyzer::Analysis const& analys
   std::string text;
   if (quality.score < 100) text += fmt::format("Trace quality {} of 100.\n", quality.score);
   for (std::string const& note : run_notes(run, analysis)) text += wrapped(note, width, "  - ", "    ");
-  for (std::string const& note : quality.notes) text += wrapped(shown(note, 200), width, "  - ", "    ");
+  for (std::string const& note : quality.notes) text += wrapped(shown(note, kLongestNote), width, "  - ", "    ");
   return text.empty() ? text : "\n" + text;
 }
 
@@ -131,7 +164,7 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   std::string text = heading(run, analysis, summary, paint);
   text += "\n" + wrapped(verdict(run, analysis, summary), width, "", "");
   if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;
-  if (!analysis.devices.empty()) text += "\n" + devices_text(run, analysis, paint);
+  if (!analysis.devices.empty()) text += "\n" + devices_text(run, analysis, summary, paint);
   text += waits_text(run, analysis, width);
   text += hosts_text(run, analysis, paint, width);
   bool const is_judged = !analysis.devices.empty() || summarize_hosts(analysis).mean_ns || !analysis.negotiations.empty();

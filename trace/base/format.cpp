@@ -1,5 +1,6 @@
 #include "trace/base/format.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -73,6 +74,54 @@ std::string format_count(uint64_t count) {
 
 std::string format_count(uint64_t count, std::string_view noun) {
   return fmt::format("{} {}{}", format_count(count), noun, count == 1 ? "" : "s");
+}
+
+namespace {
+
+/// "entries" → "entry", "ranges" → "range"; a word without a plural stays.
+std::string singular_noun(std::string_view word) {
+  if (word.ends_with("ies")) return std::string(word.substr(0, word.size() - 3)) + "y";
+  return std::string(word.ends_with('s') && !word.ends_with("ss") ? word.substr(0, word.size() - 1) : word);
+}
+
+/// The verbs and pronouns that such sentences have.
+std::string singular_word(std::string_view word) {
+  struct Pair {
+    std::string_view many, one;
+  };
+  constexpr std::array kPairs = {Pair{"are", "is"},   Pair{"were", "was"},     Pair{"have", "has"},   Pair{"do", "does"},
+                                 Pair{"lie", "lies"}, Pair{"claim", "claims"}, Pair{"hold", "holds"}, Pair{"refer", "refers"},
+                                 Pair{"they", "it"},  Pair{"their", "its"}};
+  if (word == "end;") return "ends;";  // "the end of" is no verb
+  size_t const letters = std::min(word.find_first_of(",;:."), word.size());
+  for (Pair const& pair : kPairs)
+    if (pair.many == word.substr(0, letters)) return std::string(pair.one) + std::string(word.substr(letters));
+  return std::string(word);
+}
+
+}  // namespace
+
+std::string count_sentence(uint64_t count, std::string_view about_many) {
+  if (count != 1) return fmt::format("{} {}", count, about_many);
+  std::string text = "1";
+  // Behind a colon is why, or about something else.
+  size_t const clause = std::min(about_many.find(": "), about_many.size());
+  bool has_verb = false;
+  std::string_view before;
+  for (size_t begin = 0; begin < clause;) {
+    size_t const end = std::min(about_many.find(' ', begin), clause);
+    std::string_view const word = about_many.substr(begin, end - begin);
+    // Verbs further on are of other subjects: "to ids that have one", "that were lost".
+    bool const is_of_subject = !has_verb || before == "and" || before == "they" || word == "they" || word == "their";
+    std::string const one = is_of_subject ? singular_word(word) : std::string(word);
+    text += ' ' + (begin == 0 ? singular_noun(word) : one);
+    has_verb = has_verb || one != word;
+    before = word;
+    begin = end + 1;
+  }
+  std::string_view const rest = about_many.substr(clause);
+  constexpr std::string_view kTheyAre = ": they are";
+  return rest.starts_with(kTheyAre) ? text.append(": it is").append(rest.substr(kTheyAre.size())) : text.append(rest);
 }
 
 size_t utf8_length(std::string_view text) {

@@ -17,6 +17,8 @@ std::string format_bandwidth(double bytes_per_second);
 std::string format_share(double fraction);
 /// 1234567 → "1,234,567".
 std::string format_count(uint64_t count);
+/// A count in front of a sentence about many: "2 ranges never end", "1 range never ends".
+std::string count_sentence(uint64_t count, std::string_view about_many);
 /// The same with what is counted: "1 rank", "1,234 ranks".
 std::string format_count(uint64_t count, std::string_view noun);
 

@@ -11,6 +11,7 @@
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 
+#include "trace/base/format.h"
 #include "trace/base/mapped_file.h"
 #include "trace/file/claims.h"
 #include "trace/file/compression.h"
@@ -405,8 +406,8 @@ model::ImportLog TraceFile::State::log_of(uint64_t lost_blocks, uint64_t unknown
     log.notes.emplace_back(
         "the file has no end: the program was killed, is still running, or the file was cut; everything written until then is "
         "here");
-  if (lost_blocks > 0) log.notes.push_back(fmt::format("{} damaged blocks were left out", lost_blocks));
-  if (unknown_names > 0) log.notes.push_back(fmt::format("{} events have lost their names", unknown_names));
+  if (lost_blocks > 0) log.notes.push_back(base::count_sentence(lost_blocks, "damaged blocks were left out"));
+  if (unknown_names > 0) log.notes.push_back(base::count_sentence(unknown_names, "events have lost their names"));
   return log;
 }
 

@@ -15,6 +15,7 @@
 #include <tbb/task_group.h>
 
 #include "trace/base/check.h"
+#include "trace/base/format.h"
 #include "trace/base/hash_number.h"
 #include "trace/base/huge_pages.h"
 #include "trace/model/collective_merge.h"
@@ -272,7 +273,8 @@ Trace TraceBuilder::finish() && {
   tbb::parallel_invoke([&] { nest(); }, [&] { link_launches(); });
   if (calls_launch_ && trace_.log_.unmatched_ops > 0) link_calls();
   if (uint64_t const moved = trace_.log_.impossible_times; moved > 0)
-    trace_.log_.notes.push_back(fmt::format("{} events claim times beyond 73 years and were moved: the trace is damaged", moved));
+    trace_.log_.notes.push_back(
+        base::count_sentence(moved, "events claim times beyond 73 years and were moved: the trace is damaged"));
   return std::move(trace_);
 }
 
@@ -282,7 +284,7 @@ void TraceBuilder::note_unexplained_kernels() {
   std::string_view const what = "kernels of NCCL are shown as computation: the calls that they run are not known";
   // The log may be that of a file which says it already, of other kernels when it is a part.
   std::erase_if(trace_.log_.notes, [&](std::string const& note) { return note.ends_with(what); });
-  trace_.log_.notes.push_back(fmt::format("{} {}", count, what));
+  trace_.log_.notes.push_back(base::count_sentence(count, what));
 }
 
 void TraceBuilder::repair_and_order() {

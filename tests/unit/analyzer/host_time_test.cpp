@@ -260,5 +260,21 @@ TEST(Negotiations, ThatLackARankDoNotCount) {
   EXPECT_EQ(analysis.negotiations[0].incomplete, 1U);
 }
 
+TEST(HostTime, ALoaderWithoutWorkersIsKnownByItsIterator) {
+  auto const loader = [](char const* name) {
+    HostProgram program;
+    for (int64_t number = 0; number < 10; ++number) {
+      int64_t const begin = number * 100 * kMicrosecond;
+      program.step(number, begin, begin + 100 * kMicrosecond);
+      program.range(begin, begin + 60 * kMicrosecond, name, EventKind::kInputWait);
+    }
+    model::Run const run = std::move(program).run();
+    Analysis const analysis = analyze(run);
+    return analysis.findings.empty() ? std::string() : reports::words_of(run, analysis, analysis.findings[0]).advice;
+  };
+  EXPECT_THAT(loader("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__"), HasSubstr("Set num_workers"));
+  EXPECT_THAT(loader("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"), Not(HasSubstr("Set num_workers")));
+}
+
 }  // namespace
 }  // namespace stepscope::analyzer

@@ -74,5 +74,27 @@ TEST(PipelineBubble, LeavesAStageThatIsTheStragglerToThatRule) {
   EXPECT_EQ(finding_of(analysis, "load-imbalance"), nullptr);
 }
 
+TEST(PipelineBubble, PromisesWhatItsRemediesGive) {
+  // Four equal stages wait for 3 / (m + 3) of the step; m twice as large halves that time.
+  for (int64_t const micro_batches : {2, 4, 8, 16}) {
+    Analysis const analysis = analyze(MadePipeline{.micro_batches = micro_batches}.make());
+    Finding const* const finding = finding_of(analysis, "pipeline-bubble");
+    ASSERT_NE(finding, nullptr) << micro_batches;
+    double const ideal = 3.0 / static_cast<double>(micro_batches + 3), doubled = 3.0 / static_cast<double>(2 * micro_batches + 3);
+    EXPECT_NEAR(finding->gain_ceiling.value_or(-1), (1 - doubled) / (1 - ideal) - 1, 0.002) << micro_batches;
+    double const without_bubble = 1 / (1 - metric_of(*finding, "bubble_share")) - 1;
+    EXPECT_LT(*finding->gain_ceiling, without_bubble) << micro_batches;
+  }
+}
+
+TEST(PipelineBubble, EqualStagesGiveNoMoreThanTheSlowestStageExceedsTheMean) {
+  Analysis const analysis = analyze(MadePipeline{.pass_ns = {100'000, 100'000, 118'000, 100'000}}.make());
+  Finding const* const finding = finding_of(analysis, "pipeline-bubble");
+  ASSERT_NE(finding, nullptr);
+  double const imbalance = metric_of(*finding, "stage_imbalance"), ideal = metric_of(*finding, "ideal_share");
+  EXPECT_GT(*finding->gain_ceiling, 1 / (1 - ideal / 2) - 1);
+  EXPECT_LE(*finding->gain_ceiling, imbalance / (1 - ideal / 2) - 1 + 1e-9);
+}
+
 }  // namespace
 }  // namespace stepscope::analyzer

@@ -89,7 +89,7 @@ TEST(ChromeRepairs, ATimeOfZeroAmongEpochTimesIsLeftOutAndHidesNothing) {
     EXPECT_EQ(trace.event_count(), 100U);
     EXPECT_EQ(trace.log().dropped, 1U);
     EXPECT_EQ(trace.time_range().second - trace.time_range().first, 100'000);
-    EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 events lie more than a day from all others")));
+    EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 event lies more than a day from all others")));
     // The first block alone decides where the trace begins.
     EXPECT_TRUE(block == 200 || trace.info().origin_epoch_ns == 1'700'000'000'000'000'000);
   }

@@ -311,7 +311,7 @@ TEST(ChromeTrace, BeginsAndEndsAreRanges) {
                                                    {"range", "read", 1'000, 6'000},
                                                    {"range", "read", 2'000, 2'000},
                                                    {"range", "last", 20'000, 1'000}}));
-  EXPECT_THAT(trace->log().notes, UnorderedElementsAre(HasSubstr("1 ranges never end"), HasSubstr("1 ends of ranges")));
+  EXPECT_THAT(trace->log().notes, UnorderedElementsAre(HasSubstr("1 range never ends; it is"), HasSubstr("1 end of ranges has")));
 }
 
 TEST(ChromeTrace, AsynchronousRangesAreToldApartByEitherKindOfId) {

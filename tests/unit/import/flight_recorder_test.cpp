@@ -288,7 +288,7 @@ TEST(FlightRecorder, WhatCannotBeIsCountedAndTheRestKept) {
   model::Trace const trace = read_dump_json(flight_dump({good, no_name, no_state, odd, 5, "x", good, nullptr}, "[0, 1]"));
   EXPECT_EQ(trace.event_count(), 2U);
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("5 entries have no name, time, state")));
-  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 entries are there twice")));
+  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 entry is there twice")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("3 numbers cannot be")));
   EXPECT_EQ(trace.log().dropped, 5U);
   EXPECT_EQ(trace.detail<CollectiveDetail>(1).sequence, 0U);

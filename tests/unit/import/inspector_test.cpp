@@ -222,7 +222,7 @@ TEST(NcclInspector, DoubledAndBrokenLinesAreCountedAndTheRestKept) {
                            "\n{\"coll_perf\": 7}\n" + far.dump() + "\n" + one.dump(2) + one.dump().substr(0, 40);
   model::Trace const trace = read_one(text);
   EXPECT_EQ(trace.event_count(), 4U) << "the indented one is written differently";
-  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 records are there twice")));
+  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 record is there twice")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("2 lines are no JSON")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("3 numbers cannot be")));
   EXPECT_THAT(trace.log().notes, Contains(HasSubstr("6 collectives between others are not in the log")));
@@ -246,7 +246,7 @@ TEST(NcclInspector, DurationsThatCannotBeAreCountedAndMoveNoOther) {
   long_call["event_trace_ts"]["coll_start_ts"] = 5;
   model::Trace const call = read_one(lines({record(0, 0, long_call)}));
   EXPECT_EQ(call.end(0), call.start(0));
-  EXPECT_THAT(call.log().notes, Contains(HasSubstr("1 numbers cannot be")));
+  EXPECT_THAT(call.log().notes, Contains(HasSubstr("1 number cannot be")));
 }
 
 TEST(NcclInspector, ManyLongDurationsDoNotAddUpToImpossibleTimes) {
@@ -287,7 +287,7 @@ TEST(NcclInspector, RecordsBeforeAnyHeaderAreCounted) {
   ASSERT_FALSE(nothing);
   model::Trace const trace =
       read_one(lines({{{"coll_perf", collective("AllReduce", 1, 8, 3)}}, record(0, kBeginUs, collective("AllReduce", 1, 8, 3))}));
-  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 records do not tell their communicator")));
+  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 record does not tell its communicator")));
   EXPECT_EQ(trace.log().dropped, 1U);
 }
 

@@ -283,7 +283,7 @@ TEST(NsysExport, OfAnOldVersionWithoutProcessesOfKernelsIsOfTheProcessThatCalled
   ASSERT_EQ(traces.size(), 1U);
   EXPECT_EQ(traces[0].info().process_id, 55);
   EXPECT_EQ(traces[0].log().unmatched_ops, 0U);
-  EXPECT_THAT(traces[0].log().notes, Contains(HasSubstr("1 rows do not tell their process")));
+  EXPECT_THAT(traces[0].log().notes, Contains(HasSubstr("1 row does not tell its process")));
   EXPECT_EQ(traces[0].name(row_named(traces[0], "add")), "add");
 }
 
@@ -305,7 +305,7 @@ TEST(NsysExport, RepairsAndCountsWhatCannotBe) {
   EXPECT_EQ(log.dropped, 2U);
   EXPECT_EQ(log.impossible_times, 1U);
   EXPECT_THAT(log.notes, Contains("2 rows have no time and were left out"));
-  EXPECT_THAT(log.notes, Contains("1 names are not in the export"));
+  EXPECT_THAT(log.notes, Contains("1 name is not in the export"));
   EXPECT_EQ(traces[0].event_count(), 4U);
   EXPECT_EQ(traces[0].start(row_named(traces[0], "name 777")), 200);
 }
@@ -322,7 +322,7 @@ TEST(NsysExport, RangesWithoutAnEndLastUntilTheEndOfTheTrace) {
   EXPECT_EQ(traces[0].event_count(), 3U);
   EXPECT_EQ(traces[0].log().unknown_events, 2U);
   EXPECT_THAT(traces[0].log().notes, Contains(HasSubstr("2 ranges never end")));
-  EXPECT_THAT(traces[0].log().notes, Contains(HasSubstr("1 ends of ranges have no begin")));
+  EXPECT_THAT(traces[0].log().notes, Contains(HasSubstr("1 end of ranges has no begin")));
 }
 
 TEST(NsysExport, OurOwnAnnotationsAndThoseOfPyTorchMeanWhatTheyMeanElsewhere) {
@@ -551,7 +551,7 @@ TEST(NsysExport, CounterOfAGpuIsShownWithTheProcessThatUsedItMost) {
   EXPECT_EQ(traces[0].details<model::SampleDetail>().size(), 0U);
   EXPECT_EQ(detail_named<model::SampleDetail>(traces[1], "SM Active").value, 9);
   EXPECT_EQ(detail_named<model::SampleDetail>(traces[1], "metric 2").value, 8);
-  EXPECT_THAT(traces[1].log().notes, Contains(HasSubstr("1 samples are of GPUs that no process used")));
+  EXPECT_THAT(traces[1].log().notes, Contains(HasSubstr("1 sample is of GPUs that no process used")));
 }
 
 TEST(NsysExport, CounterOfAGpuIsShownWithTheProcessThatSeesThisGpu) {
@@ -593,7 +593,7 @@ TEST(NsysExport, NamesAreCleanedAndCut) {
             "a\xEF\xBF\xBD\xEF\xBF\xBD"
             "b");
   EXPECT_EQ(traces[0].name(1).size(), 16384U);
-  EXPECT_THAT(traces[0].log().notes, Contains("1 names are longer than 16 KiB and were cut"));
+  EXPECT_THAT(traces[0].log().notes, Contains("1 name is longer than 16 KiB and was cut"));
 }
 
 }  // namespace

@@ -70,8 +70,8 @@ TEST(DamagedXPlane, LengthsThatLieLoseWhatIsInThem) {
   model::Trace const trace = read_profile(write_space({gpu.message(), liar, good}));
   EXPECT_FALSE(trace.log().truncated);
   EXPECT_EQ(trace.log().dropped, 1U);
-  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 messages are damaged")));
-  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 events have no name")));
+  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 message is damaged")));
+  EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 event has no name")));
   EXPECT_EQ(trace.event_count(), read_profile(write_space({gpu.message(), good})).event_count() + 1);
 }
 
@@ -97,10 +97,10 @@ TEST(DamagedXPlane, DamagedEventsAndNamesAreCountedNeverFatal) {
   EXPECT_EQ(trace.log().negative_durations, 2U);
   EXPECT_GE(trace.log().impossible_times, 1U);
   auto const& notes = trace.log().notes;
-  EXPECT_THAT(notes, Contains(HasSubstr("1 events have no name")));
-  EXPECT_THAT(notes, Contains(HasSubstr("1 messages are damaged")));
-  EXPECT_THAT(notes, Contains(HasSubstr("1 names are given to ids that have one")));
-  EXPECT_THAT(notes, Contains(HasSubstr("1 names are longer than 16 KiB")));
+  EXPECT_THAT(notes, Contains(HasSubstr("1 event has no name")));
+  EXPECT_THAT(notes, Contains(HasSubstr("1 message is damaged")));
+  EXPECT_THAT(notes, Contains(HasSubstr("1 name is given to ids that have one")));
+  EXPECT_THAT(notes, Contains(HasSubstr("1 name is longer than 16 KiB")));
   row_named(trace, "k again");
   row_named(trace, "unnamed");
 }

@@ -33,9 +33,9 @@ std::set<std::string> const kLatinWords = {
     "core", "graph", "rank", "token", "warp", "flop", "gflop", "tflop", "byte", "bytes", "epoch",
     // code, options and files
     "attention", "bucket", "cudnn", "distributeddataparallel", "flashattention", "perf", "product", "scaled", "softmax",
-    "allocated", "analyze", "annotations", "application", "backward", "bfloat", "compile", "cudahostalloc",
-    "cudastreamnonblocking", "definitions", "docs", "doctor", "float", "forward", "json", "memory", "optimizer", "performance",
-    "power", "report", "scaling", "step", "steps", "temperature", "torch", "view", "html",
+    "allocated", "analyze", "debug", "detail", "distributed", "annotations", "application", "backward", "bfloat", "compile",
+    "cudahostalloc", "cudastreamnonblocking", "definitions", "docs", "doctor", "float", "forward", "json", "memory", "optimizer",
+    "performance", "power", "report", "scaling", "step", "steps", "temperature", "torch", "view", "html",
     // collective operations by their names
     "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "broadcast", "reduce", "send", "receive", "barrier", "gather",
     "scatter"};

@@ -1,9 +1,11 @@
 #include "reports/summary.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include <gtest/gtest.h>
 
+#include "tests/unit/analyzer/work_run.h"
 #include "tests/unit/reports/sample.h"
 #include "trace/model/trace_builder.h"
 
@@ -83,6 +85,7 @@ TEST(Summary, verdict_without_devices_says_how_the_tool_would_have_recorded_them
     return verdict(run, {}, {});
   };
   EXPECT_NE(verdict_of("PyTorch profiler (Kineto)").find("ProfilerActivity.CUDA"), std::string::npos);
+  EXPECT_NE(verdict_of("PyTorch flight recorder").find("calls of collectives and no device work"), std::string::npos);
   EXPECT_NE(verdict_of("Chrome trace events").find("category kernel, gpu_memcpy or gpu_memset."), std::string::npos);
   EXPECT_TRUE(verdict_of("other").ends_with("nothing to judge."));
 }
@@ -107,6 +110,73 @@ TEST(Labels, long_names_are_cut_between_characters) {
   EXPECT_EQ(shown("aäb", 2), "a…");
   EXPECT_EQ(shown("abc", 3), "abc");
   EXPECT_EQ(shown(std::string(1000, 'x'), 10), "xxxxxxxxxx…");
+}
+
+/// Steps of 1 ms whose device computes for 600 µs and then waits for the host; step `long_step` computes 4 ms longer.
+model::Run steps_with_an_outlier(int64_t long_step) {
+  using analyzer::testing_support::WorkRun;
+  constexpr int64_t kUs = 1000;
+  WorkRun run;
+  int64_t now = 0;
+  for (int64_t i = 0; i < 12; ++i) {
+    int64_t const more = i == long_step ? 4000 * kUs : 0;
+    run.step(now, 1000 * kUs + more, i);
+    uint64_t const first = run.launch(now, 5 * kUs);
+    run.kernel(now + 10 * kUs, 600 * kUs + more, first);
+    uint64_t const last = run.launch(now + 900 * kUs + more, 5 * kUs);
+    run.kernel(now + 910 * kUs + more, 80 * kUs, last);
+    now += 1000 * kUs + more;
+  }
+  return run.finish();
+}
+
+TEST(Summary, verdict_table_and_findings_are_about_the_same_steps) {
+  model::Run const run = steps_with_an_outlier(7);
+  analyzer::Analysis const analysis = analyzer::analyze(run);
+  Summary const summary = summarize(analysis);
+  EXPECT_EQ(summary.steps, 11U);
+  EXPECT_EQ(summary.unusual_steps, 1U);
+  EXPECT_GT(summary.mean_of_all_ns, 1.3 * summary.mean_ns);
+
+  auto const found = std::find_if(analysis.findings.begin(), analysis.findings.end(),
+                                  [](auto const& finding) { return finding.rule == "host-bound-launches"; });
+  ASSERT_NE(found, analysis.findings.end());
+  analyzer::Finding const& finding = *found;
+  auto const share =
+      std::find_if(finding.metrics.begin(), finding.metrics.end(), [](auto const& m) { return m.first == "share"; });
+  ASSERT_NE(share, finding.metrics.end());
+  EXPECT_NEAR(summary.share(summary.largest_loss), share->second, 1e-3);
+  std::string const text = verdict(run, analysis, summary);
+  EXPECT_NE(text.find("One of 11 steps is much longer and left out of what follows: a usual step takes 1.00 ms"),
+            std::string::npos)
+      << text;
+
+  std::vector<DeviceMean> const means = device_means(analysis);
+  ASSERT_EQ(means.size(), 1U);
+  EXPECT_EQ(means[0].steps, 10U);
+  EXPECT_NEAR(means[0].step_ns, summary.mean_ns, 1);
+  EXPECT_NEAR(means[0].parts_ns[0], summary.parts_ns[0], 1);
+}
+
+TEST(Summary, without_an_outlier_all_steps_are_usual) {
+  analyzer::Analysis const analysis = analyzer::analyze(steps_with_an_outlier(-1));
+  Summary const summary = summarize(analysis);
+  EXPECT_EQ(summary.unusual_steps, 0U);
+  EXPECT_NEAR(summary.mean_of_all_ns, summary.mean_ns, 1);
+}
+
+TEST(Summary, a_device_that_works_in_a_small_part_of_the_recording_is_told_so) {
+  using analyzer::testing_support::WorkRun;
+  constexpr int64_t kMs = 1'000'000;
+  WorkRun compile;
+  compile.range(0, 900 * kMs, "compile").range(950 * kMs, 50 * kMs, "print");
+  uint64_t const call = compile.launch(901 * kMs, 10'000);
+  compile.kernel(902 * kMs, 10 * kMs, call);
+  model::Run const run = compile.finish();
+  analyzer::Analysis const analysis = analyzer::analyze(run);
+  std::string const text = verdict(run, analysis, summarize(analysis));
+  EXPECT_NE(text.find("a device takes 10.0 ms of the 1.00 s that were recorded (1.0 %)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("No single loss"), std::string::npos) << text;
 }
 
 }  // namespace

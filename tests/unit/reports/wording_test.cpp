@@ -201,5 +201,60 @@ TEST(Wording, metrics_that_are_no_number_are_not_available) {
   EXPECT_EQ(metric_words("bytes_per_step", std::numeric_limits<double>::infinity()).value, "n/a");
 }
 
+TEST(Wording, advice_about_a_hung_collective_fits_what_is_known_of_the_ranks) {
+  auto const advice = [](std::vector<std::pair<std::string, std::string>> const& subjects) {
+    analyzer::Finding finding;
+    finding.rule = "hung-collective";
+    finding.subjects = {{"op", "all_reduce"}};
+    finding.subjects.insert(finding.subjects.end(), subjects.begin(), subjects.end());
+    return words_of({}, {}, finding).advice;
+  };
+  EXPECT_NE(advice({{"waiting", "0, 1"}, {"missing", "2"}}).find("ranks that had not called it"), std::string::npos);
+  std::string const all_called = advice({{"waiting", "0, 1, 2"}});
+  EXPECT_EQ(all_called.find("had not called"), std::string::npos);
+  EXPECT_NE(all_called.find("NCCL_DEBUG"), std::string::npos);
+  EXPECT_NE(all_called.find("sizes or types that differ"), std::string::npos);
+  EXPECT_NE(advice({{"waiting", "1"}, {"completed", "0"}}).find("on which it stays"), std::string::npos);
+  EXPECT_NE(advice({{"waiting", "0"}, {"unrecorded", "1"}}).find("nothing was recorded"), std::string::npos);
+  EXPECT_NE(advice({{"waiting", "0"}, {"different", "all_reduce on 0"}, {"missing", "1"}}).find("different orders"),
+            std::string::npos);
+}
+
+TEST(Wording, advice_about_communication_fits_the_framework_and_the_kind_of_program) {
+  for (char const* rule : {"exposed-communication", "small-buckets", "unbucketed-gradients"}) {
+    std::string const jax = advice_of(rule, "XLA profiler (XPlane)", "NVIDIA H100", {});
+    EXPECT_NE(jax.find("XLA"), std::string::npos) << rule;
+    EXPECT_EQ(jax.find("DistributedDataParallel"), std::string::npos) << rule;
+  }
+  for (char const* rule : {"exposed-communication", "small-buckets", "step-outliers"}) {
+    std::string const served = advice_of(rule, "PyTorch profiler (Kineto)", "NVIDIA H100", {"program", "inference"});
+    for (char const* word : {"gradient", "training", "checkpoint"})
+      EXPECT_EQ(served.find(word), std::string::npos) << rule << word;
+  }
+  EXPECT_NE(advice_of("exposed-communication", "PyTorch profiler (Kineto)", "NVIDIA H100", {}).find("bucket"), std::string::npos);
+}
+
+TEST(Wording, a_loader_in_the_training_thread_is_told_to_have_workers) {
+  std::string const advice = advice_of("input-bound", "PyTorch profiler (Kineto)", "NVIDIA H100", {"loader", "training_thread"});
+  EXPECT_NE(advice.find("num_workers"), std::string::npos) << advice;
+  EXPECT_EQ(advice_of("input-bound", "PyTorch profiler (Kineto)", "NVIDIA H100", {}).find("num_workers"), std::string::npos);
+}
+
+TEST(Wording, counts_of_one_are_singular) {
+  Sample const sample = make_sample();
+  auto const explanation = [&](char const* rule, std::vector<std::pair<std::string, double>> const& metrics) {
+    analyzer::Finding finding;
+    finding.rule = rule;
+    for (auto const& [name, value] : metrics) finding.metrics.emplace_back(name, value);
+    return words_of(sample.run, sample.analysis, finding).explanation;
+  };
+  EXPECT_NE(explanation("step-outliers", {{"outliers", 1}, {"steps", 13}, {"median_step_ns", 1e6}}).find("One of 13 steps takes"),
+            std::string::npos);
+  EXPECT_NE(explanation("step-outliers", {{"outliers", 2}, {"steps", 13}, {"median_step_ns", 1e6}}).find("2 of 13 steps take"),
+            std::string::npos);
+  EXPECT_NE(explanation("pageable-copies", {{"pageable_copies", 1}}).find("One copy is"), std::string::npos);
+  EXPECT_NE(explanation("exposed-communication", {{"overlap", 0}}).find("No communication is hidden."), std::string::npos);
+}
+
 }  // namespace
 }  // namespace stepscope::reports

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/base/format.h"
 #include "trace/import/rank_from_name.h"
 
 namespace stepscope::import {
@@ -374,7 +375,7 @@ void MergedEvents::add_info(TraceHeader& header, std::string const& file) {
 void MergedEvents::note_losses() {
   model::ImportLog& to = log();
   auto const note = [&](uint64_t count, char const* what) {
-    if (count > 0) to.notes.push_back(fmt::format("{} {}", count, what));
+    if (count > 0) to.notes.push_back(base::count_sentence(count, what));
   };
   note(broken_, "places between events are no JSON and were left out");
   note(untimed_, "events have no time that can be read and were left out");

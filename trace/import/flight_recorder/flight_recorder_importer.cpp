@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/base/format.h"
 #include "trace/base/mapped_file.h"
 #include "trace/file/trace_file.h"
 #include "trace/import/coarse_times.h"
@@ -258,12 +259,11 @@ class FlightTrace {
     }
     note_times();
     if (!dump_.entries.empty() && dump_.entries.front().record > 0)
-      log.notes.push_back(
-          fmt::format("the first {} calls were overwritten, the recorder keeps the last "
-                      "TORCH_NCCL_TRACE_BUFFER_SIZE of them",
-                      dump_.entries.front().record));
+      log.notes.push_back(fmt::format(
+          "the first {} overwritten, the recorder keeps the last TORCH_NCCL_TRACE_BUFFER_SIZE of them",
+          dump_.entries.front().record == 1 ? "call was" : fmt::format("{} calls were", dump_.entries.front().record)));
     auto const note = [&](uint64_t count, char const* what) {
-      if (count > 0) log.notes.push_back(fmt::format("{} {}", count, what));
+      if (count > 0) log.notes.push_back(base::count_sentence(count, what));
     };
     note(dump_.incomplete, "entries have no name, time, state or known group and were left out");
     note(dump_.doubled, "entries are there twice and were left out");

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/base/format.h"
 #include "trace/file/trace_file.h"
 #include "trace/import/nccl_inspector/process_log.h"
 #include "trace/import/whole_input.h"
@@ -47,8 +48,9 @@ class LogReader {
     model::ImportLog& log = order_.front()->log();
     log.dropped += broken_ + headless_;
     log.truncated = is_cut_ || damage.has_value();
-    if (broken_ > 0) log.notes.push_back(fmt::format("{} lines are no JSON and were left out", broken_));
-    if (headless_ > 0) log.notes.push_back(fmt::format("{} records do not tell their communicator and were left out", headless_));
+    if (broken_ > 0) log.notes.push_back(base::count_sentence(broken_, "lines are no JSON and were left out"));
+    if (headless_ > 0)
+      log.notes.push_back(base::count_sentence(headless_, "records do not tell their communicator and were left out"));
     if (is_cut_) log.notes.emplace_back("the log ends in the middle of a record: what came before was read");
     if (damage) log.notes.push_back(*damage);
   }

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <xxhash.h>
 
+#include "trace/base/format.h"
 #include "trace/import/coarse_times.h"
 #include "trace/import/communication_names.h"
 
@@ -247,7 +248,7 @@ void ProcessLog::add_info() {
 void ProcessLog::add_notes() {
   model::ImportLog& log = builder_.log();
   auto const note = [&](uint64_t count, char const* what) {
-    if (count > 0) log.notes.push_back(fmt::format("{} {}", count, what));
+    if (count > 0) log.notes.push_back(base::count_sentence(count, what));
   };
   if (untimed_ > 0)
     log.notes.push_back(

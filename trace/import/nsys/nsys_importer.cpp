@@ -128,7 +128,7 @@ class Reader {
     if (image_.damage()) notes.push_back(*image_.damage());
     notes.insert(notes.end(), database_.damage().begin(), database_.damage().end());
     auto const note = [&](uint64_t count, char const* what) {
-      if (count > 0) notes.push_back(fmt::format("{} {}", count, what));
+      if (count > 0) notes.push_back(base::count_sentence(count, what));
     };
     note(processes_.untimed, "rows have no time and were left out");
     note(processes_.without_process, "rows do not tell their process: they are shown in the first one that does");

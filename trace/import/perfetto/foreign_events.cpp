@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/base/format.h"
 #include "trace/import/chrome/block_events.h"
 #include "trace/import/chrome/kineto_arguments.h"
 #include "trace/import/rank_from_name.h"
@@ -482,7 +483,7 @@ model::Trace ForeignEvents::finish() && {
   }
   if (processes == 1 && only_process) header.rank = rank_of_name(*only_process);
   auto const note = [&](uint64_t count, char const* what) {
-    if (count > 0) merged_.log().notes.push_back(fmt::format("{} {}", count, what));
+    if (count > 0) merged_.log().notes.push_back(base::count_sentence(count, what));
   };
   note(untimed_, "events are timed by a clock that the trace does not describe and were left out");
   note(texts_left_out_, "events that never end are too many: their names were left out");

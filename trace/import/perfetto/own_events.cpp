@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/base/format.h"
 #include "trace/file/description.h"
 #include "trace/import/chrome/kineto_arguments.h"
 #include "trace/import/perfetto/saturating.h"
@@ -387,10 +388,12 @@ void OwnProcess::close_open(int64_t time) {
     for (uint32_t const row : lane.open) rows.dur[row] = std::max<int64_t>(0, saturated_minus(time, rows.start[row]));
     unclosed += lane.open.size();
   });
-  if (unclosed > 0) log_.notes.push_back(fmt::format("{} ranges never end; they are shown until the end of the trace", unclosed));
-  if (unopened_ > 0) log_.notes.push_back(fmt::format("{} ends of ranges have no begin and were left out", unopened_));
-  if (untimed_ > 0) log_.notes.push_back(fmt::format("{} events have no time that can be read and were left out", untimed_));
-  if (unnamed_ > 0) log_.notes.push_back(fmt::format("{} events have lost their names", unnamed_));
+  if (unclosed > 0)
+    log_.notes.push_back(base::count_sentence(unclosed, "ranges never end; they are shown until the end of the trace"));
+  if (unopened_ > 0) log_.notes.push_back(base::count_sentence(unopened_, "ends of ranges have no begin and were left out"));
+  if (untimed_ > 0)
+    log_.notes.push_back(base::count_sentence(untimed_, "events have no time that can be read and were left out"));
+  if (unnamed_ > 0) log_.notes.push_back(base::count_sentence(unnamed_, "events have lost their names"));
   log_.dropped += untimed_;
   log_.truncated = log_.truncated || was_truncated_;
 }

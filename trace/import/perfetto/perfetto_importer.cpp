@@ -138,7 +138,7 @@ class PerfettoReader {
 
   void note_losses(model::ImportLog& log, std::optional<std::string> const& damage) {
     auto const note = [&](uint64_t count, std::string const& what) {
-      if (count > 0) log.notes.push_back(fmt::format("{} {}", count, what));
+      if (count > 0) log.notes.push_back(base::count_sentence(count, what));
     };
     note(lost_, "times the recorder lost packets: its buffer was full, make it larger");
     note(stateless_, "events refer to names that were lost with earlier packets and were left out");

@@ -145,7 +145,7 @@ void SpaceTrace::add_info(std::string const& file) {
 void SpaceTrace::note_losses() {
   model::ImportLog& to = log();
   auto const note = [&](uint64_t count, char const* what) {
-    if (count > 0) to.notes.push_back(fmt::format("{} {}", count, what));
+    if (count > 0) to.notes.push_back(base::count_sentence(count, what));
   };
   if (index_.is_cut) {
     to.truncated = true;

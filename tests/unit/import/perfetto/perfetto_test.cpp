@@ -137,7 +137,7 @@ TEST(PerfettoImport, InternedNamesAreOfTheirSequenceAndAreForgottenWhenItSaysSo)
   ASSERT_EQ(traces.size(), 1);
   EXPECT_THAT(events_of(traces[0]), UnorderedElementsAre(Event("main", "a", 0, 0), Event("main", "b", 100, 0),
                                                          Event("main", "a", 200, 0), Event("main", "", 300, 0)));
-  EXPECT_THAT(traces[0].log().notes, Contains(HasSubstr("1 events refer to names that were lost")));
+  EXPECT_THAT(traces[0].log().notes, Contains(HasSubstr("1 event refers to names that were lost")));
   EXPECT_EQ(traces[0].log().dropped, 1);
 }
 
@@ -167,7 +167,7 @@ TEST(PerfettoImport, ClocksOfSequencesAndIncrementsAreBroughtOntoTheTracesClock)
                                                          Event("main", "+3 us", 803'000, 0), Event("main", "+7 us", 807'000, 0)));
   model::Trace const& read_trace = traces[0];
   EXPECT_EQ(read_trace.info().origin_epoch_ns + read_trace.time_range().first, 1'700'000'000'000'200'000);
-  EXPECT_THAT(read_trace.log().notes, Contains(HasSubstr("1 events are timed by a clock that the trace does not describe")));
+  EXPECT_THAT(read_trace.log().notes, Contains(HasSubstr("1 event is timed by a clock that the trace does not describe")));
 }
 
 TEST(PerfettoImport, EventsOfATrackThatDoNotComeByTimeAreOrdered) {

@@ -1,0 +1,12 @@
+// What kind of program a run is of, as far as findings and their advice depend on it.
+#pragma once
+
+#include "analyzer/analysis.h"
+
+namespace stepscope::analyzer {
+
+/// Whether names tell that the program serves or samples a model: its steps are those of a server or of sampling, or kernels are
+/// those of a server; and nothing tells of gradients or an optimizer. False where names do not tell.
+bool is_inference(model::Run const& run, Analysis const& facts);
+
+}  // namespace stepscope::analyzer
