@@ -5,8 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "trace/import/rank_from_name.h"
-
 namespace stepscope::import {
 namespace {
 
@@ -344,11 +342,11 @@ void MergedEvents::add_devices(TraceHeader const& header) {
   }
 }
 
-void MergedEvents::add_info(TraceHeader& header, std::string const& file) {
+void MergedEvents::add_info(TraceHeader& header) {
   model::TraceInfo& info = builder_.info();
   info.tool = is_kineto_ || header.is_kineto ? "PyTorch profiler (Kineto)" : "Chrome trace events";
   info.host = std::move(header.host);
-  info.rank = header.rank ? *header.rank : rank_of_name(file).value_or(-1);
+  info.rank = header.rank.value_or(-1);
   info.world_size = header.world_size.value_or(1);
   std::map<std::string, uint64_t> events_of;
   for (MergedTrack const& track : tracks_)
@@ -424,14 +422,14 @@ void MergedEvents::note_processes() {
   log().notes.push_back(fmt::format("{}; {}. Open a file for each rank", what, so));
 }
 
-model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) && {
+model::Trace MergedEvents::finish(TraceHeader header) && {
   add_late_rank(header);
   close_brackets();
   decide_roles();
   send_tracks();
   name_tracks();
   add_devices(header);
-  add_info(header, file);
+  add_info(header);
   far_ = builder_.leave_out_far_events();
   note_losses();
   note_processes();

@@ -36,8 +36,8 @@ class MergedEvents {
   [[nodiscard]] bool is_kineto() const { return is_kineto_; }
   /// What was wrong so far.
   model::ImportLog& log() { return builder_.log(); }
-  /// `file`: its name may tell the rank, which is -1 where nothing does.
-  model::Trace finish(TraceHeader header, std::string const& file) &&;
+  /// The rank is −1 where the trace does not say it.
+  model::Trace finish(TraceHeader header) &&;
 
  private:
   /// BlockEvents::Saying, of a row of a batch.
@@ -98,7 +98,7 @@ class MergedEvents {
   void close_async(size_t track, std::vector<Bracket> const& brackets);
   void name_tracks();
   void add_devices(TraceHeader const& header);
-  void add_info(TraceHeader& header, std::string const& file);
+  void add_info(TraceHeader& header);
   void note_losses();
   void note_processes();
   std::string names_of_processes(std::set<std::string> const& processes) const;
