@@ -28,7 +28,8 @@ class PartialRun {
   /// `is_rank_by_name`: TraceSource::is_rank_by_name().
   base::Expected<void> add(model::Trace trace, std::string source = "", bool is_rank_by_name = false);
   /// When all traces were added: those that do not say their rank get that of their names, or those that are free, as when they
-  /// are opened (import::ranks_of_names(), import::free_ranks()). Says whose rank is a guess, for people. Errors: the disk is full.
+  /// are opened (import::ranks_of_names(), import::free_ranks()). Says whose rank is a guess, for people. Errors: the disk is
+  /// full.
   base::Expected<std::vector<std::string>> number_ranks();
   /// The run takes its place. Errors: it cannot.
   base::Expected<void> finish();

@@ -20,14 +20,15 @@ constexpr int64_t kMostRanks = int64_t{1} << 24U;
 /// Parts of a job in the order in which ranks count through them, the fastest first.
 constexpr std::array<std::string_view, 5> kParts = {"tp", "cp", "dp", "pp", "stage"};
 constexpr std::array<std::string_view, 5> kRankWords = {"rank", "worker", "globalrank", "mprank", "procrank"};
-constexpr std::array<std::string_view, 8> kNodeWords = {"node", "host", "machine", "server", "noderank", "nodeid", "hostname", "pod"};
+constexpr std::array<std::string_view, 8> kNodeWords = {"node",     "host",   "machine",  "server",
+                                                        "noderank", "nodeid", "hostname", "pod"};
 constexpr std::array<std::string_view, 17> kLocalWords = {"gpu",       "device",    "dev",  "cuda", "npu", "hpu",
                                                           "xpu",       "mlu",       "card", "nc",   "die", "chip",
                                                           "localrank", "localproc", "rocm", "hip",  "tpu"};
 constexpr std::array<std::string_view, 25> kCaptureWords = {
-    "iteration", "iterations", "iter",  "it",   "step",   "steps",   "globalstep", "epoch",    "window",
-    "run",       "cycle",      "batch", "ts",   "time",   "date",    "timestamp",  "capture",  "session",
-    "attempt",   "trial",      "exp",   "day",  "version", "sample", "experiment"};
+    "iteration", "iterations", "iter",  "it",  "step",    "steps",  "globalstep", "epoch",   "window",
+    "run",       "cycle",      "batch", "ts",  "time",    "date",   "timestamp",  "capture", "session",
+    "attempt",   "trial",      "exp",   "day", "version", "sample", "experiment"};
 constexpr std::array<std::string_view, 4> kTotalWords = {"of", "world", "worldsize", "nranks"};
 
 bool is_digit_char(char c) { return c >= '0' && c <= '9'; }
@@ -51,12 +52,21 @@ NameCounts meaning_of_word(std::string_view before, std::string_view word) {
   return is_one_of(word, kTotalWords) ? NameCounts::kTotal : NameCounts::kOther;
 }
 
+size_t behind_separators(std::string_view text, size_t at) {
+  while (at < text.size() && !is_small_letter(text[at]) && !is_digit_char(text[at]) && text[at] != '/') ++at;
+  return at;
+}
 /// The word that begins at or behind separators.
 std::string_view word_behind(std::string_view text, size_t at) {
-  while (at < text.size() && !is_small_letter(text[at]) && !is_digit_char(text[at]) && text[at] != '/') ++at;
+  at = behind_separators(text, at);
   size_t end = at;
   while (end < text.size() && is_small_letter(text[end])) ++end;
   return text.substr(at, end - at);
+}
+/// Whether the word `next`, a part of the text, stands before a number.
+bool has_own_number(std::string_view text, std::string_view next) {
+  size_t const at = behind_separators(text, static_cast<size_t>(next.data() - text.data()) + next.size());
+  return at < text.size() && is_digit_char(text[at]);
 }
 
 /// Of one number in all names: its values, one a name.
@@ -119,7 +129,8 @@ class RanksOfNames {
     for (Field const& field : fields_)
       if (field.counts == NameCounts::kRank && field.differs() && field.is_distinct()) return told(field.values);
     if (auto ranks = by_places(); !ranks.empty()) return told(std::move(ranks));
-    if (Field const* const field = distinct_field(NameCounts::kLocal)) return guessed(field->values);
+    Field const* const local = distinct_field(NameCounts::kLocal);
+    if (local != nullptr && !is_within_nodes(*local)) return guessed(local->values);
     if (auto ranks = by_two_numbers(true); !ranks.empty()) return told(std::move(ranks));
 
     auto const rank = std::find_if(fields_.begin(), fields_.end(), [](Field const& f) { return f.counts == NameCounts::kRank; });
@@ -145,9 +156,17 @@ class RanksOfNames {
   /// The last one of a kind: an index stands behind what it counts in.
   [[nodiscard]] Field const* distinct_field(NameCounts counts) const {
     for (size_t f = fields_.size(); f-- > 0;)
-      if (Field const& field = fields_[f]; field.counts == counts && field.differs() && field.is_distinct() && is_plausible(field))
+      if (Field const& field = fields_[f];
+          field.counts == counts && field.differs() && field.is_distinct() && is_plausible(field))
         return &field;
     return nullptr;
+  }
+
+  /// A number that is each node's own by its word, in names of several nodes.
+  [[nodiscard]] bool is_within_nodes(Field const& local) const {
+    bool const has_nodes = std::any_of(fields_.begin(), fields_.end(),
+                                       [](Field const& field) { return field.counts == NameCounts::kNode && field.differs(); });
+    return has_nodes && local.word.starts_with("local");
   }
 
   /// The numbers of tensor parallelism alone where no two names share one, else all parts, the fastest first.
@@ -234,9 +253,9 @@ std::vector<std::string> names_within_run(std::span<std::string const> paths) {
 }  // namespace
 
 std::string name_without_extensions(std::string_view path) {
-  constexpr std::array<std::string_view, 16> kExtensions = {".gz",   ".zst",    ".json",    ".jsonl",          ".trace", ".pt",
-                                                            ".pb",   ".xplane", ".pftrace", ".perfetto-trace", ".pkl",   ".pickle",
-                                                            ".bin",  ".sqlite", ".nsys-rep", ".stepscope"};
+  constexpr std::array<std::string_view, 16> kExtensions = {
+      ".gz",  ".zst",    ".json", ".jsonl",  ".trace",    ".pt",       ".pb", ".xplane", ".pftrace", ".perfetto-trace",
+      ".pkl", ".pickle", ".bin",  ".sqlite", ".nsys-rep", ".stepscope"};
   std::string name(path);
   std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   for (bool has_changed = true; has_changed;) {
@@ -262,12 +281,13 @@ std::vector<NameNumber> numbers_in(std::string_view text) {
       while (end < text.size() && is_digit_char(text[end])) ++end;
       NameNumber number{std::string(word), meaning_of_word(before, word), 0, at, end};
       std::string_view const next = word_behind(text, end);
-      bool const is_fraction = !numbers.empty() && numbers.back().counts == NameCounts::kTime && numbers.back().end + 1 == at &&
-                               text[at - 1] == '.';
+      bool const is_fraction =
+          !numbers.empty() && numbers.back().counts == NameCounts::kTime && numbers.back().end + 1 == at && text[at - 1] == '.';
       auto const [last, error] = std::from_chars(text.data() + at, text.data() + end, number.value);
       if (word == "rank" && !before.empty()) number.word = std::string(before) + " rank";
       if (next == "of" && number.counts == NameCounts::kOther) number.counts = NameCounts::kRank;
-      if (word.empty() && next == "rank") number = {"rank", NameCounts::kRank, number.value, at, end};
+      if (word.empty() && next == "rank" && !has_own_number(text, next))
+        number = {"rank", NameCounts::kRank, number.value, at, end};
       if (error != std::errc() || end - at > kMostRankDigits || is_fraction) number.counts = NameCounts::kTime;
       numbers.push_back(std::move(number));
       before = word = {};
@@ -312,9 +332,8 @@ FoldersAre meaning_of_folders(std::span<std::string const> names) {
   auto const has = [&](auto const&... counts) {
     return std::any_of(fields.begin(), fields.end(), [&](Field const& field) { return ((field.counts == counts) || ...); });
   };
-  bool const have_ranks = std::any_of(fields.begin(), fields.end(), [](Field const& field) {
-    return field.counts == NameCounts::kRank && field.is_distinct();
-  });
+  bool const have_ranks = std::any_of(
+      fields.begin(), fields.end(), [](Field const& field) { return field.counts == NameCounts::kRank && field.is_distinct(); });
   if (have_ranks) return FoldersAre::kRanks;
   if (texts.size() > 1) return FoldersAre::kOthers;
   if (has(NameCounts::kCapture)) return FoldersAre::kCaptures;

@@ -152,9 +152,10 @@ void note_doubled_ranks(RunSources& run) {
 }  // namespace
 
 std::string note_of_named_ranks(std::string const& file, int32_t rank) {
-  return fmt::format("{}: does not say which rank it is, nor do the others; taken as rank {} by the number in its name, name them "
-                     "rank-0, rank-1, …",
-                     file, rank);
+  return fmt::format(
+      "{}: does not say which rank it is, nor do the others; taken as rank {} by the number in its name, name them "
+      "rank-0, rank-1, …",
+      file, rank);
 }
 
 std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count) {

@@ -120,8 +120,8 @@ FoldersAre meaning_of_tops(std::vector<std::string> const& tops, std::vector<Nes
   for (std::string const& top : tops)
     for (Nested const& each : nested)
       if (each.folder == top || each.folder.starts_with(top + "/")) files_in[top] += each.files.size();
-  bool const are_equal = std::all_of(files_in.begin(), files_in.end(),
-                                     [&](auto const& top) { return top.second == files_in.begin()->second; });
+  bool const are_equal =
+      std::all_of(files_in.begin(), files_in.end(), [&](auto const& top) { return top.second == files_in.begin()->second; });
   if (!are_equal) return FoldersAre::kCaptures;
   // Without a word only a file alone is one of a rank.
   bool const is_sure = meaning == FoldersAre::kRanks || files_in.begin()->second == 1;

@@ -79,7 +79,7 @@ class TraceSource {
   model::TraceInfo& to_assume();
   std::optional<model::TraceInfo> assumed_info_;  ///< of a file
   bool is_rank_by_name_ = false;
-  model::ClockDrift drift_;                       ///< of a file
+  model::ClockDrift drift_;  ///< of a file
 };
 
 /// One process of an open run. Run time = trace time + offset_ns.

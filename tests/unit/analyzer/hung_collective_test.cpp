@@ -186,9 +186,7 @@ TEST(HungCollective, TheRankWhoseOperationIsNotThatOfMostIsNamed) {
 }
 
 TEST(HungCollective, SizesThatDifferInACallThatHangsAreTold) {
-  auto const call = [](uint64_t bytes) {
-    return std::vector<MadeCall>{{1}, {2, kPending, CollectiveOp::kAllReduce, 7, bytes}};
-  };
+  auto const call = [](uint64_t bytes) { return std::vector<MadeCall>{{1}, {2, kPending, CollectiveOp::kAllReduce, 7, bytes}}; };
   auto const told = hung_in(calls_of_ranks({call(256), call(512), call(256)}, 3));
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].finding.severity, Severity::kCritical);
@@ -405,8 +403,8 @@ TEST(HungCollective, CulpritsOfOneCollectiveMayHaveDifferentCauses) {
 }
 
 TEST(HungCollective, AChainOfVictimsEndsAtTheRankThatWaitsForNone) {
-  auto const told = hung_in(active_calls(
-      4, {{1, {0, 1}, {{0, {5}}}, {}}, {2, {1, 2}, {{1, {5}}}, {}}, {3, {2, 3}, {{2, {5}}}, {}}}));
+  auto const told =
+      hung_in(active_calls(4, {{1, {0, 1}, {{0, {5}}}, {}}, {2, {1, 2}, {{1, {5}}}, {}}, {3, {2, 3}, {{2, {5}}}, {}}}));
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].subjects.at("missing"), "3");
 }

@@ -22,12 +22,30 @@ std::vector<int32_t> ranks_of_pattern(std::string const& pattern) {
 }
 
 TEST(NameNumbers, TheNumberThatDiffersIsTheRank) {
-  for (char const* const pattern :
-       {"{}.json", "trace_{}.json", "trace.{}.json", "trace_r{}.json", "gpu{}.json", "gpu{}.pt.trace.json", "cuda_{}.json",
-        "host-12_{}.json", "slurm-1234_{}.json", "node3-rank{}.json", "rank{}_of_12.json", "trace-{}-of-16.json", "{}_rank.json",
-        "local_rank_{}.json", "node0_local_rank{}.json", "step_100_rank_{}.json", "rank_{}_step_100.json", "ep{}.json",
-        "rank{:05d}.json", "worker{}.1769071195000.pt.trace.json", "gpu{}/trace.json", "worker_{}/profile/trace.json",
-        "rank{}_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", "1769071195.66-TP-{}-DP-0-PP-0-EP-0.trace.json.gz"})
+  for (char const* const pattern : {"{}.json",
+                                    "trace_{}.json",
+                                    "trace.{}.json",
+                                    "trace_r{}.json",
+                                    "gpu{}.json",
+                                    "gpu{}.pt.trace.json",
+                                    "cuda_{}.json",
+                                    "host-12_{}.json",
+                                    "slurm-1234_{}.json",
+                                    "node3-rank{}.json",
+                                    "rank{}_of_12.json",
+                                    "trace-{}-of-16.json",
+                                    "{}_rank.json",
+                                    "local_rank_{}.json",
+                                    "node0_local_rank{}.json",
+                                    "step_100_rank_{}.json",
+                                    "rank_{}_step_100.json",
+                                    "ep{}.json",
+                                    "rank{:05d}.json",
+                                    "worker{}.1769071195000.pt.trace.json",
+                                    "gpu{}/trace.json",
+                                    "worker_{}/profile/trace.json",
+                                    "rank{}_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json",
+                                    "1769071195.66-TP-{}-DP-0-PP-0-EP-0.trace.json.gz"})
     EXPECT_THAT(ranks_of_pattern(pattern), ElementsAre(0, 10, 2)) << pattern;
 }
 
@@ -59,9 +77,9 @@ TEST(NameNumbers, NumbersThatAreNoRanksTellNothing) {
 
 TEST(NameNumbers, PlacesInAParallelJobCountTensorFirst) {
   EXPECT_THAT(ranks_of({"t_tp0_pp0.json", "t_tp0_pp1.json", "t_tp1_pp0.json", "t_tp1_pp1.json"}), ElementsAre(0, 2, 1, 3));
-  EXPECT_THAT(ranks_of({"dp_rank_0_tp_rank_0.json", "dp_rank_0_tp_rank_1.json", "dp_rank_1_tp_rank_0.json",
-                        "dp_rank_1_tp_rank_1.json"}),
-              ElementsAre(0, 1, 2, 3));
+  EXPECT_THAT(
+      ranks_of({"dp_rank_0_tp_rank_0.json", "dp_rank_0_tp_rank_1.json", "dp_rank_1_tp_rank_0.json", "dp_rank_1_tp_rank_1.json"}),
+      ElementsAre(0, 1, 2, 3));
   // The tensor parts of all are different: they count through the job.
   EXPECT_THAT(ranks_of({"1.5-TP-0-DP-0.trace.json", "1.5-TP-1-DP-0.trace.json", "1.5-TP-2-DP-1.trace.json"}),
               ElementsAre(0, 1, 2));

@@ -92,7 +92,8 @@ TEST_F(RunFilesTest, FoldersOfDevicesAndNodesAreOneRun) {
 
 TEST_F(RunFilesTest, OfARankWithSeveralCapturesTheNewestIsTaken) {
   for (int const rank : {0, 1})
-    for (char const* const step : {"step_9", "step_10"}) write(fmt::format("p/gpu{}/{}/trace.json", rank, step), -1, 1, 100 + rank);
+    for (char const* const step : {"step_9", "step_10"})
+      write(fmt::format("p/gpu{}/{}/trace.json", rank, step), -1, 1, 100 + rank);
   auto const run = open({"p"});
   ASSERT_TRUE(run) << run.error().message;
   EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1));
@@ -130,7 +131,8 @@ TEST_F(RunFilesTest, AConstantRankInTheNamesIsNotThatOfAll) {
 
 TEST_F(RunFilesTest, StagesOfAServerAreTwoCaptures) {
   for (int const rank : {0, 1})
-    for (char const* const stage : {"DECODE", "EXTEND"}) write(fmt::format("p/1769071195.66-TP-{}-{}.trace.json", rank, stage), -1, -1);
+    for (char const* const stage : {"DECODE", "EXTEND"})
+      write(fmt::format("p/1769071195.66-TP-{}-{}.trace.json", rank, stage), -1, -1);
   auto const run = open({"p"});
   ASSERT_TRUE(run);
   EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1));

@@ -70,7 +70,6 @@ size_t MergedEvents::track_of(TrackKey const& key) {
   if (is_new) {
     MergedTrack& track = tracks_.emplace_back();
     track.key = key;
-    track.id = builder_.add_track({});
   }
   return place->second;
 }
@@ -333,11 +332,14 @@ void MergedEvents::add_devices(TraceHeader const& header) {
   for (MergedTrack const& track : tracks_)
     if (track.key.kind == TrackKey::Kind::kStream) used.insert(track.key.device);
   for (int32_t const id : used) {
-    auto const known = std::find_if(header.devices.begin(), header.devices.end(), [&](auto const& d) { return d.id == id; });
+    auto const parted = parted_devices_.find(id);
+    int32_t const told = parted == parted_devices_.end() ? id : parted->second.first;
+    auto const known = std::find_if(header.devices.begin(), header.devices.end(), [&](auto const& d) { return d.id == told; });
     model::Device device;
     if (known != header.devices.end()) device = *known;
     device.id = id;
-    if (device.name.empty()) device.name = fmt::format("GPU {}", id);
+    if (device.name.empty()) device.name = fmt::format("GPU {}", told);
+    if (parted != parted_devices_.end()) device.name += fmt::format(" (process {})", text_of(parted->second.second));
     builder_.add_device(std::move(device));
   }
 }
@@ -425,6 +427,8 @@ void MergedEvents::note_processes() {
 model::Trace MergedEvents::finish(TraceHeader header) && {
   add_late_rank(header);
   close_brackets();
+  part_devices();
+  for (MergedTrack& track : tracks_) track.id = builder_.add_track({});
   decide_roles();
   send_tracks();
   name_tracks();
