@@ -95,7 +95,7 @@ std::vector<std::string> PartialRun::take_ranks_of_names(std::vector<int32_t>& r
   if (named.ranks.empty()) return {};
   ranks = std::move(named.ranks);
   if (named.is_told) return {};
-  return {import::note_of_named_ranks(paths.front(), ranks.front())};
+  return import::notes_of_named_ranks(paths, ranks);
 }
 
 Expected<std::vector<std::string>> PartialRun::number_ranks() {

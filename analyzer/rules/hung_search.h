@@ -52,8 +52,7 @@ struct Hung {
                        [&](HungCall const& call) { return call.detail.op != calls.front().detail.op; });
   }
   [[nodiscard]] bool has_culprit() const { return !not_called.empty() || count_without_record > 0 || went_on || differs(); }
-  /// While a job is well, ranks start at different times, and some libraries pad sizes: both mean something only in a call that
-  /// is overdue.
+  /// While a job is well, too, ranks start at different times.
   [[nodiscard]] bool has_culprit_if_overdue() const { return has_culprit() || !not_started.empty() || is_mixed; }
   [[nodiscard]] bool is_done_by_some() const {
     return !past.empty() ||
@@ -69,7 +68,7 @@ struct Hung {
   /// hosts that wait in a call that hangs often do nothing more that would tell for how long.
   [[nodiscard]] std::optional<Severity> severity() const {
     if (differs() || (is_overdue && has_culprit_if_overdue())) return Severity::kCritical;
-    bool const may_hang = is_overdue || (has_culprit() && !went_on);
+    bool const may_hang = is_overdue || ((has_culprit() || is_mixed) && !went_on);
     return may_hang ? std::optional(Severity::kWarning) : std::nullopt;
   }
 };

@@ -285,6 +285,8 @@ std::vector<NameNumber> numbers_in(std::string_view text) {
           !numbers.empty() && numbers.back().counts == NameCounts::kTime && numbers.back().end + 1 == at && text[at - 1] == '.';
       auto const [last, error] = std::from_chars(text.data() + at, text.data() + end, number.value);
       if (word == "rank" && !before.empty()) number.word = std::string(before) + " rank";
+      bool const is_padded = text[at] == '0' && end - at > 1;
+      if (word == "r" && is_padded) number.counts = NameCounts::kRank;
       if (next == "of" && number.counts == NameCounts::kOther) number.counts = NameCounts::kRank;
       if (word.empty() && next == "rank" && !has_own_number(text, next))
         number = {"rank", NameCounts::kRank, number.value, at, end};

@@ -78,7 +78,8 @@ void take_ranks_of_names(RunSources& run, std::vector<RankSource*>& unnumbered) 
   NamedRanks const named = ranks_of_names(paths, world_size);
   if (named.ranks.empty()) return;
   for (size_t i = 0; i < named.ranks.size(); ++i) unnumbered[i]->source.assume_rank(named.ranks[i]);
-  if (!named.is_told) run.notes.push_back(note_of_named_ranks(paths.front(), named.ranks.front()));
+  if (!named.is_told)
+    for (std::string& note : notes_of_named_ranks(paths, named.ranks)) run.notes.push_back(std::move(note));
   unnumbered.clear();
 }
 
@@ -151,11 +152,13 @@ void note_doubled_ranks(RunSources& run) {
 
 }  // namespace
 
-std::string note_of_named_ranks(std::string const& file, int32_t rank) {
-  return fmt::format(
-      "{}: does not say which rank it is, nor do the others; taken as rank {} by the number in its name, name them "
-      "rank-0, rank-1, …",
-      file, rank);
+std::vector<std::string> notes_of_named_ranks(std::span<std::string const> files, std::span<int32_t const> ranks) {
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < files.size(); ++i)
+    notes.push_back(
+        fmt::format("{}: does not say which rank it is; taken as rank {} by the number in its name, name them rank-0, rank-1, …",
+                    files[i], ranks[i]));
+  return notes;
 }
 
 std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count) {
