@@ -51,12 +51,13 @@ Expected<void> import_file(std::string const& file, PartialRun& run) {
   auto sources = import::TraceSource::open(file);
   if (!sources) return base::fail_with(sources);
   for (import::TraceSource& source : *sources) {
+    bool const is_rank_by_name = source.is_rank_by_name();
     auto trace = std::move(source).load();
     if (!trace) return base::fail_with(trace);
     std::vector<std::string> const losses = losses_of(trace->log());
     int32_t const rank = trace->info().rank;
     std::string const events = base::format_count(trace->event_count(), "event");
-    if (auto const added = run.add(std::move(*trace), file); !added) return added;
+    if (auto const added = run.add(std::move(*trace), file, is_rank_by_name); !added) return added;
     std::fprintf(stderr, "stepscope: %s: %s%s\n", printable(file).c_str(), events.c_str(),
                  rank < 0 ? "" : fmt::format(" of rank {}", rank).c_str());
     for (std::string const& loss : losses)

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
 #include "trace/base/run_folder.h"
 #include "trace/file/reader.h"
 #include "trace/file/writer.h"
+#include "trace/import/name_numbers.h"
 #include "trace/import/open_run.h"
 
 namespace stepscope::cli {
@@ -28,9 +30,9 @@ bool is_source(std::string const& output, std::vector<std::string> const& runs) 
   return false;
 }
 
-Expected<void> PartialRun::add(model::Trace trace, std::string source) {
+Expected<void> PartialRun::add(model::Trace trace, std::string source, bool is_rank_by_name) {
   events_ += trace.event_count();
-  waiting_.push_back({std::move(trace), std::move(source)});
+  waiting_.push_back({std::move(trace), std::move(source), is_rank_by_name});
   if (events_ == 0) return {};  // a process that did nothing then is a part of the run, but no reason to make one
   auto written = write_waiting();
   has_failed_ = !written;
@@ -55,42 +57,77 @@ std::string PartialRun::path_of(std::string const& name) const {
   return fmt::format("{}/{}{}", staging_, name, base::kTraceSuffix);
 }
 
+std::string PartialRun::free_name(int32_t rank) const {
+  std::string name = fmt::format("rank-{}", rank);
+  for (int copy = 2; names_.contains(name); ++copy) name = fmt::format("rank-{}-{}", rank, copy);
+  return name;
+}
+
 Expected<void> PartialRun::write_process(Process process) {
-  int32_t const rank = process.trace.info().rank;
-  if (rank < 0) {
+  model::TraceInfo const& info = process.trace.info();
+  if (info.rank < 0 || process.is_rank_by_name) {
     // Which ranks are free is known when all are there; as long as none is said later it is these.
-    int32_t const guess = import::free_ranks(said_, unnumbered_.size() + 1).back();
+    int32_t const guess = info.rank >= 0 ? info.rank : import::free_ranks(said_, unnumbered_.size() + 1).back();
     process.trace.assume_rank(guess);
     unnumbered_.push_back({fmt::format("unnumbered-{}", unnumbered_.size() + 1), std::move(process.source), guess,
-                           !process.trace.devices().empty()});
+                           !process.trace.devices().empty(), process.is_rank_by_name, info.world_size});
     names_.insert(unnumbered_.back().name);
     return file::write_trace(process.trace, path_of(unnumbered_.back().name));
   }
-  said_.insert(rank);
-  std::string name = fmt::format("rank-{}", rank);
-  for (int copy = 2; names_.contains(name); ++copy) name = fmt::format("rank-{}-{}", rank, copy);
+  said_.insert(info.rank);
+  std::string const name = free_name(info.rank);
   names_.insert(name);
   return file::write_trace(process.trace, path_of(name));
+}
+
+/// Sets the ranks that the names of all files tell together, else those of single names; −1 where none does. The notes of what is
+/// a guess.
+std::vector<std::string> PartialRun::take_ranks_of_names(std::vector<int32_t>& ranks) {
+  std::vector<std::string> paths;
+  int32_t world_size = 0;
+  for (Unnumbered const& part : unnumbered_) {
+    paths.push_back(part.source);
+    ranks.push_back(part.is_by_name ? part.guess : -1);
+    world_size = std::max(world_size, part.world_size);
+  }
+  if (!said_.empty()) return {};
+  import::NamedRanks named = import::ranks_of_names(paths, world_size);
+  if (named.ranks.empty()) return {};
+  ranks = std::move(named.ranks);
+  if (named.is_told) return {};
+  return import::notes_of_named_ranks(paths, ranks);
 }
 
 Expected<std::vector<std::string>> PartialRun::number_ranks() {
   // As opening the files does it.
   std::stable_partition(unnumbered_.begin(), unnumbered_.end(), [](Unnumbered const& part) { return part.has_devices; });
-  std::vector<int32_t> const ranks = import::free_ranks(said_, unnumbered_.size());
+  std::vector<int32_t> ranks;
+  std::vector<std::string> notes = take_ranks_of_names(ranks);
+  std::set<int32_t> said = said_;
+  for (int32_t const rank : ranks)
+    if (rank >= 0) said.insert(rank);
+  auto const unnamed = static_cast<size_t>(std::count(ranks.begin(), ranks.end(), -1));
+  std::vector<int32_t> const free = import::free_ranks(said, unnamed);
+
   std::vector<import::NumberedProcess> numbered;
   for (size_t i = 0; i < ranks.size(); ++i) {
+    if (ranks[i] < 0) {
+      ranks[i] = free[numbered.size()];
+      numbered.push_back({unnumbered_[i].source, ranks[i]});
+    }
     if (auto const set = set_rank(unnumbered_[i], ranks[i]); !set) return tl::unexpected(output_->in_place(set.error()));
-    numbered.push_back({unnumbered_[i].source, ranks[i]});
   }
   unnumbered_.clear();
-  return names_.size() > 1 ? import::notes_of_free_ranks(numbered) : std::vector<std::string>();
+  if (names_.size() > 1)
+    for (std::string& note : import::notes_of_free_ranks(numbered)) notes.push_back(std::move(note));
+  return notes;
 }
 
 Expected<void> PartialRun::finish() { return output_ ? output_->publish(base::old_run_files(folder_)) : Expected<void>(); }
 
 /// Only where a trace behind it says the rank that was guessed it is written again.
 Expected<void> PartialRun::set_rank(Unnumbered const& part, int32_t rank) {
-  std::string const name = fmt::format("rank-{}", rank), from = path_of(part.name), to = path_of(name);
+  std::string const name = free_name(rank), from = path_of(part.name), to = path_of(name);
   names_.insert(name);
   std::error_code error;
   if (part.guess == rank) {

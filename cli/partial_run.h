@@ -25,9 +25,11 @@ class PartialRun {
   PartialRun& operator=(PartialRun const&) = delete;
 
   /// `source`: where the trace comes from. Errors: the folder is taken (take_run_folder()), the disk is full.
-  base::Expected<void> add(model::Trace trace, std::string source = "");
-  /// When all traces were added: those that do not say their rank get those that are free, as when they are opened
-  /// (import::free_ranks()). Says whose rank is a guess, for people. Errors: the disk is full.
+  /// `is_rank_by_name`: TraceSource::is_rank_by_name().
+  base::Expected<void> add(model::Trace trace, std::string source = "", bool is_rank_by_name = false);
+  /// When all traces were added: those that do not say their rank get that of their names, or those that are free, as when they
+  /// are opened (import::ranks_of_names(), import::free_ranks()). Says whose rank is a guess, for people. Errors: the disk is
+  /// full.
   base::Expected<std::vector<std::string>> number_ranks();
   /// The run takes its place. Errors: it cannot.
   base::Expected<void> finish();
@@ -40,16 +42,21 @@ class PartialRun {
   struct Process {
     model::Trace trace;
     std::string source;
+    bool is_rank_by_name;
   };
   /// That does not say its rank.
   struct Unnumbered {
     std::string name, source;
     int32_t guess;     ///< the rank that it was written with
     bool has_devices;  ///< it is no helper of a program alone
+    bool is_by_name;   ///< the guess is the number in the file's name
+    int32_t world_size;
   };
   [[nodiscard]] std::string path_of(std::string const& name) const;
   base::Expected<void> write_waiting();
   base::Expected<void> write_process(Process process);
+  [[nodiscard]] std::string free_name(int32_t rank) const;
+  std::vector<std::string> take_ranks_of_names(std::vector<int32_t>& ranks);
   base::Expected<void> set_rank(Unnumbered const& part, int32_t rank);
 
   std::string folder_;

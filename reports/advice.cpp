@@ -48,10 +48,13 @@ bool has_role(analyzer::Finding const& finding, std::string_view role) {
 
 /// By what is known of the ranks.
 std::string_view advice_on_hung(analyzer::Finding const& finding) {
-  if (has_role(finding, "different"))
+  if (has_role(finding, "different") || has_role(finding, "circle"))
     return "Look for collectives that ranks call in different orders: from two threads, from groups that are used in varying "
            "order, "
            "or in a branch that not all ranks take (TORCH_DISTRIBUTED_DEBUG=DETAIL names the call that differs).";
+  if (has_role(finding, "not_started"))
+    return "Look at what was launched before it on the streams of these ranks and may not have ended: another collective, a kernel "
+           "that waits, an error of the device (dmesg, Xid).";
   if (has_role(finding, "missing"))
     return "Look at what the ranks that had not called it were doing (their stacks, their logs, their last call), and for a "
            "branch "

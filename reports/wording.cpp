@@ -326,13 +326,19 @@ std::string say_hung(Seen const& seen) {
   if (!completed.empty()) text += tr("; done: {}", completed);
   text += tr(".");
   std::string const missing = ranks_in_role(seen, "missing"), unrecorded = ranks_in_role(seen, "unrecorded");
+  std::string const held = seen.subject("held"), circle = seen.subject("circle");
+  std::string const not_started = ranks_in_role(seen, "not_started"), odd = ranks_in_role(seen, "odd");
   if (!missing.empty()) text += tr(" {} had not called it.", with_capital(missing));
-  if (missing.empty() && !completed.empty() && !waiting.empty())
+  if (!held.empty()) text += tr(" Ranks that wait elsewhere had not come to it, either: {}.", held);
+  if (!not_started.empty()) text += tr(" {} called it, but the stream of that call never reached it.", with_capital(not_started));
+  if (missing.empty() && held.empty() && !completed.empty() && !waiting.empty())
     text += tr(" It stays on {}, which the others are past.", waiting);
   if (!unrecorded.empty()) text += tr(" Of {} of the group nothing was recorded.", unrecorded);
   if (std::string const different = seen.subject("different"); !different.empty())
     text += tr(" The ranks call different operations: {}.", different);
-  if (missing.empty() && unrecorded.empty() && completed.empty() && seen.subject("different").empty())
+  if (!odd.empty()) text += tr(" The call of {} is not that of most ranks.", odd);
+  if (!circle.empty()) text += tr(" Ranks wait for each other, as they call these in different order: {}.", circle);
+  if (missing.empty() && held.empty() && unrecorded.empty() && completed.empty() && seen.subject("different").empty())
     text += tr(" All ranks that are recorded have called it.");
   for (auto const& [key, groups] : seen.finding.subjects)
     if (key == "other_groups") text += tr(" Others hang, too: calls of {}.", shown(groups, 600));

@@ -2,6 +2,7 @@
 
 #include <map>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 
 #include "trace/model/group_facts.h"
@@ -58,6 +59,52 @@ bool is_told(CollectiveDetail const& detail) { return detail.state != Collective
 bool is_numbered(CollectiveDetail const& detail) {
   bool const is_message = detail.op == model::CollectiveOp::kSend || detail.op == model::CollectiveOp::kReceive;
   return detail.state != CollectiveState::kUnknown && detail.communicator != 0 && detail.sequence != 0 && !is_message;
+}
+
+/// Operations in which all ranks of a group give as many bytes of one type.
+bool has_one_size(model::CollectiveOp op) {
+  using Op = model::CollectiveOp;
+  return op == Op::kAllReduce || op == Op::kBroadcast || op == Op::kReduce || op == Op::kAllGather || op == Op::kReduceScatter;
+}
+
+/// Which ranks call something else than most: none where no call is that of more than half of them.
+void compare_calls(Hung& hung) {
+  using Kind = std::tuple<model::CollectiveOp, uint64_t, model::DataType>;
+  std::map<Kind, std::vector<int32_t>> ranks_of;
+  size_t unsized = 0;  // of these it is not known whether they agree
+  for (HungCall const& call : hung.calls) {
+    bool const is_sized = has_one_size(call.detail.op);
+    if (is_sized && (call.detail.bytes == 0 || call.detail.data_type == model::DataType::kUnknown)) {
+      ++unsized;
+      continue;
+    }
+    Kind const kind = is_sized ? Kind{call.detail.op, call.detail.bytes, call.detail.data_type}
+                               : Kind{call.detail.op, 0, model::DataType::kUnknown};
+    ranks_of[kind].push_back(call.rank_index);
+  }
+  hung.is_mixed = hung.differs() || ranks_of.size() > 1;
+  if (!hung.is_mixed) return;
+
+  if (unsized > 0) {
+    ranks_of.clear();
+    for (HungCall const& call : hung.calls) ranks_of[{call.detail.op, 0, {}}].push_back(call.rank_index);
+  }
+  auto const by_count = [](auto const& a, auto const& b) { return a.second.size() < b.second.size(); };
+  auto const most = std::max_element(ranks_of.begin(), ranks_of.end(), by_count);
+  if (2 * most->second.size() <= hung.calls.size()) return;
+  for (auto const& [kind, ranks] : ranks_of)
+    if (kind != most->first) hung.odd.insert(hung.odd.end(), ranks.begin(), ranks.end());
+  std::sort(hung.odd.begin(), hung.odd.end());
+}
+
+/// A call that all ranks made starts on each when its stream gets there: what one of them never started, the others wait for.
+void find_not_started(Hung& hung) {
+  auto const has = [&](CollectiveState state) {
+    return std::any_of(hung.calls.begin(), hung.calls.end(), [&](HungCall const& call) { return call.detail.state == state; });
+  };
+  if (!hung.not_called.empty() || hung.is_done_by_some() || !has(CollectiveState::kStarted)) return;
+  for (HungCall const& call : hung.calls)
+    if (call.detail.state == CollectiveState::kEnqueued) hung.not_started.push_back(call.rank_index);
 }
 
 class HungCollectives {
@@ -170,7 +217,9 @@ class HungCollectives {
   }
 
   Hung examine(HungKey key, std::vector<HungCall> calls) const {
-    Hung hung{key, std::move(calls), {}, {}, {}};
+    Hung hung;
+    hung.key = key;
+    hung.calls = std::move(calls);
     uint32_t participants = 0;
     for (HungCall const& call : hung.calls) participants = std::max(participants, call.detail.participants);
     Members const group = members_of(hung);
@@ -190,6 +239,8 @@ class HungCollectives {
       first_missing = std::min(first_missing, span != spans.end() ? span->second.last + 1 : 1);
     }
     if (!has_all || !group.ranks.empty()) find_unrecorded(hung, group, participants);
+    compare_calls(hung);
+    find_not_started(hung);
     hung.went_on = completed >= first_missing || !hung.past.empty() || goes_on_untold(hung);
     hung.is_overdue = is_overdue(hung);
     return hung;

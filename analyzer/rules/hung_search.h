@@ -41,6 +41,9 @@ struct Hung {
   size_t count_without_record = 0;   ///< with those whose number in the job is not known
   size_t numbers = 0;                ///< that are not completed
   std::string group;                 ///< the communicator's name; empty where none is known
+  std::vector<int32_t> not_started;  ///< rank indices whose streams never reached it, while those of others did
+  std::vector<int32_t> odd;          ///< rank indices whose call is of another operation or size than most ranks'
+  bool is_mixed = false;             ///< the calls are of different operations or sizes
   bool went_on = false;              ///< a rank completed it, or what a rank that is missing in it had not called yet
   bool is_overdue = false;           ///< much longer than calls took before
 
@@ -49,6 +52,8 @@ struct Hung {
                        [&](HungCall const& call) { return call.detail.op != calls.front().detail.op; });
   }
   [[nodiscard]] bool has_culprit() const { return !not_called.empty() || count_without_record > 0 || went_on || differs(); }
+  /// While a job is well, too, ranks start at different times.
+  [[nodiscard]] bool has_culprit_if_overdue() const { return has_culprit() || !not_started.empty() || is_mixed; }
   [[nodiscard]] bool is_done_by_some() const {
     return !past.empty() ||
            std::any_of(calls.begin(), calls.end(), [](HungCall const& call) { return is_completed(call.detail); });
@@ -62,8 +67,8 @@ struct Hung {
   /// the recordings are of different times. A rank that is missing where nothing went on is told nevertheless, as a warning:
   /// hosts that wait in a call that hangs often do nothing more that would tell for how long.
   [[nodiscard]] std::optional<Severity> severity() const {
-    if (differs() || (is_overdue && has_culprit())) return Severity::kCritical;
-    bool const may_hang = is_overdue || (has_culprit() && !went_on);
+    if (differs() || (is_overdue && has_culprit_if_overdue())) return Severity::kCritical;
+    bool const may_hang = is_overdue || ((has_culprit() || is_mixed) && !went_on);
     return may_hang ? std::optional(Severity::kWarning) : std::nullopt;
   }
 };

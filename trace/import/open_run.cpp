@@ -14,8 +14,8 @@
 #include "trace/base/run_folder.h"
 #include "trace/import/clock_alignment.h"
 #include "trace/import/coarse_times.h"
+#include "trace/import/name_numbers.h"
 #include "trace/import/packed_source.h"
-#include "trace/import/rank_from_name.h"
 #include "trace/import/run_files.h"
 #include "trace/import/separate_captures.h"
 
@@ -66,31 +66,38 @@ std::vector<std::optional<OpenedFile>> open_all(std::vector<std::string> const& 
   return opened;
 }
 
-/// Files whose names tell their places in a parallel job ("TP-0-PP-1") are numbered by these, where no other file says a rank.
-void take_parallel_ranks(std::set<int32_t> const& said, std::vector<RankSource*>& unnumbered) {
-  if (!said.empty()) return;
+/// Where no trace says a rank the names of all files together tell the ranks, if they do.
+void take_ranks_of_names(RunSources& run, std::vector<RankSource*>& unnumbered) {
+  if (unnumbered.size() < run.ranks.size()) return;
   std::vector<std::string> paths;
-  for (RankSource const* const rank : unnumbered) paths.push_back(rank->file);
-  std::vector<int32_t> const ranks = ranks_of_parallel_names(paths);
-  if (ranks.empty()) return;
-  for (size_t i = 0; i < ranks.size(); ++i) unnumbered[i]->source.assume_rank(ranks[i]);
+  int32_t world_size = 0;
+  for (RankSource const* const rank : unnumbered) {
+    paths.push_back(rank->file);
+    world_size = std::max(world_size, rank->source.info().world_size);
+  }
+  NamedRanks const named = ranks_of_names(paths, world_size);
+  if (named.ranks.empty()) return;
+  for (size_t i = 0; i < named.ranks.size(); ++i) unnumbered[i]->source.assume_rank(named.ranks[i]);
+  if (!named.is_told)
+    for (std::string& note : notes_of_named_ranks(paths, named.ranks)) run.notes.push_back(std::move(note));
   unnumbered.clear();
 }
 
-/// Traces that do not say which rank they are take the ranks that are free, in the order of the files, those with devices first.
+/// Traces that do not say which rank they are have that of their names, or take the ranks that are free, in the order of the
+/// files, those with devices first.
 void number_ranks(RunSources& run) {
-  std::set<int32_t> said;
   std::vector<RankSource*> unnumbered;
-  for (RankSource& rank : run.ranks) {
-    if (rank.source.info().rank >= 0)
-      said.insert(rank.source.info().rank);
-    else
-      unnumbered.push_back(&rank);
-  }
+  for (RankSource& rank : run.ranks)
+    if (rank.source.info().rank < 0 || rank.source.is_rank_by_name()) unnumbered.push_back(&rank);
+  take_ranks_of_names(run, unnumbered);
+  std::erase_if(unnumbered, [](RankSource const* rank) { return rank->source.info().rank >= 0; });
+  std::set<int32_t> said;
+  for (RankSource const& rank : run.ranks)
+    if (rank.source.info().rank >= 0) said.insert(rank.source.info().rank);
+
   // Helpers of a program are no workers: they take what these leave.
   std::stable_partition(unnumbered.begin(), unnumbered.end(),
                         [](RankSource const* rank) { return !rank->source.devices().empty(); });
-  take_parallel_ranks(said, unnumbered);
   LaterWindows const windows(unnumbered);
   std::vector<int32_t> const numbers = free_ranks(said, unnumbered.size());
   std::vector<NumberedProcess> numbered;
@@ -144,6 +151,15 @@ void note_doubled_ranks(RunSources& run) {
 }
 
 }  // namespace
+
+std::vector<std::string> notes_of_named_ranks(std::span<std::string const> files, std::span<int32_t const> ranks) {
+  std::vector<std::string> notes;
+  for (size_t i = 0; i < files.size(); ++i)
+    notes.push_back(
+        fmt::format("{}: does not say which rank it is; taken as rank {} by the number in its name, name them rank-0, rank-1, …",
+                    files[i], ranks[i]));
+  return notes;
+}
 
 std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count) {
   std::vector<int32_t> ranks;

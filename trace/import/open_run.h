@@ -16,6 +16,8 @@ namespace stepscope::import {
 
 /// The ranks of traces that do not say theirs, in the order of their files: those that no other one says.
 std::vector<int32_t> free_ranks(std::set<int32_t> const& said, size_t count);
+/// That ranks are guessed by numbers in the names of files (name_numbers.h), for people: one note a file.
+std::vector<std::string> notes_of_named_ranks(std::span<std::string const> files, std::span<int32_t const> ranks);
 /// A process that did not say its rank.
 struct NumberedProcess {
   std::string file;

@@ -31,7 +31,10 @@ TraceSource packed(TraceSource source) {
   if (!source.is_in_memory()) return source;
   auto const trace = source.read({});
   auto file = trace ? write_and_open(**trace) : std::nullopt;
-  return file ? TraceSource(std::move(*file), model::head_of(**trace)) : std::move(source);
+  if (!file) return source;
+  TraceSource small(std::move(*file), model::head_of(**trace));
+  if (source.is_rank_by_name()) small.assume_rank_by_name(source.info().rank);
+  return small;
 }
 
 }  // namespace stepscope::import

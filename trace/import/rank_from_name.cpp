@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <filesystem>
-#include <set>
+#include <string>
 
 namespace stepscope::import {
 namespace {
@@ -33,45 +34,40 @@ std::optional<int32_t> number_of(std::string_view digits) {
   return number;
 }
 
-size_t after_separators(std::string_view name, size_t at) {
-  while (at < name.size() && (name[at] == '-' || name[at] == '_' || name[at] == '=')) ++at;
+constexpr std::string_view kSeparators = "-_=";
+size_t after_separators(std::string_view name, size_t at, std::string_view separators = kSeparators) {
+  while (at < name.size() && separators.find(name[at]) != std::string_view::npos) ++at;
   return at;
 }
 
-/// "rank-3", "worker3". A rank within a node is none of the job: "local_rank_3".
+/// "rank-3", "rank 3", "worker3". A rank within a node, or in a part of the job, is none of the job: "local_rank_3", "tp_rank_3".
 std::optional<int32_t> number_behind(std::string_view name, std::string_view word) {
-  constexpr std::string_view kLocal = "local";
+  constexpr std::array<std::string_view, 7> kParts = {"local", "node", "tp", "cp", "dp", "pp", "ep"};
+  std::string_view const separators = word == "rank" ? "-_=. :#([" : kSeparators;
   for (size_t at = name.find(word); at != std::string_view::npos; at = name.find(word, at + 1)) {
     std::string_view before = name.substr(0, at);
     while (!before.empty() && (before.back() == '-' || before.back() == '_')) before.remove_suffix(1);
-    if (before.ends_with(kLocal)) continue;
-    if (auto const number = number_of(digits_at(name, after_separators(name, at + word.size())))) return number;
+    bool const is_of_part = std::any_of(kParts.begin(), kParts.end(), [&](std::string_view part) {
+      size_t const begin = before.size() - std::min(before.size(), part.size());
+      return before.ends_with(part) && (begin == 0 || !is_letter(before[begin - 1]));
+    });
+    if (is_of_part) continue;
+    if (auto const number = number_of(digits_at(name, after_separators(name, at + word.size(), separators)))) return number;
   }
   return std::nullopt;
 }
 
-/// Parts of a job in the order in which ranks count through them, the fastest first.
-constexpr std::array<std::string_view, 4> kJobParts = {"tp", "cp", "dp", "pp"};
-using Places = std::array<std::optional<int32_t>, kJobParts.size()>;
-
-/// "tp", "tp_rank": a word of its own, with a number behind it.
-std::optional<int32_t> place_in(std::string_view name, std::string_view part) {
-  for (size_t at = name.find(part); at != std::string_view::npos; at = name.find(part, at + 1)) {
-    if (at > 0 && is_letter(name[at - 1])) continue;
-    size_t next = after_separators(name, at + part.size());
-    if (name.substr(next).starts_with("rank")) next = after_separators(name, next + 4);
-    if (auto const number = number_of(digits_at(name, next))) return number;
-  }
-  return std::nullopt;
-}
-
-/// The name that SGLang gives: "1769071195.66-TP-3.trace.json.gz", with no other part of the job.
+/// The name that SGLang gives: "1769071195.66-TP-3.trace.json.gz", of one stage "1769071195.66-TP-3-DECODE.trace.json.gz"; with
+/// no other part of the job.
 std::optional<int32_t> only_tensor_part(std::string_view name) {
   constexpr std::string_view kPart = "-tp-";
   size_t const at = name.rfind(kPart);
   if (at == std::string_view::npos) return std::nullopt;
   std::string_view const digits = digits_at(name, at + kPart.size());
-  return name.substr(at + kPart.size() + digits.size()).starts_with(".trace.json") ? number_of(digits) : std::nullopt;
+  std::string_view rest = name.substr(at + kPart.size() + digits.size());
+  for (std::string_view const stage : {"-extend", "-prefill", "-decode"})
+    if (rest.starts_with(stage)) rest.remove_prefix(stage.size());
+  return rest.starts_with(".trace.json") ? number_of(digits) : std::nullopt;
 }
 
 /// A folder of one rank: "rank_3", "worker3", "mp_rank_03", "proc_3".
@@ -84,15 +80,6 @@ std::optional<int32_t> rank_of_folder(std::string_view name) {
   }
   return std::nullopt;
 }
-
-Places places_of(std::string const& path) {
-  std::string const name = lower_case(std::filesystem::path(path).filename().string());
-  Places places;
-  for (size_t p = 0; p < kJobParts.size(); ++p) places[p] = place_in(name, kJobParts[p]);
-  return places;
-}
-
-bool are_distinct(std::vector<int32_t> const& ranks) { return std::set(ranks.begin(), ranks.end()).size() == ranks.size(); }
 
 }  // namespace
 
@@ -128,42 +115,11 @@ std::optional<int32_t> rank_of_name(std::string_view path) {
 
 std::optional<int32_t> number_at_end(std::string_view path) {
   std::string name = std::filesystem::path(path).filename().string();
-  for (std::string_view const extension : {".gz", ".zst", ".json", ".pkl", ".pickle"})
+  for (std::string_view const extension : {".gz", ".zst", ".json", ".pkl", ".pickle", ".bin", ".dump", ".dat"})
     if (name.ends_with(extension)) name.resize(name.size() - extension.size());
   size_t const last = name.find_last_not_of("0123456789");
   size_t const begin = last == std::string::npos ? 0 : last + 1;
   return number_of(std::string_view(name).substr(begin));
-}
-
-std::vector<int32_t> ranks_of_parallel_names(std::span<std::string const> paths) {
-  std::vector<Places> places;
-  Places most;
-  for (std::string const& path : paths) {
-    Places const& own = places.emplace_back(places_of(path));
-    for (size_t p = 0; p < own.size(); ++p) {
-      if (own[p].has_value() != places.front()[p].has_value()) return {};  // names of several kinds
-      if (own[p]) most[p] = std::max(most[p].value_or(0), *own[p]);
-    }
-  }
-  if (paths.size() < 2 || std::none_of(most.begin(), most.end(), [](auto const& part) { return part.has_value(); })) return {};
-
-  std::vector<int32_t> ranks;
-  if (most[0]) {
-    for (Places const& own : places) ranks.push_back(*own[0]);
-    if (are_distinct(ranks)) return ranks;
-    ranks.clear();
-  }
-  for (Places const& own : places) {
-    int64_t rank = 0, stride = 1;
-    for (size_t p = 0; p < own.size(); ++p) {
-      if (!own[p]) continue;
-      rank += stride * *own[p];
-      stride *= int64_t{*most[p]} + 1;
-      if (stride > (int64_t{1} << 24U)) return {};
-    }
-    ranks.push_back(static_cast<int32_t>(rank));
-  }
-  return are_distinct(ranks) ? ranks : std::vector<int32_t>();
 }
 
 }  // namespace stepscope::import

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -11,6 +12,7 @@
 #include "trace/base/run_folder.h"
 #include "trace/import/flight_recorder/flight_recorder_importer.h"
 #include "trace/import/importers.h"
+#include "trace/import/name_numbers.h"
 #include "trace/import/nsys/nsys_importer.h"
 #include "trace/import/other_files.h"
 #include "trace/import/perfetto/perfetto_importer.h"
@@ -66,6 +68,9 @@ struct Nested {
 /// The nearest folders below that hold traces, in natural order. One that holds some is looked through no further.
 void find_nested(std::string const& folder, int levels_left, std::vector<Nested>& found) {
   if (levels_left == 0) return;
+  // torch_npu leaves what its trace is made from beside it.
+  std::string const of_ascend = (fs::path(folder) / "ASCEND_PROFILER_OUTPUT").string();
+  if (auto files = files_directly_in(of_ascend)) return found.push_back({of_ascend, std::move(*files)});
   for (std::string const& each : subfolders_of(folder)) {
     if (found.size() >= kMostFolders) return;
     if (auto files = files_directly_in(each))
@@ -92,18 +97,6 @@ bool are_ranks(std::vector<Nested> const& nested) {
   });
 }
 
-/// "iteration_10" and "iteration_20": names that differ in numbers alone.
-std::string without_numbers(std::string name) {
-  std::erase_if(name, [](char c) { return c >= '0' && c <= '9'; });
-  return name;
-}
-bool are_captures(std::vector<std::string> const& folders) {
-  return std::all_of(folders.begin(), folders.end(), [&](std::string const& folder) {
-    std::string const name = name_of(folder), bare = without_numbers(name);
-    return bare == without_numbers(name_of(folders.front())) && bare.size() < name.size();
-  });
-}
-
 /// The folders directly in `path` that the nested ones are, or are in.
 std::vector<std::string> tops_of(std::string const& path, std::vector<Nested> const& nested) {
   std::vector<std::string> tops;
@@ -112,6 +105,39 @@ std::vector<std::string> tops_of(std::string const& path, std::vector<Nested> co
     if (tops.empty() || tops.back() != top) tops.push_back(std::move(top));
   }
   return tops;
+}
+
+/// What the folders `tops`, which hold the nested ones, stand for. Each rank has as many files: folders with more and more of
+/// them are runs of more and more devices.
+FoldersAre meaning_of_tops(std::vector<std::string> const& tops, std::vector<Nested> const& nested) {
+  std::vector<std::string> names;
+  for (std::string const& top : tops) names.push_back(name_of(top));
+  FoldersAre const meaning = meaning_of_folders(names);
+  bool const may_be_ranks = meaning == FoldersAre::kRanks || meaning == FoldersAre::kMaybeRanks;
+  if (!may_be_ranks) return meaning;
+
+  std::map<std::string, size_t> files_in;
+  for (std::string const& top : tops)
+    for (Nested const& each : nested)
+      if (each.folder == top || each.folder.starts_with(top + "/")) files_in[top] += each.files.size();
+  bool const are_equal =
+      std::all_of(files_in.begin(), files_in.end(), [&](auto const& top) { return top.second == files_in.begin()->second; });
+  if (!are_equal) return FoldersAre::kCaptures;
+  // Without a word only a file alone is one of a rank.
+  bool const is_sure = meaning == FoldersAre::kRanks || files_in.begin()->second == 1;
+  return is_sure ? FoldersAre::kRanks : FoldersAre::kCaptures;
+}
+
+/// Of each folder its own files: where it holds several captures those of the newest.
+Expected<RunFiles> files_of_ranks(std::vector<std::string> const& folders) {
+  RunFiles run;
+  for (std::string const& folder : folders) {
+    auto of_rank = find_run_files(folder);
+    if (!of_rank) return of_rank;
+    run.files.insert(run.files.end(), of_rank->files.begin(), of_rank->files.end());
+    run.notes.insert(run.notes.end(), of_rank->notes.begin(), of_rank->notes.end());
+  }
+  return run;
 }
 
 Expected<RunFiles> choose_nested(std::string const& path, std::vector<Nested> nested) {
@@ -124,7 +150,9 @@ Expected<RunFiles> choose_nested(std::string const& path, std::vector<Nested> ne
   std::vector<std::string> const tops = tops_of(path, nested);
   // Each level has a shorter path below it, so this ends.
   if (tops.size() == 1) return find_run_files(tops.front());
-  if (are_captures(tops) && !are_ours(nested)) {
+  FoldersAre const meaning = are_ours(nested) ? FoldersAre::kOthers : meaning_of_tops(tops, nested);
+  if (meaning == FoldersAre::kRanks) return files_of_ranks(tops);
+  if (meaning == FoldersAre::kCaptures) {
     auto run = find_run_files(tops.back());
     if (!run) return run;
     std::vector<std::string> const others(tops.begin(), tops.end() - 1);
@@ -173,9 +201,11 @@ bool is_one_nested_run(std::string const& folder) {
   std::vector<Nested> nested;
   find_nested(folder, 1, nested);
   if (nested.size() < 2 || are_ours(nested)) return false;
+  if (are_ranks(nested)) return true;
   // Captures with as many files each make no scaling series.
   auto const is_as_large = [&](Nested const& each) { return each.files.size() == nested.front().files.size(); };
-  return are_ranks(nested) || (are_captures(tops_of(folder, nested)) && std::all_of(nested.begin(), nested.end(), is_as_large));
+  FoldersAre const meaning = meaning_of_tops(tops_of(folder, nested), nested);
+  return meaning != FoldersAre::kOthers && std::all_of(nested.begin(), nested.end(), is_as_large);
 }
 
 Expected<RunFiles> find_run_files(std::string const& path) {

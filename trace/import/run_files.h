@@ -14,7 +14,8 @@ struct RunFiles {
 };
 
 /// A file, or a folder. In a folder without a trace the subfolders are looked through:
-/// - subfolders of single ranks ("rank_0", "worker3") are one run,
+/// - subfolders of single ranks ("rank_0", "gpu1", "node0_gpu1"; by their words, or bare numbers from 0 with one file each) are
+///   one run; of a rank with several captures the newest is taken,
 /// - of numbered captures ("iteration_10", "iteration_20") and profiles of XLA the newest is opened, a note names the others.
 /// Errors: the folder cannot be read, holds no trace, or holds several runs; the message names them.
 base::Expected<RunFiles> find_run_files(std::string const& path);

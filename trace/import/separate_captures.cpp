@@ -1,16 +1,19 @@
 #include "trace/import/separate_captures.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 
 #include <fmt/format.h>
 
 #include "trace/base/run_folder.h"
 #include "trace/import/coarse_times.h"
+#include "trace/import/name_numbers.h"
 #include "trace/model/clock_drift.h"
 
 namespace stepscope::import {
@@ -123,6 +126,44 @@ bool are_all_ours(RunSources const& run) {
                      [](RankSource const& rank) { return rank.file.ends_with(base::kTraceSuffix); });
 }
 
+/// Stages of a server that SGLang profiles one after the other, in this order: "ID-TP-0-EXTEND", "ID-TP-0-DECODE". −1 = none.
+int stage_of(std::string const& path) {
+  std::string const name = "-" + name_without_extensions(fs::path(path).filename().string()) + "-";
+  constexpr std::array<std::string_view, 3> kStages = {"-extend-", "-prefill-", "-decode-"};
+  for (size_t stage = 0; stage < kStages.size(); ++stage)
+    if (name.find(kStages[stage]) != std::string::npos) return static_cast<int>(stage);
+  return -1;
+}
+
+/// The time at the begin of a file's name; empty where none is.
+std::string time_of_name(std::string const& path) {
+  std::string const name = name_without_extensions(fs::path(path).filename().string());
+  auto const numbers = numbers_in(name);
+  bool const has_time = !numbers.empty() && numbers.front().counts == NameCounts::kTime;
+  return has_time ? name.substr(numbers.front().begin, numbers.front().end - numbers.front().begin) : std::string();
+}
+
+/// Stages as captures, the newest last; none where the files are not all of stages, or of one.
+std::vector<Capture> find_stages(RunSources const& run) {
+  using Order = std::tuple<int64_t, std::string, int>;  // by clock, by name, by stage
+  std::map<int, std::pair<Order, Capture>> stages;
+  for (size_t r = 0; r < run.ranks.size(); ++r) {
+    int const stage = stage_of(run.ranks[r].file);
+    if (stage < 0) return {};
+    auto const span = span_of(run.ranks[r]);
+    Order const order{span ? span->begin : 0, time_of_name(run.ranks[r].file), stage};
+    auto& [latest, capture] = stages[stage];
+    latest = std::max(latest, order);
+    capture.add(run.ranks[r], r, span.value_or(model::Interval{}));
+  }
+  std::vector<std::pair<Order, Capture>> in_order;
+  for (auto& [stage, capture] : stages) in_order.push_back(std::move(capture));
+  std::sort(in_order.begin(), in_order.end(), [](auto const& a, auto const& b) { return a.first < b.first; });
+  std::vector<Capture> captures;
+  for (auto& [order, capture] : in_order) captures.push_back(std::move(capture));
+  return captures;
+}
+
 std::string named_files(RunSources const& run, std::set<size_t> const& members) {
   std::set<std::string> names;
   for (size_t const r : members) names.insert(fs::path(run.ranks[r].file).filename().string());
@@ -139,12 +180,19 @@ std::string named_files(RunSources const& run, std::set<size_t> const& members) 
 
 Expected<void> separate_captures(RunSources& run, bool are_several_paths) {
   if (run.ranks.size() < 2 || (!are_several_paths && are_all_ours(run))) return {};
-  std::vector<Capture> const captures = find_captures(run);
+  std::vector<Capture> captures = find_captures(run);
+  bool const are_stages = captures.size() < 2;
+  if (are_stages) captures = find_stages(run);
   if (captures.size() < 2) return {};
 
   if (are_several_paths) {
     std::string const& first = run.ranks[captures.front().members.front()].file;
     std::string const& last = run.ranks[captures.back().members.front()].file;
+    if (are_stages)
+      return fail(
+          "{} and {} are of different stages, so they are not ranks of one run: compare them with stepscope compare, or say "
+          "--one-run to read all files as one run",
+          first, last);
     return fail(
         "{} and {} do not overlap in time, so they are not ranks of one run: compare them with stepscope compare, name each as a "
         "run of a series with stepscope report --series, or say --one-run to read all files as one run",
@@ -153,9 +201,9 @@ Expected<void> separate_captures(RunSources& run, bool are_several_paths) {
   std::set<size_t> left_out;
   for (size_t c = 0; c + 1 < captures.size(); ++c) left_out.insert(captures[c].members.begin(), captures[c].members.end());
   run.notes.push_back(fmt::format(
-      "the folder holds {} captures that do not overlap in time, the newest is opened; left out: {} (name their files to "
-      "see them, or say --one-run to read all files as one run)",
-      captures.size(), named_files(run, left_out)));
+      "the folder holds {} captures {}, the newest is opened; left out: {} (name their files to see them, or say --one-run to "
+      "read all files as one run)",
+      captures.size(), are_stages ? "of different stages" : "that do not overlap in time", named_files(run, left_out)));
 
   std::vector<RankSource> kept;
   for (size_t r = 0; r < run.ranks.size(); ++r)

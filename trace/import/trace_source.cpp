@@ -11,6 +11,7 @@
 #include "trace/import/file_advice.h"
 #include "trace/import/importers.h"
 #include "trace/import/nsys/nsys_importer.h"
+#include "trace/import/rank_from_name.h"
 
 namespace stepscope::import {
 namespace {
@@ -56,6 +57,8 @@ Expected<std::vector<TraceSource>> TraceSource::open(std::string const& path) {
   if (mapped->is_cut()) return base::became_shorter(path);
   if (!traces) return base::fail_with(traces);
   for (model::Trace& trace : *traces) sources.emplace_back(std::move(trace));
+  if (sources.size() == 1 && sources.front().info().rank < 0)
+    if (auto const rank = rank_of_name(path)) sources.front().assume_rank_by_name(*rank);
   return sources;
 }
 

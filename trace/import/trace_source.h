@@ -60,6 +60,13 @@ class TraceSource {
   [[nodiscard]] base::Expected<model::Trace> load() &&;
   /// Of a trace that does not say its rank.
   void assume_rank(int32_t rank);
+  /// Of the only process of a file, whose trace says none, while its name does. The names of the run's other files may tell more
+  /// (name_numbers.h).
+  void assume_rank_by_name(int32_t rank) {
+    assume_rank(rank);
+    is_rank_by_name_ = true;
+  }
+  [[nodiscard]] bool is_rank_by_name() const { return is_rank_by_name_; }
   /// What other traces of the run say of the job.
   void assume_world_size(int32_t world_size);
   /// From now on all times are those of a corrected clock.
@@ -71,7 +78,8 @@ class TraceSource {
   [[nodiscard]] model::Trace as_assumed(model::Trace trace) const;
   model::TraceInfo& to_assume();
   std::optional<model::TraceInfo> assumed_info_;  ///< of a file
-  model::ClockDrift drift_;                       ///< of a file
+  bool is_rank_by_name_ = false;
+  model::ClockDrift drift_;  ///< of a file
 };
 
 /// One process of an open run. Run time = trace time + offset_ns.

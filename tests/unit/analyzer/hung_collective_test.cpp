@@ -25,6 +25,7 @@ struct MadeCall {
   CollectiveState state = CollectiveState::kCompleted;
   CollectiveOp op = CollectiveOp::kAllReduce;
   uint64_t communicator = 7;
+  uint64_t bytes = 0;  ///< of floats; 0 = not known
 };
 constexpr CollectiveState kPending = CollectiveState::kEnqueued;
 
@@ -52,6 +53,8 @@ model::Run calls_of_ranks(std::vector<std::vector<MadeCall>> const& ranks, uint3
       detail.participants = participants;
       detail.rank = static_cast<int32_t>(r);
       detail.state = call.state;
+      detail.bytes = call.bytes;
+      if (call.bytes > 0) detail.data_type = model::DataType::kFloat32;
       at += kMs;
       builder.events(track).add(model::EventKind::kCollectiveCall, at, is_pending(call) ? end - at : kMs / 2,
                                 builder.intern(model::to_string(call.op)), 0, detail);
@@ -171,6 +174,44 @@ TEST(HungCollective, DifferentOperationsUnderOneNumberAreTold) {
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].subjects.at("different"), "all_reduce on 0; all_gather on 1");
   EXPECT_EQ(told[0].finding.severity, Severity::kCritical);
+}
+
+TEST(HungCollective, TheRankWhoseOperationIsNotThatOfMostIsNamed) {
+  MadeCall const odd{2, kPending, CollectiveOp::kBroadcast}, usual{2, kPending};
+  auto const told = hung_in(calls_of_ranks({{{1}, odd}, {{1}, usual}, {{1}, usual}}, 3));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].subjects.at("op"), "all_reduce") << "what most ranks call";
+  EXPECT_EQ(told[0].subjects.at("odd"), "0");
+  EXPECT_THAT(told[0].words, HasSubstr("The call of rank 0 is not that of most ranks."));
+}
+
+TEST(HungCollective, SizesThatDifferInACallThatHangsAreTold) {
+  auto const call = [](uint64_t bytes) { return std::vector<MadeCall>{{1}, {2, kPending, CollectiveOp::kAllReduce, 7, bytes}}; };
+  auto const told = hung_in(calls_of_ranks({call(256), call(512), call(256)}, 3));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].finding.severity, Severity::kCritical);
+  EXPECT_EQ(told[0].subjects.at("different"), "all_reduce of 256 B float32 on 0, 2; all_reduce of 512 B float32 on 1");
+  EXPECT_EQ(told[0].subjects.at("odd"), "1");
+  EXPECT_FALSE(hung_in(calls_of_ranks({call(256), call(0), call(256)}, 3))[0].subjects.contains("odd")) << "one is not known";
+  auto const under_way = hung_in(calls_of_ranks({call(256), call(512), call(256)}, 3, 0));
+  ASSERT_EQ(under_way.size(), 1U);
+  EXPECT_EQ(under_way[0].finding.severity, Severity::kWarning);
+}
+
+TEST(HungCollective, ARankWhoseStreamNeverReachedTheCallIsNamed) {
+  std::vector<MadeCall> const started = {{1}, {2, CollectiveState::kStarted}};
+  auto const told = hung_in(calls_of_ranks({started, started, {{1}, {2, CollectiveState::kEnqueued}}}, 3));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].finding.severity, Severity::kCritical);
+  EXPECT_EQ(told[0].subjects.at("not_started"), "2");
+  EXPECT_EQ(told[0].subjects.at("waiting"), "0, 1");
+  EXPECT_THAT(told[0].words, HasSubstr("Rank 2 called it, but the stream of that call never reached it."));
+  // In a job that works, ranks start at different times.
+  EXPECT_THAT(hung_in(calls_of_ranks({started, started, {{1}, {2, CollectiveState::kEnqueued}}}, 3, 0)), IsEmpty());
+  // Where no rank started it, or starts are not recorded, no rank is known to be the one.
+  auto const none = hung_in(calls_of_ranks({{{1}, {2, kPending}}, {{1}, {2, kPending}}}, 2));
+  ASSERT_EQ(none.size(), 1U);
+  EXPECT_FALSE(none[0].subjects.contains("not_started"));
 }
 
 TEST(HungCollective, OneThatSomeCompletedComesBeforeOneThatAllWaitIn) {
@@ -341,9 +382,68 @@ TEST(HungCollective, EachCauseIsToldAndNoVictim) {
   EXPECT_THAT(told[0].subjects.at("other_groups"), HasSubstr("group 7"));
 }
 
+TEST(HungCollective, AVictimIsNotNamedWithTheCulprit) {
+  // All of 4 to 7 are missing in group 1, but 4, 5 and 7 wait for 6 in group 2.
+  auto const told = hung_in(active_calls(8, {{1, {0, 1, 2, 3, 4, 5, 6, 7}, {{0, {5}}, {1, {5}}, {2, {5}}, {3, {5}}}, {}},
+                                             {2, {4, 5, 6, 7}, {{4, {8}}, {5, {8}}, {7, {8}}}, {}}}));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].subjects.at("missing"), "6");
+  EXPECT_EQ(told[0].subjects.at("waiting"), "4, 5, 7");
+  EXPECT_THAT(told[0].subjects.at("other_groups"), HasSubstr("group 1"));
+}
+
+TEST(HungCollective, CulpritsOfOneCollectiveMayHaveDifferentCauses) {
+  // 1 and 2 are missing in group 1: 1 is the cause itself, 2 waits for 3 in group 2.
+  auto const told = hung_in(active_calls(4, {{1, {0, 1, 2}, {{0, {5}}}, {}}, {2, {2, 3}, {{2, {8}}}, {}}}));
+  ASSERT_EQ(told.size(), 2U);
+  std::map<std::string, std::string> missing_of;
+  for (Told const& each : told) missing_of[each.subjects.at("waiting")] = each.subjects.at("missing");
+  EXPECT_EQ(missing_of, (std::map<std::string, std::string>{{"0", "1"}, {"2", "3"}}));
+  Told const& first = told[0].subjects.at("waiting") == "0" ? told[0] : told[1];
+  EXPECT_EQ(first.subjects.at("held"), "2 in all_reduce 8 of group 2");
+  EXPECT_THAT(first.words, HasSubstr("Ranks that wait elsewhere had not come to it, either: “2 in all_reduce 8 of group 2”."));
+}
+
+TEST(HungCollective, AChainOfVictimsEndsAtTheRankThatWaitsForNone) {
+  auto const told =
+      hung_in(active_calls(4, {{1, {0, 1}, {{0, {5}}}, {}}, {2, {1, 2}, {{1, {5}}}, {}}, {3, {2, 3}, {{2, {5}}}, {}}}));
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].subjects.at("missing"), "3");
+}
+
 TEST(HungCollective, RanksThatWaitForEachOtherAreBothTold) {
   auto const told = hung_in(active_calls(2, {{1, {0, 1}, {{0, {5}}}, {}}, {2, {0, 1}, {{1, {8}}}, {}}}));
   ASSERT_EQ(told.size(), 2U);
+  for (Told const& each : told)
+    EXPECT_THAT(each.words,
+                HasSubstr("Ranks wait for each other, as they call these in different order: “all_reduce 5 of group 1 (0 waiting "
+                          "for 1), all_reduce 8 of group 2 (1 waiting for 0)”."));
+}
+
+TEST(HungCollective, CallsOfTwoGroupsInDifferentOrderAreTold) {
+  // Both ranks have called both: rank 0 first that of group 1, rank 1 first that of group 2.
+  model::Run run;
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    model::TraceBuilder builder;
+    builder.info().rank = rank;
+    for (uint64_t group : {1, 2}) {
+      std::string const name = "group " + std::to_string(group);
+      model::TrackId const track = builder.add_track({model::TrackKind::kThread, model::group_calls_name(name), 0, -1, {}, 0});
+      model::CollectiveDetail detail;
+      detail.communicator = group;
+      detail.sequence = 5;
+      detail.op = CollectiveOp::kAllReduce;
+      detail.participants = 2;
+      detail.rank = rank;
+      detail.state = kPending;
+      int64_t const at = (rank == 0) == (group == 1) ? kMs : 2 * kMs;
+      builder.events(track).add(model::EventKind::kCollectiveCall, at, kLong, builder.intern("all_reduce"), 0, detail);
+    }
+    run.ranks.push_back({std::move(builder).finish(), 0, ""});
+  }
+  auto const told = hung_in(run);
+  ASSERT_EQ(told.size(), 1U);
+  EXPECT_EQ(told[0].subjects.at("circle"), "all_reduce 5 of group 1, all_reduce 5 of group 2");
 }
 
 TEST(HungCollective, AMemberOfWhichThereIsNoDumpIsNamedByItsRankInTheJob) {

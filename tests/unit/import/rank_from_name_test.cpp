@@ -10,7 +10,6 @@ namespace stepscope::import {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::IsEmpty;
 
 TEST(RankFromName, TheRankMayBeInTheFilesName) {
   EXPECT_EQ(rank_of_name("run/rank-3.json.gz"), 3);
@@ -23,6 +22,11 @@ TEST(RankFromName, TheRankMayBeInTheFilesName) {
   EXPECT_EQ(rank_of_name("frank.json"), std::nullopt);
   EXPECT_EQ(rank_of_name("rank99999999999.json"), std::nullopt);
   EXPECT_EQ(rank_of_name("local_rank_1.json"), std::nullopt);  // of its host
+  EXPECT_EQ(rank_of_name("tp_rank_1.json"), std::nullopt);     // of a part of the job
+  EXPECT_EQ(rank_of_name("dp_rank_0_global_rank_5.json"), 5);
+  for (char const* const name : {"profile.rank.4.json", "trace rank 4.json", "trace (rank 4).json", "trace[rank4].json",
+                                 "run-RANK=4.json", "1769071195.66-TP-4-DECODE.trace.json.gz"})
+    EXPECT_EQ(rank_of_name(name), 4) << name;
 }
 
 TEST(RankFromName, TheRankMayBeInTheFoldersName) {
@@ -46,22 +50,6 @@ TEST(RankFromName, NumbersAreOrderedAsNumbers) {
   std::sort(names.begin(), names.end(), natural_less);
   EXPECT_THAT(names, ElementsAre("TP", "TP-1", "TP-09", "TP-9", "TP-10", "TP-x"));
   EXPECT_FALSE(natural_less("a1", "a1"));
-}
-
-TEST(RankFromName, PlacesInAParallelJobCountTensorFirst) {
-  std::vector<std::string> const grid = {"t_tp0_pp0.json", "t_tp0_pp1.json", "t_tp1_pp0.json", "t_tp1_pp1.json"};
-  EXPECT_THAT(ranks_of_parallel_names(grid), ElementsAre(0, 2, 1, 3));
-  // The tensor parts of all are different: they count through the job.
-  std::vector<std::string> const attention = {"1.5-TP-0-DP-0.trace.json", "1.5-TP-1-DP-0.trace.json", "1.5-TP-2-DP-1.trace.json"};
-  EXPECT_THAT(ranks_of_parallel_names(attention), ElementsAre(0, 1, 2));
-  EXPECT_THAT(ranks_of_parallel_names(std::vector<std::string>{"a-dp-3.json", "a-dp-1.json"}), ElementsAre(3, 1));
-}
-
-TEST(RankFromName, NamesThatTellNoPlaceOrOneTwiceGiveNoRanks) {
-  EXPECT_THAT(ranks_of_parallel_names(std::vector<std::string>{"a-tp8.json", "b-tp8.json"}), IsEmpty());
-  EXPECT_THAT(ranks_of_parallel_names(std::vector<std::string>{"a-tp0.json", "b.json"}), IsEmpty());
-  EXPECT_THAT(ranks_of_parallel_names(std::vector<std::string>{"http1.json", "http2.json"}), IsEmpty());
-  EXPECT_THAT(ranks_of_parallel_names(std::vector<std::string>{"a-tp3.json"}), IsEmpty());
 }
 
 }  // namespace

@@ -78,6 +78,68 @@ TEST_F(RunFilesTest, TheNewestCaptureMayBeOfFoldersOfRanks) {
   EXPECT_THAT(run->ranks[0].file, HasSubstr("step_10"));
 }
 
+TEST_F(RunFilesTest, FoldersOfDevicesAndNodesAreOneRun) {
+  for (char const* const pattern :
+       {"gpu{}/trace.json", "device_{}/trace.json", "worker_{}/profile/trace.json", "GPU{}/prof/trace.json", "{}/trace.json",
+        "rank{}_ascend_pt/ASCEND_PROFILER_OUTPUT/trace_view.json", "node0_gpu{}/trace.json"}) {
+    fs::remove_all(folder_ / "p");
+    for (int const rank : {0, 1, 10, 2}) write("p/" + fmt::format(fmt::runtime(pattern), rank), -1, 1, 100 + rank);
+    auto const run = open({"p"});
+    ASSERT_TRUE(run) << pattern << ": " << run.error().message;
+    EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1, 2, 10)) << pattern;
+  }
+}
+
+TEST_F(RunFilesTest, OfARankWithSeveralCapturesTheNewestIsTaken) {
+  for (int const rank : {0, 1})
+    for (char const* const step : {"step_9", "step_10"})
+      write(fmt::format("p/gpu{}/{}/trace.json", rank, step), -1, 1, 100 + rank);
+  auto const run = open({"p"});
+  ASSERT_TRUE(run) << run.error().message;
+  EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1));
+  for (RankSource const& rank : run->ranks) EXPECT_THAT(rank.file, HasSubstr("step_10"));
+}
+
+TEST_F(RunFilesTest, FoldersOfMoreAndMoreDevicesAreNoRanks) {
+  write("p/gpu1/a.json", -1, 1);
+  write("p/gpu2/a.json", -1, 1);
+  write("p/gpu2/b.json", -1, 1);
+  auto const run = open({"p"});
+  ASSERT_TRUE(run);
+  EXPECT_EQ(run->ranks.size(), 2U);
+  EXPECT_THAT(notes_of(*run), HasSubstr("gpu1"));
+}
+
+TEST_F(RunFilesTest, TheNumberInTheNameIsTheRankAndIsSaidToBeAGuess) {
+  for (int const rank : {0, 1, 10, 2}) write(fmt::format("p/{}.json", rank), -1, 1, 100 + rank);
+  auto const run = open({"p"});
+  ASSERT_TRUE(run);
+  EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1, 2, 10));
+  EXPECT_THAT(notes_of(*run), HasSubstr("by the number in its name"));
+}
+
+TEST_F(RunFilesTest, AConstantRankInTheNamesIsNotThatOfAll) {
+  for (int const tp : {0, 1}) write(fmt::format("p/dp0_pp0_tp{}_ep0_rank0.json", tp), -1, 1, 100 + tp);
+  EXPECT_THAT(ranks_of(*open({"p"})), ElementsAre(0, 1));
+  // What a trace says itself counts.
+  write("q/dp0_pp0_tp0_ep0_rank0.json", 1, 1, 100);
+  write("q/dp0_pp0_tp1_ep0_rank0.json", 0, 1, 101);
+  auto const run = open({"q"});
+  EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1));
+  EXPECT_THAT(run->ranks[0].file, HasSubstr("tp1"));
+}
+
+TEST_F(RunFilesTest, StagesOfAServerAreTwoCaptures) {
+  for (int const rank : {0, 1})
+    for (char const* const stage : {"DECODE", "EXTEND"})
+      write(fmt::format("p/1769071195.66-TP-{}-{}.trace.json", rank, stage), -1, -1);
+  auto const run = open({"p"});
+  ASSERT_TRUE(run);
+  EXPECT_THAT(ranks_of(*run), ElementsAre(0, 1));
+  for (RankSource const& rank : run->ranks) EXPECT_THAT(rank.file, HasSubstr("DECODE"));
+  EXPECT_THAT(notes_of(*run), HasSubstr("EXTEND"));
+}
+
 TEST_F(RunFilesTest, OtherFoldersAreNamedToChooseFrom) {
   write("p/before/trace.json", 0, 1);
   write("p/after/trace.json", 0, 1);

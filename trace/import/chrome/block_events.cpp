@@ -147,18 +147,20 @@ class BlockReader {
     last_track_ = track({TrackKey::Kind::kThread, std::string(event.process), std::string(thread_of(event.thread))});
     return last_track_;
   }
-  uint32_t stream(int32_t device, int64_t number) {
-    if (device == last_device_ && number == last_stream_ && has_last_stream_) return last_stream_track_;
+  uint32_t stream(std::string_view process, int32_t device, int64_t number) {
+    bool const is_last = device == last_device_ && number == last_stream_ && process == last_stream_process_;
+    if (is_last && has_last_stream_) return last_stream_track_;
+    last_stream_process_ = process;
     last_device_ = device;
     last_stream_ = number;
     has_last_stream_ = true;
-    last_stream_track_ = track({TrackKey::Kind::kStream, "", "", device, number});
+    last_stream_track_ = track({TrackKey::Kind::kStream, std::string(process), "", device, number});
     return last_stream_track_;
   }
   uint32_t stream_of(ChromeEvent const& event, KinetoArguments const& arguments) {
     int64_t const device = arguments.device ? *arguments.device : parse_integer(event.process).value_or(-1);
     int64_t const number = arguments.stream ? *arguments.stream : trailing_number(event.thread).value_or(0);
-    return stream(static_cast<int32_t>(std::clamp<int64_t>(device, -1, INT32_MAX)), number);
+    return stream(event.process, static_cast<int32_t>(std::clamp<int64_t>(device, -1, INT32_MAX)), number);
   }
 
   EventBatch& rows(uint32_t track) { return block_.rows[track]; }
@@ -467,6 +469,7 @@ class BlockReader {
   uint32_t last_track_ = 0, last_stream_track_ = 0;
   int32_t last_device_ = -1;
   int64_t last_stream_ = 0;
+  std::string_view last_stream_process_;
   KinetoCategory last_category_of_ = category_of({});
 };
 

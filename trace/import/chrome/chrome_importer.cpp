@@ -55,7 +55,7 @@ class ChromeReader {
     read_trailer();
     if (merged_.event_count() == 0 && merged_.log().notes.empty() && !header_.is_kineto)
       return base::fail("{}: is JSON with no events of a trace in it, name a trace", input_.name());
-    return std::move(merged_).finish(std::move(header_), input_.name());
+    return std::move(merged_).finish(std::move(header_));
   }
 
  private:

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
-#include "trace/import/rank_from_name.h"
 
 namespace stepscope::import {
 namespace {
@@ -73,7 +72,6 @@ size_t MergedEvents::track_of(TrackKey const& key) {
   if (is_new) {
     MergedTrack& track = tracks_.emplace_back();
     track.key = key;
-    track.id = builder_.add_track({});
   }
   return place->second;
 }
@@ -337,20 +335,23 @@ void MergedEvents::add_devices(TraceHeader const& header) {
   for (MergedTrack const& track : tracks_)
     if (track.key.kind == TrackKey::Kind::kStream) used.insert(track.key.device);
   for (int32_t const id : used) {
-    auto const known = std::find_if(header.devices.begin(), header.devices.end(), [&](auto const& d) { return d.id == id; });
+    auto const parted = parted_devices_.find(id);
+    int32_t const told = parted == parted_devices_.end() ? id : parted->second.first;
+    auto const known = std::find_if(header.devices.begin(), header.devices.end(), [&](auto const& d) { return d.id == told; });
     model::Device device;
     if (known != header.devices.end()) device = *known;
     device.id = id;
-    if (device.name.empty()) device.name = fmt::format("GPU {}", id);
+    if (device.name.empty()) device.name = fmt::format("GPU {}", told);
+    if (parted != parted_devices_.end()) device.name += fmt::format(" (process {})", text_of(parted->second.second));
     builder_.add_device(std::move(device));
   }
 }
 
-void MergedEvents::add_info(TraceHeader& header, std::string const& file) {
+void MergedEvents::add_info(TraceHeader& header) {
   model::TraceInfo& info = builder_.info();
   info.tool = is_kineto_ || header.is_kineto ? "PyTorch profiler (Kineto)" : "Chrome trace events";
   info.host = std::move(header.host);
-  info.rank = header.rank ? *header.rank : rank_of_name(file).value_or(-1);
+  info.rank = header.rank.value_or(-1);
   info.world_size = header.world_size.value_or(1);
   std::map<std::string, uint64_t> events_of;
   for (MergedTrack const& track : tracks_)
@@ -426,14 +427,16 @@ void MergedEvents::note_processes() {
   log().notes.push_back(fmt::format("{}; {}. Open a file for each rank", what, so));
 }
 
-model::Trace MergedEvents::finish(TraceHeader header, std::string const& file) && {
+model::Trace MergedEvents::finish(TraceHeader header) && {
   add_late_rank(header);
   close_brackets();
+  part_devices();
+  for (MergedTrack& track : tracks_) track.id = builder_.add_track({});
   decide_roles();
   send_tracks();
   name_tracks();
   add_devices(header);
-  add_info(header, file);
+  add_info(header);
   far_ = builder_.leave_out_far_events();
   note_losses();
   note_processes();

@@ -15,6 +15,7 @@
 #include "trace/import/chrome/block_events.h"
 #include "trace/import/chrome/trace_header.h"
 #include "trace/import/chrome/track_roles.h"
+#include "trace/model/intervals.h"
 #include "trace/model/trace_builder.h"
 
 namespace stepscope::import {
@@ -36,8 +37,8 @@ class MergedEvents {
   [[nodiscard]] bool is_kineto() const { return is_kineto_; }
   /// What was wrong so far.
   model::ImportLog& log() { return builder_.log(); }
-  /// `file`: its name may tell the rank, which is -1 where nothing does.
-  model::Trace finish(TraceHeader header, std::string const& file) &&;
+  /// The rank is −1 where the trace does not say it.
+  model::Trace finish(TraceHeader header) &&;
 
  private:
   /// BlockEvents::Saying, of a row of a batch.
@@ -73,6 +74,14 @@ class MergedEvents {
     int32_t wanted = 0;
     int64_t stream = 0;
   };
+  /// Streams of one device number, by process (merged_processes.cpp).
+  using TracksOfProcesses = std::map<std::string, std::vector<size_t>>;
+  void part_devices();
+  void part_device(int32_t device, TracksOfProcesses const& processes, std::set<int32_t>& used);
+  void part_correlations();
+  void join_tracks(TracksOfProcesses const& processes, std::vector<bool>& is_joined);
+  [[nodiscard]] bool are_apart(TracksOfProcesses const& processes) const;
+  [[nodiscard]] model::IntervalSet busy_of(std::vector<size_t> const& tracks, int64_t stream) const;
   size_t track_of(TrackKey const& key);
   std::vector<model::StringId> intern_names(BlockEvents const& block);
   void add_rows(MergedTrack& track, model::EventBatch rows, std::vector<model::StringId> const& names);
@@ -101,7 +110,7 @@ class MergedEvents {
   void close_async(size_t track, std::vector<Bracket> const& brackets);
   void name_tracks();
   void add_devices(TraceHeader const& header);
-  void add_info(TraceHeader& header, std::string const& file);
+  void add_info(TraceHeader& header);
   void note_losses();
   void note_processes();
   std::string names_of_processes(std::set<std::string> const& processes) const;
@@ -119,8 +128,10 @@ class MergedEvents {
   std::map<size_t, std::vector<Bracket>> brackets_;  ///< by track
   std::map<std::pair<std::string, std::string>, std::string> thread_names_;
   std::map<std::string, std::string> process_names_, process_labels_;
-  std::vector<DeviceOp> ops_;                              ///< that brackets begin; `track` is a place in tracks_
-  std::map<int32_t, std::set<std::string>> device_users_;  ///< BlockEvents::DeviceUser
+  std::vector<DeviceOp> ops_;                                          ///< that brackets begin; `track` is a place in tracks_
+  std::map<int32_t, std::set<std::string>> device_users_;              ///< BlockEvents::DeviceUser
+  std::map<int32_t, std::pair<int32_t, std::string>> parted_devices_;  ///< by number: the one in the file, and the process
+  std::vector<std::pair<size_t, size_t>> parts_;                       ///< tracks of which several ranks' are known, and which
   std::optional<LastOp> last_op_;
   std::optional<int32_t> rank_;
   uint32_t world_size_ = 0;

@@ -32,9 +32,15 @@ Json parse(std::string_view text) {
 template <class Number>
 Number number_of(Json const& object, char const* key, Number otherwise) {
   auto const found = object.find(key);
-  if (found == object.end() || !found->is_number()) return otherwise;
-  auto const value = found->get<double>();
+  if (found == object.end()) return otherwise;
   constexpr auto kMost = static_cast<double>(std::numeric_limits<Number>::max());
+  if (found->is_string()) {
+    auto const number = parse_integer(found->get_ref<std::string const&>());
+    bool const fits = number && *number >= 0 && static_cast<double>(*number) < kMost;
+    return fits ? static_cast<Number>(*number) : otherwise;
+  }
+  if (!found->is_number()) return otherwise;
+  auto const value = found->get<double>();
   return value >= 0 && value < kMost ? static_cast<Number>(found->get<uint64_t>()) : otherwise;
 }
 
@@ -59,6 +65,19 @@ std::string unquoted(std::string_view value) {
   return json_text(is_string ? value.substr(1, value.size() - 2) : value, kMostFactBytes);
 }
 
+/// "rank" and "world_size" as numbers or as texts; what is neither, or below zero, says nothing.
+void add_place(Json const& info, TraceHeader& header) {
+  constexpr int32_t kMostRanks = 1 << 24;
+  int32_t const told = number_of<int32_t>(info, "rank", number_of<int32_t>(info, "global_rank", -1));
+  if (told >= 0) {
+    int32_t const own = std::min(told, kMostRanks);
+    if (header.rank && *header.rank != own) header.other_rank = own;
+    if (!header.rank) header.rank = own;
+  }
+  int32_t const ranks = number_of<int32_t>(info, "world_size", 0);
+  if (ranks > 0) header.world_size = std::min(ranks, kMostRanks);
+}
+
 }  // namespace
 
 void TraceHeader::add(std::string_view key, std::string_view value) {
@@ -69,18 +88,16 @@ void TraceHeader::add(std::string_view key, std::string_view value) {
     is_kineto = true;
     Json const info = parse(value);
     if (!info.is_object()) return;
-    constexpr int32_t kMostRanks = 1 << 24;
-    if (info.contains("rank")) {
-      int32_t const told = std::clamp(number_of<int32_t>(info, "rank", 0), 0, kMostRanks);
-      if (rank && *rank != told) other_rank = told;
-      if (!rank) rank = told;
-    }
-    if (info.contains("world_size")) world_size = std::clamp(number_of<int32_t>(info, "world_size", 1), 1, kMostRanks);
+    add_place(info, *this);
     for (char const* const fact : {"backend", "nccl_version"}) {
       auto const found = info.find(fact);
       if (found != info.end() && found->is_string())
         facts.emplace_back(fact, json_text(found->get_ref<std::string const&>(), kMostFactBytes));
     }
+  } else if (key == "otherData" || key == "metadata") {
+    if (Json const info = parse(value); info.is_object()) add_place(info, *this);
+  } else if (key == "rank" || key == "global_rank" || key == "world_size") {
+    add_place(Json{{std::string(key), parse(value)}}, *this);
   } else if (key == "baseTimeNanoseconds") {
     base_ns = parse_integer(unquoted(value)).value_or(0);
   } else if (key == "schemaVersion") {

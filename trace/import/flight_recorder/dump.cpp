@@ -205,7 +205,7 @@ class DumpReader {
     entry.input_bytes = bytes_of(inputs, entry.data_type);
     entry.output_bytes = bytes_of(outputs, entry.data_type);
     if (entry.seen_completed_ns) entry.state = CollectiveState::kCompleted;
-    dump_.knows_starts = dump_.knows_starts || entry.seen_started_ns.has_value();
+    dump_.knows_starts = dump_.knows_starts || entry.seen_started_ns.has_value() || entry.state == CollectiveState::kStarted;
     dump_.entries.push_back(entry);
   }
 

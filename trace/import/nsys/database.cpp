@@ -31,7 +31,7 @@ int is_endless(void* left) {
   return 0;
 }
 
-std::string quoted(std::string_view name) {
+std::string quoted_name(std::string_view name) {
   std::string text = "\"";
   for (char const c : name) {
     if (c == '"') text += '"';
@@ -116,7 +116,7 @@ bool Database::read_tables() {
     bool const is_table = sqlite3_table_column_metadata(connection_.get(), "main", table.c_str(), nullptr, nullptr, nullptr,
                                                         nullptr, nullptr, nullptr) == SQLITE_OK;
     if (!is_table) continue;
-    Statement columns(connection_.get(), "PRAGMA main.table_xinfo(" + quoted(table) + ")");
+    Statement columns(connection_.get(), "PRAGMA main.table_xinfo(" + quoted_name(table) + ")");
     std::vector<std::string>& known = tables_[table];
     constexpr int kName = 1, kHidden = 6;
     while (columns.next())
@@ -138,7 +138,7 @@ std::vector<std::string_view> Database::tables() const {
 
 bool Database::has_rows(std::string_view table) {
   if (!has(table)) return false;
-  return Statement(connection_.get(), "SELECT 1 FROM main." + quoted(table) + " NOT INDEXED LIMIT 1").next();
+  return Statement(connection_.get(), "SELECT 1 FROM main." + quoted_name(table) + " NOT INDEXED LIMIT 1").next();
 }
 
 uint64_t Database::page_reads() const {
@@ -158,9 +158,9 @@ TableScan::TableScan(Database& database, std::string_view table, std::initialize
   std::string sql = "SELECT ";
   for (std::string_view const column : columns) {
     if (column.data() != columns.begin()->data()) sql += ',';
-    sql += database.has(table, column) ? quoted(column) : "NULL";
+    sql += database.has(table, column) ? quoted_name(column) : "NULL";
   }
-  sql += " FROM main." + quoted(table) + " NOT INDEXED";
+  sql += " FROM main." + quoted_name(table) + " NOT INDEXED";
   if (!condition.empty()) sql += " WHERE " + std::string(condition);
   // Counters of SQLite have 32 bits: from here on they begin anew.
   for (int const counter : {SQLITE_DBSTATUS_CACHE_HIT, SQLITE_DBSTATUS_CACHE_MISS}) {

@@ -490,7 +490,7 @@ model::Trace ForeignEvents::finish() && {
   note(unopened_, "ends of ranges have no begin and were left out");
   note(unclosed_, "ranges never end; they are shown until the end of the trace");
   merged_.log().dropped += untimed_;
-  return std::move(merged_).finish(std::move(header), file_);
+  return std::move(merged_).finish(std::move(header));
 }
 
 }  // namespace stepscope::import::perfetto
