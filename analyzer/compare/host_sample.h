@@ -1,0 +1,15 @@
+// The steps of a program that uses no device as values to compare and to budget (DEFINITIONS, "Comparing runs").
+#pragma once
+
+#include "analyzer/compare/run_sample.h"
+
+namespace stepscope::analyzer {
+
+/// Ranges whose time is compared; those of most time.
+inline constexpr size_t kMostComparedRanges = 64;
+
+/// Fills the steps, their parts and the ranges, and sets of_hosts. Nothing where no thread has a step. `in_turn`: the program
+/// took turns with another one, so the fastest steps count (kFastestInTurn). O(steps · log steps).
+void sample_hosts(Analysis const& analysis, bool in_turn, RunSample& sample);
+
+}  // namespace stepscope::analyzer
