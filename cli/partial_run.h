@@ -26,6 +26,8 @@ class PartialRun {
 
   /// `source`: where the trace comes from. Errors: the folder is taken (take_run_folder()), the disk is full.
   base::Expected<void> add(model::Trace trace, std::string source = "");
+  /// Takes processes out again, by their place among those that were added. Errors: the disk fails.
+  base::Expected<void> drop(std::set<size_t> const& places);
   /// When all traces were added: those that do not say their rank get those that are free, as when they are opened
   /// (import::free_ranks()). Says whose rank is a guess, for people. Errors: the disk is full.
   base::Expected<std::vector<std::string>> number_ranks();
@@ -47,9 +49,17 @@ class PartialRun {
     int32_t guess;     ///< the rank that it was written with
     bool has_devices;  ///< it is no helper of a program alone
   };
+  /// A process that was written.
+  struct Written {
+    std::string name;
+    int32_t rank;  ///< that it says; < 0: none
+    uint64_t events;
+  };
   [[nodiscard]] std::string path_of(std::string const& name) const;
   base::Expected<void> write_waiting();
   base::Expected<void> write_process(Process process);
+  base::Expected<void> rename(std::string const& from, std::string const& to) const;
+  [[nodiscard]] std::string free_name(int32_t rank) const;
   base::Expected<void> set_rank(Unnumbered const& part, int32_t rank);
 
   std::string folder_;
@@ -60,6 +70,7 @@ class PartialRun {
   std::set<std::string> names_;
   std::set<int32_t> said_;  ///< ranks
   std::vector<Unnumbered> unnumbered_;
+  std::vector<Written> written_;  ///< in the order of add()
   uint64_t events_ = 0;
 };
 
