@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 
 #include "analyzer/facts/quantile.h"
+#include "analyzer/facts/turns.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -14,13 +17,35 @@ namespace {
 /// The usual steps of one thread, by number.
 using StepsOfThread = std::map<int64_t, HostStepFacts const*>;
 
-std::vector<StepsOfThread> usual_steps_by_thread(Analysis const& analysis) {
+/// Steps of a process that do not count: the warm-up, and those whose period has the other program's turn in it.
+class LeftOut {
+ public:
+  LeftOut(model::Run const& run, HostFacts const& host) {
+    model::TraceInfo const& info = run.ranks[static_cast<size_t>(host.rank_index)].trace.info();
+    turns_ = turns_of(info);
+    first_ = info.whole_steps.count > 0 ? info.whole_steps.first : INT64_MAX;
+    if (info.whole_steps.count > 0) return;
+    for (HostStepFacts const& step : host.steps) first_ = std::min(first_, step.step);
+  }
+  [[nodiscard]] bool in_turn() const { return turns_.has_value(); }
+  [[nodiscard]] bool contains(HostStepFacts const& step) const {
+    return step.warmup || (turns_ && turns_->is_held(step.step - first_));
+  }
+
+ private:
+  std::optional<TurnFacts> turns_;
+  int64_t first_ = 0;
+};
+
+std::vector<StepsOfThread> usual_steps_by_thread(model::Run const& run, Analysis const& analysis) {
   std::map<std::pair<int32_t, uint32_t>, StepsOfThread> threads;
-  for (HostFacts const& host : analysis.hosts)
+  for (HostFacts const& host : analysis.hosts) {
+    LeftOut const left_out(run, host);
     for (HostStepFacts const& step : host.steps) {
       StepsOfThread& usual = threads[{host.rank_index, step.track}];
-      if (!step.warmup && !step.outlier) usual.emplace(step.step, &step);
+      if (!left_out.contains(step) && !step.outlier) usual.emplace(step.step, &step);
     }
+  }
 
   std::vector<StepsOfThread> result;
   for (auto& [thread, steps] : threads)
@@ -62,14 +87,16 @@ void add_step_values(std::vector<StepsOfThread> const& threads, RunSample& sampl
 }
 
 /// Counts of steps that are left out, and the means with and without them.
-void add_left_out(Analysis const& analysis, RunSample& sample) {
+void add_left_out(model::Run const& run, Analysis const& analysis, RunSample& sample) {
   std::set<int64_t> warmup, outliers, usual;
   std::vector<int64_t> lengths;
   double all_ns = 0, usual_ns = 0, usual_count = 0;
-  for (HostFacts const& host : analysis.hosts)
+  for (HostFacts const& host : analysis.hosts) {
+    LeftOut const left_out(run, host);
     for (HostStepFacts const& step : host.steps) {
-      (step.warmup ? warmup : step.outlier ? outliers : usual).insert(step.step);
-      if (step.warmup) continue;
+      if (step.warmup) warmup.insert(step.step);
+      if (left_out.contains(step)) continue;
+      (step.outlier ? outliers : usual).insert(step.step);
       auto const length = static_cast<double>(step.period.length());
       lengths.push_back(step.period.length());
       all_ns += length;
@@ -77,6 +104,7 @@ void add_left_out(Analysis const& analysis, RunSample& sample) {
       usual_ns += length;
       ++usual_count;
     }
+  }
 
   sample.warmup_steps = warmup.size();
   sample.outlier_steps = outliers.size();
@@ -107,10 +135,8 @@ void add_ranges(Analysis const& analysis, RunSample& sample) {
   if (sample.ranges.size() > kMostComparedRanges) sample.ranges.resize(kMostComparedRanges);
 }
 
-/// The period of a step that was held contains the other program's turn: neither mean has it.
 void keep_fastest(RunSample& sample) {
   sample.steps_in_turn = sample.steps.size();
-  sample.all_steps_ns = sample.usual_steps_ns;
   std::vector<size_t> order(sample.steps.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return sample.step_ns[a] < sample.step_ns[b]; });
@@ -128,15 +154,20 @@ void keep_fastest(RunSample& sample) {
 
 }  // namespace
 
-void sample_hosts(Analysis const& analysis, bool in_turn, RunSample& sample) {
-  std::vector<StepsOfThread> const threads = usual_steps_by_thread(analysis);
+void sample_hosts(model::Run const& run, Analysis const& analysis, RunSample& sample) {
+  std::vector<StepsOfThread> const threads = usual_steps_by_thread(run, analysis);
   if (threads.empty()) return;
   sample.of_hosts = true;
   sample.steps = numbers_of(threads);
   add_step_values(threads, sample);
-  add_left_out(analysis, sample);
-  add_ranges(analysis, sample);
-  if (in_turn) keep_fastest(sample);
+  add_left_out(run, analysis, sample);
+
+  bool const in_turn = std::any_of(analysis.hosts.begin(), analysis.hosts.end(),
+                                   [&](HostFacts const& host) { return LeftOut(run, host).in_turn(); });
+  if (in_turn)
+    keep_fastest(sample);
+  else
+    add_ranges(analysis, sample);
 }
 
 }  // namespace stepscope::analyzer

@@ -369,7 +369,7 @@ RunSample sample_run(model::Run const& run, Analysis const& analysis) {
   sample.usual_steps_ns = mean_period(measured.usual);
   sample.p95_ns = p95_period(measured.all);
   if (devices.empty()) {
-    sample_hosts(analysis, is_in_turn(run), sample);
+    sample_hosts(run, analysis, sample);
     return sample;
   }
   if (is_in_turn(run)) {

@@ -122,6 +122,25 @@ TEST(HostSample, MoreWaitingForDataIsNoWork) {
   EXPECT_EQ(compare_runs({sample_of_host(host_loop(50))}, {sample_of_host(host_loop(50))}).verdict, Verdict::kSame);
 }
 
+TEST(HostSample, StepsThatWereHeldCountNowhereAndTheFastestQuarterIsCompared) {
+  model::TraceBuilder builder;
+  builder.info().facts.emplace_back("turns", "4 of 5 steps");
+  model::TrackId const thread = builder.add_track({model::TrackKind::kThread, "main", 1, -1, model::StreamKind::kCompute, 0});
+  int64_t now = 0;
+  for (int64_t number = 0; number < 20; ++number) {
+    now += number % 5 == 0 ? 130 : 0;  // the other program's turn
+    builder.events(thread).add(model::EventKind::kStep, now, 100 + number, builder.intern("step"), 0, model::StepDetail{number});
+    now += 100 + number;
+  }
+  model::Run run;
+  run.ranks.push_back({std::move(builder).finish(), 0, ""});
+  RunSample const sample = sample_of_host(run);
+  EXPECT_EQ(sample.steps_in_turn, 16U);
+  EXPECT_EQ(sample.steps, (std::vector<int64_t>{1, 2, 3, 4}));
+  EXPECT_EQ(sample.all_steps_ns, 110) << "of all that were not held: 1 to 4, 6 to 9, 11 to 14, 16 to 19";
+  EXPECT_TRUE(sample.ranges.empty()) << "they are of the whole recording";
+}
+
 TEST(HostSample, AProgramWithADeviceIsAnotherOne) {
   RunSample const host = sample_of_host(host_loop(50)), device = sample_of_host(support::make_synthetic_run({}));
   EXPECT_EQ(compare_runs({host}, {device}).refusal, Refusal::kNoCommonKernel);
