@@ -65,19 +65,61 @@ std::string PartialRun::free_name(int32_t rank) const {
 
 Expected<void> PartialRun::write_process(Process process) {
   model::TraceInfo const& info = process.trace.info();
-  if (info.rank < 0 || process.is_rank_by_name) {
+  int32_t const rank = process.is_rank_by_name ? -1 : info.rank;
+  uint64_t const events = process.trace.event_count();
+  if (rank < 0) {
     // Which ranks are free is known when all are there; as long as none is said later it is these.
     int32_t const guess = info.rank >= 0 ? info.rank : import::free_ranks(said_, unnumbered_.size() + 1).back();
     process.trace.assume_rank(guess);
     unnumbered_.push_back({fmt::format("unnumbered-{}", unnumbered_.size() + 1), std::move(process.source), guess,
                            !process.trace.devices().empty(), process.is_rank_by_name, info.world_size});
     names_.insert(unnumbered_.back().name);
+    written_.push_back({unnumbered_.back().name, rank, events});
     return file::write_trace(process.trace, path_of(unnumbered_.back().name));
   }
-  said_.insert(info.rank);
-  std::string const name = free_name(info.rank);
+  said_.insert(rank);
+  std::string const name = free_name(rank);
   names_.insert(name);
+  written_.push_back({name, rank, events});
   return file::write_trace(process.trace, path_of(name));
+}
+
+Expected<void> PartialRun::rename(std::string const& from, std::string const& to) const {
+  std::error_code error;
+  fs::rename(path_of(from), path_of(to), error);
+  if (error) return base::fail("{}: cannot be renamed to {} ({}), check the disk", path_of(from), to, error.message());
+  return {};
+}
+
+Expected<void> PartialRun::drop(std::set<size_t> const& places) {
+  for (size_t const place : places) {
+    Written const& process = written_.at(place);
+    std::error_code error;
+    if (!fs::remove(path_of(process.name), error)) return base::fail("{}: cannot be removed, check the disk", process.name);
+    names_.erase(process.name);
+    events_ -= process.events;
+    std::erase_if(unnumbered_, [&](Unnumbered const& part) { return part.name == process.name; });
+  }
+
+  // What stays has the names that it would have had alone.
+  std::vector<Written> kept;
+  said_.clear();
+  for (size_t place = 0; place < written_.size(); ++place) {
+    if (places.contains(place)) continue;
+    Written process = std::move(written_[place]);
+    if (process.rank >= 0) {
+      said_.insert(process.rank);
+      names_.erase(process.name);
+      std::string const name = free_name(process.rank);
+      if (name != process.name)
+        if (auto const renamed = rename(process.name, name); !renamed) return tl::unexpected(output_->in_place(renamed.error()));
+      names_.insert(name);
+      process.name = name;
+    }
+    kept.push_back(std::move(process));
+  }
+  written_ = std::move(kept);
+  return {};
 }
 
 /// Sets the ranks that the names of all files tell together, else those of single names; −1 where none does. The notes of what is
@@ -131,8 +173,7 @@ Expected<void> PartialRun::set_rank(Unnumbered const& part, int32_t rank) {
   names_.insert(name);
   std::error_code error;
   if (part.guess == rank) {
-    fs::rename(from, to, error);
-    if (error) return base::fail("{}: cannot be renamed to {} ({}), check the disk", from, name, error.message());
+    if (auto const renamed = rename(part.name, name); !renamed) return renamed;
   } else {
     auto trace = file::read_trace_file(from);
     if (!trace) return base::fail_with(trace);

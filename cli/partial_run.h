@@ -27,6 +27,8 @@ class PartialRun {
   /// `source`: where the trace comes from. Errors: the folder is taken (take_run_folder()), the disk is full.
   /// `is_rank_by_name`: TraceSource::is_rank_by_name().
   base::Expected<void> add(model::Trace trace, std::string source = "", bool is_rank_by_name = false);
+  /// Takes processes out again, by their place among those that were added. Errors: the disk fails.
+  base::Expected<void> drop(std::set<size_t> const& places);
   /// When all traces were added: those that do not say their rank get that of their names, or those that are free, as when they
   /// are opened (import::ranks_of_names(), import::free_ranks()). Says whose rank is a guess, for people. Errors: the disk is
   /// full.
@@ -52,9 +54,16 @@ class PartialRun {
     bool is_by_name;   ///< the guess is the number in the file's name
     int32_t world_size;
   };
+  /// A process that was written.
+  struct Written {
+    std::string name;
+    int32_t rank;  ///< that it says; < 0: none
+    uint64_t events;
+  };
   [[nodiscard]] std::string path_of(std::string const& name) const;
   base::Expected<void> write_waiting();
   base::Expected<void> write_process(Process process);
+  base::Expected<void> rename(std::string const& from, std::string const& to) const;
   [[nodiscard]] std::string free_name(int32_t rank) const;
   std::vector<std::string> take_ranks_of_names(std::vector<int32_t>& ranks);
   base::Expected<void> set_rank(Unnumbered const& part, int32_t rank);
@@ -67,6 +76,7 @@ class PartialRun {
   std::set<std::string> names_;
   std::set<int32_t> said_;  ///< ranks
   std::vector<Unnumbered> unnumbered_;
+  std::vector<Written> written_;  ///< in the order of add()
   uint64_t events_ = 0;
 };
 

@@ -58,6 +58,13 @@ WriteJson host_ops_json(RunSample const& run) {
   return ops;
 }
 
+WriteJson ranges_json(RunSample const& run) {
+  WriteJson ranges = WriteJson::array();
+  for (RunSample::HostRange const& range : run.ranges)
+    ranges.push_back({{"name", range.name}, {"waits", range.waits}, {"ns", file_number(range.ns)}});
+  return ranges;
+}
+
 WriteJson late_json(RunSample const& run) {
   WriteJson rows = WriteJson::array();
   for (RunSample::Late const& late : run.late)
@@ -82,40 +89,42 @@ std::vector<std::string> sorted_names(RunSample const& run) {
 }
 
 WriteJson run_json(RunSample const& run) {
-  return {{"name", run.name},
-          {"command", run.command},
-          {"tool", run.tool},
-          {"hosts", run.hosts},
-          {"device_names", run.device_names},
-          {"devices", run.devices},
-          {"devices_without_steps", run.devices_without},
-          {"processes", run.processes},
-          {"facts", facts_json(run)},
-          {"busy_clock_mhz", optional_number(run.busy_clock_mhz)},
-          {"quality", run.quality},
-          {"missing_ranks", run.missing_ranks},
-          {"step_source", kStepSources[static_cast<size_t>(run.step_source)]},
-          {"warmup_steps", run.warmup_steps},
-          {"slow_start_steps", run.slow_start_steps},
-          {"outlier_steps", run.outlier_steps},
-          {"incomplete_steps", run.incomplete_steps},
-          {"all_steps_ns", file_number(run.all_steps_ns)},
-          {"usual_steps_ns", file_number(run.usual_steps_ns)},
-          {"copied_in_bytes", file_number(run.copied_in_bytes)},
-          {"kernel_calls", file_number(run.kernel_calls)},
-          {"peak_allocated_bytes", optional_number(run.peak_allocated_bytes)},
-          {"peak_reserved_bytes", optional_number(run.peak_reserved_bytes)},
-          {"steps", run.steps},
-          {"step_ns", file_numbers(run.step_ns)},
-          {"parts_ns", parts_json(run)},
-          {"allocated_bytes", file_numbers(run.allocated_bytes)},
-          {"reserved_bytes", file_numbers(run.reserved_bytes)},
-          {"kernels", kernels_json(run)},
-          {"kernel_names", sorted_names(run)},
-          {"knows_all_kernels", run.knows_all_kernels},
-          {"collectives", collectives_json(run)},
-          {"host_ops", host_ops_json(run)},
-          {"late", late_json(run)}};
+  WriteJson json = {{"name", run.name},
+                    {"command", run.command},
+                    {"tool", run.tool},
+                    {"hosts", run.hosts},
+                    {"device_names", run.device_names},
+                    {"devices", run.devices},
+                    {"devices_without_steps", run.devices_without},
+                    {"processes", run.processes},
+                    {"facts", facts_json(run)},
+                    {"busy_clock_mhz", optional_number(run.busy_clock_mhz)},
+                    {"quality", run.quality},
+                    {"missing_ranks", run.missing_ranks},
+                    {"step_source", kStepSources[static_cast<size_t>(run.step_source)]},
+                    {"warmup_steps", run.warmup_steps},
+                    {"slow_start_steps", run.slow_start_steps},
+                    {"outlier_steps", run.outlier_steps},
+                    {"incomplete_steps", run.incomplete_steps},
+                    {"all_steps_ns", file_number(run.all_steps_ns)},
+                    {"usual_steps_ns", file_number(run.usual_steps_ns)},
+                    {"copied_in_bytes", file_number(run.copied_in_bytes)},
+                    {"kernel_calls", file_number(run.kernel_calls)},
+                    {"peak_allocated_bytes", optional_number(run.peak_allocated_bytes)},
+                    {"peak_reserved_bytes", optional_number(run.peak_reserved_bytes)},
+                    {"steps", run.steps},
+                    {"step_ns", file_numbers(run.step_ns)},
+                    {"parts_ns", parts_json(run)},
+                    {"allocated_bytes", file_numbers(run.allocated_bytes)},
+                    {"reserved_bytes", file_numbers(run.reserved_bytes)},
+                    {"kernels", kernels_json(run)},
+                    {"kernel_names", sorted_names(run)},
+                    {"knows_all_kernels", run.knows_all_kernels},
+                    {"collectives", collectives_json(run)},
+                    {"host_ops", host_ops_json(run)},
+                    {"late", late_json(run)}};
+  if (run.of_hosts) json["host_ranges"] = ranges_json(run);
+  return json;
 }
 
 /// A key a line.
@@ -268,6 +277,18 @@ void read_blame(Fields& run, RunSample& sample) {
   }
 }
 
+/// Programs without a device have them, if only an empty list.
+void read_ranges(Fields& run, RunSample& sample) {
+  sample.of_hosts = run.has("host_ranges");
+  if (!sample.of_hosts) return;
+  for (Fields& range : run.objects("host_ranges", analyzer::kMostKeptBlame)) {
+    RunSample::HostRange& to = sample.ranges.emplace_back();
+    to.name = range.text("name", analyzer::kMostKeptTextBytes);
+    to.waits = range.boolean("waits");
+    to.ns = range.number("ns", 0, kMostFileNumber);
+  }
+}
+
 RunSample read_run(ReadJson const& json, Fields run) {
   RunSample sample;
   read_conditions(run, sample);
@@ -278,6 +299,7 @@ RunSample read_run(ReadJson const& json, Fields run) {
   read_kernels(run, sample);
   read_collectives(run, sample);
   read_blame(run, sample);
+  read_ranges(run, sample);
   return sample;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "query/host_tables.h"
 #include "reports/labels.h"
 #include "reports/summary.h"
 #include "reports/wording.h"
@@ -331,8 +332,12 @@ FactTable evidence_table() {
 }  // namespace
 
 std::span<FactTable const> fact_tables() {
-  static std::vector<FactTable> const tables = {device_time_table(), step_table(),    gap_table(),    collective_table(),
-                                                link_table(),        finding_table(), metric_table(), evidence_table()};
+  static std::vector<FactTable> const tables = [] {
+    std::vector<FactTable> all = {device_time_table(), step_table(), gap_table(), collective_table(), link_table()};
+    for (FactTable const& table : host_tables()) all.push_back(table);
+    for (FactTable const& table : {finding_table(), metric_table(), evidence_table()}) all.push_back(table);
+    return all;
+  }();
   return tables;
 }
 

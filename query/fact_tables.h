@@ -24,7 +24,8 @@ struct FactTable {
   void (*fill)(model::Run const& run, analyzer::Analysis const& analysis, Rows& rows);
 };
 
-/// device_time, steps, idle_gaps, matched_collectives, links, findings, finding_metrics, finding_evidence.
+/// device_time, steps, idle_gaps, matched_collectives, links, host_steps, host_ranges, host_threads, negotiations, findings,
+/// finding_metrics, finding_evidence.
 std::span<FactTable const> fact_tables();
 
 }  // namespace stepscope::query

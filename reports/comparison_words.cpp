@@ -121,6 +121,18 @@ std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause,
   return tr("{} in “{}”", signed_duration(most->fresh_ns - most->base_ns), shown(most->name, kMostNameBytes));
 }
 
+/// Of programs without a device.
+std::string range_reason(Comparison const& comparison, bool waits, double part_ns) {
+  analyzer::RangeChange const* most = nullptr;
+  auto const change = [](analyzer::RangeChange const& range) { return range.fresh_ns - range.base_ns; };
+  for (auto const& range : comparison.ranges)
+    if (range.waits == waits && (change(range) > 0) == (part_ns > 0) &&
+        (most == nullptr || std::abs(change(range)) > std::abs(change(*most))))
+      most = &range;
+  if (most == nullptr || std::abs(change(*most)) < kLeastExplained * std::abs(part_ns)) return {};
+  return tr("{} in “{}”", signed_duration(change(*most)), shown(most->name, kMostNameBytes));
+}
+
 std::string left_out(analyzer::SideFacts const& side, std::string_view name) {
   std::vector<std::string> parts;
   if (side.warmup_steps > 0) parts.push_back(fmt::format("{} of warm-up", side.warmup_steps));
@@ -183,6 +195,26 @@ std::string caveat_text(analyzer::CaveatFacts const& caveat) {
       return "A side says nothing of device memory: memory is not compared.";
   }
   return {};
+}
+
+std::string pairs_text(analyzer::Change const& change) {
+  std::string text = fmt::format("{} compared: the runs of each were made in turn.",
+                                 base::format_count(change.base_values, "pair") + (change.base_values == 1 ? " was" : " were"));
+  if (change.agreement && change.base_values > 1) {
+    analyzer::PairAgreement const& pairs = *change.agreement;
+    bool const is_less = pairs.less >= pairs.more;
+    text += fmt::format(" The new run is {} in {} of {} ({} to {}).", is_less ? "faster" : "slower",
+                        is_less ? pairs.less : pairs.more, change.base_values, signed_share(pairs.lowest, 1),
+                        signed_share(pairs.highest, 1));
+  }
+  bool const is_by_steps =
+      change.method == analyzer::CompareMethod::kMannWhitney || change.method == analyzer::CompareMethod::kStudent;
+  if (is_by_steps)
+    text += fmt::format(
+        " So few pairs do not tell how pairs vary: the interval is that of their steps, widened by {:.0f} % of the base to each "
+        "side. Runs of one program were not seen to differ by as much.",
+        analyzer::kPairSpread * 100);
+  return text;
 }
 
 std::string_view condition_label(analyzer::Condition condition) {
@@ -299,6 +331,8 @@ std::string metric_label(Metric const& metric) {
       if (metric.name == analyzer::to_string(analyzer::StepPart::kWaiting)) return "waiting for peers";
       if (metric.name == analyzer::to_string(analyzer::StepPart::kCommunication)) return "exposed communication";
       if (metric.name == analyzer::to_string(analyzer::StepPart::kCopies)) return "exposed copies";
+      if (metric.name == analyzer::to_string(ChangePart::kHostWork)) return "work on the host";
+      if (metric.name == analyzer::to_string(ChangePart::kHostInput)) return "waiting for data";
       for (int i = 0; i < kPartCount; ++i)
         if (part(i).key == metric.name) return (part(i).idle ? "idle: " : "") + std::string(part(i).label);
       return metric.name;
@@ -313,6 +347,8 @@ std::string metric_label(Metric const& metric) {
 }
 
 std::string change_part_label(ChangePart part_of_change, int64_t ns) {
+  if (part_of_change == ChangePart::kHostWork) return ns < 0 ? "less work on the host" : "more work on the host";
+  if (part_of_change == ChangePart::kHostInput) return ns < 0 ? "less waiting for data" : "more waiting for data";
   auto const index = static_cast<size_t>(part_of_change);
   if (index < kChangeLabels.size()) return std::string(ns < 0 ? kChangeLabels[index].less : kChangeLabels[index].more);
   return fmt::format("{} idle time: {}", ns < 0 ? "less" : "more",
@@ -324,6 +360,8 @@ std::string change_part_reason(Comparison const& comparison, ChangePart part_of_
   auto const ns = static_cast<double>(comparison.parts_ns[index]);
   if (ns == 0) return {};
   if (index <= static_cast<size_t>(ChangePart::kVanishedKernels)) return kernel_reason(comparison, part_of_change, ns);
+  if (part_of_change == ChangePart::kHostWork || part_of_change == ChangePart::kHostInput)
+    return range_reason(comparison, part_of_change == ChangePart::kHostInput, ns);
   if (part_of_change == ChangePart::kWaiting) return late_reason(comparison, ns);
   if (index < kChangeLabels.size()) return {};
   return host_reason(comparison, static_cast<analyzer::IdleCause>(index - kChangeLabels.size()), ns);
@@ -391,9 +429,7 @@ std::vector<std::string> comparison_notes(Comparison const& comparison) {
   if (step.unit == analyzer::CompareUnit::kBlock && !step.drifts)
     notes.push_back(
         fmt::format("Successive steps are alike, or very many: means of {} steps were compared.", step.steps_per_value));
-  if (step.unit == analyzer::CompareUnit::kPair)
-    notes.push_back(fmt::format("{} compared: the runs of each were made in turn.",
-                                base::format_count(step.base_values, "pair") + (step.base_values == 1 ? " was" : " were")));
+  if (step.unit == analyzer::CompareUnit::kPair) notes.push_back(pairs_text(step));
   std::string const base = left_out(comparison.base, "base"), fresh = left_out(comparison.fresh, "new");
   if (!base.empty() || !fresh.empty())
     notes.push_back("Steps left out: " + base + (base.empty() || fresh.empty() ? "" : "; ") + fresh + ".");

@@ -132,6 +132,23 @@ FindingWords outlier_words(model::Run const& run, analyzer::Finding const& findi
                      "collection, data hiccups."))};
 }
 
+FindingWords busy_rank_words(analyzer::Finding const& finding) {
+  std::string thread;
+  for (auto const& [role, name] : finding.subjects)
+    if (role == "thread") thread = quoted(name);
+  std::string text = tr("{} is busy for {}; the median of {} such threads with as many events is {}.", thread,
+                        metric_text(finding, "busy_ns"), metric_text(finding, "threads"), metric_text(finding, "usual_busy_ns"));
+  auto const busier = static_cast<uint64_t>(metric_of(finding, "busier_threads").value_or(1));
+  if (busier > 1) text += tr(" {} of them are busy for so much longer.", base::format_count(busier));
+  text +=
+      tr(" Ranks that wait for each other lose up to {} of the recording by that.", metric_text(finding, "share_of_recording"));
+  return {
+      tr("One rank computes for {} × as long as the others", fmt::format("{:.1f}", metric_of(finding, "busy_ratio").value_or(0))),
+      text,
+      std::string(tr("In a pipeline give that stage fewer layers: the last one has the output layer and the loss besides. Where "
+                     "all ranks have equal work, compare that rank's machine, clocks and input with those of the others."))};
+}
+
 }  // namespace
 
 bool has_device_work(analyzer::Analysis const& analysis) {
@@ -213,6 +230,7 @@ std::optional<FindingWords> host_finding_words(model::Run const& run, analyzer::
   if (finding.rule == "straggler" && metric_of(finding, "negotiations")) return late_rank_words(finding);
   if (!finding.where || finding.where->device != analyzer::kHostDevice) return std::nullopt;
   if (finding.rule == "input-bound") return input_words(run, finding);
+  if (finding.rule == "load-imbalance") return busy_rank_words(finding);
   if (finding.rule == "step-outliers") return outlier_words(run, finding);
   return std::nullopt;
 }

@@ -299,4 +299,12 @@ std::vector<std::string> describe_item(Scene const& scene, Row const& row, Item 
   return lines;
 }
 
+std::string without_device(Scene const& scene, std::string_view needs) {
+  bool const has_hosts = !scene.analysis.hosts.empty();
+  return fmt::format(
+      "{} No device work was recorded in this run. {}", needs,
+      has_hosts ? "See \"Phases & pipelines\" for the time of its ranges and threads, \"Flame graph\" for what called what."
+                : "stepscope record writes down what the program's devices do.");
+}
+
 }  // namespace stepscope::viewer

@@ -19,6 +19,9 @@ Properties event_properties(Scene const& scene, Selection const& selection);
 Properties gap_properties(Scene const& scene, uint32_t gap);
 /// "rank 1 · device 0".
 std::string describe(Scene const& scene, analyzer::DeviceRef ref);
+/// Where a panel that needs a device has none: "… No device work was recorded in this run …", and where to look instead. `needs`:
+/// a sentence on what the panel shows.
+std::string without_device(Scene const& scene, std::string_view needs);
 /// "12.3 TFLOP".
 std::string format_flops(double flops);
 /// A key of the JSON for people: "launch_starved" → "launch starved".

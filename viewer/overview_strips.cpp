@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "viewer/far/far_layout.h"
+#include "viewer/host_activity.h"
 #include "viewer/timeline/fold.h"
 
 namespace stepscope::viewer {
@@ -41,6 +42,7 @@ OverviewStrips overview_strips(Scene const& scene, uint32_t columns, std::stop_t
           }
         });
   }
+  if (strips.devices.empty() && !scene.far) add_host_strips(scene, strips, stop);
   return strips;
 }
 

@@ -1,4 +1,5 @@
-// The whole run, a line a device, folded to a number of columns: it changes only with the width of the window.
+// The whole run, a line a device (without devices a line a thread), folded to a number of columns: it changes only with the width
+// of the window.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,8 @@ struct OverviewStrips {
     bool idle = false;
   };
   float columns = 1;
-  std::vector<std::vector<Piece>> devices;  ///< in the order of the timeline, at most kMaxStrips
+  /// In the order of the timeline, at most kMaxStrips. Of threads later pieces are drawn over earlier ones.
+  std::vector<std::vector<Piece>> devices;
 };
 /// Device lines that are drawn; more would be thinner than a pixel.
 inline constexpr size_t kMaxStrips = 16;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "viewer/far/far_statistics.h"
+#include "viewer/host_activity.h"
 #include "viewer/text.h"
 
 namespace stepscope::viewer {
@@ -75,6 +76,7 @@ RangeStatistics range_statistics(Scene const& scene, TimeWindow range, std::stop
     by_name.clear();
   }
   for (auto& [name, op] : joined) result.ops.push_back(std::move(op));
+  if (result.devices.empty()) add_host_statistics(scene, begin, end, result, stop);
   std::sort(result.ops.begin(), result.ops.end(),
             [](auto const& a, auto const& b) { return a.total != b.total ? a.total > b.total : a.name < b.name; });
   if (result.ops.size() > kMaxOps) result.ops.resize(kMaxOps);

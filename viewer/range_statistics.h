@@ -25,9 +25,15 @@ struct RangeStatistics {
     uint64_t count = 0;
     int64_t total = 0;
   };
+  /// Of a run without devices.
+  struct Thread {
+    uint32_t node = 0;
+    int64_t busy = 0;  ///< ns of the range in which its outermost events ran
+  };
   TimeWindow range;
   std::vector<DeviceSplit> devices;
-  std::vector<Op> ops;  ///< by total, descending, at most kMaxOps
+  std::vector<Thread> threads;  ///< without devices: those that did anything, busiest first
+  std::vector<Op> ops;  ///< device ops; without devices ranges and calls, by own time; by total, descending, at most kMaxOps
   uint64_t op_count = 0;
 };
 inline constexpr size_t kMaxOps = 50;

@@ -11,6 +11,7 @@ namespace {
 
 /// Rows of hosts and late devices: further ones explain nothing.
 constexpr size_t kMostExplanations = 20;
+constexpr size_t kInputChange = static_cast<size_t>(ChangePart::kFirstIdle) + static_cast<size_t>(IdleCause::kInput);
 
 double mean_over_steps(std::vector<double> const& values) {
   return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -124,6 +125,26 @@ std::vector<HostOpChange> host_op_changes(std::vector<RunSample> const& base, st
   return changes;
 }
 
+std::vector<RangeChange> range_changes(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+  std::map<std::string, RangeChange> by_name;
+  auto const add = [&](std::vector<RunSample> const& runs, double RangeChange::*ns) {
+    for (RunSample const& run : runs)
+      for (RunSample::HostRange const& range : run.ranges) {
+        RangeChange& row = by_name[range.name];
+        row.name = range.name;
+        row.waits = row.waits || range.waits;
+        row.*ns += range.ns / static_cast<double>(runs.size());
+      }
+  };
+  add(base, &RangeChange::base_ns);
+  add(fresh, &RangeChange::fresh_ns);
+
+  std::vector<RangeChange> changes;
+  for (auto& [name, row] : by_name) changes.push_back(std::move(row));
+  keep_largest(changes);
+  return changes;
+}
+
 std::vector<LateChange> late_changes(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
   std::map<std::tuple<int32_t, int32_t, std::string, std::string>, std::pair<double, double>> ns;
   for (RunSample const& run : base)
@@ -196,15 +217,18 @@ void explain_change(std::vector<RunSample> const& base, std::vector<RunSample> c
   auto const changed = [&](StepPart of) {
     return part_mean(fresh, static_cast<size_t>(of)) - part_mean(base, static_cast<size_t>(of));
   };
-  part(ChangePart::kKernelOverlap) = changed(StepPart::kCompute) - of_kernels;
+  double const of_compute = changed(StepPart::kCompute) - of_kernels;
+  part(comparison.of_hosts ? ChangePart::kHostWork : ChangePart::kKernelOverlap) = of_compute;
   part(ChangePart::kCommunication) = changed(StepPart::kCommunication);
   part(ChangePart::kWaiting) = changed(StepPart::kWaiting);
   part(ChangePart::kCopies) = changed(StepPart::kCopies);
   for (size_t c = 0; c < kIdleCauseCount; ++c)
     parts[static_cast<size_t>(ChangePart::kFirstIdle) + c] = changed(idle_part(static_cast<IdleCause>(c)));
+  if (comparison.of_hosts) std::swap(part(ChangePart::kHostInput), parts[kInputChange]);
   comparison.parts_ns = round_to_sum(parts, comparison.fresh.mean_ns - comparison.base.mean_ns);
   comparison.host_ops = host_op_changes(base, fresh);
   comparison.late = late_changes(base, fresh);
+  comparison.ranges = range_changes(base, fresh);
 }
 
 }  // namespace stepscope::analyzer

@@ -77,6 +77,37 @@ class MetricMaker {
     return means;
   }
 
+  /// The fastest steps of a run are no sample of it: of one run a side no more is known than the means. But where all pairs are
+  /// farther apart than equal programs are, by their fastest steps and by all, the step has changed.
+  void change_in_turn(Values const& base, Values const& fresh, Metric& metric) const {
+    bool const is_one = base_.size() == 1 && fresh_.size() == 1;
+    Change const measured = metric.change;
+    if (is_one) metric.change = only_means(measured);
+    bool const are_few_pairs = (is_one || paired_) && base_.size() < kFewPairs;
+    if (metric.family != MetricFamily::kStep || !are_few_pairs) return;
+    if (!is_one && judge(measured, measured.p, metric.least) != Verdict::kUnclear) return;
+    std::optional<Change> apart = measure_far_apart(base, fresh);
+    if (!apart || judge(*apart, apart->p, metric.least) == Verdict::kUnclear || !do_all_steps_agree(*apart)) return;
+
+    apart->unit = CompareUnit::kPair;
+    apart->base_values = apart->fresh_values = base_.size();
+    apart->base_mean = measured.base_mean;
+    apart->fresh_mean = measured.fresh_mean;
+    apart->shift.estimate = measured.fresh_mean - measured.base_mean;
+    apart->agreement = measure_pairs(base, fresh).agreement;
+    metric.change = *apart;
+  }
+
+  /// Each pair's mean of all steps changed in the direction of the interval, too, and by more than equal programs differ.
+  [[nodiscard]] bool do_all_steps_agree(Change const& apart) const {
+    double const sign = apart.shift.low > 0 ? 1 : -1;
+    for (size_t i = 0; i < base_.size(); ++i) {
+      double const change = fresh_[i].all_steps_ns - base_[i].all_steps_ns;
+      if (sign * change <= kPairSpread * base_[i].all_steps_ns) return false;
+    }
+    return true;
+  }
+
   /// Nothing where a side has no value.
   template <class OfRun>
   Metric* add(MetricFamily family, std::string name, OfRun const& of_run) {
@@ -87,16 +118,20 @@ class MetricMaker {
     metric.family = family;
     metric.name = std::move(name);
     metric.change = paired_ ? measure_pairs(base, fresh) : measure_change(base, fresh, sums_);
-    // The fastest steps of a run are no sample of it: of one run a side no more is known than the means.
-    if (base_.size() == 1 && fresh_.size() == 1 && base_.front().steps_in_turn > 0) metric.change = only_means(metric.change);
     metric.least = to_.least_share * metric.change.base_mean;
+    if (base_.front().steps_in_turn > 0) change_in_turn(base, fresh, metric);
     return &metric;
+  }
+
+  [[nodiscard]] char const* part_name(StepPart part) const {
+    if (!to_.of_hosts) return to_string(part);
+    return to_string(part == StepPart::kCompute ? ChangePart::kHostWork : ChangePart::kHostInput);
   }
 
   void add_parts() {
     for (size_t p = 0; p < kStepPartCount; ++p) {
       Metric* const metric =
-          add(MetricFamily::kPart, to_string(static_cast<StepPart>(p)), [p](RunSample const& run) { return run.parts_ns[p]; });
+          add(MetricFamily::kPart, part_name(static_cast<StepPart>(p)), [p](RunSample const& run) { return run.parts_ns[p]; });
       if (metric != nullptr) metric->least = std::max(metric->least, kPartOfLeast * to_.least_share * step_ns_);
     }
   }
@@ -197,7 +232,8 @@ void refuse(Runs const& base, Runs const& fresh, bool paired, Comparison& compar
     comparison.refusal = Refusal::kOneSideInTurn;
     return;
   }
-  if (common_kernel_share(base, fresh) == 0) comparison.refusal = Refusal::kNoCommonKernel;
+  if (common_kernel_share(base, fresh) == 0 || base.front().of_hosts != fresh.front().of_hosts)
+    comparison.refusal = Refusal::kNoCommonKernel;
 }
 
 double left_out_ns(Runs const& runs) {
@@ -239,7 +275,7 @@ void add_caveats(Runs const& base, Runs const& fresh, Comparison& comparison) {
   if (common_kernel_share(base, fresh) < kLeastCommonShare) add(Caveat::kKernelNames);
   if (any([](RunSample const& run) { return !run.missing_ranks.empty(); })) add(Caveat::kMissingRanks);
   if (any([](RunSample const& run) { return run.quality < kLeastQuality; })) add(Caveat::kQuality);
-  if (any([](RunSample const& run) { return run.allocated_bytes.empty(); })) add(Caveat::kNoMemory);
+  if (!comparison.of_hosts && any([](RunSample const& run) { return run.allocated_bytes.empty(); })) add(Caveat::kNoMemory);
   bool const are_pairs = step.change.unit == CompareUnit::kPair;
   bool const are_runs = are_pairs || step.change.unit == CompareUnit::kRun;
   if (!are_runs) add(Caveat::kOneRun);
@@ -260,6 +296,8 @@ char const* to_string(MetricFamily family) {
 char const* to_string(ChangePart part) {
   constexpr std::array kNames = {"kernel_speed",   "kernel_calls", "new_kernels",  "vanished_kernels",
                                  "kernel_overlap", "exposed_comm", "exposed_wait", "exposed_copy"};
+  if (part == ChangePart::kHostWork) return "host_work";
+  if (part == ChangePart::kHostInput) return "host_input";
   auto const index = static_cast<size_t>(part);
   return index < kNames.size() ? kNames[index] : to_string(static_cast<IdleCause>(index - kNames.size()));
 }
@@ -290,6 +328,7 @@ Comparison compare_runs(std::vector<RunSample> const& base, std::vector<RunSampl
   bool const paired = options.paired && base.size() > 1;
   refuse(base, fresh, options.paired, comparison);
   if (comparison.refusal) return comparison;
+  comparison.of_hosts = base.front().of_hosts;
   MetricMaker(base, fresh, paired, comparison).add_all();
   comparison.base.mean_ns = std::llround(comparison.step().change.base_mean);
   comparison.fresh.mean_ns = std::llround(comparison.step().change.fresh_mean);

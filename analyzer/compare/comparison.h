@@ -20,7 +20,8 @@ char const* to_string(MetricFamily family);
 
 struct Metric {
   MetricFamily family = MetricFamily::kStep;
-  /// Of a part its key; of memory "allocated" or "reserved"; of a kernel its name (hostile text); of collectives the operation.
+  /// Of a part its key, of programs without a device "host_work" or "host_input"; of memory "allocated" or "reserved"; of a
+  /// kernel its name (hostile text); of collectives the operation.
   std::string name;
   uint64_t bytes = 0;  ///< of collectives: the message
   Change change;       ///< ns per step; of memory bytes; of kernels ns per call; of collectives ns of transfer
@@ -31,19 +32,23 @@ struct Metric {
 
 /// A part of the change of the mean step time. All of them sum to it, to the ns.
 enum class ChangePart : uint8_t {
-  kKernelSpeed = 0,      ///< calls of the kernels that both sides have take longer
-  kKernelCalls = 1,      ///< and there are more of them
-  kNewKernels = 2,       ///< kernels that only the new side has
-  kVanishedKernels = 3,  ///< kernels that only the base has
-  kKernelOverlap = 4,    ///< kernels run side by side less
-  kCommunication = 5,    ///< exposed, without waiting
-  kWaiting = 6,          ///< exposed waiting for peers
-  kCopies = 7,           ///< exposed
-  kFirstIdle = 8         ///< by IdleCause
+  kKernelSpeed = 0,                 ///< calls of the kernels that both sides have take longer
+  kKernelCalls = 1,                 ///< and there are more of them
+  kNewKernels = 2,                  ///< kernels that only the new side has
+  kVanishedKernels = 3,             ///< kernels that only the base has
+  kKernelOverlap = 4,               ///< kernels run side by side less
+  kCommunication = 5,               ///< exposed, without waiting
+  kWaiting = 6,                     ///< exposed waiting for peers
+  kCopies = 7,                      ///< exposed
+  kFirstIdle = 8,                   ///< by IdleCause
+  kHostWork = 8 + kIdleCauseCount,  ///< of programs without a device: their work
+  kHostInput = 9 + kIdleCauseCount  ///< and their waits for data
 };
-inline constexpr size_t kChangePartCount = 8 + kIdleCauseCount;
+inline constexpr size_t kChangePartCount = 10 + kIdleCauseCount;
+/// Idle time of a device.
+inline bool is_idle(ChangePart part) { return part >= ChangePart::kFirstIdle && part < ChangePart::kHostWork; }
 /// "kernel_speed", "kernel_calls", "new_kernels", "vanished_kernels", "kernel_overlap", "exposed_comm", "exposed_wait",
-/// "exposed_copy", or the key of the idle cause.
+/// "exposed_copy", the key of the idle cause, "host_work" or "host_input".
 char const* to_string(ChangePart part);
 
 /// A kernel's part in it, per step and device, ns.
@@ -59,6 +64,12 @@ struct KernelChange {
 struct HostOpChange {
   IdleCause cause = IdleCause::kUnexplained;
   std::string name;  ///< hostile text
+  double base_ns = 0, fresh_ns = 0;
+};
+/// Of programs without a device: own time of a range in a step.
+struct RangeChange {
+  std::string name;    ///< hostile text
+  bool waits = false;  ///< for data
   double base_ns = 0, fresh_ns = 0;
 };
 struct LateChange {
@@ -141,6 +152,8 @@ struct Comparison {
   std::vector<KernelChange> kernels;   ///< largest change first; the numbers of parts_ns before rounding
   std::vector<HostOpChange> host_ops;  ///< largest change first
   std::vector<LateChange> late;        ///< largest change first
+  bool of_hosts = false;               ///< of programs without a device
+  std::vector<RangeChange> ranges;     ///< of these; largest change first
   [[nodiscard]] Metric const& step() const { return metrics.front(); }  ///< only without refusal
 };
 

@@ -101,6 +101,43 @@ void compare_values(std::vector<double> const& base, std::vector<double> const& 
   change.shift = test.shift;
 }
 
+std::optional<PairAgreement> agreement_of(std::vector<double> const& base, std::vector<double> const& fresh) {
+  PairAgreement agreement;
+  for (size_t i = 0; i < base.size(); ++i) {
+    if (base[i] <= 0) return std::nullopt;
+    double const share = fresh[i] / base[i] - 1;
+    agreement.less += share < 0 ? 1 : 0;
+    agreement.more += share > 0 ? 1 : 0;
+    agreement.lowest = i == 0 ? share : std::min(agreement.lowest, share);
+    agreement.highest = i == 0 ? share : std::max(agreement.highest, share);
+  }
+  return agreement;
+}
+
+/// Student's t of the logarithms of the ratios, as differences of the mean base; none where a value is not above 0.
+std::optional<MeanTest> test_ratios(std::vector<double> const& base, std::vector<double> const& fresh, double base_mean) {
+  std::vector<double> logarithms;
+  for (size_t i = 0; i < base.size(); ++i) {
+    if (base[i] <= 0 || fresh[i] <= 0) return std::nullopt;
+    logarithms.push_back(std::log(fresh[i] / base[i]));
+  }
+  MeanTest test = student_of_pairs(logarithms, kCompareConfidence);
+  for (double* const bound : {&test.shift.low, &test.shift.estimate, &test.shift.high}) *bound = base_mean * std::expm1(*bound);
+  return test;
+}
+
+void compare_few_pairs(std::vector<double> const& base, std::vector<double> const& fresh, std::vector<double> const& differences,
+                       Change& change) {
+  MeanTest test = student_of_pairs(differences, kCompareConfidence);
+  if (test.p >= kMetricError) {
+    auto const of_ratios = test_ratios(base, fresh, change.base_mean);
+    if (of_ratios && of_ratios->p < kMetricError) test = *of_ratios;
+  }
+  change.method = CompareMethod::kPairedStudent;
+  change.p = test.p;
+  change.shift = test.shift;
+}
+
 }  // namespace
 
 char const* to_string(Verdict verdict) {
@@ -173,12 +210,37 @@ Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::v
     change.p = ranked.p;
     change.shift = ranked.shift;
   } else {
-    change.method = CompareMethod::kPairedStudent;
-    MeanTest const test = student_of_pairs(differences, kCompareConfidence);
-    change.p = test.p;
-    change.shift = test.shift;
+    compare_few_pairs(of_base, of_fresh, differences, change);
   }
+  change.agreement = agreement_of(of_base, of_fresh);
   return change;
+}
+
+std::optional<Change> measure_far_apart(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh) {
+  STEPSCOPE_CHECK(base.size() == fresh.size() && !base.empty());
+  for (size_t i = 0; i < base.size(); ++i)
+    if (base[i].empty() || fresh[i].empty()) return std::nullopt;
+
+  double const base_mean = plain_mean(run_means(runs_with_values(base)));
+  std::optional<Change> all;
+  RankSums sums;
+  for (size_t i = 0; i < base.size(); ++i) {
+    Change one = measure_change(base.subspan(i, 1), fresh.subspan(i, 1), sums);
+    if (one.method == CompareMethod::kNone || one.base_mean <= 0) return std::nullopt;
+
+    // Pairs of a slow machine have larger differences: all are brought to the mean base.
+    double const scale = base_mean / one.base_mean;
+    one.shift.low = one.shift.low * scale - kPairSpread * base_mean;
+    one.shift.high = one.shift.high * scale + kPairSpread * base_mean;
+    if (!all) {
+      all = one;
+      continue;
+    }
+    all->p = std::max(all->p, one.p);
+    all->shift.low = std::min(all->shift.low, one.shift.low);
+    all->shift.high = std::max(all->shift.high, one.shift.high);
+  }
+  return all;
 }
 
 size_t needed_runs(Change const& change, double least) {

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "analyzer/compare/host_sample.h"
+#include "analyzer/facts/quantile.h"
 #include "analyzer/facts/turns.h"
 #include "analyzer/rules/measured_steps.h"
 
@@ -249,6 +251,15 @@ uint64_t count_steps(Analysis const& analysis, std::vector<MeasuredDevice> const
   return numbers.size();
 }
 
+/// Of the periods of all devices.
+std::optional<double> p95_period(std::vector<MeasuredDevice> const& devices) {
+  std::vector<int64_t> lengths;
+  for (MeasuredDevice const& device : devices)
+    if (device.has_steps)
+      for (Interval const period : device.periods) lengths.push_back(period.length());
+  return lengths.empty() ? std::nullopt : std::optional(static_cast<double>(quantile(lengths, 95)));
+}
+
 double mean_period(std::vector<MeasuredDevice> const& devices) {
   double total = 0, periods = 0;
   for (MeasuredDevice const& device : devices) {
@@ -356,6 +367,11 @@ RunSample sample_run(model::Run const& run, Analysis const& analysis) {
   sample.incomplete_steps = count_steps(analysis, measured.usual) - sample.steps.size();
   sample.all_steps_ns = mean_period(measured.all);
   sample.usual_steps_ns = mean_period(measured.usual);
+  sample.p95_ns = p95_period(measured.all);
+  if (devices.empty()) {
+    sample_hosts(run, analysis, sample);
+    return sample;
+  }
   if (is_in_turn(run)) {
     sample.steps_in_turn = sample.steps.size();
     sample.steps = fastest_of(sample.steps, devices);

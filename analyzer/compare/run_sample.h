@@ -39,6 +39,7 @@ struct RunSample {
   uint64_t incomplete_steps = 0;                                       ///< usual, but not on all devices; left out
   double all_steps_ns = 0;                                             ///< mean over the periods of all steps but the warm-up
   double usual_steps_ns = 0;                                           ///< and over the usual ones
+  std::optional<double> p95_ns;                                        ///< of the periods that all_steps_ns is the mean of
   StepSource step_source = StepSource::kNone;
   /// Usual steps of a run that was made in turn with another one, of which only the fastest are in `steps`; 0 = it was not.
   uint64_t steps_in_turn = 0;
@@ -77,6 +78,16 @@ struct RunSample {
     double ns = 0;
   };
   std::vector<HostOp> host_ops;
+  /// The steps are those of processes without a device: a step is kCompute, its work, and the idle cause input, its wait for
+  /// data.
+  bool of_hosts = false;
+  /// Of such a program: own time of a range in a usual step.
+  struct HostRange {
+    std::string name;    ///< hostile text
+    bool waits = false;  ///< for data
+    double ns = 0;
+  };
+  std::vector<HostRange> ranges;  ///< most time first
   /// Waiting that a device caused, per step and device.
   struct Late {
     int32_t rank = 0, device = 0;

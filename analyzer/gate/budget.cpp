@@ -12,6 +12,7 @@ namespace {
 
 /// Keys that differ by more letters than this are not misspellings of each other.
 constexpr size_t kMostTypos = 4;
+constexpr double kNsPerMillisecond = 1e6;
 
 std::vector<BudgetFact> make_budget_facts() {
   std::vector<BudgetFact> facts;
@@ -20,6 +21,7 @@ std::vector<BudgetFact> make_budget_facts() {
     facts.push_back({name + "_share", source, part, FactUnit::kShare});
   };
   facts.push_back({"step_time_ms", FactSource::kStep, StepPart::kCompute, FactUnit::kMilliseconds});
+  facts.push_back({"step_p95_ms", FactSource::kStepP95, StepPart::kCompute, FactUnit::kMilliseconds});
   add_time("compute", FactSource::kPart, StepPart::kCompute);
   add_time("exposed_comm", FactSource::kExposedComm);
   add_time("exposed_wait", FactSource::kPart, StepPart::kWaiting);
@@ -79,10 +81,17 @@ std::vector<double> times_of(BudgetFact const& fact, RunSample const& run) {
   return times;
 }
 
+/// Programs without a device have only these times; the others are no 0 of theirs.
+bool has_part(RunSample const& run, BudgetFact const& fact) {
+  if (!run.of_hosts || fact.source == FactSource::kStep || fact.source == FactSource::kIdle) return true;
+  return fact.source == FactSource::kPart && (fact.part == StepPart::kCompute || fact.part == idle_part(IdleCause::kInput));
+}
+
 /// In the unit of the fact. A share is of the run's mean step, so that its mean is that of the whole run.
 std::vector<double> values_of(BudgetFact const& fact, RunSample const& run) {
+  if (!has_part(run, fact)) return {};
   std::vector<double> values = times_of(fact, run);
-  double unit = 1e6;
+  double unit = kNsPerMillisecond;
   if (fact.unit == FactUnit::kShare)
     unit = std::accumulate(run.step_ns.begin(), run.step_ns.end(), 0.0) / static_cast<double>(run.step_ns.size());
   if (unit <= 0) return {};
@@ -98,6 +107,9 @@ std::optional<double> only_value(BudgetFact const& fact, RunSample const& run) {
     case FactSource::kReserved:
       if (!bytes) return std::nullopt;
       return *bytes / (fact.unit == FactUnit::kGigabytes ? 1e9 : 1024.0 * 1024 * 1024);
+    case FactSource::kStepP95:
+      if (!run.p95_ns) return std::nullopt;
+      return *run.p95_ns / kNsPerMillisecond;
     case FactSource::kKernelCalls:
       if (run.kernels.empty()) return std::nullopt;
       return run.kernel_calls;
@@ -202,8 +214,8 @@ BudgetCheck check_budget(Budget const& budget, std::vector<RunSample> const& run
   STEPSCOPE_CHECK(fact != nullptr);
   BudgetCheck check;
   check.budget = budget;
-  bool const is_time = fact->unit == FactUnit::kMilliseconds || fact->unit == FactUnit::kShare;
-  if (is_time)
+  bool const has_time_unit = fact->unit == FactUnit::kMilliseconds || fact->unit == FactUnit::kShare;
+  if (has_time_unit && fact->source != FactSource::kStepP95)
     check_mean(*fact, runs, check);
   else
     check_worst(*fact, runs, check);

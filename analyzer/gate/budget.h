@@ -17,6 +17,7 @@ namespace stepscope::analyzer {
 /// Where a budgeted number comes from (docs/GATE.md).
 enum class FactSource : uint8_t {
   kStep,         ///< a step of the job
+  kStepP95,      ///< 95 % of the steps take at most so long, over all but the warm-up
   kPart,         ///< a part of it
   kExposedComm,  ///< exposed communication with what of it is waiting
   kIdle,         ///< all idle time

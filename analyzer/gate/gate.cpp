@@ -9,8 +9,8 @@ namespace {
 
 bool are_host_devices(std::vector<RunSample> const& runs) {
   return std::any_of(runs.begin(), runs.end(), [](RunSample const& run) {
-    return std::any_of(run.device_names.begin(), run.device_names.end(),
-                       [](std::string const& name) { return name.starts_with("host:"); });
+    return run.of_hosts || std::any_of(run.device_names.begin(), run.device_names.end(),
+                                       [](std::string const& name) { return name.starts_with("host:"); });
   });
 }
 

@@ -111,6 +111,11 @@ void keep_blame(RunSample& sample) {
     op.name = kept_text(op.name);
     round_value(op.ns, kTimesPerNs);
   }
+  keep_first(sample.ranges, kMostKeptBlame);
+  for (RunSample::HostRange& range : sample.ranges) {
+    range.name = kept_text(range.name);
+    round_value(range.ns, kTimesPerNs);
+  }
   std::stable_sort(sample.late.begin(), sample.late.end(),
                    [](auto const& a, auto const& b) { return a.exposed_ns > b.exposed_ns; });
   keep_first(sample.late, kMostKeptBlame);

@@ -1,6 +1,10 @@
 #include "analyzer/rules/host_costs.h"
 
 #include <algorithm>
+#include <cctype>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "analyzer/facts/saturate.h"
 
@@ -10,6 +14,11 @@ namespace {
 /// One rank is named when it came last to so many of the negotiations, three or more.
 constexpr double kMostlyLast = 0.5;
 constexpr uint64_t kFewestNegotiations = 3;
+
+/// Threads with equal work differ by a percent or two; so much more than the median is other work. With fewer threads there is no
+/// telling which is the usual one.
+constexpr double kBusyExcess = 1.2;
+constexpr size_t kFewestPeers = 4;
 
 /// Means of the steps that a rule judges.
 struct MeanStep {
@@ -54,6 +63,40 @@ HostRangeFacts const* longest_wait(HostFacts const& host) {
     if (longest == nullptr || range.step_inclusive_ns.value_or(0) > longest->step_inclusive_ns.value_or(0)) longest = &range;
   }
   return longest;
+}
+
+/// What threads of one role have in common: the name but for numbers, and how much they ran.
+using Role = std::pair<std::string, uint64_t>;
+struct RankThread {
+  HostFacts const* host;
+  HostThreadFacts const* thread;
+};
+
+/// The name with '#' for each number, in small letters; empty where it does not say that the thread computes for a rank: "PP rank
+/// 3, TP rank 0, compute". Busy time of other threads may be waiting.
+std::string role_of(std::string_view name) {
+  std::string role;
+  for (char const c : name) {
+    auto const byte = static_cast<unsigned char>(c);
+    if (std::isdigit(byte) == 0)
+      role += static_cast<char>(std::tolower(byte));
+    else if (role.empty() || role.back() != '#')
+      role += '#';
+  }
+  bool const is_of_rank = role.find("rank #") != std::string::npos || role.find("rank#") != std::string::npos;
+  return is_of_rank && role.find("compute") != std::string::npos ? role : std::string();
+}
+
+std::map<Role, std::vector<RankThread>> computing_threads(std::vector<HostFacts> const& hosts) {
+  std::map<Role, std::vector<RankThread>> roles;
+  for (HostFacts const& host : hosts)
+    for (HostThreadFacts const& thread : host.threads)
+      if (std::string role = role_of(thread.name); !role.empty())
+        roles[{std::move(role), thread.events}].push_back({&host, &thread});
+  for (auto& [role, threads] : roles)
+    std::stable_sort(threads.begin(), threads.end(),
+                     [](RankThread const& a, RankThread const& b) { return a.thread->busy_ns > b.thread->busy_ns; });
+  return roles;
 }
 
 }  // namespace
@@ -122,6 +165,38 @@ void find_late_rank(RuleInput const& input, std::vector<Finding>& findings) {
                        {"longest_late_ns", static_cast<double>(late.longest_ns)},
                        {"moments", static_cast<double>(late.moments)}};
     finding.evidence.push_back({{facts.rank_index, kHostDevice}, late.worst, late.track});
+    findings.push_back(std::move(finding));
+  }
+}
+
+void find_busy_rank(RuleInput const& input, std::vector<Finding>& findings) {
+  for (auto const& [role, threads] : computing_threads(input.facts.hosts)) {
+    if (threads.size() < kFewestPeers) continue;
+    RankThread const& longest = threads.front();
+    auto const busy = static_cast<double>(longest.thread->busy_ns);
+    auto const usual = static_cast<double>(threads[threads.size() / 2].thread->busy_ns);  // by busy time: the lower median
+    auto const window = static_cast<double>(longest.host->window.length());
+    double const share = window > 0 ? (busy - usual) / window : 0;
+    if (usual <= 0 || busy < kBusyExcess * usual || share < kWarningShare) continue;
+
+    Finding finding;
+    finding.rule = "load-imbalance";
+    finding.severity = severity_of_share(share);
+    finding.where = DeviceRef{longest.host->rank_index, kHostDevice};
+    size_t busier = 0;
+    for (RankThread const& rank : threads) {
+      if (static_cast<double>(rank.thread->busy_ns) < kBusyExcess * usual) break;
+      ++busier;
+      if (finding.evidence.size() < kMaxEvidence)
+        finding.evidence.push_back({{rank.host->rank_index, kHostDevice}, rank.host->window, rank.thread->track});
+    }
+    finding.subjects.emplace_back("thread", longest.thread->name);
+    finding.metrics = {{"share_of_recording", share},
+                       {"busy_ns", busy},
+                       {"usual_busy_ns", usual},
+                       {"busy_ratio", busy / usual},
+                       {"busier_threads", static_cast<double>(busier)},
+                       {"threads", static_cast<double>(threads.size())}};
     findings.push_back(std::move(finding));
   }
 }

@@ -11,5 +11,7 @@ void find_host_input(RuleInput const& input, std::vector<Finding>& findings);
 void find_host_outliers(RuleInput const& input, std::vector<Finding>& findings);
 /// straggler: one rank says last that it is ready for collectives (facts/negotiations.h).
 void find_late_rank(RuleInput const& input, std::vector<Finding>& findings);
+/// load-imbalance: of the threads of a timeline that compute, one a rank, some are busy for much longer than the others.
+void find_busy_rank(RuleInput const& input, std::vector<Finding>& findings);
 
 }  // namespace stepscope::analyzer

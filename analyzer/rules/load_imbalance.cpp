@@ -3,6 +3,7 @@
 // each synchronizing collective would come after the mean instead of the longest compute, and that is what they would gain.
 #include <algorithm>
 
+#include "analyzer/rules/host_costs.h"
 #include "analyzer/rules/rules.h"
 
 namespace stepscope::analyzer {
@@ -100,6 +101,7 @@ struct WaitsByCompute {
 }  // namespace
 
 void find_load_imbalance(RuleInput const& input, std::vector<Finding>& findings) {
+  find_busy_rank(input, findings);
   if (input.measured.size() < 2 || is_explained(findings)) return;
   WaitsByCompute const by_compute(input.facts.waits);
   double total = 0, waiting = 0;

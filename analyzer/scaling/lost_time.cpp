@@ -68,6 +68,9 @@ LostPart lost_part_of(ChangePart part) {
       return LostPart::kWaiting;
     case ChangePart::kCopies:
       return LostPart::kCopies;
+    case ChangePart::kHostWork:
+    case ChangePart::kHostInput:
+      return LostPart::kRest;
     default:
       return lost_part(static_cast<IdleCause>(static_cast<size_t>(part) - static_cast<size_t>(ChangePart::kFirstIdle)));
   }

@@ -93,7 +93,8 @@ class SeriesMaker {
     };
     for (auto const& [devices, of_size] : runs)
       for (RunSample const& run : of_size)
-        if (run.steps.empty() || !(mean_over_steps_of(run.step_ns) > 0)) return refuse_with(SeriesRefusal::kNoSteps, run.name);
+        if (run.steps.empty() || run.of_hosts || !(mean_over_steps_of(run.step_ns) > 0))
+          return refuse_with(SeriesRefusal::kNoSteps, run.name);
     if (sizes_.size() < 2) return refuse_with(SeriesRefusal::kOneSize);
     for (size_t p = 1; p < sizes_.size(); ++p)
       if (common_kernel_share(this->runs(0), this->runs(p)) == 0)

@@ -82,9 +82,8 @@ CompareJson why_json(Comparison const& comparison) {
   for (size_t i = 0; i < comparison.parts_ns.size(); ++i) {
     auto const part = static_cast<analyzer::ChangePart>(i);
     std::string const reason = change_part_reason(comparison, part);
-    bool const is_idle = part >= analyzer::ChangePart::kFirstIdle;
     parts.push_back({{"part", analyzer::to_string(part)},
-                     {"idle", is_idle},
+                     {"idle", analyzer::is_idle(part)},
                      {"ns", comparison.parts_ns[i]},
                      {"label", change_part_label(part, comparison.parts_ns[i])},
                      {"reason", reason.empty() ? CompareJson(nullptr) : CompareJson(reason)}});
@@ -131,6 +130,16 @@ CompareJson late_compared(Comparison const& comparison) {
   return rows;
 }
 
+CompareJson ranges_compared(Comparison const& comparison) {
+  CompareJson rows = CompareJson::array();
+  for (analyzer::RangeChange const& range : comparison.ranges)
+    rows.push_back({{"name", base::printable(range.name)},
+                    {"waits", range.waits},
+                    {"base_ns", finite(range.base_ns)},
+                    {"new_ns", finite(range.fresh_ns)}});
+  return rows;
+}
+
 bool has_ns(analyzer::Caveat caveat) { return caveat == analyzer::Caveat::kOutliers || caveat == analyzer::Caveat::kInTurn; }
 
 }  // namespace
@@ -153,6 +162,7 @@ std::string comparison_json(Comparison const& comparison) {
                                 {"kernels", kernels_compared(comparison)},
                                 {"host_ops", hosts_compared(comparison)},
                                 {"late", late_compared(comparison)},
+                                {"ranges", ranges_compared(comparison)},
                                 {"caveats", caveats},
                                 {"notes", comparison_notes(comparison)}};
   return document.dump(1, ' ', false, CompareJson::error_handler_t::replace) + "\n";

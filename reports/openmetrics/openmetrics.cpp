@@ -14,6 +14,9 @@ namespace stepscope::reports {
 namespace {
 
 constexpr double kNsPerSecond = 1e9;
+constexpr size_t kMostLabelBytes = 300;
+/// Ranges, threads and ranks of a process: each is a time series in the database that collects them.
+constexpr size_t kMostHostRows = 32;
 
 using Labels = std::vector<std::pair<std::string, std::string>>;
 
@@ -75,14 +78,21 @@ void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
   Summary const summary = summarize(analysis);
   std::vector<int64_t> lengths;
   double sum = 0;
-  for (StepPeriod const& period : step_periods(analysis)) {
-    if (period.step->warmup) continue;
-    lengths.push_back(period.when.length());
-    sum += static_cast<double>(period.when.length());
-  }
+  auto const add_length = [&](int64_t length) {
+    lengths.push_back(length);
+    sum += static_cast<double>(length);
+  };
+  for (StepPeriod const& period : step_periods(analysis))
+    if (!period.step->warmup) add_length(period.when.length());
+  // A run without steps of devices has those of its hosts.
+  bool const is_of_hosts = analysis.steps.empty();
+  for (analyzer::HostFacts const& host : analysis.hosts)
+    for (analyzer::HostStepFacts const& step : host.steps)
+      if (is_of_hosts && !step.warmup) add_length(step.period.length());
   std::sort(lengths.begin(), lengths.end());
   metrics.family("stepscope_step_seconds", "summary", "seconds",
-                 "Steps of all devices, each with the idle time that leads to it.");
+                 "Steps of all devices, each with the idle time that leads to it; without steps of devices those of host "
+                 "threads.");
   if (!lengths.empty()) {
     for (double const q : {0.5, 0.95})
       metrics.sample({{"quantile", fmt::format("{}", q)}}, static_cast<double>(quantile(lengths, q)) / kNsPerSecond);
@@ -139,6 +149,68 @@ void add_memory(model::Run const& run, analyzer::Analysis const& analysis, Metri
     metrics.if_known(place_of(run, device.ref), device.memory.capacity_bytes);
 }
 
+/// A process's labels, and those of one of its rows.
+Labels host_of(model::Run const& run, int32_t rank_index) {
+  Labels labels = place_of(run, {rank_index, analyzer::kHostDevice});
+  labels.erase(labels.begin() + 1);  // no device
+  return labels;
+}
+
+/// Samples of one family must differ in their labels: rows of one name are one sample.
+template <class Row>
+void add_by_name(Metrics& metrics, Labels const& host, char const* label, std::vector<Row> const& rows, size_t most) {
+  std::map<std::string, int64_t> by_name;
+  for (size_t i = 0; i < std::min(rows.size(), most); ++i) by_name[shown(rows[i].first, kMostLabelBytes)] += rows[i].second;
+  for (auto const& [name, ns] : by_name) metrics.seconds(with(host, label, name), ns);
+}
+
+void add_host_steps(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics) {
+  metrics.family("stepscope_host_step_seconds", "gauge", "seconds", "Step of a process without a device, without warm-up.");
+  for (analyzer::HostFacts const& host : analysis.hosts) {
+    Labels const place = host_of(run, host.rank_index);
+    if (host.mean_ns) metrics.seconds(with(place, "statistic", "mean"), *host.mean_ns);
+    if (host.median_ns) metrics.seconds(with(place, "statistic", "median"), *host.median_ns);
+    if (host.p95_ns) metrics.seconds(with(place, "statistic", "p95"), *host.p95_ns);
+  }
+  metrics.family("stepscope_host_input_seconds", "gauge", "seconds", "Mean of a step: the host waited for data.");
+  for (analyzer::HostFacts const& host : analysis.hosts)
+    if (host.input_ns) metrics.seconds(host_of(run, host.rank_index), *host.input_ns);
+}
+
+void add_hosts(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics) {
+  if (analysis.hosts.empty()) return;
+  add_host_steps(run, analysis, metrics);
+
+  std::vector<std::pair<std::string, int64_t>> rows;
+  metrics.family("stepscope_host_range_seconds", "gauge", "seconds",
+                 "Own time of a range in the recording of a process without a device; the ranges of most time.");
+  for (analyzer::HostFacts const& host : analysis.hosts) {
+    rows.clear();
+    for (analyzer::HostRangeFacts const& range : host.ranges)
+      if (range.names == 1) rows.emplace_back(range.name, range.exclusive_ns);
+    add_by_name(metrics, host_of(run, host.rank_index), "range", rows, kMostHostRows);
+  }
+
+  metrics.family("stepscope_host_thread_busy_seconds", "gauge", "seconds",
+                 "Union of a thread's events in a process without a device; the busiest threads, equal names together.");
+  for (analyzer::HostFacts const& host : analysis.hosts) {
+    rows.clear();
+    for (analyzer::HostThreadFacts const& thread : host.threads) rows.emplace_back(thread.name, thread.busy_ns);
+    add_by_name(metrics, host_of(run, host.rank_index), "thread", rows, kMostHostRows);
+  }
+}
+
+void add_negotiations(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics) {
+  if (analysis.negotiations.empty()) return;
+  metrics.family("stepscope_negotiation_late_seconds", "gauge", "seconds",
+                 "A rank was the last to be ready for collectives, from the last but one to it.");
+  for (analyzer::NegotiationFacts const& facts : analysis.negotiations) {
+    Labels const recorder = host_of(run, facts.rank_index);
+    for (size_t i = 0; i < std::min(facts.ranks.size(), kMostHostRows); ++i)
+      metrics.seconds(with(recorder, "late_rank", std::to_string(facts.ranks[i].rank)), facts.ranks[i].late_ns);
+  }
+}
+
 void add_waits(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics) {
   std::map<std::pair<analyzer::DeviceRef, std::string>, int64_t> by_cause;
   for (analyzer::WaitFacts const& row : analysis.waits) by_cause[{row.ref, std::string(wait_part(row).key)}] += row.exposed_ns;
@@ -172,7 +244,7 @@ void add_findings(analyzer::Analysis const& analysis, Metrics& metrics) {
 
 std::string openmetrics_label(std::string_view value) {
   std::string out = "\"";
-  for (char const c : shown(value, 300)) {
+  for (char const c : shown(value, kMostLabelBytes)) {
     if (c == '\\' || c == '"') out += '\\';
     if (c == '\n')
       out += "\\n";
@@ -188,6 +260,8 @@ std::string openmetrics(model::Run const& run, analyzer::Analysis const& analysi
   add_steps(analysis, metrics);
   add_devices(run, analysis, metrics);
   add_memory(run, analysis, metrics);
+  add_hosts(run, analysis, metrics);
+  add_negotiations(run, analysis, metrics);
   add_waits(run, analysis, metrics);
   add_findings(analysis, metrics);
   return std::move(metrics).finish();

@@ -152,6 +152,19 @@ std::string changed_text(Comparison const& comparison, MetricFamily family, std:
   return text;
 }
 
+/// Of programs without a device: means, for a recording tells no more of a range than that.
+std::string ranges_text(Comparison const& comparison, Paint const& paint) {
+  std::vector<std::vector<std::string>> rows = {{"own time of a range, a step", "base", "new", "change"}};
+  for (analyzer::RangeChange const& range : comparison.ranges) {
+    if (rows.size() > kMostChangedRows) break;
+    double const change = range.fresh_ns - range.base_ns;
+    if (std::abs(change) < std::max(1.0, kLeastPartShare * comparison.step().change.base_mean)) continue;
+    rows.push_back({shown(range.name, kMostKernelColumns), base::format_duration(std::llround(range.base_ns)),
+                    base::format_duration(std::llround(range.fresh_ns)), signed_share(change, range.base_ns)});
+  }
+  return rows.size() == 1 ? std::string() : "\n" + aligned(rows, paint);
+}
+
 std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChange::Where where, std::string_view heading,
                              int width) {
   std::string text;
@@ -185,6 +198,7 @@ std::string comparison_text(Comparison const& comparison, TextOptions const& opt
   text += "\n" + wrapped(headline(comparison), width, "", "");
   text += why_text(comparison, paint, width);
   text += numbers_text(comparison, paint);
+  text += ranges_text(comparison, paint);
   text += changed_text(comparison, MetricFamily::kKernel, "time of a kernel call", paint);
   text += only_on_one_side(comparison, Where::kNew, "Only on the new side", width);
   text += only_on_one_side(comparison, Where::kVanished, "Only on the base", width);

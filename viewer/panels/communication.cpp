@@ -85,7 +85,9 @@ void causes_table(Scene const& scene, ViewState& state) {
 
 void communication(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
   if (scene.analysis.collectives.empty()) {
-    empty_state("No collectives were recorded in this run.", state.theme);
+    empty_state(scene.analysis.devices.empty() ? without_device(scene, "This panel shows the collectives of devices.")
+                                               : "No collectives were recorded in this run.",
+                state.theme);
     return;
   }
   float const width = ImGui::GetContentRegionAvail().x;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -268,6 +269,42 @@ void kernel_changes_table(RunPair& pair, RunDifference const& difference, Theme 
   ImGui::EndTable();
 }
 
+double range_change_number(analyzer::RangeChange const& range, int column) {
+  double const change = range.fresh_ns - range.base_ns;
+  std::array const numbers = {0.0, range.base_ns, range.fresh_ns, change, range.base_ns > 0 ? change / range.base_ns : 0};
+  return numbers[static_cast<size_t>(column)];
+}
+
+/// Of programs without a device.
+void range_changes_table(RunPair& pair, Comparison const& comparison, Theme theme) {
+  if (!ImGui::BeginTable("range changes", 5, kChangeTable)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("Own time of a range, per step", ImGuiTableColumnFlags_WidthStretch);
+  number_column("Base", 60);
+  number_column("New", 60);
+  number_column("Change", 70, true);
+  number_column("%", 56);
+  header_row(1);
+  std::vector<analyzer::RangeChange const*> ranges;
+  for (analyzer::RangeChange const& range : comparison.ranges) ranges.push_back(&range);
+  sort_changes(
+      ranges, [](auto const* range) { return std::string_view(range->name); },
+      [](auto const* range, int column) { return range_change_number(*range, column); });
+  int line = 0;
+  for (analyzer::RangeChange const* const range : ranges) {
+    double const change = range->fresh_ns - range->base_ns;
+    std::string const name = printable_name(range->name);
+    uint32_t const colour = surface(theme).text;
+    ImGui::TableNextRow();
+    change_name_cell(pair, name, query_for(name), line++, theme);
+    change_cell(base::format_duration(std::llround(range->base_ns)), colour);
+    change_cell(base::format_duration(std::llround(range->fresh_ns)), colour);
+    change_cell(reports::signed_duration(change), colour);
+    change_cell(reports::signed_share(change, range->base_ns), colour);
+  }
+  ImGui::EndTable();
+}
+
 double metric_number(Metric const& metric, int column) {
   double const change = metric.change.fresh_mean - metric.change.base_mean;
   switch (column) {
@@ -326,13 +363,14 @@ std::vector<Metric const*> metrics_of(Comparison const& comparison, bool of_coll
   return metrics;
 }
 
-void table_choice(RunPair& pair, Theme theme) {
+void table_choice(RunPair& pair, bool of_hosts, Theme theme) {
   struct Choice {
     ChangeTable table;
     char const* name;
   };
-  for (Choice const choice : {Choice{ChangeTable::kKernels, "By kernel"}, Choice{ChangeTable::kClasses, "By class"},
-                              Choice{ChangeTable::kCollectives, "Collectives"}}) {
+  for (Choice const choice : {Choice{ChangeTable::kKernels, of_hosts ? "By range" : "By kernel"},
+                              Choice{ChangeTable::kClasses, "By class"}, Choice{ChangeTable::kCollectives, "Collectives"}}) {
+    if (of_hosts && choice.table == ChangeTable::kCollectives) continue;
     bool const is_shown = pair.table == choice.table;
     ImGui::PushStyleColor(ImGuiCol_Button, is_shown ? surface(theme).line_strong : surface(theme).background);
     if (ImGui::SmallButton(choice.name)) pair.table = choice.table;
@@ -343,14 +381,18 @@ void table_choice(RunPair& pair, Theme theme) {
 }
 
 void change_tables(RunPair& pair, RunDifference const& difference, Theme theme) {
-  table_choice(pair, theme);
   Comparison const& comparison = *difference.comparison;
+  table_choice(pair, comparison.of_hosts, theme);
   switch (pair.table) {
     case ChangeTable::kKernels:
-      kernel_changes_table(pair, difference, theme);
+      if (comparison.of_hosts)
+        range_changes_table(pair, comparison, theme);
+      else
+        kernel_changes_table(pair, difference, theme);
       return;
     case ChangeTable::kClasses:
-      metrics_table(pair, metrics_of(comparison, false), "class changes", "Per step and device", theme);
+      metrics_table(pair, metrics_of(comparison, false), "class changes",
+                    comparison.of_hosts ? "Per step" : "Per step and device", theme);
       return;
     case ChangeTable::kCollectives: {
       auto metrics = metrics_of(comparison, true);

@@ -173,7 +173,7 @@ PathLine const* path_so_far(Scene const& scene, Memo& memo) {
 
 void critical_path(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
   if (!scene.analysis.critical_path) {
-    empty_state("No critical path is known: no device work was recorded.", state.theme);
+    empty_state(without_device(scene, "The critical path leads through the work of devices."), state.theme);
     return;
   }
   analyzer::CriticalPathFacts const& path = *scene.analysis.critical_path;

@@ -288,7 +288,7 @@ void held_down_lists(Scene const& scene, ViewState& state, analyzer::DeviceFacts
 void devices(Scene const& scene, ViewState& state, float rows_height) {
   auto const& all = scene.analysis.devices;
   if (state.device >= all.size()) {
-    empty_state("No device work was recorded in this run.", state.theme);
+    empty_state(without_device(scene, "This panel shows clocks, power and temperature of devices."), state.theme);
     return;
   }
   if (std::none_of(all.begin(), all.end(), [](auto const& device) { return device.health.has_value(); })) {

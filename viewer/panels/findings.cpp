@@ -135,7 +135,7 @@ void findings(Scene const& scene, ViewState& state, float rows_height) {
   heading(fmt::format("Findings ({})", all.size()));
   if (all.empty()) {
     empty_state(scene.analysis.devices.empty() && scene.analysis.hosts.empty()
-                    ? "No device work was recorded, so nothing can be concluded about it."
+                    ? "Neither device work nor host ranges were recorded, so nothing can be concluded."
                     : "No rule found a fault in this run.",
                 state.theme);
     return;

@@ -115,7 +115,9 @@ void kernel_table(Scene const& scene, ViewState& state) {
 
 void kernels(Scene const& scene, ViewState& state, Memo& memo) {
   if (scene.analysis.kernels.empty()) {
-    empty_state("No kernels were recorded in this run.", state.theme);
+    empty_state(scene.analysis.devices.empty() ? without_device(scene, "This panel shows the kernels of devices.")
+                                               : "No kernels were recorded in this run.",
+                state.theme);
     return;
   }
   device_chooser(scene, state);

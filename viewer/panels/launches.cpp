@@ -355,7 +355,7 @@ void stream_table(Scene const& scene, ViewState& state, analyzer::DeviceFacts co
 
 void launches(Scene const& scene, ViewState& state, float rows_height) {
   if (state.device >= scene.analysis.devices.size()) {
-    empty_state("No device work was recorded in this run, so nothing was launched or copied.", state.theme);
+    empty_state(without_device(scene, "This panel shows what the host launches on devices, and copies."), state.theme);
     return;
   }
   ImGui::BeginChild("launches", ImVec2(ImGui::GetContentRegionAvail().x * 0.52F, 0));

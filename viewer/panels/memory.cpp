@@ -227,7 +227,9 @@ void memory(Scene const& scene, ViewState& state, Memo& memo) {
   bool const any =
       std::any_of(devices.begin(), devices.end(), [](auto const& device) { return !device.memory.timeline.empty(); });
   if (!any || state.device >= devices.size()) {
-    empty_state("No allocations were recorded in this run.", state.theme);
+    empty_state(devices.empty() ? without_device(scene, "This panel shows the memory of devices.")
+                                : "No allocations were recorded in this run.",
+                state.theme);
     return;
   }
   device_chooser(scene, state);

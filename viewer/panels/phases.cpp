@@ -272,7 +272,7 @@ void pipeline_list(Scene const& scene, ViewState& state, float rows_height) {
 void phases(Scene const& scene, ViewState& state, float rows_height) {
   if (state.device >= scene.analysis.devices.size()) {
     if (!scene.analysis.hosts.empty()) return host_time(scene, state);
-    empty_state("No device work was recorded in this run, so no part of the program launched any.", state.theme);
+    empty_state(without_device(scene, "This panel shows what each part of the program launches."), state.theme);
     return;
   }
   ImGui::BeginChild("phases", ImVec2(ImGui::GetContentRegionAvail().x * 0.56F, 0));

@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
+#include "viewer/describe.h"
 #include "viewer/navigate.h"
 #include "viewer/panels/panels.h"
 #include "viewer/query.h"
@@ -101,13 +102,55 @@ void device_table(Scene const& scene, ViewState const& state, RangeStatistics co
   ImGui::EndTable();
 }
 
+void thread_row(Scene const& scene, ViewState const& state, RangeStatistics::Thread const& thread, int64_t total) {
+  Node const& node = scene.nodes[thread.node];
+  double const share = static_cast<double>(thread.busy) / static_cast<double>(total);
+  ImGui::TableNextRow();
+  ImGui::TableNextColumn();
+  std::string const name = fmt::format("rank {} · {}", scene.trace(node.rank).info().rank, node.label);
+  text(fit(name, ImGui::GetContentRegionAvail().x));
+  hint(name);
+  ImGui::TableNextColumn();
+  ImVec2 const at = ImGui::GetCursorScreenPos();
+  ImVec2 const size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), ImGui::GetFontSize());
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  list.AddRectFilled(at, ImVec2(at.x + size.x, at.y + size.y), surface(state.theme).header, 2 * ui_scale());
+  list.AddRectFilled(at, ImVec2(at.x + size.x * static_cast<float>(share), at.y + size.y),
+                     paint_colour(Paint::kRange, state.theme), 2 * ui_scale());
+  ImGui::Dummy(size);
+  ImGui::TableNextColumn();
+  text_right(base::format_duration(thread.busy), surface(state.theme).text);
+  ImGui::TableNextColumn();
+  text_right(base::format_share(share), surface(state.theme).text);
+}
+
+/// Of a run without devices.
+void busy_threads(Scene const& scene, ViewState const& state, RangeStatistics const& facts) {
+  int64_t const total = std::max<int64_t>(static_cast<int64_t>(facts.range.span()), 1);
+  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  if (!ImGui::BeginTable("threads", 4, flags)) return;
+  ImGui::TableSetupScrollFreeze(0, 1);
+  ImGui::TableSetupColumn("Thread", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableSetupColumn("Busy in the range", ImGuiTableColumnFlags_WidthStretch, 1);
+  ImGui::TableSetupColumn("Time", ImGuiTableColumnFlags_WidthFixed, 76 * ui_scale());
+  ImGui::TableSetupColumn("Share", ImGuiTableColumnFlags_WidthFixed, 56 * ui_scale());
+  header_row(2);
+  ImGuiListClipper clipper;
+  clipper.Begin(static_cast<int>(facts.threads.size()));
+  while (clipper.Step())
+    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i)
+      thread_row(scene, state, facts.threads[static_cast<size_t>(i)], total);
+  ImGui::EndTable();
+}
+
 void op_table(ViewState& state, RangeStatistics const& facts) {
+  bool const of_hosts = facts.devices.empty();
   ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("ops", 3, flags)) return;
   ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("Device op", ImGuiTableColumnFlags_WidthStretch);
+  ImGui::TableSetupColumn(of_hosts ? "Range or call" : "Device op", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("Count", ImGuiTableColumnFlags_WidthFixed, 60 * ui_scale());
-  ImGui::TableSetupColumn("Total", ImGuiTableColumnFlags_WidthFixed, 76 * ui_scale());
+  ImGui::TableSetupColumn(of_hosts ? "Own time" : "Total", ImGuiTableColumnFlags_WidthFixed, 76 * ui_scale());
   header_row(1);
   for (auto const& op : facts.ops) {
     ImGui::TableNextRow();
@@ -145,18 +188,26 @@ void statistics(Scene const& scene, ViewState& state, Memo& memo) {
     empty_state("Adding up…", state.theme);
     return;
   }
-  std::string const words = fmt::format(
-      "{}  {}, {}, {} device ops", state.range ? "Marked range" : "Visible time", format_time_range(range.begin, range.end),
-      base::format_duration(static_cast<int64_t>(range.span())), base::format_count(facts->op_count));
-  text_coloured(computing ? words + "  (adding up…)" : words,
-                state.range ? surface(state.theme).accent : surface(state.theme).text_dim);
-  if (facts->devices.empty()) {
-    empty_state("No device work was recorded in this run.", state.theme);
+  std::string const words =
+      fmt::format("{}  {}, {}, {} {}", state.range ? "Marked range" : "Visible time", format_time_range(range.begin, range.end),
+                  base::format_duration(static_cast<int64_t>(range.span())), base::format_count(facts->op_count),
+                  facts->devices.empty() ? "host events" : "device ops");
+  if (facts->devices.empty() && facts->threads.empty()) {
+    if (!scene.analysis.hosts.empty() && scene.far) return host_time(scene, state);
+    empty_state(scene.analysis.hosts.empty()
+                    ? without_device(scene, "This panel shows how devices, or threads, spend the time that is visible.")
+                    : "No thread did anything in this time.",
+                state.theme);
     return;
   }
+  text_coloured(computing ? words + "  (adding up…)" : words,
+                state.range ? surface(state.theme).accent : surface(state.theme).text_dim);
   float const width = ImGui::GetContentRegionAvail().x;
   ImGui::BeginChild("split", ImVec2(width * 0.56F, 0));
-  device_table(scene, state, *facts);
+  if (facts->devices.empty())
+    busy_threads(scene, state, *facts);
+  else
+    device_table(scene, state, *facts);
   ImGui::EndChild();
   ImGui::SameLine(0, 20 * ui_scale());
   ImGui::BeginChild("top", ImVec2(0, 0));

@@ -161,6 +161,11 @@ std::string why_no_pairs(RunPair& pair) {
     Scene const& scene = pair.view(side).scene;
     char const* const name = side == RunSide::kBase ? "The base" : "The new run";
     if (!scene.is_analyzed) return fmt::format("{}: {}", name, printable_name(scene.analysis_words));
+    auto const& hosts = scene.analysis.hosts;
+    bool const has_thread_steps = std::any_of(hosts.begin(), hosts.end(), [](auto const& host) { return !host.steps.empty(); });
+    if (scene.analysis.steps.empty() && has_thread_steps)
+      return fmt::format("{} has steps of threads alone: Comparison shows what they take; only steps of devices are aligned.",
+                         name);
     if (scene.analysis.steps.empty())
       return fmt::format("{} has no steps: mark them with the annotation API or with NVTX ranges named \"step\".", name);
   }

@@ -9,10 +9,12 @@ Exit status 0: every number holds and the table is that in FILE; 1: not so; 77: 
 """
 
 import argparse
+import collections
 import dataclasses
 import functools
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -186,6 +188,24 @@ def straggler(trace, finding):
                  worst == finding["rank"])
 
 
+def load_imbalance(trace, finding):
+    """Of timelines without a device: what the threads of one name, but for numbers, are busy for."""
+    busy = collections.defaultdict(list)
+    names = dict(trace.rows("SELECT track, name FROM tracks"))
+    by_track = collections.defaultdict(list)
+    for track, start, end in trace.rows("SELECT track, start_ns, end_ns FROM events"):
+        by_track[track].append((start, end))
+    for track, ranges in by_track.items():
+        if "compute" in names[track]:
+            busy[re.sub("[0-9]+", "#", names[track])].append(length(union(ranges)))
+    times = sorted(max(busy.values(), key=max))
+    longest, usual = times[-1], times[(len(times) - 1) // 2]
+    metrics = finding["metrics"]
+    holds = longest == metrics["busy_ns"] and usual == metrics["usual_busy_ns"]
+    return Check(f"a rank is busy for {metrics['busy_ns'] / 1e9:.1f} s, the median for {metrics['usual_busy_ns'] / 1e9:.1f} s",
+                 f"{longest / 1e9:.1f} s, {usual / 1e9:.1f} s", holds)
+
+
 def grouped(rows):
     groups = {}
     for row in rows:
@@ -201,7 +221,7 @@ def trace_quality(trace, finding):
 
 
 CHECKS = {"host-bound-launches": host_bound_launches, "input-bound": input_bound, "exposed-communication": exposed_communication,
-          "tensor-cores-unused": tensor_cores_unused, "straggler": straggler, "trace-quality": trace_quality}
+          "tensor-cores-unused": tensor_cores_unused, "straggler": straggler, "trace-quality": trace_quality, "load-imbalance": load_imbalance}
 
 
 def traces_in(folder):

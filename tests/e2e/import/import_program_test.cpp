@@ -108,6 +108,35 @@ TEST_F(Import, TwoTracesOfOneRankAreBothKept) {
   EXPECT_EQ(files_in("run"), (std::set<std::string>{"rank-0-2.stepscope", "rank-0.stepscope"}));
 }
 
+/// A rank of a capture that began so many hours into the day.
+std::string capture_of(int rank, int hour, std::string const& kernel) {
+  return R"({"baseTimeNanoseconds": )" + std::to_string(1'700'000'000'000'000'000 + hour * 3'600'000'000'000) +
+         R"(, "distributedInfo": {"rank": )" + std::to_string(rank) +
+         R"(}, "traceEvents": [{"ph": "X", "cat": "kernel", "name": ")" + kernel +
+         R"(", "pid": 0, "tid": 7, "ts": 5, "dur": 1, "args": {"device": 0, "stream": 7}}]})";
+}
+
+TEST_F(Import, OfTwoCapturesInAFolderTheNewestIsImportedAsItIsOpened) {
+  std::filesystem::create_directory(path("both"));
+  for (int const rank : {0, 1}) {
+    write("both/a" + std::to_string(rank) + ".json", capture_of(rank, 0, "old"));
+    write("both/b" + std::to_string(rank) + ".json", capture_of(rank, 1, "new"));
+  }
+  Outcome const outcome = stepscope("import both -o run");
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  expect_said(outcome,
+              "the folder holds 2 captures that do not overlap in time, the newest is opened; left out: a0.json, a1.json");
+  expect_said(outcome, "2 events of 2 ranks, in run");
+  expect_said(stepscope("analyze both"), "the newest is opened; left out: a0.json, a1.json");
+  EXPECT_EQ(files_in("run"), (std::set<std::string>{"rank-0.stepscope", "rank-1.stepscope"}));
+  EXPECT_EQ(stepscope("query run 'select name from kernels' --format csv 2> /dev/null").output, "name\nnew\nnew\n");
+
+  ASSERT_EQ(stepscope("import both --one-run -o all").code, 0);
+  EXPECT_EQ(files_in("all").size(), 4U);
+  expect_refused("both/a0.json both/b0.json -o none", "do not overlap in time");
+  EXPECT_TRUE(files_in("none").empty());
+}
+
 TEST_F(Import, WhatWasCutIsSaidAndTheRestKept) {
   std::filesystem::resize_file(path("json/rank-1.json"), std::filesystem::file_size(path("json/rank-1.json")) / 2);
   Outcome const outcome = stepscope("import json -o run");

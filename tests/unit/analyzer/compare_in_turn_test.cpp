@@ -70,6 +70,20 @@ TEST(CompareInTurn, FiveOf1000UnchangedProgramsAtMostAreTakenForChanged) {
         << pairs;
 }
 
+TEST(CompareInTurn, UnchangedProgramsAreNeverFarApart) {
+  int alarms = 0;
+  for (int i = 0; i < kTimesInTurn; ++i)
+    for (size_t const pairs : {1U, 2U, 3U}) {
+      Neighbourhood neighbourhood(static_cast<uint32_t>(i + 1));
+      std::vector<std::vector<double>> base, fresh;
+      for (size_t p = 0; p < pairs; ++p) neighbourhood.add_pair(0, base, fresh);
+      std::optional<Change> const apart = measure_far_apart(base, fresh);
+      ASSERT_TRUE(apart);
+      alarms += judge(*apart, apart->p, 0.02 * kTurnStepNs) == Verdict::kUnclear ? 0 : 1;
+    }
+  EXPECT_LE(alarms, 5);
+}
+
 TEST(CompareInTurn, WhatIs5PercentSlowerIsNeverTheSameAndFoundWith11Pairs) {
   EXPECT_EQ(count_verdicts(Verdict::kSame, 0.05, 4, kTimesInTurn), 0);
   EXPECT_GE(count_verdicts(Verdict::kMore, 0.05, 11, kTimesInTurn), kTimesInTurn * 99 / 100);

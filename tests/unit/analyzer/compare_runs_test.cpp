@@ -232,15 +232,45 @@ TEST(CompareRuns, AllStepsThatAreSlowerBeyondDoubtAreNoSilentSame) {
   EXPECT_GT(comparison.caveats.front().low_ns, 390);
 }
 
-TEST(CompareRuns, OnePairInTurnHasNoVerdict) {
+TEST(CompareRuns, OnePairInTurnHasNoVerdictOfWhatEqualProgramsDifferBy) {
   RunSample const base = in_turn(plain_sample(steps_about(2000, 1), 1000), 2000);
-  RunSample const fresh = in_turn(plain_sample(steps_about(3000, 2), 1000), 3000);
+  RunSample const fresh = in_turn(plain_sample(steps_about(2400, 2), 1000), 2400);
   for (bool const paired : {false, true}) {
     Comparison const comparison = compare_runs({base}, {fresh}, {.paired = paired});
     EXPECT_EQ(comparison.verdict, Verdict::kUnclear) << "its fastest steps are no sample of it";
-    EXPECT_NEAR(comparison.step().change.shift.estimate, 1000, 30);
+    EXPECT_EQ(comparison.step().change.method, CompareMethod::kNone);
+    EXPECT_NEAR(comparison.step().change.shift.estimate, 400, 30);
     expect_parts_sum_up(comparison);
   }
+}
+
+/// Pairs in turn, each of which takes `factor` of its base.
+Comparison compare_far_pairs(std::vector<double> const& factors, double all_steps_factor, size_t steps = 20) {
+  std::vector<RunSample> base, fresh;
+  for (uint32_t i = 0; i < factors.size(); ++i) {
+    double const machine = 2000 + 300 * i;
+    base.push_back(in_turn(plain_sample(steps_about(machine, i, steps), 400), machine * 1.2));
+    fresh.push_back(
+        in_turn(plain_sample(steps_about(machine * factors[i], i + 10, steps), 400), machine * 1.2 * all_steps_factor));
+  }
+  return compare_runs(base, fresh, {.paired = true});
+}
+
+TEST(CompareRuns, PairsInTurnThatAreFarApartAreClearHoweverFew) {
+  for (std::vector<double> const& factors : {std::vector{0.34}, {0.34, 0.36}, {0.34, 0.3, 0.45}}) {
+    Comparison const comparison = compare_far_pairs(factors, 0.4);
+    EXPECT_EQ(comparison.verdict, Verdict::kLess) << factors.size() << " pairs of about -66 %";
+    EXPECT_EQ(comparison.step().change.unit, CompareUnit::kPair);
+    EXPECT_LT(comparison.step().change.shift.high, 0);
+    EXPECT_EQ(compare_far_pairs({1 / factors[0]}, 2.5).verdict, Verdict::kMore);
+  }
+}
+
+TEST(CompareRuns, PairsInTurnAreUnclearWhereTheyOrTheirOtherStepsDisagree) {
+  EXPECT_EQ(compare_far_pairs({0.34, 1.5}, 0.4).verdict, Verdict::kUnclear);
+  EXPECT_EQ(compare_far_pairs({0.34}, 0.9).verdict, Verdict::kUnclear) << "all steps are hardly faster";
+  EXPECT_EQ(compare_far_pairs({0.34}, 0.4, 4).verdict, Verdict::kUnclear) << "four steps tell nothing";
+  EXPECT_EQ(compare_far_pairs({0.85}, 0.85).verdict, Verdict::kUnclear) << "equal programs may differ by as much";
 }
 
 TEST(CompareRuns, RunsInTurnAreNotHeldAgainstOthers) {

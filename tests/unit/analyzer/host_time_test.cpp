@@ -7,62 +7,20 @@
 #include "reports/summary.h"
 #include "reports/text/text.h"
 #include "reports/wording.h"
+#include "tests/support/host_program.h"
 #include "trace/model/trace_builder.h"
 
 namespace stepscope::analyzer {
 namespace {
 
 using namespace model;
+using support::HostProgram;
+using support::kMicrosecond;
+using support::loop_with_waits;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr int64_t kMicrosecond = 1'000;
-
-/// One thread that marks steps, and others that help.
-class HostProgram {
- public:
-  HostProgram() : main_(thread("main")) {}
-  TrackId thread(std::string const& name) {
-    return builder_.add_track({TrackKind::kThread, name, ++threads_, -1, StreamKind::kCompute, 0});
-  }
-  void step(int64_t number, int64_t begin, int64_t end) {
-    builder_.events(main_).add(EventKind::kStep, begin, end - begin, builder_.intern("step"), 0, StepDetail{number});
-  }
-  void range(int64_t begin, int64_t end, std::string const& name, EventKind kind = EventKind::kRange) {
-    range_on(main_, begin, end, name, kind);
-  }
-  void range_on(TrackId track, int64_t begin, int64_t end, std::string const& name, EventKind kind = EventKind::kRange) {
-    builder_.events(track).add(kind, begin, end - begin, builder_.intern(name));
-  }
-  Run run(int64_t offset = 0) && {
-    Run run;
-    run.ranks.push_back({std::move(builder_).finish(), offset, ""});
-    return run;
-  }
-
- private:
-  TraceBuilder builder_;
-  int64_t threads_ = 0;
-  TrackId main_;
-};
-
-/// Ten steps of 100 µs, 10 µs apart: 30 µs of waiting, 50 µs of work with 20 µs of a range in it. Step `slow` has 400 µs more of
-/// the inner range.
-Run loop_with_waits(int64_t slow = -1, int64_t offset = 0) {
-  HostProgram program;
-  int64_t now = 0;
-  for (int64_t number = 0; number < 10; ++number) {
-    int64_t const more = number == slow ? 400 * kMicrosecond : 0;
-    program.step(number, now, now + 100 * kMicrosecond + more);
-    program.range(now, now + 30 * kMicrosecond, "wait for batch", EventKind::kInputWait);
-    program.range(now + 40 * kMicrosecond, now + 90 * kMicrosecond + more, "forward", EventKind::kPhase);
-    program.range(now + 50 * kMicrosecond, now + 70 * kMicrosecond + more, "tokenize");
-    now += 110 * kMicrosecond + more;
-  }
-  return std::move(program).run(offset);
-}
-
-HostRangeFacts const& range_of(HostFacts const& host, std::string_view name) {
+HostRangeFacts const& host_range(HostFacts const& host, std::string_view name) {
   for (HostRangeFacts const& range : host.ranges)
     if (range.name == name) return range;
   ADD_FAILURE() << name << " is not there";
@@ -70,10 +28,44 @@ HostRangeFacts const& range_of(HostFacts const& host, std::string_view name) {
   return kNone;
 }
 
-Finding const* finding_of(Analysis const& analysis, std::string_view rule) {
+Finding const* host_finding(Analysis const& analysis, std::string_view rule) {
   for (Finding const& finding : analysis.findings)
     if (finding.rule == rule) return &finding;
   return nullptr;
+}
+
+/// `ranks` computing threads of a pipeline, 20 ranges of 10 ms each, one every 25 ms; those of the last rank take `last_ms`.
+Run pipeline_timeline(int ranks, int64_t last_ms, std::string const& what = "compute", bool with_more_events = false) {
+  HostProgram program;
+  for (int rank = 0; rank < ranks; ++rank) {
+    TrackId const thread = program.thread("PP rank " + std::to_string(rank) + ", TP rank 0, " + what);
+    int64_t const length = (rank + 1 == ranks ? last_ms : 10) * 1000 * kMicrosecond;
+    int const count = with_more_events && rank + 1 == ranks ? 21 : 20;
+    for (int i = 0; i < count; ++i)
+      program.range_on(thread, i * 25'000 * kMicrosecond, i * 25'000 * kMicrosecond + length, "forward-compute");
+  }
+  return std::move(program).run();
+}
+
+TEST(HostImbalance, ARankThatComputesMuchLongerIsNamed) {
+  model::Run const run = pipeline_timeline(4, 16);
+  Analysis const analysis = analyze(run);
+  Finding const* const finding = host_finding(analysis, "load-imbalance");
+  ASSERT_NE(finding, nullptr);
+  EXPECT_EQ(finding->severity, Severity::kCritical);
+  EXPECT_EQ(finding->subjects.at(0).second, "PP rank 3, TP rank 0, compute");
+  EXPECT_EQ(finding->evidence.size(), 1U);
+  reports::FindingWords const words = reports::words_of(run, analysis, *finding);
+  EXPECT_THAT(words.title, HasSubstr("1.6 × as long"));
+  EXPECT_THAT(words.explanation, HasSubstr("is busy for 320 ms; the median of 4 such threads with as many events is 200 ms"));
+}
+
+TEST(HostImbalance, IsSilentBelowItsThresholdsAndOfWhatMayBeWaiting) {
+  EXPECT_EQ(host_finding(analyze(pipeline_timeline(4, 11)), "load-imbalance"), nullptr) << "1.1 × is usual";
+  EXPECT_NE(host_finding(analyze(pipeline_timeline(4, 13)), "load-imbalance"), nullptr);
+  EXPECT_EQ(host_finding(analyze(pipeline_timeline(3, 16)), "load-imbalance"), nullptr) << "too few to know the usual one";
+  EXPECT_EQ(host_finding(analyze(pipeline_timeline(4, 16, "pp-comm")), "load-imbalance"), nullptr) << "it may wait";
+  EXPECT_EQ(host_finding(analyze(pipeline_timeline(4, 16, "compute", true)), "load-imbalance"), nullptr) << "other work";
 }
 
 TEST(HostTime, MeasuresStepsFromTheEndOfTheStepBefore) {
@@ -102,14 +94,14 @@ TEST(HostTime, AStepWhoseNumberDoesNotFollowBeginsWhereItBegins) {
 
 TEST(HostTime, SplitsTimeByRangeWithAndWithoutInnerRanges) {
   Analysis const analysis = analyze(loop_with_waits());
-  HostRangeFacts const& phase = range_of(analysis.hosts[0], "forward");
+  HostRangeFacts const& phase = host_range(analysis.hosts[0], "forward");
   EXPECT_EQ(phase.kind, HostRangeKind::kPhase);
   EXPECT_EQ(phase.count, 10U);
   EXPECT_EQ(phase.inclusive_ns, 500 * kMicrosecond);
   EXPECT_EQ(phase.exclusive_ns, 300 * kMicrosecond);
   EXPECT_EQ(phase.step_inclusive_ns, 50 * kMicrosecond);
   EXPECT_EQ(phase.step_exclusive_ns, 30 * kMicrosecond);
-  EXPECT_EQ(range_of(analysis.hosts[0], "wait for batch").kind, HostRangeKind::kInput);
+  EXPECT_EQ(host_range(analysis.hosts[0], "wait for batch").kind, HostRangeKind::kInput);
   for (HostRangeFacts const& range : analysis.hosts[0].ranges) EXPECT_NE(range.name, "step");
 }
 
@@ -118,7 +110,7 @@ TEST(HostTime, ARangeWithinItselfCountsOnce) {
   program.range(0, 100, "visit");
   program.range(10, 60, "visit");
   Analysis const analysis = analyze(std::move(program).run());
-  HostRangeFacts const& range = range_of(analysis.hosts[0], "visit");
+  HostRangeFacts const& range = host_range(analysis.hosts[0], "visit");
   EXPECT_EQ(range.inclusive_ns, 100);
   EXPECT_EQ(range.exclusive_ns, 100);
   EXPECT_EQ(range.longest_ns, 100);
@@ -144,11 +136,11 @@ TEST(HostTime, NamesWhatASlowStepHasMoreOf) {
   EXPECT_EQ(host.slow->worst, 6);
   EXPECT_EQ(host.slow->differs, "tokenize");
   EXPECT_EQ(host.slow->differs_ns, 400 * kMicrosecond);
-  Finding const* finding = finding_of(analysis, "step-outliers");
+  Finding const* finding = host_finding(analysis, "step-outliers");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(*finding->where, (DeviceRef{0, kHostDevice}));
   EXPECT_EQ(*finding->cost_ns_per_step, 400 * kMicrosecond / 9);
-  EXPECT_EQ(finding_of(analyze(loop_with_waits()), "step-outliers"), nullptr);
+  EXPECT_EQ(host_finding(analyze(loop_with_waits()), "step-outliers"), nullptr);
 }
 
 TEST(HostTime, TimeInNoRangeCanBeWhatDiffers) {
@@ -175,11 +167,11 @@ TEST(HostTime, WaitingForDataIsAFindingFromFivePerCentOn) {
     return analyze(std::move(program).run());
   };
   Analysis const enough = with_wait(60);
-  Finding const* finding = finding_of(enough, "input-bound");
+  Finding const* finding = host_finding(enough, "input-bound");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(*finding->cost_ns_per_step, 60);
   EXPECT_EQ(finding->severity, Severity::kWarning);
-  EXPECT_EQ(finding_of(with_wait(40), "input-bound"), nullptr);
+  EXPECT_EQ(host_finding(with_wait(40), "input-bound"), nullptr);
 }
 
 TEST(HostTime, OnlyTheStepsThatWereAskedForCount) {
@@ -188,7 +180,7 @@ TEST(HostTime, OnlyTheStepsThatWereAskedForCount) {
   Analysis const analysis = analyze(loop_with_waits(), options);
   ASSERT_EQ(analysis.hosts.size(), 1U);
   EXPECT_EQ(analysis.hosts[0].steps.size(), 2U);
-  EXPECT_EQ(range_of(analysis.hosts[0], "forward").count, 2U);
+  EXPECT_EQ(host_range(analysis.hosts[0], "forward").count, 2U);
   EXPECT_EQ(analysis.hosts[0].window.length(), 210 * kMicrosecond);
 }
 
@@ -243,15 +235,15 @@ TEST(Negotiations, NameTheRankThatComesLast) {
   EXPECT_EQ(facts.ranks[0].mean_ns, 300 * kMicrosecond);
   EXPECT_EQ(facts.ranks[0].late_ns, 1'500 * kMicrosecond);
   EXPECT_EQ(facts.ranks[0].moments, 5U);
-  Finding const* finding = finding_of(analysis, "straggler");
+  Finding const* finding = host_finding(analysis, "straggler");
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->severity, Severity::kCritical);
   EXPECT_EQ(reports::words_of(run, analysis, *finding).title, "Rank 2 makes the others wait");
 }
 
 TEST(Negotiations, AreNoFindingWhereTheyAreFewOrShort) {
-  EXPECT_EQ(finding_of(analyze(negotiations(2, 0, 300)), "straggler"), nullptr);
-  EXPECT_EQ(finding_of(analyze(negotiations(5, 0, 20)), "straggler"), nullptr);
+  EXPECT_EQ(host_finding(analyze(negotiations(2, 0, 300)), "straggler"), nullptr);
+  EXPECT_EQ(host_finding(analyze(negotiations(5, 0, 20)), "straggler"), nullptr);
 }
 
 TEST(Negotiations, ThatLackARankDoNotCount) {

@@ -150,7 +150,7 @@ PairVerdicts judge_made_pairs(int count, size_t pairs, double slowdown, PairNois
 int const kMadePairs = support::kSanitized ? 40 : 1000;
 
 TEST(PairedJudgement, FiveOf1000UnchangedProgramsAtMostAreTakenForChanged) {
-  for (size_t const pairs : {2U, 4U, 9U, 10U, 25U})
+  for (size_t const pairs : {2U, 3U, 4U, 9U, 10U, 25U})
     for (double const apart : {0.002, 0.015, 0.1}) {
       PairVerdicts const found = judge_made_pairs(kMadePairs, pairs, 0, {.apart = apart});
       EXPECT_LE(found.less + found.more, 5) << pairs << " pairs, noise " << apart;
@@ -212,6 +212,33 @@ TEST(PairedJudgement, APairWithoutValuesDoesNotCount) {
   EXPECT_EQ(change.base_values, 2U);
   EXPECT_EQ(change.base_mean, 11);
   EXPECT_EQ(change.shift.estimate, 1);
+}
+
+TEST(PairedJudgement, RatiosOfAFewPairsTellWhatDifferencesOfThemDoNot) {
+  std::vector<std::vector<double>> const base = {{100}, {140}, {90}};
+  std::vector<std::vector<double>> fresh = {{36}, {47.6}, {28.8}};  // -64, -66, -68 %
+  Change const change = measure_pairs(base, fresh);
+  EXPECT_EQ(change.method, CompareMethod::kPairedStudent);
+  EXPECT_EQ(judge(change, change.p, 0.02 * change.base_mean), Verdict::kLess);
+  EXPECT_LT(change.shift.high, -0.5 * change.base_mean);
+  EXPECT_GT(change.shift.low, -0.8 * change.base_mean);
+  ASSERT_TRUE(change.agreement);
+  EXPECT_EQ(change.agreement->less, 3U);
+  EXPECT_NEAR(change.agreement->lowest, -0.68, 1e-9);
+  EXPECT_NEAR(change.agreement->highest, -0.64, 1e-9);
+  MeanTest const of_differences = student_of_pairs(Differences{-64, -92.4, -61.2}, 0.95);
+  EXPECT_GT(of_differences.p, kMetricError);
+
+  fresh[1] = {150};  // one pair of another direction
+  Change const apart = measure_pairs(base, fresh);
+  EXPECT_EQ(judge(apart, apart.p, 0.02 * apart.base_mean), Verdict::kUnclear);
+}
+
+TEST(PairedJudgement, WhatIs0InARunIsComparedByDifferences) {
+  Change const change =
+      measure_pairs(std::vector<std::vector<double>>{{0}, {2}, {4}}, std::vector<std::vector<double>>{{1}, {2}, {6}});
+  EXPECT_DOUBLE_EQ(change.shift.estimate, 1);
+  EXPECT_FALSE(change.agreement);
 }
 
 TEST(PairedJudgement, HowManyMorePairsWouldSettleItIsSaid) {

@@ -6,6 +6,7 @@
 #include "analyzer/gate/kept_sample.h"
 #include "gate/baseline.h"
 #include "gate/json_fields.h"
+#include "tests/support/host_program.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/analyzer/gate_samples.h"
 
@@ -52,6 +53,24 @@ TEST(Baseline, WhatIsWrittenIsReadTheSame) {
   EXPECT_EQ(baseline_text(*read), text);
   EXPECT_TRUE(is_baseline(std::string_view(text).substr(0, 100)));
   EXPECT_FALSE(is_baseline("{\"schemaVersion\":1,\"traceEvents\":[]}"));
+}
+
+TEST(Baseline, AProgramWithoutADeviceKeepsItsRanges) {
+  model::Run const run = support::loop_with_waits();
+  RunSample const sample = analyzer::kept_sample(analyzer::sample_run(run, analyzer::analyze(run)));
+  ASSERT_TRUE(sample.of_hosts);
+  std::string const text = text_of_run(sample);
+  auto const read = parse_baseline(text, "b.json");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(read->runs[0].of_hosts);
+  EXPECT_EQ(read->runs[0].ranges.size(), sample.ranges.size());
+  EXPECT_EQ(text_of_run(read->runs[0]), text);
+  analyzer::Comparison const comparison = analyzer::compare_runs(read->runs, {sample});
+  EXPECT_EQ(comparison.verdict, analyzer::Verdict::kSame);
+  for (analyzer::RangeChange const& range : comparison.ranges) EXPECT_EQ(range.base_ns, range.fresh_ns) << range.name;
+  EXPECT_EQ(text_of_run(full_sample()).find("host_ranges"), std::string::npos)
+      << "files of programs with devices stay as they were";
+  EXPECT_THAT(error_of(with(text, "\"waits\":false", "\"waits\":7")), HasSubstr("waits"));
 }
 
 TEST(Baseline, ARunIsTheSameAsItsOwnBaseline) {

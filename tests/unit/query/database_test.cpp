@@ -1,6 +1,7 @@
 // What a run answers in SQL: every table and column, times of ranks with offsets, the analysis's numbers; and what it refuses.
 #include "analyzer/analysis.h"
 #include "query/schema.h"
+#include "tests/support/host_program.h"
 #include "tests/support/random_ranks.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/query/collect.h"
@@ -44,6 +45,41 @@ TEST(Query, ARunWithoutEventsHasTablesWithoutRows) {
   ASSERT_TRUE(database_of_empty);
   EXPECT_EQ(ask_one(*database_of_empty, "select count(*) from events"), "0");
   EXPECT_EQ(ask_one(*database_of_empty, "select count(*) from processes"), "1");
+}
+
+TEST(Query, AProgramWithoutADeviceHasItsStepsRangesAndThreads) {
+  model::Run const run = support::loop_with_waits(4, 7);
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  analyzer::Analysis const analysis = analyzer::analyze(run);
+  analyzer::HostFacts const& host = analysis.hosts.at(0);
+  EXPECT_EQ(ask_one(*database, "select cast(avg(period_ns) as integer) from host_steps where not warmup"),
+            std::to_string(*host.mean_ns));
+  EXPECT_EQ(ask_one(*database, "select sum(outlier) from host_steps"), "1");
+  EXPECT_EQ(ask(*database, "select rank, thread, start_ns, dur_ns, end_ns, input_ns from host_steps where step = 1").rows,
+            (std::vector<std::vector<std::string>>{{"0", "'main'", "110007", "100000", "210007", "30000"}}));
+  EXPECT_EQ(ask(*database, "select kind, count, inclusive_ns, exclusive_ns from host_ranges where name = 'forward'").rows,
+            (std::vector<std::vector<std::string>>{{"'phase'", "10", "900000", "300000"}}));
+  EXPECT_EQ(ask(*database, "select thread, steps, busy_ns, window_ns from host_threads").rows,
+            (std::vector<std::vector<std::string>>{
+                {"'main'", "10", std::to_string(host.threads[0].busy_ns), std::to_string(host.window.length())}}));
+  EXPECT_EQ(ask_one(*database, "select count(*) from steps"), "0");
+}
+
+TEST(Query, NegotiationsSayWhoCameLast) {
+  support::HostProgram program;
+  program.range(0, 5000, "NEGOTIATE_ALLREDUCE");
+  for (auto const& [at, rank] : {std::pair(10, "0"), {900, "2"}, {4000, "1"}})
+    program.range(at, at, rank, model::EventKind::kMark);
+  model::Run const run = std::move(program).run();
+  auto database = Database::open(run);
+  ASSERT_TRUE(database);
+  EXPECT_EQ(ask(*database,
+                "select recorded_by, negotiations, rank, last, late_ns, worst_start_ns, worst_ns from negotiations "
+                "where rank < 2 order by rank")
+                .rows,
+            (std::vector<std::vector<std::string>>{{"0", "1", "0", "0", "0", "NULL", "NULL"},
+                                                   {"0", "1", "1", "1", "3100", "900", "3100"}}));
 }
 
 TEST(Query, TimesAreThoseOfTheRun) {

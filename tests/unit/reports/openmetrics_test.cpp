@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/support/host_program.h"
 #include "tests/unit/reports/sample.h"
 
 namespace stepscope::reports {
@@ -71,6 +72,30 @@ TEST(OpenMetrics, KeepTheFormatWithHostileTextAndWithoutContent) {
   samples_of(openmetrics(hostile.run, hostile.analysis));
   samples_of(openmetrics({}, {}));
   EXPECT_EQ(openmetrics_label("a\"b\\c"), "\"a\\\"b\\\\c\"");
+}
+
+TEST(OpenMetrics, OfAProgramWithoutADeviceAreItsStepsRangesAndThreads) {
+  model::Run const run = support::loop_with_waits(4);
+  analyzer::Analysis const analysis = analyzer::analyze(run);
+  auto const samples = samples_of(openmetrics(run, analysis));
+  analyzer::HostFacts const& host = analysis.hosts.at(0);
+  auto const seconds = [](int64_t ns) { return static_cast<double>(ns) / 1e9; };
+  EXPECT_EQ(samples.at("stepscope_step_seconds_count"), 9);
+  EXPECT_DOUBLE_EQ(samples.at("stepscope_step_seconds{quantile=\"0.95\"}"), seconds(*host.p95_ns));
+  EXPECT_DOUBLE_EQ(samples.at("stepscope_host_step_seconds{rank=\"0\",statistic=\"mean\"}"), seconds(*host.mean_ns));
+  EXPECT_DOUBLE_EQ(samples.at("stepscope_host_input_seconds{rank=\"0\"}"), seconds(*host.input_ns));
+  EXPECT_DOUBLE_EQ(samples.at("stepscope_host_range_seconds{rank=\"0\",range=\"tokenize\"}"), 600'000 / 1e9);
+  EXPECT_DOUBLE_EQ(samples.at("stepscope_host_thread_busy_seconds{rank=\"0\",thread=\"main\"}"),
+                   seconds(host.threads.at(0).busy_ns));
+}
+
+TEST(OpenMetrics, ThreadsOfOneNameAreOneSample) {
+  support::HostProgram program;
+  program.range(0, 100, "a");
+  program.range_on(program.thread("main"), 0, 50, "a\n\"");
+  model::Run const run = std::move(program).run();
+  auto const samples = samples_of(openmetrics(run, analyzer::analyze(run)));
+  EXPECT_DOUBLE_EQ(samples.at("stepscope_host_thread_busy_seconds{rank=\"0\",thread=\"main\"}"), 150 / 1e9);
 }
 
 TEST(OpenMetrics, TellProcessesApartThatClaimOneRank) {

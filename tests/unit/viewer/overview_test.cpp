@@ -4,6 +4,7 @@
 #include <random>
 #include <vector>
 
+#include "tests/support/host_program.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/overview_strips.h"
 
@@ -43,6 +44,26 @@ TEST(OverviewStrips, ShowIdleTimeInItsCausesColour) {
 TEST(OverviewStrips, AreNoMoreThanCanBeSeen) {
   EXPECT_EQ(overview_strips(synthetic_scene({.devices = 20, .steps = 3}), 100).devices.size(), kMaxStrips);
   EXPECT_TRUE(overview_strips(scene_of([](model::TraceBuilder&) {}), 100).devices.empty());
+}
+
+TEST(OverviewStrips, WithoutADeviceShowWhatTheBusyThreadsDo) {
+  Scene const scene = analyzed(support::loop_with_waits());
+  OverviewStrips const strips = overview_strips(scene, 1100);
+  ASSERT_EQ(strips.devices.size(), 1U);
+  auto const columns_of = [&](Paint paint) {
+    float columns = 0;
+    for (auto const& piece : strips.devices[0]) columns += piece.paint == paint ? piece.last - piece.first : 0;
+    return columns;
+  };
+  EXPECT_NEAR(columns_of(Paint::kStep), 1000, 30);
+  EXPECT_NEAR(columns_of(Paint::kInput), 300, 30);
+  EXPECT_NEAR(columns_of(Paint::kPhase), 500, 30);
+}
+
+TEST(OverviewStrips, WithoutADeviceShowNoMoreThreadsThanCanBeSeen) {
+  support::HostProgram program;
+  for (int i = 0; i < 40; ++i) program.range_on(program.thread("worker"), 0, 1000 + i, "work");
+  EXPECT_EQ(overview_strips(analyzed(std::move(program).run()), 100).devices.size(), kMaxStrips);
 }
 
 TEST(Segments, FindTheLongestOfAny) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "tests/support/host_program.h"
 #include "tests/unit/viewer/scenes.h"
 
 namespace stepscope::viewer {
@@ -70,6 +71,43 @@ TEST(RangeStatistics, OfARangeOutsideTheRunAreZero) {
   auto const facts = range_statistics(ranges(), {1e15, 2e15});
   EXPECT_EQ(facts.op_count, 0U);
   for (auto const& split : facts.devices) EXPECT_EQ(split.idle + split.outside, 0);
+}
+
+TEST(RangeStatistics, WithoutADeviceAreTheOwnTimesOfRangesAndTheBusyThreads) {
+  Scene const scene = analyzed(support::loop_with_waits());
+  // From the first step's 60th µs to the end of the second.
+  RangeStatistics const facts = range_statistics(scene, {60'000, 210'000});
+  EXPECT_TRUE(facts.devices.empty());
+  ASSERT_EQ(facts.threads.size(), 1U);
+  EXPECT_EQ(facts.threads[0].busy, 140'000);
+  ASSERT_EQ(facts.ops.size(), 3U);
+  EXPECT_EQ(facts.ops[0].name, "forward");
+  EXPECT_EQ(facts.ops[0].total, 20'000 + 30'000) << "without tokenize";
+  EXPECT_EQ(facts.ops[1].name, "tokenize");
+  EXPECT_EQ(facts.ops[1].total, 10'000 + 20'000);
+  EXPECT_EQ(facts.ops[2].name, "wait for batch");
+  EXPECT_EQ(facts.ops[2].total, 30'000);
+  EXPECT_EQ(facts.ops[2].count, 1U);
+}
+
+TEST(RangeStatistics, WithoutADeviceOfTheWholeRunAreThoseOfTheAnalysis) {
+  support::HostProgram program;
+  program.range(0, 200, "outer");
+  program.range(10, 100, "a");
+  program.range(50, 150, "b");  // does not nest
+  program.range(120, 130, "a");
+  program.range_on(program.thread("other"), 5, 50, "a");
+  Scene const scene = analyzed(std::move(program).run());
+  RangeStatistics const facts = range_statistics(scene, {0, 200});
+  analyzer::HostFacts const& host = scene.analysis.hosts.at(0);
+  ASSERT_EQ(facts.ops.size(), host.ranges.size());
+  for (size_t i = 0; i < facts.ops.size(); ++i) {
+    EXPECT_EQ(facts.ops[i].name, host.ranges[i].name);
+    EXPECT_EQ(facts.ops[i].total, host.ranges[i].exclusive_ns) << host.ranges[i].name;
+    EXPECT_EQ(facts.ops[i].count, host.ranges[i].count);
+  }
+  ASSERT_EQ(facts.threads.size(), host.threads.size());
+  for (size_t i = 0; i < facts.threads.size(); ++i) EXPECT_EQ(facts.threads[i].busy, host.threads[i].busy_ns);
 }
 
 }  // namespace
