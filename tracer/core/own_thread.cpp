@@ -1,11 +1,14 @@
 #include "tracer/core/own_thread.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -42,16 +45,63 @@ struct SchedulingAttributes {
   uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
+/// Stacks of this process, each linked from its lowest bytes. A forked child leaves those of its parent alone.
+struct StackLink {
+  StackLink* next;
+  pid_t process;
+};
+std::atomic<StackLink*> stacks{nullptr};
+
+void remember_stack(void* stack) {
+  auto* const link = new (stack) StackLink{stacks.load(), ::getpid()};
+  while (!stacks.compare_exchange_weak(link->next, link)) {
+  }
+}
+
+void free_stack(void* stack) { ::munmap(static_cast<char*>(stack) - kGuardBytes, kGuardBytes + kStackBytes); }
+
+/// The shortest that Linux gives.
+constexpr uint64_t kShortSliceNs = 100'000;
+
+/// The calling thread's policy takes slices of a length that it asks for.
+bool get_attributes(SchedulingAttributes& attributes) {
+  attributes = {};
+  attributes.size = sizeof attributes;
+  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return false;
+  return attributes.policy == SCHED_OTHER || attributes.policy == SCHED_BATCH;
+}
+
+bool set_slice(SchedulingAttributes attributes, uint64_t ns) {
+  attributes.runtime_ns = ns;
+  return ::syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+}
+
 /// Ours are short pieces of work for which a program may wait (a fork that ends). In slices of this length, which Linux 6.12
 /// takes as a wish, they run soon after they are woken although the program keeps every core busy, for no larger a share of them.
 void ask_for_short_slices() {
-  constexpr uint64_t kShortestSliceNs = 100'000;
-  SchedulingAttributes attributes{};
-  attributes.size = sizeof attributes;
-  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
-  attributes.runtime_ns = kShortestSliceNs;
-  ::syscall(SYS_sched_setattr, 0, &attributes, 0);
+  if (SchedulingAttributes attributes; get_attributes(attributes)) set_slice(attributes, kShortSliceNs);
 }
+
+/// While it lives the calling thread, which is the program's, has short slices: a thread that it starts inherits them. One that
+/// asked for them itself would first wait for its turn among threads with long ones, which takes 4 ms a thread of the program.
+class ShortSlices {
+ public:
+  ShortSlices() : are_set_(get_attributes(before_) && set_slice(before_, kShortSliceNs)) {}
+  /// A thread that never asked for a length gets the system's again, which may change.
+  ~ShortSlices() {
+    if (!are_set_) return;
+    constexpr uint64_t kOfSystem = 0;
+    set_slice(before_, kOfSystem);
+    SchedulingAttributes of_system;
+    if (get_attributes(of_system) && of_system.runtime_ns != before_.runtime_ns) set_slice(before_, before_.runtime_ns);
+  }
+  ShortSlices(ShortSlices const&) = delete;
+  ShortSlices& operator=(ShortSlices const&) = delete;
+
+ private:
+  SchedulingAttributes before_{};
+  bool const are_set_;
+};
 
 struct Start {
   char const* name;
@@ -107,13 +157,23 @@ base::Expected<OwnThread> OwnThread::start(char const* name, std::function<void(
   int reason = 0;
   {
     SignalsBlocked const blocked;
+    ShortSlices const for_the_thread;
     reason = ::pthread_create(&thread, &attributes, run_thread, argument.get());
   }
   ::pthread_attr_destroy(&attributes);
-  if (reason != 0) ::munmap(static_cast<char*>(stack) - kGuardBytes, kGuardBytes + kStackBytes);
+  if (reason != 0) free_stack(stack);
   if (reason != 0) return base::fail("no thread could be started ({}), raise the limit of threads", std::strerror(reason));
   [[maybe_unused]] Start* const handed_over = argument.release();
+  remember_stack(stack);
   return OwnThread(std::move(done));
+}
+
+void OwnThread::free_stacks() {
+  for (StackLink* link = stacks.exchange(nullptr); link != nullptr;) {
+    StackLink const copy = *link;
+    if (copy.process == ::getpid()) free_stack(link);
+    link = copy.next;
+  }
 }
 
 void OwnThread::join() const {
