@@ -18,7 +18,8 @@ base::Expected<std::unique_ptr<FileThread>> FileThread::start(Open open) {
   auto begun = begin(std::move(open));
   if (!begun) return base::fail_with(begun);
   if (auto const opened = (*begun)->wait_until_open(); !opened) {
-    if ((*begun)->did_not_start()) [[maybe_unused]] FileThread* const left_alone = begun->release();
+    if ((*begun)->did_not_start()) [[maybe_unused]]
+      FileThread* const left_alone = begun->release();
     return base::fail_with(opened);
   }
   return std::move(*begun);

@@ -22,9 +22,9 @@ constexpr size_t kStackBytes = 1 << 20;
 /// What a stack that overflows runs into: more than any page.
 constexpr size_t kGuardBytes = 64 << 10;
 
-/// A stack of our own, which stays until the process ends; null when there is no memory. The C library would give us one that a
-/// thread of the program has left. After a fork that is no memory of nobody: libraries of the program (oneTBB) go on using what
-/// their threads had there.
+/// A stack of our own, which stays until free_stacks() or the process's end; null when there is no memory. The C library would
+/// give us one that a thread of the program has left. After a fork that is no memory of nobody: libraries of the program (oneTBB)
+/// go on using what their threads had there.
 void* make_stack() {
   void* const memory =
       ::mmap(nullptr, kGuardBytes + kStackBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);

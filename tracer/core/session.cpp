@@ -175,7 +175,8 @@ bool Session::begin_file() {
 bool Session::file_is_open() {
   auto const opened = output_->wait_until_open();
   if (opened) return true;
-  if (output_->did_not_start()) [[maybe_unused]] FileThread* const left_alone = output_.release();
+  if (output_->did_not_start()) [[maybe_unused]]
+    FileThread* const left_alone = output_.release();
   report_.failure = opened.error().message;
   report_.path.clear();
   return false;

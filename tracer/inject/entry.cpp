@@ -51,8 +51,8 @@ struct Process {
   std::atomic<uint64_t> unattached{0};  ///< events that were lost before there was a source to count them
   std::once_flag cuda_started;
   bool is_known_to_libraries = false;  ///< CUDA or NCCL may call what belongs to the session for as long as the process lives
-  bool tried = false;   ///< a session was started or cannot be
-  bool forked = false;  ///< this process is a fork of a traced one
+  bool tried = false;                  ///< a session was started or cannot be
+  bool forked = false;                 ///< this process is a fork of a traced one
   pthread_key_t exit_key{}, nccl_exit_key{};
   // For who may take no lock: the session once it was started, and the process that it records.
   std::atomic<Session*> recording{nullptr};

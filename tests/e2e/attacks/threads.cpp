@@ -111,7 +111,7 @@ int count_threads(Arguments const& /*unused*/) {
 }
 
 /// Ranges and whatever else takes a lock or memory in a tracer, until the thread is cancelled.
-void annotate_for_ever() {
+void* annotate_until_cancelled(void* /*unused*/) {
   nvtxDomainHandle_t const domain = nvtxDomainCreateA("cancelled");
   for (unsigned i = 0;; ++i) {
     work(1);
@@ -122,24 +122,14 @@ void annotate_for_ever() {
   }
 }
 
-void* annotate_until_cancelled(void* /*unused*/) {
-  annotate_for_ever();
-  return nullptr;
-}
-
-void* annotate_until_cancelled_anywhere(void* /*unused*/) {
-  ::pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, nullptr);
-  annotate_for_ever();
-  return nullptr;
-}
-
-/// Each thread is cancelled at another moment, the first ones in the midst of their first event. The others must go on after it.
-int cancel_threads(void* (*run)(void*)) {
+/// Each thread is cancelled at another moment, some in the midst of their first event. The others must go on after it.
+int cancel_threads(Arguments const& /*unused*/) {
+  work(1);
   constexpr int kThreads = 300, kLongestPauseUs = 400;
   int cancelled = 0;
   for (int i = 0; i < kThreads; ++i) {
     pthread_t thread{};
-    if (::pthread_create(&thread, nullptr, run, nullptr) != 0) return fail();
+    if (::pthread_create(&thread, nullptr, annotate_until_cancelled, nullptr) != 0) return fail();
     ::usleep(static_cast<useconds_t>(i * 37 % kLongestPauseUs));
     ::pthread_cancel(thread);
     void* result = nullptr;
@@ -159,13 +149,9 @@ int exit_while_cancelled(Arguments const& /*unused*/) {
   ::_exit(12);
 }
 
-constexpr Case kCases[] = {{"cancel", [](Arguments const&) { return cancel_threads(annotate_until_cancelled); }},
-                           {"cancel_anywhere", [](Arguments const&) { return cancel_threads(annotate_until_cancelled_anywhere); }},
-                           {"cancel_exit", exit_while_cancelled},
-                           {"threads10k", ten_thousand_threads},
-                           {"threads2k_live", two_thousand_threads_at_once},
-                           {"smallstack", small_stacks},
-                           {"swapcontext", swap_stacks},
+constexpr Case kCases[] = {{"cancel", cancel_threads},           {"cancel_exit", exit_while_cancelled},
+                           {"threads10k", ten_thousand_threads}, {"threads2k_live", two_thousand_threads_at_once},
+                           {"smallstack", small_stacks},         {"swapcontext", swap_stacks},
                            {"threadcount", count_threads}};
 
 }  // namespace
