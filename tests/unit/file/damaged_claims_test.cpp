@@ -247,7 +247,9 @@ struct Written {
     model::ImportLog const log;
     EXPECT_TRUE(writer->write_description({}, {}, log));
     write(*writer);
-    if (ends) EXPECT_TRUE(writer->finish());
+    if (ends) {
+      EXPECT_TRUE(writer->finish());
+    }
     bytes = writer->bytes_written();
   }
 };
