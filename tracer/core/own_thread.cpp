@@ -82,27 +82,6 @@ void ask_for_short_slices() {
   if (SchedulingAttributes attributes; get_attributes(attributes)) set_slice(attributes, kShortSliceNs);
 }
 
-/// While it lives the calling thread, which is the program's, has short slices: a thread that it starts inherits them. One that
-/// asked for them itself would first wait for its turn among threads with long ones, which takes 4 ms a thread of the program.
-class ShortSlices {
- public:
-  ShortSlices() : are_set_(get_attributes(before_) && set_slice(before_, kShortSliceNs)) {}
-  /// A thread that never asked for a length gets the system's again, which may change.
-  ~ShortSlices() {
-    if (!are_set_) return;
-    constexpr uint64_t kOfSystem = 0;
-    set_slice(before_, kOfSystem);
-    SchedulingAttributes of_system;
-    if (get_attributes(of_system) && of_system.runtime_ns != before_.runtime_ns) set_slice(before_, before_.runtime_ns);
-  }
-  ShortSlices(ShortSlices const&) = delete;
-  ShortSlices& operator=(ShortSlices const&) = delete;
-
- private:
-  SchedulingAttributes before_{};
-  bool const are_set_;
-};
-
 struct Start {
   char const* name;
   std::function<void()> run;
@@ -157,7 +136,6 @@ base::Expected<OwnThread> OwnThread::start(char const* name, std::function<void(
   int reason = 0;
   {
     SignalsBlocked const blocked;
-    ShortSlices const for_the_thread;
     reason = ::pthread_create(&thread, &attributes, run_thread, argument.get());
   }
   ::pthread_attr_destroy(&attributes);
