@@ -121,7 +121,7 @@ BlockList find_blocks(ByteSpan bytes) {
 
 DamagedPlace damaged_block(IndexEntry const& entry) {
   bool const is_derived = has_type(entry.header, BlockType::kIndex) || has_type(entry.header, BlockType::kSummary) ||
-                          has_type(entry.header, BlockType::kSteps);
+                          has_type(entry.header, BlockType::kSteps) || has_type(entry.header, BlockType::kPadding);
   return {entry.offset, entry.size, entry.header, false, is_derived};
 }
 
@@ -146,6 +146,8 @@ std::string describe(DamagedPlace const& place, std::span<model::Track const> tr
       return "the summary of " + track();
     case BlockType::kSteps:
       return "the list of steps";
+    case BlockType::kPadding:
+      return "bytes that only fill the file";
   }
   if (header.type != 0) return fmt::format("a block of type {}, which this version does not know", header.type);
   if (place.offset == 0) return "the header of the file";

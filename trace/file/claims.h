@@ -2,9 +2,11 @@
 // name tracks and times that there cannot be.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 
+#include "trace/file/format.h"
 #include "trace/file/summary_codec.h"
 #include "trace/model/trace.h"
 
@@ -26,6 +28,24 @@ uint64_t collective_row_budget(uint64_t file_bytes);
 
 /// Tracks. Each is described by some 100 bytes, or has a block of its own.
 uint32_t track_budget(uint64_t file_bytes);
+
+/// Kinds of the rows that collective_row_budget() counts.
+inline constexpr uint64_t kCollectiveKinds = uint64_t{1} << static_cast<int>(model::EventKind::kCollective) |
+                                             uint64_t{1} << static_cast<int>(model::EventKind::kCollectiveCall);
+
+/// What the blocks of a file claim together. A perfectly regular trace compresses to less than readers believe: its writer pads
+/// the file, so that a genuine one loses nothing and a damaged one still has to be as large as what it claims.
+class Claims {
+ public:
+  void add(BlockHeader const& block);
+  /// The file describes so many tracks.
+  void add_tracks(uint64_t tracks) { tracks_ = std::max(tracks_, tracks); }
+  /// The smallest size of a file at which none of the budgets above refuses any of it.
+  [[nodiscard]] uint64_t least_file_bytes() const;
+
+ private:
+  uint64_t rows_ = 0, collective_rows_ = 0, text_bytes_ = 0, longest_json_ = 0, tracks_ = 0;
+};
 
 /// More devices than any process has; what claims more is damaged.
 inline constexpr size_t kMaxDevices = 4096;

@@ -33,7 +33,8 @@ enum class BlockType : uint16_t {
   kIndex = 4,
   kTracks = 5,
   kSummary = 6,
-  kSteps = 7
+  kSteps = 7,
+  kPadding = 8  ///< zeros: see Claims
 };
 
 /// What stands before every payload.

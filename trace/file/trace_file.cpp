@@ -34,7 +34,6 @@ using base::Expected;
 using base::fail;
 
 /// Bits of BlockHeader::kinds that only streams have.
-constexpr uint64_t kCollectiveKinds = kind_bit(model::EventKind::kCollective) | kind_bit(model::EventKind::kCollectiveCall);
 constexpr uint64_t kDeviceKinds = kind_bit(model::EventKind::kKernel) | kind_bit(model::EventKind::kMemcpy) |
                                   kind_bit(model::EventKind::kMemset) | kind_bit(model::EventKind::kCollective);
 

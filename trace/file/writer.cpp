@@ -70,6 +70,7 @@ Expected<TraceWriter> TraceWriter::append_to(std::string const& path, std::vecto
   writer.offset_ = static_cast<uint64_t>(size);
   writer.appended_at_ = writer.offset_;
   writer.index_ = std::move(blocks);
+  for (IndexEntry const& entry : writer.index_) writer.claims_.add(entry.header);
   return writer;
 }
 
@@ -82,6 +83,7 @@ TraceWriter& TraceWriter::operator=(TraceWriter&& other) noexcept {
   std::swap(offset_, other.offset_);
   std::swap(appended_at_, other.appended_at_);
   std::swap(index_, other.index_);
+  std::swap(claims_, other.claims_);
   std::swap(block_, other.block_);
   std::swap(encoder_, other.encoder_);
   std::swap(columns_, other.columns_);
@@ -121,6 +123,7 @@ Expected<void> TraceWriter::write_description(model::TraceInfo const& info, std:
 
 Expected<void> TraceWriter::write_tracks(model::TrackId first, std::span<model::Track const> tracks) {
   std::string const json = encode_tracks(first.value, tracks);
+  claims_.add_tracks(first.value + tracks.size());
   return write_text_block(BlockType::kTracks, std::as_bytes(std::span(json)));
 }
 
@@ -194,8 +197,25 @@ void TraceWriter::begin_block() {
   block_.grow(kBlockHeaderSize);
 }
 
-/// Completes the header of the block in block_ and writes it.
+/// Completes the header of the block in block_ and writes it, and what readers need to believe it.
 Expected<void> TraceWriter::write_block(BlockHeader header) {
+  if (auto const written = write_unpadded(header); !written) return written;
+  claims_.add(index_.back().header);
+  return pad();
+}
+
+Expected<void> TraceWriter::pad() {
+  BlockHeader header;
+  header.type = static_cast<uint16_t>(BlockType::kPadding);
+  for (uint64_t const least = claims_.least_file_bytes(); offset_ < least;) {
+    begin_block();
+    block_.grow(std::min<uint64_t>(least - offset_, kMaxPayloadBytes));
+    if (auto const written = write_unpadded(header); !written) return written;
+  }
+  return {};
+}
+
+Expected<void> TraceWriter::write_unpadded(BlockHeader header) {
   base::ByteSpan const payload = block_.span().subspan(kBlockHeaderSize);
   if (payload.size() > kMaxPayloadBytes) return fail("{}: a block of {} bytes passes the format's limit", path_, payload.size());
   header.stored_size = static_cast<uint32_t>(payload.size());

@@ -11,6 +11,7 @@
 
 #include "trace/base/bytes.h"
 #include "trace/base/expected.h"
+#include "trace/file/claims.h"
 #include "trace/file/event_codec.h"
 #include "trace/file/index.h"
 #include "trace/file/summary_codec.h"
@@ -62,6 +63,8 @@ class TraceWriter {
   TraceWriter() = default;
   void begin_block();
   base::Expected<void> write_block(BlockHeader header);
+  base::Expected<void> write_unpadded(BlockHeader header);
+  base::Expected<void> pad();
   base::Expected<void> write_text_block(BlockType type, base::ByteSpan payload);
   base::Expected<void> write_raw(base::ByteSpan bytes);
 
@@ -71,6 +74,7 @@ class TraceWriter {
   uint64_t offset_ = 0;
   std::optional<uint64_t> appended_at_;  ///< size of the finished file behind which this writer goes on
   std::vector<IndexEntry> index_;
+  Claims claims_;
   base::ByteWriter block_;  ///< the block being made: room for its header, then its payload
   EventEncoder encoder_;
   ColumnEncoder columns_;

@@ -15,23 +15,31 @@ constexpr size_t kMaxFailureBytes = 8192;
 }  // namespace
 
 base::Expected<std::unique_ptr<FileThread>> FileThread::start(Open open) {
+  auto begun = begin(std::move(open));
+  if (!begun) return base::fail_with(begun);
+  if (auto const opened = (*begun)->wait_until_open(); !opened) {
+    if ((*begun)->did_not_start()) [[maybe_unused]]
+      FileThread* const left_alone = begun->release();
+    return base::fail_with(opened);
+  }
+  return std::move(*begun);
+}
+
+base::Expected<std::unique_ptr<FileThread>> FileThread::begin(Open open) {
   std::unique_ptr<FileThread> self(new FileThread);
   auto thread = OwnThread::start("stepscope-file", [file = self.get(), open = std::move(open)] { file->run(open); });
   if (!thread) return base::fail_with(thread);
   self->thread_ = std::move(*thread);
+  return self;
+}
 
+base::Expected<void> FileThread::wait_until_open() {
   // A sandbox may end our thread alone: the program must not wait for it for ever.
   constexpr std::chrono::seconds kStartTimeout{30};
-  std::unique_lock lock(self->mutex_);
-  if (!self->room_.wait_for(lock, kStartTimeout, [&] { return self->opened_.has_value(); })) {
-    lock.unlock();
-    [[maybe_unused]] FileThread* const left_alone = self.release();  // the thread may come back to it
-    return base::fail("the thread that writes the trace did not start in time");
-  }
-  if (*self->opened_) return self;
-  auto error = base::fail_with(*self->opened_);
-  lock.unlock();
-  return error;
+  std::unique_lock lock(mutex_);
+  did_not_start_ = !room_.wait_for(lock, kStartTimeout, [this] { return opened_.has_value(); });
+  if (did_not_start_) return base::fail("the thread that writes the trace did not start in time");
+  return *opened_;
 }
 
 FileThread::~FileThread() { end_thread(Ending::kWithoutIndex); }

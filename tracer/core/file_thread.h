@@ -40,6 +40,11 @@ class FileThread {
   /// Starts the thread and waits until `open` was called there. Errors: those of `open`; the system gives no thread, or no
   /// descriptors of its own.
   static base::Expected<std::unique_ptr<FileThread>> start(Open open);
+  /// Starts the thread and does not wait; jobs may be submitted already.
+  static base::Expected<std::unique_ptr<FileThread>> begin(Open open);
+  /// Waits until `open` was called. Errors: as above; a thread that does not start in time must be left alone, it may come back.
+  base::Expected<void> wait_until_open();
+  [[nodiscard]] bool did_not_start() const { return did_not_start_; }
   ~FileThread();  ///< waits for the jobs; the file is left without its index unless finish() was called
   FileThread(FileThread const&) = delete;
   FileThread& operator=(FileThread const&) = delete;
@@ -80,6 +85,7 @@ class FileThread {
   void fail_because(std::string const& reason);
   void end_thread(Ending ending);
 
+  bool did_not_start_ = false;
   Result result_;  ///< the thread's, until it has ended
   std::atomic<bool> failed_{false};
 

@@ -1,11 +1,14 @@
 #include "tracer/core/own_thread.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -19,9 +22,9 @@ constexpr size_t kStackBytes = 1 << 20;
 /// What a stack that overflows runs into: more than any page.
 constexpr size_t kGuardBytes = 64 << 10;
 
-/// A stack of our own, which stays until the process ends; null when there is no memory. The C library would give us one that a
-/// thread of the program has left. After a fork that is no memory of nobody: libraries of the program (oneTBB) go on using what
-/// their threads had there.
+/// A stack of our own, which stays until free_stacks() or the process's end; null when there is no memory. The C library would
+/// give us one that a thread of the program has left. After a fork that is no memory of nobody: libraries of the program (oneTBB)
+/// go on using what their threads had there.
 void* make_stack() {
   void* const memory =
       ::mmap(nullptr, kGuardBytes + kStackBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
@@ -42,15 +45,41 @@ struct SchedulingAttributes {
   uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
+/// Stacks of this process, each linked from its lowest bytes. A forked child leaves those of its parent alone.
+struct StackLink {
+  StackLink* next;
+  pid_t process;
+};
+std::atomic<StackLink*> stacks{nullptr};
+
+void remember_stack(void* stack) {
+  auto* const link = new (stack) StackLink{stacks.load(), ::getpid()};
+  while (!stacks.compare_exchange_weak(link->next, link)) {
+  }
+}
+
+void free_stack(void* stack) { ::munmap(static_cast<char*>(stack) - kGuardBytes, kGuardBytes + kStackBytes); }
+
+/// The shortest that Linux gives.
+constexpr uint64_t kShortSliceNs = 100'000;
+
+/// The calling thread's policy takes slices of a length that it asks for.
+bool get_attributes(SchedulingAttributes& attributes) {
+  attributes = {};
+  attributes.size = sizeof attributes;
+  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return false;
+  return attributes.policy == SCHED_OTHER || attributes.policy == SCHED_BATCH;
+}
+
+bool set_slice(SchedulingAttributes attributes, uint64_t ns) {
+  attributes.runtime_ns = ns;
+  return ::syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
+}
+
 /// Ours are short pieces of work for which a program may wait (a fork that ends). In slices of this length, which Linux 6.12
 /// takes as a wish, they run soon after they are woken although the program keeps every core busy, for no larger a share of them.
 void ask_for_short_slices() {
-  constexpr uint64_t kShortestSliceNs = 100'000;
-  SchedulingAttributes attributes{};
-  attributes.size = sizeof attributes;
-  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
-  attributes.runtime_ns = kShortestSliceNs;
-  ::syscall(SYS_sched_setattr, 0, &attributes, 0);
+  if (SchedulingAttributes attributes; get_attributes(attributes)) set_slice(attributes, kShortSliceNs);
 }
 
 struct Start {
@@ -110,10 +139,19 @@ base::Expected<OwnThread> OwnThread::start(char const* name, std::function<void(
     reason = ::pthread_create(&thread, &attributes, run_thread, argument.get());
   }
   ::pthread_attr_destroy(&attributes);
-  if (reason != 0) ::munmap(static_cast<char*>(stack) - kGuardBytes, kGuardBytes + kStackBytes);
+  if (reason != 0) free_stack(stack);
   if (reason != 0) return base::fail("no thread could be started ({}), raise the limit of threads", std::strerror(reason));
   [[maybe_unused]] Start* const handed_over = argument.release();
+  remember_stack(stack);
   return OwnThread(std::move(done));
+}
+
+void OwnThread::free_stacks() {
+  for (StackLink* link = stacks.exchange(nullptr); link != nullptr;) {
+    StackLink const copy = *link;
+    if (copy.process == ::getpid()) free_stack(link);
+    link = copy.next;
+  }
 }
 
 void OwnThread::join() const {

@@ -19,6 +19,10 @@ class OwnThread {
   /// gives no thread.
   static base::Expected<OwnThread> start(char const* name, std::function<void()> run);
 
+  /// Gives the memory of their stacks back, which stays for as long as the process lives otherwise. Only where the caller is the
+  /// only thread of the process.
+  static void free_stacks();
+
   /// Waits until `run` has returned; what it did is visible then. The thread itself may need some more instructions to end.
   void join() const;
 

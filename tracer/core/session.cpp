@@ -66,7 +66,7 @@ Session::Session(CaptureOptions options)
 Session::~Session() { stop(); }
 
 bool Session::start() {
-  if (open_file() && start_thread()) return true;
+  if (begin_file() && (options_.forked || file_is_open()) && start_thread()) return true;
   output_.reset();
   report_.path.clear();
   window_.stop();
@@ -144,6 +144,10 @@ void Session::run() {
 }
 
 void Session::run_until_stopped() {
+  if (options_.forked && !file_is_open()) {
+    output_.reset();
+    return;
+  }
   for (bool stopping = false; !stopping;) {
     stopping = stop_requested_.wait_for(kDrainPeriod);
     drain_once();
@@ -154,9 +158,8 @@ void Session::run_until_stopped() {
   finish();
 }
 
-/// The file is there, with its description, before the first event: a program that ends at once shows that it was recorded.
-bool Session::open_file() {
-  auto output = FileThread::start([this] { return create_file(); });
+bool Session::begin_file() {
+  auto output = FileThread::begin([this] { return create_file(); });
   if (!output) {
     report_.failure = output.error().message;
     return false;
@@ -166,7 +169,20 @@ bool Session::open_file() {
   return true;
 }
 
-/// On the file thread, while start() waits: what tells of the process is read through descriptors, too.
+/// The file is there, with its description, before the first event: a program that ends at once shows that it was recorded. In a
+/// forked child the writer thread waits for that and not the program: where all cores are busy, each new thread waits some
+/// milliseconds for its first turn.
+bool Session::file_is_open() {
+  auto const opened = output_->wait_until_open();
+  if (opened) return true;
+  if (output_->did_not_start()) [[maybe_unused]]
+    FileThread* const left_alone = output_.release();
+  report_.failure = opened.error().message;
+  report_.path.clear();
+  return false;
+}
+
+/// On the file thread, while nothing else uses the store: what tells of the process is read through descriptors, too.
 base::Expected<file::TraceWriter> Session::create_file() {
   store_.info = describe_process(options_, tick_source_, origin_epoch_ns_);
   base::Expected<file::TraceWriter> created = base::fail("no name was tried");

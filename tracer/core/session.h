@@ -102,7 +102,8 @@ class Session {
   void join_writer() const;
   void run();
   void run_until_stopped();
-  bool open_file();
+  bool begin_file();
+  bool file_is_open();
   base::Expected<file::TraceWriter> create_file();
   bool start_thread();
   void drain_once();

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "tracer/core/uninterrupted.h"
+
 namespace stepscope::tracer {
 
 Turns::Turns(ProgramSocket socket, int64_t steps) : steps_(steps) {
@@ -20,6 +22,11 @@ void Turns::end_thread() {
 }
 
 bool Turns::wait(Member& member) {
+  return not_cancelled([&] { return wait_whole(member); });
+}
+
+/// The thread is counted until it has its turn.
+bool Turns::wait_whole(Member& member) {
   std::unique_lock lock(mutex_);
   if (!member.joined) ++members_;
   member.joined = true;

@@ -52,6 +52,7 @@ class Turns {
   void leave(Member const& member);
 
  private:
+  bool wait_whole(Member& member);
   void hand_over();
 
   int64_t const steps_;

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "tracer/core/process_info.h"
+#include "tracer/core/uninterrupted.h"
 #include "tracer/inject/checkers.h"
 #include "tracer/inject/exit_hooks.h"
 #include "tracer/inject/fatal_signals.h"
@@ -50,8 +51,9 @@ struct Process {
   nccl::NcclSource* nccl = nullptr;
   std::atomic<uint64_t> unattached{0};  ///< events that were lost before there was a source to count them
   std::once_flag cuda_started;
-  bool tried = false;   ///< a session was started or cannot be
-  bool forked = false;  ///< this process is a fork of a traced one
+  bool is_known_to_libraries = false;  ///< CUDA or NCCL may call what belongs to the session for as long as the process lives
+  bool tried = false;                  ///< a session was started or cannot be
+  bool forked = false;                 ///< this process is a fork of a traced one
   pthread_key_t exit_key{}, nccl_exit_key{};
   // For who may take no lock: the session once it was started, and the process that it records.
   std::atomic<Session*> recording{nullptr};
@@ -166,8 +168,11 @@ void end_recording(End end) {
   Session* const session = self.recording;
   // Not the process that is recorded: a child that still shares its memory.
   if (session == nullptr || self.recorded_process != ::getpid()) return;
-  bool const finished = stop(*session, end);
-  say(session->options(), finished ? std::string_view(session->message()) : kUnfinishedMessage);
+  // A thread that calls _exit() ends the process, also when it is to be cancelled.
+  not_cancelled([&] {
+    bool const finished = stop(*session, end);
+    say(session->options(), finished ? std::string_view(session->message()) : kUnfinishedMessage);
+  });
 }
 
 void process_ends_abruptly() { end_recording(End::kAbruptly); }
@@ -176,8 +181,22 @@ void process_crashes() { end_recording(End::kByCrash); }
 void exec_has_failed() {
   Process& self = process();
   Session const* const session = self.recording;
-  if (session != nullptr && self.recorded_process == ::getpid())
-    say(session->options(), "stepscope: recording ended where the program tried to execute another one, which failed");
+  if (session == nullptr || self.recorded_process != ::getpid()) return;
+  not_cancelled(
+      [&] { say(session->options(), "stepscope: recording ended where the program tried to execute another one, which failed"); });
+}
+
+/// With its memory, where no thread is left that could use it.
+void end_session_and_threads(Process& self, Session* session) {
+  end_recording(End::kInOrder);
+  session->end_own_threads();
+  bool const is_alone = wait_for_thread_count(1);
+  bool const is_inside = this_recorder != nullptr && this_recorder->is_inside();
+  std::lock_guard const lock(self.mutex);
+  forget_session(self);
+  if (!is_alone || is_inside || self.is_known_to_libraries) return;
+  delete session;
+  OwnThread::free_stacks();
 }
 
 /// Of the two threads of a session, and of more where GPUs are sampled. The program's own make it not alone: nothing is done for
@@ -187,11 +206,7 @@ void be_alone() {
   Session* const session = self.recording;
   if (session == nullptr || self.recorded_process != ::getpid() || session->is_over()) return;
   if (session->counts_other_threads()) return;
-  end_recording(End::kInOrder);
-  session->end_own_threads();
-  wait_for_thread_count(1);
-  std::lock_guard const lock(self.mutex);
-  forget_session(self);
+  uninterrupted([&] { end_session_and_threads(self, session); });
 }
 
 constexpr ExitHooks kExitHooks = {process_ends_abruptly, exec_has_failed, be_alone, thread_exits};
@@ -233,6 +248,15 @@ void start_session(Process& self) {
   watch_fatal_signals(process_crashes);
 }
 
+/// Under self.mutex. Without memory nothing is recorded; the next event tries again.
+void start_session_if_possible(Process& self) {
+  try {
+    start_session(self);
+  } catch (...) {
+    self.tried = self.session != nullptr;
+  }
+}
+
 /// Among the program's exit handlers, registered while CUDA starts: so it runs while the driver still works.
 void exit_handlers_run() {
   if (Session* const session = current_session(); session != nullptr) session->program_exits();
@@ -243,42 +267,33 @@ __attribute__((destructor)) void process_exits() { end_recording(End::kInOrder);
 
 }  // namespace
 
-namespace {
-
-/// A thread of the program that is to be cancelled is not while it starts a session: what unwinds then must not pass through us.
-class NotCancelled {
- public:
-  NotCancelled() { ::pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_); }
-  ~NotCancelled() { ::pthread_setcancelstate(before_, nullptr); }
-  NotCancelled(NotCancelled const&) = delete;
-  NotCancelled& operator=(NotCancelled const&) = delete;
-
- private:
-  int before_ = PTHREAD_CANCEL_ENABLE;
-};
-
-}  // namespace
-
 Registry& process_registry() { return process().registry; }
 InstalledCallbacks& process_callbacks() { return process().callbacks; }
 
 Session* start_process_session() {
-  NotCancelled const here;
-  Process& self = process();
-  std::lock_guard const lock(self.mutex);
-  start_session(self);
-  return self.session;
+  return uninterrupted([]() -> Session* {
+    Process& self = process();
+    std::lock_guard const lock(self.mutex);
+    start_session_if_possible(self);
+    return self.session;
+  });
 }
 
 Session* current_session() {
-  Process& self = process();
-  std::lock_guard const lock(self.mutex);
-  return self.session;
+  return uninterrupted([] {
+    Process& self = process();
+    std::lock_guard const lock(self.mutex);
+    return self.session;
+  });
 }
 
 void cuda_starts() {
   Session* const session = start_process_session();
   if (session == nullptr) return;
+  uninterrupted([] {
+    std::lock_guard const lock(process().mutex);
+    process().is_known_to_libraries = true;
+  });
   session->driver_starts();
   // Behind that: exit handlers run from the last to the first, and so do destructors of libraries. CUPTI's, which was loaded just
   // now, must find its buffers fetched.
@@ -288,10 +303,13 @@ void cuda_starts() {
 nccl::Communicators& process_communicators() { return process().communicators; }
 
 NcclDetail start_nccl() {
-  Process& self = process();
-  std::lock_guard const lock(self.mutex);
-  start_session(self);
-  return self.session != nullptr ? self.session->options().nccl : NcclDetail::kOff;
+  return uninterrupted([] {
+    Process& self = process();
+    std::lock_guard const lock(self.mutex);
+    start_session_if_possible(self);
+    self.is_known_to_libraries = true;
+    return self.session != nullptr ? self.session->options().nccl : NcclDetail::kOff;
+  });
 }
 
 namespace {
@@ -305,7 +323,7 @@ ThreadRecorder* recorder_for_this_thread() try {
     start_process_session();
     nvtx = self.nvtx.load(std::memory_order_acquire);
   }
-  if (nvtx == nullptr || nvtx->is_over()) return nullptr;  // without a system call: every event comes here then
+  if (nvtx == nullptr || nvtx->is_over()) return nullptr;
   ThreadRecorder* const made = nvtx->attach(::syscall(SYS_gettid), name_of_this_thread());
   if (made != nullptr) keep_until_exit(self, made);
   return made;
@@ -313,7 +331,25 @@ ThreadRecorder* recorder_for_this_thread() try {
   return nullptr;  // no memory: nothing is recorded, the next event tries again
 }
 
-/// In a signal handler.
+/// Every event asks then: it must cost no system call.
+bool has_ended() {
+  NvtxSource const* const nvtx = process().nvtx.load(std::memory_order_acquire);
+  return put_aside == nullptr && nvtx != nullptr && nvtx->is_over();
+}
+
+/// Signals wait: a handler that annotates finds the recorder, and one that leaves by a jump leaves nothing half made behind.
+ThreadRecorder* attach_uninterrupted() {
+  return uninterrupted([] {
+    this_thread_attaches = true;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    this_recorder = recorder_for_this_thread();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    this_thread_attaches = false;
+    return this_recorder;
+  });
+}
+
+/// In the handler of a fault, which no mask holds back.
 void count_unattached_event() {
   Process& self = process();
   if (NvtxSource* const nvtx = self.nvtx.load(std::memory_order_acquire); nvtx != nullptr)
@@ -336,17 +372,12 @@ void begin_initialization() {
 
 }  // namespace
 
-ThreadRecorder* attach_this_thread() noexcept {
+ThreadRecorder* attach_this_thread() {
   if (this_thread_attaches) {
     count_unattached_event();
     return nullptr;
   }
-  this_thread_attaches = true;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  this_recorder = recorder_for_this_thread();
-  ThreadRecorder* const made = this_recorder;
-  std::atomic_signal_fence(std::memory_order_seq_cst);
-  this_thread_attaches = false;
+  ThreadRecorder* const made = has_ended() ? nullptr : attach_uninterrupted();
   release_signals();
   return made;
 }
@@ -356,15 +387,19 @@ void end_initialization() noexcept {
   if (stepscope_release_signals != nullptr) stepscope_release_signals();
 }
 
-nccl::Recorder* attach_this_thread_to_nccl() noexcept try {
-  Process& self = process();
-  std::lock_guard const lock(self.mutex);
-  if (self.nccl == nullptr) return nullptr;
-  this_nccl_recorder = self.nccl->attach(::syscall(SYS_gettid));
-  ::pthread_setspecific(self.nccl_exit_key, this_nccl_recorder);
-  return this_nccl_recorder;
-} catch (...) {
-  return nullptr;
+nccl::Recorder* attach_this_thread_to_nccl() {
+  return uninterrupted([]() -> nccl::Recorder* {
+    try {
+      Process& self = process();
+      std::lock_guard const lock(self.mutex);
+      if (self.nccl == nullptr) return nullptr;
+      this_nccl_recorder = self.nccl->attach(::syscall(SYS_gettid));
+      ::pthread_setspecific(self.nccl_exit_key, this_nccl_recorder);
+      return this_nccl_recorder;
+    } catch (...) {
+      return nullptr;
+    }
+  });
 }
 
 }  // namespace stepscope::tracer

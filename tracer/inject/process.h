@@ -21,9 +21,9 @@ extern STEPSCOPE_THREAD_LOCAL ThreadRecorder* this_recorder;
 /// NVTX is being initialized by the calling thread, see release_signals().
 extern STEPSCOPE_THREAD_LOCAL bool this_thread_initializes;
 
-/// Makes the calling thread's recorder; null when nothing is recorded in this process, there is no memory, or the caller is a
-/// signal handler that interrupted this very function: the event is counted as lost then.
-ThreadRecorder* attach_this_thread() noexcept;
+/// Makes the calling thread's recorder, and throws nothing; null when nothing is recorded in this process, there is no memory, or
+/// the caller is a signal handler that interrupted this very function: the event is counted as lost then.
+ThreadRecorder* attach_this_thread();
 
 /// NVTX has initialized itself: signals that were held back meanwhile (nvtx_preload.cpp) reach this thread now.
 void end_initialization() noexcept;
@@ -51,7 +51,7 @@ void cuda_starts();
 
 // The same for threads that NCCL calls the plugin on.
 extern STEPSCOPE_THREAD_LOCAL nccl::Recorder* this_nccl_recorder;
-nccl::Recorder* attach_this_thread_to_nccl() noexcept;
+nccl::Recorder* attach_this_thread_to_nccl();
 
 inline nccl::Recorder* nccl_recorder() {
   nccl::Recorder* const known = this_nccl_recorder;

@@ -8,6 +8,7 @@
 
 #include <unistd.h>
 
+#include "tracer/core/uninterrupted.h"
 #include "tracer/inject/exit_hooks.h"
 #include "tracer/inject/process.h"
 #include "tracer/nvtx/schema_import.h"
@@ -30,26 +31,37 @@ std::string_view bounded(char const* text) {
   return text == nullptr ? std::string_view() : std::string_view(text, ::strnlen(text, kMaxTextBytes));
 }
 
-/// An event while it is handed to the recorder: owns what its views need.
+/// Where NVTX does not tell the size of a payload: as its schema does, else 0.
+size_t static_bytes(uint16_t domain, uint64_t schema_id) {
+  return uninterrupted([&]() -> size_t {
+    auto const schema = process_registry().schema(domain, schema_id);
+    return schema ? schema->static_bytes : 0;
+  });
+}
+
+/// An event while it is handed to the recorder. It has nothing to clean up: see core/uninterrupted.h.
 class Event {
  public:
   EventArgs args;
 
   explicit Event(uint16_t domain) { args.domain = domain; }  // NOLINT(cppcoreguidelines-pro-type-member-init)
   void set_text(char const* text) { args.text = bounded(text); }
-  void set_text(wchar_t const* text) {
-    wide_ = utf8_from_wide(text, kMaxTextBytes);
-    args.text = wide_;
-  }
   void set_payloads(nvtxPayloadData_t const* data, size_t count) {
     if (data == nullptr) return;
     size_t used = 0;
     for (size_t i = 0; i < count && used < kMaxPayloads; ++i) add_payload(data[i], payloads_[used++]);
     args.payloads = {payloads_.data(), used};
   }
+  /// Older programs hand over shorter structs; the message is the last member.
+  static bool is_whole(nvtxEventAttributes_t const& attributes) {
+    return attributes.size >= offsetof(nvtxEventAttributes_t, message) + sizeof attributes.message;
+  }
+  static bool has_wide_text(nvtxEventAttributes_t const& attributes) {
+    return is_whole(attributes) && attributes.messageType == NVTX_MESSAGE_TYPE_UNICODE;
+  }
+  /// All but a wide text, which needs memory.
   void set_attributes(nvtxEventAttributes_t const& attributes) {
-    // Older programs hand over shorter structs; the message is the last member.
-    if (attributes.size < offsetof(nvtxEventAttributes_t, message) + sizeof attributes.message) return;
+    if (!is_whole(attributes)) return;
     args.category = attributes.category;
     if (attributes.colorType == NVTX_COLOR_ARGB) args.color = attributes.color;
     if (attributes.payloadType == NVTX_PAYLOAD_TYPE_EXT) {
@@ -63,9 +75,6 @@ class Event {
       case NVTX_MESSAGE_TYPE_ASCII:
         set_text(attributes.message.ascii);
         break;
-      case NVTX_MESSAGE_TYPE_UNICODE:
-        set_text(attributes.message.unicode);
-        break;
       case NVTX_MESSAGE_TYPE_REGISTERED:
         args.handle = string_handle(attributes);
         break;
@@ -77,17 +86,13 @@ class Event {
  private:
   void add_payload(nvtxPayloadData_t const& data, PayloadView& view) const {
     size_t bytes = data.size;
-    if (bytes == SIZE_MAX) {  // "find out": from the schema, where it says
-      auto const schema = process_registry().schema(args.domain, data.schemaId);
-      bytes = schema ? schema->static_bytes : 0;
-    }
+    if (bytes == SIZE_MAX) bytes = static_bytes(args.domain, data.schemaId);  // "find out"
     if (data.payload == nullptr) bytes = 0;
     view = {data.schemaId, static_cast<std::byte const*>(data.payload), static_cast<uint32_t>(std::min(bytes, kMaxPayloadBytes)),
             static_cast<uint32_t>(std::min<size_t>(bytes, UINT32_MAX))};
   }
 
   std::array<PayloadView, kMaxPayloads> payloads_;  // not initialized: that would cost more than the rest of the call
-  std::string wide_;
 };
 
 int push(Event const& event) {
@@ -113,33 +118,48 @@ void end(uint16_t domain, nvtxRangeId_t id, std::span<PayloadView const> payload
   if (ThreadRecorder* const thread = recorder(); thread != nullptr) thread->end(domain, id, payloads);
 }
 
-// Nothing may be thrown into a C program: what can throw (memory runs out) is caught, and the call did nothing. Recorders throw
-// nothing, and recorder() neither.
+/// For what takes a lock or the heap. Nothing may be thrown into a C program: what can throw (memory runs out) is caught, and the
+/// call did nothing. Recorders throw nothing, and recorder() neither.
 template <class Call>
-auto guarded(Call const& call) noexcept -> decltype(call()) {
+auto guarded(Call const& call) -> decltype(call()) {
   release_signals();
-  try {
-    return call();
-  } catch (...) {
-    return decltype(call())();
-  }
+  return uninterrupted([&]() -> decltype(call()) {
+    try {
+      return call();
+    } catch (...) {
+      return decltype(call())();
+    }
+  });
 }
 
-template <auto Action, class Text>
-auto with_text(Text const* text) {
+template <auto Action>
+auto with_text(char const* text) {
+  release_signals();
+  Event event(kDefaultDomain);
+  event.set_text(text);
+  return Action(event);
+}
+template <auto Action>
+auto with_wide_text(Event& event, wchar_t const* text) {
   return guarded([&] {
-    Event event(kDefaultDomain);
-    event.set_text(text);
+    std::string const utf8 = utf8_from_wide(text, kMaxTextBytes);
+    event.args.text = utf8;
     return Action(event);
   });
 }
 template <auto Action>
+auto with_text(wchar_t const* text) {
+  Event event(kDefaultDomain);
+  return with_wide_text<Action>(event, text);
+}
+template <auto Action>
 auto with_attributes(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
-  return guarded([&] {
-    Event event(domain_number(domain));
-    if (attributes != nullptr) event.set_attributes(*attributes);
-    return Action(event);
-  });
+  release_signals();
+  Event event(domain_number(domain));
+  if (attributes == nullptr) return Action(event);
+  event.set_attributes(*attributes);
+  if (Event::has_wide_text(*attributes)) return with_wide_text<Action>(event, attributes->message.unicode);
+  return Action(event);
 }
 /// A range that has a name and nothing else is handed over without the detour of an Event.
 int push_with_attributes(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
@@ -156,11 +176,10 @@ int push_with_attributes(nvtxDomainHandle_t domain, nvtxEventAttributes_t const*
 }
 template <auto Action>
 auto with_payload(nvtxDomainHandle_t domain, nvtxPayloadData_t const* data, size_t count) {
-  return guarded([&] {
-    Event event(domain_number(domain));
-    event.set_payloads(data, count);
-    return Action(event);
-  });
+  release_signals();
+  Event event(domain_number(domain));
+  event.set_payloads(data, count);
+  return Action(event);
 }
 
 // CORE: the default domain.
@@ -171,7 +190,8 @@ nvtxRangeId_t on_range_start_ex(nvtxEventAttributes_t const* attributes) { retur
 nvtxRangeId_t on_range_start_a(char const* text) { return with_text<start>(text); }
 nvtxRangeId_t on_range_start_w(wchar_t const* text) { return with_text<start>(text); }
 void on_range_end(nvtxRangeId_t id) {
-  guarded([&] { end(kDefaultDomain, id); });
+  release_signals();
+  end(kDefaultDomain, id);
 }
 int on_range_push_ex(nvtxEventAttributes_t const* attributes) { return push_with_attributes(nullptr, attributes); }
 int on_range_push_a(char const* text) {
@@ -219,7 +239,8 @@ nvtxRangeId_t on_domain_range_start_ex(nvtxDomainHandle_t domain, nvtxEventAttri
   return with_attributes<start>(domain, attributes);
 }
 void on_domain_range_end(nvtxDomainHandle_t domain, nvtxRangeId_t id) {
-  guarded([&] { end(domain_number(domain), id); });
+  release_signals();
+  end(domain_number(domain), id);
 }
 int on_domain_range_push_ex(nvtxDomainHandle_t domain, nvtxEventAttributes_t const* attributes) {
   return push_with_attributes(domain, attributes);
@@ -275,24 +296,23 @@ int on_push_payload(nvtxDomainHandle_t domain, nvtxPayloadData_t const* data, si
   return with_payload<push>(domain, data, count);
 }
 int on_pop_payload(nvtxDomainHandle_t domain, nvtxPayloadData_t const* data, size_t count) {
-  return guarded([&] {
-    Event event(domain_number(domain));
-    event.set_payloads(data, count);
-    return pop(event.args.domain, event.args.payloads);
-  });
+  release_signals();
+  Event event(domain_number(domain));
+  event.set_payloads(data, count);
+  return pop(event.args.domain, event.args.payloads);
 }
 nvtxRangeId_t on_start_payload(nvtxDomainHandle_t domain, nvtxPayloadData_t const* data, size_t count) {
   return with_payload<start>(domain, data, count);
 }
 void on_end_payload(nvtxDomainHandle_t domain, nvtxRangeId_t id, nvtxPayloadData_t const* data, size_t count) {
-  guarded([&] {
-    Event event(domain_number(domain));
-    event.set_payloads(data, count);
-    end(event.args.domain, id, event.args.payloads);
-  });
+  release_signals();
+  Event event(domain_number(domain));
+  event.set_payloads(data, count);
+  end(event.args.domain, id, event.args.payloads);
 }
 uint8_t on_domain_is_enabled(nvtxDomainHandle_t) {
-  return guarded([] { return static_cast<uint8_t>(recorder() != nullptr); });
+  release_signals();
+  return static_cast<uint8_t>(recorder() != nullptr);
 }
 uint64_t on_scope_register(nvtxDomainHandle_t, nvtxScopeAttr_t const* attributes) {
   release_signals();

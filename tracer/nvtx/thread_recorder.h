@@ -76,6 +76,8 @@ class ThreadRecorder {
   /// An id for end(), on any thread.
   uint64_t start(EventArgs const& args);
   void end(uint16_t domain, uint64_t range, std::span<PayloadView const> payloads = {});
+  /// A call of its thread is under way, which a signal handler has interrupted.
+  [[nodiscard]] bool is_inside() const { return user_.load(std::memory_order_relaxed) != 0; }
   /// The thread exits; nothing may be called afterwards. `name`: at its end.
   void close(ThreadName const& name);
 

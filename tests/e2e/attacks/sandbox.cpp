@@ -127,7 +127,34 @@ int new_name_spaces(Arguments const& /*unused*/) {
   return 0;
 }
 
-constexpr Case kCases[] = {{"seccomp_strict", strict_mode},
+/// Pages of addresses that the process has.
+long address_pages() {
+  long pages = 0;
+  FILE* const file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr || std::fscanf(file, "%ld", &pages) != 1) pages = 0;
+  if (file != nullptr) std::fclose(file);
+  return pages;
+}
+
+/// Each of these calls is for a process of one thread; between them it makes events. It takes no more addresses each time.
+int be_alone_often(Arguments const& /*unused*/) {
+  constexpr int kFirst = 5, kRounds = 40;
+  constexpr long kMostPages = (8L << 20) / 4096;
+  int failed = 0;
+  long pages = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    work(10);
+    failed += static_cast<int>(::unshare(CLONE_VM) != 0);
+    if (round == kFirst) pages = address_pages();
+  }
+  long const grown = address_pages() - pages;
+  std::printf("failed %d, %s\n", failed, grown > kMostPages ? "grows" : "stays");
+  if (grown > kMostPages) std::printf("%ld pages\n", grown);
+  return 0;
+}
+
+constexpr Case kCases[] = {{"unshare_often", be_alone_often},
+                           {"seccomp_strict", strict_mode},
                            {"seccomp_nofutex", filter_after_first_event},
                            {"seccomp_before", filter_before_first_event},
                            {"chroot", change_root, Needs::kRoot},

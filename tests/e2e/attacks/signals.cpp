@@ -1,4 +1,5 @@
 // Signals that arrive while events are made, and what a program sees of its signals.
+#include <atomic>
 #include <cerrno>
 #include <csetjmp>
 #include <csignal>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -250,7 +252,73 @@ int jump_out_of_events(Arguments const& /*unused*/) {
   return 0;
 }
 
-constexpr Case kCases[] = {{"sig_storm", storm},
+/// A forked child whose first event is interrupted by a handler that leaves by a jump. Threads that come later annotate, too.
+int jump_out_of_first_event(Arguments const& arguments) {
+  work(1);
+  struct sigaction action {};
+  action.sa_handler = [](int) { ::siglongjmp(jump_target, 1); };
+  ::sigaction(SIGALRM, &action, nullptr);
+  int wrong = 0;
+  for (long round = arguments.number(0, 60); round > 0; --round) {
+    pid_t const child = ::fork();
+    if (child == 0) {
+      itimerval const soon = {{0, 0}, {0, round * 17}};
+      if (sigsetjmp(jump_target, 1) == 0) {
+        ::setitimer(ITIMER_REAL, &soon, nullptr);
+        for (;;) work(1);
+      }
+      pthread_t thread{};
+      ::pthread_create(&thread, nullptr, make_one_range, nullptr);
+      ::pthread_join(thread, nullptr);
+      work(1);
+      ::_exit(3);
+    }
+    wrong += static_cast<int>(exit_of(child) != 3);
+  }
+  std::printf("wrong %d\n", wrong);
+  return 0;
+}
+
+/// The same for the first event of a thread, and for what takes locks in a tracer.
+std::atomic<bool> has_jump_target{false};
+void* annotate_after_jump(void* /*unused*/) {
+  if (sigsetjmp(jump_target, 1) == 0) {
+    has_jump_target = true;
+    for (;;) {
+      work(1);
+      nvtxDomainRegisterStringA(nullptr, "interrupted");
+      nvtxNameOsThreadA(static_cast<uint32_t>(::gettid()), "interrupted");
+    }
+  }
+  work(1);
+  nvtxDomainRegisterStringA(nullptr, "after");
+  return nullptr;
+}
+
+int jump_out_of_locks(Arguments const& /*unused*/) {
+  constexpr int kThreads = 300, kLongestPauseUs = 300;
+  work(1);
+  struct sigaction action {};
+  action.sa_handler = [](int) { ::siglongjmp(jump_target, 1); };
+  ::sigaction(SIGUSR1, &action, nullptr);
+  for (int i = 0; i < kThreads; ++i) {
+    has_jump_target = false;
+    pthread_t thread{};
+    ::pthread_create(&thread, nullptr, annotate_after_jump, nullptr);
+    while (!has_jump_target) ::sched_yield();
+    ::usleep(static_cast<useconds_t>(i * 37 % kLongestPauseUs));
+    ::pthread_kill(thread, SIGUSR1);
+    ::pthread_join(thread, nullptr);
+    work(1);
+    nvtxDomainRegisterStringA(nullptr, "main");
+  }
+  std::puts("end");
+  return 0;
+}
+
+constexpr Case kCases[] = {{"signal_jump_first", jump_out_of_first_event},
+                           {"signal_jump_locks", jump_out_of_locks},
+                           {"sig_storm", storm},
                            {"sig_first", storm_at_first_event},
                            {"sig_attach", storm_at_attach},
                            {"signal_attach", storm_at_attach_at_all_moments},

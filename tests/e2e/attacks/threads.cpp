@@ -110,10 +110,48 @@ int count_threads(Arguments const& /*unused*/) {
   return 0;
 }
 
-constexpr Case kCases[] = {{"threads10k", ten_thousand_threads},
-                           {"threads2k_live", two_thousand_threads_at_once},
-                           {"smallstack", small_stacks},
-                           {"swapcontext", swap_stacks},
+/// Ranges and whatever else takes a lock or memory in a tracer, until the thread is cancelled.
+void* annotate_until_cancelled(void* /*unused*/) {
+  nvtxDomainHandle_t const domain = nvtxDomainCreateA("cancelled");
+  for (unsigned i = 0;; ++i) {
+    work(1);
+    nvtxDomainRegisterStringA(domain, "a text");
+    nvtxMarkW(L"wide");
+    nvtxNameOsThreadA(static_cast<uint32_t>(::gettid()), "cancelled");
+    if (i % 16 == 0) ::pthread_testcancel();
+  }
+}
+
+/// Each thread is cancelled at another moment, some in the midst of their first event. The others must go on after it.
+int cancel_threads(Arguments const& /*unused*/) {
+  work(1);
+  constexpr int kThreads = 300, kLongestPauseUs = 400;
+  int cancelled = 0;
+  for (int i = 0; i < kThreads; ++i) {
+    pthread_t thread{};
+    if (::pthread_create(&thread, nullptr, annotate_until_cancelled, nullptr) != 0) return fail();
+    ::usleep(static_cast<useconds_t>(i * 37 % kLongestPauseUs));
+    ::pthread_cancel(thread);
+    void* result = nullptr;
+    ::pthread_join(thread, &result);
+    cancelled += static_cast<int>(result == PTHREAD_CANCELED);
+    work(1);
+    nvtxDomainRegisterStringA(nullptr, "after");
+  }
+  std::printf("cancelled %d\n", cancelled);
+  return 0;
+}
+
+/// A thread that is to be cancelled ends the process all the same.
+int exit_while_cancelled(Arguments const& /*unused*/) {
+  work(10);
+  ::pthread_cancel(::pthread_self());
+  ::_exit(12);
+}
+
+constexpr Case kCases[] = {{"cancel", cancel_threads},           {"cancel_exit", exit_while_cancelled},
+                           {"threads10k", ten_thousand_threads}, {"threads2k_live", two_thousand_threads_at_once},
+                           {"smallstack", small_stacks},         {"swapcontext", swap_stacks},
                            {"threadcount", count_threads}};
 
 }  // namespace

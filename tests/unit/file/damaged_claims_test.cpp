@@ -235,5 +235,82 @@ TEST(DamagedClaims, steps_of_a_whole_that_cannot_be_are_forgotten) {
   }
 }
 
+/// A file as a writer leaves it, or as it is when its writer was killed before the end.
+struct Written {
+  TemporaryFile place;
+  uint64_t bytes = 0;
+
+  template <class Write>
+  Written(Write const& write, bool ends) {
+    auto writer = TraceWriter::create(place.path());
+    EXPECT_TRUE(writer);
+    model::ImportLog const log;
+    EXPECT_TRUE(writer->write_description({}, {}, log));
+    write(*writer);
+    if (ends) {
+      EXPECT_TRUE(writer->finish());
+    }
+    bytes = writer->bytes_written();
+  }
+};
+
+/// `blocks` full blocks of one track, as regular as can be.
+void write_regular(TraceWriter& writer, model::EventKind kind, int blocks) {
+  std::vector<model::Track> const tracks = {{.kind = model::TrackKind::kThread, .name = "main", .id = 1}};
+  EXPECT_TRUE(writer.write_tracks(model::TrackId{0}, tracks));
+  constexpr int64_t kPeriodNs = 1000;
+  int64_t start = 0;
+  for (int block = 0; block < blocks; ++block) {
+    model::EventBatch batch;
+    for (size_t row = 0; row < kMaxBlockRows; ++row, start += kPeriodNs) {
+      if (kind == model::EventKind::kCollective)
+        batch.add(kind, start, kPeriodNs / 2, model::StringId{0}, 0, model::CollectiveDetail{});
+      else
+        batch.add(kind, start, kPeriodNs / 2, model::StringId{0}, 0);
+    }
+    EXPECT_TRUE(writer.write_events(model::TrackId{0}, batch));
+  }
+}
+
+TEST(GenuineClaims, perfectly_regular_events_of_a_small_file_are_all_there) {
+  struct Case {
+    model::EventKind kind;
+    int blocks;
+    uint64_t most_bytes;  ///< padding included
+  };
+  // 0.9 million collectives, 5 million ranges.
+  for (Case const& each : {Case{model::EventKind::kCollective, 14, 1'000'000}, Case{model::EventKind::kRange, 80, 1'500'000}}) {
+    for (bool const ends : {true, false}) {
+      Written const written([&](TraceWriter& writer) { write_regular(writer, each.kind, each.blocks); }, ends);
+      EXPECT_LT(written.bytes, each.most_bytes);
+      auto const file = TraceFile::open(written.place.path());
+      ASSERT_TRUE(file);
+      EXPECT_EQ(file->event_count(), static_cast<uint64_t>(each.blocks) * kMaxBlockRows);
+      EXPECT_EQ(file->known_losses().lost_blocks, 0);
+      EXPECT_TRUE(file->find_damage().empty());
+    }
+  }
+}
+
+TEST(GenuineClaims, texts_and_tracks_that_are_all_alike_are_all_there) {
+  constexpr uint32_t kTexts = 80, kTracks = 100'000;
+  std::string const long_text(1 << 20, 'x');
+  std::vector<std::string_view> const texts(kTexts, long_text);
+  std::vector<model::Track> const tracks(kTracks, {.kind = model::TrackKind::kThread, .name = "the same name", .id = 1});
+  Written const written(
+      [&](TraceWriter& writer) {
+        EXPECT_TRUE(writer.write_tracks(model::TrackId{0}, tracks));
+        EXPECT_TRUE(writer.write_strings(1, texts));
+      },
+      true);
+  auto const file = TraceFile::open(written.place.path());
+  ASSERT_TRUE(file);
+  EXPECT_EQ(file->tracks().size(), kTracks);
+  EXPECT_EQ(file->known_losses().lost_blocks, 0);
+  auto const trace = file->read();
+  ASSERT_TRUE(trace);
+  EXPECT_EQ(trace->log().lost_blocks, 0);
+}
+
 }  // namespace
 }  // namespace stepscope::file

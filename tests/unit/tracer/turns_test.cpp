@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -111,6 +112,37 @@ TEST_F(TurnsTest, AThreadThatExitsIsNotWaitedFor) {
   EXPECT_NE(asked_by(), 0);
   train();
   second.join();
+}
+
+TEST_F(TurnsTest, AThreadThatIsCancelledWhileItWaitsTakesItsTurnFirst) {
+  Turns turns(of_program(), 1);
+  struct Cancelled {
+    Turns& turns;
+    Turns::Member member;
+  } cancelled{turns, {}};
+  pthread_t thread{};
+  auto const wait = [](void* argument) -> void* {
+    auto& self = *static_cast<Cancelled*>(argument);
+    EXPECT_TRUE(begin_step(self.turns, self.member));
+    for (;;) ::pthread_testcancel();
+  };
+  ASSERT_EQ(::pthread_create(&thread, nullptr, wait, &cancelled), 0);
+  EXPECT_NE(asked_by(), 0);
+  ::pthread_cancel(thread);  // it waits for the answer
+  train();
+  void* result = nullptr;
+  ASSERT_EQ(::pthread_join(thread, &result), 0);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  turns.leave(cancelled.member);  // as the recorder of a thread that exits does
+
+  std::thread other([&] {
+    Turns::Member member;
+    EXPECT_TRUE(begin_step(turns, member));  // of the turn that the first has
+    EXPECT_TRUE(begin_step(turns, member));
+  });
+  EXPECT_NE(asked_by(), 0);
+  train();
+  other.join();
 }
 
 TEST_F(TurnsTest, WhoWaitsGoesOnWhenTheCommandIsGone) {
