@@ -239,9 +239,7 @@ class RunAnalyzer {
       : processes_(processes), options_(options), devices_(index_devices(processes.outline)) {
     host_steps_ = find_host_steps(processes.outline);
     // Marked steps tell nothing of devices whose launches are not recorded.
-    bool const are_launches_known = has_launches(devices_);
-    if (host_steps_.source == StepSource::kNone || !are_launches_known) detect_steps(devices_, host_steps_);
-    host_steps_.are_by_time = !are_launches_known && host_steps_.detected.empty() && !host_steps_.layers;
+    if (host_steps_.source == StepSource::kNone || !has_launches(devices_)) detect_steps(devices_, host_steps_);
     analysis_.step_source = host_steps_.source;
     analysis_.step_confidence = host_steps_.confidence;
     analysis_.layers = host_steps_.layers;
@@ -352,9 +350,11 @@ class RunAnalyzer {
   void judge() {
     analysis_.links = fit_links(analysis_.collectives);
     analysis_.quality = judge_quality(processes_.outline);
-    if (host_steps_.are_by_time && !analysis_.steps.empty())
+    auto const is_by_time = [](DeviceFacts const& device) { return device.are_steps_by_time; };
+    if (std::any_of(analysis_.devices.begin(), analysis_.devices.end(), is_by_time))
       analysis_.quality.notes.emplace_back(
-          "no launch is recorded: each operation counts to the step in whose time it began, which is a later one where the "
+          "of a device no launch is recorded: each of its operations counts to the step in whose time it began, which is a later "
+          "one where the "
           "device "
           "lags behind the host");
     analysis_.findings = find_all(processes_.outline, analysis_, steps_);
@@ -398,6 +398,7 @@ class RunAnalyzer {
       int64_t const latency_limit = launch_latency_limit(device, sets.busy, options_.launch_latency_limit_ns);
       add_unhidden(sets, explain_late_launches(device, readiness.late_launches, host, latency_limit));
       DeviceSteps assigned = assign_steps(device, host_steps_, options_.warmup_steps);
+      bool const are_steps_by_time = assigned.are_by_time;
       Interval const window = op_window(device);
       Selection selection = select(device, window, assigned, options_);
       Interval const range = explained_range(window, assigned.steps);
@@ -415,6 +416,7 @@ class RunAnalyzer {
       part.facts.gaps.append(DeviceGaps(device.ref, gaps, whole.empty()));
       DeviceFacts& facts = part.facts.devices.back();
       facts.all_ops = window;
+      facts.are_steps_by_time = are_steps_by_time;
       facts.launch.latency_limit_ns = latency_limit;
       facts.unexplained = unexplained_facts(device, gaps);
       facts.memory = std::move(of_device);

@@ -182,16 +182,17 @@ struct UnexplainedFacts {
 struct DeviceFacts {
   DeviceRef ref;
   std::string name;
-  Interval window;               ///< first start to last end of its device ops
-  Interval all_ops;              ///< the same of all that was recorded, whatever was asked for
-  TimeSplit time;                ///< over that window
-  UnexplainedFacts unexplained;  ///< of all its idle time, that before the window included
-  uint64_t kernels = 0;          ///< device ops but memcpys: compute, memsets and collectives
-  uint64_t copies = 0;           ///< memcpys; kernels + copies = device ops
-  uint64_t collectives = 0;      ///< of `kernels`
-  uint64_t launches = 0;         ///< launch calls of these ops that the trace has
-  LaunchFacts launch;            ///< how these ops were launched
-  SlowTime slow;                 ///< over `window`
+  Interval window;                 ///< first start to last end of its device ops
+  Interval all_ops;                ///< the same of all that was recorded, whatever was asked for
+  bool are_steps_by_time = false;  ///< no launch is known: ops belong to the steps of the host in which they begin
+  TimeSplit time;                  ///< over that window
+  UnexplainedFacts unexplained;    ///< of all its idle time, that before the window included
+  uint64_t kernels = 0;            ///< device ops but memcpys: compute, memsets and collectives
+  uint64_t copies = 0;             ///< memcpys; kernels + copies = device ops
+  uint64_t collectives = 0;        ///< of `kernels`
+  uint64_t launches = 0;           ///< launch calls of these ops that the trace has
+  LaunchFacts launch;              ///< how these ops were launched
+  SlowTime slow;                   ///< over `window`
   MemoryFacts memory;
   std::optional<HealthFacts> health;  ///< none without counters
   /// Of the memcpys in steps that are no warm-up (without steps: of all) the longest.

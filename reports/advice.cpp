@@ -53,7 +53,8 @@ std::string_view advice_on_hung(analyzer::Finding const& finding) {
            "order, "
            "or in a branch that not all ranks take (TORCH_DISTRIBUTED_DEBUG=DETAIL names the call that differs).";
   if (has_role(finding, "not_started"))
-    return "Look at what was launched before it on the streams of these ranks and may not have ended: another collective, a kernel "
+    return "Look at what was launched before it on the streams of these ranks and may not have ended: another collective, a "
+           "kernel "
            "that waits, an error of the device (dmesg, Xid).";
   if (has_role(finding, "missing"))
     return "Look at what the ranks that had not called it were doing (their stacks, their logs, their last call), and for a "

@@ -180,13 +180,28 @@ std::vector<HostStep> const* own_steps(DeviceIndex const& device, HostSteps cons
   return nullptr;
 }
 
+/// Whether of no op the launch is known, and most begin in these steps: the host does not run far ahead.
+bool begins_in_steps(DeviceIndex const& device, std::vector<HostStep> const& steps) {
+  RowView const rows = device.rows();
+  if (std::any_of(device.ops.begin(), device.ops.end(), [&](uint32_t row) { return rows.link(row).valid(); })) return false;
+  int32_t last = -1;
+  auto const inside = std::count_if(device.ops.begin(), device.ops.end(), [&](uint32_t row) {
+    int32_t const at = step_at(steps, rows.start(row), last);
+    last = std::max(last, at);
+    return at >= 0;
+  });
+  return 2 * static_cast<size_t>(inside) > device.ops.size();
+}
+
 /// Groups ops by host step: fills step_of_op with numbers of `steps`, which come out by host begin.
 void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSteps& result) {
   auto const& threads = host_steps.threads[static_cast<size_t>(device.ref.rank_index)];
   std::vector<HostStep> const* const own = own_steps(device, host_steps);
   size_t const fallback = own == nullptr ? default_thread(device, threads) : 0;
   if (own == nullptr && fallback == threads.size()) return;
-  bool const by_op = own != nullptr || host_steps.are_by_time;
+  bool const is_of_host = own == nullptr && device.trace().tracks()[fallback].device < 0;
+  result.are_by_time = is_of_host && !host_steps.layers && begins_in_steps(device, threads[fallback]);
+  bool const by_op = own != nullptr || result.are_by_time;
   std::unordered_map<uint64_t, int32_t> numbers;  // (thread, step) → place in result.steps
   // Most ops are launched in the step of the one before them.
   std::optional<uint64_t> last_key;

@@ -38,7 +38,6 @@ struct HostSteps {
   std::vector<DeviceOwnSteps> detected;  ///< by ref: where no thread has steps (step_detection.h)
   std::optional<double> confidence;      ///< of detected steps, 0 to 1
   std::optional<RepeatedLayers> layers;  ///< where detection found layers and no steps
-  bool are_by_time = false;              ///< no launch is known: ops belong to the steps of the host in which they begin
 };
 
 /// Annotated steps if any thread of the run has them, else ranges whose names have a step pattern, else ranges whose names may
@@ -64,6 +63,7 @@ struct DeviceSteps {
   std::vector<StepFacts> steps;     ///< by time; `time` is not filled yet
   std::vector<StepPlace> places;    ///< beside steps: of the HostSteps that they came from
   std::vector<int32_t> step_of_op;  ///< beside DeviceIndex::ops: index into steps, −1 = outside
+  bool are_by_time = false;         ///< no launch is known: ops belong to the steps of the host in which they begin
 };
 
 /// `warmup_steps`: the first of these many steps are marked, when more than kFewestStepsForWarmup are there; in a part of a run,

@@ -71,11 +71,13 @@ Process::Copy Process::queued_copy(RunCopy const& action) {
   return {begin, random_.vary(action.dur_ns, kKernelJitterPermille), call};
 }
 
-/// The device begins when the first bytes are staged, the call ends with the copy.
+/// The device begins when the first bytes are staged, the call ends with the copy: it blocks as a sync does.
 Process::Copy Process::blocking_copy(RunCopy const& action) {
   int64_t const begin = earliest(streams_[action.stream], {0, now_ + kStagingNs});
   int64_t const dur = random_.vary(action.dur_ns, kKernelJitterPermille);
-  return {begin, dur, add_launch(setup_.names->launch_copy, begin + dur + kSyncReturnNs)};
+  int64_t const end = begin + dur + kSyncReturnNs;
+  account_.add_sync({now_, end});
+  return {begin, dur, add_launch(setup_.names->launch_copy, end)};
 }
 
 bool Process::play(AwaitCopy const& /*action*/) {

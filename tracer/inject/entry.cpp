@@ -182,8 +182,9 @@ void exec_has_failed() {
   Process& self = process();
   Session const* const session = self.recording;
   if (session == nullptr || self.recorded_process != ::getpid()) return;
-  not_cancelled(
-      [&] { say(session->options(), "stepscope: recording ended where the program tried to execute another one, which failed"); });
+  not_cancelled([&] {
+    say(session->options(), "stepscope: recording ended where the program tried to execute another one, which failed");
+  });
 }
 
 /// With its memory, where no thread is left that could use it.

@@ -165,7 +165,7 @@ TEST(Steps, WithoutLaunchesOpsBelongToTheStepInWhichTheyBegin) {
   EXPECT_EQ(analysis.steps[0].window.end, 1200);
   EXPECT_EQ(analysis.steps[1].step, 2);
   EXPECT_EQ(analysis.ops_outside_steps, 0U);
-  EXPECT_THAT(analysis.quality.notes, testing::Contains(testing::StartsWith("no launch is recorded")));
+  EXPECT_THAT(analysis.quality.notes, testing::Contains(testing::StartsWith("of a device no launch is recorded")));
 }
 
 TEST(Steps, AStepInsideAStepIsNotAnother) {

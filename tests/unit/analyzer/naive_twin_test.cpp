@@ -186,8 +186,15 @@ TEST(NaiveTwin, OpsGoToTheStepOfTheirLaunch) {
     uint64_t outside = 0;
     bool const has_launches =
         std::any_of(naive.ops.begin(), naive.ops.end(), [&](uint32_t row) { return naive.launch(row).has_value(); });
+    auto const is_in_a_step = [&](uint32_t row) {
+      for (uint32_t host = 0; host < naive.trace.event_count(); ++host)
+        if (naive.trace.kind(host) == EventKind::kStep && naive.covers(host, naive.start(row))) return true;
+      return false;
+    };
+    auto const inside = static_cast<size_t>(std::count_if(naive.ops.begin(), naive.ops.end(), is_in_a_step));
+    bool const by_launch = has_launches || 2 * inside <= naive.ops.size();
     for (uint32_t const row : naive.ops) {
-      uint32_t const decides = has_launches ? naive.launch(row).value_or(UINT32_MAX) : row;
+      uint32_t const decides = by_launch ? naive.launch(row).value_or(UINT32_MAX) : row;
       std::optional<uint32_t> step;
       for (uint32_t host = 0; host < naive.trace.event_count() && decides != UINT32_MAX; ++host)
         if (naive.trace.kind(host) == EventKind::kStep && naive.covers(host, naive.start(decides))) step = host;
