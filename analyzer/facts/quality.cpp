@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "trace/base/format.h"
 #include "trace/model/shared_notes.h"
 
 namespace stepscope::analyzer {
@@ -91,7 +92,7 @@ std::vector<std::string> notes_of(model::Run const& run) {
 Quality judge_quality(model::Run const& run) {
   Quality quality;
   quality.notes = notes_of(run);
-  uint64_t events = 0, other = 0;
+  uint64_t events = 0, backwards = 0, doubled = 0;
   for (model::RankTrace const& rank : run.ranks) {
     model::ImportLog const& log = rank.trace.log();
     events += rank.trace.whole_event_count();
@@ -102,12 +103,18 @@ Quality judge_quality(model::Run const& run) {
     quality.lost_blocks += log.lost_blocks;
     quality.truncated = quality.truncated || log.truncated;
     quality.unmatched_ops += log.unmatched_ops;
-    other += log.negative_durations + log.doubled_launches;
+    backwards += log.negative_durations;
+    doubled += log.doubled_launches;
   }
+  // What has no count of its own.
+  if (backwards > 0)
+    quality.notes.push_back(
+        base::count_sentence(backwards, "events have an end before their begin: each is taken as an instant"));
+  if (doubled > 0) quality.notes.push_back(base::count_sentence(doubled, "launches have the correlation of another one"));
   quality.missing_ranks = missing_ranks(run);
   int32_t lost = penalty(quality.dropped, events + quality.dropped) + penalty(quality.unmatched_launches, events) +
                  penalty(quality.negative_latencies, events) + penalty(quality.overlapping_slices, events) +
-                 penalty(quality.unmatched_ops, events) + penalty(other, events);
+                 penalty(quality.unmatched_ops, events) + penalty(backwards + doubled, events);
   // How much was in a lost block is not known.
   if (quality.lost_blocks > 0) lost += kMissingRanksPenalty;
   if (quality.truncated) lost += kTruncatedPenalty;

@@ -40,6 +40,10 @@ Advice advice_for_archive(std::string_view head, std::string const& name) {
     return may_be_trace(fmt::format("is packed with xz, run unxz {} and name what it leaves", name));
   if (head.starts_with("\x04\x22\x4D\x18"sv))
     return may_be_trace(fmt::format("is packed with lz4, run unlz4 {} and name what it leaves", name));
+  if (head.starts_with("\x1F\x9D"sv) || head.starts_with("\x1F\xA0"sv))
+    return may_be_trace(fmt::format("is packed with compress, run uncompress {} and name what it leaves", name));
+  if (name.ends_with(".br"))
+    return may_be_trace(fmt::format("is packed with brotli, run brotli -d {} and name what it leaves", name));
   if (head.starts_with("7z\xBC\xAF\x27\x1C"sv))
     return may_be_trace(fmt::format("is a 7z archive, run 7z x {} and name the trace in it", name));
   if (head.starts_with("Rar!\x1A\x07"sv))
@@ -56,6 +60,11 @@ Advice advice_for_archive(std::string_view head, std::string const& name) {
 }
 
 Advice advice_for_text_encoding(std::string_view head, std::string const& name) {
+  bool const is_wide = head.starts_with("\xFF\xFE\0\0"sv) || head.starts_with("\0\0\xFE\xFF"sv) ||
+                       (head.size() >= 8 && (head.substr(1, 3) == "\0\0\0"sv) && (head.substr(5, 3) == "\0\0\0"sv) &&
+                        (head[0] == '{' || head[0] == '['));
+  if (is_wide)
+    return may_be_trace(fmt::format("is text in UTF-32: run iconv -f UTF-32 -t UTF-8 {} > trace.json and name that", name));
   bool const has_mark = head.starts_with("\xFF\xFE"sv) || head.starts_with("\xFE\xFF"sv);
   bool const is_wide_ascii = head.size() >= 8 && (head[0] == '{' || head[0] == '[' || head[0] == 0) &&
                              ((head[1] == 0 && head[3] == 0 && head[5] == 0) || (head[0] == 0 && head[2] == 0 && head[4] == 0)) &&
@@ -168,10 +177,34 @@ Advice advice_for_binary(std::string_view head) {
       {"GGUF"sv, "holds the weights of a model, no trace: name a trace"},
       {"{\\rtf"sv, "is a text document, no trace: name a trace"},
   }};
+  constexpr size_t kElfType = 16;
+  if (head.starts_with("\x7F"
+                       "ELF"sv) &&
+      head.size() > kElfType && head[kElfType] == 4)
+    return no_trace("is the memory of a program that crashed (a core dump), no trace: open it with gdb");
+  if (head.find_first_not_of('\0') == std::string_view::npos && !head.empty())
+    return no_trace("holds nothing but zeros, as after a full disk or a broken copy: copy or record it again");
+  // The length of its header, then that: JSON that describes tensors.
+  if (head.size() > 16 && head[8] == '{' && head[9] == '"' && holds(head.substr(0, 512), "data_offsets"))
+    return no_trace("holds tensors (safetensors), no trace: name a trace");
   for (Magic const& magic : kMagics)
     if (head.starts_with(magic.bytes)) return no_trace(std::string(magic.what));
   if (head.size() > 8 && head.substr(4, 4) == "ftyp") return no_trace("is a video, no trace: name a trace");
   return std::nullopt;
+}
+
+/// "[W1126 …", "[rank0]:[E1126 …", "[2026-11-26 …", "[INFO] …": lines that programs log.
+bool is_log(std::string_view text) {
+  if (!text.starts_with('[') || text.size() < 3) return false;
+  std::string_view const line = text.substr(0, text.find('\n'));
+  size_t const close = line.find(']');
+  if (close == std::string_view::npos)
+    return text.size() > 2 && std::string_view("WEIF").find(text[1]) != std::string_view::npos &&
+           std::isdigit(static_cast<unsigned char>(text[2])) != 0;
+  std::string_view const inside = line.substr(1, close - 1), behind = line.substr(close + 1);
+  bool const is_value = inside.find_first_of("{\"") != std::string_view::npos;
+  bool const goes_on = behind.find_first_not_of(" \t\r,]}") != std::string_view::npos;
+  return !is_value && !inside.empty() && goes_on && std::isalnum(static_cast<unsigned char>(inside[0])) != 0;
 }
 
 /// JSON that no importer knows.
@@ -181,6 +214,8 @@ Advice advice_for_json(Input const& input) {
   if (first == std::string_view::npos)
     return head.empty() ? std::nullopt : may_be_trace("holds nothing but spaces, record the run again");
   if (head[first] != '{' && head[first] != '[') return std::nullopt;
+  if (is_log(head.substr(first)))
+    return no_trace("is a log, no trace: name the trace that the run wrote, or record one with stepscope record");
   std::string content;
   for (char const c : head.substr(first, 16))
     if (std::isspace(static_cast<unsigned char>(c)) == 0) content += c;
@@ -198,6 +233,10 @@ Advice advice_for_json(Input const& input) {
     return no_trace("is a result that Stepscope wrote, no trace: name the run that it is of");
   if (holds(head, "\"shared\"") && holds(head, "\"frames\"") && holds(head, "speedscope"))
     return no_trace("is a profile of speedscope, which Stepscope does not read: name a trace");
+  if (holds(begin, "\"ph\"") || (holds(head.substr(0, head.find('\n')), "\"ph\"") && holds(head, "\"ts\"")))
+    return may_be_trace(
+        fmt::format("holds events of a trace, one a line, which is no JSON: run jq -s . {} > trace.json and name that",
+                    std::filesystem::path(input.name()).filename().string()));
   return no_trace("is JSON, but holds no events of a trace (traceEvents): name a trace");
 }
 

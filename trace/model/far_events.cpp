@@ -9,9 +9,16 @@
 namespace stepscope::model {
 namespace {
 
+/// a + b, the farthest that there is where it lies beyond.
+int64_t sum(int64_t a, int64_t b) {
+  int64_t result = 0;
+  if (!__builtin_add_overflow(a, b, &result)) return result;
+  return a < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
+}
+
 struct Limits {
   int64_t first = 0, last = 0;
-  [[nodiscard]] bool has(int64_t start) const { return start >= first && start <= last; }
+  [[nodiscard]] bool has(int64_t start, int64_t dur) const { return start >= first && start <= last && sum(start, dur) <= last; }
 };
 
 /// Samples that lie less than a day from their neighbours.
@@ -22,13 +29,6 @@ struct Cluster {
 
 constexpr int64_t kDayNs = 86'400'000'000'000, kTimes = 1000;
 constexpr size_t kPart = 32;
-
-/// a + b, the farthest that there is where it lies beyond.
-int64_t sum(int64_t a, int64_t b) {
-  int64_t result = 0;
-  if (!__builtin_add_overflow(a, b, &result)) return result;
-  return a < 0 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
-}
 
 std::vector<Cluster> clusters_of(std::vector<int64_t> const& samples) {
   std::vector<Cluster> clusters;
@@ -57,7 +57,7 @@ std::vector<int64_t> sample_starts(std::vector<std::vector<EventBatch>> const& t
 
 /// Nothing: no event is far.
 std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& tracks) {
-  int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min();
+  int64_t first = std::numeric_limits<int64_t>::max(), last = std::numeric_limits<int64_t>::min(), longest = 0;
   size_t count = 0;
   for (auto const& batches : tracks) {
     for (EventBatch const& batch : batches) {
@@ -65,10 +65,11 @@ std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& trac
         first = std::min(first, start);
         last = std::max(last, start);
       }
+      for (int64_t const dur : batch.dur) longest = std::max(longest, dur);
       count += batch.size();
     }
   }
-  if (count < kPart || last / 2 - first / 2 < kDayNs / 2) return std::nullopt;
+  if (count < kPart || (last / 2 - first / 2 < kDayNs / 2 && longest < kDayNs)) return std::nullopt;
 
   std::vector<int64_t> const samples = sample_starts(tracks, count);
   std::vector<Cluster> const clusters = clusters_of(samples);
@@ -99,11 +100,11 @@ uint64_t leave_out_far_events(std::vector<std::vector<EventBatch>>& tracks) {
   uint64_t far = 0;
   for (auto& batches : tracks) {
     for (EventBatch& batch : batches) {
-      auto const count =
-          std::count_if(batch.start.begin(), batch.start.end(), [&](int64_t start) { return !limits->has(start); });
+      uint64_t count = 0;
+      for (size_t row = 0; row < batch.size(); ++row) count += limits->has(batch.start[row], batch.dur[row]) ? 0 : 1;
       if (count == 0) continue;
-      batch = keep_rows(batch, [&](size_t row) { return limits->has(batch.start[row]); });
-      far += static_cast<uint64_t>(count);
+      batch = keep_rows(batch, [&](size_t row) { return limits->has(batch.start[row], batch.dur[row]); });
+      far += count;
     }
   }
   return far;

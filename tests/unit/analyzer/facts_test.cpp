@@ -212,6 +212,16 @@ TEST(Steps, ADevicesOwnStepsHoldTheOpsThatBeginInThem) {
   EXPECT_EQ(analysis.steps[1].window, (Interval{120, 150}));
 }
 
+TEST(Quality, WhatHasNoCountOfItsOwnIsSaid) {
+  TraceBuilder builder;
+  builder.log().negative_durations = 1;
+  TrackId const stream = builder.add_track(stream_track());
+  builder.events(stream).add(EventKind::kKernel, 100, 500, builder.intern("a"), 0, KernelDetail{});
+  Quality const quality = judge_quality(run_of(std::move(builder)));
+  EXPECT_LT(quality.score, 100);
+  EXPECT_THAT(quality.notes, testing::Contains("1 event has an end before its begin: each is taken as an instant"));
+}
+
 TEST(Kernels, MedianAndTailAreDurationsThatOccurred) {
   TraceBuilder builder;
   EventBatch& events = builder.events(builder.add_track(stream_track()));

@@ -63,6 +63,15 @@ TEST(ChromeRepairs, ALongFirstNameDoesNotHideATrace) {
   EXPECT_FALSE(is_known("[\"" + std::string(10'000'000, 'A') + "\"]"));
 }
 
+TEST(ChromeRepairs, AnotherTraceBehindTheEndIsNotLeftOutInSilence) {
+  std::string const event = R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2})";
+  for (std::string const& one : {"{\"traceEvents\":[" + event + "]}", "[" + event + "]"}) {
+    for (char const* const between : {"", "\n", " , "})
+      EXPECT_THAT(trace_of(one + between + one).log().notes, Contains(HasSubstr("another document"))) << one << between;
+    EXPECT_THAT(trace_of(one + "\n \n").log().notes, IsEmpty()) << one;
+  }
+}
+
 TEST(ChromeRepairs, AByteOrderMarkIsPassedOver) {
   std::string const event = R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":2})";
   for (std::string const& text : {"\xEF\xBB\xBF[" + event + "]", "\xEF\xBB\xBF {\"traceEvents\": [" + event + "]}"}) {
@@ -89,7 +98,7 @@ TEST(ChromeRepairs, ATimeOfZeroAmongEpochTimesIsLeftOutAndHidesNothing) {
     EXPECT_EQ(trace.event_count(), 100U);
     EXPECT_EQ(trace.log().dropped, 1U);
     EXPECT_EQ(trace.time_range().second - trace.time_range().first, 100'000);
-    EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 event lies more than a day from all others")));
+    EXPECT_THAT(trace.log().notes, Contains(HasSubstr("1 event has times more than a day from all others")));
     // The first block alone decides where the trace begins.
     EXPECT_TRUE(block == 200 || trace.info().origin_epoch_ns == 1'700'000'000'000'000'000);
   }

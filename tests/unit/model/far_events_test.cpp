@@ -33,6 +33,16 @@ TEST(FarEvents, ATimeOfZeroAmongEpochTimesIsLeftOutWithItsDetails) {
   EXPECT_EQ(std::get<model::DetailColumn<StepDetail>>(tracks[1][0].details)[0].index, 9);
 }
 
+TEST(FarEvents, ADurationThatCannotBeIsLeftOut) {
+  EventBatch batch = steps_from(kEpoch);
+  batch.add(EventKind::kRange, kEpoch + 5, 1'700'000'000'000'000'000, StringId{3});
+  batch.add(EventKind::kRange, kEpoch + 5, INT64_MAX, StringId{3});
+  batch.add(EventKind::kRange, kEpoch + 5, kDay / 2, StringId{4});
+  std::vector<std::vector<EventBatch>> tracks = {{batch}};
+  EXPECT_EQ(leave_out_far_events(tracks), 2U);
+  EXPECT_EQ(tracks[0][0].size(), 101U);
+}
+
 TEST(FarEvents, ATraceOfDaysIsWhole) {
   EventBatch batch;
   for (int64_t i = 0; i < 1000; ++i) batch.add(EventKind::kMark, i * kDay, 0, StringId{1});

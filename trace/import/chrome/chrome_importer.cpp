@@ -180,6 +180,8 @@ class ChromeReader {
       if (!is_whole) {
         find_base_time();
         note_truncation("behind its events, or what stands there is no JSON");
+      } else {
+        note_other_document(std::string_view(trailer_).substr(cursor.offset()));
       }
     } else if (!open_.empty()) {
       note_truncation(fmt::format("in the middle of an event, at byte {}", open_begin_));
@@ -190,6 +192,13 @@ class ChromeReader {
       merged_.log().truncated = true;
       merged_.log().notes.push_back(*damage);
     }
+  }
+  /// Of files that were put behind each other.
+  void note_other_document(std::string_view behind) {
+    size_t const first = behind.find_first_not_of(" \t\r\n,;");
+    if (first == std::string_view::npos || (behind[first] != '{' && behind[first] != '[')) return;
+    merged_.log().notes.emplace_back(
+        "another document stands behind the end of the trace and was left out: put each into a file of its own");
   }
   /// Kineto writes messages with quotes in them before it.
   void find_base_time() {

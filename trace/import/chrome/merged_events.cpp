@@ -380,7 +380,7 @@ void MergedEvents::note_losses() {
   };
   note(broken_, "places between events are no JSON and were left out");
   note(untimed_, "events have no time that can be read and were left out");
-  note(far_, "events lie more than a day from all others and were left out: such times cannot be");
+  note(far_, "events have times more than a day from all others and were left out: such times cannot be");
   note(unvalued_, "values of counters are no finite numbers and were left out");
   note(repaired_.size(), "names hold bytes that are no UTF-8 text, or control characters: they are shown as \xEF\xBF\xBD");
   note(cut_names_, "names are longer than 16 KiB and were cut");

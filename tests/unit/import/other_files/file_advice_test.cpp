@@ -26,6 +26,13 @@ std::vector<OtherFile> other_files() {
   tar.replace(257, 5, "ustar");
   std::string utf16 = "\xFF\xFE";
   for (char const c : "{\"traceEvents\":["s) utf16 += std::string{c, '\0'};
+  std::string utf32 = "\xFF\xFE\0\0"s;
+  for (char const c : "{\"traceEvents\":["s) utf32 += std::string{c, '\0', '\0', '\0'};
+  std::string core =
+      "\x7F"
+      "ELF\2\1\1"s +
+      std::string(9, '\0') + "\4"s + std::string(40, '\0');
+  std::string const tensors = "\x40\0\0\0\0\0\0\0{\"w\":{\"dtype\":\"F16\",\"shape\":[1],\"data_offsets\":[0,2]}}"s;
   return {
       {"t.json.bz2", "BZh91AY&SY"s, "bunzip2 t.json.bz2"},
       {"t.json.xz", "\xFD\x37zXZ\0\0"s, "unxz t.json.xz"},
@@ -34,6 +41,15 @@ std::vector<OtherFile> other_files() {
       {"model.pt", "PK\x03\x04zzzzarchive/data.pkl"s, "torch.save"},
       {"all.tar", tar, "tar xf all.tar"},
       {"utf16.json", utf16, "UTF-16"},
+      {"utf32.json", utf32, "UTF-32"},
+      {"t.json.Z", "\x1F\x9D\x90zzzz"s, "uncompress t.json.Z"},
+      {"t.json.br", "zzzz", "brotli -d t.json.br"},
+      {"zeros.json", std::string(4096, '\0'), "nothing but zeros"},
+      {"core.17", core, "core dump"},
+      {"model.bin", tensors, "safetensors"},
+      {"warnings.json", "[W1126 03:01:02.345 socket.cpp:697] [c10d] cannot connect\n", "is a log"},
+      {"train.json", "[rank0]:[W1126 03:01:02 ProcessGroupNCCL.cpp:1496] Warning\n", "is a log"},
+      {"lines.json", "{\"ph\":\"X\",\"name\":\"a\",\"ts\":1,\"dur\":2,\"pid\":1,\"tid\":1}\n", "jq -s"},
       {"rank-1.json", "version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "git lfs pull"},
       {"k.ncu-rep", "NVR\0zzz"s, "Nsight Compute"},
       {"r.nsys-rep", "zzzz", "nsys export --type sqlite"},
