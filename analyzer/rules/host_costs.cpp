@@ -174,7 +174,8 @@ void find_busy_rank(RuleInput const& input, std::vector<Finding>& findings) {
     if (threads.size() < kFewestPeers) continue;
     RankThread const& longest = threads.front();
     auto const busy = static_cast<double>(longest.thread->busy_ns);
-    auto const usual = static_cast<double>(threads[threads.size() / 2].thread->busy_ns);  // by busy time: the lower median
+    size_t const middle = threads.size() / 2;  // by busy time: the lower median
+    auto const usual = static_cast<double>(threads[middle].thread->busy_ns);
     auto const window = static_cast<double>(longest.host->window.length());
     double const share = window > 0 ? (busy - usual) / window : 0;
     if (usual <= 0 || busy < kBusyExcess * usual || share < kWarningShare) continue;

@@ -128,10 +128,10 @@ class RanksOfNames {
   NamedRanks find() {
     for (Field const& field : fields_)
       if (field.counts == NameCounts::kRank && field.differs() && field.is_distinct()) return told(field.values);
-    if (auto ranks = by_places(); !ranks.empty()) return told(std::move(ranks));
+    if (auto ranks = by_places(); !ranks.empty()) return told(ranks);
     Field const* const local = distinct_field(NameCounts::kLocal);
     if (local != nullptr && !is_within_nodes(*local)) return guessed(local->values);
-    if (auto ranks = by_two_numbers(true); !ranks.empty()) return told(std::move(ranks));
+    if (auto ranks = by_two_numbers(true); !ranks.empty()) return told(ranks);
 
     auto const rank = std::find_if(fields_.begin(), fields_.end(), [](Field const& f) { return f.counts == NameCounts::kRank; });
     if (rank != fields_.end()) return told(rank->values);

@@ -2,8 +2,10 @@
 
 // In programs that are built with them.
 extern "C" {
-__attribute__((weak, visibility("default"))) void __msan_init();  // NOLINT(bugprone-reserved-identifier)
-__attribute__((weak, visibility("default"))) void __tsan_init();  // NOLINT(bugprone-reserved-identifier)
+__attribute__((weak, visibility("default"))) void
+__msan_init();  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
+__attribute__((weak, visibility("default"))) void
+__tsan_init();  // NOLINT(bugprone-reserved-identifier,readability-identifier-naming)
 }
 
 #if defined(__has_feature)
