@@ -65,7 +65,10 @@ std::string steps_verdict(analyzer::Analysis const& analysis, HostSummary const&
     text +=
         tr(" The program waits for data for {} of it ({}).", base::format_duration(*summary.input_ns), base::format_share(input));
   MainRange const main = main_range(analysis, true);
-  if (main.range != nullptr)
+  if (main.range != nullptr && main.ns > *summary.mean_ns)
+    text += tr(" Most other time is in {}: {} a step, summed over threads.", quoted(main.range->name),
+               base::format_duration(main.ns));
+  else if (main.range != nullptr)
     text += tr(" Most other time is in {}: {} a step ({}).", quoted(main.range->name), base::format_duration(main.ns),
                base::format_share(share_of(main.ns, *summary.mean_ns)));
   return text;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <span>
 #include <tuple>
+#include <utility>
 
 #include "analyzer/facts/host_leaves.h"
 #include "analyzer/facts/host_steps.h"
@@ -322,8 +323,10 @@ std::optional<HostFacts> host_facts(model::RankTrace const& rank, int32_t rank_i
   if (facts.threads.empty()) return std::nullopt;
 
   facts.window = sweep.window();
+  // What only marks steps works nowhere itself.
+  auto const key = [](HostThreadFacts const& thread) { return std::pair(thread.events == thread.steps, -thread.busy_ns); };
   std::stable_sort(facts.threads.begin(), facts.threads.end(),
-                   [](HostThreadFacts const& a, HostThreadFacts const& b) { return a.busy_ns > b.busy_ns; });
+                   [&](HostThreadFacts const& a, HostThreadFacts const& b) { return key(a) < key(b); });
   name_kinds(trace, sweep.sums());
   add_ranges(trace, sweep.sums(), facts);
   add_difference(trace, sweep, facts);

@@ -128,6 +128,16 @@ TEST(HostTime, TellsHowLongThreadsAreBusy) {
   EXPECT_EQ(analysis.hosts[0].threads[1].busy_ns, 50);
 }
 
+TEST(HostTime, AThreadThatOnlyMarksStepsComesLast) {
+  HostProgram program;
+  TrackId const worker = program.thread("worker");
+  program.step(1, 0, 100);
+  program.range_on(worker, 0, 30, "load");
+  Analysis const analysis = analyze(std::move(program).run());
+  ASSERT_EQ(analysis.hosts[0].threads.size(), 2U);
+  EXPECT_EQ(analysis.hosts[0].threads[0].name, "worker");
+}
+
 TEST(HostTime, NamesWhatASlowStepHasMoreOf) {
   Analysis const analysis = analyze(loop_with_waits(6));
   HostFacts const& host = analysis.hosts[0];

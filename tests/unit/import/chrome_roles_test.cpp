@@ -161,6 +161,33 @@ TEST(ChromeRoles, AnAnnotationMayGiveItsStepANumber) {
   EXPECT_EQ(count_of(trace, EventKind::kStep), 1U);
 }
 
+std::string parts_of_steps(int thread, std::initializer_list<int> steps, std::string_view more = "") {
+  std::string events;
+  int ts = 0;
+  for (int const step : steps) {
+    events += complete(1, thread, "forward", ts, 10, fmt::format(R"({{"step": {}{}}})", step, more));
+    events += complete(1, thread, "backward", ts + 15, 20, fmt::format(R"({{"step": {}{}}})", step, more));
+    ts += 50;
+  }
+  return events;
+}
+
+TEST(ChromeRoles, EventsThatSayInWhichStepTheyAreMakeSteps) {
+  model::Trace const trace =
+      trace_of(parts_of_steps(1, {23, 23, 24, 25}) + parts_of_steps(2, {23, 24, 25}) + parts_of_steps(3, {7, 5, 6}));
+  std::vector<std::pair<int64_t, int64_t>> steps;
+  for (uint32_t row = 0; row < trace.event_count(); ++row)
+    if (trace.kind(row) == EventKind::kStep) steps.emplace_back(trace.start(row), trace.end(row));
+  EXPECT_THAT(steps, testing::ElementsAre(std::pair(0, 50'000), std::pair(50'000, 100'000), std::pair(100'000, 185'000)))
+      << "of both threads whose numbers grow, each until the next begins";
+  EXPECT_THAT(trace.log().notes, testing::Contains(testing::HasSubstr("argument \"step\"")));
+
+  EXPECT_EQ(count_of(trace_of(parts_of_steps(1, {1, 2})), EventKind::kStep), 0U) << "too few to tell";
+  EXPECT_EQ(count_of(trace_of(parts_of_steps(1, {1, 2, 3, 1, 2, 3})), EventKind::kStep), 0U) << "numbers of something else";
+  EXPECT_EQ(count_of(trace_of(parts_of_steps(1, {1, 2, 3}) + complete(1, 1, "x", 500, 1)), EventKind::kStep), 0U)
+      << "not each event says it";
+}
+
 TEST(ChromeRoles, AProcessWithHostCategoriesIsNoDevice) {
   model::Trace const trace =
       trace_of(process_named(9, "GPU 0") + complete(9, 1, "aten::mm", 1, 2, "{}", "cpu_op") + complete(9, 1, "other", 4, 2));

@@ -212,6 +212,7 @@ class BlockReader {
     if (event.arguments.size() <= kEmptyObject) return to.add_range(times.start, times.dur, StringId{name});
     KinetoArguments const a = read_kineto_arguments(event.arguments);
     to.add(EventKind::kRange, times.start, times.dur, StringId{name}, a.correlation);
+    if (a.step_around) block_.parts.push_back({where, static_cast<uint32_t>(to.size() - 1), *a.step_around});
     bool const has_shape = a.kernel.grid_x > 0 || a.bytes > 0;
     bool const is_placed = a.stream && a.device && a.correlation != 0;
     if (!has_shape && !a.step && !is_placed) return;

@@ -133,8 +133,14 @@ struct BlockEvents {
     bool is_placed;  ///< says its device, its stream and its correlation
     int32_t device;  ///< −1 = none is said
   };
+  /// A row of no known category that says in which step it is.
+  struct Part {
+    uint32_t track, row;
+    int64_t step;
+  };
   std::vector<uint32_t> undecided;  ///< by track, rows of no known category
   std::vector<Saying> sayings;      ///< in their order
+  std::vector<Part> parts;          ///< in their order
   std::vector<Bracket> brackets;
   std::vector<DeviceOp> ops;  ///< that brackets begin
   std::vector<Metadata> metadata;

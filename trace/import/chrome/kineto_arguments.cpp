@@ -105,6 +105,7 @@ class ArgumentReader {
         return (is(key, "gpu_id") || is(key, "gpu")) && set_device();
       case 's':
         if (is(key, "step_num")) return set(a_.step, number());
+        if (is(key, "step")) return set(a_.step_around, number());
         return (is(key, "stream") || is(key, "stream_id") || is(key, "streamId") || is(key, "stream id")) &&
                set(a_.stream, number());
       case 'k':

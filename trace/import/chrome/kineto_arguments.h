@@ -16,6 +16,7 @@ struct KinetoArguments {
   std::optional<int32_t> device;
   std::optional<int64_t> stream;
   std::optional<int64_t> step;            ///< of a range that JAX or TensorFlow marks as a step
+  std::optional<int64_t> step_around;     ///< in which the range is, as Megatron writes it
   uint64_t bytes = 0;                     ///< of a copy
   model::KernelDetail kernel;             ///< as far as a kernel says
   bool is_collective = false;             ///< says what it communicates

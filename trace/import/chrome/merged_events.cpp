@@ -120,6 +120,10 @@ void MergedEvents::add(BlockEvents block) {
     track.sayings.push_back(
         {track.batches.size() - 1, saying.row, saying.op, saying.step, saying.is_op, saying.is_placed, saying.device});
   }
+  for (BlockEvents::Part const& part : block.parts) {
+    MergedTrack& track = tracks_[numbers[part.track]];
+    track.parts.push_back({track.batches.size() - 1, part.row, part.step});
+  }
   last_op_.reset();
   if (auto const& op = block.last_op)
     last_op_ = {std::string(op->process), std::string(op->thread), op->time_ns, numbers[op->track]};
@@ -433,6 +437,7 @@ model::Trace MergedEvents::finish(TraceHeader header) && {
   part_devices();
   for (MergedTrack& track : tracks_) track.id = builder_.add_track({});
   decide_roles();
+  add_steps_of_parts();
   send_tracks();
   name_tracks();
   add_devices(header);

@@ -50,11 +50,18 @@ class MergedEvents {
     bool is_op, is_placed;
     int32_t device;
   };
+  /// BlockEvents::Part, of a row of a batch.
+  struct Part {
+    size_t batch;
+    uint32_t row;
+    int64_t step;
+  };
   struct MergedTrack {
     TrackKey key;
     model::TrackId id;
     std::vector<model::EventBatch> batches;
     std::vector<Saying> sayings;
+    std::vector<Part> parts;
     uint64_t events = 0, undecided = 0, copies = 0, collectives = 0;
     std::string name;     ///< of a stream that has one
     int32_t device = -1;  ///< in whose time its ranges are
@@ -105,6 +112,9 @@ class MergedEvents {
   void make_stream(MergedTrack& track);
   void make_steps(MergedTrack& track, bool is_device);
   void link_ranges();
+  void add_steps_of_parts();
+  [[nodiscard]] bool has_steps() const;
+  static std::map<int64_t, model::Interval> steps_of_parts(MergedTrack const& track);
   static void part_steps(MergedTrack& track);
   void send_tracks();
   void close_async(size_t track, std::vector<Bracket> const& brackets);

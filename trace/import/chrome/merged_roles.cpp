@@ -1,6 +1,8 @@
 // Tracks whose events have no known category: once the whole file is read, the names of their processes and threads decide which
 // are streams of a device.
 #include <algorithm>
+#include <iterator>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <unordered_set>
@@ -249,6 +251,73 @@ void MergedEvents::link_ranges() {
       }
     }
   }
+}
+
+bool MergedEvents::has_steps() const {
+  return std::any_of(tracks_.begin(), tracks_.end(), [](MergedTrack const& track) {
+    return std::any_of(track.batches.begin(), track.batches.end(), [](EventBatch const& rows) {
+      return !std::get<model::DetailColumn<model::StepDetail>>(rows.details).empty();
+    });
+  });
+}
+
+/// From the first event of each number to the last one. Nothing where numbers fall, so that they count something else, or are
+/// fewer than three.
+std::map<int64_t, model::Interval> MergedEvents::steps_of_parts(MergedTrack const& track) {
+  struct Event {
+    int64_t begin, end, step;
+  };
+  std::vector<Event> events;
+  for (Part const& part : track.parts) {
+    EventBatch const& rows = track.batches[part.batch];
+    int64_t const begin = std::clamp(rows.start[part.row], -model::kMaxTime, model::kMaxTime);
+    events.push_back({begin, begin + std::clamp<int64_t>(rows.dur[part.row], 0, model::kMaxTime), part.step});
+  }
+  std::stable_sort(events.begin(), events.end(), [](Event const& a, Event const& b) { return a.begin < b.begin; });
+  auto const falls = [](Event const& a, Event const& b) { return b.step < a.step; };
+  if (std::adjacent_find(events.begin(), events.end(), falls) != events.end()) return {};
+
+  std::map<int64_t, model::Interval> steps;
+  for (Event const& event : events) {
+    model::Interval& step = steps.try_emplace(event.step, model::Interval{event.begin, event.end}).first->second;
+    step.end = std::max(step.end, event.end);
+  }
+  constexpr size_t kFewest = 3;
+  return steps.size() < kFewest ? std::map<int64_t, model::Interval>() : steps;
+}
+
+/// Timelines without steps whose threads say with each event in which one it is: steps of the process, on a track of their own.
+/// Each ends where the next begins, at the latest.
+void MergedEvents::add_steps_of_parts() {
+  auto const says_all = [](MergedTrack const& track) {
+    return is_undecided(track) && track.device < 0 && !track.parts.empty() && track.parts.size() == track.events;
+  };
+  if (is_kineto_ || std::none_of(tracks_.begin(), tracks_.end(), says_all) || has_steps()) return;
+
+  std::map<std::string, std::map<int64_t, model::Interval>> processes;
+  for (MergedTrack const& track : tracks_) {
+    if (!says_all(track)) continue;
+    for (auto const& [number, when] : steps_of_parts(track)) {
+      model::Interval& step = processes[track.key.process].try_emplace(number, when).first->second;
+      step = {std::min(step.begin, when.begin), std::max(step.end, when.end)};
+    }
+  }
+
+  StringId const name = builder_.intern("step");
+  for (auto const& [process, steps] : processes) {
+    EventBatch batch;
+    for (auto step = steps.begin(); step != steps.end(); ++step) {
+      auto const next = std::next(step);
+      int64_t const end = next == steps.end() ? step->second.end : std::min(step->second.end, next->second.begin);
+      if (end > step->second.begin)
+        batch.add(EventKind::kStep, step->second.begin, end - step->second.begin, name, 0, model::StepDetail{step->first});
+    }
+    MergedTrack& track = tracks_[track_of({TrackKey::Kind::kThread, process, "Steps"})];
+    track.id = builder_.add_track({});
+    track.batches.push_back(std::move(batch));
+  }
+  if (!processes.empty())
+    log().notes.emplace_back("steps are from the argument \"step\" of events: each from its first event to its last");
 }
 
 /// Steps of one thread that overlap in part, as no calls can: the earlier one ends where the later begins. Tools that round
