@@ -21,18 +21,20 @@ namespace {
 constexpr size_t kStackBytes = 1 << 20;
 /// What a stack that overflows runs into: more than any page.
 constexpr size_t kGuardBytes = 64 << 10;
+/// For what is remembered of a stack: behind it, as the thread itself may have all of it.
+constexpr size_t kLinkBytes = 4 << 10;
+constexpr size_t kAllBytes = kGuardBytes + kStackBytes + kLinkBytes;
 
 /// A stack of our own, which stays until free_stacks() or the process's end; null when there is no memory. The C library would
 /// give us one that a thread of the program has left. After a fork that is no memory of nobody: libraries of the program (oneTBB)
 /// go on using what their threads had there.
 void* make_stack() {
-  void* const memory =
-      ::mmap(nullptr, kGuardBytes + kStackBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  void* const memory = ::mmap(nullptr, kAllBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   void* const stack = static_cast<char*>(memory) + kGuardBytes;
-  ::munlock(stack, kStackBytes);  // after mlockall(MCL_FUTURE) all of its pages would be made now
-  if (::mprotect(stack, kStackBytes, PROT_READ | PROT_WRITE) == 0) return stack;
-  ::munmap(memory, kGuardBytes + kStackBytes);
+  ::munlock(stack, kStackBytes + kLinkBytes);  // after mlockall(MCL_FUTURE) all of its pages would be made now
+  if (::mprotect(stack, kStackBytes + kLinkBytes, PROT_READ | PROT_WRITE) == 0) return stack;
+  ::munmap(memory, kAllBytes);
   return nullptr;
 }
 
@@ -45,20 +47,21 @@ struct SchedulingAttributes {
   uint64_t runtime_ns, deadline_ns, period_ns;
 };
 
-/// Stacks of this process, each linked from its lowest bytes. A forked child leaves those of its parent alone.
+/// Stacks of this process, each linked from the page behind it. A forked child leaves those of its parent alone.
 struct StackLink {
   StackLink* next;
+  void* stack;
   pid_t process;
 };
 std::atomic<StackLink*> stacks{nullptr};
 
 void remember_stack(void* stack) {
-  auto* const link = new (stack) StackLink{stacks.load(), ::getpid()};
+  auto* const link = new (static_cast<char*>(stack) + kStackBytes) StackLink{stacks.load(), stack, ::getpid()};
   while (!stacks.compare_exchange_weak(link->next, link)) {
   }
 }
 
-void free_stack(void* stack) { ::munmap(static_cast<char*>(stack) - kGuardBytes, kGuardBytes + kStackBytes); }
+void free_stack(void* stack) { ::munmap(static_cast<char*>(stack) - kGuardBytes, kAllBytes); }
 
 /// The shortest that Linux gives.
 constexpr uint64_t kShortSliceNs = 100'000;
@@ -149,7 +152,7 @@ base::Expected<OwnThread> OwnThread::start(char const* name, std::function<void(
 void OwnThread::free_stacks() {
   for (StackLink* link = stacks.exchange(nullptr); link != nullptr;) {
     StackLink const copy = *link;
-    if (copy.process == ::getpid()) free_stack(link);
+    if (copy.process == ::getpid()) free_stack(copy.stack);
     link = copy.next;
   }
 }
