@@ -50,28 +50,22 @@ bool has_role(analyzer::Finding const& finding, std::string_view role) {
 std::string_view advice_on_hung(analyzer::Finding const& finding) {
   if (has_role(finding, "different") || has_role(finding, "circle"))
     return "Look for collectives that ranks call in different orders: from two threads, from groups that are used in varying "
-           "order, "
-           "or in a branch that not all ranks take (TORCH_DISTRIBUTED_DEBUG=DETAIL names the call that differs).";
+           "order, or in a branch that not all ranks take (TORCH_DISTRIBUTED_DEBUG=DETAIL names the call that differs).";
   if (has_role(finding, "not_started"))
     return "Look at what was launched before it on the streams of these ranks and may not have ended: another collective, a "
-           "kernel "
-           "that waits, an error of the device (dmesg, Xid).";
+           "kernel that waits, an error of the device (dmesg, Xid).";
   if (has_role(finding, "missing"))
     return "Look at what the ranks that had not called it were doing (their stacks, their logs, their last call), and for a "
-           "branch "
-           "that not all ranks take.";
+           "branch that not all ranks take.";
   if (has_role(finding, "unrecorded"))
     return "Look at the ranks of which nothing was recorded: whether their processes still run, their logs, their stacks; and "
-           "add "
-           "their recordings.";
+           "add their recordings.";
   if (has_role(finding, "completed") && has_role(finding, "waiting"))
     return "Look at the ranks on which it stays: their GPUs' errors (dmesg, Xid), what was launched before it on their devices "
-           "and "
-           "may not have ended, and their network links.";
+           "and may not have ended, and their network links.";
   return "All ranks have called it, so look at what carries it: the network and NVLink (NCCL_DEBUG=INFO, error counters), the "
-         "GPUs' "
-         "errors (dmesg, Xid), sizes or types that differ between ranks (TORCH_DISTRIBUTED_DEBUG=DETAIL), and what was launched "
-         "before it on the devices and may not have ended.";
+         "GPUs' errors (dmesg, Xid), sizes or types that differ between ranks (TORCH_DISTRIBUTED_DEBUG=DETAIL), and what was "
+         "launched before it on the devices and may not have ended.";
 }
 
 struct AdviceOf {
@@ -79,28 +73,23 @@ struct AdviceOf {
 };
 /// Gradients are not the program's to bucket, nor copies its own: XLA makes both.
 constexpr std::array kForXla = {
-    AdviceOf{
-        "host-bound-launches",
-        "Make the host cheaper per launch: put the whole step into one compiled function (jax.jit, tf.function with XLA), run "
-        "several steps in one call (jax.lax.scan, steps_per_execution), take logging and bookkeeping out of the loop, raise the "
-        "batch size."},
-    AdviceOf{
-        "launch-latency",
-        "Make the host cheaper per launch: put the whole step into one compiled function (jax.jit, tf.function with XLA), run "
-        "several steps in one call (jax.lax.scan, steps_per_execution), take logging and bookkeeping out of the loop, raise the "
-        "batch size."},
-    AdviceOf{
-        "exposed-communication",
-        "Let XLA run it beside compute (XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true), choose shardings that move "
-        "less, communicate in bfloat16, and check that the links reach their bandwidth."},
-    AdviceOf{
-        "small-buckets",
-        "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for all-gather and reduce-scatter) "
-        "in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
-    AdviceOf{
-        "unbucketed-gradients",
-        "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for all-gather and reduce-scatter) "
-        "in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
+    AdviceOf{"host-bound-launches",
+             "Make the host cheaper per launch: put the whole step into one compiled function (jax.jit, tf.function with XLA), "
+             "run several steps in one call (jax.lax.scan, steps_per_execution), take logging and bookkeeping out of the loop, "
+             "raise the batch size."},
+    AdviceOf{"launch-latency",
+             "Make the host cheaper per launch: put the whole step into one compiled function (jax.jit, tf.function with XLA), "
+             "run several steps in one call (jax.lax.scan, steps_per_execution), take logging and bookkeeping out of the loop, "
+             "raise the batch size."},
+    AdviceOf{"exposed-communication",
+             "Let XLA run it beside compute (XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true), choose shardings that "
+             "move less, communicate in bfloat16, and check that the links reach their bandwidth."},
+    AdviceOf{"small-buckets",
+             "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for all-gather and "
+             "reduce-scatter) in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
+    AdviceOf{"unbucketed-gradients",
+             "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for all-gather and "
+             "reduce-scatter) in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
     AdviceOf{"pageable-copies",
              "Put the next batch on the devices while this one computes (a prefetching iterator around jax.device_put, tf.data's "
              "prefetch to the device), and fetch results rarely."},
@@ -110,14 +99,12 @@ constexpr std::array kForXla = {
 };
 /// Nothing is learned: there are no gradients, checkpoints and evaluations.
 constexpr std::array kForInference = {
-    AdviceOf{
-        "exposed-communication",
-        "Shorten it, or run it beside compute: a custom all-reduce for small messages, one fused with the operation behind it, "
-        "fewer ranks of tensor parallelism, larger batches; check that the links reach their bandwidth."},
-    AdviceOf{
-        "small-buckets",
-        "Make them cheaper, for they cannot be merged across layers: a one-shot all-reduce for small messages, one fused with "
-        "the operation behind it, fewer ranks of tensor parallelism, larger batches."},
+    AdviceOf{"exposed-communication",
+             "Shorten it, or run it beside compute: a custom all-reduce for small messages, one fused with the operation behind "
+             "it, fewer ranks of tensor parallelism, larger batches; check that the links reach their bandwidth."},
+    AdviceOf{"small-buckets",
+             "Make them cheaper, for they cannot be merged across layers: a one-shot all-reduce for small messages, one fused "
+             "with the operation behind it, fewer ranks of tensor parallelism, larger batches."},
     AdviceOf{
         "step-outliers",
         "Open the slow steps in the timeline and compare them with a typical one: prompts that are processed among decode steps "
@@ -138,8 +125,7 @@ std::string_view better_advice(model::Run const& run, analyzer::Finding const& f
   if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread")) return advice_on_workers();
   if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "long"))
     return "Take this work off the thread that launches: prepare the next batch in worker processes or a prefetching thread "
-           "while "
-           "the device computes, do the work less often, or make it faster. Cheaper launches would not help.";
+           "while the device computes, do the work less often, or make it faster. Cheaper launches would not help.";
   if (finding.rule == "serialized-copies" && has_subject(finding, "copies", "within_device"))
     return "Do without these copies: keep tensors in the layout that the next operation needs, write results in place, let a "
            "compiler fuse the copy with its neighbours; or run them on a stream of their own.";

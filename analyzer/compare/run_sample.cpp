@@ -296,6 +296,21 @@ bool is_in_turn(model::Run const& run) {
                      [](auto const& rank) { return turns_of(rank.trace.info()).has_value(); });
 }
 
+/// Which steps were left out, and how long all and the usual ones took; its common steps are there.
+void add_step_counts(RunSample& sample, Analysis const& analysis, MeasuredSteps const& measured) {
+  std::set<int64_t> warmup;
+  for (StepFacts const& step : analysis.steps)
+    if (step.warmup && !step.held) warmup.insert(step.step);
+  sample.warmup_steps = warmup.size();
+  sample.outlier_steps = count_steps(analysis, measured.outliers);
+  sample.slow_start_steps = count_steps(analysis, measured.slow_start);
+  sample.incomplete_steps = count_steps(analysis, measured.usual) - sample.steps.size();
+
+  sample.all_steps_ns = mean_period(measured.all);
+  sample.usual_steps_ns = mean_period(measured.usual);
+  sample.p95_ns = p95_period(measured.all);
+}
+
 void add_conditions(RunSample& sample, model::Run const& run, Analysis const& analysis) {
   sample.name = run.name;
   sample.processes = run.ranks.size();
@@ -347,7 +362,6 @@ RunSample sample_run(model::Run const& run, Analysis const& analysis) {
   add_conditions(sample, run, analysis);
   MeasuredSteps const measured = measure_steps(analysis);
   std::vector<std::pair<DeviceRef, SampledSteps>> devices;
-  std::set<int64_t> warmup;
   size_t first = 0;
   for (MeasuredDevice const& device : measured.usual) {
     while (first < analysis.steps.size() && analysis.steps[first].ref < device.ref) ++first;
@@ -357,17 +371,10 @@ RunSample sample_run(model::Run const& run, Analysis const& analysis) {
     }
     devices.emplace_back(device.ref, steps_of_device(analysis, device, first));
   }
-  for (StepFacts const& step : analysis.steps)
-    if (step.warmup && !step.held) warmup.insert(step.step);
+
   sample.devices = devices.size();
   sample.steps = common_steps(devices);
-  sample.warmup_steps = warmup.size();
-  sample.outlier_steps = count_steps(analysis, measured.outliers);
-  sample.slow_start_steps = count_steps(analysis, measured.slow_start);
-  sample.incomplete_steps = count_steps(analysis, measured.usual) - sample.steps.size();
-  sample.all_steps_ns = mean_period(measured.all);
-  sample.usual_steps_ns = mean_period(measured.usual);
-  sample.p95_ns = p95_period(measured.all);
+  add_step_counts(sample, analysis, measured);
   if (devices.empty()) {
     sample_hosts(run, analysis, sample);
     return sample;
@@ -376,11 +383,13 @@ RunSample sample_run(model::Run const& run, Analysis const& analysis) {
     sample.steps_in_turn = sample.steps.size();
     sample.steps = fastest_of(sample.steps, devices);
   }
+
   sample.step_ns.assign(sample.steps.size(), 0);
   sample.parts_ns.assign(kStepPartCount, std::vector<double>(sample.steps.size(), 0));
   if (sample.steps.empty()) return sample;
   for (KernelFacts const& kernel : analysis.kernels)
     if (model::kind_info(kernel.kind).op_class == model::OpClass::kCompute) sample.kernel_names.insert(kernel.name);
+
   KernelSampler kernels(analysis, sample);
   for (auto const& [ref, steps] : devices) {
     for (size_t s = 0; s < sample.steps.size(); ++s)
@@ -391,6 +400,7 @@ RunSample sample_run(model::Run const& run, Analysis const& analysis) {
                                         [](DeviceFacts const& device, DeviceRef wanted) { return device.ref < wanted; });
     if (facts != analysis.devices.end()) add_memory(sample, facts->memory, steps);
   }
+
   kernels.finish();
   add_collectives(sample, analysis, devices);
   add_blame(sample, run, analysis, measured);
