@@ -317,6 +317,7 @@ void add_conditions(RunSample& sample, model::Run const& run, Analysis const& an
   sample.step_source = analysis.step_source;
   sample.quality = analysis.quality.score;
   sample.missing_ranks = analysis.quality.missing_ranks;
+
   std::set<std::string> names, hosts;
   double clocks = 0, counted = 0;
   for (DeviceFacts const& device : analysis.devices) {
@@ -332,6 +333,7 @@ void add_conditions(RunSample& sample, model::Run const& run, Analysis const& an
   sample.device_names.assign(names.begin(), names.end());
   sample.hosts.assign(hosts.begin(), hosts.end());
   if (counted > 0) sample.busy_clock_mhz = clocks / counted;
+
   if (run.ranks.empty()) return;
   model::TraceInfo const& info = run.ranks.front().trace.info();
   sample.command = info.command;

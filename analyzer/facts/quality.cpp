@@ -106,19 +106,23 @@ Quality judge_quality(model::Run const& run) {
     backwards += log.negative_durations;
     doubled += log.doubled_launches;
   }
+
   // What has no count of its own.
   if (backwards > 0)
     quality.notes.push_back(
         base::count_sentence(backwards, "events have an end before their begin: each is taken as an instant"));
   if (doubled > 0) quality.notes.push_back(base::count_sentence(doubled, "launches have the correlation of another one"));
+
   quality.missing_ranks = missing_ranks(run);
   int32_t lost = penalty(quality.dropped, events + quality.dropped) + penalty(quality.unmatched_launches, events) +
                  penalty(quality.negative_latencies, events) + penalty(quality.overlapping_slices, events) +
                  penalty(quality.unmatched_ops, events) + penalty(backwards + doubled, events);
+
   // How much was in a lost block is not known.
   if (quality.lost_blocks > 0) lost += kMissingRanksPenalty;
   if (quality.truncated) lost += kTruncatedPenalty;
   if (!quality.missing_ranks.empty()) lost += kMissingRanksPenalty;
+
   bool const is_empty = events == 0 && !run.ranks.empty();
   quality.score = is_empty ? 0 : std::max(0, 100 - lost);
   return quality;
