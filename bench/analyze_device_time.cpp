@@ -2,10 +2,10 @@
 // collectives, as a training run has them. Reported per device op; the target for 223 k ops is docs/BENCHMARKS.md.
 #include <benchmark/benchmark.h>
 
-#include "analyzer/analysis.h"
-#include "analyzer/facts/device_time.h"
-#include "analyzer/facts/kernels.h"
-#include "trace/model/trace_builder.h"
+#include "analyzer/results/analysis.h"
+#include "analyzer/metrics/time/device_time.h"
+#include "analyzer/metrics/work/kernels.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace {
 

@@ -13,7 +13,7 @@
 
 #include "workloads/backend/host/onednn_versions.h"
 #include "workloads/backend/host/ring.h"
-#include "workloads/cifar10.h"
+#include "workloads/networks/cifar10.h"
 #include "workloads/data/cifar10_generator.h"
 
 namespace {

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 
 #include "bench/median.h"
-#include "trace/import/clock_fit.h"
-#include "trace/model/collective_match.h"
+#include "trace/import/open/clock_fit.h"
+#include "trace/model/derive/collective_match.h"
 
 namespace {
 

@@ -11,8 +11,8 @@
 
 #include "bench/median.h"
 #include "trace/base/format.h"
-#include "trace/import/flight_recorder/flight_recorder_importer.h"
-#include "trace/import/nccl_inspector/inspector_importer.h"
+#include "trace/import/formats/flight_recorder/flight_recorder_importer.h"
+#include "trace/import/formats/nccl_inspector/inspector_importer.h"
 
 namespace {
 

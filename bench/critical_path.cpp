@@ -4,10 +4,10 @@
 
 #include <benchmark/benchmark.h>
 
-#include "analyzer/facts/collectives.h"
-#include "analyzer/facts/critical_path.h"
-#include "analyzer/facts/device_time.h"
-#include "trace/model/trace_builder.h"
+#include "analyzer/metrics/communication/collectives.h"
+#include "analyzer/metrics/critical_path/critical_path.h"
+#include "analyzer/metrics/time/device_time.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace {
 

@@ -17,9 +17,9 @@
 
 #include "bench/median.h"
 #include "trace/base/format.h"
-#include "trace/base/mapped_file.h"
-#include "trace/import/nsys/database.h"
-#include "trace/import/nsys/nsys_importer.h"
+#include "trace/base/files/mapped_file.h"
+#include "trace/import/formats/nsys/database/database.h"
+#include "trace/import/formats/nsys/nsys_importer.h"
 
 namespace {
 

@@ -9,10 +9,10 @@
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
-#include "trace/base/mapped_file.h"
-#include "trace/base/partial_file.h"
+#include "trace/base/files/mapped_file.h"
+#include "trace/base/files/partial_file.h"
 #include "trace/export/exporters.h"
-#include "trace/import/open_run.h"
+#include "trace/import/open/open_run.h"
 #include "trace/synth/synth.h"
 
 namespace {

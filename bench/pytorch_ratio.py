@@ -32,7 +32,7 @@ MODELS = {"cifar10": CIFAR, "gpt": GPT}
 # ---- The models in PyTorch; imports of torch are inside: without it the script must be able to say so.
 
 def cifar10(torch):
-    """The network of workloads/cifar10.cpp."""
+    """The network of workloads/networks/cifar10.cpp."""
     from torch import nn
     def norm():
         return nn.LocalResponseNorm(9, alpha=0.001, beta=0.75, k=1.0)
@@ -43,7 +43,7 @@ def cifar10(torch):
 
 
 def gpt(torch):
-    """The network of workloads/gpt.cpp; attention by PyTorch's fused operation, as its users have it."""
+    """The network of workloads/networks/gpt.cpp; attention by PyTorch's fused operation, as its users have it."""
     from torch import nn
     from torch.nn import functional
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "query/database.h"
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace {
 

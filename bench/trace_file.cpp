@@ -20,12 +20,12 @@
 
 #include "bench/median.h"
 #include "trace/base/format.h"
-#include "trace/file/event_codec.h"
+#include "trace/file/codec/event_codec.h"
 #include "trace/file/summaries.h"
 #include "trace/file/trace_file.h"
 #include "trace/file/writer.h"
-#include "trace/model/trace_builder.h"
-#include "trace/model/track_pyramid.h"
+#include "trace/model/build/trace_builder.h"
+#include "trace/model/summary/track_pyramid.h"
 
 namespace {
 

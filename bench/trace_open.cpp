@@ -13,11 +13,11 @@
 #include "bench/expect.h"
 #include "bench/median.h"
 #include "trace/base/format.h"
-#include "trace/base/mapped_file.h"
+#include "trace/base/files/mapped_file.h"
 #include "trace/file/summaries.h"
 #include "trace/file/trace_file.h"
-#include "trace/import/open_run.h"
-#include "trace/model/track_pyramid.h"
+#include "trace/import/open/open_run.h"
+#include "trace/model/summary/track_pyramid.h"
 
 namespace {
 

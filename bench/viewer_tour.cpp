@@ -17,15 +17,15 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 #include "bench/expect.h"
 #include "trace/base/format.h"
-#include "trace/import/open_run.h"
-#include "viewer/far/far_analysis.h"
-#include "viewer/navigate.h"
-#include "viewer/opening.h"
-#include "viewer/style.h"
-#include "viewer/ui.h"
+#include "trace/import/open/open_run.h"
+#include "viewer/event_store/out_of_core/analysis.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/session/opening.h"
+#include "viewer/widgets/style.h"
+#include "viewer/main_window/ui.h"
 
 namespace {
 

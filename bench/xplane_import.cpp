@@ -17,9 +17,9 @@
 
 #include "tests/support/xspace_writer.h"
 #include "trace/base/format.h"
-#include "trace/base/mapped_file.h"
+#include "trace/base/files/mapped_file.h"
 #include "trace/base/protobuf_reader.h"
-#include "trace/import/xplane/xplane_importer.h"
+#include "trace/import/formats/xplane/xplane_importer.h"
 
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "cli/command.h"
 #include "trace/base/format.h"
-#include "trace/base/freed_memory.h"
+#include "trace/base/malloc_tuning.h"
 
 namespace stepscope::cli {
 

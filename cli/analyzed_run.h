@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runs/analyzed_files.h"
+#include "run_loading/analyzed_files.h"
 
 namespace stepscope::cli {
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "trace/base/format.h"
-#include "trace/base/freed_memory.h"
-#include "trace/import/open_run.h"
+#include "trace/base/malloc_tuning.h"
+#include "trace/import/open/open_run.h"
 
 namespace stepscope::cli {
 

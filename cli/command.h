@@ -11,9 +11,9 @@
 #include <CLI/CLI.hpp>
 
 #include "trace/base/expected.h"
-#include "trace/import/trace_source.h"
+#include "trace/import/open/trace_source.h"
 #include "trace/model/run.h"
-#include "trace/model/shared_notes.h"
+#include "trace/model/derive/shared_notes.h"
 
 namespace stepscope::cli {
 

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "cli/commands.h"
-#include "trace/base/cut_files.h"
+#include "trace/base/files/truncated_mmap.h"
 #include "trace/base/format.h"
-#include "trace/base/unfinished.h"
+#include "trace/base/files/unfinished.h"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "trace/base/temporary.h"
-#include "trace/base/unfinished.h"
+#include "trace/base/files/temporary.h"
+#include "trace/base/files/unfinished.h"
 
 namespace stepscope::cli {
 namespace {

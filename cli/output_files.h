@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trace/base/expected.h"
-#include "trace/base/partial_file.h"
+#include "trace/base/files/partial_file.h"
 
 namespace stepscope::cli {
 

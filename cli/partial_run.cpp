@@ -6,11 +6,11 @@
 #include <system_error>
 #include <utility>
 
-#include "trace/base/run_folder.h"
+#include "trace/base/files/run_folder.h"
 #include "trace/file/reader.h"
 #include "trace/file/writer.h"
-#include "trace/import/name_numbers.h"
-#include "trace/import/open_run.h"
+#include "trace/import/common/numbers.h"
+#include "trace/import/open/open_run.h"
 
 namespace stepscope::cli {
 namespace {

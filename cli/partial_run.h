@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trace/base/expected.h"
-#include "trace/base/output_folder.h"
+#include "trace/base/files/output_folder.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::cli {

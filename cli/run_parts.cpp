@@ -4,13 +4,13 @@
 #include <set>
 #include <utility>
 
-#include "analyzer/facts/step_names.h"
-#include "analyzer/facts/steps.h"
+#include "analyzer/metrics/steps/step_names.h"
+#include "analyzer/metrics/steps/steps.h"
 #include "cli/command.h"
 #include "trace/base/format.h"
 #include "trace/base/parse_time.h"
-#include "trace/import/slice_source.h"
-#include "trace/model/trace_builder.h"
+#include "trace/import/open/slice_source.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::cli {
 namespace {

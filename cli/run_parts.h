@@ -9,8 +9,8 @@
 #include <CLI/CLI.hpp>
 
 #include "trace/base/expected.h"
-#include "trace/import/trace_source.h"
-#include "trace/model/slice.h"
+#include "trace/import/open/trace_source.h"
+#include "trace/model/derive/slice.h"
 
 namespace stepscope::cli {
 

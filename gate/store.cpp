@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trace/base/format.h"
-#include "trace/base/mapped_file.h"
+#include "trace/base/files/mapped_file.h"
 
 namespace stepscope::gate {
 namespace {

@@ -6,13 +6,13 @@
 
 #include <sqlite3.h>
 
-#include "analyzer/analysis.h"
-#include "query/event_table.h"
-#include "query/fact_tables.h"
+#include "analyzer/results/analysis.h"
+#include "query/tables/event_table.h"
+#include "query/tables/fact_tables.h"
 #include "query/groups.h"
 #include "query/part.h"
 #include "query/rewrite.h"
-#include "query/rows_table.h"
+#include "query/tables/rows_table.h"
 #include "query/schema.h"
 
 namespace stepscope::query {

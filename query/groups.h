@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "query/event_scan.h"
-#include "query/rows_table.h"
+#include "query/tables/event_scan.h"
+#include "query/tables/rows_table.h"
 
 namespace stepscope::query {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "query/fact_tables.h"
+#include "query/tables/fact_tables.h"
 
 namespace stepscope::query {
 namespace {

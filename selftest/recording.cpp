@@ -2,7 +2,7 @@
 
 #include <sstream>
 
-#include "trace/import/open_run.h"
+#include "trace/import/open/open_run.h"
 
 namespace stepscope::selftest {
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "machine/child.h"
+#include "doctor/child.h"
 #include "selftest/selftest.h"
 #include "trace/model/run.h"
 

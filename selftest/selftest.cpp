@@ -1,6 +1,6 @@
 #include "selftest/selftest.h"
 
-#include "machine/machine.h"
+#include "doctor/machine.h"
 #include "workloads/backend/backend.h"
 
 namespace stepscope::selftest {

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "machine/check.h"
+#include "doctor/check.h"
 #include "trace/base/expected.h"
 
 namespace stepscope::selftest {

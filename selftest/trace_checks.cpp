@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 #include "trace/base/format.h"
 
 namespace stepscope::selftest {

@@ -22,15 +22,15 @@ LAYERS = {
     "tracer": ["trace/base", "trace/model", "trace/file", "tracer/api"],
     "workloads": ["tracer/api", "trace/base"],
     "analyzer": ["trace/model", "trace/base"],
-    "runs": ["analyzer", "trace/import", "trace/file", "trace/model", "trace/base"],
+    "run_loading": ["analyzer", "trace/import", "trace/file", "trace/model", "trace/base"],
     "reports": ["analyzer", "trace/model", "trace/base"],
     "query": ["trace", "analyzer", "reports"],
     "gate": ["analyzer", "trace/model", "trace/base"],
-    # Words are the reports' (reports/wording): the viewer shows the same ones.
-    "viewer": ["analyzer", "runs", "reports", "trace/import", "trace/file", "trace/model", "trace/base"],
-    "machine": ["trace/base", "tracer"],
-    "selftest": ["machine", "trace", "tracer", "workloads", "analyzer"],
-    "cli": ["trace", "tracer", "machine", "workloads", "selftest", "analyzer", "runs", "reports", "query", "gate"],
+    # Words are the reports' (reports/words/wording): the viewer shows the same ones.
+    "viewer": ["analyzer", "run_loading", "reports", "trace/import", "trace/file", "trace/model", "trace/base"],
+    "doctor": ["trace/base", "tracer"],
+    "selftest": ["doctor", "trace", "tracer", "workloads", "analyzer"],
+    "cli": ["trace", "tracer", "doctor", "workloads", "selftest", "analyzer", "run_loading", "reports", "query", "gate"],
 }
 # Folders outside the layers that may include everything.
 FREE = ["tests", "bench", "examples"]
@@ -131,7 +131,7 @@ def self_test():
             "trace/file/reader.h": '#include "trace/model/trace.h"\n', "tracer/api/annotate.h": "#include <nvtx3/nvToolsExt.h>\n",
             "tracer/core/session.cpp": '#include "tracer/api/annotate.h"\n#include "trace/file/reader.h"\n',
             "tracer/cupti/decode.cpp": "#if 1\n#if 2\n#if 3\n#if 4\n#if 5\n#include <cupti.h>\n",
-            "analyzer/facts/steps.h": '#include "trace/model/trace.h"\n', "cli/main.cpp": '#include "trace/file/reader.h"\n',
+            "analyzer/metrics/steps/steps.h": '#include "trace/model/trace.h"\n', "cli/main.cpp": '#include "trace/file/reader.h"\n',
             "tracer/core/session.h": "#pragma once\n", "viewer/app.h": "#pragma once\n",
             "tests/unit/a_test.cpp": '#include "trace/file/reader.h"\n#include <dnnl.hpp>\n'}
     bad = {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that pages in other languages have no English holes (reports/language.h): each sentence that the sources of the report
+"""Checks that pages in other languages have no English holes (reports/words/language.h): each sentence that the sources of the report
 page write is in every catalogue reports/words/*.json, with the same placeholders, and catalogues have nothing that no source says.
 
 usage: check_words.py [ROOT]           exit status 1 and one line a fault when there are any
@@ -14,10 +14,10 @@ import sys
 import tempfile
 
 # Of these every string that reads like words is on the page; of the others only what they give to tr().
-PAGE_SOURCES = ["reports/html/*.cpp", "reports/wording.cpp", "reports/finding_context.*", "reports/memory_words.cpp", "reports/labels.cpp", "reports/quality_words.cpp", "reports/run_notes.cpp",
-                "reports/summary.cpp", "reports/advice.cpp", "reports/metric_words.cpp",
-                "reports/text/waits.cpp", "reports/scaling_words.cpp"]
-OTHER_SOURCES = ["reports/comparison_words.cpp", "reports/host_words.cpp"]
+PAGE_SOURCES = ["reports/html/*.cpp", "reports/words/wording.cpp", "reports/words/finding_context.*", "reports/words/memory_words.cpp", "reports/words/labels.cpp", "reports/words/quality_words.cpp", "reports/words/run_notes.cpp",
+                "reports/words/summary.cpp", "reports/words/advice.cpp", "reports/words/metric_words.cpp",
+                "reports/text/waits.cpp", "reports/words/runs/scaling_words.cpp"]
+OTHER_SOURCES = ["reports/words/runs/comparison_words.cpp", "reports/words/host_words.cpp"]
 SCRIPT_SOURCES = ["reports/web/src/*.ts", "reports/web/src/charts/*.ts"]
 # From here on a source makes no words of the page: errors of the command line are English.
 END_OF_PAGE = "std::string scaling_refusal("
@@ -171,7 +171,7 @@ def check(root):
 
 
 def self_test():
-    source = ('// "a comment, not words"\n#include "reports/language.h"\nvoid f() {\n  say(tr("{} of "\n    "{}", a, b), tr(x ? "yes" : "no"));\n'
+    source = ('// "a comment, not words"\n#include "reports/words/language.h"\nvoid f() {\n  say(tr("{} of "\n    "{}", a, b), tr(x ? "yes" : "no"));\n'
               '  table.text("Device name", "row-id"); out += "<b>HTML is none</b>"; counted(n, "rank");\n}\n')
     script = 'button(tr("Zoom in"), tr("{0} rows", n));\n'
     good = {"names": ["kernel"],

@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "trace/base/format.h"
-#include "trace/base/run_folder.h"
+#include "trace/base/files/run_folder.h"
 #include "trace/file/summaries.h"
 #include "trace/file/trace_file.h"
 #include "tracer/core/options.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "trace/base/expected.h"
-#include "workloads/pathology.h"
+#include "workloads/faults/fault_injection.h"
 #include "workloads/processes/processes.h"
 
 namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's

@@ -2,14 +2,14 @@
 #include <array>
 #include <string>
 
-#include "workloads/allreduce.h"
-#include "workloads/cifar10.h"
-#include "workloads/gan.h"
-#include "workloads/gpt.h"
-#include "workloads/matpow.h"
-#include "workloads/mnist.h"
+#include "workloads/micro/allreduce.h"
+#include "workloads/networks/cifar10.h"
+#include "workloads/networks/gan.h"
+#include "workloads/networks/gpt.h"
+#include "workloads/micro/matpow.h"
+#include "workloads/networks/mnist.h"
 #include "workloads/processes/launch.h"
-#include "workloads/split.h"
+#include "workloads/model_parallel/split.h"
 #include "workloads/workload.h"
 
 namespace stepscope::workloads {

@@ -8,8 +8,8 @@
 #include <optional>
 #include <set>
 
-#include "analyzer/facts/quantile.h"
-#include "analyzer/facts/turns.h"
+#include "analyzer/metrics/core/quantile.h"
+#include "analyzer/metrics/steps/interleave.h"
 
 namespace stepscope::analyzer {
 namespace {

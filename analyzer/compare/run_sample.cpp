@@ -8,9 +8,9 @@
 #include <unordered_map>
 
 #include "analyzer/compare/host_sample.h"
-#include "analyzer/facts/quantile.h"
-#include "analyzer/facts/turns.h"
-#include "analyzer/rules/measured_steps.h"
+#include "analyzer/metrics/core/quantile.h"
+#include "analyzer/metrics/steps/interleave.h"
+#include "analyzer/metrics/steps/measured_steps.h"
 
 namespace stepscope::analyzer {
 namespace {

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 
 namespace stepscope::analyzer {
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 
 namespace stepscope::analyzer {
 

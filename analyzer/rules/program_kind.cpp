@@ -4,7 +4,7 @@
 #include <array>
 #include <string_view>
 
-#include "analyzer/facts/step_names.h"
+#include "analyzer/metrics/steps/step_names.h"
 
 namespace stepscope::analyzer {
 namespace {

@@ -1,7 +1,7 @@
 // What kind of program a run is of, as far as findings and their advice depend on it.
 #pragma once
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 
 namespace stepscope::analyzer {
 

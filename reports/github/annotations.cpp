@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "reports/gate_words.h"
-#include "reports/labels.h"
+#include "reports/words/runs/gate_words.h"
+#include "reports/words/labels.h"
 
 namespace stepscope::reports {
 namespace {

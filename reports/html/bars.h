@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "reports/html/table.h"
-#include "reports/labels.h"
+#include "reports/words/labels.h"
 
 namespace stepscope::reports {
 

@@ -6,7 +6,7 @@
 #include "reports/html/assets.h"
 #include "reports/html/escape.h"
 #include "reports/html/html.h"
-#include "reports/language.h"
+#include "reports/words/language.h"
 
 namespace stepscope::reports {
 namespace {

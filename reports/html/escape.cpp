@@ -1,6 +1,6 @@
 #include "reports/html/escape.h"
 
-#include "reports/labels.h"
+#include "reports/words/labels.h"
 
 namespace stepscope::reports {
 

@@ -8,7 +8,7 @@
 
 #include "reports/html/escape.h"
 #include "reports/html/timeline_data.h"
-#include "reports/language.h"
+#include "reports/words/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "analyzer/analysis.h"
-#include "reports/language.h"
+#include "analyzer/results/analysis.h"
+#include "reports/words/language.h"
 #include "trace/base/expected.h"
 
 namespace stepscope::reports {
@@ -24,7 +24,7 @@ std::string report_html(model::Run const& run, analyzer::Analysis const& analysi
 
 /// Gives a process of the run with all its events.
 using ReadProcess = std::function<base::Expected<std::shared_ptr<model::RankTrace const>>(size_t process)>;
-/// Of a run that is too large for memory: `outline` has of each process what analyzer/outline.h says, `read` is called for one
+/// Of a run that is too large for memory: `outline` has of each process what analyzer/metrics/steps/skeleton_rows.h says, `read` is called for one
 /// process at a time. Errors: those of reading.
 base::Expected<std::string> report_html(model::Run const& outline, analyzer::Analysis const& analysis, ReadProcess const& read,
                                         ReportOptions const& options = {});

@@ -7,7 +7,7 @@
 
 #include "reports/html/bars.h"
 #include "reports/html/escape.h"
-#include "reports/language.h"
+#include "reports/words/language.h"
 
 namespace stepscope::reports {
 

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 #include "reports/html/html.h"
-#include "reports/summary.h"
+#include "reports/words/summary.h"
 
 namespace stepscope::reports {
 

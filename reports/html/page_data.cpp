@@ -8,7 +8,7 @@
 
 #include "reports/html/timeline_data.h"
 #include "reports/html/wait_map.h"
-#include "reports/language.h"
+#include "reports/words/language.h"
 
 namespace stepscope::reports {
 namespace {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/html/scaling_page.h"
-#include "reports/scaling_words.h"
+#include "reports/words/runs/scaling_words.h"
 
 namespace stepscope::reports {
 namespace {

@@ -5,13 +5,13 @@
 
 #include <fmt/format.h>
 
-#include "reports/comparison_words.h"
+#include "reports/words/runs/comparison_words.h"
 #include "reports/html/document.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
-#include "reports/language.h"
-#include "reports/scaling_words.h"
+#include "reports/words/language.h"
+#include "reports/words/runs/scaling_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

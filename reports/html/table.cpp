@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "reports/html/escape.h"
-#include "reports/language.h"
+#include "reports/words/language.h"
 #include "trace/base/check.h"
 #include "trace/base/format.h"
 

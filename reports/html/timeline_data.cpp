@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "reports/html/evidence_picture.h"
-#include "reports/language.h"
+#include "reports/words/language.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

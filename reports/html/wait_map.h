@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 
 namespace stepscope::reports {
 

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/comparison_words.h"
+#include "reports/words/runs/comparison_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

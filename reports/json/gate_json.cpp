@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/comparison_words.h"
-#include "reports/gate_words.h"
+#include "reports/words/runs/comparison_words.h"
+#include "reports/words/runs/gate_words.h"
 #include "reports/json/comparison_json.h"
 #include "trace/base/format.h"
 

@@ -14,9 +14,9 @@
 #include "reports/json/json_document.h"
 #include "reports/json/wait_json.h"
 #include "reports/json/work_json.h"
-#include "reports/labels.h"
-#include "reports/summary.h"
-#include "reports/wording.h"
+#include "reports/words/labels.h"
+#include "reports/words/summary.h"
+#include "reports/words/wording.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

@@ -5,8 +5,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "reports/comparison_words.h"
-#include "reports/scaling_words.h"
+#include "reports/words/runs/comparison_words.h"
+#include "reports/words/runs/scaling_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

@@ -1,6 +1,6 @@
 #include "reports/json/wait_json.h"
 
-#include "reports/labels.h"
+#include "reports/words/labels.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "reports/labels.h"
+#include "reports/words/labels.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

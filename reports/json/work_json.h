@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 
 namespace stepscope::reports {
 

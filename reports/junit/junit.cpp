@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/gate_words.h"
+#include "reports/words/runs/gate_words.h"
 #include "reports/html/escape.h"
 #include "reports/text/gate.h"
 #include "trace/base/format.h"

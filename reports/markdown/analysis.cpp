@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "reports/host_words.h"
+#include "reports/words/host_words.h"
 #include "reports/markdown/escape.h"
-#include "reports/summary.h"
-#include "reports/wording.h"
+#include "reports/words/summary.h"
+#include "reports/words/wording.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "reports/comparison_words.h"
-#include "reports/gate_words.h"
-#include "reports/labels.h"
+#include "reports/words/runs/comparison_words.h"
+#include "reports/words/runs/gate_words.h"
+#include "reports/words/labels.h"
 #include "reports/markdown/escape.h"
 #include "trace/base/format.h"
 

@@ -1,8 +1,8 @@
 #include "reports/markdown/scaling.h"
 
-#include "reports/comparison_words.h"
+#include "reports/words/runs/comparison_words.h"
 #include "reports/markdown/escape.h"
-#include "reports/scaling_words.h"
+#include "reports/words/runs/scaling_words.h"
 #include "reports/text/scaling_tables.h"
 
 namespace stepscope::reports {

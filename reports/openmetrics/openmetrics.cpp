@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "reports/labels.h"
-#include "reports/summary.h"
+#include "reports/words/labels.h"
+#include "reports/words/summary.h"
 
 namespace stepscope::reports {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 
 namespace stepscope::reports {
 

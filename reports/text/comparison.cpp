@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/comparison_words.h"
+#include "reports/words/runs/comparison_words.h"
 #include "reports/text/layout.h"
 #include "trace/base/format.h"
 

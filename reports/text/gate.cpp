@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "reports/gate_words.h"
+#include "reports/words/runs/gate_words.h"
 #include "reports/text/comparison.h"
 #include "reports/text/layout.h"
 

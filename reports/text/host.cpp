@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "reports/host_words.h"
-#include "reports/labels.h"
+#include "reports/words/host_words.h"
+#include "reports/words/labels.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "reports/labels.h"
+#include "reports/words/labels.h"
 
 namespace stepscope::reports {
 

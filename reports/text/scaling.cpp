@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "reports/comparison_words.h"
-#include "reports/scaling_words.h"
+#include "reports/words/runs/comparison_words.h"
+#include "reports/words/runs/scaling_words.h"
 #include "reports/text/layout.h"
 #include "reports/text/scaling_tables.h"
 

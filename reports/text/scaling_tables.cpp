@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "reports/labels.h"
-#include "reports/scaling_words.h"
+#include "reports/words/labels.h"
+#include "reports/words/runs/scaling_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

@@ -7,14 +7,14 @@
 
 #include <fmt/format.h>
 
-#include "reports/host_words.h"
-#include "reports/labels.h"
-#include "reports/run_notes.h"
-#include "reports/summary.h"
+#include "reports/words/host_words.h"
+#include "reports/words/labels.h"
+#include "reports/words/run_notes.h"
+#include "reports/words/summary.h"
 #include "reports/text/host.h"
 #include "reports/text/layout.h"
 #include "reports/text/waits.h"
-#include "reports/wording.h"
+#include "reports/words/wording.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

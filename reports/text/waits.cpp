@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/rules/measured_steps.h"
-#include "reports/labels.h"
-#include "reports/language.h"
+#include "analyzer/metrics/steps/measured_steps.h"
+#include "reports/words/labels.h"
+#include "reports/words/language.h"
 #include "reports/text/layout.h"
 #include "trace/base/format.h"
 

@@ -13,11 +13,11 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/support/synthetic_run.h"
-#include "tests/unit/file/sample_trace.h"
-#include "trace/base/output_file.h"
+#include "tests/unit/trace/file/sample_trace.h"
+#include "trace/base/files/output_file.h"
 #include "trace/file/summaries.h"
 #include "trace/file/writer.h"
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope {
 namespace {

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "trace/file/compression.h"
+#include "trace/file/codec/compression.h"
 #include "trace/file/index.h"
 
 namespace stepscope::fuzz {

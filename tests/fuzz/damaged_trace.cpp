@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "trace/file/column_codec.h"
-#include "trace/file/compression.h"
+#include "trace/file/codec/column_codec.h"
+#include "trace/file/codec/compression.h"
 #include "trace/file/index.h"
 #include "trace/file/reader.h"
 

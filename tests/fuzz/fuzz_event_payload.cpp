@@ -8,7 +8,7 @@
 
 #include "tests/fuzz/trace_identity.h"
 #include "trace/base/check.h"
-#include "trace/file/event_codec.h"
+#include "trace/file/codec/event_codec.h"
 
 namespace {
 

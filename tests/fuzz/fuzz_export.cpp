@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include "trace/base/check.h"
-#include "trace/base/mapped_file.h"
+#include "trace/base/files/mapped_file.h"
 #include "trace/export/exporters.h"
-#include "trace/import/chrome/chrome_importer.h"
+#include "trace/import/formats/chrome/chrome_importer.h"
 
 namespace {
 

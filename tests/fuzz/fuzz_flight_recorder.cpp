@@ -5,7 +5,7 @@
 #include <span>
 
 #include "tests/fuzz/trace_identity.h"
-#include "trace/import/flight_recorder/flight_recorder_importer.h"
+#include "trace/import/formats/flight_recorder/flight_recorder_importer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   using namespace stepscope;

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "tests/fuzz/trace_identity.h"
-#include "trace/import/nccl_inspector/inspector_importer.h"
+#include "trace/import/formats/nccl_inspector/inspector_importer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   using namespace stepscope;

@@ -6,7 +6,7 @@
 
 #include "tests/fuzz/trace_identity.h"
 #include "trace/base/check.h"
-#include "trace/import/nsys/nsys_importer.h"
+#include "trace/import/formats/nsys/nsys_importer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   using namespace stepscope;

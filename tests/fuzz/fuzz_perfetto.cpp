@@ -4,7 +4,7 @@
 #include <span>
 
 #include "tests/fuzz/trace_identity.h"
-#include "trace/import/perfetto/perfetto_importer.h"
+#include "trace/import/formats/perfetto/perfetto_importer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(uint8_t const* data, size_t size) {
   using namespace stepscope;

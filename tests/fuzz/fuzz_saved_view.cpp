@@ -5,10 +5,10 @@
 #include <string>
 #include <string_view>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 #include "tests/support/synthetic_run.h"
 #include "trace/base/check.h"
-#include "viewer/saved_view.h"
+#include "viewer/session/saved_view.h"
 #include "viewer/timeline/layout.h"
 
 namespace {

@@ -7,18 +7,18 @@
 #include <string>
 #include <utility>
 
-#include "analyzer/analysis.h"
-#include "trace/import/open_run.h"
-#include "viewer/describe.h"
-#include "viewer/duration_histogram.h"
-#include "viewer/far/far_analysis.h"
-#include "viewer/far/far_layout.h"
-#include "viewer/far/far_path.h"
-#include "viewer/far/far_same_name.h"
-#include "viewer/far/far_search.h"
-#include "viewer/far/far_statistics.h"
-#include "viewer/navigate.h"
-#include "viewer/opening.h"
+#include "analyzer/results/analysis.h"
+#include "trace/import/open/open_run.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/queries/duration_histogram.h"
+#include "viewer/event_store/out_of_core/analysis.h"
+#include "viewer/event_store/out_of_core/row_marks.h"
+#include "viewer/event_store/out_of_core/path.h"
+#include "viewer/event_store/out_of_core/same_name.h"
+#include "viewer/event_store/out_of_core/search.h"
+#include "viewer/event_store/out_of_core/statistics.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/session/opening.h"
 #include "viewer/timeline/layout.h"
 
 namespace stepscope::fuzz {

@@ -14,10 +14,10 @@
 
 #include "tests/fuzz/damaged_trace.h"
 #include "tests/support/synthetic_run.h"
-#include "tests/unit/file/sample_trace.h"
+#include "tests/unit/trace/file/sample_trace.h"
 #include "trace/base/check.h"
-#include "trace/base/mapped_file.h"
-#include "trace/file/summary_codec.h"
+#include "trace/base/files/mapped_file.h"
+#include "trace/file/codec/summary_codec.h"
 #include "trace/file/writer.h"
 
 namespace {

@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "tests/fuzz/block_input.h"
-#include "tests/unit/file/sample_trace.h"
-#include "trace/base/mapped_file.h"
-#include "trace/file/compression.h"
+#include "tests/unit/trace/file/sample_trace.h"
+#include "trace/base/files/mapped_file.h"
+#include "trace/file/codec/compression.h"
 #include "trace/file/format.h"
 #include "trace/file/writer.h"
 

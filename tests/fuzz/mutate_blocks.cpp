@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/fuzz/damaged_trace.h"
-#include "trace/file/event_codec.h"
-#include "trace/file/summary_codec.h"
+#include "trace/file/codec/event_codec.h"
+#include "trace/file/codec/summary_codec.h"
 
 namespace stepscope::fuzz {
 namespace {

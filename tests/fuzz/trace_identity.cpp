@@ -15,7 +15,7 @@
 #include "trace/base/check.h"
 #include "trace/file/reader.h"
 #include "trace/file/writer.h"
-#include "trace/model/track_pyramid.h"
+#include "trace/model/summary/track_pyramid.h"
 
 namespace stepscope::fuzz {
 namespace {

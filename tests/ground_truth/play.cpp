@@ -6,9 +6,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 #include "tests/ground_truth/scenarios.h"
-#include "trace/import/open_run.h"
+#include "trace/import/open/open_run.h"
 #include "trace/synth/synth.h"
 
 namespace stepscope::ground_truth {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "trace/model/run.h"
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::support {
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <string>
 
-#include "tests/unit/file/sample_trace.h"
+#include "tests/unit/trace/file/sample_trace.h"
 #include "trace/model/run.h"
 
 namespace stepscope::support {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::support {
 namespace {

@@ -1,5 +1,5 @@
 // Writes XSpaces of Protocol Buffers by hand, so that tests can also write what no library would: see
-// trace/import/xplane/xplane.proto.
+// trace/import/formats/xplane/xplane.proto.
 #pragma once
 
 #include <bit>

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
-#include "trace/file/compression.h"
+#include "trace/file/codec/compression.h"
 
 namespace stepscope::file {
 namespace {

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "trace/file/format.h"
-#include "trace/file/summary_codec.h"
+#include "trace/file/codec/summary_codec.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::file {

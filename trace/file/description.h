@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "trace/base/bytes.h"
-#include "trace/file/event_codec.h"
+#include "trace/file/codec/event_codec.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::file {

@@ -8,9 +8,9 @@
 #include <span>
 
 #include "trace/base/bytes.h"
-#include "trace/file/event_codec.h"
+#include "trace/file/codec/event_codec.h"
 #include "trace/file/index.h"
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::file {
 

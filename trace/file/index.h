@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trace/base/bytes.h"
-#include "trace/file/column_table.h"
+#include "trace/file/codec/column_table.h"
 #include "trace/file/format.h"
 
 namespace stepscope::file {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trace/base/expected.h"
-#include "trace/file/summary_codec.h"
+#include "trace/file/codec/summary_codec.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::file {

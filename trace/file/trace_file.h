@@ -15,8 +15,8 @@
 #include "trace/base/bytes.h"
 #include "trace/base/expected.h"
 #include "trace/file/block_list.h"
-#include "trace/file/event_codec.h"
-#include "trace/file/summary_codec.h"
+#include "trace/file/codec/event_codec.h"
+#include "trace/file/codec/summary_codec.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::file {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "trace/model/first_after.h"
+#include "trace/model/exponential_search.h"
 
 namespace stepscope::model {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "trace/base/check.h"
 #include "trace/file/writer.h"
-#include "trace/synth/exchange.h"
-#include "trace/synth/process.h"
+#include "trace/synth/jobs/exchange.h"
+#include "trace/synth/process/process.h"
 #include "trace/synth/truth_file.h"
 
 namespace stepscope::synth {

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "trace/base/expected.h"
-#include "trace/synth/fault_kinds.h"
-#include "trace/synth/patterns.h"
+#include "trace/synth/process/fault_kinds.h"
+#include "trace/synth/jobs/patterns.h"
 
 namespace stepscope::synth {
 

@@ -11,9 +11,9 @@
 #include <fmt/format.h>
 
 #include "trace/base/expected.h"
-#include "trace/synth/faults.h"
-#include "trace/synth/process.h"
-#include "trace/synth/program.h"
+#include "trace/synth/process/faults.h"
+#include "trace/synth/process/process.h"
+#include "trace/synth/process/program.h"
 
 namespace stepscope::synth {
 

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "trace/base/run_folder.h"
+#include "trace/base/files/run_folder.h"
 
 namespace stepscope::tracer {
 namespace {

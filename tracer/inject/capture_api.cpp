@@ -10,7 +10,7 @@
 
 #include <dlfcn.h>
 
-#include "trace/base/run_folder.h"
+#include "trace/base/files/run_folder.h"
 #include "tracer/core/options.h"
 #include "tracer/core/session.h"
 #include "tracer/inject/process.h"

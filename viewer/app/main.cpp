@@ -7,14 +7,14 @@
 
 #include <CLI/CLI.hpp>
 
-#include "trace/base/cut_files.h"
-#include "trace/base/unfinished.h"
+#include "trace/base/files/truncated_mmap.h"
+#include "trace/base/files/unfinished.h"
 #include "viewer/app/window.h"
-#include "viewer/arguments.h"
-#include "viewer/far/far_analysis.h"
-#include "viewer/opening.h"
-#include "viewer/run_series.h"
-#include "viewer/ui.h"
+#include "viewer/session/arguments.h"
+#include "viewer/event_store/out_of_core/analysis.h"
+#include "viewer/session/opening.h"
+#include "viewer/session/run_series.h"
+#include "viewer/main_window/ui.h"
 
 namespace stepscope::viewer {
 namespace {

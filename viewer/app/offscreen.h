@@ -4,7 +4,7 @@
 #include <string>
 
 #include "trace/base/expected.h"
-#include "viewer/arguments.h"
+#include "viewer/session/arguments.h"
 
 namespace stepscope::viewer {
 

@@ -4,7 +4,7 @@
 
 #include <stb_image_write.h>
 
-#include "trace/base/output_file.h"
+#include "trace/base/files/output_file.h"
 
 namespace stepscope::viewer {
 

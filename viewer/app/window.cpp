@@ -14,12 +14,12 @@
 #include "viewer/app/gl.h"
 #include "viewer/app/offscreen.h"
 #include "viewer/app/picture_file.h"
-#include "viewer/raster.h"
-#include "viewer/recent_runs.h"
-#include "viewer/session.h"
-#include "viewer/style.h"
-#include "viewer/ui.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/raster.h"
+#include "viewer/session/recent_runs.h"
+#include "viewer/session/session.h"
+#include "viewer/widgets/style.h"
+#include "viewer/main_window/ui.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "trace/base/expected.h"
-#include "viewer/arguments.h"
-#include "viewer/run_pair.h"
-#include "viewer/scene.h"
-#include "viewer/view_state.h"
+#include "viewer/session/arguments.h"
+#include "viewer/session/run_pair.h"
+#include "viewer/scene/scene.h"
+#include "viewer/scene/view_state.h"
 
 namespace stepscope::viewer {
 

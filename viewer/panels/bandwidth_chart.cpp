@@ -7,10 +7,10 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/describe.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/panels/communication.h"
-#include "viewer/panels/plot.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/plot.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -4,10 +4,10 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/describe.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/panels/panels.h"
-#include "viewer/text.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/text.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

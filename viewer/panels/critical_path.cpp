@@ -4,11 +4,11 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/describe.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/panels/panels.h"
-#include "viewer/query.h"
-#include "viewer/text.h"
-#include "viewer/widgets.h"
+#include "viewer/queries/search_query.h"
+#include "viewer/widgets/text.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

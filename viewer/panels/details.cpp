@@ -1,11 +1,11 @@
 #include <imgui.h>
 
-#include "viewer/describe.h"
-#include "viewer/navigate.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/interaction/navigate.h"
 #include "viewer/panels/panels.h"
-#include "viewer/shell_commands.h"
-#include "viewer/text.h"
-#include "viewer/widgets.h"
+#include "viewer/interaction/shell_commands.h"
+#include "viewer/widgets/text.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

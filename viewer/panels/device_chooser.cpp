@@ -1,8 +1,8 @@
 #include <imgui.h>
 
-#include "viewer/describe.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/panels/panels.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 

@@ -9,15 +9,15 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/counter_curves.h"
-#include "viewer/describe.h"
-#include "viewer/navigate.h"
-#include "viewer/panels/fact_table.h"
+#include "viewer/queries/charts/counter_curves.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/widgets/stat_table.h"
 #include "viewer/panels/panels.h"
-#include "viewer/panels/plot.h"
-#include "viewer/text.h"
-#include "viewer/track_finder.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/plot.h"
+#include "viewer/widgets/text.h"
+#include "viewer/interaction/track_finder.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "reports/labels.h"
-#include "reports/wording.h"
+#include "reports/words/labels.h"
+#include "reports/words/wording.h"
 #include "trace/base/format.h"
-#include "viewer/describe.h"
-#include "viewer/navigate.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/interaction/navigate.h"
 #include "viewer/panels/panels.h"
-#include "viewer/text.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/text.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

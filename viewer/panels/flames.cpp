@@ -6,9 +6,9 @@
 
 #include "trace/base/format.h"
 #include "viewer/panels/panels.h"
-#include "viewer/query.h"
-#include "viewer/text.h"
-#include "viewer/widgets.h"
+#include "viewer/queries/search_query.h"
+#include "viewer/widgets/text.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

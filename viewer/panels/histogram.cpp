@@ -7,10 +7,10 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/panels/plot.h"
-#include "viewer/query.h"
-#include "viewer/text.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/plot.h"
+#include "viewer/queries/search_query.h"
+#include "viewer/widgets/text.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

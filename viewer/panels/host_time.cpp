@@ -7,15 +7,15 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "reports/host_words.h"
+#include "reports/words/host_words.h"
 #include "trace/base/format.h"
-#include "viewer/describe.h"
-#include "viewer/navigate.h"
-#include "viewer/panels/fact_table.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/widgets/stat_table.h"
 #include "viewer/panels/panels.h"
-#include "viewer/query.h"
-#include "viewer/text.h"
-#include "viewer/widgets.h"
+#include "viewer/queries/search_query.h"
+#include "viewer/widgets/text.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -7,14 +7,14 @@
 
 #include "trace/base/format.h"
 #include "trace/model/details.h"
-#include "viewer/describe.h"
-#include "viewer/device_facts_of.h"
-#include "viewer/navigate.h"
-#include "viewer/panels/fact_table.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/queries/device_rows.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/widgets/stat_table.h"
 #include "viewer/panels/panels.h"
-#include "viewer/text.h"
-#include "viewer/track_finder.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/text.h"
+#include "viewer/interaction/track_finder.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

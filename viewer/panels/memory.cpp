@@ -7,11 +7,11 @@
 
 #include "trace/base/format.h"
 #include "trace/model/details.h"
-#include "viewer/describe.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/panels/panels.h"
-#include "viewer/text.h"
-#include "viewer/timeline/fold.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/text.h"
+#include "viewer/scene/fold.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

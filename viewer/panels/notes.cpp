@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "viewer/notes.h"
+#include "viewer/interaction/notes.h"
 #include "viewer/panels/panels.h"
-#include "viewer/panels/writing_box.h"
-#include "viewer/text.h"
+#include "viewer/widgets/writing_box.h"
+#include "viewer/widgets/text.h"
 #include "viewer/timeline/draw.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

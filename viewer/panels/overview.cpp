@@ -3,10 +3,10 @@
 
 #include <imgui.h>
 
-#include "viewer/navigate.h"
+#include "viewer/interaction/navigate.h"
 #include "viewer/panels/panels.h"
 #include "viewer/timeline/draw.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

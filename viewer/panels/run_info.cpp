@@ -3,8 +3,8 @@
 
 #include "trace/base/format.h"
 #include "viewer/panels/panels.h"
-#include "viewer/text.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/text.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -5,16 +5,16 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "reports/labels.h"
+#include "reports/words/labels.h"
 #include "trace/base/format.h"
-#include "viewer/describe.h"
-#include "viewer/navigate.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/interaction/navigate.h"
 #include "viewer/panels/panels.h"
-#include "viewer/panels/split_bar.h"
-#include "viewer/step_comparison.h"
-#include "viewer/text.h"
+#include "viewer/widgets/split_bar.h"
+#include "viewer/queries/step_comparison.h"
+#include "viewer/widgets/text.h"
 #include "viewer/timeline/draw.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

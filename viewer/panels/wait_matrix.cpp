@@ -6,9 +6,9 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/describe.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/panels/communication.h"
-#include "viewer/widgets.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

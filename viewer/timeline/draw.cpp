@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
-#include "viewer/change_marks.h"
-#include "viewer/text.h"
-#include "viewer/widgets.h"
+#include "viewer/comparison/change_marks.h"
+#include "viewer/widgets/text.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/far/tiles.h"
+#include "viewer/event_store/out_of_core/tiles.h"
 #include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "viewer/navigate.h"
+#include "viewer/interaction/navigate.h"
 #include "viewer/timeline/track_drag.h"
 
 namespace stepscope::viewer {

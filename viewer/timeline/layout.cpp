@@ -5,11 +5,11 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "viewer/far/far_layout.h"
-#include "viewer/query.h"
-#include "viewer/text.h"
-#include "viewer/timeline/fold.h"
-#include "viewer/timeline/shown_rows.h"
+#include "viewer/event_store/out_of_core/row_marks.h"
+#include "viewer/queries/search_query.h"
+#include "viewer/widgets/text.h"
+#include "viewer/scene/fold.h"
+#include "viewer/scene/shown_rows.h"
 
 namespace stepscope::viewer {
 namespace {

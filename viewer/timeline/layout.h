@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "viewer/change_mark.h"
-#include "viewer/path_line.h"
-#include "viewer/scene.h"
-#include "viewer/view_state.h"
+#include "viewer/comparison/change_mark.h"
+#include "viewer/queries/path_line.h"
+#include "viewer/scene/scene.h"
+#include "viewer/scene/view_state.h"
 
 namespace stepscope::viewer {
 

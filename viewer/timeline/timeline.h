@@ -1,9 +1,9 @@
 // The timeline as an ImGui widget: lays out, reads input, paints, explains what is under the mouse.
 #pragma once
 
-#include "viewer/path_line.h"
-#include "viewer/scene.h"
-#include "viewer/view_state.h"
+#include "viewer/queries/path_line.h"
+#include "viewer/scene/scene.h"
+#include "viewer/scene/view_state.h"
 
 namespace stepscope::viewer {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "viewer/track_choice.h"
-#include "viewer/widgets.h"
+#include "viewer/scene/track_choice.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <filesystem>
 
-#include "trace/base/mapped_file.h"
+#include "trace/base/files/mapped_file.h"
 
 namespace stepscope::workloads {
 

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "trace/base/check.h"
-#include "trace/base/output_file.h"
+#include "trace/base/files/output_file.h"
 #include "workloads/data/cache_folder.h"
 #include "workloads/data/random.h"
 

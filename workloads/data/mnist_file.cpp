@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "trace/base/check.h"
-#include "trace/base/mapped_file.h"
+#include "trace/base/files/mapped_file.h"
 
 namespace stepscope::workloads {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "trace/base/check.h"
-#include "trace/base/output_file.h"
+#include "trace/base/files/output_file.h"
 #include "workloads/data/cache_folder.h"
 #include "workloads/data/random.h"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trace/base/check.h"
-#include "trace/base/output_file.h"
+#include "trace/base/files/output_file.h"
 
 #define STB_IMAGE_WRITE_STATIC
 #define STBI_WRITE_NO_STDIO

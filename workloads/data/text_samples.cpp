@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "trace/base/check.h"
-#include "trace/base/mapped_file.h"
+#include "trace/base/files/mapped_file.h"
 #include "workloads/data/random.h"
 
 namespace stepscope::workloads {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "workloads/processes/processes.h"
-#include "workloads/training.h"
+#include "workloads/training/training.h"
 
 namespace stepscope::workloads {
 

@@ -6,7 +6,7 @@
 #include "tests/e2e/main_job/program.h"
 #include "trace/file/format.h"
 #include "trace/file/trace_file.h"
-#include "trace/import/open_run.h"
+#include "trace/import/open/open_run.h"
 
 namespace stepscope::e2e {
 namespace {

@@ -8,9 +8,9 @@
 #include <gmock/gmock.h>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 #include "tests/e2e/main_job/program.h"
-#include "trace/import/open_run.h"
+#include "trace/import/open/open_run.h"
 
 namespace stepscope::e2e {
 namespace {

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/e2e/main_job/program.h"
-#include "trace/import/open_run.h"
+#include "trace/import/open/open_run.h"
 
 namespace stepscope::e2e {
 namespace {

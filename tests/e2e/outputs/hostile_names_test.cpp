@@ -12,7 +12,7 @@
 #include "tests/e2e/report/hostile_run.h"
 #include "trace/base/format.h"
 #include "trace/file/writer.h"
-#include "trace/import/open_run.h"
+#include "trace/import/open/open_run.h"
 
 namespace stepscope::e2e {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 
 namespace stepscope::support {
 

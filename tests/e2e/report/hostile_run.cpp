@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::support {
 namespace {

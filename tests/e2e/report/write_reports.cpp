@@ -14,7 +14,7 @@
 #include "tests/e2e/report/full_analysis.h"
 #include "tests/e2e/report/hostile_run.h"
 #include "tests/support/synthetic_run.h"
-#include "trace/base/output_file.h"
+#include "trace/base/files/output_file.h"
 
 namespace {
 

@@ -9,10 +9,10 @@
 
 #include "tests/e2e/main_job/program.h"
 #include "tests/fuzz/damaged_trace.h"
-#include "trace/base/mapped_file.h"
-#include "trace/file/summary_codec.h"
+#include "trace/base/files/mapped_file.h"
+#include "trace/file/codec/summary_codec.h"
 #include "trace/file/trace_file.h"
-#include "trace/import/open_run.h"
+#include "trace/import/open/open_run.h"
 
 namespace stepscope::e2e {
 namespace {

@@ -5,12 +5,12 @@
 #include <numeric>
 #include <random>
 
-#include "analyzer/analysis.h"
-#include "analyzer/facts/host_activity.h"
-#include "analyzer/facts/memory_growth.h"
-#include "analyzer/facts/quality.h"
-#include "analyzer/facts/step_names.h"
-#include "trace/model/trace_builder.h"
+#include "analyzer/results/analysis.h"
+#include "analyzer/metrics/host/host_activity.h"
+#include "analyzer/metrics/memory/memory_growth.h"
+#include "analyzer/metrics/telemetry/trace_integrity.h"
+#include "analyzer/metrics/steps/step_names.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::analyzer {
 namespace {

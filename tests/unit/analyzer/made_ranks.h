@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 #include "trace/model/run.h"
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::analyzer::testing_support {
 

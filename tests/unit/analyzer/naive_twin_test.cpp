@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/analyzer/random_run.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "trace/model/run.h"
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::analyzer::testing_support {
 

@@ -2,12 +2,12 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/analysis.h"
-#include "analyzer/facts/steps.h"
+#include "analyzer/results/analysis.h"
+#include "analyzer/metrics/steps/steps.h"
 #include "reports/json/json.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/analyzer/random_training.h"
-#include "trace/model/slice.h"
+#include "trace/model/derive/slice.h"
 
 namespace stepscope::analyzer {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <set>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 #include "tests/support/synthetic_run.h"
 
 namespace stepscope::analyzer {

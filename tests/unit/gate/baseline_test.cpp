@@ -8,7 +8,7 @@
 #include "gate/json_fields.h"
 #include "tests/support/host_program.h"
 #include "tests/support/synthetic_run.h"
-#include "tests/unit/analyzer/gate_samples.h"
+#include "tests/unit/analyzer/gate/gate_samples.h"
 
 namespace stepscope::gate {
 namespace {
@@ -26,7 +26,7 @@ RunSample full_sample(uint32_t seed = 1) {
   options.seed = seed;
   model::Run const run = support::make_synthetic_run(options);
   RunSample sample = analyzer::sample_run(run, analyzer::analyze(run));
-  sample.name = "runs/full";
+  sample.name = "run_loading/full";
   sample.busy_clock_mhz = 1979.5;
   sample.missing_ranks = {3, 7};
   return analyzer::kept_sample(std::move(sample));

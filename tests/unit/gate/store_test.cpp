@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "gate/store.h"
-#include "tests/unit/analyzer/gate_samples.h"
+#include "tests/unit/analyzer/gate/gate_samples.h"
 
 namespace stepscope::gate {
 namespace {

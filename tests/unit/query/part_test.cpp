@@ -1,11 +1,11 @@
 // Questions about some steps or one rank see the rows that the same conditions in SQL leave, and the analysis of that part.
 #include "query/part.h"
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 #include "query/schema.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/query/collect.h"
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::query {
 namespace {

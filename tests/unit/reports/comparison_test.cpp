@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/compare/comparison.h"
-#include "reports/comparison_words.h"
+#include "reports/words/runs/comparison_words.h"
 #include "reports/json/comparison_json.h"
 #include "reports/text/comparison.h"
 #include "tests/unit/reports/sample.h"

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "reports/gate_words.h"
+#include "reports/words/runs/gate_words.h"
 #include "reports/github/annotations.h"
 #include "reports/json/gate_json.h"
 #include "reports/junit/junit.h"
@@ -17,7 +17,7 @@
 #include "reports/text/gate.h"
 #include "tests/e2e/report/hostile_run.h"
 #include "tests/support/paths.h"
-#include "tests/unit/analyzer/gate_samples.h"
+#include "tests/unit/analyzer/gate/gate_samples.h"
 
 namespace stepscope::reports {
 namespace {

@@ -4,14 +4,14 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/outline.h"
-#include "analyzer/streamed_run.h"
+#include "analyzer/metrics/steps/skeleton_rows.h"
+#include "analyzer/metrics/core/streamed_run.h"
 #include "reports/html/assets.h"
 #include "reports/html/escape.h"
 #include "reports/html/page_data.h"
 #include "reports/html/timeline_data.h"
 #include "tests/unit/reports/sample.h"
-#include "trace/model/outline.h"
+#include "trace/model/derive/run_skeleton.h"
 
 namespace stepscope::reports {
 namespace {

@@ -1,4 +1,4 @@
-#include "reports/language.h"
+#include "reports/words/language.h"
 
 #include <algorithm>
 #include <map>
@@ -12,9 +12,9 @@
 #include "reports/html/html.h"
 #include "reports/html/scaling_page.h"
 #include "reports/json/json.h"
-#include "reports/labels.h"
+#include "reports/words/labels.h"
 #include "reports/text/text.h"
-#include "reports/wording.h"
+#include "reports/words/wording.h"
 #include "tests/e2e/report/full_analysis.h"
 #include "tests/unit/reports/sample.h"
 

@@ -1,10 +1,10 @@
 // What is said of ranks that are missing, that recorded other steps, or whose clocks differ.
-#include "reports/run_notes.h"
+#include "reports/words/run_notes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::reports {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "analyzer/analysis.h"
+#include "analyzer/results/analysis.h"
 #include "tests/e2e/report/hostile_run.h"
 #include "tests/support/synthetic_run.h"
 

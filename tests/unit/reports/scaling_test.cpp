@@ -7,7 +7,7 @@
 #include "reports/html/scaling_page.h"
 #include "reports/json/scaling_json.h"
 #include "reports/markdown/scaling.h"
-#include "reports/scaling_words.h"
+#include "reports/words/runs/scaling_words.h"
 #include "reports/text/scaling.h"
 #include "tests/unit/reports/sample.h"
 

@@ -1,13 +1,13 @@
-#include "reports/summary.h"
+#include "reports/words/summary.h"
 
 #include <algorithm>
 #include <numeric>
 
 #include <gtest/gtest.h>
 
-#include "tests/unit/analyzer/work_run.h"
+#include "tests/unit/analyzer/rules/work/work_run.h"
 #include "tests/unit/reports/sample.h"
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::reports {
 namespace {

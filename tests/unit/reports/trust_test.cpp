@@ -1,11 +1,11 @@
 // Which conclusions faults weaken: each fault is told with its share, and nothing of a recording that has none.
-#include "reports/trust.h"
+#include "reports/words/trust.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analyzer/facts/quality.h"
-#include "trace/model/trace_builder.h"
+#include "analyzer/metrics/telemetry/trace_integrity.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::reports {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "reports/json/json.h"
 #include "reports/text/text.h"
-#include "reports/wording.h"
+#include "reports/words/wording.h"
 #include "tests/unit/reports/sample.h"
 
 namespace stepscope::reports {

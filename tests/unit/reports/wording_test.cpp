@@ -1,4 +1,4 @@
-#include "reports/wording.h"
+#include "reports/words/wording.h"
 
 #include <algorithm>
 #include <fstream>
@@ -8,10 +8,10 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/rules/rule.h"
-#include "reports/labels.h"
+#include "reports/words/labels.h"
 #include "tests/support/paths.h"
 #include "tests/unit/reports/sample.h"
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::reports {
 namespace {
@@ -20,7 +20,7 @@ TEST(Wording, every_rule_of_the_analyzer_has_words) {
   auto const worded = worded_rules();
   for (analyzer::Rule const& rule : analyzer::all_rules())
     EXPECT_NE(std::find(worded.begin(), worded.end(), rule.name), worded.end())
-        << rule.name << " needs words in reports/wording.cpp";
+        << rule.name << " needs words in reports/words/wording.cpp";
 }
 
 TEST(Wording, no_words_are_left_over_from_a_rule_that_is_gone) {

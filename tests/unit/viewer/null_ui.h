@@ -6,12 +6,12 @@
 
 #include <imgui.h>
 
-#include "viewer/far/far_run.h"
-#include "viewer/raster.h"
-#include "viewer/run_pair.h"
-#include "viewer/style.h"
-#include "viewer/ui.h"
-#include "viewer/widgets.h"
+#include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/widgets/raster.h"
+#include "viewer/session/run_pair.h"
+#include "viewer/widgets/style.h"
+#include "viewer/main_window/ui.h"
+#include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "tests/support/synthetic_run.h"
-#include "trace/model/trace_builder.h"
-#include "viewer/scene.h"
+#include "trace/model/build/trace_builder.h"
+#include "viewer/scene/scene.h"
 
 namespace stepscope::viewer {
 

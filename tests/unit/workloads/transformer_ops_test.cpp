@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "tests/unit/workloads/host_device_test.h"
+#include "tests/unit/workloads/backend/host/host_device_test.h"
 #include "tests/unit/workloads/transformer_reference.h"
 #include "workloads/backend/backend.h"
-#include "workloads/gpt.h"
+#include "workloads/networks/gpt.h"
 
 namespace stepscope::workloads {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/unit/workloads/reference.h"
-#include "workloads/gpt.h"
+#include "workloads/networks/gpt.h"
 
 namespace stepscope::workloads::reference {
 

@@ -10,7 +10,7 @@
 
 #include <fmt/format.h>
 
-#include "trace/base/output_folder.h"
+#include "trace/base/files/output_folder.h"
 #include "trace/export/chrome/chrome_document.h"
 
 namespace stepscope::exporting {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "trace/base/partial_file.h"
+#include "trace/base/files/partial_file.h"
 
 namespace stepscope::exporting {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "trace/base/csv.h"
-#include "trace/base/output_folder.h"
-#include "trace/base/partial_file.h"
+#include "trace/base/files/output_folder.h"
+#include "trace/base/files/partial_file.h"
 #include "trace/model/tables.h"
 
 namespace stepscope::exporting {

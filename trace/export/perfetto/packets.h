@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "trace/base/partial_file.h"
+#include "trace/base/files/partial_file.h"
 #include "trace/export/perfetto/protobuf_writer.h"
 
 namespace stepscope::exporting {

@@ -13,7 +13,7 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include "trace/base/temporary.h"
+#include "trace/base/files/temporary.h"
 #include "trace/export/sqlite/sqlite_schema.h"
 #include "trace/model/tables.h"
 

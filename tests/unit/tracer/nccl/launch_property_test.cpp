@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/unit/tracer/nccl/nccl_fixture.h"
-#include "trace/model/trace_builder.h"
+#include "trace/model/build/trace_builder.h"
 
 namespace stepscope::tracer::nccl {
 namespace {

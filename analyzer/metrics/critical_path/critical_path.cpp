@@ -1,0 +1,309 @@
+#include "analyzer/metrics/critical_path/critical_path.h"
+
+#include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include <tbb/parallel_for.h>
+
+#include "analyzer/metrics/critical_path/op_slack.h"
+#include "analyzer/metrics/core/quantile.h"
+#include "analyzer/metrics/core/saturate.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+/// The devices of one process that the path may come to.
+using PathProcess = std::span<DeviceIndex const>;
+
+std::vector<PathProcess> chosen_processes(CriticalPathInput const& input) {
+  std::vector<PathProcess> result;
+  auto const& devices = input.devices;
+  for (size_t first = 0, last = 0; first < devices.size(); first = last) {
+    int32_t const rank_index = devices[first].ref.rank_index;
+    while (last < devices.size() && devices[last].ref.rank_index == rank_index) ++last;
+    bool const is_chosen = std::any_of(input.chosen.begin(), input.chosen.end(),
+                                       [&](DeviceFacts const& d) { return d.ref.rank_index == rank_index; });
+    if (is_chosen) result.push_back(PathProcess(devices).subspan(first, last - first));
+  }
+  return result;
+}
+
+/// First begin to last end of the chosen devices' windows; none if all are empty.
+std::optional<Interval> path_window(std::vector<DeviceFacts> const& chosen) {
+  std::optional<Interval> window;
+  for (DeviceFacts const& device : chosen) {
+    if (device.window.length() <= 0) continue;
+    window =
+        window ? Interval{std::min(window->begin, device.window.begin), std::max(window->end, device.window.end)} : device.window;
+  }
+  return window;
+}
+
+/// The meetings of all processes, and who was ready last for each.
+class MeetingFinder {
+ public:
+  MeetingFinder(CriticalPathInput const& input, std::vector<PathProcess> const& processes)
+      : of_process_(processes.size()), least_elsewhere_(input.collectives.size(), std::numeric_limits<int64_t>::max()) {
+    std::unordered_map<int32_t, size_t> process_of_rank;
+    for (size_t p = 0; p < processes.size(); ++p) process_of_rank.emplace(processes[p].front().ref.rank_index, p);
+    for (uint32_t c = 0; c < input.collectives.size(); ++c) {
+      auto const& participants = input.collectives[c].participants;
+      if (participants.size() < 2) continue;
+      for (auto const& participant : participants) {
+        auto const process = process_of_rank.find(participant.ref.rank_index);
+        if (process == process_of_rank.end())
+          least_elsewhere_[c] = std::min(least_elsewhere_[c], participant.wait_ns);
+        else
+          of_process_[process->second].push_back({participant.row, kNoNode, c, participant.wait_ns, 0, false});
+      }
+    }
+  }
+  std::vector<Meeting> take(size_t process) { return std::move(of_process_[process]); }
+
+  /// Says who jumps; returns where to, by collective.
+  std::vector<OpPlace> find_last(std::vector<PathProcess> const& processes, std::vector<ProcessGraph>& graphs) const {
+    std::vector<OpPlace> last(least_elsewhere_.size());
+    std::vector<LastKey> best(last.size(), LastKey{std::numeric_limits<int64_t>::max(), 0, 0, 0});
+    for (uint32_t p = 0; p < graphs.size(); ++p) {
+      for (Meeting const& meeting : graphs[p].meetings) {
+        LastKey const key{head_start(graphs[p], meeting), processes[p].front().trace().info().rank, p, meeting.op};
+        if (key >= best[meeting.collective]) continue;
+        best[meeting.collective] = key;
+        last[meeting.collective] = {p, meeting.op};
+      }
+    }
+    for (ProcessGraph& graph : graphs) {
+      for (Meeting& meeting : graph.meetings) {
+        int64_t const least_here = std::get<0>(best[meeting.collective]);
+        int64_t const least_elsewhere = least_elsewhere_[meeting.collective];
+        meeting.lead_ns = head_start(graph, meeting) - std::min(least_here, least_elsewhere);
+        meeting.is_jump = meeting.lead_ns > 0 && least_here <= least_elsewhere;
+      }
+    }
+    return last;
+  }
+
+ private:
+  /// Of those that were ready equally late, the first by what ranks are called.
+  using LastKey = std::tuple<int64_t, int32_t, uint32_t, uint32_t>;
+
+  /// For how long it could have done the transfer before that began. Usually this is what it waited in it: no common clock is
+  /// needed. Where it did not even begin for a reason that it does not know, it waited for that with all the others.
+  [[nodiscard]] int64_t head_start(ProcessGraph const& graph, Meeting const& meeting) const {
+    PathOp const& op = graph.ops[meeting.op];
+    int64_t const late = op.ready == kNothingBefore ? 0 : op.start - op.ready;
+    return meeting.wait_ns + (late >= graph.latency_limit_of(op) ? late : 0);
+  }
+
+  std::vector<std::vector<Meeting>> of_process_;
+  std::vector<int64_t> least_elsewhere_;  ///< by collective: waits of ranks that were not asked for
+};
+
+std::vector<int64_t> latency_limits(CriticalPathInput const& input, PathProcess process) {
+  std::vector<int64_t> limits;
+  for (DeviceIndex const& device : process) {
+    auto const facts = std::lower_bound(input.chosen.begin(), input.chosen.end(), device.ref,
+                                        [](DeviceFacts const& d, DeviceRef ref) { return d.ref < ref; });
+    bool const is_known = facts != input.chosen.end() && facts->ref == device.ref;
+    limits.push_back(std::max(input.launch_latency_limit_ns, is_known ? facts->launch.latency_limit_ns : 0));
+  }
+  return limits;
+}
+
+/// The op that ends last until the window's end; of equal ones the one of the first rank, there the one that began last.
+OpPlace last_op(std::vector<ProcessGraph> const& graphs, std::vector<PathProcess> const& processes, Interval window) {
+  OpPlace best;
+  auto const key = [&](uint32_t process, uint32_t op) {
+    return std::tuple(graphs[process].ops[op].end, -int64_t{processes[process].front().trace().info().rank}, -int64_t{process},
+                      op);
+  };
+  for (uint32_t p = 0; p < graphs.size(); ++p) {
+    for (uint32_t op = 0; op < graphs[p].ops.size() && graphs[p].ops[op].start <= window.end; ++op) {
+      if (graphs[p].ops[op].end > window.end) continue;
+      if (best.op == kNoNode || key(p, op) > key(best.process, best.op)) best = {p, op};
+    }
+  }
+  return best;
+}
+
+/// The steps of the process's first device that has any: by time.
+std::vector<StepFacts> steps_of(PathProcess process, std::vector<StepFacts> const& all) {
+  std::vector<StepFacts> steps;
+  for (DeviceIndex const& device : process) {
+    auto const before = [](StepFacts const& step, DeviceRef ref) { return step.ref < ref; };
+    auto step = std::lower_bound(all.begin(), all.end(), device.ref, before);
+    for (; step != all.end() && step->ref == device.ref; ++step) steps.push_back(*step);
+    if (!steps.empty()) break;
+  }
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](StepFacts const& a, StepFacts const& b) { return a.window.begin < b.window.begin; });
+  return steps;
+}
+
+/// Slack of ops by their class and name.
+class SlackTable {
+ public:
+  explicit SlackTable(int64_t nearly_below_ns) : nearly_below_ns_(nearly_below_ns) {}
+  /// `name`: a number, as they are given out one after the other.
+  void add(uint32_t name, PathClass path_class, int64_t slack, int64_t dur) {
+    size_t const place = size_t{name} * kClasses + static_cast<size_t>(path_class);
+    if (place >= rows_.size()) rows_.resize((size_t{name} + 1) * kClasses);
+    Row& row = rows_[place];
+    row.slack.push_back(slack);
+    add_saturated(row.total_ns, dur);
+    if (slack < nearly_below_ns_) add_saturated(row.nearly_critical_ns, dur);
+  }
+
+  /// By class.
+  [[nodiscard]] std::vector<PathSlack> by_class() const {
+    std::vector<PathSlack> result;
+    for (size_t path_class = 0; path_class < kClasses; ++path_class) {
+      Row all;
+      for (size_t place = path_class; place < rows_.size(); place += kClasses) all.add(rows_[place]);
+      if (!all.slack.empty()) result.push_back(std::move(all).facts(static_cast<PathClass>(path_class)));
+    }
+    return result;
+  }
+  /// By name, then class.
+  [[nodiscard]] std::vector<PathSlack> by_name(PathNames const& names) && {
+    std::vector<PathSlack> result;
+    for (size_t place = 0; place < rows_.size(); ++place) {
+      if (rows_[place].slack.empty()) continue;
+      result.push_back(std::move(rows_[place]).facts(static_cast<PathClass>(place % kClasses)));
+      result.back().name = names.text(static_cast<uint32_t>(place / kClasses));
+    }
+    return result;
+  }
+
+ private:
+  struct Row {
+    std::vector<int64_t> slack;
+    int64_t total_ns = 0, nearly_critical_ns = 0;
+
+    void add(Row const& other) {
+      slack.insert(slack.end(), other.slack.begin(), other.slack.end());
+      add_saturated(total_ns, other.total_ns);
+      add_saturated(nearly_critical_ns, other.nearly_critical_ns);
+    }
+    /// Of at least one op.
+    [[nodiscard]] PathSlack facts(PathClass path_class) && {
+      PathSlack facts;
+      facts.path_class = path_class;
+      facts.ops = slack.size();
+      facts.total_ns = total_ns;
+      facts.nearly_critical_ns = nearly_critical_ns;
+      facts.median_ns = lower_median(slack);
+      facts.min_ns = *std::min_element(slack.begin(), slack.end());
+      return facts;
+    }
+  };
+  /// Compute, communication, copy: the first ones are those of ops.
+  static constexpr size_t kClasses = static_cast<size_t>(PathClass::kCopy) + 1;
+
+  int64_t nearly_below_ns_;
+  std::vector<Row> rows_;  ///< by name, then class
+};
+
+/// Below this an op is nearly critical: a change that is worth making moves that much.
+int64_t nearly_critical_below(CriticalPathInput const& input, Interval window) {
+  constexpr int64_t kPart = 100;
+  std::vector<int64_t> lengths;
+  for (StepFacts const& step : input.steps)
+    if (!step.warmup) lengths.push_back(step.window.length());
+  if (lengths.empty()) return window.length() / kPart;
+  return lower_median(lengths) / kPart;
+}
+
+PathClass class_of_slack(model::EventKind kind) {
+  model::OpClass const op_class = model::kind_info(kind).op_class;
+  if (op_class == model::OpClass::kComm) return PathClass::kCommunication;
+  return op_class == model::OpClass::kCopy ? PathClass::kCopy : PathClass::kCompute;
+}
+
+class SlackSummary {
+ public:
+  SlackSummary(OpSlack const& slack, PathNames& names, CriticalPathFacts& facts)
+      : slack_(slack), names_(names), facts_(facts), table_(facts.nearly_critical_below_ns) {}
+
+  void add(PathProcess process, size_t number, ProcessGraph const& graph) {
+    model::Trace const& trace = process.front().trace();
+    std::vector<uint32_t> number_of_name(trace.strings().size(), kNoNode);
+    for (size_t op = 0; op < graph.ops.size(); ++op) {
+      int64_t const slack = slack_.of_process[number][op];
+      if (slack == kNoSlack || graph.ops[op].is_on_path) continue;
+      uint32_t const row = graph.ops[op].row;
+      uint32_t& name = number_of_name[trace.columns().name[row].value];
+      if (name == kNoNode) name = names_.number(trace.name(row));
+      table_.add(name, class_of_slack(trace.kind(row)), slack, trace.columns().dur[row]);
+    }
+  }
+
+  void finish() && {
+    facts_.slack_by_class = table_.by_class();
+    facts_.slack_by_name = std::move(table_).by_name(names_);
+    std::sort(facts_.slack_by_name.begin(), facts_.slack_by_name.end(), [](PathSlack const& a, PathSlack const& b) {
+      return a.total_ns != b.total_ns ? a.total_ns > b.total_ns
+                                      : std::pair(a.path_class, a.name) < std::pair(b.path_class, b.name);
+    });
+    if (facts_.slack_by_name.size() > kMaxContributors) facts_.slack_by_name.resize(kMaxContributors);
+  }
+
+ private:
+  OpSlack const& slack_;
+  PathNames& names_;
+  CriticalPathFacts& facts_;
+  SlackTable table_;
+};
+
+}  // namespace
+
+std::optional<CriticalPathFacts> find_critical_path(CriticalPathInput const& input, std::vector<PathPiece>* pieces) {
+  std::optional<Interval> const window = path_window(input.chosen);
+  if (!window) return std::nullopt;
+  std::vector<PathProcess> const processes = chosen_processes(input);
+  MeetingFinder meetings(input, processes);
+  std::vector<ProcessGraph> graphs(processes.size());
+  tbb::parallel_for(size_t{0}, processes.size(), [&](size_t p) {
+    if (input.stop.stop_requested()) return;
+    auto const rank_index = static_cast<size_t>(processes[p].front().ref.rank_index);
+    graphs[p] = make_process_graph(processes[p], input.host_steps.threads[rank_index], meetings.take(p),
+                                   latency_limits(input, processes[p]), input.launch_latency_limit_ns);
+  });
+  if (input.stop.stop_requested()) return std::nullopt;
+  OpPlace const start = last_op(graphs, processes, *window);
+  if (start.op == kNoNode) return std::nullopt;
+  std::vector<OpPlace> const last_participants = meetings.find_last(processes, graphs);
+  PathRoute const route = find_route(graphs, start, window->begin, last_participants);
+
+  PathNames names;
+  PathAccount account(pieces, names);
+  account.enter(*processes[start.process].front().rank, {});
+  int64_t const last_end = graphs[start.process].ops[start.op].end;
+  if (last_end < window->end)
+    account.add({{last_end, window->end}, graphs[start.process].rank_index, {}, {}, PathClass::kUnexplained});
+  std::vector<std::vector<PathStretch>> of_process(processes.size());
+  for (PathStretch const& stretch : route.stretches) of_process[stretch.process].push_back(stretch);
+  for (size_t p = 0; p < processes.size(); ++p) {
+    if (input.stop.stop_requested()) return std::nullopt;
+    account.enter(*processes[p].front().rank, steps_of(processes[p], input.steps));
+    account_process(processes[p], of_process[p], graphs[p], account);
+  }
+  CriticalPathFacts facts = std::move(account).finish(window->length());
+  facts.window = *window;
+  facts.jumps = route.jumps;
+  facts.clock_disagreement_ns = route.clock_disagreement_ns;
+  facts.clock_filled_ns = route.clock_filled_ns;
+  facts.clock_cut_ns = route.clock_cut_ns;
+  facts.nearly_critical_below_ns = nearly_critical_below(input, *window);
+  if (!input.wants_slack) return facts;
+
+  OpSlack const slack = find_slack(graphs, input.collectives.size(), *window);
+  facts.is_slack_exact = slack.is_exact;
+  SlackSummary summary(slack, names, facts);
+  for (size_t p = 0; p < processes.size(); ++p) summary.add(processes[p], p, graphs[p]);
+  std::move(summary).finish();
+  return facts;
+}
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,225 @@
+#include "analyzer/metrics/critical_path/streamed_path.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include <tbb/parallel_for.h>
+
+#include "analyzer/metrics/communication/collectives.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+constexpr auto kIsBefore = [](auto const& device, DeviceRef ref) { return device.ref < ref; };
+
+/// What of the run the path is to explain.
+struct PathPart {
+  bool is_all = false;               ///< of what was asked for
+  std::vector<DeviceFacts> devices;  ///< with their windows in it; by ref
+  std::vector<StepFacts> steps;      ///< by (ref, step)
+};
+
+/// By process: whether a device of it was asked for. The path looks into no other.
+std::vector<bool> chosen_processes(model::Run const& outline, Analysis const& facts) {
+  std::vector<bool> is_chosen(outline.ranks.size());
+  for (DeviceFacts const& device : facts.devices) is_chosen[static_cast<size_t>(device.ref.rank_index)] = true;
+  return is_chosen;
+}
+
+/// The part of all that the path is to explain, at most 1.
+double part_of_path(model::Run const& outline, std::vector<bool> const& is_chosen) {
+  uint64_t events = 0;
+  for (size_t r = 0; r < is_chosen.size(); ++r)
+    if (is_chosen[r]) events += outline.ranks[r].trace.whole_event_count();
+  return events <= kMostWholePathEvents ? 1 : static_cast<double>(kMostPathEvents) / static_cast<double>(events);
+}
+
+/// The middle steps by number, first and last; none without steps.
+std::optional<std::pair<int64_t, int64_t>> middle_steps(Analysis const& facts, double part) {
+  std::vector<int64_t> numbers;
+  for (StepFacts const& step : facts.steps) numbers.push_back(step.step);
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  if (numbers.empty()) return std::nullopt;
+  size_t const count = std::clamp<size_t>(static_cast<size_t>(part * static_cast<double>(numbers.size())), 1, numbers.size());
+  size_t const first = (numbers.size() - count) / 2;
+  return std::pair(numbers[first], numbers[first + count - 1]);
+}
+
+PathPart choose_part(Analysis const& facts, double part) {
+  PathPart chosen;
+  chosen.is_all = part >= 1;
+  auto const middle = middle_steps(facts, part);
+  for (StepFacts const& step : facts.steps)
+    if (middle && step.step >= middle->first && step.step <= middle->second) chosen.steps.push_back(step);
+  for (DeviceFacts const& device : facts.devices) {
+    DeviceFacts of_part;  // of all its facts the path asks for the window
+    of_part.ref = device.ref;
+    of_part.window = device.window;
+    int64_t begin = std::numeric_limits<int64_t>::max(), end = std::numeric_limits<int64_t>::min();
+    for (auto step = std::partition_point(chosen.steps.begin(), chosen.steps.end(),
+                                          [&](StepFacts const& s) { return s.ref < device.ref; });
+         step != chosen.steps.end() && step->ref == device.ref; ++step) {
+      begin = std::min(begin, step->window.begin);
+      end = std::max(end, step->window.end);
+    }
+    if (part >= 1) {
+      chosen.devices.push_back(std::move(of_part));
+      continue;
+    }
+    if (!middle) {
+      auto const length = static_cast<int64_t>(part * static_cast<double>(device.window.length()));
+      begin = device.window.begin + (device.window.length() - length) / 2;
+      end = begin + length;
+    }
+    if (begin >= end) continue;
+    of_part.window = {begin, end};
+    chosen.devices.push_back(std::move(of_part));
+  }
+  return chosen;
+}
+
+/// From the first begin to the last end of all that belongs to the part, on hosts too, and a step before: by it is known what
+/// threads did, and what ops waited for, as the part begins.
+Interval range_of(PathPart const& part) {
+  Interval range = part.devices.front().window;
+  auto const add = [&](Interval when) { range = {std::min(range.begin, when.begin), std::max(range.end, when.end)}; };
+  for (DeviceFacts const& device : part.devices) add(device.window);
+  int64_t longest = 0;
+  for (StepFacts const& step : part.steps) {
+    add(step.host_window);
+    longest = std::max({longest, step.host_window.length(), step.window.length()});
+  }
+  range.begin -= longest;
+  return range;
+}
+
+/// The chosen processes in a range of run time. Told to stop, it reads no more: processes that were not read have no events.
+base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> const& is_chosen, Interval range,
+                                      std::stop_token const& stop) {
+  model::Run read{run.outline.name, {}, run.outline.clock, {}};
+  std::vector<std::optional<base::Expected<model::RankTrace>>> ranks(run.outline.ranks.size());
+  tbb::parallel_for(size_t{0}, ranks.size(), [&](size_t r) {
+    if (!is_chosen[r] || stop.stop_requested())
+      ranks[r].emplace(model::RankTrace());
+    else
+      ranks[r].emplace(run.read_window(r, range));
+  });
+  for (auto& rank : ranks) {
+    if (!*rank) return base::fail_with(*rank);
+    read.ranks.push_back(std::move(**rank));
+  }
+  return read;
+}
+
+/// The collectives with the rows of what was read as a whole. Of processes that were not read rows say nothing.
+std::vector<CollectiveFacts> collectives_of_whole(std::vector<CollectiveFacts> collectives,
+                                                  std::vector<DeviceIndex> const& outlines,
+                                                  std::vector<DeviceIndex> const& devices) {
+  struct DeviceRows {
+    DeviceRef ref;
+    std::vector<std::pair<uint32_t, uint32_t>> rows;  ///< in the outline, as read
+  };
+  std::vector<DeviceRows> read(outlines.size());
+  tbb::parallel_for(size_t{0}, outlines.size(), [&](size_t d) {
+    read[d].ref = outlines[d].ref;
+    auto const whole = std::lower_bound(devices.begin(), devices.end(), outlines[d].ref, kIsBefore);
+    if (whole != devices.end() && whole->ref == outlines[d].ref) read[d].rows = rows_in_whole(outlines[d], *whole);
+  });
+
+  tbb::parallel_for(size_t{0}, collectives.size(), [&](size_t c) {
+    for (CollectiveFacts::Participant& own : collectives[c].participants) {
+      auto const device = std::lower_bound(read.begin(), read.end(), own.ref, kIsBefore);
+      auto const row = std::lower_bound(device->rows.begin(), device->rows.end(), std::pair(own.row, uint32_t{0}));
+      if (row != device->rows.end()) own.row = row->second;
+    }
+  });
+  return collectives;
+}
+
+/// The collectives of which a participant was read in the range, with the rows of what was read. Of processes that were not read
+/// rows say nothing.
+std::vector<CollectiveFacts> collectives_of(std::vector<CollectiveFacts> const& all, std::vector<DeviceIndex> const& devices,
+                                            std::vector<bool> const& is_read, Interval range) {
+  std::vector<CollectiveFacts> result;
+  auto const row_of = [&](CollectiveFacts::Participant const& own) -> std::optional<uint32_t> {
+    auto const device = std::lower_bound(devices.begin(), devices.end(), own.ref, kIsBefore);
+    if (device == devices.end() || device->ref != own.ref) return std::nullopt;
+    auto op = std::partition_point(device->ops.begin(), device->ops.end(),
+                                   [&](uint32_t row) { return device->start(row) < own.when.begin; });
+    for (; op != device->ops.end() && device->start(*op) == own.when.begin; ++op)
+      if (device->trace().kind(*op) == model::EventKind::kCollective && device->trace().columns().track[*op] == own.track &&
+          device->end(*op) == own.when.end)
+        return *op;
+    return std::nullopt;
+  };
+  for (CollectiveFacts const& collective : all) {
+    auto const touches = [&](auto const& own) { return own.when.begin < range.end && own.when.end > range.begin; };
+    if (std::none_of(collective.participants.begin(), collective.participants.end(), touches)) continue;
+    CollectiveFacts kept = collective;
+    std::erase_if(kept.participants, [&](CollectiveFacts::Participant& own) {
+      if (!is_read[static_cast<size_t>(own.ref.rank_index)]) return false;
+      auto const row = row_of(own);
+      if (row) own.row = *row;
+      return !row;
+    });
+    if (!kept.participants.empty()) result.push_back(std::move(kept));
+  }
+  return result;
+}
+
+}  // namespace
+
+bool is_path_of_all(model::Run const& outline, Analysis const& facts) {
+  return part_of_path(outline, chosen_processes(outline, facts)) >= 1;
+}
+
+base::Expected<std::optional<CriticalPathFacts>> find_streamed_path(StreamedRun const& run, FactsBeforePath const& known,
+                                                                    AnalyzeOptions const& options) {
+  std::vector<bool> const is_chosen = chosen_processes(run.outline, known.facts);
+  PathPart const part = choose_part(known.facts, part_of_path(run.outline, is_chosen));
+  if (part.devices.empty()) return std::nullopt;
+  Interval const range = part.is_all ? kAllTime : range_of(part);
+  auto const read = read_range(run, is_chosen, range, {});
+  if (!read) return base::fail_with(read);
+
+  std::vector<DeviceIndex> const devices = index_devices(*read);
+  std::vector<CollectiveFacts> const collectives = part.is_all
+                                                       ? collectives_of_whole(known.facts.collectives, known.devices, devices)
+                                                       : collectives_of(known.facts.collectives, devices, is_chosen, range);
+  return find_critical_path({devices, known.host_steps, collectives, part.devices, part.steps, options.launch_latency_limit_ns});
+}
+
+base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analysis const& facts, Interval stretch,
+                                                   int64_t around, std::stop_token const& stop) {
+  PathOfStretch found;
+  PathPart part;
+  for (DeviceFacts const& device : facts.devices) {
+    Interval const inside{std::max(device.window.begin, stretch.begin), std::min(device.window.end, stretch.end + around)};
+    if (inside.begin >= inside.end) continue;
+    DeviceFacts& of_part = part.devices.emplace_back();
+    of_part.ref = device.ref;
+    of_part.window = inside;
+  }
+  if (part.devices.empty()) return found;
+  Interval range = range_of(part);
+  range.begin -= around;
+  std::vector<bool> const all(run.outline.ranks.size(), true);
+  auto read = read_range(run, all, range, stop);
+  if (!read) return base::fail_with(read);
+  found.run = std::move(*read);
+  std::vector<DeviceIndex> const devices = index_devices(found.run);
+  HostSteps const steps = find_host_steps(found.run);
+  std::vector<CollectiveFacts> const collectives = collectives_of(facts.collectives, devices, all, range);
+  CriticalPathInput input{devices, steps, collectives, part.devices, part.steps};
+  input.wants_slack = false;
+  input.stop = stop;
+  if (!find_critical_path(input, &found.pieces)) found.pieces.clear();
+  for (PathPiece& piece : found.pieces)
+    piece.when = {std::max(piece.when.begin, stretch.begin), std::min(piece.when.end, stretch.end)};
+  std::erase_if(found.pieces, [](PathPiece const& piece) { return piece.when.begin >= piece.when.end; });
+  return found;
+}
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,271 @@
+#include "analyzer/metrics/steps/measured_steps.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <span>
+
+#include <tbb/parallel_for.h>
+
+#include "analyzer/metrics/core/quantile.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+template <class Row>
+std::pair<size_t, size_t> rows_of(std::vector<Row> const& rows, DeviceRef ref) {
+  auto const first = std::partition_point(rows.begin(), rows.end(), [&](Row const& row) { return row.ref < ref; });
+  auto const last = std::partition_point(first, rows.end(), [&](Row const& row) { return row.ref <= ref; });
+  return {static_cast<size_t>(first - rows.begin()), static_cast<size_t>(last - rows.begin())};
+}
+
+/// A window that a device's gaps fill, by cause; none where they do not. `near`: where the window before lay among them.
+std::optional<IdleSplit> split_idle(DeviceGaps const& gaps, Interval window, size_t& near) {
+  IdleSplit split{};
+  int64_t idle = 0;
+  near = gaps.first_after(window.begin, near);
+  for (size_t i = near; i < gaps.size(); ++i) {
+    Interval const gap = gaps.when(i);
+    if (gap.begin >= window.end) break;
+    int64_t const part = std::min(gap.end, window.end) - std::max(gap.begin, window.begin);
+    split[static_cast<size_t>(gaps.cause(i))] += part;
+    idle += part;
+  }
+  return idle == window.length() ? std::optional(split) : std::nullopt;
+}
+
+struct Period {
+  StepFacts const* step;
+  Interval when;
+  IdleSplit lead{};
+};
+
+bool follows(StepFacts const& before, StepFacts const& step) {
+  return step.before == StepBefore::kFollows || (step.before == StepBefore::kByNumber && before.step + 1 == step.step);
+}
+
+/// Of the measured steps of a device, rows first..last − 1; by time, disjoint.
+std::vector<Period> periods_of(std::vector<StepFacts> const& steps, size_t first, size_t last, DeviceGaps const* gaps) {
+  std::vector<Period> result;
+  size_t near = 0;
+  for (size_t i = first; i < last; ++i) {
+    StepFacts const& step = steps[i];
+    if (step.warmup) continue;
+    Period period{&step, step.window};
+    if (i > first && follows(steps[i - 1], step)) {
+      Interval const lead{steps[i - 1].window.end, step.window.begin};
+      auto const idle = lead.begin < lead.end && gaps != nullptr ? split_idle(*gaps, lead, near) : std::nullopt;
+      if (idle) {
+        period.when.begin = lead.begin;
+        period.lead = *idle;
+      }
+    }
+    // Steps come by number; a job that counts from 0 again would go back in time.
+    if (result.empty() || period.when.begin >= result.back().when.end) result.push_back(period);
+  }
+  return result;
+}
+
+/// With fewer steps there is no telling which length is the usual one.
+constexpr size_t kFewestSteps = 8;
+/// Where steps vary much an outlier is beyond that, too: by so many times the distance of the quartiles above the upper one
+/// (Tukey's outer fence). So more than a quarter of the steps are never outliers but another population (evaluation, other
+/// sequence lengths).
+constexpr double kFence = 3;
+
+/// A step of the warm-up may be so many times as long as the one before: within it times go down, but for noise.
+constexpr double kSettling = 1.1;
+
+/// How many of the first periods are much longer than the later half, and settle to it. A single long one is of the warm-up only
+/// where no later one is as long: else it is one of the outliers.
+size_t count_slow_start(std::vector<Period> const& periods) {
+  if (periods.size() < kFewestSteps) return 0;
+  size_t const half = periods.size() / 2;
+  std::vector<int64_t> later;
+  for (size_t i = half; i < periods.size(); ++i) later.push_back(periods[i].when.length());
+  auto const limit = static_cast<int64_t>(kOutlier * static_cast<double>(lower_median(later)));
+  auto const is_long = [&](Period const& period) { return period.when.length() > limit; };
+  auto const end = std::find_if_not(periods.begin(), periods.end(), is_long);
+  auto const count = static_cast<size_t>(end - periods.begin());
+  if (count == 0 || count >= half) return 0;
+  for (size_t i = 1; i < count; ++i) {
+    auto const before = static_cast<double>(periods[i - 1].when.length());
+    if (static_cast<double>(periods[i].when.length()) > kSettling * before) return 0;
+  }
+  return count == 1 && std::any_of(end, periods.end(), is_long) ? 0 : count;
+}
+
+/// The longest period that is no outlier, ns.
+int64_t usual_limit(std::span<Period const> periods) {
+  constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+  if (periods.size() < kFewestSteps) return kNoLimit;
+  std::vector<int64_t> lengths;
+  for (Period const& period : periods) lengths.push_back(period.when.length());
+  std::sort(lengths.begin(), lengths.end());
+  auto const at = [&](size_t quarters) { return static_cast<double>(lengths[(lengths.size() - 1) * quarters / 4]); };
+  double const limit = std::max(kOutlier * at(2), at(3) + kFence * (at(3) - at(1)));
+  return limit < static_cast<double>(kNoLimit) ? static_cast<int64_t>(limit) : kNoLimit;
+}
+
+struct UsualRange {
+  size_t slow_start = 0;  ///< periods in front that settle
+  int64_t longest = 0;    ///< period behind them that is no outlier
+};
+
+UsualRange usual_range(std::vector<Period> const& periods) {
+  size_t const slow = count_slow_start(periods);
+  return {slow, usual_limit(std::span(periods).subspan(slow))};
+}
+
+/// A recording of collectives and nothing else, not even their launches: what the device did besides, and so what it lost, is not
+/// known.
+bool is_communication_alone(DeviceFacts const& device) {
+  return device.collectives > 0 && device.collectives == device.kernels && device.copies == 0 && device.launches == 0;
+}
+
+/// Of a device without steps.
+bool stands_as_one_period(DeviceFacts const& device) { return device.window.length() > 0 && !is_communication_alone(device); }
+
+void add_time(MeasuredDevice& device, TimeSplit const& time) {
+  device.comm_ns += time.comm_ns;
+  device.copy_ns += time.copy_ns;
+  device.compute_ns += time.compute_ns;
+  device.exposed_comm_ns += time.exposed_comm_ns;
+  device.exposed_wait_ns += time.exposed_wait_ns;
+  device.exposed_late_ns += time.exposed_late_ns;
+  device.exposed_copy_ns += time.exposed_copy_ns;
+  device.unhidden_comm_ns += time.unhidden_comm_ns;
+  for (size_t c = 0; c < device.unhidden.size(); ++c) device.unhidden[c] += time.unhidden_by_cause[c];
+}
+
+/// About how many gaps lie in the periods: as if they were spread evenly.
+size_t expected_gaps(MeasuredDevice const& device, DeviceGaps const& gaps) {
+  Interval const all{device.periods.front().begin, device.periods.back().end};
+  size_t const first = gaps.first_after(all.begin), behind = std::max(first, gaps.first_after(all.end));
+  if (all.length() <= 0) return 0;
+  double const share = std::clamp(static_cast<double>(device.total_ns) / static_cast<double>(all.length()), 0.0, 1.0);
+  return static_cast<size_t>(share * static_cast<double>(behind - first));
+}
+
+/// Those that lie in the periods.
+void add_gaps(MeasuredDevice& device, DeviceGaps const* gaps) {
+  if (gaps == nullptr || device.periods.empty()) return;
+  size_t const last = gaps->size(), expected = expected_gaps(device, *gaps);
+  size_t at = gaps->first_after(device.periods.front().begin);
+  device.gaps.begin(*gaps, expected);
+  for (Interval const& period : device.periods) {
+    while (at < last && gaps->when(at).end <= period.begin) ++at;
+    for (size_t row = at; row < last; ++row) {
+      Interval const gap = gaps->when(row);
+      if (gap.begin >= period.end) break;
+      Interval const when{std::max(gap.begin, period.begin), std::min(gap.end, period.end)};
+      if (when == gap)
+        device.gaps.add(static_cast<uint32_t>(row));
+      else
+        device.gaps.add_part(static_cast<uint32_t>(row), when);
+      device.idle[static_cast<size_t>(gaps->cause(row))] += when.length();
+    }
+  }
+}
+
+}  // namespace
+
+void GapList::begin(DeviceGaps const& all, size_t expected) {
+  all_ = &all;
+  list_ = std::make_shared<List>();
+  list_->rows.reserve(expected);
+}
+
+void GapList::add_part(uint32_t row, Interval part) {
+  list_->cuts.emplace_back(list_->rows.size(), part);
+  list_->rows.push_back({row & 0x7fff'ffffU, true});
+}
+
+Interval GapList::cut_at(size_t place) const {
+  return std::partition_point(list_->cuts.begin(), list_->cuts.end(), [&](auto const& cut) { return cut.first < place; })->second;
+}
+
+bool MeasuredDevice::is_measured(int64_t instant) const {
+  auto const period = std::partition_point(periods.begin(), periods.end(), [&](Interval const& p) { return p.end <= instant; });
+  return period != periods.end() && period->begin <= instant;
+}
+
+namespace {
+
+/// Of one device each, as in MeasuredSteps.
+struct DevicePeriods {
+  MeasuredDevice all, usual, outliers, slow_start;
+};
+
+/// All but what is told by gaps.
+DevicePeriods divide_periods(Analysis const& facts, DeviceFacts const& device) {
+  auto const [first, last] = rows_of(facts.steps, device.ref);
+  MeasuredDevice none;
+  none.ref = device.ref;
+  none.has_steps = first < last;
+  DevicePeriods result{none, none, none, none};
+  auto const add = [](MeasuredDevice& to, Interval when, TimeSplit const& time) {
+    to.periods.push_back(when);
+    to.total_ns += when.length();
+    add_time(to, time);
+  };
+  std::vector<Period> const periods = periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
+  auto const [slow, limit] = usual_range(periods);
+  for (size_t i = 0; i < periods.size(); ++i) {
+    Period const& period = periods[i];
+    add(result.all, period.when, period.step->time);
+    add(i < slow                       ? result.slow_start
+        : period.when.length() > limit ? result.outliers
+                                       : result.usual,
+        period.when, period.step->time);
+  }
+  if (!none.has_steps && stands_as_one_period(device))
+    for (MeasuredDevice* to : {&result.all, &result.usual}) add(*to, device.window, device.time);
+  return result;
+}
+
+/// Fills place `d` of the result.
+void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
+  DeviceGaps const* const gaps = facts.gaps.of(facts.devices[d].ref);
+  auto [all, usual, outliers, slow_start] = divide_periods(facts, facts.devices[d]);
+  add_gaps(all, gaps);
+  bool const all_are_usual = outliers.periods.empty() && slow_start.periods.empty();
+  if (all_are_usual) usual = all;
+  if (!all_are_usual)
+    for (MeasuredDevice* of : {&usual, &outliers, &slow_start}) add_gaps(*of, gaps);
+  result.all[d] = std::move(all);
+  result.usual[d] = std::move(usual);
+  result.outliers[d] = std::move(outliers);
+  result.slow_start[d] = std::move(slow_start);
+}
+
+}  // namespace
+
+std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts) {
+  std::vector<std::vector<MeasuredPeriod>> result(facts.devices.size());
+  tbb::parallel_for(size_t{0}, facts.devices.size(), [&](size_t d) {
+    DeviceFacts const& device = facts.devices[d];
+    auto const [first, last] = rows_of(facts.steps, device.ref);
+    std::vector<Period> const periods = periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
+    auto const [slow, limit] = usual_range(periods);
+    for (size_t i = 0; i < periods.size(); ++i)
+      result[d].push_back({periods[i].when, periods[i].lead, i >= slow && periods[i].when.length() <= limit});
+    if (first == last && stands_as_one_period(device)) result[d].push_back({device.window});
+  });
+  return result;
+}
+
+std::vector<MeasuredDevice> measure_usual_times(Analysis const& facts) {
+  std::vector<MeasuredDevice> result(facts.devices.size());
+  tbb::parallel_for(size_t{0}, result.size(), [&](size_t d) { result[d] = divide_periods(facts, facts.devices[d]).usual; });
+  return result;
+}
+
+MeasuredSteps measure_steps(Analysis const& facts) {
+  MeasuredSteps result;
+  for (auto* devices : {&result.all, &result.usual, &result.outliers, &result.slow_start}) devices->resize(facts.devices.size());
+  tbb::parallel_for(size_t{0}, facts.devices.size(), [&](size_t d) { measure_device(facts, d, result); });
+  return result;
+}
+
+}  // namespace stepscope::analyzer

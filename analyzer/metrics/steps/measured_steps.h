@@ -1,0 +1,107 @@
+// The steps that rules measure: warm-up left out, each with the idle time that led to it. A loop may wait for data between its
+// steps; that time is in no step's window, but it delays the step that follows. So the period of a step is its window and, where
+// the step before is the one numbered just before and the device did nothing in between, the time since that one's end. A few
+// periods that are much longer than the others are a population of their own: what they lose says nothing of the usual step. So
+// are the first ones, while something is still being made ready.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "analyzer/results/analysis.h"
+
+namespace stepscope::analyzer {
+
+/// Those of the facts' gaps that lie in some periods, by time; one that a period cuts is there with the part in it. Refers to the
+/// facts. Copies share what they list.
+class GapList {
+ public:
+  [[nodiscard]] size_t size() const { return list_ ? list_->rows.size() : 0; }
+  [[nodiscard]] bool empty() const { return size() == 0; }
+  /// O(1); O(log periods) for a gap that was cut.
+  [[nodiscard]] IdleGap operator[](size_t place) const {
+    Row const row = list_->rows[place];
+    IdleGap gap = (*all_)[row.number];
+    if (row.is_cut) gap.when = cut_at(place);
+    return gap;
+  }
+  [[nodiscard]] IdleCause cause(size_t place) const { return all_->cause(list_->rows[place].number); }
+  [[nodiscard]] bool is_way_from_sync(size_t place) const { return all_->is_way_from_sync(list_->rows[place].number); }
+  [[nodiscard]] NotExplained why_not(size_t place) const { return all_->why_not(list_->rows[place].number); }
+  [[nodiscard]] Interval when(size_t place) const {
+    Row const row = list_->rows[place];
+    return row.is_cut ? cut_at(place) : all_->when(row.number);
+  }
+  /// Of these gaps about so many will be added: all[row], or a part of it that is not empty. Rows must come by time, and before
+  /// the list is copied.
+  void begin(DeviceGaps const& all, size_t expected);
+  void add(uint32_t row) { list_->rows.push_back({row & 0x7fff'ffffU, false}); }
+  void add_part(uint32_t row, Interval part);
+
+ private:
+  struct Row {
+    uint32_t number : 31;
+    uint32_t is_cut : 1;
+  };
+  struct List {
+    std::vector<Row> rows;
+    std::vector<std::pair<size_t, Interval>> cuts;  ///< by place
+  };
+  [[nodiscard]] Interval cut_at(size_t place) const;
+
+  DeviceGaps const* all_ = nullptr;
+  std::shared_ptr<List> list_;  ///< null: nothing
+};
+
+struct MeasuredDevice {
+  DeviceRef ref;
+  bool has_steps = false;  ///< false: the device's whole window stands as one period, and no cost per step is given; none where
+                           ///< nothing but collectives was recorded
+  std::vector<Interval> periods;     ///< by time, disjoint
+  int64_t total_ns = 0;              ///< Σ periods
+  IdleSplit idle{};                  ///< sums over the periods
+  int64_t comm_ns = 0, copy_ns = 0;  ///< with what compute hides
+  int64_t compute_ns = 0, exposed_comm_ns = 0, exposed_wait_ns = 0, exposed_late_ns = 0, exposed_copy_ns = 0;
+  IdleSplit unhidden{};  ///< sums of unhidden_by_cause
+  int64_t unhidden_comm_ns = 0;
+  GapList gaps;  ///< in the periods, by time
+
+  [[nodiscard]] double per_step(int64_t total) const {
+    return periods.empty() ? 0 : static_cast<double>(total) / static_cast<double>(periods.size());
+  }
+  /// Mean length of a period, ns.
+  [[nodiscard]] double step_ns() const { return per_step(total_ns); }
+  /// Whether the instant lies in a period.
+  [[nodiscard]] bool is_measured(int64_t instant) const;
+  [[nodiscard]] int64_t idle_of(IdleCause cause) const { return idle[static_cast<size_t>(cause)]; }
+};
+
+/// Well outside of what a healthy machine varies by: a period of more than so many times the device's median one is an outlier.
+inline constexpr double kOutlier = 1.5;
+
+/// Each beside facts.devices.
+struct MeasuredSteps {
+  std::vector<MeasuredDevice> all;
+  std::vector<MeasuredDevice> usual;     ///< without the outliers and the slow start
+  std::vector<MeasuredDevice> outliers;  ///< without periods where there are none, or too many to be exceptions
+  /// The first periods, as long as all of them are more than kOutlier times what the run settles to; without periods where long
+  /// ones come later, too, or where it does not settle. None of them is an outlier.
+  std::vector<MeasuredDevice> slow_start;
+};
+/// `facts` must outlive it.
+MeasuredSteps measure_steps(Analysis const& facts);
+/// Of MeasuredSteps::usual all but idle and gaps, which stay empty: for a fraction of the time.
+std::vector<MeasuredDevice> measure_usual_times(Analysis const& facts);
+/// A period, and of the idle time in it that is before its step's window why.
+struct MeasuredPeriod {
+  Interval when;
+  IdleSplit lead{};
+  bool is_usual = true;  ///< in MeasuredSteps::usual: no outlier, not of the slow start
+};
+/// Of MeasuredSteps::all the periods alone: for a fraction of the time.
+std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts);
+
+}  // namespace stepscope::analyzer

@@ -1,0 +1,63 @@
+// stepscope analyze RUN: facts and findings as text, JSON, Markdown or gauges.
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "analyzer/results/analysis.h"
+#include "cli/analyzed_run.h"
+#include "cli/commands.h"
+#include "reports/json/json.h"
+#include "reports/markdown/analysis.h"
+#include "reports/openmetrics/openmetrics.h"
+#include "reports/text/text.h"
+
+namespace stepscope::cli {
+namespace {
+
+struct AnalyzeOptions {
+  std::vector<std::string> runs;
+  bool json = false, markdown = false, openmetrics = false;
+  std::string steps;
+  std::optional<int32_t> rank;
+  bool stream = false, is_one_run = false;
+};
+
+int analyze_run(AnalyzeOptions const& options) {
+  analyzer::AnalyzeOptions wanted;
+  if (!options.steps.empty()) {
+    auto const steps = parse_steps(options.steps);
+    if (!steps) return report_error(steps.error());
+    wanted.steps = *steps;
+  }
+  wanted.rank = options.rank;
+  auto const analyzed =
+      analyze_and_warn(options.runs, wanted, options.stream ? Reading::kByProcess : Reading::kBySize, options.is_one_run);
+  if (!analyzed) return report_error(analyzed.error());
+  model::Run const& run = analyzed->run;
+  analyzer::Analysis const& analysis = analyzed->analysis;
+  std::string const text = options.json          ? reports::analysis_json(run, analysis)
+                           : options.markdown    ? reports::analysis_markdown(run, analysis)
+                           : options.openmetrics ? reports::openmetrics(run, analysis)
+                                                 : reports::analysis_text(run, analysis, {use_color(), terminal_width()});
+  std::fputs(text.c_str(), stdout);
+  return kGood;
+}
+
+}  // namespace
+
+Action add_analyze(CLI::App& app) {
+  auto const options = std::make_shared<AnalyzeOptions>();
+  app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
+  auto* const json = app.add_flag("--json", options->json, "print every fact as JSON (docs/ANALYSIS_JSON.md)");
+  auto* const markdown = app.add_flag("--markdown", options->markdown, "print a summary as Markdown")->excludes(json);
+  app.add_flag("--openmetrics", options->openmetrics, "print gauges for dashboards (docs/OPENMETRICS.md)")
+      ->excludes(json)
+      ->excludes(markdown);
+  app.add_option("--steps", options->steps, "only steps first:last");
+  app.add_option("--rank", options->rank, "only this rank")->check(whole_number(0, INT32_MAX));
+  add_one_run_option(app, options->is_one_run);
+  app.add_flag("--stream", options->stream, "read one process after the other, as is done for large runs anyway: less memory");
+  return [options] { return analyze_run(*options); };
+}
+
+}  // namespace stepscope::cli

@@ -1,0 +1,293 @@
+// stepscope doctor: is this machine ready (doctor_machine.cpp)? stepscope doctor RUN: can this trace be trusted? Reads and checks
+// every byte, and says what was lost, where, and why.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include <nlohmann/json.hpp>
+
+#include "analyzer/results/analysis.h"
+#include "cli/commands/checks.h"
+#include "cli/commands.h"
+#include "reports/words/run_notes.h"
+#include "reports/words/trust.h"
+#include "trace/base/format.h"
+#include "trace/base/files/mapped_file.h"
+#include "trace/base/files/run_folder.h"
+#include "trace/file/reader.h"
+#include "trace/file/trace_file.h"
+#include "trace/import/open/open_run.h"
+
+namespace stepscope::cli {
+namespace {
+
+using base::printable;
+using nlohmann::json;
+
+/// One thing that makes a trace less than what happened.
+struct Loss {
+  std::string what;  ///< with where
+  std::string why;   ///< and what avoids it
+};
+
+struct Diagnosis {
+  std::string file;
+  uint64_t bytes = 0, events = 0;
+  size_t tracks = 0;
+  int64_t duration_ns = 0;
+  bool is_finished = false, has_summaries = false;
+  bool has_checksums = false;  ///< of every byte: other tools' formats have none
+  std::vector<Loss> losses;
+  std::vector<std::string> doubts;  ///< nothing is lost, but numbers may be off
+};
+
+/// Of a file without an end: how far each track reaches.
+std::string last_events(file::TraceFile const& file) {
+  std::vector<int64_t> ends(file.tracks().size(), INT64_MIN);
+  for (file::IndexEntry const& entry : file.blocks())
+    if (entry.header.type == static_cast<uint16_t>(file::BlockType::kEvents) && entry.header.track < ends.size())
+      ends[entry.header.track] = std::max(ends[entry.header.track], entry.header.max_end);
+  auto const reached = std::partition(ends.begin(), ends.end(), [](int64_t end) { return end != INT64_MIN; });
+  if (reached == ends.begin()) return "nothing was written yet";
+  auto const [first, last] = std::minmax_element(ends.begin(), reached);
+  std::string text =
+      fmt::format("the tracks reach to between {} and {}", base::format_duration(*first), base::format_duration(*last));
+  if (reached != ends.end()) text += fmt::format(", {} of {} hold nothing yet", ends.end() - reached, ends.size());
+  return text;
+}
+
+Loss lost_end(file::TraceFile const& file, std::vector<file::DamagedPlace> const& damage) {
+  std::string what = "what came after the last block: the file has no end";
+  if (!damage.empty() && damage.back().is_end)
+    what += fmt::format(", it ends in the middle of {}", file::describe(damage.back(), file.tracks()));
+  return {what + "; " + last_events(file),
+          "the program was killed or is still running, its disk was full, or the file was cut; a recorder writes every second"};
+}
+
+void add_damage(file::TraceFile const& file, Diagnosis& diagnosis) {
+  auto const damage = file.find_damage();
+  if (!file.is_finished()) diagnosis.losses.push_back(lost_end(file, damage));
+  for (file::DamagedPlace const& place : damage) {
+    if (place.is_end && !file.is_finished()) continue;  // told above
+    std::string const what =
+        fmt::format("{} at byte {}: {}", base::format_bytes(place.bytes), place.offset, file::describe(place, file.tracks()));
+    char const* const why = place.is_end ? "the file was cut: copy it again"
+                                         : "the bytes were changed after they were written: copy the file again, check the disk";
+    diagnosis.losses.push_back({what, fmt::format("{}{}", why, place.is_derived ? "; nothing recorded is in it" : "")});
+  }
+}
+
+/// What the trace had lost before this file was made of it.
+void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
+  if (log.lost_blocks > 0)
+    diagnosis.losses.push_back({fmt::format("{} damaged block{} of the trace that this one was made of", log.lost_blocks,
+                                            log.lost_blocks == 1 ? "" : "s"),
+                                "make it again from an intact copy"});
+  for (std::string const& note : log.notes) {
+    bool const is_said = std::find(diagnosis.doubts.begin(), diagnosis.doubts.end(), note) != diagnosis.doubts.end();
+    if (!is_said) diagnosis.doubts.push_back(note);  // of several processes of a file
+  }
+}
+
+void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
+  for (model::Track const& track : file.tracks()) {
+    if (track.dropped > 0)
+      diagnosis.losses.push_back({fmt::format("{} events of {} {}", base::format_count(track.dropped),
+                                              track.kind == model::TrackKind::kThread ? "thread" : "track", track.name),
+                                  "the recorder's buffers were full: record with a larger --buffer-mb, or fewer annotations"});
+  }
+  if (file.log().dropped > 0)
+    diagnosis.losses.push_back({fmt::format("{} events that no track claims", base::format_count(file.log().dropped)),
+                                "the recorder's buffers were full: record with a larger --buffer-mb"});
+}
+
+void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
+  auto const add = [&](uint64_t count, char const* of, char const* what) {
+    if (count > 0) diagnosis.doubts.push_back(base::format_count(count, of) + what);
+  };
+  add(log.unmatched_launches, "launch call", " without device op in the trace");
+  add(log.doubled_launches, "launch call",
+      " with the correlation id of an earlier one: device ops were linked with the last before them");
+  add(log.unmatched_ops, "device op", " without launch in the trace");
+  add(log.negative_latencies, "device op", " before the launch: the clocks of host and device disagree");
+  add(log.negative_durations, "event", " with a negative duration, taken as 0");
+  add(log.overlapping_slices, "device op", " on a stream while another runs there");
+  add(log.impossible_times, "event", " with impossible times");
+  add(log.unknown_events, "event", " of kinds that this version does not know");
+}
+
+/// Of one more process of the file: what add_doubts() looks at.
+void add_counts(model::ImportLog const& log, model::ImportLog& sum) {
+  sum.unmatched_launches += log.unmatched_launches;
+  sum.doubled_launches += log.doubled_launches;
+  sum.unmatched_ops += log.unmatched_ops;
+  sum.negative_latencies += log.negative_latencies;
+  sum.negative_durations += log.negative_durations;
+  sum.overlapping_slices += log.overlapping_slices;
+  sum.impossible_times += log.impossible_times;
+  sum.unknown_events += log.unknown_events;
+}
+
+void doubt_emptiness(Diagnosis& diagnosis) {
+  if (diagnosis.events > 0) return;
+  diagnosis.doubts.emplace_back(
+      "holds no events: the program did nothing that is recorded, or recording did not work; nothing follows from it");
+}
+
+/// Of another tool's file: what reading it found.
+base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
+  auto const sources = import::TraceSource::open(path);
+  if (!sources) return base::fail_with(sources);
+  std::error_code ignored;
+  Diagnosis diagnosis{.file = path, .bytes = std::filesystem::file_size(path, ignored), .is_finished = true};
+  model::ImportLog doubtful;
+  for (import::TraceSource const& source : *sources) {
+    for (uint64_t const count : source.event_counts()) diagnosis.events += count;
+    diagnosis.tracks += source.tracks().size();
+    diagnosis.duration_ns = std::max(diagnosis.duration_ns, source.time_range().length());
+    model::ImportLog const log = source.log();
+    if (log.truncated) {
+      diagnosis.is_finished = false;
+      diagnosis.losses.push_back(
+          {"what came behind the place where the file ends", "the tool was killed, its disk was full, or the file was cut"});
+    }
+    if (log.dropped > 0)
+      diagnosis.losses.push_back({fmt::format("{} events", base::format_count(log.dropped)),
+                                  "the recorder lost them, or they cannot be read: the lines below say which"});
+    add_earlier_losses(log, diagnosis);
+    add_counts(log, doubtful);
+  }
+  add_doubts(doubtful, diagnosis);
+  doubt_emptiness(diagnosis);
+  return diagnosis;
+}
+
+base::Expected<Diagnosis> diagnose(std::string const& path) {
+  auto const mapped = base::MappedFile::open(path);
+  if (!mapped) return base::fail_with(mapped);
+  bool const is_named_ours = path.ends_with(base::kTraceSuffix);
+  if (!is_named_ours && !mapped->bytes().empty() && !file::is_stepscope_file(mapped->bytes())) return diagnose_foreign(path);
+  auto const file = file::TraceFile::open(path);
+  if (!file) return base::fail_with(file);
+  Diagnosis diagnosis{.file = path, .bytes = file->size_bytes(), .tracks = file->tracks().size()};
+  diagnosis.events = file->event_count();
+  diagnosis.duration_ns = file->time_range().end - file->time_range().begin;
+  diagnosis.is_finished = file->is_finished();
+  diagnosis.has_summaries = file->has_summaries();
+  diagnosis.has_checksums = true;
+  add_damage(*file, diagnosis);
+  add_drops(*file, diagnosis);
+  add_earlier_losses(file->log(), diagnosis);
+  // Names and details tell nothing here.
+  if (auto const trace = file->read({.columns = {.name = false, .correlation = true, .tables = 0}}))
+    add_doubts(trace->log(), diagnosis);
+  else
+    diagnosis.doubts.push_back("too many events for this machine's memory: whether launches and device ops fit was not checked");
+  doubt_emptiness(diagnosis);
+  return diagnosis;
+}
+
+/// Of a file that lost nothing.
+char const* praise(Diagnosis const& diagnosis) {
+  if (!diagnosis.doubts.empty() && diagnosis.events > 0) return "nothing was lost";
+  return diagnosis.has_checksums ? "complete: every byte is as it was written, nothing was dropped"
+                                 : "read to its end, nothing was left out";
+}
+
+void print(Diagnosis const& diagnosis) {
+  std::printf("%s\n", printable(diagnosis.file).c_str());
+  std::printf("  %s, %s events on %zu tracks over %s\n", base::format_bytes(diagnosis.bytes).c_str(),
+              base::format_count(diagnosis.events).c_str(), diagnosis.tracks,
+              base::format_duration(diagnosis.duration_ns).c_str());
+  for (Loss const& loss : diagnosis.losses)
+    std::printf("  lost   %s\n         %s\n", printable(loss.what).c_str(), printable(loss.why).c_str());
+  for (std::string const& doubt : diagnosis.doubts) std::printf("  doubt  %s\n", printable(doubt).c_str());
+  if (diagnosis.losses.empty()) std::printf("  %s\n", praise(diagnosis));
+}
+
+/// How far the conclusions can be believed that the files give together.
+void print(model::Run const& run, analyzer::Analysis const& analysis) {
+  std::printf("\nTrust: %d of 100\n", static_cast<int>(analysis.quality.score));
+  for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.quality))
+    std::printf("  fault    %s\n  weakens  %s\n  holds    %s\n", printable(weakness.fault).c_str(), weakness.weakens.c_str(),
+                weakness.holds.c_str());
+  for (std::string const& note : run.notes) std::printf("  note     %s\n", printable(note).c_str());
+  for (std::string const& note : reports::run_notes(run, analysis)) std::printf("  note     %s\n", printable(note).c_str());
+}
+
+json json_of(model::Run const& run, analyzer::Analysis const& analysis) {
+  json weaknesses = json::array();
+  for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.quality))
+    weaknesses.push_back({{"fault", weakness.fault}, {"weakens", weakness.weakens}, {"holds", weakness.holds}});
+  json notes = run.notes;
+  for (std::string const& note : reports::run_notes(run, analysis)) notes.push_back(note);
+  return {{"score", analysis.quality.score},
+          {"missing_ranks", analysis.quality.missing_ranks},
+          {"weaknesses", weaknesses},
+          {"notes", notes}};
+}
+
+json json_of(Diagnosis const& diagnosis) {
+  json losses = json::array();
+  for (Loss const& loss : diagnosis.losses) losses.push_back({{"what", loss.what}, {"why", loss.why}});
+  return {{"file", diagnosis.file},
+          {"bytes", diagnosis.bytes},
+          {"events", diagnosis.events},
+          {"tracks", diagnosis.tracks},
+          {"duration_ns", diagnosis.duration_ns},
+          {"finished", diagnosis.is_finished},
+          {"has_summaries", diagnosis.has_summaries},
+          {"lost", losses},
+          {"doubts", diagnosis.doubts}};
+}
+
+int examine(std::vector<std::string> const& runs, bool as_json) {
+  int code = kGood;
+  json files_json = json::array();
+  for (std::string const& run : runs) {
+    auto const files = import::files_of(run);
+    if (!files) return report_error(files.error());
+    for (std::string const& file : *files) {
+      auto const diagnosis = diagnose(file);
+      if (!diagnosis) {
+        code = report_error(diagnosis.error());
+        continue;
+      }
+      if (!diagnosis->losses.empty()) code = std::max(code, kFinding);
+      if (as_json)
+        files_json.push_back(json_of(*diagnosis));
+      else
+        print(*diagnosis);
+    }
+  }
+  // What is wrong with single files was told above.
+  json trust = nullptr;
+  if (auto const run = import::open_run(runs)) {
+    analyzer::Analysis const analysis = analyzer::analyze(*run);
+    if (as_json)
+      trust = json_of(*run, analysis);
+    else
+      print(*run, analysis);
+  }
+  if (as_json)
+    std::printf("%s\n", json{{"files", files_json}, {"trust", trust}}.dump(2, ' ', true, json::error_handler_t::replace).c_str());
+  return code;
+}
+
+}  // namespace
+
+Action add_doctor(CLI::App& app) {
+  struct Options {
+    std::vector<std::string> runs;
+    bool json = false;
+  };
+  auto const options = std::make_shared<Options>();
+  app.add_option("RUN", options->runs, "a trace file or a run folder; without one this machine is examined");
+  app.add_flag("--json", options->json, "print it as JSON");
+  app.footer(
+      "Exit status: 0 ready, or complete; 1 something fails on this machine, or was lost or damaged; 2 a file cannot be read.");
+  return [options] { return options->runs.empty() ? examine_machine(options->json) : examine(options->runs, options->json); };
+}
+
+}  // namespace stepscope::cli

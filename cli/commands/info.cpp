@@ -1,0 +1,104 @@
+// stepscope info RUN: who recorded what, where and how much of it there is. Reads indexes and descriptions, no events.
+#include <cstdio>
+#include <memory>
+#include <numeric>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "reports/words/labels.h"
+#include "trace/base/format.h"
+
+namespace stepscope::cli {
+namespace {
+
+using base::printable;
+using reports::shown;
+
+char const* kind_of(model::Track const& track) {
+  switch (track.kind) {
+    case model::TrackKind::kThread:
+      return "thread";
+    case model::TrackKind::kStream:
+      return "stream";
+    case model::TrackKind::kCounter:
+      return "counter";
+  }
+  return "track";
+}
+
+uint64_t sum_of(std::vector<uint64_t> const& counts) { return std::accumulate(counts.begin(), counts.end(), uint64_t{0}); }
+
+nlohmann::json json_of(import::RankSource const& rank) {
+  import::TraceSource const& source = rank.source;
+  model::TraceInfo const& info = source.info();
+  std::vector<uint64_t> const events = source.event_counts();
+  model::ImportLog const log = source.log();
+  nlohmann::json tracks = nlohmann::json::array();
+  for (size_t t = 0; t < events.size(); ++t) {
+    model::Track const& track = source.tracks()[t];
+    tracks.push_back({{"kind", kind_of(track)}, {"name", track.name}, {"events", events[t]}, {"dropped", track.dropped}});
+  }
+  return {{"file", rank.file},        {"rank", info.rank},
+          {"host", info.host},        {"command", info.command},
+          {"tool", info.tool},        {"process_id", info.process_id},
+          {"events", sum_of(events)}, {"duration_ns", source.time_range().length()},
+          {"dropped", log.dropped},   {"truncated", log.truncated},
+          {"tracks", tracks},         {"facts", info.facts}};
+}
+
+/// Command lines are long, and names of megabytes exist.
+constexpr size_t kMostShownBytes = 4000;
+
+void print(import::RankSource const& rank) {
+  import::TraceSource const& source = rank.source;
+  model::TraceInfo const& info = source.info();
+  std::vector<uint64_t> const events = source.event_counts();
+  std::printf("%s\n", printable(rank.file).c_str());
+  auto const line = [](std::string const& key, std::string const& value) {
+    if (!value.empty()) std::printf("  %-14s %s\n", shown(key, kMostShownBytes).c_str(), shown(value, kMostShownBytes).c_str());
+  };
+  line("rank", fmt::format("{} of {}", info.rank, info.world_size));
+  line("host", info.host);
+  line("command", info.command);
+  line("recorded by", info.tool);
+  line("events",
+       fmt::format("{} over {}", base::format_count(sum_of(events)), base::format_duration(source.time_range().length())));
+  if (uint64_t const dropped = source.log().dropped; dropped > 0) line("dropped", base::format_count(dropped));
+  for (auto const& [key, value] : info.facts) line(key, value);
+  for (model::Device const& device : source.devices())
+    line("device", fmt::format("{} {}{}", device.id, device.name,
+                               device.capacity_bytes > 0 ? ", memory " + base::format_bytes(device.capacity_bytes) : ""));
+  for (size_t t = 0; t < events.size(); ++t) {
+    model::Track const& track = source.tracks()[t];
+    line(kind_of(track), fmt::format("{:>10} events  {}", base::format_count(events[t]), track.name));
+  }
+}
+
+}  // namespace
+
+Action add_info(CLI::App& app) {
+  struct Options {
+    std::vector<std::string> runs;
+    bool json = false, is_one_run = false;
+  };
+  auto const options = std::make_shared<Options>();
+  app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
+  app.add_flag("--json", options->json, "print it as JSON");
+  add_one_run_option(app, options->is_one_run);
+  return [options] {
+    auto const run = open_sources_and_warn(options->runs, options->is_one_run);
+    if (!run) return report_error(run.error());
+    nlohmann::json all = nlohmann::json::array();
+    for (import::RankSource const& rank : run->ranks) {
+      if (options->json)
+        all.push_back(json_of(rank));
+      else
+        print(rank);
+    }
+    if (options->json) std::printf("%s\n", all.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
+    return kGood;
+  };
+}
+
+}  // namespace stepscope::cli

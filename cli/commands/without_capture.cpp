@@ -1,0 +1,28 @@
+// Stands in for run, record, profile, selftest and the examination of the machine where the NVTX headers were not found at build
+// time: says so instead of missing silently.
+#include "cli/commands/checks.h"
+#include "cli/commands.h"
+
+namespace stepscope::cli {
+namespace {
+
+int explain() {
+  return report_error(
+      {"this build has no tracer and no workloads: install a CUDA toolkit or configure with -DSTEPSCOPE_FETCH_NVTX=ON, and "
+       "oneDNN"});
+}
+
+Action explain(CLI::App& app) {
+  app.prefix_command();
+  return [] { return explain(); };
+}
+
+}  // namespace
+
+Action add_profile(CLI::App& app) { return explain(app); }
+Action add_run(CLI::App& app) { return explain(app); }
+Action add_record(CLI::App& app) { return explain(app); }
+Action add_selftest(CLI::App& app) { return explain(app); }
+int examine_machine(bool /*as_json*/) { return explain(); }
+
+}  // namespace stepscope::cli

@@ -1,0 +1,33 @@
+// A vendor's library, found at run time: where it was loaded from and its functions.
+#pragma once
+
+#include <string>
+
+#include "doctor/places.h"
+#include "trace/base/expected.h"
+
+namespace stepscope::machine {
+
+/// It stays loaded: vendors' libraries do not like to be unloaded.
+class Library {
+ public:
+  /// `name`: a soname or a path. Errors: the loader's words.
+  static base::Expected<Library> open(Places const& places, std::string const& name);
+
+  /// Of the file that the loader took.
+  [[nodiscard]] std::string path() const;
+  /// `function` stays null when the library has none of that name; then false.
+  template <class Function>
+  bool find(char const* name, Function*& function) const {
+    function = reinterpret_cast<Function*>(symbol(name));
+    return function != nullptr;
+  }
+
+ private:
+  explicit Library(void* handle) : handle_(handle) {}
+  [[nodiscard]] void* symbol(char const* name) const;
+
+  void* handle_;
+};
+
+}  // namespace stepscope::machine

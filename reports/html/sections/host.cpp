@@ -1,0 +1,113 @@
+// What a late host costs: the launching threads while devices idled, and exposed time that compute would have hidden.
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "reports/html/bars.h"
+#include "reports/html/escape.h"
+#include "reports/html/page.h"
+#include "reports/html/table.h"
+#include "reports/words/language.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+/// Host operations in the table, the ones with most idle time.
+constexpr size_t kHostOpRows = 40;
+
+/// Idle time of one cause during one host operation, over all devices.
+struct HostOpSum {
+  analyzer::IdleCause cause = analyzer::IdleCause::kUnexplained;
+  std::optional<std::string_view> name;
+  uint64_t names = 0, gaps = 0;
+  int64_t idle_ns = 0;
+  size_t devices = 0;
+};
+
+/// Those of a name by idle time, descending; the further ones after them, at last what no operation explains.
+std::vector<HostOpSum> host_op_sums(analyzer::Analysis const& analysis) {
+  std::map<std::tuple<analyzer::IdleCause, bool, std::string_view>, HostOpSum> by_name;
+  for (analyzer::HostOpFacts const& row : analysis.host_ops) {
+    // Of the rows without a name, that of the further ones (names > 0) is not that of none.
+    std::string_view const name = row.host_op ? std::string_view(*row.host_op) : row.names > 0 ? "*" : "";
+    HostOpSum& sum = by_name[{row.cause, row.host_op.has_value(), name}];
+    sum.cause = row.cause;
+    if (row.host_op) sum.name = name;
+    sum.names = std::max(sum.names, row.names);
+    sum.gaps += row.gaps;
+    sum.idle_ns = saturated_sum(sum.idle_ns, row.idle_ns);
+    ++sum.devices;
+  }
+  std::vector<HostOpSum> sums;
+  for (auto const& [key, sum] : by_name) sums.push_back(sum);
+  std::stable_sort(sums.begin(), sums.end(), [](HostOpSum const& a, HostOpSum const& b) {
+    return a.name.has_value() != b.name.has_value() ? a.name.has_value() : a.idle_ns > b.idle_ns;
+  });
+  return sums;
+}
+
+}  // namespace
+
+std::string unhidden_block(Page const& page) {
+  analyzer::IdleSplit causes{};
+  int64_t exposed = 0, comm = 0, all = 0;
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    for (size_t i = 0; i < causes.size(); ++i) causes[i] = saturated_sum(causes[i], device.time.unhidden_by_cause[i]);
+    exposed = saturated_sum(exposed, saturated_sum(device.time.exposed_comm_ns, device.time.exposed_copy_ns));
+    comm = saturated_sum(comm, device.time.unhidden_comm_ns);
+  }
+  for (int64_t const ns : causes) all = saturated_sum(all, ns);
+  if (all <= 0 || exposed <= 0) return {};
+  Table table("unhidden-table", "Exposed communication and copies that compute would have hidden, by what kept the host");
+  table.text("What kept the host").number("Time", "Sum over the devices");
+  table.number("Of all exposed", "Of exposed communication and copies");
+  for (size_t i = 0; i < causes.size(); ++i) {
+    if (causes[i] <= 0) continue;
+    Part const& words = part(3 + static_cast<int>(i));
+    table.row({part_cell(words), ns_cell(causes[i]),
+               meter_cell(words.key, static_cast<double>(causes[i]) / static_cast<double>(exposed))});
+  }
+  std::string const text = tr(
+      "Beyond idle time, {} of exposed communication and copies ({} of it communication) would have been hidden behind compute, "
+      "had "
+      "the host launched that in time: {} of all that is exposed.",
+      base::format_duration(all), base::format_duration(comm),
+      base::format_share(static_cast<double>(all) / static_cast<double>(exposed)));
+  return subheading("What a late host costs beyond idle time") +
+         fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000)) + table.html() +
+         how_computed(
+             "Exposed communication and copies while an operation that computes waited for nothing but its launch: all before it "
+             "was "
+             "over, and the launch call had not ended. By what the launching thread did, as for idle time. It is part of the "
+             "exposed "
+             "time, not of the idle time above. 0 where the recording does not tell what streams waited for.");
+}
+
+std::string host_ops_block(Page const& page) {
+  std::vector<HostOpSum> const sums = host_op_sums(page.analysis);
+  bool const any_named = std::any_of(sums.begin(), sums.end(), [](HostOpSum const& sum) { return sum.name.has_value(); });
+  if (!any_named) return {};
+  int64_t all = 0;
+  for (HostOpSum const& sum : sums) all = saturated_sum(all, sum.idle_ns);
+  Table table("host-ops-table", "What the launching threads did while devices idled, over all devices");
+  table.text("Host operation", "The range or call in which the thread was innermost for most of a gap").text("Cause");
+  table.number("Idle", "Sum over the devices").number("Of all idle").number("Gaps", "Or parts of gaps");
+  if (page.analysis.devices.size() > 1) table.number("Devices");
+  for (HostOpSum const& sum : sums) {
+    if (table.size() == kHostOpRows) break;
+    Part const& words = part(3 + static_cast<int>(sum.cause));
+    double const share = all > 0 ? static_cast<double>(sum.idle_ns) / static_cast<double>(all) : 0;
+    std::vector<Cell> cells = {sum.name        ? name_cell(*sum.name)
+                               : sum.names > 0 ? text_cell(tr("further operations together"))
+                                               : text_cell(tr("none, or not the cause")),
+                               part_cell(words), ns_cell(sum.idle_ns), meter_cell(words.key, share), count_cell(sum.gaps)};
+    if (page.analysis.devices.size() > 1) cells.push_back(count_cell(sum.devices));
+    table.row(std::move(cells));
+  }
+  return folded(tr("What the host did meanwhile ({})", sums.size()), table.html() + and_more(table.size(), sums.size(), "row"));
+}
+
+}  // namespace stepscope::reports

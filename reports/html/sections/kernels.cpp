@@ -1,0 +1,216 @@
+// Where device time goes by what it ran for: kernels by name, framework operation and layer; operations that could take less.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "reports/html/bars.h"
+#include "reports/html/page.h"
+#include "reports/html/table.h"
+#include "reports/words/language.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+/// Ranges in a table by operation or layer; what follows takes next to nothing.
+constexpr size_t kOpRows = 150;
+
+Cell rate_cell(std::optional<double> flops) {
+  if (!flops || !std::isfinite(*flops)) return none_cell();
+  return *flops >= 1e12 ? number_cell(fmt::format("{:.3g} TFLOP/s", *flops / 1e12), *flops)
+                        : number_cell(fmt::format("{:.3g} GFLOP/s", *flops / 1e9), *flops);
+}
+
+Cell tensor_cores_cell(std::optional<bool> used) {
+  return used ? number_cell(tr(*used ? "yes" : "no"), *used ? 1 : 0) : none_cell();
+}
+
+/// Rows by name: their names and columns are long.
+constexpr size_t kKernelRows = 250;
+
+/// The rows with most time, in the analyzer's order: where there are more than a page should carry, the small ones go.
+std::vector<analyzer::KernelFacts const*> shown_kernels(analyzer::Analysis const& analysis) {
+  std::vector<analyzer::KernelFacts const*> rows;
+  for (analyzer::KernelFacts const& kernel : analysis.kernels) rows.push_back(&kernel);
+  if (rows.size() <= kKernelRows) return rows;
+  std::nth_element(rows.begin(), rows.begin() + std::ptrdiff_t{kKernelRows}, rows.end(),
+                   [](auto const* a, auto const* b) { return a->total_ns != b->total_ns ? a->total_ns > b->total_ns : a < b; });
+  rows.resize(kKernelRows);
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+std::string kernels_table(Page const& page) {
+  Table table("kernels-table", "Device operations by name");
+  table.text("Name").text("Device").text("Kind").number("Calls").number("Total", "Sum of durations");
+  table.number("Share", "Of the device's summed operation time").number("Median").number("p95").number("Max");
+  table.number("Tensor cores", "Whether its name tells that it uses them; – where it multiplies no matrices or does not tell");
+  table.if_known().number("Small grid", "Of its time: calls with fewer blocks than the GPU has multiprocessors").if_known();
+  table.number("Occupancy", "Estimated from the launch, mean over its time; not measured").if_known();
+  table.number("Rate", "Floating-point operations / time").if_known().number("Of peak", "Rate / the device's peak").if_known();
+  table.number("Memory rate", "Least memory traffic / time").if_known();
+  table.number("FLOP / byte", "Arithmetic intensity").if_known();
+  for (analyzer::KernelFacts const* kernel : shown_kernels(page.analysis))
+    table.row({name_cell(kernel->name), label_cell(device_label(page.run, kernel->ref)),
+               text_cell(tr(model::kind_info(kernel->kind).name)), count_cell(kernel->count), ns_cell(kernel->total_ns),
+               share_cell(kernel->share), ns_cell(kernel->median_ns), ns_cell(kernel->p95_ns), ns_cell(kernel->max_ns),
+               tensor_cores_cell(kernel->tensor_cores), share_cell(kernel->small_grid_share),
+               kernel->occupancy_percent ? share_cell(*kernel->occupancy_percent / 100) : none_cell(),
+               rate_cell(kernel->flops_rate), share_cell(kernel->peak_share),
+               kernel->bytes_rate && std::isfinite(*kernel->bytes_rate)
+                   ? number_cell(base::format_bandwidth(*kernel->bytes_rate), *kernel->bytes_rate)
+                   : none_cell(),
+               measure_cell(kernel->flops_per_byte, "")});
+  table.searchable();
+  table.filter_by(1);
+  return table.html() + and_more(table.size(), page.analysis.kernels.size(), "row");
+}
+
+/// Device time of one range over all devices.
+struct OpSum {
+  analyzer::OpFacts const* first = nullptr;
+  uint64_t count = 0;
+  int64_t total_ns = 0, most_ns = -1;
+  analyzer::DeviceRef most_on;
+  size_t devices = 0;
+};
+
+char const* op_words(analyzer::OpFacts::What what) {
+  switch (what) {
+    case analyzer::OpFacts::What::kRange:
+      return "";
+    case analyzer::OpFacts::What::kOutside:
+      return "launched in no range";
+    case analyzer::OpFacts::What::kUnlaunched:
+      return "the launch is not in the recording";
+    case analyzer::OpFacts::What::kRest:
+      break;
+  }
+  return "further ranges together";
+}
+
+/// By total time, descending; the ranges first.
+std::vector<OpSum> op_sums(analyzer::Analysis const& analysis, analyzer::OpFacts::Level level) {
+  std::map<std::pair<analyzer::OpFacts::What, std::string_view>, OpSum> by_name;
+  for (analyzer::OpFacts const& row : analysis.ops) {
+    if (row.level != level) continue;
+    OpSum& sum = by_name[{row.what, row.name}];
+    if (sum.first == nullptr) sum.first = &row;
+    sum.count += row.count;
+    sum.total_ns = saturated_sum(sum.total_ns, row.total_ns);
+    ++sum.devices;
+    if (row.total_ns <= sum.most_ns) continue;
+    sum.most_ns = row.total_ns;
+    sum.most_on = row.ref;
+  }
+  std::vector<OpSum> sums;
+  for (auto const& [key, sum] : by_name) sums.push_back(sum);
+  std::stable_sort(sums.begin(), sums.end(), [](OpSum const& a, OpSum const& b) {
+    bool const a_is_range = a.first->what == analyzer::OpFacts::What::kRange;
+    bool const b_is_range = b.first->what == analyzer::OpFacts::What::kRange;
+    return a_is_range != b_is_range ? a_is_range : a.total_ns > b.total_ns;
+  });
+  return sums;
+}
+
+std::string ops_table(Page const& page, analyzer::OpFacts::Level level) {
+  std::vector<OpSum> const sums = op_sums(page.analysis, level);
+  bool const is_op = level == analyzer::OpFacts::Level::kOp;
+  bool const is_range_known =
+      std::any_of(sums.begin(), sums.end(), [](OpSum const& sum) { return sum.first->what == analyzer::OpFacts::What::kRange; });
+  if (!is_range_known) return {};
+  int64_t all = 0;
+  for (OpSum const& sum : sums) all = saturated_sum(all, sum.total_ns);
+  bool const several = page.analysis.devices.size() > 1;
+  Table table(is_op ? "ops-table" : "layers-table",
+              is_op ? "Device time by the innermost host range around the launch" : "Device time by the layer that launched it");
+  table.text(is_op ? "Operation" : "Layer");
+  table.number("Device operations").number("Total", "Sum of durations, over all devices").number("Share", "Of all devices' sums");
+  if (several) table.number("Mean a device").number("Most on one device").text("Which");
+  // Those of no range end the list however long it is: the rows sum to all device time.
+  size_t ranges = 0, left_out = 0;
+  for (OpSum const& sum : sums) {
+    bool const is_range = sum.first->what == analyzer::OpFacts::What::kRange;
+    if (is_range && ++ranges > kOpRows) {
+      ++left_out;
+      continue;
+    }
+    double const share = all > 0 ? static_cast<double>(sum.total_ns) / static_cast<double>(all) : 0;
+    std::vector<Cell> cells = {is_range ? name_cell(sum.first->name) : text_cell(tr(op_words(sum.first->what))),
+                               count_cell(sum.count), ns_cell(sum.total_ns), meter_cell("compute", share)};
+    if (several) {
+      cells.push_back(ns_cell(sum.total_ns / static_cast<int64_t>(sum.devices)));
+      cells.push_back(ns_cell(sum.most_ns));
+      cells.push_back(label_cell(device_label(page.run, sum.most_on)));
+    }
+    table.row(std::move(cells));
+  }
+  table.searchable();
+  return table.html() + and_more(table.size(), table.size() + left_out, "range");
+}
+
+struct Slow {
+  char const *title, *meaning;
+  int64_t analyzer::SlowTime::*ns;
+};
+constexpr std::array<Slow, 6> kSlow = {
+    {{"Matrices without tensor cores", "Nothing computes but matrix products on plain cores",
+      &analyzer::SlowTime::simt_matrix_ns},
+     {"Small grids", "A kernel with fewer blocks than the GPU has multiprocessors runs alone",
+      &analyzer::SlowTime::small_grid_ns},
+     {"Lost by small grids", "Of that: the share of the multiprocessors without a block",
+      &analyzer::SlowTime::small_grid_lost_ns},
+     {"Serialized streams", "A kernel that would fit beside the running one waits, because of the default stream",
+      &analyzer::SlowTime::serialized_ns},
+     {"Slow copies", "Exposed copies of pageable memory, or that the host waits for", &analyzer::SlowTime::slow_copy_ns},
+     {"Copies within the device", "Exposed copies from one place of the device's memory to another",
+      &analyzer::SlowTime::device_copy_ns}}};
+
+std::string slow_table(Page const& page) {
+  Table table("slow-table", "Time in operations that could take less, whole run");
+  table.text("Device");
+  for (Slow const& slow : kSlow) table.number(slow.title, slow.meaning).if_known();
+  bool any = false;
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    if (table.size() == kMaxDeviceRows) break;
+    std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref))};
+    for (Slow const& slow : kSlow) {
+      int64_t const ns = device.slow.*slow.ns;
+      any = any || ns > 0;
+      cells.push_back(ns_cell(ns));
+      cells.back().is_known = ns > 0;
+    }
+    table.row(std::move(cells));
+  }
+  if (!any) return {};
+  return folded("Operations that could take less",
+                table.html() + note("Each for itself: they overlap each other, and are part of no split."));
+}
+
+}  // namespace
+
+std::string kernels_section(Page const& page) {
+  if (is_about_host(page)) return {};
+  if (page.analysis.kernels.empty()) return section("kernels", "Kernels", empty_note("No device operation was recorded."));
+  std::vector<Tab> tabs = {{"kernels-by-name", "By name", kernels_table(page)}};
+  std::string const ops = ops_table(page, analyzer::OpFacts::Level::kOp);
+  std::string const layers = ops.empty() ? "" : ops_table(page, analyzer::OpFacts::Level::kLayer);
+  if (!ops.empty()) tabs.push_back({"kernels-by-op", "By operation", ops});
+  if (!layers.empty()) tabs.push_back({"kernels-by-layer", "By layer", layers});
+  std::string body = tabbed("Kernels by", tabs);
+  if (ops.empty()) body += empty_note("The recording does not tell in which host ranges operations were launched.");
+  body += slow_table(page);
+  body += how_computed(
+      "Totals here are sums of durations, to rank kernels: streams that run at once are counted twice, so shares are of the "
+      "summed "
+      "time and not of the step. An operation is the innermost range of the host around the launch, a layer the outermost, or "
+      "the "
+      "innermost module where the framework names them. Tensor cores are told by kernels' names. Occupancy is how many warps fit "
+      "by registers, shared memory and blocks. Rates are known where the program told operations and bytes.");
+  return section("kernels", "Kernels", body);
+}
+
+}  // namespace stepscope::reports

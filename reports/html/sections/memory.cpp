@@ -1,0 +1,306 @@
+// Memory of the devices, and their health: clocks, power and temperature.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "reports/html/bars.h"
+#include "reports/html/escape.h"
+#include "reports/html/page.h"
+#include "reports/html/page_data.h"
+#include "reports/html/table.h"
+#include "reports/words/language.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+constexpr size_t kPurposes = 7;
+/// Owners listed under the curve; the table of all devices has the analyzer's list.
+constexpr size_t kOwnersShown = 6, kOwnerRows = 200;
+constexpr size_t kSlowSteps = 100;
+
+/// Signed, as growth is.
+Cell growth_cell(std::optional<double> bytes) {
+  if (!bytes || !(std::fabs(*bytes) < 9e18)) return none_cell();
+  std::string const size = base::format_bytes(static_cast<uint64_t>(std::llround(std::fabs(*bytes))));
+  return number_cell((*bytes <= -0.5 ? "−" : "") + size, *bytes);
+}
+
+std::string memory_table(Page const& page) {
+  std::array<bool, kPurposes> used{};
+  for (analyzer::DeviceFacts const& device : page.analysis.devices)
+    for (size_t i = 0; i < kPurposes; ++i) used[i] = used[i] || device.memory.by_purpose_at_peak[i] > 0;
+  Table table("memory-table", "Memory of each device");
+  table.text("Device").number("Capacity").if_known().number("Peak reserved", "Held from the system").if_known();
+  table.number("Peak allocated", "Live bytes").if_known().number("Headroom", "Capacity − peak reserved").if_known();
+  for (size_t i = 0; i < kPurposes; ++i)
+    if (used[i]) table.number(model::to_string(static_cast<model::MemoryPurpose>(i)), "Live bytes at the peak");
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    if (table.size() == kMaxDeviceRows) break;
+    analyzer::MemoryFacts const& memory = device.memory;
+    std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref)), bytes_cell(memory.capacity_bytes),
+                               bytes_cell(memory.peak_reserved_bytes), bytes_cell(memory.peak_allocated_bytes)};
+    bool const room =
+        memory.capacity_bytes && memory.peak_reserved_bytes && *memory.capacity_bytes >= *memory.peak_reserved_bytes;
+    cells.push_back(room ? bytes_cell(*memory.capacity_bytes - *memory.peak_reserved_bytes) : none_cell());
+    for (size_t i = 0; i < kPurposes; ++i)
+      if (used[i]) cells.push_back(memory.peak_allocated_bytes ? bytes_cell(memory.by_purpose_at_peak[i]) : none_cell());
+    table.row(std::move(cells));
+  }
+  return table.html() + and_more(table.size(), page.analysis.devices.size(), "device");
+}
+
+/// "×" and two digits: an estimate.
+Cell factor_cell(std::optional<double> factor) {
+  return factor && std::isfinite(*factor) ? number_cell(fmt::format("{:.2g} ×", *factor), *factor) : none_cell();
+}
+
+std::string memory_room_table(Page const& page) {
+  Table table("memory-room-table", "Room for more, and what takes it");
+  table.text("Device");
+  table.number("Batch that fits", "× the present one: activations and all that is not known to stay grow with it").if_known();
+  table.number("Fragmentation", "1 − largest free block / all free, when most is reserved").if_known();
+  table.number("Worst fragmentation", "In measured steps, when most bytes are free outside of the largest gap").if_known();
+  table.number("Free in holes", "These bytes").if_known();
+  table.number("Taken for holes", "From the system, for allocations for which enough was free").if_known();
+  table.number("Retries", "Allocations for which cached memory was given back first").if_known();
+  table.number("Page-locking calls a step", "Calls that page-lock or release host memory").if_known();
+  bool any = false;
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    if (table.size() == kMaxDeviceRows) break;
+    analyzer::MemoryFacts const& memory = device.memory;
+    std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref)),
+                               factor_cell(memory.batch_factor),
+                               share_cell(memory.fragmentation),
+                               share_cell(memory.worst_fragmentation),
+                               bytes_cell(memory.stranded_bytes),
+                               bytes_cell(memory.fragmented_growth_bytes),
+                               memory.retries ? count_cell(*memory.retries) : none_cell(),
+                               measure_cell(memory.pinning_calls_per_step, "")};
+    any = any || std::any_of(cells.begin() + 1, cells.end(), [](Cell const& cell) { return cell.is_known; });
+    table.row(std::move(cells));
+  }
+  return any ? subheading("Room for more, and what takes it") + table.html() +
+                   and_more(table.size(), page.analysis.devices.size(), "device")
+             : "";
+}
+
+void add_growth(Page const& page, Table& table, analyzer::DeviceFacts const& device, std::string_view what,
+                std::optional<double> growth, std::optional<analyzer::MemoryForecast> const& forecast) {
+  // Less than a byte a step is the arithmetic's noise.
+  bool const grows = growth && std::fabs(*growth) >= 1;
+  if ((!grows && !forecast) || table.size() >= kMaxDeviceRows) return;
+  auto const steps = [](double count) {
+    return std::isfinite(count) && count < 1e15 ? base::format_count(static_cast<uint64_t>(std::max(count, 0.0))) : "∞";
+  };
+  table.row({label_cell(device_label(page.run, device.ref)), label_cell(tr(what)), growth_cell(growth),
+             forecast ? growth_cell(1.96 * forecast->standard_error_bytes) : none_cell(),
+             forecast ? number_cell(steps(forecast->steps), forecast->steps) : none_cell(),
+             forecast ? number_cell(fmt::format("{} – {}", steps(forecast->earliest_steps), steps(forecast->latest_steps)),
+                                    forecast->earliest_steps)
+                      : none_cell(),
+             forecast ? ns_cell(forecast->time_ns) : none_cell()});
+}
+
+std::string memory_growth_table(Page const& page) {
+  Table table("memory-growth-table", "Memory that grows from step to step");
+  table.text("Device").text("What grows").number("A step", "Slope by least squares, without warm-up");
+  table.number("±", "95 %, by the slope's standard error").if_known();
+  table.number("Steps until full", "From the last step on, if it goes on so").if_known();
+  table.number("At 95 %", "At the bounds of the slope's 95 % interval").if_known().number("Time until full").if_known();
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    analyzer::MemoryFacts const& memory = device.memory;
+    add_growth(page, table, device, "least allocated", memory.floor_growth_bytes_per_step, memory.floor_forecast);
+    add_growth(page, table, device, "reserved", memory.reserved_growth_bytes_per_step, memory.reserved_forecast);
+  }
+  return table.size() == 0 ? "" : subheading("Growth") + table.html();
+}
+
+/// Live bytes of one owner; nothing for none.
+void add_owner(Page const& page, Table& table, bool with_device, analyzer::DeviceFacts const& device, std::string_view name,
+               bool is_from_trace, uint64_t bytes) {
+  if (bytes == 0 || table.size() >= kOwnerRows) return;
+  auto const all = static_cast<double>(std::max<uint64_t>(device.memory.peak_allocated_bytes.value_or(1), 1));
+  std::vector<Cell> cells = {is_from_trace ? name_cell(name) : text_cell(tr(name)), bytes_cell(bytes),
+                             meter_cell("m-activations", static_cast<double>(bytes) / all)};
+  if (with_device) cells.insert(cells.begin(), label_cell(device_label(page.run, device.ref)));
+  table.row(std::move(cells));
+}
+
+Table owners_columns(std::string_view id, bool with_device) {
+  Table table(id, "Who holds memory at the peak");
+  if (with_device) table.text("Device");
+  table.text("Owner", "The allocation's own name, else the range around it").number("Bytes");
+  table.number("Share", "Of peak allocated");
+  return table;
+}
+
+/// The fullest device's largest owners, then all in a block of their own.
+std::string memory_owners(Page const& page) {
+  analyzer::DeviceFacts const* fullest = nullptr;
+  Table all = owners_columns("memory-all-owners-table", true);
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    auto const& owners = device.memory.peak_owners;
+    if (!owners || !device.memory.peak_allocated_bytes) continue;
+    if (fullest == nullptr || *device.memory.peak_allocated_bytes > *fullest->memory.peak_allocated_bytes) fullest = &device;
+    for (auto const& owner : owners->owners) add_owner(page, all, true, device, owner.name, true, owner.bytes);
+    add_owner(page, all, true, device, "others", false, owners->other_bytes);
+    add_owner(page, all, true, device, "before the recording", false, owners->before_recording_bytes);
+  }
+  if (fullest == nullptr) return {};
+  analyzer::MemoryOwners const& owners = *fullest->memory.peak_owners;
+  Table most = owners_columns("memory-owners-table", false);
+  uint64_t others = owners.other_bytes;
+  for (size_t i = 0; i < owners.owners.size(); ++i) {
+    if (i < kOwnersShown)
+      add_owner(page, most, false, *fullest, owners.owners[i].name, true, owners.owners[i].bytes);
+    else
+      others += owners.owners[i].bytes;
+  }
+  add_owner(page, most, false, *fullest, "others", false, others);
+  add_owner(page, most, false, *fullest, "before the recording", false, owners.before_recording_bytes);
+  std::string body = subheading(tr("Who holds it at the peak of {}", device_label(page.run, fullest->ref))) + most.html();
+  if (all.size() > most.size()) body += folded(tr("All owners, by device ({})", all.size()), all.html());
+  return body;
+}
+
+/// Rows of the curve's own table; the chart has more points, the JSON of a run has none of them.
+constexpr size_t kCurveRows = 60;
+
+std::string memory_curve_table(Page const& page) {
+  Table table("memory-curve-table", "Memory over time, thinned");
+  table.text("Device").number("Time", "Since the first event of the run").number("Allocated").number("Reserved");
+  for (analyzer::DeviceFacts const* device : fullest_devices(page.analysis))
+    for (size_t const i : thinned_memory(device->memory.timeline, kCurveRows)) {
+      if (table.size() >= kMaxTableRows) break;
+      auto const& point = device->memory.timeline[i];
+      table.row({label_cell(device_label(page.run, device->ref)),
+                 number_cell(format_instant(point.time_ns - page.range.begin), static_cast<double>(point.time_ns)),
+                 bytes_cell(point.allocated_bytes), bytes_cell(point.reserved_bytes)});
+    }
+  return table.html();
+}
+
+Cell spread_cell(std::optional<analyzer::HealthFacts::Spread> const& spread, std::string_view unit) {
+  if (!spread || !std::isfinite(spread->median)) return none_cell();
+  auto const number = [](double value) { return fmt::format("{:.0f}", value); };
+  // A value that never changes is one number.
+  std::string const text = number(spread->min) == number(spread->max)
+                               ? number(spread->median)
+                               : fmt::format("{} – {} – {}", number(spread->min), number(spread->median), number(spread->max));
+  return number_cell(fmt::format("{} {}", text, unit), spread->median);
+}
+
+struct LimitWords {
+  char const* title;
+  char const* meaning;
+};
+/// Order: analyzer::ClockLimit.
+constexpr std::array<LimitWords, analyzer::kClockLimitCount> kLimits = {
+    {{"Power cap", "The power limit holds the clock down"},
+     {"Hardware", "The hardware slows the clock down"},
+     {"Sync boost", "A slower GPU of the group holds it down"},
+     {"Thermal", "It is too hot"},
+     {"Power brake", "The machine's power supply asks for it"},
+     {"Other limit", "The driver does not say why"}}};
+
+std::string health_table(Page const& page) {
+  Table table("health-table", "Clocks, power and temperature of each device");
+  table.text("Device").number("Throttled", "Of the busy time: low clock, or under a limit of the clock").if_known();
+  table.number("Busy clock", "Median of the SM clock over the busy time").if_known();
+  table.number("Sustained clock", "95th percentile of the SM clock over the busy time").if_known();
+  table.number("To peers", "Busy clock / median of the run's other devices of this name").if_known();
+  table.number("Kernels at low clock", "The same kernels take so many times as long").if_known();
+  for (LimitWords const& limit : kLimits) table.number(limit.title, limit.meaning).if_known();
+  constexpr char const* kSpread = "Least – median – most, by time; one number where it never changes";
+  for (char const* counter : {"SM clock", "Memory clock", "Power", "Temperature", "Utilization"})
+    table.number(counter, kSpread).if_known();
+  size_t devices = 0;
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    if (!device.health || ++devices > kMaxDeviceRows) continue;
+    analyzer::HealthFacts const& health = *device.health;
+    auto const of_busy = [&](int64_t ns) {
+      return meter_cell("m-gradients",
+                        device.time.busy_ns > 0 ? static_cast<double>(ns) / static_cast<double>(device.time.busy_ns) : 0);
+    };
+    std::vector<Cell> cells = {
+        label_cell(device_label(page.run, device.ref)), health.throttled_ns ? of_busy(*health.throttled_ns) : none_cell(),
+        measure_cell(health.busy_clock_mhz, "MHz"),     measure_cell(health.sustained_clock_mhz, "MHz"),
+        measure_cell(health.clock_to_peers, "×"),       measure_cell(health.kernel_slowdown, "×")};
+    for (size_t i = 0; i < kLimits.size(); ++i) {
+      bool const holds = health.limited_ns && (*health.limited_ns)[i] > 0;
+      cells.push_back(holds ? ns_cell((*health.limited_ns)[i]) : none_cell());
+    }
+    for (Cell const& cell :
+         {spread_cell(health.sm_clock_mhz, "MHz"), spread_cell(health.memory_clock_mhz, "MHz"), spread_cell(health.power_w, "W"),
+          spread_cell(health.temperature_c, "°C"), spread_cell(health.utilization_percent, "%")})
+      cells.push_back(cell);
+    table.row(std::move(cells));
+  }
+  return table.size() == 0 ? ""
+                           : table.html() + and_more(table.size(), devices, "device") +
+                                 note("Three numbers of a counter: least – median – most, by time.");
+}
+
+std::string slow_steps_table(Page const& page) {
+  Table table("slow-clock-table", "Steps that lost time to a low clock");
+  table.text("Device").number("Begin", "Since the first event of the run").number("Length").number("Lost", "At most");
+  size_t all = 0;
+  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+    if (!device.health) continue;
+    for (auto const& step : device.health->slow_steps) {
+      if (++all > kSlowSteps) continue;
+      table.row({label_cell(device_label(page.run, device.ref)),
+                 number_cell(format_instant(step.when.begin - page.range.begin), static_cast<double>(step.when.begin)),
+                 ns_cell(step.when.length()), ns_cell(step.lost_ns)});
+    }
+  }
+  if (all == 0) return {};
+  return folded(tr("Steps that lost time to a low clock ({})", all), table.html() + and_more(table.size(), all, "step"));
+}
+
+}  // namespace
+
+std::string memory_section(Page const& page) {
+  if (is_about_host(page)) return {};
+  bool const any = std::any_of(page.analysis.devices.begin(), page.analysis.devices.end(), [](auto const& device) {
+    return device.memory.peak_allocated_bytes || device.memory.peak_reserved_bytes || !device.memory.timeline.empty();
+  });
+  if (!any)
+    return section("memory", "Memory",
+                   empty_note("No allocation of device memory was recorded, so there is no curve and no peak."));
+  std::string body;
+  bool const is_curve = std::any_of(page.analysis.devices.begin(), page.analysis.devices.end(),
+                                    [](auto const& device) { return !device.memory.timeline.empty(); });
+  if (is_curve) {
+    body += chart("memory", "Memory by purpose",
+                  "Live bytes after every allocation and free, stacked by the purpose that the program or its framework told; "
+                  "thinned so that every peak stays. The line is what is held from the system.");
+    body += folded("Data as a table", memory_curve_table(page));
+  } else {
+    body += empty_note("No allocation was recorded one by one; these are the peaks.");
+  }
+  if (is_curve && page.analysis.devices.size() > kMaxMemoryCurves)
+    body += note(tr("Curves of the {} devices with the highest peaks.", kMaxMemoryCurves));
+  body += memory_table(page) + memory_growth_table(page) + memory_room_table(page) + memory_owners(page);
+  body += how_computed(
+      "Reserved is what the allocator holds from the system, allocated what is live of it. Growth is the slope over the steps; a "
+      "forecast is given where it is sure to grow. The batch that fits fills 90 % of the capacity, if weights, gradients and "
+      "optimizer state stay as they are and all else grows with the batch. Owners at the peak are allocations by their own name, "
+      "else by the range of the program around them.");
+  return section("memory", "Memory", body);
+}
+
+std::string health_section(Page const& page) {
+  std::string const table = health_table(page);
+  if (table.empty()) return {};
+  return section("health", "Device health",
+                 table + slow_steps_table(page) +
+                     how_computed("From the counters of the recording; a sample holds until the next. Throttled is busy time at "
+                                  "less than 0.9 × the sustained clock, or under a limit of the clock that the driver names. The "
+                                  "same kernels at low and at high clock tell how much longer they take."));
+}
+
+}  // namespace stepscope::reports

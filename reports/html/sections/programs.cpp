@@ -1,0 +1,141 @@
+// Programs without a device: steps, time by range, threads, and who came last to negotiations of collectives.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "reports/words/host_words.h"
+#include "reports/html/bars.h"
+#include "reports/html/escape.h"
+#include "reports/html/page.h"
+#include "reports/html/table.h"
+#include "reports/words/language.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+double fraction_of(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
+
+std::string_view kind_words(analyzer::HostRangeKind kind) {
+  switch (kind) {
+    case analyzer::HostRangeKind::kPhase:
+      return tr("phase");
+    case analyzer::HostRangeKind::kInput:
+      return tr("wait for data");
+    case analyzer::HostRangeKind::kRange:
+      break;
+  }
+  return tr("range");
+}
+
+/// The part whose colour stands for a kind of range.
+std::string_view kind_colour(analyzer::HostRangeKind kind) {
+  return kind == analyzer::HostRangeKind::kInput ? "input" : "compute";
+}
+
+std::string host_steps_table(Page const& page, analyzer::HostFacts const& host, size_t number) {
+  if (host.steps.empty()) return {};
+  int64_t longest = 0;
+  for (analyzer::HostStepFacts const& step : host.steps) longest = std::max(longest, step.period.length());
+  Table table(fmt::format("host-steps-{}", number), "Steps of the program");
+  table.number("Step").number("Begin", "Since the first event of the run");
+  table.number("Time", "From the end of the step before, where that has the number before, to the step's end");
+  table.text("Of the longest").number("Waits for data").text("Notes");
+  for (analyzer::HostStepFacts const& step : host.steps) {
+    if (table.size() == kMaxTableRows) break;
+    int64_t const begin = step.range.begin - page.range.begin;
+    table.row({number_cell(fmt::format("{}", step.step), static_cast<double>(step.step)),
+               number_cell(format_instant(begin), static_cast<double>(begin)), ns_cell(step.period.length()),
+               meter_cell("compute", fraction_of(step.period.length(), longest)), ns_cell(step.input_ns),
+               text_cell(step.warmup    ? tr("warm-up")
+                         : step.outlier ? tr("much longer")
+                                        : "")});
+  }
+  return folded(tr("Each step ({})", host.steps.size()), table.html() + and_more(table.size(), host.steps.size(), "step"));
+}
+
+std::string host_ranges_table(analyzer::HostFacts const& host, size_t number) {
+  if (host.ranges.empty()) return {};
+  bool const per_step = host.mean_ns.has_value();
+  int64_t const whole = per_step ? *host.mean_ns : busy_time(host);
+  Table table(fmt::format("host-ranges-{}", number), "Time by range");
+  table.text("Range").text("Kind").number(per_step ? "Own time, a step" : "Own time", "In the range and in no range within it");
+  table.text(per_step ? "Of the step" : "Of busy time");
+  table.number(per_step ? "With inner ranges, a step" : "With inner ranges", "Union a thread, summed over the threads");
+  table.number("Longest", "Of one time that it ran").number("Count", "How often it ran");
+  for (analyzer::HostRangeFacts const& range : host.ranges) {
+    if (table.size() == kMaxTableRows) break;
+    if (range.inclusive_ns == 0) continue;  // instants
+    int64_t const own = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
+    int64_t const all = per_step ? range.step_inclusive_ns.value_or(0) : range.inclusive_ns;
+    table.row({range.names == 1 ? name_cell(range.name) : text_cell(tr("{} further names", range.names)),
+               text_cell(kind_words(range.kind)), ns_cell(own),
+               meter_cell(kind_colour(range.kind), std::min(fraction_of(own, whole), 1.0)), ns_cell(all),
+               ns_cell(range.longest_ns), count_cell(range.count)});
+  }
+  table.searchable();
+  return table.html() + and_more(table.size(), host.ranges.size(), "range");
+}
+
+std::string host_threads_table(analyzer::HostFacts const& host, size_t number) {
+  Table table(fmt::format("host-threads-{}", number), "Threads");
+  table.text("Thread").number("Busy", "Union of its ranges, calls and steps").text("Of the recording");
+  table.number("Waits for data").number("Events").number("Steps");
+  for (analyzer::HostThreadFacts const& thread : host.threads) {
+    if (table.size() == kMaxDeviceRows) break;
+    table.row({name_cell(thread.name), ns_cell(thread.busy_ns),
+               meter_cell("compute", fraction_of(thread.busy_ns, host.window.length())), ns_cell(thread.input_ns),
+               count_cell(thread.events), count_cell(thread.steps)});
+  }
+  return table.html() + and_more(table.size(), host.threads.size(), "thread");
+}
+
+std::string negotiations_table(analyzer::NegotiationFacts const& facts) {
+  Table table("negotiations-table", "Who was ready last for collectives");
+  table.text("Rank").number("Came last").number("Of").number("Late on average", "After the last but one");
+  table.number("At most").number("Others waited", "Union over the negotiations to which it came last");
+  for (analyzer::NegotiationFacts::Rank const& rank : facts.ranks) {
+    if (table.size() == kMaxDeviceRows) break;
+    table.row({number_cell(tr("rank {}", rank.rank), static_cast<double>(rank.rank)), count_cell(rank.last),
+               count_cell(facts.count), ns_cell(rank.mean_ns), ns_cell(rank.longest_ns), ns_cell(rank.late_ns)});
+  }
+  return table.html() + and_more(table.size(), facts.ranks.size(), "rank");
+}
+
+std::string host_block(Page const& page, analyzer::HostFacts const& host, size_t number) {
+  std::string body;
+  if (page.analysis.hosts.size() > 1) body += subheading(device_label(page.run, {host.rank_index, analyzer::kHostDevice}));
+  if (host.mean_ns)
+    body += fmt::format(
+        "<p>{}</p>\n",
+        escape(with_joined_units(tr("A step takes {} on average, median {}, p95 {}; {} of it is waiting for data ({}). {}",
+                                    base::format_duration(*host.mean_ns), base::format_duration(*host.median_ns),
+                                    base::format_duration(*host.p95_ns), base::format_duration(*host.input_ns),
+                                    base::format_share(fraction_of(*host.input_ns, *host.mean_ns)), slow_step_words(host))),
+               2000));
+  return body + host_ranges_table(host, number) + host_threads_table(host, number) + host_steps_table(page, host, number);
+}
+
+}  // namespace
+
+std::string programs_section(Page const& page) {
+  analyzer::Analysis const& analysis = page.analysis;
+  if (analysis.hosts.empty() && analysis.negotiations.empty()) return {};
+  std::string body;
+  for (analyzer::NegotiationFacts const& facts : analysis.negotiations) body += negotiations_table(facts);
+  size_t const shown_hosts = std::min(analysis.hosts.size(), kMostHosts);
+  for (size_t i = 0; i < shown_hosts; ++i) body += host_block(page, analysis.hosts[i], i);
+  body += and_more(shown_hosts, analysis.hosts.size(), "process");
+  body += how_computed(
+      "Processes that used no device. Own time is that in a range and in no range within it; a thread's ranges of one name that "
+      "overlap count once. Means a step are over the usual steps: without warm-up and without those that are much longer.");
+  return section("program", "Program", body);
+}
+
+bool is_about_host(Page const& page) {
+  analyzer::Analysis const& analysis = page.analysis;
+  bool const is_known = !analysis.hosts.empty() || !analysis.negotiations.empty();
+  return is_known && !has_device_work(analysis) && analysis.collectives.empty();
+}
+
+}  // namespace stepscope::reports

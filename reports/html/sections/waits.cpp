@@ -1,0 +1,274 @@
+// Devices that wait for each other: who made whom wait and why, and the stages of pipelines.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "reports/html/bars.h"
+#include "reports/html/escape.h"
+#include "reports/html/page.h"
+#include "reports/html/page_data.h"
+#include "reports/html/table.h"
+#include "reports/html/wait_map.h"
+#include "reports/words/language.h"
+#include "reports/words/summary.h"
+#include "reports/text/waits.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+/// Devices shown at once, the ones most waited for; of a large job few make the others wait.
+constexpr size_t kLateDevices = 12;
+/// Reasons in the table of all: most are many and small.
+constexpr size_t kWaitRows = 60;
+/// Pipelines that run side by side are alike; deeper ones than this nobody has built.
+constexpr size_t kPipelines = 8, kStages = 64;
+
+/// What one device made the others wait.
+struct Late {
+  analyzer::DeviceRef ref;
+  int64_t gpu_ns = 0, exposed_ns = 0;
+  std::vector<BarPart> parts;                 ///< of exposed_ns, by cause
+  analyzer::WaitFacts const* most = nullptr;  ///< what it was late by most
+};
+
+void add_part(std::vector<BarPart>& parts, BarPart const& more) {
+  auto const known = std::find_if(parts.begin(), parts.end(), [&](BarPart const& each) { return each.part == more.part; });
+  if (known == parts.end())
+    parts.push_back(more);
+  else
+    known->ns = saturated_sum(known->ns, more.ns);
+}
+
+/// By exposed time, descending.
+std::vector<Late> late_devices(analyzer::Analysis const& analysis) {
+  std::map<analyzer::DeviceRef, Late> by_ref;
+  // Rows come with the largest exposed time first, so that the first of a device is what it is late by most.
+  for (analyzer::WaitFacts const& row : analysis.waits) {
+    Late& late = by_ref[row.ref];
+    late.ref = row.ref;
+    late.gpu_ns = saturated_sum(late.gpu_ns, row.gpu_ns);
+    late.exposed_ns = saturated_sum(late.exposed_ns, row.exposed_ns);
+    if (late.most == nullptr) late.most = &row;
+    add_part(late.parts, {&wait_part(row), row.exposed_ns});
+  }
+  std::vector<Late> result;
+  for (auto& [ref, late] : by_ref) result.push_back(std::move(late));
+  std::stable_sort(result.begin(), result.end(), [](Late const& a, Late const& b) {
+    return a.exposed_ns != b.exposed_ns ? a.exposed_ns > b.exposed_ns : a.gpu_ns > b.gpu_ns;
+  });
+  return result;
+}
+
+/// All devices' causes, the largest first; puts each device's in the same order, so that bars compare.
+std::vector<BarPart> ordered_causes(std::vector<Late>& late) {
+  std::vector<BarPart> causes;
+  for (Late const& device : late)
+    for (BarPart const& each : device.parts) add_part(causes, each);
+  std::stable_sort(causes.begin(), causes.end(), [](BarPart const& a, BarPart const& b) { return a.ns > b.ns; });
+  for (Late& device : late) {
+    std::vector<BarPart> parts;
+    for (BarPart const& cause : causes)
+      for (BarPart const& each : device.parts)
+        if (each.part == cause.part) parts.push_back(each);
+    device.parts = std::move(parts);
+  }
+  return causes;
+}
+
+std::string late_table(Page const& page, std::vector<Late> const& late, size_t from, size_t to) {
+  int64_t all = 0;
+  for (Late const& device : late) all = saturated_sum(all, device.exposed_ns);
+  Table table(from == 0 ? "late-table" : "more-late-table", "Who made the others wait, and by what");
+  table.text("Late device").text("Waiting that no compute hides, by cause", "As long as the others waited for it");
+  table.number("Not hidden", "Device time that the others waited and did not compute");
+  table.number("Share", "Of all such waiting").number("Waiting in all", "Hidden behind compute or not");
+  table.text("Mostly because of").text("Its host was in").if_known();
+  for (size_t i = from; i < std::min(to, late.size()); ++i) {
+    Late const& device = late[i];
+    double const share = all > 0 ? static_cast<double>(device.exposed_ns) / static_cast<double>(all) : 0;
+    table.row({label_cell(device_label(page.run, device.ref)), bar_cell_of(device.parts, late[0].exposed_ns),
+               ns_cell(device.exposed_ns), share_cell(share), ns_cell(device.gpu_ns), part_cell(wait_part(*device.most)),
+               device.most->host_op.empty() ? none_cell() : name_cell(device.most->host_op)});
+  }
+  return table.html();
+}
+
+std::string causes_table(Page const& page) {
+  Table table("wait-causes-table", "Waiting for others, by who came late and what kept it");
+  table.text("Late device").text("Cause").text("Its host was in").if_known();
+  table.number("Not hidden", "Device time that the others waited and did not compute").number("Waiting in all");
+  table.number("Collectives", "In which others waited for this, or for what this delayed");
+  for (size_t i = 0; i < std::min(page.analysis.waits.size(), kWaitRows); ++i) {
+    analyzer::WaitFacts const& row = page.analysis.waits[i];
+    table.row({label_cell(device_label(page.run, row.ref)), part_cell(wait_part(row)),
+               row.host_op.empty() ? none_cell() : name_cell(row.host_op), ns_cell(row.exposed_ns), ns_cell(row.gpu_ns),
+               count_cell(row.collectives)});
+  }
+  return table.html() + and_more(table.size(), page.analysis.waits.size(), "row");
+}
+
+std::string waiting_table(Page const& page) {
+  Table table("waits-table", "Waiting for other ranks inside collectives");
+  table.text("Device").number(page.summary.has_steps ? "Wait a step" : "Wait").number("Collectives").number("Arrived last");
+  auto const waits = waits_by_device(page.analysis);
+  for (DeviceWait const& wait : waits) {
+    if (table.size() == kMaxTableRows) break;
+    double const per = page.summary.has_steps ? static_cast<double>(std::max<size_t>(wait.steps, 1)) : 1.0;
+    table.row({label_cell(device_label(page.run, wait.ref)), duration_cell(static_cast<double>(wait.wait_ns) / per),
+               count_cell(wait.collectives), count_cell(wait.last)});
+  }
+  return table.html() + and_more(table.size(), waits.size(), "device");
+}
+
+std::string late_part(Page const& page) {
+  std::vector<Late> late = late_devices(page.analysis);
+  std::vector<BarPart> const causes = ordered_causes(late);
+  if (late.empty()) return empty_note("No device waited for another.");
+  std::string const sentence = waits_sentence(page.run, page.analysis);
+  int64_t all = 0;
+  for (BarPart const& cause : causes) all = saturated_sum(all, cause.ns);
+  std::string const most = bar_key(causes, all, false) + late_table(page, late, 0, kLateDevices);
+  // What costs next to nothing need not be looked at.
+  std::string body = sentence.empty()
+                         ? fmt::format("<p>{}</p>\n{}", tr("Waiting for other devices costs less than 1 % of the time."),
+                                       folded("Who made the others wait", most))
+                         : fmt::format("<p>{}</p>\n{}{}", escape(with_joined_units(sentence), 2000),
+                                       subheading("Who made the others wait"), most);
+  if (late.size() > kLateDevices)
+    body += folded(counted(late.size() - kLateDevices, "more device"),
+                   late_table(page, late, kLateDevices, kMaxDeviceRows) + and_more(kMaxDeviceRows, late.size(), "device"));
+  body += folded(tr("By cause and host operation ({})", page.analysis.waits.size()), causes_table(page));
+  return body + how_computed(
+                    "In every collective the others wait for the one that came last. It was late by what it did more of than "
+                    "they did, since all were last level: computing, communicating, copying, or being idle for a cause; the "
+                    "waiting is charged to these in proportion. A device that was late because it had to wait itself passes it "
+                    "on to the one it waited for. Hidden is what the waiting device computed meanwhile. Device time, summed over "
+                    "those that waited, in the steps that count.");
+}
+
+// A pipeline's bars, where the classes of a step are too many.
+constexpr Part kStageComputes = {"compute", "compute", "The stage computes.", false};
+constexpr Part kStageWaits = {"peer", "waiting for another stage (bubble)", "The stage waits for another one.", true};
+constexpr Part kStageElse = {"unknown", "anything else", "Exposed communication, copies and other idle time.", false};
+
+std::string pipeline_sentence(analyzer::PipelineFacts const& pipeline) {
+  std::string text = tr("{} stages", pipeline.stages.size());
+  if (pipeline.schedule == analyzer::PipelineSchedule::kGpipe) text += tr(", GPipe (all forward, then all backward)");
+  if (pipeline.schedule == analyzer::PipelineSchedule::kOneForwardOneBackward) text += tr(", 1F1B (one forward, one backward)");
+  text += tr(", {} a step. The stages wait for each other {} of the time; equal stages with instant messages would {}.",
+             pipeline.micro_batches == 1 ? tr("{} micro-batch", 1) : tr("{} micro-batches", pipeline.micro_batches),
+             base::format_share(pipeline.bubble_share), base::format_share(pipeline.ideal_share));
+  if (pipeline.imbalance > 1.005) text += tr(" The stage with most compute has {:.2f} × the mean.", pipeline.imbalance);
+  return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
+}
+
+std::string stages_table(Page const& page, analyzer::PipelineFacts const& pipeline, size_t number) {
+  Table table(fmt::format("pipeline-{}-table", number), "Stages of the pipeline, the first one first");
+  table.number("Stage").text("Device").text("A step of the stage").number("Step", "Mean over the steps that count");
+  table.number("Compute", "A step").number("Bubble", "A step: waiting for another stage").number("Bubble share");
+  int64_t longest = 0;
+  auto const a_step = [](analyzer::PipelineFacts::Stage const& stage, int64_t ns) {
+    return ns / static_cast<int64_t>(std::max<uint64_t>(stage.steps, 1));
+  };
+  for (auto const& stage : pipeline.stages) longest = std::max(longest, a_step(stage, stage.total_ns));
+  for (size_t i = 0; i < std::min(pipeline.stages.size(), kStages); ++i) {
+    auto const& stage = pipeline.stages[i];
+    int64_t const compute = a_step(stage, stage.compute_ns), bubble = a_step(stage, stage.bubble_ns);
+    int64_t const total = a_step(stage, stage.total_ns);
+    table.row(
+        {count_cell(i + 1), label_cell(device_label(page.run, stage.ref)),
+         bar_cell_of(
+             {{&kStageComputes, compute}, {&kStageWaits, bubble}, {&kStageElse, std::max<int64_t>(total - compute - bubble, 0)}},
+             longest),
+         ns_cell(total), ns_cell(compute), ns_cell(bubble),
+         stage.total_ns > 0 ? share_cell(static_cast<double>(stage.bubble_ns) / static_cast<double>(stage.total_ns))
+                            : none_cell()});
+  }
+  return table.html() + and_more(table.size(), pipeline.stages.size(), "stage");
+}
+
+/// The wait of a device in its steps; the map's table.
+std::string map_table(Page const& page, WaitMap const& map) {
+  Table table("wait-map-table", "Waiting in each device's steps");
+  table.text("Device").number("Median step", "Wait that no compute hides").number("p95").number("Longest");
+  table.number("Longest in step").number("Of all steps", "That wait at all");
+  for (WaitMap::Row const& row : map.rows) {
+    std::vector<int64_t> known;
+    std::copy_if(row.ns.begin(), row.ns.end(), std::back_inserter(known), [](int64_t ns) { return ns >= 0; });
+    if (known.empty()) continue;
+    auto const longest = std::max_element(row.ns.begin(), row.ns.end());
+    std::sort(known.begin(), known.end());
+    auto const waiting = std::count_if(known.begin(), known.end(), [](int64_t ns) { return ns > 0; });
+    table.row({label_cell(device_label(page.run, row.ref)), ns_cell(quantile(known, 0.5)), ns_cell(quantile(known, 0.95)),
+               ns_cell(known.back()),
+               count_cell(
+                   static_cast<uint64_t>(std::max<int64_t>(map.columns[static_cast<size_t>(longest - row.ns.begin())].first, 0))),
+               share_cell(static_cast<double>(waiting) / static_cast<double>(known.size()))});
+  }
+  return table.html();
+}
+
+std::string map_block(Page const& page) {
+  WaitMap const map = wait_map(page.analysis);
+  if (map.rows.empty()) return {};
+  std::string body = chart("wait-map", "Waiting of each device in each step",
+                           "Time of a step in which the device waits in a collective for others and does not compute; of many "
+                           "steps the mean of neighbours. A row without colour is a device that others wait for, a coloured "
+                           "column a step in which one came late.");
+  if (map.devices_left_out > 0)
+    body += empty_note(tr("{} more; shown are those that wait least and most.", counted(map.devices_left_out, "device")));
+  return body + folded("Data as a table", map_table(page, map));
+}
+
+bool has_waiting(analyzer::Analysis const& analysis) {
+  return std::any_of(analysis.collectives.begin(), analysis.collectives.end(),
+                     [](analyzer::CollectiveFacts const& collective) { return collective.participants.size() > 1; });
+}
+
+}  // namespace
+
+std::string waiting_section(Page const& page) {
+  if (page.analysis.waits.empty() && !has_waiting(page.analysis)) {
+    auto const& collectives = page.analysis.collectives;
+    bool const others_miss = std::any_of(collectives.begin(), collectives.end(),
+                                         [](auto const& collective) { return collective.expected_participants > 1; });
+    if (!others_miss) return {};
+    return section("waiting", "Waiting for each other",
+                   empty_note("The other ranks of the collectives are not in this run, so nothing tells who waited for whom."));
+  }
+  std::string body = late_part(page);
+  std::string const title = page.summary.has_steps ? "Who waits, a step" : "Who waits, whole run";
+  body += chart("waits", title,
+                "Sum over the collectives of (own duration − transfer), whether compute hides it or not, the devices that wait "
+                "longest. Transfer is the shortest participant's duration, so no common clock is needed. Who waits least arrives "
+                "last: look there for the straggler.");
+  body += folded("Data as a table", waiting_table(page));
+  body += map_block(page);
+  return section("waiting", "Waiting for each other", body);
+}
+
+std::string pipelines_section(Page const& page) {
+  auto const& pipelines = page.analysis.pipelines;
+  if (pipelines.empty()) return {};
+  std::string body;
+  for (size_t i = 0; i < std::min(pipelines.size(), kPipelines); ++i) {
+    if (pipelines.size() > 1) body += subheading(tr("Pipeline {}", i + 1));
+    body += pipeline_sentence(pipelines[i]);
+    if (i == 0) {
+      std::vector<BarPart> const parts = {{&kStageComputes, 1}, {&kStageWaits, 1}, {&kStageElse, 1}};
+      body += bar_key(parts, 1, false);
+    }
+    body += stages_table(page, pipelines[i], i + 1);
+  }
+  body += and_more(std::min(pipelines.size(), kPipelines), pipelines.size(), "pipeline");
+  body += how_computed(
+      "A pipeline is a chain of devices of which neighbours send each other as many messages one way as the other in a step. "
+      "Bubble "
+      "= exposed waiting in messages and collectives with other stages, and idle time that waits for them, over the steps that "
+      "count. With p equal stages, m micro-batches and instant messages it would be (p − 1) / (m + p − 1) of the time.");
+  return section("pipelines", pipelines.size() == 1 ? "Pipeline" : "Pipelines", body);
+}
+
+}  // namespace stepscope::reports

@@ -1,0 +1,172 @@
+#include "reports/words/advice.h"
+
+#include <algorithm>
+#include <array>
+
+#include "reports/words/language.h"
+
+namespace stepscope::reports {
+namespace {
+
+bool has_subject(analyzer::Finding const& finding, std::string_view key, std::string_view name) {
+  return std::any_of(finding.subjects.begin(), finding.subjects.end(),
+                     [&](auto const& subject) { return subject.first == key && subject.second == name; });
+}
+
+/// XLA launches what it has compiled: a program changes what it hands over, not how kernels are launched. Traces of JAX and
+/// TensorFlow in Chrome's format are known by their derived rows.
+bool is_of_xla(model::Run const& run) {
+  auto const is_row_of_xla = [](model::Track const& track) {
+    return track.name.starts_with("XLA Ops") || track.name.starts_with("XLA Modules");
+  };
+  return std::any_of(run.ranks.begin(), run.ranks.end(), [&](model::RankTrace const& rank) {
+    auto const& tracks = rank.trace.tracks();
+    return rank.trace.info().tool.starts_with("XLA profiler") || std::any_of(tracks.begin(), tracks.end(), is_row_of_xla);
+  });
+}
+
+/// A trace may call its devices "GPU 2" and tell by its calls alone whose they are.
+bool launches_by_hip(model::RankTrace const& rank) {
+  constexpr std::array<std::string_view, 3> kCalls = {"hipLaunchKernel", "hipModuleLaunchKernel", "hipExtModuleLaunchKernel"};
+  return std::any_of(kCalls.begin(), kCalls.end(),
+                     [&](std::string_view call) { return rank.trace.strings().find(call).valid(); });
+}
+
+bool is_amd(model::Run const& run, analyzer::Analysis const& analysis) {
+  if (std::any_of(run.ranks.begin(), run.ranks.end(), launches_by_hip)) return true;
+  constexpr std::array<std::string_view, 4> kNames = {"AMD", "Instinct", "Radeon", "gfx"};
+  return std::any_of(analysis.devices.begin(), analysis.devices.end(), [&](analyzer::DeviceFacts const& device) {
+    return std::any_of(kNames.begin(), kNames.end(),
+                       [&](std::string_view name) { return device.name.find(name) != std::string::npos; });
+  });
+}
+
+bool has_role(analyzer::Finding const& finding, std::string_view role) {
+  return std::any_of(finding.subjects.begin(), finding.subjects.end(),
+                     [&](auto const& subject) { return subject.first == role && !subject.second.empty(); });
+}
+
+/// By what is known of the ranks.
+std::string_view advice_on_hung(analyzer::Finding const& finding) {
+  if (has_role(finding, "different") || has_role(finding, "circle"))
+    return "Look for collectives that ranks call in different orders: from two threads, from groups that are used in varying "
+           "order, or in a branch that not all ranks take (TORCH_DISTRIBUTED_DEBUG=DETAIL names the call that differs).";
+  if (has_role(finding, "not_started"))
+    return "Look at what was launched before it on the streams of these ranks and may not have ended: another collective, a "
+           "kernel that waits, an error of the device (dmesg, Xid).";
+  if (has_role(finding, "missing"))
+    return "Look at what the ranks that had not called it were doing (their stacks, their logs, their last call), and for a "
+           "branch that not all ranks take.";
+  if (has_role(finding, "unrecorded"))
+    return "Look at the ranks of which nothing was recorded: whether their processes still run, their logs, their stacks; and "
+           "add their recordings.";
+  if (has_role(finding, "completed") && has_role(finding, "waiting"))
+    return "Look at the ranks on which it stays: their GPUs' errors (dmesg, Xid), what was launched before it on their devices "
+           "and may not have ended, and their network links.";
+  return "All ranks have called it, so look at what carries it: the network and NVLink (NCCL_DEBUG=INFO, error counters), the "
+         "GPUs' errors (dmesg, Xid), sizes or types that differ between ranks (TORCH_DISTRIBUTED_DEBUG=DETAIL), and what was "
+         "launched before it on the devices and may not have ended.";
+}
+
+struct AdviceOf {
+  std::string_view rule, advice;
+};
+/// Gradients are not the program's to bucket, nor copies its own: XLA makes both.
+constexpr std::array kForXla = {
+    AdviceOf{"host-bound-launches",
+             "Make the host cheaper per launch: put the whole step into one compiled function (jax.jit, tf.function with XLA), "
+             "run several steps in one call (jax.lax.scan, steps_per_execution), take logging and bookkeeping out of the loop, "
+             "raise the batch size."},
+    AdviceOf{"launch-latency",
+             "Make the host cheaper per launch: put the whole step into one compiled function (jax.jit, tf.function with XLA), "
+             "run several steps in one call (jax.lax.scan, steps_per_execution), take logging and bookkeeping out of the loop, "
+             "raise the batch size."},
+    AdviceOf{"exposed-communication",
+             "Let XLA run it beside compute (XLA_FLAGS=--xla_gpu_enable_latency_hiding_scheduler=true), choose shardings that "
+             "move less, communicate in bfloat16, and check that the links reach their bandwidth."},
+    AdviceOf{"small-buckets",
+             "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for all-gather and "
+             "reduce-scatter) in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
+    AdviceOf{"unbucketed-gradients",
+             "Let XLA combine them: raise --xla_gpu_all_reduce_combine_threshold_bytes (likewise for all-gather and "
+             "reduce-scatter) in XLA_FLAGS, or sum all gradients in one jax.lax.psum."},
+    AdviceOf{"pageable-copies",
+             "Put the next batch on the devices while this one computes (a prefetching iterator around jax.device_put, tf.data's "
+             "prefetch to the device), and fetch results rarely."},
+    AdviceOf{"serialized-copies",
+             "Put the next batch on the devices while this one computes (a prefetching iterator around jax.device_put, tf.data's "
+             "prefetch to the device), and fetch results rarely."},
+};
+/// Nothing is learned: there are no gradients, checkpoints and evaluations.
+constexpr std::array kForInference = {
+    AdviceOf{"exposed-communication",
+             "Shorten it, or run it beside compute: a custom all-reduce for small messages, one fused with the operation behind "
+             "it, fewer ranks of tensor parallelism, larger batches; check that the links reach their bandwidth."},
+    AdviceOf{"small-buckets",
+             "Make them cheaper, for they cannot be merged across layers: a one-shot all-reduce for small messages, one fused "
+             "with the operation behind it, fewer ranks of tensor parallelism, larger batches."},
+    AdviceOf{
+        "step-outliers",
+        "Open the slow steps in the timeline and compare them with a typical one: prompts that are processed among decode steps "
+        "(split them into chunks), batch sizes that were not compiled or captured before, requests that were preempted."},
+    AdviceOf{"tensor-cores-unused",
+             "Run the model in half precision or allow TF32, with sizes that are multiples of 8; check that the accuracy stays."},
+};
+
+template <size_t N>
+std::string_view find_advice(std::array<AdviceOf, N> const& list, std::string_view rule) {
+  auto const found = std::find_if(list.begin(), list.end(), [&](AdviceOf const& advice) { return advice.rule == rule; });
+  return found == list.end() ? std::string_view() : found->advice;
+}
+
+/// Empty where the rule's own advice fits.
+std::string_view better_advice(model::Run const& run, analyzer::Finding const& finding) {
+  if (finding.rule == "hung-collective") return advice_on_hung(finding);
+  if (finding.rule == "input-bound" && has_subject(finding, "loader", "training_thread")) return advice_on_workers();
+  if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "long"))
+    return "Take this work off the thread that launches: prepare the next batch in worker processes or a prefetching thread "
+           "while the device computes, do the work less often, or make it faster. Cheaper launches would not help.";
+  if (finding.rule == "serialized-copies" && has_subject(finding, "copies", "within_device"))
+    return "Do without these copies: keep tensors in the layout that the next operation needs, write results in place, let a "
+           "compiler fuse the copy with its neighbours; or run them on a stream of their own.";
+  if (has_subject(finding, "program", "inference"))
+    if (auto const advice = find_advice(kForInference, finding.rule); !advice.empty()) return advice;
+  if (auto const advice = find_advice(kForXla, finding.rule); !advice.empty() && is_of_xla(run)) return advice;
+  bool const is_pinned = has_subject(finding, "memory", "pinned");
+  if (finding.rule == "serialized-copies" && is_pinned)
+    return "The host's memory is page-locked already: use an own copy stream, and prefetch the next batch while this one "
+           "computes.";
+  if (finding.rule == "pageable-copies" && is_pinned)
+    return "The host's memory is page-locked already: copy asynchronously on a stream of its own while the step before computes.";
+  return {};
+}
+
+/// The same with what AMD calls it, in any language.
+std::string for_amd(std::string advice) {
+  struct Name {
+    std::string_view cuda, hip;
+  };
+  constexpr std::array kNames = {Name{"(nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE)", "(amd-smi metric)"},
+                                 Name{"cudaHostAlloc", "hipHostMalloc"}, Name{"cudaStreamNonBlocking", "hipStreamNonBlocking"},
+                                 Name{"CUDA", "HIP"}};
+  for (Name const& name : kNames)
+    for (size_t at = advice.find(name.cuda); at != std::string::npos; at = advice.find(name.cuda, at + name.hip.size()))
+      advice.replace(at, name.cuda.size(), name.hip);
+  return advice;
+}
+
+}  // namespace
+
+std::string_view advice_on_workers() {
+  return "Set num_workers (4 to 8 for each device to begin with), so that other processes load ahead, with pin_memory=True and "
+         "persistent_workers=True; then check that storage delivers.";
+}
+
+std::string advice_about(model::Run const& run, analyzer::Analysis const& analysis, analyzer::Finding const& finding,
+                         std::string_view usual) {
+  std::string_view const better = better_advice(run, finding);
+  std::string advice(tr(better.empty() ? usual : better));
+  return is_amd(run, analysis) ? for_amd(std::move(advice)) : advice;
+}
+
+}  // namespace stepscope::reports

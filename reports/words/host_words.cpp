@@ -1,0 +1,241 @@
+#include "reports/words/host_words.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "reports/words/advice.h"
+#include "reports/words/labels.h"
+#include "reports/words/language.h"
+#include "reports/words/summary.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+/// A smaller share of the step is not worth a sentence.
+constexpr double kInputWorthNaming = 0.01;
+/// Nor is a slowest step that takes so little longer than the others.
+constexpr double kLongerWorthNaming = 0.02;
+
+double share_of(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
+
+std::string quoted(std::string_view name) { return fmt::format("“{}”", shown(name, 120)); }
+
+std::optional<double> metric_of(analyzer::Finding const& finding, std::string_view key) {
+  for (auto const& [name, value] : finding.metrics)
+    if (name == key) return value;
+  return std::nullopt;
+}
+
+std::string metric_text(analyzer::Finding const& finding, std::string_view key) {
+  auto const value = metric_of(finding, key);
+  return value ? metric_words(key, *value).value : "?";
+}
+
+std::string host_op_of(analyzer::Finding const& finding) {
+  for (auto const& [role, name] : finding.subjects)
+    if (role == "host_op") return quoted(name);
+  return {};
+}
+
+struct MainRange {
+  analyzer::HostRangeFacts const* range = nullptr;
+  int64_t ns = 0;
+};
+/// The range, other than a wait for data, with most time of its own: in a step where there are steps, else in all. One that ran
+/// once is a frame around the program, of which the name says nothing, unless no range ran twice.
+MainRange main_range(analyzer::Analysis const& analysis, bool per_step, uint64_t at_least_ran = 2) {
+  MainRange main;
+  for (analyzer::HostFacts const& host : analysis.hosts)
+    for (analyzer::HostRangeFacts const& range : host.ranges) {
+      if (range.kind == analyzer::HostRangeKind::kInput || range.names != 1 || range.count < at_least_ran) continue;
+      int64_t const ns = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
+      if (ns > main.ns) main = {&range, ns};
+    }
+  if (main.range == nullptr && at_least_ran > 1) return main_range(analysis, per_step, 1);
+  return main;
+}
+
+std::string steps_verdict(analyzer::Analysis const& analysis, HostSummary const& summary) {
+  std::string text = tr("No device work was recorded. A step takes {} on average (95 % of them at most {}).",
+                        base::format_duration(*summary.mean_ns), base::format_duration(*summary.p95_ns));
+  double const input = share_of(*summary.input_ns, *summary.mean_ns);
+  if (input >= kInputWorthNaming)
+    text +=
+        tr(" The program waits for data for {} of it ({}).", base::format_duration(*summary.input_ns), base::format_share(input));
+  MainRange const main = main_range(analysis, true);
+  if (main.range != nullptr && main.ns > *summary.mean_ns)
+    text += tr(" Most other time is in {}: {} a step, summed over threads.", quoted(main.range->name),
+               base::format_duration(main.ns));
+  else if (main.range != nullptr)
+    text += tr(" Most other time is in {}: {} a step ({}).", quoted(main.range->name), base::format_duration(main.ns),
+               base::format_share(share_of(main.ns, *summary.mean_ns)));
+  return text;
+}
+
+std::string ranges_verdict(analyzer::Analysis const& analysis) {
+  size_t threads = 0;
+  int64_t longest = 0;
+  for (analyzer::HostFacts const& host : analysis.hosts) {
+    threads += host.threads.size();
+    longest = std::max(longest, host.window.length());
+  }
+  std::string text = tr("No device work and no steps were recorded. {} recorded what the program did for {}.",
+                        counted(threads, "thread"), base::format_duration(longest));
+  MainRange const main = main_range(analysis, false);
+  if (main.range == nullptr) return text;
+  return text +
+         tr(" Most of their time is in {}: {}, summed over threads.", quoted(main.range->name), base::format_duration(main.ns));
+}
+
+FindingWords late_rank_words(analyzer::Finding const& finding) {
+  auto const rank = static_cast<int64_t>(metric_of(finding, "late_rank").value_or(-1));
+  std::string text =
+      tr("Before each collective the ranks say that they are ready. Rank {} was the last {} of {} times, {} after the "
+         "last but one on average (at most {}).",
+         rank, metric_text(finding, "last"), metric_text(finding, "negotiations"), metric_text(finding, "mean_late_ns"),
+         metric_text(finding, "longest_late_ns"));
+  text += tr(" All ranks waited for it for {} ({} of the recording).", metric_text(finding, "late_ns"),
+             metric_text(finding, "share_of_recording"));
+  if (metric_of(finding, "moments").value_or(0) <= 1)
+    text += tr(" All of that is one moment of the recording: record more steps before you act on it.");
+  return {tr("Rank {} makes the others wait", rank), text,
+          std::string(
+              tr("Compare that rank's input, CPU cores and machine with those of the others; record it with stepscope record to "
+                 "see what it does before."))};
+}
+
+FindingWords input_words(model::Run const& run, analyzer::Finding const& finding) {
+  std::string text = tr("Each step of {} waits for data for {} of {} ({}).", device_label(run, *finding.where),
+                        base::format_duration(finding.cost_ns_per_step.value_or(0)), metric_text(finding, "step_ns"),
+                        metric_text(finding, "share"));
+  if (std::string const op = host_op_of(finding); !op.empty()) text += tr(" It waits in {}.", op);
+  bool const is_in_thread = std::any_of(finding.subjects.begin(), finding.subjects.end(),
+                                        [](auto const& subject) { return subject.first == "loader"; });
+  if (is_in_thread) text += tr(" The loader runs in the training thread (num_workers=0).");
+  std::string_view const advice =
+      is_in_thread
+          ? tr(advice_on_workers())
+          : tr("Load and augment in more parallel workers and prefetch further ahead; then check that storage delivers.");
+  return {std::string(tr("Steps wait for their input data")), text, std::string(advice)};
+}
+
+FindingWords outlier_words(model::Run const& run, analyzer::Finding const& finding) {
+  std::string text = tr("{} of {} steps of {} take over 1.5 × the median of {}.", metric_text(finding, "outliers"),
+                        metric_text(finding, "steps"), device_label(run, *finding.where), metric_text(finding, "median_step_ns"));
+  std::string const op = host_op_of(finding);
+  text += op.empty() ? tr(" What grows is time outside of all ranges, by {} a step.", metric_text(finding, "growth_ns"))
+                     : tr(" What grows is {}, by {} a step.", op, metric_text(finding, "growth_ns"));
+  if (finding.cost_ns_per_step)
+    text += tr(" Spread over all steps that is {}.", base::format_duration(*finding.cost_ns_per_step));
+  return {
+      std::string(tr("Some steps take much longer than the others")), text,
+      std::string(tr("Open the slow steps in the timeline and compare them with a typical one: checkpoints, evaluation, garbage "
+                     "collection, data hiccups."))};
+}
+
+FindingWords busy_rank_words(analyzer::Finding const& finding) {
+  std::string thread;
+  for (auto const& [role, name] : finding.subjects)
+    if (role == "thread") thread = quoted(name);
+  std::string text = tr("{} is busy for {}; the median of {} such threads with as many events is {}.", thread,
+                        metric_text(finding, "busy_ns"), metric_text(finding, "threads"), metric_text(finding, "usual_busy_ns"));
+  auto const busier = static_cast<uint64_t>(metric_of(finding, "busier_threads").value_or(1));
+  if (busier > 1) text += tr(" {} of them are busy for so much longer.", base::format_count(busier));
+  text +=
+      tr(" Ranks that wait for each other lose up to {} of the recording by that.", metric_text(finding, "share_of_recording"));
+  return {
+      tr("One rank computes for {} × as long as the others", fmt::format("{:.1f}", metric_of(finding, "busy_ratio").value_or(0))),
+      text,
+      std::string(tr("In a pipeline give that stage fewer layers: the last one has the output layer and the loss besides. Where "
+                     "all ranks have equal work, compare that rank's machine, clocks and input with those of the others."))};
+}
+
+}  // namespace
+
+bool has_device_work(analyzer::Analysis const& analysis) {
+  if (analysis.hosts.empty()) return !analysis.devices.empty();
+  return std::any_of(analysis.devices.begin(), analysis.devices.end(),
+                     [](analyzer::DeviceFacts const& device) { return device.kernels + device.copies > 0; });
+}
+
+int64_t busy_time(analyzer::HostFacts const& host) {
+  double sum = 0;
+  for (analyzer::HostThreadFacts const& thread : host.threads) sum += static_cast<double>(thread.busy_ns);
+  return static_cast<int64_t>(std::min(sum, 9e18));
+}
+
+HostSummary summarize_hosts(analyzer::Analysis const& analysis) {
+  HostSummary summary;
+  std::vector<int64_t> lengths;
+  double total = 0, input = 0;
+  for (analyzer::HostFacts const& host : analysis.hosts) {
+    for (analyzer::HostStepFacts const& step : host.steps) {
+      ++(step.warmup ? summary.warmup_steps : summary.steps);
+      if (step.warmup) continue;
+      lengths.push_back(step.period.length());
+      total += static_cast<double>(step.period.length());
+      input += static_cast<double>(step.input_ns);
+    }
+    bool const is_slower =
+        host.slow && (summary.slowest == nullptr || host.slow->when.length() > summary.slowest->slow->when.length());
+    if (is_slower) summary.slowest = &host;
+  }
+  if (lengths.empty()) return summary;
+
+  std::sort(lengths.begin(), lengths.end());
+  auto const count = static_cast<double>(lengths.size());
+  summary.mean_ns = static_cast<int64_t>(total / count);
+  summary.input_ns = static_cast<int64_t>(input / count);
+  summary.median_ns = quantile(lengths, 0.5);
+  summary.p95_ns = quantile(lengths, 0.95);
+  return summary;
+}
+
+std::string negotiation_words(analyzer::NegotiationFacts const& facts) {
+  if (facts.ranks.empty() || facts.ranks.front().late_ns <= 0) return {};
+  analyzer::NegotiationFacts::Rank const& late = facts.ranks.front();
+  return tr("Rank {} comes last to {} of {} negotiations of collectives, on average {} after the last but one.", late.rank,
+            base::format_count(late.last), base::format_count(facts.count), base::format_duration(late.mean_ns));
+}
+
+std::string slow_step_words(analyzer::HostFacts const& host) {
+  if (!host.slow) return {};
+  analyzer::SlowSteps const& slow = *host.slow;
+  bool const is_longer =
+      static_cast<double>(slow.mean_ns - slow.usual_ns) > kLongerWorthNaming * static_cast<double>(slow.usual_ns);
+  if (slow.count == 0 && !is_longer) return {};
+  std::string text =
+      slow.count > 0 ? tr("{} of {} steps are much longer than the others: {} on average, the others {}; the slowest is step {}.",
+                          base::format_count(slow.count), base::format_count(host.counted_steps),
+                          base::format_duration(slow.mean_ns), base::format_duration(slow.usual_ns), slow.worst)
+                     : tr("The slowest step is {}: {}, the others take {} on average.", slow.worst,
+                          base::format_duration(slow.when.length()), base::format_duration(slow.usual_ns));
+  if (slow.differs_ns <= 0) return text;
+  return text + (slow.differs
+                     ? tr(" What grows most is {}, by {}.", quoted(*slow.differs), base::format_duration(slow.differs_ns))
+                     : tr(" What grows most is time outside of all ranges, by {}.", base::format_duration(slow.differs_ns)));
+}
+
+std::string host_verdict(analyzer::Analysis const& analysis) {
+  HostSummary const summary = summarize_hosts(analysis);
+  std::string text;
+  for (analyzer::NegotiationFacts const& facts : analysis.negotiations)
+    if (text.empty()) text = negotiation_words(facts);
+  if (!text.empty() && !summary.mean_ns) return text;
+  if (!text.empty()) text += ' ';
+  if (summary.mean_ns) return text + steps_verdict(analysis, summary);
+  return analysis.hosts.empty() ? text : ranges_verdict(analysis);
+}
+
+std::optional<FindingWords> host_finding_words(model::Run const& run, analyzer::Finding const& finding) {
+  if (finding.rule == "straggler" && metric_of(finding, "negotiations")) return late_rank_words(finding);
+  if (!finding.where || finding.where->device != analyzer::kHostDevice) return std::nullopt;
+  if (finding.rule == "input-bound") return input_words(run, finding);
+  if (finding.rule == "load-imbalance") return busy_rank_words(finding);
+  if (finding.rule == "step-outliers") return outlier_words(run, finding);
+  return std::nullopt;
+}
+
+}  // namespace stepscope::reports

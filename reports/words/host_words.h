@@ -1,0 +1,39 @@
+// Programs without a device in words and numbers: what their steps take, where the time goes, who came last.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "analyzer/results/analysis.h"
+#include "reports/words/wording.h"
+
+namespace stepscope::reports {
+
+/// Whether any device of the run worked. Without one the page is about the host.
+bool has_device_work(analyzer::Analysis const& analysis);
+
+/// Over the steps of all processes without a device.
+struct HostSummary {
+  uint64_t steps = 0, warmup_steps = 0;                         ///< counted over threads and processes
+  std::optional<int64_t> mean_ns, median_ns, p95_ns, input_ns;  ///< of a counted step's period; none without steps
+  analyzer::HostFacts const* slowest = nullptr;                 ///< the process with the slowest step; null: nothing to compare
+};
+HostSummary summarize_hosts(analyzer::Analysis const& analysis);
+
+/// How many rows of a process, and how many processes, texts and pages show.
+inline constexpr size_t kMostHosts = 16;
+
+/// Of all threads, summed: what times of ranges are a share of where there are no steps.
+int64_t busy_time(analyzer::HostFacts const& host);
+
+/// One to three sentences; empty where nothing of a host is known. Begins without a blank.
+std::string host_verdict(analyzer::Analysis const& analysis);
+/// "Rank 0 comes last to 4 of 4 negotiations, 3.10 ms after the others on average." Empty where no rank came last.
+std::string negotiation_words(analyzer::NegotiationFacts const& facts);
+/// "The slowest step, 7, took 9.10 ms; it had 50.0 µs more in “forward” than the others." Empty where nothing is compared.
+std::string slow_step_words(analyzer::HostFacts const& host);
+
+/// Words of findings about hosts and negotiations; none for others.
+std::optional<FindingWords> host_finding_words(model::Run const& run, analyzer::Finding const& finding);
+
+}  // namespace stepscope::reports

@@ -1,0 +1,11 @@
+// The words of the finding trace-quality: what is wrong with the recording decides what it is called and what helps.
+#pragma once
+
+#include "reports/words/wording.h"
+
+namespace stepscope::reports {
+
+/// Of a finding of that rule. Never empty.
+FindingWords quality_words(analyzer::Analysis const& analysis, analyzer::Finding const& finding);
+
+}  // namespace stepscope::reports

@@ -1,0 +1,465 @@
+#include "reports/words/runs/comparison_words.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "reports/words/labels.h"
+#include "reports/words/language.h"
+#include "trace/base/format.h"
+
+namespace stepscope::reports {
+namespace {
+
+using analyzer::Caveat;
+using analyzer::ChangePart;
+using analyzer::Comparison;
+using analyzer::KernelChange;
+using analyzer::Metric;
+using analyzer::MetricFamily;
+using analyzer::Verdict;
+
+/// Names of kernels are lines long.
+constexpr size_t kMostNameBytes = 48;
+/// What explains less of a part than this does not explain it.
+constexpr double kLeastExplained = 0.1;
+
+/// What a part of the change is where it makes steps longer, and where it makes them shorter.
+struct ChangeLabel {
+  std::string_view more, less;
+};
+constexpr std::array<ChangeLabel, 8> kChangeLabels = {{
+    {"kernels are slower", "kernels are faster"},
+    {"more kernel calls", "fewer kernel calls"},
+    {"new kernels", "new kernels"},
+    {"kernels that are gone", "kernels that are gone"},
+    {"kernels run side by side less", "kernels run side by side more"},
+    {"more exposed communication", "less exposed communication"},
+    {"more waiting for peers", "less waiting for peers"},
+    {"more exposed copies", "less exposed copies"},
+}};
+
+/// Names of kernels of one library begin alike and end alike: both ends are shown.
+std::string kernel_name(std::string const& name) {
+  if (name.empty()) return std::string(tr("further kernels"));
+  if (name.size() <= kMostNameBytes) return shown(name, kMostNameBytes);
+  constexpr size_t kEndBytes = 20;
+  size_t end = name.size() - kEndBytes;
+  while (end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0) == 0x80) ++end;  // not inside a UTF-8 sequence
+  return shown(name, kMostNameBytes - kEndBytes) + shown(std::string_view(name).substr(end), kEndBytes);
+}
+
+/// Of the kernels, what they have in a part.
+double share_in(KernelChange const& kernel, ChangePart part) {
+  switch (part) {
+    case ChangePart::kKernelSpeed:
+      return kernel.where == KernelChange::Where::kBoth ? kernel.speed_ns : 0;
+    case ChangePart::kKernelCalls:
+      return kernel.where == KernelChange::Where::kBoth ? kernel.calls_ns : 0;
+    case ChangePart::kNewKernels:
+      return kernel.where == KernelChange::Where::kNew ? kernel.fresh_ns : 0;
+    case ChangePart::kVanishedKernels:
+      return kernel.where == KernelChange::Where::kVanished ? -kernel.base_ns : 0;
+    default:
+      return 0;
+  }
+}
+
+std::string kernel_reason(Comparison const& comparison, ChangePart part, double part_ns) {
+  KernelChange const* most = nullptr;
+  double most_ns = 0;
+  size_t kernels = 0;
+  for (KernelChange const& kernel : comparison.kernels) {
+    double const ns = share_in(kernel, part);
+    if (ns == 0) continue;
+    ++kernels;
+    if ((ns > 0) == (part_ns > 0) && std::abs(ns) > std::abs(most_ns)) {
+      most = &kernel;
+      most_ns = ns;
+    }
+  }
+  if (most == nullptr || std::abs(most_ns) < kLeastExplained * std::abs(part_ns)) return {};
+  std::string text = fmt::format("{} {}", signed_duration(most_ns), kernel_name(most->name));
+  if (part == ChangePart::kKernelSpeed && most->base_calls > 0 && most->fresh_calls > 0) {
+    double const base = most->base_ns / most->base_calls, fresh = most->fresh_ns / most->fresh_calls;
+    text += tr(" ({} a call)", signed_share(fresh - base, base));
+  }
+  if (part == ChangePart::kKernelCalls) text += tr(" ({:.4g} → {:.4g} calls)", most->base_calls, most->fresh_calls);
+  if (kernels > 1) text += tr(" and {}", counted(kernels - 1, "other kernel"));
+  return text;
+}
+
+/// Of analyzer::cause_of().
+std::string_view cause_label(std::string_view cause) {
+  if (cause == "comm") return tr("communication");
+  if (cause == "copy") return tr("copies");
+  for (int i = 0; i < kPartCount; ++i)
+    if (part(i).key == cause) return part(i).label;
+  return tr("reason unknown");
+}
+
+std::string late_reason(Comparison const& comparison, double part_ns) {
+  analyzer::LateChange const* most = nullptr;
+  for (auto const& late : comparison.late)
+    if ((late.fresh_ns > late.base_ns) == (part_ns > 0) &&
+        (most == nullptr || std::abs(late.fresh_ns - late.base_ns) > std::abs(most->fresh_ns - most->base_ns)))
+      most = &late;
+  if (most == nullptr || std::abs(most->fresh_ns - most->base_ns) < kLeastExplained * std::abs(part_ns)) return {};
+  return lateness_text(*most, cause_label(most->cause), kMostNameBytes);
+}
+
+std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause, double part_ns) {
+  analyzer::HostOpChange const* most = nullptr;
+  for (auto const& op : comparison.host_ops)
+    if (op.cause == cause && (op.fresh_ns > op.base_ns) == (part_ns > 0) &&
+        (most == nullptr || std::abs(op.fresh_ns - op.base_ns) > std::abs(most->fresh_ns - most->base_ns)))
+      most = &op;
+  if (most == nullptr || std::abs(most->fresh_ns - most->base_ns) < kLeastExplained * std::abs(part_ns)) return {};
+  return tr("{} in “{}”", signed_duration(most->fresh_ns - most->base_ns), shown(most->name, kMostNameBytes));
+}
+
+/// Of programs without a device.
+std::string range_reason(Comparison const& comparison, bool waits, double part_ns) {
+  analyzer::RangeChange const* most = nullptr;
+  auto const change = [](analyzer::RangeChange const& range) { return range.fresh_ns - range.base_ns; };
+  for (auto const& range : comparison.ranges)
+    if (range.waits == waits && (change(range) > 0) == (part_ns > 0) &&
+        (most == nullptr || std::abs(change(range)) > std::abs(change(*most))))
+      most = &range;
+  if (most == nullptr || std::abs(change(*most)) < kLeastExplained * std::abs(part_ns)) return {};
+  return tr("{} in “{}”", signed_duration(change(*most)), shown(most->name, kMostNameBytes));
+}
+
+std::string left_out(analyzer::SideFacts const& side, std::string_view name) {
+  std::vector<std::string> parts;
+  if (side.warmup_steps > 0) parts.push_back(fmt::format("{} of warm-up", side.warmup_steps));
+  if (side.slow_start_steps > 0) parts.push_back(fmt::format("{} of a slow start", side.slow_start_steps));
+  if (side.outlier_steps > 0) parts.push_back(base::format_count(side.outlier_steps, "outlier"));
+  if (side.incomplete_steps > 0)
+    parts.push_back(fmt::format("{} not on all devices or out of the usual on one", side.incomplete_steps));
+  if (parts.empty()) return {};
+  std::string text = fmt::format("{}: ", name);
+  for (size_t i = 0; i < parts.size(); ++i) text += (i == 0 ? "" : ", ") + parts[i];
+  return text;
+}
+
+std::string caveat_text(analyzer::CaveatFacts const& caveat) {
+  switch (caveat.caveat) {
+    case Caveat::kOneRun:
+      return "One run a side: how far runs of the same program vary is not known. The verdicts say that these two recordings "
+             "differ, "
+             "or do not; give several runs a side to know whether the change did it.";
+    case Caveat::kFewRuns:
+      if (caveat.needed > 0)
+        return fmt::format(
+            "So few runs hardly tell how far runs vary, and single recordings are compared by their steps alone, which says less "
+            "of "
+            "the program. If more vary as these do, {} on each side would settle it.",
+            base::format_count(caveat.needed, "run"));
+      return "With so few runs only a change of many times their own variation can be told; four runs a side, or ten pairs, see "
+             "far smaller ones.";
+    case Caveat::kFewSteps:
+      return fmt::format("Fewer than {} steps on a side: there are means, but no verdict. Record more steps.",
+                         analyzer::kFewestComparedSteps);
+    case Caveat::kDrift:
+      return "The step time drifts within a run, so its steps do not tell how far it varies: only a change beyond the drift "
+             "counts. "
+             "Record for longer, or several runs.";
+    case Caveat::kOutliers:
+      return fmt::format(
+          "Verdicts and parts are of the usual step. What was left out (outliers, slow start) costs {} a step {} than before, "
+          "on average over all steps.",
+          base::format_duration(std::llround(std::abs(caveat.ns))), caveat.ns > 0 ? "more" : "less");
+    case Caveat::kKernelNames:
+      return "Less than half of the kernel time is of kernels that both sides have: another program, library or GPU? Single "
+             "kernels "
+             "can hardly be compared.";
+    case Caveat::kMissingRanks:
+      return "Ranks are missing on a side: waiting for peers, and who causes it, may be wrong.";
+    case Caveat::kQuality:
+      return "A recording lost events (stepscope doctor RUN says which): its parts may be wrong.";
+    case Caveat::kInTurn: {
+      std::string const interval =
+          caveat.low_ns == caveat.high_ns
+              ? std::string()
+              : fmt::format(" (95 % interval {} to {})", signed_duration(caveat.low_ns), signed_duration(caveat.high_ns));
+      return fmt::format(
+          "The programs took turns: of each run the fastest quarter of its steps counts, which the machine disturbed least. What "
+          "slows single steps alone is not in it; the mean of all steps changed by {}{}.",
+          signed_duration(caveat.ns), interval);
+    }
+    case Caveat::kNoMemory:
+      return "A side says nothing of device memory: memory is not compared.";
+  }
+  return {};
+}
+
+std::string pairs_text(analyzer::Change const& change) {
+  std::string text = fmt::format("{} compared: the runs of each were made in turn.",
+                                 base::format_count(change.base_values, "pair") + (change.base_values == 1 ? " was" : " were"));
+  if (change.agreement && change.base_values > 1) {
+    analyzer::PairAgreement const& pairs = *change.agreement;
+    bool const is_less = pairs.less >= pairs.more;
+    text += fmt::format(" The new run is {} in {} of {} ({} to {}).", is_less ? "faster" : "slower",
+                        is_less ? pairs.less : pairs.more, change.base_values, signed_share(pairs.lowest, 1),
+                        signed_share(pairs.highest, 1));
+  }
+  bool const is_by_steps =
+      change.method == analyzer::CompareMethod::kMannWhitney || change.method == analyzer::CompareMethod::kStudent;
+  if (is_by_steps)
+    text += fmt::format(
+        " So few pairs do not tell how pairs vary: the interval is that of their steps, widened by {:.0f} % of the base to each "
+        "side. Runs of one program were not seen to differ by as much.",
+        analyzer::kPairSpread * 100);
+  return text;
+}
+
+std::string_view condition_label(analyzer::Condition condition) {
+  using analyzer::Condition;
+  switch (condition) {
+    case Condition::kDevice:
+      return "device";
+    case Condition::kDeviceCount:
+      return "number of devices";
+    case Condition::kProcesses:
+      return "number of processes";
+    case Condition::kHost:
+      return "machine";
+    case Condition::kFact:
+      return "fact";
+    case Condition::kCommand:
+      return "command";
+    case Condition::kTool:
+      return "recorded by";
+    case Condition::kClock:
+      return "SM clock while busy";
+    case Condition::kCopiedIn:
+      return "copied to the devices per step (batch size?)";
+    case Condition::kStepSource:
+      return "steps known by";
+    case Condition::kStepNumbers:
+      return "steps";
+  }
+  return {};
+}
+
+/// The number beside a condition.
+std::string condition_number(analyzer::Condition condition, double number) {
+  if (condition == analyzer::Condition::kClock) return fmt::format("{:.0f} MHz", number);
+  return base::format_bytes(static_cast<uint64_t>(std::max(0.0, std::min(number, 1e18))));
+}
+
+}  // namespace
+
+std::optional<ChangePart> largest_part(Comparison const& comparison) {
+  auto const& parts = comparison.parts_ns;
+  int64_t const change = comparison.fresh.mean_ns - comparison.base.mean_ns;
+  size_t largest = 0;
+  auto const along = [&](size_t i) { return change < 0 ? -parts[i] : parts[i]; };
+  for (size_t i = 1; i < parts.size(); ++i)
+    if (along(i) > along(largest)) largest = i;
+  return along(largest) > 0 ? std::optional(static_cast<ChangePart>(largest)) : std::nullopt;
+}
+
+std::string lateness_text(analyzer::LateChange const& late, std::string_view cause, size_t most_name_bytes) {
+  double const change = late.fresh_ns - late.base_ns;
+  std::string const who = late.device == 0 ? tr("rank {}", late.rank) : tr("rank {} device {}", late.rank, late.device);
+  std::string why(cause);
+  if (!late.host_op.empty()) why += ": " + shown(late.host_op, most_name_bytes);
+  return change > 0 ? tr("{} since {} comes later ({})", signed_duration(change), who, why)
+                    : tr("{} since {} comes earlier ({})", signed_duration(change), who, why);
+}
+
+std::string signed_duration(double ns) {
+  int64_t const whole = std::llround(std::clamp(ns, -9e18, 9e18));
+  return (whole < 0 ? "-" : "+") + base::format_duration(std::abs(whole));
+}
+
+std::string signed_share(double change, double of) {
+  if (of <= 0) return change > 0 ? "new" : "–";
+  if (!std::isfinite(change)) return change < 0 ? "-∞" : "+∞";
+  double const percent = change / of * 100;
+  if (std::abs(percent) >= 999.5) return fmt::format("×{:.3g}", 1 + change / of);
+  if (std::abs(percent) < 0.05) return "0.0 %";
+  return fmt::format("{:+.1f} %", percent);
+}
+
+double lower_shift(analyzer::Change const& change) {
+  return change.base_mean > 0 ? std::max(change.shift.low, -change.base_mean) : change.shift.low;
+}
+
+std::string interval_text(analyzer::Change const& change) {
+  return fmt::format("{} to {}", signed_share(lower_shift(change), change.base_mean),
+                     signed_share(change.shift.high, change.base_mean));
+}
+
+std::string interval_words(analyzer::Change const& change) {
+  if (change.method == analyzer::CompareMethod::kNone) return "";
+  double const of_mean = change.fresh_mean - change.base_mean;
+  std::string const interval = interval_text(change);
+  if (of_mean >= change.shift.low && of_mean <= change.shift.high) return "95 % interval " + interval;
+  constexpr std::array kUnits = {"step", "step", "run", "pair"};
+  return fmt::format("95 % interval of a typical {0} {1}, a few {0}s moved the mean", kUnits[static_cast<size_t>(change.unit)],
+                     interval);
+}
+
+std::string_view verdict_word(Metric const& metric) { return verdict_word(metric.verdict, metric.family); }
+
+std::string_view verdict_word(Verdict verdict, MetricFamily family) {
+  bool const is_size = family == MetricFamily::kMemory || family == MetricFamily::kPart;
+  switch (verdict) {
+    case Verdict::kSame:
+      return "same";
+    case Verdict::kLess:
+      return is_size ? "less" : "faster";
+    case Verdict::kMore:
+      return is_size ? "more" : "slower";
+    case Verdict::kUnclear:
+      break;
+  }
+  return "unclear";
+}
+
+std::string metric_label(Metric const& metric) {
+  switch (metric.family) {
+    case MetricFamily::kStep:
+      return "step";
+    case MetricFamily::kPart:
+      if (metric.name == analyzer::to_string(analyzer::StepPart::kWaiting)) return "waiting for peers";
+      if (metric.name == analyzer::to_string(analyzer::StepPart::kCommunication)) return "exposed communication";
+      if (metric.name == analyzer::to_string(analyzer::StepPart::kCopies)) return "exposed copies";
+      if (metric.name == analyzer::to_string(ChangePart::kHostWork)) return "work on the host";
+      if (metric.name == analyzer::to_string(ChangePart::kHostInput)) return "waiting for data";
+      for (int i = 0; i < kPartCount; ++i)
+        if (part(i).key == metric.name) return (part(i).idle ? "idle: " : "") + std::string(part(i).label);
+      return metric.name;
+    case MetricFamily::kMemory:
+      return "peak memory " + metric.name;
+    case MetricFamily::kKernel:
+      return kernel_name(metric.name);
+    case MetricFamily::kCollective:
+      return metric.bytes == 0 ? metric.name : fmt::format("{} of {}", metric.name, base::format_bytes(metric.bytes));
+  }
+  return metric.name;
+}
+
+std::string change_part_label(ChangePart part_of_change, int64_t ns) {
+  if (part_of_change == ChangePart::kHostWork) return ns < 0 ? "less work on the host" : "more work on the host";
+  if (part_of_change == ChangePart::kHostInput) return ns < 0 ? "less waiting for data" : "more waiting for data";
+  auto const index = static_cast<size_t>(part_of_change);
+  if (index < kChangeLabels.size()) return std::string(ns < 0 ? kChangeLabels[index].less : kChangeLabels[index].more);
+  return fmt::format("{} idle time: {}", ns < 0 ? "less" : "more",
+                     part(static_cast<int>(index - kChangeLabels.size()) + 3).label);
+}
+
+std::string change_part_reason(Comparison const& comparison, ChangePart part_of_change) {
+  auto const index = static_cast<size_t>(part_of_change);
+  auto const ns = static_cast<double>(comparison.parts_ns[index]);
+  if (ns == 0) return {};
+  if (index <= static_cast<size_t>(ChangePart::kVanishedKernels)) return kernel_reason(comparison, part_of_change, ns);
+  if (part_of_change == ChangePart::kHostWork || part_of_change == ChangePart::kHostInput)
+    return range_reason(comparison, part_of_change == ChangePart::kHostInput, ns);
+  if (part_of_change == ChangePart::kWaiting) return late_reason(comparison, ns);
+  if (index < kChangeLabels.size()) return {};
+  return host_reason(comparison, static_cast<analyzer::IdleCause>(index - kChangeLabels.size()), ns);
+}
+
+std::string headline(Comparison const& comparison) {
+  if (comparison.verdict != comparison.step().verdict) {
+    double cost = 0;
+    for (auto const& caveat : comparison.caveats)
+      if (caveat.caveat == Caveat::kOutliers) cost = caveat.ns;
+    return fmt::format(
+        "UNCLEAR: the usual step takes {}, before {}, but the steps that were left out (outliers, slow start) cost {} "
+        "a step more than before, on average over all steps. There are few of them: record more steps, or look at "
+        "them (stepscope analyze).",
+        base::format_duration(comparison.fresh.mean_ns), base::format_duration(comparison.base.mean_ns),
+        base::format_duration(std::llround(cost)));
+  }
+  Metric const& step = comparison.step();
+  auto const duration = [](int64_t ns) { return base::format_duration(ns); };
+  std::string const base = duration(comparison.base.mean_ns), fresh = duration(comparison.fresh.mean_ns);
+  double const change = step.change.fresh_mean - step.change.base_mean;
+  std::string const by = fmt::format("{} ({})", signed_duration(change), signed_share(change, step.change.base_mean));
+  std::string const interval = interval_words(step.change);
+  std::string const sure = interval.empty() ? "" : "; " + interval;
+  std::string text;
+  switch (step.verdict) {
+    case Verdict::kMore:
+    case Verdict::kLess:
+      text = fmt::format("{}: a step takes {} rather than {}, {}{}.", step.verdict == Verdict::kMore ? "SLOWER" : "FASTER", fresh,
+                         base, by, sure);
+      break;
+    case Verdict::kSame:
+      return fmt::format("SAME: a step takes {}, before {}{}. Changes of less than {} do not count.", fresh, base, sure,
+                         base::format_share(comparison.least_share));
+    case Verdict::kUnclear:
+      text = fmt::format(
+          "UNCLEAR: a step takes {}, before {}, {}{}, and that is not enough to tell whether it changed by {} or more.", fresh,
+          base, by, sure, base::format_share(comparison.least_share));
+      break;
+  }
+  auto const largest = largest_part(comparison);
+  if (largest && step.verdict != Verdict::kUnclear) {
+    int64_t const ns = comparison.parts_ns[static_cast<size_t>(*largest)];
+    text += fmt::format(" Most of it: {} ({}).", change_part_label(*largest, ns), signed_duration(static_cast<double>(ns)));
+  }
+  return text;
+}
+
+std::string difference_text(analyzer::Difference const& difference) {
+  auto const side = [&](std::optional<double> number, std::string const& text) {
+    if (number) return condition_number(difference.condition, *number);
+    return text.empty() ? std::string("–") : shown(text, 160);
+  };
+  std::string const label = difference.condition == analyzer::Condition::kFact
+                                ? shown(difference.name, kMostNameBytes)
+                                : std::string(tr(condition_label(difference.condition)));
+  return fmt::format("{}: {} → {}", label, side(difference.base_number, difference.base),
+                     side(difference.fresh_number, difference.fresh));
+}
+
+std::vector<std::string> comparison_notes(Comparison const& comparison) {
+  std::vector<std::string> notes;
+  for (auto const& caveat : comparison.caveats) notes.push_back(caveat_text(caveat));
+  analyzer::Change const& step = comparison.step().change;
+  if (step.unit == analyzer::CompareUnit::kBlock && !step.drifts)
+    notes.push_back(
+        fmt::format("Successive steps are alike, or very many: means of {} steps were compared.", step.steps_per_value));
+  if (step.unit == analyzer::CompareUnit::kPair) notes.push_back(pairs_text(step));
+  std::string const base = left_out(comparison.base, "base"), fresh = left_out(comparison.fresh, "new");
+  if (!base.empty() || !fresh.empty())
+    notes.push_back("Steps left out: " + base + (base.empty() || fresh.empty() ? "" : "; ") + fresh + ".");
+  return notes;
+}
+
+std::string refusal_text(Comparison const& comparison) {
+  std::string const run = shown(comparison.refused_run, 200);
+  switch (comparison.refusal.value_or(analyzer::Refusal::kNoRun)) {
+    case analyzer::Refusal::kNoRun:
+      break;
+    case analyzer::Refusal::kNoSteps:
+      return fmt::format(
+          "{}: no steps that all its devices have, apart from warm-up and outliers; annotate the training loop "
+          "(docs/ANNOTATIONS.md) or record more steps",
+          run);
+    case analyzer::Refusal::kOneStep:
+      return fmt::format("{}: a single step tells nothing of how steps vary, record at least {}", run,
+                         analyzer::kFewestComparedSteps);
+    case analyzer::Refusal::kNoCommonKernel:
+      return "the sides have no kernel in common: they are of different programs, compare runs of the same one";
+    case analyzer::Refusal::kNotPaired:
+      return fmt::format(
+          "--paired: {} before and {} after it, name the runs of both in the order in which they were made in turn",
+          base::format_count(comparison.base.runs.size(), "run"), comparison.fresh.runs.size());
+    case analyzer::Refusal::kOneSideInTurn:
+      return "some runs were made in turn with another program (record --in-turn) and others not: of the former only the "
+             "fastest steps count, compare runs that were made alike";
+  }
+  return "name at least one run before and one after --vs";
+}
+
+}  // namespace stepscope::reports

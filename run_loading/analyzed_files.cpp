@@ -1,0 +1,57 @@
+#include "run_loading/analyzed_files.h"
+
+#include <utility>
+
+#include "analyzer/metrics/core/streamed_run.h"
+#include "run_loading/streamed_files.h"
+#include "trace/import/open/open_run.h"
+
+namespace stepscope::runs {
+namespace {
+
+using base::Expected;
+using import::RunSources;
+
+bool is_streamed(RunSources const& sources, Reading reading) {
+  uint64_t events = 0;
+  for (import::RankSource const& rank : sources.ranks) {
+    if (rank.source.is_in_memory()) return false;
+    for (uint64_t const count : rank.source.event_counts()) events += count;
+  }
+  return reading == Reading::kByProcess || (events > kMostEventsInMemory && sources.ranks.size() > analyzer::processes_at_once());
+}
+
+Expected<AnalyzedRun> analyze_in_memory(RunSources sources, analyzer::AnalyzeOptions const& options) {
+  auto run = import::load_run(std::move(sources));
+  if (!run) return base::fail_with(run);
+  analyzer::Analysis analysis = analyzer::analyze(*run, options);
+  return AnalyzedRun{std::move(*run), std::move(analysis), {}};
+}
+
+}  // namespace
+
+Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
+                                    Reading reading, bool is_one_run) {
+  bool const by_size = reading == Reading::kBySize;
+  auto opened = import::open_sources(
+      paths, {by_size ? analyzer::processes_at_once() : 0, by_size ? kMostEventsInMemory : uint64_t{0}}, is_one_run);
+  if (!opened) return base::fail_with(opened);
+  auto const sources = std::make_shared<RunSources>(std::move(*opened));
+  if (!is_streamed(*sources, reading)) return analyze_in_memory(std::move(*sources), options);
+
+  auto files = StreamedFiles::open(sources, {.is_all_analyzed = !options.rank});
+  if (!files) return base::fail_with(files);
+  if (!analyzer::has_marked_steps(files->outline())) return analyze_in_memory(std::move(*sources), options);
+  auto analysis = files->analyze(options);
+  if (!analysis) return base::fail_with(analysis);
+
+  auto const read = [sources,
+                     source_of = files->source_of()](size_t process) -> Expected<std::shared_ptr<model::RankTrace const>> {
+    auto rank = read_process(sources->ranks[source_of[process]]);
+    if (!rank) return base::fail_with(rank);
+    return std::make_shared<model::RankTrace const>(std::move(*rank));
+  };
+  return AnalyzedRun{std::move(*files).take_outline(), std::move(*analysis), read};
+}
+
+}  // namespace stepscope::runs

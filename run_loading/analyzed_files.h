@@ -1,0 +1,37 @@
+// Files that are analyzed, in memory or process by process: the one place that decides which. What is found, noted and refused
+// does not depend on that.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "analyzer/results/analysis.h"
+#include "trace/base/expected.h"
+#include "trace/model/run.h"
+
+namespace stepscope::runs {
+
+struct AnalyzedRun {
+  model::Run run;  ///< whole, or of each process the outline (analyzer/metrics/steps/skeleton_rows.h)
+  analyzer::Analysis analysis;
+  /// Of outlines: gives a process with all its events. Empty where the run is whole.
+  std::function<base::Expected<std::shared_ptr<model::RankTrace const>>(size_t process)> read;
+};
+
+enum class Reading : uint8_t {
+  kBySize,     ///< streamed where memory would hold more than kMostEventsInMemory and not all processes are looked at at once
+  kByProcess,  ///< streamed whatever the size
+};
+inline constexpr uint64_t kMostEventsInMemory = uint64_t{8} << 20;
+
+/// Opens paths (import::open_sources) and analyzes them. What is streamed of formats without an index is packed first
+/// (import/packed_source.h). Only runs whose steps are marked can be streamed; the others are analyzed in memory. Errors: those
+/// of reading.
+/// `is_one_run`: paths of different times are one run nevertheless.
+base::Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
+                                          Reading reading, bool is_one_run = false);
+
+}  // namespace stepscope::runs

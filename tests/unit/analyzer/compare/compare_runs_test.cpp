@@ -1,0 +1,574 @@
+// What changed between made runs, and why: every part against what was put in, and all parts against the whole.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <random>
+#include <tuple>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analyzer/compare/change_parts.h"
+#include "analyzer/compare/comparison.h"
+#include "tests/support/sanitized.h"
+#include "tests/support/synthetic_run.h"
+#include "tests/unit/analyzer/rules/work/work_run.h"
+
+namespace stepscope::analyzer {
+namespace {
+
+using support::SyntheticOptions;
+using testing_support::WorkRun;
+
+RunSample sample_of(SyntheticOptions options, uint32_t seed = 1) {
+  options.seed = seed;
+  model::Run const run = support::make_synthetic_run(options);
+  RunSample sample = sample_run(run, analyze(run));
+  sample.name = "made";
+  return sample;
+}
+
+SyntheticOptions usual_job() {
+  SyntheticOptions options;
+  options.steps = 24;
+  return options;
+}
+
+int64_t part_of(Comparison const& comparison, ChangePart part) { return comparison.parts_ns[static_cast<size_t>(part)]; }
+int64_t idle_of(Comparison const& comparison, IdleCause cause) {
+  return comparison.parts_ns[static_cast<size_t>(ChangePart::kFirstIdle) + static_cast<size_t>(cause)];
+}
+Metric const& metric_of(Comparison const& comparison, MetricFamily family, std::string_view name) {
+  for (Metric const& metric : comparison.metrics)
+    if (metric.family == family && metric.name == name) return metric;
+  ADD_FAILURE() << "no metric " << name;
+  return comparison.metrics.front();
+}
+bool has_caveat(Comparison const& comparison, Caveat caveat) {
+  for (CaveatFacts const& facts : comparison.caveats)
+    if (facts.caveat == caveat) return true;
+  return false;
+}
+
+/// To the ns, and each part is what its metric says: rounding hides nothing.
+void expect_parts_sum_up(Comparison const& comparison) {
+  EXPECT_EQ(std::accumulate(comparison.parts_ns.begin(), comparison.parts_ns.end(), int64_t{0}),
+            comparison.fresh.mean_ns - comparison.base.mean_ns);
+  std::map<std::string, double> changed;
+  for (Metric const& metric : comparison.metrics)
+    if (metric.family == MetricFamily::kPart) changed[metric.name] = metric.change.fresh_mean - metric.change.base_mean;
+  double of_compute = 0;
+  for (size_t i = 0; i < kChangePartCount; ++i) {
+    auto const part = static_cast<ChangePart>(i);
+    auto const ns = static_cast<double>(comparison.parts_ns[i]);
+    if (part <= ChangePart::kKernelOverlap)
+      of_compute += ns;
+    else
+      EXPECT_NEAR(ns, changed[to_string(part)], 1.5) << to_string(part);
+  }
+  EXPECT_NEAR(of_compute, changed["compute"], 6);
+}
+
+/// A sample of one device that computes for `compute` of `step` ns and waits for input for the rest; one kernel.
+RunSample plain_sample(std::vector<double> const& step_ns, double compute, double calls = 10,
+                       std::string const& kernel = "gemm") {
+  RunSample sample;
+  sample.name = "plain";
+  sample.devices = sample.processes = 1;
+  sample.step_ns = step_ns;
+  sample.parts_ns.assign(kStepPartCount, std::vector<double>(step_ns.size(), 0));
+  RunSample::Kernel of_steps{kernel, {}, {}};
+  for (size_t s = 0; s < step_ns.size(); ++s) {
+    sample.steps.push_back(static_cast<int64_t>(s));
+    sample.parts_ns[static_cast<size_t>(StepPart::kCompute)][s] = compute;
+    sample.parts_ns[static_cast<size_t>(idle_part(IdleCause::kInput))][s] = step_ns[s] - compute;
+    of_steps.ns.push_back(compute);
+    of_steps.calls.push_back(calls);
+  }
+  sample.kernels.push_back(of_steps);
+  sample.kernel_names.insert(kernel);
+  double const mean =
+      std::accumulate(step_ns.begin(), step_ns.end(), 0.0) / static_cast<double>(std::max<size_t>(step_ns.size(), 1));
+  sample.all_steps_ns = sample.usual_steps_ns = mean;
+  return sample;
+}
+std::vector<double> steps_about(double mean, uint32_t seed, size_t count = 20) {
+  std::mt19937 random(seed);
+  std::normal_distribution<double> noise(mean, mean / 100);
+  std::vector<double> steps(count);
+  for (double& step : steps) step = std::round(noise(random));
+  return steps;
+}
+
+TEST(StepKernels, AKernelIsOfTheStepInWhoseWindowItBegins) {
+  WorkRun run;
+  run.step(0, 100, 0).step(100, 100, 1);
+  run.kernel(10, 20, run.launch(1, 1), "a").kernel(40, 10, run.launch(2, 1), "b").kernel(60, 5, run.launch(3, 1), "a");
+  run.copy(70, 20, run.launch(4, 1), "in", {1000, model::CopyDirection::kHostToDevice, -1, 0, 0, 0});
+  run.kernel(110, 30, run.launch(101, 1), "b");
+  run.copy(150, 20, run.launch(104, 1), "out", {500, model::CopyDirection::kDeviceToHost, -1, 0, 0, 0});
+  Analysis const analysis = analyze(run.finish());
+  ASSERT_EQ(analysis.steps.size(), 2U);
+  auto const kernels_of = [&](StepFacts const& step) {
+    std::vector<std::tuple<std::string, uint32_t, int64_t>> rows;
+    for (StepKernel const& row : step.kernels) rows.emplace_back(analysis.kernels.at(row.kernel).name, row.count, row.total_ns);
+    std::sort(rows.begin(), rows.end());
+    return rows;
+  };
+  using Rows = std::vector<std::tuple<std::string, uint32_t, int64_t>>;
+  EXPECT_EQ(kernels_of(analysis.steps[0]), (Rows{{"a", 2, 25}, {"b", 1, 10}}));
+  EXPECT_EQ(kernels_of(analysis.steps[1]), (Rows{{"b", 1, 30}}));
+  EXPECT_EQ(analysis.steps[0].copied_in_bytes, 1000U);
+  EXPECT_EQ(analysis.steps[1].copied_in_bytes, 0U);
+}
+
+TEST(StepKernels, KernelsOfLessTimeAreTakenTogether) {
+  WorkRun run;
+  run.step(0, 100'000, 0);
+  constexpr int kNames = 100;
+  for (int i = 0; i < kNames; ++i) run.kernel(1000 * i, 900 - i, run.launch(i, 1), "kernel " + std::to_string(i));
+  Analysis const analysis = analyze(run.finish());
+  std::vector<StepKernel> const& kernels = analysis.steps.at(0).kernels;
+  ASSERT_EQ(kernels.size(), 65U);
+  EXPECT_EQ(kernels.back().kernel, StepKernel::kOthers);
+  EXPECT_EQ(kernels.back().count, 36U);
+}
+
+TEST(CompareSample, AStepOfTheJobIsTheMeanOfItsDevices) {
+  SyntheticOptions options = usual_job();
+  options.devices = 3;
+  options.straggler_device = 1;
+  options.input_delay_ns = 2'000'000;
+  model::Run const run = support::make_synthetic_run(options);
+  Analysis const analysis = analyze(run);
+  RunSample const sample = sample_run(run, analysis);
+  EXPECT_EQ(sample.devices, 3U);
+  ASSERT_EQ(sample.steps.size(), 23U);
+  EXPECT_EQ(sample.steps.front(), 1);
+  EXPECT_EQ(sample.warmup_steps, 1U);
+  std::vector<double> mean_compute(sample.steps.size(), 0);
+  for (StepFacts const& step : analysis.steps)
+    if (step.step > 0) mean_compute[static_cast<size_t>(step.step - 1)] += static_cast<double>(step.time.compute_ns) / 3;
+  for (size_t s = 0; s < sample.steps.size(); ++s) {
+    double sum = 0, of_kernels = 0;
+    for (auto const& part : sample.parts_ns) sum += part[s];
+    for (auto const& kernel : sample.kernels) of_kernels += kernel.ns[s];
+    EXPECT_NEAR(sum, sample.step_ns[s], 1e-3);
+    EXPECT_NEAR(sample.parts_ns[0][s], mean_compute[s], 1e-3);
+    EXPECT_NEAR(of_kernels, mean_compute[s], 1e-3);
+  }
+  EXPECT_EQ(sample.allocated_bytes.size(), sample.steps.size());
+  EXPECT_FALSE(sample.collectives.empty());
+}
+
+/// Steps of 100 ns and their number, one after the other; behind each turn of 4 the program was held for 5000 ns.
+model::Run run_in_turn(std::string const& turns) {
+  WorkRun run;
+  int64_t at = 0;
+  for (int64_t i = 0; i < 20; ++i) {
+    if (i % 4 == 0) at += 5000;
+    run.step(at, 100 + i, i).kernel(at + 2, 98 + i, run.launch(at, 1));
+    at += 100 + i;
+  }
+  run.builder().info().facts.emplace_back("turns", turns);
+  return run.finish();
+}
+
+TEST(CompareSample, OfARunInTurnTheFastestStepsCountAndNoneBehindAHold) {
+  model::Run const run = run_in_turn("4 of 4 steps");
+  Analysis const analysis = analyze(run);
+  std::vector<int64_t> held;
+  for (StepFacts const& step : analysis.steps)
+    if (step.held) held.push_back(step.step);
+  EXPECT_EQ(held, (std::vector<int64_t>{0, 4, 8, 12, 16})) << "the first behind the last turn, too";
+  RunSample const sample = sample_run(run, analysis);
+  EXPECT_EQ(sample.steps_in_turn, 15U);
+  EXPECT_EQ(sample.steps, (std::vector<int64_t>{1, 2, 3, 5}));
+  EXPECT_EQ(sample.step_ns, (std::vector<double>{101, 102, 103, 105}));
+  EXPECT_EQ(sample.all_steps_ns, 110) << "of all that were not held";
+  EXPECT_EQ(sample.warmup_steps, 0U);
+  EXPECT_TRUE(sample.facts.empty()) << "how many turns there were is no difference";
+}
+
+TEST(CompareSample, AFactOfTurnsThatMakesNoSenseIsNone) {
+  for (char const* text :
+       {"", "4", "0 of 4 steps", "4 of 1 steps", "-1 of 4 steps", "4 of 4 stepsx", "99999999999999999999 of 4 steps"}) {
+    model::Run const run = run_in_turn(text);
+    EXPECT_EQ(sample_run(run, analyze(run)).steps_in_turn, 0U) << text;
+  }
+}
+
+RunSample in_turn(RunSample sample, double all_steps_ns) {
+  sample.steps_in_turn = 4 * sample.steps.size();
+  sample.all_steps_ns = all_steps_ns;
+  return sample;
+}
+
+/// Four pairs whose fast steps are the same; all steps of the new runs take so much longer.
+Comparison compare_in_turn(double slower_ns) {
+  std::vector<RunSample> base, fresh;
+  for (uint32_t i = 0; i < 4; ++i) {
+    double const machine = 2000 + 500 * i;
+    base.push_back(in_turn(plain_sample(steps_about(machine, i), 1000), machine + 300));
+    fresh.push_back(in_turn(plain_sample(steps_about(machine, i + 10), 1000), machine + 300 + slower_ns + i));
+  }
+  return compare_runs(base, fresh, {.paired = true});
+}
+
+TEST(CompareRuns, RunsInTurnAreComparedByPairs) {
+  Comparison const comparison = compare_in_turn(0);
+  EXPECT_EQ(comparison.verdict, Verdict::kSame);
+  EXPECT_TRUE(has_caveat(comparison, Caveat::kInTurn));
+  EXPECT_FALSE(has_caveat(comparison, Caveat::kOutliers)) << "slow steps are of the machine";
+  EXPECT_NEAR(comparison.caveats.front().ns, 1.5, 1e-9);
+}
+
+TEST(CompareRuns, AllStepsThatAreSlowerBeyondDoubtAreNoSilentSame) {
+  Comparison const comparison = compare_in_turn(400);
+  EXPECT_EQ(comparison.step().verdict, Verdict::kSame);
+  EXPECT_EQ(comparison.verdict, Verdict::kUnclear);
+  EXPECT_NEAR(comparison.caveats.front().ns, 401.5, 1e-9);
+  EXPECT_GT(comparison.caveats.front().low_ns, 390);
+}
+
+TEST(CompareRuns, OnePairInTurnHasNoVerdictOfWhatEqualProgramsDifferBy) {
+  RunSample const base = in_turn(plain_sample(steps_about(2000, 1), 1000), 2000);
+  RunSample const fresh = in_turn(plain_sample(steps_about(2400, 2), 1000), 2400);
+  for (bool const paired : {false, true}) {
+    Comparison const comparison = compare_runs({base}, {fresh}, {.paired = paired});
+    EXPECT_EQ(comparison.verdict, Verdict::kUnclear) << "its fastest steps are no sample of it";
+    EXPECT_EQ(comparison.step().change.method, CompareMethod::kNone);
+    EXPECT_NEAR(comparison.step().change.shift.estimate, 400, 30);
+    expect_parts_sum_up(comparison);
+  }
+}
+
+/// Pairs in turn, each of which takes `factor` of its base.
+Comparison compare_far_pairs(std::vector<double> const& factors, double all_steps_factor, size_t steps = 20) {
+  std::vector<RunSample> base, fresh;
+  for (uint32_t i = 0; i < factors.size(); ++i) {
+    double const machine = 2000 + 300 * i;
+    base.push_back(in_turn(plain_sample(steps_about(machine, i, steps), 400), machine * 1.2));
+    fresh.push_back(
+        in_turn(plain_sample(steps_about(machine * factors[i], i + 10, steps), 400), machine * 1.2 * all_steps_factor));
+  }
+  return compare_runs(base, fresh, {.paired = true});
+}
+
+TEST(CompareRuns, PairsInTurnThatAreFarApartAreClearHoweverFew) {
+  for (std::vector<double> const& factors : {std::vector{0.34}, {0.34, 0.36}, {0.34, 0.3, 0.45}}) {
+    Comparison const comparison = compare_far_pairs(factors, 0.4);
+    EXPECT_EQ(comparison.verdict, Verdict::kLess) << factors.size() << " pairs of about -66 %";
+    EXPECT_EQ(comparison.step().change.unit, CompareUnit::kPair);
+    EXPECT_LT(comparison.step().change.shift.high, 0);
+    EXPECT_EQ(compare_far_pairs({1 / factors[0]}, 2.5).verdict, Verdict::kMore);
+  }
+}
+
+TEST(CompareRuns, PairsInTurnAreUnclearWhereTheyOrTheirOtherStepsDisagree) {
+  EXPECT_EQ(compare_far_pairs({0.34, 1.5}, 0.4).verdict, Verdict::kUnclear);
+  EXPECT_EQ(compare_far_pairs({0.34}, 0.9).verdict, Verdict::kUnclear) << "all steps are hardly faster";
+  EXPECT_EQ(compare_far_pairs({0.34}, 0.4, 4).verdict, Verdict::kUnclear) << "four steps tell nothing";
+  EXPECT_EQ(compare_far_pairs({0.85}, 0.85).verdict, Verdict::kUnclear) << "equal programs may differ by as much";
+}
+
+TEST(CompareRuns, RunsInTurnAreNotHeldAgainstOthers) {
+  RunSample const alone = plain_sample(steps_about(2000, 1), 1000);
+  RunSample const turn = in_turn(alone, 2000);
+  EXPECT_EQ(compare_runs({alone, alone}, {turn, turn}).refusal, Refusal::kOneSideInTurn);
+  EXPECT_EQ(compare_runs({turn, turn}, {turn, alone}).refusal, Refusal::kOneSideInTurn);
+  EXPECT_FALSE(compare_runs({turn, turn}, {turn, turn}).refusal);
+}
+
+TEST(CompareRuns, TheSameJobIsTheSame) {
+  Comparison const comparison = compare_runs({sample_of(usual_job(), 1)}, {sample_of(usual_job(), 2)});
+  ASSERT_FALSE(comparison.refusal);
+  EXPECT_EQ(comparison.verdict, Verdict::kSame);
+  for (Metric const& metric : comparison.metrics)
+    EXPECT_NE(metric.verdict, Verdict::kMore) << to_string(metric.family) << " " << metric.name;
+  EXPECT_TRUE(comparison.differences.empty());
+  EXPECT_TRUE(has_caveat(comparison, Caveat::kOneRun));
+  expect_parts_sum_up(comparison);
+}
+
+TEST(CompareRuns, PartsSumToTheChangeWhateverChanged) {
+  std::vector<SyntheticOptions> jobs(9, usual_job());
+  jobs[1].forward_ns *= 2;
+  jobs[2].layers += 2;
+  jobs[3].input_delay_ns = 5'000'000;
+  jobs[4].host_delay_ns = 400'000;
+  jobs[5].overlap = false;
+  jobs[6].straggler_device = 0;
+  jobs[7].sync_every_op = true;
+  jobs[8].process_per_device = true;
+  jobs[8].copy_ns *= 10;
+  for (size_t i = 0; i < jobs.size(); ++i)
+    for (size_t j = 0; j < jobs.size(); ++j) {
+      SCOPED_TRACE(testing::Message() << i << " against " << j);
+      expect_parts_sum_up(compare_runs({sample_of(jobs[i], 3), sample_of(jobs[i], 4)}, {sample_of(jobs[j], 5)}));
+    }
+}
+
+TEST(CompareRuns, SlowerKernelsAreNamed) {
+  SyntheticOptions slower = usual_job();
+  slower.backward_ns = slower.backward_ns * 11 / 10;
+  Comparison const comparison = compare_runs({sample_of(usual_job())}, {sample_of(slower, 2)});
+  EXPECT_EQ(comparison.verdict, Verdict::kMore);
+  int64_t const expected = usual_job().layers * usual_job().backward_ns / 10;
+  EXPECT_NEAR(static_cast<double>(part_of(comparison, ChangePart::kKernelSpeed)), static_cast<double>(expected),
+              0.1 * static_cast<double>(expected));
+  EXPECT_EQ(part_of(comparison, ChangePart::kKernelCalls), 0);
+  EXPECT_EQ(metric_of(comparison, MetricFamily::kPart, "compute").verdict, Verdict::kMore);
+  size_t slower_kernels = 0;
+  for (Metric const& metric : comparison.metrics)
+    slower_kernels += metric.family == MetricFamily::kKernel && metric.verdict == Verdict::kMore ? 1 : 0;
+  EXPECT_GT(slower_kernels, 0U);
+}
+
+TEST(CompareRuns, TimeOfAKernelIsItsCallsAndTheirSpeed) {
+  // 10 calls of 100 ns before, 15 of 80 after: half way, 12.5 · −20 and 90 · 5.
+  Comparison const comparison = compare_runs({plain_sample(std::vector<double>(20, 2000), 1000, 10)},
+                                             {plain_sample(std::vector<double>(20, 2200), 1200, 15)});
+  EXPECT_EQ(part_of(comparison, ChangePart::kKernelSpeed), -250);
+  EXPECT_EQ(part_of(comparison, ChangePart::kKernelCalls), 450);
+  EXPECT_EQ(part_of(comparison, ChangePart::kKernelOverlap), 0);
+  ASSERT_EQ(comparison.kernels.size(), 1U);
+  EXPECT_EQ(comparison.kernels[0].base_calls, 10);
+  EXPECT_EQ(metric_of(comparison, MetricFamily::kKernel, "gemm").change.shift.estimate, -20);
+  expect_parts_sum_up(comparison);
+}
+
+TEST(CompareRuns, WhatRunsSideBySideIsAPartOfItsOwn) {
+  RunSample const base = plain_sample(std::vector<double>(20, 2000), 1000);
+  RunSample fresh = plain_sample(std::vector<double>(20, 2000), 1000);
+  for (double& ns : fresh.kernels[0].ns) ns = 1500;  // 500 ns of it beside itself
+  Comparison const comparison = compare_runs({base}, {fresh});
+  EXPECT_EQ(part_of(comparison, ChangePart::kKernelSpeed), 500);
+  EXPECT_EQ(part_of(comparison, ChangePart::kKernelOverlap), -500);
+}
+
+TEST(CompareRuns, NewAndVanishedKernelsAreTold) {
+  RunSample base = plain_sample(std::vector<double>(20, 2000), 1000), fresh = plain_sample(std::vector<double>(20, 2300), 1300);
+  for (auto* sample : {&base, &fresh})
+    for (double& ns : sample->kernels[0].ns) ns = 600;
+  base.kernels.push_back({"old", std::vector<double>(20, 400), std::vector<double>(20, 2)});
+  base.kernel_names.insert("old");
+  fresh.kernels.push_back({"fresh", std::vector<double>(20, 700), std::vector<double>(20, 1)});
+  fresh.kernel_names.insert("fresh");
+  Comparison const comparison = compare_runs({base}, {fresh});
+  EXPECT_EQ(part_of(comparison, ChangePart::kNewKernels), 700);
+  EXPECT_EQ(part_of(comparison, ChangePart::kVanishedKernels), -400);
+  EXPECT_EQ(part_of(comparison, ChangePart::kKernelSpeed), 0);
+  ASSERT_EQ(comparison.kernels.size(), 3U);
+  EXPECT_EQ(comparison.kernels[0].where, KernelChange::Where::kNew);
+  EXPECT_EQ(comparison.kernels[1].where, KernelChange::Where::kVanished);
+  expect_parts_sum_up(comparison);
+}
+
+TEST(CompareRuns, AKernelThatOneSideHasAmongTheRestIsNeitherNewNorGone) {
+  RunSample base = plain_sample(std::vector<double>(20, 2000), 1000), fresh = base;
+  fresh.kernels.push_back({"small", std::vector<double>(20, 50), std::vector<double>(20, 1)});
+  base.kernels.push_back({"", std::vector<double>(20, 30), std::vector<double>(20, 1)});
+  for (auto* sample : {&base, &fresh}) sample->kernel_names.insert("small");
+  Comparison const comparison = compare_runs({base}, {fresh});
+  EXPECT_EQ(part_of(comparison, ChangePart::kNewKernels), 0);
+  EXPECT_EQ(part_of(comparison, ChangePart::kKernelSpeed), 20);
+}
+
+TEST(CompareRuns, WaitingIsChargedToWhoIsLate) {
+  SyntheticOptions base = usual_job(), fresh = base;
+  base.process_per_device = fresh.process_per_device = true;
+  fresh.straggler_device = 1;
+  fresh.straggler_factor = 1.3;
+  Comparison const comparison = compare_runs({sample_of(base)}, {sample_of(fresh)});
+  EXPECT_EQ(comparison.verdict, Verdict::kMore);
+  EXPECT_GT(part_of(comparison, ChangePart::kWaiting), 1'000'000);
+  ASSERT_FALSE(comparison.late.empty());
+  EXPECT_EQ(comparison.late[0].rank, 1);
+  EXPECT_EQ(comparison.late[0].cause, "compute");
+}
+
+TEST(CompareRuns, IdleTimeIsNamedByCauseAndHost) {
+  SyntheticOptions fresh = usual_job();
+  fresh.input_delay_ns = 5'000'000;
+  Comparison const comparison = compare_runs({sample_of(usual_job())}, {sample_of(fresh)});
+  EXPECT_NEAR(static_cast<double>(idle_of(comparison, IdleCause::kInput)), 5e6, 5e5);
+  ASSERT_FALSE(comparison.host_ops.empty());
+  EXPECT_EQ(comparison.host_ops[0].cause, IdleCause::kInput);
+}
+
+TEST(CompareRuns, MoreMemoryIsToldThoughTheStepIsTheSame) {
+  RunSample base = plain_sample(steps_about(2000, 1), 1000), fresh = plain_sample(steps_about(2000, 2), 1000);
+  base.allocated_bytes.assign(20, 1e9);
+  fresh.allocated_bytes.assign(20, 1.1e9);
+  Comparison const comparison = compare_runs({base}, {fresh});
+  EXPECT_EQ(comparison.verdict, Verdict::kSame);
+  EXPECT_EQ(metric_of(comparison, MetricFamily::kMemory, "allocated").verdict, Verdict::kMore);
+  EXPECT_FALSE(has_caveat(comparison, Caveat::kNoMemory));
+}
+
+TEST(CompareRuns, APartThatDoesNotMatterToTheStepIsTheSame) {
+  RunSample base = plain_sample(std::vector<double>(20, 100'000), 99'900),
+            fresh = plain_sample(std::vector<double>(20, 100'100), 99'900);
+  Comparison const comparison = compare_runs({base}, {fresh});
+  Metric const& input = metric_of(comparison, MetricFamily::kPart, "input");
+  EXPECT_EQ(input.change.shift.estimate, 100);  // twice as much
+  EXPECT_EQ(input.verdict, Verdict::kSame);
+}
+
+TEST(CompareRuns, FamiliesAreCorrectedTogether) {
+  RunSample const base = plain_sample(steps_about(2000, 1), 1000), fresh = plain_sample(steps_about(2010, 2), 1000);
+  Comparison const comparison = compare_runs({base}, {fresh});
+  EXPECT_EQ(comparison.step().adjusted_p, comparison.step().change.p);
+  Metric const& input = metric_of(comparison, MetricFamily::kPart, "input");
+  EXPECT_DOUBLE_EQ(input.adjusted_p, std::min(1.0, 2 * input.change.p));  // compute and input were tested
+}
+
+TEST(CompareRuns, SeveralRunsASideTellRunsApart) {
+  // Runs vary by 3 %: by their steps alone two of them differ beyond doubt.
+  auto const run = [](double mean, uint32_t seed) { return plain_sample(steps_about(mean, seed, 100), 1000); };
+  Comparison const one = compare_runs({run(2000, 1)}, {run(2060, 2)});
+  EXPECT_EQ(one.verdict, Verdict::kMore);
+  EXPECT_TRUE(has_caveat(one, Caveat::kOneRun));
+  Comparison const several = compare_runs({run(2000, 1), run(2060, 3), run(1940, 4)}, {run(2060, 2), run(1950, 5), run(2010, 6)});
+  EXPECT_NE(several.verdict, Verdict::kMore);
+  EXPECT_FALSE(has_caveat(several, Caveat::kOneRun));
+  EXPECT_TRUE(has_caveat(several, Caveat::kFewRuns));
+}
+
+TEST(CompareRuns, OutliersThatCostMoreAreNoSilentSame) {
+  RunSample base = plain_sample(steps_about(2000, 1), 1000), fresh = plain_sample(steps_about(2000, 2), 1000);
+  fresh.outlier_steps = 4;
+  fresh.all_steps_ns = fresh.usual_steps_ns + 400;
+  Comparison const comparison = compare_runs({base}, {fresh});
+  EXPECT_EQ(comparison.step().verdict, Verdict::kSame);
+  EXPECT_EQ(comparison.verdict, Verdict::kUnclear);
+  EXPECT_TRUE(has_caveat(comparison, Caveat::kOutliers));
+}
+
+TEST(CompareRuns, WhatCannotBeComparedIsRefused) {
+  RunSample const good = plain_sample(steps_about(2000, 1), 1000);
+  EXPECT_EQ(compare_runs({}, {good}).refusal, Refusal::kNoRun);
+  EXPECT_EQ(compare_runs({good, good}, {good}, {.paired = true}).refusal, Refusal::kNotPaired);
+  EXPECT_EQ(compare_runs({good}, {plain_sample({}, 0)}).refusal, Refusal::kNoSteps);
+  EXPECT_EQ(compare_runs({plain_sample({2000}, 1000)}, {good}).refusal, Refusal::kOneStep);
+  EXPECT_FALSE(compare_runs({plain_sample({2000}, 1000), good}, {good}).refusal);
+  EXPECT_EQ(compare_runs({good}, {plain_sample(steps_about(2000, 1), 1000, 10, "other")}).refusal, Refusal::kNoCommonKernel);
+  EXPECT_EQ(compare_runs({sample_run({}, {})}, {good}).refusal, Refusal::kNoSteps);
+}
+
+TEST(CompareRuns, FewStepsGetMeansAndNoVerdict) {
+  Comparison const comparison =
+      compare_runs({plain_sample(steps_about(2000, 1), 1000)}, {plain_sample({3000, 3010, 3005}, 1000)});
+  EXPECT_EQ(comparison.verdict, Verdict::kUnclear);
+  EXPECT_TRUE(has_caveat(comparison, Caveat::kFewSteps));
+  EXPECT_EQ(comparison.fresh.mean_ns, 3005);
+  expect_parts_sum_up(comparison);
+}
+
+TEST(CompareRuns, OtherConditionsAreToldFirst) {
+  RunSample base = plain_sample(steps_about(2000, 1), 1000), fresh = base;
+  base.device_names = {"A100"};
+  fresh.device_names = {"H100"};
+  base.facts = {{"driver", "550"}, {"cpu", "one"}};
+  fresh.facts = {{"driver", "560"}, {"cpu", "one"}};
+  base.busy_clock_mhz = 1980;
+  fresh.busy_clock_mhz = 1700;
+  base.copied_in_bytes = 1e6;
+  fresh.copied_in_bytes = 2e6;
+  for (double& ns : fresh.kernels[0].ns) ns *= 2;
+  for (int64_t& number : fresh.steps) number += 100;
+  std::vector<std::string> found;
+  for (Difference const& difference : compare_runs({base}, {fresh}).differences)
+    found.push_back(to_string(difference.condition) + (difference.name.empty() ? "" : ":" + difference.name));
+  EXPECT_THAT(found, testing::ElementsAre("device", "fact:driver", "clock_mhz", "copied_in_bytes", "steps"));
+  fresh.busy_clock_mhz = 1975;
+  EXPECT_EQ(compare_runs({base}, {fresh}).differences.size(), 4U);
+}
+
+TEST(CompareRuns, TheSameWorkIsNoOtherBatchWhateverIsCopied) {
+  RunSample base = plain_sample(steps_about(2000, 1), 1000), fresh = base;
+  base.copied_in_bytes = 1e6;
+  fresh.copied_in_bytes = 1.5e6;
+  EXPECT_TRUE(compare_runs({base}, {fresh}).differences.empty());
+  for (double& ns : fresh.kernels[0].ns) ns *= 1.06;
+  ASSERT_EQ(compare_runs({base}, {fresh}).differences.size(), 1U);
+  EXPECT_EQ(compare_runs({base}, {fresh}).differences[0].condition, Condition::kCopiedIn);
+}
+
+TEST(CompareRuns, RoundedPartsSumToTheRoundedWhole) {
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> any(-1e6, 1e6);
+  for (int round = 0; round < (support::kSanitized ? 100 : 1000); ++round) {
+    std::array<double, kChangePartCount> values{};
+    double sum = 0;
+    for (double& value : values) sum += value = any(random);
+    int64_t const total = std::llround(sum);
+    std::array<int64_t, kChangePartCount> const rounded = round_to_sum(values, total);
+    EXPECT_EQ(std::accumulate(rounded.begin(), rounded.end(), int64_t{0}), total);
+    for (size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(static_cast<double>(rounded[i]), values[i], 2);
+  }
+  std::array<double, kChangePartCount> zero{};
+  zero[3] = -1e-12;
+  EXPECT_EQ(round_to_sum(zero, 0), (std::array<int64_t, kChangePartCount>{}));
+}
+
+TEST(CompareRuns, UnchangedPairsOfMadeJobsRaiseNoAlarm) {
+  std::vector<RunSample> samples;
+  for (uint32_t seed = 1; seed <= 12; ++seed) samples.push_back(sample_of(usual_job(), seed));
+  size_t alarms = 0, metrics = 0;
+  for (size_t i = 0; i < samples.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      for (Metric const& metric : compare_runs({samples[i]}, {samples[j]}).metrics) {
+        ++metrics;
+        alarms += metric.verdict == Verdict::kMore || metric.verdict == Verdict::kLess ? 1 : 0;
+      }
+  EXPECT_GT(metrics, 500U);
+  EXPECT_EQ(alarms, 0U);
+}
+
+/// A job whose parts, kernels and collectives vary by `noise`, each for itself; steps follow each other a little.
+RunSample noisy_sample(std::mt19937& random, double noise) {
+  std::normal_distribution<double> normal;
+  constexpr size_t kSteps = 20;
+  auto const varied = [&](double mean) { return std::max(1.0, mean * (1 + noise * normal(random))); };
+  RunSample sample = plain_sample(std::vector<double>(kSteps, 0), 0);
+  sample.kernels.clear();
+  double wave = normal(random);
+  for (char const* const name : {"gemm", "norm", "softmax"}) {
+    sample.kernel_names.insert(name);
+    RunSample::Kernel& kernel = sample.kernels.emplace_back(RunSample::Kernel{name, {}, {}});
+    for (size_t s = 0; s < kSteps; ++s) {
+      kernel.calls.push_back(10);
+      kernel.ns.push_back(varied(3e6));
+    }
+  }
+  sample.collectives.push_back({model::CollectiveOp::kAllReduce, 1 << 20, {}, 1, 0});
+  for (size_t s = 0; s < kSteps; ++s) {
+    wave = 0.3 * wave + std::sqrt(1 - 0.3 * 0.3) * normal(random);
+    sample.step_ns[s] = 0;
+    for (size_t p = 0; p < kStepPartCount; ++p) sample.parts_ns[p][s] = varied(p == 0 ? 9e6 * (1 + noise * wave / 3) : 1e6);
+    for (auto const& part : sample.parts_ns) sample.step_ns[s] += part[s];
+    sample.collectives[0].transfer_ns.push_back(varied(5e5));
+    sample.allocated_bytes.push_back(1e9);
+  }
+  return sample;
+}
+
+TEST(CompareRuns, FiveOf1000UnchangedPairsAtMostAreTakenForChangedByAnyMetric) {
+  for (double const noise : {0.01, 0.05, 0.2}) {
+    std::mt19937 random(99);
+    std::map<std::string, int> alarms;
+    for (int pair = 0; pair < (support::kSanitized ? 40 : 1000); ++pair) {
+      RunSample const base = noisy_sample(random, noise);
+      for (Metric const& metric : compare_runs({base}, {noisy_sample(random, noise)}).metrics)
+        alarms[metric.name] += metric.verdict == Verdict::kMore || metric.verdict == Verdict::kLess ? 1 : 0;
+    }
+    EXPECT_EQ(alarms.size(), 1 + kStepPartCount + 1 + 3 + 1);
+    for (auto const& [name, count] : alarms) EXPECT_LE(count, 5) << name << " at a noise of " << noise;
+  }
+}
+
+}  // namespace
+}  // namespace stepscope::analyzer

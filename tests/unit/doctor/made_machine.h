@@ -1,0 +1,67 @@
+// A machine made of files in a folder and of the fake libraries.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "doctor/machine.h"
+#include "tests/support/paths.h"
+
+namespace stepscope::machine {
+
+class MadeMachine : public ::testing::Test {
+ protected:
+  MadeMachine() {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_ / "libraries");
+    places_.root = folder_.string();
+    places_.libraries = (folder_ / "libraries").string();
+    places_.run_folder = folder_.string();
+    places_.tracer_folder = std::filesystem::absolute(support::build_path("lib")).string();
+  }
+  ~MadeMachine() override {
+    for (std::string const& name : variables_) ::unsetenv(name.c_str());
+    std::filesystem::remove_all(folder_);
+  }
+
+  void write(std::string const& path, std::string const& text) const {
+    std::filesystem::path const whole(folder_.string() + path);
+    std::filesystem::create_directories(whole.parent_path());
+    std::ofstream(whole) << text;
+  }
+  /// The fake, under the name that the checks look for.
+  void install(std::string const& name) const { install_at((folder_ / "libraries" / name).string()); }
+  static void install_at(std::string const& path) {
+    std::filesystem::create_directories(std::filesystem::path(path).parent_path());
+    // A copy: the loader takes links to one file for one library.
+    std::filesystem::copy_file(std::filesystem::absolute(support::build_path("tests/libfake_nvidia.so")), path);
+  }
+  /// A machine with two GPUs whose driver works.
+  void add_gpus() const {
+    write("/proc/driver/nvidia/version",
+          "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build  (dvs@machine)\nGCC version:  12\n");
+    write("/proc/driver/nvidia/params", "ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\nModifyDeviceFiles: 1\n");
+    write("/dev/nvidia0", "");
+    write("/dev/nvidiactl", "");
+    install("libcuda.so.1");
+    install("libnvidia-ml.so.1");
+  }
+  /// What the fakes answer; unset at the test's end.
+  void set(std::string const& name, std::string const& value) {
+    ::setenv(name.c_str(), value.c_str(), 1);
+    variables_.push_back(name);
+  }
+
+  Places places_;
+
+ private:
+  std::vector<std::string> variables_;
+  std::filesystem::path folder_ =
+      std::filesystem::path(::testing::TempDir()) /
+      (std::string("stepscope_machine_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+}  // namespace stepscope::machine

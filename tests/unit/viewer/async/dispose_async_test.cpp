@@ -1,0 +1,79 @@
+// What is let go is taken down beside the frames, what looks at another thing before that.
+#include "viewer/async/dispose_async.h"
+
+#include <gtest/gtest.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "viewer/event_store/out_of_core/tiles.h"
+
+namespace stepscope::viewer {
+namespace {
+
+/// Notes its end.
+class LetGoThing {
+ public:
+  struct Ends {
+    std::string order;
+    std::promise<std::thread::id> last;  ///< the thread on which "c" ends
+  };
+  LetGoThing(Ends& ends, char name) : ends_(ends), name_(name) {}
+  ~LetGoThing() {
+    ends_.order += name_;
+    if (name_ == 'c') ends_.last.set_value(std::this_thread::get_id());
+  }
+  LetGoThing(LetGoThing const&) = delete;
+  LetGoThing& operator=(LetGoThing const&) = delete;
+
+ private:
+  Ends& ends_;
+  char name_;
+};
+
+TEST(LetGo, TakesThingsDownInTheirOrderOnAnotherThread) {
+  LetGoThing::Ends ends;
+  auto last = ends.last.get_future();
+  let_go(std::make_unique<LetGoThing>(ends, 'a'), std::make_shared<LetGoThing>(ends, 'b'),
+         std::make_unique<LetGoThing>(ends, 'c'));
+  EXPECT_NE(last.get(), std::this_thread::get_id());
+  EXPECT_EQ(ends.order, "abc");
+}
+
+TEST(LetGo, LeavesWhatOthersStillLookAt) {
+  LetGoThing::Ends ends;
+  auto last = ends.last.get_future();
+  auto const kept = std::make_shared<LetGoThing>(ends, 'b');
+  let_go(kept, std::unique_ptr<LetGoThing>(), std::make_unique<LetGoThing>(ends, 'c'));
+  last.get();
+  EXPECT_EQ(ends.order, "c");
+}
+
+TEST(LetGo, TilesThatAreForgottenAreFreedBesideTheFrames) {
+  std::promise<std::thread::id> freed;
+  TileStore store(
+      [&](TileWish const& wish) {
+        auto tile = std::make_unique<Tile>();
+        tile->wish = wish;
+        tile->bytes = 10;
+        return std::shared_ptr<Tile const>(tile.release(), [&](Tile const* of) {
+          delete of;
+          freed.set_value(std::this_thread::get_id());
+        });
+      },
+      1000);
+  TileWish wish;
+  wish.tracks = {0};
+  wish.end = 10;
+  store.want({wish});
+  store.finish();
+  store.begin_frame();
+  ASSERT_EQ(store.count(), 1U);
+  store.retire();
+  EXPECT_NE(freed.get_future().get(), std::this_thread::get_id());
+}
+
+}  // namespace
+}  // namespace stepscope::viewer

@@ -1,0 +1,59 @@
+#include "viewer/queries/step_comparison.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/unit/viewer/scenes.h"
+
+namespace stepscope::viewer {
+namespace {
+
+Scene const& uneven() {
+  static Scene const kScene = synthetic_scene({.devices = 2, .steps = 11, .input_delay_ns = 9'000'000});
+  return kScene;
+}
+
+TEST(MedianStep, HasAsManyShorterAsLongerOnes) {
+  auto const steps = steps_of(uneven(), 0);
+  auto const* const median = median_step(steps);
+  ASSERT_NE(median, nullptr);
+  EXPECT_FALSE(median->warmup);
+  auto const counted = std::count_if(steps.begin(), steps.end(), [](auto const& step) { return !step.warmup; });
+  auto const shorter = std::count_if(
+      steps.begin(), steps.end(), [&](auto const& step) { return !step.warmup && step.time.window_ns < median->time.window_ns; });
+  auto const longer = std::count_if(
+      steps.begin(), steps.end(), [&](auto const& step) { return !step.warmup && step.time.window_ns > median->time.window_ns; });
+  EXPECT_LE(shorter, (counted - 1) / 2);
+  EXPECT_LE(longer, counted / 2);
+}
+
+TEST(MedianStep, OfNoStepsIsNone) {
+  EXPECT_EQ(median_step({}), nullptr);
+  EXPECT_TRUE(steps_of(uneven(), 77).empty());
+}
+
+TEST(StepComparison, ChangesOfThePartsAreTheChangeOfTheLength) {
+  for (uint32_t i = 0; i < uneven().analysis.steps.size(); ++i) {
+    auto const compared = compare_with_median(uneven(), i);
+    ASSERT_TRUE(compared);
+    EXPECT_EQ(compared->step, &uneven().analysis.steps[i]);
+    EXPECT_EQ(compared->median->ref, compared->step->ref);
+    int64_t change = 0;
+    for (auto const& part : compared->parts) change += part.change_ns();
+    EXPECT_EQ(change, compared->step->time.window_ns - compared->median->time.window_ns);
+  }
+}
+
+TEST(StepComparison, OfTheMedianItselfHasNoChange) {
+  auto const* const median = median_step(steps_of(uneven(), 1));
+  auto const compared = compare_with_median(uneven(), static_cast<uint32_t>(median - uneven().analysis.steps.data()));
+  ASSERT_TRUE(compared);
+  EXPECT_FALSE(compared->parts.empty());
+  for (auto const& part : compared->parts) EXPECT_EQ(part.change_ns(), 0);
+}
+
+TEST(StepComparison, OfAStepThatIsNotThereIsNone) { EXPECT_FALSE(compare_with_median(uneven(), 1'000'000)); }
+
+}  // namespace
+}  // namespace stepscope::viewer

@@ -1,0 +1,148 @@
+// Communicators of runs that are shown from afar: the same rows as in memory once the analysis is there, marks where events were
+// not read, and a view that stays what it was when rows come.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "tests/unit/viewer/scene/communicator_scenes.h"
+#include "tests/unit/viewer/event_store/far_scenes.h"
+#include "tests/unit/viewer/null_ui.h"
+#include "viewer/interaction/view_rebase.h"
+#include "viewer/scene/track_choice.h"
+
+namespace stepscope::viewer {
+namespace {
+
+constexpr Viewport kCommunicatorArea{900, 3000, 1};
+
+class FarCommunicators : public FarTest {};
+
+/// What of the nodes does not depend on where the events are.
+std::vector<std::tuple<NodeKind, std::string, std::string, uint32_t, uint32_t>> tree_of(Scene const& scene) {
+  std::vector<std::tuple<NodeKind, std::string, std::string, uint32_t, uint32_t>> tree;
+  for (Node const& node : scene.nodes) tree.emplace_back(node.kind, node.path, node.note, node.lane_count, node.subtree_end);
+  return tree;
+}
+
+std::vector<Item> items_of(Scene const& scene, Layout const& layout, NodeKind kind) {
+  std::vector<Item> found;
+  for (Row const& row : layout.rows)
+    if (scene.nodes[row.node].kind == kind)
+      found.insert(found.end(), layout.items.begin() + row.first_item, layout.items.begin() + row.last_item);
+  return found;
+}
+
+TEST_F(FarCommunicators, HaveTheRowsThatTheyHaveInMemory) {
+  write(two_schemes());
+  auto const scene = far();
+  for (Node const& node : scene->nodes) EXPECT_NE(node.kind, NodeKind::kCommunicator) << "nothing is known of them yet";
+  analyze(*scene);
+  EXPECT_EQ(tree_of(*scene), tree_of(near()));
+}
+
+TEST_F(FarCommunicators, NoteTheirRanksOnStreamsThatTellThemApart) {
+  write(support::make_synthetic_run({.devices = 4, .steps = 6, .process_per_device = true}));
+  auto const scene = far();
+  analyze(*scene);
+  EXPECT_EQ(tree_of(*scene), tree_of(near()));
+  EXPECT_EQ(std::count_if(scene->nodes.begin(), scene->nodes.end(), [](Node const& node) { return node.note == "Ranks 0–3"; }),
+            4);
+}
+
+TEST_F(FarCommunicators, ShowTheEventsThatWereRead) {
+  write(two_schemes());
+  auto const far_scene = far();
+  analyze(*far_scene);
+  Scene const near_scene = near();
+  ViewState const state = initial_view(near_scene);
+  Layout const expected = lay_out(near_scene, state, kCommunicatorArea);
+  Layout const shown = settled(*far_scene, state, kCommunicatorArea);
+  auto const near_items = items_of(near_scene, expected, NodeKind::kCommunicator);
+  auto const far_items = items_of(*far_scene, shown, NodeKind::kCommunicator);
+  ASSERT_EQ(near_items.size(), 4U * 30U);
+  ASSERT_EQ(far_items.size(), near_items.size());
+  for (size_t i = 0; i < near_items.size(); ++i) {
+    EXPECT_EQ(far_items[i].kind, ItemKind::kEvent);
+    EXPECT_EQ(std::tuple(far_items[i].node, far_items[i].x0, far_items[i].x1, far_items[i].y0),
+              std::tuple(near_items[i].node, near_items[i].x0, near_items[i].x1, near_items[i].y0));
+  }
+  // What is clicked there is the event of the stream.
+  for (Row const& row : shown.rows)
+    if (far_scene->nodes[row.node].kind == NodeKind::kCommunicator) {
+      ASSERT_TRUE(row.tile);
+      Selection const chosen =
+          far_scene->selection_of(far_scene->nodes[row.node].rank, row.trace(*far_scene), shown.items[row.first_item].index);
+      ASSERT_NE(far_scene->collective_of(chosen), nullptr);
+      EXPECT_EQ(far_scene->collective_of(chosen)->communicator, far_scene->nodes[row.node].communicator);
+      EXPECT_EQ(far_scene->nodes[*far_scene->node_of(chosen)].kind, NodeKind::kStream);
+    }
+}
+
+TEST_F(FarCommunicators, AreMarksWhereNothingWasRead) {
+  write(two_schemes());
+  auto const scene = far();
+  analyze(*scene);
+  Layout const layout = lay_out(*scene, initial_view(*scene), kCommunicatorArea);
+  for (Row const& row : layout.rows) {
+    Node const& node = scene->nodes[row.node];
+    if (node.kind != NodeKind::kCommunicator) continue;
+    EXPECT_FALSE(row.tile);
+    double filled = 0;
+    for (uint32_t i = row.first_item; i < row.last_item; ++i) {
+      Item const& item = layout.items[i];
+      EXPECT_EQ(item.kind, ItemKind::kDensity);
+      EXPECT_EQ(item.paint, Paint::kCommunication);
+      if (item.y0 < row.y0 + kLaneHeight) filled += static_cast<double>(item.fill);
+    }
+    // Ten of 100 ns, or ten each of [200, 500) and [300, 600): 4 us that any of them runs.
+    double const pixel = layout.window.span() / static_cast<double>(layout.viewport.width);
+    EXPECT_NEAR(filled * pixel, node.lane_count == 1 ? 1000 : 4000, 100) << node.path;
+  }
+}
+
+TEST_F(FarCommunicators, LeaveTheViewWhatItWas) {
+  write(two_schemes());
+  auto const scene = far();
+  ViewState state = initial_view(*scene);
+  auto const node_at = [&](std::string const& path) {
+    auto const node = node_of_path(*scene, path);
+    EXPECT_TRUE(node) << path;
+    return node.value_or(0);
+  };
+  std::string const last_rank = "Rank 3", stream = scene->nodes[*scene->node_of_track(2, 1)].path;
+  state.closed = {node_at(last_rank)};
+  state.panels.track_menu = state.panels.thread = node_at(stream);
+  state.panels.flash = Flash{node_at(stream), 1};
+  state.drag.mode = Drag::Mode::kTrack;
+  state.drag.node = node_at(stream);
+  FarAnalysis analysis(scene->far->shared_sources());
+  analysis.finish();
+  state.scroll = node_extent(*scene, state, node_at(stream)).first + 3;
+  float const scroll = state.scroll;
+  take_analysis(*scene, state, *analysis.take());
+  EXPECT_EQ(state.scroll, node_extent(*scene, state, node_at(stream)).first + 3);
+  EXPECT_GT(state.scroll, scroll) << "rows came above it";
+  EXPECT_GT(node_at(last_rank), *state.panels.track_menu);
+  EXPECT_EQ(state.closed, std::set<uint32_t>{node_at(last_rank)});
+  for (uint32_t const node : {*state.panels.track_menu, *state.panels.thread, state.panels.flash->node, state.drag.node})
+    EXPECT_EQ(scene->nodes[node].path, stream);
+}
+
+TEST_F(FarCommunicators, MarksOfASearchStayOnTheirTracks) {
+  write(two_schemes());
+  Scene const scene = near();
+  ViewState state = initial_view(scene);
+  state.window = {0, 1e6};
+  state.search.text = "all_reduce";
+  state.search.hits = {scene.selection_of(0, scene.trace(0), 0)};
+  Layout const layout = lay_out(scene, state, kCommunicatorArea);
+  ASSERT_EQ(layout.marks.size(), 1U);
+  EXPECT_EQ(scene.nodes[layout.marks.front().node].kind, NodeKind::kStream);
+}
+
+}  // namespace
+}  // namespace stepscope::viewer

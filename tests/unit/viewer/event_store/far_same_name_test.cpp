@@ -1,0 +1,147 @@
+// Next and previous of the same name in a run that is opened from afar, against the same one in memory.
+#include "viewer/event_store/out_of_core/same_name.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tests/unit/viewer/event_store/far_scenes.h"
+#include "tests/unit/viewer/null_ui.h"
+#include "viewer/interaction/navigate.h"
+
+namespace stepscope::viewer {
+namespace {
+
+class FarSameName : public FarTest {
+ protected:
+  /// Many blocks on a stream and a thread, with names that are common, seldom and once, and with equal starts.
+  void write_many(int events = 200'000) {
+    model::TraceBuilder builder;
+    auto const stream = add_stream(builder);
+    auto const thread = add_thread(builder);
+    std::mt19937 random(11);
+    std::vector<model::StringId> const names = {builder.intern("common"), builder.intern("seldom"), builder.intern("other")};
+    int64_t at = 0;
+    for (int i = 0; i < events; ++i) {
+      size_t const name = i == 5 || i == events - 7 ? 1 : random() % 3 == 0 ? 2 : 0;
+      auto const dur = static_cast<int64_t>(1 + random() % 900);
+      builder.events(stream).add(model::EventKind::kKernel, at, dur, names[name], 0, model::KernelDetail{});
+      builder.events(thread).add(model::EventKind::kRange, at, dur, names[2 - name]);
+      at += static_cast<int64_t>(random() % 3) * 500;
+    }
+    model::Run run;
+    run.ranks.push_back({std::move(builder).finish(), 0, ""});
+    write(run);
+  }
+  /// The next row whose place is another one, and of the name.
+  static std::optional<Selection> next_in_memory(Scene const& scene, uint32_t row, int direction) {
+    model::Trace const& trace = scene.trace(0);
+    auto const& columns = trace.columns();
+    auto const rows = trace.rows_of(columns.track[row]);
+    for (int64_t i = int64_t{row} + direction; i >= rows.first && i < rows.last; i += direction) {
+      auto const at = static_cast<size_t>(i);
+      bool const is_here = columns.start[at] == columns.start[row] && columns.dur[at] == columns.dur[row];
+      if (is_here || columns.name[at] != columns.name[row]) continue;
+      return Selection{Selection::What::kEvent, 0, Selection::kAnyDepth, columns.track[at].value, columns.start[at],
+                       columns.dur[at]};
+    }
+    return std::nullopt;
+  }
+};
+
+TEST_F(FarSameName, IsThatOfTheRunInMemoryFromAnywhere) {
+  write_many();
+  Scene const expected = near();
+  auto const scene = far();
+  model::Trace const& trace = expected.trace(0);
+  std::mt19937 random(3);
+  int looked_up = 0;
+  for (int i = 0; i < 60; ++i) {
+    uint32_t const row = i == 0 ? 0 : i == 1 ? trace.event_count() - 1 : static_cast<uint32_t>(random() % trace.event_count());
+    for (int const direction : {1, -1}) {
+      Selection const from = scene->selection_of(0, trace, row);
+      auto const wanted = next_in_memory(expected, row, direction);
+      SameNameKey const key{from, direction, std::string(trace.name(row))};
+      EXPECT_EQ(find_far_same_name(*scene, key, {}).event, wanted) << row << " " << direction;
+      // Nearly all of them are alone in their place: its name can be looked up.
+      looked_up += find_far_same_name(*scene, {from, direction, {}}, {}).event == wanted ? 1 : 0;
+    }
+  }
+  EXPECT_GT(looked_up, 115);
+}
+
+TEST_F(FarSameName, OfANameThatIsThereTwiceIsFoundAcrossTheWholeRun) {
+  write_many();
+  Scene const expected = near();
+  auto const scene = far();
+  model::Trace const& trace = expected.trace(0);
+  std::vector<uint32_t> rows;
+  for (uint32_t row = 0; row < trace.event_count(); ++row)
+    if (trace.name(row) == "seldom" && trace.kind(row) == model::EventKind::kKernel) rows.push_back(row);
+  ASSERT_EQ(rows.size(), 2U);
+  // In the window: the key goes there, whatever was read around the selection.
+  NullUi ui;
+  ViewState state = initial_view(*scene);
+  state.selection = scene->selection_of(0, trace, rows[0]);
+  zoom_to_selection(state, *scene);
+  ui.frames(*scene, state, 3);
+  ui.type(*scene, state, ".");
+  ui.frames(*scene, state, 2);
+  ASSERT_TRUE(state.selection);
+  EXPECT_EQ(state.selection->start, trace.start(rows[1]));
+  EXPECT_FALSE(state.panels.seek);
+  model::Interval const when = scene->when(*state.selection);
+  EXPECT_LE(state.window.begin, static_cast<double>(when.begin));
+  EXPECT_GE(state.window.end, static_cast<double>(when.end));
+  // It is the last one: that is said, and nothing moves.
+  Selection const last = *state.selection;
+  ui.type(*scene, state, ".");
+  ui.frames(*scene, state, 2);
+  EXPECT_EQ(state.selection, last);
+  ASSERT_TRUE(state.panels.seek);
+  EXPECT_TRUE(state.panels.seek->is_over);
+  ui.press(*scene, state, Key::kEscape);
+  EXPECT_FALSE(state.panels.seek);
+  EXPECT_TRUE(state.selection) << "Esc clears one thing";
+  ui.type(*scene, state, ",");
+  ui.frames(*scene, state, 2);
+  EXPECT_EQ(state.selection->start, trace.start(rows[0]));
+}
+
+TEST_F(FarSameName, IsStoppedByEscapeAndByAnotherSelection) {
+  write_many(1000);
+  Scene const expected = near();
+  auto const scene = far();
+  NullUi ui;
+  ViewState state = initial_view(*scene);
+  state.selection = scene->selection_of(0, expected.trace(0), 10);
+  ASSERT_TRUE(step_same_name(state, *scene, 1));
+  ASSERT_TRUE(state.panels.seek);
+  dismiss(state);
+  EXPECT_FALSE(state.panels.seek);
+  ASSERT_TRUE(step_same_name(state, *scene, 1));
+  state.selection = scene->selection_of(0, expected.trace(0), 500);
+  ui.frames(*scene, state, 2);
+  EXPECT_FALSE(state.panels.seek);
+  EXPECT_EQ(state.selection->start, expected.trace(0).start(500));
+  std::stop_source stopped;
+  stopped.request_stop();
+  EXPECT_FALSE(find_far_same_name(*scene, {*state.selection, 1, {}}, stopped.get_token()).event);
+}
+
+TEST_F(FarSameName, OfAnEventThatIsNotThereIsNone) {
+  write_many(1000);
+  auto const scene = far();
+  Selection nowhere{Selection::What::kEvent, 0, 0, 0, 123'456'789, 17};
+  EXPECT_FALSE(find_far_same_name(*scene, {nowhere, 1, {}}, {}).event);
+  nowhere.track = 99;
+  EXPECT_FALSE(find_far_same_name(*scene, {nowhere, 1, {}}, {}).event);
+  nowhere.rank = 99;
+  EXPECT_FALSE(find_far_same_name(*scene, {nowhere, -1, {}}, {}).event);
+}
+
+}  // namespace
+}  // namespace stepscope::viewer

@@ -1,0 +1,71 @@
+// Runs that are opened from afar, whatever their size, beside the same ones in memory.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/unit/viewer/scenes.h"
+#include "trace/file/writer.h"
+#include "trace/import/open/open_run.h"
+#include "viewer/event_store/out_of_core/analysis.h"
+#include "viewer/event_store/out_of_core/row_marks.h"
+#include "viewer/session/opening.h"
+
+namespace stepscope::viewer {
+
+class FarTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (std::filesystem::temp_directory_path() / "stepscope-far-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  void write(model::Run const& run) const {
+    for (size_t i = 0; i < run.ranks.size(); ++i) ASSERT_TRUE(file::write_trace(run.ranks[i].trace, path(static_cast<int>(i))));
+  }
+  [[nodiscard]] std::string path(int rank) const { return (folder_ / ("rank-" + std::to_string(rank) + ".stepscope")).string(); }
+  [[nodiscard]] Scene near() const {
+    auto run = import::open_run(folder_.string());
+    EXPECT_TRUE(run);
+    return analyzed(std::move(*run));
+  }
+  /// Not analyzed.
+  [[nodiscard]] std::unique_ptr<Scene> far() const {
+    Opening opening({folder_.string()}, 0);
+    opening.finish();
+    auto scene = opening.take();
+    EXPECT_TRUE(scene) << scene.error().message;
+    EXPECT_TRUE((*scene)->far);
+    EXPECT_FALSE((*scene)->is_analyzed);
+    return std::move(*scene);
+  }
+  static void analyze(Scene& scene) {
+    FarAnalysis analysis(scene.far->shared_sources());
+    analysis.finish();
+    auto made = analysis.take();
+    ASSERT_TRUE(made) << made.error().message;
+    take_analysis(scene, std::move(*made));
+  }
+  /// The layout once everything was read that it wants.
+  static Layout settled(Scene const& scene, ViewState const& state, Viewport viewport) {
+    for (int frame = 0; frame < 3; ++frame) {
+      scene.far->tiles().begin_frame();
+      scene.far->tiles().want(wanted_tiles(scene, state, lay_out(scene, state, viewport)));
+      scene.far->tiles().finish();
+    }
+    scene.far->tiles().begin_frame();
+    return lay_out(scene, state, viewport);
+  }
+
+  std::filesystem::path folder_;
+};
+
+}  // namespace stepscope::viewer

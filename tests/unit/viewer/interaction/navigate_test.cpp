@@ -1,0 +1,244 @@
+#include "viewer/interaction/navigate.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tests/unit/viewer/scenes.h"
+#include "viewer/timeline/layout.h"
+
+namespace stepscope::viewer {
+namespace {
+
+Scene const& scene() {
+  static Scene const kScene =
+      synthetic_scene({.devices = 3, .steps = 10, .process_per_device = true, .input_delay_ns = 8'000'000});
+  return kScene;
+}
+
+TEST(Zoom, KeepsTheTimeUnderTheCursor) {
+  std::mt19937 random(1);
+  ViewState state = initial_view(scene());
+  for (int i = 0; i < 2000; ++i) {
+    double const anchor = static_cast<double>(random() % 1001) / 1000;
+    double const factor = 0.5 + static_cast<double>(random() % 1000) / 1000;
+    TimeWindow const before = state.window;
+    zoom(state, scene(), factor, anchor);
+    double const was = before.begin + before.span() * anchor;
+    double const is = state.window.begin + state.window.span() * anchor;
+    // At the borders of the run the window stops instead; inside it the time stays to a thousandth of a pixel.
+    bool const inside = before.begin > 0 && before.end < static_cast<double>(scene().length) && state.window.begin > 0 &&
+                        state.window.end < static_cast<double>(scene().length);
+    if (inside) {
+      EXPECT_NEAR(is, was, state.window.span() / 1e6 + 1e-3);
+    }
+    if (state.window.span() < 1000) state = initial_view(scene());
+  }
+}
+
+TEST(Zoom, StopsAtTheFinestAndTheWidestWindow) {
+  ViewState state = initial_view(scene());
+  for (int i = 0; i < 200; ++i) zoom(state, scene(), 0.5, 0.3);
+  EXPECT_DOUBLE_EQ(state.window.span(), kMinSpan);
+  for (int i = 0; i < 200; ++i) zoom(state, scene(), 2, 0.3);
+  EXPECT_LE(state.window.span(), static_cast<double>(scene().length) * 2.001);
+}
+
+// As where a longer run stands below.
+TEST(Zoom, AndPanGoAsFarAsThereIsSomethingToSee) {
+  ViewState state = initial_view(scene());
+  auto const length = static_cast<double>(scene().length);
+  state.reach = state.window = TimeWindow{-length, 3 * length};
+  zoom(state, scene(), 0.9, 1);
+  EXPECT_NEAR(state.window.span(), 3.6 * length, 1);
+  EXPECT_NEAR(state.window.end, 3 * length, 1);
+  zoom(state, scene(), 0.1, 1);
+  pan(state, scene(), -0.1);
+  EXPECT_GT(state.window.begin, length);
+  state.reach.reset();
+  pan(state, scene(), 0);
+  EXPECT_LT(state.window.begin, length);
+}
+
+TEST(Pan, NeverLosesTheRun) {
+  for (double const direction : {-1.0, 1.0}) {
+    ViewState state = initial_view(scene());
+    zoom(state, scene(), 0.1, 0.5);
+    for (int i = 0; i < 100; ++i) pan(state, scene(), direction);
+    EXPECT_GT(state.window.end, 0);
+    EXPECT_LT(state.window.begin, static_cast<double>(scene().length));
+  }
+}
+
+TEST(Pan, KeepsTheZoom) {
+  ViewState state = initial_view(scene());
+  zoom(state, scene(), 0.01, 0.5);
+  double const span = state.window.span();
+  pan(state, scene(), 0.7);
+  EXPECT_NEAR(state.window.span(), span, 1e-6);
+}
+
+TEST(Undo, ReturnsThroughAllMovesToTheFirstView) {
+  ViewState state = initial_view(scene());
+  TimeWindow const first = state.window;
+  go_to(state, scene(), {1e6, 5e6});
+  TimeWindow const second = state.window;
+  go_to(state, scene(), {2e6, 3e6});
+  undo(state);
+  EXPECT_EQ(state.window, second);
+  undo(state);
+  EXPECT_EQ(state.window, first);
+  undo(state);
+  EXPECT_EQ(state.window, first);
+}
+
+TEST(Undo, RemembersABoundedNumberOfMoves) {
+  ViewState state = initial_view(scene());
+  for (int i = 1; i < 1000; ++i) go_to(state, scene(), {i * 1e3, i * 1e3 + 1e6});
+  EXPECT_EQ(state.history.size(), kMaxHistory);
+}
+
+TEST(Undo, OfManySmallWheelTurnsIsFewMoves) {
+  ViewState state = initial_view(scene());
+  for (int i = 0; i < 40; ++i) {
+    remember_if_far(state);
+    zoom(state, scene(), 0.8, 0.5);
+  }
+  EXPECT_GE(state.history.size(), 3U);
+  EXPECT_LE(state.history.size(), 12U);
+}
+
+TEST(Reveal, OpensTheGroupsAroundATrackAndScrollsToIt) {
+  ViewState state = initial_view(scene());
+  uint32_t const last = static_cast<uint32_t>(scene().nodes.size() - 1);
+  for (uint32_t i = 0; i < scene().nodes.size(); ++i)
+    if (scene().nodes[i].subtree_end > i + 1) state.closed.insert(i);
+  reveal(state, scene(), last, 100);
+  for (uint32_t i = 0; i < last; ++i)
+    if (scene().nodes[i].subtree_end > last) {
+      EXPECT_FALSE(state.closed.contains(i));
+    }
+  auto const [top, bottom] = node_extent(scene(), state, last);
+  EXPECT_GE(top, state.scroll);
+  EXPECT_LE(bottom, state.scroll + 100);
+}
+
+TEST(FollowLink, GoesToTheDeviceOpAndBack) {
+  auto const& columns = scene().trace(1).columns();
+  uint32_t row = 0;
+  while (columns.kind[row] != model::EventKind::kLaunch || !columns.link[row].valid()) ++row;
+  ViewState state = initial_view(scene());
+  Selection const launch{Selection::What::kEvent, 1, row};
+  select(state, scene(), launch);
+  ASSERT_TRUE(follow_link(state, scene(), 300));
+  EXPECT_EQ(state.selection->index, columns.link[row].value);
+  ASSERT_TRUE(follow_link(state, scene(), 300));
+  EXPECT_EQ(*state.selection, launch);
+}
+
+TEST(StepSameName, WalksOverAllEventsOfTheNameOnTheTrack) {
+  auto const& trace = scene().trace(0);
+  uint32_t row = 0;
+  while (trace.kind(row) != model::EventKind::kInputWait) ++row;
+  ViewState state = initial_view(scene());
+  select(state, scene(), {Selection::What::kEvent, 0, row});
+  int steps = 1;
+  while (step_same_name(state, scene(), 1)) ++steps;
+  EXPECT_EQ(steps, 10);
+  while (step_same_name(state, scene(), -1)) --steps;
+  EXPECT_EQ(steps, 1);
+  EXPECT_EQ(state.selection->index, row);
+}
+
+TEST(Search, FindsNamesWhateverTheirCaseOnAllRanks) {
+  ViewState state = initial_view(scene());
+  state.search.text = "WAIT FOR BATCH";
+  run_search(state, scene());
+  EXPECT_EQ(state.search.total, 30U);
+  for (size_t i = 1; i < state.search.hits.size(); ++i)
+    EXPECT_LE(scene().when(state.search.hits[i - 1]).begin, scene().when(state.search.hits[i]).begin);
+}
+
+TEST(Search, GoesToTheFirstHitInViewAndAroundTheEnd) {
+  ViewState state = initial_view(scene());
+  go_to(state, scene(), {100e6, 140e6});
+  state.search.text = "wait for batch";
+  run_search(state, scene());
+  step_search(state, scene(), 1, 300);
+  EXPECT_GE(scene().when(*state.selection).begin, 100'000'000);
+  auto const first = *state.search.current;
+  for (uint64_t i = 0; i < state.search.total; ++i) step_search(state, scene(), 1, 300);
+  EXPECT_EQ(*state.search.current, first);
+}
+
+TEST(Search, ShowsItsHitInTheWindow) {
+  ViewState state = initial_view(scene());
+  state.search.text = "all_reduce";
+  run_search(state, scene());
+  for (int i = 0; i < 50; ++i) {
+    step_search(state, scene(), 1, 300);
+    model::Interval const when = scene().when(*state.selection);
+    EXPECT_GE(static_cast<double>(when.begin), state.window.begin);
+    EXPECT_LE(static_cast<double>(when.end), state.window.end);
+  }
+}
+
+TEST(Search, OfAnUnknownNameHasNoHitsAndSelectsNothing) {
+  ViewState state = initial_view(scene());
+  state.search.text = "no such name";
+  run_search(state, scene());
+  step_search(state, scene(), 1, 300);
+  EXPECT_EQ(state.search.total, 0U);
+  EXPECT_FALSE(state.selection);
+}
+
+TEST(FocusFinding, ShowsTheEvidenceWithItsSurroundings) {
+  for (uint32_t f = 0; f < scene().analysis.findings.size(); ++f) {
+    auto const& finding = scene().analysis.findings[f];
+    for (uint32_t e = 0; e < finding.evidence.size(); ++e) {
+      ViewState state = initial_view(scene());
+      focus_finding(state, scene(), {f, e}, 300);
+      EXPECT_LE(state.window.begin, static_cast<double>(scene().to_view(finding.evidence[e].when.begin)));
+      EXPECT_GE(state.window.end, static_cast<double>(scene().to_view(finding.evidence[e].when.end)));
+      EXPECT_EQ(state.finding, (FindingFocus{f, e}));
+    }
+  }
+}
+
+TEST(FocusFinding, IgnoresAFindingThatIsNotThere) {
+  ViewState state = initial_view(scene());
+  ViewState const before = state;
+  focus_finding(state, scene(), {1000, 0}, 300);
+  EXPECT_EQ(state, before);
+}
+
+TEST(Dismiss, ClosesOneThingAtATime) {
+  ViewState state = initial_view(scene());
+  state.panels.help = true;
+  state.search = {.open = true, .text = "x", .pending = false, .hits = {}, .total = 0, .current = {}};
+  state.range = TimeWindow{1, 2};
+  state.selection = Selection{};
+  state.finding = FindingFocus{};
+  dismiss(state);
+  EXPECT_FALSE(state.panels.help);
+  EXPECT_TRUE(state.search.open);
+  dismiss(state);
+  EXPECT_FALSE(state.search.open);
+  state.panels.seek = SameNameSeek{};
+  state.panels.seek->is_over = true;
+  state.panels.finder.open = true;
+  dismiss(state);
+  EXPECT_FALSE(state.panels.finder.open);
+  EXPECT_TRUE(state.panels.seek);
+  dismiss(state);
+  EXPECT_FALSE(state.panels.seek);
+  dismiss(state);
+  EXPECT_FALSE(state.range);
+  dismiss(state);
+  EXPECT_FALSE(state.selection);
+  dismiss(state);
+  EXPECT_FALSE(state.finding);
+}
+
+}  // namespace
+}  // namespace stepscope::viewer

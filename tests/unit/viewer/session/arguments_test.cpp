@@ -1,0 +1,86 @@
+#include "viewer/session/arguments.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "tests/unit/viewer/scenes.h"
+
+namespace stepscope::viewer {
+namespace {
+
+TEST(ParseSize, TakesWidthAndHeight) {
+  auto const size = parse_size("1920x1080");
+  ASSERT_TRUE(size);
+  EXPECT_EQ(size->width, 1920);
+  EXPECT_EQ(size->height, 1080);
+}
+
+TEST(ParseSize, RefusesWhatIsNoSize) {
+  for (char const* text : {"", "x", "1920", "1920x", "10x10", "1920x1080x", "99999x1000", "-1x500", "1e3x1000"})
+    EXPECT_FALSE(parse_size(text)) << text;
+}
+
+TEST(ApplyArguments, ShowsTheAskedTimeAndSelectsInIt) {
+  Scene const scene = synthetic_scene({.devices = 2, .steps = 10});
+  ViewState state = initial_view(scene);
+  Arguments arguments;
+  arguments.time = "50ms:90ms";
+  arguments.select = "wait for batch";
+  arguments.panel = "kernels";
+  arguments.theme = "light";
+  ASSERT_TRUE(apply_arguments(arguments, scene, state));
+  EXPECT_DOUBLE_EQ(state.window.begin, 50e6);
+  EXPECT_DOUBLE_EQ(state.window.end, 90e6);
+  ASSERT_TRUE(state.selection);
+  EXPECT_GE(scene.when(*state.selection).begin, 50'000'000);
+  EXPECT_EQ(state.panels.tab, Tab::kKernels);
+  EXPECT_EQ(state.theme, Theme::kLight);
+}
+
+TEST(ApplyArguments, OfTwoRunsShowsTheirComparisonUnlessAnotherPanelIsAskedFor) {
+  Scene const scene = synthetic_scene({.devices = 1, .steps = 2});
+  Arguments arguments;
+  arguments.runs = {"base"};
+  arguments.fresh = {"new"};
+  for (auto const& [panel, tab] :
+       {std::pair{"", Tab::kComparison}, std::pair{"comparison", Tab::kComparison}, std::pair{"kernels", Tab::kKernels}}) {
+    ViewState state = initial_view(scene);
+    arguments.panel = panel;
+    ASSERT_TRUE(apply_arguments(arguments, scene, state));
+    EXPECT_EQ(state.panels.tab, tab);
+  }
+}
+
+TEST(ApplyArguments, SaysWhatIsWrongAndWhatToDo) {
+  Scene const scene = synthetic_scene({.devices = 1, .steps = 2});
+  auto const message = [&](Arguments const& arguments) {
+    ViewState state = initial_view(scene);
+    auto const result = apply_arguments(arguments, scene, state);
+    return result ? std::string("no error") : result.error().message;
+  };
+  Arguments arguments;
+  arguments.panel = "x";
+  EXPECT_THAT(message(arguments), testing::HasSubstr("write findings"));
+  arguments = {};
+  arguments.theme = "x";
+  EXPECT_THAT(message(arguments), testing::HasSubstr("dark or light"));
+  arguments = {};
+  arguments.select = "no such event \x1B[31m";
+  EXPECT_THAT(message(arguments), testing::HasSubstr("no event has this name"));
+  EXPECT_THAT(message(arguments), testing::Not(testing::HasSubstr("\x1B")));
+  arguments = {};
+  arguments.time = "2:1";
+  EXPECT_THAT(message(arguments), testing::HasSubstr("begin:end"));
+  arguments = {};
+  arguments.panel = "comparison";
+  EXPECT_THAT(message(arguments), testing::HasSubstr("stepscope view BASE --vs NEW"));
+  arguments = {};
+  arguments.fresh = {"new \x1B[31m"};
+  EXPECT_THAT(message(arguments), testing::HasSubstr("compared with which run"));
+  EXPECT_THAT(message(arguments), testing::Not(testing::HasSubstr("\x1B")));
+}
+
+}  // namespace
+}  // namespace stepscope::viewer

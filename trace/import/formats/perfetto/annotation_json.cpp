@@ -1,0 +1,139 @@
+#include "trace/import/formats/perfetto/annotation_json.h"
+
+#include <cmath>
+#include <iterator>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "trace/base/protobuf_reader.h"
+#include "trace/import/formats/perfetto/fields.h"
+
+namespace stepscope::import::perfetto {
+namespace {
+
+using base::ProtobufField;
+using base::ProtobufReader;
+
+/// Of arguments within arguments; deeper ones are left out.
+constexpr int kMostDepth = 16;
+/// An argument that is longer says nothing that is read.
+constexpr size_t kMostArgumentBytes = size_t{1} << 16U;
+
+/// DebugAnnotation.NestedValue, which old versions write.
+void write_nested(std::string& out, std::string_view nested, int depth) {
+  using A = AnnotationNumber;
+  std::vector<std::string_view> keys, values, items;
+  size_t const begin = out.size();
+  ProtobufReader reader(nested);
+  ProtobufField field;
+  while (reader.next(field)) {
+    if (field.is_bytes(A::kKeys)) keys.push_back(field.bytes);
+    if (field.is_bytes(A::kValues)) values.push_back(field.bytes);
+    if (field.is_bytes(A::kOldItems)) items.push_back(field.bytes);
+    if (out.size() != begin) continue;
+    if (field.is_varint(A::kOldInt)) out += std::to_string(field.signed_value());
+    if (field.number == A::kOldReal && field.type == base::WireType::kFixed64) write_real(out, field.real_value());
+    if (field.is_varint(A::kOldBool)) out += field.value != 0 ? "true" : "false";
+    if (field.is_bytes(A::kOldText)) out += fmt::format("\"{}\"", escaped(field.bytes));
+  }
+  if (out.size() != begin) return;
+  bool const is_list = keys.empty();
+  out += is_list ? '[' : '{';
+  auto const& of = is_list ? items : values;
+  for (size_t i = 0; i < of.size() && depth < kMostDepth && (is_list || i < keys.size()); ++i) {
+    if (i > 0) out += ',';
+    if (!is_list) out += fmt::format("\"{}\":", escaped(keys[i]));
+    write_nested(out, of[i], depth + 1);
+  }
+  out += is_list ? ']' : '}';
+}
+
+}  // namespace
+
+void escape(std::string& out, std::string_view text) {
+  if (text.size() > kMostArgumentBytes) text = text.substr(0, kMostArgumentBytes);
+  for (char const c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (static_cast<unsigned char>(c) < 0x20) {
+      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      out += c;
+    }
+  }
+}
+std::string escaped(std::string_view text) {
+  std::string out;
+  escape(out, text);
+  return out;
+}
+
+void write_us(std::string& out, int64_t ns) {
+  if (ns < 0) out += '-';
+  uint64_t const size = ns < 0 ? uint64_t{0} - static_cast<uint64_t>(ns) : static_cast<uint64_t>(ns);
+  fmt::format_to(std::back_inserter(out), "{}.{:03}", size / 1000, size % 1000);
+}
+
+void write_real(std::string& out, double value) {
+  if (std::isfinite(value))
+    fmt::format_to(std::back_inserter(out), "{}", value);
+  else
+    out += "null";
+}
+
+void write_annotation(std::string& out, std::string_view annotation, AnnotationNames const& names, int depth) {
+  using A = AnnotationNumber;
+  size_t const begin = out.size();
+  char open = '\0';
+  ProtobufReader reader(annotation);
+  ProtobufField field;
+  auto const add_item = [&](char bracket) {
+    if (open == '\0' && out.size() != begin) return false;
+    if (open == '\0')
+      out += bracket;
+    else
+      out += ',';
+    open = bracket;
+    return true;
+  };
+  while (reader.next(field)) {
+    bool const is_first = out.size() == begin;
+    if (field.is_bytes(A::kItems) && depth < kMostDepth && open != '{') {
+      if (add_item('[')) write_annotation(out, field.bytes, names, depth + 1);
+      continue;
+    }
+    if (field.is_bytes(A::kEntries) && depth < kMostDepth && open != '[') {
+      if (!add_item('{')) continue;
+      std::string name;
+      ProtobufReader entry(field.bytes);
+      ProtobufField of_entry;
+      while (entry.next(of_entry)) {
+        if (of_entry.is_bytes(A::kName)) name = escaped(of_entry.bytes);
+        if (!of_entry.is_varint(A::kNameIid)) continue;
+        if (JsonText const* const known = names.names.find(of_entry.value)) name = known->text;
+      }
+      fmt::format_to(std::back_inserter(out), "\"{}\":", name);
+      write_annotation(out, field.bytes, names, depth + 1);
+      continue;
+    }
+    if (!is_first) continue;
+    if (field.is_varint(A::kBool)) out += field.value != 0 ? "true" : "false";
+    if (field.is_varint(A::kUnsigned) || field.is_varint(A::kPointer)) out += std::to_string(field.value);
+    if (field.is_varint(A::kSigned)) out += std::to_string(field.signed_value());
+    if (field.number == A::kReal && field.type == base::WireType::kFixed64) write_real(out, field.real_value());
+    if (field.is_bytes(A::kText) || field.is_bytes(A::kLegacyJson)) {
+      out += '"';
+      escape(out, field.bytes);
+      out += '"';
+    }
+    if (field.is_varint(A::kTextIid)) {
+      JsonText const* const known = names.texts.find(field.value);
+      fmt::format_to(std::back_inserter(out), "\"{}\"", known == nullptr ? "" : known->text);
+    }
+    if (field.is_bytes(A::kNested)) write_nested(out, field.bytes, depth + 1);
+  }
+  if (open != '\0') out += open == '[' ? ']' : '}';
+  if (out.size() == begin) out += "null";
+}
+
+}  // namespace stepscope::import::perfetto

@@ -1,0 +1,137 @@
+#include "trace/model/derive/anonymize.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "trace/model/derive/clock_drift.h"
+#include "trace/model/build/row_copy.h"
+#include "trace/model/build/trace_builder.h"
+
+namespace stepscope::model {
+namespace {
+
+/// Launches whose name has this are told apart: the ops of a graph share one launch (DEFINITIONS, "Idle causes").
+constexpr std::string_view kGraphLaunch = "GraphLaunch";
+/// By names that begin so devices are known to be executed by the host's cores.
+constexpr std::string_view kHostDevice = "host";
+constexpr std::string_view kCores = "cores";
+
+std::string_view class_name(OpClass op_class) {
+  switch (op_class) {
+    case OpClass::kCompute:
+      return "compute";
+    case OpClass::kComm:
+      return "communication";
+    case OpClass::kCopy:
+      return "copy";
+    case OpClass::kNone:
+      break;
+  }
+  return "";
+}
+
+/// Names of events, each text and kind once.
+class EventNames {
+ public:
+  EventNames(Trace const& trace, Pseudonyms& pseudonyms, TraceBuilder& builder)
+      : trace_(trace), pseudonyms_(pseudonyms), builder_(builder) {}
+
+  StringId of(uint32_t row) {
+    EventKind const kind = trace_.kind(row);
+    auto const op = kind == EventKind::kCollective ? trace_.detail<CollectiveDetail>(row).op : CollectiveOp::kUnknown;
+    auto const [known, is_new] = names_.try_emplace({trace_.columns().name[row].value, kind, op});
+    if (is_new) known->second = builder_.intern(text(kind, op, trace_.name(row)));
+    return known->second;
+  }
+
+ private:
+  std::string text(EventKind kind, CollectiveOp op, std::string_view name) {
+    if (is_range(kind)) return pseudonyms_.of_range(name);
+    KindInfo const& info = kind_info(kind);
+    std::string text = pseudonyms_.of(info.name, name);
+    if (text.empty()) return text;
+    if (kind == EventKind::kCollective) return fmt::format("{} ({})", text, to_string(op));
+    if (info.op_class != OpClass::kNone) return fmt::format("{} ({})", text, class_name(info.op_class));
+    if (kind == EventKind::kLaunch && name.find(kGraphLaunch) != std::string_view::npos)
+      return fmt::format("{} ({})", text, kGraphLaunch);
+    return text;
+  }
+
+  Trace const& trace_;
+  Pseudonyms& pseudonyms_;
+  TraceBuilder& builder_;
+  std::map<std::tuple<uint32_t, EventKind, CollectiveOp>, StringId> names_;
+};
+
+TraceInfo anonymous_info(TraceInfo const& info, Pseudonyms& pseudonyms, int64_t epoch_shift_ns) {
+  TraceInfo result;
+  result.tool = "stepscope slice --anonymize";
+  result.host = pseudonyms.of("host", info.host);
+  result.process_id = info.rank;
+  result.rank = info.rank;
+  result.world_size = info.world_size;
+  result.whole_steps = info.whole_steps;
+  if (has_origin(info)) result.origin_epoch_ns = info.origin_epoch_ns + epoch_shift_ns;
+  for (auto const& [key, value] : info.facts) {
+    bool const is_number = !value.empty() && std::all_of(value.begin(), value.end(), [](char c) { return c >= '0' && c <= '9'; });
+    if (key == kCores && is_number) result.facts.emplace_back(key, value);
+  }
+  return result;
+}
+
+Track anonymous_track(Track track, size_t number, Pseudonyms& pseudonyms) {
+  switch (track.kind) {
+    case TrackKind::kThread:
+      track.name = pseudonyms.of("thread", track.name);
+      track.id = static_cast<int64_t>(number) + 1;
+      break;
+    case TrackKind::kStream:  // its number is what synchronizations and stream waits refer to
+      track.name = pseudonyms.of("stream", track.name);
+      break;
+    case TrackKind::kCounter:
+      track.name = pseudonyms.of("counter", track.name);
+      break;
+  }
+  return track;
+}
+
+Device anonymous_device(Device device, Pseudonyms& pseudonyms) {
+  device.name = pseudonyms.of(device.name.starts_with(kHostDevice) ? "host-device" : "device", device.name);
+  return device;
+}
+
+}  // namespace
+
+std::string Pseudonyms::of(std::string_view sort, std::string_view text) {
+  if (text.empty()) return {};
+  std::string& name = names_[{std::string(sort), std::string(text)}];
+  if (name.empty()) name = fmt::format("{}-{}", sort, ++counts_[std::string(sort)]);
+  return name;
+}
+
+std::string Pseudonyms::of_range(std::string_view text) {
+  std::string const meaning = meaning_ ? meaning_(text) : std::string();
+  return meaning.empty() ? of("range", text) : meaning;
+}
+
+Trace anonymize(Trace const& trace, Pseudonyms& pseudonyms, int64_t epoch_shift_ns) {
+  TraceBuilder builder;
+  builder.info() = anonymous_info(trace.info(), pseudonyms, epoch_shift_ns);
+  builder.log() = log_before_building(trace);
+  builder.log().notes.clear();
+  for (Device const& device : trace.devices()) builder.add_device(anonymous_device(device, pseudonyms));
+  EventNames names(trace, pseudonyms, builder);
+  for (uint32_t t = 0; t < trace.tracks().size(); ++t) {
+    TrackId const track = builder.add_track(anonymous_track(trace.tracks()[t], t, pseudonyms));
+    Trace::Rows const rows = trace.rows_of(track);
+    EventBatch batch;
+    batch.reserve(rows.size());
+    for (uint32_t row = rows.first; row < rows.last; ++row) append_row(trace, row, names.of(row), batch);
+    builder.append(track, std::move(batch));
+  }
+  return std::move(builder).finish();
+}
+
+}  // namespace stepscope::model

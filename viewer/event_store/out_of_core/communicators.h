@@ -1,0 +1,34 @@
+// The communicators of the devices of a run that is not in memory, from what its analysis matched, and how full each one's row is
+// from afar.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trace/model/summary/track_summary.h"
+#include "viewer/scene/communicators.h"
+#include "viewer/event_store/out_of_core/density.h"
+#include "viewer/scene/scene.h"
+
+namespace stepscope::viewer {
+
+struct FarCommunicator {
+  Communicator of;
+  std::string label;
+  /// What follows is known where streams do not tell a device's communicators apart.
+  uint32_t lane_count = 0;
+  model::TrackSummary summary;  ///< of its collectives, trace time; without names
+  DensityGrid grid;             ///< of the summary
+};
+
+/// In the order of their first collectives.
+using FarCommunicators = std::map<analyzer::DeviceRef, std::vector<FarCommunicator>>;
+
+/// `run`: the analysis'; its events are not looked at. `sorted`: all, as find_participations() makes them of a far run.
+/// O(n log n) in the participations.
+FarCommunicators find_far_communicators(model::Run const& run, analyzer::Analysis const& analysis,
+                                        std::span<Scene::Participation const> sorted);
+
+}  // namespace stepscope::viewer

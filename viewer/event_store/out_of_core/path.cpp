@@ -1,0 +1,105 @@
+#include "viewer/event_store/out_of_core/path.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "analyzer/metrics/critical_path/streamed_path.h"
+#include "run_loading/streamed_files.h"
+#include "viewer/event_store/out_of_core/out_of_core_run.h"
+
+namespace stepscope::viewer {
+namespace {
+
+/// Of all processes, in a piece of view time, about.
+uint64_t events_in(Scene const& scene, model::Interval when) {
+  uint64_t events = 0;
+  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) {
+    int64_t const back = add(~scene.shift(rank), 1);
+    for (uint32_t track = 0; track < scene.far->rank(rank).tracks.size(); ++track)
+      events += scene.far->starts(rank, track, add(when.begin, back), add(when.end, back));
+  }
+  return events;
+}
+
+/// Halves a piece of view time until each part has few enough events. An instant that has more, which memory would not hold, is
+/// left out.
+void add_stretches(Scene const& scene, model::Interval when, uint64_t most_events, std::vector<model::Interval>& stretches) {
+  if (events_in(scene, when) <= most_events) return stretches.push_back(when);
+  if (when.length() <= 1) return;
+  int64_t const middle = when.begin + when.length() / 2;
+  add_stretches(scene, {when.begin, middle}, most_events, stretches);
+  add_stretches(scene, {middle, when.end}, most_events, stretches);
+}
+
+/// By how much paths must be longer than the stretch to be that of the run within it: a step.
+int64_t around_stretches(analyzer::Analysis const& analysis) {
+  int64_t longest = 0;
+  for (analyzer::StepFacts const& step : analysis.steps)
+    if (!step.warmup) longest = std::max({longest, step.window.length(), step.host_window.length()});
+  return longest;
+}
+
+/// The pieces on the rows where they are drawn.
+std::vector<PathLine::Piece> placed(PathPlaces const& places, analyzer::PathOfStretch const& found) {
+  std::vector<PathLine::Piece> pieces;
+  for (analyzer::PathPiece const& of : found.pieces) {
+    if (of.rank_index < 0) continue;
+    auto piece = places.place(of, found.run.ranks[static_cast<size_t>(of.rank_index)].trace);
+    if (!piece) continue;
+    piece->row.reset();  // of a trace that is forgotten
+    pieces.push_back(*piece);
+  }
+  return pieces;
+}
+
+}  // namespace
+
+void PathFeed::give(std::vector<PathLine::Piece> const& pieces, double share) {
+  std::lock_guard const lock(mutex_);
+  pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
+  share_ = share;
+}
+
+void PathFeed::take(PathLine& line) {
+  std::vector<PathLine::Piece> fresh;
+  {
+    std::lock_guard const lock(mutex_);
+    fresh.swap(pieces_);
+  }
+  // Once: a frame has no time to move all that is there.
+  if (line.pieces.empty() && !fresh.empty()) line.pieces.reserve(std::max<size_t>(kMostPathPieces, fresh.size()));
+  line.pieces.insert(line.pieces.end(), fresh.begin(), fresh.end());
+}
+
+double PathFeed::share() const {
+  std::lock_guard const lock(mutex_);
+  return share_;
+}
+
+void find_far_path(Scene const& scene, PathFeed& feed, std::stop_token const& stop, uint64_t most_stretch_events) {
+  if (!scene.analysis.critical_path) return;
+  import::RunSources const& sources = scene.far->sources();
+  auto const read_window = [&](size_t rank, model::Interval window) -> base::Expected<model::RankTrace> {
+    auto read = runs::read_path_window(sources.ranks[rank], window);
+    // As in the analysis, it is left out.
+    if (!read) return model::RankTrace();
+    return read;
+  };
+  analyzer::StreamedRun const run{scene.run, {}, read_window};
+  PathPlaces const places(scene);
+  int64_t const least = scene.events > kMostPathPieces ? scene.length / static_cast<int64_t>(kMostPathPieces) : 0;
+  int64_t const step = around_stretches(scene.analysis);
+  std::vector<model::Interval> stretches;
+  // What ends with the run is in it.
+  add_stretches(scene, {0, add(scene.length, 1)}, most_stretch_events, stretches);
+  for (size_t i = 0; i < stretches.size(); ++i) {
+    model::Interval const stretch{add(stretches[i].begin, scene.origin), add(stretches[i].end, scene.origin)};
+    int64_t const around = step > 0 ? std::min(step, stretch.length()) : stretch.length() / 4;
+    auto const found = analyzer::find_path_of_stretch(run, scene.analysis, stretch, around, stop);
+    if (stop.stop_requested()) return;
+    PathLine const line = found ? line_of(placed(places, *found), least) : PathLine();
+    feed.give(line.pieces, static_cast<double>(i + 1) / static_cast<double>(stretches.size()));
+  }
+}
+
+}  // namespace stepscope::viewer

@@ -1,0 +1,17 @@
+// Sums over a range of time of a run that is not in memory, exact as those of one that is: every event of the range is looked at,
+// process by process, and none is kept.
+#pragma once
+
+#include <stop_token>
+#include <vector>
+
+#include "viewer/queries/duration_histogram.h"
+#include "viewer/queries/range_statistics.h"
+
+namespace stepscope::viewer {
+
+RangeStatistics far_statistics(Scene const& scene, TimeWindow range, std::stop_token const& stop);
+/// Of the device ops that a histogram shows, unsorted.
+std::vector<int64_t> far_durations(Scene const& scene, HistogramKey const& key, std::stop_token const& stop);
+
+}  // namespace stepscope::viewer

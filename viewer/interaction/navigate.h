@@ -1,0 +1,112 @@
+// Moves through a run: every function turns one wish of the person (zoom here, show that, next hit) into a change of ViewState.
+// Pure but for the state they are given; keys, menus, clicks and the command line all come here.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "viewer/queries/path_line.h"
+#include "viewer/scene/scene.h"
+#include "viewer/scene/view_state.h"
+
+namespace stepscope::viewer {
+
+inline constexpr double kMinSpan = 50;               ///< ns across the window: finer than any clock that records
+inline constexpr size_t kMaxHistory = 200;           ///< view moves that can be undone
+inline constexpr uint32_t kMaxSearchHits = 100'000;  ///< kept of a search; the rest is counted
+
+/// Zooms by `factor` (< 1 shows less) and keeps what is at `anchor` (0 = left edge, 1 = right edge) where it is.
+void zoom(ViewState& state, Scene const& scene, double factor, double anchor);
+/// Moves by a share of the window.
+void pan(ViewState& state, Scene const& scene, double share);
+/// Shows exactly this window (bounded to what can be shown); remembers the old one for undo.
+void go_to(ViewState& state, Scene const& scene, TimeWindow window);
+/// Shows [begin, end) with room at both sides.
+void frame(ViewState& state, Scene const& scene, model::Interval when);
+void show_all(ViewState& state, Scene const& scene);
+/// Back to the window before the last move.
+void undo(ViewState& state);
+/// Remembers the window; call when a move (drag) begins.
+void remember(ViewState& state);
+/// The same for moves without a beginning (wheel, held keys): remembers only what is far from the last one.
+void remember_if_far(ViewState& state);
+
+/// Opens the groups around a node, shows it if it was hidden or filtered away, and scrolls so that it can be seen; `rows_height`
+/// in pixels at scale 1.
+void reveal(ViewState& state, Scene const& scene, uint32_t node, float rows_height);
+void select(ViewState& state, Scene const& scene, Selection selection);
+/// Frames the selection, or the marked range, or everything.
+void zoom_to_selection(ViewState& state, Scene const& scene);
+/// Selects and shows the other end of a launch. False when there is none.
+bool follow_link(ViewState& state, Scene const& scene, float rows_height);
+/// Selects and shows what of the critical path is in the middle of the window. False when nothing is.
+bool go_to_path(ViewState& state, Scene const& scene, PathLine const& path, float rows_height);
+/// Selects and shows the collective on the next device that takes part in it. False when it is none.
+bool follow_collective(ViewState& state, Scene const& scene, float rows_height);
+/// The next (+1) or previous (−1) event of the same name on the same track. False at the end. Of a run that is not in memory it
+/// may have to be looked for first: Panels::seek.
+bool step_same_name(ViewState& state, Scene const& scene, int direction);
+/// Selects and shows what was found so.
+void show_same_name(ViewState& state, Scene const& scene, Selection found);
+
+/// Shows a finding's place: frames it, opens and scrolls to its track.
+void focus_finding(ViewState& state, Scene const& scene, FindingFocus focus, float rows_height);
+/// Shows a piece of time on a track or device, with its surroundings.
+void show_place(ViewState& state, Scene const& scene, analyzer::Finding::Evidence const& place, float rows_height);
+
+/// The next (+1) or previous (−1) finding in their order. False at the end.
+bool step_finding(ViewState& state, Scene const& scene, int direction, float rows_height);
+/// The selection's time becomes the marked range.
+void mark_selection(ViewState& state, Scene const& scene);
+
+/// Hits in time order, at most kMaxSearchHits of `total`.
+struct SearchHits {
+  std::vector<Selection> hits;
+  uint64_t total = 0;
+};
+/// What a search that takes long found so far, from the thread that searches to that of the frames.
+class SearchFeed {
+ public:
+  void give(SearchHits hits) {
+    std::lock_guard const lock(mutex_);
+    hits_ = std::move(hits);
+  }
+  /// What was given since the last call.
+  [[nodiscard]] std::optional<SearchHits> take() {
+    std::lock_guard const lock(mutex_);
+    return std::exchange(hits_, std::nullopt);
+  }
+  /// Whether it is worth while to give more.
+  [[nodiscard]] bool is_taken() {
+    std::lock_guard const lock(mutex_);
+    return !hits_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<SearchHits> hits_;  ///< under the mutex
+};
+
+/// All events that match a text (query.h). O(names + events); returns early when told to stop. `feed`: of a run that is not in
+/// memory.
+SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_token const& stop = {}, SearchFeed* feed = nullptr);
+/// Hits that were found so far: the search goes on.
+void show_first_hits(ViewState& state, SearchHits found);
+/// Asks for the hits of a text: they are pending until show_hits().
+void search_for(ViewState& state, std::string text);
+/// Puts the hits of the text beside it.
+void show_hits(ViewState& state, SearchHits const& found);
+/// Both at once, in the time that it takes.
+void run_search(ViewState& state, Scene const& scene);
+/// Selects and shows the next (+1) or previous (−1) hit, around the end.
+void step_search(ViewState& state, Scene const& scene, int direction, float rows_height);
+
+/// Esc: closes or clears the one thing that was opened last.
+void dismiss(ViewState& state);
+
+}  // namespace stepscope::viewer

@@ -1,0 +1,36 @@
+// What counters say of a device over time, pixel by pixel: its clocks, power, temperature and utilization. The counters are those
+// from which the analysis makes HealthFacts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "analyzer/metrics/telemetry/device_telemetry.h"
+#include "viewer/scene/scene.h"
+
+namespace stepscope::viewer {
+
+struct CounterCurve {
+  using What = analyzer::CounterMeaning::What;
+  What what = What::kSmClock;
+  double scale = 1;   ///< × a value of the node's curve = MHz, W, °C or per cent
+  uint32_t node = 0;  ///< of the counter
+};
+/// Of a device (index into Analysis::devices), in the order in which they are shown; those that are drawn as curves. O(nodes).
+std::vector<CounterCurve> counter_curves(Scene const& scene, uint32_t device);
+/// What the analysis says of it over the device's window; none where it does not.
+std::optional<analyzer::HealthFacts::Spread> spread_of(analyzer::HealthFacts const& health, CounterCurve::What what);
+/// "SM clock", "MHz".
+char const* counter_name(CounterCurve::What what);
+char const* counter_unit(CounterCurve::What what);
+
+/// The least and the largest value in a pixel; what holds at its begin is one of them.
+struct CounterPixel {
+  double low = 0, high = 0;
+  bool is_known = false;
+};
+/// `count` pixels over the window. Of very many samples in a pixel some are looked at, evenly.
+std::vector<CounterPixel> counter_pixels(Scene const& scene, CounterCurve const& curve, TimeWindow window, size_t count);
+
+}  // namespace stepscope::viewer

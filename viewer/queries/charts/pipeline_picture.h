@@ -1,0 +1,18 @@
+// A usual step of a pipeline as a picture: what each stage's device did meanwhile, pixel by pixel.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "viewer/event_store/out_of_core/row_marks.h"
+#include "viewer/scene/scene.h"
+
+namespace stepscope::viewer {
+
+/// Of the step of median length of the first stage, when any stage was in it. View time. None: a stage has no such step.
+std::optional<TimeWindow> usual_step_of(Scene const& scene, analyzer::PipelineFacts const& pipeline);
+/// A device's time in `width` pixels. O(width · log segments).
+std::vector<StripPiece> device_pieces(Scene const& scene, uint32_t node, TimeWindow window, float width);
+
+}  // namespace stepscope::viewer

@@ -1,0 +1,31 @@
+// A step beside the median step of its device: what of its split is longer, what shorter. The numbers are the analysis'.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "viewer/scene/scene.h"
+
+namespace stepscope::viewer {
+
+struct StepComparison {
+  struct Part {
+    Paint paint = Paint::kCompute;
+    int64_t step_ns = 0, median_ns = 0;
+    [[nodiscard]] int64_t change_ns() const { return step_ns - median_ns; }
+  };
+  analyzer::StepFacts const* step = nullptr;
+  analyzer::StepFacts const* median = nullptr;  ///< a step that happened: its parts make up its length
+  std::vector<Part> parts;                      ///< those that one of both has; their changes sum to that of the length
+};
+
+/// Steps of a device, in their order; empty for a device that is not there.
+std::span<analyzer::StepFacts const> steps_of(Scene const& scene, uint32_t device);
+/// Of the steps that are in statistics the one of median length, the shorter of two; null without any.
+analyzer::StepFacts const* median_step(std::span<analyzer::StepFacts const> steps);
+/// `step`: index of Analysis::steps. None: no such step, or no median of its device.
+std::optional<StepComparison> compare_with_median(Scene const& scene, uint32_t step);
+
+}  // namespace stepscope::viewer

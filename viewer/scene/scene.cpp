@@ -1,0 +1,445 @@
+#include "viewer/scene/scene.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "trace/base/check.h"
+#include "trace/base/format.h"
+#include "trace/import/open/trace_source.h"
+#include "viewer/scene/communicators.h"
+#include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/widgets/text.h"
+#include "viewer/scene/shown_rows.h"
+#include "viewer/scene/track_choice.h"
+
+namespace stepscope::viewer {
+namespace {
+
+constexpr analyzer::Interval kAlways{std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()};
+
+GapsOfDevice gaps_of(analyzer::Analysis const& analysis, analyzer::DeviceRef ref) {
+  auto const* const gaps = analysis.gaps.of(ref);
+  return {gaps, gaps == nullptr ? 0 : analysis.gaps.first_of(ref)};
+}
+
+/// Builds the tree rank by rank.
+class TreeBuilder {
+ public:
+  explicit TreeBuilder(Scene& scene) : scene_(scene) {
+    if (!scene.far) members_ = CommunicatorMembers(scene.analysis);
+  }
+
+  void add_rank(uint32_t rank) {
+    model::Trace const& trace = scene_.trace(rank);
+    uint32_t const node = open(NodeKind::kRank, rank, 0);
+    scene_.nodes[node].label = fmt::format("Rank {}", trace.info().rank);
+    scene_.nodes[node].note = printable_name(trace.info().host, kMaxNote);
+    std::map<int32_t, std::vector<uint32_t>> streams;
+    std::vector<uint32_t> others;
+    auto const tracks = trace.tracks();
+    for (uint32_t t = 0; t < tracks.size(); ++t) {
+      if (scene_.event_count(rank, t) == 0) continue;
+      if (tracks[t].kind == model::TrackKind::kThread || tracks[t].device < 0) {
+        others.push_back(t);
+      } else {
+        streams[tracks[t].device].push_back(t);
+      }
+    }
+    for (auto const& [device, of_device] : streams) add_device(rank, device, of_device);
+    for (uint32_t const track : others) add_track(rank, track, 1);
+    close(node);
+  }
+
+ private:
+  static constexpr size_t kMaxNote = 40;
+  static constexpr size_t kMostCommunicators = 256;  ///< of a device: more than any job has
+
+  uint32_t open(NodeKind kind, uint32_t rank, uint32_t indent) {
+    Node node;
+    node.kind = kind;
+    node.rank = rank;
+    node.indent = indent;
+    scene_.nodes.push_back(std::move(node));
+    return static_cast<uint32_t>(scene_.nodes.size() - 1);
+  }
+  void close(uint32_t node) { scene_.nodes[node].subtree_end = static_cast<uint32_t>(scene_.nodes.size()); }
+
+  void add_device(uint32_t rank, int32_t device, std::vector<uint32_t> const& tracks) {
+    model::Trace const& trace = scene_.trace(rank);
+    uint32_t const node = open(NodeKind::kDevice, rank, 1);
+    Node& added = scene_.nodes[node];
+    added.label = fmt::format("Device {}", device);
+    for (model::Device const& known : trace.devices())
+      if (known.id == device && !known.name.empty()) added.label += " · " + printable_name(known.name, kMaxNote);
+    analyzer::DeviceRef const ref{static_cast<int32_t>(rank), device};
+    auto const& facts = scene_.analysis.devices;
+    for (uint32_t i = 0; i < facts.size(); ++i)
+      if (facts[i].ref == ref) added.device = i;
+    if (added.device) show_device(scene_, added, *added.device);
+    added.streams = tracks;
+    if (!scene_.far)
+      added.segments =
+          Segments(device_segments(trace, tracks, scene_.shift(rank), scene_.origin, gaps_of(scene_.analysis, ref), kAlways));
+    std::vector<uint32_t> sorted = tracks;
+    std::stable_sort(sorted.begin(), sorted.end(), [&](uint32_t a, uint32_t b) {
+      model::Track const& left = trace.tracks()[a];
+      model::Track const& right = trace.tracks()[b];
+      return std::tuple(left.kind, left.stream_kind, left.id) < std::tuple(right.kind, right.stream_kind, right.id);
+    });
+    std::optional<uint32_t> const index = scene_.nodes[node].device;
+    auto const counters = std::find_if(sorted.begin(), sorted.end(),
+                                       [&](uint32_t track) { return trace.tracks()[track].kind == model::TrackKind::kCounter; });
+    for (auto track = sorted.begin(); track != counters; ++track) add_track(rank, *track, 2);
+    if (scene_.far) {
+      add_far_communicators(node, ref);
+    } else {
+      add_communicators(rank, node, tracks);
+    }
+    for (auto track = counters; track != sorted.end(); ++track) add_track(rank, *track, 2);
+    if (scene_.far) {
+      // Its curve comes with the analysis.
+      if (scene_.far->has_kind(rank, model::EventKind::kMemory)) add_empty_memory(rank);
+    } else if (index) {
+      add_memory(rank, *index);
+    }
+    close(node);
+  }
+
+  void add_track(uint32_t rank, uint32_t track, uint32_t indent) {
+    model::Trace const& trace = scene_.trace(rank);
+    model::Track const& of = trace.tracks()[track];
+    NodeKind const kind = of.kind == model::TrackKind::kThread   ? NodeKind::kThread
+                          : of.kind == model::TrackKind::kStream ? NodeKind::kStream
+                                                                 : NodeKind::kCounter;
+    uint32_t const index = open(kind, rank, indent);
+    Node& node = scene_.nodes[index];
+    node.track = track;
+    node.label = printable_name(of.name, kMaxName);
+    if (node.label.empty())
+      node.label = fmt::format("{} {}",
+                               kind == NodeKind::kStream   ? "Stream"
+                               : kind == NodeKind::kThread ? "Thread"
+                                                           : "Counter",
+                               of.id);
+    if (of.dropped > 0) node.note = base::format_count(of.dropped) + " lost";
+    if (scene_.far) {
+      add_far_track(node);
+    } else if (kind == NodeKind::kCounter) {
+      node.curve = sample_curve(trace, track, scene_.shift(rank));
+    } else {
+      node.lanes = make_lanes(trace, track, node.hidden);
+      node.lane_count = static_cast<uint32_t>(node.lanes.size());
+    }
+    close(index);
+  }
+
+  /// Of a run in memory.
+  void add_communicators(uint32_t rank, uint32_t device_node, std::vector<uint32_t> const& tracks) {
+    auto found = communicator_lanes(scene_.trace(rank), tracks);
+    if (streams_tell_apart(found)) {
+      for (CommunicatorLanes const& each : found) note_members(device_node, each.of, members_.label(scene_.run, each.of));
+      return;
+    }
+    CommunicatorLabels labels;
+    for (size_t i = 0; i < std::min(found.size(), kMostCommunicators); ++i) {
+      Node& node = open_communicator(rank, found[i].of, labels.next(members_.label(scene_.run, found[i].of)));
+      node.lane_count = static_cast<uint32_t>(found[i].lanes.size());
+      node.lanes = std::move(found[i].lanes);
+    }
+  }
+
+  /// Of a far run, once they are known.
+  void add_far_communicators(uint32_t device_node, analyzer::DeviceRef ref) {
+    auto const* const found = scene_.far->communicators(ref);
+    if (found == nullptr) return;
+    if (streams_tell_apart(*found)) {
+      for (FarCommunicator const& each : *found) note_members(device_node, each.of, each.label);
+      return;
+    }
+    auto const rank = static_cast<uint32_t>(ref.rank_index);
+    CommunicatorLabels labels;
+    for (size_t i = 0; i < std::min(found->size(), kMostCommunicators); ++i) {
+      FarCommunicator const& each = (*found)[i];
+      Node& node = open_communicator(rank, each.of, labels.next(each.label));
+      node.lane_count = each.lane_count;
+      node.streams = scene_.far->device(ref).collectives;
+    }
+  }
+
+  /// Those that would have the same label are numbered.
+  class CommunicatorLabels {
+   public:
+    std::string next(std::string label) {
+      if (int const number = ++counts_[label]; number > 1) label += fmt::format(" ({})", number);
+      return label;
+    }
+
+   private:
+    std::map<std::string, int> counts_;
+  };
+
+  /// A row of its own, for a device whose streams do not tell its communicators apart. Valid until the next node.
+  Node& open_communicator(uint32_t rank, Communicator const& of, std::string label) {
+    uint32_t const index = open(NodeKind::kCommunicator, rank, 2);
+    Node& node = scene_.nodes[index];
+    node.communicator = of.id;
+    node.label = std::move(label);
+    node.note = "communicator";
+    close(index);
+    return node;
+  }
+
+  /// The only stream of a communicator says whose it is. The device's node is the last one that is open.
+  void note_members(uint32_t device_node, Communicator const& of, std::string const& label) {
+    for (uint32_t i = device_node; i < scene_.nodes.size(); ++i) {
+      Node& node = scene_.nodes[i];
+      if (node.kind == NodeKind::kStream && node.track == of.last_track && node.note.empty()) node.note = label;
+    }
+  }
+
+  void add_far_track(Node& node) const {
+    FarTrack const& track = scene_.far->track(node.rank, node.track);
+    node.lane_count = node.kind == NodeKind::kCounter ? 0 : track.lanes;
+    node.curve.lowest = track.lowest;
+    node.curve.highest = track.highest;
+  }
+
+  void add_empty_memory(uint32_t rank) {
+    uint32_t const index = open(NodeKind::kMemory, rank, 2);
+    scene_.nodes[index].label = "Memory";
+    scene_.nodes[index].bytes = true;
+    close(index);
+  }
+
+  void add_memory(uint32_t rank, uint32_t device) {
+    auto const& memory = scene_.analysis.devices[device].memory;
+    if (memory.timeline.empty()) return;
+    uint32_t const index = open(NodeKind::kMemory, rank, 2);
+    Node& node = scene_.nodes[index];
+    node.label = "Memory";
+    node.bytes = true;
+    show_memory(scene_, node, device, memory_curve(memory, scene_.origin));
+    close(index);
+  }
+
+  Scene& scene_;
+  CommunicatorMembers members_;  ///< of a run in memory
+};
+
+void find_extent(Scene& scene) {
+  int64_t first = std::numeric_limits<int64_t>::max();
+  int64_t last = std::numeric_limits<int64_t>::min();
+  for (model::RankTrace const& rank : scene.run.ranks) {
+    scene.events += rank.trace.event_count();
+    if (rank.trace.event_count() == 0) continue;
+    auto const [begin, end] = rank.trace.time_range();
+    first = std::min(first, add(begin, rank.offset_ns));
+    last = std::max(last, add(end, rank.offset_ns));
+  }
+  if (first > last) return;
+  scene.origin = first;
+  int64_t const length = scene.to_view(last);
+  scene.length = length < 0 ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(length, 1);
+}
+
+void find_far_extent(Scene& scene) {
+  model::Interval const range = import::time_range(scene.far->sources());
+  scene.origin = range.begin;
+  int64_t const length = scene.to_view(range.end);
+  scene.length = length < 0 ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(length, 1);
+  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) scene.events += scene.far->rank(rank).events;
+}
+
+void add_nodes(Scene& scene) {
+  TreeBuilder tree(scene);
+  for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) tree.add_rank(rank);
+  name_paths(scene.nodes);
+  scene.track_nodes.resize(scene.run.ranks.size());
+  for (uint32_t i = 0; i < scene.nodes.size(); ++i) {
+    Node const& node = scene.nodes[i];
+    if (node.kind == NodeKind::kRank) scene.rank_nodes.push_back(i);
+    if (node.kind == NodeKind::kRank) scene.track_nodes[node.rank].resize(scene.trace(node.rank).tracks().size(), Scene::kNoNode);
+    bool const is_track = node.kind == NodeKind::kStream || node.kind == NodeKind::kThread || node.kind == NodeKind::kCounter;
+    if (is_track) scene.track_nodes[node.rank][node.track] = i;
+  }
+  scene.rows_cache = std::make_shared<ShownRowsCache>();
+}
+
+}  // namespace
+
+void show_device(Scene const& scene, Node& node, uint32_t device) {
+  node.device = device;
+  auto const utilization = scene.analysis.devices[device].time.utilization();
+  if (utilization) node.note = base::format_share(*utilization) + " busy";
+}
+
+Curve memory_curve(analyzer::MemoryFacts const& memory, int64_t origin) {
+  Curve curve;
+  curve.time.reserve(memory.timeline.size());
+  curve.value.reserve(memory.timeline.size());
+  for (analyzer::MemoryPoint const point : memory.timeline) {
+    curve.time.push_back(add(point.time_ns, add(~origin, 1)));
+    curve.value.push_back(static_cast<double>(point.allocated_bytes));
+  }
+  finish_curve(curve);
+  return curve;
+}
+
+void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve) {
+  node.device = device;
+  auto const& memory = scene.analysis.devices[device].memory;
+  if (memory.peak_allocated_bytes) node.note = "peak allocated " + base::format_bytes(*memory.peak_allocated_bytes);
+  node.curve = std::move(curve);
+}
+
+std::vector<Scene::Participation> find_participations(model::Run const& run, analyzer::Analysis const& analysis, bool is_far) {
+  std::vector<Scene::Participation> result;
+  auto const& all = analysis.collectives;
+  for (uint32_t i = 0; i < all.size(); ++i)
+    for (auto const& participant : all[i].participants) {
+      if (participant.ref.rank_index < 0) continue;
+      auto const rank = static_cast<uint32_t>(participant.ref.rank_index);
+      int64_t const offset = run.ranks[rank].offset_ns;
+      // Rows of a trace that did not stay in memory say nothing.
+      result.push_back(
+          {rank, is_far ? 0 : participant.row, i, participant.track.value, add(participant.when.begin, add(~offset, 1))});
+    }
+  std::stable_sort(result.begin(), result.end(), [&](auto const& a, auto const& b) {
+    if (is_far) return std::tuple(a.rank, a.track, a.start) < std::tuple(b.rank, b.track, b.start);
+    return std::tuple(a.rank, a.row) < std::tuple(b.rank, b.row);
+  });
+  return result;
+}
+
+Scene make_scene(model::Run run, analyzer::Analysis analysis) {
+  Scene scene;
+  scene.run = std::move(run);
+  scene.analysis = std::move(analysis);
+  find_extent(scene);
+  scene.participations = find_participations(scene.run, scene.analysis, false);
+  add_nodes(scene);
+  return scene;
+}
+
+Scene make_scene(model::Run run, std::shared_ptr<FarRun> far) {
+  Scene scene;
+  scene.run = std::move(run);
+  scene.far = std::move(far);
+  scene.is_analyzed = false;
+  find_far_extent(scene);
+  add_nodes(scene);
+  scene.far->read_tiles(scene.origin, nullptr);
+  return scene;
+}
+
+std::vector<uint32_t> rebuild_nodes(Scene& scene) {
+  size_t const before = scene.nodes.size();
+  scene.nodes.clear();
+  scene.rank_nodes.clear();
+  scene.track_nodes.clear();
+  add_nodes(scene);
+  // The others are the same, in their order.
+  std::vector<uint32_t> now;
+  for (uint32_t i = 0; i < scene.nodes.size(); ++i)
+    if (scene.nodes[i].kind != NodeKind::kCommunicator) now.push_back(i);
+  STEPSCOPE_CHECK(now.size() == before);
+  return now;
+}
+
+ViewState initial_view(Scene const& scene) {
+  // Up to this many ranks are shown open; with more, the first one is, and the others are one line each.
+  static constexpr size_t kOpenRanks = 8;
+  ViewState state;
+  state.window = {0, static_cast<double>(scene.length)};
+  if (scene.run.ranks.size() > kOpenRanks) {
+    for (uint32_t node = 0; node < scene.nodes.size(); node = scene.nodes[node].subtree_end)
+      if (node != 0) state.closed.insert(node);
+  }
+  return state;
+}
+
+analyzer::CollectiveFacts const* Scene::collective_of(Selection const& event) const {
+  if (event.what != Selection::What::kEvent) return nullptr;
+  auto const place = [&](Participation const& p) {
+    return far ? std::tuple(p.rank, p.track, p.start) : std::tuple(p.rank, p.row, int64_t{0});
+  };
+  auto const wanted = far ? std::tuple(event.rank, event.track, event.start) : std::tuple(event.rank, event.index, int64_t{0});
+  auto const found = std::partition_point(participations.begin(), participations.end(),
+                                          [&](Participation const& p) { return place(p) < wanted; });
+  if (found == participations.end() || place(*found) != wanted) return nullptr;
+  return &analysis.collectives[found->collective];
+}
+
+uint64_t Scene::event_count(uint32_t rank, uint32_t track) const {
+  return far ? far->track(rank, track).events : trace(rank).rows_of(model::TrackId{track}).size();
+}
+
+uint64_t Scene::event_count(uint32_t rank) const { return far ? far->rank(rank).events : trace(rank).event_count(); }
+
+Selection Scene::selection_of(uint32_t rank, model::Trace const& of, uint32_t row) const {
+  if (!far) return {Selection::What::kEvent, rank, row};
+  auto const& columns = of.columns();
+  return {Selection::What::kEvent, rank, columns.depth[row], columns.track[row].value, columns.start[row], columns.dur[row]};
+}
+
+Selection Scene::selection_of(analyzer::CollectiveFacts::Participant const& participant) const {
+  auto const rank = static_cast<uint32_t>(participant.ref.rank_index);
+  if (!far) return {Selection::What::kEvent, rank, participant.row};
+  return {Selection::What::kEvent,
+          rank,
+          Selection::kAnyDepth,
+          participant.track.value,
+          add(participant.when.begin, add(~run.ranks[rank].offset_ns, 1)),
+          participant.when.length()};
+}
+
+std::optional<Scene::EventAt> Scene::find(Selection const& selection) const {
+  if (selection.what != Selection::What::kEvent) return std::nullopt;
+  if (!far) return EventAt{&trace(selection.rank), selection.index};
+  return far->find(selection);
+}
+
+model::Interval Scene::when(Selection const& selection) const {
+  if (selection.what == Selection::What::kGap) {
+    model::Interval const gap = analysis.gaps[selection.index].when;
+    return {to_view(gap.begin), to_view(gap.end)};
+  }
+  int64_t const by = shift(selection.rank);
+  if (far) return {add(selection.start, by), add(add(selection.start, selection.dur), by)};
+  return {add(trace(selection.rank).start(selection.index), by), add(trace(selection.rank).end(selection.index), by)};
+}
+
+std::optional<uint32_t> Scene::node_of_track(uint32_t rank, uint32_t track) const {
+  if (rank >= track_nodes.size() || track >= track_nodes[rank].size()) return std::nullopt;
+  uint32_t const node = track_nodes[rank][track];
+  return node == kNoNode ? std::nullopt : std::optional(node);
+}
+
+std::optional<uint32_t> Scene::node_of_device(analyzer::DeviceRef ref) const {
+  if (ref.rank_index < 0 || static_cast<size_t>(ref.rank_index) >= rank_nodes.size()) return std::nullopt;
+  uint32_t const rank = rank_nodes[static_cast<size_t>(ref.rank_index)];
+  // A rank's devices are the first of its children.
+  for (uint32_t i = rank + 1; i < nodes[rank].subtree_end && nodes[i].kind == NodeKind::kDevice; i = nodes[i].subtree_end)
+    if (nodes[i].device && analysis.devices[*nodes[i].device].ref == ref) return i;
+  return std::nullopt;
+}
+
+std::optional<uint32_t> Scene::node_of(analyzer::Finding::Evidence const& evidence) const {
+  std::optional<uint32_t> node;
+  if (evidence.track && evidence.ref.rank_index >= 0)
+    node = node_of_track(static_cast<uint32_t>(evidence.ref.rank_index), *evidence.track);
+  return node ? node : node_of_device(evidence.ref);
+}
+
+std::optional<uint32_t> Scene::node_of(Selection const& selection) const {
+  if (selection.what == Selection::What::kGap) return node_of_device(analysis.gaps[selection.index].ref);
+  if (far) return node_of_track(selection.rank, selection.track);
+  return node_of_track(selection.rank, trace(selection.rank).columns().track[selection.index].value);
+}
+
+}  // namespace stepscope::viewer

@@ -1,0 +1,45 @@
+// The rows of the tree with their heights: made again only when what is shown of the tree changes, so that a frame costs what its
+// screen holds and not what the run has.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "viewer/scene/track_choice.h"
+
+namespace stepscope::viewer {
+
+/// Immutable.
+struct ShownRows {
+  std::vector<ShownTrack> tracks;  ///< that scroll, from top to bottom
+  std::vector<float> tops;         ///< of each, in pixels at scale 1, and of what lies below the last
+  std::vector<uint32_t> pinned;    ///< nodes, in their order
+  uint32_t hidden = 0;             ///< count_hidden()
+
+  [[nodiscard]] float height() const { return tops.back(); }
+};
+
+/// The rows of the last state. Of a scene, for the thread of the frames.
+class ShownRowsCache {
+ public:
+  /// O(groups that are closed, tracks that are hidden, pinned or in an order of their own) where they are those of the call
+  /// before, else O(nodes).
+  std::shared_ptr<ShownRows const> rows(Scene const& scene, ViewState const& state);
+  /// How often they were made, for tests.
+  [[nodiscard]] uint64_t made() const { return made_; }
+
+ private:
+  std::shared_ptr<ShownRows const> rows_;  ///< of the other two
+  std::set<uint32_t> closed_;
+  TrackChoice choice_;
+  uint64_t made_ = 0;
+};
+
+/// Those of the scene's cache; never null.
+std::shared_ptr<ShownRows const> shown_rows(Scene const& scene, ViewState const& state);
+/// Of a node's row, in pixels at scale 1.
+float node_height(Node const& node);
+
+}  // namespace stepscope::viewer

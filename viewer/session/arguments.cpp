@@ -1,0 +1,70 @@
+#include "viewer/session/arguments.h"
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "trace/base/format.h"
+#include "trace/base/parse_time.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/main_window/ui.h"
+
+namespace stepscope::viewer {
+namespace {
+
+constexpr int kMinSide = 320, kMaxSide = 16384;  ///< smaller shows nothing, larger is beyond what OpenGL must be able to draw
+
+std::optional<int> parse_side(std::string_view text) {
+  int value = 0;
+  auto const [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || rest != text.data() + text.size() || value < kMinSide || value > kMaxSide) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+base::Expected<PixelSize> parse_size(std::string_view text) {
+  size_t const x = text.find('x');
+  if (x != std::string_view::npos) {
+    auto const width = parse_side(text.substr(0, x));
+    auto const height = parse_side(text.substr(x + 1));
+    if (width && height) return PixelSize{*width, *height};
+  }
+  return base::fail("--size {}: not a size, write WIDTHxHEIGHT with {} to {} pixels each", base::printable(text), kMinSide,
+                    kMaxSide);
+}
+
+base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene, ViewState& state) {
+  if (arguments.theme != "dark" && arguments.theme != "light")
+    return base::fail("--theme {}: unknown, write dark or light", base::printable(arguments.theme));
+  state.theme = arguments.theme == "light" ? Theme::kLight : Theme::kDark;
+  if (!arguments.panel.empty() && !show_panel(state, arguments.panel))
+    return base::fail("--panel {}: unknown, write {}", base::printable(arguments.panel), panel_names());
+  bool const is_compared = !arguments.fresh.empty();
+  if (is_compared && arguments.runs.empty())
+    return base::fail("--vs {}: compared with which run? Write stepscope view BASE --vs NEW",
+                      base::printable(arguments.fresh.front()));
+  if (arguments.panel == "comparison" && !is_compared)
+    return base::fail("--panel comparison: of which runs? Write stepscope view BASE --vs NEW");
+  if (is_compared && arguments.panel.empty()) state.panels.tab = Tab::kComparison;
+  if (!arguments.time.empty()) {
+    auto const time = base::parse_time_range(arguments.time);
+    if (!time) return base::fail_with(time);
+    go_to(state, scene, {time->begin_ns, time->end_ns});
+  }
+  if (arguments.select.empty()) return {};
+  // The rows' height is not known before the first frame; any screen shows this many pixels.
+  constexpr float kRowsHeight = 300;
+  state.search.text = arguments.select;
+  state.search.open = true;
+  run_search(state, scene);
+  if (state.search.hits.empty())
+    return base::fail("--select {}: no event has this name, look for it with stepscope analyze",
+                      base::printable(arguments.select));
+  TimeWindow const asked = state.window;
+  step_search(state, scene, 1, kRowsHeight);
+  if (!arguments.time.empty()) state.window = asked;
+  return {};
+}
+
+}  // namespace stepscope::viewer

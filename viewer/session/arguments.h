@@ -1,0 +1,34 @@
+// The viewer's command line, apart from any window.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/base/expected.h"
+#include "viewer/session/run_series.h"
+#include "viewer/scene/scene.h"
+#include "viewer/scene/view_state.h"
+
+namespace stepscope::viewer {
+
+struct Arguments {
+  std::vector<std::string> runs;
+  std::vector<std::string> fresh;  ///< --vs: the files of one run, which is compared with the first one; empty = none
+  SeriesOptions series;            ///< how they are taken
+  std::string screenshot;          ///< empty = open a window
+  std::string size = "1600x1000", time, select, panel;
+  std::string theme = "dark";
+  bool keeps_view_beside = false;  ///< view and notes travel with the run
+};
+
+struct PixelSize {
+  int width = 0, height = 0;
+};
+/// "1600x900"; each side 320 to 16384.
+base::Expected<PixelSize> parse_size(std::string_view text);
+/// Puts what --time, --select, --panel and --theme ask for into the state.
+base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& scene, ViewState& state);
+
+}  // namespace stepscope::viewer
