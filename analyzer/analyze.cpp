@@ -10,26 +10,26 @@
 #include <tbb/parallel_invoke.h>
 #include <tbb/parallel_pipeline.h>
 
-#include "analyzer/results/analysis.h"
+#include "analyzer/metrics/communication/alpha_beta_fit.h"
 #include "analyzer/metrics/communication/collectives.h"
+#include "analyzer/metrics/communication/negotiations.h"
+#include "analyzer/metrics/communication/pipeline.h"
+#include "analyzer/metrics/communication/wait_attribution.h"
 #include "analyzer/metrics/critical_path/critical_path.h"
-#include "analyzer/metrics/time/device_time.h"
-#include "analyzer/metrics/work/device_work.h"
-#include "analyzer/metrics/telemetry/device_telemetry.h"
+#include "analyzer/metrics/critical_path/streamed_path.h"
 #include "analyzer/metrics/host/host_ops.h"
 #include "analyzer/metrics/host/host_time.h"
 #include "analyzer/metrics/host/idle_causes.h"
-#include "analyzer/metrics/communication/alpha_beta_fit.h"
 #include "analyzer/metrics/memory/memory.h"
-#include "analyzer/metrics/communication/negotiations.h"
-#include "analyzer/metrics/time/phases.h"
-#include "analyzer/metrics/communication/pipeline.h"
-#include "analyzer/metrics/telemetry/trace_integrity.h"
-#include "analyzer/metrics/time/readiness.h"
 #include "analyzer/metrics/steps/step_detection.h"
 #include "analyzer/metrics/steps/steps.h"
-#include "analyzer/metrics/critical_path/streamed_path.h"
-#include "analyzer/metrics/communication/wait_attribution.h"
+#include "analyzer/metrics/telemetry/device_telemetry.h"
+#include "analyzer/metrics/telemetry/trace_integrity.h"
+#include "analyzer/metrics/time/device_time.h"
+#include "analyzer/metrics/time/phases.h"
+#include "analyzer/metrics/time/readiness.h"
+#include "analyzer/metrics/work/device_work.h"
+#include "analyzer/results/analysis.h"
 #include "analyzer/rules/gain_limits.h"
 #include "analyzer/rules/rule.h"
 #include "trace/model/build/row_copy.h"
@@ -39,17 +39,17 @@ namespace {
 
 /// What was asked for, of one device.
 struct Selection {
-  std::vector<StepFacts> steps;
+  std::vector<StepStats> steps;
   std::vector<uint32_t> ops;
   Interval window;
   uint64_t outside = 0;
 };
 
 /// `window`: of all its ops.
-Selection select(DeviceIndex const& device, Interval window, DeviceSteps const& assigned, AnalyzeOptions const& options) {
+Selection select(DeviceOps const& device, Interval window, DeviceSteps const& assigned, AnalyzeOptions const& options) {
   Selection selection;
   selection.window = window;
-  auto const chosen = [&](StepFacts const& step) {
+  auto const chosen = [&](StepStats const& step) {
     return !options.steps || (options.steps->first <= step.step && step.step <= options.steps->second);
   };
   std::copy_if(assigned.steps.begin(), assigned.steps.end(), std::back_inserter(selection.steps), chosen);
@@ -69,7 +69,7 @@ Selection select(DeviceIndex const& device, Interval window, DeviceSteps const& 
   return selection;
 }
 
-void count_ops(DeviceIndex const& device, std::vector<uint32_t> const& ops, DeviceFacts& facts) {
+void count_ops(DeviceOps const& device, std::vector<uint32_t> const& ops, DeviceStats& facts) {
   RowView const rows = device.rows();
   uint64_t copies = 0, collectives = 0, launches = 0;
   for (uint32_t const row : ops) {
@@ -86,32 +86,32 @@ void count_ops(DeviceIndex const& device, std::vector<uint32_t> const& ops, Devi
 }
 
 /// From the begin of the first host step to the end of the last: where the memory calls of steps are.
-Interval host_window(std::vector<StepFacts> const& steps) {
+Interval host_window(std::vector<StepStats> const& steps) {
   Interval window = steps.empty() ? Interval{} : steps.front().host_window;
-  for (StepFacts const& step : steps)
+  for (StepStats const& step : steps)
     window = {std::min(window.begin, step.host_window.begin), std::max(window.end, step.host_window.end)};
   return window;
 }
 
-MemoryFacts memory_of(DeviceIndex const& device, ProcessMemory& of_process, std::vector<StepFacts> const& steps,
+MemoryStats memory_of(DeviceOps const& device, ProcessMemory& of_process, std::vector<StepStats> const& steps,
                       AnalyzeOptions const& options) {
   std::vector<Interval> measured;
-  for (StepFacts const& step : steps)
+  for (StepStats const& step : steps)
     if (!step.warmup) measured.push_back(step.host_window);
   return memory_facts(device, of_process, options.steps ? std::optional(host_window(steps)) : std::nullopt, measured);
 }
 
 /// Computes a device's time, steps, gaps and work, and appends them to the analysis. `places`: of its process.
-void add_device(DeviceIndex const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places, Selection selection,
+void add_device(DeviceOps const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places, Selection selection,
                 std::vector<IdleGap> const& gaps, Analysis& analysis) {
-  DeviceFacts facts;
+  DeviceStats facts;
   facts.ref = device.ref;
   facts.name = device.name;
   facts.window = selection.window;
   facts.time = split_with_steps(sets, gaps, facts.window, selection.steps);
   count_ops(device, selection.ops, facts);
   std::stable_sort(selection.steps.begin(), selection.steps.end(),
-                   [](StepFacts const& a, StepFacts const& b) { return a.step < b.step; });
+                   [](StepStats const& a, StepStats const& b) { return a.step < b.step; });
   analysis.ops_outside_steps += selection.outside;
   add_device_work(device, sets, places, selection.ops, facts, selection.steps, analysis);
   analysis.devices.push_back(std::move(facts));
@@ -119,18 +119,18 @@ void add_device(DeviceIndex const& device, DeviceSets const& sets, std::vector<L
 }
 
 /// What the host did: its phases, and what it did while the device was idle. `gaps`: of the device.
-void add_host_facts(DeviceIndex const& device, DeviceSets const& sets, ProcessPhases const& phases, Selection const& selection,
+void add_host_facts(DeviceOps const& device, DeviceSets const& sets, ProcessPhases const& phases, Selection const& selection,
                     std::vector<IdleGap> const& gaps, AnalyzeOptions const& options, Analysis& analysis) {
-  std::vector<HostOpFacts> host_ops = host_op_table(device, gaps);
+  std::vector<HostOpStats> host_ops = host_op_table(device, gaps);
   std::move(host_ops.begin(), host_ops.end(), std::back_inserter(analysis.host_ops));
   auto const within = options.steps ? std::optional(host_window(selection.steps)) : std::nullopt;
-  std::vector<PhaseFacts> of_device = phases.of_device(device, sets, selection.ops, within);
+  std::vector<PhaseStats> of_device = phases.of_device(device, sets, selection.ops, within);
   std::move(of_device.begin(), of_device.end(), std::back_inserter(analysis.phases));
 }
 
 /// First begin to last end of the device window and the windows of its steps, which may begin before the first op.
-Interval explained_range(Interval window, std::vector<StepFacts> const& steps) {
-  for (StepFacts const& step : steps) {
+Interval explained_range(Interval window, std::vector<StepStats> const& steps) {
+  for (StepStats const& step : steps) {
     window.begin = std::min(window.begin, step.window.begin);
     window.end = std::max(window.end, step.window.end);
   }
@@ -146,11 +146,11 @@ void clip_gaps(std::vector<IdleGap>& gaps, Interval window) {
 bool is_in(Interval window, int64_t instant) { return window.begin <= instant && instant < window.end; }
 
 /// Collectives of which a participant lies in the facts of a chosen device.
-void keep_chosen(std::vector<CollectiveFacts>& collectives, std::vector<DeviceFacts> const& devices) {
-  std::erase_if(collectives, [&](CollectiveFacts const& facts) {
+void keep_chosen(std::vector<CollectiveStats>& collectives, std::vector<DeviceStats> const& devices) {
+  std::erase_if(collectives, [&](CollectiveStats const& facts) {
     return std::none_of(facts.participants.begin(), facts.participants.end(), [&](auto const& participant) {
       auto const at = std::lower_bound(devices.begin(), devices.end(), participant.ref,
-                                       [](DeviceFacts const& d, DeviceRef ref) { return d.ref < ref; });
+                                       [](DeviceStats const& d, DeviceRef ref) { return d.ref < ref; });
       return at != devices.end() && at->ref == participant.ref && is_in(at->window, participant.when.begin);
     });
   });
@@ -159,7 +159,7 @@ void keep_chosen(std::vector<CollectiveFacts>& collectives, std::vector<DeviceFa
 /// What rules measure of each device.
 std::vector<MeasuredTime> measured_times(MeasuredSteps const& steps) {
   std::vector<MeasuredTime> times;
-  for (MeasuredDevice const& device : steps.usual)
+  for (MeasuredDevice const& device : steps.steady)
     times.push_back({device.ref, device.has_steps, device.periods, device.compute_ns});
   return times;
 }
@@ -169,7 +169,7 @@ struct DeviceWork {
   DeviceRef ref;
   DeviceSets sets;
   std::vector<IdleGap> gaps;     ///< of all its time
-  std::vector<StepFacts> steps;  ///< all
+  std::vector<StepStats> steps;  ///< all
 };
 
 /// What one process tells.
@@ -200,7 +200,7 @@ void append_facts(Analysis from, Analysis& to) {
 }
 
 /// By rows of the whole instead of rows of the outline.
-std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceIndex const& outline, DeviceIndex const& whole) {
+std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceOps const& outline, DeviceOps const& whole) {
   if (outline.rank == whole.rank) return peers;
   std::vector<std::pair<uint32_t, uint32_t>> const rows = rows_in_whole(outline, whole);
   // The file was changed between the two readings: no row of one can be found in the other.
@@ -215,8 +215,8 @@ std::vector<PeerLaunch> in_whole(std::vector<PeerLaunch> peers, DeviceIndex cons
 }
 
 /// Whether of any device op it is known which call launched it, or a device marks its steps itself.
-bool has_launches(std::vector<DeviceIndex> const& devices) {
-  return std::any_of(devices.begin(), devices.end(), [](DeviceIndex const& device) {
+bool has_launches(std::vector<DeviceOps> const& devices) {
+  return std::any_of(devices.begin(), devices.end(), [](DeviceOps const& device) {
     RowView const rows = device.rows();
     auto const tracks = device.trace().tracks();
     bool const marks_steps = std::any_of(tracks.begin(), tracks.end(), [&](model::Track const& track) {
@@ -254,7 +254,7 @@ class RunAnalyzer {
   /// What each process tells: then facts() has devices, steps and collectives.
   std::optional<base::Error> look_at_processes() {
     WaitAttribution& attribution = *attribution_;
-    std::vector<std::span<DeviceIndex const>> const groups = chosen_groups();
+    std::vector<std::span<DeviceOps const>> const groups = chosen_groups();
     std::optional<base::Error> error;  // of the first process that cannot be read
     size_t next = 0;
     auto const take = [&](tbb::flow_control& control) -> size_t {
@@ -284,7 +284,7 @@ class RunAnalyzer {
     return error ? error : look_at_hosts();
   }
 
-  using Path = base::Expected<std::optional<CriticalPathFacts>>;
+  using Path = base::Expected<std::optional<CriticalPathStats>>;
   /// What compares processes, and the critical path: find_path() gets it from facts(). Gives the analysis away: to be called
   /// once. Errors: those of find_path().
   base::Expected<Analysis> finish(std::function<Path()> const& find_path) {
@@ -309,7 +309,7 @@ class RunAnalyzer {
     return std::move(analysis_);
   }
 
-  [[nodiscard]] std::vector<DeviceIndex> const& devices() const { return devices_; }
+  [[nodiscard]] std::vector<DeviceOps> const& devices() const { return devices_; }
   [[nodiscard]] HostSteps const& host_steps() const { return host_steps_; }
   [[nodiscard]] Analysis const& facts() const { return analysis_; }
 
@@ -317,7 +317,7 @@ class RunAnalyzer {
   /// The processes that have no device at all.
   std::optional<base::Error> look_at_hosts() {
     std::vector<bool> has_device(processes_.outline.ranks.size());
-    for (DeviceIndex const& device : devices_) has_device[static_cast<size_t>(device.ref.rank_index)] = true;
+    for (DeviceOps const& device : devices_) has_device[static_cast<size_t>(device.ref.rank_index)] = true;
     for (size_t process = 0; process < has_device.size(); ++process) {
       bool const is_chosen = !options_.rank || processes_.outline.ranks[process].trace.info().rank == *options_.rank;
       if (has_device[process] || !is_chosen) continue;
@@ -326,7 +326,7 @@ class RunAnalyzer {
       add_host(**rank, static_cast<int32_t>(process), analysis_);
     }
     std::stable_sort(analysis_.hosts.begin(), analysis_.hosts.end(),
-                     [](HostFacts const& a, HostFacts const& b) { return a.rank_index < b.rank_index; });
+                     [](HostStats const& a, HostStats const& b) { return a.rank_index < b.rank_index; });
     return std::nullopt;
   }
 
@@ -341,7 +341,7 @@ class RunAnalyzer {
     compare_clocks(analysis_.devices);
     steps_ = measure_steps(analysis_);
     std::vector<MeasuredTime> const measured = measured_times(steps_);
-    analysis_.waits = attribution_->charge(measured);
+    analysis_.waits = attribution_->attribute_waits(measured);
     attribution_.reset();
     analysis_.pipelines = pipelines_->find(measured);
     pipelines_.reset();
@@ -349,10 +349,10 @@ class RunAnalyzer {
 
   void judge() {
     analysis_.links = fit_links(analysis_.collectives);
-    analysis_.quality = judge_quality(processes_.outline);
-    auto const is_by_time = [](DeviceFacts const& device) { return device.are_steps_by_time; };
+    analysis_.integrity = judge_quality(processes_.outline);
+    auto const is_by_time = [](DeviceStats const& device) { return device.are_steps_by_time; };
     if (std::any_of(analysis_.devices.begin(), analysis_.devices.end(), is_by_time))
-      analysis_.quality.notes.emplace_back(
+      analysis_.integrity.notes.emplace_back(
           "of a device no launch is recorded: each of its operations counts to the step in whose time it began, which is a later "
           "one where the "
           "device "
@@ -361,8 +361,8 @@ class RunAnalyzer {
   }
 
   /// The devices of each process that was asked for.
-  std::vector<std::span<DeviceIndex const>> chosen_groups() const {
-    std::vector<std::span<DeviceIndex const>> groups;
+  std::vector<std::span<DeviceOps const>> chosen_groups() const {
+    std::vector<std::span<DeviceOps const>> groups;
     for (size_t first = 0, last = 0; first < devices_.size(); first = last) {
       while (last < devices_.size() && devices_[last].ref.rank_index == devices_[first].ref.rank_index) ++last;
       if (!options_.rank || devices_[first].trace().info().rank == *options_.rank)
@@ -372,16 +372,16 @@ class RunAnalyzer {
   }
 
   /// `outline`: the devices of a process. From several threads at once.
-  base::Expected<ProcessPart> part_of(std::span<DeviceIndex const> outline, WaitAttribution const& attribution) const {
+  base::Expected<ProcessPart> part_of(std::span<DeviceOps const> outline, WaitAttribution const& attribution) const {
     int32_t const rank_index = outline.front().ref.rank_index;
     auto rank = processes_.read(static_cast<size_t>(rank_index));
     if (!rank) return base::fail_with(rank);
     ProcessPart part{std::move(*rank), {}, {}};
-    std::vector<DeviceIndex> whole;
+    std::vector<DeviceOps> whole;
     if (part.rank.get() != outline.front().rank) whole = index_devices(*part.rank, rank_index);
-    std::span<DeviceIndex const> const devices = whole.empty() ? outline : std::span<DeviceIndex const>(whole);
+    std::span<DeviceOps const> const devices = whole.empty() ? outline : std::span<DeviceOps const>(whole);
     if (devices.size() != outline.size()) return base::fail("{}: has changed while it was read", part.rank->file);
-    auto const is_idle = [](DeviceIndex const& device) { return device.ops.empty(); };
+    auto const is_idle = [](DeviceOps const& device) { return device.ops.empty(); };
     if (std::all_of(devices.begin(), devices.end(), is_idle)) add_host(*part.rank, rank_index, part.facts);
     auto const first = static_cast<size_t>(outline.data() - devices_.data());
     HostActivity host(*part.rank, host_steps_.threads[static_cast<size_t>(rank_index)]);
@@ -389,11 +389,11 @@ class RunAnalyzer {
     ProcessPhases const phases(devices);
     std::vector<LaunchPlace> const places = launch_places(*part.rank);
     for (size_t d = 0; d < devices.size(); ++d) {
-      DeviceIndex const& device = devices[d];
+      DeviceOps const& device = devices[d];
       DeviceSets sets = unite_ops(device);
       sets.exposed_wait = model::intersect(sets.exposed_comm, waits_[first + d]);
       Readiness readiness = find_readiness(device, sets);
-      sets.exposed_late = attribution.expose(device.ref, sets.exposed_comm, readiness.collectives);
+      sets.exposed_late = attribution.split_exposed_wait(device.ref, sets.exposed_comm, readiness.collectives);
       sets.blocking_comm = std::move(readiness.blocking_comm);
       int64_t const latency_limit = launch_latency_limit(device, sets.busy, options_.launch_latency_limit_ns);
       add_unhidden(sets, explain_late_launches(device, readiness.late_launches, host, latency_limit));
@@ -410,17 +410,17 @@ class RunAnalyzer {
         clip_gaps(gaps, selection.window);
       }
       add_host_facts(device, sets, phases, selection, gaps, options_, part.facts);
-      MemoryFacts of_device = memory_of(device, memory, selection.steps, options_);
-      auto health = health_of(device, sets, selection.window, selection.steps, devices.size() == 1);
+      MemoryStats of_device = memory_of(device, memory, selection.steps, options_);
+      auto telemetry = telemetry_of(device, sets, selection.window, selection.steps, devices.size() == 1);
       add_device(device, sets, places, std::move(selection), gaps, part.facts);
       part.facts.gaps.append(DeviceGaps(device.ref, gaps, whole.empty()));
-      DeviceFacts& facts = part.facts.devices.back();
+      DeviceStats& facts = part.facts.devices.back();
       facts.all_ops = window;
       facts.are_steps_by_time = are_steps_by_time;
       facts.launch.latency_limit_ns = latency_limit;
       facts.unexplained = unexplained_facts(device, gaps);
       facts.memory = std::move(of_device);
-      facts.health = std::move(health);
+      facts.telemetry = std::move(telemetry);
       work.sets = std::move(sets);
       if (!options_.steps) work.gaps = std::move(gaps);
     }
@@ -429,7 +429,7 @@ class RunAnalyzer {
 
   Processes const& processes_;
   AnalyzeOptions const& options_;
-  std::vector<DeviceIndex> devices_;  ///< of the outline
+  std::vector<DeviceOps> devices_;  ///< of the outline
   HostSteps host_steps_;
   Analysis analysis_;
   std::vector<std::vector<PeerLaunch>> peers_;

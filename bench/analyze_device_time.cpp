@@ -2,9 +2,9 @@
 // collectives, as a training run has them. Reported per device op; the target for 223 k ops is docs/BENCHMARKS.md.
 #include <benchmark/benchmark.h>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/time/device_time.h"
 #include "analyzer/metrics/work/kernels.h"
+#include "analyzer/results/analysis.h"
 #include "trace/model/build/trace_builder.h"
 
 namespace {
@@ -62,7 +62,7 @@ void bm_device_time(benchmark::State& state) {
   Run const run = make_run(state.range(0));
   std::vector<analyzer::IdleGap> const no_gaps;
   for (auto _ : state) {
-    for (analyzer::DeviceIndex const& device : analyzer::index_devices(run)) {
+    for (analyzer::DeviceOps const& device : analyzer::index_devices(run)) {
       analyzer::DeviceSets const sets = analyzer::unite_ops(device);
       benchmark::DoNotOptimize(analyzer::WindowSplitter(sets, no_gaps).split(analyzer::op_window(device)));
       benchmark::DoNotOptimize(analyzer::kernel_table(device, device.ops));

@@ -13,8 +13,8 @@
 
 #include "workloads/backend/host/onednn_versions.h"
 #include "workloads/backend/host/ring.h"
-#include "workloads/networks/cifar10.h"
 #include "workloads/data/cifar10_generator.h"
+#include "workloads/networks/cifar10.h"
 
 namespace {
 

@@ -113,10 +113,10 @@ void measure(benchmark::State& state, int32_t ranks) {
   auto const devices = analyzer::index_devices(run);
   auto const steps = analyzer::find_host_steps(run);
   auto const collectives = analyzer::match_collectives(devices);
-  std::vector<analyzer::DeviceFacts> chosen;
-  std::vector<analyzer::StepFacts> of_devices;
-  for (analyzer::DeviceIndex const& device : devices) {
-    analyzer::DeviceFacts facts;
+  std::vector<analyzer::DeviceStats> chosen;
+  std::vector<analyzer::StepStats> of_devices;
+  for (analyzer::DeviceOps const& device : devices) {
+    analyzer::DeviceStats facts;
     facts.ref = device.ref;
     facts.window = analyzer::op_window(device);
     chosen.push_back(facts);

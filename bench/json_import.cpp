@@ -15,8 +15,8 @@
 
 #include "bench/expect.h"
 #include "bench/median.h"
-#include "trace/base/format.h"
 #include "trace/base/files/mapped_file.h"
+#include "trace/base/format.h"
 #include "trace/import/formats/chrome/chrome_importer.h"
 #include "trace/import/open/open_run.h"
 

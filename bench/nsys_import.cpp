@@ -16,8 +16,8 @@
 #include <sys/resource.h>
 
 #include "bench/median.h"
-#include "trace/base/format.h"
 #include "trace/base/files/mapped_file.h"
+#include "trace/base/format.h"
 #include "trace/import/formats/nsys/database/database.h"
 #include "trace/import/formats/nsys/nsys_importer.h"
 

@@ -12,8 +12,8 @@
 
 #include "bench/expect.h"
 #include "bench/median.h"
-#include "trace/base/format.h"
 #include "trace/base/files/mapped_file.h"
+#include "trace/base/format.h"
 #include "trace/file/summaries.h"
 #include "trace/file/trace_file.h"
 #include "trace/import/open/open_run.h"

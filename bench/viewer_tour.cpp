@@ -23,9 +23,9 @@
 #include "trace/import/open/open_run.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/main_window/ui.h"
 #include "viewer/session/opening.h"
 #include "viewer/widgets/style.h"
-#include "viewer/main_window/ui.h"
 
 namespace {
 
@@ -188,11 +188,11 @@ class Tour {
 };
 
 /// A run that is shown before it is analyzed.
-int far_tour(std::vector<std::string> const& paths) {
+int out_of_core_tour(std::vector<std::string> const& paths) {
   Screen screen;
   double const begin = wall_ms();
   double const processor = process_ms();
-  Opening opening(paths);
+  OpenTask opening(paths);
   opening.finish();
   auto const scene = bench::expect(opening.take());
   double const opened = wall_ms();
@@ -205,7 +205,7 @@ int far_tour(std::vector<std::string> const& paths) {
         base::format_count(scene->events), opened - begin, wall_ms() - begin, process_ms() - processor, own_memory());
   }
   double const asked = wall_ms();
-  FarAnalysis analysis(scene->far->shared_sources());
+  OutOfCoreAnalysis analysis(scene->far->shared_sources());
   fmt::print("while it is analyzed:\n");
   Tour(screen, *scene).zoom_in_and_out("zoom");
   analysis.finish();
@@ -226,7 +226,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   std::vector<std::string> const paths(argv + 1, argv + argc);
-  if (is_far(bench::expect(import::open_sources(paths)))) return far_tour(paths);
+  if (is_out_of_core(bench::expect(import::open_sources(paths)))) return out_of_core_tour(paths);
   double const begin = wall_ms();
   auto run = bench::expect(import::open_run(paths));
   double const read = wall_ms();

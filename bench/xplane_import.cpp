@@ -16,8 +16,8 @@
 #include <sys/resource.h>
 
 #include "tests/support/xspace_writer.h"
-#include "trace/base/format.h"
 #include "trace/base/files/mapped_file.h"
+#include "trace/base/format.h"
 #include "trace/base/protobuf_reader.h"
 #include "trace/import/formats/xplane/xplane_importer.h"
 

@@ -15,7 +15,7 @@ namespace {
 /// First and last number of the steps.
 std::optional<std::pair<int64_t, int64_t>> step_range(analyzer::Analysis const& analysis) {
   std::optional<std::pair<int64_t, int64_t>> range;
-  for (analyzer::StepFacts const& step : analysis.steps)
+  for (analyzer::StepStats const& step : analysis.steps)
     range = range ? std::pair(std::min(range->first, step.step), std::max(range->second, step.step))
                   : std::pair(step.step, step.step);
   return range;
@@ -51,11 +51,11 @@ base::Expected<void> check_steps(AnalyzedRun const& analyzed, analyzer::AnalyzeO
 base::Expected<AnalyzedRun> analyze_and_warn(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
                                              Reading reading, bool is_one_run) {
   base::keep_freed_memory();
-  auto analyzed = runs::analyze_files(paths, options, reading, is_one_run);
+  auto analyzed = run_loading::analyze_files(paths, options, reading, is_one_run);
   if (!analyzed) return analyzed;
   if (auto const good = check_rank(analyzed->run, options.rank); !good) return base::fail_with(good);
   auto const read_again = [&](analyzer::AnalyzeOptions const& all) {
-    return runs::analyze_files(paths, all, reading, is_one_run);
+    return run_loading::analyze_files(paths, all, reading, is_one_run);
   };
   if (auto const good = check_steps(*analyzed, options, read_again); !good) return base::fail_with(good);
   Warnings warnings;

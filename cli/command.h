@@ -12,8 +12,8 @@
 
 #include "trace/base/expected.h"
 #include "trace/import/open/trace_source.h"
-#include "trace/model/run.h"
 #include "trace/model/derive/shared_notes.h"
+#include "trace/model/run.h"
 
 namespace stepscope::cli {
 

@@ -6,8 +6,8 @@
 
 #include "cli/commands.h"
 #include "trace/base/files/truncated_mmap.h"
-#include "trace/base/format.h"
 #include "trace/base/files/unfinished.h"
+#include "trace/base/format.h"
 
 namespace {
 

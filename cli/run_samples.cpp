@@ -5,14 +5,15 @@
 
 namespace stepscope::cli {
 
-base::Expected<std::vector<analyzer::RunSample>> read_samples(std::vector<std::string> const& paths, std::string const& steps) {
+base::Expected<std::vector<analyzer::RunMeasurements>> read_samples(std::vector<std::string> const& paths,
+                                                                    std::string const& steps) {
   analyzer::AnalyzeOptions wanted;
   if (!steps.empty()) {
     auto const range = parse_steps(steps);
     if (!range) return base::fail_with(range);
     wanted.steps = *range;
   }
-  std::vector<analyzer::RunSample> samples;
+  std::vector<analyzer::RunMeasurements> samples;
   for (std::string const& path : paths) {
     auto const analyzed = analyze_and_warn({path}, wanted);
     if (!analyzed) return base::fail_with(analyzed);

@@ -11,6 +11,7 @@ namespace stepscope::cli {
 
 /// Each path is a run of its own, and its sample's name. `steps`: only these of each, "A:B"; empty: all. What cannot be read is
 /// printed.
-base::Expected<std::vector<analyzer::RunSample>> read_samples(std::vector<std::string> const& paths, std::string const& steps);
+base::Expected<std::vector<analyzer::RunMeasurements>> read_samples(std::vector<std::string> const& paths,
+                                                                    std::string const& steps);
 
 }  // namespace stepscope::cli

@@ -4,7 +4,7 @@
 #include "doctor/library.h"
 #include "doctor/machine.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 namespace {
 
 constexpr std::string_view kTracer = "libstepscope-tracer.so";
@@ -69,4 +69,4 @@ std::vector<Check> check_other_tools(Places const& places) {
   return checks;
 }
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 
 enum class Verdict : uint8_t { kGood = 0, kWarning = 1, kFailure = 2, kSkipped = 3 };
 
@@ -17,4 +17,4 @@ struct Check {
   std::map<std::string, double> numbers{};  ///< measured, for programs; the name has the unit
 };
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 namespace {
 
 using base::fail;
@@ -101,4 +101,4 @@ base::Expected<ChildResult> run_program(std::vector<std::string> const& command,
   return fork_and_wait(become_program, false, limit);
 }
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

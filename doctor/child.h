@@ -8,7 +8,7 @@
 
 #include "trace/base/expected.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 
 struct ChildResult {
   std::string output;  ///< what it wrote
@@ -30,4 +30,4 @@ base::Expected<ChildResult> run_in_child(std::function<void(int output)> const& 
 /// Runs a program (found in PATH) with its arguments; its stdout and stderr together are the output. 127 = it cannot be started.
 base::Expected<ChildResult> run_program(std::vector<std::string> const& command, std::chrono::seconds limit);
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -1,6 +1,6 @@
 #include "doctor/cuda_driver.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 
 base::Expected<CudaDriver> load_cuda_driver(Places const& places) {
   auto library = Library::open(places, "libcuda.so.1");
@@ -35,4 +35,4 @@ std::vector<int> cuda_devices(CudaDriver const& driver) {
   return devices;
 }
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -8,7 +8,7 @@
 
 #include "doctor/library.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 
 inline constexpr int kCudaSuccess = 0, kCudaNoDevice = 100;
 
@@ -35,4 +35,4 @@ std::string cuda_version(int version);
 /// The devices of a driver that could be initialized, in CUDA's order; empty when it could not.
 std::vector<int> cuda_devices(CudaDriver const& driver);
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -10,7 +10,7 @@
 #include "doctor/machine.h"
 #include "tracer/cupti/known_faults.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 namespace {
 
 Check describe(tracer::CuptiLibrary const& cupti, std::string const& user, Places const& places) {
@@ -89,4 +89,4 @@ std::vector<Check> check_python_cupti(Places const& places) {
   return {};
 }
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -7,7 +7,7 @@
 #include "doctor/machine.h"
 #include "trace/base/format.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 namespace {
 
 constexpr char const* kDriverVersionFile = "/proc/driver/nvidia/version";
@@ -220,4 +220,4 @@ std::vector<Check> check_nvml(Places const& places) {
   return {{"NVML", Verdict::kGood, found, ""}};
 }
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

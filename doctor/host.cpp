@@ -10,7 +10,7 @@
 #include "trace/base/format.h"
 #include "tracer/core/clock.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 namespace {
 
 constexpr char const* kClockSource = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -66,4 +66,4 @@ std::vector<Check> check_shared_memory(Places const& places) {
   return {check};
 }
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 
 base::Expected<Library> Library::open(Places const& places, std::string const& name) {
   bool const is_path = name.find('/') != std::string::npos;
@@ -22,4 +22,4 @@ std::string Library::path() const {
 
 void* Library::symbol(char const* name) const { return ::dlsym(handle_, name); }
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

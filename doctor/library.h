@@ -6,7 +6,7 @@
 #include "doctor/places.h"
 #include "trace/base/expected.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 
 /// It stays loaded: vendors' libraries do not like to be unloaded.
 class Library {
@@ -30,4 +30,4 @@ class Library {
   void* handle_;
 };
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -9,7 +9,7 @@
 
 #include "doctor/child.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 namespace {
 
 using nlohmann::json;
@@ -99,4 +99,4 @@ bool has_gpu(Places const& places) {
   });
 }
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -8,7 +8,7 @@
 #include "doctor/check.h"
 #include "doctor/places.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 
 /// A question. Its function may load libraries and call drivers: it runs in a process of its own. It gives no check where there
 /// is nothing to ask, several where there are several things.
@@ -55,4 +55,4 @@ std::vector<Check> check_clock(Places const& places);
 std::vector<Check> check_disk(Places const& places);
 std::vector<Check> check_shared_memory(Places const& places);
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

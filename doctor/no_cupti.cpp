@@ -1,7 +1,7 @@
 // Stands in for cupti.cpp in a build without CUPTI's headers.
 #include "doctor/machine.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 
 std::vector<Check> check_cupti(Places const& places) {
   if (!has_gpu(places)) return {};
@@ -14,4 +14,4 @@ std::vector<Check> check_python_cupti(Places const& /*places*/) { return {}; }
 
 std::string use_python_cupti(Places const& /*places*/) { return {}; }
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

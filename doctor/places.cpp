@@ -10,7 +10,7 @@
 
 #include <unistd.h>
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 namespace {
 
 namespace fs = std::filesystem;
@@ -113,4 +113,4 @@ std::vector<std::string> python_library_folders(Places const& places) {
   return result;
 }
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 
 struct Places {
   std::string root;           ///< in front of /proc, /sys, /dev …; empty = this machine
@@ -34,4 +34,4 @@ std::vector<std::string> list_folder(Places const& places, std::string const& pa
 /// starts, of the active environment and of the system.
 std::vector<std::string> python_library_folders(Places const& places);
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

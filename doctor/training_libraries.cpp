@@ -4,7 +4,7 @@
 #include "doctor/cuda_driver.h"
 #include "doctor/machine.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 namespace {
 
 /// One library, wherever it is.
@@ -103,4 +103,4 @@ std::vector<Check> check_cudnn(Places const& places) {
   return checks.empty() ? none(places, "cuDNN", "convolutions on GPUs need version 9") : checks;
 }
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

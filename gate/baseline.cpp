@@ -11,7 +11,7 @@
 namespace stepscope::gate {
 namespace {
 
-using analyzer::RunSample;
+using analyzer::RunMeasurements;
 using analyzer::StepPart;
 using base::Expected;
 
@@ -24,7 +24,7 @@ constexpr int64_t kMostCount = 1'000'000'000'000;
 
 WriteJson optional_number(std::optional<double> value) { return value ? file_number(*value) : WriteJson(nullptr); }
 
-WriteJson parts_json(RunSample const& run) {
+WriteJson parts_json(RunMeasurements const& run) {
   WriteJson parts = WriteJson::object();
   for (size_t p = 0; p < run.parts_ns.size(); ++p) {
     bool const is_there = std::any_of(run.parts_ns[p].begin(), run.parts_ns[p].end(), [](double ns) { return ns != 0; });
@@ -33,16 +33,16 @@ WriteJson parts_json(RunSample const& run) {
   return parts;
 }
 
-WriteJson kernels_json(RunSample const& run) {
+WriteJson kernels_json(RunMeasurements const& run) {
   WriteJson kernels = WriteJson::array();
-  for (RunSample::Kernel const& kernel : run.kernels)
+  for (RunMeasurements::Kernel const& kernel : run.kernels)
     kernels.push_back({{"name", kernel.name}, {"ns", file_numbers(kernel.ns)}, {"calls", file_numbers(kernel.calls)}});
   return kernels;
 }
 
-WriteJson collectives_json(RunSample const& run) {
+WriteJson collectives_json(RunMeasurements const& run) {
   WriteJson collectives = WriteJson::array();
-  for (RunSample::Collective const& collective : run.collectives)
+  for (RunMeasurements::Collective const& collective : run.collectives)
     collectives.push_back({{"op", model::to_string(collective.op)},
                            {"bytes", collective.bytes},
                            {"per_step", file_number(collective.per_step)},
@@ -51,23 +51,23 @@ WriteJson collectives_json(RunSample const& run) {
   return collectives;
 }
 
-WriteJson host_ops_json(RunSample const& run) {
+WriteJson host_ops_json(RunMeasurements const& run) {
   WriteJson ops = WriteJson::array();
-  for (RunSample::HostOp const& op : run.host_ops)
+  for (RunMeasurements::HostOp const& op : run.host_ops)
     ops.push_back({{"cause", analyzer::to_string(op.cause)}, {"host_op", op.name}, {"ns", file_number(op.ns)}});
   return ops;
 }
 
-WriteJson ranges_json(RunSample const& run) {
+WriteJson ranges_json(RunMeasurements const& run) {
   WriteJson ranges = WriteJson::array();
-  for (RunSample::HostRange const& range : run.ranges)
+  for (RunMeasurements::HostRange const& range : run.ranges)
     ranges.push_back({{"name", range.name}, {"waits", range.waits}, {"ns", file_number(range.ns)}});
   return ranges;
 }
 
-WriteJson late_json(RunSample const& run) {
+WriteJson late_json(RunMeasurements const& run) {
   WriteJson rows = WriteJson::array();
-  for (RunSample::Late const& late : run.late)
+  for (RunMeasurements::Late const& late : run.late)
     rows.push_back({{"rank", late.rank},
                     {"device", late.device},
                     {"cause", late.cause},
@@ -76,19 +76,19 @@ WriteJson late_json(RunSample const& run) {
   return rows;
 }
 
-WriteJson facts_json(RunSample const& run) {
+WriteJson facts_json(RunMeasurements const& run) {
   WriteJson facts = WriteJson::array();
   for (auto const& [name, value] : run.facts) facts.push_back({name, value});
   return facts;
 }
 
-std::vector<std::string> sorted_names(RunSample const& run) {
+std::vector<std::string> sorted_names(RunMeasurements const& run) {
   std::vector<std::string> names(run.kernel_names.begin(), run.kernel_names.end());
   std::sort(names.begin(), names.end());
   return names;
 }
 
-WriteJson run_json(RunSample const& run) {
+WriteJson run_json(RunMeasurements const& run) {
   WriteJson json = {{"name", run.name},
                     {"command", run.command},
                     {"tool", run.tool},
@@ -99,7 +99,7 @@ WriteJson run_json(RunSample const& run) {
                     {"processes", run.processes},
                     {"facts", facts_json(run)},
                     {"busy_clock_mhz", optional_number(run.busy_clock_mhz)},
-                    {"quality", run.quality},
+                    {"quality", run.integrity},
                     {"missing_ranks", run.missing_ranks},
                     {"step_source", kStepSources[static_cast<size_t>(run.step_source)]},
                     {"warmup_steps", run.warmup_steps},
@@ -107,7 +107,7 @@ WriteJson run_json(RunSample const& run) {
                     {"outlier_steps", run.outlier_steps},
                     {"incomplete_steps", run.incomplete_steps},
                     {"all_steps_ns", file_number(run.all_steps_ns)},
-                    {"usual_steps_ns", file_number(run.usual_steps_ns)},
+                    {"usual_steps_ns", file_number(run.steady_steps_ns)},
                     {"copied_in_bytes", file_number(run.copied_in_bytes)},
                     {"kernel_calls", file_number(run.kernel_calls)},
                     {"peak_allocated_bytes", optional_number(run.peak_allocated_bytes)},
@@ -146,7 +146,7 @@ std::vector<double> read_times(Fields& run, char const* key, size_t count) {
   return run.numbers(key, count, analyzer::kMostKeptSteps, 0, kMostFileNumber);
 }
 
-void read_conditions(Fields& run, RunSample& sample) {
+void read_conditions(Fields& run, RunMeasurements& sample) {
   using namespace analyzer;
   sample.name = run.text("name", kMostKeptTextBytes);
   sample.command = run.text("command", kMostKeptTextBytes);
@@ -157,7 +157,7 @@ void read_conditions(Fields& run, RunSample& sample) {
   sample.devices_without = read_count(run, "devices_without_steps");
   sample.processes = read_count(run, "processes");
   sample.busy_clock_mhz = read_optional(run, "busy_clock_mhz");
-  sample.quality = static_cast<int32_t>(run.whole("quality", 0, 100));
+  sample.integrity = static_cast<int32_t>(run.whole("quality", 0, 100));
   for (int64_t const rank : run.wholes("missing_ranks", kMostKeptConditions, 0, INT32_MAX))
     sample.missing_ranks.push_back(static_cast<int32_t>(rank));
   std::string const source = run.text("step_source", kMostKeptTextBytes);
@@ -168,7 +168,7 @@ void read_conditions(Fields& run, RunSample& sample) {
     sample.step_source = static_cast<StepSource>(known - kStepSources.begin());
 }
 
-void read_facts(ReadJson const& json, Fields& run, RunSample& sample) {
+void read_facts(ReadJson const& json, Fields& run, RunMeasurements& sample) {
   auto const found = json.find("facts");
   if (found == json.end() || !found->is_array() || found->size() > analyzer::kMostKeptConditions)
     return run.fail("facts", fmt::format("is no list of at most {}", analyzer::kMostKeptConditions));
@@ -181,13 +181,13 @@ void read_facts(ReadJson const& json, Fields& run, RunSample& sample) {
   }
 }
 
-void read_steps(Fields& run, RunSample& sample) {
+void read_steps(Fields& run, RunMeasurements& sample) {
   sample.warmup_steps = read_count(run, "warmup_steps");
   sample.slow_start_steps = read_count(run, "slow_start_steps");
   sample.outlier_steps = read_count(run, "outlier_steps");
   sample.incomplete_steps = read_count(run, "incomplete_steps");
   sample.all_steps_ns = run.number("all_steps_ns", 0, kMostFileNumber);
-  sample.usual_steps_ns = run.number("usual_steps_ns", 0, kMostFileNumber);
+  sample.steady_steps_ns = run.number("usual_steps_ns", 0, kMostFileNumber);
   sample.copied_in_bytes = run.number("copied_in_bytes", 0, kMostFileNumber);
   sample.kernel_calls = run.number("kernel_calls", 0, kMostFileNumber);
   sample.peak_allocated_bytes = read_optional(run, "peak_allocated_bytes");
@@ -199,7 +199,7 @@ void read_steps(Fields& run, RunSample& sample) {
   sample.step_ns = read_times(run, "step_ns", sample.steps.size());
 }
 
-void read_parts(Fields& run, RunSample& sample) {
+void read_parts(Fields& run, RunMeasurements& sample) {
   size_t const count = sample.steps.size();
   sample.parts_ns.assign(analyzer::kStepPartCount, std::vector<double>(count, 0));
   auto parts = run.object("parts_ns");
@@ -213,7 +213,7 @@ void read_parts(Fields& run, RunSample& sample) {
   }
 }
 
-void read_memory(Fields& run, RunSample& sample) {
+void read_memory(Fields& run, RunMeasurements& sample) {
   for (auto const& [key, bytes] :
        {std::pair("allocated_bytes", &sample.allocated_bytes), {"reserved_bytes", &sample.reserved_bytes}}) {
     *bytes = run.numbers(key, std::nullopt, analyzer::kMostKeptSteps, 0, kMostFileNumber);
@@ -221,15 +221,15 @@ void read_memory(Fields& run, RunSample& sample) {
   }
 }
 
-void read_kernels(Fields& run, RunSample& sample) {
+void read_kernels(Fields& run, RunMeasurements& sample) {
   using namespace analyzer;
   for (Fields& kernel : run.objects("kernels", kMostKeptKernels + 1)) {
-    RunSample::Kernel& to = sample.kernels.emplace_back();
+    RunMeasurements::Kernel& to = sample.kernels.emplace_back();
     to.name = kernel.text("name", kMostKeptTextBytes);
     to.ns = read_times(kernel, "ns", sample.steps.size());
     to.calls = read_times(kernel, "calls", sample.steps.size());
     bool const is_double = std::any_of(sample.kernels.begin(), sample.kernels.end() - 1,
-                                       [&](RunSample::Kernel const& other) { return other.name == to.name; });
+                                       [&](RunMeasurements::Kernel const& other) { return other.name == to.name; });
     if (is_double) kernel.fail("name", "is that of another kernel too");
   }
   for (std::string& name : run.texts("kernel_names", kMostKeptKernelNames + kMostKeptKernels, kMostKeptTextBytes))
@@ -245,10 +245,10 @@ std::optional<Enum> named(std::string const& text, Enum last, char const* (*to_t
   return std::nullopt;
 }
 
-void read_collectives(Fields& run, RunSample& sample) {
+void read_collectives(Fields& run, RunMeasurements& sample) {
   using namespace analyzer;
   for (Fields& collective : run.objects("collectives", kMostKeptCollectives)) {
-    RunSample::Collective& to = sample.collectives.emplace_back();
+    RunMeasurements::Collective& to = sample.collectives.emplace_back();
     auto const op = named<model::CollectiveOp>(collective.text("op", kMostKeptTextBytes), kLastOp, &model::to_string);
     if (!op) return collective.fail("op", "is not known");
     to.op = *op;
@@ -259,7 +259,7 @@ void read_collectives(Fields& run, RunSample& sample) {
   }
 }
 
-void read_blame(Fields& run, RunSample& sample) {
+void read_blame(Fields& run, RunMeasurements& sample) {
   using namespace analyzer;
   for (Fields& op : run.objects("host_ops", kMostKeptBlame)) {
     auto const cause = named<IdleCause>(op.text("cause", kMostKeptTextBytes), kLastCause, &analyzer::to_string);
@@ -268,7 +268,7 @@ void read_blame(Fields& run, RunSample& sample) {
     sample.host_ops.push_back({*cause, std::move(name), op.number("ns", 0, kMostFileNumber)});
   }
   for (Fields& late : run.objects("late", kMostKeptBlame)) {
-    RunSample::Late& to = sample.late.emplace_back();
+    RunMeasurements::Late& to = sample.late.emplace_back();
     to.rank = static_cast<int32_t>(late.whole("rank", INT32_MIN, INT32_MAX));
     to.device = static_cast<int32_t>(late.whole("device", INT32_MIN, INT32_MAX));
     to.cause = late.text("cause", kMostKeptTextBytes);
@@ -278,19 +278,19 @@ void read_blame(Fields& run, RunSample& sample) {
 }
 
 /// Programs without a device have them, if only an empty list.
-void read_ranges(Fields& run, RunSample& sample) {
+void read_ranges(Fields& run, RunMeasurements& sample) {
   sample.of_hosts = run.has("host_ranges");
   if (!sample.of_hosts) return;
   for (Fields& range : run.objects("host_ranges", analyzer::kMostKeptBlame)) {
-    RunSample::HostRange& to = sample.ranges.emplace_back();
+    RunMeasurements::HostRange& to = sample.ranges.emplace_back();
     to.name = range.text("name", analyzer::kMostKeptTextBytes);
     to.waits = range.boolean("waits");
     to.ns = range.number("ns", 0, kMostFileNumber);
   }
 }
 
-RunSample read_run(ReadJson const& json, Fields run) {
-  RunSample sample;
+RunMeasurements read_run(ReadJson const& json, Fields run) {
+  RunMeasurements sample;
   read_conditions(run, sample);
   read_facts(json, run, sample);
   read_steps(run, sample);
@@ -308,7 +308,8 @@ RunSample read_run(ReadJson const& json, Fields run) {
 std::string baseline_text(Baseline const& baseline) {
   STEPSCOPE_CHECK(!baseline.runs.empty() && baseline.runs.size() <= kMostBaselineRuns);
   std::string runs;
-  for (RunSample const& run : baseline.runs) runs += fmt::format("{}{{{}}}", runs.empty() ? "" : ",\n", lines_of(run_json(run)));
+  for (RunMeasurements const& run : baseline.runs)
+    runs += fmt::format("{}{{{}}}", runs.empty() ? "" : ",\n", lines_of(run_json(run)));
   WriteJson const head = {{"kind", kBaselineKind}, {"schema", kBaselineSchema}, {"name", base::valid_utf8(baseline.name, 256)}};
   return fmt::format("{{{},\n\"runs\":[{}]}}\n", lines_of(head), runs);
 }

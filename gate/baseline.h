@@ -13,7 +13,7 @@ namespace stepscope::gate {
 
 struct Baseline {
   std::string name;  ///< of the workload
-  std::vector<analyzer::RunSample> runs;
+  std::vector<analyzer::RunMeasurements> runs;
 };
 
 inline constexpr int kBaselineSchema = 1;

@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <vector>
 
-#include "trace/base/format.h"
 #include "trace/base/files/mapped_file.h"
+#include "trace/base/format.h"
 
 namespace stepscope::gate {
 namespace {
@@ -115,7 +115,7 @@ PathKind kind_of(std::string const& path) {
   return is_baselines ? PathKind::kFolder : PathKind::kRun;
 }
 
-std::string workload_name(analyzer::RunSample const& run) {
+std::string workload_name(analyzer::RunMeasurements const& run) {
   std::string name = safe_name(name_in(run.command));
   if (name.empty()) name = safe_name(run.name);
   return name.empty() ? "run" : name;

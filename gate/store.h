@@ -20,7 +20,7 @@ inline constexpr size_t kMostNameBytes = 100;
 /// What a run is of: the bundled workload, else the script or program of its command, else the run's name; only letters, digits,
 /// '.',
 /// '_' and '-', never empty, never hidden.
-std::string workload_name(analyzer::RunSample const& run);
+std::string workload_name(analyzer::RunMeasurements const& run);
 /// A name that somebody chose. Errors: it could lead out of a folder, or names nothing.
 base::Expected<void> check_name(std::string_view name);
 

@@ -7,13 +7,13 @@
 #include <sqlite3.h>
 
 #include "analyzer/results/analysis.h"
-#include "query/tables/event_table.h"
-#include "query/tables/fact_tables.h"
 #include "query/groups.h"
 #include "query/part.h"
 #include "query/rewrite.h"
-#include "query/tables/rows_table.h"
 #include "query/schema.h"
+#include "query/tables/event_table.h"
+#include "query/tables/fact_tables.h"
+#include "query/tables/rows_table.h"
 
 namespace stepscope::query {
 namespace {
@@ -200,7 +200,7 @@ base::Expected<Database> Database::open(model::Run const& run, Part const& part)
 std::optional<std::pair<int64_t, int64_t>> Database::chosen_steps() const {
   if (!state_->part.steps || !state_->analysis) return std::nullopt;
   std::optional<std::pair<int64_t, int64_t>> range;
-  for (analyzer::StepFacts const& step : state_->analysis->steps)
+  for (analyzer::StepStats const& step : state_->analysis->steps)
     range = range ? std::pair(std::min(range->first, step.step), std::max(range->second, step.step))
                   : std::pair(step.step, step.step);
   return range;

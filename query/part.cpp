@@ -27,7 +27,7 @@ struct SpansOfSteps {
 
 SpansOfSteps spans_of(analyzer::Analysis const& analysis) {
   SpansOfSteps spans;
-  for (analyzer::StepFacts const& step : analysis.steps) {
+  for (analyzer::StepStats const& step : analysis.steps) {
     spans.devices[step.ref].add(step.window);
     spans.hosts[step.ref.rank_index].add(step.host_window);
     spans.all.add(step.window);

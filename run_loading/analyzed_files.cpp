@@ -6,7 +6,7 @@
 #include "run_loading/streamed_files.h"
 #include "trace/import/open/open_run.h"
 
-namespace stepscope::runs {
+namespace stepscope::run_loading {
 namespace {
 
 using base::Expected;
@@ -54,4 +54,4 @@ Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths, analy
   return AnalyzedRun{std::move(*files).take_outline(), std::move(*analysis), read};
 }
 
-}  // namespace stepscope::runs
+}  // namespace stepscope::run_loading

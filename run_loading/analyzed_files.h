@@ -12,7 +12,7 @@
 #include "trace/base/expected.h"
 #include "trace/model/run.h"
 
-namespace stepscope::runs {
+namespace stepscope::run_loading {
 
 struct AnalyzedRun {
   model::Run run;  ///< whole, or of each process the outline (analyzer/metrics/steps/skeleton_rows.h)
@@ -34,4 +34,4 @@ inline constexpr uint64_t kMostEventsInMemory = uint64_t{8} << 20;
 base::Expected<AnalyzedRun> analyze_files(std::vector<std::string> const& paths, analyzer::AnalyzeOptions const& options,
                                           Reading reading, bool is_one_run = false);
 
-}  // namespace stepscope::runs
+}  // namespace stepscope::run_loading

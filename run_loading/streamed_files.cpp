@@ -8,12 +8,12 @@
 
 #include <tbb/parallel_pipeline.h>
 
-#include "analyzer/metrics/steps/skeleton_rows.h"
 #include "analyzer/metrics/core/streamed_run.h"
-#include "trace/model/derive/run_skeleton.h"
+#include "analyzer/metrics/steps/skeleton_rows.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/derive/run_skeleton.h"
 
-namespace stepscope::runs {
+namespace stepscope::run_loading {
 namespace {
 
 using base::Expected;
@@ -161,4 +161,4 @@ Expected<analyzer::Analysis> StreamedFiles::analyze(analyzer::AnalyzeOptions con
   return analyzer::analyze(analyzer::StreamedRun{outline_, read_whole, read_window}, analysis);
 }
 
-}  // namespace stepscope::runs
+}  // namespace stepscope::run_loading

@@ -1,5 +1,6 @@
-// A run of files that is analyzed a few processes at a time (analyzer/metrics/core/streamed_run.h): of each process its outline stays in
-// memory, the rest is read when it is asked for, only the columns that are needed. For every command and window that does so.
+// A run of files that is analyzed a few processes at a time (analyzer/metrics/core/streamed_run.h): of each process its outline
+// stays in memory, the rest is read when it is asked for, only the columns that are needed. For every command and window that
+// does so.
 #pragma once
 
 #include <atomic>
@@ -15,7 +16,7 @@
 #include "trace/import/open/trace_source.h"
 #include "trace/model/run.h"
 
-namespace stepscope::runs {
+namespace stepscope::run_loading {
 
 /// Shared between who reads and who waits for it on another thread.
 struct ReadingProgress {
@@ -44,7 +45,8 @@ class StreamedFiles {
   /// Errors: none can be read, or nobody waits any more.
   static base::Expected<StreamedFiles> open(Sources sources, StreamedOptions options);
 
-  /// Of each process what outline_rows() (analyzer/metrics/steps/skeleton_rows.h) keeps; logs and time ranges once it is analyzed.
+  /// Of each process what outline_rows() (analyzer/metrics/steps/skeleton_rows.h) keeps; logs and time ranges once it is
+  /// analyzed.
   [[nodiscard]] model::Run const& outline() const { return outline_; }
   [[nodiscard]] model::Run take_outline() && { return std::move(outline_); }
   /// Of the outline's notes those about processes that could not be read.
@@ -75,4 +77,4 @@ base::Expected<model::RankTrace> read_path_window(import::RankSource const& sour
 /// A process of an open run with all its events. Errors: those of reading.
 base::Expected<model::RankTrace> read_process(import::RankSource const& source, file::Selection const& selection = {});
 
-}  // namespace stepscope::runs
+}  // namespace stepscope::run_loading

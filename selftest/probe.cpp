@@ -78,7 +78,7 @@ Check check_launch_cost(Setup const& setup) {
 void check_probe(Setup const& setup, Report const& report) {
   if (!std::filesystem::exists(setup.probe))
     return report({"probe", Verdict::kSkipped, setup.probe + ": not built, this build found no CUDA compiler", ""});
-  auto const works = machine::run_program({setup.probe, "long-name"}, std::chrono::seconds(60));
+  auto const works = doctor::run_program({setup.probe, "long-name"}, std::chrono::seconds(60));
   if (!works || !works->succeeded()) {
     std::string const reason = works ? works->output.substr(0, works->output.find('\n')) : works.error().message;
     bool const is_skipped = works && works->exit_code == kNoDevice;

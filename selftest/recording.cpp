@@ -19,13 +19,13 @@ std::vector<nlohmann::json> json_lines(std::string const& output) {
 
 base::Expected<Recording> run_alone(std::vector<std::string> const& command) {
   constexpr std::chrono::seconds kLimit{300};
-  auto const result = machine::run_program(command, kLimit);
+  auto const result = doctor::run_program(command, kLimit);
   if (!result) return base::fail_with(result);
   Recording recording;
   recording.said = json_lines(result->output);
   recording.exit_code = result->signal != 0 ? 128 + result->signal : result->exit_code;
   if (result->timed_out || recording.said.empty())
-    return base::fail("{} {}: {}", command.front(), machine::how_it_ended(*result), result->output);
+    return base::fail("{} {}: {}", command.front(), doctor::how_it_ended(*result), result->output);
   return recording;
 }
 

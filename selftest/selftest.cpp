@@ -18,10 +18,10 @@ void check_workloads(Setup const& setup, std::string const& device, Report const
 
 /// Why nothing can run on a GPU here; empty when it can.
 std::string why_no_cuda() {
-  machine::Places const places = machine::this_machine("");
-  if (!machine::has_gpu(places)) return "no NVIDIA device on this machine";
+  doctor::Places const places = doctor::this_machine("");
+  if (!doctor::has_gpu(places)) return "no NVIDIA device on this machine";
   constexpr std::chrono::seconds kLimit{60};
-  for (Check const& check : machine::answer({"driver", machine::check_driver}, places, kLimit))
+  for (Check const& check : doctor::answer({"driver", doctor::check_driver}, places, kLimit))
     if (check.verdict == Verdict::kFailure) return check.found;
   return {};
 }
@@ -32,7 +32,7 @@ void check_cuda(Setup const& setup, std::string const& device, std::string const
     check_workloads(setup, device, report);
   else
     report({device + " workloads", Verdict::kSkipped, devices.error().message, ""});
-  if (std::string const cupti = machine::use_python_cupti(machine::this_machine("")); !cupti.empty())
+  if (std::string const cupti = doctor::use_python_cupti(doctor::this_machine("")); !cupti.empty())
     report({"CUPTI", Verdict::kWarning, "none that plain CUDA programs find, taken for these tests: " + cupti,
             "set STEPSCOPE_CUPTI to it when you record plain CUDA programs"});
   check_probe(setup, report);

@@ -10,8 +10,8 @@
 
 namespace stepscope::selftest {
 
-using machine::Check;
-using machine::Verdict;
+using doctor::Check;
+using doctor::Verdict;
 
 struct Setup {
   std::string program;  ///< stepscope

@@ -73,7 +73,7 @@ Check check_all_reduces(analyzer::Analysis const& analysis, json const& summary)
   size_t const devices = summary.at("devices").size();
   uint64_t bytes = 0;
   bool are_whole = true;
-  for (analyzer::CollectiveFacts const& collective : analysis.collectives) {
+  for (analyzer::CollectiveStats const& collective : analysis.collectives) {
     bytes += collective.bytes;
     are_whole = are_whole && collective.participants.size() == devices;
   }
@@ -106,7 +106,7 @@ Check check_ops(model::Run const& run, json const& summary) {
 Check check_step_lengths(analyzer::Analysis const& analysis, json const& summary) {
   constexpr double kShareTolerance = 0.01;
   std::vector<double> differences;
-  for (analyzer::StepFacts const& step : analysis.steps) {
+  for (analyzer::StepStats const& step : analysis.steps) {
     auto const& own = summary.at("devices").at(static_cast<size_t>(step.ref.device)).at("step_ns");
     if (step.step < 0 || static_cast<size_t>(step.step) >= own.size()) continue;
     auto const own_ns = own.at(static_cast<size_t>(step.step)).get<double>();

@@ -18,8 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "trace/base/format.h"
 #include "trace/base/files/run_folder.h"
+#include "trace/base/format.h"
 #include "trace/file/summaries.h"
 #include "trace/file/trace_file.h"
 #include "tracer/core/options.h"

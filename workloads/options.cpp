@@ -92,8 +92,8 @@ void add_precision(CLI::App& app, Precision& precision) {
 }
 
 void apply_pathologies(TrainOptions& o) {
-  for (Pathology const& pathology : o.pathologies) {
-    if (!pathology.kind->pipeline()) pathology.kind->apply(o, pathology.value);
+  for (FaultInjection const& fault_injection : o.pathologies) {
+    if (!fault_injection.kind->pipeline()) fault_injection.kind->apply(o, fault_injection.value);
   }
 }
 

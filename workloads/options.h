@@ -49,7 +49,7 @@ struct TrainOptions {
   bool allow_nan = false;  ///< a loss that is not a finite number does not end the training
   bool json = false;
   int64_t input_delay_ms = 0;
-  std::vector<Pathology> pathologies;  ///< as asked for; apply_pathologies() puts them into the other options
+  std::vector<FaultInjection> pathologies;  ///< as asked for; apply_pathologies() puts them into the other options
   DeviceFaults device_faults;
   StepFaults step_faults;
   int64_t exchanges = 1;  ///< how often gradients are all-reduced; more than once is a fault

@@ -3,13 +3,13 @@
 #include <string>
 
 #include "workloads/micro/allreduce.h"
+#include "workloads/micro/matpow.h"
+#include "workloads/model_parallel/split.h"
 #include "workloads/networks/cifar10.h"
 #include "workloads/networks/gan.h"
 #include "workloads/networks/gpt.h"
-#include "workloads/micro/matpow.h"
 #include "workloads/networks/mnist.h"
 #include "workloads/processes/launch.h"
-#include "workloads/model_parallel/split.h"
 #include "workloads/workload.h"
 
 namespace stepscope::workloads {

@@ -19,14 +19,14 @@ double mean_over_steps(std::vector<double> const& values) {
 
 /// Mean over the runs of what `of_run` says of each.
 template <class OfRun>
-double mean_over_runs(std::vector<RunSample> const& runs, OfRun const& of_run) {
+double mean_over_runs(std::vector<RunMeasurements> const& runs, OfRun const& of_run) {
   double sum = 0;
-  for (RunSample const& run : runs) sum += of_run(run);
+  for (RunMeasurements const& run : runs) sum += of_run(run);
   return sum / static_cast<double>(runs.size());
 }
 
-double part_mean(std::vector<RunSample> const& runs, size_t part) {
-  return mean_over_runs(runs, [part](RunSample const& run) { return mean_over_steps(run.parts_ns[part]); });
+double part_mean(std::vector<RunMeasurements> const& runs, size_t part) {
+  return mean_over_runs(runs, [part](RunMeasurements const& run) { return mean_over_steps(run.parts_ns[part]); });
 }
 
 /// Calls and time of a kernel, per step and device, over a side.
@@ -36,11 +36,11 @@ struct ComparedKernel {
 };
 using KernelTable = std::map<std::string, ComparedKernel>;
 
-KernelTable kernel_means(std::vector<RunSample> const& runs) {
+KernelTable kernel_means(std::vector<RunMeasurements> const& runs) {
   KernelTable table;
   auto const share = 1 / static_cast<double>(runs.size());
-  for (RunSample const& run : runs)
-    for (RunSample::Kernel const& kernel : run.kernels) {
+  for (RunMeasurements const& run : runs)
+    for (RunMeasurements::Kernel const& kernel : run.kernels) {
       ComparedKernel& means = table[kernel.name];
       means.calls += mean_over_steps(kernel.calls) * share;
       means.ns += mean_over_steps(kernel.ns) * share;
@@ -49,58 +49,59 @@ KernelTable kernel_means(std::vector<RunSample> const& runs) {
   return table;
 }
 
-bool is_in_any(std::vector<RunSample> const& runs, std::string const& kernel) {
+bool is_in_any(std::vector<RunMeasurements> const& runs, std::string const& kernel) {
   return std::any_of(runs.begin(), runs.end(),
-                     [&](RunSample const& run) { return !run.knows_all_kernels || run.kernel_names.contains(kernel); });
+                     [&](RunMeasurements const& run) { return !run.knows_all_kernels || run.kernel_names.contains(kernel); });
 }
 
-KernelChange change_of(std::string const& name, ComparedKernel const& base, ComparedKernel const& fresh) {
+KernelChange change_of(std::string const& name, ComparedKernel const& base, ComparedKernel const& candidate) {
   KernelChange change;
   change.name = name;
   change.base_calls = base.calls;
-  change.fresh_calls = fresh.calls;
+  change.candidate_calls = candidate.calls;
   change.base_ns = base.ns;
-  change.fresh_ns = fresh.ns;
-  if (base.calls > 0 && fresh.calls > 0) {
-    double const base_each = base.ns / base.calls, fresh_each = fresh.ns / fresh.calls;
-    change.speed_ns = (base.calls + fresh.calls) / 2 * (fresh_each - base_each);
-    change.calls_ns = (base_each + fresh_each) / 2 * (fresh.calls - base.calls);
+  change.candidate_ns = candidate.ns;
+  if (base.calls > 0 && candidate.calls > 0) {
+    double const base_each = base.ns / base.calls, candidate_each = candidate.ns / candidate.calls;
+    change.speed_ns = (base.calls + candidate.calls) / 2 * (candidate_each - base_each);
+    change.calls_ns = (base_each + candidate_each) / 2 * (candidate.calls - base.calls);
   } else {
-    change.calls_ns = fresh.ns - base.ns;
+    change.calls_ns = candidate.ns - base.ns;
   }
   return change;
 }
 
 /// Kernels that some runs tell apart and others have among the rest are of the rest here: their numbers are not all known.
-std::vector<KernelChange> kernel_changes(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
-  KernelTable const of_base = kernel_means(base), of_fresh = kernel_means(fresh);
+std::vector<KernelChange> kernel_changes(std::vector<RunMeasurements> const& base,
+                                         std::vector<RunMeasurements> const& candidate) {
+  KernelTable const of_base = kernel_means(base), of_candidate = kernel_means(candidate);
   std::vector<std::string> names;
   for (auto const& [name, means] : of_base) names.push_back(name);
-  for (auto const& [name, means] : of_fresh)
+  for (auto const& [name, means] : of_candidate)
     if (!of_base.contains(name)) names.push_back(name);
   std::vector<KernelChange> changes;
-  ComparedKernel rest_of_base, rest_of_fresh;
+  ComparedKernel rest_of_base, rest_of_candidate;
   for (std::string const& name : names) {
-    auto const in_base = of_base.find(name), in_fresh = of_fresh.find(name);
+    auto const in_base = of_base.find(name), in_candidate = of_candidate.find(name);
     ComparedKernel const before = in_base == of_base.end() ? ComparedKernel{} : in_base->second;
-    ComparedKernel const after = in_fresh == of_fresh.end() ? ComparedKernel{} : in_fresh->second;
+    ComparedKernel const after = in_candidate == of_candidate.end() ? ComparedKernel{} : in_candidate->second;
     bool const is_new = before.told_in == 0 && !is_in_any(base, name);
-    bool const has_vanished = after.told_in == 0 && !is_in_any(fresh, name);
-    bool const is_told = (is_new || before.told_in == base.size()) && (has_vanished || after.told_in == fresh.size());
+    bool const has_vanished = after.told_in == 0 && !is_in_any(candidate, name);
+    bool const is_told = (is_new || before.told_in == base.size()) && (has_vanished || after.told_in == candidate.size());
     if (name.empty() || !is_told) {
       rest_of_base.calls += before.calls;
       rest_of_base.ns += before.ns;
-      rest_of_fresh.calls += after.calls;
-      rest_of_fresh.ns += after.ns;
+      rest_of_candidate.calls += after.calls;
+      rest_of_candidate.ns += after.ns;
       continue;
     }
     changes.push_back(change_of(name, before, after));
     if (is_new) changes.back().where = KernelChange::Where::kNew;
     if (has_vanished) changes.back().where = KernelChange::Where::kVanished;
   }
-  if (rest_of_base.calls > 0 || rest_of_fresh.calls > 0) changes.push_back(change_of({}, rest_of_base, rest_of_fresh));
+  if (rest_of_base.calls > 0 || rest_of_candidate.calls > 0) changes.push_back(change_of({}, rest_of_base, rest_of_candidate));
   std::stable_sort(changes.begin(), changes.end(), [](KernelChange const& a, KernelChange const& b) {
-    return std::abs(a.fresh_ns - a.base_ns) > std::abs(b.fresh_ns - b.base_ns);
+    return std::abs(a.candidate_ns - a.base_ns) > std::abs(b.candidate_ns - b.base_ns);
   });
   return changes;
 }
@@ -108,28 +109,31 @@ std::vector<KernelChange> kernel_changes(std::vector<RunSample> const& base, std
 template <class Row>
 void keep_largest(std::vector<Row>& rows) {
   std::stable_sort(rows.begin(), rows.end(), [](Row const& a, Row const& b) {
-    return std::abs(a.fresh_ns - a.base_ns) > std::abs(b.fresh_ns - b.base_ns);
+    return std::abs(a.candidate_ns - a.base_ns) > std::abs(b.candidate_ns - b.base_ns);
   });
   if (rows.size() > kMostExplanations) rows.resize(kMostExplanations);
 }
 
-std::vector<HostOpChange> host_op_changes(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+std::vector<HostOpChange> host_op_changes(std::vector<RunMeasurements> const& base,
+                                          std::vector<RunMeasurements> const& candidate) {
   std::map<std::pair<IdleCause, std::string>, std::pair<double, double>> ns;
-  for (RunSample const& run : base)
-    for (RunSample::HostOp const& op : run.host_ops) ns[{op.cause, op.name}].first += op.ns / static_cast<double>(base.size());
-  for (RunSample const& run : fresh)
-    for (RunSample::HostOp const& op : run.host_ops) ns[{op.cause, op.name}].second += op.ns / static_cast<double>(fresh.size());
+  for (RunMeasurements const& run : base)
+    for (RunMeasurements::HostOp const& op : run.host_ops)
+      ns[{op.cause, op.name}].first += op.ns / static_cast<double>(base.size());
+  for (RunMeasurements const& run : candidate)
+    for (RunMeasurements::HostOp const& op : run.host_ops)
+      ns[{op.cause, op.name}].second += op.ns / static_cast<double>(candidate.size());
   std::vector<HostOpChange> changes;
   for (auto const& [key, both] : ns) changes.push_back({key.first, key.second, both.first, both.second});
   keep_largest(changes);
   return changes;
 }
 
-std::vector<RangeChange> range_changes(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+std::vector<RangeChange> range_changes(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate) {
   std::map<std::string, RangeChange> by_name;
-  auto const add = [&](std::vector<RunSample> const& runs, double RangeChange::*ns) {
-    for (RunSample const& run : runs)
-      for (RunSample::HostRange const& range : run.ranges) {
+  auto const add = [&](std::vector<RunMeasurements> const& runs, double RangeChange::*ns) {
+    for (RunMeasurements const& run : runs)
+      for (RunMeasurements::HostRange const& range : run.ranges) {
         RangeChange& row = by_name[range.name];
         row.name = range.name;
         row.waits = row.waits || range.waits;
@@ -137,7 +141,7 @@ std::vector<RangeChange> range_changes(std::vector<RunSample> const& base, std::
       }
   };
   add(base, &RangeChange::base_ns);
-  add(fresh, &RangeChange::fresh_ns);
+  add(candidate, &RangeChange::candidate_ns);
 
   std::vector<RangeChange> changes;
   for (auto& [name, row] : by_name) changes.push_back(std::move(row));
@@ -145,14 +149,14 @@ std::vector<RangeChange> range_changes(std::vector<RunSample> const& base, std::
   return changes;
 }
 
-std::vector<LateChange> late_changes(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+std::vector<LateChange> late_changes(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate) {
   std::map<std::tuple<int32_t, int32_t, std::string, std::string>, std::pair<double, double>> ns;
-  for (RunSample const& run : base)
-    for (RunSample::Late const& late : run.late)
+  for (RunMeasurements const& run : base)
+    for (RunMeasurements::Late const& late : run.late)
       ns[{late.rank, late.device, late.cause, late.host_op}].first += late.exposed_ns / static_cast<double>(base.size());
-  for (RunSample const& run : fresh)
-    for (RunSample::Late const& late : run.late)
-      ns[{late.rank, late.device, late.cause, late.host_op}].second += late.exposed_ns / static_cast<double>(fresh.size());
+  for (RunMeasurements const& run : candidate)
+    for (RunMeasurements::Late const& late : run.late)
+      ns[{late.rank, late.device, late.cause, late.host_op}].second += late.exposed_ns / static_cast<double>(candidate.size());
   std::vector<LateChange> changes;
   for (auto const& [key, both] : ns)
     changes.push_back({std::get<0>(key), std::get<1>(key), std::get<2>(key), std::get<3>(key), both.first, both.second});
@@ -162,19 +166,19 @@ std::vector<LateChange> late_changes(std::vector<RunSample> const& base, std::ve
 
 }  // namespace
 
-double common_kernel_share(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh) {
+double common_kernel_share(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate) {
   double all = 0, common = 0;
-  auto const add = [&](std::vector<RunSample> const& runs, std::vector<RunSample> const& others) {
-    for (RunSample const& run : runs)
-      for (RunSample::Kernel const& kernel : run.kernels) {
+  auto const add = [&](std::vector<RunMeasurements> const& runs, std::vector<RunMeasurements> const& others) {
+    for (RunMeasurements const& run : runs)
+      for (RunMeasurements::Kernel const& kernel : run.kernels) {
         if (kernel.name.empty()) continue;
         double const ns = mean_over_steps(kernel.ns) / static_cast<double>(runs.size());
         all += ns;
         if (is_in_any(others, kernel.name)) common += ns;
       }
   };
-  add(base, fresh);
-  add(fresh, base);
+  add(base, candidate);
+  add(candidate, base);
   return all > 0 ? common / all : 1;
 }
 
@@ -201,21 +205,22 @@ std::array<int64_t, kChangePartCount> round_to_sum(std::array<double, kChangePar
   return rounded;
 }
 
-void explain_change(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh, Comparison& comparison) {
-  comparison.kernels = kernel_changes(base, fresh);
+void explain_change(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate,
+                    Comparison& comparison) {
+  comparison.kernels = kernel_changes(base, candidate);
   std::array<double, kChangePartCount> parts{};
   auto const part = [&](ChangePart which) -> double& { return parts[static_cast<size_t>(which)]; };
   double of_kernels = 0;
   for (KernelChange const& kernel : comparison.kernels) {
-    of_kernels += kernel.fresh_ns - kernel.base_ns;
-    if (kernel.where == KernelChange::Where::kNew) part(ChangePart::kNewKernels) += kernel.fresh_ns;
+    of_kernels += kernel.candidate_ns - kernel.base_ns;
+    if (kernel.where == KernelChange::Where::kNew) part(ChangePart::kNewKernels) += kernel.candidate_ns;
     if (kernel.where == KernelChange::Where::kVanished) part(ChangePart::kVanishedKernels) -= kernel.base_ns;
     if (kernel.where != KernelChange::Where::kBoth) continue;
     part(ChangePart::kKernelSpeed) += kernel.speed_ns;
     part(ChangePart::kKernelCalls) += kernel.calls_ns;
   }
   auto const changed = [&](StepPart of) {
-    return part_mean(fresh, static_cast<size_t>(of)) - part_mean(base, static_cast<size_t>(of));
+    return part_mean(candidate, static_cast<size_t>(of)) - part_mean(base, static_cast<size_t>(of));
   };
   double const of_compute = changed(StepPart::kCompute) - of_kernels;
   part(comparison.of_hosts ? ChangePart::kHostWork : ChangePart::kKernelOverlap) = of_compute;
@@ -225,10 +230,10 @@ void explain_change(std::vector<RunSample> const& base, std::vector<RunSample> c
   for (size_t c = 0; c < kIdleCauseCount; ++c)
     parts[static_cast<size_t>(ChangePart::kFirstIdle) + c] = changed(idle_part(static_cast<IdleCause>(c)));
   if (comparison.of_hosts) std::swap(part(ChangePart::kHostInput), parts[kInputChange]);
-  comparison.parts_ns = round_to_sum(parts, comparison.fresh.mean_ns - comparison.base.mean_ns);
-  comparison.host_ops = host_op_changes(base, fresh);
-  comparison.late = late_changes(base, fresh);
-  comparison.ranges = range_changes(base, fresh);
+  comparison.parts_ns = round_to_sum(parts, comparison.candidate.mean_ns - comparison.base.mean_ns);
+  comparison.host_ops = host_op_changes(base, candidate);
+  comparison.late = late_changes(base, candidate);
+  comparison.ranges = range_changes(base, candidate);
 }
 
 }  // namespace stepscope::analyzer

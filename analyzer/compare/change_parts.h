@@ -11,10 +11,11 @@
 namespace stepscope::analyzer {
 
 /// Fills parts_ns, kernels, host_ops and late. mean_ns of both sides must be set. Each side has a run, each run a step.
-void explain_change(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh, Comparison& comparison);
+void explain_change(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate,
+                    Comparison& comparison);
 
 /// What of the kernel time of both sides is of kernels that both have, 0 to 1; 1 without kernels.
-double common_kernel_share(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh);
+double common_kernel_share(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate);
 
 /// `values` rounded to whole numbers that sum to `total`, each up or down to a neighbour where their sum is that of `values`:
 /// those with most to lose are kept (largest remainder).

@@ -56,26 +56,26 @@ struct KernelChange {
   enum class Where : uint8_t { kBoth = 0, kNew = 1, kVanished = 2 };
   std::string name;  ///< hostile text; empty: all kernels that are not told apart
   Where where = Where::kBoth;
-  double base_calls = 0, fresh_calls = 0;  ///< per step and device
-  double base_ns = 0, fresh_ns = 0;        ///< summed durations
-  double speed_ns = 0, calls_ns = 0;       ///< of the difference: calls take longer; there are more of them
+  double base_calls = 0, candidate_calls = 0;  ///< per step and device
+  double base_ns = 0, candidate_ns = 0;        ///< summed durations
+  double speed_ns = 0, calls_ns = 0;           ///< of the difference: calls take longer; there are more of them
 };
 
 struct HostOpChange {
   IdleCause cause = IdleCause::kUnexplained;
   std::string name;  ///< hostile text
-  double base_ns = 0, fresh_ns = 0;
+  double base_ns = 0, candidate_ns = 0;
 };
 /// Of programs without a device: own time of a range in a step.
 struct RangeChange {
   std::string name;    ///< hostile text
   bool waits = false;  ///< for data
-  double base_ns = 0, fresh_ns = 0;
+  double base_ns = 0, candidate_ns = 0;
 };
 struct LateChange {
   int32_t rank = 0, device = 0;
   std::string cause, host_op;  ///< cause_of(); hostile text
-  double base_ns = 0, fresh_ns = 0;
+  double base_ns = 0, candidate_ns = 0;
 };
 
 /// What is not the same for both sides before any step runs: told first, since it may be all that there is to know.
@@ -97,9 +97,9 @@ char const* to_string(Condition condition);
 
 struct Difference {
   Condition condition = Condition::kDevice;
-  std::string name;                                 ///< of a fact; hostile text
-  std::string base, fresh;                          ///< hostile text
-  std::optional<double> base_number, fresh_number;  ///< instead, where it is a number
+  std::string name;                                     ///< of a fact; hostile text
+  std::string base, candidate;                          ///< hostile text
+  std::optional<double> base_number, candidate_number;  ///< instead, where it is a number
 };
 
 /// What a reader has to know of the verdicts.
@@ -142,7 +142,7 @@ struct Comparison {
   /// Of the step; unclear where its usual steps are no slower, but those that were left out cost more than before.
   Verdict verdict = Verdict::kUnclear;
   std::string refused_run;  ///< that has no steps, or one
-  SideFacts base, fresh;
+  SideFacts base, candidate;
   std::vector<Difference> differences;
   std::vector<CaveatFacts> caveats;
   double least_share = 0;       ///< of the base: the smallest change that matters
@@ -163,7 +163,7 @@ struct CompareOptions {
 };
 
 /// Never fails: what cannot be compared is refused or absent, and caveats say what is left out.
-Comparison compare_runs(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh,
+Comparison compare_runs(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate,
                         CompareOptions const& options = {});
 
 }  // namespace stepscope::analyzer

@@ -6,6 +6,6 @@
 namespace stepscope::analyzer {
 
 /// In the order of Condition. Where a side's runs differ among themselves all their values are named.
-std::vector<Difference> find_differences(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh);
+std::vector<Difference> find_differences(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate);
 
 }  // namespace stepscope::analyzer

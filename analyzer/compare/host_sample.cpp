@@ -15,20 +15,20 @@ namespace stepscope::analyzer {
 namespace {
 
 /// The usual steps of one thread, by number.
-using StepsOfThread = std::map<int64_t, HostStepFacts const*>;
+using StepsOfThread = std::map<int64_t, HostStepStats const*>;
 
 /// Steps of a process that do not count: the warm-up, and those whose period has the other program's turn in it.
 class LeftOut {
  public:
-  LeftOut(model::Run const& run, HostFacts const& host) {
+  LeftOut(model::Run const& run, HostStats const& host) {
     model::TraceInfo const& info = run.ranks[static_cast<size_t>(host.rank_index)].trace.info();
     turns_ = turns_of(info);
     first_ = info.whole_steps.count > 0 ? info.whole_steps.first : INT64_MAX;
     if (info.whole_steps.count > 0) return;
-    for (HostStepFacts const& step : host.steps) first_ = std::min(first_, step.step);
+    for (HostStepStats const& step : host.steps) first_ = std::min(first_, step.step);
   }
   [[nodiscard]] bool in_turn() const { return turns_.has_value(); }
-  [[nodiscard]] bool contains(HostStepFacts const& step) const {
+  [[nodiscard]] bool contains(HostStepStats const& step) const {
     return step.warmup || (turns_ && turns_->is_held(step.step - first_));
   }
 
@@ -37,13 +37,13 @@ class LeftOut {
   int64_t first_ = 0;
 };
 
-std::vector<StepsOfThread> usual_steps_by_thread(model::Run const& run, Analysis const& analysis) {
+std::vector<StepsOfThread> steady_steps_by_thread(model::Run const& run, Analysis const& analysis) {
   std::map<std::pair<int32_t, uint32_t>, StepsOfThread> threads;
-  for (HostFacts const& host : analysis.hosts) {
+  for (HostStats const& host : analysis.hosts) {
     LeftOut const left_out(run, host);
-    for (HostStepFacts const& step : host.steps) {
-      StepsOfThread& usual = threads[{host.rank_index, step.track}];
-      if (!left_out.contains(step) && !step.outlier) usual.emplace(step.step, &step);
+    for (HostStepStats const& step : host.steps) {
+      StepsOfThread& steady = threads[{host.rank_index, step.track}];
+      if (!left_out.contains(step) && !step.outlier) steady.emplace(step.step, &step);
     }
   }
 
@@ -68,7 +68,7 @@ std::vector<int64_t> numbers_of(std::vector<StepsOfThread> const& threads) {
 }
 
 /// The mean over the threads that have the step.
-void add_step_values(std::vector<StepsOfThread> const& threads, RunSample& sample) {
+void add_step_values(std::vector<StepsOfThread> const& threads, RunMeasurements& sample) {
   sample.step_ns.assign(sample.steps.size(), 0);
   sample.parts_ns.assign(kStepPartCount, std::vector<double>(sample.steps.size(), 0));
   for (size_t s = 0; s < sample.steps.size(); ++s) {
@@ -87,43 +87,43 @@ void add_step_values(std::vector<StepsOfThread> const& threads, RunSample& sampl
 }
 
 /// Counts of steps that are left out, and the means with and without them.
-void add_left_out(model::Run const& run, Analysis const& analysis, RunSample& sample) {
-  std::set<int64_t> warmup, outliers, usual;
+void add_left_out(model::Run const& run, Analysis const& analysis, RunMeasurements& sample) {
+  std::set<int64_t> warmup, outliers, steady;
   std::vector<int64_t> lengths;
-  double all_ns = 0, usual_ns = 0, usual_count = 0;
-  for (HostFacts const& host : analysis.hosts) {
+  double all_ns = 0, steady_ns = 0, steady_count = 0;
+  for (HostStats const& host : analysis.hosts) {
     LeftOut const left_out(run, host);
-    for (HostStepFacts const& step : host.steps) {
+    for (HostStepStats const& step : host.steps) {
       if (step.warmup) warmup.insert(step.step);
       if (left_out.contains(step)) continue;
-      (step.outlier ? outliers : usual).insert(step.step);
+      (step.outlier ? outliers : steady).insert(step.step);
       auto const length = static_cast<double>(step.period.length());
       lengths.push_back(step.period.length());
       all_ns += length;
       if (step.outlier) continue;
-      usual_ns += length;
-      ++usual_count;
+      steady_ns += length;
+      ++steady_count;
     }
   }
 
   sample.warmup_steps = warmup.size();
   sample.outlier_steps = outliers.size();
-  sample.incomplete_steps = usual.size() - sample.steps.size();
+  sample.incomplete_steps = steady.size() - sample.steps.size();
   if (!lengths.empty()) sample.all_steps_ns = all_ns / static_cast<double>(lengths.size());
-  if (usual_count > 0) sample.usual_steps_ns = usual_ns / usual_count;
+  if (steady_count > 0) sample.steady_steps_ns = steady_ns / steady_count;
   if (!lengths.empty()) sample.p95_ns = static_cast<double>(quantile(lengths, 95));
 }
 
 /// Own time by name, the mean over the processes with steps.
-void add_ranges(Analysis const& analysis, RunSample& sample) {
-  std::map<std::string, RunSample::HostRange> by_name;
+void add_ranges(Analysis const& analysis, RunMeasurements& sample) {
+  std::map<std::string, RunMeasurements::HostRange> by_name;
   double processes = 0;
-  for (HostFacts const& host : analysis.hosts) processes += host.counted_steps > 0 ? 1 : 0;
-  for (HostFacts const& host : analysis.hosts) {
+  for (HostStats const& host : analysis.hosts) processes += host.counted_steps > 0 ? 1 : 0;
+  for (HostStats const& host : analysis.hosts) {
     if (host.counted_steps == 0) continue;
-    for (HostRangeFacts const& range : host.ranges) {
+    for (HostRangeStats const& range : host.ranges) {
       if (range.names != 1 || !range.step_exclusive_ns) continue;
-      RunSample::HostRange& row = by_name[range.name];
+      RunMeasurements::HostRange& row = by_name[range.name];
       row.name = range.name;
       row.waits = row.waits || range.kind == HostRangeKind::kInput;
       row.ns += static_cast<double>(*range.step_exclusive_ns) / processes;
@@ -135,7 +135,7 @@ void add_ranges(Analysis const& analysis, RunSample& sample) {
   if (sample.ranges.size() > kMostComparedRanges) sample.ranges.resize(kMostComparedRanges);
 }
 
-void keep_fastest(RunSample& sample) {
+void keep_fastest(RunMeasurements& sample) {
   sample.steps_in_turn = sample.steps.size();
   std::vector<size_t> order(sample.steps.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -154,8 +154,8 @@ void keep_fastest(RunSample& sample) {
 
 }  // namespace
 
-void sample_hosts(model::Run const& run, Analysis const& analysis, RunSample& sample) {
-  std::vector<StepsOfThread> const threads = usual_steps_by_thread(run, analysis);
+void sample_hosts(model::Run const& run, Analysis const& analysis, RunMeasurements& sample) {
+  std::vector<StepsOfThread> const threads = steady_steps_by_thread(run, analysis);
   if (threads.empty()) return;
   sample.of_hosts = true;
   sample.steps = numbers_of(threads);
@@ -163,7 +163,7 @@ void sample_hosts(model::Run const& run, Analysis const& analysis, RunSample& sa
   add_left_out(run, analysis, sample);
 
   bool const in_turn = std::any_of(analysis.hosts.begin(), analysis.hosts.end(),
-                                   [&](HostFacts const& host) { return LeftOut(run, host).in_turn(); });
+                                   [&](HostStats const& host) { return LeftOut(run, host).in_turn(); });
   if (in_turn)
     keep_fastest(sample);
   else

@@ -11,6 +11,6 @@ inline constexpr size_t kMostComparedRanges = 64;
 /// Fills the steps, their parts and the ranges, and sets of_hosts. Nothing where no thread has a step. Where the program took
 /// turns with another one the fastest steps count (kFastestInTurn), those that were held do not, and ranges, which are known of
 /// the whole recording alone, are left out. O(steps · log steps).
-void sample_hosts(model::Run const& run, Analysis const& analysis, RunSample& sample);
+void sample_hosts(model::Run const& run, Analysis const& analysis, RunMeasurements& sample);
 
 }  // namespace stepscope::analyzer

@@ -42,7 +42,7 @@ std::vector<double> run_means(SideValues const& runs) {
 }
 
 struct BlockPair {
-  std::vector<double> base, fresh;
+  std::vector<double> base, candidate;
   size_t length = 1;
   bool drifts = false;
 };
@@ -58,18 +58,18 @@ size_t length_for(double correlation, size_t steps) {
 }
 
 /// The shortest blocks that are not alike in succession.
-BlockPair independent_blocks(std::vector<double> const& base, std::vector<double> const& fresh) {
-  size_t const fewest = std::min(base.size(), fresh.size()), longest = std::max<size_t>(fewest / kFewestBlocks, 1);
+BlockPair independent_blocks(std::vector<double> const& base, std::vector<double> const& candidate) {
+  size_t const fewest = std::min(base.size(), candidate.size()), longest = std::max<size_t>(fewest / kFewestBlocks, 1);
   BlockPair blocks;
-  while (std::max(base.size(), fresh.size()) / blocks.length > kMostComparedValues) blocks.length *= 2;
+  while (std::max(base.size(), candidate.size()) / blocks.length > kMostComparedValues) blocks.length *= 2;
   for (;;) {
-    std::vector<std::vector<double>> const sides = {block_means(base, blocks.length), block_means(fresh, blocks.length)};
+    std::vector<std::vector<double>> const sides = {block_means(base, blocks.length), block_means(candidate, blocks.length)};
     blocks.base = sides[0];
-    blocks.fresh = sides[1];
+    blocks.candidate = sides[1];
     double const correlation = lag_one_correlation(sides);
     double const errors = blocks.length == 1 ? kStepErrors : kBlockErrors;
-    double const limit = errors / std::sqrt(static_cast<double>(blocks.base.size() + blocks.fresh.size()));
-    bool const can_tell = blocks.length == 1 || blocks.base.size() + blocks.fresh.size() >= kFewestCorrelated;
+    double const limit = errors / std::sqrt(static_cast<double>(blocks.base.size() + blocks.candidate.size()));
+    bool const can_tell = blocks.length == 1 || blocks.base.size() + blocks.candidate.size() >= kFewestCorrelated;
     if (blocks.drifts || !can_tell || correlation <= std::max(kLooseCorrelation, limit)) return blocks;
     size_t const wanted = blocks.length * length_for(correlation, fewest);
     blocks.drifts = wanted > longest;
@@ -80,32 +80,32 @@ BlockPair independent_blocks(std::vector<double> const& base, std::vector<double
 /// What drifts within a run may have gone as far again before or after it.
 void widen_by_drift(BlockPair const& blocks, Shift& shift) {
   auto const [base_least, base_most] = std::minmax_element(blocks.base.begin(), blocks.base.end());
-  auto const [fresh_least, fresh_most] = std::minmax_element(blocks.fresh.begin(), blocks.fresh.end());
-  double const drift = std::max(*base_most - *base_least, *fresh_most - *fresh_least);
-  shift.low = *fresh_least - *base_most - drift;
-  shift.high = *fresh_most - *base_least + drift;
+  auto const [candidate_least, candidate_most] = std::minmax_element(blocks.candidate.begin(), blocks.candidate.end());
+  double const drift = std::max(*base_most - *base_least, *candidate_most - *candidate_least);
+  shift.low = *candidate_least - *base_most - drift;
+  shift.high = *candidate_most - *base_least + drift;
 }
 
-void compare_values(std::vector<double> const& base, std::vector<double> const& fresh, RankSums& sums, Change& change) {
+void compare_values(std::vector<double> const& base, std::vector<double> const& candidate, RankSums& sums, Change& change) {
   change.base_values = base.size();
-  change.fresh_values = fresh.size();
-  if (std::min(base.size(), fresh.size()) >= kFewestRankedValues) {
+  change.candidate_values = candidate.size();
+  if (std::min(base.size(), candidate.size()) >= kFewestRankedValues) {
     change.method = CompareMethod::kMannWhitney;
-    change.p = mann_whitney(base, fresh, sums).p;
-    change.shift = hodges_lehmann(base, fresh, kCompareConfidence, sums);
+    change.p = mann_whitney(base, candidate, sums).p;
+    change.shift = hodges_lehmann(base, candidate, kCompareConfidence, sums);
     return;
   }
   change.method = CompareMethod::kStudent;
-  MeanTest const test = student(base, fresh, kCompareConfidence);
+  MeanTest const test = student(base, candidate, kCompareConfidence);
   change.p = test.p;
   change.shift = test.shift;
 }
 
-std::optional<PairAgreement> agreement_of(std::vector<double> const& base, std::vector<double> const& fresh) {
+std::optional<PairAgreement> agreement_of(std::vector<double> const& base, std::vector<double> const& candidate) {
   PairAgreement agreement;
   for (size_t i = 0; i < base.size(); ++i) {
     if (base[i] <= 0) return std::nullopt;
-    double const share = fresh[i] / base[i] - 1;
+    double const share = candidate[i] / base[i] - 1;
     agreement.less += share < 0 ? 1 : 0;
     agreement.more += share > 0 ? 1 : 0;
     agreement.lowest = i == 0 ? share : std::min(agreement.lowest, share);
@@ -115,22 +115,22 @@ std::optional<PairAgreement> agreement_of(std::vector<double> const& base, std::
 }
 
 /// Student's t of the logarithms of the ratios, as differences of the mean base; none where a value is not above 0.
-std::optional<MeanTest> test_ratios(std::vector<double> const& base, std::vector<double> const& fresh, double base_mean) {
+std::optional<MeanTest> test_ratios(std::vector<double> const& base, std::vector<double> const& candidate, double base_mean) {
   std::vector<double> logarithms;
   for (size_t i = 0; i < base.size(); ++i) {
-    if (base[i] <= 0 || fresh[i] <= 0) return std::nullopt;
-    logarithms.push_back(std::log(fresh[i] / base[i]));
+    if (base[i] <= 0 || candidate[i] <= 0) return std::nullopt;
+    logarithms.push_back(std::log(candidate[i] / base[i]));
   }
   MeanTest test = student_of_pairs(logarithms, kCompareConfidence);
   for (double* const bound : {&test.shift.low, &test.shift.estimate, &test.shift.high}) *bound = base_mean * std::expm1(*bound);
   return test;
 }
 
-void compare_few_pairs(std::vector<double> const& base, std::vector<double> const& fresh, std::vector<double> const& differences,
-                       Change& change) {
+void compare_few_pairs(std::vector<double> const& base, std::vector<double> const& candidate,
+                       std::vector<double> const& differences, Change& change) {
   MeanTest test = student_of_pairs(differences, kCompareConfidence);
   if (test.p >= kMetricError) {
-    auto const of_ratios = test_ratios(base, fresh, change.base_mean);
+    auto const of_ratios = test_ratios(base, candidate, change.base_mean);
     if (of_ratios && of_ratios->p < kMetricError) test = *of_ratios;
   }
   change.method = CompareMethod::kPairedStudent;
@@ -164,68 +164,69 @@ char const* to_string(CompareUnit unit) {
   return kNames[static_cast<size_t>(unit)];
 }
 
-Change measure_change(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh, RankSums& sums) {
-  SideValues const of_base = runs_with_values(base), of_fresh = runs_with_values(fresh);
-  STEPSCOPE_CHECK(!of_base.empty() && !of_fresh.empty());
-  std::vector<double> const base_means = run_means(of_base), fresh_means = run_means(of_fresh);
+Change measure_change(std::span<std::vector<double> const> base, std::span<std::vector<double> const> candidate, RankSums& sums) {
+  SideValues const of_base = runs_with_values(base), of_candidate = runs_with_values(candidate);
+  STEPSCOPE_CHECK(!of_base.empty() && !of_candidate.empty());
+  std::vector<double> const base_means = run_means(of_base), candidate_means = run_means(of_candidate);
   Change change;
   change.base_mean = plain_mean(base_means);
-  change.fresh_mean = plain_mean(fresh_means);
-  if (of_base.size() > 1 || of_fresh.size() > 1) {
+  change.candidate_mean = plain_mean(candidate_means);
+  if (of_base.size() > 1 || of_candidate.size() > 1) {
     change.unit = CompareUnit::kRun;
-    compare_values(base_means, fresh_means, sums, change);
+    compare_values(base_means, candidate_means, sums, change);
     return change;
   }
   change.base_values = of_base[0].size();
-  change.fresh_values = of_fresh[0].size();
-  change.shift.estimate = change.shift.low = change.shift.high = change.fresh_mean - change.base_mean;
-  if (std::min(change.base_values, change.fresh_values) < kFewestComparedSteps) return change;
-  BlockPair const blocks = independent_blocks(of_base[0], of_fresh[0]);
+  change.candidate_values = of_candidate[0].size();
+  change.shift.estimate = change.shift.low = change.shift.high = change.candidate_mean - change.base_mean;
+  if (std::min(change.base_values, change.candidate_values) < kFewestComparedSteps) return change;
+  BlockPair const blocks = independent_blocks(of_base[0], of_candidate[0]);
   change.unit = blocks.length > 1 ? CompareUnit::kBlock : CompareUnit::kStep;
   change.steps_per_value = blocks.length;
   change.drifts = blocks.drifts;
-  compare_values(blocks.base, blocks.fresh, sums, change);
+  compare_values(blocks.base, blocks.candidate, sums, change);
   if (blocks.drifts) widen_by_drift(blocks, change.shift);
   return change;
 }
 
-Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh) {
-  STEPSCOPE_CHECK(base.size() == fresh.size());
-  std::vector<double> of_base, of_fresh, differences;
+Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::vector<double> const> candidate) {
+  STEPSCOPE_CHECK(base.size() == candidate.size());
+  std::vector<double> of_base, of_candidate, differences;
   for (size_t i = 0; i < base.size(); ++i) {
-    if (base[i].empty() || fresh[i].empty()) continue;
+    if (base[i].empty() || candidate[i].empty()) continue;
     of_base.push_back(plain_mean(base[i]));
-    of_fresh.push_back(plain_mean(fresh[i]));
-    differences.push_back(of_fresh.back() - of_base.back());
+    of_candidate.push_back(plain_mean(candidate[i]));
+    differences.push_back(of_candidate.back() - of_base.back());
   }
   STEPSCOPE_CHECK(!differences.empty());
   Change change;
   change.unit = CompareUnit::kPair;
-  change.base_values = change.fresh_values = differences.size();
+  change.base_values = change.candidate_values = differences.size();
   change.base_mean = plain_mean(of_base);
-  change.fresh_mean = plain_mean(of_fresh);
+  change.candidate_mean = plain_mean(of_candidate);
   SignedRankTest const ranked = signed_rank(differences, kCompareConfidence);
   if (differences.size() >= (ranked.exact ? kFewestRankedPairs : kFewestTiedPairs)) {
     change.method = CompareMethod::kSignedRank;
     change.p = ranked.p;
     change.shift = ranked.shift;
   } else {
-    compare_few_pairs(of_base, of_fresh, differences, change);
+    compare_few_pairs(of_base, of_candidate, differences, change);
   }
-  change.agreement = agreement_of(of_base, of_fresh);
+  change.agreement = agreement_of(of_base, of_candidate);
   return change;
 }
 
-std::optional<Change> measure_far_apart(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh) {
-  STEPSCOPE_CHECK(base.size() == fresh.size() && !base.empty());
+std::optional<Change> measure_far_apart(std::span<std::vector<double> const> base,
+                                        std::span<std::vector<double> const> candidate) {
+  STEPSCOPE_CHECK(base.size() == candidate.size() && !base.empty());
   for (size_t i = 0; i < base.size(); ++i)
-    if (base[i].empty() || fresh[i].empty()) return std::nullopt;
+    if (base[i].empty() || candidate[i].empty()) return std::nullopt;
 
   double const base_mean = plain_mean(run_means(runs_with_values(base)));
   std::optional<Change> all;
   RankSums sums;
   for (size_t i = 0; i < base.size(); ++i) {
-    Change one = measure_change(base.subspan(i, 1), fresh.subspan(i, 1), sums);
+    Change one = measure_change(base.subspan(i, 1), candidate.subspan(i, 1), sums);
     if (one.method == CompareMethod::kNone || one.base_mean <= 0) return std::nullopt;
 
     // Pairs of a slow machine have larger differences: all are brought to the mean base.
@@ -245,10 +246,10 @@ std::optional<Change> measure_far_apart(std::span<std::vector<double> const> bas
 
 size_t needed_runs(Change const& change, double least) {
   bool const are_pairs = change.method == CompareMethod::kPairedStudent;
-  size_t const fewest = std::min(change.base_values, change.fresh_values), sides = are_pairs ? 1 : 2;
+  size_t const fewest = std::min(change.base_values, change.candidate_values), sides = are_pairs ? 1 : 2;
   if (!are_pairs && change.method != CompareMethod::kStudent) return 0;
   double const degrees =
-      static_cast<double>(change.base_values + (are_pairs ? 0 : change.fresh_values)) - static_cast<double>(sides);
+      static_cast<double>(change.base_values + (are_pairs ? 0 : change.candidate_values)) - static_cast<double>(sides);
   double const half = (change.shift.high - change.shift.low) / 2;
   if (degrees < 1 || !std::isfinite(half) || half <= 0) return 0;
 

@@ -59,29 +59,30 @@ struct PairAgreement {
 struct Change {
   CompareMethod method = CompareMethod::kNone;  ///< kNone: too few values, no more is known than the means
   CompareUnit unit = CompareUnit::kStep;
-  size_t base_values = 0, fresh_values = 0;
-  size_t steps_per_value = 1;              ///< of blocks, at least
-  double base_mean = 0, fresh_mean = 0;    ///< plain, over runs of the means over their steps
-  Shift shift;                             ///< of fresh against base, with kCompareConfidence
-  double p = 1;                            ///< two-sided, for this number alone
-  std::optional<PairAgreement> agreement;  ///< of pairs whose bases are all above 0
+  size_t base_values = 0, candidate_values = 0;
+  size_t steps_per_value = 1;                ///< of blocks, at least
+  double base_mean = 0, candidate_mean = 0;  ///< plain, over runs of the means over their steps
+  Shift shift;                               ///< of fresh against base, with kCompareConfidence
+  double p = 1;                              ///< two-sided, for this number alone
+  std::optional<PairAgreement> agreement;    ///< of pairs whose bases are all above 0
   bool drifts = false;  ///< even the longest blocks are alike in succession: `shift` is widened by as much as they vary
 };
 
 /// base[run][step]: in the order of time, finite. Runs without values do not count. Both sides need one value.
-Change measure_change(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh, RankSums& sums);
+Change measure_change(std::span<std::vector<double> const> base, std::span<std::vector<double> const> candidate, RankSums& sums);
 
 /// Of runs that were made in turn: base[i] with fresh[i], as many on both sides. Pairs of which a run has no values do not count;
 /// one must. With fewer pairs than ranks can tell Student's t of their differences or, where that tells nothing and all values
 /// are above 0, of the logarithms of their ratios: a machine that is slower by a share makes a difference larger by it.
-Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh);
+Change measure_pairs(std::span<std::vector<double> const> base, std::span<std::vector<double> const> candidate);
 
 /// Runs of one program that took turns differ as wholes, by 2.8 % (root mean square) beside compilers (decision 28). A few pairs
 /// do not tell how pairs vary, so their intervals are widened by seven times as much.
 inline constexpr double kPairSpread = 0.2;
 /// Of runs that were made in turn, step by step within each pair: the interval holds those of all pairs, each widened by
 /// kPairSpread; p is the largest. None where a pair has too few steps. For pairs of which measure_pairs() can tell nothing.
-std::optional<Change> measure_far_apart(std::span<std::vector<double> const> base, std::span<std::vector<double> const> fresh);
+std::optional<Change> measure_far_apart(std::span<std::vector<double> const> base,
+                                        std::span<std::vector<double> const> candidate);
 
 /// How many runs a side, or pairs, would settle a change of which so few are there: if more vary as these do. 0 where more than
 /// kMostNeededRuns would be needed, or these do not tell how far they vary.

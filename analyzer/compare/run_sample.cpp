@@ -20,7 +20,7 @@ constexpr size_t kMostCollectiveSizes = 32;
 
 /// A usual step of a device and what it is made of.
 struct SampledStep {
-  StepFacts const* facts;
+  StepStats const* facts;
   Interval period;
   IdleSplit idle{};  ///< over the period
 };
@@ -46,7 +46,7 @@ void add_idle(MeasuredDevice const& device, std::vector<SampledStep*> const& by_
 /// `first`: the first row of the device in Analysis::steps.
 SampledSteps steps_of_device(Analysis const& analysis, MeasuredDevice const& device, size_t first) {
   // A period ends where its step's window does.
-  std::unordered_map<int64_t, StepFacts const*> by_end;
+  std::unordered_map<int64_t, StepStats const*> by_end;
   for (size_t i = first; i < analysis.steps.size() && analysis.steps[i].ref == device.ref; ++i)
     if (!analysis.steps[i].warmup) by_end.emplace(analysis.steps[i].window.end, &analysis.steps[i]);
   SampledSteps steps;
@@ -88,7 +88,7 @@ std::vector<int64_t> fastest_of(std::vector<int64_t> const& steps,
   return fastest;
 }
 
-void add_parts(RunSample& sample, size_t at, SampledStep const& step, double share) {
+void add_parts(RunMeasurements& sample, size_t at, SampledStep const& step, double share) {
   TimeSplit const& time = step.facts->time;
   auto const add = [&](StepPart part, int64_t ns) {
     sample.parts_ns[static_cast<size_t>(part)][at] += static_cast<double>(ns) * share;
@@ -109,8 +109,8 @@ void add_parts(RunSample& sample, size_t at, SampledStep const& step, double sha
 }
 
 /// Of one device.
-RunSample::DeviceTime time_of(RunSample const& sample, SampledSteps const& steps) {
-  RunSample::DeviceTime sums;
+RunMeasurements::DeviceTime time_of(RunMeasurements const& sample, SampledSteps const& steps) {
+  RunMeasurements::DeviceTime sums;
   for (int64_t const number : sample.steps) {
     TimeSplit const& time = steps.at(number).facts->time;
     sums.compute_ns += static_cast<double>(time.compute_ns);
@@ -122,16 +122,16 @@ RunSample::DeviceTime time_of(RunSample const& sample, SampledSteps const& steps
 /// Gathers kernels by name over the devices.
 class KernelSampler {
  public:
-  KernelSampler(Analysis const& analysis, RunSample& sample) : analysis_(analysis), sample_(sample) {}
+  KernelSampler(Analysis const& analysis, RunMeasurements& sample) : analysis_(analysis), sample_(sample) {}
 
   void add_device(DeviceRef ref, SampledSteps const& steps) {
-    auto const by_ref = [](KernelFacts const& kernel, DeviceRef wanted) { return kernel.ref < wanted; };
+    auto const by_ref = [](KernelStats const& kernel, DeviceRef wanted) { return kernel.ref < wanted; };
     auto const first = std::lower_bound(analysis_.kernels.begin(), analysis_.kernels.end(), ref, by_ref);
     std::unordered_map<uint32_t, size_t> columns;
     double const share = 1 / static_cast<double>(sample_.devices);
     uint64_t copied_in = 0;
     for (size_t s = 0; s < sample_.steps.size(); ++s) {
-      StepFacts const& step = *steps.at(sample_.steps[s]).facts;
+      StepStats const& step = *steps.at(sample_.steps[s]).facts;
       sample_.copied_in_bytes += static_cast<double>(step.copied_in_bytes) / static_cast<double>(sample_.steps.size());
       copied_in |= step.copied_in_bytes;
       for (StepKernel const& kernel : step.kernels) {
@@ -140,7 +140,7 @@ class KernelSampler {
           bool const is_told = kernel.kernel != StepKernel::kOthers;
           found->second = column(is_told ? std::string_view((first + kernel.kernel)->name) : std::string_view());
         }
-        RunSample::Kernel& to = sample_.kernels[found->second];
+        RunMeasurements::Kernel& to = sample_.kernels[found->second];
         to.ns[s] += static_cast<double>(kernel.total_ns) * share;
         to.calls[s] += static_cast<double>(kernel.count) * share;
       }
@@ -149,13 +149,13 @@ class KernelSampler {
   }
   /// After all devices.
   void finish() {
-    auto const total = [](RunSample::Kernel const& kernel) {
+    auto const total = [](RunMeasurements::Kernel const& kernel) {
       double sum = 0;
       for (double const ns : kernel.ns) sum += ns;
       return sum;
     };
-    std::vector<std::pair<double, RunSample::Kernel>> sorted;
-    for (RunSample::Kernel& kernel : sample_.kernels) {
+    std::vector<std::pair<double, RunMeasurements::Kernel>> sorted;
+    for (RunMeasurements::Kernel& kernel : sample_.kernels) {
       for (double const calls : kernel.calls) sample_.kernel_calls += calls / static_cast<double>(sample_.steps.size());
       double const key = kernel.name.empty() ? -1 : total(kernel);
       sorted.emplace_back(key, std::move(kernel));
@@ -175,12 +175,12 @@ class KernelSampler {
   }
 
   Analysis const& analysis_;
-  RunSample& sample_;
+  RunMeasurements& sample_;
   std::unordered_map<std::string, size_t> places_;
 };
 
 /// Most that the device held from the begin of each of its steps' host ranges to the end; ranges that overlap share nothing.
-void add_memory(RunSample& sample, MemoryFacts const& memory, SampledSteps const& steps) {
+void add_memory(RunMeasurements& sample, MemoryStats const& memory, SampledSteps const& steps) {
   if (memory.timeline.empty()) return;
   sample.allocated_bytes.resize(sample.steps.size(), 0);
   if (memory.peak_reserved_bytes) sample.reserved_bytes.resize(sample.steps.size(), 0);
@@ -201,13 +201,13 @@ void add_memory(RunSample& sample, MemoryFacts const& memory, SampledSteps const
 }
 
 /// Each collective counts to the step in whose period its first participant begins on that one's device.
-void add_collectives(RunSample& sample, Analysis const& analysis,
+void add_collectives(RunMeasurements& sample, Analysis const& analysis,
                      std::vector<std::pair<DeviceRef, SampledSteps>> const& devices) {
   struct Sum {
     double ns = 0, count = 0;
   };
   std::map<std::pair<model::CollectiveOp, uint64_t>, std::map<size_t, Sum>> by_size;
-  for (CollectiveFacts const& collective : analysis.collectives) {
+  for (CollectiveStats const& collective : analysis.collectives) {
     for (auto const& participant : collective.participants) {
       auto const device = std::lower_bound(devices.begin(), devices.end(), participant.ref,
                                            [](auto const& known, DeviceRef ref) { return known.first < ref; });
@@ -225,7 +225,7 @@ void add_collectives(RunSample& sample, Analysis const& analysis,
     }
   }
   for (auto const& [key, sums] : by_size) {
-    RunSample::Collective& to = sample.collectives.emplace_back();
+    RunMeasurements::Collective& to = sample.collectives.emplace_back();
     to.op = key.first;
     to.bytes = key.second;
     for (auto const& [step, sum] : sums) {
@@ -271,19 +271,19 @@ double mean_period(std::vector<MeasuredDevice> const& devices) {
 }
 
 /// Host ops and late devices, per step and device.
-void add_blame(RunSample& sample, model::Run const& run, Analysis const& analysis, MeasuredSteps const& measured) {
+void add_blame(RunMeasurements& sample, model::Run const& run, Analysis const& analysis, MeasuredSteps const& measured) {
   if (analysis.steps.empty()) return;
   auto const all_steps = static_cast<double>(analysis.steps.size());
-  for (HostOpFacts const& op : analysis.host_ops)
+  for (HostOpStats const& op : analysis.host_ops)
     if (op.host_op) sample.host_ops.push_back({op.cause, *op.host_op, static_cast<double>(op.idle_ns) / all_steps});
-  double usual = 0;
-  for (MeasuredDevice const& device : measured.usual) usual += static_cast<double>(device.periods.size());
-  if (usual <= 0) return;
-  for (WaitFacts const& waits : analysis.waits) {
+  double steady = 0;
+  for (MeasuredDevice const& device : measured.steady) steady += static_cast<double>(device.periods.size());
+  if (steady <= 0) return;
+  for (WaitStats const& waits : analysis.waits) {
     auto const index = static_cast<size_t>(waits.ref.rank_index);
     int32_t const rank = index < run.ranks.size() ? run.ranks[index].trace.info().rank : waits.ref.rank_index;
     sample.late.push_back(
-        {rank, waits.ref.device, cause_of(waits), waits.host_op, static_cast<double>(waits.exposed_ns) / usual});
+        {rank, waits.ref.device, cause_of(waits), waits.host_op, static_cast<double>(waits.exposed_ns) / steady});
   }
 }
 
@@ -297,35 +297,35 @@ bool is_in_turn(model::Run const& run) {
 }
 
 /// Which steps were left out, and how long all and the usual ones took; its common steps are there.
-void add_step_counts(RunSample& sample, Analysis const& analysis, MeasuredSteps const& measured) {
+void add_step_counts(RunMeasurements& sample, Analysis const& analysis, MeasuredSteps const& measured) {
   std::set<int64_t> warmup;
-  for (StepFacts const& step : analysis.steps)
+  for (StepStats const& step : analysis.steps)
     if (step.warmup && !step.held) warmup.insert(step.step);
   sample.warmup_steps = warmup.size();
   sample.outlier_steps = count_steps(analysis, measured.outliers);
   sample.slow_start_steps = count_steps(analysis, measured.slow_start);
-  sample.incomplete_steps = count_steps(analysis, measured.usual) - sample.steps.size();
+  sample.incomplete_steps = count_steps(analysis, measured.steady) - sample.steps.size();
 
   sample.all_steps_ns = mean_period(measured.all);
-  sample.usual_steps_ns = mean_period(measured.usual);
+  sample.steady_steps_ns = mean_period(measured.steady);
   sample.p95_ns = p95_period(measured.all);
 }
 
-void add_conditions(RunSample& sample, model::Run const& run, Analysis const& analysis) {
+void add_conditions(RunMeasurements& sample, model::Run const& run, Analysis const& analysis) {
   sample.name = run.name;
   sample.processes = run.ranks.size();
   sample.step_source = analysis.step_source;
-  sample.quality = analysis.quality.score;
-  sample.missing_ranks = analysis.quality.missing_ranks;
+  sample.integrity = analysis.integrity.score;
+  sample.missing_ranks = analysis.integrity.missing_ranks;
 
   std::set<std::string> names, hosts;
   double clocks = 0, counted = 0;
-  for (DeviceFacts const& device : analysis.devices) {
+  for (DeviceStats const& device : analysis.devices) {
     if (!device.name.empty()) names.insert(device.name);
     keep_most(sample.peak_allocated_bytes, device.memory.peak_allocated_bytes);
     keep_most(sample.peak_reserved_bytes, device.memory.peak_reserved_bytes);
-    if (!device.health || !device.health->busy_clock_mhz) continue;
-    clocks += *device.health->busy_clock_mhz;
+    if (!device.telemetry || !device.telemetry->busy_clock_mhz) continue;
+    clocks += *device.telemetry->busy_clock_mhz;
     ++counted;
   }
   for (model::RankTrace const& rank : run.ranks)
@@ -359,13 +359,13 @@ char const* to_string(StepPart part) {
   }
 }
 
-RunSample sample_run(model::Run const& run, Analysis const& analysis) {
-  RunSample sample;
+RunMeasurements sample_run(model::Run const& run, Analysis const& analysis) {
+  RunMeasurements sample;
   add_conditions(sample, run, analysis);
   MeasuredSteps const measured = measure_steps(analysis);
   std::vector<std::pair<DeviceRef, SampledSteps>> devices;
   size_t first = 0;
-  for (MeasuredDevice const& device : measured.usual) {
+  for (MeasuredDevice const& device : measured.steady) {
     while (first < analysis.steps.size() && analysis.steps[first].ref < device.ref) ++first;
     if (!device.has_steps || device.periods.empty()) {
       ++sample.devices_without;
@@ -389,7 +389,7 @@ RunSample sample_run(model::Run const& run, Analysis const& analysis) {
   sample.step_ns.assign(sample.steps.size(), 0);
   sample.parts_ns.assign(kStepPartCount, std::vector<double>(sample.steps.size(), 0));
   if (sample.steps.empty()) return sample;
-  for (KernelFacts const& kernel : analysis.kernels)
+  for (KernelStats const& kernel : analysis.kernels)
     if (model::kind_info(kernel.kind).op_class == model::OpClass::kCompute) sample.kernel_names.insert(kernel.name);
 
   KernelSampler kernels(analysis, sample);
@@ -399,7 +399,7 @@ RunSample sample_run(model::Run const& run, Analysis const& analysis) {
     sample.device_times.push_back(time_of(sample, steps));
     kernels.add_device(ref, steps);
     auto const facts = std::lower_bound(analysis.devices.begin(), analysis.devices.end(), ref,
-                                        [](DeviceFacts const& device, DeviceRef wanted) { return device.ref < wanted; });
+                                        [](DeviceStats const& device, DeviceRef wanted) { return device.ref < wanted; });
     if (facts != analysis.devices.end()) add_memory(sample, facts->memory, steps);
   }
 

@@ -32,13 +32,13 @@ inline StepPart idle_part(IdleCause cause) {
 char const* to_string(StepPart part);
 
 /// Everything per step is in the order of `steps`. Times are ns.
-struct RunSample {
+struct RunMeasurements {
   std::string name;
   std::vector<int64_t> steps;                                          ///< numbers of the usual steps that all its devices have
   uint64_t warmup_steps = 0, slow_start_steps = 0, outlier_steps = 0;  ///< distinct numbers, on any device; left out
   uint64_t incomplete_steps = 0;                                       ///< usual, but not on all devices; left out
   double all_steps_ns = 0;                                             ///< mean over the periods of all steps but the warm-up
-  double usual_steps_ns = 0;                                           ///< and over the usual ones
+  double steady_steps_ns = 0;                                          ///< and over the usual ones
   std::optional<double> p95_ns;                                        ///< of the periods that all_steps_ns is the mean of
   StepSource step_source = StepSource::kNone;
   /// Usual steps of a run that was made in turn with another one, of which only the fastest are in `steps`; 0 = it was not.
@@ -114,10 +114,10 @@ struct RunSample {
   uint64_t fed_devices = 0;                                ///< to which anything is copied
   double kernel_calls = 0;                                 ///< per step and device
   std::vector<int32_t> missing_ranks;
-  int32_t quality = 100;
+  int32_t integrity = 100;
 };
 
 /// Never fails: what the run has no steps for is empty. O(steps · kernels + facts).
-RunSample sample_run(model::Run const& run, Analysis const& analysis);
+RunMeasurements sample_run(model::Run const& run, Analysis const& analysis);
 
 }  // namespace stepscope::analyzer

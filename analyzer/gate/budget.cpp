@@ -61,7 +61,7 @@ void add_to(std::vector<double>& sum, std::vector<double> const& values) {
 }
 
 /// Time of the source in each step, ns.
-std::vector<double> times_of(BudgetFact const& fact, RunSample const& run) {
+std::vector<double> times_of(BudgetFact const& fact, RunMeasurements const& run) {
   std::vector<double> times(run.steps.size(), 0);
   auto const add = [&](StepPart part) { add_to(times, run.parts_ns[static_cast<size_t>(part)]); };
   switch (fact.source) {
@@ -82,13 +82,13 @@ std::vector<double> times_of(BudgetFact const& fact, RunSample const& run) {
 }
 
 /// Programs without a device have only these times; the others are no 0 of theirs.
-bool has_part(RunSample const& run, BudgetFact const& fact) {
+bool has_part(RunMeasurements const& run, BudgetFact const& fact) {
   if (!run.of_hosts || fact.source == FactSource::kStep || fact.source == FactSource::kIdle) return true;
   return fact.source == FactSource::kPart && (fact.part == StepPart::kCompute || fact.part == idle_part(IdleCause::kInput));
 }
 
 /// In the unit of the fact. A share is of the run's mean step, so that its mean is that of the whole run.
-std::vector<double> values_of(BudgetFact const& fact, RunSample const& run) {
+std::vector<double> values_of(BudgetFact const& fact, RunMeasurements const& run) {
   if (!has_part(run, fact)) return {};
   std::vector<double> values = times_of(fact, run);
   double unit = kNsPerMillisecond;
@@ -100,7 +100,7 @@ std::vector<double> values_of(BudgetFact const& fact, RunSample const& run) {
 }
 
 /// What a run has one of.
-std::optional<double> only_value(BudgetFact const& fact, RunSample const& run) {
+std::optional<double> only_value(BudgetFact const& fact, RunMeasurements const& run) {
   std::optional<double> const bytes = fact.source == FactSource::kReserved ? run.peak_reserved_bytes : run.peak_allocated_bytes;
   switch (fact.source) {
     case FactSource::kAllocated:
@@ -114,7 +114,7 @@ std::optional<double> only_value(BudgetFact const& fact, RunSample const& run) {
       if (run.kernels.empty()) return std::nullopt;
       return run.kernel_calls;
     default:
-      return run.quality;
+      return run.integrity;
   }
 }
 
@@ -134,9 +134,9 @@ bool keeps(Budget const& budget, double value) {
   return value > budget.limit;
 }
 
-void check_mean(BudgetFact const& fact, std::vector<RunSample> const& runs, BudgetCheck& check) {
+void check_mean(BudgetFact const& fact, std::vector<RunMeasurements> const& runs, BudgetCheck& check) {
   std::vector<std::vector<double>> values;
-  for (RunSample const& run : runs) {
+  for (RunMeasurements const& run : runs) {
     values.push_back(values_of(fact, run));
     if (values.back().empty()) return;
   }
@@ -153,8 +153,8 @@ void check_mean(BudgetFact const& fact, std::vector<RunSample> const& runs, Budg
   if (check.verdict == GateVerdict::kUnclear) check.more = values_to_settle(interval, check.budget.limit);
 }
 
-void check_worst(BudgetFact const& fact, std::vector<RunSample> const& runs, BudgetCheck& check) {
-  for (RunSample const& run : runs) {
+void check_worst(BudgetFact const& fact, std::vector<RunMeasurements> const& runs, BudgetCheck& check) {
+  for (RunMeasurements const& run : runs) {
     std::optional<double> const value = only_value(fact, run);
     if (!value) {
       check.value.reset();
@@ -209,7 +209,7 @@ std::string nearest_budget_fact(std::string_view name) {
   return nearest;
 }
 
-BudgetCheck check_budget(Budget const& budget, std::vector<RunSample> const& runs) {
+BudgetCheck check_budget(Budget const& budget, std::vector<RunMeasurements> const& runs) {
   BudgetFact const* const fact = find_budget_fact(budget.fact);
   STEPSCOPE_CHECK(fact != nullptr);
   BudgetCheck check;

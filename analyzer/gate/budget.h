@@ -66,6 +66,6 @@ struct BudgetCheck {
 
 /// A budget is kept, or broken, when all of the interval is on one side of its limit. Peaks and scores have no interval: the
 /// worst run counts.
-BudgetCheck check_budget(Budget const& budget, std::vector<RunSample> const& runs);
+BudgetCheck check_budget(Budget const& budget, std::vector<RunMeasurements> const& runs);
 
 }  // namespace stepscope::analyzer

@@ -7,8 +7,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-bool are_host_devices(std::vector<RunSample> const& runs) {
-  return std::any_of(runs.begin(), runs.end(), [](RunSample const& run) {
+bool are_host_devices(std::vector<RunMeasurements> const& runs) {
+  return std::any_of(runs.begin(), runs.end(), [](RunMeasurements const& run) {
     return run.of_hosts || std::any_of(run.device_names.begin(), run.device_names.end(),
                                        [](std::string const& name) { return name.starts_with("host:"); });
   });
@@ -53,14 +53,14 @@ bool is_of_machine(Difference const& difference, bool host_devices) {
   return host_devices && difference.condition == Condition::kFact && is_processor;
 }
 
-GateResult check_runs(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh, std::vector<Budget> const& budgets,
-                      CompareOptions const& options) {
-  STEPSCOPE_CHECK(!fresh.empty());
+GateResult check_runs(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate,
+                      std::vector<Budget> const& budgets, CompareOptions const& options) {
+  STEPSCOPE_CHECK(!candidate.empty());
   GateResult result;
   if (!base.empty()) {
-    result.comparison = compare_runs(base, fresh, options);
+    result.comparison = compare_runs(base, candidate, options);
     if (result.comparison->refusal) return result;
-    result.has_host_devices = are_host_devices(fresh);
+    result.has_host_devices = are_host_devices(candidate);
     result.is_other_machine = is_other_machine(result);
     for (size_t i = 0; i < result.comparison->metrics.size(); ++i) {
       Metric const& metric = result.comparison->metrics[i];
@@ -69,7 +69,7 @@ GateResult check_runs(std::vector<RunSample> const& base, std::vector<RunSample>
     }
   }
   for (Budget const& budget : budgets) {
-    result.budgets.push_back(check_budget(budget, fresh));
+    result.budgets.push_back(check_budget(budget, candidate));
     BudgetCheck const& check = result.budgets.back();
     result.answers.push_back({GateQuestion::kBudget, check.verdict, result.budgets.size() - 1, std::nullopt, check.more});
   }

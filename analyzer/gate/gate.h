@@ -48,7 +48,7 @@ struct GateResult {
 bool is_of_machine(Difference const& difference, bool host_devices);
 
 /// `fresh` needs a run, and each of its runs a step. `base` empty: no baseline. Samples as kept_sample() leaves them.
-GateResult check_runs(std::vector<RunSample> const& base, std::vector<RunSample> const& fresh, std::vector<Budget> const& budgets,
-                      CompareOptions const& options = {});
+GateResult check_runs(std::vector<RunMeasurements> const& base, std::vector<RunMeasurements> const& candidate,
+                      std::vector<Budget> const& budgets, CompareOptions const& options = {});
 
 }  // namespace stepscope::analyzer

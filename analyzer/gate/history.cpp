@@ -58,7 +58,7 @@ double share_of(LevelChange const& change) {
 
 }  // namespace
 
-HistoryPoint history_point(RunSample const& run, std::string label) {
+HistoryPoint history_point(RunMeasurements const& run, std::string label) {
   STEPSCOPE_CHECK(!run.steps.empty() && run.parts_ns.size() == kStepPartCount);
   HistoryPoint point;
   point.label = std::move(label);

@@ -21,7 +21,7 @@ struct HistoryPoint {
   uint64_t steps = 0;
 };
 /// The run needs a step.
-HistoryPoint history_point(RunSample const& run, std::string label);
+HistoryPoint history_point(RunMeasurements const& run, std::string label);
 
 struct LevelChange {
   size_t at = 0;                                  ///< the first run of the new level

@@ -6,9 +6,9 @@
 
 namespace stepscope::analyzer {
 
-KeptBaseline describe_baseline(std::vector<RunSample> const& runs, double least_share) {
+KeptBaseline describe_baseline(std::vector<RunMeasurements> const& runs, double least_share) {
   KeptBaseline kept;
-  for (RunSample const& run : runs) {
+  for (RunMeasurements const& run : runs) {
     double sum_ns = 0;
     for (double const ns : run.step_ns) sum_ns += ns;
     double const mean_ns = sum_ns / static_cast<double>(run.step_ns.size());

@@ -34,7 +34,7 @@ struct KeptBaseline {
 };
 
 /// `runs`: at least one, each with a step. Everything but the paths and what becomes of the file.
-KeptBaseline describe_baseline(std::vector<RunSample> const& runs, double least_share);
+KeptBaseline describe_baseline(std::vector<RunMeasurements> const& runs, double least_share);
 
 /// The new runs in a history.
 struct KeptHistory {

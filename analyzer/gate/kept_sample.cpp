@@ -38,8 +38,8 @@ void keep_first(std::vector<T>& values, size_t most) {
 double total_of(std::vector<double> const& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
 /// Kernels whose names were shortened to the same text would be one: the hash in it keeps them apart.
-void keep_kernels(RunSample& sample) {
-  for (RunSample::Kernel& kernel : sample.kernels) {
+void keep_kernels(RunMeasurements& sample) {
+  for (RunMeasurements::Kernel& kernel : sample.kernels) {
     kernel.name = kept_text(kernel.name);
     keep_last(kernel.ns, kMostKeptSteps);
     keep_last(kernel.calls, kMostKeptSteps);
@@ -51,7 +51,7 @@ void keep_kernels(RunSample& sample) {
   if (told > kMostKeptKernels) {
     std::stable_sort(sample.kernels.begin(), others,
                      [](auto const& a, auto const& b) { return total_of(a.ns) > total_of(b.ns); });
-    RunSample::Kernel rest{{}, std::vector<double>(sample.steps.size(), 0), std::vector<double>(sample.steps.size(), 0)};
+    RunMeasurements::Kernel rest{{}, std::vector<double>(sample.steps.size(), 0), std::vector<double>(sample.steps.size(), 0)};
     for (size_t k = kMostKeptKernels; k < sample.kernels.size(); ++k)
       for (size_t s = 0; s < sample.steps.size(); ++s) {
         rest.ns[s] += sample.kernels[k].ns[s];
@@ -60,13 +60,13 @@ void keep_kernels(RunSample& sample) {
     sample.kernels.resize(kMostKeptKernels);
     sample.kernels.push_back(std::move(rest));
   }
-  for (RunSample::Kernel& kernel : sample.kernels) {
+  for (RunMeasurements::Kernel& kernel : sample.kernels) {
     round_values(kernel.ns, kTimesPerNs);
     round_values(kernel.calls, kCallsPerUnit);
   }
 }
 
-void keep_kernel_names(RunSample& sample) {
+void keep_kernel_names(RunMeasurements& sample) {
   std::vector<std::string> names;
   names.reserve(sample.kernel_names.size());
   for (std::string const& name : sample.kernel_names) names.push_back(kept_text(name));
@@ -77,7 +77,7 @@ void keep_kernel_names(RunSample& sample) {
   }
   sample.kernel_names.clear();
   sample.kernel_names.insert(names.begin(), names.end());
-  for (RunSample::Kernel const& kernel : sample.kernels)
+  for (RunMeasurements::Kernel const& kernel : sample.kernels)
     if (!kernel.name.empty()) sample.kernel_names.insert(kernel.name);
 }
 
@@ -86,11 +86,11 @@ void keep_texts(std::vector<std::string>& texts) {
   for (std::string& text : texts) text = kept_text(text);
 }
 
-void keep_conditions(RunSample& sample) {
+void keep_conditions(RunMeasurements& sample) {
   sample.name = kept_text(sample.name);
   sample.command = kept_text(sample.command);
   sample.tool = kept_text(sample.tool);
-  for (double* const value : {&sample.all_steps_ns, &sample.usual_steps_ns, &sample.copied_in_bytes})
+  for (double* const value : {&sample.all_steps_ns, &sample.steady_steps_ns, &sample.copied_in_bytes})
     round_value(*value, kTimesPerNs);
   round_value(sample.kernel_calls, kCallsPerUnit);
   if (sample.busy_clock_mhz) round_value(*sample.busy_clock_mhz, kTimesPerNs);
@@ -104,22 +104,22 @@ void keep_conditions(RunSample& sample) {
   keep_first(sample.missing_ranks, kMostKeptConditions);
 }
 
-void keep_blame(RunSample& sample) {
+void keep_blame(RunMeasurements& sample) {
   std::stable_sort(sample.host_ops.begin(), sample.host_ops.end(), [](auto const& a, auto const& b) { return a.ns > b.ns; });
   keep_first(sample.host_ops, kMostKeptBlame);
-  for (RunSample::HostOp& op : sample.host_ops) {
+  for (RunMeasurements::HostOp& op : sample.host_ops) {
     op.name = kept_text(op.name);
     round_value(op.ns, kTimesPerNs);
   }
   keep_first(sample.ranges, kMostKeptBlame);
-  for (RunSample::HostRange& range : sample.ranges) {
+  for (RunMeasurements::HostRange& range : sample.ranges) {
     range.name = kept_text(range.name);
     round_value(range.ns, kTimesPerNs);
   }
   std::stable_sort(sample.late.begin(), sample.late.end(),
                    [](auto const& a, auto const& b) { return a.exposed_ns > b.exposed_ns; });
   keep_first(sample.late, kMostKeptBlame);
-  for (RunSample::Late& late : sample.late) {
+  for (RunMeasurements::Late& late : sample.late) {
     late.cause = kept_text(late.cause);
     late.host_op = kept_text(late.host_op);
     round_value(late.exposed_ns, kTimesPerNs);
@@ -134,7 +134,7 @@ std::string kept_text(std::string const& text) {
   return base::valid_utf8(text, kMostKeptTextBytes - kHashBytes) + fmt::format("#{:016x}", text_hash(text));
 }
 
-RunSample kept_sample(RunSample sample) {
+RunMeasurements kept_sample(RunMeasurements sample) {
   keep_last(sample.steps, kMostKeptSteps);
   keep_last(sample.step_ns, kMostKeptSteps);
   round_values(sample.step_ns, kTimesPerNs);
@@ -149,7 +149,7 @@ RunSample kept_sample(RunSample sample) {
   keep_kernels(sample);
   keep_kernel_names(sample);
   keep_first(sample.collectives, kMostKeptCollectives);
-  for (RunSample::Collective& collective : sample.collectives) {
+  for (RunMeasurements::Collective& collective : sample.collectives) {
     keep_last(collective.transfer_ns, kMostKeptSteps);
     round_values(collective.transfer_ns, kTimesPerNs);
     round_value(collective.per_step, kCallsPerUnit);

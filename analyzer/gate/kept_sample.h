@@ -24,7 +24,7 @@ inline constexpr size_t kMostKeptConditions = 64;
 inline constexpr size_t kMostKeptTextBytes = 256;
 
 /// Times to 0.1 ns, calls to 0.001, which is finer than any clock and shorter to write. The same again for what is kept already.
-RunSample kept_sample(RunSample sample);
+RunMeasurements kept_sample(RunMeasurements sample);
 
 /// Valid UTF-8 of at most kMostKeptTextBytes. What had to be changed for it ends in a hash, so that different texts stay
 /// different.

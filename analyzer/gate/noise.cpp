@@ -21,12 +21,12 @@ constexpr double kPower80 = 0.8416, kPower90 = 1.2816;
 /// How many values were compared: of pairs as many on both sides.
 struct Counts {
   CompareUnit unit = CompareUnit::kStep;
-  double base = 0, fresh = 0;
+  double base = 0, candidate = 0;
 };
 
 /// Of the difference, per standard deviation of a value (of pairs: of a pair's difference).
 double error_per_deviation(Counts const& of) {
-  return std::sqrt(of.unit == CompareUnit::kPair ? 1 / of.fresh : 1 / of.base + 1 / of.fresh);
+  return std::sqrt(of.unit == CompareUnit::kPair ? 1 / of.candidate : 1 / of.base + 1 / of.candidate);
 }
 
 /// The half width of an interval of error 1 − confidence `p`, per standard deviation of a value.
@@ -34,24 +34,24 @@ double width_per_deviation(double p, Counts const& of) {
   double const error = error_per_deviation(of);
   if (of.unit == CompareUnit::kPair) {
     // Signed ranks of a dozen pairs ask as much as Student's t does; of many both come to the normal distribution.
-    bool const are_ranked = of.fresh >= static_cast<double>(kFewestRankedPairs);
-    return student_quantile(p, std::max(of.fresh - 1, 1.0)) * (are_ranked ? kRankedOverMean : 1) * error;
+    bool const are_ranked = of.candidate >= static_cast<double>(kFewestRankedPairs);
+    return student_quantile(p, std::max(of.candidate - 1, 1.0)) * (are_ranked ? kRankedOverMean : 1) * error;
   }
-  if (std::min(of.base, of.fresh) >= static_cast<double>(kFewestRankedValues))
+  if (std::min(of.base, of.candidate) >= static_cast<double>(kFewestRankedValues))
     return -normal_quantile(p / 2) * kRankedOverMean * error;
-  return student_quantile(p, std::max(of.base + of.fresh - 2, 1.0)) * error;
+  return student_quantile(p, std::max(of.base + of.candidate - 2, 1.0)) * error;
 }
 
 /// Standard errors between a chance of one half of a verdict and one of which the normal distribution has `normal`. Of few pairs
 /// the estimated deviation, by which Student's t divides, varies as well (Johnson and Welch, 1940).
 double spare_per_deviation(double normal, Counts const& of) {
   if (of.unit != CompareUnit::kPair) return normal * error_per_deviation(of);
-  double const degrees = std::max(of.fresh - 1, 1.0), quantile = student_quantile(kMetricError, degrees);
+  double const degrees = std::max(of.candidate - 1, 1.0), quantile = student_quantile(kMetricError, degrees);
   return normal * std::sqrt(1 + quantile * quantile / (2 * degrees)) * error_per_deviation(of);
 }
 
 Counts counts_of(Change const& change) {
-  return {change.unit, static_cast<double>(change.base_values), static_cast<double>(change.fresh_values)};
+  return {change.unit, static_cast<double>(change.base_values), static_cast<double>(change.candidate_values)};
 }
 
 double deviation_of(Change const& change) {
@@ -141,7 +141,7 @@ std::optional<Noise> noise_of(Change const& change, double least) {
   if (!std::isfinite(noise.deviation)) return std::nullopt;
   double const half = noise.deviation * width_per_deviation(1 - kCompareConfidence, counts);
   double const beyond_chance = noise.deviation * width_per_deviation(kMetricError, counts);
-  noise.sees = std::max(least + half, beyond_chance) + noise.deviation * spare_per_deviation(kPower90, counts);
+  noise.detectable_change = std::max(least + half, beyond_chance) + noise.deviation * spare_per_deviation(kPower90, counts);
   return noise;
 }
 
@@ -154,8 +154,9 @@ std::optional<MoreValues> values_to_settle(Change const& change, double least) {
   MoreValues more;
   more.unit = are_pairs || change.unit == CompareUnit::kRun ? change.unit : CompareUnit::kStep;
   size_t const most = most_more(more.unit);
-  auto const settle_with = [&](size_t of_base, size_t of_fresh) {
-    Counts const then{counts.unit, counts.base + static_cast<double>(of_base), counts.fresh + static_cast<double>(of_fresh)};
+  auto const settle_with = [&](size_t of_base, size_t of_candidate) {
+    Counts const then{counts.unit, counts.base + static_cast<double>(of_base),
+                      counts.candidate + static_cast<double>(of_candidate)};
     return settles(by, noise->deviation, least, then);
   };
   std::optional<size_t> count;

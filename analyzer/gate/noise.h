@@ -34,8 +34,8 @@ struct MoreValues {
 inline constexpr size_t kMostMoreValues = 10'000, kMostMoreRuns = 100;
 
 struct Noise {
-  double deviation = 0;  ///< of one value, in the unit of the number
-  double sees = 0;       ///< a change of so much is told 9 times of 10 with the values at hand
+  double deviation = 0;          ///< of one value, in the unit of the number
+  double detectable_change = 0;  ///< a change of so much is told 9 times of 10 with the values at hand
 };
 /// Nothing where the change was not tested, or drifts. `least` as in judge().
 std::optional<Noise> noise_of(Change const& change, double least);

@@ -32,7 +32,7 @@ enum class StepBefore : uint8_t {
   kNotRecorded  ///< steps between them are not in the recording
 };
 
-struct StepFacts {
+struct StepStats {
   DeviceRef ref;
   int64_t step = 0;      ///< which step of the job: once a device, the same on all ranks
   int64_t number = 0;    ///< as the program gave it: others may have the same (each epoch's first); 0 where it gave none
@@ -59,7 +59,7 @@ struct RepeatedLayers {
 };
 
 /// The same collective on all its participants.
-struct CollectiveFacts {
+struct CollectiveStats {
   uint64_t communicator = 0, sequence = 0;
   model::CollectiveOp op = model::CollectiveOp::kUnknown;
   uint64_t bytes = 0;
@@ -93,7 +93,7 @@ enum class WaitCause : uint8_t {
   kUnknown
 };
 /// What of the waiting one device caused in one way. Over all rows: the waits of all participants in measured steps, to the ns.
-struct WaitFacts {
+struct WaitStats {
   DeviceRef ref;  ///< the one that was late
   WaitCause cause = WaitCause::kUnknown;
   IdleCause idle = IdleCause::kUnexplained;  ///< where the cause is kIdle
@@ -103,13 +103,13 @@ struct WaitFacts {
   uint64_t collectives = 0;                  ///< in which others waited for this, or for what this delayed
 };
 /// The JSON key: "compute", "comm", "copy", "late_start", "before_recording", "unknown", or that of the idle cause.
-char const* cause_of(WaitFacts const& waits);
+char const* cause_of(WaitStats const& waits);
 
 enum class PipelineSchedule : uint8_t { kUnknown, kGpipe, kOneForwardOneBackward };
 /// "gpipe", "1f1b", "unknown".
 char const* to_string(PipelineSchedule schedule);
 /// Devices that pass micro-batches on to each other (DEFINITIONS, "Pipelines"); over the measured steps.
-struct PipelineFacts {
+struct PipelineStats {
   struct Stage {
     DeviceRef ref;
     int64_t total_ns = 0;    ///< Σ steps
@@ -134,7 +134,7 @@ struct LinkFit {
 };
 
 /// Kernels of one name on one device.
-struct KernelFacts {
+struct KernelStats {
   DeviceRef ref;
   std::string name;
   model::EventKind kind = model::EventKind::kKernel;
@@ -153,7 +153,7 @@ struct KernelFacts {
 
 /// Device time by the host range in which it was launched (DEFINITIONS, "Kernels"): the rows of a device and level sum to all of
 /// its ops.
-struct OpFacts {
+struct OpStats {
   enum class Level : uint8_t { kOp = 0, kLayer = 1 };  ///< the innermost range; the outermost below step and phase
   enum class What : uint8_t { kRange = 0, kOutside = 1, kUnlaunched = 2, kRest = 3 };
   DeviceRef ref;
@@ -166,7 +166,7 @@ struct OpFacts {
 };
 
 /// What a CUDA graph launched on a device.
-struct GraphFacts {
+struct GraphStats {
   DeviceRef ref;
   uint32_t graph = 0;             ///< its number in the trace; 0 = further graphs together
   uint64_t launches = 0;          ///< calls that the trace has
@@ -177,7 +177,7 @@ struct GraphFacts {
 };
 
 /// Memcpys of one direction on one device.
-struct CopyFacts {
+struct CopyStats {
   DeviceRef ref;
   model::CopyDirection direction = model::CopyDirection::kUnknown;
   uint64_t count = 0, bytes = 0;
@@ -192,7 +192,7 @@ struct CopyFacts {
 
 /// A named part of the program on one device, over all its occurrences (DEFINITIONS, "Phases"). Device times are of the ops that
 /// it launched.
-struct PhaseFacts {
+struct PhaseStats {
   DeviceRef ref;
   std::string name;                            ///< empty: further phases together, without device times
   uint64_t names = 1;                          ///< how many phases this row stands for
@@ -205,7 +205,7 @@ struct PhaseFacts {
 };
 
 /// Idle time of one cause during which one host op ran for most of each gap.
-struct HostOpFacts {
+struct HostOpStats {
   DeviceRef ref;
   IdleCause cause = IdleCause::kUnexplained;
   std::optional<std::string> host_op;  ///< none: no op was running (names = 0), or further ops together
@@ -238,7 +238,7 @@ struct Finding {
 inline constexpr size_t kMaxEvidence = 10;
 
 /// How far to trust the run: sums over its traces' logs (model::ImportLog) and a score from 100 (nothing wrong) down.
-struct Quality {
+struct TraceIntegrity {
   uint64_t dropped = 0, unmatched_launches = 0, unmatched_ops = 0, negative_latencies = 0, overlapping_slices = 0,
            lost_blocks = 0;
   bool truncated = false;
@@ -248,28 +248,28 @@ struct Quality {
 };
 
 struct Analysis {
-  std::vector<DeviceFacts> devices;  ///< by ref
+  std::vector<DeviceStats> devices;  ///< by ref
   StepSource step_source = StepSource::kNone;
   std::optional<double> step_confidence;  ///< of detected steps: the share of all kernels that are in steps alike
-  std::vector<StepFacts> steps;           ///< by (ref, step)
+  std::vector<StepStats> steps;           ///< by (ref, step)
   std::optional<RepeatedLayers> layers;   ///< where layers repeat and no whole step was recorded; then there are no steps
   uint64_t ops_outside_steps = 0;
   IdleGaps gaps;                      ///< by (ref, time)
-  std::vector<HostOpFacts> host_ops;  ///< by (ref, idle time descending), those without a name last; sums to the gaps by cause
-  std::vector<PhaseFacts> phases;     ///< by (ref, device time descending), the rest of a device last
-  std::vector<HostFacts> hosts;       ///< of processes that used no device, by rank_index
-  std::vector<NegotiationFacts> negotiations;  ///< of processes whose files tell of them, by rank_index
-  std::vector<CollectiveFacts> collectives;    ///< by first start
-  std::vector<WaitFacts> waits;                ///< by exposed_ns, then gpu_ns, both descending
-  std::vector<PipelineFacts> pipelines;        ///< by first stage
+  std::vector<HostOpStats> host_ops;  ///< by (ref, idle time descending), those without a name last; sums to the gaps by cause
+  std::vector<PhaseStats> phases;     ///< by (ref, device time descending), the rest of a device last
+  std::vector<HostStats> hosts;       ///< of processes that used no device, by rank_index
+  std::vector<NegotiationStats> negotiations;  ///< of processes whose files tell of them, by rank_index
+  std::vector<CollectiveStats> collectives;    ///< by first start
+  std::vector<WaitStats> waits;                ///< by exposed_ns, then gpu_ns, both descending
+  std::vector<PipelineStats> pipelines;        ///< by first stage
   std::vector<LinkFit> links;
-  std::vector<KernelFacts> kernels;                ///< by (ref, total descending)
-  std::vector<OpFacts> ops;                        ///< by (ref, level, what, total descending)
-  std::vector<GraphFacts> graphs;                  ///< by (ref, total descending), further graphs last
-  std::vector<CopyFacts> copies;                   ///< by (ref, direction)
-  std::optional<CriticalPathFacts> critical_path;  ///< none without device ops
+  std::vector<KernelStats> kernels;                ///< by (ref, total descending)
+  std::vector<OpStats> ops;                        ///< by (ref, level, what, total descending)
+  std::vector<GraphStats> graphs;                  ///< by (ref, total descending), further graphs last
+  std::vector<CopyStats> copies;                   ///< by (ref, direction)
+  std::optional<CriticalPathStats> critical_path;  ///< none without device ops
   std::vector<Finding> findings;                   ///< by severity, then cost, both descending
-  Quality quality;
+  TraceIntegrity integrity;
 };
 
 struct AnalyzeOptions {
@@ -280,7 +280,7 @@ struct AnalyzeOptions {
   int32_t warmup_steps = 1;  ///< first steps of a run left out of findings, when more than 4 are there
 };
 
-/// Facts and findings of a run. Never fails: what cannot be computed is absent, and Quality says why.
+/// Facts and findings of a run. Never fails: what cannot be computed is absent, and TraceIntegrity says why.
 Analysis analyze(model::Run const& run, AnalyzeOptions const& options = {});
 
 }  // namespace stepscope::analyzer

@@ -63,11 +63,11 @@ struct PathSlack {
   std::optional<std::string> name;  ///< hostile text; none = all of the class
   uint64_t ops = 0;
   int64_t total_ns = 0;               ///< their summed durations
-  int64_t nearly_critical_ns = 0;     ///< of total_ns: ops with less slack than CriticalPathFacts::nearly_critical_below_ns
+  int64_t nearly_critical_ns = 0;     ///< of total_ns: ops with less slack than CriticalPathStats::nearly_critical_below_ns
   int64_t min_ns = 0, median_ns = 0;  ///< of the slack
 };
 
-struct CriticalPathFacts {
+struct CriticalPathStats {
   model::Interval window;                     ///< first begin to last end of the devices' windows
   PathSplit by_class{};                       ///< sums to the window's length
   std::vector<PathPlace> places;              ///< by (rank, host before devices); each ns of the path is in one

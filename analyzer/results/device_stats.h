@@ -76,7 +76,7 @@ struct MemoryOwners {
   uint64_t other_bytes = 0, before_recording_bytes = 0;
 };
 
-struct MemoryFacts {
+struct MemoryStats {
   std::optional<uint64_t> capacity_bytes, peak_allocated_bytes, peak_reserved_bytes;
   /// 1 − largest gap / all that is reserved and not allocated, at the first instant of peak_reserved_bytes; none where gaps are
   /// not known (metrics/memory/memory_gaps.h) or nothing is free.
@@ -111,7 +111,7 @@ inline constexpr size_t kClockLimitCount = 6;
 char const* to_string(ClockLimit limit);
 
 /// What counters say of a device over its window (DEFINITIONS, "Device health"). Each sample holds until the next.
-struct HealthFacts {
+struct TelemetryStats {
   struct Spread {
     double min, median, max;  ///< by time
   };
@@ -134,7 +134,7 @@ struct HealthFacts {
 };
 
 /// What waits in a stream or on a device: launch calls whose op has not started, each from the call's begin to the op's start.
-struct QueueFacts {
+struct QueueStats {
   double mean_depth = 0;   ///< over the window's time
   uint64_t max_depth = 0;  ///< at any time
   double empty_share = 0;  ///< of the window: nothing waits
@@ -142,11 +142,11 @@ struct QueueFacts {
 struct StreamQueue {
   int64_t stream = 0;     ///< Track::id
   uint64_t launches = 0;  ///< whose first op is on this stream
-  QueueFacts queue;
+  QueueStats queue;
 };
 
 /// How the ops of a device were launched. A launch call counts once, with the first op that it launched.
-struct LaunchFacts {
+struct LaunchStats {
   uint64_t calls = 0;
   std::optional<double> calls_per_step;  ///< of measured steps; none without
   /// Start of the op − end of the call, over all calls, as it is: negative where the op starts before the call returns.
@@ -155,7 +155,7 @@ struct LaunchFacts {
   uint64_t negative_latencies = 0;             ///< ops that start before their call has returned
   std::optional<int64_t> call_median_ns;       ///< how long the host is in a call
   std::optional<int64_t> kernel_median_ns;     ///< of kernels alone (no copies, memsets, collectives), with or without a launch
-  std::optional<QueueFacts> queue;             ///< of all streams together; none without a launch
+  std::optional<QueueStats> queue;             ///< of all streams together; none without a launch
   std::vector<StreamQueue> streams;            ///< by stream, those with launches
   uint64_t graph_ops = 0, graph_launches = 0;  ///< device ops launched by CUDA graphs, and the calls that did
   std::optional<double> graph_share;           ///< of the device's summed op time; none without graphs
@@ -172,29 +172,29 @@ struct SlowTime {
 };
 
 /// Idle time of cause kUnexplained, by what is known of it all the same.
-struct UnexplainedFacts {
+struct UnexplainedStats {
   int64_t first_ns = 0;     ///< until the first recorded op: what was before is not in the trace
   int64_t queued_ns = 0;    ///< the next op had been launched, and no record says what it waits for
   int64_t other_ns = 0;     ///< the launch of the next op is not in the trace, or no op follows
   uint64_t queued_ops = 0;  ///< ops that had been launched when the longest part of queued_ns began
 };
 
-struct DeviceFacts {
+struct DeviceStats {
   DeviceRef ref;
   std::string name;
   Interval window;                 ///< first start to last end of its device ops
   Interval all_ops;                ///< the same of all that was recorded, whatever was asked for
   bool are_steps_by_time = false;  ///< no launch is known: ops belong to the steps of the host in which they begin
   TimeSplit time;                  ///< over that window
-  UnexplainedFacts unexplained;    ///< of all its idle time, that before the window included
+  UnexplainedStats unexplained;    ///< of all its idle time, that before the window included
   uint64_t kernels = 0;            ///< device ops but memcpys: compute, memsets and collectives
   uint64_t copies = 0;             ///< memcpys; kernels + copies = device ops
   uint64_t collectives = 0;        ///< of `kernels`
   uint64_t launches = 0;           ///< launch calls of these ops that the trace has
-  LaunchFacts launch;              ///< how these ops were launched
+  LaunchStats launch;              ///< how these ops were launched
   SlowTime slow;                   ///< over `window`
-  MemoryFacts memory;
-  std::optional<HealthFacts> health;  ///< none without counters
+  MemoryStats memory;
+  std::optional<TelemetryStats> telemetry;  ///< none without counters
   /// Of the memcpys in steps that are no warm-up (without steps: of all) the longest.
   struct Copy {
     Interval when;

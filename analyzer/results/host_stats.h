@@ -16,7 +16,7 @@ namespace stepscope::analyzer {
 inline constexpr int32_t kHostDevice = -1;
 
 /// A step of a thread.
-struct HostStepFacts {
+struct HostStepStats {
   int64_t step = 0;
   uint32_t track = 0;    ///< the thread
   Interval range;        ///< the annotated range
@@ -31,7 +31,7 @@ enum class HostRangeKind : uint8_t { kRange, kPhase, kInput };
 char const* to_string(HostRangeKind kind);
 
 /// Ranges and calls of one name on all threads of the process; the steps themselves are none of them.
-struct HostRangeFacts {
+struct HostRangeStats {
   std::string name;  ///< hostile text; empty: further names together
   HostRangeKind kind = HostRangeKind::kRange;
   uint64_t names = 1;                        ///< how many names this row stands for
@@ -43,7 +43,7 @@ struct HostRangeFacts {
   std::optional<int64_t> step_exclusive_ns;
 };
 
-struct HostThreadFacts {
+struct HostThreadStats {
   uint32_t track = 0;
   std::string name;     ///< hostile text
   uint64_t events = 0;  ///< ranges, calls and steps
@@ -56,27 +56,27 @@ struct HostThreadFacts {
 struct SlowSteps {
   uint64_t count = 0;                  ///< outliers; 0: the slowest counted step stands here
   int64_t mean_ns = 0;                 ///< their period
-  int64_t usual_ns = 0;                ///< period of the other counted steps, mean
+  int64_t steady_ns = 0;               ///< period of the other counted steps, mean
   int64_t worst = 0;                   ///< number of the slowest step
   Interval when;                       ///< period of the slowest
   std::optional<std::string> differs;  ///< range whose exclusive time grew most; none: time outside of all ranges did
   int64_t differs_ns = 0;              ///< by so much a step
 };
 
-struct HostFacts {
+struct HostStats {
   int32_t rank_index = 0;
   Interval window;                   ///< first begin to last end of the threads' events
-  std::vector<HostStepFacts> steps;  ///< by (thread, time)
+  std::vector<HostStepStats> steps;  ///< by (thread, time)
   uint64_t counted_steps = 0;        ///< without warm-up
   /// Of the periods of counted steps; none without steps.
   std::optional<int64_t> mean_ns, median_ns, p95_ns, input_ns;
   std::optional<SlowSteps> slow;         ///< none with fewer than three counted steps
-  std::vector<HostRangeFacts> ranges;    ///< by exclusive time descending; further names last
-  std::vector<HostThreadFacts> threads;  ///< that have events, by busy time descending
+  std::vector<HostRangeStats> ranges;    ///< by exclusive time descending; further names last
+  std::vector<HostThreadStats> threads;  ///< that have events, by busy time descending
 };
 
 /// Who was ready last to negotiations of collectives: a timeline of Horovod, which one rank writes for all.
-struct NegotiationFacts {
+struct NegotiationStats {
   struct Rank {
     int64_t rank = 0;
     uint64_t last = 0;       ///< negotiations to which it came last

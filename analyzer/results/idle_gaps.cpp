@@ -80,7 +80,7 @@ size_t DeviceGaps::block_after(int64_t instant, size_t near) const {
   return static_cast<size_t>(std::upper_bound(block_begins_.begin(), block_begins_.end(), instant) - block_begins_.begin());
 }
 
-size_t DeviceGaps::first_after(int64_t instant, size_t near) const {
+size_t DeviceGaps::exponential_search(int64_t instant, size_t near) const {
   // They are disjoint: only the last that begins by then may end after it.
   size_t const block = block_after(instant, near);
   if (block == 0) return 0;

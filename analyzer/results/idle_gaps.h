@@ -22,7 +22,8 @@ enum class NotExplained : uint8_t {
   kQueued  ///< the next op had been launched, and no record says what it waits for
 };
 
-/// A gap of the device, or a part of one, with its cause (metrics/host/idle_causes.h) and the host op to blame (if one was running).
+/// A gap of the device, or a part of one, with its cause (metrics/host/idle_causes.h) and the host op to blame (if one was
+/// running).
 struct IdleGap {
   DeviceRef ref;
   Interval when;
@@ -56,7 +57,7 @@ class DeviceGaps {
   }
   /// The first gap that ends after the instant; size() if none does. O(log gaps); O(1) where it is within some hundred gaps
   /// behind `near`, the answer to an earlier question.
-  [[nodiscard]] size_t first_after(int64_t instant, size_t near = 0) const;
+  [[nodiscard]] size_t exponential_search(int64_t instant, size_t near = 0) const;
 
  private:
   /// So many gaps are a block, of which the first one's begin is stored whole.

@@ -29,7 +29,7 @@ char const* to_string(IdleCause cause) {
   return "unexplained";
 }
 
-char const* cause_of(WaitFacts const& waits) {
+char const* cause_of(WaitStats const& waits) {
   switch (waits.cause) {
     case WaitCause::kCompute:
       return "compute";

@@ -53,13 +53,13 @@ double busy_share(MeasuredDevice const& device) {
 /// range is no work.
 int64_t silent_host_ns(Analysis const& analysis) {
   int64_t late = 0;
-  for (DeviceFacts const& device : analysis.devices)
+  for (DeviceStats const& device : analysis.devices)
     late = std::max(late, device.time.idle_by_cause[static_cast<size_t>(IdleCause::kLaunchStarved)]);
   return std::min(analysis.critical_path->bare_host_ns, late);
 }
 
 bool is_host_bottleneck(Analysis const& analysis) {
-  CriticalPathFacts const& path = *analysis.critical_path;
+  CriticalPathStats const& path = *analysis.critical_path;
   auto const sum = [&](std::initializer_list<PathClass> classes) {
     int64_t ns = 0;
     for (PathClass const path_class : classes) ns += path.by_class[static_cast<size_t>(path_class)];

@@ -51,7 +51,7 @@ bool has_inference_steps(model::Run const& run, Analysis const& facts) {
 
 bool is_inference(model::Run const& run, Analysis const& facts) {
   bool const serves = std::any_of(facts.kernels.begin(), facts.kernels.end(),
-                                  [](KernelFacts const& kernel) { return is_of_server(kernel.name); });
+                                  [](KernelStats const& kernel) { return is_of_server(kernel.name); });
   return (serves || has_inference_steps(run, facts)) && !has_training(facts);
 }
 

@@ -1,13 +1,13 @@
 // What a rule is: a function that reads the facts and adds findings. It computes numbers and names places; words are in
-// reports/words/wording and docs/FINDINGS.md. To add one: a file with the function, a line in rules.h and in rules.cpp, a section in
-// docs/FINDINGS.md, a test on both sides of its threshold.
+// reports/words/wording and docs/FINDINGS.md. To add one: a file with the function, a line in rules.h and in rules.cpp, a section
+// in docs/FINDINGS.md, a test on both sides of its threshold.
 #pragma once
 
 #include <span>
 #include <vector>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/steps/measured_steps.h"
+#include "analyzer/results/analysis.h"
 
 namespace stepscope::analyzer {
 

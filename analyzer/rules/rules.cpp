@@ -66,7 +66,7 @@ std::span<Rule const> all_rules() { return kRules; }
 std::vector<Finding> find_all(model::Run const& run, Analysis const& facts) { return find_all(run, facts, measure_steps(facts)); }
 
 std::vector<Finding> find_all(model::Run const& run, Analysis const& facts, MeasuredSteps const& steps) {
-  RuleInput const input{run, facts, steps.usual, steps};
+  RuleInput const input{run, facts, steps.steady, steps};
   std::vector<Finding> findings;
   bool const is_of_benchmark = is_benchmark(run);
   for (Rule const& rule : all_rules())

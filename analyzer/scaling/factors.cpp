@@ -16,12 +16,12 @@ char const* to_string(ScalingFactor factor) {
   return kNames[static_cast<size_t>(factor)];
 }
 
-DeviceTimes device_times(std::vector<RunSample> const& runs) {
+DeviceTimes device_times(std::vector<RunMeasurements> const& runs) {
   DeviceTimes means;
-  for (RunSample const& run : runs) {
+  for (RunMeasurements const& run : runs) {
     double const share = 1 / static_cast<double>(run.steps.size()) / static_cast<double>(runs.size());
     double most_useful = 0, most_active = 0, useful = 0;
-    for (RunSample::DeviceTime const& device : run.device_times) {
+    for (RunMeasurements::DeviceTime const& device : run.device_times) {
       useful += device.compute_ns / static_cast<double>(run.device_times.size());
       most_useful = std::max(most_useful, device.compute_ns);
       most_active = std::max(most_active, device.busy_ns);

@@ -25,7 +25,7 @@ struct DeviceTimes {
   double elapsed_ns = 0;      ///< the step
 };
 /// Each run has a step and a device.
-DeviceTimes device_times(std::vector<RunSample> const& runs);
+DeviceTimes device_times(std::vector<RunMeasurements> const& runs);
 
 struct ScalingFactors {
   /// Σ useful/(n · max useful), max useful/max active, max active/elapsed; 1 where there is nothing to divide by. Of computation:

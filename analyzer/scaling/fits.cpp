@@ -36,7 +36,7 @@ std::vector<CostTerm> terms_of(ScalingModel model, CostTerm const& pmnf) {
 
 /// The last number of devices to which `gain(n)` is enough, from 2 on.
 template <class Gain>
-PayOff last_that_pays(uint64_t farthest, Gain const& gain) {
+ScalingLimit last_that_pays(uint64_t farthest, Gain const& gain) {
   for (uint64_t devices = 2; devices <= farthest; ++devices)
     if (!(gain(static_cast<double>(devices)) >= kLeastDoublingGain)) return {devices - 1, false};
   return {farthest, true};

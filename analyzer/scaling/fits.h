@@ -26,7 +26,7 @@ inline constexpr double kLeastDoublingGain = 1.5;
 inline constexpr uint64_t kFarthestExtrapolation = 16;
 
 /// The most devices to which a doubling pays off; `is_open`: at least up to where models are asked.
-struct PayOff {
+struct ScalingLimit {
   uint64_t devices = 1;
   bool is_open = false;
 };
@@ -41,8 +41,8 @@ struct ScalingFit {
   std::optional<double> residual_share;  ///< how far the points are off the model, a share; none without a point to spare
   std::optional<double> peak_devices;    ///< of USL with κ > 0: sqrt((1 − σ)/κ), more devices do less work
   std::optional<double> most_speedup;    ///< of Amdahl with σ > 0: 1/σ, over one device
-  PayOff pays_to;
-  std::optional<PayOff> pays_to_low, pays_to_high;  ///< by the 95 % interval of what doublings give
+  ScalingLimit pays_to;
+  std::optional<ScalingLimit> pays_to_low, pays_to_high;  ///< by the 95 % interval of what doublings give
 };
 
 struct ScalingFits {

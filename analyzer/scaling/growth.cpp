@@ -8,7 +8,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-using RunGroups = std::vector<std::pair<uint64_t, std::vector<RunSample> const*>>;
+using RunGroups = std::vector<std::pair<uint64_t, std::vector<RunMeasurements> const*>>;
 
 double mean_value(std::vector<double> const& values) {
   return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -27,11 +27,11 @@ struct KernelMeansAt {
 };
 using MeansByName = std::map<std::string, KernelMeansAt>;
 
-MeansByName kernel_means_of(std::vector<RunSample> const& runs) {
+MeansByName kernel_means_of(std::vector<RunMeasurements> const& runs) {
   MeansByName means;
   double const share = 1 / static_cast<double>(runs.size());
-  for (RunSample const& run : runs)
-    for (RunSample::Kernel const& kernel : run.kernels) {
+  for (RunMeasurements const& run : runs)
+    for (RunMeasurements::Kernel const& kernel : run.kernels) {
       KernelMeansAt& to = means[kernel.name];
       to.ns += mean_value(kernel.ns) * share;
       to.calls += mean_value(kernel.calls) * share;
@@ -40,8 +40,8 @@ MeansByName kernel_means_of(std::vector<RunSample> const& runs) {
   return means;
 }
 
-bool is_in_any_run(std::vector<RunSample> const& runs, std::string const& kernel) {
-  return std::any_of(runs.begin(), runs.end(), [&](RunSample const& run) { return run.kernel_names.contains(kernel); });
+bool is_in_any_run(std::vector<RunMeasurements> const& runs, std::string const& kernel) {
+  return std::any_of(runs.begin(), runs.end(), [&](RunMeasurements const& run) { return run.kernel_names.contains(kernel); });
 }
 
 }  // namespace
@@ -122,8 +122,8 @@ std::vector<CollectiveGrowth> collective_growth(RunGroups const& groups) {
   };
   std::map<std::pair<model::CollectiveOp, uint64_t>, std::vector<Sum>> by_size;
   for (size_t g = 0; g < groups.size(); ++g)
-    for (RunSample const& run : *groups[g].second)
-      for (RunSample::Collective const& collective : run.collectives) {
+    for (RunMeasurements const& run : *groups[g].second)
+      for (RunMeasurements::Collective const& collective : run.collectives) {
         if (collective.transfer_ns.empty()) continue;
         std::vector<Sum>& sums = by_size.try_emplace({collective.op, collective.bytes}, groups.size()).first->second;
         sums[g].transfer_ns += mean_value(collective.transfer_ns);

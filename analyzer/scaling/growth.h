@@ -26,7 +26,7 @@ struct KernelGrowth {
 };
 /// runs: by number of devices, fewest first, each at least one; `ideal`: what a device's work at the most devices is of that at
 /// the fewest. By |lost_ns| descending, the rest last.
-std::vector<KernelGrowth> kernel_growth(std::vector<std::pair<uint64_t, std::vector<RunSample> const*>> const& runs,
+std::vector<KernelGrowth> kernel_growth(std::vector<std::pair<uint64_t, std::vector<RunMeasurements> const*>> const& runs,
                                         double ideal);
 
 /// Collectives of one operation and size by number of devices.
@@ -38,6 +38,7 @@ struct CollectiveGrowth {
   std::optional<double> exponent;                  ///< of transfer_ns
 };
 /// Those that are there at several numbers of devices, by most time in a step at the most devices.
-std::vector<CollectiveGrowth> collective_growth(std::vector<std::pair<uint64_t, std::vector<RunSample> const*>> const& runs);
+std::vector<CollectiveGrowth> collective_growth(
+    std::vector<std::pair<uint64_t, std::vector<RunMeasurements> const*>> const& runs);
 
 }  // namespace stepscope::analyzer

@@ -8,7 +8,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-using Runs = std::vector<RunSample>;
+using Runs = std::vector<RunMeasurements>;
 
 void scale_values(std::vector<double>& values, double factor) {
   for (double& value : values) value *= factor;
@@ -17,19 +17,19 @@ void scale_values(std::vector<double>& values, double factor) {
 /// The runs as if all their times scaled with the work.
 Runs ideal_runs(Runs const& runs, double ideal) {
   Runs scaled = runs;
-  for (RunSample& run : scaled) {
+  for (RunMeasurements& run : scaled) {
     scale_values(run.step_ns, ideal);
     for (auto& part : run.parts_ns) scale_values(part, ideal);
-    for (RunSample::Kernel& kernel : run.kernels) scale_values(kernel.ns, ideal);
-    for (RunSample::HostOp& op : run.host_ops) op.ns *= ideal;
-    for (RunSample::Late& late : run.late) late.exposed_ns *= ideal;
+    for (RunMeasurements::Kernel& kernel : run.kernels) scale_values(kernel.ns, ideal);
+    for (RunMeasurements::HostOp& op : run.host_ops) op.ns *= ideal;
+    for (RunMeasurements::Late& late : run.late) late.exposed_ns *= ideal;
   }
   return scaled;
 }
 
 double mean_step_of(Runs const& runs) {
   double sum = 0;
-  for (RunSample const& run : runs)
+  for (RunMeasurements const& run : runs)
     sum += std::accumulate(run.step_ns.begin(), run.step_ns.end(), 0.0) / static_cast<double>(run.step_ns.size());
   return sum / static_cast<double>(runs.size());
 }
@@ -38,9 +38,9 @@ double mean_step_of(Runs const& runs) {
 double imbalance_ns(Runs const& runs) {
   double sum = 0;
   auto const waiting = static_cast<size_t>(StepPart::kWaiting);
-  for (RunSample const& run : runs) {
+  for (RunMeasurements const& run : runs) {
     double charged = 0, by_compute = 0;
-    for (RunSample::Late const& late : run.late) {
+    for (RunMeasurements::Late const& late : run.late) {
       charged += late.exposed_ns;
       if (late.cause == to_string(StepPart::kCompute)) by_compute += late.exposed_ns;
     }

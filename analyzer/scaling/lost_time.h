@@ -40,6 +40,6 @@ struct LostTime {
 
 /// `ideal`: what a device's work at `to` is of that at `from`: 1 at weak scaling, fewer devices / more devices at strong scaling.
 /// Both have a run, each run a step.
-LostTime lost_time(std::vector<RunSample> const& from, std::vector<RunSample> const& to, double ideal);
+LostTime lost_time(std::vector<RunMeasurements> const& from, std::vector<RunMeasurements> const& to, double ideal);
 
 }  // namespace stepscope::analyzer

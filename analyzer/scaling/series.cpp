@@ -12,7 +12,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-using Runs = std::vector<RunSample>;
+using Runs = std::vector<RunMeasurements>;
 
 /// Less kernel time than this in kernels that both have: which kernels grow cannot be said.
 constexpr double kLeastCommonKernels = 0.5;
@@ -29,7 +29,7 @@ double mean_over_steps_of(std::vector<double> const& values) {
 template <class OfRun>
 double mean_over(Runs const& runs, OfRun const& of_run) {
   double sum = 0;
-  for (RunSample const& run : runs) sum += of_run(run);
+  for (RunMeasurements const& run : runs) sum += of_run(run);
   return sum / static_cast<double>(runs.size());
 }
 
@@ -92,7 +92,7 @@ class SeriesMaker {
       series_.refused_run = run;
     };
     for (auto const& [devices, of_size] : runs)
-      for (RunSample const& run : of_size)
+      for (RunMeasurements const& run : of_size)
         if (run.steps.empty() || run.of_hosts || !(mean_over_steps_of(run.step_ns) > 0))
           return refuse_with(SeriesRefusal::kNoSteps, run.name);
     if (sizes_.size() < 2) return refuse_with(SeriesRefusal::kOneSize);
@@ -125,7 +125,7 @@ class SeriesMaker {
     std::vector<DeviceTimes> times;
     for (size_t p = 0; p < sizes_.size(); ++p) {
       std::vector<std::vector<double>> steps;
-      for (RunSample const& run : runs(p)) steps.push_back(run.step_ns);
+      for (RunMeasurements const& run : runs(p)) steps.push_back(run.step_ns);
       errors.push_back(mean_error(steps));
       times.push_back(device_times(runs(p)));
       ScalingPoint& point = series_.points[p];
@@ -155,7 +155,7 @@ class SeriesMaker {
   }
 
   static void add_counts(Runs const& of_size, ScalingPoint& point) {
-    for (RunSample const& run : of_size) {
+    for (RunMeasurements const& run : of_size) {
       point.runs.push_back(run.name);
       point.steps += run.steps.size();
       point.warmup_steps += run.warmup_steps;
@@ -164,9 +164,10 @@ class SeriesMaker {
       point.incomplete_steps += run.incomplete_steps;
     }
     for (size_t part = 0; part < kStepPartCount; ++part)
-      point.parts_ns[part] = mean_over(of_size, [&](RunSample const& run) { return mean_over_steps_of(run.parts_ns[part]); });
+      point.parts_ns[part] =
+          mean_over(of_size, [&](RunMeasurements const& run) { return mean_over_steps_of(run.parts_ns[part]); });
     point.copied_in_bytes =
-        mean_over(of_size, [](RunSample const& run) { return run.copied_in_bytes / static_cast<double>(run.devices); });
+        mean_over(of_size, [](RunMeasurements const& run) { return run.copied_in_bytes / static_cast<double>(run.devices); });
   }
 
   void add_loss(size_t from, size_t to) {
@@ -194,7 +195,7 @@ class SeriesMaker {
   void add_fits() {
     std::vector<CostPoint> points;
     for (size_t p = 0; p < sizes_.size(); ++p)
-      for (RunSample const& run : runs(p)) {
+      for (RunMeasurements const& run : runs(p)) {
         double const cost = cost_of(sizes_[p].first, mean_over_steps_of(run.step_ns));
         if (cost > 0) points.push_back({static_cast<double>(sizes_[p].first), cost});
       }
@@ -212,13 +213,14 @@ class SeriesMaker {
   void add_caveats() {
     add_caveat(SeriesCaveat::kMissingRanks,
                [&](size_t p) { return any_of_runs(runs(p), [](auto const& run) { return !run.missing_ranks.empty(); }); });
-    add_caveat(SeriesCaveat::kQuality,
-               [&](size_t p) { return any_of_runs(runs(p), [](auto const& run) { return run.quality < kLeastSeriesQuality; }); });
+    add_caveat(SeriesCaveat::kQuality, [&](size_t p) {
+      return any_of_runs(runs(p), [](auto const& run) { return run.integrity < kLeastSeriesQuality; });
+    });
     add_caveat(SeriesCaveat::kKernelNames,
                [&](size_t p) { return p > 0 && common_kernel_share(runs(0), runs(p)) < kLeastCommonKernels; });
     add_caveat(SeriesCaveat::kOutliers, [&](size_t p) {
-      double const usual = mean_over(runs(p), [](auto const& run) { return run.usual_steps_ns; });
-      return mean_over(runs(p), [](auto const& run) { return run.all_steps_ns; }) > (1 + kLeastOutlierShare) * usual;
+      double const steady = mean_over(runs(p), [](auto const& run) { return run.steady_steps_ns; });
+      return mean_over(runs(p), [](auto const& run) { return run.all_steps_ns; }) > (1 + kLeastOutlierShare) * steady;
     });
     add_caveat(SeriesCaveat::kSuperlinear, [&](size_t p) {
       Estimate const& efficiency = series_.points[p].efficiency;
@@ -259,14 +261,14 @@ double ScalingSeries::throughput_at(double devices, double cost_ns) const {
   return devices / cost_ns * kNsPerSecond * samples.value_or(1);
 }
 
-uint64_t devices_of(RunSample const& run) {
+uint64_t devices_of(RunMeasurements const& run) {
   if (run.missing_ranks.empty() || run.processes == 0) return run.devices;
   return run.devices + run.missing_ranks.size() * run.devices / run.processes;
 }
 
-ScalingSeries scale_series(std::vector<RunSample> runs, ScalingOptions const& options) {
+ScalingSeries scale_series(std::vector<RunMeasurements> runs, ScalingOptions const& options) {
   RunsByDevices by_devices;
-  for (RunSample& run : runs) by_devices[devices_of(run)].push_back(std::move(run));
+  for (RunMeasurements& run : runs) by_devices[devices_of(run)].push_back(std::move(run));
   return SeriesMaker(by_devices, options).take();
 }
 

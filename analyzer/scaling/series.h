@@ -87,9 +87,9 @@ struct ScalingOptions {
 };
 
 /// Never fails: what is no series is refused, and caveats say what is left out. Runs of one number of devices are repeats.
-ScalingSeries scale_series(std::vector<RunSample> runs, ScalingOptions const& options = {});
+ScalingSeries scale_series(std::vector<RunMeasurements> runs, ScalingOptions const& options = {});
 
 /// The devices of a run, those of missing ranks too.
-uint64_t devices_of(RunSample const& run);
+uint64_t devices_of(RunMeasurements const& run);
 
 }  // namespace stepscope::analyzer

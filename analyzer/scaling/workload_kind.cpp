@@ -18,15 +18,15 @@ constexpr double kSameBytes = 0.1;
 constexpr double kStrongExponent = -0.6, kWeakExponent = -0.3;
 
 template <class OfRun>
-double mean_of_runs(std::vector<RunSample> const& runs, OfRun const& of_run) {
+double mean_of_runs(std::vector<RunMeasurements> const& runs, OfRun const& of_run) {
   double sum = 0;
-  for (RunSample const& run : runs) sum += of_run(run);
+  for (RunMeasurements const& run : runs) sum += of_run(run);
   return sum / static_cast<double>(runs.size());
 }
 
-double kernel_ns(RunSample const& run) {
+double kernel_ns(RunMeasurements const& run) {
   double sum = 0;
-  for (RunSample::Kernel const& kernel : run.kernels) sum = std::accumulate(kernel.ns.begin(), kernel.ns.end(), sum);
+  for (RunMeasurements::Kernel const& kernel : run.kernels) sum = std::accumulate(kernel.ns.begin(), kernel.ns.end(), sum);
   return sum / static_cast<double>(run.steps.size());
 }
 
@@ -44,7 +44,7 @@ bool is_work_same(Work const& work, bool in_total) {
 bool are_fed(RunsByDevices const& runs) {
   return std::all_of(runs.begin(), runs.end(), [](auto const& entry) {
     return std::all_of(entry.second.begin(), entry.second.end(),
-                       [](RunSample const& run) { return run.fed_devices == run.devices && run.copied_in_bytes > 0; });
+                       [](RunMeasurements const& run) { return run.fed_devices == run.devices && run.copied_in_bytes > 0; });
   });
 }
 
@@ -61,7 +61,7 @@ KindFacts find_kind(RunsByDevices const& runs) {
   bool const by_bytes = are_fed(runs);
   Work work;
   for (auto const& [devices, samples] : runs) {
-    double const amount = mean_of_runs(samples, [&](RunSample const& run) {
+    double const amount = mean_of_runs(samples, [&](RunMeasurements const& run) {
       return by_bytes ? run.copied_in_bytes / static_cast<double>(run.devices) : kernel_ns(run);
     });
     work.emplace_back(static_cast<double>(devices), amount);

@@ -21,7 +21,7 @@ enum class KindEvidence : uint8_t { kAsked, kCopiedIn, kKernels };
 char const* to_string(KindEvidence evidence);
 
 /// Runs of each number of devices, fewest first.
-using RunsByDevices = std::map<uint64_t, std::vector<RunSample>>;
+using RunsByDevices = std::map<uint64_t, std::vector<RunMeasurements>>;
 
 /// What was looked at: exponents of the number of devices by which work per device changes, 0 = weak and -1 = strong scaling.
 struct KindFacts {

@@ -18,13 +18,13 @@
 #include "cli/run_samples.h"
 #include "gate/budget_file.h"
 #include "gate/store.h"
-#include "reports/words/runs/comparison_words.h"
 #include "reports/github/annotations.h"
 #include "reports/json/gate_json.h"
 #include "reports/junit/junit.h"
 #include "reports/markdown/markdown.h"
 #include "reports/sarif/sarif.h"
 #include "reports/text/gate.h"
+#include "reports/words/runs/comparison_words.h"
 #include "trace/base/files/lock_file.h"
 #include "trace/base/files/mapped_file.h"
 
@@ -34,7 +34,7 @@ namespace {
 using base::Expected;
 
 struct CheckCommand {
-  std::vector<std::string> fresh, base, history;
+  std::vector<std::string> candidate, base, history;
   std::string budget, name, steps, label;
   std::string update_baseline, append_history;
   std::string json_file, markdown, junit, sarif;
@@ -43,12 +43,12 @@ struct CheckCommand {
   bool github = false, no_github = false;
 };
 
-using Samples = std::vector<analyzer::RunSample>;
+using Samples = std::vector<analyzer::RunMeasurements>;
 
 /// What was read, before anything is judged.
 struct CheckInputs {
   std::string name;
-  Samples base, fresh;
+  Samples base, candidate;
   std::string base_file;  ///< the first baseline, or run of the base; empty without one
   std::vector<analyzer::Budget> budgets;
   std::vector<analyzer::HistoryPoint> history;  ///< with the new runs, where one is asked for
@@ -60,7 +60,7 @@ struct CheckInputs {
 Expected<Samples> read_kept(std::vector<std::string> const& paths, std::string const& steps) {
   auto samples = read_samples(paths, steps);
   if (!samples) return samples;
-  for (analyzer::RunSample& sample : *samples) sample = analyzer::kept_sample(std::move(sample));
+  for (analyzer::RunMeasurements& sample : *samples) sample = analyzer::kept_sample(std::move(sample));
   return samples;
 }
 
@@ -105,7 +105,7 @@ Expected<gate::History> read_points(std::string const& path, std::string const& 
     runs = std::move(baseline->runs);
   }
   gate::History history{name, {}};
-  for (analyzer::RunSample const& run : runs) {
+  for (analyzer::RunMeasurements const& run : runs) {
     if (run.steps.empty()) return base::fail("{}: has no steps, leave it out", path);
     history.points.push_back(analyzer::history_point(run, run.name));
   }
@@ -148,7 +148,7 @@ Expected<void> read_histories(CheckCommand const& command, CheckInputs& inputs) 
     if (inputs.name.empty()) inputs.name = read->name;
     inputs.history.insert(inputs.history.end(), read->points.begin(), read->points.end());
   }
-  for (analyzer::RunSample const& run : inputs.fresh) {
+  for (analyzer::RunMeasurements const& run : inputs.candidate) {
     analyzer::HistoryPoint const point = analyzer::history_point(run, command.label.empty() ? run.name : command.label);
     inputs.history.push_back(point);
     if (inputs.appended) inputs.appended->points.push_back(point);
@@ -157,8 +157,8 @@ Expected<void> read_histories(CheckCommand const& command, CheckInputs& inputs) 
 }
 
 /// Each new run needs a step, with a baseline and without.
-Expected<void> check_steps(Samples const& fresh) {
-  for (analyzer::RunSample const& run : fresh) {
+Expected<void> check_steps(Samples const& candidate) {
+  for (analyzer::RunMeasurements const& run : candidate) {
     if (!run.steps.empty()) continue;
     analyzer::Comparison refused;
     refused.refusal = analyzer::Refusal::kNoSteps;
@@ -176,20 +176,20 @@ Expected<CheckInputs> read_inputs(CheckCommand const& command) {
     return base::fail("check: --paired: name the other run of each pair with --baseline");
   bool const is_history_alone =
       command.base.empty() && command.budget.empty() && command.update_baseline.empty() && command.append_history.empty();
-  if (command.fresh.empty() && !is_history_alone) return base::fail("check: name the runs to check");
+  if (command.candidate.empty() && !is_history_alone) return base::fail("check: name the runs to check");
   if (!command.name.empty())
     if (auto const good = gate::check_name(command.name); !good) return base::fail_with(good);
   CheckInputs inputs;
-  auto fresh = read_kept(command.fresh, command.steps);
-  if (!fresh) return base::fail_with(fresh);
-  inputs.fresh = std::move(*fresh);
-  if (auto const good = check_steps(inputs.fresh); !good) return base::fail_with(good);
+  auto candidate = read_kept(command.candidate, command.steps);
+  if (!candidate) return base::fail_with(candidate);
+  inputs.candidate = std::move(*candidate);
+  if (auto const good = check_steps(inputs.candidate); !good) return base::fail_with(good);
   bool const is_kept = !command.update_baseline.empty() || !command.append_history.empty();
-  auto const is_in_turn = [](analyzer::RunSample const& run) { return run.steps_in_turn > 0; };
-  if (is_kept && std::any_of(inputs.fresh.begin(), inputs.fresh.end(), is_in_turn))
+  auto const is_in_turn = [](analyzer::RunMeasurements const& run) { return run.steps_in_turn > 0; };
+  if (is_kept && std::any_of(inputs.candidate.begin(), inputs.candidate.end(), is_in_turn))
     return base::fail("check: runs that were made in turn with another program are for --paired, keep runs that were made alone");
   inputs.name = command.name;
-  if (inputs.name.empty() && !inputs.fresh.empty()) inputs.name = gate::workload_name(inputs.fresh.front());
+  if (inputs.name.empty() && !inputs.candidate.empty()) inputs.name = gate::workload_name(inputs.candidate.front());
   if (!command.base.empty()) inputs.base_file = gate::baseline_file(command.base.front(), inputs.name);
   auto base_runs = read_base(command, inputs.name);
   if (!base_runs) return base::fail_with(base_runs);
@@ -222,15 +222,15 @@ std::string host_name() {
 /// What becomes of the new runs as a baseline; reports say it before it is done, for all files are written or none.
 Expected<void> keep_baseline(CheckCommand const& command, CheckInputs& inputs, analyzer::GateResult& result) {
   if (command.update_baseline.empty()) return {};
-  if (inputs.fresh.size() > gate::kMostBaselineRuns)
+  if (inputs.candidate.size() > gate::kMostBaselineRuns)
     return base::fail("--update-baseline: a baseline has at most {} runs, name fewer", gate::kMostBaselineRuns);
   if (auto const made = make_folder(gate::baseline_folder(command.update_baseline), inputs); !made) return made;
   auto const target = gate::baseline_target(command.update_baseline, inputs.name);
   if (!target) return base::fail_with(target);
-  analyzer::KeptBaseline kept = analyzer::describe_baseline(inputs.fresh, command.least_percent / 100);
+  analyzer::KeptBaseline kept = analyzer::describe_baseline(inputs.candidate, command.least_percent / 100);
   kept.file = *target;
   kept.place = command.update_baseline;
-  if (inputs.name != gate::workload_name(inputs.fresh.front())) kept.asked_name = inputs.name;
+  if (inputs.name != gate::workload_name(inputs.candidate.front())) kept.asked_name = inputs.name;
   kept.is_written = result.verdict == analyzer::GateVerdict::kPassed;
   std::error_code error;
   kept.replaces = std::filesystem::exists(*target, error);
@@ -251,12 +251,13 @@ Expected<void> write_files(CheckCommand const& command, CheckInputs const& input
   if (!command.markdown.empty()) files.add(command.markdown, reports::gate_markdown(result));
   if (!command.junit.empty()) files.add(command.junit, reports::gate_junit(result, {utc_now(), host_name()}));
   if (!command.sarif.empty()) {
-    std::string const& artifact = inputs.base_file.empty() && !inputs.fresh.empty() ? inputs.fresh[0].name : inputs.base_file;
+    std::string const& artifact =
+        inputs.base_file.empty() && !inputs.candidate.empty() ? inputs.candidate[0].name : inputs.base_file;
     files.add(command.sarif, reports::gate_sarif(result, {STEPSCOPE_VERSION, artifact}));
   }
   if (inputs.appended) files.add(command.append_history, gate::history_text(*inputs.appended));
   if (result.kept_baseline && result.kept_baseline->is_written)
-    files.add(result.kept_baseline->file, gate::baseline_text({inputs.name, inputs.fresh}), links_of(command, result));
+    files.add(result.kept_baseline->file, gate::baseline_text({inputs.name, inputs.candidate}), links_of(command, result));
   return files.write();
 }
 
@@ -296,14 +297,14 @@ int check(CheckCommand const& command) {
   if (!inputs) return report_error(inputs.error());
   double const least_share = command.least_percent / 100;
   analyzer::GateResult result;
-  if (!inputs->fresh.empty())
-    result = analyzer::check_runs(inputs->base, inputs->fresh, inputs->budgets, {least_share, command.paired});
+  if (!inputs->candidate.empty())
+    result = analyzer::check_runs(inputs->base, inputs->candidate, inputs->budgets, {least_share, command.paired});
   if (result.comparison && result.comparison->refusal)
     return report_error({"check: " + reports::refusal_text(*result.comparison)});
   result.name = inputs->name;
   if (!command.history.empty() || !command.append_history.empty())
     result.history = analyzer::analyze_history(inputs->history, least_share);
-  if (inputs->appended) result.kept_history = {command.append_history, inputs->fresh.size(), inputs->appended->points.size()};
+  if (inputs->appended) result.kept_history = {command.append_history, inputs->candidate.size(), inputs->appended->points.size()};
   if (auto const kept = keep_baseline(command, *inputs, result); !kept) return report_error(kept.error());
   if (auto const written = write_files(command, *inputs, result); !written) return report_error(written.error());
   print_result(command, result);
@@ -329,7 +330,7 @@ Action add_check(CLI::App& app) {
       "stepscope check NEW... --baseline BASE... [--budget FILE]\n"
       "Exit code: 0 passed, 1 failed (slower or more memory beyond doubt, or a budget broken), 2 wrong use or unreadable, 3 "
       "unclear. docs/GATE.md");
-  app.add_option("NEW", command->fresh, "the runs to check");
+  app.add_option("NEW", command->candidate, "the runs to check");
   app.add_option("--baseline", command->base, "runs, baseline files, or a folder of baseline files");
   app.add_option("--budget", command->budget, "a TOML file of limits for each workload");
   app.add_option("--history", command->history,

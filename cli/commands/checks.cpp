@@ -10,7 +10,7 @@
 namespace stepscope::cli {
 namespace {
 
-using machine::Verdict;
+using doctor::Verdict;
 
 char const* word_for(Verdict verdict, VerdictWords const& words) {
   switch (verdict) {
@@ -42,7 +42,7 @@ char const* color_for(Verdict verdict) {
 
 }  // namespace
 
-void print_check(machine::Check const& check, VerdictWords const& words) {
+void print_check(doctor::Check const& check, VerdictWords const& words) {
   bool const color = use_color();
   std::printf("%s%-4s%s  %-22s %s\n", color ? color_for(check.verdict) : "", word_for(check.verdict, words),
               color ? "\033[0m" : "", base::printable(check.name).c_str(), base::printable(check.found).c_str());
@@ -50,9 +50,9 @@ void print_check(machine::Check const& check, VerdictWords const& words) {
   std::fflush(stdout);
 }
 
-nlohmann::json json_of(std::span<machine::Check const> checks, VerdictWords const& words) {
+nlohmann::json json_of(std::span<doctor::Check const> checks, VerdictWords const& words) {
   nlohmann::json all = nlohmann::json::array();
-  for (machine::Check const& check : checks) {
+  for (doctor::Check const& check : checks) {
     all.push_back(
         {{"name", check.name}, {"verdict", word_for(check.verdict, words)}, {"found", check.found}, {"fix", check.fix}});
     if (!check.numbers.empty()) all.back()["numbers"] = check.numbers;

@@ -18,9 +18,9 @@ struct VerdictWords {
 };
 
 /// One line: the verdict, the check's name, what was found; below it what to do.
-void print_check(machine::Check const& check, VerdictWords const& words);
+void print_check(doctor::Check const& check, VerdictWords const& words);
 
-nlohmann::json json_of(std::span<machine::Check const> checks, VerdictWords const& words);
+nlohmann::json json_of(std::span<doctor::Check const> checks, VerdictWords const& words);
 
 /// `stepscope doctor` without RUN. Returns the exit code.
 int examine_machine(bool as_json);

@@ -5,17 +5,17 @@
 #include "analyzer/compare/comparison.h"
 #include "cli/commands.h"
 #include "cli/run_samples.h"
-#include "reports/words/runs/comparison_words.h"
 #include "reports/json/comparison_json.h"
 #include "reports/markdown/markdown.h"
 #include "reports/text/comparison.h"
+#include "reports/words/runs/comparison_words.h"
 #include "trace/base/files/output_file.h"
 
 namespace stepscope::cli {
 namespace {
 
 struct CompareCommand {
-  std::vector<std::string> base, fresh;
+  std::vector<std::string> base, candidate;
   bool json = false;
   std::string steps, markdown;
   double least_percent = 2;
@@ -30,9 +30,10 @@ int exit_code(analyzer::Verdict verdict) {
 int compare_sides(CompareCommand const& command) {
   auto const base = read_samples(command.base, command.steps);
   if (!base) return report_error(base.error());
-  auto const fresh = read_samples(command.fresh, command.steps);
-  if (!fresh) return report_error(fresh.error());
-  analyzer::Comparison const comparison = analyzer::compare_runs(*base, *fresh, {command.least_percent / 100, command.paired});
+  auto const candidate = read_samples(command.candidate, command.steps);
+  if (!candidate) return report_error(candidate.error());
+  analyzer::Comparison const comparison =
+      analyzer::compare_runs(*base, *candidate, {command.least_percent / 100, command.paired});
   if (comparison.refusal) return report_error({"compare: " + reports::refusal_text(comparison)});
   if (!command.markdown.empty()) {
     auto const written = base::write_file_atomically(command.markdown, reports::comparison_markdown(comparison));
@@ -53,7 +54,7 @@ Action add_compare(CLI::App& app) {
       "run. "
       "Exit code: 0 the step is the same or faster, 1 slower, 2 wrong use or nothing to compare, 3 unclear. docs/COMPARE.md");
   app.add_option("BASE", command->base, "runs before the change")->required();
-  app.add_option("--vs", command->fresh, "runs after it")->required();
+  app.add_option("--vs", command->candidate, "runs after it")->required();
   app.add_flag("--json", command->json, "print every number as JSON (docs/COMPARE.md)");
   app.add_option("--markdown", command->markdown, "write a comment for a pull request to this file");
   app.add_option("--steps", command->steps, "only steps first:last of each run");

@@ -8,13 +8,13 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/results/analysis.h"
-#include "cli/commands/checks.h"
 #include "cli/commands.h"
+#include "cli/commands/checks.h"
 #include "reports/words/run_notes.h"
 #include "reports/words/trust.h"
-#include "trace/base/format.h"
 #include "trace/base/files/mapped_file.h"
 #include "trace/base/files/run_folder.h"
+#include "trace/base/format.h"
 #include "trace/file/reader.h"
 #include "trace/file/trace_file.h"
 #include "trace/import/open/open_run.h"
@@ -208,8 +208,8 @@ void print(Diagnosis const& diagnosis) {
 
 /// How far the conclusions can be believed that the files give together.
 void print(model::Run const& run, analyzer::Analysis const& analysis) {
-  std::printf("\nTrust: %d of 100\n", static_cast<int>(analysis.quality.score));
-  for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.quality))
+  std::printf("\nTrust: %d of 100\n", static_cast<int>(analysis.integrity.score));
+  for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.integrity))
     std::printf("  fault    %s\n  weakens  %s\n  holds    %s\n", printable(weakness.fault).c_str(), weakness.weakens.c_str(),
                 weakness.holds.c_str());
   for (std::string const& note : run.notes) std::printf("  note     %s\n", printable(note).c_str());
@@ -218,12 +218,12 @@ void print(model::Run const& run, analyzer::Analysis const& analysis) {
 
 json json_of(model::Run const& run, analyzer::Analysis const& analysis) {
   json weaknesses = json::array();
-  for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.quality))
+  for (reports::Weakness const& weakness : reports::weaknesses(run, analysis.integrity))
     weaknesses.push_back({{"fault", weakness.fault}, {"weakens", weakness.weakens}, {"holds", weakness.holds}});
   json notes = run.notes;
   for (std::string const& note : reports::run_notes(run, analysis)) notes.push_back(note);
-  return {{"score", analysis.quality.score},
-          {"missing_ranks", analysis.quality.missing_ranks},
+  return {{"score", analysis.integrity.score},
+          {"missing_ranks", analysis.integrity.missing_ranks},
           {"weaknesses", weaknesses},
           {"notes", notes}};
 }

@@ -4,8 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/checks.h"
 #include "cli/command.h"
+#include "cli/commands/checks.h"
 #include "doctor/machine.h"
 
 namespace stepscope::cli {
@@ -21,18 +21,18 @@ std::string conclusion(size_t failures, size_t warnings) {
 }  // namespace
 
 int examine_machine(bool as_json) {
-  std::vector<machine::Check> const checks = machine::examine(machine::this_machine(program_folder()));
-  auto const count = [&](machine::Verdict verdict) {
+  std::vector<doctor::Check> const checks = doctor::examine(doctor::this_machine(program_folder()));
+  auto const count = [&](doctor::Verdict verdict) {
     return static_cast<size_t>(
-        std::count_if(checks.begin(), checks.end(), [&](machine::Check const& check) { return check.verdict == verdict; }));
+        std::count_if(checks.begin(), checks.end(), [&](doctor::Check const& check) { return check.verdict == verdict; }));
   };
-  size_t const failures = count(machine::Verdict::kFailure);
+  size_t const failures = count(doctor::Verdict::kFailure);
   if (as_json) {
     nlohmann::json const all = {{"ready", failures == 0}, {"checks", json_of(checks, kWords)}};
     std::printf("%s\n", all.dump(2, ' ', true, nlohmann::json::error_handler_t::replace).c_str());
   } else {
-    for (machine::Check const& check : checks) print_check(check, kWords);
-    std::printf("%s\n", conclusion(failures, count(machine::Verdict::kWarning)).c_str());
+    for (doctor::Check const& check : checks) print_check(check, kWords);
+    std::printf("%s\n", conclusion(failures, count(doctor::Verdict::kWarning)).c_str());
   }
   return failures == 0 ? kGood : kFinding;
 }

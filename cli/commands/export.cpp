@@ -10,9 +10,9 @@
 #include "cli/partial_run.h"
 #include "cli/progress.h"
 #include "cli/run_parts.h"
-#include "trace/base/format.h"
 #include "trace/base/files/lock_file.h"
 #include "trace/base/files/output_folder.h"
+#include "trace/base/format.h"
 #include "trace/export/exporters.h"
 #include "trace/import/formats/importers.h"
 

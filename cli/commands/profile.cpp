@@ -9,8 +9,8 @@
 #include "reports/html/html.h"
 #include "reports/json/json.h"
 #include "reports/text/text.h"
-#include "trace/base/format.h"
 #include "trace/base/files/output_file.h"
+#include "trace/base/format.h"
 #include "tracer/core/options.h"
 #include "tracer/record.h"
 

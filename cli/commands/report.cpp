@@ -12,12 +12,12 @@
 #include "reports/html/html.h"
 #include "reports/html/scaling_page.h"
 #include "reports/json/scaling_json.h"
-#include "reports/words/language.h"
 #include "reports/markdown/scaling.h"
-#include "reports/words/runs/scaling_words.h"
 #include "reports/text/scaling.h"
-#include "trace/base/format.h"
+#include "reports/words/language.h"
+#include "reports/words/runs/scaling_words.h"
 #include "trace/base/files/output_file.h"
+#include "trace/base/format.h"
 #include "trace/import/open/run_series.h"
 
 namespace stepscope::cli {

@@ -9,15 +9,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/commands/checks.h"
 #include "cli/commands.h"
+#include "cli/commands/checks.h"
 #include "trace/base/files/temporary.h"
 
 namespace stepscope::cli {
 namespace {
 
 namespace fs = std::filesystem;
-using machine::Verdict;
+using doctor::Verdict;
 
 constexpr VerdictWords kSelftestWords = {"PASS", "WARN", "FAIL", "SKIP"};
 
@@ -71,9 +71,9 @@ int run_selftest(SelftestOptions const& options) {
   std::string const here = program_folder();
   selftest::Setup const setup = {here + "/stepscope", here + "/../libexec/stepscope/stepscope-cuda-probe", options.device,
                                  workspace.path()};
-  std::vector<machine::Check> checks;
+  std::vector<doctor::Check> checks;
   Tally tally;
-  auto const finished = selftest::run(setup, [&](machine::Check const& check) {
+  auto const finished = selftest::run(setup, [&](doctor::Check const& check) {
     tally.add(check.verdict);
     checks.push_back(check);
     if (!options.json) print_check(check, kSelftestWords);

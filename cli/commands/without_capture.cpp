@@ -1,7 +1,7 @@
 // Stands in for run, record, profile, selftest and the examination of the machine where the NVTX headers were not found at build
 // time: says so instead of missing silently.
-#include "cli/commands/checks.h"
 #include "cli/commands.h"
+#include "cli/commands/checks.h"
 
 namespace stepscope::cli {
 namespace {

@@ -83,7 +83,7 @@ FactTable device_time_table() {
                   nullptr};
   append_idle(table.columns);
   table.fill = [](Run const& run, Analysis const& analysis, Rows& rows) {
-    for (analyzer::DeviceFacts const& device : analysis.devices) {
+    for (analyzer::DeviceStats const& device : analysis.devices) {
       analyzer::TimeSplit const& time = device.time;
       add_place(run, device.ref, rows);
       rows.add_text(base::printable(device.name));
@@ -128,7 +128,7 @@ FactTable step_table() {
   append_idle(table.columns);
   table.fill = [](Run const& run, Analysis const& analysis, Rows& rows) {
     for (reports::StepPeriod const& period : reports::step_periods(analysis)) {
-      analyzer::StepFacts const& step = *period.step;
+      analyzer::StepStats const& step = *period.step;
       add_place(run, step.ref, rows);
       rows.add(integer(step.step));
       add_interval({step.window.begin, step.window.begin + step.time.window_ns}, rows);
@@ -146,7 +146,7 @@ FactTable step_table() {
 model::Interval part_in_window(Analysis const& analysis, analyzer::IdleGap const& gap) {
   auto const device =
       std::lower_bound(analysis.devices.begin(), analysis.devices.end(), gap.ref,
-                       [](analyzer::DeviceFacts const& facts, analyzer::DeviceRef ref) { return facts.ref < ref; });
+                       [](analyzer::DeviceStats const& facts, analyzer::DeviceRef ref) { return facts.ref < ref; });
   if (device == analysis.devices.end() || device->ref != gap.ref) return {};
   return {std::max(gap.when.begin, device->window.begin), std::min(gap.when.end, device->window.end)};
 }
@@ -178,7 +178,7 @@ FactTable gap_table() {
 // ---- Communication ----
 
 /// Rank of a participant in its communicator, if its event says it.
-Cell communicator_rank(analyzer::CollectiveFacts::Participant const& participant) {
+Cell communicator_rank(analyzer::CollectiveStats::Participant const& participant) {
   return participant.rank < 0 ? Cell{} : integer(participant.rank);
 }
 
@@ -187,12 +187,12 @@ Cell operation(model::CollectiveOp op) {
   return op == model::CollectiveOp::kUnknown ? Cell{} : Cell::of(std::string_view(model::to_string(op)));
 }
 Cell communicator_cell(uint64_t communicator) { return communicator == 0 ? Cell{} : Cell::address(communicator); }
-Cell message_bytes(analyzer::CollectiveFacts const& collective) {
+Cell message_bytes(analyzer::CollectiveStats const& collective) {
   bool const is_unknown = collective.bytes == 0 && collective.op != model::CollectiveOp::kBarrier;
   return is_unknown ? Cell{} : count(collective.bytes);
 }
 
-void add_participants(Run const& run, analyzer::CollectiveFacts const& collective, size_t number, Rows& rows) {
+void add_participants(Run const& run, analyzer::CollectiveStats const& collective, size_t number, Rows& rows) {
   for (size_t i = 0; i < collective.participants.size(); ++i) {
     auto const& participant = collective.participants[i];
     rows.add(count(number));

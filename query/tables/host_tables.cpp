@@ -42,8 +42,8 @@ FactTable host_step_table() {
            {"warmup", kInteger, "1 = left out of means and findings"},
            {"outlier", kInteger, "1 = much longer than the others"}},
           [](Run const& run, Analysis const& analysis, Rows& rows) {
-            for (analyzer::HostFacts const& host : analysis.hosts)
-              for (analyzer::HostStepFacts const& step : host.steps) {
+            for (analyzer::HostStats const& host : analysis.hosts)
+              for (analyzer::HostStepStats const& step : host.steps) {
                 add_rank(run, host.rank_index, rows);
                 add_thread(run, host.rank_index, step.track, rows);
                 add_wholes({step.step, step.range.begin, step.range.length(), step.range.end, step.period.begin,
@@ -67,8 +67,8 @@ FactTable host_range_table() {
            {"step_inclusive_ns", kInteger, "mean of a usual step; NULL without steps"},
            {"step_exclusive_ns", kInteger, "likewise"}},
           [](Run const& run, Analysis const& analysis, Rows& rows) {
-            for (analyzer::HostFacts const& host : analysis.hosts)
-              for (analyzer::HostRangeFacts const& range : host.ranges) {
+            for (analyzer::HostStats const& host : analysis.hosts)
+              for (analyzer::HostRangeStats const& range : host.ranges) {
                 add_rank(run, host.rank_index, rows);
                 if (range.names == 1)
                   rows.add_text(base::printable(range.name));
@@ -96,8 +96,8 @@ FactTable host_thread_table() {
            {"input_ns", kInteger, "the thread waited for data"},
            {"window_ns", kInteger, "first begin to last end of all threads of the process"}},
           [](Run const& run, Analysis const& analysis, Rows& rows) {
-            for (analyzer::HostFacts const& host : analysis.hosts)
-              for (analyzer::HostThreadFacts const& thread : host.threads) {
+            for (analyzer::HostStats const& host : analysis.hosts)
+              for (analyzer::HostThreadStats const& thread : host.threads) {
                 add_rank(run, host.rank_index, rows);
                 add_thread(run, host.rank_index, thread.track, rows);
                 rows.add(Cell::of(thread.events));
@@ -122,8 +122,8 @@ FactTable negotiation_table() {
            {"worst_start_ns", kInteger, "begin of the longest stretch, run time; NULL without one"},
            {"worst_ns", kInteger, "its length"}},
           [](Run const& run, Analysis const& analysis, Rows& rows) {
-            for (analyzer::NegotiationFacts const& facts : analysis.negotiations)
-              for (analyzer::NegotiationFacts::Rank const& rank : facts.ranks) {
+            for (analyzer::NegotiationStats const& facts : analysis.negotiations)
+              for (analyzer::NegotiationStats::Rank const& rank : facts.ranks) {
                 add_rank(run, facts.rank_index, rows);
                 rows.add(Cell::of(facts.count));
                 rows.add(Cell::of(facts.incomplete));

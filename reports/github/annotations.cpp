@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/runs/gate_words.h"
 #include "reports/words/labels.h"
+#include "reports/words/runs/gate_words.h"
 
 namespace stepscope::reports {
 namespace {

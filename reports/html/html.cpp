@@ -50,7 +50,7 @@ std::string report_html(model::Run const& run, analyzer::Analysis const& analysi
 
 base::Expected<std::string> report_html(model::Run const& outline, analyzer::Analysis const& analysis, ReadProcess const& read,
                                         ReportOptions const& options) {
-  SpokenLanguage const spoken(options.language);
+  ScopedLanguage const spoken(options.language);
   model::Interval const range = run_range(outline);
   Page page{outline, analysis, options, summarize(analysis), range, timeline_views(outline, analysis, range), {}};
   auto timeline = make_timeline(page, read);

@@ -80,7 +80,7 @@ namespace {
 /// Where a step number ran, over all devices.
 model::Interval extent_of_step(analyzer::Analysis const& analysis, int64_t number) {
   std::optional<model::Interval> extent;
-  for (analyzer::StepFacts const& step : analysis.steps) {
+  for (analyzer::StepStats const& step : analysis.steps) {
     if (step.step != number) continue;
     for (model::Interval const& part : {step.host_window, step.window}) {
       if (part.length() <= 0) continue;

@@ -55,7 +55,7 @@ PageJson steps_of(Page const& page, std::vector<StepPeriod> const& periods, anal
 PageJson steps_data(Page const& page) {
   PageJson devices = PageJson::array();
   std::vector<StepPeriod> const periods = step_periods(page.analysis);
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+  for (analyzer::DeviceStats const& device : page.analysis.devices) {
     PageJson steps = steps_of(page, periods, device.ref);
     if (!steps["first"].empty()) devices.push_back(std::move(steps));
   }
@@ -64,8 +64,8 @@ PageJson steps_data(Page const& page) {
 
 PageJson memory_data(Page const& page) {
   PageJson devices = PageJson::array();
-  for (analyzer::DeviceFacts const* fullest : fullest_devices(page.analysis)) {
-    analyzer::DeviceFacts const& device = *fullest;
+  for (analyzer::DeviceStats const* fullest : fullest_devices(page.analysis)) {
+    analyzer::DeviceStats const& device = *fullest;
     auto const& points = device.memory.timeline;
     PageJson times = PageJson::array(), reserved = PageJson::array();
     std::vector<PageJson> purposes(7, PageJson::array());
@@ -91,7 +91,7 @@ PageJson memory_data(Page const& page) {
 }
 
 /// Bus bandwidth over algorithm bandwidth of a kind of collective, taken from one that has both.
-double bus_factor(analyzer::CollectiveFacts const& collective) {
+double bus_factor(analyzer::CollectiveStats const& collective) {
   double const algorithm = static_cast<double>(collective.bytes) / static_cast<double>(collective.transfer_ns);
   return algorithm > 0 ? *collective.busbw_gbps / algorithm : 0;
 }
@@ -113,7 +113,7 @@ PageJson bandwidth_data(Page const& page) {
     double factor = 0;
   };
   std::map<std::pair<uint64_t, model::CollectiveOp>, Series> groups;
-  for (analyzer::CollectiveFacts const& collective : page.analysis.collectives) {
+  for (analyzer::CollectiveStats const& collective : page.analysis.collectives) {
     if (!collective.busbw_gbps || !std::isfinite(*collective.busbw_gbps) || collective.bytes == 0 || collective.transfer_ns <= 0)
       continue;
     Series& series = groups[{collective.communicator, collective.op}];
@@ -212,9 +212,9 @@ PageJson parts_data() {
 
 }  // namespace
 
-std::vector<analyzer::DeviceFacts const*> fullest_devices(analyzer::Analysis const& analysis) {
-  std::vector<analyzer::DeviceFacts const*> devices;
-  for (analyzer::DeviceFacts const& device : analysis.devices)
+std::vector<analyzer::DeviceStats const*> fullest_devices(analyzer::Analysis const& analysis) {
+  std::vector<analyzer::DeviceStats const*> devices;
+  for (analyzer::DeviceStats const& device : analysis.devices)
     if (!device.memory.timeline.empty()) devices.push_back(&device);
   if (devices.size() <= kMaxMemoryCurves) return devices;
   std::stable_sort(devices.begin(), devices.end(), [](auto const* a, auto const* b) {
@@ -246,7 +246,7 @@ std::vector<size_t> thinned_memory(analyzer::MemoryTimeline const& points, size_
 
 std::vector<DeviceWait> waits_by_device(analyzer::Analysis const& analysis) {
   std::map<analyzer::DeviceRef, DeviceWait> waits;
-  for (analyzer::CollectiveFacts const& collective : analysis.collectives)
+  for (analyzer::CollectiveStats const& collective : analysis.collectives)
     for (size_t i = 0; i < collective.participants.size(); ++i) {
       auto const& participant = collective.participants[i];
       DeviceWait& wait = waits[participant.ref];
@@ -255,7 +255,7 @@ std::vector<DeviceWait> waits_by_device(analyzer::Analysis const& analysis) {
       ++wait.collectives;
       if (collective.last_participant >= 0 && static_cast<size_t>(collective.last_participant) == i) ++wait.last;
     }
-  for (analyzer::StepFacts const& step : analysis.steps) {
+  for (analyzer::StepStats const& step : analysis.steps) {
     auto const found = waits.find(step.ref);
     if (found != waits.end()) ++found->second.steps;
   }

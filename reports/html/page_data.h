@@ -19,7 +19,7 @@ std::vector<size_t> thinned_memory(analyzer::MemoryTimeline const& points, size_
 /// Memory curves of a page; pages of large jobs stay small.
 inline constexpr size_t kMaxMemoryCurves = 8;
 /// The devices with a curve, by ref; of many those with the highest peaks.
-std::vector<analyzer::DeviceFacts const*> fullest_devices(analyzer::Analysis const& analysis);
+std::vector<analyzer::DeviceStats const*> fullest_devices(analyzer::Analysis const& analysis);
 
 /// What a device waited for others inside collectives, summed over the run.
 struct DeviceWait {

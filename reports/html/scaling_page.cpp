@@ -5,12 +5,12 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/runs/comparison_words.h"
 #include "reports/html/document.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
 #include "reports/words/language.h"
+#include "reports/words/runs/comparison_words.h"
 #include "reports/words/runs/scaling_words.h"
 #include "trace/base/format.h"
 
@@ -324,7 +324,7 @@ std::string runs_section(ScalingSeries const& series) {
 }  // namespace
 
 std::string scaling_html(ScalingSeries const& series, ReportOptions const& options) {
-  SpokenLanguage const spoken(options.language);
+  ScopedLanguage const spoken(options.language);
   Document document;
   document.title = options.title.empty() ? tr("Scaling") : std::string_view(options.title);
   document.version = options.version;

@@ -154,7 +154,7 @@ void add_rows_of_rank(Page const& page, size_t rank, model::Trace const& trace, 
       std::string const label = shown(name.empty() ? tr("thread") : std::string_view(name), 24);
       rows.push_back({fmt::format("{}{} ({})", prefix, label, tr("ranges")), rank, track, RowContent::kRanges});
     }
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+  for (analyzer::DeviceStats const& device : page.analysis.devices) {
     if (static_cast<size_t>(device.ref.rank_index) != rank || devices_left == 0) continue;
     --devices_left;
     for (uint32_t t = 0; t < trace.tracks().size(); ++t) {

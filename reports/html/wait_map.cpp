@@ -51,7 +51,7 @@ std::vector<analyzer::DeviceRef> chosen_devices(Waits const& waits) {
 WaitMap wait_map(analyzer::Analysis const& analysis) {
   Waits waits;
   bool does_any_wait = false;
-  for (analyzer::StepFacts const& step : analysis.steps) {
+  for (analyzer::StepStats const& step : analysis.steps) {
     if (step.warmup) continue;
     waits[step.ref].emplace_back(step.step, step.time.exposed_wait_ns);
     does_any_wait = does_any_wait || step.time.exposed_wait_ns > 0;

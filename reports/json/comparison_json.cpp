@@ -44,7 +44,7 @@ CompareJson differences_json(Comparison const& comparison) {
         {{"condition", analyzer::to_string(difference.condition)},
          {"name", difference.name.empty() ? CompareJson(nullptr) : CompareJson(base::printable(difference.name))},
          {"base", side(difference.base_number, difference.base)},
-         {"new", side(difference.fresh_number, difference.fresh)},
+         {"new", side(difference.candidate_number, difference.candidate)},
          {"text", difference_text(difference)}});
   }
   return differences;
@@ -60,7 +60,7 @@ CompareJson metric_json(analyzer::Metric const& metric) {
           {"unit", metric.family == analyzer::MetricFamily::kMemory ? "bytes" : "ns"},
           {"verdict", verdict_word(metric)},
           {"base", finite(change.base_mean)},
-          {"new", finite(change.fresh_mean)},
+          {"new", finite(change.candidate_mean)},
           {"shift", tested(change.shift.estimate)},
           {"low", tested(change.shift.low)},
           {"high", tested(change.shift.high)},
@@ -70,7 +70,7 @@ CompareJson metric_json(analyzer::Metric const& metric) {
           {"method", is_tested ? CompareJson(analyzer::to_string(change.method)) : CompareJson(nullptr)},
           {"value", analyzer::to_string(change.unit)},
           {"base_values", change.base_values},
-          {"new_values", change.fresh_values},
+          {"new_values", change.candidate_values},
           {"steps_per_value", change.unit == analyzer::CompareUnit::kRun || change.unit == analyzer::CompareUnit::kPair
                                   ? CompareJson(nullptr)
                                   : CompareJson(change.steps_per_value)},
@@ -88,7 +88,7 @@ CompareJson why_json(Comparison const& comparison) {
                      {"label", change_part_label(part, comparison.parts_ns[i])},
                      {"reason", reason.empty() ? CompareJson(nullptr) : CompareJson(reason)}});
   }
-  return {{"change_ns", comparison.fresh.mean_ns - comparison.base.mean_ns}, {"parts", parts}};
+  return {{"change_ns", comparison.candidate.mean_ns - comparison.base.mean_ns}, {"parts", parts}};
 }
 
 CompareJson kernels_compared(Comparison const& comparison) {
@@ -99,9 +99,9 @@ CompareJson kernels_compared(Comparison const& comparison) {
     kernels.push_back({{"name", kernel.name.empty() ? CompareJson(nullptr) : CompareJson(base::printable(kernel.name))},
                        {"in", where},
                        {"base_calls", finite(kernel.base_calls)},
-                       {"new_calls", finite(kernel.fresh_calls)},
+                       {"new_calls", finite(kernel.candidate_calls)},
                        {"base_ns", finite(kernel.base_ns)},
-                       {"new_ns", finite(kernel.fresh_ns)},
+                       {"new_ns", finite(kernel.candidate_ns)},
                        {"speed_ns", kernel.where == Where::kBoth ? finite(kernel.speed_ns) : CompareJson(nullptr)},
                        {"calls_ns", kernel.where == Where::kBoth ? finite(kernel.calls_ns) : CompareJson(nullptr)}});
   }
@@ -114,7 +114,7 @@ CompareJson hosts_compared(Comparison const& comparison) {
     ops.push_back({{"cause", analyzer::to_string(op.cause)},
                    {"host_op", base::printable(op.name)},
                    {"base_ns", finite(op.base_ns)},
-                   {"new_ns", finite(op.fresh_ns)}});
+                   {"new_ns", finite(op.candidate_ns)}});
   return ops;
 }
 
@@ -126,7 +126,7 @@ CompareJson late_compared(Comparison const& comparison) {
                     {"cause", late.cause},
                     {"host_op", late.host_op.empty() ? CompareJson(nullptr) : CompareJson(base::printable(late.host_op))},
                     {"base_ns", finite(late.base_ns)},
-                    {"new_ns", finite(late.fresh_ns)}});
+                    {"new_ns", finite(late.candidate_ns)}});
   return rows;
 }
 
@@ -136,7 +136,7 @@ CompareJson ranges_compared(Comparison const& comparison) {
     rows.push_back({{"name", base::printable(range.name)},
                     {"waits", range.waits},
                     {"base_ns", finite(range.base_ns)},
-                    {"new_ns", finite(range.fresh_ns)}});
+                    {"new_ns", finite(range.candidate_ns)}});
   return rows;
 }
 
@@ -155,7 +155,7 @@ std::string comparison_json(Comparison const& comparison) {
                                 {"headline", headline(comparison)},
                                 {"least_share", finite(comparison.least_share)},
                                 {"base", side_json(comparison.base)},
-                                {"new", side_json(comparison.fresh)},
+                                {"new", side_json(comparison.candidate)},
                                 {"differences", differences_json(comparison)},
                                 {"why", why_json(comparison)},
                                 {"metrics", metrics},

@@ -39,7 +39,7 @@ PathJson slacks_json(std::vector<analyzer::PathSlack> const& slacks) {
 
 nlohmann::ordered_json critical_path_json(model::Run const& run, analyzer::Analysis const& analysis) {
   if (!analysis.critical_path) return nullptr;
-  analyzer::CriticalPathFacts const& path = *analysis.critical_path;
+  analyzer::CriticalPathStats const& path = *analysis.critical_path;
   PathJson places = PathJson::array(), contributors = PathJson::array(), steps = PathJson::array();
   for (analyzer::PathPlace const& place : path.places)
     places.push_back({{"rank", rank_of(run, {place.rank_index, 0})},

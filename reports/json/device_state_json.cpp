@@ -41,7 +41,7 @@ StateJson forecast_json(std::optional<analyzer::MemoryForecast> const& forecast)
           {"time_ns", known_or_null(forecast->time_ns)}};
 }
 
-StateJson spread_json(std::optional<analyzer::HealthFacts::Spread> const& spread) {
+StateJson spread_json(std::optional<analyzer::TelemetryStats::Spread> const& spread) {
   if (!spread) return nullptr;
   return {{"min", real_or_null(spread->min)}, {"median", real_or_null(spread->median)}, {"max", real_or_null(spread->max)}};
 }
@@ -55,7 +55,7 @@ StateJson limits_json(std::optional<std::array<int64_t, analyzer::kClockLimitCou
 
 }  // namespace
 
-StateJson memory_json(analyzer::MemoryFacts const& memory) {
+StateJson memory_json(analyzer::MemoryStats const& memory) {
   bool const has_headroom =
       memory.capacity_bytes && memory.peak_reserved_bytes && *memory.capacity_bytes >= *memory.peak_reserved_bytes;
   auto const& owners = memory.peak_owners;
@@ -80,19 +80,19 @@ StateJson memory_json(analyzer::MemoryFacts const& memory) {
           {"peak_before_recording_bytes", owners ? StateJson(owners->before_recording_bytes) : StateJson(nullptr)}};
 }
 
-StateJson health_json(std::optional<analyzer::HealthFacts> const& health) {
-  if (!health) return nullptr;
-  return {{"sm_clock_mhz", spread_json(health->sm_clock_mhz)},
-          {"memory_clock_mhz", spread_json(health->memory_clock_mhz)},
-          {"power_w", spread_json(health->power_w)},
-          {"temperature_c", spread_json(health->temperature_c)},
-          {"utilization_percent", spread_json(health->utilization_percent)},
-          {"busy_clock_mhz", real_or_null(health->busy_clock_mhz)},
-          {"sustained_clock_mhz", real_or_null(health->sustained_clock_mhz)},
-          {"clock_to_peers", real_or_null(health->clock_to_peers)},
-          {"throttled_ns", known_or_null(health->throttled_ns)},
-          {"limited_ns", limits_json(health->limited_ns)},
-          {"kernel_slowdown", real_or_null(health->kernel_slowdown)}};
+StateJson health_json(std::optional<analyzer::TelemetryStats> const& telemetry) {
+  if (!telemetry) return nullptr;
+  return {{"sm_clock_mhz", spread_json(telemetry->sm_clock_mhz)},
+          {"memory_clock_mhz", spread_json(telemetry->memory_clock_mhz)},
+          {"power_w", spread_json(telemetry->power_w)},
+          {"temperature_c", spread_json(telemetry->temperature_c)},
+          {"utilization_percent", spread_json(telemetry->utilization_percent)},
+          {"busy_clock_mhz", real_or_null(telemetry->busy_clock_mhz)},
+          {"sustained_clock_mhz", real_or_null(telemetry->sustained_clock_mhz)},
+          {"clock_to_peers", real_or_null(telemetry->clock_to_peers)},
+          {"throttled_ns", known_or_null(telemetry->throttled_ns)},
+          {"limited_ns", limits_json(telemetry->limited_ns)},
+          {"kernel_slowdown", real_or_null(telemetry->kernel_slowdown)}};
 }
 
 }  // namespace stepscope::reports

@@ -7,8 +7,8 @@
 
 namespace stepscope::reports {
 
-nlohmann::ordered_json memory_json(analyzer::MemoryFacts const& memory);
+nlohmann::ordered_json memory_json(analyzer::MemoryStats const& memory);
 /// null without counters.
-nlohmann::ordered_json health_json(std::optional<analyzer::HealthFacts> const& health);
+nlohmann::ordered_json health_json(std::optional<analyzer::TelemetryStats> const& telemetry);
 
 }  // namespace stepscope::reports

@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "reports/json/comparison_json.h"
 #include "reports/words/runs/comparison_words.h"
 #include "reports/words/runs/gate_words.h"
-#include "reports/json/comparison_json.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -36,7 +36,7 @@ GateJson budget_json(analyzer::BudgetCheck const& check) {
 }
 
 GateJson noise_json(analyzer::Noise const& noise) {
-  return {{"deviation", gate_number(noise.deviation)}, {"sees", gate_number(noise.sees)}};
+  return {{"deviation", gate_number(noise.deviation)}, {"sees", gate_number(noise.detectable_change)}};
 }
 
 GateJson more_json(analyzer::MoreValues const& more) {

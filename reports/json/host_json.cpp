@@ -14,7 +14,7 @@ HostJson slow_steps_json(std::optional<analyzer::SlowSteps> const& slow) {
   if (!slow) return nullptr;
   return {{"outliers", slow->count},
           {"mean_ns", slow->mean_ns},
-          {"usual_ns", slow->usual_ns},
+          {"usual_ns", slow->steady_ns},
           {"slowest_step", slow->worst},
           {"begin_ns", slow->when.begin},
           {"dur_ns", slow->when.length()},
@@ -22,9 +22,9 @@ HostJson slow_steps_json(std::optional<analyzer::SlowSteps> const& slow) {
           {"differs_ns", slow->differs_ns}};
 }
 
-HostJson host_steps_json(model::Trace const& trace, analyzer::HostFacts const& host) {
+HostJson host_steps_json(model::Trace const& trace, analyzer::HostStats const& host) {
   HostJson rows = HostJson::array();
-  for (analyzer::HostStepFacts const& step : host.steps)
+  for (analyzer::HostStepStats const& step : host.steps)
     rows.push_back({{"thread", base::printable(trace.tracks()[step.track].name)},
                     {"step", step.step},
                     {"begin_ns", step.range.begin},
@@ -37,9 +37,9 @@ HostJson host_steps_json(model::Trace const& trace, analyzer::HostFacts const& h
   return rows;
 }
 
-HostJson host_ranges_json(analyzer::HostFacts const& host) {
+HostJson host_ranges_json(analyzer::HostStats const& host) {
   HostJson rows = HostJson::array();
-  for (analyzer::HostRangeFacts const& range : host.ranges)
+  for (analyzer::HostRangeStats const& range : host.ranges)
     rows.push_back({{"name", range.names == 1 ? HostJson(base::printable(range.name)) : HostJson(nullptr)},
                     {"kind", analyzer::to_string(range.kind)},
                     {"names", range.names},
@@ -52,9 +52,9 @@ HostJson host_ranges_json(analyzer::HostFacts const& host) {
   return rows;
 }
 
-HostJson host_threads_json(analyzer::HostFacts const& host) {
+HostJson host_threads_json(analyzer::HostStats const& host) {
   HostJson rows = HostJson::array();
-  for (analyzer::HostThreadFacts const& thread : host.threads)
+  for (analyzer::HostThreadStats const& thread : host.threads)
     rows.push_back({{"thread", base::printable(thread.name)},
                     {"events", thread.events},
                     {"steps", thread.steps},
@@ -67,7 +67,7 @@ HostJson host_threads_json(analyzer::HostFacts const& host) {
 
 nlohmann::ordered_json phases_json(model::Run const& run, analyzer::Analysis const& analysis) {
   HostJson phases = HostJson::array();
-  for (analyzer::PhaseFacts const& phase : analysis.phases)
+  for (analyzer::PhaseStats const& phase : analysis.phases)
     phases.push_back({{"rank", rank_of(run, phase.ref)},
                       {"device", phase.ref.device},
                       {"name", phase.busy_ns ? HostJson(base::printable(phase.name)) : HostJson(nullptr)},
@@ -85,7 +85,7 @@ nlohmann::ordered_json phases_json(model::Run const& run, analyzer::Analysis con
 
 nlohmann::ordered_json host_ops_json(model::Run const& run, analyzer::Analysis const& analysis) {
   HostJson rows = HostJson::array();
-  for (analyzer::HostOpFacts const& row : analysis.host_ops)
+  for (analyzer::HostOpStats const& row : analysis.host_ops)
     rows.push_back({{"rank", rank_of(run, row.ref)},
                     {"device", row.ref.device},
                     {"cause", analyzer::to_string(row.cause)},
@@ -98,7 +98,7 @@ nlohmann::ordered_json host_ops_json(model::Run const& run, analyzer::Analysis c
 
 nlohmann::ordered_json hosts_json(model::Run const& run, analyzer::Analysis const& analysis) {
   HostJson hosts = HostJson::array();
-  for (analyzer::HostFacts const& host : analysis.hosts) {
+  for (analyzer::HostStats const& host : analysis.hosts) {
     model::Trace const& trace = run.ranks[static_cast<size_t>(host.rank_index)].trace;
     hosts.push_back({{"rank", rank_of(run, {host.rank_index, analyzer::kHostDevice})},
                      {"window_begin_ns", host.window.begin},
@@ -118,9 +118,9 @@ nlohmann::ordered_json hosts_json(model::Run const& run, analyzer::Analysis cons
 
 nlohmann::ordered_json negotiations_json(model::Run const& run, analyzer::Analysis const& analysis) {
   HostJson rows = HostJson::array();
-  for (analyzer::NegotiationFacts const& facts : analysis.negotiations) {
+  for (analyzer::NegotiationStats const& facts : analysis.negotiations) {
     HostJson ranks = HostJson::array();
-    for (analyzer::NegotiationFacts::Rank const& rank : facts.ranks)
+    for (analyzer::NegotiationStats::Rank const& rank : facts.ranks)
       ranks.push_back({{"rank", rank.rank},
                        {"last", rank.last},
                        {"late_ns", rank.late_ns},

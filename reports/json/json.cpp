@@ -39,7 +39,7 @@ Json communicator_json(uint64_t communicator) { return communicator == 0 ? Json(
 Json operation_json(model::CollectiveOp op) {
   return op == model::CollectiveOp::kUnknown ? Json(nullptr) : Json(model::to_string(op));
 }
-Json message_bytes_json(analyzer::CollectiveFacts const& collective) {
+Json message_bytes_json(analyzer::CollectiveStats const& collective) {
   bool const is_unknown = collective.bytes == 0 && collective.op != model::CollectiveOp::kBarrier;
   return is_unknown ? Json(nullptr) : Json(collective.bytes);
 }
@@ -86,7 +86,7 @@ Json run_json(model::Run const& run, analyzer::Analysis const& analysis) {
           {"notes", notes}};
 }
 
-Json device_json(analyzer::DeviceFacts const& device) {
+Json device_json(analyzer::DeviceStats const& device) {
   analyzer::TimeSplit const& time = device.time;
   return {{"device", device.ref.device},
           {"name", text(device.name)},
@@ -119,7 +119,7 @@ Json device_json(analyzer::DeviceFacts const& device) {
           {"launch", launch_json(device.launch)},
           {"slow_ns", slow_json(device.slow)},
           {"memory", memory_json(device.memory)},
-          {"health", health_json(device.health)}};
+          {"health", health_json(device.telemetry)}};
 }
 
 Json ranks_json(model::Run const& run, analyzer::Analysis const& analysis) {
@@ -127,7 +127,7 @@ Json ranks_json(model::Run const& run, analyzer::Analysis const& analysis) {
   for (size_t i = 0; i < run.ranks.size(); ++i) {
     model::TraceInfo const& info = run.ranks[i].trace.info();
     Json devices = Json::array();
-    for (analyzer::DeviceFacts const& device : analysis.devices)
+    for (analyzer::DeviceStats const& device : analysis.devices)
       if (static_cast<size_t>(device.ref.rank_index) == i) devices.push_back(device_json(device));
     ranks.push_back({{"rank", info.rank},
                      {"host", info.host.empty() ? Json(nullptr) : text(info.host)},
@@ -161,7 +161,7 @@ void write_slow(std::string_view key, analyzer::SlowTime const& slow, JsonLines&
 }
 
 void write_step(model::Run const& run, StepPeriod const& period, JsonLines& to) {
-  analyzer::StepFacts const& step = *period.step;
+  analyzer::StepStats const& step = *period.step;
   analyzer::IdleSplit idle{};
   std::copy(period.parts_ns.begin() + 3, period.parts_ns.end(), idle.begin());
   to.begin_object();
@@ -180,7 +180,7 @@ void write_step(model::Run const& run, StepPeriod const& period, JsonLines& to) 
   to.put("host_dur_ns", step.host_window.length());
   write_slow("slow_ns", step.slow, to);
   to.put("warmup", step.warmup);
-  to.put("usual", period.is_usual);
+  to.put("usual", period.is_steady);
   to.put("period_begin_ns", period.when.begin);
   to.put("period_ns", period.when.length());
   write_idle("period_idle_ns", idle, to);
@@ -188,12 +188,12 @@ void write_step(model::Run const& run, StepPeriod const& period, JsonLines& to) 
 }
 
 /// The participant's number in its communicator, else its process's rank.
-int32_t communicator_rank(model::Run const& run, analyzer::CollectiveFacts::Participant const& participant) {
+int32_t communicator_rank(model::Run const& run, analyzer::CollectiveStats::Participant const& participant) {
   if (participant.rank >= 0) return participant.rank;
   return rank_of(run, participant.ref);
 }
 
-void write_participants(model::Run const& run, analyzer::CollectiveFacts const& collective, JsonLines& to) {
+void write_participants(model::Run const& run, analyzer::CollectiveStats const& collective, JsonLines& to) {
   to.key("participants");
   to.begin_array();
   for (auto const& participant : collective.participants) {
@@ -207,7 +207,7 @@ void write_participants(model::Run const& run, analyzer::CollectiveFacts const& 
   to.end_array();
 }
 
-void write_collective(model::Run const& run, analyzer::CollectiveFacts const& collective, JsonLines& to) {
+void write_collective(model::Run const& run, analyzer::CollectiveStats const& collective, JsonLines& to) {
   auto const& participants = collective.participants;
   auto const last = static_cast<size_t>(collective.last_participant);
   bool const has_last = collective.last_participant >= 0 && last < participants.size();
@@ -305,18 +305,18 @@ Json summary_json(model::Run const& run, analyzer::Analysis const& analysis) {
           {"idle_ns", idle}};
 }
 
-Json quality_json(analyzer::Quality const& quality) {
+Json quality_json(analyzer::TraceIntegrity const& integrity) {
   Json notes = Json::array();
-  for (std::string const& note : quality.notes) notes.push_back(text(note));
-  return {{"dropped", quality.dropped},
-          {"unmatched_launches", quality.unmatched_launches},
-          {"unmatched_ops", quality.unmatched_ops},
-          {"negative_latencies", quality.negative_latencies},
-          {"overlapping_slices", quality.overlapping_slices},
-          {"truncated", quality.truncated},
-          {"missing_ranks", quality.missing_ranks},
-          {"score", quality.score},
-          {"lost_blocks", quality.lost_blocks},
+  for (std::string const& note : integrity.notes) notes.push_back(text(note));
+  return {{"dropped", integrity.dropped},
+          {"unmatched_launches", integrity.unmatched_launches},
+          {"unmatched_ops", integrity.unmatched_ops},
+          {"negative_latencies", integrity.negative_latencies},
+          {"overlapping_slices", integrity.overlapping_slices},
+          {"truncated", integrity.truncated},
+          {"missing_ranks", integrity.missing_ranks},
+          {"score", integrity.score},
+          {"lost_blocks", integrity.lost_blocks},
           {"notes", notes}};
 }
 
@@ -346,7 +346,7 @@ std::string analysis_json(model::Run const& run, analyzer::Analysis const& analy
   document.put("copies", copies_json(run, analysis));
   document.put("critical_path", critical_path_json(run, analysis));
   document.put("findings", findings_json(run, analysis));
-  document.put("quality", quality_json(analysis.quality));
+  document.put("quality", quality_json(analysis.integrity));
   return std::move(document).finish();
 }
 

@@ -105,7 +105,7 @@ ScalingJson growth_json(ScalingSeries const& series) {
   return {{"parts", parts}, {"kernels", kernels}, {"collectives", collectives}};
 }
 
-ScalingJson pay_off(std::optional<analyzer::PayOff> const& pays_to) {
+ScalingJson pay_off(std::optional<analyzer::ScalingLimit> const& pays_to) {
   if (!pays_to) return nullptr;
   return {{"devices", pays_to->devices}, {"or_more", pays_to->is_open}};
 }

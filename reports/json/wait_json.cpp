@@ -12,7 +12,7 @@ using WaitJson = nlohmann::ordered_json;
 
 nlohmann::ordered_json waits_json(model::Run const& run, analyzer::Analysis const& analysis) {
   WaitJson waits = WaitJson::array();
-  for (analyzer::WaitFacts const& row : analysis.waits)
+  for (analyzer::WaitStats const& row : analysis.waits)
     waits.push_back({{"rank", rank_of(run, row.ref)},
                      {"device", row.ref.device},
                      {"cause", analyzer::cause_of(row)},
@@ -25,9 +25,9 @@ nlohmann::ordered_json waits_json(model::Run const& run, analyzer::Analysis cons
 
 nlohmann::ordered_json pipelines_json(model::Run const& run, analyzer::Analysis const& analysis) {
   WaitJson pipelines = WaitJson::array();
-  for (analyzer::PipelineFacts const& pipeline : analysis.pipelines) {
+  for (analyzer::PipelineStats const& pipeline : analysis.pipelines) {
     WaitJson stages = WaitJson::array();
-    for (analyzer::PipelineFacts::Stage const& stage : pipeline.stages)
+    for (analyzer::PipelineStats::Stage const& stage : pipeline.stages)
       stages.push_back({{"rank", rank_of(run, stage.ref)},
                         {"device", stage.ref.device},
                         {"steps", stage.steps},

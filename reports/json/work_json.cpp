@@ -19,21 +19,21 @@ WorkJson finite_or_null(std::optional<double> value) {
   return value && std::isfinite(*value) ? WorkJson(*value) : WorkJson(nullptr);
 }
 
-void add_queue(WorkJson& to, std::optional<analyzer::QueueFacts> const& queue) {
+void add_queue(WorkJson& to, std::optional<analyzer::QueueStats> const& queue) {
   to["queue_mean"] = queue ? finite_or_null(queue->mean_depth) : WorkJson(nullptr);
   to["queue_max"] = queue ? WorkJson(queue->max_depth) : WorkJson(nullptr);
   to["queue_empty_share"] = queue ? finite_or_null(queue->empty_share) : WorkJson(nullptr);
 }
 
-char const* name_of(analyzer::OpFacts::What what) {
+char const* name_of(analyzer::OpStats::What what) {
   switch (what) {
-    case analyzer::OpFacts::What::kRange:
+    case analyzer::OpStats::What::kRange:
       return "range";
-    case analyzer::OpFacts::What::kOutside:
+    case analyzer::OpStats::What::kOutside:
       return "outside";
-    case analyzer::OpFacts::What::kUnlaunched:
+    case analyzer::OpStats::What::kUnlaunched:
       return "no_launch";
-    case analyzer::OpFacts::What::kRest:
+    case analyzer::OpStats::What::kRest:
       break;
   }
   return "rest";
@@ -41,7 +41,7 @@ char const* name_of(analyzer::OpFacts::What what) {
 
 }  // namespace
 
-nlohmann::ordered_json launch_json(analyzer::LaunchFacts const& launch) {
+nlohmann::ordered_json launch_json(analyzer::LaunchStats const& launch) {
   WorkJson json = {{"calls", launch.calls},
                    {"calls_per_step", finite_or_null(launch.calls_per_step)},
                    {"latency_median_ns", told_or_null(launch.latency_median_ns)},
@@ -71,7 +71,7 @@ nlohmann::ordered_json slow_json(analyzer::SlowTime const& slow) {
 
 nlohmann::ordered_json kernels_json(model::Run const& run, analyzer::Analysis const& analysis) {
   WorkJson kernels = WorkJson::array();
-  for (analyzer::KernelFacts const& kernel : analysis.kernels)
+  for (analyzer::KernelStats const& kernel : analysis.kernels)
     kernels.push_back({{"rank", rank_of(run, kernel.ref)},
                        {"device", kernel.ref.device},
                        {"name", base::printable(kernel.name)},
@@ -96,12 +96,12 @@ nlohmann::ordered_json kernels_json(model::Run const& run, analyzer::Analysis co
 
 nlohmann::ordered_json ops_json(model::Run const& run, analyzer::Analysis const& analysis) {
   WorkJson ops = WorkJson::array();
-  for (analyzer::OpFacts const& op : analysis.ops)
+  for (analyzer::OpStats const& op : analysis.ops)
     ops.push_back({{"rank", rank_of(run, op.ref)},
                    {"device", op.ref.device},
-                   {"level", op.level == analyzer::OpFacts::Level::kOp ? "op" : "layer"},
+                   {"level", op.level == analyzer::OpStats::Level::kOp ? "op" : "layer"},
                    {"what", name_of(op.what)},
-                   {"name", op.what == analyzer::OpFacts::What::kRange ? WorkJson(base::printable(op.name)) : WorkJson(nullptr)},
+                   {"name", op.what == analyzer::OpStats::What::kRange ? WorkJson(base::printable(op.name)) : WorkJson(nullptr)},
                    {"count", op.count},
                    {"total_ns", op.total_ns},
                    {"share", finite_or_null(op.share)}});
@@ -110,7 +110,7 @@ nlohmann::ordered_json ops_json(model::Run const& run, analyzer::Analysis const&
 
 nlohmann::ordered_json graphs_json(model::Run const& run, analyzer::Analysis const& analysis) {
   WorkJson graphs = WorkJson::array();
-  for (analyzer::GraphFacts const& graph : analysis.graphs)
+  for (analyzer::GraphStats const& graph : analysis.graphs)
     graphs.push_back({{"rank", rank_of(run, graph.ref)},
                       {"device", graph.ref.device},
                       {"graph", graph.graph == 0 ? WorkJson(nullptr) : WorkJson(graph.graph)},
@@ -124,7 +124,7 @@ nlohmann::ordered_json graphs_json(model::Run const& run, analyzer::Analysis con
 
 nlohmann::ordered_json copies_json(model::Run const& run, analyzer::Analysis const& analysis) {
   WorkJson copies = WorkJson::array();
-  for (analyzer::CopyFacts const& copy : analysis.copies) {
+  for (analyzer::CopyStats const& copy : analysis.copies) {
     bool const is_known = copy.direction != model::CopyDirection::kUnknown;
     copies.push_back({{"rank", rank_of(run, copy.ref)},
                       {"device", copy.ref.device},

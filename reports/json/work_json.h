@@ -7,7 +7,7 @@
 
 namespace stepscope::reports {
 
-nlohmann::ordered_json launch_json(analyzer::LaunchFacts const& launch);
+nlohmann::ordered_json launch_json(analyzer::LaunchStats const& launch);
 nlohmann::ordered_json slow_json(analyzer::SlowTime const& slow);
 nlohmann::ordered_json kernels_json(model::Run const& run, analyzer::Analysis const& analysis);
 nlohmann::ordered_json ops_json(model::Run const& run, analyzer::Analysis const& analysis);

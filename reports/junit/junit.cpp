@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/runs/gate_words.h"
 #include "reports/html/escape.h"
 #include "reports/text/gate.h"
+#include "reports/words/runs/gate_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

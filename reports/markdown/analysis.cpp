@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/host_words.h"
 #include "reports/markdown/escape.h"
+#include "reports/words/host_words.h"
 #include "reports/words/summary.h"
 #include "reports/words/wording.h"
 #include "trace/base/format.h"
@@ -60,9 +60,9 @@ std::string analysis_markdown(model::Run const& run, analyzer::Analysis const& a
     text += finding_markdown(run, analysis, analysis.findings[i]);
   if (analysis.findings.size() > kMarkdownFindings)
     text += fmt::format("- … and {} more\n", analysis.findings.size() - kMarkdownFindings);
-  if (analysis.quality.score < 100)
+  if (analysis.integrity.score < 100)
     text += fmt::format("\nThe recording is not complete: quality {} of 100 (`stepscope doctor RUN` says why).\n",
-                        analysis.quality.score);
+                        analysis.integrity.score);
   return text;
 }
 

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
+#include "reports/markdown/escape.h"
+#include "reports/words/labels.h"
 #include "reports/words/runs/comparison_words.h"
 #include "reports/words/runs/gate_words.h"
-#include "reports/words/labels.h"
-#include "reports/markdown/escape.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -58,8 +58,8 @@ std::string metric_line(Metric const& metric) {
   std::string const verdict(verdict_word(metric));
   bool const is_worse = metric.verdict == Verdict::kMore || metric.verdict == Verdict::kUnclear;
   return table_row({md(metric_label(metric)), md(metric_amount(metric, change.base_mean)),
-                    md(metric_amount(metric, change.fresh_mean)),
-                    md(signed_share(change.fresh_mean - change.base_mean, change.base_mean)),
+                    md(metric_amount(metric, change.candidate_mean)),
+                    md(signed_share(change.candidate_mean - change.base_mean, change.base_mean)),
                     has_interval ? md(interval_text(change)) : "–", is_worse ? "**" + verdict + "**" : verdict});
 }
 
@@ -73,7 +73,7 @@ std::string numbers_table(Comparison const& comparison) {
   double const least = 5 * kLeastListedShare * comparison.step().change.base_mean;
   for (Metric const& metric : comparison.metrics) {
     bool const is_main = metric.family == MetricFamily::kStep || metric.family == MetricFamily::kMemory;
-    bool const is_large = metric.change.base_mean >= least || metric.change.fresh_mean >= least;
+    bool const is_large = metric.change.base_mean >= least || metric.change.candidate_mean >= least;
     if (is_main || (metric.family == MetricFamily::kPart && is_large)) text += metric_line(metric);
   }
   return text;
@@ -114,7 +114,7 @@ std::string why_list(Comparison const& comparison) {
   if (rest != 0)
     lines.push_back(signed_duration(static_cast<double>(rest)) + (lines.empty() ? " everything" : " everything else"));
   if (lines.empty()) return {};
-  auto const change = static_cast<double>(comparison.fresh.mean_ns - comparison.base.mean_ns);
+  auto const change = static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns);
   return fmt::format("\n**Why**: the {} of the mean step, split without rest\n\n{}", md(signed_duration(change)),
                      bulleted(lines));
 }
@@ -140,7 +140,7 @@ std::string comparison_body(Comparison const& comparison) {
   text += folded("Numbers", details);
   std::vector<std::string> const notes = comparison_notes(comparison);
   if (!notes.empty()) text += folded("What the verdicts leave out", bulleted(notes));
-  text += fmt::format("\nBase: {}. New: {}.\n", md(side_names(comparison.base)), md(side_names(comparison.fresh)));
+  text += fmt::format("\nBase: {}. New: {}.\n", md(side_names(comparison.base)), md(side_names(comparison.candidate)));
   return text;
 }
 

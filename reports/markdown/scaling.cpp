@@ -1,9 +1,9 @@
 #include "reports/markdown/scaling.h"
 
-#include "reports/words/runs/comparison_words.h"
 #include "reports/markdown/escape.h"
-#include "reports/words/runs/scaling_words.h"
 #include "reports/text/scaling_tables.h"
+#include "reports/words/runs/comparison_words.h"
+#include "reports/words/runs/scaling_words.h"
 
 namespace stepscope::reports {
 namespace {

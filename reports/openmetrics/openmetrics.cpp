@@ -71,7 +71,7 @@ void add_run(model::Run const& run, analyzer::Analysis const& analysis, Metrics&
   metrics.sample({{"name", run.name}, {"ranks", std::to_string(count_ranks(run))}, {"hosts", std::to_string(hosts.size())}}, 1,
                  "_info");
   metrics.family("stepscope_quality_score", "gauge", "", "How far to trust the recording: 100 = nothing wrong.");
-  metrics.sample({}, analysis.quality.score);
+  metrics.sample({}, analysis.integrity.score);
 }
 
 void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
@@ -86,8 +86,8 @@ void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
     if (!period.step->warmup) add_length(period.when.length());
   // A run without steps of devices has those of its hosts.
   bool const is_of_hosts = analysis.steps.empty();
-  for (analyzer::HostFacts const& host : analysis.hosts)
-    for (analyzer::HostStepFacts const& step : host.steps)
+  for (analyzer::HostStats const& host : analysis.hosts)
+    for (analyzer::HostStepStats const& step : host.steps)
       if (is_of_hosts && !step.warmup) add_length(step.period.length());
   std::sort(lengths.begin(), lengths.end());
   metrics.family("stepscope_step_seconds", "summary", "seconds",
@@ -113,7 +113,7 @@ template <class Time>
 void add_device_time(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics, char const* name,
                      char const* help, Time const& time) {
   metrics.family(name, "gauge", "seconds", help);
-  for (analyzer::DeviceFacts const& device : analysis.devices) metrics.seconds(place_of(run, device.ref), time(device.time));
+  for (analyzer::DeviceStats const& device : analysis.devices) metrics.seconds(place_of(run, device.ref), time(device.time));
 }
 
 void add_devices(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics) {
@@ -128,24 +128,24 @@ void add_devices(model::Run const& run, analyzer::Analysis const& analysis, Metr
   add("stepscope_device_exposed_wait_seconds", "Of that: waiting for peers.", &Split::exposed_wait_ns);
   add("stepscope_device_exposed_copy_seconds", "Copies that neither compute nor communication hides.", &Split::exposed_copy_ns);
   metrics.family("stepscope_device_idle_seconds", "gauge", "seconds", "Idle time by cause.");
-  for (analyzer::DeviceFacts const& device : analysis.devices)
+  for (analyzer::DeviceStats const& device : analysis.devices)
     for (int i = 0; i < analyzer::kIdleCauseCount; ++i)
       metrics.seconds(with(place_of(run, device.ref), "cause", analyzer::to_string(static_cast<analyzer::IdleCause>(i))),
                       device.time.idle_by_cause[static_cast<size_t>(i)]);
   metrics.family("stepscope_device_utilization_ratio", "gauge", "ratio", "Busy / window.");
-  for (analyzer::DeviceFacts const& device : analysis.devices)
+  for (analyzer::DeviceStats const& device : analysis.devices)
     metrics.if_known(place_of(run, device.ref), device.time.utilization());
 }
 
 void add_memory(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics) {
   metrics.family("stepscope_memory_peak_bytes", "gauge", "bytes", "Most that was allocated, and reserved by the allocator.");
-  for (analyzer::DeviceFacts const& device : analysis.devices) {
+  for (analyzer::DeviceStats const& device : analysis.devices) {
     Labels const place = place_of(run, device.ref);
     metrics.if_known(with(place, "kind", "allocated"), device.memory.peak_allocated_bytes);
     metrics.if_known(with(place, "kind", "reserved"), device.memory.peak_reserved_bytes);
   }
   metrics.family("stepscope_memory_capacity_bytes", "gauge", "bytes", "The device's memory.");
-  for (analyzer::DeviceFacts const& device : analysis.devices)
+  for (analyzer::DeviceStats const& device : analysis.devices)
     metrics.if_known(place_of(run, device.ref), device.memory.capacity_bytes);
 }
 
@@ -166,14 +166,14 @@ void add_by_name(Metrics& metrics, Labels const& host, char const* label, std::v
 
 void add_host_steps(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics) {
   metrics.family("stepscope_host_step_seconds", "gauge", "seconds", "Step of a process without a device, without warm-up.");
-  for (analyzer::HostFacts const& host : analysis.hosts) {
+  for (analyzer::HostStats const& host : analysis.hosts) {
     Labels const place = host_of(run, host.rank_index);
     if (host.mean_ns) metrics.seconds(with(place, "statistic", "mean"), *host.mean_ns);
     if (host.median_ns) metrics.seconds(with(place, "statistic", "median"), *host.median_ns);
     if (host.p95_ns) metrics.seconds(with(place, "statistic", "p95"), *host.p95_ns);
   }
   metrics.family("stepscope_host_input_seconds", "gauge", "seconds", "Mean of a step: the host waited for data.");
-  for (analyzer::HostFacts const& host : analysis.hosts)
+  for (analyzer::HostStats const& host : analysis.hosts)
     if (host.input_ns) metrics.seconds(host_of(run, host.rank_index), *host.input_ns);
 }
 
@@ -184,18 +184,18 @@ void add_hosts(model::Run const& run, analyzer::Analysis const& analysis, Metric
   std::vector<std::pair<std::string, int64_t>> rows;
   metrics.family("stepscope_host_range_seconds", "gauge", "seconds",
                  "Own time of a range in the recording of a process without a device; the ranges of most time.");
-  for (analyzer::HostFacts const& host : analysis.hosts) {
+  for (analyzer::HostStats const& host : analysis.hosts) {
     rows.clear();
-    for (analyzer::HostRangeFacts const& range : host.ranges)
+    for (analyzer::HostRangeStats const& range : host.ranges)
       if (range.names == 1) rows.emplace_back(range.name, range.exclusive_ns);
     add_by_name(metrics, host_of(run, host.rank_index), "range", rows, kMostHostRows);
   }
 
   metrics.family("stepscope_host_thread_busy_seconds", "gauge", "seconds",
                  "Union of a thread's events in a process without a device; the busiest threads, equal names together.");
-  for (analyzer::HostFacts const& host : analysis.hosts) {
+  for (analyzer::HostStats const& host : analysis.hosts) {
     rows.clear();
-    for (analyzer::HostThreadFacts const& thread : host.threads) rows.emplace_back(thread.name, thread.busy_ns);
+    for (analyzer::HostThreadStats const& thread : host.threads) rows.emplace_back(thread.name, thread.busy_ns);
     add_by_name(metrics, host_of(run, host.rank_index), "thread", rows, kMostHostRows);
   }
 }
@@ -204,7 +204,7 @@ void add_negotiations(model::Run const& run, analyzer::Analysis const& analysis,
   if (analysis.negotiations.empty()) return;
   metrics.family("stepscope_negotiation_late_seconds", "gauge", "seconds",
                  "A rank was the last to be ready for collectives, from the last but one to it.");
-  for (analyzer::NegotiationFacts const& facts : analysis.negotiations) {
+  for (analyzer::NegotiationStats const& facts : analysis.negotiations) {
     Labels const recorder = host_of(run, facts.rank_index);
     for (size_t i = 0; i < std::min(facts.ranks.size(), kMostHostRows); ++i)
       metrics.seconds(with(recorder, "late_rank", std::to_string(facts.ranks[i].rank)), facts.ranks[i].late_ns);
@@ -213,7 +213,7 @@ void add_negotiations(model::Run const& run, analyzer::Analysis const& analysis,
 
 void add_waits(model::Run const& run, analyzer::Analysis const& analysis, Metrics& metrics) {
   std::map<std::pair<analyzer::DeviceRef, std::string>, int64_t> by_cause;
-  for (analyzer::WaitFacts const& row : analysis.waits) by_cause[{row.ref, std::string(wait_part(row).key)}] += row.exposed_ns;
+  for (analyzer::WaitStats const& row : analysis.waits) by_cause[{row.ref, std::string(wait_part(row).key)}] += row.exposed_ns;
   metrics.family("stepscope_late_seconds", "gauge", "seconds",
                  "Device time that others waited for this one and did not compute, by what kept it.");
   for (auto const& [key, ns] : by_cause) metrics.seconds(with(place_of(run, key.first), "cause", key.second), ns);

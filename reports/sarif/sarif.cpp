@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "reports/words/runs/gate_words.h"
 #include "reports/words/labels.h"
+#include "reports/words/runs/gate_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {

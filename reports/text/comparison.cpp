@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/runs/comparison_words.h"
 #include "reports/text/layout.h"
+#include "reports/words/runs/comparison_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -66,7 +66,7 @@ std::string why_text(Comparison const& comparison, Paint const& paint, int width
     lines += fmt::format("  {:>10}  {}\n", signed_duration(static_cast<double>(rest)),
                          lines.empty() ? "everything" : "everything else");
   if (lines.empty()) return {};
-  double const change = static_cast<double>(comparison.fresh.mean_ns - comparison.base.mean_ns);
+  double const change = static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns);
   return "\n" + paint.bold(fmt::format("Why: the {} of the mean step, split without rest", signed_duration(change))) + "\n" +
          lines;
 }
@@ -79,7 +79,7 @@ std::string amount(Metric const& metric, double value) {
 /// Where the number is the same, and yet its mean is not.
 std::string shown_verdict(Metric const& metric, double least_share) {
   analyzer::Change const& change = metric.change;
-  double const of_mean = std::abs(change.fresh_mean - change.base_mean);
+  double const of_mean = std::abs(change.candidate_mean - change.base_mean);
   if (metric.verdict == Verdict::kSame && of_mean > least_share * change.base_mean)
     return of_mean > metric.least ? "few steps" : "too small";
   return std::string(verdict_word(metric));
@@ -96,8 +96,8 @@ std::vector<std::string> metric_row(Metric const& metric, double least_share) {
                    : fmt::format("{} … {}", signed_duration(change.shift.low), signed_duration(change.shift.high));
   return {metric_label(metric),
           amount(metric, change.base_mean),
-          amount(metric, change.fresh_mean),
-          signed_share(change.fresh_mean - change.base_mean, change.base_mean),
+          amount(metric, change.candidate_mean),
+          signed_share(change.candidate_mean - change.base_mean, change.base_mean),
           interval,
           shown_verdict(metric, least_share)};
 }
@@ -111,7 +111,7 @@ bool is_shown(Comparison const& comparison, Metric const& metric) {
   if (metric.family == MetricFamily::kStep || metric.family == MetricFamily::kMemory) return true;
   if (metric.family != MetricFamily::kPart) return false;
   double const least = 5 * kLeastPartShare * comparison.step().change.base_mean;
-  return metric.change.base_mean >= least || metric.change.fresh_mean >= least;
+  return metric.change.base_mean >= least || metric.change.candidate_mean >= least;
 }
 
 std::string numbers_text(Comparison const& comparison, Paint const& paint) {
@@ -157,10 +157,10 @@ std::string ranges_text(Comparison const& comparison, Paint const& paint) {
   std::vector<std::vector<std::string>> rows = {{"own time of a range, a step", "base", "new", "change"}};
   for (analyzer::RangeChange const& range : comparison.ranges) {
     if (rows.size() > kMostChangedRows) break;
-    double const change = range.fresh_ns - range.base_ns;
+    double const change = range.candidate_ns - range.base_ns;
     if (std::abs(change) < std::max(1.0, kLeastPartShare * comparison.step().change.base_mean)) continue;
     rows.push_back({shown(range.name, kMostKernelColumns), base::format_duration(std::llround(range.base_ns)),
-                    base::format_duration(std::llround(range.fresh_ns)), signed_share(change, range.base_ns)});
+                    base::format_duration(std::llround(range.candidate_ns)), signed_share(change, range.base_ns)});
   }
   return rows.size() == 1 ? std::string() : "\n" + aligned(rows, paint);
 }
@@ -172,8 +172,8 @@ std::string only_on_one_side(Comparison const& comparison, analyzer::KernelChang
   double ns = 0;
   for (auto const& kernel : comparison.kernels) {
     if (kernel.where != where) continue;
-    double const of_kernel = where == analyzer::KernelChange::Where::kNew ? kernel.fresh_ns : kernel.base_ns;
-    double const calls = where == analyzer::KernelChange::Where::kNew ? kernel.fresh_calls : kernel.base_calls;
+    double const of_kernel = where == analyzer::KernelChange::Where::kNew ? kernel.candidate_ns : kernel.base_ns;
+    double const calls = where == analyzer::KernelChange::Where::kNew ? kernel.candidate_calls : kernel.base_calls;
     if (count < kMostChangedRows)
       text +=
           wrapped(fmt::format("{} ({:.4g} {})", shown(kernel.name, 2 * kMostKernelColumns), calls, calls == 1 ? "call" : "calls"),
@@ -193,7 +193,7 @@ std::string comparison_text(Comparison const& comparison, TextOptions const& opt
   Paint const paint{options.color};
   int const width = std::max(options.width, 60);
   using Where = analyzer::KernelChange::Where;
-  std::string text = fmt::format("base {}  →  new {}\n", side_text(comparison.base), side_text(comparison.fresh));
+  std::string text = fmt::format("base {}  →  new {}\n", side_text(comparison.base), side_text(comparison.candidate));
   text += differences_text(comparison, paint, width);
   text += "\n" + wrapped(headline(comparison), width, "", "");
   text += why_text(comparison, paint, width);

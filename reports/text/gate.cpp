@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/runs/gate_words.h"
 #include "reports/text/comparison.h"
 #include "reports/text/layout.h"
+#include "reports/words/runs/gate_words.h"
 
 namespace stepscope::reports {
 namespace {

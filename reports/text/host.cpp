@@ -28,13 +28,13 @@ std::string and_more_lines(size_t shown_rows, size_t all, std::string_view what)
   return shown_rows < all ? fmt::format("  … and {} more {} (--json has all)\n", all - shown_rows, what) : "";
 }
 
-std::string ranges_table(analyzer::HostFacts const& host, Paint const& paint) {
+std::string ranges_table(analyzer::HostStats const& host, Paint const& paint) {
   if (host.ranges.empty()) return {};
   bool const per_step = host.mean_ns.has_value();
   Rows rows = {{"range", "kind", "count", per_step ? "own, a step" : "own", per_step ? "of the step" : "of busy time",
                 per_step ? "with inner, a step" : "with inner", "longest"}};
   int64_t const whole = per_step ? *host.mean_ns : busy_time(host);
-  for (analyzer::HostRangeFacts const& range : host.ranges) {
+  for (analyzer::HostRangeStats const& range : host.ranges) {
     if (rows.size() > kMostRangeLines) break;
     if (range.inclusive_ns == 0) continue;  // instants
     int64_t const own = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
@@ -46,9 +46,9 @@ std::string ranges_table(analyzer::HostFacts const& host, Paint const& paint) {
   return aligned(rows, paint) + and_more_lines(rows.size() - 1, host.ranges.size(), "ranges");
 }
 
-std::string threads_table(analyzer::HostFacts const& host, Paint const& paint) {
+std::string threads_table(analyzer::HostStats const& host, Paint const& paint) {
   Rows rows = {{"thread", "busy", "of the time", "waits for data", "events", "steps"}};
-  for (analyzer::HostThreadFacts const& thread : host.threads) {
+  for (analyzer::HostThreadStats const& thread : host.threads) {
     if (rows.size() > kMostThreadLines) break;
     rows.push_back({shown(thread.name, kNameColumns), base::format_duration(thread.busy_ns),
                     share_text(thread.busy_ns, host.window.length()), base::format_duration(thread.input_ns),
@@ -57,9 +57,9 @@ std::string threads_table(analyzer::HostFacts const& host, Paint const& paint) {
   return aligned(rows, paint) + and_more_lines(rows.size() - 1, host.threads.size(), "threads");
 }
 
-std::string negotiations_table(analyzer::NegotiationFacts const& facts, Paint const& paint) {
+std::string negotiations_table(analyzer::NegotiationStats const& facts, Paint const& paint) {
   Rows rows = {{"rank", "came last", "late on average", "at most", "others waited"}};
-  for (analyzer::NegotiationFacts::Rank const& rank : facts.ranks) {
+  for (analyzer::NegotiationStats::Rank const& rank : facts.ranks) {
     if (rows.size() > kMostRankLines) break;
     rows.push_back({fmt::format("rank {}", rank.rank), fmt::format("{} of {}", rank.last, facts.count),
                     base::format_duration(rank.mean_ns), base::format_duration(rank.longest_ns),
@@ -68,7 +68,7 @@ std::string negotiations_table(analyzer::NegotiationFacts const& facts, Paint co
   return aligned(rows, paint) + and_more_lines(rows.size() - 1, facts.ranks.size(), "ranks");
 }
 
-std::string host_text(model::Run const& run, analyzer::HostFacts const& host, Paint const& paint, int width) {
+std::string host_text(model::Run const& run, analyzer::HostStats const& host, Paint const& paint, int width) {
   std::string text;
   if (run.ranks.size() > 1) text += "\n" + paint.bold(device_label(run, {host.rank_index, analyzer::kHostDevice})) + "\n";
   if (host.mean_ns)
@@ -90,7 +90,7 @@ std::string hosts_text(model::Run const& run, analyzer::Analysis const& analysis
                                    [](analyzer::Finding const& finding) { return finding.rule == "hung-collective"; });
   if (is_hung) return {};
   std::string text;
-  for (analyzer::NegotiationFacts const& facts : analysis.negotiations) text += "\n" + negotiations_table(facts, paint);
+  for (analyzer::NegotiationStats const& facts : analysis.negotiations) text += "\n" + negotiations_table(facts, paint);
   size_t const shown_hosts = std::min(analysis.hosts.size(), kMostProcesses);
   for (size_t i = 0; i < shown_hosts; ++i) text += host_text(run, analysis.hosts[i], paint, width);
   return text + and_more_lines(shown_hosts, analysis.hosts.size(), "processes");

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/runs/comparison_words.h"
-#include "reports/words/runs/scaling_words.h"
 #include "reports/text/layout.h"
 #include "reports/text/scaling_tables.h"
+#include "reports/words/runs/comparison_words.h"
+#include "reports/words/runs/scaling_words.h"
 
 namespace stepscope::reports {
 namespace {

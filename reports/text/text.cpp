@@ -7,13 +7,13 @@
 
 #include <fmt/format.h>
 
+#include "reports/text/host.h"
+#include "reports/text/layout.h"
+#include "reports/text/waits.h"
 #include "reports/words/host_words.h"
 #include "reports/words/labels.h"
 #include "reports/words/run_notes.h"
 #include "reports/words/summary.h"
-#include "reports/text/host.h"
-#include "reports/text/layout.h"
-#include "reports/text/waits.h"
 #include "reports/words/wording.h"
 #include "trace/base/format.h"
 
@@ -68,7 +68,7 @@ std::string split_bar(Summary const& summary, Paint const& paint, int width) {
 std::string share_text(double part, double whole) { return whole > 0 ? base::format_share(part / whole) : "–"; }
 std::string optional_share(std::optional<double> share) { return share ? base::format_share(*share) : "–"; }
 
-std::string peak_text(analyzer::DeviceFacts const& device) {
+std::string peak_text(analyzer::DeviceStats const& device) {
   auto const& memory = device.memory;
   std::string peak = memory.peak_reserved_bytes ? base::format_bytes(*memory.peak_reserved_bytes) : "–";
   if (memory.peak_reserved_bytes && memory.capacity_bytes) peak += " of " + base::format_bytes(*memory.capacity_bytes);
@@ -76,7 +76,7 @@ std::string peak_text(analyzer::DeviceFacts const& device) {
 }
 
 /// Of the whole recording.
-std::vector<std::string> window_row(model::Run const& run, analyzer::DeviceFacts const& device) {
+std::vector<std::string> window_row(model::Run const& run, analyzer::DeviceStats const& device) {
   analyzer::TimeSplit const& time = device.time;
   auto const share = [&](int64_t ns) { return share_text(static_cast<double>(ns), static_cast<double>(time.window_ns)); };
   return {device_label(run, device.ref), base::format_duration(time.window_ns), optional_share(time.utilization()),
@@ -85,7 +85,7 @@ std::vector<std::string> window_row(model::Run const& run, analyzer::DeviceFacts
 }
 
 /// Of the steps that the verdict and the findings are about; behind them how busy the device is in the whole recording.
-std::vector<std::string> steps_row(model::Run const& run, analyzer::DeviceFacts const& device, DeviceMean const& mean) {
+std::vector<std::string> steps_row(model::Run const& run, analyzer::DeviceStats const& device, DeviceMean const& mean) {
   auto const share = [&](double ns) { return share_text(ns, mean.step_ns); };
   return {device_label(run, device.ref),
           mean.steps > 0 ? duration(mean.step_ns) : "–",
@@ -147,11 +147,11 @@ std::string finding_text(model::Run const& run, analyzer::Analysis const& analys
 }
 
 std::string quality_text(model::Run const& run, analyzer::Analysis const& analysis, int width) {
-  analyzer::Quality const& quality = analysis.quality;
+  analyzer::TraceIntegrity const& integrity = analysis.integrity;
   std::string text;
-  if (quality.score < 100) text += fmt::format("Trace quality {} of 100.\n", quality.score);
+  if (integrity.score < 100) text += fmt::format("Trace quality {} of 100.\n", integrity.score);
   for (std::string const& note : run_notes(run, analysis)) text += wrapped(note, width, "  - ", "    ");
-  for (std::string const& note : quality.notes) text += wrapped(shown(note, kLongestNote), width, "  - ", "    ");
+  for (std::string const& note : integrity.notes) text += wrapped(shown(note, kLongestNote), width, "  - ", "    ");
   return text.empty() ? text : "\n" + text;
 }
 

@@ -6,9 +6,9 @@
 #include <fmt/format.h>
 
 #include "analyzer/metrics/steps/measured_steps.h"
+#include "reports/text/layout.h"
 #include "reports/words/labels.h"
 #include "reports/words/language.h"
-#include "reports/text/layout.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -28,7 +28,7 @@ bool has_straggler(analyzer::Analysis const& analysis) {
   });
 }
 
-std::string cause_words(analyzer::WaitFacts const& row) {
+std::string cause_words(analyzer::WaitStats const& row) {
   std::string words(wait_part(row).label);
   return row.host_op.empty() ? words : words + tr(", “{}”", shown(row.host_op, 60));
 }
@@ -37,10 +37,10 @@ std::string cause_words(analyzer::WaitFacts const& row) {
 
 std::string waits_sentence(model::Run const& run, analyzer::Analysis const& analysis) {
   double all_causes = 0, waiting = 0, time = 0, steps = 0;
-  for (analyzer::WaitFacts const& row : analysis.waits) all_causes += static_cast<double>(row.exposed_ns);
+  for (analyzer::WaitStats const& row : analysis.waits) all_causes += static_cast<double>(row.exposed_ns);
   if (all_causes <= 0) return {};
   bool has_steps = true;
-  for (analyzer::MeasuredDevice const& device : analyzer::measure_usual_times(analysis)) {
+  for (analyzer::MeasuredDevice const& device : analyzer::measure_steady_times(analysis)) {
     time += static_cast<double>(device.total_ns);
     waiting += static_cast<double>(device.exposed_late_ns);
     steps += static_cast<double>(device.periods.size());
@@ -50,7 +50,7 @@ std::string waits_sentence(model::Run const& run, analyzer::Analysis const& anal
   std::string causes;
   size_t const most_causes = has_straggler(analysis) ? 0 : kMostCauses;
   for (size_t i = 0; i < std::min(analysis.waits.size(), most_causes); ++i) {
-    analyzer::WaitFacts const& row = analysis.waits[i];
+    analyzer::WaitStats const& row = analysis.waits[i];
     double const share = static_cast<double>(row.exposed_ns) / all_causes;
     if (share < kLeastCause) break;
     causes += i == 0 ? tr(", caused by ") : tr(", ");

@@ -35,7 +35,7 @@ bool launches_by_hip(model::RankTrace const& rank) {
 bool is_amd(model::Run const& run, analyzer::Analysis const& analysis) {
   if (std::any_of(run.ranks.begin(), run.ranks.end(), launches_by_hip)) return true;
   constexpr std::array<std::string_view, 4> kNames = {"AMD", "Instinct", "Radeon", "gfx"};
-  return std::any_of(analysis.devices.begin(), analysis.devices.end(), [&](analyzer::DeviceFacts const& device) {
+  return std::any_of(analysis.devices.begin(), analysis.devices.end(), [&](analyzer::DeviceStats const& device) {
     return std::any_of(kNames.begin(), kNames.end(),
                        [&](std::string_view name) { return device.name.find(name) != std::string::npos; });
   });
@@ -163,9 +163,9 @@ std::string_view advice_on_workers() {
 }
 
 std::string advice_about(model::Run const& run, analyzer::Analysis const& analysis, analyzer::Finding const& finding,
-                         std::string_view usual) {
+                         std::string_view steady) {
   std::string_view const better = better_advice(run, finding);
-  std::string advice(tr(better.empty() ? usual : better));
+  std::string advice(tr(better.empty() ? steady : better));
   return is_amd(run, analysis) ? for_amd(std::move(advice)) : advice;
 }
 

@@ -16,7 +16,7 @@
 namespace stepscope::reports {
 
 /// A finding and its surroundings, with its numbers at hand.
-struct Seen {
+struct FindingContext {
   model::Run const& run;
   analyzer::Analysis const& analysis;
   analyzer::Finding const& finding;
@@ -47,10 +47,10 @@ struct Seen {
 };
 
 /// "21.3 ms a step (27.5 % of it)"; empty without a cost.
-std::string cost_of(Seen const& seen);
+std::string cost_of(FindingContext const& seen);
 
 /// The same; without a cost the share of the time, without either nothing.
-std::string loss_of(Seen const& seen);
+std::string loss_of(FindingContext const& seen);
 
 /// In English alone: other languages have no capitals, or put other words first.
 std::string with_capital(std::string text);

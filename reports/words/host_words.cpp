@@ -40,15 +40,15 @@ std::string host_op_of(analyzer::Finding const& finding) {
 }
 
 struct MainRange {
-  analyzer::HostRangeFacts const* range = nullptr;
+  analyzer::HostRangeStats const* range = nullptr;
   int64_t ns = 0;
 };
 /// The range, other than a wait for data, with most time of its own: in a step where there are steps, else in all. One that ran
 /// once is a frame around the program, of which the name says nothing, unless no range ran twice.
 MainRange main_range(analyzer::Analysis const& analysis, bool per_step, uint64_t at_least_ran = 2) {
   MainRange main;
-  for (analyzer::HostFacts const& host : analysis.hosts)
-    for (analyzer::HostRangeFacts const& range : host.ranges) {
+  for (analyzer::HostStats const& host : analysis.hosts)
+    for (analyzer::HostRangeStats const& range : host.ranges) {
       if (range.kind == analyzer::HostRangeKind::kInput || range.names != 1 || range.count < at_least_ran) continue;
       int64_t const ns = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
       if (ns > main.ns) main = {&range, ns};
@@ -77,7 +77,7 @@ std::string steps_verdict(analyzer::Analysis const& analysis, HostSummary const&
 std::string ranges_verdict(analyzer::Analysis const& analysis) {
   size_t threads = 0;
   int64_t longest = 0;
-  for (analyzer::HostFacts const& host : analysis.hosts) {
+  for (analyzer::HostStats const& host : analysis.hosts) {
     threads += host.threads.size();
     longest = std::max(longest, host.window.length());
   }
@@ -157,12 +157,12 @@ FindingWords busy_rank_words(analyzer::Finding const& finding) {
 bool has_device_work(analyzer::Analysis const& analysis) {
   if (analysis.hosts.empty()) return !analysis.devices.empty();
   return std::any_of(analysis.devices.begin(), analysis.devices.end(),
-                     [](analyzer::DeviceFacts const& device) { return device.kernels + device.copies > 0; });
+                     [](analyzer::DeviceStats const& device) { return device.kernels + device.copies > 0; });
 }
 
-int64_t busy_time(analyzer::HostFacts const& host) {
+int64_t busy_time(analyzer::HostStats const& host) {
   double sum = 0;
-  for (analyzer::HostThreadFacts const& thread : host.threads) sum += static_cast<double>(thread.busy_ns);
+  for (analyzer::HostThreadStats const& thread : host.threads) sum += static_cast<double>(thread.busy_ns);
   return static_cast<int64_t>(std::min(sum, 9e18));
 }
 
@@ -170,8 +170,8 @@ HostSummary summarize_hosts(analyzer::Analysis const& analysis) {
   HostSummary summary;
   std::vector<int64_t> lengths;
   double total = 0, input = 0;
-  for (analyzer::HostFacts const& host : analysis.hosts) {
-    for (analyzer::HostStepFacts const& step : host.steps) {
+  for (analyzer::HostStats const& host : analysis.hosts) {
+    for (analyzer::HostStepStats const& step : host.steps) {
       ++(step.warmup ? summary.warmup_steps : summary.steps);
       if (step.warmup) continue;
       lengths.push_back(step.period.length());
@@ -193,25 +193,25 @@ HostSummary summarize_hosts(analyzer::Analysis const& analysis) {
   return summary;
 }
 
-std::string negotiation_words(analyzer::NegotiationFacts const& facts) {
+std::string negotiation_words(analyzer::NegotiationStats const& facts) {
   if (facts.ranks.empty() || facts.ranks.front().late_ns <= 0) return {};
-  analyzer::NegotiationFacts::Rank const& late = facts.ranks.front();
+  analyzer::NegotiationStats::Rank const& late = facts.ranks.front();
   return tr("Rank {} comes last to {} of {} negotiations of collectives, on average {} after the last but one.", late.rank,
             base::format_count(late.last), base::format_count(facts.count), base::format_duration(late.mean_ns));
 }
 
-std::string slow_step_words(analyzer::HostFacts const& host) {
+std::string slow_step_words(analyzer::HostStats const& host) {
   if (!host.slow) return {};
   analyzer::SlowSteps const& slow = *host.slow;
   bool const is_longer =
-      static_cast<double>(slow.mean_ns - slow.usual_ns) > kLongerWorthNaming * static_cast<double>(slow.usual_ns);
+      static_cast<double>(slow.mean_ns - slow.steady_ns) > kLongerWorthNaming * static_cast<double>(slow.steady_ns);
   if (slow.count == 0 && !is_longer) return {};
   std::string text =
       slow.count > 0 ? tr("{} of {} steps are much longer than the others: {} on average, the others {}; the slowest is step {}.",
                           base::format_count(slow.count), base::format_count(host.counted_steps),
-                          base::format_duration(slow.mean_ns), base::format_duration(slow.usual_ns), slow.worst)
+                          base::format_duration(slow.mean_ns), base::format_duration(slow.steady_ns), slow.worst)
                      : tr("The slowest step is {}: {}, the others take {} on average.", slow.worst,
-                          base::format_duration(slow.when.length()), base::format_duration(slow.usual_ns));
+                          base::format_duration(slow.when.length()), base::format_duration(slow.steady_ns));
   if (slow.differs_ns <= 0) return text;
   return text + (slow.differs
                      ? tr(" What grows most is {}, by {}.", quoted(*slow.differs), base::format_duration(slow.differs_ns))
@@ -221,7 +221,7 @@ std::string slow_step_words(analyzer::HostFacts const& host) {
 std::string host_verdict(analyzer::Analysis const& analysis) {
   HostSummary const summary = summarize_hosts(analysis);
   std::string text;
-  for (analyzer::NegotiationFacts const& facts : analysis.negotiations)
+  for (analyzer::NegotiationStats const& facts : analysis.negotiations)
     if (text.empty()) text = negotiation_words(facts);
   if (!text.empty() && !summary.mean_ns) return text;
   if (!text.empty()) text += ' ';

@@ -16,7 +16,7 @@ bool has_device_work(analyzer::Analysis const& analysis);
 struct HostSummary {
   uint64_t steps = 0, warmup_steps = 0;                         ///< counted over threads and processes
   std::optional<int64_t> mean_ns, median_ns, p95_ns, input_ns;  ///< of a counted step's period; none without steps
-  analyzer::HostFacts const* slowest = nullptr;                 ///< the process with the slowest step; null: nothing to compare
+  analyzer::HostStats const* slowest = nullptr;                 ///< the process with the slowest step; null: nothing to compare
 };
 HostSummary summarize_hosts(analyzer::Analysis const& analysis);
 
@@ -24,14 +24,14 @@ HostSummary summarize_hosts(analyzer::Analysis const& analysis);
 inline constexpr size_t kMostHosts = 16;
 
 /// Of all threads, summed: what times of ranges are a share of where there are no steps.
-int64_t busy_time(analyzer::HostFacts const& host);
+int64_t busy_time(analyzer::HostStats const& host);
 
 /// One to three sentences; empty where nothing of a host is known. Begins without a blank.
 std::string host_verdict(analyzer::Analysis const& analysis);
 /// "Rank 0 comes last to 4 of 4 negotiations, 3.10 ms after the others on average." Empty where no rank came last.
-std::string negotiation_words(analyzer::NegotiationFacts const& facts);
+std::string negotiation_words(analyzer::NegotiationStats const& facts);
 /// "The slowest step, 7, took 9.10 ms; it had 50.0 µs more in “forward” than the others." Empty where nothing is compared.
-std::string slow_step_words(analyzer::HostFacts const& host);
+std::string slow_step_words(analyzer::HostStats const& host);
 
 /// Words of findings about hosts and negotiations; none for others.
 std::optional<FindingWords> host_finding_words(model::Run const& run, analyzer::Finding const& finding);

@@ -63,7 +63,7 @@ constexpr Part kLateBefore = {"before_recording", "began later, before the recor
 constexpr Part kLateUnknown = {"unknown", "cause unknown", "The recording does not tell what it did more of.", false};
 
 /// The words of a part in the language; of each language one part for each of ours, so that their addresses tell them apart.
-Part const& said(Part const& english) {
+Part const& translated(Part const& english) {
   if (language() == Language::kEnglish) return english;
   thread_local std::map<std::pair<Language, Part const*>, Part> translated;
   auto const [known, is_new] = translated.try_emplace({language(), &english}, english);
@@ -76,32 +76,32 @@ Part const& said(Part const& english) {
 Part const& path_part(analyzer::PathClass path_class) {
   auto const index = static_cast<size_t>(path_class);
   STEPSCOPE_CHECK(index < kPathParts.size());
-  return said(kPathParts[index]);
+  return translated(kPathParts[index]);
 }
 
-Part const& wait_part(analyzer::WaitFacts const& waits) {
+Part const& wait_part(analyzer::WaitStats const& waits) {
   switch (waits.cause) {
     case analyzer::WaitCause::kCompute:
-      return said(kLateCompute);
+      return translated(kLateCompute);
     case analyzer::WaitCause::kCommunication:
-      return said(kLateComm);
+      return translated(kLateComm);
     case analyzer::WaitCause::kCopy:
-      return said(kLateCopy);
+      return translated(kLateCopy);
     case analyzer::WaitCause::kIdle:
       return part(3 + static_cast<int>(waits.idle));
     case analyzer::WaitCause::kLateStart:
-      return said(kLateStart);
+      return translated(kLateStart);
     case analyzer::WaitCause::kBeforeRecording:
-      return said(kLateBefore);
+      return translated(kLateBefore);
     case analyzer::WaitCause::kUnknown:
       break;
   }
-  return said(kLateUnknown);
+  return translated(kLateUnknown);
 }
 
 Part const& part(int index) {
   STEPSCOPE_CHECK(index >= 0 && index < kPartCount);
-  return said(kParts[static_cast<size_t>(index)]);
+  return translated(kParts[static_cast<size_t>(index)]);
 }
 
 int64_t part_ns(analyzer::TimeSplit const& split, int index) {
@@ -146,7 +146,7 @@ size_t count_ranks(model::Run const& run) {
 size_t count_devices(model::Run const& run, analyzer::Analysis const& analysis) {
   if (!has_windows_alone(run)) return analysis.devices.size();
   std::set<std::pair<int32_t, int32_t>> devices;
-  for (analyzer::DeviceFacts const& device : analysis.devices) devices.emplace(rank_of(run, device.ref), device.ref.device);
+  for (analyzer::DeviceStats const& device : analysis.devices) devices.emplace(rank_of(run, device.ref), device.ref.device);
   return devices.size();
 }
 
@@ -161,7 +161,7 @@ std::string device_label(model::Run const& run, analyzer::DeviceRef ref) {
   return tr("rank {} device {}", rank_of(run, ref), ref.device);
 }
 
-analyzer::DeviceFacts const* find_device(analyzer::Analysis const& analysis, analyzer::DeviceRef ref) {
+analyzer::DeviceStats const* find_device(analyzer::Analysis const& analysis, analyzer::DeviceRef ref) {
   auto const found =
       std::find_if(analysis.devices.begin(), analysis.devices.end(), [&](auto const& device) { return device.ref == ref; });
   return found == analysis.devices.end() ? nullptr : &*found;

@@ -25,7 +25,7 @@ int64_t part_ns(analyzer::TimeSplit const& split, int index);
 /// device.
 Part const& path_part(analyzer::PathClass path_class);
 /// What a device did that made others wait; the key as that of path_part. Without the host's op.
-Part const& wait_part(analyzer::WaitFacts const& waits);
+Part const& wait_part(analyzer::WaitStats const& waits);
 
 /// How many ranks the run has: those of which a profiler took several windows, one after the other, count once.
 size_t count_ranks(model::Run const& run);
@@ -36,7 +36,7 @@ std::string device_label(model::Run const& run, analyzer::DeviceRef ref);
 /// The job's rank number of a device's process.
 int32_t rank_of(model::Run const& run, analyzer::DeviceRef ref);
 /// The facts of a device, or null.
-analyzer::DeviceFacts const* find_device(analyzer::Analysis const& analysis, analyzer::DeviceRef ref);
+analyzer::DeviceStats const* find_device(analyzer::Analysis const& analysis, analyzer::DeviceRef ref);
 
 /// First start and last end over all events of the run, in run time; people read instants relative to the first.
 model::Interval run_range(model::Run const& run);

@@ -43,8 +43,8 @@ Language language() { return spoken_language; }
 
 std::string_view html_language() { return spoken_language == Language::kChinese ? "zh-CN" : "en"; }
 
-SpokenLanguage::SpokenLanguage(Language language) : before_(spoken_language) { spoken_language = language; }
-SpokenLanguage::~SpokenLanguage() { spoken_language = before_; }
+ScopedLanguage::ScopedLanguage(Language language) : before_(spoken_language) { spoken_language = language; }
+ScopedLanguage::~ScopedLanguage() { spoken_language = before_; }
 
 std::string_view tr(std::string_view english) {
   if (spoken_language == Language::kEnglish) return english;

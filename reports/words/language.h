@@ -19,18 +19,18 @@ enum class Language : uint8_t { kEnglish, kChinese };
 
 /// Of "en" or "zh".
 std::optional<Language> language_of(std::string_view name);
-/// In which this thread makes words: English, except where a SpokenLanguage says otherwise.
+/// In which this thread makes words: English, except where a ScopedLanguage says otherwise.
 Language language();
 /// The same as HTML names it: "en", "zh-CN".
 std::string_view html_language();
 
 /// While it lives, this thread makes words in a language. Only pages are made in others than English: texts and JSON are English.
-class SpokenLanguage {
+class ScopedLanguage {
  public:
-  explicit SpokenLanguage(Language language);
-  ~SpokenLanguage();
-  SpokenLanguage(SpokenLanguage const&) = delete;
-  SpokenLanguage& operator=(SpokenLanguage const&) = delete;
+  explicit ScopedLanguage(Language language);
+  ~ScopedLanguage();
+  ScopedLanguage(ScopedLanguage const&) = delete;
+  ScopedLanguage& operator=(ScopedLanguage const&) = delete;
 
  private:
   Language before_;

@@ -6,7 +6,7 @@ namespace stepscope::reports {
 namespace {
 
 /// "about 6,010 steps (5,900 to 6,130), 2.1 min"
-std::string steps_left(Seen const& seen) {
+std::string steps_left(FindingContext const& seen) {
   std::string text = tr("about {:.0f} steps", *seen.metric("steps_to_full"));
   auto const earliest = seen.metric("earliest_steps_to_full"), latest = seen.metric("latest_steps_to_full");
   if (earliest && latest && *latest - *earliest >= 1) text += tr(" ({:.0f} to {:.0f})", *earliest, *latest);
@@ -15,13 +15,13 @@ std::string steps_left(Seen const& seen) {
 
 }  // namespace
 
-std::string say_leak(Seen const& seen) {
+std::string describe_leak(FindingContext const& seen) {
   std::string text = tr(" On {} it grows by {} a step", seen.where(), seen.text("bytes_per_step"));
   if (seen.metric("steps_to_full")) text += tr("; at this rate memory is full in {}", steps_left(seen));
   return text.append(tr("."));
 }
 
-std::string say_holes(Seen const& seen) {
+std::string describe_holes(FindingContext const& seen) {
   std::string text = tr(" {} holds {}, but at most {} were in use at once", with_capital(seen.where()),
                         seen.text("peak_reserved_bytes"), seen.text("peak_allocated_bytes"));
   if (auto const grown = seen.metric("fragmented_growth_bytes"); grown && *grown > 0)
@@ -32,7 +32,7 @@ std::string say_holes(Seen const& seen) {
   return seen.metric("steps_to_full") ? text + tr(" At this rate memory is full in {}.", steps_left(seen)) : text;
 }
 
-std::string say_pressure(Seen const& seen) {
+std::string describe_pressure(FindingContext const& seen) {
   std::string text;
   if (seen.metric("pressure"))
     text = tr(" {} holds up to {} of {} ({}).", with_capital(seen.where()), seen.text("peak_bytes"), seen.text("capacity_bytes"),

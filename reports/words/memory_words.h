@@ -6,10 +6,10 @@
 namespace stepscope::reports {
 
 /// memory-leak.
-std::string say_leak(Seen const& seen);
+std::string describe_leak(FindingContext const& seen);
 /// memory-fragmentation.
-std::string say_holes(Seen const& seen);
+std::string describe_holes(FindingContext const& seen);
 /// memory-pressure.
-std::string say_pressure(Seen const& seen);
+std::string describe_pressure(FindingContext const& seen);
 
 }  // namespace stepscope::reports

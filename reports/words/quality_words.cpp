@@ -47,7 +47,7 @@ std::string faults_text(analyzer::Finding const& finding) {
 
 uint64_t device_ops(analyzer::Analysis const& analysis) {
   uint64_t ops = 0;
-  for (analyzer::DeviceFacts const& device : analysis.devices) ops += device.kernels + device.copies;
+  for (analyzer::DeviceStats const& device : analysis.devices) ops += device.kernels + device.copies;
   return ops;
 }
 

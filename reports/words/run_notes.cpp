@@ -27,9 +27,9 @@ std::string how_job_size_is_known(analyzer::JobSize const& size) {
   return {};
 }
 
-std::string missing_ranks(model::Run const& run, analyzer::Quality const& quality) {
+std::string missing_ranks(model::Run const& run, analyzer::TraceIntegrity const& integrity) {
   analyzer::JobSize const size = analyzer::job_size(run);
-  std::vector<int64_t> const missing(quality.missing_ranks.begin(), quality.missing_ranks.end());
+  std::vector<int64_t> const missing(integrity.missing_ranks.begin(), integrity.missing_ranks.end());
   std::string const known = how_job_size_is_known(size);
   std::string text = missing.size() == 1 ? tr("Rank {} of {} is not in this run{}.", number_list(missing), size.ranks, known)
                                          : tr("Ranks {} of {} are not in this run{}.", number_list(missing), size.ranks, known);
@@ -43,7 +43,7 @@ std::string missing_ranks(model::Run const& run, analyzer::Quality const& qualit
 /// Steps of each rank, and the ranks that have just these.
 std::map<std::vector<int64_t>, std::set<int64_t>> ranks_by_steps(model::Run const& run, analyzer::Analysis const& analysis) {
   std::map<int32_t, std::vector<int64_t>> steps_of;
-  for (analyzer::StepFacts const& step : analysis.steps) steps_of[step.ref.rank_index].push_back(step.step);
+  for (analyzer::StepStats const& step : analysis.steps) steps_of[step.ref.rank_index].push_back(step.step);
   std::map<std::vector<int64_t>, std::set<int64_t>> ranks;
   for (auto& [index, steps] : steps_of) {
     std::sort(steps.begin(), steps.end());
@@ -89,7 +89,7 @@ std::string clocks(model::Run const& run) {
 
 std::vector<std::string> run_notes(model::Run const& run, analyzer::Analysis const& analysis) {
   std::vector<std::string> notes;
-  if (!analysis.quality.missing_ranks.empty()) notes.push_back(missing_ranks(run, analysis.quality));
+  if (!analysis.integrity.missing_ranks.empty()) notes.push_back(missing_ranks(run, analysis.integrity));
   if (auto const ranks = ranks_by_steps(run, analysis); ranks.size() > 1) notes.push_back(different_steps(ranks));
   if (std::string text = clocks(run); !text.empty()) notes.push_back(std::move(text));
   return notes;

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/rules/benchmark.h"
 #include "analyzer/metrics/steps/measured_steps.h"
+#include "analyzer/rules/benchmark.h"
 #include "reports/words/host_words.h"
 #include "reports/words/language.h"
 #include "reports/words/wording.h"
@@ -27,24 +27,24 @@ void add(Summary& summary, analyzer::TimeSplit const& split) {
 void add_steps(Summary& summary, analyzer::Analysis const& analysis) {
   std::vector<int64_t> lengths;
   std::set<int64_t> counted, warmup, unusual;
-  size_t usual = 0;
+  size_t steady = 0;
   for (StepPeriod const& period : step_periods(analysis)) {
     (period.step->warmup ? warmup : counted).insert(period.step->step);
     if (!period.is_measured) continue;
     summary.mean_of_all_ns += static_cast<double>(period.when.length());
     lengths.push_back(period.when.length());
-    if (!period.is_usual) unusual.insert(period.step->step);
-    if (!period.is_usual) continue;
+    if (!period.is_steady) unusual.insert(period.step->step);
+    if (!period.is_steady) continue;
     for (size_t i = 0; i < period.parts_ns.size(); ++i) summary.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
-    ++usual;
+    ++steady;
   }
 
   summary.steps = counted.size();
   summary.warmup_steps = warmup.size();
   summary.unusual_steps = unusual.size();
-  if (usual == 0) return;
+  if (steady == 0) return;
   summary.has_steps = true;
-  for (double& ns : summary.parts_ns) ns /= static_cast<double>(usual);
+  for (double& ns : summary.parts_ns) ns /= static_cast<double>(steady);
   summary.mean_of_all_ns /= static_cast<double>(lengths.size());
   std::sort(lengths.begin(), lengths.end());
   summary.median_ns = quantile(lengths, 0.5);
@@ -53,7 +53,7 @@ void add_steps(Summary& summary, analyzer::Analysis const& analysis) {
 
 void add_devices(Summary& summary, analyzer::Analysis const& analysis) {
   int64_t window = 0, busy = 0, comm = 0, exposed = 0;
-  for (analyzer::DeviceFacts const& device : analysis.devices) {
+  for (analyzer::DeviceStats const& device : analysis.devices) {
     window += device.time.window_ns;
     busy += device.time.busy_ns;
     comm += device.time.comm_ns;
@@ -128,7 +128,7 @@ std::string verdict_without_device(model::Run const& run, analyzer::Analysis con
   std::string text = host_verdict(analysis);
   bool const is_judged = summarize_hosts(analysis).mean_ns || !analysis.negotiations.empty();
   if (text.empty()) text = tr("No device activity was recorded: there is nothing to judge.");
-  uint64_t const launches = analysis.quality.unmatched_launches;
+  uint64_t const launches = analysis.integrity.unmatched_launches;
   if (launches > 0)
     text += launches == 1
                 ? std::string(tr(" One launch of device work was recorded, but not what it launched."))
@@ -147,7 +147,7 @@ std::vector<StepPeriod> step_periods(analyzer::Analysis const& analysis) {
   std::vector<StepPeriod> periods;
   periods.reserve(analysis.steps.size());
   size_t device = 0, next = 0;  // of its periods
-  for (analyzer::StepFacts const& step : analysis.steps) {
+  for (analyzer::StepStats const& step : analysis.steps) {
     StepPeriod& period = periods.emplace_back(StepPeriod{&step, step.window, {}});
     for (int i = 0; i < kPartCount; ++i) period.parts_ns[static_cast<size_t>(i)] = part_ns(step.time, i);
     for (; device < measured.size() && analysis.devices[device].ref < step.ref; ++device) next = 0;
@@ -157,7 +157,7 @@ std::vector<StepPeriod> step_periods(analyzer::Analysis const& analysis) {
     analyzer::MeasuredPeriod const& own = measured[device][next++];
     period.when = own.when;
     period.is_measured = true;
-    period.is_usual = own.is_usual;
+    period.is_steady = own.is_steady;
     for (size_t cause = 0; cause < own.lead.size(); ++cause) period.parts_ns[3 + cause] += own.lead[cause];
   }
   return periods;
@@ -198,7 +198,7 @@ std::vector<DeviceMean> device_means(analyzer::Analysis const& analysis) {
   for (StepPeriod const& period : step_periods(analysis)) {
     while (d < means.size() && means[d].ref < period.step->ref) ++d;
     if (d == means.size()) break;
-    if (!period.is_usual || means[d].ref != period.step->ref) continue;
+    if (!period.is_steady || means[d].ref != period.step->ref) continue;
     DeviceMean& mean = means[d];
     ++mean.steps;
     mean.step_ns += static_cast<double>(period.when.length());

@@ -1,7 +1,7 @@
 // What a step of the run is, one by one and on average: the first numbers of every report. A step's period is its device window
-// and the idle time that led to it (analyzer/metrics/steps/measured_steps.h says when), so that waiting between steps is in it. Means are
-// plain means over the (step, device) pairs that findings measure, too: no warm-up, no slow start, no outliers. Without steps
-// they are over the devices' whole windows.
+// and the idle time that led to it (analyzer/metrics/steps/measured_steps.h says when), so that waiting between steps is in it.
+// Means are plain means over the (step, device) pairs that findings measure, too: no warm-up, no slow start, no outliers. Without
+// steps they are over the devices' whole windows.
 #pragma once
 
 #include <array>
@@ -16,11 +16,11 @@ namespace stepscope::reports {
 
 /// A step on a device, split without rest.
 struct StepPeriod {
-  analyzer::StepFacts const* step;
+  analyzer::StepStats const* step;
   model::Interval when;                        ///< the period; of a warm-up step its window
   std::array<int64_t, kPartCount> parts_ns{};  ///< by part(); sums to the period's length
   bool is_measured = false;                    ///< no warm-up, and behind the step before it
-  bool is_usual = false;                       ///< measured, and what findings and means are about
+  bool is_steady = false;                      ///< measured, and what findings and means are about
 };
 /// In the order of Analysis::steps, warm-up steps included.
 std::vector<StepPeriod> step_periods(analyzer::Analysis const& analysis);

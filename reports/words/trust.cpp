@@ -78,7 +78,7 @@ constexpr std::array kMeanings = {
 
 }  // namespace
 
-std::vector<Weakness> weaknesses(model::Run const& run, analyzer::Quality const& quality) {
+std::vector<Weakness> weaknesses(model::Run const& run, analyzer::TraceIntegrity const& integrity) {
   Faults const faults = faults_of(run);
   std::vector<Weakness> found;
   for (Meaning const& meaning : kMeanings) {
@@ -93,8 +93,8 @@ std::vector<Weakness> weaknesses(model::Run const& run, analyzer::Quality const&
     }
     found.push_back({std::move(fault), meaning.weakens, meaning.holds});
   }
-  if (!quality.missing_ranks.empty())
-    found.push_back({fmt::format("{} of the job not in the run", base::format_count(quality.missing_ranks.size(), "rank")),
+  if (!integrity.missing_ranks.empty())
+    found.push_back({fmt::format("{} of the job not in the run", base::format_count(integrity.missing_ranks.size(), "rank")),
                      "who comes late, waiting, bandwidth, and scaling: a missing rank may be the cause",
                      "the time split, idle causes and memory of the ranks that are there"});
   return found;

@@ -15,6 +15,6 @@ struct Weakness {
 };
 
 /// Worst first; none of a recording without faults.
-std::vector<Weakness> weaknesses(model::Run const& run, analyzer::Quality const& quality);
+std::vector<Weakness> weaknesses(model::Run const& run, analyzer::TraceIntegrity const& integrity);
 
 }  // namespace stepscope::reports

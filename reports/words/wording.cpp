@@ -19,7 +19,7 @@
 namespace stepscope::reports {
 namespace {
 
-std::string say_idle(Seen const& seen) {
+std::string describe_idle(FindingContext const& seen) {
   std::string const loss = loss_of(seen);
   std::string text = loss.empty() ? "" : tr(" {} loses {}", with_capital(seen.where()), loss);
   auto const devices = seen.metric("devices");
@@ -36,15 +36,15 @@ std::string say_idle(Seen const& seen) {
   return text;
 }
 
-std::string say_input(Seen const& seen) {
-  std::string text = say_idle(seen);
+std::string describe_input(FindingContext const& seen) {
+  std::string text = describe_idle(seen);
   if (seen.has_subject("loader", "training_thread")) text += tr(" The loader runs in the training thread (num_workers=0).");
   return text;
 }
 
 /// What is known of time that nothing explains.
-std::string say_unexplained(Seen const& seen) {
-  std::string text = say_idle(seen);
+std::string describe_unexplained(FindingContext const& seen) {
+  std::string text = describe_idle(seen);
   if (!seen.metric("queued_ns_per_step")) return text;
   if (seen.metric("queued_ops") == 1.0)
     text +=
@@ -59,27 +59,27 @@ std::string say_unexplained(Seen const& seen) {
   return text;
 }
 
-std::string say_cost(Seen const& seen) {
+std::string describe_cost(FindingContext const& seen) {
   std::string const cost = loss_of(seen);
   return cost.empty() ? "" : tr(" {} loses {}.", with_capital(seen.where()), cost);
 }
 
-std::string say_launching(Seen const& seen) {
-  std::string text = say_idle(seen);
+std::string describe_launching(FindingContext const& seen) {
+  std::string text = describe_idle(seen);
   if (seen.metric("kernel_median_ns")) text += tr(" The median kernel takes {}", seen.text("kernel_median_ns"));
   if (seen.metric("kernel_median_ns") && seen.metric("call_median_ns"))
     text += tr(", the median launch call {}", seen.text("call_median_ns"));
   return seen.metric("kernel_median_ns") ? text.append(tr(".")) : text;
 }
 
-std::string say_exposed_copies(Seen const& seen) {
-  std::string text = say_cost(seen);
+std::string describe_exposed_copies(FindingContext const& seen) {
+  std::string text = describe_cost(seen);
   if (seen.has_subject("copies", "within_device")) text += tr(" They copy from one place of the device's memory to another.");
   return text;
 }
 
 /// What could be saved at most, and the kernel to begin with.
-std::string say_kernels(Seen const& seen) {
+std::string describe_kernels(FindingContext const& seen) {
   std::string const loss = loss_of(seen);
   std::string text = loss.empty() ? "" : tr(" On {} up to {} could be saved.", seen.where(), loss);
   std::string const kernel = seen.subject("kernel");
@@ -87,7 +87,7 @@ std::string say_kernels(Seen const& seen) {
 }
 
 /// How much of the work kernels of one kind are, what they take, and the one to begin with.
-std::string say_share(Seen const& seen) {
+std::string describe_share(FindingContext const& seen) {
   std::string text;
   if (seen.metric("op_share"))
     text = tr(" On {} such kernels are {} of the operations' time", seen.where(), seen.text("op_share"));
@@ -98,7 +98,7 @@ std::string say_share(Seen const& seen) {
   return kernel.empty() ? text : text + tr(" Most of that time is in {}.", kernel);
 }
 
-std::string say_reductions(Seen const& seen) {
+std::string describe_reductions(FindingContext const& seen) {
   if (!seen.metric("collectives_per_step")) return {};
   return tr(
       " {} starts {} all-reduces a step, half of them no longer than {}. The recording does not tell their sizes; the short ones "
@@ -106,7 +106,7 @@ std::string say_reductions(Seen const& seen) {
       with_capital(seen.where()), seen.text("collectives_per_step"), seen.text("median_ns"), seen.text("at_most_ns_per_step"));
 }
 
-std::string say_apparent(Seen const& seen) {
+std::string describe_apparent(FindingContext const& seen) {
   if (!seen.metric("apparent_gbps")) return {};
   return tr(
       " On {} {} collectives of up to {} move {} by their durations (median; {} at best). Some of their {} ranks were not "
@@ -116,7 +116,7 @@ std::string say_apparent(Seen const& seen) {
       seen.text("expected_ranks"));
 }
 
-std::string say_recording(Seen const& seen) {
+std::string describe_recording(FindingContext const& seen) {
   if (!seen.metric("python_frames_per_step")) return {};
   std::string text =
       tr(" {} calls of Python functions were recorded a step; at about half a microsecond each, recording them takes {}.",
@@ -127,8 +127,8 @@ std::string say_recording(Seen const& seen) {
                    seen.text("host_share"));
 }
 
-std::string say_copies(Seen const& seen) {
-  std::string text = say_idle(seen);
+std::string describe_copies(FindingContext const& seen) {
+  std::string text = describe_idle(seen);
   if (auto const count = seen.metric("pageable_copies"); count && *count > 0)
     text += *count == 1 ? std::string(tr(" One copy is of pageable memory."))
                         : tr(" {} copies are of pageable memory.", seen.text("pageable_copies"));
@@ -138,8 +138,8 @@ std::string say_copies(Seen const& seen) {
   return text;
 }
 
-std::string say_communication(Seen const& seen) {
-  std::string text = say_cost(seen);
+std::string describe_communication(FindingContext const& seen) {
+  std::string text = describe_cost(seen);
   constexpr double kShownAsNone = 0.0005;
   if (auto const overlap = seen.metric("overlap"))
     text += *overlap < kShownAsNone ? std::string(tr(" No communication is hidden."))
@@ -151,7 +151,7 @@ std::string say_communication(Seen const& seen) {
 }
 
 /// The subject "cause" of a straggler as a sentence; empty when it is not known.
-std::string say_why_late(Seen const& seen) {
+std::string describe_why_late(FindingContext const& seen) {
   std::string const op = seen.subject("host_op");
   for (auto const& [role, cause] : seen.finding.subjects) {
     if (role != "cause") continue;
@@ -168,21 +168,21 @@ std::string say_why_late(Seen const& seen) {
   return {};
 }
 
-std::string say_straggler(Seen const& seen) {
+std::string describe_straggler(FindingContext const& seen) {
   std::string text = tr(" {} is late", with_capital(seen.where()));
   if (seen.metric("share_of_waits"))
     text += tr(": it causes {} of the waiting that no compute hides", seen.text("share_of_waits"));
   text += tr(".");
   auto const ratio = seen.metric("compute_ratio");
   if (ratio && *ratio > 0) text += tr(" It computes {:.2f} × as long as the others.", *ratio);
-  text += say_why_late(seen);
+  text += describe_why_late(seen);
   std::string const cost = cost_of(seen);
   if (cost.empty()) return text;
   bool const is_stage = !seen.metric("share_of_waits");
   return text + (is_stage ? tr(" All others go at its pace, and lose {}.", cost) : tr(" Whoever waits most loses {}.", cost));
 }
 
-std::string say_imbalance(Seen const& seen) {
+std::string describe_imbalance(FindingContext const& seen) {
   std::string const cost = cost_of(seen);
   std::string text = cost.empty() ? "" : tr(" On average a device waits {} for those that compute longer.", cost);
   if (auto const balance = seen.metric("load_balance"))
@@ -191,7 +191,7 @@ std::string say_imbalance(Seen const& seen) {
   return text;
 }
 
-std::string say_bubble(Seen const& seen) {
+std::string describe_bubble(FindingContext const& seen) {
   std::string text;
   if (seen.metric("stages") && seen.metric("micro_batches"))
     text = tr(" {} stages, {} micro-batches a step.", seen.text("stages"), seen.text("micro_batches"));
@@ -206,7 +206,7 @@ std::string say_bubble(Seen const& seen) {
   return text;
 }
 
-std::string say_link(Seen const& seen) {
+std::string describe_link(FindingContext const& seen) {
   std::string text;
   std::string const op = seen.subject("op"), ranks = seen.subject("ranks"), devices = seen.subject("devices");
   std::string const link = !ranks.empty()     ? tr("ranks {}", ranks)
@@ -215,10 +215,10 @@ std::string say_link(Seen const& seen) {
   if (!op.empty() && seen.metric("median_ns"))
     text = tr(" On the link of {}, {} of {} takes {} (median); {} would be usual, {} of them take clearly longer.", link, op,
               seen.text("bytes"), seen.text("median_ns"), seen.text("reference_ns"), seen.text("slow_share"));
-  return text + say_cost(seen);
+  return text + describe_cost(seen);
 }
 
-std::string say_buckets(Seen const& seen) {
+std::string describe_buckets(FindingContext const& seen) {
   std::string const cost = cost_of(seen);
   if (!seen.metric("half_bandwidth_bytes"))
     return tr(
@@ -232,8 +232,8 @@ std::string say_buckets(Seen const& seen) {
       seen.text("collectives_per_step"), seen.text("mean_bytes"), seen.text("half_bandwidth_bytes"), cost);
 }
 
-std::string say_allocation(Seen const& seen) {
-  std::string text = say_idle(seen);
+std::string describe_allocation(FindingContext const& seen) {
+  std::string text = describe_idle(seen);
   if (seen.metric("pinning_calls_per_step"))
     text += tr(" {} calls a step page-lock or release memory of the host.", seen.text("pinning_calls_per_step"));
   return text;
@@ -247,8 +247,8 @@ std::string limit_words(std::string_view limit) {
   return limit == "hardware" ? std::string(tr("a limit of its hardware")) : "";
 }
 
-std::string say_throttling(Seen const& seen) {
-  std::string text = say_cost(seen);
+std::string describe_throttling(FindingContext const& seen) {
+  std::string text = describe_cost(seen);
   if (seen.metric("kernel_slowdown"))
     text += seen.metric("clock_to_peers")
                 ? tr(" The same kernels take {} × as long as on the other devices.", seen.text("kernel_slowdown"))
@@ -266,7 +266,7 @@ std::string say_throttling(Seen const& seen) {
 }
 
 /// "; what grows is idle time, late host, while the host is longest in “x”".
-std::string grown_part_words(Seen const& seen) {
+std::string grown_part_words(FindingContext const& seen) {
   std::string text;
   for (auto const& [role, name] : seen.finding.subjects)
     for (int i = 0; role == "part" && i < kPartCount; ++i)
@@ -275,7 +275,7 @@ std::string grown_part_words(Seen const& seen) {
   return text;
 }
 
-std::string say_warmup(Seen const& seen) {
+std::string describe_warmup(FindingContext const& seen) {
   std::string text = seen.metric("slow_steps") == 1.0
                          ? tr(" The first of {} measured steps takes over 1.5 × the median of {} of the later ones",
                               seen.text("steps"), seen.text("median_step_ns"))
@@ -287,7 +287,7 @@ std::string say_warmup(Seen const& seen) {
   return text + tr(" Leave out the first {} steps of the run.", seen.text("steps_to_leave_out"));
 }
 
-std::string say_outliers(Seen const& seen) {
+std::string describe_outliers(FindingContext const& seen) {
   std::string text = seen.metric("outliers") == 1.0 ? tr(" One of {} steps takes over 1.5 × the median of {}", seen.text("steps"),
                                                          seen.text("median_step_ns"))
                                                     : tr(" {} of {} steps take over 1.5 × the median of {}",
@@ -298,10 +298,10 @@ std::string say_outliers(Seen const& seen) {
                    base::format_duration(*seen.finding.cost_ns_per_step), seen.text("share"), seen.text("step_ns"));
 }
 
-std::string say_oversubscribed(Seen const& seen) {
+std::string describe_oversubscribed(FindingContext const& seen) {
   std::string const host = seen.subject("host");
   if (seen.metric("share")) {
-    std::string const text = say_idle(seen);
+    std::string const text = describe_idle(seen);
     if (!seen.metric("cores")) return text;
     return text + tr(" The machine has {} cores for their {} threads.", seen.text("cores"), seen.text("threads"));
   }
@@ -310,14 +310,14 @@ std::string say_oversubscribed(Seen const& seen) {
 }
 
 /// "rank 3", "ranks 0, 1"; empty when nobody has the role.
-std::string ranks_in_role(Seen const& seen, std::string_view role) {
+std::string ranks_in_role(FindingContext const& seen, std::string_view role) {
   for (auto const& [key, ranks] : seen.finding.subjects)
     if (key == role && !ranks.empty())
       return ranks.find(',') == std::string::npos ? tr("rank {}", shown(ranks, 120)) : tr("ranks {}", shown(ranks, 120));
   return {};
 }
 
-std::string say_hung(Seen const& seen) {
+std::string describe_hung(FindingContext const& seen) {
   std::string const op = seen.subject("op");
   if (op.empty()) return {};
   std::string text = tr(" It is {} number {} ({})", op, seen.text("sequence"), seen.subject("calls"));
@@ -347,144 +347,146 @@ std::string say_hung(Seen const& seen) {
 
 struct RuleWords {
   std::string_view rule, title;
-  std::string_view meaning;             ///< what the rule saw, in general
-  std::string (*numbers)(Seen const&);  ///< null: of the finding's numbers depends more than a sentence, see words_of()
+  std::string_view meaning;                       ///< what the rule saw, in general
+  std::string (*numbers)(FindingContext const&);  ///< null: of the finding's numbers depends more than a sentence, see words_of()
   std::string_view advice;
 };
 
 constexpr std::array kRules = {
     RuleWords{
-        "hung-collective", "A collective did not end", "When the recordings ended, ranks were waiting in a collective.", say_hung,
+        "hung-collective", "A collective did not end", "When the recordings ended, ranks were waiting in a collective.",
+        describe_hung,
         "Look at what the ranks that had not called it were doing (their stacks, their logs, their last call), and for a branch "
         "that not all ranks take."},
     RuleWords{"input-bound", "The devices wait for input data",
-              "The devices are idle because the thread that feeds them waits for the next batch.", say_input,
+              "The devices are idle because the thread that feeds them waits for the next batch.", describe_input,
               "Load and augment in more parallel workers, prefetch further ahead, or move the augmentation to the device; then "
               "check that storage delivers."},
     RuleWords{"host-bound-launches", "The host launches work too late",
-              "The devices run out of work because the host has not launched the next operation yet.", say_idle,
+              "The devices run out of work because the host has not launched the next operation yet.", describe_idle,
               "Make the host cheaper per launch: fuse small kernels, capture the step as a CUDA graph, take logging and "
               "bookkeeping out of the loop, give the launching thread a core of its own."},
     RuleWords{"launch-latency", "Kernels are shorter than their launches",
-              "The devices wait between kernels that take less time than launching them.", say_launching,
+              "The devices wait between kernels that take less time than launching them.", describe_launching,
               "Launch fewer and longer kernels: capture the step as a CUDA graph, let a compiler fuse element-wise operations "
               "(torch.compile, XLA), use fused optimizers, raise the batch size."},
     RuleWords{"tensor-cores-unused", "Matrices are multiplied without tensor cores",
               "Matrix products and convolutions run in single precision on the plain cores of a GPU that has tensor cores.",
-              say_kernels,
+              describe_kernels,
               "Allow TF32 or train in mixed precision (bfloat16, float16), with sizes that are multiples of 8; check that the "
               "accuracy stays."},
     RuleWords{"unfused-attention", "Attention is not fused",
               "Attention runs as matrix products with a softmax kernel between them, so that all scores go to memory and back.",
-              say_share,
+              describe_share,
               "Use a fused attention kernel: scaled_dot_product_attention (attn_implementation sdpa or flash_attention_2 in "
               "Transformers), FlashAttention, or cuDNN's attention in JAX and TensorFlow."},
     RuleWords{"misaligned-matrices", "Matrix sizes do not fit the tensor cores",
               "Matrix products run in kernels for rows that are not aligned to 16 bytes, which load one or two elements at once.",
-              say_share,
+              describe_share,
               "Pad the sizes to multiples of 8, better 16 or 64: hidden sizes, heads, sequence length, vocabulary, batch. In "
               "attention a fused kernel has no such products."},
     RuleWords{"elementwise-dominated", "Element-wise operations take most of the time",
               "Kernels that read and write whole tensors for one operation on each element take longer than all others together.",
-              say_share,
+              describe_share,
               "Fuse them: torch.compile, XLA (jit_compile=True), fused layers and optimizers, or a kernel of your own."},
     RuleWords{"small-grids", "Kernels leave most of the GPU empty",
-              "Kernels have fewer blocks than the GPU has multiprocessors, and nothing runs beside them.", say_kernels,
+              "Kernels have fewer blocks than the GPU has multiprocessors, and nothing runs beside them.", describe_kernels,
               "Give each kernel more to do: a larger batch, fused or batched operations; or run independent ones side by side on "
               "several streams or in a CUDA graph."},
     RuleWords{"serialized-streams", "The default stream keeps other streams waiting",
               "Kernels that would fit side by side run one after the other, because one of their streams is the default stream.",
-              say_cost,
+              describe_cost,
               "Launch on streams of your own made with cudaStreamNonBlocking, or compile with a default stream for each thread."},
     RuleWords{"pageable-copies", "Copies of pageable memory hold up the host",
               "Copies that the host has to wait for, most often because its memory is not page-locked, run while nothing else "
               "does.",
-              say_copies,
+              describe_copies,
               "Page-lock the host memory (pin_memory, cudaHostAlloc) and copy asynchronously on a stream of its own while the "
               "step before computes."},
     RuleWords{"blocking-sync", "The host blocks on the device",
-              "A blocking synchronization lets the devices drain before the host can launch again.", say_idle,
+              "A blocking synchronization lets the devices drain before the host can launch again.", describe_idle,
               "Remove the synchronization or do it less often: read losses and metrics asynchronously, every N steps, with "
               "pinned memory and an event."},
     RuleWords{"exposed-communication", "Communication is not hidden behind compute",
-              "The devices move data between each other while nothing computes.", say_communication,
+              "The devices move data between each other while nothing computes.", describe_communication,
               "Run it beside compute, on a stream of its own: in training start each bucket of gradients as soon as it is ready; "
               "communicate in half precision; check that the links reach their bandwidth."},
     RuleWords{"small-buckets", "Messages are too small for the link", "Most of the time of a small collective is its fixed cost.",
-              say_buckets,
+              describe_buckets,
               "Merge gradients into larger buckets, at least the size at which the link reaches half of its bandwidth."},
     RuleWords{"unbucketed-gradients", "Gradients are summed one by one",
-              "Each step starts many short all-reduces, whose time is mostly fixed cost.", say_reductions,
+              "Each step starts many short all-reduces, whose time is mostly fixed cost.", describe_reductions,
               "Sum gradients in buckets: DistributedDataParallel with its bucket_cap_mb, or pack them into one buffer before the "
               "all-reduce."},
     RuleWords{"apparent-bandwidth", "Links look slow, but ranks are missing",
               "Large collectives take long, and not all of their ranks were recorded: slow links and late ranks look alike.",
-              say_apparent,
+              describe_apparent,
               "Record all ranks and put their traces into one folder: then waiting is told from transfer. Or measure the links "
               "alone (all_reduce_perf)."},
     RuleWords{"straggler", "One device makes the others wait", "The same device arrives last at collectives and all others wait.",
-              say_straggler,
+              describe_straggler,
               "Compare it with the others: its share of the data, its CPU cores and NUMA node, its clocks and temperature, other "
               "programs on its machine."},
     RuleWords{
         "slow-link", "A link is slower than others of its kind",
-        "Messages of the same operation and size take longer on one link than on the others, or now and then.", say_link,
+        "Messages of the same operation and size take longer on one link than on the others, or now and then.", describe_link,
         "Look at that link: cables and their error counters, lanes and PCIe switches, the network card that the library chose, "
         "other traffic; or place what talks most where links are fast."},
     RuleWords{"pipeline-bubble", "Stages of the pipeline wait for each other",
-              "While a pipeline fills and drains, or when one stage has more to do, the other stages wait.", say_bubble,
+              "While a pipeline fills and drains, or when one stage has more to do, the other stages wait.", describe_bubble,
               "Use more micro-batches or an interleaved schedule, and cut the layers so that all stages take equally long."},
     RuleWords{
         "load-imbalance", "Compute is unevenly spread over the devices",
-        "Now one device computes longer and now another, and all others wait for it.", say_imbalance,
+        "Now one device computes longer and now another, and all others wait for it.", describe_imbalance,
         "Give every device the same work in every step: bucket or pack sequences by length, balance tokens over experts. Where "
         "the work is equal, look at clocks and at other programs on the machines."},
     RuleWords{"allocation-in-step", "Device memory is allocated inside the step",
-              "Allocating and freeing device memory stalls the launching thread, and often the device.", say_allocation,
+              "Allocating and freeing device memory stalls the launching thread, and often the device.", describe_allocation,
               "Allocate before the loop or through a caching pool; keep shapes constant so that the pool is hit."},
     RuleWords{"memory-pressure", "Device memory is getting short",
-              "Memory is nearly full, fills up, or has to be given back before more is to be had.", say_pressure,
+              "Memory is nearly full, fills up, or has to be given back before more is to be had.", describe_pressure,
               "Lower the batch size, recompute activations, shard the optimizer state, or free what is kept by mistake, before a "
               "longer sequence runs out of memory."},
     RuleWords{
         "memory-leak", "Memory grows step after step", "The least that is allocated during a step rises from step to step.",
-        say_leak,
+        describe_leak,
         "Look for tensors kept across steps: lists of losses that hold their graph, growing caches, events or handles never "
         "freed."},
     RuleWords{"memory-fragmentation", "Device memory is full of holes",
-              "Much more memory is held than is ever in use: what is free lies in pieces that are too small.", say_holes,
+              "Much more memory is held than is ever in use: what is free lies in pieces that are too small.", describe_holes,
               "Let allocations have few sizes (pad to fixed shapes), allocate what stays before what comes and goes, or use an "
               "allocator that joins its segments."},
-    RuleWords{"throttling", "A device's clock is held down", "While the clock is low, kernels take longer.", say_throttling,
+    RuleWords{"throttling", "A device's clock is held down", "While the clock is low, kernels take longer.", describe_throttling,
               "Look at cooling, power limit and application clocks of the device "
               "(nvidia-smi -q -d PERFORMANCE,POWER,TEMPERATURE), and at other programs on it."},
     RuleWords{"unexplained-idle", "Idle time without a visible cause",
               "The devices are idle and the trace does not show why, so the other findings do not tell everything.",
-              say_unexplained,
+              describe_unexplained,
               "Record more: annotate input waits and phases, switch on host call tracing, and look at what the host does in the "
               "ranges below."},
     RuleWords{"step-outliers", "Some steps take much longer than the others",
-              "Most steps are alike, a few are far from the median.", say_outliers,
+              "Most steps are alike, a few are far from the median.", describe_outliers,
               "Open the slow steps in the timeline and compare them with a typical one: checkpoints, evaluation, garbage "
               "collection, data hiccups."},
     RuleWords{
         "warmup-in-measurement", "The first measured steps still warm up",
-        "The first steps are much longer than all later ones, so that every mean over the run is too high.", say_warmup,
+        "The first steps are much longer than all later ones, so that every mean over the run is too high.", describe_warmup,
         "Compare runs without these steps; compile, tune and allocate before the first step that counts; keep shapes fixed so "
         "that nothing is made ready again."},
     RuleWords{
         "profiler-overhead", "The profiler slows the host",
-        "The recording holds every call of a Python function, which makes the host slower than it is without.", say_recording,
+        "The recording holds every call of a Python function, which makes the host slower than it is without.",
+        describe_recording,
         "Record again without with_stack, with_modules, record_shapes and profile_memory before you judge the host; keep the "
         "stacks for finding code."},
     RuleWords{"trace-quality", {}, {}, nullptr, {}},
     RuleWords{"oversubscribed-host", "Devices compete for the same cores",
               "Host devices compute on the machine's cores, and their threads wait for one: they are more than the cores, or "
               "other programs use these.",
-              say_oversubscribed,
+              describe_oversubscribed,
               "Use fewer devices or fewer threads a device, end what else runs there; do not read scaling from this run."},
     RuleWords{"serialized-copies", "Copies stand in the way of compute",
-              "Copies run while nothing else does, although another stream could hide them.", say_exposed_copies,
+              "Copies run while nothing else does, although another stream could hide them.", describe_exposed_copies,
               "Use pinned host memory, an own copy stream, and prefetch the next batch while this one computes."},
 };
 
@@ -495,7 +497,7 @@ constexpr std::array<std::string_view, kRules.size()> kRuleNames = [] {
 }();
 
 /// What weakens a finding, or has to come before it.
-std::string reservations(Seen const& seen) {
+std::string reservations(FindingContext const& seen) {
   std::string text;
   if (seen.metric("busy_share"))
     text +=
@@ -522,9 +524,9 @@ FindingWords words_of(model::Run const& run, analyzer::Analysis const& analysis,
   if (auto words = host_finding_words(run, finding)) return std::move(*words);
   auto const found =
       std::find_if(kRules.begin(), kRules.end(), [&](RuleWords const& words) { return words.rule == finding.rule; });
-  Seen const seen{run, analysis, finding};
+  FindingContext const seen{run, analysis, finding};
   if (found == kRules.end())
-    return {spelled_out(finding.rule), tr("The rule “{}” applies.{}", shown(finding.rule), say_cost(seen)),
+    return {spelled_out(finding.rule), tr("The rule “{}” applies.{}", shown(finding.rule), describe_cost(seen)),
             std::string(tr("Look at the ranges that it names."))};
   if (found->numbers == nullptr) return quality_words(analysis, finding);
   return {std::string(tr(found->title)), fmt::format("{}{}{}", tr(found->meaning), found->numbers(seen), reservations(seen)),

@@ -9,16 +9,16 @@
 
 #include "analyzer/results/analysis.h"
 #include "trace/import/open/open_run.h"
-#include "viewer/timeline/describe.h"
-#include "viewer/queries/duration_histogram.h"
 #include "viewer/event_store/out_of_core/analysis.h"
-#include "viewer/event_store/out_of_core/row_marks.h"
 #include "viewer/event_store/out_of_core/path.h"
+#include "viewer/event_store/out_of_core/row_marks.h"
 #include "viewer/event_store/out_of_core/same_name.h"
 #include "viewer/event_store/out_of_core/search.h"
 #include "viewer/event_store/out_of_core/statistics.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/queries/duration_histogram.h"
 #include "viewer/session/opening.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/timeline/layout.h"
 
 namespace stepscope::fuzz {
@@ -73,12 +73,12 @@ void look_at(Scene const& scene) {
 void search_out_of_core(Scene const& scene) {
   std::stop_token const never;
   for (char const* const text : {"op", "kind:kernel", ">1us"}) {
-    auto const found = viewer::find_far_hits(scene, viewer::parse_query(text), never);
+    auto const found = viewer::find_hits_in_files(scene, viewer::parse_query(text), never);
     if (found.hits.empty()) continue;
-    viewer::find_far_same_name(scene, {found.hits.front(), 1, {}}, never);
-    viewer::find_far_same_name(scene, {found.hits.back(), -1, "op 1"}, never);
+    viewer::find_same_name_in_files(scene, {found.hits.front(), 1, {}}, never);
+    viewer::find_same_name_in_files(scene, {found.hits.back(), -1, "op 1"}, never);
   }
-  for (TimeWindow const window : windows_of(scene)) viewer::far_statistics(scene, window, never);
+  for (TimeWindow const window : windows_of(scene)) viewer::statistics_of_files(scene, window, never);
 }
 
 }  // namespace
@@ -98,22 +98,22 @@ bool look_out_of_core(std::string const& path, bool is_analyzed) {
   auto opened = import::open_sources(paths, {0, 0});
   if (!opened || opened->ranks.empty() || opened->ranks.front().source.is_in_memory()) return false;
   auto const sources = std::make_shared<import::RunSources>(std::move(*opened));
-  auto const scene = viewer::open_far(sources);
+  auto const scene = viewer::open_out_of_core(sources);
   if (!scene) return false;
   look_at(**scene);
   search_out_of_core(**scene);
   if (!is_analyzed) return true;
 
-  viewer::FarAnalysis analysis(sources, true);
+  viewer::OutOfCoreAnalysis analysis(sources, true);
   analysis.finish();
   auto result = analysis.take();
   if (!result) return true;
   viewer::take_analysis(**scene, std::move(*result));
   look_at(**scene);
   search_out_of_core(**scene);
-  for (auto const& device : (*scene)->analysis.devices) viewer::far_durations(**scene, {device.ref, "op 1"}, {});
+  for (auto const& device : (*scene)->analysis.devices) viewer::durations_in_files(**scene, {device.ref, "op 1"}, {});
   viewer::PathFeed feed;
-  viewer::find_far_path(**scene, feed, {}, 1000);
+  viewer::find_path_in_files(**scene, feed, {}, 1000);
   return true;
 }
 

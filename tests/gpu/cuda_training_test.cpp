@@ -9,13 +9,13 @@
 
 #include "tests/gpu/cuda_backend.h"
 #include "tests/unit/workloads/weights.h"
-#include "workloads/micro/allreduce.h"
-#include "workloads/networks/cifar10.h"
 #include "workloads/data/augment.h"
 #include "workloads/data/cifar10_generator.h"
-#include "workloads/networks/gpt.h"
+#include "workloads/micro/allreduce.h"
 #include "workloads/micro/matpow.h"
 #include "workloads/model_parallel/split.h"
+#include "workloads/networks/cifar10.h"
+#include "workloads/networks/gpt.h"
 
 namespace stepscope::workloads {
 namespace {

@@ -14,7 +14,7 @@ namespace stepscope::ground_truth {
 namespace {
 
 struct Workload {
-  char const* pathology;
+  char const* fault_injection;
   char const* training;
   int devices = 2;  ///< one where the fault needs no second: with as many devices as cores the launching threads slow one of them
 };
@@ -63,7 +63,7 @@ Outcome train(Workload const& workload, std::string const& stepscope, std::strin
   outcome.scenario = scenario;
   std::string const command =
       fmt::format("'{}' profile {} --no-evaluate --log-every 0 -o '{}' --force --device host:{} --pathology {} >'{}.log' 2>&1",
-                  stepscope, workload.training, run, workload.devices, workload.pathology, run);
+                  stepscope, workload.training, run, workload.devices, workload.fault_injection, run);
   int const status = std::system(command.c_str());
   outcome.error = status == 0 ? read_run(run, outcome) : fmt::format("status {}: {}", status, command);
   return outcome;
@@ -85,11 +85,11 @@ std::vector<Outcome> play_workloads(std::string const& stepscope, std::string co
   std::filesystem::create_directories(folder);
   for (Workload const& workload : kWorkloads) {
     std::string const training = workload.training;
-    std::string const scenario = fmt::format("{} {}", training.substr(0, training.find(' ')), workload.pathology);
+    std::string const scenario = fmt::format("{} {}", training.substr(0, training.find(' ')), workload.fault_injection);
     if (scenario.find(only) == std::string::npos) continue;
     std::vector<Outcome> trained;
     for (int i = 0; i < kTrainings; ++i)
-      trained.push_back(train(workload, stepscope, fmt::format("{}/{}-{}", folder, workload.pathology, i + 1), scenario));
+      trained.push_back(train(workload, stepscope, fmt::format("{}/{}-{}", folder, workload.fault_injection, i + 1), scenario));
     outcomes.push_back(most_of(trained));
   }
   return outcomes;

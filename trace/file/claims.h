@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <span>
 
-#include "trace/file/format.h"
 #include "trace/file/codec/summary_codec.h"
+#include "trace/file/format.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::file {

@@ -11,17 +11,17 @@
 #include <tbb/enumerable_thread_specific.h>
 #include <tbb/parallel_for.h>
 
-#include "trace/base/format.h"
 #include "trace/base/files/mapped_file.h"
+#include "trace/base/format.h"
 #include "trace/file/claims.h"
 #include "trace/file/codec/compression.h"
-#include "trace/file/description.h"
 #include "trace/file/codec/file_strings.h"
+#include "trace/file/description.h"
 #include "trace/file/format.h"
 #include "trace/file/in_order_reader.h"
+#include "trace/file/kind_reader.h"
 #include "trace/file/listed_kinds.h"
 #include "trace/file/reader.h"
-#include "trace/file/kind_reader.h"
 #include "trace/file/summaries.h"
 #include "trace/model/build/keep_rows.h"
 #include "trace/model/build/trace_builder.h"

@@ -13,8 +13,8 @@
 #include "trace/base/expected.h"
 #include "trace/file/claims.h"
 #include "trace/file/codec/event_codec.h"
-#include "trace/file/index.h"
 #include "trace/file/codec/summary_codec.h"
+#include "trace/file/index.h"
 #include "trace/model/event_view.h"
 #include "trace/model/trace.h"
 

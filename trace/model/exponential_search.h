@@ -10,7 +10,7 @@ namespace stepscope::model {
 /// The place of the first of disjoint parts, by time, that ends after the instant. It is looked for from `near` on: windows
 /// mostly come by time. `end_of` a place.
 template <class EndOf>
-size_t first_after(size_t count, EndOf const& end_of, int64_t instant, size_t near) {
+size_t exponential_search(size_t count, EndOf const& end_of, int64_t instant, size_t near) {
   near = std::min(near, count);
   size_t first = 0, last = near;  // it lies in [first, last]
   if (near == 0 || end_of(near - 1) <= instant) {

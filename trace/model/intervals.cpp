@@ -68,7 +68,7 @@ IntervalSet subtract(IntervalSet const& a, IntervalSet const& b) {
   size_t near = 0;
   for (Interval rest : a) {
     // Few are often subtracted from, or are what is subtracted: between them whole stretches of the others are leapt over.
-    near = first_after(
+    near = exponential_search(
         b.size(), [&](size_t i) { return b[i].end; }, rest.begin, near);
     for (size_t cut = near; cut < b.size() && b[cut].begin < rest.end; ++cut) {
       append(result, {rest.begin, b[cut].begin});

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "trace/base/expected.h"
-#include "trace/synth/process/fault_kinds.h"
 #include "trace/synth/jobs/patterns.h"
+#include "trace/synth/process/fault_kinds.h"
 
 namespace stepscope::synth {
 

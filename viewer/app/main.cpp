@@ -10,11 +10,11 @@
 #include "trace/base/files/truncated_mmap.h"
 #include "trace/base/files/unfinished.h"
 #include "viewer/app/window.h"
-#include "viewer/session/arguments.h"
 #include "viewer/event_store/out_of_core/analysis.h"
+#include "viewer/main_window/ui.h"
+#include "viewer/session/arguments.h"
 #include "viewer/session/opening.h"
 #include "viewer/session/run_series.h"
-#include "viewer/main_window/ui.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -34,11 +34,11 @@ SeriesOptions one_run() {
 }
 
 /// The run that another one is compared with, whole.
-base::Expected<std::unique_ptr<Scene>> open_fresh(Opening& opening) {
+base::Expected<std::unique_ptr<Scene>> open_candidate(OpenTask& opening) {
   opening.finish();
   auto opened = opening.take();
   if (!opened || (*opened)->is_analyzed) return opened;
-  FarAnalysis analysis((*opened)->far->shared_sources());
+  OutOfCoreAnalysis analysis((*opened)->far->shared_sources());
   analysis.finish();
   auto made = analysis.take();
   if (!made) return base::fail_with(made);
@@ -48,15 +48,15 @@ base::Expected<std::unique_ptr<Scene>> open_fresh(Opening& opening) {
 
 int take_picture(Arguments const& arguments, PixelSize size) {
   if (arguments.runs.empty()) return report_error({"--screenshot: of which run? Name a trace file, or a folder of them"});
-  Opening opening(arguments.runs, kMostNearEvents, arguments.series);
-  std::unique_ptr<Opening> fresh;
-  if (!arguments.fresh.empty()) fresh = std::make_unique<Opening>(arguments.fresh, kMostNearEvents, one_run());
+  OpenTask opening(arguments.runs, kMostNearEvents, arguments.series);
+  std::unique_ptr<OpenTask> candidate;
+  if (!arguments.candidate.empty()) candidate = std::make_unique<OpenTask>(arguments.candidate, kMostNearEvents, one_run());
   opening.finish();
   auto opened = opening.take();
   if (!opened) return report_error(opened.error());
   Scene& scene = **opened;
   if (!scene.is_analyzed) {
-    FarAnalysis analysis(scene.far->shared_sources(), scene.series != nullptr);
+    OutOfCoreAnalysis analysis(scene.far->shared_sources(), scene.series != nullptr);
     analysis.finish();
     auto made = analysis.take();
     if (!made) return report_error(made.error());
@@ -68,11 +68,11 @@ int take_picture(Arguments const& arguments, PixelSize size) {
   if (auto const applied = apply_arguments(arguments, scene, state); !applied) return report_error(applied.error());
   if (scene.series && state.panels.tab == Tab::kScaling) finish_reading(*scene.series);
   std::unique_ptr<RunPair> pair;
-  if (fresh) {
-    auto compared = open_fresh(*fresh);
+  if (candidate) {
+    auto compared = open_candidate(*candidate);
     if (!compared) return report_error(compared.error());
     pair = std::make_unique<RunPair>(std::move(*compared), scene.series ? scene.series->shown_path() : arguments.runs.front(),
-                                     arguments.fresh.front());
+                                     arguments.candidate.front());
   }
   auto const drawn = write_screenshot(scene, std::move(state), size, arguments.screenshot, pair.get());
   return drawn ? 0 : report_error(drawn.error());
@@ -125,7 +125,7 @@ int main(int argc, char** argv) {
   stepscope::viewer::Arguments arguments;
   CLI::App app("Shows runs: all ranks on one timeline, with the findings beside it", "stepscope view");
   app.add_option("RUN", arguments.runs, "trace files, or folders of them; without, those that were opened last are offered");
-  app.add_option("--vs", arguments.fresh, "one run after a change: RUN and this one above each other, and what changed");
+  app.add_option("--vs", arguments.candidate, "one run after a change: RUN and this one above each other, and what changed");
   app.add_option("--screenshot", arguments.screenshot, "draw one picture into this PNG file, open no window");
   app.add_option("--size", arguments.size, "of the window or picture, in pixels")->capture_default_str();
   app.add_option("--time", arguments.time, "show this part, such as 1.5s:1600ms");
@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
   }
   int const status = stepscope::viewer::view(arguments);
   // A run that nobody waits for any more may still be read: it ends with the program.
-  if (!stepscope::viewer::Opening::is_any_at_work()) return status;
+  if (!stepscope::viewer::OpenTask::is_any_at_work()) return status;
   std::fflush(nullptr);
   std::_Exit(status);
 }

@@ -14,11 +14,11 @@
 #include "viewer/app/gl.h"
 #include "viewer/app/offscreen.h"
 #include "viewer/app/picture_file.h"
-#include "viewer/widgets/raster.h"
+#include "viewer/main_window/ui.h"
 #include "viewer/session/recent_runs.h"
 #include "viewer/session/session.h"
+#include "viewer/widgets/raster.h"
 #include "viewer/widgets/style.h"
-#include "viewer/main_window/ui.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {

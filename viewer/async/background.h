@@ -102,7 +102,7 @@ class Background {
       if (!value_) value_.emplace();
     }
     // What was there before, or what nobody wants.
-    if (job->took > kLongWork) let_go(std::move(job->value));
+    if (job->took > kLongWork) dispose_async(std::move(job->value));
     if (next_) {
       auto next = std::move(*next_);
       next_.reset();

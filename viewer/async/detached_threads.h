@@ -6,12 +6,12 @@
 namespace stepscope::viewer {
 
 /// Lives as long as a thread is at work that was let go.
-class AtWork {
+class DetachedThread {
  public:
-  AtWork() { ++count(); }
-  ~AtWork() { --count(); }
-  AtWork(AtWork const&) = delete;
-  AtWork& operator=(AtWork const&) = delete;
+  DetachedThread() { ++count(); }
+  ~DetachedThread() { --count(); }
+  DetachedThread(DetachedThread const&) = delete;
+  DetachedThread& operator=(DetachedThread const&) = delete;
   [[nodiscard]] static bool any() { return count() > 0; }
 
  private:

@@ -16,7 +16,7 @@ namespace stepscope::viewer {
 /// Takes things down on a thread of its own, one after the other: what looks at another one comes before it. Then their memory
 /// goes back to the system, which else keeps as much as was ever in use at once. The program's end does not wait for it.
 template <class... Things>
-void let_go(Things... things) {
+void dispose_async(Things... things) {
   auto const all = std::make_shared<std::tuple<Things...>>(std::move(things)...);
   auto const take_down = [](auto& thing) { [[maybe_unused]] auto const last = std::move(thing); };
   auto const take_all_down = [all, take_down] {
@@ -24,7 +24,7 @@ void let_go(Things... things) {
     base::give_back_freed_memory();
   };
   try {
-    std::thread([take_all_down, at_work = std::make_shared<AtWork>()] { take_all_down(); }).detach();
+    std::thread([take_all_down, detached = std::make_shared<DetachedThread>()] { take_all_down(); }).detach();
   } catch (std::system_error const&) {
     take_all_down();  // no thread is to be had
   }

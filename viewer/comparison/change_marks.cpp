@@ -104,7 +104,7 @@ ChangeMark mark_of(analyzer::Metric const& metric) {
   using analyzer::Verdict;
   if (metric.verdict == Verdict::kSame) return ChangeMark::kSame;
   if (metric.verdict == Verdict::kUnclear || !(metric.change.base_mean > 0)) return ChangeMark::kUnknown;
-  double const share = std::abs(metric.change.fresh_mean / metric.change.base_mean - 1);
+  double const share = std::abs(metric.change.candidate_mean / metric.change.base_mean - 1);
   bool const is_faster = metric.verdict == Verdict::kLess;
   if (share > kHalf) return is_faster ? ChangeMark::kFasterHalf : ChangeMark::kSlowerHalf;
   if (share > kFifth) return is_faster ? ChangeMark::kFasterFifth : ChangeMark::kSlowerFifth;

@@ -57,7 +57,7 @@ std::optional<uint32_t> ScalingView::to_point(size_t point) const {
 }
 
 ScalingView scaling_view(std::vector<SharedSample> const& samples, analyzer::ScalingOptions const& options, SayScaling say) {
-  std::vector<analyzer::RunSample> runs;
+  std::vector<analyzer::RunMeasurements> runs;
   for (SharedSample const& sample : samples) runs.push_back(*sample);
   analyzer::ScalingOptions said = options;
   if (say == SayScaling::kStrong) said.kind = analyzer::ScalingKind::kStrong;

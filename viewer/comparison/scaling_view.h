@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "analyzer/scaling/series.h"
-#include "viewer/widgets/palette.h"
-#include "viewer/session/run_series.h"
 #include "viewer/scene/view_state.h"
+#include "viewer/session/run_series.h"
+#include "viewer/widgets/palette.h"
 
 namespace stepscope::viewer {
 

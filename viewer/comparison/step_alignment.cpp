@@ -9,7 +9,7 @@
 namespace stepscope::viewer {
 namespace {
 
-using AlignedSteps = std::span<analyzer::StepFacts const>;
+using AlignedSteps = std::span<analyzer::StepStats const>;
 
 /// Of the device that has most of them.
 AlignedSteps most_steps(Scene const& scene) {
@@ -21,51 +21,51 @@ AlignedSteps most_steps(Scene const& scene) {
   return most;
 }
 
-StepAlignment::Pair pair_of(Scene const& base, analyzer::StepFacts const& of_base, Scene const& fresh,
-                            analyzer::StepFacts const& of_fresh) {
+StepAlignment::Pair pair_of(Scene const& base, analyzer::StepStats const& of_base, Scene const& candidate,
+                            analyzer::StepStats const& of_candidate) {
   StepAlignment::Pair pair;
   pair.base_number = of_base.step;
-  pair.fresh_number = of_fresh.step;
+  pair.candidate_number = of_candidate.step;
   pair.base_begin = base.to_view(of_base.window.begin);
   pair.base_end = base.to_view(of_base.window.end);
-  pair.fresh_begin = fresh.to_view(of_fresh.window.begin);
-  pair.fresh_end = fresh.to_view(of_fresh.window.end);
+  pair.candidate_begin = candidate.to_view(of_candidate.window.begin);
+  pair.candidate_end = candidate.to_view(of_candidate.window.end);
   pair.base_step = static_cast<uint32_t>(&of_base - base.analysis.steps.data());
-  pair.fresh_step = static_cast<uint32_t>(&of_fresh - fresh.analysis.steps.data());
+  pair.candidate_step = static_cast<uint32_t>(&of_candidate - candidate.analysis.steps.data());
   return pair;
 }
 
 }  // namespace
 
-StepAlignment align_steps(Scene const& base, Scene const& fresh) {
+StepAlignment align_steps(Scene const& base, Scene const& candidate) {
   StepAlignment alignment;
   AlignedSteps const before = most_steps(base);
-  AlignedSteps const after = most_steps(fresh);
+  AlignedSteps const after = most_steps(candidate);
   std::unordered_map<int64_t, size_t> places;  // of a number that there is twice the first
   for (size_t i = 0; i < after.size(); ++i) places.try_emplace(after[i].step, i);
-  for (analyzer::StepFacts const& step : before) {
+  for (analyzer::StepStats const& step : before) {
     auto const found = places.find(step.step);
     if (found == places.end()) continue;
-    alignment.pairs.push_back(pair_of(base, step, fresh, after[found->second]));
+    alignment.pairs.push_back(pair_of(base, step, candidate, after[found->second]));
     places.erase(found);
   }
   alignment.by = StepAlignment::By::kNumber;
   if (alignment.pairs.empty()) {
     size_t const both = std::min(before.size(), after.size());
     alignment.by = both == 0 ? StepAlignment::By::kNothing : StepAlignment::By::kOrder;
-    for (size_t i = 0; i < both; ++i) alignment.pairs.push_back(pair_of(base, before[i], fresh, after[i]));
+    for (size_t i = 0; i < both; ++i) alignment.pairs.push_back(pair_of(base, before[i], candidate, after[i]));
   }
   std::stable_sort(alignment.pairs.begin(), alignment.pairs.end(),
                    [](auto const& a, auto const& b) { return a.base_begin < b.base_begin; });
   alignment.base_alone = before.size() - alignment.pairs.size();
-  alignment.fresh_alone = after.size() - alignment.pairs.size();
+  alignment.candidate_alone = after.size() - alignment.pairs.size();
   return alignment;
 }
 
 double shift_at(StepAlignment const& alignment, std::optional<uint32_t> aligned) {
   if (!aligned || *aligned >= alignment.pairs.size()) return 0;
   StepAlignment::Pair const& pair = alignment.pairs[*aligned];
-  return static_cast<double>(pair.fresh_begin) - static_cast<double>(pair.base_begin);
+  return static_cast<double>(pair.candidate_begin) - static_cast<double>(pair.base_begin);
 }
 
 std::optional<uint32_t> aligned_step(StepAlignment const& alignment, std::optional<uint32_t> aligned, RunSide side,
@@ -77,7 +77,7 @@ std::optional<uint32_t> aligned_step(StepAlignment const& alignment, std::option
     // It begins at the same place in both: what of it is seen in either is seen here up to the longer one's end.
     StepAlignment::Pair const& pair = pairs[*aligned];
     double const longest = std::max(static_cast<double>(pair.base_end) - static_cast<double>(pair.base_begin),
-                                    static_cast<double>(pair.fresh_end) - static_cast<double>(pair.fresh_begin));
+                                    static_cast<double>(pair.candidate_end) - static_cast<double>(pair.candidate_begin));
     if (begin_of(pair) < window.end && begin_of(pair) + longest > window.begin) return aligned;
   }
   std::optional<uint32_t> first;   // that begins in the window
@@ -104,12 +104,12 @@ std::vector<StepLink> step_links(StepAlignment const& alignment, std::optional<u
   auto const bounded = [&](double x) { return static_cast<float>(std::clamp(x, -1e6, 1e6)); };
   auto const link_of = [&](uint32_t i) {
     return StepLink{bounded((static_cast<double>(pairs[i].base_begin) - base.begin) * scale),
-                    bounded((static_cast<double>(pairs[i].fresh_begin) - shift - base.begin) * scale), i, aligned == i};
+                    bounded((static_cast<double>(pairs[i].candidate_begin) - shift - base.begin) * scale), i, aligned == i};
   };
   auto const is_seen = [&](StepLink const& link) {
-    return (link.base_x >= 0 && link.base_x <= width) || (link.fresh_x >= 0 && link.fresh_x <= width);
+    return (link.base_x >= 0 && link.base_x <= width) || (link.candidate_x >= 0 && link.candidate_x <= width);
   };
-  auto const first_after = [&](double time) {
+  auto const exponential_search = [&](double time) {
     return static_cast<uint32_t>(
         std::partition_point(pairs.begin(), pairs.end(),
                              [&](StepAlignment::Pair const& pair) { return static_cast<double>(pair.base_begin) < time; }) -
@@ -117,13 +117,13 @@ std::vector<StepLink> step_links(StepAlignment const& alignment, std::optional<u
   };
   // Steps that begin left of the view above and in it below: as many as fit beside each other.
   auto const most = static_cast<uint32_t>(width / std::max(least_gap, 1.0F)) + 1;
-  uint32_t i = first_after(base.begin);
+  uint32_t i = exponential_search(base.begin);
   for (uint32_t back = 0; back < most && i > 0 && is_seen(link_of(i - 1)); ++back) --i;
   for (uint32_t count = 0; i < pairs.size() && count < 3 * most; ++count) {
     StepLink const link = link_of(i);
-    if (link.base_x > width && link.fresh_x > width) break;
+    if (link.base_x > width && link.candidate_x > width) break;
     if (is_seen(link) && !link.is_aligned) links.push_back(link);
-    uint32_t const next = first_after(static_cast<double>(pairs[i].base_begin) + static_cast<double>(least_gap) / scale);
+    uint32_t const next = exponential_search(static_cast<double>(pairs[i].base_begin) + static_cast<double>(least_gap) / scale);
     i = std::max(next, i + 1);
   }
   if (aligned && *aligned < pairs.size() && is_seen(link_of(*aligned))) links.push_back(link_of(*aligned));

@@ -21,18 +21,18 @@ struct StepAlignment {
   enum class By : uint8_t { kNumber, kOrder, kNothing };
   /// A step of both runs.
   struct Pair {
-    int64_t base_number = 0, fresh_number = 0;
-    int64_t base_begin = 0, base_end = 0, fresh_begin = 0, fresh_end = 0;  ///< view times, each of its own run
-    uint32_t base_step = 0, fresh_step = 0;                                ///< indexes of Analysis::steps
-    [[nodiscard]] int64_t begin(RunSide side) const { return side == RunSide::kBase ? base_begin : fresh_begin; }
+    int64_t base_number = 0, candidate_number = 0;
+    int64_t base_begin = 0, base_end = 0, candidate_begin = 0, candidate_end = 0;  ///< view times, each of its own run
+    uint32_t base_step = 0, candidate_step = 0;                                    ///< indexes of Analysis::steps
+    [[nodiscard]] int64_t begin(RunSide side) const { return side == RunSide::kBase ? base_begin : candidate_begin; }
   };
-  By by = By::kNothing;                      ///< in order: the runs have no step number in common
-  std::vector<Pair> pairs;                   ///< in the order of the base's time
-  uint64_t base_alone = 0, fresh_alone = 0;  ///< steps that the other run does not have
+  By by = By::kNothing;                          ///< in order: the runs have no step number in common
+  std::vector<Pair> pairs;                       ///< in the order of the base's time
+  uint64_t base_alone = 0, candidate_alone = 0;  ///< steps that the other run does not have
 };
 
 /// The steps of the device that has most, of both runs. Without steps: by nothing. O(steps).
-StepAlignment align_steps(Scene const& base, Scene const& fresh);
+StepAlignment align_steps(Scene const& base, Scene const& candidate);
 
 /// What is added to a view time of the base to have the view time of the new run at the same place. Without pairs the runs'
 /// beginnings are at the same place.
@@ -44,7 +44,7 @@ std::optional<uint32_t> aligned_step(StepAlignment const& alignment, std::option
 
 /// A step of both between their groups of tracks: from where it begins above to where it begins below.
 struct StepLink {
-  float base_x = 0, fresh_x = 0;
+  float base_x = 0, candidate_x = 0;
   uint32_t pair = 0;
   bool is_aligned = false;
 };

@@ -5,8 +5,8 @@
 
 #include "viewer/interaction/navigate.h"
 #include "viewer/interaction/notes.h"
-#include "viewer/session/run_pair.h"
 #include "viewer/scene/track_choice.h"
+#include "viewer/session/run_pair.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
-#include "viewer/session/following.h"
 #include "viewer/scene/scene.h"
 #include "viewer/scene/view_state.h"
+#include "viewer/session/following.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {

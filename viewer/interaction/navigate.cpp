@@ -7,8 +7,8 @@
 
 #include "viewer/event_store/out_of_core/search.h"
 #include "viewer/queries/search_query.h"
-#include "viewer/timeline/layout.h"
 #include "viewer/scene/track_choice.h"
+#include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -159,7 +159,7 @@ bool follow_collective(ViewState& state, Scene const& scene, float rows_height) 
   if (facts == nullptr) return false;
   auto const& all = facts->participants;
   size_t at = 0;
-  auto const is_selected = [&](analyzer::CollectiveFacts::Participant const& participant) {
+  auto const is_selected = [&](analyzer::CollectiveStats::Participant const& participant) {
     if (participant.ref.rank_index != static_cast<int32_t>(state.selection->rank)) return false;
     Selection const of = scene.selection_of(participant);
     return of.track == state.selection->track && of.start == state.selection->start &&
@@ -270,7 +270,7 @@ SearchHits find_hits(Scene const& scene, std::string const& text, std::stop_toke
   SearchHits found;
   Query const query = parse_query(text);
   if (query.is_empty()) return found;
-  if (scene.far) return find_far_hits(scene, query, stop, feed);
+  if (scene.far) return find_hits_in_files(scene, query, stop, feed);
   for (uint32_t rank = 0; rank < scene.run.ranks.size(); ++rank) {
     if (query.rank && scene.trace(rank).info().rank != *query.rank) continue;
     if (!add_hits(scene, rank, query, stop, found)) return {};

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
-#include "viewer/timeline/layout.h"
 #include "viewer/scene/shown_rows.h"
 #include "viewer/scene/track_events.h"
+#include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -86,7 +86,7 @@ class Carrier {
     auto const ref = device(gap.ref);
     auto const* const gaps = ref ? after_.analysis.gaps.of(*ref) : nullptr;
     if (gaps == nullptr) return std::nullopt;
-    size_t const at = gaps->first_after(gap.when.begin);
+    size_t const at = gaps->exponential_search(gap.when.begin);
     if (at >= gaps->size() || gaps->when(at).begin != gap.when.begin) return std::nullopt;
     Selection found = of;
     found.rank = static_cast<uint32_t>(ref->rank_index);
@@ -149,11 +149,11 @@ std::optional<FindingFocus> carried_finding(FindingFocus const& of, Scene const&
 
 std::optional<uint32_t> carried_step(uint32_t of, Scene const& before, Scene const& after, Carrier const& carrier) {
   if (of >= before.analysis.steps.size()) return std::nullopt;
-  analyzer::StepFacts const& wanted = before.analysis.steps[of];
+  analyzer::StepStats const& wanted = before.analysis.steps[of];
   auto const ref = carrier.device(wanted.ref);
   auto const& all = after.analysis.steps;
   auto const found = std::find_if(all.begin(), all.end(),
-                                  [&](analyzer::StepFacts const& step) { return step.ref == ref && step.step == wanted.step; });
+                                  [&](analyzer::StepStats const& step) { return step.ref == ref && step.step == wanted.step; });
   return found == all.end() ? std::nullopt : std::optional(static_cast<uint32_t>(found - all.begin()));
 }
 
@@ -161,7 +161,7 @@ uint32_t carried_device(uint32_t of, Scene const& before, Scene const& after, Ca
   if (of >= before.analysis.devices.size()) return 0;
   auto const ref = carrier.device(before.analysis.devices[of].ref);
   auto const& all = after.analysis.devices;
-  auto const found = std::find_if(all.begin(), all.end(), [&](analyzer::DeviceFacts const& device) { return device.ref == ref; });
+  auto const found = std::find_if(all.begin(), all.end(), [&](analyzer::DeviceStats const& device) { return device.ref == ref; });
   return found == all.end() ? 0 : static_cast<uint32_t>(found - all.begin());
 }
 
@@ -246,7 +246,7 @@ void move_nodes(ViewState& state, std::span<uint32_t const> nodes_now) {
   if (state.panels.flash) move(state.panels.flash->node);
 }
 
-void take_analysis(Scene& scene, ViewState& state, FarAnalysis::Result result) {
+void take_analysis(Scene& scene, ViewState& state, OutOfCoreAnalysis::Result result) {
   auto const rows = shown_rows(scene, state);
   auto const below = std::upper_bound(rows->tops.begin(), rows->tops.end(), state.scroll);
   std::optional<uint32_t> first;

@@ -17,6 +17,6 @@ ViewState carried_over(ViewState const& state, Scene const& before, Scene const&
 /// The same run whose nodes were made anew. `nodes_now`: for each node where it is now.
 void move_nodes(ViewState& state, std::span<uint32_t const> nodes_now);
 /// As take_analysis() of a scene alone; the row at the upper edge stays there, whatever rows come above it.
-void take_analysis(Scene& scene, ViewState& state, FarAnalysis::Result result);
+void take_analysis(Scene& scene, ViewState& state, OutOfCoreAnalysis::Result result);
 
 }  // namespace stepscope::viewer

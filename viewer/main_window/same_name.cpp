@@ -13,7 +13,7 @@ void update_same_name(Scene const& scene, ViewState& state, Memo& memo) {
   if (seek && (!scene.far || state.selection != seek->from)) seek.reset();
   if (!seek || seek->is_over) return memo.same_name.give_up();
   auto const work = [&scene](SameNameKey const& key, std::stop_token const& stop) {
-    return find_far_same_name(scene, key, stop);
+    return find_same_name_in_files(scene, key, stop);
   };
   SameNameFound const* const found = memo.same_name.ask({seek->from, seek->direction, seek->name}, work);
   if (found == nullptr) return;

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <imgui.h>
 
-#include "viewer/widgets/writing_box.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
+#include "viewer/widgets/writing_box.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -27,8 +27,8 @@ void progress_bar(double share, Theme theme) {
   ImGui::Dummy(ImVec2(width, height + 4 * scale));
 }
 
-bool opening_card(Opening const& opening, Theme theme) {
-  Opening::Progress const progress = opening.progress();
+bool opening_card(OpenTask const& opening, Theme theme) {
+  OpenTask::Progress const progress = opening.progress();
   std::string const path = opening.paths().empty() ? std::string() : opening.paths().front();
   heading(fit(printable_name(path), ImGui::GetContentRegionAvail().x));
   ImGui::Spacing();
@@ -74,7 +74,7 @@ std::string recent_list(StartPage const& page, Theme theme) {
 
 }  // namespace
 
-StartChoice start_page(StartPage& page, Opening const* opening, Theme theme) {
+StartChoice start_page(StartPage& page, OpenTask const* opening, Theme theme) {
   StartChoice choice;
   ImVec2 const screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos(ImVec2(screen.x / 2, screen.y * 0.4F), ImGuiCond_Always, ImVec2(0.5F, 0.5F));

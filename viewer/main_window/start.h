@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "viewer/session/opening.h"
 #include "viewer/scene/view_state.h"
+#include "viewer/session/opening.h"
 
 namespace stepscope::viewer {
 
@@ -26,6 +26,6 @@ struct StartChoice {
 };
 
 /// `opening`: null when nothing is.
-StartChoice start_page(StartPage& page, Opening const* opening, Theme theme);
+StartChoice start_page(StartPage& page, OpenTask const* opening, Theme theme);
 
 }  // namespace stepscope::viewer

@@ -5,11 +5,11 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/panels/panels.h"
-#include "viewer/widgets/writing_box.h"
-#include "viewer/widgets/text.h"
 #include "viewer/interaction/track_finder.h"
+#include "viewer/panels/panels.h"
+#include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
+#include "viewer/widgets/writing_box.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -6,12 +6,12 @@
 
 #include "trace/base/format.h"
 #include "viewer/panels/panels.h"
-#include "viewer/widgets/writing_box.h"
-#include "viewer/widgets/text.h"
-#include "viewer/timeline/draw.h"
 #include "viewer/scene/shown_rows.h"
 #include "viewer/scene/track_choice.h"
+#include "viewer/timeline/draw.h"
+#include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
+#include "viewer/widgets/writing_box.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -9,10 +9,10 @@
 
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/panels/compared/compared_runs.h"
-#include "viewer/widgets/text.h"
-#include "viewer/timeline/timeline.h"
 #include "viewer/interaction/track_finder.h"
+#include "viewer/panels/compared/compared_runs.h"
+#include "viewer/timeline/timeline.h"
+#include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {

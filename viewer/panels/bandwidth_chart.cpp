@@ -7,8 +7,8 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/panels/communication.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/widgets/plot.h"
 #include "viewer/widgets/widgets.h"
 
@@ -22,7 +22,7 @@ uint32_t op_colour(model::CollectiveOp op, Theme theme) {
   return paint_colour(kColours[static_cast<size_t>(op) % kColours.size()], theme);
 }
 
-Plot make_plot(std::vector<LinkPoint> const& points, std::vector<analyzer::LinkFit> const& fits, ImVec2 low, ImVec2 high) {
+Plot make_plot(std::vector<BandwidthPoint> const& points, std::vector<analyzer::LinkFit> const& fits, ImVec2 low, ImVec2 high) {
   Plot plot;
   plot.low = low;
   plot.high = high;
@@ -34,7 +34,7 @@ Plot make_plot(std::vector<LinkPoint> const& points, std::vector<analyzer::LinkF
   plot.left = std::min(static_cast<double>(least->bytes) / 2, middle / 10);
   plot.right = std::max(static_cast<double>(most->bytes) * 2, middle * 10);
   double top = 0;
-  for (LinkPoint const& point : points) {
+  for (BandwidthPoint const& point : points) {
     top = std::max(top, point.high);
     for (analyzer::LinkFit const& fit : fits)
       if (fit.op == point.op && fit.communicator == point.communicator)
@@ -71,7 +71,7 @@ void draw_fit(ImDrawList& list, Plot const& plot, analyzer::LinkFit const& fit, 
   }
 }
 
-void draw_point(ImDrawList& list, Plot const& plot, LinkPoint const& point, bool pointed_at, Theme theme) {
+void draw_point(ImDrawList& list, Plot const& plot, BandwidthPoint const& point, bool pointed_at, Theme theme) {
   float const scale = ui_scale();
   uint32_t const colour = op_colour(point.op, theme);
   float const x = plot.x(static_cast<double>(point.bytes));
@@ -81,7 +81,7 @@ void draw_point(ImDrawList& list, Plot const& plot, LinkPoint const& point, bool
   list.AddCircleFilled(ImVec2(x, plot.y(point.median)), (pointed_at ? 4.5F : 3.0F) * scale, colour, 16);
 }
 
-void point_tooltip(Scene const& scene, LinkPoint const& point) {
+void point_tooltip(Scene const& scene, BandwidthPoint const& point) {
   begin_tooltip();
   heading(fmt::format("{}, {}", words_of(model::to_string(point.op)), base::format_bytes(point.bytes)));
   text(fmt::format("{}: median {}", base::format_count(point.count, "collective"), base::format_bandwidth(point.median * 1e9)));
@@ -99,7 +99,7 @@ void point_tooltip(Scene const& scene, LinkPoint const& point) {
 }
 
 /// The operations that occur, in their colours, at the right of the heading.
-void op_legend(std::vector<LinkPoint> const& points, Theme theme) {
+void op_legend(std::vector<BandwidthPoint> const& points, Theme theme) {
   for (size_t i = 0; i < points.size(); ++i) {
     if (i > 0 && points[i].op == points[i - 1].op) continue;
     std::string const name = words_of(model::to_string(points[i].op));
@@ -117,8 +117,8 @@ void op_legend(std::vector<LinkPoint> const& points, Theme theme) {
 
 void bandwidth_chart(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
   heading("Bandwidth by size");
-  std::vector<LinkPoint> const* const points =
-      memo.links.ask(0, [&scene](int, std::stop_token const&) { return link_points(scene.analysis); });
+  std::vector<BandwidthPoint> const* const points =
+      memo.links.ask(0, [&scene](int, std::stop_token const&) { return bandwidth_by_size(scene.analysis); });
   if (points == nullptr || points->empty()) {
     empty_state("No collective of known size has all its participants here.", state.theme);
     return;
@@ -138,10 +138,10 @@ void bandwidth_chart(Scene const& scene, ViewState& state, Memo& memo, float row
   draw_plot_axes(list, plot, state.theme);
   draw_text(list, ImVec2(corner.x, corner.y), surface(state.theme).text_dim, fit("bus bandwidth, GB/s; line: fit", size.x));
   ImVec2 const mouse = ImGui::GetIO().MousePos;
-  LinkPoint const* nearest = nullptr;
+  BandwidthPoint const* nearest = nullptr;
   float best = 14 * scale;
   list.PushClipRect(plot.low, plot.high, true);
-  for (LinkPoint const& point : *points) {
+  for (BandwidthPoint const& point : *points) {
     for (analyzer::LinkFit const& fit : scene.analysis.links)
       if (fit.op == point.op && fit.communicator == point.communicator &&
           (&point == points->data() || (&point)[-1].op != point.op || (&point)[-1].communicator != point.communicator))
@@ -151,7 +151,7 @@ void bandwidth_chart(Scene const& scene, ViewState& state, Memo& memo, float row
     best = distance;
     nearest = &point;
   }
-  for (LinkPoint const& point : *points) draw_point(list, plot, point, &point == nearest, state.theme);
+  for (BandwidthPoint const& point : *points) draw_point(list, plot, point, &point == nearest, state.theme);
   list.PopClipRect();
   if (nearest == nullptr) return;
   point_tooltip(scene, *nearest);

@@ -4,15 +4,15 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/panels/panels.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {
 
-Paint waits_paint(analyzer::WaitFacts const& waits) {
+Paint waits_paint(analyzer::WaitStats const& waits) {
   using enum analyzer::WaitCause;
   switch (waits.cause) {
     case kCompute:
@@ -32,7 +32,7 @@ Paint waits_paint(analyzer::WaitFacts const& waits) {
 }
 
 /// "idle: input, augment batch": what made it late.
-std::string reason_of(analyzer::WaitFacts const& waits) {
+std::string reason_of(analyzer::WaitStats const& waits) {
   std::string words = waits.cause == analyzer::WaitCause::kIdle ? "idle: " + words_of(analyzer::cause_of(waits))
                                                                 : words_of(analyzer::cause_of(waits));
   if (!waits.host_op.empty()) words += ", " + printable_name(waits.host_op, 120);
@@ -58,7 +58,7 @@ void causes_table(Scene const& scene, ViewState& state) {
   clipper.Begin(static_cast<int>(scene.analysis.waits.size()));
   while (clipper.Step()) {
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      analyzer::WaitFacts const& waits = scene.analysis.waits[static_cast<size_t>(i)];
+      analyzer::WaitStats const& waits = scene.analysis.waits[static_cast<size_t>(i)];
       ImGui::TableNextRow();
       ImGui::TableNextColumn();
       // A bar behind the words says how much of the largest it is.

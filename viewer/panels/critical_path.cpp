@@ -4,9 +4,9 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/panels/panels.h"
 #include "viewer/queries/search_query.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -18,7 +18,7 @@ char const* path_words(analyzer::PathClass path_class) {
 }
 
 /// One bar over the whole width: what the path is made of.
-void class_bar(analyzer::CriticalPathFacts const& path, Theme theme) {
+void class_bar(analyzer::CriticalPathStats const& path, Theme theme) {
   float const scale = ui_scale();
   ImVec2 const at = ImGui::GetCursorScreenPos();
   float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
@@ -36,7 +36,7 @@ void class_bar(analyzer::CriticalPathFacts const& path, Theme theme) {
   ImGui::Dummy(ImVec2(width, height));
 }
 
-void class_list(analyzer::CriticalPathFacts const& path, Theme theme) {
+void class_list(analyzer::CriticalPathStats const& path, Theme theme) {
   std::vector<int> order;
   for (int i = 0; i < analyzer::kPathClassCount; ++i)
     if (path.by_class[static_cast<size_t>(i)] > 0) order.push_back(i);
@@ -72,7 +72,7 @@ void show_line(Scene const& scene, ViewState& state, Memo& memo, float rows_heig
   }
 }
 
-void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_height, analyzer::CriticalPathFacts const& path) {
+void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_height, analyzer::CriticalPathStats const& path) {
   heading("What the time is made of");
   class_bar(path, state.theme);
   bool shown = state.panels.path;
@@ -112,7 +112,7 @@ void name_cell(ViewState& state, analyzer::PathClass path_class, std::optional<s
   if (clicked && name) search_for(state, query_for(words));
 }
 
-void contributors(ViewState& state, analyzer::CriticalPathFacts const& path) {
+void contributors(ViewState& state, analyzer::CriticalPathStats const& path) {
   heading("On the path: shorten this first");
   ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("contributors", 4, flags)) return;
@@ -135,7 +135,7 @@ void contributors(ViewState& state, analyzer::CriticalPathFacts const& path) {
   ImGui::EndTable();
 }
 
-void slack(ViewState& state, analyzer::CriticalPathFacts const& path) {
+void slack(ViewState& state, analyzer::CriticalPathStats const& path) {
   heading("Beside it: may take longer");
   ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("slack", 4, flags)) return;
@@ -164,11 +164,11 @@ PathLine const* path_so_far(Scene const& scene, Memo& memo) {
   if (!scene.is_analyzed) return nullptr;
   if (!memo.path_feed) memo.path_feed = std::make_shared<PathFeed>();
   memo.path.ask(0, [&scene, feed = memo.path_feed](int, std::stop_token const& stop) {
-    find_far_path(scene, *feed, stop);
+    find_path_in_files(scene, *feed, stop);
     return PathLine();
   });
-  memo.path_feed->take(memo.far_path);
-  return &memo.far_path;
+  memo.path_feed->take(memo.path_of_files);
+  return &memo.path_of_files;
 }
 
 void critical_path(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
@@ -176,7 +176,7 @@ void critical_path(Scene const& scene, ViewState& state, Memo& memo, float rows_
     empty_state(without_device(scene, "The critical path leads through the work of devices."), state.theme);
     return;
   }
-  analyzer::CriticalPathFacts const& path = *scene.analysis.critical_path;
+  analyzer::CriticalPathStats const& path = *scene.analysis.critical_path;
   float const width = ImGui::GetContentRegionAvail().x;
   float const gap = 18 * ui_scale();
   ImGui::BeginChild("summary", ImVec2(width * 0.24F, 0));

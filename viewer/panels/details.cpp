@@ -1,9 +1,9 @@
 #include <imgui.h>
 
-#include "viewer/timeline/describe.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/panels/panels.h"
 #include "viewer/interaction/shell_commands.h"
+#include "viewer/panels/panels.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 

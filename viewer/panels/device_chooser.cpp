@@ -1,7 +1,7 @@
 #include <imgui.h>
 
-#include "viewer/timeline/describe.h"
 #include "viewer/panels/panels.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {

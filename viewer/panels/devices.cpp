@@ -9,20 +9,20 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/interaction/track_finder.h"
+#include "viewer/panels/panels.h"
 #include "viewer/queries/charts/counter_curves.h"
 #include "viewer/timeline/describe.h"
-#include "viewer/interaction/navigate.h"
-#include "viewer/widgets/stat_table.h"
-#include "viewer/panels/panels.h"
 #include "viewer/widgets/plot.h"
+#include "viewer/widgets/stat_table.h"
 #include "viewer/widgets/text.h"
-#include "viewer/interaction/track_finder.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {
 
-using analyzer::HealthFacts;
+using analyzer::TelemetryStats;
 
 /// "1,980": of MHz, W, °C.
 std::string measure_words(double value) { return std::isfinite(value) ? fmt::format("{:.0f}", value) : "–"; }
@@ -59,52 +59,52 @@ constexpr std::array<FactColumn, kHealthColumns> kHealthTable = {
      {"Heat", "°C: the most", 42, 0}}};
 
 /// The limit that held for most of the busy time; none where none did.
-std::optional<analyzer::ClockLimit> main_limit(HealthFacts const& health) {
-  if (!health.limited_ns) return std::nullopt;
-  auto const most = std::max_element(health.limited_ns->begin(), health.limited_ns->end());
+std::optional<analyzer::ClockLimit> main_limit(TelemetryStats const& telemetry) {
+  if (!telemetry.limited_ns) return std::nullopt;
+  auto const most = std::max_element(telemetry.limited_ns->begin(), telemetry.limited_ns->end());
   if (*most <= 0) return std::nullopt;
-  return static_cast<analyzer::ClockLimit>(most - health.limited_ns->begin());
+  return static_cast<analyzer::ClockLimit>(most - telemetry.limited_ns->begin());
 }
 
-double health_value(analyzer::DeviceFacts const& device, size_t column) {
+double health_value(analyzer::DeviceStats const& device, size_t column) {
   if (column == kBusyShare) return value_of(device.time.utilization());
   if (column == kHealthDevice) return 0;
-  if (!device.health) return std::nan("");
-  HealthFacts const& health = *device.health;
+  if (!device.telemetry) return std::nan("");
+  TelemetryStats const& telemetry = *device.telemetry;
   auto const of_busy = [&](int64_t ns) {
     return device.time.busy_ns > 0 ? static_cast<double>(ns) / static_cast<double>(device.time.busy_ns) : std::nan("");
   };
   switch (column) {
     case kThrottled:
-      return health.throttled_ns ? of_busy(*health.throttled_ns) : std::nan("");
+      return telemetry.throttled_ns ? of_busy(*telemetry.throttled_ns) : std::nan("");
     case kHeldBy:
-      if (auto const limit = main_limit(health)) return of_busy((*health.limited_ns)[static_cast<size_t>(*limit)]);
+      if (auto const limit = main_limit(telemetry)) return of_busy((*telemetry.limited_ns)[static_cast<size_t>(*limit)]);
       return std::nan("");
     case kBusyClock:
-      return value_of(health.busy_clock_mhz);
+      return value_of(telemetry.busy_clock_mhz);
     case kSustainedClock:
-      return value_of(health.sustained_clock_mhz);
+      return value_of(telemetry.sustained_clock_mhz);
     case kToPeers:
-      return value_of(health.clock_to_peers);
+      return value_of(telemetry.clock_to_peers);
     case kSlowdown:
-      return value_of(health.kernel_slowdown);
+      return value_of(telemetry.kernel_slowdown);
     case kMostPower:
-      return health.power_w ? health.power_w->max : std::nan("");
+      return telemetry.power_w ? telemetry.power_w->max : std::nan("");
     case kMostTemperature:
-      return health.temperature_c ? health.temperature_c->max : std::nan("");
+      return telemetry.temperature_c ? telemetry.temperature_c->max : std::nan("");
     default:
       return std::nan("");
   }
 }
 
-std::string health_text(analyzer::DeviceFacts const& device, size_t column) {
+std::string health_text(analyzer::DeviceStats const& device, size_t column) {
   double const value = health_value(device, column);
   switch (column) {
     case kBusyShare:
     case kThrottled:
       return base::format_share(value);
     case kHeldBy:
-      return words_of(to_string(*main_limit(*device.health)));
+      return words_of(to_string(*main_limit(*device.telemetry)));
     case kToPeers:
     case kSlowdown:
       return fmt::format("{:.2f} ×", value);
@@ -114,16 +114,16 @@ std::string health_text(analyzer::DeviceFacts const& device, size_t column) {
 }
 
 /// Every limit that held, and what the counters went through.
-std::string health_details(analyzer::DeviceFacts const& device) {
-  if (!device.health) return "no counters of it were recorded";
+std::string health_details(analyzer::DeviceStats const& device) {
+  if (!device.telemetry) return "no counters of it were recorded";
   std::string words = printable_name(device.name, 80);
   using enum analyzer::CounterMeaning::What;
   for (auto const what : {kSmClock, kMemoryClock, kPower, kTemperature, kUtilization})
-    if (auto const spread = spread_of(*device.health, what))
+    if (auto const spread = spread_of(*device.telemetry, what))
       words += fmt::format("\n{}: {}, median {}", counter_name(what), range_words(spread->min, spread->max, what),
                            measure_words(spread->median));
-  for (size_t limit = 0; device.health->limited_ns && limit < analyzer::kClockLimitCount; ++limit)
-    if (int64_t const ns = (*device.health->limited_ns)[limit]; ns > 0)
+  for (size_t limit = 0; device.telemetry->limited_ns && limit < analyzer::kClockLimitCount; ++limit)
+    if (int64_t const ns = (*device.telemetry->limited_ns)[limit]; ns > 0)
       words += fmt::format("\nheld by {}: {} of the busy time", words_of(to_string(static_cast<analyzer::ClockLimit>(limit))),
                            base::format_duration(ns));
   return words;
@@ -145,18 +145,20 @@ void health_table(Scene const& scene, ViewState& state, float rows_height) {
 }
 
 /// What the chart's height stands for: what the counter went through in the whole run, so that zooming changes nothing.
-std::pair<double, double> range_of(HealthFacts const& health, CounterCurve::What what) {
-  auto const spread = spread_of(health, what);
+std::pair<double, double> range_of(TelemetryStats const& telemetry, CounterCurve::What what) {
+  auto const spread = spread_of(telemetry, what);
   if (!spread || !std::isfinite(spread->min) || !std::isfinite(spread->max)) return {0, 1};
   double low = spread->min, high = spread->max;
-  if (what == CounterCurve::What::kSmClock && health.sustained_clock_mhz) high = std::max(high, *health.sustained_clock_mhz);
+  if (what == CounterCurve::What::kSmClock && telemetry.sustained_clock_mhz)
+    high = std::max(high, *telemetry.sustained_clock_mhz);
   double const room = std::max((high - low) * 0.2, std::max(std::abs(high) * 0.02, 1e-9));
   return {low >= 0 ? std::max(low - room, 0.0) : low - room, high + room};
 }
 
-void draw_held_down(ImDrawList& list, Scene const& scene, ViewState const& state, HealthFacts const& health, Plot const& plot) {
+void draw_held_down(ImDrawList& list, Scene const& scene, ViewState const& state, TelemetryStats const& telemetry,
+                    Plot const& plot) {
   uint32_t const colour = with_alpha(surface(state.theme).critical, 0.16F);
-  for (analyzer::Interval const when : health.throttled) {
+  for (analyzer::Interval const when : telemetry.throttled) {
     auto const begin = std::max(static_cast<double>(scene.to_view(when.begin)), plot.left);
     auto const end = std::min(static_cast<double>(scene.to_view(when.end)), plot.right);
     if (begin < end)
@@ -166,8 +168,8 @@ void draw_held_down(ImDrawList& list, Scene const& scene, ViewState const& state
 }
 
 /// One counter: its name and range at the left, the visible time as its width.
-void counter_chart(Scene const& scene, ViewState const& state, HealthFacts const& health, CounterCurve const& curve, ImVec2 low,
-                   ImVec2 high) {
+void counter_chart(Scene const& scene, ViewState const& state, TelemetryStats const& telemetry, CounterCurve const& curve,
+                   ImVec2 low, ImVec2 high) {
   Surface const& s = surface(state.theme);
   float const scale = ui_scale();
   ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -176,15 +178,15 @@ void counter_chart(Scene const& scene, ViewState const& state, HealthFacts const
   plot.high = high;
   plot.left = state.window.begin;
   plot.right = state.window.end;
-  std::tie(plot.bottom, plot.top) = range_of(health, curve.what);
+  std::tie(plot.bottom, plot.top) = range_of(telemetry, curve.what);
   draw_text(list, low, s.text, counter_name(curve.what));
-  if (auto const spread = spread_of(health, curve.what); spread && high.y - low.y > 2 * ImGui::GetFontSize())
+  if (auto const spread = spread_of(telemetry, curve.what); spread && high.y - low.y > 2 * ImGui::GetFontSize())
     draw_text(list, ImVec2(low.x, low.y + ImGui::GetFontSize() + scale), s.text_dim,
               range_words(spread->min, spread->max, curve.what));
   if (plot.high.x <= plot.low.x || plot.high.y <= plot.low.y) return;
   list.PushClipRect(plot.low, plot.high, true);
   list.AddRectFilled(plot.low, plot.high, s.row);
-  draw_held_down(list, scene, state, health, plot);
+  draw_held_down(list, scene, state, telemetry, plot);
   auto const width = static_cast<size_t>(plot.high.x - plot.low.x);
   auto const pixels = counter_pixels(scene, curve, state.window, width);
   uint32_t const colour = paint_colour(Paint::kCompute, state.theme);
@@ -195,9 +197,9 @@ void counter_chart(Scene const& scene, ViewState const& state, HealthFacts const
     list.AddRectFilled(ImVec2(x, bottom), ImVec2(x + 1, plot.high.y), with_alpha(colour, 0.25F));
     list.AddRectFilled(ImVec2(x, top - 0.75F * scale), ImVec2(x + 1, std::max(bottom, top) + 0.75F * scale), colour);
   }
-  if (curve.what == CounterCurve::What::kSmClock && health.sustained_clock_mhz) {
+  if (curve.what == CounterCurve::What::kSmClock && telemetry.sustained_clock_mhz) {
     // Below this line the clock counts as held down.
-    float const y = std::round(plot.y(analyzer::kLowClock * *health.sustained_clock_mhz));
+    float const y = std::round(plot.y(analyzer::kLowClock * *telemetry.sustained_clock_mhz));
     for (float x = plot.low.x; x < plot.high.x; x += 8 * scale)
       list.AddRectFilled(ImVec2(x, y), ImVec2(x + 4 * scale, y + 1), with_alpha(s.critical, 0.8F));
   }
@@ -209,19 +211,19 @@ void counter_chart(Scene const& scene, ViewState const& state, HealthFacts const
   heading(range_words(pixels[at].low, pixels[at].high, curve.what));
   text(fmt::format("{} at {}", counter_name(curve.what),
                    format_time(plot.value_at(ImGui::GetIO().MousePos.x), state.window.span() / 1000)));
-  if (curve.what == CounterCurve::What::kSmClock && health.sustained_clock_mhz)
-    text(fmt::format("sustained {} MHz; below {} it counts as held down", measure_words(*health.sustained_clock_mhz),
-                     measure_words(analyzer::kLowClock * *health.sustained_clock_mhz)));
+  if (curve.what == CounterCurve::What::kSmClock && telemetry.sustained_clock_mhz)
+    text(fmt::format("sustained {} MHz; below {} it counts as held down", measure_words(*telemetry.sustained_clock_mhz),
+                     measure_words(analyzer::kLowClock * *telemetry.sustained_clock_mhz)));
   end_tooltip();
 }
 
-void counter_charts(Scene const& scene, ViewState& state, analyzer::DeviceFacts const& device) {
+void counter_charts(Scene const& scene, ViewState& state, analyzer::DeviceStats const& device) {
   auto const curves = counter_curves(scene, state.device);
   heading(describe(scene, device.ref));
   ImGui::SameLine();
   text_coloured(fit(format_time_range(state.window.begin, state.window.end), ImGui::GetContentRegionAvail().x),
                 surface(state.theme).text_dim);
-  if (!device.health || curves.empty()) {
+  if (!device.telemetry || curves.empty()) {
     empty_state("No counters of this device were recorded.", state.theme);
     return;
   }
@@ -234,7 +236,7 @@ void counter_charts(Scene const& scene, ViewState& state, analyzer::DeviceFacts 
   for (CounterCurve const& curve : curves) {
     ImVec2 const low = ImGui::GetCursorScreenPos();
     ImVec2 const high(low.x + std::max(room.x, 1.0F), low.y + height);
-    if (ImGui::IsRectVisible(low, high)) counter_chart(scene, state, *device.health, curve, low, high);
+    if (ImGui::IsRectVisible(low, high)) counter_chart(scene, state, *device.telemetry, curve, low, high);
     ImGui::Dummy(ImVec2(1, height + gap - ImGui::GetStyle().ItemSpacing.y));
   }
 }
@@ -245,42 +247,42 @@ constexpr std::array<FactColumn, 2> kThrottledTable = {
 constexpr std::array<FactColumn, kHeldColumns> kSlowStepTable = {
     {{"Steps at a low clock", "", 0, 0}, {"Length", "", 70, 0}, {"Lost", "To the low clock, at most", 70, 0}}};
 
-void held_down_lists(Scene const& scene, ViewState& state, analyzer::DeviceFacts const& device, float rows_height) {
-  HealthFacts const& health = *device.health;
+void held_down_lists(Scene const& scene, ViewState& state, analyzer::DeviceStats const& device, float rows_height) {
+  TelemetryStats const& telemetry = *device.telemetry;
   auto const time_words = [&](int64_t run_time) { return format_time(static_cast<double>(scene.to_view(run_time)), 1000); };
   FactTable table;
   table.height = -1;
-  if (health.throttled.empty()) {
+  if (telemetry.throttled.empty()) {
     heading("Held down");
-    empty_state(health.throttled_ns ? "The clock was never held down while the device was busy."
-                                    : "Neither the clock nor what limits it was recorded often enough to say.",
+    empty_state(telemetry.throttled_ns ? "The clock was never held down while the device was busy."
+                                       : "Neither the clock nor what limits it was recorded often enough to say.",
                 state.theme);
   } else {
     table.id = "throttled";
     table.columns = kThrottledTable;
-    table.rows = health.throttled.size();
-    table.name = [&](size_t row) { return time_words(health.throttled[row].begin); };
-    table.value = [&](size_t row, size_t) { return static_cast<double>(health.throttled[row].length()); };
-    table.text = [&](size_t row, size_t) { return base::format_duration(health.throttled[row].length()); };
+    table.rows = telemetry.throttled.size();
+    table.name = [&](size_t row) { return time_words(telemetry.throttled[row].begin); };
+    table.value = [&](size_t row, size_t) { return static_cast<double>(telemetry.throttled[row].length()); };
+    table.text = [&](size_t row, size_t) { return base::format_duration(telemetry.throttled[row].length()); };
     if (auto const clicked = fact_table(table, state.theme))
-      show_place(state, scene, {device.ref, health.throttled[*clicked], {}}, rows_height);
+      show_place(state, scene, {device.ref, telemetry.throttled[*clicked], {}}, rows_height);
   }
-  if (health.slow_steps.empty()) return;
+  if (telemetry.slow_steps.empty()) return;
   table.id = "slow steps";
   table.columns = kSlowStepTable;
-  table.rows = health.slow_steps.size();
+  table.rows = telemetry.slow_steps.size();
   table.height = 0;
-  table.name = [&](size_t row) { return time_words(health.slow_steps[row].when.begin); };
+  table.name = [&](size_t row) { return time_words(telemetry.slow_steps[row].when.begin); };
   table.value = [&](size_t row, size_t column) {
-    auto const& step = health.slow_steps[row];
+    auto const& step = telemetry.slow_steps[row];
     return static_cast<double>(column == kHeldLost ? step.lost_ns : step.when.length());
   };
   table.text = [&](size_t row, size_t column) {
-    auto const& step = health.slow_steps[row];
+    auto const& step = telemetry.slow_steps[row];
     return base::format_duration(column == kHeldLost ? step.lost_ns : step.when.length());
   };
   if (auto const clicked = fact_table(table, state.theme))
-    show_place(state, scene, {device.ref, health.slow_steps[*clicked].when, {}}, rows_height);
+    show_place(state, scene, {device.ref, telemetry.slow_steps[*clicked].when, {}}, rows_height);
 }
 
 }  // namespace
@@ -291,7 +293,7 @@ void devices(Scene const& scene, ViewState& state, float rows_height) {
     empty_state(without_device(scene, "This panel shows clocks, power and temperature of devices."), state.theme);
     return;
   }
-  if (std::none_of(all.begin(), all.end(), [](auto const& device) { return device.health.has_value(); })) {
+  if (std::none_of(all.begin(), all.end(), [](auto const& device) { return device.telemetry.has_value(); })) {
     empty_state(
         "No clocks, power or temperature were recorded, so whether a device was held down is not known. stepscope record asks "
         "NVML for "
@@ -310,7 +312,7 @@ void devices(Scene const& scene, ViewState& state, float rows_height) {
   ImGui::EndChild();
   ImGui::SameLine(0, 18 * scale);
   ImGui::BeginChild("held down", ImVec2(0, 0));
-  if (all[state.device].health) held_down_lists(scene, state, all[state.device], rows_height);
+  if (all[state.device].telemetry) held_down_lists(scene, state, all[state.device], rows_height);
   ImGui::EndChild();
 }
 

@@ -6,9 +6,9 @@
 #include "reports/words/labels.h"
 #include "reports/words/wording.h"
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/panels/panels.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 

@@ -7,8 +7,8 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/widgets/plot.h"
 #include "viewer/queries/search_query.h"
+#include "viewer/widgets/plot.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 

@@ -9,11 +9,11 @@
 
 #include "reports/words/host_words.h"
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/widgets/stat_table.h"
 #include "viewer/panels/panels.h"
 #include "viewer/queries/search_query.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/widgets/stat_table.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -30,7 +30,7 @@ constexpr std::array<FactColumn, kRangeColumns> kRangeTable = {
      {"Longest", "Of one time that it ran", 70, 2},
      {"Ran", "How many times", 56, 1}}};
 
-double range_value(analyzer::HostRangeFacts const& range, size_t column) {
+double range_value(analyzer::HostRangeStats const& range, size_t column) {
   switch (column) {
     case kRangeKind:
       return static_cast<double>(range.kind);
@@ -49,7 +49,7 @@ double range_value(analyzer::HostRangeFacts const& range, size_t column) {
   }
 }
 
-void range_table(ViewState& state, analyzer::HostFacts const& host) {
+void range_table(ViewState& state, analyzer::HostStats const& host) {
   auto const& rows = host.ranges;
   FactTable table;
   table.id = "ranges";
@@ -77,7 +77,7 @@ constexpr std::array<FactColumn, kThreadColumns> kThreadTable = {{{"Thread", "",
                                                                   {"Waits", "For data", 70, 1},
                                                                   {"Steps", "", 56, 2}}};
 
-double thread_value(analyzer::HostThreadFacts const& thread, size_t column) {
+double thread_value(analyzer::HostThreadStats const& thread, size_t column) {
   switch (column) {
     case kThreadBusy:
       return static_cast<double>(thread.busy_ns);
@@ -90,7 +90,7 @@ double thread_value(analyzer::HostThreadFacts const& thread, size_t column) {
   }
 }
 
-void thread_table(ViewState& state, analyzer::HostFacts const& host) {
+void thread_table(ViewState& state, analyzer::HostStats const& host) {
   auto const& rows = host.threads;
   FactTable table;
   table.id = "threads";
@@ -108,10 +108,10 @@ void thread_table(ViewState& state, analyzer::HostFacts const& host) {
 }
 
 void host_words(Scene const& scene, ViewState const& state) {
-  for (analyzer::NegotiationFacts const& facts : scene.analysis.negotiations)
+  for (analyzer::NegotiationStats const& facts : scene.analysis.negotiations)
     if (std::string const words = reports::negotiation_words(facts); !words.empty())
       text_wrapped(printable_name(words), surface(state.theme).text);
-  for (analyzer::HostFacts const& host : scene.analysis.hosts)
+  for (analyzer::HostStats const& host : scene.analysis.hosts)
     if (std::string const words = reports::slow_step_words(host); !words.empty())
       text_wrapped(printable_name(words), surface(state.theme).text);
 }
@@ -121,7 +121,7 @@ void host_words(Scene const& scene, ViewState const& state) {
 void host_time(Scene const& scene, ViewState& state) {
   auto const& hosts = scene.analysis.hosts;
   size_t const shown_hosts = std::min(hosts.size(), reports::kMostHosts);
-  auto const title = [&](analyzer::HostFacts const& host, char const* what) {
+  auto const title = [&](analyzer::HostStats const& host, char const* what) {
     heading(hosts.size() == 1 ? what : fmt::format("{}, {}", what, describe(scene, {host.rank_index, analyzer::kHostDevice})));
   };
   ImGui::BeginChild("ranges", ImVec2(ImGui::GetContentRegionAvail().x * 0.62F, 0));

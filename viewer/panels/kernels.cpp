@@ -5,11 +5,11 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/panels/histogram.h"
 #include "viewer/panels/panels.h"
 #include "viewer/queries/search_query.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -21,7 +21,7 @@ constexpr float kWideKernels = 760;
 
 enum Column { kName, kShare, kCount, kTotal, kMedian, kP95, kMax, kRate, kColumns };
 
-double sort_value(analyzer::KernelFacts const& k, int column) {
+double sort_value(analyzer::KernelStats const& k, int column) {
   switch (column) {
     case kShare:
       return k.share;
@@ -41,8 +41,8 @@ double sort_value(analyzer::KernelFacts const& k, int column) {
 }
 
 /// Pointers into Analysis::kernels in the order that the table asks for.
-std::vector<analyzer::KernelFacts const*> sorted(Scene const& scene, uint32_t device) {
-  std::vector<analyzer::KernelFacts const*> result;
+std::vector<analyzer::KernelStats const*> sorted(Scene const& scene, uint32_t device) {
+  std::vector<analyzer::KernelStats const*> result;
   for (auto const& kernel : scene.analysis.kernels)
     if (device >= scene.analysis.devices.size() || kernel.ref == scene.analysis.devices[device].ref) result.push_back(&kernel);
   ImGuiTableSortSpecs const* specs = ImGui::TableGetSortSpecs();
@@ -56,7 +56,7 @@ std::vector<analyzer::KernelFacts const*> sorted(Scene const& scene, uint32_t de
   return result;
 }
 
-void row(ViewState& state, analyzer::KernelFacts const& kernel) {
+void row(ViewState& state, analyzer::KernelStats const& kernel) {
   Surface const& s = surface(state.theme);
   ImGui::TableNextRow();
   ImGui::TableNextColumn();

@@ -7,13 +7,13 @@
 
 #include "trace/base/format.h"
 #include "trace/model/details.h"
-#include "viewer/timeline/describe.h"
-#include "viewer/queries/device_rows.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/widgets/stat_table.h"
-#include "viewer/panels/panels.h"
-#include "viewer/widgets/text.h"
 #include "viewer/interaction/track_finder.h"
+#include "viewer/panels/panels.h"
+#include "viewer/queries/device_rows.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/widgets/stat_table.h"
+#include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
@@ -48,7 +48,7 @@ constexpr std::array<FactColumn, kLaunchColumns> kLaunchTable = {
      {"Early", "Operations that start before their call has returned", 52, 8},
      {"Graphs", "Share of the device's summed operation time that CUDA graphs launched", 56, 4}}};
 
-double launch_value(analyzer::LaunchFacts const& launch, size_t column) {
+double launch_value(analyzer::LaunchStats const& launch, size_t column) {
   auto const of_queue = [&](auto const& value) {
     return launch.queue ? static_cast<double>(value(*launch.queue)) : std::nan("");
   };
@@ -143,7 +143,7 @@ constexpr std::array<FactColumn, kCopyColumns> kCopyTable = {
      {"Blocking", "The host waited for them", 60, 0},
      {"Both ways", "Time in which the other direction between host and device was copied, too", 66, 3}}};
 
-double copy_value(analyzer::CopyFacts const& copies, size_t column) {
+double copy_value(analyzer::CopyStats const& copies, size_t column) {
   switch (column) {
     case kCopies:
       return static_cast<double>(copies.count);
@@ -166,7 +166,7 @@ double copy_value(analyzer::CopyFacts const& copies, size_t column) {
   }
 }
 
-std::string copy_text(analyzer::CopyFacts const& copies, size_t column) {
+std::string copy_text(analyzer::CopyStats const& copies, size_t column) {
   double const value = copy_value(copies, column);
   switch (column) {
     case kBytes:
@@ -201,7 +201,7 @@ void copy_table(Scene const& scene, ViewState& state, analyzer::DeviceRef ref) {
   table.value = [&](size_t row, size_t column) { return copy_value(rows[row], column); };
   table.text = [&](size_t row, size_t column) { return copy_text(rows[row], column); };
   table.more = [&](size_t row) {
-    analyzer::CopyFacts const& copies = rows[row];
+    analyzer::CopyStats const& copies = rows[row];
     std::string words = fmt::format("{} small", count_words(static_cast<double>(copies.small_count)));
     if (copies.pageable_bytes) words += fmt::format(", {} of pageable memory", base::format_bytes(*copies.pageable_bytes));
     return words + "\nclick: search for the copies of this rank";
@@ -214,7 +214,7 @@ enum LongestColumn : size_t { kLongestTrack, kLongestBegin, kLongestTime, kLonge
 constexpr std::array<FactColumn, kLongestColumns> kLongestTable = {
     {{"Longest copies", "", 0, 0}, {"Begin", "Since the begin of the run", 90, 0}, {"Time", "", 66, 0}}};
 
-void longest_table(Scene const& scene, ViewState& state, analyzer::DeviceFacts const& device, float rows_height) {
+void longest_table(Scene const& scene, ViewState& state, analyzer::DeviceStats const& device, float rows_height) {
   auto const& copies = device.longest_copies;
   if (copies.empty()) return;
   auto const rank = static_cast<uint32_t>(device.ref.rank_index);
@@ -259,7 +259,7 @@ constexpr std::array<FactColumn, kGraphColumns> kGraphTable = {
      {"A launch", "That time / launches", 66, 1},
      {"Gaps", "Within single launches: nothing of the launch ran", 66, 0}}};
 
-double graph_value(analyzer::GraphFacts const& graph, size_t column) {
+double graph_value(analyzer::GraphStats const& graph, size_t column) {
   switch (column) {
     case kGraphLaunches:
       return static_cast<double>(graph.launches);
@@ -331,7 +331,7 @@ std::optional<uint32_t> node_of_stream(Scene const& scene, analyzer::DeviceRef r
   return std::nullopt;
 }
 
-void stream_table(Scene const& scene, ViewState& state, analyzer::DeviceFacts const& device, float rows_height) {
+void stream_table(Scene const& scene, ViewState& state, analyzer::DeviceStats const& device, float rows_height) {
   auto const& streams = device.launch.streams;
   if (streams.empty()) return;
   FactTable table;
@@ -363,7 +363,7 @@ void launches(Scene const& scene, ViewState& state, float rows_height) {
   ImGui::EndChild();
   ImGui::SameLine(0, 18 * ui_scale());
   ImGui::BeginChild("of the device", ImVec2(0, 0));
-  analyzer::DeviceFacts const& device = scene.analysis.devices[state.device];
+  analyzer::DeviceStats const& device = scene.analysis.devices[state.device];
   if (scene.analysis.devices.size() > 1) text_coloured(describe(scene, device.ref), surface(state.theme).text_dim);
   copy_table(scene, state, device.ref);
   longest_table(scene, state, device, rows_height);

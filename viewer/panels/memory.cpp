@@ -7,10 +7,10 @@
 
 #include "trace/base/format.h"
 #include "trace/model/details.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/panels/panels.h"
-#include "viewer/widgets/text.h"
 #include "viewer/scene/fold.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
@@ -114,7 +114,7 @@ std::string steps_until_full(analyzer::MemoryForecast const& forecast) {
 }
 
 /// Where what is never freed grows to: a line through the least of the last step, as steep as the floors of the steps grow.
-void draw_growth(ImDrawList& list, Scene const& scene, ViewState const& state, analyzer::MemoryFacts const& memory,
+void draw_growth(ImDrawList& list, Scene const& scene, ViewState const& state, analyzer::MemoryStats const& memory,
                  Graph const& graph) {
   if (!memory.floor_forecast) return;
   auto const& steps = scene.analysis.steps;
@@ -143,7 +143,7 @@ void draw_growth(ImDrawList& list, Scene const& scene, ViewState const& state, a
   list.AddLine(at(from), at(graph.window.end), surface(state.theme).critical, 2 * ui_scale());
 }
 
-void facts_column(ViewState const& state, analyzer::MemoryFacts const& memory) {
+void facts_column(ViewState const& state, analyzer::MemoryStats const& memory) {
   Surface const& s = surface(state.theme);
   if (ImGui::BeginTable("facts", 2, ImGuiTableFlags_SizingFixedFit)) {
     ImGui::TableSetupColumn("name", ImGuiTableColumnFlags_WidthStretch);
@@ -175,7 +175,7 @@ void facts_column(ViewState const& state, analyzer::MemoryFacts const& memory) {
 }
 
 /// Who holds the memory at the peak, or at the instant that was clicked.
-void owners_column(Scene const& scene, ViewState& state, Memo& memo, analyzer::MemoryFacts const& facts) {
+void owners_column(Scene const& scene, ViewState& state, Memo& memo, analyzer::MemoryStats const& facts) {
   Surface const& s = surface(state.theme);
   std::optional<analyzer::MemoryOwners> const* shown = &facts.peak_owners;
   if (state.panels.memory_at) {
@@ -233,7 +233,7 @@ void memory(Scene const& scene, ViewState& state, Memo& memo) {
     return;
   }
   device_chooser(scene, state);
-  analyzer::MemoryFacts const& facts = devices[state.device].memory;
+  analyzer::MemoryStats const& facts = devices[state.device].memory;
   if (facts.timeline.empty()) {
     empty_state("No allocations were recorded on this device.", state.theme);
     return;

@@ -6,10 +6,10 @@
 
 #include "viewer/interaction/notes.h"
 #include "viewer/panels/panels.h"
-#include "viewer/widgets/writing_box.h"
-#include "viewer/widgets/text.h"
 #include "viewer/timeline/draw.h"
+#include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
+#include "viewer/widgets/writing_box.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -9,23 +9,23 @@
 
 #include <imgui.h>
 
-#include "viewer/interaction/actions.h"
 #include "viewer/async/background.h"
-#include "viewer/queries/duration_histogram.h"
+#include "viewer/comparison/scaling_view.h"
 #include "viewer/event_store/out_of_core/path.h"
 #include "viewer/event_store/out_of_core/same_name.h"
-#include "viewer/queries/flame_graph.h"
-#include "viewer/queries/charts/bandwidth_by_size.h"
-#include "viewer/queries/memory_owners.h"
+#include "viewer/interaction/actions.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/queries/charts/bandwidth_by_size.h"
+#include "viewer/queries/charts/wait_matrix.h"
+#include "viewer/queries/duration_histogram.h"
+#include "viewer/queries/flame_graph.h"
+#include "viewer/queries/memory_owners.h"
 #include "viewer/queries/overview_strips.h"
 #include "viewer/queries/path_line.h"
 #include "viewer/queries/range_statistics.h"
-#include "viewer/comparison/scaling_view.h"
 #include "viewer/scene/scene.h"
-#include "viewer/timeline/layout.h"
 #include "viewer/scene/view_state.h"
-#include "viewer/queries/charts/wait_matrix.h"
+#include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
 
@@ -38,11 +38,11 @@ struct Memo {
   std::string searched;                     ///< for which that is
   Background<std::string, SearchHits> search;
   Background<HistogramKey, DurationHistogram> histogram;
-  Background<WaitGridKey, WaitGrid> waits;
-  Background<int, std::vector<LinkPoint>> links;  ///< one key: they are the run's
-  Background<int, PathLine> path;                 ///< one key; of a run that is not in memory its end alone is told
-  std::shared_ptr<PathFeed> path_feed;            ///< of such a run
-  PathLine far_path;                              ///< what it has given
+  Background<WaitMatrixKey, WaitMatrix> waits;
+  Background<int, std::vector<BandwidthPoint>> links;  ///< one key: they are the run's
+  Background<int, PathLine> path;                      ///< one key; of a run that is not in memory its end alone is told
+  std::shared_ptr<PathFeed> path_feed;                 ///< of such a run
+  PathLine path_of_files;                              ///< what it has given
   Background<FlameKey, FlameGraph> flames;
   Background<OwnersKey, std::optional<analyzer::MemoryOwners>> owners;
   Background<SameNameKey, SameNameFound> same_name;

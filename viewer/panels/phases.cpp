@@ -6,15 +6,15 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
-#include "viewer/queries/device_rows.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/widgets/stat_table.h"
+#include "viewer/interaction/track_finder.h"
 #include "viewer/panels/panels.h"
 #include "viewer/queries/charts/pipeline_picture.h"
+#include "viewer/queries/device_rows.h"
 #include "viewer/queries/search_query.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/widgets/stat_table.h"
 #include "viewer/widgets/text.h"
-#include "viewer/interaction/track_finder.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
@@ -67,7 +67,7 @@ constexpr std::array<FactColumn, kPhaseColumns> kPhaseTable = {
      {"Ran", "How many times", 46, 0},
      {"Ops", "Device operations that it launched", 52, 6}}};
 
-double phase_value(analyzer::PhaseFacts const& phase, size_t column) {
+double phase_value(analyzer::PhaseStats const& phase, size_t column) {
   switch (column) {
     case kPhaseBar:
     case kPhaseTime:
@@ -91,7 +91,7 @@ double phase_value(analyzer::PhaseFacts const& phase, size_t column) {
   }
 }
 
-std::string phase_name(analyzer::PhaseFacts const& phase) {
+std::string phase_name(analyzer::PhaseStats const& phase) {
   return phase.name.empty() ? fmt::format("{} further phases", base::format_count(phase.names)) : printable_name(phase.name);
 }
 
@@ -112,7 +112,7 @@ void phase_table(Scene const& scene, ViewState& state) {
     return;
   }
   int64_t longest = 0;
-  for (analyzer::PhaseFacts const& phase : rows) longest = std::max(longest, phase.busy_ns.value_or(0));
+  for (analyzer::PhaseStats const& phase : rows) longest = std::max(longest, phase.busy_ns.value_or(0));
   FactTable table;
   table.id = "phases";
   table.columns = kPhaseTable;
@@ -125,7 +125,7 @@ void phase_table(Scene const& scene, ViewState& state) {
     return column >= kPhaseCount ? count_words(value) : duration_words(value);
   };
   table.paint = [&](size_t row, size_t column, ImVec2 low, ImVec2 high) {
-    analyzer::PhaseFacts const& phase = rows[row];
+    analyzer::PhaseStats const& phase = rows[row];
     if (column != kPhaseBar || !phase.busy_ns) return false;
     int64_t const compute = phase.compute_ns.value_or(0), comm = phase.exposed_comm_ns.value_or(0);
     draw_shares(std::array<BarShare, 3>{{{paint_colour(Paint::kCompute, state.theme), compute},
@@ -135,7 +135,7 @@ void phase_table(Scene const& scene, ViewState& state) {
     return true;
   };
   table.more = [&](size_t row) {
-    analyzer::PhaseFacts const& phase = rows[row];
+    analyzer::PhaseStats const& phase = rows[row];
     return fmt::format("ran {} times, launched {} operations{}", base::format_count(phase.count), base::format_count(phase.ops),
                        phase.name.empty() ? "" : "\nclick: search for it, N goes from one to the next");
   };
@@ -144,7 +144,7 @@ void phase_table(Scene const& scene, ViewState& state) {
 }
 
 /// "4 stages, 1F1B, 8 micro-batches a step".
-std::string pipeline_title(analyzer::PipelineFacts const& pipeline) {
+std::string pipeline_title(analyzer::PipelineStats const& pipeline) {
   std::string words = base::format_count(pipeline.stages.size(), "stage");
   if (pipeline.schedule == analyzer::PipelineSchedule::kGpipe) words += ", GPipe";
   if (pipeline.schedule == analyzer::PipelineSchedule::kOneForwardOneBackward) words += ", 1F1B";
@@ -152,7 +152,7 @@ std::string pipeline_title(analyzer::PipelineFacts const& pipeline) {
   return words + fmt::format(", {} micro-{} a step", pipeline.micro_batches, pipeline.micro_batches == 1 ? "batch" : "batches");
 }
 
-void pipeline_words(analyzer::PipelineFacts const& pipeline, Theme theme) {
+void pipeline_words(analyzer::PipelineStats const& pipeline, Theme theme) {
   Surface const& s = surface(theme);
   heading(pipeline_title(pipeline));
   double const beyond = pipeline.bubble_share - pipeline.ideal_share;
@@ -164,8 +164,8 @@ void pipeline_words(analyzer::PipelineFacts const& pipeline, Theme theme) {
 }
 
 /// A usual step, a row a stage; a click shows it in the timeline.
-void schedule_picture(Scene const& scene, ViewState& state, analyzer::PipelineFacts const& pipeline, float rows_height) {
-  auto const window = usual_step_of(scene, pipeline);
+void schedule_picture(Scene const& scene, ViewState& state, analyzer::PipelineStats const& pipeline, float rows_height) {
+  auto const window = steady_step_of(scene, pipeline);
   if (!window) return;
   float const scale = ui_scale();
   float const row = 11 * scale, gutter = 30 * scale;
@@ -201,7 +201,7 @@ constexpr std::array<FactColumn, kStageColumns> kStageTable = {
      {"A step", "Bubble of a step", 62, 2},
      {"Compute", "Of a step", 62, 0}}};
 
-double stage_value(analyzer::PipelineFacts::Stage const& stage, size_t column) {
+double stage_value(analyzer::PipelineStats::Stage const& stage, size_t column) {
   auto const steps = static_cast<double>(std::max<uint64_t>(stage.steps, 1));
   switch (column) {
     case kStageBar:
@@ -216,7 +216,7 @@ double stage_value(analyzer::PipelineFacts::Stage const& stage, size_t column) {
   }
 }
 
-void stage_table(Scene const& scene, ViewState& state, analyzer::PipelineFacts const& pipeline, float rows_height) {
+void stage_table(Scene const& scene, ViewState& state, analyzer::PipelineStats const& pipeline, float rows_height) {
   FactTable table;
   table.id = "stages";
   table.columns = kStageTable;
@@ -244,7 +244,7 @@ void stage_table(Scene const& scene, ViewState& state, analyzer::PipelineFacts c
   analyzer::DeviceRef const ref = pipeline.stages[*clicked].ref;
   for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i)
     if (scene.analysis.devices[i].ref == ref) go_to_device(state, scene, i, rows_height);
-  if (auto const window = usual_step_of(scene, pipeline)) go_to(state, scene, *window);
+  if (auto const window = steady_step_of(scene, pipeline)) go_to(state, scene, *window);
 }
 
 void pipeline_list(Scene const& scene, ViewState& state, float rows_height) {
@@ -258,7 +258,7 @@ void pipeline_list(Scene const& scene, ViewState& state, float rows_height) {
     return;
   }
   int number = 0;
-  for (analyzer::PipelineFacts const& pipeline : scene.analysis.pipelines) {
+  for (analyzer::PipelineStats const& pipeline : scene.analysis.pipelines) {
     ImGui::PushID(number++);
     pipeline_words(pipeline, state.theme);
     schedule_picture(scene, state, pipeline, rows_height);

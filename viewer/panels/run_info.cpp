@@ -9,9 +9,9 @@
 namespace stepscope::viewer {
 namespace {
 
-void quality(Scene const& scene, Theme theme) {
+void integrity(Scene const& scene, Theme theme) {
   Surface const& s = surface(theme);
-  analyzer::Quality const& q = scene.analysis.quality;
+  analyzer::TraceIntegrity const& q = scene.analysis.integrity;
   heading("Quality of the trace");
   text_coloured(fmt::format("{} of 100", q.score), q.score >= 90 ? s.text : q.score >= 60 ? s.warning : s.critical);
   auto const count = [&](uint64_t n, char const* words) {
@@ -72,7 +72,7 @@ void ranks_table(Scene const& scene, Theme theme) {
 void run_info(Scene const& scene, ViewState& state) {
   if (!scene.is_analyzed) text_coloured(printable_name(scene.analysis_words), surface(state.theme).text_dim);
   ImGui::BeginChild("quality", ImVec2(300 * ui_scale(), 0));
-  quality(scene, state.theme);
+  integrity(scene, state.theme);
   ImGui::EndChild();
   ImGui::SameLine();
   ImGui::BeginChild("processes");

@@ -4,10 +4,10 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/panels/panels.h"
 #include "viewer/queries/search_query.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 

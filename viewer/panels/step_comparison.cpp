@@ -4,9 +4,9 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/panels/panels.h"
 #include "viewer/queries/step_comparison.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {

@@ -7,13 +7,13 @@
 
 #include "reports/words/labels.h"
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/panels/panels.h"
-#include "viewer/widgets/split_bar.h"
 #include "viewer/queries/step_comparison.h"
-#include "viewer/widgets/text.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/timeline/draw.h"
+#include "viewer/widgets/split_bar.h"
+#include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
@@ -27,7 +27,7 @@ struct Bars {
   [[nodiscard]] size_t at(float x) const { return std::min(static_cast<size_t>((x - origin.x) / width), count - 1); }
 };
 
-void draw_bar(ImDrawList& list, ViewState const& state, analyzer::StepFacts const& step, float x0, float x1, float bottom,
+void draw_bar(ImDrawList& list, ViewState const& state, analyzer::StepStats const& step, float x0, float x1, float bottom,
               float height, float longest) {
   float const total = static_cast<float>(step.time.window_ns);
   if (total <= 0) return;
@@ -42,7 +42,7 @@ void draw_bar(ImDrawList& list, ViewState const& state, analyzer::StepFacts cons
   }
 }
 
-void step_tooltip(Scene const& scene, analyzer::StepFacts const& step, Theme theme) {
+void step_tooltip(Scene const& scene, analyzer::StepStats const& step, Theme theme) {
   begin_tooltip();
   heading(fmt::format("Step {}{}", step.step, step.warmup ? " (warm-up: left out of statistics)" : ""));
   text(base::format_duration(step.time.window_ns) + ", " + describe(scene, step.ref));
@@ -55,12 +55,12 @@ void step_tooltip(Scene const& scene, analyzer::StepFacts const& step, Theme the
   end_tooltip();
 }
 
-int64_t median_of(std::span<analyzer::StepFacts const> steps) {
+int64_t median_of(std::span<analyzer::StepStats const> steps) {
   auto const* const median = median_step(steps);
   return median == nullptr ? 0 : median->time.window_ns;
 }
 
-void draw_bars(ImDrawList& list, ViewState const& state, Scene const& scene, std::span<analyzer::StepFacts const> steps,
+void draw_bars(ImDrawList& list, ViewState const& state, Scene const& scene, std::span<analyzer::StepStats const> steps,
                Bars const& bars) {
   float const scale = ui_scale();
   int64_t longest = 1;
@@ -91,7 +91,7 @@ void draw_bars(ImDrawList& list, ViewState const& state, Scene const& scene, std
                        with_alpha(surface(state.theme).text, 0.55F));
 }
 
-void caption(Scene const& scene, ViewState const& state, std::span<analyzer::StepFacts const> steps, ImVec2 at) {
+void caption(Scene const& scene, ViewState const& state, std::span<analyzer::StepStats const> steps, ImVec2 at) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   Surface const& s = surface(state.theme);
   float const line = ImGui::GetFontSize() + 4 * ui_scale();
@@ -110,7 +110,7 @@ void caption(Scene const& scene, ViewState const& state, std::span<analyzer::Ste
 }
 
 /// A step of a process without a device: what waits for data below, the rest above.
-void draw_host_bar(ImDrawList& list, Theme theme, analyzer::HostStepFacts const& step, ImVec2 low, ImVec2 high) {
+void draw_host_bar(ImDrawList& list, Theme theme, analyzer::HostStepStats const& step, ImVec2 low, ImVec2 high) {
   auto const length = static_cast<float>(std::max<int64_t>(step.period.length(), 1));
   float const middle = high.y - (high.y - low.y) * static_cast<float>(step.input_ns) / length;
   float const alpha = step.warmup ? 0.45F : 1.0F;
@@ -118,7 +118,7 @@ void draw_host_bar(ImDrawList& list, Theme theme, analyzer::HostStepFacts const&
   list.AddRectFilled(ImVec2(low.x, std::round(middle)), high, with_alpha(paint_colour(Paint::kInput, theme), alpha));
 }
 
-void host_step_tooltip(analyzer::HostStepFacts const& step, Theme theme) {
+void host_step_tooltip(analyzer::HostStepStats const& step, Theme theme) {
   begin_tooltip();
   heading(fmt::format("Step {}{}", step.step, step.warmup ? " (warm-up: left out of statistics)" : ""));
   text(base::format_duration(step.period.length()));
@@ -129,14 +129,14 @@ void host_step_tooltip(analyzer::HostStepFacts const& step, Theme theme) {
 }
 
 /// The first process without a device that has steps; null: there is none.
-analyzer::HostFacts const* host_with_steps(Scene const& scene) {
+analyzer::HostStats const* host_with_steps(Scene const& scene) {
   auto const& hosts = scene.analysis.hosts;
   auto const found = std::find_if(hosts.begin(), hosts.end(), [](auto const& host) { return !host.steps.empty(); });
   return found == hosts.end() ? nullptr : &*found;
 }
 
 /// The strip where no device has steps. Of steps that share a pixel the longest is drawn.
-void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostFacts const& host, ImVec2 corner, ImVec2 size,
+void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostStats const& host, ImVec2 corner, ImVec2 size,
                      bool hovered) {
   float const scale = ui_scale();
   ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -173,7 +173,7 @@ void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostFacts c
 
   float const x = ImGui::GetIO().MousePos.x;
   if (!hovered || x < bars.origin.x || x >= bars.origin.x + bars.width * static_cast<float>(bars.count)) return;
-  analyzer::HostStepFacts const& step = steps[bars.at(x)];
+  analyzer::HostStepStats const& step = steps[bars.at(x)];
   host_step_tooltip(step, state.theme);
   if (ImGui::IsItemClicked()) frame(state, scene, {scene.to_view(step.period.begin), scene.to_view(step.period.end)});
 }
@@ -197,7 +197,7 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
   bool const hovered = ImGui::IsItemHovered();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   ImVec2 const text_at(corner.x + 8 * scale, corner.y + 6 * scale);
-  if (analyzer::HostFacts const* host = host_with_steps(scene); steps.empty() && host != nullptr)
+  if (analyzer::HostStats const* host = host_with_steps(scene); steps.empty() && host != nullptr)
     return host_step_strip(scene, state, *host, corner, ImVec2(width, height), hovered);
   if (steps.empty()) {
     push_bold();
@@ -215,7 +215,7 @@ void step_strip(Scene const& scene, ViewState& state, float height) {
   draw_bars(list, state, scene, steps, bars);
   float const x = ImGui::GetIO().MousePos.x;
   if (!hovered || x < bars.origin.x || x >= bars.origin.x + bars.width * static_cast<float>(bars.count)) return;
-  analyzer::StepFacts const& step = steps[bars.at(x)];
+  analyzer::StepStats const& step = steps[bars.at(x)];
   step_tooltip(scene, step, state.theme);
   if (!ImGui::IsItemClicked()) return;
   if (ImGui::GetIO().KeyShift) {

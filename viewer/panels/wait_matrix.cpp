@@ -6,8 +6,8 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/panels/communication.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
@@ -32,7 +32,7 @@ uint32_t wait_colour(int64_t wait_ns, int64_t longest_ns, Theme theme) {
   return ImGui::ColorConvertFloat4ToU32(ImVec4(mix(from.x, to.x), mix(from.y, to.y), mix(from.z, to.z), 1));
 }
 
-std::string row_name(Scene const& scene, WaitGrid::Row const& row) {
+std::string row_name(Scene const& scene, WaitMatrix::Row const& row) {
   auto const& devices = scene.analysis.devices;
   std::string const first = describe(scene, devices[row.first_device].ref);
   // Ranks of one device each need no more than their rank.
@@ -42,7 +42,7 @@ std::string row_name(Scene const& scene, WaitGrid::Row const& row) {
   return alone ? first.substr(0, first.find(" · ")) : first;
 }
 
-void draw_matrix(ImDrawList& list, Scene const& scene, ViewState const& state, WaitGrid const& grid, Matrix const& matrix) {
+void draw_matrix(ImDrawList& list, Scene const& scene, ViewState const& state, WaitMatrix const& grid, Matrix const& matrix) {
   Surface const& s = surface(state.theme);
   float const scale = ui_scale();
   float const gap = matrix.cell_width >= 4 * scale ? 1.0F : 0.0F;
@@ -63,8 +63,8 @@ void draw_matrix(ImDrawList& list, Scene const& scene, ViewState const& state, W
           fit(fmt::format("{}, last {}×", base::format_duration(grid.rows[r].wait_ns), base::format_count(grid.rows[r].last)),
               kSums * scale - 8 * scale));
     for (uint32_t c = 0; c < grid.columns; ++c) {
-      WaitGrid::Cell const& cell = grid.at(r, c);
-      if (cell.collective == WaitGrid::kNone) continue;
+      WaitMatrix::Cell const& cell = grid.at(r, c);
+      if (cell.collective == WaitMatrix::kNone) continue;
       float const x0 = std::floor(matrix.low.x + static_cast<float>(c) * matrix.cell_width);
       float const x1 = std::max(std::floor(matrix.low.x + static_cast<float>(c + 1) * matrix.cell_width) - gap, x0 + 1);
       list.AddRectFilled(ImVec2(x0, y0), ImVec2(x1, std::max(y1, y0 + 1)),
@@ -77,7 +77,7 @@ void draw_matrix(ImDrawList& list, Scene const& scene, ViewState const& state, W
 }
 
 /// No wait … the longest, and what the mark means.
-void draw_scale(ImDrawList& list, WaitGrid const& grid, ImVec2 at, float room, Theme theme) {
+void draw_scale(ImDrawList& list, WaitMatrix const& grid, ImVec2 at, float room, Theme theme) {
   Surface const& s = surface(theme);
   float const scale = ui_scale();
   float const size = ImGui::GetFontSize();
@@ -100,7 +100,7 @@ void draw_scale(ImDrawList& list, WaitGrid const& grid, ImVec2 at, float room, T
   words("came last");
 }
 
-void matrix_tooltip(Scene const& scene, WaitGrid const& grid, WaitGrid::Cell const& cell, WaitGrid::Row const& row) {
+void matrix_tooltip(Scene const& scene, WaitMatrix const& grid, WaitMatrix::Cell const& cell, WaitMatrix::Row const& row) {
   auto const& facts = scene.analysis.collectives[cell.collective];
   auto const& participant = facts.participants[cell.participant];
   begin_tooltip();
@@ -140,10 +140,10 @@ void wait_matrix(Scene const& scene, ViewState& state, Memo& memo, float rows_he
   float const line = ImGui::GetTextLineHeightWithSpacing();
   float const width = std::max(ImGui::GetContentRegionAvail().x - (kLabels + kSums) * scale, 1.0F);
   float const height = std::max(ImGui::GetContentRegionAvail().y - 2 * line - 4 * scale, kLeastCell * scale);
-  WaitGridKey const key{range, static_cast<uint32_t>(std::max(height / (kLeastCell * scale), 1.0F)),
-                        static_cast<uint32_t>(std::max(width / (kLeastCell * scale), 1.0F))};
-  WaitGrid const* grid =
-      memo.waits.ask(key, [&scene](WaitGridKey const& of, std::stop_token const& stop) { return wait_grid(scene, of, stop); });
+  WaitMatrixKey const key{range, static_cast<uint32_t>(std::max(height / (kLeastCell * scale), 1.0F)),
+                          static_cast<uint32_t>(std::max(width / (kLeastCell * scale), 1.0F))};
+  WaitMatrix const* grid = memo.waits.ask(
+      key, [&scene](WaitMatrixKey const& of, std::stop_token const& stop) { return wait_matrix(scene, of, stop); });
   if (grid == nullptr) grid = memo.waits.latest();
   heading("Waiting for each other");
   ImGui::SameLine();
@@ -170,8 +170,8 @@ void wait_matrix(Scene const& scene, ViewState& state, Memo& memo, float rows_he
   if (!ImGui::IsItemHovered() || mouse.x < matrix.low.x) return;
   auto const column = std::min(static_cast<uint32_t>((mouse.x - matrix.low.x) / matrix.cell_width), grid->columns - 1);
   auto const row = std::min(static_cast<size_t>((mouse.y - matrix.low.y) / matrix.cell_height), grid->rows.size() - 1);
-  WaitGrid::Cell const& cell = grid->at(row, column);
-  if (cell.collective == WaitGrid::kNone) return;
+  WaitMatrix::Cell const& cell = grid->at(row, column);
+  if (cell.collective == WaitMatrix::kNone) return;
   ImVec2 const at(matrix.low.x + static_cast<float>(column) * matrix.cell_width,
                   matrix.low.y + static_cast<float>(row) * matrix.cell_height);
   list.AddRect(at, ImVec2(at.x + matrix.cell_width, at.y + matrix.cell_height), surface(state.theme).text);

@@ -33,7 +33,7 @@ std::vector<int64_t> durations_of(Scene const& scene, HistogramKey const& key, s
 
 DurationHistogram duration_histogram(Scene const& scene, HistogramKey const& key, std::stop_token const& stop) {
   DurationHistogram result;
-  std::vector<int64_t> durations = scene.far ? far_durations(scene, key, stop) : durations_of(scene, key, stop);
+  std::vector<int64_t> durations = scene.far ? durations_in_files(scene, key, stop) : durations_of(scene, key, stop);
   if (durations.empty()) return result;
   auto const [low, high] = std::minmax_element(durations.begin(), durations.end());
   result.shortest_ns = *low;

@@ -111,7 +111,7 @@ class FlameBuilder {
 namespace {
 
 /// The events of the range are read, and forgotten: the names have the same numbers as in the trace without events.
-FlameGraph far_flame_graph(Scene const& scene, FlameKey const& key, std::stop_token const& stop) {
+FlameGraph flame_graph_of_files(Scene const& scene, FlameKey const& key, std::stop_token const& stop) {
   Node const& node = scene.nodes[key.node];
   auto const length = static_cast<double>(scene.length);
   int64_t const back = add(~scene.shift(node.rank), 1);
@@ -137,7 +137,7 @@ FlameGraph flame_graph(Scene const& scene, FlameKey const& key, std::stop_token 
   if (key.node >= scene.nodes.size()) return {};
   Node const& node = scene.nodes[key.node];
   if (node.kind != NodeKind::kThread && node.kind != NodeKind::kStream) return {};
-  if (scene.far) return far_flame_graph(scene, key, stop);
+  if (scene.far) return flame_graph_of_files(scene, key, stop);
   model::Trace const& trace = scene.trace(node.rank);
   FlameBuilder builder(scene, trace, key);
   auto const rows = trace.rows_of(model::TrackId{node.track});

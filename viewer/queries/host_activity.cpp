@@ -5,8 +5,8 @@
 #include <unordered_map>
 
 #include "analyzer/metrics/host/innermost_host_events.h"
-#include "viewer/widgets/text.h"
 #include "viewer/scene/fold.h"
+#include "viewer/widgets/text.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -46,7 +46,8 @@ void add_strip_lane(Scene const& scene, Node const& node, Lane const& lane, Over
 /// Sums of one trace, by name.
 using OpsByName = std::unordered_map<uint32_t, RangeStatistics::Op>;
 
-/// Goes through a thread's events in a range as the analysis does (metrics/host/host_time.cpp): the innermost open one gets the time.
+/// Goes through a thread's events in a range as the analysis does (metrics/host/host_time.cpp): the innermost open one gets the
+/// time.
 class ThreadSweep {
  public:
   ThreadSweep(Scene const& scene, Node const& node, int64_t begin, int64_t end, OpsByName& by_name)
@@ -126,8 +127,8 @@ class ThreadSweep {
 
 std::vector<uint32_t> host_thread_nodes(Scene const& scene) {
   std::vector<std::pair<int64_t, uint32_t>> by_time;
-  for (analyzer::HostFacts const& host : scene.analysis.hosts)
-    for (analyzer::HostThreadFacts const& thread : host.threads) {
+  for (analyzer::HostStats const& host : scene.analysis.hosts)
+    for (analyzer::HostThreadStats const& thread : host.threads) {
       uint32_t const node = scene.track_nodes[static_cast<size_t>(host.rank_index)][thread.track];
       if (node != Scene::kNoNode && !scene.nodes[node].lanes.empty()) by_time.emplace_back(-thread.busy_ns, node);
     }

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyzer/metrics/critical_path/critical_path.h"
 #include "analyzer/metrics/core/device_ops.h"
+#include "analyzer/metrics/critical_path/critical_path.h"
 #include "analyzer/metrics/steps/step_detection.h"
 #include "analyzer/metrics/steps/steps.h"
 
@@ -69,7 +69,7 @@ PathLine line_of(std::vector<PathLine::Piece> pieces, int64_t least_ns) {
 PathLine path_line(Scene const& scene, std::stop_token const& stop) {
   // The pieces of a path are found among all events at once.
   if (!scene.analysis.critical_path || scene.far) return {};
-  std::vector<analyzer::DeviceIndex> const devices = analyzer::index_devices(scene.run);
+  std::vector<analyzer::DeviceOps> const devices = analyzer::index_devices(scene.run);
   analyzer::HostSteps steps = analyzer::find_host_steps(scene.run);
   if (steps.source == analyzer::StepSource::kNone) analyzer::detect_steps(devices, steps);
   analyzer::CriticalPathInput input{devices, steps, scene.analysis.collectives, scene.analysis.devices, scene.analysis.steps};

@@ -49,7 +49,7 @@ void add_ops(Scene const& scene, Node const& node, int64_t begin, int64_t end,
 }  // namespace
 
 RangeStatistics range_statistics(Scene const& scene, TimeWindow range, std::stop_token const& stop) {
-  if (scene.far) return far_statistics(scene, range, stop);
+  if (scene.far) return statistics_of_files(scene, range, stop);
   RangeStatistics result;
   result.range = range;
   auto const length = static_cast<double>(scene.length);

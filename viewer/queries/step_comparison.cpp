@@ -8,7 +8,7 @@
 namespace stepscope::viewer {
 namespace {
 
-std::span<analyzer::StepFacts const> steps_at(Scene const& scene, analyzer::DeviceRef ref) {
+std::span<analyzer::StepStats const> steps_at(Scene const& scene, analyzer::DeviceRef ref) {
   auto const& steps = scene.analysis.steps;
   auto const first = std::partition_point(steps.begin(), steps.end(), [&](auto const& step) { return step.ref < ref; });
   auto const last = std::partition_point(first, steps.end(), [&](auto const& step) { return step.ref == ref; });
@@ -17,13 +17,13 @@ std::span<analyzer::StepFacts const> steps_at(Scene const& scene, analyzer::Devi
 
 }  // namespace
 
-std::span<analyzer::StepFacts const> steps_of(Scene const& scene, uint32_t device) {
+std::span<analyzer::StepStats const> steps_of(Scene const& scene, uint32_t device) {
   if (device >= scene.analysis.devices.size()) return {};
   return steps_at(scene, scene.analysis.devices[device].ref);
 }
 
-analyzer::StepFacts const* median_step(std::span<analyzer::StepFacts const> steps) {
-  std::vector<analyzer::StepFacts const*> counted;
+analyzer::StepStats const* median_step(std::span<analyzer::StepStats const> steps) {
+  std::vector<analyzer::StepStats const*> counted;
   for (auto const& step : steps)
     if (!step.warmup) counted.push_back(&step);
   if (counted.empty()) return nullptr;

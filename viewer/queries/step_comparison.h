@@ -16,15 +16,15 @@ struct StepComparison {
     int64_t step_ns = 0, median_ns = 0;
     [[nodiscard]] int64_t change_ns() const { return step_ns - median_ns; }
   };
-  analyzer::StepFacts const* step = nullptr;
-  analyzer::StepFacts const* median = nullptr;  ///< a step that happened: its parts make up its length
+  analyzer::StepStats const* step = nullptr;
+  analyzer::StepStats const* median = nullptr;  ///< a step that happened: its parts make up its length
   std::vector<Part> parts;                      ///< those that one of both has; their changes sum to that of the length
 };
 
 /// Steps of a device, in their order; empty for a device that is not there.
-std::span<analyzer::StepFacts const> steps_of(Scene const& scene, uint32_t device);
+std::span<analyzer::StepStats const> steps_of(Scene const& scene, uint32_t device);
 /// Of the steps that are in statistics the one of median length, the shorter of two; null without any.
-analyzer::StepFacts const* median_step(std::span<analyzer::StepFacts const> steps);
+analyzer::StepStats const* median_step(std::span<analyzer::StepStats const> steps);
 /// `step`: index of Analysis::steps. None: no such step, or no median of its device.
 std::optional<StepComparison> compare_with_median(Scene const& scene, uint32_t step);
 

@@ -51,7 +51,7 @@ std::vector<CommunicatorLanes> communicator_lanes(model::Trace const& trace, std
 }
 
 CommunicatorMembers::CommunicatorMembers(analyzer::Analysis const& analysis) {
-  for (analyzer::CollectiveFacts const& collective : analysis.collectives)
+  for (analyzer::CollectiveStats const& collective : analysis.collectives)
     for (auto const& participant : collective.participants)
       if (participant.ref.rank_index >= 0) members_[collective.communicator].insert(participant.ref);
 }

@@ -11,11 +11,11 @@
 #include "trace/base/check.h"
 #include "trace/base/format.h"
 #include "trace/import/open/trace_source.h"
-#include "viewer/scene/communicators.h"
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
-#include "viewer/widgets/text.h"
+#include "viewer/scene/communicators.h"
 #include "viewer/scene/shown_rows.h"
 #include "viewer/scene/track_choice.h"
+#include "viewer/widgets/text.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -96,7 +96,7 @@ class TreeBuilder {
                                        [&](uint32_t track) { return trace.tracks()[track].kind == model::TrackKind::kCounter; });
     for (auto track = sorted.begin(); track != counters; ++track) add_track(rank, *track, 2);
     if (scene_.far) {
-      add_far_communicators(node, ref);
+      add_out_of_core_communicators(node, ref);
     } else {
       add_communicators(rank, node, tracks);
     }
@@ -128,7 +128,7 @@ class TreeBuilder {
                                of.id);
     if (of.dropped > 0) node.note = base::format_count(of.dropped) + " lost";
     if (scene_.far) {
-      add_far_track(node);
+      add_out_of_core_track(node);
     } else if (kind == NodeKind::kCounter) {
       node.curve = sample_curve(trace, track, scene_.shift(rank));
     } else {
@@ -154,17 +154,17 @@ class TreeBuilder {
   }
 
   /// Of a far run, once they are known.
-  void add_far_communicators(uint32_t device_node, analyzer::DeviceRef ref) {
+  void add_out_of_core_communicators(uint32_t device_node, analyzer::DeviceRef ref) {
     auto const* const found = scene_.far->communicators(ref);
     if (found == nullptr) return;
     if (streams_tell_apart(*found)) {
-      for (FarCommunicator const& each : *found) note_members(device_node, each.of, each.label);
+      for (OutOfCoreCommunicator const& each : *found) note_members(device_node, each.of, each.label);
       return;
     }
     auto const rank = static_cast<uint32_t>(ref.rank_index);
     CommunicatorLabels labels;
     for (size_t i = 0; i < std::min(found->size(), kMostCommunicators); ++i) {
-      FarCommunicator const& each = (*found)[i];
+      OutOfCoreCommunicator const& each = (*found)[i];
       Node& node = open_communicator(rank, each.of, labels.next(each.label));
       node.lane_count = each.lane_count;
       node.streams = scene_.far->device(ref).collectives;
@@ -202,8 +202,8 @@ class TreeBuilder {
     }
   }
 
-  void add_far_track(Node& node) const {
-    FarTrack const& track = scene_.far->track(node.rank, node.track);
+  void add_out_of_core_track(Node& node) const {
+    OutOfCoreTrack const& track = scene_.far->track(node.rank, node.track);
     node.lane_count = node.kind == NodeKind::kCounter ? 0 : track.lanes;
     node.curve.lowest = track.lowest;
     node.curve.highest = track.highest;
@@ -247,7 +247,7 @@ void find_extent(Scene& scene) {
   scene.length = length < 0 ? std::numeric_limits<int64_t>::max() : std::max<int64_t>(length, 1);
 }
 
-void find_far_extent(Scene& scene) {
+void find_extent_in_files(Scene& scene) {
   model::Interval const range = import::time_range(scene.far->sources());
   scene.origin = range.begin;
   int64_t const length = scene.to_view(range.end);
@@ -278,7 +278,7 @@ void show_device(Scene const& scene, Node& node, uint32_t device) {
   if (utilization) node.note = base::format_share(*utilization) + " busy";
 }
 
-Curve memory_curve(analyzer::MemoryFacts const& memory, int64_t origin) {
+Curve memory_curve(analyzer::MemoryStats const& memory, int64_t origin) {
   Curve curve;
   curve.time.reserve(memory.timeline.size());
   curve.value.reserve(memory.timeline.size());
@@ -297,7 +297,8 @@ void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve) {
   node.curve = std::move(curve);
 }
 
-std::vector<Scene::Participation> find_participations(model::Run const& run, analyzer::Analysis const& analysis, bool is_far) {
+std::vector<Scene::Participation> find_participations(model::Run const& run, analyzer::Analysis const& analysis,
+                                                      bool is_out_of_core) {
   std::vector<Scene::Participation> result;
   auto const& all = analysis.collectives;
   for (uint32_t i = 0; i < all.size(); ++i)
@@ -307,10 +308,10 @@ std::vector<Scene::Participation> find_participations(model::Run const& run, ana
       int64_t const offset = run.ranks[rank].offset_ns;
       // Rows of a trace that did not stay in memory say nothing.
       result.push_back(
-          {rank, is_far ? 0 : participant.row, i, participant.track.value, add(participant.when.begin, add(~offset, 1))});
+          {rank, is_out_of_core ? 0 : participant.row, i, participant.track.value, add(participant.when.begin, add(~offset, 1))});
     }
   std::stable_sort(result.begin(), result.end(), [&](auto const& a, auto const& b) {
-    if (is_far) return std::tuple(a.rank, a.track, a.start) < std::tuple(b.rank, b.track, b.start);
+    if (is_out_of_core) return std::tuple(a.rank, a.track, a.start) < std::tuple(b.rank, b.track, b.start);
     return std::tuple(a.rank, a.row) < std::tuple(b.rank, b.row);
   });
   return result;
@@ -326,12 +327,12 @@ Scene make_scene(model::Run run, analyzer::Analysis analysis) {
   return scene;
 }
 
-Scene make_scene(model::Run run, std::shared_ptr<FarRun> far) {
+Scene make_scene(model::Run run, std::shared_ptr<OutOfCoreRun> far) {
   Scene scene;
   scene.run = std::move(run);
   scene.far = std::move(far);
   scene.is_analyzed = false;
-  find_far_extent(scene);
+  find_extent_in_files(scene);
   add_nodes(scene);
   scene.far->read_tiles(scene.origin, nullptr);
   return scene;
@@ -363,7 +364,7 @@ ViewState initial_view(Scene const& scene) {
   return state;
 }
 
-analyzer::CollectiveFacts const* Scene::collective_of(Selection const& event) const {
+analyzer::CollectiveStats const* Scene::collective_of(Selection const& event) const {
   if (event.what != Selection::What::kEvent) return nullptr;
   auto const place = [&](Participation const& p) {
     return far ? std::tuple(p.rank, p.track, p.start) : std::tuple(p.rank, p.row, int64_t{0});
@@ -387,7 +388,7 @@ Selection Scene::selection_of(uint32_t rank, model::Trace const& of, uint32_t ro
   return {Selection::What::kEvent, rank, columns.depth[row], columns.track[row].value, columns.start[row], columns.dur[row]};
 }
 
-Selection Scene::selection_of(analyzer::CollectiveFacts::Participant const& participant) const {
+Selection Scene::selection_of(analyzer::CollectiveStats::Participant const& participant) const {
   auto const rank = static_cast<uint32_t>(participant.ref.rank_index);
   if (!far) return {Selection::What::kEvent, rank, participant.row};
   return {Selection::What::kEvent,

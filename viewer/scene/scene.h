@@ -15,7 +15,7 @@
 
 namespace stepscope::viewer {
 
-class FarRun;
+class OutOfCoreRun;
 class ShownRowsCache;
 struct RunSeries;
 
@@ -61,7 +61,7 @@ struct Scene {
   std::vector<Participation> participations;
   /// Of a run that memory should not hold: what is known of its tracks from afar and what was read of them. The traces of `run`
   /// have no events then. For the thread of the frames.
-  std::shared_ptr<FarRun> far;
+  std::shared_ptr<OutOfCoreRun> far;
   bool is_analyzed = true;     ///< of a far run the analysis comes later
   std::string analysis_words;  ///< how far it is, or why there is none; printable but for names
   /// Of which the run is one; null: it was opened alone.
@@ -85,13 +85,13 @@ struct Scene {
   [[nodiscard]] uint64_t event_count(uint32_t rank) const;
   /// A row of a trace of the run, or of what was read of one.
   [[nodiscard]] Selection selection_of(uint32_t rank, model::Trace const& trace, uint32_t row) const;
-  [[nodiscard]] Selection selection_of(analyzer::CollectiveFacts::Participant const& participant) const;
+  [[nodiscard]] Selection selection_of(analyzer::CollectiveStats::Participant const& participant) const;
   /// Where a selected event is; none where it was not read (yet), and for gaps.
   [[nodiscard]] std::optional<EventAt> find(Selection const& selection) const;
   /// View time of an event or a gap.
   [[nodiscard]] model::Interval when(Selection const& selection) const;
   /// The collective in which an event takes part, if it is known.
-  [[nodiscard]] analyzer::CollectiveFacts const* collective_of(Selection const& event) const;
+  [[nodiscard]] analyzer::CollectiveStats const* collective_of(Selection const& event) const;
   /// The node of a track, if it is drawn.
   [[nodiscard]] std::optional<uint32_t> node_of_track(uint32_t rank, uint32_t track) const;
   [[nodiscard]] std::optional<uint32_t> node_of_device(analyzer::DeviceRef ref) const;
@@ -104,17 +104,18 @@ struct Scene {
 /// Takes both; O(events).
 Scene make_scene(model::Run run, analyzer::Analysis analysis);
 /// Without analysis. `run`: its traces have no events.
-Scene make_scene(model::Run run, std::shared_ptr<FarRun> far);
+Scene make_scene(model::Run run, std::shared_ptr<OutOfCoreRun> far);
 /// Makes the nodes anew after the analysis of a far run came: rows of communicators are known then. Returns for each node where
 /// it is now.
 std::vector<uint32_t> rebuild_nodes(Scene& scene);
 /// By (rank, row), or by (rank, track, start). `run`: offsets are looked at.
-std::vector<Scene::Participation> find_participations(model::Run const& run, analyzer::Analysis const& analysis, bool is_far);
+std::vector<Scene::Participation> find_participations(model::Run const& run, analyzer::Analysis const& analysis,
+                                                      bool is_out_of_core);
 /// Puts what is known of a device (index into Analysis::devices) into its node, or into that of its memory.
 void show_device(Scene const& scene, Node& node, uint32_t device);
 void show_memory(Scene const& scene, Node& node, uint32_t device, Curve curve);
 /// What is allocated over time; beside the timeline's points. `origin`: run time of view time 0.
-Curve memory_curve(analyzer::MemoryFacts const& memory, int64_t origin);
+Curve memory_curve(analyzer::MemoryStats const& memory, int64_t origin);
 /// The whole run, in a state that shows something useful for runs of any size.
 ViewState initial_view(Scene const& scene);
 

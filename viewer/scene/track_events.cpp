@@ -102,7 +102,7 @@ std::vector<Segment> device_segments(model::Trace const& trace, std::span<uint32
   take(exposed_copy, Paint::kCopy);
   size_t const count = gaps.gaps == nullptr ? 0 : gaps.gaps->size();
   int64_t const back = add(~origin, 1);
-  for (size_t i = count > 0 ? gaps.gaps->first_after(window.begin) : 0; i < count; ++i) {
+  for (size_t i = count > 0 ? gaps.gaps->exponential_search(window.begin) : 0; i < count; ++i) {
     model::Interval const when = gaps.gaps->when(i);
     if (when.begin >= window.end) break;
     segments.push_back(

@@ -9,8 +9,8 @@
 
 #include "analyzer/results/analysis.h"
 #include "trace/model/trace.h"
-#include "viewer/widgets/palette.h"
 #include "viewer/scene/fold.h"
+#include "viewer/widgets/palette.h"
 
 namespace stepscope::viewer {
 

@@ -40,10 +40,10 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
   state.theme = arguments.theme == "light" ? Theme::kLight : Theme::kDark;
   if (!arguments.panel.empty() && !show_panel(state, arguments.panel))
     return base::fail("--panel {}: unknown, write {}", base::printable(arguments.panel), panel_names());
-  bool const is_compared = !arguments.fresh.empty();
+  bool const is_compared = !arguments.candidate.empty();
   if (is_compared && arguments.runs.empty())
     return base::fail("--vs {}: compared with which run? Write stepscope view BASE --vs NEW",
-                      base::printable(arguments.fresh.front()));
+                      base::printable(arguments.candidate.front()));
   if (arguments.panel == "comparison" && !is_compared)
     return base::fail("--panel comparison: of which runs? Write stepscope view BASE --vs NEW");
   if (is_compared && arguments.panel.empty()) state.panels.tab = Tab::kComparison;

@@ -7,17 +7,17 @@
 #include <vector>
 
 #include "trace/base/expected.h"
-#include "viewer/session/run_series.h"
 #include "viewer/scene/scene.h"
 #include "viewer/scene/view_state.h"
+#include "viewer/session/run_series.h"
 
 namespace stepscope::viewer {
 
 struct Arguments {
   std::vector<std::string> runs;
-  std::vector<std::string> fresh;  ///< --vs: the files of one run, which is compared with the first one; empty = none
-  SeriesOptions series;            ///< how they are taken
-  std::string screenshot;          ///< empty = open a window
+  std::vector<std::string> candidate;  ///< --vs: the files of one run, which is compared with the first one; empty = none
+  SeriesOptions series;                ///< how they are taken
+  std::string screenshot;              ///< empty = open a window
   std::string size = "1600x1000", time, select, panel;
   std::string theme = "dark";
   bool keeps_view_beside = false;  ///< view and notes travel with the run

@@ -15,7 +15,7 @@ constexpr int kRestFactor = 4;
 
 }  // namespace
 
-void Following::begin(RunFiles files, bool has_end, Time now) {
+void LiveFollowPolicy::begin(RunFiles files, bool has_end, Time now) {
   files_ = std::move(files);
   is_watching_ = !files_.is_empty();
   has_more_ = is_lost_ = is_reading_ = false;
@@ -26,13 +26,13 @@ void Following::begin(RunFiles files, bool has_end, Time now) {
   recording_ = has_end ? Recording::kWhole : now - last_written_ > kSilence ? Recording::kSilent : Recording::kGoesOn;
 }
 
-void Following::end() {
+void LiveFollowPolicy::end() {
   bool const follows = follows_;
-  *this = Following();
+  *this = LiveFollowPolicy();
   follows_ = follows;
 }
 
-bool Following::look(Time now) {
+bool LiveFollowPolicy::look(Time now) {
   if (!is_watching_ || now - last_look_ < kBetweenLooks) return false;
   last_look_ = now;
   Recording const before = recording_;
@@ -50,18 +50,18 @@ bool Following::look(Time now) {
   return recording_ != before || !change.lost.empty() || wants_reading(now);
 }
 
-bool Following::wants_reading(Time now) const {
+bool LiveFollowPolicy::wants_reading(Time now) const {
   return is_watching_ && follows_ && has_more_ && !is_lost_ && !is_reading_ && now >= rests_until_;
 }
 
-void Following::reading_begins(Time now) {
+void LiveFollowPolicy::reading_begins(Time now) {
   is_reading_ = true;
   has_more_ = is_lost_ = false;
   notice_.clear();
   began_reading_ = now;
 }
 
-void Following::reading_ends(RunFiles files, bool has_end, Time now) {
+void LiveFollowPolicy::reading_ends(RunFiles files, bool has_end, Time now) {
   bool const was_open = recording_ != Recording::kWhole;
   files_ = std::move(files);
   is_watching_ = !files_.is_empty();
@@ -77,7 +77,7 @@ void Following::reading_ends(RunFiles files, bool has_end, Time now) {
   recording_ = Recording::kGoesOn;
 }
 
-void Following::reading_fails(std::string const& why, Time now) {
+void LiveFollowPolicy::reading_fails(std::string const& why, Time now) {
   is_reading_ = false;
   // Not again and again: who wants it asks.
   is_lost_ = true;

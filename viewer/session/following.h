@@ -16,7 +16,7 @@ enum class Recording : uint8_t {
   kFinished  ///< its end came while it was shown
 };
 
-class Following {
+class LiveFollowPolicy {
  public:
   using Clock = std::chrono::steady_clock;
   using Time = Clock::time_point;

@@ -43,7 +43,7 @@ std::vector<std::string> whole_paths(std::vector<std::string> const& paths) {
 
 }  // namespace
 
-struct Opening::Shared {
+struct OpenTask::Shared {
   std::atomic<Stage> stage = Stage::kFiles;
   std::atomic<uint64_t> processes = 0, processes_read = 0, events = 0, events_read = 0;
   std::atomic<bool> given_up = false;
@@ -101,7 +101,8 @@ struct Opening::Shared {
     processes = sources->ranks.size();
     for (auto const& rank : sources->ranks) events += events_of(rank.source);
     stage = Stage::kEvents;
-    if (is_far(*sources, most_near_events)) return open_far(std::make_shared<import::RunSources>(std::move(*sources)));
+    if (is_out_of_core(*sources, most_near_events))
+      return open_out_of_core(std::make_shared<import::RunSources>(std::move(*sources)));
     auto run = read(std::move(*sources));
     if (!run) return base::fail_with(run);
     stage = Stage::kAnalysis;
@@ -126,7 +127,7 @@ struct Opening::Shared {
   }
 };
 
-bool is_far(import::RunSources const& sources, uint64_t most_near_events) {
+bool is_out_of_core(import::RunSources const& sources, uint64_t most_near_events) {
   uint64_t events = 0;
   for (auto const& rank : sources.ranks) {
     // Formats without an index are in memory once they are open.
@@ -136,28 +137,28 @@ bool is_far(import::RunSources const& sources, uint64_t most_near_events) {
   return events > most_near_events;
 }
 
-base::Expected<std::unique_ptr<Scene>> open_far(FarRun::Sources const& sources) {
+base::Expected<std::unique_ptr<Scene>> open_out_of_core(OutOfCoreRun::Sources const& sources) {
   auto run = run_without_events(*sources);
   if (!run) return base::fail_with(run);
-  auto far = make_far_run(sources);
+  auto far = make_out_of_core_run(sources);
   if (!far) return base::fail_with(far);
   return std::make_unique<Scene>(make_scene(std::move(*run), std::move(*far)));
 }
 
-Opening::Opening(std::vector<std::string> paths, uint64_t most_near_events, SeriesOptions series)
+OpenTask::OpenTask(std::vector<std::string> paths, uint64_t most_near_events, SeriesOptions series)
     : paths_(std::move(paths)), begin_(std::chrono::steady_clock::now()), shared_(std::make_shared<Shared>()) {
   shared_->most_near_events = most_near_events;
   shared_->series_options = std::move(series);
-  std::thread([shared = shared_, files = paths_, at_work = std::make_shared<AtWork>()]() mutable {
+  std::thread([shared = shared_, files = paths_, detached = std::make_shared<DetachedThread>()]() mutable {
     shared->work(files);
     // What nobody waits for any more is freed here, on this thread.
     shared.reset();
   }).detach();
 }
 
-Opening::~Opening() { shared_->given_up = true; }
+OpenTask::~OpenTask() { shared_->given_up = true; }
 
-Opening::Progress Opening::progress() const {
+OpenTask::Progress OpenTask::progress() const {
   Progress progress;
   progress.stage = shared_->stage;
   progress.processes = shared_->processes;
@@ -168,54 +169,54 @@ Opening::Progress Opening::progress() const {
   return progress;
 }
 
-bool Opening::is_any_at_work() { return AtWork::any(); }
+bool OpenTask::is_any_at_work() { return DetachedThread::any(); }
 
-bool Opening::is_done() const {
+bool OpenTask::is_done() const {
   std::lock_guard const lock(shared_->mutex);
   return shared_->result.has_value();
 }
 
-base::Expected<std::unique_ptr<Scene>> Opening::take() {
+base::Expected<std::unique_ptr<Scene>> OpenTask::take() {
   std::lock_guard const lock(shared_->mutex);
   return std::move(*shared_->result);
 }
 
-RunFiles Opening::take_files() {
+RunFiles OpenTask::take_files() {
   std::lock_guard const lock(shared_->mutex);
   return std::move(shared_->files);
 }
 
-void Opening::finish() const {
+void OpenTask::finish() const {
   std::unique_lock lock(shared_->mutex);
   shared_->changed.wait(lock, [&] { return shared_->result.has_value(); });
 }
 
-std::string words_of(Opening::Progress const& progress) {
+std::string words_of(OpenTask::Progress const& progress) {
   switch (progress.stage) {
-    case Opening::Stage::kFiles:
+    case OpenTask::Stage::kFiles:
       return "Opening the files";
-    case Opening::Stage::kEvents:
+    case OpenTask::Stage::kEvents:
       return fmt::format("Reading {} events of {}", base::format_count(progress.events),
                          progress.processes == 1 ? "1 process" : base::format_count(progress.processes) + " processes");
-    case Opening::Stage::kAnalysis:
+    case OpenTask::Stage::kAnalysis:
       return fmt::format("Analyzing {} events", base::format_count(progress.events));
-    case Opening::Stage::kScene:
+    case OpenTask::Stage::kScene:
       return "Arranging the tracks";
   }
   return {};
 }
 
-double share_of(Opening::Progress const& progress) {
+double share_of(OpenTask::Progress const& progress) {
   double const read =
       progress.events > 0 ? static_cast<double>(progress.events_read) / static_cast<double>(progress.events) : 0.0;
   switch (progress.stage) {
-    case Opening::Stage::kFiles:
+    case OpenTask::Stage::kFiles:
       return 0;
-    case Opening::Stage::kEvents:
+    case OpenTask::Stage::kEvents:
       return kFilesShare + kEventsShare * std::min(read, 1.0);
-    case Opening::Stage::kAnalysis:
+    case OpenTask::Stage::kAnalysis:
       return kFilesShare + kEventsShare;
-    case Opening::Stage::kScene:
+    case OpenTask::Stage::kScene:
       return kFilesShare + kEventsShare + kAnalysisShare;
   }
   return 0;

@@ -10,13 +10,13 @@
 
 #include "trace/base/expected.h"
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
+#include "viewer/scene/scene.h"
 #include "viewer/session/run_files.h"
 #include "viewer/session/run_series.h"
-#include "viewer/scene/scene.h"
 
 namespace stepscope::viewer {
 
-class Opening {
+class OpenTask {
  public:
   enum class Stage : uint8_t { kFiles, kEvents, kAnalysis, kScene };
   struct Progress {
@@ -28,11 +28,11 @@ class Opening {
 
   /// Begins at once. `paths`: one run, as for import::open_run(), or a series, of which one run is opened. Runs of more events
   /// are opened from afar, and not analyzed yet.
-  explicit Opening(std::vector<std::string> paths, uint64_t most_near_events = kMostNearEvents, SeriesOptions series = {});
+  explicit OpenTask(std::vector<std::string> paths, uint64_t most_near_events = kMostNearEvents, SeriesOptions series = {});
   /// Does not wait: what is still at work ends by itself, soon.
-  ~Opening();
-  Opening(Opening const&) = delete;
-  Opening& operator=(Opening const&) = delete;
+  ~OpenTask();
+  OpenTask(OpenTask const&) = delete;
+  OpenTask& operator=(OpenTask const&) = delete;
 
   [[nodiscard]] std::vector<std::string> const& paths() const { return paths_; }
   [[nodiscard]] Progress progress() const;
@@ -54,13 +54,13 @@ class Opening {
 };
 
 /// Whether a run is opened from afar.
-bool is_far(import::RunSources const& sources, uint64_t most_near_events = kMostNearEvents);
+bool is_out_of_core(import::RunSources const& sources, uint64_t most_near_events = kMostNearEvents);
 /// The scene without analysis. Errors: those of reading.
-base::Expected<std::unique_ptr<Scene>> open_far(FarRun::Sources const& sources);
+base::Expected<std::unique_ptr<Scene>> open_out_of_core(OutOfCoreRun::Sources const& sources);
 
 /// "Reading 12,345,678 events": what is being done.
-std::string words_of(Opening::Progress const& progress);
+std::string words_of(OpenTask::Progress const& progress);
 /// How much of it is done, 0 to 1; reading takes most of the time.
-double share_of(Opening::Progress const& progress);
+double share_of(OpenTask::Progress const& progress);
 
 }  // namespace stepscope::viewer

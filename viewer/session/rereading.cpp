@@ -6,13 +6,14 @@
 
 namespace stepscope::viewer {
 
-bool Rereading::is_done() {
+bool ReloadTask::is_done() {
   if (!made_) {
     if (!opening_->is_done()) return false;
     made_.emplace(opening_->take());
     if (!*made_) return true;
     Scene const& opened = ***made_;
-    if (!opened.is_analyzed) analysis_ = std::make_unique<FarAnalysis>(opened.far->shared_sources(), opened.series != nullptr);
+    if (!opened.is_analyzed)
+      analysis_ = std::make_unique<OutOfCoreAnalysis>(opened.far->shared_sources(), opened.series != nullptr);
   }
   if (!analysis_) return true;
   if (!analysis_->is_done()) return false;
@@ -31,7 +32,7 @@ bool Rereading::is_done() {
   return true;
 }
 
-void Rereading::finish() {
+void ReloadTask::finish() {
   while (!is_done()) {
     if (analysis_) {
       analysis_->finish();

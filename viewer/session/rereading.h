@@ -8,15 +8,15 @@
 
 #include "trace/base/expected.h"
 #include "viewer/event_store/out_of_core/analysis.h"
+#include "viewer/scene/scene.h"
 #include "viewer/session/opening.h"
 #include "viewer/session/run_files.h"
-#include "viewer/scene/scene.h"
 
 namespace stepscope::viewer {
 
-class Rereading {
+class ReloadTask {
  public:
-  explicit Rereading(std::unique_ptr<Opening> opening) : opening_(std::move(opening)) {}
+  explicit ReloadTask(std::unique_ptr<OpenTask> opening) : opening_(std::move(opening)) {}
 
   /// Begins the analysis once the files are open.
   [[nodiscard]] bool is_done();
@@ -28,9 +28,9 @@ class Rereading {
   [[nodiscard]] RunFiles take_files() { return opening_->take_files(); }
 
  private:
-  std::unique_ptr<Opening> opening_;
+  std::unique_ptr<OpenTask> opening_;
   std::optional<base::Expected<std::unique_ptr<Scene>>> made_;
-  std::unique_ptr<FarAnalysis> analysis_;
+  std::unique_ptr<OutOfCoreAnalysis> analysis_;
 };
 
 }  // namespace stepscope::viewer

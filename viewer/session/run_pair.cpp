@@ -7,11 +7,11 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
-#include "viewer/interaction/view_rebase.h"
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/widgets/text.h"
+#include "viewer/interaction/view_rebase.h"
 #include "viewer/scene/track_choice.h"
+#include "viewer/widgets/text.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -26,8 +26,8 @@ TimeWindow shifted(TimeWindow window, double by) { return {window.begin + by, wi
 
 TimeWindow whole_of(Scene const& scene) { return {0, static_cast<double>(scene.length)}; }
 
-analyzer::RunSample sample_of(Scene const& scene, std::string const& path) {
-  analyzer::RunSample sample = analyzer::sample_run(scene.run, scene.analysis);
+analyzer::RunMeasurements sample_of(Scene const& scene, std::string const& path) {
+  analyzer::RunMeasurements sample = analyzer::sample_run(scene.run, scene.analysis);
   // Runs of two sides often have one name.
   if (!path.empty()) sample.name = path;
   return sample;
@@ -35,11 +35,11 @@ analyzer::RunSample sample_of(Scene const& scene, std::string const& path) {
 
 }  // namespace
 
-RunDifference difference_of(analyzer::RunSample base, analyzer::RunSample fresh) {
+RunDifference difference_of(analyzer::RunMeasurements base, analyzer::RunMeasurements candidate) {
   RunDifference difference;
-  std::vector<analyzer::RunSample> before, after;
+  std::vector<analyzer::RunMeasurements> before, after;
   before.push_back(std::move(base));
-  after.push_back(std::move(fresh));
+  after.push_back(std::move(candidate));
   difference.comparison = analyzer::compare_runs(before, after);
   analyzer::Comparison const& comparison = *difference.comparison;
   difference.marks = ChangeMarks(comparison);
@@ -53,14 +53,14 @@ RunDifference difference_of(analyzer::RunSample base, analyzer::RunSample fresh)
   return difference;
 }
 
-RunPair::RunPair(std::unique_ptr<Scene> fresh, std::string base_path, std::string fresh_path)
-    : fresh_(std::move(fresh)),
-      fresh_state_(initial_view(*fresh_)),
-      fresh_memo_(std::make_unique<Memo>()),
+RunPair::RunPair(std::unique_ptr<Scene> candidate, std::string base_path, std::string candidate_path)
+    : candidate_(std::move(candidate)),
+      candidate_state_(initial_view(*candidate_)),
+      candidate_memo_(std::make_unique<Memo>()),
       base_path_(std::move(base_path)),
-      fresh_path_(std::move(fresh_path)),
-      is_same_run_(is_one_recording(base_path_, fresh_path_)),
-      fresh_nodes_(nodes_by_path(*fresh_)) {}
+      candidate_path_(std::move(candidate_path)),
+      is_same_run_(is_one_recording(base_path_, candidate_path_)),
+      candidate_nodes_(nodes_by_path(*candidate_)) {}
 
 RunPair::NodesByPath RunPair::nodes_by_path(Scene const& scene) {
   NodesByPath nodes;
@@ -69,39 +69,40 @@ RunPair::NodesByPath RunPair::nodes_by_path(Scene const& scene) {
 }
 
 RunPair::View RunPair::view(RunSide side) {
-  if (side == RunSide::kNew) return {*fresh_, fresh_state_, *fresh_memo_};
+  if (side == RunSide::kNew) return {*candidate_, candidate_state_, *candidate_memo_};
   return {*base_, *base_state_, *base_memo_};
 }
 
 /// A run that is shown from afar is analyzed once it is on the screen.
 void RunPair::update_analysis() {
-  if (fresh_->is_analyzed || !fresh_->far) return;
-  if (!analysis_ && fresh_->analysis_words.empty()) analysis_ = std::make_unique<FarAnalysis>(fresh_->far->shared_sources());
+  if (candidate_->is_analyzed || !candidate_->far) return;
+  if (!analysis_ && candidate_->analysis_words.empty())
+    analysis_ = std::make_unique<OutOfCoreAnalysis>(candidate_->far->shared_sources());
   if (!analysis_) return;
-  fresh_->analysis_words =
-      fmt::format("analyzing {} events, {:.0f} %", base::format_count(fresh_->events), 100 * analysis_->share());
+  candidate_->analysis_words =
+      fmt::format("analyzing {} events, {:.0f} %", base::format_count(candidate_->events), 100 * analysis_->share());
   if (!analysis_->is_done()) return;
   auto made = analysis_->take();
   analysis_.reset();
   if (!made) {
-    fresh_->analysis_words = "not analyzed: " + made.error().message;
+    candidate_->analysis_words = "not analyzed: " + made.error().message;
     return;
   }
   // What is computed beside the frames looks at the scene: it ends before that changes, and is asked for again.
-  fresh_memo_.reset();
-  take_analysis(*fresh_, fresh_state_, std::move(*made));
-  fresh_->analysis_words.clear();
-  fresh_memo_ = std::make_unique<Memo>();
+  candidate_memo_.reset();
+  take_analysis(*candidate_, candidate_state_, std::move(*made));
+  candidate_->analysis_words.clear();
+  candidate_memo_ = std::make_unique<Memo>();
 }
 
 void RunPair::update_alignment() {
-  std::pair const analyzed{base_->is_analyzed, fresh_->is_analyzed};
+  std::pair const analyzed{base_->is_analyzed, candidate_->is_analyzed};
   if (aligned_of_ == analyzed) return;
   aligned_of_ = analyzed;
   // With an analysis rows of communicators come.
   base_nodes_ = nodes_by_path(*base_);
-  fresh_nodes_ = nodes_by_path(*fresh_);
-  alignment_ = align_steps(*base_, *fresh_);
+  candidate_nodes_ = nodes_by_path(*candidate_);
+  alignment_ = align_steps(*base_, *candidate_);
   aligned_.reset();
   last_base_.reset();
 }
@@ -115,10 +116,10 @@ void RunPair::begin_frame(Scene const& base, ViewState& state, Memo& memo) {
   if (is_first) {
     base_nodes_ = nodes_by_path(base);
     copy_tracks(RunSide::kBase);
-    fresh_state_.scroll = state.scroll;
+    candidate_state_.scroll = state.scroll;
   }
   update_analysis();
-  if (fresh_->far) fresh_->far->tiles().begin_frame();
+  if (candidate_->far) candidate_->far->tiles().begin_frame();
   update_alignment();
   follow();
 }
@@ -126,8 +127,8 @@ void RunPair::begin_frame(Scene const& base, ViewState& state, Memo& memo) {
 void RunPair::follow() {
   ViewState& base = *base_state_;
   bool const base_moved = !last_base_ || !(base.window == *last_base_);
-  bool const fresh_moved = last_base_ && !(fresh_state_.window == *last_fresh_);
-  if (base_moved || fresh_moved) {
+  bool const candidate_moved = last_base_ && !(candidate_state_.window == *last_candidate_);
+  if (base_moved || candidate_moved) {
     RunSide const side = base_moved ? RunSide::kBase : RunSide::kNew;
     View const moved = view(side);
     View const other = view(side == RunSide::kBase ? RunSide::kNew : RunSide::kBase);
@@ -143,11 +144,11 @@ void RunPair::follow() {
   }
   double const shift = shift_at(alignment_, aligned_);
   TimeWindow const both{std::min(0.0, -shift),
-                        std::max(static_cast<double>(base_->length), static_cast<double>(fresh_->length) - shift)};
+                        std::max(static_cast<double>(base_->length), static_cast<double>(candidate_->length) - shift)};
   base.reach = both;
-  fresh_state_.reach = shifted(both, shift);
+  candidate_state_.reach = shifted(both, shift);
   last_base_ = base.window;
-  last_fresh_ = fresh_state_.window;
+  last_candidate_ = candidate_state_.window;
 }
 
 void RunPair::show_step(uint32_t pair) {
@@ -155,22 +156,22 @@ void RunPair::show_step(uint32_t pair) {
   StepAlignment::Pair const& of = alignment_.pairs[pair];
   View const seen = front();
   // The longer of both is seen whole.
-  int64_t const length = std::max(add(of.base_end, add(~of.base_begin, 1)), add(of.fresh_end, add(~of.fresh_begin, 1)));
+  int64_t const length = std::max(add(of.base_end, add(~of.base_begin, 1)), add(of.candidate_end, add(~of.candidate_begin, 1)));
   int64_t const begin = of.begin(front_);
   frame(seen.state, seen.scene, {begin, add(begin, std::max<int64_t>(length, 1))});
   aligned_ = pair;
   // Even where the run that is in front shows it already.
   last_base_.reset();
   if (front_ == RunSide::kBase) return;
-  base_state_->window = shifted(fresh_state_.window, -shift_at(alignment_, aligned_));
+  base_state_->window = shifted(candidate_state_.window, -shift_at(alignment_, aligned_));
 }
 
 void RunPair::copy_tracks(RunSide from) {
   bool const by_base = from == RunSide::kBase;
   View const source = view(from);
   View const target = view(by_base ? RunSide::kNew : RunSide::kBase);
-  NodesByPath const& source_nodes = by_base ? base_nodes_ : fresh_nodes_;
-  NodesByPath const& target_nodes = by_base ? fresh_nodes_ : base_nodes_;
+  NodesByPath const& source_nodes = by_base ? base_nodes_ : candidate_nodes_;
+  NodesByPath const& target_nodes = by_base ? candidate_nodes_ : base_nodes_;
   target.state.tracks = adopted_choice(target.scene, target.state.tracks, source.state.tracks);
   // Groups that only one run has stay as they are.
   std::set<uint32_t> closed;
@@ -189,24 +190,24 @@ void RunPair::follow_tracks() {
     return !last || state.closed != last->closed || !(state.tracks == last->choice);
   };
   bool const base_changed = differs(*base_state_, last_base_tracks_);
-  bool const fresh_changed = differs(fresh_state_, last_fresh_tracks_);
-  if (!base_changed && !fresh_changed) return;
+  bool const candidate_changed = differs(candidate_state_, last_candidate_tracks_);
+  if (!base_changed && !candidate_changed) return;
   bool const is_first = !last_base_tracks_;
   // Where both did, what is in front counts.
-  bool const by_base = is_first || (base_changed && (!fresh_changed || front_ == RunSide::kBase));
+  bool const by_base = is_first || (base_changed && (!candidate_changed || front_ == RunSide::kBase));
   copy_tracks(by_base ? RunSide::kBase : RunSide::kNew);
   last_base_tracks_ = Tracks{base_state_->closed, base_state_->tracks};
-  last_fresh_tracks_ = Tracks{fresh_state_.closed, fresh_state_.tracks};
+  last_candidate_tracks_ = Tracks{candidate_state_.closed, candidate_state_.tracks};
 }
 
 /// Only the one that is led: where the other one's rows end sooner it stays at its end, which is nobody's wish.
 void RunPair::follow_scroll() {
   bool const by_base = led() == RunSide::kBase;
-  float const led_scroll = by_base ? base_state_->scroll : fresh_state_.scroll;
-  if (led_scroll != (by_base ? last_base_scroll_ : last_fresh_scroll_))
-    (by_base ? fresh_state_.scroll : base_state_->scroll) = led_scroll;
+  float const led_scroll = by_base ? base_state_->scroll : candidate_state_.scroll;
+  if (led_scroll != (by_base ? last_base_scroll_ : last_candidate_scroll_))
+    (by_base ? candidate_state_.scroll : base_state_->scroll) = led_scroll;
   last_base_scroll_ = base_state_->scroll;
-  last_fresh_scroll_ = fresh_state_.scroll;
+  last_candidate_scroll_ = candidate_state_.scroll;
 }
 
 void RunPair::end_frame() {
@@ -228,20 +229,20 @@ void RunPair::end_frame() {
 }
 
 RunDifference const* RunPair::difference() {
-  if (!base_->is_analyzed || !fresh_->is_analyzed) return nullptr;
-  return difference_.ask(
-      0, [base = base_, fresh = fresh_.get(), before = base_path_, after = fresh_path_](int, std::stop_token const& stop) {
-        analyzer::RunSample base_sample = sample_of(*base, before);
-        if (stop.stop_requested()) return RunDifference{};
-        analyzer::RunSample fresh_sample = sample_of(*fresh, after);
-        if (stop.stop_requested()) return RunDifference{};
-        return difference_of(std::move(base_sample), std::move(fresh_sample));
-      });
+  if (!base_->is_analyzed || !candidate_->is_analyzed) return nullptr;
+  return difference_.ask(0, [base = base_, candidate = candidate_.get(), before = base_path_, after = candidate_path_](
+                                int, std::stop_token const& stop) {
+    analyzer::RunMeasurements base_sample = sample_of(*base, before);
+    if (stop.stop_requested()) return RunDifference{};
+    analyzer::RunMeasurements candidate_sample = sample_of(*candidate, after);
+    if (stop.stop_requested()) return RunDifference{};
+    return difference_of(std::move(base_sample), std::move(candidate_sample));
+  });
 }
 
 std::string RunPair::waits_for() const {
   if (!base_->is_analyzed) return "Base: " + printable_name(base_->analysis_words);
-  if (!fresh_->is_analyzed) return "New: " + printable_name(fresh_->analysis_words);
+  if (!candidate_->is_analyzed) return "New: " + printable_name(candidate_->analysis_words);
   return "Comparing…";
 }
 
@@ -255,16 +256,16 @@ void RunPair::highlight(std::string const& query) {
 }
 
 bool RunPair::is_busy() {
-  bool const reads = fresh_->far && fresh_->far->tiles().is_busy();
-  return analysis_ != nullptr || reads || fresh_memo_->is_busy() || difference_.is_busy() ||
-         fresh_state_.panels.flash.has_value();
+  bool const reads = candidate_->far && candidate_->far->tiles().is_busy();
+  return analysis_ != nullptr || reads || candidate_memo_->is_busy() || difference_.is_busy() ||
+         candidate_state_.panels.flash.has_value();
 }
 
 void RunPair::finish() {
   if (analysis_) analysis_->finish();
-  fresh_memo_->finish();
+  candidate_memo_->finish();
   difference_.finish();
-  if (fresh_->far) fresh_->far->tiles().finish();
+  if (candidate_->far) candidate_->far->tiles().finish();
 }
 
 }  // namespace stepscope::viewer

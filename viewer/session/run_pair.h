@@ -15,9 +15,9 @@
 #include "analyzer/compare/comparison.h"
 #include "viewer/async/background.h"
 #include "viewer/comparison/change_marks.h"
+#include "viewer/comparison/step_alignment.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/panels/panels.h"
-#include "viewer/comparison/step_alignment.h"
 
 namespace stepscope::viewer {
 
@@ -31,7 +31,7 @@ struct RunDifference {
   /// Beside Comparison::kernels the metric of each one's calls: index of Comparison::metrics.
   std::vector<std::optional<size_t>> kernel_metrics;
 };
-RunDifference difference_of(analyzer::RunSample base, analyzer::RunSample fresh);
+RunDifference difference_of(analyzer::RunMeasurements base, analyzer::RunMeasurements candidate);
 
 class RunPair {
  public:
@@ -42,7 +42,7 @@ class RunPair {
     Memo& memo;
   };
   /// The paths as they were given; of a run of several files the first.
-  RunPair(std::unique_ptr<Scene> fresh, std::string base_path, std::string fresh_path);
+  RunPair(std::unique_ptr<Scene> candidate, std::string base_path, std::string candidate_path);
   RunPair(RunPair const&) = delete;
   RunPair& operator=(RunPair const&) = delete;
 
@@ -61,9 +61,9 @@ class RunPair {
   [[nodiscard]] RunSide front_side() const { return front_; }
   /// From the next frame on.
   void bring_to_front(RunSide side) { next_front_ = side; }
-  [[nodiscard]] Scene const& fresh() const { return *fresh_; }
-  [[nodiscard]] ViewState const& fresh_state() const { return fresh_state_; }
-  [[nodiscard]] std::string const& path(RunSide side) const { return side == RunSide::kBase ? base_path_ : fresh_path_; }
+  [[nodiscard]] Scene const& candidate() const { return *candidate_; }
+  [[nodiscard]] ViewState const& candidate_state() const { return candidate_state_; }
+  [[nodiscard]] std::string const& path(RunSide side) const { return side == RunSide::kBase ? base_path_ : candidate_path_; }
   /// Both paths are of one recording.
   [[nodiscard]] bool is_same_run() const { return is_same_run_; }
 
@@ -102,12 +102,12 @@ class RunPair {
   void follow_scroll();
   void copy_tracks(RunSide from);
 
-  std::unique_ptr<Scene> fresh_;
-  ViewState fresh_state_;
-  std::unique_ptr<Memo> fresh_memo_;  // after the scene, which its work looks at
-  std::string base_path_, fresh_path_;
+  std::unique_ptr<Scene> candidate_;
+  ViewState candidate_state_;
+  std::unique_ptr<Memo> candidate_memo_;  // after the scene, which its work looks at
+  std::string base_path_, candidate_path_;
   bool is_same_run_ = false;
-  std::unique_ptr<FarAnalysis> analysis_;  ///< of the new run, when it is far
+  std::unique_ptr<OutOfCoreAnalysis> analysis_;  ///< of the new run, when it is far
 
   Scene const* base_ = nullptr;  ///< of the frame, as the next two
   ViewState* base_state_ = nullptr;
@@ -116,10 +116,10 @@ class RunPair {
   StepAlignment alignment_;
   std::optional<uint32_t> aligned_;
   std::optional<std::pair<bool, bool>> aligned_of_;  ///< whether base and new run were analyzed then
-  std::optional<TimeWindow> last_base_, last_fresh_;
-  std::optional<Tracks> last_base_tracks_, last_fresh_tracks_;
-  NodesByPath base_nodes_, fresh_nodes_;
-  float last_base_scroll_ = 0, last_fresh_scroll_ = 0;
+  std::optional<TimeWindow> last_base_, last_candidate_;
+  std::optional<Tracks> last_base_tracks_, last_candidate_tracks_;
+  NodesByPath base_nodes_, candidate_nodes_;
+  float last_base_scroll_ = 0, last_candidate_scroll_ = 0;
   RunSide front_ = RunSide::kBase, next_front_ = RunSide::kBase;
   std::optional<RunSide> pointed_;
   Background<int, RunDifference> difference_;  // last: its work looks at both scenes. One key: they do not change

@@ -102,9 +102,9 @@ Expected<std::shared_ptr<RunSeries>> find_series(std::vector<std::string> const&
   return series;
 }
 
-SharedSample named_sample(analyzer::RunSample sample, std::string const& path) {
+SharedSample named_sample(analyzer::RunMeasurements sample, std::string const& path) {
   sample.name = path;
-  return std::make_shared<analyzer::RunSample const>(std::move(sample));
+  return std::make_shared<analyzer::RunMeasurements const>(std::move(sample));
 }
 
 struct SampleReading::Shared {
@@ -114,8 +114,8 @@ struct SampleReading::Shared {
   std::optional<Expected<SharedSample>> result;  ///< under the mutex
 
   /// As large runs are shown: process by process.
-  Expected<SharedSample> read_far(import::RunSources sources, std::string const& path) {
-    FarAnalysis analysis(std::make_shared<import::RunSources const>(std::move(sources)), true);
+  Expected<SharedSample> read_out_of_core(import::RunSources sources, std::string const& path) {
+    OutOfCoreAnalysis analysis(std::make_shared<import::RunSources const>(std::move(sources)), true);
     // Whoever gives this up gives the analysis up, too.
     while (!analysis.is_done()) {
       if (given_up) return base::fail("given up");
@@ -129,7 +129,7 @@ struct SampleReading::Shared {
   Expected<SharedSample> read(std::string const& path) {
     auto sources = import::open_sources(std::span(&path, 1));
     if (!sources) return base::fail_with(sources);
-    if (is_far(*sources)) return read_far(std::move(*sources), path);
+    if (is_out_of_core(*sources)) return read_out_of_core(std::move(*sources), path);
     auto const run = import::load_run(std::move(*sources));
     if (!run) return base::fail_with(run);
     if (given_up) return base::fail("given up");
@@ -151,7 +151,7 @@ struct SampleReading::Shared {
 };
 
 SampleReading::SampleReading(std::string path) : path_(std::move(path)), shared_(std::make_shared<Shared>()) {
-  std::thread([shared = shared_, of = path_, at_work = std::make_shared<AtWork>()]() mutable {
+  std::thread([shared = shared_, of = path_, detached = std::make_shared<DetachedThread>()]() mutable {
     shared->work(of);
     shared.reset();
   }).detach();

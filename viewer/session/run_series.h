@@ -1,6 +1,6 @@
 // Runs on different numbers of devices that were opened together: one of them is on the timeline, all are in the scaling panel.
-// Of the others no more is kept than what a scaling series is made of (analyzer::RunSample); they are read beside the frames, one
-// at a time.
+// Of the others no more is kept than what a scaling series is made of (analyzer::RunMeasurements); they are read beside the
+// frames, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace stepscope::viewer {
 
-using SharedSample = std::shared_ptr<analyzer::RunSample const>;
+using SharedSample = std::shared_ptr<analyzer::RunMeasurements const>;
 
 /// For the thread of the frames, but while a run is opened, which has it for itself.
 struct RunSeries {
@@ -80,7 +80,7 @@ class SampleReading {
 };
 
 /// What a run is to a series. `path`: its name there.
-SharedSample named_sample(analyzer::RunSample sample, std::string const& path);
+SharedSample named_sample(analyzer::RunMeasurements sample, std::string const& path);
 /// Reads what is not yet read, in the time that it takes.
 void finish_reading(RunSeries& series);
 /// The panel of a series in front, with room for its charts. Of a run that was opened alone nothing.

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
-#include "viewer/interaction/view_rebase.h"
 #include "viewer/async/dispose_async.h"
-#include "viewer/session/recent_runs.h"
+#include "viewer/interaction/view_rebase.h"
 #include "viewer/main_window/ui.h"
+#include "viewer/session/recent_runs.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
@@ -25,7 +25,7 @@ void keep_panels(Panels& panels, Panels const& before) {
 }
 
 /// What the analysis of the run on the timeline tells the series.
-void take_shown(RunSeries& series, base::Expected<FarAnalysis::Result>& made) {
+void take_shown(RunSeries& series, base::Expected<OutOfCoreAnalysis::Result>& made) {
   if (!made)
     series.take(series.shown_path(), base::fail_with(made));
   else if (made->sample)
@@ -67,7 +67,7 @@ void Session::begin(std::vector<std::string> paths, SeriesOptions series) {
   page_.error.clear();
   page_.asks = false;
   opens_compared_ = false;
-  opening_ = std::make_unique<Opening>(std::move(paths), kMostNearEvents, std::move(series));
+  opening_ = std::make_unique<OpenTask>(std::move(paths), kMostNearEvents, std::move(series));
 }
 
 void Session::open_compared(std::vector<std::string> paths) {
@@ -100,7 +100,7 @@ void Session::take_compared() {
 void Session::close_comparison() {
   if (!pair_) return;
   // What it compares looks at the run that stays.
-  let_go(std::move(pair_), scene_);
+  dispose_async(std::move(pair_), scene_);
   state_.drag = {};
   // What is beyond the run's end was the other one's.
   state_.reach.reset();
@@ -139,26 +139,26 @@ void Session::take_run() {
   shown_path_ = scene_->series ? scene_->series->shown_path() : paths.empty() ? std::string() : paths.front();
   begin_following(std::move(files), paths);
   // Once: whoever closes the comparison and opens the run again wants it alone.
-  if (paths == arguments_.runs && !arguments_.fresh.empty()) open_compared(std::exchange(arguments_.fresh, {}));
+  if (paths == arguments_.runs && !arguments_.candidate.empty()) open_compared(std::exchange(arguments_.candidate, {}));
 }
 
 /// As it was kept, and as the command line wants it.
 ViewState Session::view_of(std::vector<std::string> const& paths) {
-  ViewState fresh = initial_view(*scene_);
-  fresh.theme = state_.theme;
+  ViewState candidate = initial_view(*scene_);
+  candidate.theme = state_.theme;
   bool const is_series = scene_->series && scene_->series->runs.size() > 1;
   // Of a series it is the run on the timeline whose view is kept.
   if (is_series || paths.size() == 1)
     if (auto const saved = keeper_.open(scene_->series ? scene_->series->shown_path() : paths.front()))
-      apply_saved_view(*saved, *scene_, fresh);
+      apply_saved_view(*saved, *scene_, candidate);
   // Who opens several runs together wants to see them so.
-  show_series(*scene_, fresh);
-  Theme const theme = fresh.theme;
+  show_series(*scene_, candidate);
+  Theme const theme = candidate.theme;
   // What was asked for on the command line is meant for its run; what cannot be found is seen in the search box.
-  if (paths == arguments_.runs) static_cast<void>(apply_arguments(arguments_, *scene_, fresh));
+  if (paths == arguments_.runs) static_cast<void>(apply_arguments(arguments_, *scene_, candidate));
   // Dark is what it says when nobody has said anything.
-  if (arguments_.theme == "dark") fresh.theme = theme;
-  return fresh;
+  if (arguments_.theme == "dark") candidate.theme = theme;
+  return candidate;
 }
 
 void Session::close_run() {
@@ -168,11 +168,11 @@ void Session::close_run() {
   keeper_.close();
   sampling_.reset();
   analysis_.reset();
-  if (scene_) let_go(std::move(rereading_), std::move(memo_), std::move(scene_));
+  if (scene_) dispose_async(std::move(rereading_), std::move(memo_), std::move(scene_));
 }
 
 /// What the menus were asked for that is around the run.
-void Session::take_wishes() {
+void Session::apply_requests() {
   keeper_.look_at(*scene_, state_);
   if (outside_.seen && keeper_.notice().empty()) closed_.clear();
   if (outside_.seen) keeper_.clear_notice();
@@ -181,7 +181,7 @@ void Session::take_wishes() {
     page_.compares = outside_.ask_compared;
   }
   if (outside_.close_comparison) close_comparison();
-  take_file_wishes();
+  apply_file_requests();
   if (!outside_.open.empty()) open({outside_.open});
   if (outside_.show_run) show_run(*outside_.show_run);
   if (outside_.close_run) {
@@ -196,7 +196,7 @@ void Session::take_wishes() {
 void Session::update_analysis() {
   if (!scene_ || scene_->is_analyzed) return;
   if (!analysis_ && scene_->analysis_words.empty()) {
-    analysis_ = std::make_unique<FarAnalysis>(scene_->far->shared_sources(), scene_->series != nullptr);
+    analysis_ = std::make_unique<OutOfCoreAnalysis>(scene_->far->shared_sources(), scene_->series != nullptr);
   }
   if (!analysis_) return;
   scene_->analysis_words =
@@ -246,7 +246,7 @@ void Session::frame() {
   if (pair_ && pair_->front_side() == RunSide::kNew) outside_.kept_in.clear();
   if (scene_) {
     draw_ui(*scene_, state_, *memo_, &outside_, pair_.get());
-    take_wishes();
+    apply_requests();
   }
   if (!analysis_) update_analysis();
   if (scene_ && !opening_ && page_.error.empty() && !page_.asks) return;
@@ -270,7 +270,7 @@ void Session::frame() {
 std::string Session::title() const {
   if (!scene_) return "Stepscope";
   std::string const name = base::printable(scene_->run.name);
-  return (pair_ ? name + " → " + base::printable(pair_->fresh().run.name) : name) + " – Stepscope";
+  return (pair_ ? name + " → " + base::printable(pair_->candidate().run.name) : name) + " – Stepscope";
 }
 
 }  // namespace stepscope::viewer

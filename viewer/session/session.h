@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "viewer/session/arguments.h"
 #include "viewer/event_store/out_of_core/analysis.h"
+#include "viewer/main_window/start.h"
+#include "viewer/panels/panels.h"
+#include "viewer/session/arguments.h"
 #include "viewer/session/following.h"
 #include "viewer/session/opening.h"
-#include "viewer/panels/panels.h"
-#include "viewer/main_window/start.h"
 #include "viewer/session/rereading.h"
 #include "viewer/session/run_files.h"
 #include "viewer/session/run_pair.h"
@@ -50,16 +50,16 @@ class Session {
   /// Looks whether the files of the run are still what they were, at most once a second. True: another frame is due.
   bool look_at_files() { return following_.look(clock_()); }
   /// What time it is, for tests; before anything is opened.
-  void set_clock(std::function<Following::Time()> clock) { clock_ = std::move(clock); }
+  void set_clock(std::function<LiveFollowPolicy::Time()> clock) { clock_ = std::move(clock); }
   /// Whether that may ever tell something.
   [[nodiscard]] bool is_watching() const { return following_.is_watching(); }
   /// What is known of the files and of what is being written to them.
-  [[nodiscard]] Following const& following() const { return following_; }
+  [[nodiscard]] LiveFollowPolicy const& following() const { return following_; }
   /// Null unless the run is being read again.
-  [[nodiscard]] Rereading* rereading() { return rereading_.get(); }
-  [[nodiscard]] Opening const* opening() const { return opening_.get(); }
+  [[nodiscard]] ReloadTask* rereading() { return rereading_.get(); }
+  [[nodiscard]] OpenTask const* opening() const { return opening_.get(); }
   /// Of the run that is shown, while it comes after the first frame.
-  [[nodiscard]] FarAnalysis const* analysis() const { return analysis_.get(); }
+  [[nodiscard]] OutOfCoreAnalysis const* analysis() const { return analysis_.get(); }
   /// Null before the first run is there.
   [[nodiscard]] Scene const* scene() const { return scene_.get(); }
   [[nodiscard]] ViewState const& state() const { return state_; }
@@ -77,7 +77,7 @@ class Session {
   void take_run();
   void take_compared();
   void close_comparison();
-  void take_wishes();
+  void apply_requests();
   void close_run();
   ViewState view_of(std::vector<std::string> const& paths);
   void update_analysis();
@@ -87,26 +87,26 @@ class Session {
   void take_reread();
   void update_following();
   void tell_following();
-  void take_file_wishes();
+  void apply_file_requests();
 
   Arguments arguments_;
   std::string recent_file_;
-  std::unique_ptr<Opening> opening_;
+  std::unique_ptr<OpenTask> opening_;
   std::shared_ptr<Scene> scene_;  ///< with work of the frames before that was let go
   ViewState state_;
-  std::unique_ptr<FarAnalysis> analysis_;
+  std::unique_ptr<OutOfCoreAnalysis> analysis_;
   std::unique_ptr<SampleReading> sampling_;  ///< of a run of the series that is shown
   bool stays_in_series_ = false;             ///< what is being opened is another run of the series that is shown
   std::unique_ptr<Memo> memo_;               // after the scene, which its work looks at: it ends before
   std::string shown_path_;                   ///< of the run that is shown, as it was given
   std::unique_ptr<RunPair> pair_;            // after the memo: its work looks at the scene
   bool opens_compared_ = false;              ///< what is being opened stands beside the run that is shown
-  std::function<Following::Time()> clock_ = Following::Clock::now;
-  Following following_;
+  std::function<LiveFollowPolicy::Time()> clock_ = LiveFollowPolicy::Clock::now;
+  LiveFollowPolicy following_;
   std::vector<std::string> followed_paths_;  ///< of the run that is shown
-  std::unique_ptr<Rereading> rereading_;
+  std::unique_ptr<ReloadTask> rereading_;
   StartPage page_;
-  ViewKeeper keeper_;
+  ViewStateStore keeper_;
   std::string closed_;  ///< what was closed without anybody's wish, in words; empty: nothing
   Outside outside_;
 };

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "viewer/interaction/view_rebase.h"
 #include "viewer/async/dispose_async.h"
+#include "viewer/interaction/view_rebase.h"
 #include "viewer/session/session.h"
 
 namespace stepscope::viewer {
@@ -38,7 +38,7 @@ void Session::read_again() {
     paths = {options.known->shown_path()};
   }
   following_.reading_begins(clock_());
-  rereading_ = std::make_unique<Rereading>(std::make_unique<Opening>(std::move(paths), kMostNearEvents, std::move(options)));
+  rereading_ = std::make_unique<ReloadTask>(std::make_unique<OpenTask>(std::move(paths), kMostNearEvents, std::move(options)));
 }
 
 void Session::take_reread() {
@@ -49,13 +49,13 @@ void Session::take_reread() {
   if (!made) return following_.reading_fails(made.error().message, now);
   // Two runs are being compared, or what was read is another run by now: the one that is shown stays.
   if (pair_ || following_.is_lost()) {
-    let_go(std::move(*made));
+    dispose_async(std::move(*made));
     return following_.drop_reading();
   }
   ViewState next = carried_over(state_, *scene_, **made);
   if ((*made)->series && scene_->series) (*made)->series->take_samples(*scene_->series);
   analysis_.reset();
-  let_go(std::move(memo_), std::exchange(scene_, std::move(*made)));
+  dispose_async(std::move(memo_), std::exchange(scene_, std::move(*made)));
   memo_ = std::make_unique<Memo>();
   state_ = std::move(next);
   keeper_.adopt(state_);
@@ -77,7 +77,7 @@ void Session::tell_following() {
   outside_.file_notice = following_.notice();
 }
 
-void Session::take_file_wishes() {
+void Session::apply_file_requests() {
   if (outside_.toggle_follow) following_.set_follows(!following_.follows());
   if (outside_.file_notice_seen) following_.clear_notice();
   if (!outside_.read_again || !scene_ || opening_) return;

@@ -7,8 +7,8 @@
 #include <iterator>
 #include <utility>
 
-#include "trace/base/format.h"
 #include "trace/base/files/output_file.h"
+#include "trace/base/format.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -70,7 +70,7 @@ std::string sidecar_in_state(std::string const& run, std::string const& state_fo
   return (fs::path(state_folder) / "views" / fmt::format("{}-{:016x}.json", name, hash_of(path))).string();
 }
 
-std::optional<SavedView> ViewKeeper::open(std::string const& run) {
+std::optional<SavedView> ViewStateStore::open(std::string const& run) {
   close();
   run_ = run;
   std::string const beside = sidecar_beside(run);
@@ -87,7 +87,7 @@ std::optional<SavedView> ViewKeeper::open(std::string const& run) {
   return std::nullopt;
 }
 
-void ViewKeeper::close() {
+void ViewStateStore::close() {
   run_.clear();
   file_.clear();
   is_beside_ = false;
@@ -97,7 +97,7 @@ void ViewKeeper::close() {
   said_where_ = false;
 }
 
-void ViewKeeper::look_at(Scene const& scene, ViewState const& state) {
+void ViewStateStore::look_at(Scene const& scene, ViewState const& state) {
   if (run_.empty()) return;
   if (frames_ < kFirstFrames) {
     ++frames_;
@@ -111,14 +111,14 @@ void ViewKeeper::look_at(Scene const& scene, ViewState const& state) {
   if (changed_ && Clock::now() - *changed_ >= kRest) write(scene, state);
 }
 
-void ViewKeeper::adopt(ViewState const& state) { last_ = kept_part(state); }
+void ViewStateStore::adopt(ViewState const& state) { last_ = kept_part(state); }
 
-void ViewKeeper::flush(Scene const& scene, ViewState const& state) {
+void ViewStateStore::flush(Scene const& scene, ViewState const& state) {
   if (run_.empty() || frames_ < kFirstFrames) return;
   if (changed_ || !same_view(last_, state)) write(scene, state);
 }
 
-bool ViewKeeper::write_to(std::string const& file, std::string const& text) {
+bool ViewStateStore::write_to(std::string const& file, std::string const& text) {
   file_.clear();
   if (file.empty()) return false;
   std::error_code error;
@@ -129,7 +129,7 @@ bool ViewKeeper::write_to(std::string const& file, std::string const& text) {
   return true;
 }
 
-void ViewKeeper::write(Scene const& scene, ViewState const& state) {
+void ViewStateStore::write(Scene const& scene, ViewState const& state) {
   changed_.reset();
   last_ = kept_part(state);
   std::string const text = saved_view_text(saved_view(scene, state));

@@ -17,11 +17,11 @@ std::string sidecar_beside(std::string const& run);
 std::string sidecar_in_state(std::string const& run, std::string const& state_folder);
 
 /// Keeps the view of the run that is shown.
-class ViewKeeper {
+class ViewStateStore {
  public:
-  ViewKeeper() = default;
+  ViewStateStore() = default;
   /// `state_folder`: of the user, $XDG_STATE_HOME/stepscope; empty: none. `travels`: views are kept beside runs.
-  explicit ViewKeeper(std::string state_folder, bool travels = false)
+  explicit ViewStateStore(std::string state_folder, bool travels = false)
       : state_folder_(std::move(state_folder)), travels_(travels) {}
 
   /// A run is opened: what was kept of it, the later of both files. None: nothing was. A file that cannot be read is left as it

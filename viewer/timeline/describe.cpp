@@ -250,20 +250,20 @@ Properties gap_properties(Scene const& scene, uint32_t index) {
 std::vector<std::string> describe_segment(Scene const& scene, Item const& item) {
   std::optional<uint32_t> gap;
   Node const& node = scene.nodes[item.node];
-  bool const is_far = scene.far != nullptr;
-  if (is_far && item.index != UINT32_MAX) gap = item.index;
-  if (!is_far) gap = node.segments[item.index].gap;
+  bool const is_out_of_core = scene.far != nullptr;
+  if (is_out_of_core && item.index != UINT32_MAX) gap = item.index;
+  if (!is_out_of_core) gap = node.segments[item.index].gap;
   std::vector<std::string> lines;
-  bool const is_idle = is_far ? item.idle : gap.has_value();
+  bool const is_idle = is_out_of_core ? item.idle : gap.has_value();
   lines.push_back(fmt::format("{}{}", is_idle ? "Idle: " : "Busy: ", paint_name(item.paint)));
-  if (is_far && !scene.is_analyzed && is_idle) lines.back() = "Idle; why is not analyzed yet";
-  if (is_far && !gap) {
+  if (is_out_of_core && !scene.is_analyzed && is_idle) lines.back() = "Idle; why is not analyzed yet";
+  if (is_out_of_core && !gap) {
     lines.emplace_back("most of this pixel's time");
     return lines;
   }
   if (item.count > 1) {
-    lines.push_back(is_far ? "the longest of this pixel"
-                           : fmt::format("the longest of {} pieces in this pixel", base::format_count(item.count)));
+    lines.push_back(is_out_of_core ? "the longest of this pixel"
+                                   : fmt::format("the longest of {} pieces in this pixel", base::format_count(item.count)));
   }
   model::Interval const when = gap ? scene.when({Selection::What::kGap, node.rank, *gap})
                                    : model::Interval{node.segments[item.index].begin, node.segments[item.index].end};

@@ -7,9 +7,9 @@
 
 #include "viewer/event_store/out_of_core/row_marks.h"
 #include "viewer/queries/search_query.h"
-#include "viewer/widgets/text.h"
 #include "viewer/scene/fold.h"
 #include "viewer/scene/shown_rows.h"
+#include "viewer/widgets/text.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -83,7 +83,7 @@ class Painter {
       add_segments(index, y0 + std::round(4 * result_.viewport.scale), y1 - std::round(5 * result_.viewport.scale));
     }
     if (scene_.far && node.kind != NodeKind::kMemory) {
-      add_far_track(row);
+      add_out_of_core_track(row);
     } else {
       for (size_t lane = 0; lane < node.lanes.size(); ++lane)
         add_lane(index, scene_.trace(node.rank), node.lanes[lane], lane, y0);
@@ -121,16 +121,16 @@ class Painter {
   }
 
   /// Events where they are in memory, else marks from the summary.
-  void add_far_track(Row& row) {
+  void add_out_of_core_track(Row& row) {
     Node const& node = scene_.nodes[row.node];
     if (node.kind == NodeKind::kRank || node.kind == NodeKind::kDevice) return;
     row.tile = tile_of(scene_, row.node, result_.window);
     if (node.kind == NodeKind::kCounter) {
       if (Curve const* const curve = known_curve(row.tile.get(), node.track, result_.window.begin))
         return add_curve(*curve, node.curve, row.y0, row.y1);
-      return add_far_curve(scene_, row.node, result_, row.y0, row.y1, result_.points);
+      return add_out_of_core_curve(scene_, row.node, result_, row.y0, row.y1, result_.points);
     }
-    if (!row.tile) return add_far_lanes(scene_, row.node, result_, row.y0, is_searching_, result_.items);
+    if (!row.tile) return add_out_of_core_lanes(scene_, row.node, result_, row.y0, is_searching_, result_.items);
     auto const lanes = lanes_of(scene_, *row.tile, row.node);
     // Of an event that was recorded twice the analysis keeps one: a row has room for what it knows.
     for (size_t lane = 0; lane < std::min<size_t>(lanes.size(), node.lane_count); ++lane)
@@ -204,7 +204,7 @@ class Painter {
     if (scene_.far) {
       if (scene_.nodes[node].kind != NodeKind::kDevice) return;
       tile = tile_of(scene_, node, result_.window);
-      if (!tile) return add_far_strip(scene_, node, result_, y0, y1, result_.items);
+      if (!tile) return add_out_of_core_strip(scene_, node, result_, y0, y1, result_.items);
     }
     auto const& segments = tile ? segments_of(scene_, *tile, node) : scene_.nodes[node].segments;
     Item item;
@@ -285,22 +285,22 @@ class Painter {
              result_.rows[last + 1].pinned == pinned)
         ++last;
       if (!scene_.is_analyzed) {
-        auto const [known, mean] = far_steps(scene_, rank, result_);
-        for (FarStep const& step : known)
+        auto const [known, mean] = steps_of_files(scene_, rank, result_);
+        for (OutOfCoreStep const& step : known)
           if (step.step % step_stride(mean) == 0)
             result_.steps.push_back({step.x, result_.rows[r].y0, result_.rows[last].y1, step.step, pinned});
         r = last + 1;
         continue;
       }
       auto const first_of = [&](uint32_t wanted) {
-        return std::partition_point(steps.begin(), steps.end(), [&](analyzer::StepFacts const& s) {
+        return std::partition_point(steps.begin(), steps.end(), [&](analyzer::StepStats const& s) {
           return s.ref.rank_index < static_cast<int32_t>(wanted);
         });
       };
       auto step = first_of(rank);
       auto const end = first_of(rank + 1);
-      auto const device_end = std::find_if(step, end, [&](analyzer::StepFacts const& s) { return !(s.ref == step->ref); });
-      step = std::partition_point(step, device_end, [&](analyzer::StepFacts const& s) {
+      auto const device_end = std::find_if(step, end, [&](analyzer::StepStats const& s) { return !(s.ref == step->ref); });
+      step = std::partition_point(step, device_end, [&](analyzer::StepStats const& s) {
         return static_cast<double>(scene_.to_view(s.window.begin)) < result_.window.begin;
       });
       auto const of_device = first_of(rank);
@@ -503,7 +503,7 @@ class Painter {
   }
 
   void add_participants() {
-    analyzer::CollectiveFacts const* facts = scene_.collective_of(*state_.selection);
+    analyzer::CollectiveStats const* facts = scene_.collective_of(*state_.selection);
     if (facts == nullptr) return;
     for (auto const& participant : facts->participants) {
       if (participant.ref.rank_index < 0) continue;

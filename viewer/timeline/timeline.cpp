@@ -8,13 +8,13 @@
 
 #include "trace/base/format.h"
 #include "viewer/comparison/change_marks.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/event_store/out_of_core/row_marks.h"
 #include "viewer/panels/panels.h"
-#include "viewer/widgets/text.h"
+#include "viewer/timeline/describe.h"
 #include "viewer/timeline/draw.h"
 #include "viewer/timeline/input.h"
 #include "viewer/timeline/track_drag.h"
+#include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {

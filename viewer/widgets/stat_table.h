@@ -9,8 +9,8 @@
 
 #include <imgui.h>
 
-#include "viewer/widgets/table_sort.h"
 #include "viewer/widgets/palette.h"
+#include "viewer/widgets/table_sort.h"
 
 namespace stepscope::viewer {
 

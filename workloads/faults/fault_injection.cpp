@@ -45,61 +45,64 @@ void apply_checkpoint_stall(TrainOptions& o, double ms) {
 }
 
 constexpr std::array kKinds = {
-    PathologyKind{"slow-input", "MS", 100, "every batch comes so late from the store, without read-ahead", "input-bound",
-                  [](TrainOptions& o, double ms) { o.input_delay_ms = whole(ms); }},
-    PathologyKind{"sync-every-op", "", 0, "the host waits for every operation before it launches the next", "blocking-sync",
-                  [](TrainOptions& o, double) { o.device_faults.synchronize_every_op = true; }},
-    PathologyKind{"tiny-kernels", "ELEMENTS", 1024, "element-wise operations are launched in pieces of so many elements",
-                  "launch-latency",
-                  [](TrainOptions& o, double elements) {
-                    o.device_faults.largest_operation = static_cast<size_t>(std::max<int64_t>(1, whole(elements)));
-                  }},
-    PathologyKind{"pageable-copies", "", 0, "copies from memory that is not page-locked: the host waits for each",
-                  "blocking-sync", [](TrainOptions& o, double) { o.device_faults.pageable_copies = true; }},
-    PathologyKind{"small-buckets", "", 0, "an all-reduce for every parameter", "small-buckets",
-                  [](TrainOptions& o, double) { o.bucket_mb = 0; }},
-    PathologyKind{"no-overlap", "TIMES", 1, "all-reduces begin after the backward pass, and each is made so many times",
-                  "exposed-communication", apply_no_overlap},
-    PathologyKind{"straggler", "DEVICE", -1, "this device takes twice as long to compute", "straggler",
-                  [](TrainOptions& o, double device) { o.device_faults.slow_device = whole(device); }},
-    PathologyKind{"late-rank", "DEVICE", -1, "this device's host comes 30 ms late to every step", "straggler", apply_late_rank},
-    PathologyKind{"alloc-every-step", "MIB", 64, "so much device memory is allocated and freed in every step, without a cache",
-                  "allocation-in-step", apply_alloc_every_step},
-    PathologyKind{"leak", "BYTES", 1 << 20, "so much device memory stays behind after every step", "memory-leak",
-                  [](TrainOptions& o, double bytes) { o.step_faults.leak_bytes = static_cast<uint64_t>(bytes); }},
-    PathologyKind{"fragmentation", "MIB", 16, "so much device memory is churned in sizes that leave holes",
-                  "memory-fragmentation", [](TrainOptions& o, double mib) { o.step_faults.fragment_bytes = mebibytes(mib); }},
-    PathologyKind{"host-bound", "US", 1000, "the host is busy for so long before every launch", "host-bound-launches",
-                  [](TrainOptions& o, double us) { o.device_faults.launch_delay_us = whole(us); }},
-    PathologyKind{"checkpoint-stall", "MS", 500, "the store takes so long for a checkpoint, every tenth step", "step-outliers",
-                  apply_checkpoint_stall},
-    PathologyKind{"imbalanced-split", "TIMES", 3, "the first stage gets so many times its share of the work", "straggler",
-                  nullptr},
+    FaultInjectionKind{"slow-input", "MS", 100, "every batch comes so late from the store, without read-ahead", "input-bound",
+                       [](TrainOptions& o, double ms) { o.input_delay_ms = whole(ms); }},
+    FaultInjectionKind{"sync-every-op", "", 0, "the host waits for every operation before it launches the next", "blocking-sync",
+                       [](TrainOptions& o, double) { o.device_faults.synchronize_every_op = true; }},
+    FaultInjectionKind{"tiny-kernels", "ELEMENTS", 1024, "element-wise operations are launched in pieces of so many elements",
+                       "launch-latency",
+                       [](TrainOptions& o, double elements) {
+                         o.device_faults.largest_operation = static_cast<size_t>(std::max<int64_t>(1, whole(elements)));
+                       }},
+    FaultInjectionKind{"pageable-copies", "", 0, "copies from memory that is not page-locked: the host waits for each",
+                       "blocking-sync", [](TrainOptions& o, double) { o.device_faults.pageable_copies = true; }},
+    FaultInjectionKind{"small-buckets", "", 0, "an all-reduce for every parameter", "small-buckets",
+                       [](TrainOptions& o, double) { o.bucket_mb = 0; }},
+    FaultInjectionKind{"no-overlap", "TIMES", 1, "all-reduces begin after the backward pass, and each is made so many times",
+                       "exposed-communication", apply_no_overlap},
+    FaultInjectionKind{"straggler", "DEVICE", -1, "this device takes twice as long to compute", "straggler",
+                       [](TrainOptions& o, double device) { o.device_faults.slow_device = whole(device); }},
+    FaultInjectionKind{"late-rank", "DEVICE", -1, "this device's host comes 30 ms late to every step", "straggler",
+                       apply_late_rank},
+    FaultInjectionKind{"alloc-every-step", "MIB", 64,
+                       "so much device memory is allocated and freed in every step, without a cache", "allocation-in-step",
+                       apply_alloc_every_step},
+    FaultInjectionKind{"leak", "BYTES", 1 << 20, "so much device memory stays behind after every step", "memory-leak",
+                       [](TrainOptions& o, double bytes) { o.step_faults.leak_bytes = static_cast<uint64_t>(bytes); }},
+    FaultInjectionKind{"fragmentation", "MIB", 16, "so much device memory is churned in sizes that leave holes",
+                       "memory-fragmentation",
+                       [](TrainOptions& o, double mib) { o.step_faults.fragment_bytes = mebibytes(mib); }},
+    FaultInjectionKind{"host-bound", "US", 1000, "the host is busy for so long before every launch", "host-bound-launches",
+                       [](TrainOptions& o, double us) { o.device_faults.launch_delay_us = whole(us); }},
+    FaultInjectionKind{"checkpoint-stall", "MS", 500, "the store takes so long for a checkpoint, every tenth step",
+                       "step-outliers", apply_checkpoint_stall},
+    FaultInjectionKind{"imbalanced-split", "TIMES", 3, "the first stage gets so many times its share of the work", "straggler",
+                       nullptr},
 };
 
 std::string known_names() {
   std::string names;
-  for (PathologyKind const& kind : kKinds) names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.name);
+  for (FaultInjectionKind const& kind : kKinds) names += fmt::format("{}{}", names.empty() ? "" : ", ", kind.name);
   return names;
 }
 
 }  // namespace
 
-std::span<PathologyKind const> pathology_kinds() { return kKinds; }
+std::span<FaultInjectionKind const> fault_injection_kinds() { return kKinds; }
 
-std::string Pathology::text() const {
+std::string FaultInjection::text() const {
   return *kind->unit == '\0' ? std::string(kind->name) : fmt::format("{}={:g}", kind->name, value);
 }
 
-base::Expected<Pathology> parse_pathology(std::string_view text) {
+base::Expected<FaultInjection> parse_fault_injection(std::string_view text) {
   size_t const equals = text.find('=');
   std::string_view const name = text.substr(0, equals);
-  for (PathologyKind const& kind : kKinds) {
+  for (FaultInjectionKind const& kind : kKinds) {
     if (kind.name != name) continue;
     bool const takes_value = *kind.unit != '\0';
     if (equals == std::string_view::npos) {
       if (kind.default_value < 0) return base::fail("pathology {}: needs a value, {}={}", name, name, kind.unit);
-      return Pathology{&kind, kind.default_value};
+      return FaultInjection{&kind, kind.default_value};
     }
     if (!takes_value) return base::fail("pathology {}: takes no value", name);
     std::string_view const digits = text.substr(equals + 1);
@@ -113,14 +116,14 @@ base::Expected<Pathology> parse_pathology(std::string_view text) {
     if (kind.apply != nullptr && value != std::floor(value)) {
       return base::fail("pathology {}: {}: not a whole number, use {}={}", name, digits, name, kind.unit);
     }
-    return Pathology{&kind, value};
+    return FaultInjection{&kind, value};
   }
   return base::fail("pathology {}: unknown, choose one of: {}", name, known_names());
 }
 
 std::string list_pathologies(bool pipeline) {
   std::string list;
-  for (PathologyKind const& kind : kKinds) {
+  for (FaultInjectionKind const& kind : kKinds) {
     if (kind.pipeline() != pipeline) continue;
     std::string const value = *kind.unit == '\0' ? "" : fmt::format("={}", kind.unit);
     list += fmt::format("\n  {}{}: {}", kind.name, value, kind.what);
@@ -129,16 +132,16 @@ std::string list_pathologies(bool pipeline) {
   return list;
 }
 
-base::Expected<std::vector<Pathology>> parse_pathologies(std::span<std::string const> texts, bool pipeline) {
-  std::vector<Pathology> result;
+base::Expected<std::vector<FaultInjection>> parse_pathologies(std::span<std::string const> texts, bool pipeline) {
+  std::vector<FaultInjection> result;
   for (std::string const& text : texts) {
-    auto pathology = parse_pathology(text);
-    if (!pathology) return base::fail_with(pathology);
-    if (pathology->kind->pipeline() != pipeline) {
-      return base::fail("pathology {}: is of {}", pathology->kind->name,
+    auto fault_injection = parse_fault_injection(text);
+    if (!fault_injection) return base::fail_with(fault_injection);
+    if (fault_injection->kind->pipeline() != pipeline) {
+      return base::fail("pathology {}: is of {}", fault_injection->kind->name,
                         pipeline ? "the workloads that train data-parallel" : "the workload split");
     }
-    result.push_back(*pathology);
+    result.push_back(*fault_injection);
   }
   return result;
 }
@@ -178,16 +181,16 @@ base::Expected<void> StepFaultInjector::fragment(int64_t step) {
   return {};
 }
 
-void record_pathologies(std::span<Pathology const> pathologies) {
+void record_pathologies(std::span<FaultInjection const> pathologies) {
   if (pathologies.empty()) return;
   nlohmann::json list = nlohmann::json::array();
-  for (Pathology const& pathology : pathologies) {
-    api::Work const mark(("pathology " + pathology.text()).c_str());
-    list.push_back({{"name", pathology.kind->name},
-                    {"value", pathology.value},
-                    {"unit", pathology.kind->unit},
-                    {"what", pathology.kind->what},
-                    {"expected_finding", pathology.kind->finding}});
+  for (FaultInjection const& fault_injection : pathologies) {
+    api::Work const mark(("pathology " + fault_injection.text()).c_str());
+    list.push_back({{"name", fault_injection.kind->name},
+                    {"value", fault_injection.value},
+                    {"unit", fault_injection.kind->unit},
+                    {"what", fault_injection.kind->what},
+                    {"expected_finding", fault_injection.kind->finding}});
   }
   char const* const folder = std::getenv("STEPSCOPE_OUTPUT");
   if (folder == nullptr || *folder == '\0') return;

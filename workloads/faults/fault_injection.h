@@ -13,7 +13,7 @@ namespace stepscope::workloads {
 
 struct TrainOptions;
 
-struct PathologyKind {
+struct FaultInjectionKind {
   char const* name;
   char const* unit;      ///< of X, "" = takes none
   double default_value;  ///< of X; negative = X must be given
@@ -25,10 +25,10 @@ struct PathologyKind {
   [[nodiscard]] bool pipeline() const { return apply == nullptr; }
 };
 /// THE list.
-std::span<PathologyKind const> pathology_kinds();
+std::span<FaultInjectionKind const> fault_injection_kinds();
 
-struct Pathology {
-  PathologyKind const* kind;
+struct FaultInjection {
+  FaultInjectionKind const* kind;
   double value;
 
   /// "straggler=1"
@@ -37,12 +37,12 @@ struct Pathology {
 
 /// Errors: unknown name (lists the known ones), a value that is missing, superfluous, no number ≥ 0, or not whole where it
 /// counts something.
-base::Expected<Pathology> parse_pathology(std::string_view text);
+base::Expected<FaultInjection> parse_fault_injection(std::string_view text);
 
 /// As --help lists those of split (`pipeline`) or of the others.
 std::string list_pathologies(bool pipeline);
 /// Errors also: one that is not of this kind of workload.
-base::Expected<std::vector<Pathology>> parse_pathologies(std::span<std::string const> texts, bool pipeline);
+base::Expected<std::vector<FaultInjection>> parse_pathologies(std::span<std::string const> texts, bool pipeline);
 
 /// Those that happen once a step, on the host thread of a device.
 struct StepFaults {
@@ -77,6 +77,6 @@ class StepFaultInjector {
 
 /// Says what is injected where a recorder sees it: as a mark in the trace, and as pathology.json in the folder of the run that
 /// STEPSCOPE_OUTPUT names.
-void record_pathologies(std::span<Pathology const> pathologies);
+void record_pathologies(std::span<FaultInjection const> pathologies);
 
 }  // namespace stepscope::workloads

@@ -20,13 +20,13 @@
 
 #include "tracer/api/annotate.h"
 #include "workloads/backend/host/threads.h"
-#include "workloads/training/checkpoint.h"
-#include "workloads/training/loss.h"
-#include "workloads/training/optimizer.h"
 #include "workloads/model_parallel/split_data.h"
 #include "workloads/model_parallel/split_stage.h"
 #include "workloads/model_parallel/split_tensor.h"
 #include "workloads/thread_name.h"
+#include "workloads/training/checkpoint.h"
+#include "workloads/training/loss.h"
+#include "workloads/training/optimizer.h"
 
 namespace stepscope::workloads {
 namespace {
@@ -348,7 +348,7 @@ base::Expected<std::vector<size_t>> cut_network(LayeredNetwork const& network, s
   for (LayerDescription const& layer : network.layers) costs.push_back(layer.cost);
   std::vector<double> shares(stages, 1.0);
   constexpr double kSmallestShare = 1e-3;  // cut_layers() divides by it
-  for (Pathology const& pathology : o.pathologies) shares.front() = std::max(kSmallestShare, pathology.value);
+  for (FaultInjection const& fault_injection : o.pathologies) shares.front() = std::max(kSmallestShare, fault_injection.value);
   return cut_layers(costs, shares);
 }
 

@@ -41,7 +41,7 @@ struct SplitOptions {
   int64_t checkpoint_every = 0;  ///< steps; 0 = at the end only
   std::string resume;            ///< checkpoint file; empty = start anew
   bool evaluate = true;
-  std::vector<Pathology> pathologies;
+  std::vector<FaultInjection> pathologies;
   bool allow_nan = false;  ///< a loss that is not a finite number does not end the training
   bool json = false;
 };

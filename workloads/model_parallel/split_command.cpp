@@ -8,8 +8,8 @@
 
 #include "workloads/data/augment.h"
 #include "workloads/data/cifar10_generator.h"
-#include "workloads/options.h"
 #include "workloads/model_parallel/split.h"
+#include "workloads/options.h"
 
 namespace stepscope::workloads {
 namespace {

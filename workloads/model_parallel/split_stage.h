@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "workloads/backend/backend.h"
-#include "workloads/training/gradient_reducer.h"
 #include "workloads/model_parallel/split.h"
 #include "workloads/model_parallel/split_layers.h"
 #include "workloads/model_parallel/split_schedule.h"
+#include "workloads/training/gradient_reducer.h"
 
 namespace stepscope::workloads {
 

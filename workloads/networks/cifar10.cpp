@@ -7,9 +7,9 @@
 
 #include "workloads/data/cifar10_generator.h"
 #include "workloads/data/cifar10_samples.h"
+#include "workloads/processes/launch.h"
 #include "workloads/training/data_parallel.h"
 #include "workloads/training/loss.h"
-#include "workloads/processes/launch.h"
 #include "workloads/training/replica_builder.h"
 
 namespace stepscope::workloads {

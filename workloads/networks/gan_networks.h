@@ -8,8 +8,8 @@
 #include <memory>
 
 #include "workloads/data/mnist_file.h"
-#include "workloads/training/data_parallel.h"
 #include "workloads/networks/gan.h"
+#include "workloads/training/data_parallel.h"
 #include "workloads/training/replica_builder.h"
 
 namespace stepscope::workloads {

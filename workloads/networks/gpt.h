@@ -9,8 +9,8 @@
 #include <string>
 
 #include "workloads/data/text_samples.h"
-#include "workloads/training/data_parallel.h"
 #include "workloads/options.h"
+#include "workloads/training/data_parallel.h"
 #include "workloads/training/training.h"
 
 namespace stepscope::workloads {

@@ -13,13 +13,13 @@
 #include "trace/base/check.h"
 #include "trace/base/format.h"
 #include "tracer/api/annotate.h"
-#include "workloads/training/checkpoint.h"
 #include "workloads/data/input_pipeline.h"
-#include "workloads/training/graphed_replica.h"
 #include "workloads/processes/agreement.h"
 #include "workloads/processes/merge.h"
 #include "workloads/processes/processes.h"
 #include "workloads/thread_name.h"
+#include "workloads/training/checkpoint.h"
+#include "workloads/training/graphed_replica.h"
 #include "workloads/training/training_start.h"
 
 namespace stepscope::workloads {

@@ -10,9 +10,9 @@
 
 #include "workloads/backend/backend.h"
 #include "workloads/data/samples.h"
+#include "workloads/options.h"
 #include "workloads/training/gradient_reducer.h"
 #include "workloads/training/optimizer.h"
-#include "workloads/options.h"
 #include "workloads/training/parameters.h"
 #include "workloads/training/training.h"
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <memory>
 
+#include "workloads/processes/processes.h"
 #include "workloads/training/checkpoint.h"
 #include "workloads/training/data_parallel.h"
-#include "workloads/processes/processes.h"
 
 namespace stepscope::workloads {
 

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "workloads/backend/backend.h"
-#include "workloads/training/optimizer.h"
 #include "workloads/options.h"
+#include "workloads/training/optimizer.h"
 #include "workloads/training/parameters.h"
 
 namespace stepscope::workloads {

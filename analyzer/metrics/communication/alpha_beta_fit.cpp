@@ -82,9 +82,9 @@ bool is_clear(Line const& line, std::vector<Sample> const& samples, Transfers co
 
 }  // namespace
 
-std::vector<LinkFit> fit_links(std::vector<CollectiveFacts> const& collectives) {
+std::vector<LinkFit> fit_links(std::vector<CollectiveStats> const& collectives) {
   std::map<std::pair<uint64_t, model::CollectiveOp>, Transfers> groups;
-  for (CollectiveFacts const& facts : collectives)
+  for (CollectiveStats const& facts : collectives)
     if (facts.busbw_gbps) groups[{facts.communicator, facts.op}][facts.bytes].push_back(facts.transfer_ns);
   std::vector<LinkFit> result;
   for (auto& [key, transfers] : groups) {

@@ -9,6 +9,6 @@
 namespace stepscope::analyzer {
 
 /// By (communicator, op).
-std::vector<LinkFit> fit_links(std::vector<CollectiveFacts> const& collectives);
+std::vector<LinkFit> fit_links(std::vector<CollectiveStats> const& collectives);
 
 }  // namespace stepscope::analyzer

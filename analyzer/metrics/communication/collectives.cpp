@@ -27,9 +27,9 @@ struct Entry {
 };
 
 /// From where each device's process records.
-std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceIndex> const& devices) {
+std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceOps> const& devices) {
   std::vector<model::TraceInfo const*> processes;
-  for (DeviceIndex const& device : devices) processes.push_back(&device.trace().info());
+  for (DeviceOps const& device : devices) processes.push_back(&device.trace().info());
   std::vector<uint32_t> const clocks = model::clocks_of(processes);
   std::vector<model::DeviceRecording> recordings(devices.size());
   for (size_t d = 0; d < devices.size(); ++d) {
@@ -39,7 +39,7 @@ std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceIndex> const
     recordings[d].set_steps(std::move(steps));
   }
   std::vector<model::RecordedSpan> spans;
-  for (DeviceIndex const& device : devices) {
+  for (DeviceOps const& device : devices) {
     auto const [first, last] = device.trace().time_range();
     int64_t const offset = device.rank->offset_ns;
     spans.push_back({{first + offset, last + offset}, device.trace().info().rank, device.ref.device});
@@ -48,7 +48,7 @@ std::vector<model::DeviceRecording> recordings_of(std::vector<DeviceIndex> const
   return recordings;
 }
 
-std::vector<Entry> collect(std::vector<DeviceIndex> const& devices) {
+std::vector<Entry> collect(std::vector<DeviceOps> const& devices) {
   std::vector<std::vector<uint32_t>> rows(devices.size());
   tbb::parallel_for(size_t{0}, devices.size(), [&](size_t d) { rows[d] = collective_rows(devices[d]); });
   std::vector<size_t> firsts = {0};
@@ -56,7 +56,7 @@ std::vector<Entry> collect(std::vector<DeviceIndex> const& devices) {
   std::vector<Entry> entries(firsts.back());
   std::vector<model::DeviceCollective> collectives(firsts.back());
   tbb::parallel_for(size_t{0}, devices.size(), [&](size_t d) {
-    DeviceIndex const& device = devices[d];
+    DeviceOps const& device = devices[d];
     for (size_t i = 0; i < rows[d].size(); ++i) {
       uint32_t const row = rows[d][i];
       auto const* const detail = &device.trace().detail<model::CollectiveDetail>(row);
@@ -69,7 +69,7 @@ std::vector<Entry> collect(std::vector<DeviceIndex> const& devices) {
   return entries;
 }
 
-void fill_times(CollectiveFacts& facts) {
+void fill_times(CollectiveStats& facts) {
   int64_t first_start = std::numeric_limits<int64_t>::max();
   int64_t last_start = std::numeric_limits<int64_t>::min();
   facts.transfer_ns = std::numeric_limits<int64_t>::max();
@@ -87,16 +87,16 @@ void fill_times(CollectiveFacts& facts) {
 }
 
 /// By process of the run.
-std::vector<int32_t> job_ranks_of(std::vector<DeviceIndex> const& devices) {
+std::vector<int32_t> job_ranks_of(std::vector<DeviceOps> const& devices) {
   std::vector<int32_t> ranks;
-  for (DeviceIndex const& device : devices) {
+  for (DeviceOps const& device : devices) {
     ranks.resize(std::max(ranks.size(), static_cast<size_t>(device.ref.rank_index) + 1), -1);
     ranks[static_cast<size_t>(device.ref.rank_index)] = device.trace().info().rank;
   }
   return ranks;
 }
 
-using RankedParticipants = std::vector<std::pair<int32_t, CollectiveFacts::Participant>>;
+using RankedParticipants = std::vector<std::pair<int32_t, CollectiveStats::Participant>>;
 
 /// A rank that two tools recorded (a profiler and NCCL's inspector, say) takes part once: of its traces the one with the higher
 /// process id counts, those of tools that know little name none. Where there are no more than take part a number in the
@@ -117,10 +117,10 @@ void keep_one_recording(RankedParticipants& by_rank, uint32_t expected, std::vec
 }
 
 /// `places`: of one collective's entries, in their order.
-CollectiveFacts make_facts(std::span<uint32_t const> places, std::vector<Entry> const& entries,
+CollectiveStats make_facts(std::span<uint32_t const> places, std::vector<Entry> const& entries,
                            std::vector<int32_t> const& job_ranks) {
   Entry const& first = entries[places.front()];
-  CollectiveFacts facts;
+  CollectiveStats facts;
   facts.communicator = first.detail->communicator;
   facts.sequence = first.match.number;
   facts.op = first.detail->op;
@@ -145,28 +145,28 @@ CollectiveFacts make_facts(std::span<uint32_t const> places, std::vector<Entry> 
   return facts;
 }
 
-int64_t first_start(CollectiveFacts const& facts) {
+int64_t first_start(CollectiveStats const& facts) {
   int64_t first = std::numeric_limits<int64_t>::max();
   for (auto const& participant : facts.participants) first = std::min(first, participant.when.begin);
   return first;
 }
 
-size_t place_of(DeviceRef ref, std::vector<DeviceIndex> const& devices) {
+size_t place_of(DeviceRef ref, std::vector<DeviceOps> const& devices) {
   auto const at =
-      std::lower_bound(devices.begin(), devices.end(), ref, [](DeviceIndex const& d, DeviceRef r) { return d.ref < r; });
+      std::lower_bound(devices.begin(), devices.end(), ref, [](DeviceOps const& d, DeviceRef r) { return d.ref < r; });
   return static_cast<size_t>(at - devices.begin());
 }
 
 }  // namespace
 
-std::vector<uint32_t> collective_rows(DeviceIndex const& device) {
+std::vector<uint32_t> collective_rows(DeviceOps const& device) {
   std::vector<uint32_t> rows;
   std::copy_if(device.ops.begin(), device.ops.end(), std::back_inserter(rows),
                [&](uint32_t row) { return device.trace().kind(row) == model::EventKind::kCollective; });
   return rows;
 }
 
-std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceIndex const& outline, DeviceIndex const& whole) {
+std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& outline, DeviceOps const& whole) {
   std::vector<uint32_t> const of_outline = collective_rows(outline), of_whole = collective_rows(whole);
   if (of_outline.size() != of_whole.size()) return {};
   std::vector<std::pair<uint32_t, uint32_t>> rows;
@@ -197,7 +197,7 @@ double bus_factor(CollectiveOp op, uint32_t participants) {
   return 1;
 }
 
-std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& devices) {
+std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& devices) {
   std::vector<int32_t> const job_ranks = job_ranks_of(devices);
   std::vector<Entry> const entries = collect(devices);
 
@@ -210,7 +210,7 @@ std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& d
   std::vector<uint32_t> next = begins;
   for (uint32_t place = 0; place < entries.size(); ++place) places[next[entries[place].match.collective]++] = place;
 
-  std::vector<CollectiveFacts> made(count);
+  std::vector<CollectiveStats> made(count);
   std::vector<std::pair<int64_t, uint32_t>> order(count);  // by first start, then by number
   tbb::parallel_for(0U, count, [&](uint32_t number) {
     order[number].second = count;
@@ -220,24 +220,24 @@ std::vector<CollectiveFacts> match_collectives(std::vector<DeviceIndex> const& d
   });
   std::erase_if(order, [&](auto const& place) { return place.second == count; });
   std::sort(order.begin(), order.end());
-  std::vector<CollectiveFacts> result;
+  std::vector<CollectiveStats> result;
   result.reserve(order.size());
   for (auto const& [start, number] : order) result.push_back(std::move(made[number]));
   return result;
 }
 
-std::vector<std::vector<PeerLaunch>> peer_launches(std::vector<CollectiveFacts> const& collectives,
-                                                   std::vector<DeviceIndex> const& devices) {
+std::vector<std::vector<PeerLaunch>> peer_launches(std::vector<CollectiveStats> const& collectives,
+                                                   std::vector<DeviceOps> const& devices) {
   constexpr int64_t kNever = std::numeric_limits<int64_t>::min();
   std::vector<std::vector<PeerLaunch>> result(devices.size());
-  for (CollectiveFacts const& facts : collectives) {
+  for (CollectiveStats const& facts : collectives) {
     int64_t last = kNever, second = kNever;  // the last launch of all, and the last but that one
     size_t last_participant = 0;
     std::vector<size_t> places;
     for (size_t i = 0; i < facts.participants.size(); ++i) {
       auto const& participant = facts.participants[i];
       places.push_back(place_of(participant.ref, devices));
-      DeviceIndex const& device = devices[places.back()];
+      DeviceOps const& device = devices[places.back()];
       auto const launch = device.launch_of(participant.row);
       int64_t const end = launch ? device.end(*launch) : kNever;
       second = std::max(second, std::min(end, last));
@@ -255,10 +255,10 @@ std::vector<std::vector<PeerLaunch>> peer_launches(std::vector<CollectiveFacts> 
   return result;
 }
 
-std::vector<model::IntervalSet> wait_times(std::vector<CollectiveFacts> const& collectives,
-                                           std::vector<DeviceIndex> const& devices) {
+std::vector<model::IntervalSet> wait_times(std::vector<CollectiveStats> const& collectives,
+                                           std::vector<DeviceOps> const& devices) {
   std::vector<std::vector<Interval>> waits(devices.size());
-  for (CollectiveFacts const& facts : collectives)
+  for (CollectiveStats const& facts : collectives)
     for (auto const& participant : facts.participants)
       waits[place_of(participant.ref, devices)].push_back({participant.when.begin, participant.when.begin + participant.wait_ns});
   std::vector<model::IntervalSet> result(waits.size());

@@ -92,8 +92,8 @@ void collect(model::RankTrace const& rank, uint32_t track, NegotiationNames cons
 }
 
 /// Sums of one rank; `late` by begin.
-NegotiationFacts::Rank sums_of(int64_t rank, std::vector<Lateness> late) {
-  NegotiationFacts::Rank facts;
+NegotiationStats::Rank sums_of(int64_t rank, std::vector<Lateness> late) {
+  NegotiationStats::Rank facts;
   facts.rank = rank;
   facts.last = late.size();
   std::sort(late.begin(), late.end(), [](Lateness const& a, Lateness const& b) { return a.when.begin < b.when.begin; });
@@ -126,7 +126,7 @@ NegotiationFacts::Rank sums_of(int64_t rank, std::vector<Lateness> late) {
 
 }  // namespace
 
-std::optional<NegotiationFacts> find_negotiations(model::RankTrace const& rank, int32_t rank_index) {
+std::optional<NegotiationStats> find_negotiations(model::RankTrace const& rank, int32_t rank_index) {
   NegotiationNames const names(rank.trace.strings());
   if (!names.any()) return std::nullopt;
   std::vector<Negotiation> all;
@@ -137,7 +137,7 @@ std::optional<NegotiationFacts> find_negotiations(model::RankTrace const& rank, 
   for (Negotiation const& one : all) ranks = std::max(ranks, one.ready.size());
   if (ranks < 2) return std::nullopt;
 
-  NegotiationFacts facts;
+  NegotiationStats facts;
   facts.rank_index = rank_index;
   auto const [first, last] = rank.trace.time_range();
   facts.window_ns = last - first;

@@ -8,6 +8,6 @@ namespace stepscope::analyzer {
 
 /// None where the process's threads tell of no negotiation of two ranks or more. O(strings), and O(events) where a name begins
 /// as those of negotiations do.
-std::optional<NegotiationFacts> find_negotiations(model::RankTrace const& rank, int32_t rank_index);
+std::optional<NegotiationStats> find_negotiations(model::RankTrace const& rank, int32_t rank_index);
 
 }  // namespace stepscope::analyzer

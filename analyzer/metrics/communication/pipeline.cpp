@@ -16,7 +16,7 @@ constexpr double kAnswers = 0.9;
 constexpr double kAsks = 0.1;
 
 /// The sender of a message of two devices; none of anything else.
-CollectiveFacts::Participant const* sender(CollectiveFacts const& facts) {
+CollectiveStats::Participant const* sender(CollectiveStats const& facts) {
   if (facts.participants.size() != 2) return nullptr;
   auto const &x = facts.participants[0], &y = facts.participants[1];
   if (x.ref == y.ref) return nullptr;
@@ -41,7 +41,7 @@ struct CrossingMessages {
 /// Messages count to the step in which they end: a receive may be posted long before. Beside data, programs send what
 /// describes it (shapes): much smaller messages are left out.
 CrossingMessages messages_on(MeasuredTime const& device, std::vector<uint32_t> const& messages,
-                             std::vector<CollectiveFacts> const& collectives) {
+                             std::vector<CollectiveStats> const& collectives) {
   uint64_t largest = 0;
   for (uint32_t const c : messages) largest = std::max(largest, collectives[c].bytes);
   CrossingMessages result;
@@ -62,7 +62,7 @@ CrossingMessages messages_on(MeasuredTime const& device, std::vector<uint32_t> c
 }
 
 /// How many of a step's messages there are in most steps.
-uint32_t usual_count(CrossingMessages const& messages, size_t steps) {
+uint32_t steady_count(CrossingMessages const& messages, size_t steps) {
   std::vector<uint32_t> counts(steps);
   for (Instant const& begin : messages.begins) ++counts[begin.first];
   return lower_median(counts);
@@ -123,9 +123,9 @@ int64_t measure_within(model::IntervalSet const& set, std::vector<Interval> cons
   return total;
 }
 
-void add_shares(PipelineFacts& pipeline) {
+void add_shares(PipelineStats& pipeline) {
   double total = 0, bubble = 0, compute = 0, most = 0;
-  for (PipelineFacts::Stage const& stage : pipeline.stages) {
+  for (PipelineStats::Stage const& stage : pipeline.stages) {
     total += static_cast<double>(stage.total_ns);
     bubble += static_cast<double>(stage.bubble_ns);
     double const of_stage = static_cast<double>(stage.compute_ns) / static_cast<double>(stage.steps);
@@ -144,7 +144,7 @@ double ideal_bubble(size_t stages, uint32_t micro_batches) {
   return waiting / (micro_batches + waiting);
 }
 
-PipelineFinder::PipelineFinder(std::vector<CollectiveFacts> const& collectives) : collectives_(collectives) {
+PipelineFinder::PipelineFinder(std::vector<CollectiveStats> const& collectives) : collectives_(collectives) {
   find_boundaries();
   find_chains();
   if (!chains_.empty()) find_waits();
@@ -219,7 +219,7 @@ PipelineFinder::Member const* PipelineFinder::find_member(DeviceRef ref) const {
 void PipelineFinder::find_waits() {
   std::vector<uint32_t> devices(chains_.size());  // of the collective at hand, by chain
   std::vector<size_t> places;
-  for (CollectiveFacts const& facts : collectives_) {
+  for (CollectiveStats const& facts : collectives_) {
     if (facts.participants.size() < 2) continue;
     places.clear();
     for (auto const& participant : facts.participants) {
@@ -262,8 +262,8 @@ std::optional<PipelineFinder::Crossing> PipelineFinder::cross(MeasuredTime const
   CrossingMessages const there_on_second = messages_on(second, there, collectives_),
                          back_on_second = messages_on(second, back, collectives_);
   Crossing crossing;
-  crossing.micro_batches = usual_count(there_on_first, first.periods.size());
-  if (crossing.micro_batches == 0 || usual_count(back_on_first, first.periods.size()) != crossing.micro_batches)
+  crossing.micro_batches = steady_count(there_on_first, first.periods.size());
+  if (crossing.micro_batches == 0 || steady_count(back_on_first, first.periods.size()) != crossing.micro_batches)
     return std::nullopt;
   auto const of_second = share_of_answers(there_on_second, back_on_second, crossing.micro_batches);
   auto const of_first = share_of_answers(back_on_first, there_on_first, crossing.micro_batches);
@@ -276,9 +276,9 @@ std::optional<PipelineFinder::Crossing> PipelineFinder::cross(MeasuredTime const
   return crossing;
 }
 
-std::optional<PipelineFacts> PipelineFinder::judge(std::vector<DeviceRef> chain,
+std::optional<PipelineStats> PipelineFinder::judge(std::vector<DeviceRef> chain,
                                                    std::vector<MeasuredTime> const& measured) const {
-  PipelineFacts pipeline;
+  PipelineStats pipeline;
   std::vector<MeasuredTime const*> times;
   for (DeviceRef const ref : chain) {
     times.push_back(measured_steps_of(measured, ref));
@@ -301,7 +301,7 @@ std::optional<PipelineFacts> PipelineFinder::judge(std::vector<DeviceRef> chain,
   if (pipeline.micro_batches > 1)
     pipeline.schedule = crossings.back().is_one_by_one ? PipelineSchedule::kOneForwardOneBackward : PipelineSchedule::kGpipe;
   for (MeasuredTime const* const time : times) {
-    PipelineFacts::Stage& stage = pipeline.stages.emplace_back();
+    PipelineStats::Stage& stage = pipeline.stages.emplace_back();
     stage.ref = time->ref;
     stage.compute_ns = time->compute_ns;
     stage.steps = time->periods.size();
@@ -312,12 +312,12 @@ std::optional<PipelineFacts> PipelineFinder::judge(std::vector<DeviceRef> chain,
   return pipeline;
 }
 
-std::vector<PipelineFacts> PipelineFinder::find(std::vector<MeasuredTime> const& measured) const {
-  std::vector<PipelineFacts> result;
+std::vector<PipelineStats> PipelineFinder::find(std::vector<MeasuredTime> const& measured) const {
+  std::vector<PipelineStats> result;
   for (auto const& chain : chains_)
     if (auto pipeline = judge(chain, measured)) result.push_back(std::move(*pipeline));
   std::sort(result.begin(), result.end(),
-            [](PipelineFacts const& x, PipelineFacts const& y) { return x.stages[0].ref < y.stages[0].ref; });
+            [](PipelineStats const& x, PipelineStats const& y) { return x.stages[0].ref < y.stages[0].ref; });
   return result;
 }
 

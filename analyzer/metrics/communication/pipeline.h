@@ -17,13 +17,13 @@ namespace stepscope::analyzer {
 class PipelineFinder {
  public:
   /// `collectives`: of all ranks; must outlive this.
-  explicit PipelineFinder(std::vector<CollectiveFacts> const& collectives);
+  explicit PipelineFinder(std::vector<CollectiveStats> const& collectives);
 
   /// Takes in when a device waits for other stages. `gaps`: by time, disjoint; `trace`: of its process.
   void add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps, model::Trace const& trace);
 
   /// The pipelines of which all stages were added and have measured steps (`measured`: by ref). By first stage.
-  [[nodiscard]] std::vector<PipelineFacts> find(std::vector<MeasuredTime> const& measured) const;
+  [[nodiscard]] std::vector<PipelineStats> find(std::vector<MeasuredTime> const& measured) const;
 
  private:
   /// The messages of two devices, a < b: places in collectives_.
@@ -50,9 +50,9 @@ class PipelineFinder {
   void find_chains();
   void find_waits();
   [[nodiscard]] std::optional<Crossing> cross(MeasuredTime const& first, MeasuredTime const& second) const;
-  [[nodiscard]] std::optional<PipelineFacts> judge(std::vector<DeviceRef> chain, std::vector<MeasuredTime> const& measured) const;
+  [[nodiscard]] std::optional<PipelineStats> judge(std::vector<DeviceRef> chain, std::vector<MeasuredTime> const& measured) const;
 
-  std::vector<CollectiveFacts> const& collectives_;
+  std::vector<CollectiveStats> const& collectives_;
   std::vector<Boundary> boundaries_;  ///< by (a, b), those with messages both ways
   std::vector<std::vector<DeviceRef>> chains_;
   std::vector<Member> members_;  ///< by ref

@@ -10,7 +10,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-using Doings = WaitAttribution::Doings;
+using ActivityTimes = WaitAttribution::ActivityTimes;
 
 constexpr size_t kDoesCompute = 0, kDoesTransfer = 1, kDoesCopy = 2;
 constexpr size_t doing_of(IdleCause cause) { return 3 + static_cast<size_t>(cause); }
@@ -40,9 +40,9 @@ bool has_host(IdleCause cause) {
 }
 
 /// Walks forward through the sets of a device and says what it has done until an instant.
-class DoneUntil {
+class ActivityCursor {
  public:
-  DoneUntil(DeviceSets const& sets, std::vector<IdleGap> const& gaps)
+  ActivityCursor(DeviceSets const& sets, std::vector<IdleGap> const& gaps)
       : compute_(sets.compute),
         comm_(sets.exposed_comm),
         copy_(sets.exposed_copy),
@@ -51,9 +51,9 @@ class DoneUntil {
         last_gap_(gaps.end()) {}
 
   /// Instants must not decrease.
-  Doings at(int64_t instant) {
+  ActivityTimes at(int64_t instant) {
     for (; gap_ != last_gap_ && gap_->when.end <= instant; ++gap_) idle_[static_cast<size_t>(gap_->cause)] += gap_->when.length();
-    Doings done{};
+    ActivityTimes done{};
     std::copy(idle_.begin(), idle_.end(), done.begin() + 3);
     if (gap_ != last_gap_ && gap_->when.begin < instant) done[doing_of(gap_->cause)] += instant - gap_->when.begin;
     int64_t const waited = wait_.until(instant);
@@ -79,12 +79,12 @@ class DoneUntil {
   IdleSplit idle_{};
 };
 
-bool is_same_group(CollectiveFacts const& a, CollectiveFacts const& b) {
+bool is_same_group(CollectiveStats const& a, CollectiveStats const& b) {
   return std::equal(a.participants.begin(), a.participants.end(), b.participants.begin(), b.participants.end(),
                     [](auto const& x, auto const& y) { return x.ref == y.ref; });
 }
 
-std::vector<DeviceRef> sorted_refs(CollectiveFacts const& collective) {
+std::vector<DeviceRef> sorted_refs(CollectiveStats const& collective) {
   std::vector<DeviceRef> refs;
   for (auto const& participant : collective.participants) refs.push_back(participant.ref);
   std::sort(refs.begin(), refs.end());
@@ -94,9 +94,9 @@ std::vector<DeviceRef> sorted_refs(CollectiveFacts const& collective) {
 /// Numbers the sets of devices that take part in collectives.
 class ParticipantGroups {
  public:
-  explicit ParticipantGroups(std::vector<CollectiveFacts> const& collectives) : collectives_(collectives) {}
+  explicit ParticipantGroups(std::vector<CollectiveStats> const& collectives) : collectives_(collectives) {}
   uint32_t of(uint32_t collective) {
-    CollectiveFacts const& facts = collectives_[collective];
+    CollectiveStats const& facts = collectives_[collective];
     auto const [last, is_new] = by_communicator_.try_emplace(facts.communicator, Last{collective, 0});
     if (is_new || !is_same_group(collectives_[last->second.collective], facts))
       last->second = {collective, look_up(sorted_refs(facts))};
@@ -118,14 +118,14 @@ class ParticipantGroups {
     refs_.push_back(std::move(refs));
     return by_hash_.emplace(hash, static_cast<uint32_t>(refs_.size() - 1))->second;
   }
-  std::vector<CollectiveFacts> const& collectives_;
+  std::vector<CollectiveStats> const& collectives_;
   std::unordered_map<uint64_t, Last> by_communicator_;
   std::unordered_multimap<uint64_t, uint32_t> by_hash_;
   std::vector<std::vector<DeviceRef>> refs_;
 };
 
 /// The participant that is this device; `guess` is looked at first.
-CollectiveFacts::Participant const* participant_of(CollectiveFacts const& collective, DeviceRef ref, size_t guess) {
+CollectiveStats::Participant const* participant_of(CollectiveStats const& collective, DeviceRef ref, size_t guess) {
   auto const& participants = collective.participants;
   if (guess < participants.size() && participants[guess].ref == ref) return &participants[guess];
   auto const found = std::find_if(participants.begin(), participants.end(), [&](auto const& p) { return p.ref == ref; });
@@ -133,9 +133,9 @@ CollectiveFacts::Participant const* participant_of(CollectiveFacts const& collec
 }
 
 /// Begin of the last step that had begun, else of the device's first op; no later than `instant`.
-int64_t begin_of_step(DeviceSets const& sets, std::vector<StepFacts> const& steps, int64_t instant) {
+int64_t begin_of_step(DeviceSets const& sets, std::vector<StepStats> const& steps, int64_t instant) {
   auto const after =
-      std::partition_point(steps.begin(), steps.end(), [&](StepFacts const& s) { return s.window.begin <= instant; });
+      std::partition_point(steps.begin(), steps.end(), [&](StepStats const& s) { return s.window.begin <= instant; });
   if (after != steps.begin()) return std::prev(after)->window.begin;
   return sets.busy.empty() ? instant : std::min(instant, sets.busy.front().begin);
 }
@@ -146,7 +146,7 @@ int64_t begin_of_step(DeviceSets const& sets, std::vector<StepFacts> const& step
 class WaitAttribution::Comparison {
  public:
   Comparison(WaitAttribution& all, Member const& member, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
-             std::vector<StepFacts> const& steps, model::Trace const& trace)
+             std::vector<StepStats> const& steps, model::Trace const& trace)
       : all_(all), member_(member), sets_(sets), gaps_(gaps), steps_(steps), trace_(trace) {}
 
   void run() {
@@ -156,7 +156,7 @@ class WaitAttribution::Comparison {
       Delay& delay = all_.delays_[at.collective];
       if (delay.wait_ns == 0) continue;
       auto const& own = all_.participant(at);
-      Doings const& done = done_[place].until_begin;
+      ActivityTimes const& done = done_[place].until_begin;
       int64_t const step = done_[place].step;
       double weight = 1;
       if (at.participant != delay.late) {
@@ -178,11 +178,11 @@ class WaitAttribution::Comparison {
   /// What the device had done around a collective: when its step began, when it began, and when it ended.
   struct Done {
     int64_t step = 0;  ///< begin
-    Doings until_step{}, until_begin{}, until_end{};
+    ActivityTimes until_step{}, until_begin{}, until_end{};
   };
   struct Question {
     int64_t instant;
-    Doings* answer;
+    ActivityTimes* answer;
     bool operator<(Question const& other) const { return instant < other.instant; }
   };
   /// For all in one walk through what it did.
@@ -200,7 +200,7 @@ class WaitAttribution::Comparison {
     }
     // Collectives come by begin, and so do the begins of their steps.
     if (!std::is_sorted(ends.begin(), ends.end())) std::sort(ends.begin(), ends.end());
-    DoneUntil until(sets_, gaps_);
+    ActivityCursor until(sets_, gaps_);
     std::array<std::span<Question const>, 3> lists = {steps, begins, ends};
     auto const is_earlier = [](std::span<Question const> a, std::span<Question const> b) {
       return !a.empty() && (b.empty() || a.front() < b.front());
@@ -213,8 +213,8 @@ class WaitAttribution::Comparison {
     }
   }
 
-  static void add(std::array<float, kDoings>& to, double weight, Doings const& done, Doings const& before) {
-    for (size_t k = 0; k < kDoings; ++k) to[k] += static_cast<float>(weight * static_cast<double>(done[k] - before[k]));
+  static void add(std::array<float, kActivityTimes>& to, double weight, ActivityTimes const& done, ActivityTimes const& before) {
+    for (size_t k = 0; k < kActivityTimes; ++k) to[k] += static_cast<float>(weight * static_cast<double>(done[k] - before[k]));
   }
 
   /// What only the late one knows. `when`: from the begin of its step to the collective; `end` of the collective before.
@@ -280,7 +280,7 @@ class WaitAttribution::Comparison {
   Member const& member_;
   DeviceSets const& sets_;
   std::vector<IdleGap> const& gaps_;
-  std::vector<StepFacts> const& steps_;
+  std::vector<StepStats> const& steps_;
   model::Trace const& trace_;
   std::vector<Done> done_;  ///< beside member_.of
   HostTimes since_step_ = {gaps_.end(), std::numeric_limits<int64_t>::min()}, since_collective_ = since_step_;
@@ -292,7 +292,7 @@ class WaitAttribution::Lateness {
  public:
   explicit Lateness(std::vector<ReadyCollective> const& ready) : ready_(ready) {}
 
-  int64_t of(CollectiveFacts::Participant const& own) {
+  int64_t of(CollectiveStats::Participant const& own) {
     Stream& stream = streams_[own.track.value];
     int64_t inherited = 0;
     // Later than this, something else kept it.
@@ -308,7 +308,7 @@ class WaitAttribution::Lateness {
     int64_t end = 0, late_ns = 0;  ///< of its last collective
   };
   /// Its begin where nothing earlier is known.
-  [[nodiscard]] int64_t ready_at(CollectiveFacts::Participant const& own) const {
+  [[nodiscard]] int64_t ready_at(CollectiveStats::Participant const& own) const {
     auto const at = std::lower_bound(ready_.begin(), ready_.end(), ReadyCollective{own.when.begin, own.track.value, INT64_MIN});
     bool const is_known = at != ready_.end() && at->begin == own.when.begin && at->track == own.track.value;
     return is_known ? at->ready : own.when.begin;
@@ -335,14 +335,14 @@ class WaitAttribution::Charges {
     }
   }
 
-  std::vector<WaitFacts> run() {
+  std::vector<WaitStats> run() {
     std::vector<uint32_t> order;
     for (uint32_t c = 0; c < amounts_.size(); ++c)
       if (all_.delays_[c].wait_ns > 0) order.push_back(c);
     std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return release(a) > release(b); });
-    for (uint32_t const collective : order) charge(collective);
-    std::sort(rows_.begin(), rows_.end(), [](WaitFacts const& a, WaitFacts const& b) {
-      auto const key = [](WaitFacts const& row) {
+    for (uint32_t const collective : order) attribute_waits(collective);
+    std::sort(rows_.begin(), rows_.end(), [](WaitStats const& a, WaitStats const& b) {
+      auto const key = [](WaitStats const& row) {
         return std::tuple(-row.exposed_ns, -row.gpu_ns, row.ref, row.cause, row.idle);
       };
       return key(a) != key(b) ? key(a) < key(b) : a.host_op < b.host_op;
@@ -364,7 +364,7 @@ class WaitAttribution::Charges {
     return all_.collectives_[collective].participants[all_.delays_[collective].late].when.begin;
   }
 
-  void charge(uint32_t collective) {
+  void attribute_waits(uint32_t collective) {
     Amount const amount = amounts_[collective];
     if (amount.hidden == 0 && amount.exposed == 0) return;
     Delay const& delay = all_.delays_[collective];
@@ -372,15 +372,17 @@ class WaitAttribution::Charges {
     constexpr float kAll = 0.999F;  // rounding
     auto const& differences = delay.is_level ? delay.more : delay.more_of_step;
     bool const is_compared = delay.is_late_known && delay.waiters_known > kAll;
-    std::array<double, kDoings + 1> more{};  // the last: what no difference explains
+    std::array<double, kActivityTimes + 1> more{};  // the last: what no difference explains
     double total = 0;
-    for (size_t k = 0; k < kDoings && is_compared; ++k) total += more[k] = std::max(0.0, static_cast<double>(differences[k]));
-    more[kDoings] = total > 0 ? unexplained(delay, total, release(collective)) : 1;
-    std::array<int64_t, kDoings + 1> hidden{}, exposed{};
+    for (size_t k = 0; k < kActivityTimes && is_compared; ++k)
+      total += more[k] = std::max(0.0, static_cast<double>(differences[k]));
+    more[kActivityTimes] = total > 0 ? unexplained(delay, total, release(collective)) : 1;
+    std::array<int64_t, kActivityTimes + 1> hidden{}, exposed{};
     split_exactly(amount.hidden, more, hidden);
     split_exactly(amount.exposed, more, exposed);
-    charge_to(ref, cause_of_rest(delay, is_compared), IdleCause::kUnexplained, 0, {hidden[kDoings], exposed[kDoings]});
-    for (size_t k = 0; k < kDoings; ++k) {
+    charge_to(ref, cause_of_rest(delay, is_compared), IdleCause::kUnexplained, 0,
+              {hidden[kActivityTimes], exposed[kActivityTimes]});
+    for (size_t k = 0; k < kActivityTimes; ++k) {
       Amount const part{hidden[k], exposed[k]};
       if (part.hidden == 0 && part.exposed == 0) continue;
       if (k < 3) {
@@ -411,7 +413,7 @@ class WaitAttribution::Charges {
   /// that is compared; false where there are none.
   bool pass_on(uint32_t collective, Amount const& amount) {
     Delay const& delay = all_.delays_[collective];
-    CollectiveFacts const& facts = all_.collectives_[collective];
+    CollectiveStats const& facts = all_.collectives_[collective];
     Member const& member = *all_.find_member(facts.participants[delay.late].ref);
     int64_t const released = release(collective);
     earlier_.clear();
@@ -442,7 +444,7 @@ class WaitAttribution::Charges {
     uint64_t const what = static_cast<uint64_t>(cause) * kIdleCauseCount + static_cast<uint64_t>(idle);
     auto const [row, is_new] = places_.try_emplace((place << 40) | (what << 32) | host, rows_.size());
     if (is_new) rows_.push_back({ref, cause, idle, all_.names_[host], 0, 0, 0});
-    WaitFacts& to = rows_[row->second];
+    WaitStats& to = rows_[row->second];
     to.gpu_ns = saturating_sum(to.gpu_ns, saturating_sum(amount.hidden, amount.exposed));
     to.exposed_ns = saturating_sum(to.exposed_ns, amount.exposed);
     ++to.collectives;
@@ -450,14 +452,14 @@ class WaitAttribution::Charges {
 
   WaitAttribution const& all_;
   std::vector<Amount> amounts_;  ///< beside the collectives: still to be charged
-  std::vector<WaitFacts> rows_;
+  std::vector<WaitStats> rows_;
   std::unordered_map<uint64_t, size_t> places_;
   std::vector<uint32_t> earlier_;  // reused
   std::vector<double> weights_;
   std::vector<int64_t> hidden_, exposed_;
 };
 
-WaitAttribution::WaitAttribution(std::vector<CollectiveFacts>& collectives)
+WaitAttribution::WaitAttribution(std::vector<CollectiveStats>& collectives)
     : collectives_(collectives), delays_(collectives.size()), place_(collectives.size()) {
   for (size_t c = 0; c < collectives.size(); ++c) {
     auto const& participants = collectives[c].participants;
@@ -523,8 +525,8 @@ void WaitAttribution::find_previous() {
   }
 }
 
-model::IntervalSet WaitAttribution::expose(DeviceRef ref, model::IntervalSet const& exposed_comm,
-                                           std::vector<ReadyCollective> const& ready) const {
+model::IntervalSet WaitAttribution::split_exposed_wait(DeviceRef ref, model::IntervalSet const& exposed_comm,
+                                                       std::vector<ReadyCollective> const& ready) const {
   Member const* const member = find_member(ref);
   if (member == nullptr) return {};
   std::vector<int64_t> passed = {0};
@@ -560,11 +562,11 @@ model::IntervalSet WaitAttribution::expose(DeviceRef ref, model::IntervalSet con
 }
 
 void WaitAttribution::add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps,
-                                 std::vector<StepFacts> const& steps, model::Trace const& trace) {
+                                 std::vector<StepStats> const& steps, model::Trace const& trace) {
   if (Member const* const member = find_member(ref)) Comparison(*this, *member, sets, gaps, steps, trace).run();
 }
 
-std::vector<WaitFacts> WaitAttribution::charge(std::vector<MeasuredTime> const& measured) const {
+std::vector<WaitStats> WaitAttribution::attribute_waits(std::vector<MeasuredTime> const& measured) const {
   Charges charges(*this);
   for (MeasuredTime const& time : measured)
     if (Member const* const member = find_member(time.ref)) charges.add_waits(*member, time.periods);

@@ -31,7 +31,7 @@ void merge_runs(std::vector<uint32_t>& rows, std::vector<size_t> run_begins, std
   }
 }
 
-void collect_ops(DeviceIndex& device) {
+void collect_ops(DeviceOps& device) {
   model::Trace const& trace = device.trace();
   std::vector<size_t> run_begins;
   size_t rows_of_streams = 0;
@@ -46,24 +46,24 @@ void collect_ops(DeviceIndex& device) {
 
 }  // namespace
 
-std::vector<DeviceIndex> index_devices(model::RankTrace const& rank, int32_t rank_index) {
-  std::map<int32_t, DeviceIndex> devices;
-  auto const device_of = [&](int32_t id) -> DeviceIndex& {
-    DeviceIndex& device = devices[id];
+std::vector<DeviceOps> index_devices(model::RankTrace const& rank, int32_t rank_index) {
+  std::map<int32_t, DeviceOps> devices;
+  auto const device_of = [&](int32_t id) -> DeviceOps& {
+    DeviceOps& device = devices[id];
     device.ref = {rank_index, id};
     device.rank = &rank;
     if (device.name.empty()) device.name = fmt::format("device {}", id);
     return device;
   };
   for (model::Device const& described : rank.trace.devices()) {
-    DeviceIndex& device = device_of(described.id);
+    DeviceOps& device = device_of(described.id);
     if (!described.name.empty()) device.name = described.name;
     device.capacity_bytes = described.capacity_bytes;
   }
   auto const tracks = rank.trace.tracks();
   for (uint32_t t = 0; t < tracks.size(); ++t)
     if (tracks[t].kind == model::TrackKind::kStream) device_of(tracks[t].device).streams.push_back(model::TrackId{t});
-  std::vector<DeviceIndex> result;
+  std::vector<DeviceOps> result;
   for (auto& [id, device] : devices) {
     collect_ops(device);
     result.push_back(std::move(device));
@@ -71,14 +71,14 @@ std::vector<DeviceIndex> index_devices(model::RankTrace const& rank, int32_t ran
   return result;
 }
 
-std::vector<DeviceIndex> index_devices(model::Run const& run) {
-  std::vector<DeviceIndex> result;
+std::vector<DeviceOps> index_devices(model::Run const& run) {
+  std::vector<DeviceOps> result;
   for (size_t r = 0; r < run.ranks.size(); ++r)
-    for (DeviceIndex& device : index_devices(run.ranks[r], static_cast<int32_t>(r))) result.push_back(std::move(device));
+    for (DeviceOps& device : index_devices(run.ranks[r], static_cast<int32_t>(r))) result.push_back(std::move(device));
   return result;
 }
 
-Interval op_window(DeviceIndex const& device) {
+Interval op_window(DeviceOps const& device) {
   if (device.ops.empty()) return {0, 0};
   RowView const view = device.rows();
   Interval window = view.when(device.ops.front());

@@ -52,7 +52,7 @@ class RowView {
 };
 
 /// One device of one process. Rows are rows of rank().trace; instants are run time.
-struct DeviceIndex {
+struct DeviceOps {
   DeviceRef ref;
   model::RankTrace const* rank = nullptr;
   std::string name;
@@ -73,12 +73,12 @@ struct DeviceIndex {
 };
 
 /// Those of one process, by ref.
-std::vector<DeviceIndex> index_devices(model::RankTrace const& rank, int32_t rank_index);
+std::vector<DeviceOps> index_devices(model::RankTrace const& rank, int32_t rank_index);
 
 /// All devices by ref: those that a trace describes and those that only have streams.
-std::vector<DeviceIndex> index_devices(model::Run const& run);
+std::vector<DeviceOps> index_devices(model::Run const& run);
 
 /// First start to last end of the device ops; {0, 0} without any.
-Interval op_window(DeviceIndex const& device);
+Interval op_window(DeviceOps const& device);
 
 }  // namespace stepscope::analyzer

@@ -6,15 +6,15 @@
 
 #include <tbb/parallel_for.h>
 
-#include "analyzer/metrics/critical_path/op_slack.h"
 #include "analyzer/metrics/core/quantile.h"
 #include "analyzer/metrics/core/saturate.h"
+#include "analyzer/metrics/critical_path/op_slack.h"
 
 namespace stepscope::analyzer {
 namespace {
 
 /// The devices of one process that the path may come to.
-using PathProcess = std::span<DeviceIndex const>;
+using PathProcess = std::span<DeviceOps const>;
 
 std::vector<PathProcess> chosen_processes(CriticalPathInput const& input) {
   std::vector<PathProcess> result;
@@ -23,16 +23,16 @@ std::vector<PathProcess> chosen_processes(CriticalPathInput const& input) {
     int32_t const rank_index = devices[first].ref.rank_index;
     while (last < devices.size() && devices[last].ref.rank_index == rank_index) ++last;
     bool const is_chosen = std::any_of(input.chosen.begin(), input.chosen.end(),
-                                       [&](DeviceFacts const& d) { return d.ref.rank_index == rank_index; });
+                                       [&](DeviceStats const& d) { return d.ref.rank_index == rank_index; });
     if (is_chosen) result.push_back(PathProcess(devices).subspan(first, last - first));
   }
   return result;
 }
 
 /// First begin to last end of the chosen devices' windows; none if all are empty.
-std::optional<Interval> path_window(std::vector<DeviceFacts> const& chosen) {
+std::optional<Interval> path_window(std::vector<DeviceStats> const& chosen) {
   std::optional<Interval> window;
-  for (DeviceFacts const& device : chosen) {
+  for (DeviceStats const& device : chosen) {
     if (device.window.length() <= 0) continue;
     window =
         window ? Interval{std::min(window->begin, device.window.begin), std::max(window->end, device.window.end)} : device.window;
@@ -41,9 +41,9 @@ std::optional<Interval> path_window(std::vector<DeviceFacts> const& chosen) {
 }
 
 /// The meetings of all processes, and who was ready last for each.
-class MeetingFinder {
+class JoinMatcher {
  public:
-  MeetingFinder(CriticalPathInput const& input, std::vector<PathProcess> const& processes)
+  JoinMatcher(CriticalPathInput const& input, std::vector<PathProcess> const& processes)
       : of_process_(processes.size()), least_elsewhere_(input.collectives.size(), std::numeric_limits<int64_t>::max()) {
     std::unordered_map<int32_t, size_t> process_of_rank;
     for (size_t p = 0; p < processes.size(); ++p) process_of_rank.emplace(processes[p].front().ref.rank_index, p);
@@ -59,26 +59,26 @@ class MeetingFinder {
       }
     }
   }
-  std::vector<Meeting> take(size_t process) { return std::move(of_process_[process]); }
+  std::vector<CollectiveJoin> take(size_t process) { return std::move(of_process_[process]); }
 
   /// Says who jumps; returns where to, by collective.
-  std::vector<OpPlace> find_last(std::vector<PathProcess> const& processes, std::vector<ProcessGraph>& graphs) const {
+  std::vector<OpPlace> find_last(std::vector<PathProcess> const& processes, std::vector<DependencyGraph>& graphs) const {
     std::vector<OpPlace> last(least_elsewhere_.size());
     std::vector<LastKey> best(last.size(), LastKey{std::numeric_limits<int64_t>::max(), 0, 0, 0});
     for (uint32_t p = 0; p < graphs.size(); ++p) {
-      for (Meeting const& meeting : graphs[p].meetings) {
-        LastKey const key{head_start(graphs[p], meeting), processes[p].front().trace().info().rank, p, meeting.op};
-        if (key >= best[meeting.collective]) continue;
-        best[meeting.collective] = key;
-        last[meeting.collective] = {p, meeting.op};
+      for (CollectiveJoin const& join : graphs[p].joins) {
+        LastKey const key{head_start(graphs[p], join), processes[p].front().trace().info().rank, p, join.op};
+        if (key >= best[join.collective]) continue;
+        best[join.collective] = key;
+        last[join.collective] = {p, join.op};
       }
     }
-    for (ProcessGraph& graph : graphs) {
-      for (Meeting& meeting : graph.meetings) {
-        int64_t const least_here = std::get<0>(best[meeting.collective]);
-        int64_t const least_elsewhere = least_elsewhere_[meeting.collective];
-        meeting.lead_ns = head_start(graph, meeting) - std::min(least_here, least_elsewhere);
-        meeting.is_jump = meeting.lead_ns > 0 && least_here <= least_elsewhere;
+    for (DependencyGraph& graph : graphs) {
+      for (CollectiveJoin& join : graph.joins) {
+        int64_t const least_here = std::get<0>(best[join.collective]);
+        int64_t const least_elsewhere = least_elsewhere_[join.collective];
+        join.lead_ns = head_start(graph, join) - std::min(least_here, least_elsewhere);
+        join.is_jump = join.lead_ns > 0 && least_here <= least_elsewhere;
       }
     }
     return last;
@@ -90,21 +90,21 @@ class MeetingFinder {
 
   /// For how long it could have done the transfer before that began. Usually this is what it waited in it: no common clock is
   /// needed. Where it did not even begin for a reason that it does not know, it waited for that with all the others.
-  [[nodiscard]] int64_t head_start(ProcessGraph const& graph, Meeting const& meeting) const {
-    PathOp const& op = graph.ops[meeting.op];
+  [[nodiscard]] int64_t head_start(DependencyGraph const& graph, CollectiveJoin const& join) const {
+    GraphOp const& op = graph.ops[join.op];
     int64_t const late = op.ready == kNothingBefore ? 0 : op.start - op.ready;
-    return meeting.wait_ns + (late >= graph.latency_limit_of(op) ? late : 0);
+    return join.wait_ns + (late >= graph.latency_limit_of(op) ? late : 0);
   }
 
-  std::vector<std::vector<Meeting>> of_process_;
+  std::vector<std::vector<CollectiveJoin>> of_process_;
   std::vector<int64_t> least_elsewhere_;  ///< by collective: waits of ranks that were not asked for
 };
 
 std::vector<int64_t> latency_limits(CriticalPathInput const& input, PathProcess process) {
   std::vector<int64_t> limits;
-  for (DeviceIndex const& device : process) {
+  for (DeviceOps const& device : process) {
     auto const facts = std::lower_bound(input.chosen.begin(), input.chosen.end(), device.ref,
-                                        [](DeviceFacts const& d, DeviceRef ref) { return d.ref < ref; });
+                                        [](DeviceStats const& d, DeviceRef ref) { return d.ref < ref; });
     bool const is_known = facts != input.chosen.end() && facts->ref == device.ref;
     limits.push_back(std::max(input.launch_latency_limit_ns, is_known ? facts->launch.latency_limit_ns : 0));
   }
@@ -112,7 +112,7 @@ std::vector<int64_t> latency_limits(CriticalPathInput const& input, PathProcess 
 }
 
 /// The op that ends last until the window's end; of equal ones the one of the first rank, there the one that began last.
-OpPlace last_op(std::vector<ProcessGraph> const& graphs, std::vector<PathProcess> const& processes, Interval window) {
+OpPlace last_op(std::vector<DependencyGraph> const& graphs, std::vector<PathProcess> const& processes, Interval window) {
   OpPlace best;
   auto const key = [&](uint32_t process, uint32_t op) {
     return std::tuple(graphs[process].ops[op].end, -int64_t{processes[process].front().trace().info().rank}, -int64_t{process},
@@ -128,16 +128,16 @@ OpPlace last_op(std::vector<ProcessGraph> const& graphs, std::vector<PathProcess
 }
 
 /// The steps of the process's first device that has any: by time.
-std::vector<StepFacts> steps_of(PathProcess process, std::vector<StepFacts> const& all) {
-  std::vector<StepFacts> steps;
-  for (DeviceIndex const& device : process) {
-    auto const before = [](StepFacts const& step, DeviceRef ref) { return step.ref < ref; };
+std::vector<StepStats> steps_of(PathProcess process, std::vector<StepStats> const& all) {
+  std::vector<StepStats> steps;
+  for (DeviceOps const& device : process) {
+    auto const before = [](StepStats const& step, DeviceRef ref) { return step.ref < ref; };
     auto step = std::lower_bound(all.begin(), all.end(), device.ref, before);
     for (; step != all.end() && step->ref == device.ref; ++step) steps.push_back(*step);
     if (!steps.empty()) break;
   }
   std::stable_sort(steps.begin(), steps.end(),
-                   [](StepFacts const& a, StepFacts const& b) { return a.window.begin < b.window.begin; });
+                   [](StepStats const& a, StepStats const& b) { return a.window.begin < b.window.begin; });
   return steps;
 }
 
@@ -209,7 +209,7 @@ class SlackTable {
 int64_t nearly_critical_below(CriticalPathInput const& input, Interval window) {
   constexpr int64_t kPart = 100;
   std::vector<int64_t> lengths;
-  for (StepFacts const& step : input.steps)
+  for (StepStats const& step : input.steps)
     if (!step.warmup) lengths.push_back(step.window.length());
   if (lengths.empty()) return window.length() / kPart;
   return lower_median(lengths) / kPart;
@@ -223,10 +223,10 @@ PathClass class_of_slack(model::EventKind kind) {
 
 class SlackSummary {
  public:
-  SlackSummary(OpSlack const& slack, PathNames& names, CriticalPathFacts& facts)
+  SlackSummary(OpSlack const& slack, PathNames& names, CriticalPathStats& facts)
       : slack_(slack), names_(names), facts_(facts), table_(facts.nearly_critical_below_ns) {}
 
-  void add(PathProcess process, size_t number, ProcessGraph const& graph) {
+  void add(PathProcess process, size_t number, DependencyGraph const& graph) {
     model::Trace const& trace = process.front().trace();
     std::vector<uint32_t> number_of_name(trace.strings().size(), kNoNode);
     for (size_t op = 0; op < graph.ops.size(); ++op) {
@@ -252,32 +252,32 @@ class SlackSummary {
  private:
   OpSlack const& slack_;
   PathNames& names_;
-  CriticalPathFacts& facts_;
+  CriticalPathStats& facts_;
   SlackTable table_;
 };
 
 }  // namespace
 
-std::optional<CriticalPathFacts> find_critical_path(CriticalPathInput const& input, std::vector<PathPiece>* pieces) {
+std::optional<CriticalPathStats> find_critical_path(CriticalPathInput const& input, std::vector<PathPiece>* pieces) {
   std::optional<Interval> const window = path_window(input.chosen);
   if (!window) return std::nullopt;
   std::vector<PathProcess> const processes = chosen_processes(input);
-  MeetingFinder meetings(input, processes);
-  std::vector<ProcessGraph> graphs(processes.size());
+  JoinMatcher joins(input, processes);
+  std::vector<DependencyGraph> graphs(processes.size());
   tbb::parallel_for(size_t{0}, processes.size(), [&](size_t p) {
     if (input.stop.stop_requested()) return;
     auto const rank_index = static_cast<size_t>(processes[p].front().ref.rank_index);
-    graphs[p] = make_process_graph(processes[p], input.host_steps.threads[rank_index], meetings.take(p),
-                                   latency_limits(input, processes[p]), input.launch_latency_limit_ns);
+    graphs[p] = make_dependency_graph(processes[p], input.host_steps.threads[rank_index], joins.take(p),
+                                      latency_limits(input, processes[p]), input.launch_latency_limit_ns);
   });
   if (input.stop.stop_requested()) return std::nullopt;
   OpPlace const start = last_op(graphs, processes, *window);
   if (start.op == kNoNode) return std::nullopt;
-  std::vector<OpPlace> const last_participants = meetings.find_last(processes, graphs);
-  PathRoute const route = find_route(graphs, start, window->begin, last_participants);
+  std::vector<OpPlace> const last_participants = joins.find_last(processes, graphs);
+  CriticalPathWalk const route = find_route(graphs, start, window->begin, last_participants);
 
   PathNames names;
-  PathAccount account(pieces, names);
+  CriticalPathTotals account(pieces, names);
   account.enter(*processes[start.process].front().rank, {});
   int64_t const last_end = graphs[start.process].ops[start.op].end;
   if (last_end < window->end)
@@ -289,7 +289,7 @@ std::optional<CriticalPathFacts> find_critical_path(CriticalPathInput const& inp
     account.enter(*processes[p].front().rank, steps_of(processes[p], input.steps));
     account_process(processes[p], of_process[p], graphs[p], account);
   }
-  CriticalPathFacts facts = std::move(account).finish(window->length());
+  CriticalPathStats facts = std::move(account).finish(window->length());
   facts.window = *window;
   facts.jumps = route.jumps;
   facts.clock_disagreement_ns = route.clock_disagreement_ns;

@@ -12,17 +12,17 @@
 namespace stepscope::analyzer {
 
 struct CriticalPathInput {
-  std::vector<DeviceIndex> const& devices;          ///< of the run, by ref
+  std::vector<DeviceOps> const& devices;            ///< of the run, by ref
   HostSteps const& host_steps;                      ///< of the run
-  std::vector<CollectiveFacts> const& collectives;  ///< of the run, whatever was asked for
-  std::vector<DeviceFacts> const& chosen;           ///< devices whose windows the path is to explain, by ref
-  std::vector<StepFacts> const& steps;              ///< of these devices, by (ref, step)
+  std::vector<CollectiveStats> const& collectives;  ///< of the run, whatever was asked for
+  std::vector<DeviceStats> const& chosen;           ///< devices whose windows the path is to explain, by ref
+  std::vector<StepStats> const& steps;              ///< of these devices, by (ref, step)
   int64_t launch_latency_limit_ns = 10'000;         ///< of devices of which `chosen` says no longer one
   bool wants_slack = true;                          ///< false: the path alone is asked for
   std::stop_token stop = {};                        ///< told to stop, there is none
 };
 
 /// None where no chosen device has a window. `pieces`: if given, gets every piece of the path.
-std::optional<CriticalPathFacts> find_critical_path(CriticalPathInput const& input, std::vector<PathPiece>* pieces = nullptr);
+std::optional<CriticalPathStats> find_critical_path(CriticalPathInput const& input, std::vector<PathPiece>* pieces = nullptr);
 
 }  // namespace stepscope::analyzer

@@ -32,7 +32,7 @@ int64_t total(PathSplit const& split) {
 /// Back in time over what one process did.
 class StretchWalker {
  public:
-  StretchWalker(std::span<DeviceIndex const> devices, ProcessGraph& graph, PathAccount& account)
+  StretchWalker(std::span<DeviceOps const> devices, DependencyGraph& graph, CriticalPathTotals& account)
       : devices_(devices),
         rank_(*devices.front().rank),
         graph_(graph),
@@ -53,7 +53,7 @@ class StretchWalker {
 
   /// Takes the op and what was between it and what it waited for; returns the op before it, or none at the stretch's end.
   uint32_t pass_op(uint32_t number) {
-    PathOp& op = graph_.ops[number];
+    GraphOp& op = graph_.ops[number];
     if (!op.is_on_path) account_.count_op(op.is_guess);
     op.is_on_path = true;
     std::optional<int32_t> const device = devices_[graph_.device_of_stream[op.stream]].ref.device;
@@ -62,9 +62,9 @@ class StretchWalker {
       take(until_, own, device, op.row);
       return kNoNode;
     }
-    Meeting const* const meeting = graph_.meeting_of(number);
-    if (meeting != nullptr && meeting->lead_ns > 0) {
-      take(op.start + meeting->wait_ns, own, device, op.row);
+    CollectiveJoin const* const join = graph_.join_of(number);
+    if (join != nullptr && join->lead_ns > 0) {
+      take(op.start + join->wait_ns, own, device, op.row);
       take(op.start, PathClass::kPeer, device, op.row);
     } else {
       take(op.start, own, device, op.row);
@@ -91,8 +91,8 @@ class StretchWalker {
   }
 
   void take_leaves(uint32_t thread, int64_t lower) {
-    std::unique_ptr<HostLeaves>& leaves = leaves_[thread];
-    if (!leaves) leaves = std::make_unique<HostLeaves>(rank_, model::TrackId{thread}, classes_);
+    std::unique_ptr<InnermostHostEvents>& leaves = leaves_[thread];
+    if (!leaves) leaves = std::make_unique<InnermostHostEvents>(rank_, model::TrackId{thread}, classes_);
     while (at_ > lower) {
       std::optional<HostLeaf> const leaf = leaves->before(at_);
       if (!leaf) break;
@@ -110,19 +110,19 @@ class StretchWalker {
     at_ = begin;
   }
 
-  std::span<DeviceIndex const> devices_;
+  std::span<DeviceOps const> devices_;
   model::RankTrace const& rank_;
-  ProcessGraph& graph_;
-  PathAccount& account_;
+  DependencyGraph& graph_;
+  CriticalPathTotals& account_;
   HostClasses classes_;
-  std::vector<std::unique_ptr<HostLeaves>> leaves_;  ///< by track, when first asked for
+  std::vector<std::unique_ptr<InnermostHostEvents>> leaves_;  ///< by track, when first asked for
   int64_t at_ = 0, until_ = 0;
   uint32_t last_op_ = kNoNode;
 };
 
 }  // namespace
 
-void PathAccount::enter(model::RankTrace const& rank, std::vector<StepFacts> steps) {
+void CriticalPathTotals::enter(model::RankTrace const& rank, std::vector<StepStats> steps) {
   rank_ = &rank;
   steps_ = std::move(steps);
   of_last_step_ = nullptr;
@@ -130,7 +130,7 @@ void PathAccount::enter(model::RankTrace const& rank, std::vector<StepFacts> ste
   is_step_name_.assign(rank.trace.strings().size(), -1);
 }
 
-void PathAccount::add(PathPiece const& piece) {
+void CriticalPathTotals::add(PathPiece const& piece) {
   if (pieces_ != nullptr) pieces_->push_back(piece);
   auto const path_class = static_cast<size_t>(piece.path_class);
   int64_t const ns = piece.when.length();
@@ -149,7 +149,7 @@ void PathAccount::add(PathPiece const& piece) {
   add_to_steps(piece);
 }
 
-bool PathAccount::is_bare(PathPiece const& piece) {
+bool CriticalPathTotals::is_bare(PathPiece const& piece) {
   if (!piece.row) return true;
   model::EventKind const kind = rank_->trace.kind(*piece.row);
   if (kind == model::EventKind::kStep) return true;
@@ -159,7 +159,7 @@ bool PathAccount::is_bare(PathPiece const& piece) {
   return known == 1;
 }
 
-void PathAccount::add_to_place(PathPiece const& piece) {
+void CriticalPathTotals::add_to_place(PathPiece const& piece) {
   std::pair const place(piece.rank_index, piece.device.value_or(-1));
   if (of_last_place_ == nullptr || place != last_place_) {
     last_place_ = place;
@@ -168,14 +168,14 @@ void PathAccount::add_to_place(PathPiece const& piece) {
   (*of_last_place_)[static_cast<size_t>(piece.path_class)] += piece.when.length();
 }
 
-void PathAccount::add_to_steps(PathPiece const& piece) {
+void CriticalPathTotals::add_to_steps(PathPiece const& piece) {
   auto const path_class = static_cast<size_t>(piece.path_class);
   if (of_last_step_ != nullptr && last_step_.begin <= piece.when.begin && piece.when.end <= last_step_.end) {
     (*of_last_step_)[path_class] += piece.when.length();
     return;
   }
   auto step =
-      std::partition_point(steps_.begin(), steps_.end(), [&](StepFacts const& s) { return s.window.end <= piece.when.begin; });
+      std::partition_point(steps_.begin(), steps_.end(), [&](StepStats const& s) { return s.window.end <= piece.when.begin; });
   for (; step != steps_.end() && step->window.begin < piece.when.end; ++step) {
     int64_t const ns = std::min(piece.when.end, step->window.end) - std::max(piece.when.begin, step->window.begin);
     if (ns <= 0) continue;
@@ -185,7 +185,7 @@ void PathAccount::add_to_steps(PathPiece const& piece) {
   }
 }
 
-CriticalPathFacts PathAccount::finish(int64_t path_ns) && {
+CriticalPathStats CriticalPathTotals::finish(int64_t path_ns) && {
   for (auto const& [place, split] : by_place_)
     facts_.places.push_back({place.first, place.second < 0 ? std::nullopt : std::optional(place.second), split});
   std::vector<int64_t> most;  // beside facts_.steps: of one process
@@ -218,8 +218,8 @@ CriticalPathFacts PathAccount::finish(int64_t path_ns) && {
   return std::move(facts_);
 }
 
-void account_process(std::span<DeviceIndex const> devices, std::vector<PathStretch> const& stretches, ProcessGraph& graph,
-                     PathAccount& account) {
+void account_process(std::span<DeviceOps const> devices, std::vector<PathStretch> const& stretches, DependencyGraph& graph,
+                     CriticalPathTotals& account) {
   StretchWalker walker(devices, graph, account);
   for (PathStretch const& stretch : stretches) walker.walk(stretch);
 }

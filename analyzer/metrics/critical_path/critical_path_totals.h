@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "analyzer/results/critical_path_stats.h"
 #include "analyzer/metrics/critical_path/critical_path_walk.h"
 #include "analyzer/metrics/critical_path/dependency_graph.h"
+#include "analyzer/results/critical_path_stats.h"
 
 namespace stepscope::analyzer {
 
@@ -40,20 +40,20 @@ class PathNames {
 };
 
 /// Sums over all pieces.
-class PathAccount {
+class CriticalPathTotals {
  public:
   /// `pieces`: gets every piece, from the path's end to its begin; may be null.
-  PathAccount(std::vector<PathPiece>* pieces, PathNames& names) : pieces_(pieces), names_(names) {}
+  CriticalPathTotals(std::vector<PathPiece>* pieces, PathNames& names) : pieces_(pieces), names_(names) {}
 
   /// From here on pieces are this process's. `steps`: those by which its pieces are told apart, by time, disjoint.
-  void enter(model::RankTrace const& rank, std::vector<StepFacts> steps);
+  void enter(model::RankTrace const& rank, std::vector<StepStats> steps);
   void add(PathPiece const& piece);
   void count_op(bool is_guess) {
     ++facts_.ops;
     if (is_guess) ++facts_.guessed_waits;
   }
   /// The sums; of window, jumps, clocks and slack nothing is filled.
-  CriticalPathFacts finish(int64_t path_ns) &&;
+  CriticalPathStats finish(int64_t path_ns) &&;
 
  private:
   [[nodiscard]] bool is_bare(PathPiece const& piece);
@@ -63,7 +63,7 @@ class PathAccount {
   std::vector<PathPiece>* pieces_;
   PathNames& names_;
   model::RankTrace const* rank_ = nullptr;
-  std::vector<StepFacts> steps_;
+  std::vector<StepStats> steps_;
   std::vector<uint32_t> number_of_name_;  ///< by StringId of the process
   std::vector<int8_t> is_step_name_;      ///< by StringId of the process; −1 = not asked
   struct Sum {
@@ -78,11 +78,11 @@ class PathAccount {
   PathSplit* of_last_place_ = nullptr;
   Interval last_step_ = {0, 0};
   PathSplit* of_last_step_ = nullptr;
-  CriticalPathFacts facts_;
+  CriticalPathStats facts_;
 };
 
 /// Walks the stretches, all of one process, marks their ops in the graph and adds their pieces.
-void account_process(std::span<DeviceIndex const> devices, std::vector<PathStretch> const& stretches, ProcessGraph& graph,
-                     PathAccount& account);
+void account_process(std::span<DeviceOps const> devices, std::vector<PathStretch> const& stretches, DependencyGraph& graph,
+                     CriticalPathTotals& account);
 
 }  // namespace stepscope::analyzer

@@ -15,11 +15,11 @@ struct NextJump {
 /// Every op has one op that the path goes on to: a forest, in which each op's next jump is that of its parent.
 class JumpFinder {
  public:
-  explicit JumpFinder(ProcessGraph const& graph) : graph_(graph), next_(graph.ops.size()), landings_(graph.exits.size()) {
+  explicit JumpFinder(DependencyGraph const& graph) : graph_(graph), next_(graph.ops.size()), landings_(graph.exits.size()) {
     std::vector<bool> is_jump(graph.ops.size());
-    for (Meeting const& meeting : graph.meetings) is_jump[meeting.op] = meeting.is_jump;
+    for (CollectiveJoin const& join : graph.joins) is_jump[join.op] = join.is_jump;
     for (uint32_t number = 0; number < graph.ops.size(); ++number) {
-      PathOp const& op = graph.ops[number];
+      GraphOp const& op = graph.ops[number];
       uint32_t parent = op.waited_for;
       int64_t at = op.ready;
       if (parent == kNoNode && op.launch != kNoNode) {
@@ -56,7 +56,7 @@ class JumpFinder {
     return op;
   }
 
-  ProcessGraph const& graph_;
+  DependencyGraph const& graph_;
   std::vector<NextJump> next_;
   std::vector<std::vector<uint32_t>> landings_;  ///< by track, by exit
 };
@@ -64,16 +64,16 @@ class JumpFinder {
 /// Of one process: where the path can come in by a jump, or begins, and where it leaves from there.
 class JumpTable {
  public:
-  JumpTable(ProcessGraph const& graph, uint32_t start) : start_(start) {
+  JumpTable(DependencyGraph const& graph, uint32_t start) : start_(start) {
     JumpFinder const finder(graph);
-    next_.reserve(graph.meetings.size());
-    for (Meeting const& meeting : graph.meetings) next_.push_back(finder.next(meeting.op));
+    next_.reserve(graph.joins.size());
+    for (CollectiveJoin const& join : graph.joins) next_.push_back(finder.next(join.op));
     if (start != kNoNode) of_start_ = finder.next(start);
   }
-  [[nodiscard]] NextJump next(ProcessGraph const& graph, uint32_t op) const {
+  [[nodiscard]] NextJump next(DependencyGraph const& graph, uint32_t op) const {
     if (op == start_) return of_start_;
-    Meeting const* const meeting = graph.meeting_of(op);
-    return meeting == nullptr ? NextJump{} : next_[static_cast<size_t>(meeting - graph.meetings.data())];
+    CollectiveJoin const* const join = graph.join_of(op);
+    return join == nullptr ? NextJump{} : next_[static_cast<size_t>(join - graph.joins.data())];
   }
 
  private:
@@ -84,7 +84,7 @@ class JumpTable {
 
 class RouteFinder {
  public:
-  RouteFinder(std::vector<ProcessGraph> const& graphs, OpPlace start, int64_t window_begin,
+  RouteFinder(std::vector<DependencyGraph> const& graphs, OpPlace start, int64_t window_begin,
               std::vector<OpPlace> const& last_participants)
       : graphs_(graphs), window_begin_(window_begin), last_participants_(last_participants) {
     for (uint32_t process = 0; process < graphs.size(); ++process)
@@ -92,7 +92,7 @@ class RouteFinder {
     at_ = {start.process, start.op, graphs[start.process].ops[start.op].end, 0, kNoNode};
   }
 
-  PathRoute find() && {
+  CriticalPathWalk find() && {
     while (at_.from + shift_ > window_begin_ && advance()) {
     }
     // The path runs ahead of the clocks by this: so much of its begin lies before the window.
@@ -103,20 +103,20 @@ class RouteFinder {
  private:
   /// Adds the stretch that begins at `at_`; false when it is the last one.
   bool advance() {
-    ProcessGraph const& graph = graphs_[at_.process];
+    DependencyGraph const& graph = graphs_[at_.process];
     int64_t const window_begin = window_begin_ - shift_;  // in the time of this process
-    Meeting const* meeting = graph.meeting_of(at_.op);
+    CollectiveJoin const* join = graph.join_of(at_.op);
     NextJump jump{at_.op, at_.from};
-    if (meeting == nullptr || !meeting->is_jump) {
+    if (join == nullptr || !join->is_jump) {
       jump = tables_[at_.process].next(graph, at_.op);
-      meeting = jump.op == kNoNode ? nullptr : graph.meeting_of(jump.op);
+      join = jump.op == kNoNode ? nullptr : graph.join_of(jump.op);
     }
     at_.until = window_begin;
     PathStretch next;
     // Ranks that contradict each other in the order of collectives could send the path round in a circle.
     bool const goes_on =
-        meeting != nullptr && jump.at > window_begin && taken_.insert((uint64_t{at_.process} << 32) | jump.op).second;
-    if (goes_on) next = take_jump(*meeting, jump.at);
+        join != nullptr && jump.at > window_begin && taken_.insert((uint64_t{at_.process} << 32) | jump.op).second;
+    if (goes_on) next = take_jump(*join, jump.at);
     route_.stretches.push_back(at_);
     at_ = next;
     return goes_on;
@@ -124,37 +124,37 @@ class RouteFinder {
 
   /// Ends the stretch at the jump, to which the path comes at `end`, when the last participant was ready for the transfer;
   /// returns where the path goes on there.
-  PathStretch take_jump(Meeting const& meeting, int64_t end) {
-    OpPlace const target = last_participants_[meeting.collective];
-    ProcessGraph const& there = graphs_[target.process];
-    int64_t const arrival = there.ops[target.op].start + there.meeting_of(target.op)->wait_ns;
-    int64_t const start = graphs_[at_.process].ops[meeting.op].start;
+  PathStretch take_jump(CollectiveJoin const& join, int64_t end) {
+    OpPlace const target = last_participants_[join.collective];
+    DependencyGraph const& there = graphs_[target.process];
+    int64_t const arrival = there.ops[target.op].start + there.join_of(target.op)->wait_ns;
+    int64_t const start = graphs_[at_.process].ops[join.op].start;
     at_.until = std::max(std::min(arrival - shift_, end), window_begin_ - shift_);
-    at_.last_op = meeting.op;
+    at_.last_op = join.op;
     route_.clock_filled_ns += std::max<int64_t>(start - at_.until, 0);
     shift_ = std::min<int64_t>(end + shift_ - arrival, 0);
     if (arrival + shift_ > window_begin_) {  // else the path has come to its begin
-      int64_t const expected = start + meeting.wait_ns;
+      int64_t const expected = start + join.wait_ns;
       ++route_.jumps;
       route_.clock_disagreement_ns = std::max(route_.clock_disagreement_ns, std::max(expected - arrival, arrival - expected));
     }
     return {target.process, target.op, arrival, 0, kNoNode};
   }
 
-  std::vector<ProcessGraph> const& graphs_;
+  std::vector<DependencyGraph> const& graphs_;
   int64_t window_begin_;
   std::vector<OpPlace> const& last_participants_;
   std::vector<JumpTable> tables_;
   std::unordered_set<uint64_t> taken_;  ///< (process, op) of jumps
   PathStretch at_;
   int64_t shift_ = 0;  ///< time on the path − run time of the process; ≤ 0: what clocks contradict is cut off at the end
-  PathRoute route_;
+  CriticalPathWalk route_;
 };
 
 }  // namespace
 
-PathRoute find_route(std::vector<ProcessGraph> const& graphs, OpPlace start, int64_t window_begin,
-                     std::vector<OpPlace> const& last_participants) {
+CriticalPathWalk find_route(std::vector<DependencyGraph> const& graphs, OpPlace start, int64_t window_begin,
+                            std::vector<OpPlace> const& last_participants) {
   return RouteFinder(graphs, start, window_begin, last_participants).find();
 }
 

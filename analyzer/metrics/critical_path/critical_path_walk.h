@@ -17,7 +17,7 @@ struct PathStretch {
   uint32_t last_op = kNoNode;  ///< the collective from which the path jumps at `until`; none: the path begins there
 };
 
-struct PathRoute {
+struct CriticalPathWalk {
   std::vector<PathStretch> stretches;  ///< from the end of the path to its begin; their lengths sum to the walked time
   uint64_t jumps = 0;
   int64_t clock_disagreement_ns = 0, clock_filled_ns = 0, clock_cut_ns = 0;
@@ -29,7 +29,7 @@ struct OpPlace {
 };
 
 /// From the end of the op `start` back until the window's begin is reached. `last_participants`: by collective.
-PathRoute find_route(std::vector<ProcessGraph> const& graphs, OpPlace start, int64_t window_begin,
-                     std::vector<OpPlace> const& last_participants);
+CriticalPathWalk find_route(std::vector<DependencyGraph> const& graphs, OpPlace start, int64_t window_begin,
+                            std::vector<OpPlace> const& last_participants);
 
 }  // namespace stepscope::analyzer

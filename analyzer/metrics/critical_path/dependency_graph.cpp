@@ -4,9 +4,9 @@
 #include <numeric>
 #include <tuple>
 
-#include "analyzer/metrics/work/copies.h"
 #include "analyzer/metrics/critical_path/dependency_graph_host.h"
 #include "analyzer/metrics/critical_path/dependency_graph_streams.h"
+#include "analyzer/metrics/work/copies.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -14,10 +14,10 @@ namespace {
 using model::Trace;
 
 /// The rows of the device ops by start; of equal starts by what a trace calls its streams, not by how it orders its tracks.
-std::vector<uint32_t> rows_in_order(std::span<DeviceIndex const> devices) {
+std::vector<uint32_t> rows_in_order(std::span<DeviceOps const> devices) {
   Trace const& trace = devices.front().trace();
   std::vector<uint32_t> rows;
-  for (DeviceIndex const& device : devices) rows.insert(rows.end(), device.ops.begin(), device.ops.end());
+  for (DeviceOps const& device : devices) rows.insert(rows.end(), device.ops.begin(), device.ops.end());
   auto const& start = trace.columns().start;
   auto const by_start = [&](uint32_t a, uint32_t b) { return start[a] < start[b]; };
   if (devices.size() > 1) std::stable_sort(rows.begin(), rows.end(), by_start);
@@ -33,14 +33,14 @@ std::vector<uint32_t> rows_in_order(std::span<DeviceIndex const> devices) {
   return rows;
 }
 
-void add_ops(std::span<DeviceIndex const> devices, ProcessGraph& graph) {
-  DeviceIndex const& device = devices.front();
+void add_ops(std::span<DeviceOps const> devices, DependencyGraph& graph) {
+  DeviceOps const& device = devices.front();
   auto const& track = device.trace().columns().track;
   std::vector<uint32_t> last(device.trace().tracks().size(), kNoNode);
   std::vector<uint32_t> const rows = rows_in_order(devices);
   graph.ops.reserve(rows.size());
   for (uint32_t const row : rows) {
-    PathOp op;
+    GraphOp op;
     op.start = device.start(row);
     op.end = device.end(row);
     op.row = row;
@@ -52,10 +52,10 @@ void add_ops(std::span<DeviceIndex const> devices, ProcessGraph& graph) {
 }
 
 /// Returns the launches' rows.
-std::vector<uint32_t> add_launches(DeviceIndex const& device, ProcessGraph& graph) {
+std::vector<uint32_t> add_launches(DeviceOps const& device, DependencyGraph& graph) {
   Trace const& trace = device.trace();
   std::vector<uint32_t> number(trace.event_count(), kNoNode);
-  for (PathOp const& op : graph.ops) {
+  for (GraphOp const& op : graph.ops) {
     auto const launch = device.launch_of(op.row);
     // What is said to be launched after it began was not: a fault of clocks or of the recording.
     if (launch && device.start(*launch) <= op.start && trace.track(*launch).kind == model::TrackKind::kThread)
@@ -72,7 +72,7 @@ std::vector<uint32_t> add_launches(DeviceIndex const& device, ProcessGraph& grap
 
   // A call that waits for its copy launches the copy at its begin.
   std::vector<bool> has_op(rows.size());
-  for (PathOp& op : graph.ops) {
+  for (GraphOp& op : graph.ops) {
     auto const launch = device.launch_of(op.row);
     if (!launch || device.start(*launch) > op.start) continue;
     op.launch = number[*launch];
@@ -88,14 +88,14 @@ std::vector<uint32_t> add_launches(DeviceIndex const& device, ProcessGraph& grap
 }
 
 /// The wait that was over last; of several the one whose op began last.
-uint32_t last_of(std::vector<PathOp> const& ops, std::span<PathWait const> waits) {
+uint32_t last_of(std::vector<GraphOp> const& ops, std::span<PathWait const> waits) {
   uint32_t best = kNoNode;
   for (PathWait const& wait : waits)
     if (best == kNoNode || std::pair(ops[wait.source].end, wait.source) > std::pair(ops[best].end, best)) best = wait.source;
   return best;
 }
 
-void decide_one(ProcessGraph const& graph, std::span<PathWait const> waits, PathOp& op) {
+void decide_one(DependencyGraph const& graph, std::span<PathWait const> waits, GraphOp& op) {
   auto const take = [&](int64_t ready, uint32_t source) {
     if (op.ready != kNothingBefore && ready <= op.ready) return;
     op.ready = ready;
@@ -108,11 +108,11 @@ void decide_one(ProcessGraph const& graph, std::span<PathWait const> waits, Path
 
 /// Decides what each op waited for last. Where records leave a device idle for no reason (most tools do not record what streams
 /// wait for), the op of the device that ended last is taken for it.
-void decide(std::vector<uint32_t> const& ended_before, ProcessGraph& graph) {
+void decide(std::vector<uint32_t> const& ended_before, DependencyGraph& graph) {
   std::vector<PathWait> guesses;
   auto first = graph.waits.begin();
   for (uint32_t number = 0; number < graph.ops.size(); ++number) {
-    PathOp& op = graph.ops[number];
+    GraphOp& op = graph.ops[number];
     auto last = first;
     while (last != graph.waits.end() && last->op == number) ++last;
     decide_one(graph, {first, last}, op);
@@ -133,35 +133,36 @@ void decide(std::vector<uint32_t> const& ended_before, ProcessGraph& graph) {
 }
 
 /// Finds the ops of the meetings; those that are not among the device's ops are dropped.
-void place_meetings(Trace const& trace, std::vector<Meeting> meetings, ProcessGraph& graph) {
-  std::sort(meetings.begin(), meetings.end(), [](Meeting const& a, Meeting const& b) { return a.row < b.row; });
+void place_joins(Trace const& trace, std::vector<CollectiveJoin> joins, DependencyGraph& graph) {
+  std::sort(joins.begin(), joins.end(), [](CollectiveJoin const& a, CollectiveJoin const& b) { return a.row < b.row; });
   for (uint32_t number = 0; number < graph.ops.size(); ++number) {
     uint32_t const row = graph.ops[number].row;
     if (trace.kind(row) != model::EventKind::kCollective) continue;
     auto const at =
-        std::lower_bound(meetings.begin(), meetings.end(), row, [](Meeting const& m, uint32_t r) { return m.row < r; });
-    if (at == meetings.end() || at->row != row) continue;
-    graph.meetings.push_back(*at);
-    graph.meetings.back().op = number;
+        std::lower_bound(joins.begin(), joins.end(), row, [](CollectiveJoin const& m, uint32_t r) { return m.row < r; });
+    if (at == joins.end() || at->row != row) continue;
+    graph.joins.push_back(*at);
+    graph.joins.back().op = number;
   }
 }
 
 }  // namespace
 
-HostExit const* ProcessGraph::exit_of(uint32_t thread, int64_t position) const {
+HostExit const* DependencyGraph::exit_of(uint32_t thread, int64_t position) const {
   std::vector<HostExit> const& all = exits[thread];
   auto const after = std::partition_point(all.begin(), all.end(), [&](HostExit const& e) { return e.from <= position; });
   return after == all.begin() ? nullptr : &*std::prev(after);
 }
 
-Meeting const* ProcessGraph::meeting_of(uint32_t op) const {
-  auto const at = std::lower_bound(meetings.begin(), meetings.end(), op, [](Meeting const& m, uint32_t o) { return m.op < o; });
-  return at == meetings.end() || at->op != op ? nullptr : &*at;
+CollectiveJoin const* DependencyGraph::join_of(uint32_t op) const {
+  auto const at = std::lower_bound(joins.begin(), joins.end(), op, [](CollectiveJoin const& m, uint32_t o) { return m.op < o; });
+  return at == joins.end() || at->op != op ? nullptr : &*at;
 }
 
-ProcessGraph make_process_graph(std::span<DeviceIndex const> devices, std::vector<std::vector<HostStep>> const& steps,
-                                std::vector<Meeting> meetings, std::vector<int64_t> latency_limits, int64_t least_wait_ns) {
-  ProcessGraph graph;
+DependencyGraph make_dependency_graph(std::span<DeviceOps const> devices, std::vector<std::vector<HostStep>> const& steps,
+                                      std::vector<CollectiveJoin> joins, std::vector<int64_t> latency_limits,
+                                      int64_t least_wait_ns) {
+  DependencyGraph graph;
   graph.latency_limits = std::move(latency_limits);
   graph.rank_index = devices.front().ref.rank_index;
   graph.devices = devices.size();
@@ -176,7 +177,7 @@ ProcessGraph make_process_graph(std::span<DeviceIndex const> devices, std::vecto
   decide(streams.ended_before(), graph);
   find_host_waits(devices.front(), streams, launch_rows, least_wait_ns, graph);
   find_handovers(*devices.front().rank, steps, graph);
-  place_meetings(devices.front().trace(), std::move(meetings), graph);
+  place_joins(devices.front().trace(), std::move(joins), graph);
   return graph;
 }
 

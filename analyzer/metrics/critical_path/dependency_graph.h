@@ -22,8 +22,8 @@ inline constexpr uint32_t kNoNode = std::numeric_limits<uint32_t>::max();
 /// When the last of nothing was over.
 inline constexpr int64_t kNothingBefore = std::numeric_limits<int64_t>::min();
 
-/// Instants are run time. Numbers of ops are places in ProcessGraph::ops.
-struct PathOp {
+/// Instants are run time. Numbers of ops are places in DependencyGraph::ops.
+struct GraphOp {
   int64_t start = 0, end = 0;
   int64_t ready = kNothingBefore;  ///< when the last of what it waited for was over; ≤ start
   uint32_t row = 0, stream = 0;    ///< in the trace: its row, its track
@@ -40,7 +40,7 @@ struct PathLaunch {
   bool waits_for_copy = false;  ///< the call lasts until its copy ends
 };
 /// When the launch of an op was over for it: at the end of the call, at its own start if that was earlier.
-inline int64_t launched_at(PathOp const& op, PathLaunch const& launch) { return std::min(launch.end, op.start); }
+inline int64_t launched_at(GraphOp const& op, PathLaunch const& launch) { return std::min(launch.end, op.start); }
 
 /// Ops that `op` waits for beyond the one before it on its stream.
 struct PathWait {
@@ -68,7 +68,7 @@ struct HostExit {
 };
 
 /// A collective op that other devices take part in.
-struct Meeting {
+struct CollectiveJoin {
   uint32_t row = 0, op = kNoNode;
   uint32_t collective = 0;  ///< which
   int64_t wait_ns = 0;      ///< from its start to the begin of the transfer
@@ -77,27 +77,28 @@ struct Meeting {
   bool is_jump = false;  ///< the path goes on where the last participant is
 };
 
-struct ProcessGraph {
+struct DependencyGraph {
   int32_t rank_index = 0;
   size_t devices = 0;                        ///< how many the process has
-  std::vector<PathOp> ops;                   ///< by start; of equal starts by (device, stream id, row)
+  std::vector<GraphOp> ops;                  ///< by start; of equal starts by (device, stream id, row)
   std::vector<PathLaunch> launches;          ///< those of ops, by row
   std::vector<PathWait> waits;               ///< by op
   std::vector<PathSync> syncs;               ///< by (thread, row)
   std::vector<std::vector<HostExit>> exits;  ///< by track, each by `from`
-  std::vector<Meeting> meetings;             ///< by op; those whose op is known
+  std::vector<CollectiveJoin> joins;         ///< by op; those whose op is known
   std::vector<uint32_t> device_of_stream;    ///< by track: the place of its device among the process's devices
   std::vector<int64_t> latency_limits;       ///< of the process's devices (launch_latency_limit())
 
-  [[nodiscard]] int64_t latency_limit_of(PathOp const& op) const { return latency_limits[device_of_stream[op.stream]]; }
+  [[nodiscard]] int64_t latency_limit_of(GraphOp const& op) const { return latency_limits[device_of_stream[op.stream]]; }
   /// The last exit that takes the position; null: the path stays on the thread.
   [[nodiscard]] HostExit const* exit_of(uint32_t thread, int64_t position) const;
-  [[nodiscard]] Meeting const* meeting_of(uint32_t op) const;
+  [[nodiscard]] CollectiveJoin const* join_of(uint32_t op) const;
 };
 
 /// `devices`: all of one process. `steps`: of its tracks. `meetings`: of its rows. `latency_limits`: of its devices; a sync of
 /// which nothing is known waited for an op where it took `least_wait_ns` or more.
-ProcessGraph make_process_graph(std::span<DeviceIndex const> devices, std::vector<std::vector<HostStep>> const& steps,
-                                std::vector<Meeting> meetings, std::vector<int64_t> latency_limits, int64_t least_wait_ns);
+DependencyGraph make_dependency_graph(std::span<DeviceOps const> devices, std::vector<std::vector<HostStep>> const& steps,
+                                      std::vector<CollectiveJoin> joins, std::vector<int64_t> latency_limits,
+                                      int64_t least_wait_ns);
 
 }  // namespace stepscope::analyzer

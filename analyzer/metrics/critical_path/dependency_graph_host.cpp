@@ -5,8 +5,8 @@
 #include <string_view>
 #include <tuple>
 
-#include "analyzer/metrics/work/copies.h"
 #include "analyzer/metrics/host/innermost_host_events.h"
+#include "analyzer/metrics/work/copies.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -17,7 +17,7 @@ using model::SyncKind;
 /// The calls of the host that wait for the device.
 class HostWaits {
  public:
-  HostWaits(DeviceIndex const& device, StreamOps& streams, int64_t least_wait_ns, ProcessGraph& graph)
+  HostWaits(DeviceOps const& device, StreamOps& streams, int64_t least_wait_ns, DependencyGraph& graph)
       : device_(device), streams_(streams), least_wait_ns_(least_wait_ns), graph_(graph) {}
 
   void add_sync(uint32_t row) {
@@ -64,7 +64,7 @@ class HostWaits {
     uint32_t const op = scope == SyncScope::kOp ? scope_number : streams_.last_ended(scope, scope_number, sync.end);
     if (op != kNoNode && scope == SyncScope::kOp) {
       // It returned before the op was over, or the op took no time: then the op is not what it waited for.
-      PathOp const& waited_for = graph_.ops[op];
+      GraphOp const& waited_for = graph_.ops[op];
       if (waited_for.end > sync.end || waited_for.start == waited_for.end) return;
     }
     if (op != kNoNode && graph_.ops[op].end > sync.begin) {
@@ -74,10 +74,10 @@ class HostWaits {
     found_.push_back({row, sync});
   }
 
-  DeviceIndex const& device_;
+  DeviceOps const& device_;
   StreamOps& streams_;
   int64_t least_wait_ns_;
-  ProcessGraph& graph_;
+  DependencyGraph& graph_;
   std::vector<Found> found_;
 };
 
@@ -101,7 +101,7 @@ struct ThreadActivity {
 };
 
 /// What a thread without steps may wait for while it does nothing.
-struct Givers {
+struct HandoverThreads {
   uint32_t home = kNoNode;  ///< the thread that has the steps
   ThreadActivity const* of_home = nullptr;
   std::vector<std::pair<int64_t, uint32_t>> ends;  ///< by time: when launching threads ended what they did, and which
@@ -109,7 +109,8 @@ struct Givers {
 
 /// While a thread without steps does nothing: if `home` begins something and is still at it, it has given the thread its work;
 /// else the thread has waited for the thread that ended what it did last.
-void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread, Givers const& givers, std::vector<HostExit>& exits) {
+void add_ways_back(ThreadActivity const& idle_thread, uint32_t thread, HandoverThreads const& givers,
+                   std::vector<HostExit>& exits) {
   std::vector<Interval> const &begun = givers.of_home->events, &busy = givers.of_home->busy;
   size_t next = 0, next_busy = 0;
   for (size_t i = 0; i < idle_thread.busy.size(); ++i) {
@@ -169,8 +170,8 @@ uint32_t busiest_launcher(model::Trace const& trace, std::vector<size_t> const& 
 
 }  // namespace
 
-void find_host_waits(DeviceIndex const& device, StreamOps& streams, std::vector<uint32_t> const& launch_rows,
-                     int64_t least_wait_ns, ProcessGraph& graph) {
+void find_host_waits(DeviceOps const& device, StreamOps& streams, std::vector<uint32_t> const& launch_rows, int64_t least_wait_ns,
+                     DependencyGraph& graph) {
   HostWaits waits(device, streams, least_wait_ns, graph);
   model::Trace const& trace = device.trace();
   for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
@@ -187,7 +188,7 @@ void find_host_waits(DeviceIndex const& device, StreamOps& streams, std::vector<
   waits.finish();
 }
 
-void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostStep>> const& steps, ProcessGraph& graph) {
+void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostStep>> const& steps, DependencyGraph& graph) {
   std::vector<size_t> launches(rank.trace.tracks().size());
   for (PathLaunch const& launch : graph.launches) ++launches[launch.thread];
   uint32_t const home = busiest_launcher(rank.trace, launches, steps, true);
@@ -196,7 +197,7 @@ void find_handovers(model::RankTrace const& rank, std::vector<std::vector<HostSt
   if (home != kNoNode && helper != kNoNode && launches[helper] > 0) {
     ThreadActivity const of_home(rank, home);
     std::map<uint32_t, ThreadActivity> without_steps;
-    Givers givers{home, &of_home, {}};
+    HandoverThreads givers{home, &of_home, {}};
     for (uint32_t t = 0; t < launches.size(); ++t) {
       if (launches[t] == 0 || t == home) continue;
       ThreadActivity activity(rank, t);

@@ -15,9 +15,9 @@ OpBuckets::OpBuckets(std::vector<uint32_t> const& ops, std::vector<uint32_t> con
   for (uint32_t const op : ops) ops_[begins_[bucket_of[op] + 1]++] = op;
 }
 
-StreamOps::StreamOps(std::span<DeviceIndex const> devices, ProcessGraph const& graph) : devices_(devices), ops_(graph.ops) {
+StreamOps::StreamOps(std::span<DeviceOps const> devices, DependencyGraph const& graph) : devices_(devices), ops_(graph.ops) {
   auto const tracks = devices.front().trace().tracks();
-  for (DeviceIndex const& device : devices)
+  for (DeviceOps const& device : devices)
     for (model::TrackId const stream : device.streams)
       streams_.push_back({device.ref.device, tracks[stream.value].id, stream.value});
   std::sort(streams_.begin(), streams_.end());
@@ -99,7 +99,7 @@ std::optional<uint32_t> StreamOps::stream(int32_t device, int64_t id) const {
 
 std::optional<uint32_t> StreamOps::device(int32_t id) const {
   auto const at =
-      std::lower_bound(devices_.begin(), devices_.end(), id, [](DeviceIndex const& d, int32_t i) { return d.ref.device < i; });
+      std::lower_bound(devices_.begin(), devices_.end(), id, [](DeviceOps const& d, int32_t i) { return d.ref.device < i; });
   if (at == devices_.end() || at->ref.device != id) return std::nullopt;
   return static_cast<uint32_t>(at - devices_.begin());
 }
@@ -108,7 +108,7 @@ namespace {
 
 /// A wait whose calls are known holds what was launched behind it until what was launched before the event was recorded is over;
 /// of any other it is known when it ended.
-PathWait resolve_wait(DeviceIndex const& device, uint32_t row, StreamOps& streams) {
+PathWait resolve_wait(DeviceOps const& device, uint32_t row, StreamOps& streams) {
   model::Trace const& trace = device.trace();
   auto const& detail = trace.detail<model::StreamWaitDetail>(row);
   uint32_t const held = trace.columns().track[row].value;
@@ -131,10 +131,9 @@ PathWait resolve_wait(DeviceIndex const& device, uint32_t row, StreamOps& stream
 
 }  // namespace
 
-std::vector<PathWait> find_stream_waits(std::span<DeviceIndex const> devices, StreamOps& streams,
-                                        std::vector<PathOp> const& ops) {
+std::vector<PathWait> find_stream_waits(std::span<DeviceOps const> devices, StreamOps& streams, std::vector<GraphOp> const& ops) {
   std::vector<PathWait> waits;
-  for (DeviceIndex const& device : devices) {
+  for (DeviceOps const& device : devices) {
     for (model::TrackId const stream : device.streams) {
       model::Trace::Rows const rows = device.trace().rows_of(stream);
       for (uint32_t row = rows.first; row < rows.last; ++row) {

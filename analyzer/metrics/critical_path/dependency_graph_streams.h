@@ -22,7 +22,7 @@ class OpBuckets {
 class StreamOps {
  public:
   /// `graph` has its ops; it must stay.
-  StreamOps(std::span<DeviceIndex const> devices, ProcessGraph const& graph);
+  StreamOps(std::span<DeviceOps const> devices, DependencyGraph const& graph);
 
   /// By op: the op of its device that ended last before it began or as it began. Ops that took no time are nobody's reason.
   [[nodiscard]] std::vector<uint32_t> const& ended_before() const { return ended_before_; }
@@ -41,8 +41,8 @@ class StreamOps {
   void order_by_end(std::vector<uint32_t> const& device_of_op);
   std::vector<uint64_t> const& latest_calls(uint32_t stream);
 
-  std::span<DeviceIndex const> devices_;
-  std::vector<PathOp> const& ops_;
+  std::span<DeviceOps const> devices_;
+  std::vector<GraphOp> const& ops_;
   struct Named {
     int32_t device;
     int64_t id;
@@ -57,6 +57,6 @@ class StreamOps {
 };
 
 /// By op, then source; each source began before its op and was over when that began.
-std::vector<PathWait> find_stream_waits(std::span<DeviceIndex const> devices, StreamOps& streams, std::vector<PathOp> const& ops);
+std::vector<PathWait> find_stream_waits(std::span<DeviceOps const> devices, StreamOps& streams, std::vector<GraphOp> const& ops);
 
 }  // namespace stepscope::analyzer

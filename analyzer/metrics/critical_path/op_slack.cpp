@@ -39,7 +39,7 @@ class SyncLimits {
 /// One process from its end to its begin. What is found of collectives is shared with the other processes.
 class SlackSweep {
  public:
-  SlackSweep(ProcessGraph const& graph, Interval window) : graph_(graph), window_(window) {
+  SlackSweep(DependencyGraph const& graph, Interval window) : graph_(graph), window_(window) {
     items_.reserve(graph.launches.size() + graph.syncs.size());
     for (uint32_t i = 0; i < graph.launches.size(); ++i) items_.push_back({graph.launches[i].start, true, i});
     for (uint32_t i = 0; i < graph.syncs.size(); ++i) items_.push_back({graph.syncs[i].end, false, i});
@@ -59,11 +59,11 @@ class SlackSweep {
     of_process_ = SyncLimits();
     of_device_.assign(graph_.devices, {});
     of_stream_.assign(graph_.exits.size(), {});
-    size_t items = items_.size(), meetings = graph_.meetings.size(), waits = graph_.waits.size();
+    size_t items = items_.size(), joins = graph_.joins.size(), waits = graph_.waits.size();
     for (auto number = static_cast<uint32_t>(graph_.ops.size()); number-- > 0;) {
-      PathOp const& op = graph_.ops[number];
+      GraphOp const& op = graph_.ops[number];
       for (; items > 0 && items_[items - 1].key > op.start; --items) pass(items_[items - 1]);
-      for (; meetings > 0 && graph_.meetings[meetings - 1].op > number; --meetings) {
+      for (; joins > 0 && graph_.joins[joins - 1].op > number; --joins) {
       }
       size_t const last_wait = waits;
       while (waits > 0 && graph_.waits[waits - 1].op == number) --waits;
@@ -73,13 +73,13 @@ class SlackSweep {
       }
       int64_t own = slack_as_known(number);
       int64_t lead = 0;
-      if (meetings > 0 && graph_.meetings[meetings - 1].op == number) {
-        Meeting const& meeting = graph_.meetings[meetings - 1];
-        lead = meeting.lead_ns;
-        for (uint32_t const partner : partners_of(meeting)) own = std::min(own, slack_as_known(partner));
-        own = std::min(own, shared[meeting.collective]);
-        if (own < shared[meeting.collective]) reduced.push_back(meeting.collective);
-        shared[meeting.collective] = own;
+      if (joins > 0 && graph_.joins[joins - 1].op == number) {
+        CollectiveJoin const& join = graph_.joins[joins - 1];
+        lead = join.lead_ns;
+        for (uint32_t const partner : partners_of(join)) own = std::min(own, slack_as_known(partner));
+        own = std::min(own, shared[join.collective]);
+        if (own < shared[join.collective]) reduced.push_back(join.collective);
+        shared[join.collective] = own;
       }
       slack_[number] = own;
       hand_on(op, add_delays(own, lead), {graph_.waits.data() + waits, graph_.waits.data() + last_wait});
@@ -99,7 +99,7 @@ class SlackSweep {
   /// Devices of one process that meet each other.
   void find_partners() {
     std::vector<std::pair<uint32_t, uint32_t>> all;  // collective, op
-    for (Meeting const& meeting : graph_.meetings) all.emplace_back(meeting.collective, meeting.op);
+    for (CollectiveJoin const& join : graph_.joins) all.emplace_back(join.collective, join.op);
     std::sort(all.begin(), all.end());
     for (size_t first = 0, last = 0; first < all.size(); first = last) {
       while (last < all.size() && all[last].first == all[first].first) ++last;
@@ -108,16 +108,16 @@ class SlackSweep {
       for (size_t i = first; i < last; ++i) partners_.push_back(all[i].second);
     }
   }
-  [[nodiscard]] std::span<uint32_t const> partners_of(Meeting const& meeting) const {
-    auto const group = std::lower_bound(partner_groups_.begin(), partner_groups_.end(), std::pair(meeting.collective, 0U));
-    if (group == partner_groups_.end() || group->first != meeting.collective) return {};
+  [[nodiscard]] std::span<uint32_t const> partners_of(CollectiveJoin const& join) const {
+    auto const group = std::lower_bound(partner_groups_.begin(), partner_groups_.end(), std::pair(join.collective, 0U));
+    if (group == partner_groups_.end() || group->first != join.collective) return {};
     size_t const end = std::next(group) == partner_groups_.end() ? partners_.size() : std::next(group)->second;
     return {partners_.data() + group->second, partners_.data() + end};
   }
 
   /// By what depends on the op and has been passed. All that depends on a partner begins behind the last start of the partners.
   [[nodiscard]] int64_t slack_as_known(uint32_t number) const {
-    PathOp const& op = graph_.ops[number];
+    GraphOp const& op = graph_.ops[number];
     if (op.is_on_path) return 0;
     if (op.start < window_.begin || op.end > window_.end) return kUnlimited;
     return std::min({slack_[number], window_.end - op.end, limit_by_syncs(op)});
@@ -144,14 +144,14 @@ class SlackSweep {
     thread = add_delays(thread, sync.ready - sync.begin);
   }
 
-  [[nodiscard]] int64_t limit_by_syncs(PathOp const& op) const {
+  [[nodiscard]] int64_t limit_by_syncs(GraphOp const& op) const {
     if (op.start == op.end) return kUnlimited;  // nobody waits for what takes no time
     return std::min({of_process_.slack_of(op.end), of_device_[graph_.device_of_stream[op.stream]].slack_of(op.end),
                      of_stream_[op.stream].slack_of(op.end)});
   }
 
   /// The op could begin so much later: what it waited for could be over so much later, and by so much as it was over earlier.
-  void hand_on(PathOp const& op, int64_t delay, std::span<PathWait const> waits) {
+  void hand_on(GraphOp const& op, int64_t delay, std::span<PathWait const> waits) {
     if (op.ready == kNothingBefore) return;
     auto const limit = [&](int64_t& slack, int64_t over) { slack = std::min(slack, add_delays(delay, op.ready - over)); };
     if (op.before != kNoNode) limit(slack_[op.before], std::min(graph_.ops[op.before].end, op.start));
@@ -159,7 +159,7 @@ class SlackSweep {
     if (op.launch != kNoNode) limit(of_launch_[op.launch], launched_at(op, graph_.launches[op.launch]));
   }
 
-  ProcessGraph const& graph_;
+  DependencyGraph const& graph_;
   Interval window_;
   std::vector<Item> items_;                                    ///< by key; of equal ones syncs before launches
   std::vector<uint32_t> partners_;                             ///< ops
@@ -170,14 +170,14 @@ class SlackSweep {
 };
 
 /// Which processes take part in each collective.
-class MeetingProcesses {
+class JoinProcesses {
  public:
-  MeetingProcesses(std::vector<ProcessGraph> const& graphs, size_t collectives) {
+  JoinProcesses(std::vector<DependencyGraph> const& graphs, size_t collectives) {
     std::vector<uint32_t> collective_of;
     for (uint32_t process = 0; process < graphs.size(); ++process) {
-      for (Meeting const& meeting : graphs[process].meetings) {
+      for (CollectiveJoin const& join : graphs[process].joins) {
         process_of_.push_back(process);
-        collective_of.push_back(meeting.collective);
+        collective_of.push_back(join.collective);
       }
     }
     std::vector<uint32_t> entries(process_of_.size());
@@ -201,14 +201,14 @@ class MeetingProcesses {
 
 }  // namespace
 
-OpSlack find_slack(std::vector<ProcessGraph> const& graphs, size_t collectives, Interval window) {
-  MeetingProcesses const processes(graphs, collectives);
+OpSlack find_slack(std::vector<DependencyGraph> const& graphs, size_t collectives, Interval window) {
+  JoinProcesses const processes(graphs, collectives);
   std::vector<int64_t> shared(collectives, kUnlimited);
   std::vector<std::optional<SlackSweep>> sweeps(graphs.size());
   tbb::parallel_for(size_t{0}, graphs.size(), [&](size_t process) { sweeps[process].emplace(graphs[process], window); });
-  for (ProcessGraph const& graph : graphs) {
-    for (Meeting const& meeting : graph.meetings)
-      if (graph.ops[meeting.op].is_on_path) shared[meeting.collective] = 0;
+  for (DependencyGraph const& graph : graphs) {
+    for (CollectiveJoin const& join : graph.joins)
+      if (graph.ops[join.op].is_on_path) shared[join.collective] = 0;
   }
   std::vector<bool> is_due(graphs.size(), true);
   std::vector<uint32_t> reduced;

@@ -21,6 +21,6 @@ struct OpSlack {
 };
 
 /// `collectives`: how many numbers meetings have.
-OpSlack find_slack(std::vector<ProcessGraph> const& graphs, size_t collectives, Interval window);
+OpSlack find_slack(std::vector<DependencyGraph> const& graphs, size_t collectives, Interval window);
 
 }  // namespace stepscope::analyzer

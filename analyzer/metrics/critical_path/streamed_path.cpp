@@ -16,14 +16,14 @@ constexpr auto kIsBefore = [](auto const& device, DeviceRef ref) { return device
 /// What of the run the path is to explain.
 struct PathPart {
   bool is_all = false;               ///< of what was asked for
-  std::vector<DeviceFacts> devices;  ///< with their windows in it; by ref
-  std::vector<StepFacts> steps;      ///< by (ref, step)
+  std::vector<DeviceStats> devices;  ///< with their windows in it; by ref
+  std::vector<StepStats> steps;      ///< by (ref, step)
 };
 
 /// By process: whether a device of it was asked for. The path looks into no other.
 std::vector<bool> chosen_processes(model::Run const& outline, Analysis const& facts) {
   std::vector<bool> is_chosen(outline.ranks.size());
-  for (DeviceFacts const& device : facts.devices) is_chosen[static_cast<size_t>(device.ref.rank_index)] = true;
+  for (DeviceStats const& device : facts.devices) is_chosen[static_cast<size_t>(device.ref.rank_index)] = true;
   return is_chosen;
 }
 
@@ -38,7 +38,7 @@ double part_of_path(model::Run const& outline, std::vector<bool> const& is_chose
 /// The middle steps by number, first and last; none without steps.
 std::optional<std::pair<int64_t, int64_t>> middle_steps(Analysis const& facts, double part) {
   std::vector<int64_t> numbers;
-  for (StepFacts const& step : facts.steps) numbers.push_back(step.step);
+  for (StepStats const& step : facts.steps) numbers.push_back(step.step);
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   if (numbers.empty()) return std::nullopt;
@@ -51,15 +51,15 @@ PathPart choose_part(Analysis const& facts, double part) {
   PathPart chosen;
   chosen.is_all = part >= 1;
   auto const middle = middle_steps(facts, part);
-  for (StepFacts const& step : facts.steps)
+  for (StepStats const& step : facts.steps)
     if (middle && step.step >= middle->first && step.step <= middle->second) chosen.steps.push_back(step);
-  for (DeviceFacts const& device : facts.devices) {
-    DeviceFacts of_part;  // of all its facts the path asks for the window
+  for (DeviceStats const& device : facts.devices) {
+    DeviceStats of_part;  // of all its facts the path asks for the window
     of_part.ref = device.ref;
     of_part.window = device.window;
     int64_t begin = std::numeric_limits<int64_t>::max(), end = std::numeric_limits<int64_t>::min();
     for (auto step = std::partition_point(chosen.steps.begin(), chosen.steps.end(),
-                                          [&](StepFacts const& s) { return s.ref < device.ref; });
+                                          [&](StepStats const& s) { return s.ref < device.ref; });
          step != chosen.steps.end() && step->ref == device.ref; ++step) {
       begin = std::min(begin, step->window.begin);
       end = std::max(end, step->window.end);
@@ -85,9 +85,9 @@ PathPart choose_part(Analysis const& facts, double part) {
 Interval range_of(PathPart const& part) {
   Interval range = part.devices.front().window;
   auto const add = [&](Interval when) { range = {std::min(range.begin, when.begin), std::max(range.end, when.end)}; };
-  for (DeviceFacts const& device : part.devices) add(device.window);
+  for (DeviceStats const& device : part.devices) add(device.window);
   int64_t longest = 0;
-  for (StepFacts const& step : part.steps) {
+  for (StepStats const& step : part.steps) {
     add(step.host_window);
     longest = std::max({longest, step.host_window.length(), step.window.length()});
   }
@@ -114,9 +114,8 @@ base::Expected<model::Run> read_range(StreamedRun const& run, std::vector<bool> 
 }
 
 /// The collectives with the rows of what was read as a whole. Of processes that were not read rows say nothing.
-std::vector<CollectiveFacts> collectives_of_whole(std::vector<CollectiveFacts> collectives,
-                                                  std::vector<DeviceIndex> const& outlines,
-                                                  std::vector<DeviceIndex> const& devices) {
+std::vector<CollectiveStats> collectives_of_whole(std::vector<CollectiveStats> collectives,
+                                                  std::vector<DeviceOps> const& outlines, std::vector<DeviceOps> const& devices) {
   struct DeviceRows {
     DeviceRef ref;
     std::vector<std::pair<uint32_t, uint32_t>> rows;  ///< in the outline, as read
@@ -129,7 +128,7 @@ std::vector<CollectiveFacts> collectives_of_whole(std::vector<CollectiveFacts> c
   });
 
   tbb::parallel_for(size_t{0}, collectives.size(), [&](size_t c) {
-    for (CollectiveFacts::Participant& own : collectives[c].participants) {
+    for (CollectiveStats::Participant& own : collectives[c].participants) {
       auto const device = std::lower_bound(read.begin(), read.end(), own.ref, kIsBefore);
       auto const row = std::lower_bound(device->rows.begin(), device->rows.end(), std::pair(own.row, uint32_t{0}));
       if (row != device->rows.end()) own.row = row->second;
@@ -140,10 +139,10 @@ std::vector<CollectiveFacts> collectives_of_whole(std::vector<CollectiveFacts> c
 
 /// The collectives of which a participant was read in the range, with the rows of what was read. Of processes that were not read
 /// rows say nothing.
-std::vector<CollectiveFacts> collectives_of(std::vector<CollectiveFacts> const& all, std::vector<DeviceIndex> const& devices,
+std::vector<CollectiveStats> collectives_of(std::vector<CollectiveStats> const& all, std::vector<DeviceOps> const& devices,
                                             std::vector<bool> const& is_read, Interval range) {
-  std::vector<CollectiveFacts> result;
-  auto const row_of = [&](CollectiveFacts::Participant const& own) -> std::optional<uint32_t> {
+  std::vector<CollectiveStats> result;
+  auto const row_of = [&](CollectiveStats::Participant const& own) -> std::optional<uint32_t> {
     auto const device = std::lower_bound(devices.begin(), devices.end(), own.ref, kIsBefore);
     if (device == devices.end() || device->ref != own.ref) return std::nullopt;
     auto op = std::partition_point(device->ops.begin(), device->ops.end(),
@@ -154,11 +153,11 @@ std::vector<CollectiveFacts> collectives_of(std::vector<CollectiveFacts> const& 
         return *op;
     return std::nullopt;
   };
-  for (CollectiveFacts const& collective : all) {
+  for (CollectiveStats const& collective : all) {
     auto const touches = [&](auto const& own) { return own.when.begin < range.end && own.when.end > range.begin; };
     if (std::none_of(collective.participants.begin(), collective.participants.end(), touches)) continue;
-    CollectiveFacts kept = collective;
-    std::erase_if(kept.participants, [&](CollectiveFacts::Participant& own) {
+    CollectiveStats kept = collective;
+    std::erase_if(kept.participants, [&](CollectiveStats::Participant& own) {
       if (!is_read[static_cast<size_t>(own.ref.rank_index)]) return false;
       auto const row = row_of(own);
       if (row) own.row = *row;
@@ -175,7 +174,7 @@ bool is_path_of_all(model::Run const& outline, Analysis const& facts) {
   return part_of_path(outline, chosen_processes(outline, facts)) >= 1;
 }
 
-base::Expected<std::optional<CriticalPathFacts>> find_streamed_path(StreamedRun const& run, FactsBeforePath const& known,
+base::Expected<std::optional<CriticalPathStats>> find_streamed_path(StreamedRun const& run, FactsBeforePath const& known,
                                                                     AnalyzeOptions const& options) {
   std::vector<bool> const is_chosen = chosen_processes(run.outline, known.facts);
   PathPart const part = choose_part(known.facts, part_of_path(run.outline, is_chosen));
@@ -184,8 +183,8 @@ base::Expected<std::optional<CriticalPathFacts>> find_streamed_path(StreamedRun 
   auto const read = read_range(run, is_chosen, range, {});
   if (!read) return base::fail_with(read);
 
-  std::vector<DeviceIndex> const devices = index_devices(*read);
-  std::vector<CollectiveFacts> const collectives = part.is_all
+  std::vector<DeviceOps> const devices = index_devices(*read);
+  std::vector<CollectiveStats> const collectives = part.is_all
                                                        ? collectives_of_whole(known.facts.collectives, known.devices, devices)
                                                        : collectives_of(known.facts.collectives, devices, is_chosen, range);
   return find_critical_path({devices, known.host_steps, collectives, part.devices, part.steps, options.launch_latency_limit_ns});
@@ -195,10 +194,10 @@ base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analy
                                                    int64_t around, std::stop_token const& stop) {
   PathOfStretch found;
   PathPart part;
-  for (DeviceFacts const& device : facts.devices) {
+  for (DeviceStats const& device : facts.devices) {
     Interval const inside{std::max(device.window.begin, stretch.begin), std::min(device.window.end, stretch.end + around)};
     if (inside.begin >= inside.end) continue;
-    DeviceFacts& of_part = part.devices.emplace_back();
+    DeviceStats& of_part = part.devices.emplace_back();
     of_part.ref = device.ref;
     of_part.window = inside;
   }
@@ -209,9 +208,9 @@ base::Expected<PathOfStretch> find_path_of_stretch(StreamedRun const& run, Analy
   auto read = read_range(run, all, range, stop);
   if (!read) return base::fail_with(read);
   found.run = std::move(*read);
-  std::vector<DeviceIndex> const devices = index_devices(found.run);
+  std::vector<DeviceOps> const devices = index_devices(found.run);
   HostSteps const steps = find_host_steps(found.run);
-  std::vector<CollectiveFacts> const collectives = collectives_of(facts.collectives, devices, all, range);
+  std::vector<CollectiveStats> const collectives = collectives_of(facts.collectives, devices, all, range);
   CriticalPathInput input{devices, steps, collectives, part.devices, part.steps};
   input.wants_slack = false;
   input.stop = stop;

@@ -5,14 +5,14 @@
 #include <stop_token>
 #include <vector>
 
-#include "analyzer/metrics/critical_path/critical_path.h"
 #include "analyzer/metrics/core/streamed_run.h"
+#include "analyzer/metrics/critical_path/critical_path.h"
 
 namespace stepscope::analyzer {
 
 /// What was found in the outlines and in the processes, one after the other, before the path is looked for.
 struct FactsBeforePath {
-  std::vector<DeviceIndex> const& devices;  ///< of the outlines
+  std::vector<DeviceOps> const& devices;  ///< of the outlines
   HostSteps const& host_steps;
   Analysis const& facts;  ///< its devices and steps are those that were asked for
 };
@@ -21,7 +21,7 @@ bool is_path_of_all(model::Run const& outline, Analysis const& facts);
 
 /// Where the run is read as a whole: what find_critical_path() says of the run in memory. None as that says. Errors: those of
 /// reading.
-base::Expected<std::optional<CriticalPathFacts>> find_streamed_path(StreamedRun const& run, FactsBeforePath const& known,
+base::Expected<std::optional<CriticalPathStats>> find_streamed_path(StreamedRun const& run, FactsBeforePath const& known,
                                                                     AnalyzeOptions const& options);
 
 /// Where the run's path goes in a stretch of time.

@@ -43,7 +43,7 @@ std::vector<HostOpSum> sum_host_ops(std::vector<IdleGap> const& gaps, size_t nam
 
 }  // namespace
 
-std::vector<HostOpFacts> host_op_table(DeviceIndex const& device, std::vector<IdleGap> const& gaps) {
+std::vector<HostOpStats> host_op_table(DeviceOps const& device, std::vector<IdleGap> const& gaps) {
   model::Trace const& trace = device.trace();
   std::vector<HostOpSum> sums = sum_host_ops(gaps, trace.strings().size());
   auto const text = [&](HostOpSum const& sum) {
@@ -53,13 +53,13 @@ std::vector<HostOpFacts> host_op_table(DeviceIndex const& device, std::vector<Id
     bool const a_none = a.name == kNoHostOp, b_none = b.name == kNoHostOp;
     return std::tuple(a_none, -a.idle_ns, a.cause, text(a)) < std::tuple(b_none, -b.idle_ns, b.cause, text(b));
   });
-  std::vector<HostOpFacts> result;
-  std::array<HostOpFacts, kIdleCauseCount> rest;
+  std::vector<HostOpStats> result;
+  std::array<HostOpStats, kIdleCauseCount> rest;
   for (size_t i = 0; i < sums.size(); ++i) {
     HostOpSum const& sum = sums[i];
     bool const is_named = sum.name != kNoHostOp;
     if (is_named && i >= kMostHostOps) {
-      HostOpFacts& of_cause = rest[static_cast<size_t>(sum.cause)];
+      HostOpStats& of_cause = rest[static_cast<size_t>(sum.cause)];
       ++of_cause.names;
       of_cause.gaps += sum.gaps;
       add_saturated(of_cause.idle_ns, sum.idle_ns);

@@ -11,6 +11,6 @@ namespace stepscope::analyzer {
 inline constexpr size_t kMostHostOps = 100;
 
 /// `gaps`: of this device. By idle time, descending; those that name no op last. For each cause the rows sum to the gaps' time.
-std::vector<HostOpFacts> host_op_table(DeviceIndex const& device, std::vector<IdleGap> const& gaps);
+std::vector<HostOpStats> host_op_table(DeviceOps const& device, std::vector<IdleGap> const& gaps);
 
 }  // namespace stepscope::analyzer

@@ -9,8 +9,8 @@
 namespace stepscope::analyzer {
 namespace {
 
-/// As for devices (metrics/steps/measured_steps.cpp): with fewer steps no length is the usual one, and where steps vary much an outlier
-/// is beyond Tukey's outer fence, too.
+/// As for devices (metrics/steps/measured_steps.cpp): with fewer steps no length is the usual one, and where steps vary much an
+/// outlier is beyond Tukey's outer fence, too.
 constexpr size_t kFewestForOutliers = 8;
 constexpr double kFence = 3;
 /// With fewer counted steps nothing is compared.
@@ -22,14 +22,14 @@ bool is_chosen(HostStep const& step, AnalyzeOptions const& options) {
 
 /// The steps of one thread. A wait between steps delays the step behind it, so it belongs to that step's period.
 void add_steps_of_thread(HostActivity& host, model::TrackId track, std::vector<HostStep> const& steps,
-                         model::TraceInfo const& info, AnalyzeOptions const& options, HostFacts& facts) {
+                         model::TraceInfo const& info, AnalyzeOptions const& options, HostStats& facts) {
   model::IntervalSet const& input = host.thread(track).input;
   bool const is_part = info.whole_steps.count > 0;
   size_t const all = is_part ? static_cast<size_t>(info.whole_steps.count) : steps.size();
   for (size_t i = 0; i < steps.size(); ++i) {
     HostStep const& step = steps[i];
     if (!is_chosen(step, options)) continue;
-    HostStepFacts row;
+    HostStepStats row;
     row.step = step.index;
     row.track = track.value;
     row.range = row.period = step.when;
@@ -41,9 +41,9 @@ void add_steps_of_thread(HostActivity& host, model::TrackId track, std::vector<H
   }
 }
 
-std::vector<int64_t> counted_lengths(HostFacts const& facts) {
+std::vector<int64_t> counted_lengths(HostStats const& facts) {
   std::vector<int64_t> lengths;
-  for (HostStepFacts const& step : facts.steps)
+  for (HostStepStats const& step : facts.steps)
     if (!step.warmup) lengths.push_back(step.period.length());
   std::sort(lengths.begin(), lengths.end());
   return lengths;
@@ -54,31 +54,31 @@ int64_t quantile_of(std::vector<int64_t> const& sorted, size_t percent) {
   return sorted[std::max<size_t>((sorted.size() * percent + 99) / 100, 1) - 1];
 }
 
-void mark_outliers(std::vector<int64_t> const& lengths, HostFacts& facts) {
+void mark_outliers(std::vector<int64_t> const& lengths, HostStats& facts) {
   if (lengths.size() < kFewestForOutliers) return;
   auto const at = [&](size_t quarters) { return static_cast<double>(lengths[(lengths.size() - 1) * quarters / 4]); };
   double const limit = std::max(kOutlier * at(2), at(3) + kFence * (at(3) - at(1)));
-  for (HostStepFacts& step : facts.steps) step.outlier = !step.warmup && static_cast<double>(step.period.length()) > limit;
+  for (HostStepStats& step : facts.steps) step.outlier = !step.warmup && static_cast<double>(step.period.length()) > limit;
 }
 
 /// How the slow steps compare with the others; what they have more of is added by who knows the ranges.
-void add_slow_steps(HostFacts& facts) {
+void add_slow_steps(HostStats& facts) {
   if (facts.counted_steps < kFewestToCompare) return;
-  std::vector<bool> const is_usual = usual_host_steps(facts);
+  std::vector<bool> const is_steady = steady_host_steps(facts);
   SlowSteps slow;
-  int64_t slow_ns = 0, usual_ns = 0, slow_count = 0, usual_count = 0;
+  int64_t slow_ns = 0, steady_ns = 0, slow_count = 0, steady_count = 0;
   for (size_t i = 0; i < facts.steps.size(); ++i) {
-    HostStepFacts const& step = facts.steps[i];
+    HostStepStats const& step = facts.steps[i];
     if (step.warmup) continue;
-    add_saturated(is_usual[i] ? usual_ns : slow_ns, step.period.length());
-    ++(is_usual[i] ? usual_count : slow_count);
+    add_saturated(is_steady[i] ? steady_ns : slow_ns, step.period.length());
+    ++(is_steady[i] ? steady_count : slow_count);
     slow.count += step.outlier ? 1 : 0;
   }
-  if (slow_count == 0 || usual_count == 0) return;
+  if (slow_count == 0 || steady_count == 0) return;
 
   slow.mean_ns = slow_ns / slow_count;
-  slow.usual_ns = usual_ns / usual_count;
-  HostStepFacts const& worst = facts.steps[slowest_host_step(facts)];
+  slow.steady_ns = steady_ns / steady_count;
+  HostStepStats const& worst = facts.steps[slowest_host_step(facts)];
   slow.worst = worst.step;
   slow.when = worst.period;
   facts.slow = slow;
@@ -86,7 +86,7 @@ void add_slow_steps(HostFacts& facts) {
 
 }  // namespace
 
-size_t slowest_host_step(HostFacts const& facts) {
+size_t slowest_host_step(HostStats const& facts) {
   size_t slowest = facts.steps.size();
   for (size_t i = 0; i < facts.steps.size(); ++i) {
     if (facts.steps[i].warmup) continue;
@@ -95,20 +95,20 @@ size_t slowest_host_step(HostFacts const& facts) {
   return slowest;
 }
 
-std::vector<bool> usual_host_steps(HostFacts const& facts) {
-  std::vector<bool> usual(facts.steps.size());
+std::vector<bool> steady_host_steps(HostStats const& facts) {
+  std::vector<bool> steady(facts.steps.size());
   bool has_outliers = false;
   for (size_t i = 0; i < facts.steps.size(); ++i) {
-    usual[i] = !facts.steps[i].warmup && !facts.steps[i].outlier;
+    steady[i] = !facts.steps[i].warmup && !facts.steps[i].outlier;
     has_outliers = has_outliers || facts.steps[i].outlier;
   }
   size_t const slowest = slowest_host_step(facts);
-  if (!has_outliers && facts.counted_steps >= kFewestToCompare && slowest < usual.size()) usual[slowest] = false;
-  return usual;
+  if (!has_outliers && facts.counted_steps >= kFewestToCompare && slowest < steady.size()) steady[slowest] = false;
+  return steady;
 }
 
 void add_host_steps(HostActivity& host, model::TraceInfo const& info, std::vector<std::vector<HostStep>> const& steps,
-                    AnalyzeOptions const& options, HostFacts& facts) {
+                    AnalyzeOptions const& options, HostStats& facts) {
   for (uint32_t track = 0; track < steps.size(); ++track)
     if (!steps[track].empty()) add_steps_of_thread(host, model::TrackId{track}, steps[track], info, options, facts);
   std::vector<int64_t> const lengths = counted_lengths(facts);
@@ -116,7 +116,7 @@ void add_host_steps(HostActivity& host, model::TraceInfo const& info, std::vecto
   if (lengths.empty()) return;
 
   int64_t total = 0, input = 0;
-  for (HostStepFacts const& step : facts.steps) {
+  for (HostStepStats const& step : facts.steps) {
     if (step.warmup) continue;
     add_saturated(total, step.period.length());
     add_saturated(input, step.input_ns);

@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 
-#include "analyzer/metrics/host/innermost_host_events.h"
-#include "analyzer/metrics/host/host_steps.h"
-#include "analyzer/metrics/time/phases.h"
 #include "analyzer/metrics/core/saturate.h"
+#include "analyzer/metrics/host/host_steps.h"
+#include "analyzer/metrics/host/innermost_host_events.h"
+#include "analyzer/metrics/time/phases.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -45,14 +45,14 @@ class PeriodSet {
 
 /// The steps against which a thread's time is measured: its own or, where it has none, those of the thread with most steps.
 struct ThreadPeriods {
-  PeriodSet usual, slow;
+  PeriodSet steady, slow;
 };
 
 /// Sums over the ranges of one name.
 struct NameSums {
   uint64_t count = 0;
   int64_t inclusive = 0, exclusive = 0, longest = 0;
-  int64_t usual_inclusive = 0, usual_exclusive = 0, slow_exclusive = 0;
+  int64_t steady_inclusive = 0, steady_exclusive = 0, slow_exclusive = 0;
   int64_t covered_until = std::numeric_limits<int64_t>::min();  ///< on the thread `thread`
   uint32_t thread = std::numeric_limits<uint32_t>::max();
   HostRangeKind kind = HostRangeKind::kRange;
@@ -65,10 +65,10 @@ class HostSweep {
       : rank_(rank), rows_(rank), steps_(steps), within_(within), sums_(rank.trace.strings().size() + 1) {}
 
   /// Adds the thread's events to the sums. Returns the thread's own row.
-  HostThreadFacts thread(uint32_t track, ThreadPeriods const& periods) {
+  HostThreadStats thread(uint32_t track, ThreadPeriods const& periods) {
     periods_ = &periods;
     now_ = std::numeric_limits<int64_t>::min();
-    HostThreadFacts facts;
+    HostThreadStats facts;
     facts.track = track;
     int64_t busy_until = std::numeric_limits<int64_t>::min();
     size_t next_step = 0;
@@ -133,7 +133,7 @@ class HostSweep {
       if (end > now_) {
         NameSums& sums = sums_of(top.name);
         add_saturated(sums.exclusive, end - now_);
-        add_saturated(sums.usual_exclusive, periods_->usual.measure(now_, end));
+        add_saturated(sums.steady_exclusive, periods_->steady.measure(now_, end));
         add_saturated(sums.slow_exclusive, periods_->slow.measure(now_, end));
         now_ = end;
       }
@@ -151,7 +151,7 @@ class HostSweep {
     int64_t const begin = std::max(when.begin, sums.covered_until);
     if (begin < when.end) {
       add_saturated(sums.inclusive, when.end - begin);
-      add_saturated(sums.usual_inclusive, periods_->usual.measure(begin, when.end));
+      add_saturated(sums.steady_inclusive, periods_->steady.measure(begin, when.end));
       sums.covered_until = when.end;
     }
     ++sums.count;
@@ -173,13 +173,13 @@ class HostSweep {
 };
 
 /// By track, for those with steps.
-std::vector<ThreadPeriods> periods_of(HostFacts const& facts, size_t tracks) {
+std::vector<ThreadPeriods> periods_of(HostStats const& facts, size_t tracks) {
   std::vector<ThreadPeriods> periods(tracks);
-  std::vector<bool> const is_usual = usual_host_steps(facts);
+  std::vector<bool> const is_steady = steady_host_steps(facts);
   for (size_t i = 0; i < facts.steps.size(); ++i) {
-    HostStepFacts const& step = facts.steps[i];
+    HostStepStats const& step = facts.steps[i];
     if (step.warmup) continue;
-    (is_usual[i] ? periods[step.track].usual : periods[step.track].slow).add(step.period);
+    (is_steady[i] ? periods[step.track].steady : periods[step.track].slow).add(step.period);
   }
   return periods;
 }
@@ -192,7 +192,7 @@ std::optional<uint32_t> thread_with_most_steps(std::vector<std::vector<HostStep>
   return most;
 }
 
-std::optional<Interval> chosen_window(HostFacts const& facts, AnalyzeOptions const& options) {
+std::optional<Interval> chosen_window(HostStats const& facts, AnalyzeOptions const& options) {
   if (!options.steps) return std::nullopt;
   Interval window{};
   for (size_t i = 0; i < facts.steps.size(); ++i) {
@@ -216,42 +216,42 @@ void name_kinds(model::Trace const& trace, std::span<NameSums> sums) {
   }
 }
 
-uint64_t usual_count(HostFacts const& facts) {
-  std::vector<bool> const is_usual = usual_host_steps(facts);
-  return static_cast<uint64_t>(std::count(is_usual.begin(), is_usual.end(), true));
+uint64_t steady_count(HostStats const& facts) {
+  std::vector<bool> const is_steady = steady_host_steps(facts);
+  return static_cast<uint64_t>(std::count(is_steady.begin(), is_steady.end(), true));
 }
 
-void add_ranges(model::Trace const& trace, std::span<NameSums const> sums, HostFacts& facts) {
-  auto const usual = static_cast<int64_t>(usual_count(facts));
+void add_ranges(model::Trace const& trace, std::span<NameSums const> sums, HostStats& facts) {
+  auto const steady = static_cast<int64_t>(steady_count(facts));
   for (uint32_t id = 0; id < sums.size(); ++id) {
     NameSums const& of_name = sums[id];
     if (of_name.count == 0) continue;
-    HostRangeFacts row;
+    HostRangeStats row;
     row.name = trace.text(model::StringId{id});
     row.kind = of_name.kind;
     row.count = of_name.count;
     row.inclusive_ns = of_name.inclusive;
     row.exclusive_ns = of_name.exclusive;
     row.longest_ns = of_name.longest;
-    if (usual > 0) {
-      row.step_inclusive_ns = of_name.usual_inclusive / usual;
-      row.step_exclusive_ns = of_name.usual_exclusive / usual;
+    if (steady > 0) {
+      row.step_inclusive_ns = of_name.steady_inclusive / steady;
+      row.step_exclusive_ns = of_name.steady_exclusive / steady;
     }
     facts.ranges.push_back(std::move(row));
   }
-  std::sort(facts.ranges.begin(), facts.ranges.end(), [](HostRangeFacts const& a, HostRangeFacts const& b) {
+  std::sort(facts.ranges.begin(), facts.ranges.end(), [](HostRangeStats const& a, HostRangeStats const& b) {
     return std::tuple(-a.exclusive_ns, -a.inclusive_ns, std::string_view(a.name)) <
            std::tuple(-b.exclusive_ns, -b.inclusive_ns, std::string_view(b.name));
   });
 }
 
 /// Sums up the names beyond kMostHostRanges.
-void join_further(std::vector<HostRangeFacts>& ranges) {
+void join_further(std::vector<HostRangeStats>& ranges) {
   if (ranges.size() <= kMostHostRanges) return;
-  HostRangeFacts rest;
+  HostRangeStats rest;
   rest.names = 0;
   for (size_t i = kMostHostRanges; i < ranges.size(); ++i) {
-    HostRangeFacts const& row = ranges[i];
+    HostRangeStats const& row = ranges[i];
     rest.names += 1;
     rest.count += row.count;
     add_saturated(rest.inclusive_ns, row.inclusive_ns);
@@ -265,18 +265,18 @@ void join_further(std::vector<HostRangeFacts>& ranges) {
 }
 
 /// The range of which slow steps have most more than usual ones, by exclusive time; time outside of all ranges is one, too.
-void add_difference(model::Trace const& trace, HostSweep& sweep, HostFacts& facts) {
+void add_difference(model::Trace const& trace, HostSweep& sweep, HostStats& facts) {
   if (!facts.slow) return;
-  auto const usual = static_cast<double>(usual_count(facts));
-  double const slow = static_cast<double>(facts.counted_steps) - usual;
+  auto const steady = static_cast<double>(steady_count(facts));
+  double const slow = static_cast<double>(facts.counted_steps) - steady;
   auto const growth = [&](NameSums const& sums) {
-    return static_cast<double>(sums.slow_exclusive) / slow - static_cast<double>(sums.usual_exclusive) / usual;
+    return static_cast<double>(sums.slow_exclusive) / slow - static_cast<double>(sums.steady_exclusive) / steady;
   };
   std::span<NameSums const> const sums = sweep.sums();
   std::optional<uint32_t> most;
   for (uint32_t id = 0; id < sums.size(); ++id)
     if (sums[id].count > 0 && (!most || growth(sums[id]) > growth(sums[*most]))) most = id;
-  double outside = static_cast<double>(facts.slow->mean_ns - facts.slow->usual_ns);
+  double outside = static_cast<double>(facts.slow->mean_ns - facts.slow->steady_ns);
   for (NameSums const& of_name : sums) outside -= growth(of_name);
   bool const is_named = most && growth(sums[*most]) >= outside;
   facts.slow->differs_ns = static_cast<int64_t>(is_named ? growth(sums[*most]) : outside);
@@ -297,10 +297,10 @@ char const* to_string(HostRangeKind kind) {
   return "range";
 }
 
-std::optional<HostFacts> host_facts(model::RankTrace const& rank, int32_t rank_index,
+std::optional<HostStats> host_facts(model::RankTrace const& rank, int32_t rank_index,
                                     std::vector<std::vector<HostStep>> const& steps, AnalyzeOptions const& options) {
   model::Trace const& trace = rank.trace;
-  HostFacts facts;
+  HostStats facts;
   facts.rank_index = rank_index;
   HostActivity host(rank, steps);
   add_host_steps(host, trace.info(), steps, options, facts);
@@ -313,7 +313,7 @@ std::optional<HostFacts> host_facts(model::RankTrace const& rank, int32_t rank_i
   for (uint32_t track = 0; track < trace.tracks().size(); ++track) {
     model::Track const& about = trace.tracks()[track];
     if (about.kind != model::TrackKind::kThread || about.device >= 0) continue;
-    HostThreadFacts thread = sweep.thread(track, periods[steps[track].empty() && main ? *main : track]);
+    HostThreadStats thread = sweep.thread(track, periods[steps[track].empty() && main ? *main : track]);
     if (thread.events == 0) continue;
     thread.name = about.name;
     model::IntervalSet const& input = host.thread(model::TrackId{track}).input;
@@ -324,9 +324,9 @@ std::optional<HostFacts> host_facts(model::RankTrace const& rank, int32_t rank_i
 
   facts.window = sweep.window();
   // What only marks steps works nowhere itself.
-  auto const key = [](HostThreadFacts const& thread) { return std::pair(thread.events == thread.steps, -thread.busy_ns); };
+  auto const key = [](HostThreadStats const& thread) { return std::pair(thread.events == thread.steps, -thread.busy_ns); };
   std::stable_sort(facts.threads.begin(), facts.threads.end(),
-                   [&](HostThreadFacts const& a, HostThreadFacts const& b) { return key(a) < key(b); });
+                   [&](HostThreadStats const& a, HostThreadStats const& b) { return key(a) < key(b); });
   name_kinds(trace, sweep.sums());
   add_ranges(trace, sweep.sums(), facts);
   add_difference(trace, sweep, facts);

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/host/host_activity.h"
+#include "analyzer/results/analysis.h"
 
 namespace stepscope::analyzer {
 
@@ -13,7 +13,7 @@ namespace stepscope::analyzer {
 inline constexpr size_t kMostHostRanges = 1'000;
 
 /// `host`: of this process, with `steps[track]` of its threads. None where no thread recorded anything.
-std::optional<HostFacts> host_facts(model::RankTrace const& rank, int32_t rank_index,
+std::optional<HostStats> host_facts(model::RankTrace const& rank, int32_t rank_index,
                                     std::vector<std::vector<HostStep>> const& steps, AnalyzeOptions const& options);
 
 }  // namespace stepscope::analyzer

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "analyzer/metrics/core/add_interval.h"
-#include "analyzer/metrics/work/kernels.h"
 #include "analyzer/metrics/core/quantile.h"
 #include "analyzer/metrics/host/sync_lead.h"
+#include "analyzer/metrics/work/kernels.h"
 #include "trace/model/kind_scan.h"
 
 namespace stepscope::analyzer {
@@ -24,7 +24,7 @@ struct StreamHolds {
 };
 
 /// By track.
-std::vector<StreamHolds> find_holds(DeviceIndex const& device) {
+std::vector<StreamHolds> find_holds(DeviceOps const& device) {
   model::Trace const& trace = device.trace();
   std::vector<StreamHolds> result(trace.tracks().size());
   for (model::TrackId const stream : device.streams) {
@@ -39,12 +39,12 @@ std::vector<StreamHolds> find_holds(DeviceIndex const& device) {
 }
 
 /// A thread of the host runs its ops: what was launched and nothing holds waits for that thread to run.
-bool is_executed_by_host(DeviceIndex const& device) {
+bool is_executed_by_host(DeviceOps const& device) {
   model::Device const* const described = described_device(device);
   return described != nullptr && is_host_device(described->name);
 }
 
-/// What the device did until a gap began: it was busy for so long, with ops before place `last` in DeviceIndex::ops.
+/// What the device did until a gap began: it was busy for so long, with ops before place `last` in DeviceOps::ops.
 struct WorkBefore {
   Interval busy{};
   size_t last = 0;
@@ -52,7 +52,7 @@ struct WorkBefore {
 
 class GapExplainer {
  public:
-  GapExplainer(DeviceIndex const& device, HostActivity& host, std::vector<PeerLaunch> const& peers, int64_t limit_ns)
+  GapExplainer(DeviceOps const& device, HostActivity& host, std::vector<PeerLaunch> const& peers, int64_t limit_ns)
       : device_(device),
         rows_(device.rows()),
         host_(host),
@@ -292,7 +292,7 @@ class GapExplainer {
     return cursor->dominant(piece.when);
   }
 
-  DeviceIndex const& device_;
+  DeviceOps const& device_;
   RowView rows_;
   HostActivity& host_;
   std::vector<PeerLaunch> const& peers_;
@@ -347,7 +347,7 @@ std::optional<int64_t> latency_of_late_launch(RowView const& rows, uint32_t op, 
 
 }  // namespace
 
-std::vector<IdleGap> explain_gaps(DeviceIndex const& device, IntervalSet const& busy, Interval range, HostActivity& host,
+std::vector<IdleGap> explain_gaps(DeviceOps const& device, IntervalSet const& busy, Interval range, HostActivity& host,
                                   std::vector<PeerLaunch> const& peers, int64_t launch_latency_limit_ns) {
   GapExplainer explainer(device, host, peers, launch_latency_limit_ns);
   explainer.expect(busy.size());
@@ -366,8 +366,8 @@ std::vector<IdleGap> explain_gaps(DeviceIndex const& device, IntervalSet const& 
   return std::move(explainer).finish();
 }
 
-UnexplainedFacts unexplained_facts(DeviceIndex const& device, std::vector<IdleGap> const& gaps) {
-  UnexplainedFacts facts;
+UnexplainedStats unexplained_facts(DeviceOps const& device, std::vector<IdleGap> const& gaps) {
+  UnexplainedStats facts;
   Interval longest{};
   for (IdleGap const& gap : gaps) {
     if (gap.cause != IdleCause::kUnexplained) continue;
@@ -388,7 +388,7 @@ UnexplainedFacts unexplained_facts(DeviceIndex const& device, std::vector<IdleGa
   return facts;
 }
 
-int64_t launch_latency_limit(DeviceIndex const& device, IntervalSet const& busy, int64_t least_ns) {
+int64_t launch_latency_limit(DeviceOps const& device, IntervalSet const& busy, int64_t least_ns) {
   if (is_executed_by_host(device)) return least_ns;
   // A median of thousands does not change with more; one of fewer than eight may be chance. Beyond 50 µs no device is known to
   // take so long to start: something else holds its ops.
@@ -410,7 +410,7 @@ int64_t launch_latency_limit(DeviceIndex const& device, IntervalSet const& busy,
   return std::clamp(median + median / 2, least_ns, kMostTimes * least_ns);
 }
 
-std::vector<IdleGap> explain_late_launches(DeviceIndex const& device, std::vector<LateLaunch> const& late, HostActivity& host,
+std::vector<IdleGap> explain_late_launches(DeviceOps const& device, std::vector<LateLaunch> const& late, HostActivity& host,
                                            int64_t launch_latency_limit_ns) {
   std::vector<PeerLaunch> const no_peers;
   GapExplainer explainer(device, host, no_peers, launch_latency_limit_ns);

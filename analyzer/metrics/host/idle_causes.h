@@ -30,19 +30,19 @@ struct PeerLaunch {
 };
 
 /// The gaps of `range` by time; their lengths sum to |range ∖ busy|. `peers` is sorted by row. O(n log n) over everything.
-std::vector<IdleGap> explain_gaps(DeviceIndex const& device, model::IntervalSet const& busy, Interval range, HostActivity& host,
+std::vector<IdleGap> explain_gaps(DeviceOps const& device, model::IntervalSet const& busy, Interval range, HostActivity& host,
                                   std::vector<PeerLaunch> const& peers, int64_t launch_latency_limit_ns);
 
 /// Below this the time from an op's launch to its start is the device's own: half more than the median of launches onto the idle
 /// device (some thousand of them, at least 8; copies and kernels, but no collectives), from `least_ns` to 5 times that. `busy` =
 /// when the device works. For a host device least_ns. O(log ops).
-int64_t launch_latency_limit(DeviceIndex const& device, model::IntervalSet const& busy, int64_t least_ns);
+int64_t launch_latency_limit(DeviceOps const& device, model::IntervalSet const& busy, int64_t least_ns);
 
 /// What the gaps (by time) of cause kUnexplained are. O(gaps + device ops).
-UnexplainedFacts unexplained_facts(DeviceIndex const& device, std::vector<IdleGap> const& gaps);
+UnexplainedStats unexplained_facts(DeviceOps const& device, std::vector<IdleGap> const& gaps);
 
 /// What kept the host from launching in these times, as of gaps.
-std::vector<IdleGap> explain_late_launches(DeviceIndex const& device, std::vector<LateLaunch> const& late, HostActivity& host,
+std::vector<IdleGap> explain_late_launches(DeviceOps const& device, std::vector<LateLaunch> const& late, HostActivity& host,
                                            int64_t launch_latency_limit_ns);
 
 }  // namespace stepscope::analyzer

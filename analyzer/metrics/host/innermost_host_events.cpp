@@ -43,7 +43,7 @@ PathClass HostClasses::of(uint32_t row) {
   }
 }
 
-HostLeaves::HostLeaves(model::RankTrace const& rank, model::TrackId thread, HostClasses& classes)
+InnermostHostEvents::InnermostHostEvents(model::RankTrace const& rank, model::TrackId thread, HostClasses& classes)
     : rank_(rank), classes_(classes), last_row_(rank.trace.rows_of(thread).last) {
   uint32_t rows = kRowsPerMark;
   for (uint32_t row = rank.trace.rows_of(thread).first; row < last_row_; ++row) {
@@ -60,7 +60,7 @@ HostLeaves::HostLeaves(model::RankTrace const& rank, model::TrackId thread, Host
   }
 }
 
-std::optional<HostLeaf> HostLeaves::before(int64_t instant) {
+std::optional<HostLeaf> InnermostHostEvents::before(int64_t instant) {
   // A walk asks for one after the other.
   if (last_ > 0 && leaves_[last_].begin == instant) return leaves_[--last_];
   auto const mark = std::partition_point(marks_.begin(), marks_.end(), [&](Mark const& m) { return m.begin < instant; });
@@ -71,7 +71,7 @@ std::optional<HostLeaf> HostLeaves::before(int64_t instant) {
   return leaves_[last_];
 }
 
-void HostLeaves::load(size_t mark) {
+void InnermostHostEvents::load(size_t mark) {
   if (loaded_ == mark) return;
   loaded_ = mark;
   last_ = 0;
@@ -84,7 +84,7 @@ void HostLeaves::load(size_t mark) {
   close_until(is_last ? std::numeric_limits<int64_t>::max() : marks_[mark + 1].begin, true);
 }
 
-void HostLeaves::pass(uint32_t row, bool keeps_leaves) {
+void InnermostHostEvents::pass(uint32_t row, bool keeps_leaves) {
   int64_t const start = rank_.trace.start(row) + rank_.offset_ns;
   close_until(start, keeps_leaves);
   PathClass const own = classes_.of(row);
@@ -94,7 +94,7 @@ void HostLeaves::pass(uint32_t row, bool keeps_leaves) {
 }
 
 /// What ended beneath an event that ended later (events of a damaged trace overlap) goes with it.
-void HostLeaves::close_until(int64_t instant, bool keeps_leaves) {
+void InnermostHostEvents::close_until(int64_t instant, bool keeps_leaves) {
   while (!open_.empty() && open_.back().end <= instant) {
     int64_t const end = open_.back().end;
     while (!open_.empty() && open_.back().end <= end) open_.pop_back();
@@ -103,7 +103,7 @@ void HostLeaves::close_until(int64_t instant, bool keeps_leaves) {
 }
 
 /// From `begin` on the last of open_ is innermost.
-void HostLeaves::add_leaf(int64_t begin) {
+void InnermostHostEvents::add_leaf(int64_t begin) {
   HostLeaf const leaf =
       open_.empty() ? HostLeaf{begin, kNoLeafRow, PathClass::kHost} : HostLeaf{begin, open_.back().row, open_.back().path_class};
   if (!leaves_.empty() && leaves_.back().begin == begin) leaves_.pop_back();

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "analyzer/results/critical_path_stats.h"
 #include "analyzer/metrics/core/device_ops.h"
+#include "analyzer/results/critical_path_stats.h"
 
 namespace stepscope::analyzer {
 
@@ -36,9 +36,9 @@ class HostClasses {
 };
 
 /// The leaves of one thread. Ranges within a wait, an allocation or a launch are a part of it; calls within it are what they are.
-class HostLeaves {
+class InnermostHostEvents {
  public:
-  HostLeaves(model::RankTrace const& rank, model::TrackId thread, HostClasses& classes);
+  InnermostHostEvents(model::RankTrace const& rank, model::TrackId thread, HostClasses& classes);
   /// The last leaf that begins before the instant; none before the thread's first event.
   std::optional<HostLeaf> before(int64_t instant);
 

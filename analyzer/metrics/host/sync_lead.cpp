@@ -12,8 +12,7 @@ bool is_in_a_sync(model::IntervalSet const& set, Interval when) {
 
 }  // namespace
 
-SyncLead::SyncLead(DeviceIndex const& device)
-    : rows_(device.rows()), ops_(device.ops), threads_(device.trace().tracks().size()) {}
+SyncLead::SyncLead(DeviceOps const& device) : rows_(device.rows()), ops_(device.ops), threads_(device.trace().tracks().size()) {}
 
 void SyncLead::enter(Interval gap, uint32_t launch, model::IntervalSet const& syncs, std::vector<HostStep> const& steps) {
   thread_ = rows_.track(launch);

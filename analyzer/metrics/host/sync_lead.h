@@ -21,14 +21,14 @@ inline constexpr int64_t kLongestExposedLaunchNs = 100'000;
 /// Of one device; gaps come by time. O(1) a gap, amortised, plus the ops that ran before the gaps that follow a sync.
 class SyncLead {
  public:
-  explicit SyncLead(DeviceIndex const& device);
+  explicit SyncLead(DeviceOps const& device);
 
   /// A gap of which the host launches the end: `launch` = the row of that call, `syncs` = the times its thread was blocked,
   /// `steps` = those that the thread has or works for.
   void enter(Interval gap, uint32_t launch, model::IntervalSet const& syncs, std::vector<HostStep> const& steps);
   /// Whether the thread was in a sync during the gap that was over before it began to launch.
   [[nodiscard]] bool is_behind_sync() const { return is_behind_sync_; }
-  /// The device worked in `busy` until the gap began, by ops of which the last is before place `last` in DeviceIndex::ops. Those
+  /// The device worked in `busy` until the gap began, by ops of which the last is before place `last` in DeviceOps::ops. Those
   /// that ran while the thread was in the call that launched them held the thread up like a sync.
   void add_held_up(Interval busy, size_t last);
 

@@ -17,7 +17,7 @@ namespace {
 
 using model::MemoryDetail;
 using model::MemoryOp;
-using Point = MemoryFacts::Point;
+using Point = MemoryStats::Point;
 
 /// Follows the calls of one device in order of time.
 class MemoryAccount {
@@ -134,7 +134,7 @@ std::optional<Free> free_after(MemoryHistory const& history, size_t call, Point 
   return Free{bytes, bytes - std::min(bytes, history.largest_gaps[call])};
 }
 
-void add_fragmentation(MemoryFacts& facts, std::vector<Point> const& timeline, MemoryHistory const& history, size_t first_call,
+void add_fragmentation(MemoryStats& facts, std::vector<Point> const& timeline, MemoryHistory const& history, size_t first_call,
                        std::vector<Interval> const& steps) {
   auto const highest = std::max_element(timeline.begin(), timeline.end(),
                                         [](auto const& a, auto const& b) { return a.reserved_bytes < b.reserved_bytes; });
@@ -152,7 +152,7 @@ void add_fragmentation(MemoryFacts& facts, std::vector<Point> const& timeline, M
   }
 }
 
-void add_peaks(MemoryFacts& facts, std::vector<Point> const& timeline, MemoryHistory const& history, size_t first_call,
+void add_peaks(MemoryStats& facts, std::vector<Point> const& timeline, MemoryHistory const& history, size_t first_call,
                model::Trace const& trace) {
   std::optional<size_t> peak;
   for (size_t i = 0; i < timeline.size(); ++i) {
@@ -187,7 +187,7 @@ std::vector<int64_t> within_steps(std::vector<int64_t> const& instants, std::vec
   return within;
 }
 
-void add_retries(MemoryFacts& facts, MemoryHistory const& history, std::optional<Interval> window,
+void add_retries(MemoryStats& facts, MemoryHistory const& history, std::optional<Interval> window,
                  std::vector<Interval> const& steps) {
   if (!facts.peak_reserved_bytes) return;
   std::vector<int64_t> retries = within_steps(history.retries, steps);
@@ -197,12 +197,12 @@ void add_retries(MemoryFacts& facts, MemoryHistory const& history, std::optional
   facts.retries_at = std::move(retries);
 }
 
-void add_growth(MemoryFacts& facts, std::vector<Point> const& timeline, std::vector<Interval> const& steps) {
+void add_growth(MemoryStats& facts, std::vector<Point> const& timeline, std::vector<Interval> const& steps) {
   StepBytes const floors = memory_floors(timeline, steps), reserved = reserved_at_ends(timeline, steps);
   facts.floor_growth_bytes_per_step = floor_growth(floors);
   facts.reserved_growth_bytes_per_step = floor_growth(reserved);
   if (facts.peak_reserved_bytes) {
-    std::vector<MemoryFacts::Growth> growth = growth_despite_room(timeline, steps);
+    std::vector<MemoryStats::Growth> growth = growth_despite_room(timeline, steps);
     uint64_t bytes = 0;
     for (auto const& grown : growth) bytes += grown.bytes;
     facts.fragmented_growth_bytes = bytes;
@@ -237,9 +237,9 @@ ProcessMemory memory_of_process(model::RankTrace const& rank) {
   return result;
 }
 
-MemoryFacts memory_facts(DeviceIndex const& device, ProcessMemory& memory, std::optional<Interval> window,
+MemoryStats memory_facts(DeviceOps const& device, ProcessMemory& memory, std::optional<Interval> window,
                          std::vector<Interval> const& steps) {
-  MemoryFacts facts;
+  MemoryStats facts;
   if (device.capacity_bytes > 0) facts.capacity_bytes = device.capacity_bytes;
   if (!memory.pinning.empty() && !steps.empty())
     facts.pinning_calls_per_step =

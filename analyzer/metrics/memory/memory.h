@@ -11,7 +11,7 @@ struct MemoryHistory {
   static constexpr uint32_t kNever = UINT32_MAX, kNoBlock = UINT32_MAX - 1;
 
   int32_t device = 0;
-  std::vector<MemoryFacts::Point> timeline;  ///< after each call
+  std::vector<MemoryStats::Point> timeline;  ///< after each call
   std::vector<uint32_t> rows;                ///< the call
   std::vector<uint32_t>
       freed_by;  ///< the index of the call that freed what this one allocated; kNever; kNoBlock = allocated nothing
@@ -29,7 +29,7 @@ ProcessMemory memory_of_process(model::RankTrace const& rank);
 
 /// The facts of a device. `window`: only what was there at its begin, and every call that took effect in it; without, the
 /// device's timeline is moved out of `memory`. `steps`: host ranges of the measured steps, by time, disjoint.
-MemoryFacts memory_facts(DeviceIndex const& device, ProcessMemory& memory, std::optional<Interval> window,
+MemoryStats memory_facts(DeviceOps const& device, ProcessMemory& memory, std::optional<Interval> window,
                          std::vector<Interval> const& steps);
 
 }  // namespace stepscope::analyzer

@@ -6,7 +6,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-using Point = MemoryFacts::Point;
+using Point = MemoryStats::Point;
 
 /// Calls visit(window's place, the point before the window or null, its first and last point) for each window.
 template <class Visit>
@@ -124,8 +124,8 @@ std::optional<MemoryForecast> forecast_of(StepBytes const& values, double room_b
   return forecast;
 }
 
-std::vector<MemoryFacts::Growth> growth_despite_room(std::vector<Point> const& timeline, std::vector<Interval> const& windows) {
-  std::vector<MemoryFacts::Growth> result;
+std::vector<MemoryStats::Growth> growth_despite_room(std::vector<Point> const& timeline, std::vector<Interval> const& windows) {
+  std::vector<MemoryStats::Growth> result;
   size_t window = 0;
   for (size_t i = 1; i < timeline.size(); ++i) {
     Point const &before = timeline[i - 1], &after = timeline[i];

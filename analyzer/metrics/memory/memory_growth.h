@@ -13,13 +13,13 @@ namespace stepscope::analyzer {
 using StepBytes = std::vector<std::optional<uint64_t>>;
 
 /// The lowest allocated_bytes within each window; what is live at its begin counts.
-StepBytes memory_floors(std::vector<MemoryFacts::Point> const& timeline, std::vector<Interval> const& windows);
+StepBytes memory_floors(std::vector<MemoryStats::Point> const& timeline, std::vector<Interval> const& windows);
 
 /// reserved_bytes at the end of each window; none where no reserve is reported.
-StepBytes reserved_at_ends(std::vector<MemoryFacts::Point> const& timeline, std::vector<Interval> const& windows);
+StepBytes reserved_at_ends(std::vector<MemoryStats::Point> const& timeline, std::vector<Interval> const& windows);
 
 /// The most that is held within each window: reserved, or allocated where no reserve is reported.
-StepBytes highest_held(std::vector<MemoryFacts::Point> const& timeline, std::vector<Interval> const& windows);
+StepBytes highest_held(std::vector<MemoryStats::Point> const& timeline, std::vector<Interval> const& windows);
 
 /// Slope over the steps' place by least squares, in bytes per step, with its standard error.
 struct Slope {
@@ -37,7 +37,7 @@ std::optional<MemoryForecast> forecast_of(StepBytes const& values, double room_b
 
 /// The allocations within the windows (without windows: all) for which the reserve grew although as much as they took was free
 /// in total: in pieces of which none was large enough.
-std::vector<MemoryFacts::Growth> growth_despite_room(std::vector<MemoryFacts::Point> const& timeline,
+std::vector<MemoryStats::Growth> growth_despite_room(std::vector<MemoryStats::Point> const& timeline,
                                                      std::vector<Interval> const& windows);
 
 /// The present batch times this factor fills kUsableShare of the capacity, when weights, gradients and optimizer state stay as

@@ -31,7 +31,7 @@ uint64_t power_of_base(size_t exponent) {
 }
 
 /// The stream whose kernels take longest in sum; invalid without kernels.
-model::TrackId main_stream(DeviceIndex const& device) {
+model::TrackId main_stream(DeviceOps const& device) {
   model::Trace const& trace = device.trace();
   model::TrackId best;
   int64_t most = -1;
@@ -69,7 +69,7 @@ bool is_update_name(std::string_view name) {
   return std::any_of(kWords.begin(), kWords.end(), [&](std::string_view word) { return lower.find(word) != std::string::npos; });
 }
 
-KernelSequence kernel_sequence(DeviceIndex const& device) {
+KernelSequence kernel_sequence(DeviceOps const& device) {
   KernelSequence sequence;
   model::TrackId const stream = main_stream(device);
   if (!stream.valid()) return sequence;
@@ -91,7 +91,7 @@ KernelSequence kernel_sequence(DeviceIndex const& device) {
   return sequence;
 }
 
-std::vector<int64_t> idle_before(DeviceIndex const& device, KernelSequence const& sequence, size_t first, size_t last) {
+std::vector<int64_t> idle_before(DeviceOps const& device, KernelSequence const& sequence, size_t first, size_t last) {
   std::vector<int64_t> result;
   result.reserve(last - first);
   int64_t busy_until = std::numeric_limits<int64_t>::max();
@@ -108,7 +108,7 @@ std::vector<int64_t> idle_before(DeviceIndex const& device, KernelSequence const
   return result;
 }
 
-std::vector<int64_t> work_begins(DeviceIndex const& device, KernelSequence const& sequence, std::vector<size_t> const& places) {
+std::vector<int64_t> work_begins(DeviceOps const& device, KernelSequence const& sequence, std::vector<size_t> const& places) {
   std::vector<int64_t> result;
   model::Trace const& trace = device.trace();
   size_t place = 0, next = 0;

@@ -21,15 +21,15 @@ struct KernelSequence {
 bool is_update_name(std::string_view name);
 
 /// Of the stream whose kernels (not copies, memsets, collectives) take longest. O(kernels + text of the names).
-KernelSequence kernel_sequence(DeviceIndex const& device);
+KernelSequence kernel_sequence(DeviceOps const& device);
 
 /// For each kernel from place `first` to `last` − 1: for how long no stream of the device had done anything when it began, ns; 0
 /// for the first op. O(ops).
-std::vector<int64_t> idle_before(DeviceIndex const& device, KernelSequence const& sequence, size_t first, size_t last);
+std::vector<int64_t> idle_before(DeviceOps const& device, KernelSequence const& sequence, size_t first, size_t last);
 
 /// When the work of each kernel at `places` (ascending) begins: with the first copy from the host, or memset, after the kernel
 /// before it, else with the kernel. Run time. O(ops).
-std::vector<int64_t> work_begins(DeviceIndex const& device, KernelSequence const& sequence, std::vector<size_t> const& places);
+std::vector<int64_t> work_begins(DeviceOps const& device, KernelSequence const& sequence, std::vector<size_t> const& places);
 
 /// Hashes of the names of any kernels [first, last) of a sequence.
 class SequenceHashes {

@@ -23,7 +23,7 @@ std::pair<size_t, size_t> rows_of(std::vector<Row> const& rows, DeviceRef ref) {
 std::optional<IdleSplit> split_idle(DeviceGaps const& gaps, Interval window, size_t& near) {
   IdleSplit split{};
   int64_t idle = 0;
-  near = gaps.first_after(window.begin, near);
+  near = gaps.exponential_search(window.begin, near);
   for (size_t i = near; i < gaps.size(); ++i) {
     Interval const gap = gaps.when(i);
     if (gap.begin >= window.end) break;
@@ -35,21 +35,21 @@ std::optional<IdleSplit> split_idle(DeviceGaps const& gaps, Interval window, siz
 }
 
 struct Period {
-  StepFacts const* step;
+  StepStats const* step;
   Interval when;
   IdleSplit lead{};
 };
 
-bool follows(StepFacts const& before, StepFacts const& step) {
+bool follows(StepStats const& before, StepStats const& step) {
   return step.before == StepBefore::kFollows || (step.before == StepBefore::kByNumber && before.step + 1 == step.step);
 }
 
 /// Of the measured steps of a device, rows first..last − 1; by time, disjoint.
-std::vector<Period> periods_of(std::vector<StepFacts> const& steps, size_t first, size_t last, DeviceGaps const* gaps) {
+std::vector<Period> periods_of(std::vector<StepStats> const& steps, size_t first, size_t last, DeviceGaps const* gaps) {
   std::vector<Period> result;
   size_t near = 0;
   for (size_t i = first; i < last; ++i) {
-    StepFacts const& step = steps[i];
+    StepStats const& step = steps[i];
     if (step.warmup) continue;
     Period period{&step, step.window};
     if (i > first && follows(steps[i - 1], step)) {
@@ -96,7 +96,7 @@ size_t count_slow_start(std::vector<Period> const& periods) {
 }
 
 /// The longest period that is no outlier, ns.
-int64_t usual_limit(std::span<Period const> periods) {
+int64_t steady_limit(std::span<Period const> periods) {
   constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
   if (periods.size() < kFewestSteps) return kNoLimit;
   std::vector<int64_t> lengths;
@@ -112,19 +112,19 @@ struct UsualRange {
   int64_t longest = 0;    ///< period behind them that is no outlier
 };
 
-UsualRange usual_range(std::vector<Period> const& periods) {
+UsualRange steady_range(std::vector<Period> const& periods) {
   size_t const slow = count_slow_start(periods);
-  return {slow, usual_limit(std::span(periods).subspan(slow))};
+  return {slow, steady_limit(std::span(periods).subspan(slow))};
 }
 
 /// A recording of collectives and nothing else, not even their launches: what the device did besides, and so what it lost, is not
 /// known.
-bool is_communication_alone(DeviceFacts const& device) {
+bool is_communication_alone(DeviceStats const& device) {
   return device.collectives > 0 && device.collectives == device.kernels && device.copies == 0 && device.launches == 0;
 }
 
 /// Of a device without steps.
-bool stands_as_one_period(DeviceFacts const& device) { return device.window.length() > 0 && !is_communication_alone(device); }
+bool stands_as_one_period(DeviceStats const& device) { return device.window.length() > 0 && !is_communication_alone(device); }
 
 void add_time(MeasuredDevice& device, TimeSplit const& time) {
   device.comm_ns += time.comm_ns;
@@ -141,7 +141,7 @@ void add_time(MeasuredDevice& device, TimeSplit const& time) {
 /// About how many gaps lie in the periods: as if they were spread evenly.
 size_t expected_gaps(MeasuredDevice const& device, DeviceGaps const& gaps) {
   Interval const all{device.periods.front().begin, device.periods.back().end};
-  size_t const first = gaps.first_after(all.begin), behind = std::max(first, gaps.first_after(all.end));
+  size_t const first = gaps.exponential_search(all.begin), behind = std::max(first, gaps.exponential_search(all.end));
   if (all.length() <= 0) return 0;
   double const share = std::clamp(static_cast<double>(device.total_ns) / static_cast<double>(all.length()), 0.0, 1.0);
   return static_cast<size_t>(share * static_cast<double>(behind - first));
@@ -151,7 +151,7 @@ size_t expected_gaps(MeasuredDevice const& device, DeviceGaps const& gaps) {
 void add_gaps(MeasuredDevice& device, DeviceGaps const* gaps) {
   if (gaps == nullptr || device.periods.empty()) return;
   size_t const last = gaps->size(), expected = expected_gaps(device, *gaps);
-  size_t at = gaps->first_after(device.periods.front().begin);
+  size_t at = gaps->exponential_search(device.periods.front().begin);
   device.gaps.begin(*gaps, expected);
   for (Interval const& period : device.periods) {
     while (at < last && gaps->when(at).end <= period.begin) ++at;
@@ -194,11 +194,11 @@ namespace {
 
 /// Of one device each, as in MeasuredSteps.
 struct DevicePeriods {
-  MeasuredDevice all, usual, outliers, slow_start;
+  MeasuredDevice all, steady, outliers, slow_start;
 };
 
 /// All but what is told by gaps.
-DevicePeriods divide_periods(Analysis const& facts, DeviceFacts const& device) {
+DevicePeriods divide_periods(Analysis const& facts, DeviceStats const& device) {
   auto const [first, last] = rows_of(facts.steps, device.ref);
   MeasuredDevice none;
   none.ref = device.ref;
@@ -210,31 +210,31 @@ DevicePeriods divide_periods(Analysis const& facts, DeviceFacts const& device) {
     add_time(to, time);
   };
   std::vector<Period> const periods = periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
-  auto const [slow, limit] = usual_range(periods);
+  auto const [slow, limit] = steady_range(periods);
   for (size_t i = 0; i < periods.size(); ++i) {
     Period const& period = periods[i];
     add(result.all, period.when, period.step->time);
     add(i < slow                       ? result.slow_start
         : period.when.length() > limit ? result.outliers
-                                       : result.usual,
+                                       : result.steady,
         period.when, period.step->time);
   }
   if (!none.has_steps && stands_as_one_period(device))
-    for (MeasuredDevice* to : {&result.all, &result.usual}) add(*to, device.window, device.time);
+    for (MeasuredDevice* to : {&result.all, &result.steady}) add(*to, device.window, device.time);
   return result;
 }
 
 /// Fills place `d` of the result.
 void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
   DeviceGaps const* const gaps = facts.gaps.of(facts.devices[d].ref);
-  auto [all, usual, outliers, slow_start] = divide_periods(facts, facts.devices[d]);
+  auto [all, steady, outliers, slow_start] = divide_periods(facts, facts.devices[d]);
   add_gaps(all, gaps);
-  bool const all_are_usual = outliers.periods.empty() && slow_start.periods.empty();
-  if (all_are_usual) usual = all;
-  if (!all_are_usual)
-    for (MeasuredDevice* of : {&usual, &outliers, &slow_start}) add_gaps(*of, gaps);
+  bool const all_are_steady = outliers.periods.empty() && slow_start.periods.empty();
+  if (all_are_steady) steady = all;
+  if (!all_are_steady)
+    for (MeasuredDevice* of : {&steady, &outliers, &slow_start}) add_gaps(*of, gaps);
   result.all[d] = std::move(all);
-  result.usual[d] = std::move(usual);
+  result.steady[d] = std::move(steady);
   result.outliers[d] = std::move(outliers);
   result.slow_start[d] = std::move(slow_start);
 }
@@ -244,10 +244,10 @@ void measure_device(Analysis const& facts, size_t d, MeasuredSteps& result) {
 std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts) {
   std::vector<std::vector<MeasuredPeriod>> result(facts.devices.size());
   tbb::parallel_for(size_t{0}, facts.devices.size(), [&](size_t d) {
-    DeviceFacts const& device = facts.devices[d];
+    DeviceStats const& device = facts.devices[d];
     auto const [first, last] = rows_of(facts.steps, device.ref);
     std::vector<Period> const periods = periods_of(facts.steps, first, last, facts.gaps.of(device.ref));
-    auto const [slow, limit] = usual_range(periods);
+    auto const [slow, limit] = steady_range(periods);
     for (size_t i = 0; i < periods.size(); ++i)
       result[d].push_back({periods[i].when, periods[i].lead, i >= slow && periods[i].when.length() <= limit});
     if (first == last && stands_as_one_period(device)) result[d].push_back({device.window});
@@ -255,15 +255,15 @@ std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts)
   return result;
 }
 
-std::vector<MeasuredDevice> measure_usual_times(Analysis const& facts) {
+std::vector<MeasuredDevice> measure_steady_times(Analysis const& facts) {
   std::vector<MeasuredDevice> result(facts.devices.size());
-  tbb::parallel_for(size_t{0}, result.size(), [&](size_t d) { result[d] = divide_periods(facts, facts.devices[d]).usual; });
+  tbb::parallel_for(size_t{0}, result.size(), [&](size_t d) { result[d] = divide_periods(facts, facts.devices[d]).steady; });
   return result;
 }
 
 MeasuredSteps measure_steps(Analysis const& facts) {
   MeasuredSteps result;
-  for (auto* devices : {&result.all, &result.usual, &result.outliers, &result.slow_start}) devices->resize(facts.devices.size());
+  for (auto* devices : {&result.all, &result.steady, &result.outliers, &result.slow_start}) devices->resize(facts.devices.size());
   tbb::parallel_for(size_t{0}, facts.devices.size(), [&](size_t d) { measure_device(facts, d, result); });
   return result;
 }

@@ -85,7 +85,7 @@ inline constexpr double kOutlier = 1.5;
 /// Each beside facts.devices.
 struct MeasuredSteps {
   std::vector<MeasuredDevice> all;
-  std::vector<MeasuredDevice> usual;     ///< without the outliers and the slow start
+  std::vector<MeasuredDevice> steady;    ///< without the outliers and the slow start
   std::vector<MeasuredDevice> outliers;  ///< without periods where there are none, or too many to be exceptions
   /// The first periods, as long as all of them are more than kOutlier times what the run settles to; without periods where long
   /// ones come later, too, or where it does not settle. None of them is an outlier.
@@ -94,12 +94,12 @@ struct MeasuredSteps {
 /// `facts` must outlive it.
 MeasuredSteps measure_steps(Analysis const& facts);
 /// Of MeasuredSteps::usual all but idle and gaps, which stay empty: for a fraction of the time.
-std::vector<MeasuredDevice> measure_usual_times(Analysis const& facts);
+std::vector<MeasuredDevice> measure_steady_times(Analysis const& facts);
 /// A period, and of the idle time in it that is before its step's window why.
 struct MeasuredPeriod {
   Interval when;
   IdleSplit lead{};
-  bool is_usual = true;  ///< in MeasuredSteps::usual: no outlier, not of the slow start
+  bool is_steady = true;  ///< in MeasuredSteps::usual: no outlier, not of the slow start
 };
 /// Of MeasuredSteps::all the periods alone: for a fraction of the time.
 std::vector<std::vector<MeasuredPeriod>> measured_periods(Analysis const& facts);

@@ -7,8 +7,8 @@
 
 #include <fmt/format.h>
 
-#include "analyzer/metrics/steps/layer_names.h"
 #include "analyzer/metrics/core/quantile.h"
+#include "analyzer/metrics/steps/layer_names.h"
 #include "trace/base/check.h"
 
 namespace stepscope::analyzer {
@@ -62,7 +62,7 @@ class LayerRanges {
 /// Where the first kernel of each stretch was launched: thread and trace time. None where no launch is recorded.
 using Launches = std::vector<std::optional<std::pair<uint32_t, int64_t>>>;
 
-Launches first_launches(DeviceIndex const& device, std::span<HostStep const> stretches) {
+Launches first_launches(DeviceOps const& device, std::span<HostStep const> stretches) {
   model::Trace const& trace = device.trace();
   RowView const rows = device.rows();
   Launches launches(stretches.size());
@@ -107,7 +107,7 @@ struct Changes {
 };
 
 /// The step by which numbers change most often, without its sign; 1 where they do not.
-int64_t usual_change(std::vector<Numbers const*> const& numbers) {
+int64_t steady_change(std::vector<Numbers const*> const& numbers) {
   std::map<int64_t, size_t> counts;
   for (size_t i = 1; i < numbers.size(); ++i)
     if (numbers[i - 1] != nullptr && numbers[i] != nullptr)
@@ -119,7 +119,7 @@ int64_t usual_change(std::vector<Numbers const*> const& numbers) {
 
 Changes changes_of(std::vector<Numbers const*> const& numbers) {
   Changes changes;
-  int64_t const usual = usual_change(numbers);
+  int64_t const steady = steady_change(numbers);
   for (size_t i = 0; i < numbers.size(); ++i) {
     if (numbers[i] == nullptr) continue;
     ++changes.known;
@@ -129,7 +129,7 @@ Changes changes_of(std::vector<Numbers const*> const& numbers) {
     bool const is_up = *numbers[i] > *numbers[i - 1];
     if (by == 0)
       ++changes.same;
-    else if (by && std::abs(*by) != usual)
+    else if (by && std::abs(*by) != steady)
       (is_up ? changes.jumps_up : changes.jumps_down).push_back(i);
     else
       ++(is_up ? changes.up : changes.down);
@@ -187,7 +187,7 @@ LayerRepeats describe(std::string const& stem, std::vector<Numbers const*> const
 
 }  // namespace
 
-std::optional<LayerRepeats> find_layers(DeviceIndex const& device, std::span<HostStep const> stretches) {
+std::optional<LayerRepeats> find_layers(DeviceOps const& device, std::span<HostStep const> stretches) {
   LayerRanges const ranges(device.trace());
   if (ranges.by_stem().empty()) return std::nullopt;
   Launches const launches = first_launches(device, stretches);

@@ -6,9 +6,9 @@
 #include <optional>
 #include <span>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/core/device_ops.h"
 #include "analyzer/metrics/steps/steps.h"
+#include "analyzer/results/analysis.h"
 
 namespace stepscope::analyzer {
 
@@ -21,6 +21,6 @@ struct LayerRepeats {
 };
 
 /// `stretches`: in the device's time. None where names tell of no layers. O(events of the process).
-std::optional<LayerRepeats> find_layers(DeviceIndex const& device, std::span<HostStep const> stretches);
+std::optional<LayerRepeats> find_layers(DeviceOps const& device, std::span<HostStep const> stretches);
 
 }  // namespace stepscope::analyzer

@@ -5,10 +5,10 @@
 #include <limits>
 #include <unordered_map>
 
-#include "analyzer/metrics/steps/kernel_sequence.h"
 #include "analyzer/metrics/core/quantile.h"
-#include "analyzer/metrics/steps/repeated_layers.h"
 #include "analyzer/metrics/core/saturate.h"
+#include "analyzer/metrics/steps/kernel_sequence.h"
+#include "analyzer/metrics/steps/repeated_layers.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -81,7 +81,7 @@ class PeriodContexts {
 /// Finds the period of kernels [first, last) of a sequence.
 class PeriodSearch {
  public:
-  PeriodSearch(DeviceIndex const& device, KernelSequence const& sequence, SequenceHashes const& hashes, size_t first, size_t last)
+  PeriodSearch(DeviceOps const& device, KernelSequence const& sequence, SequenceHashes const& hashes, size_t first, size_t last)
       : device_(device), sequence_(sequence), hashes_(hashes), first_(first), last_(last) {}
 
   std::optional<KernelPeriod> find() {
@@ -203,7 +203,7 @@ class PeriodSearch {
     return best == nullptr ? std::nullopt : std::optional(*best);
   }
 
-  DeviceIndex const& device_;
+  DeviceOps const& device_;
   KernelSequence const& sequence_;
   SequenceHashes const& hashes_;
   size_t first_, last_;
@@ -229,7 +229,7 @@ std::optional<size_t> after_updates(KernelSequence const& sequence, size_t begin
 }
 
 /// The place in a stretch before which the device is usually idle for longest.
-size_t after_longest_idle(DeviceIndex const& device, KernelSequence const& sequence, KernelPeriod const& period) {
+size_t after_longest_idle(DeviceOps const& device, KernelSequence const& sequence, KernelPeriod const& period) {
   size_t const first = period.begins.front(), last = period.begins.back() + period.length;
   std::vector<int64_t> const idle = idle_before(device, sequence, first, last);
   size_t const every = (period.begins.size() + kStepsForIdle - 1) / kStepsForIdle;
@@ -239,9 +239,9 @@ size_t after_longest_idle(DeviceIndex const& device, KernelSequence const& seque
   for (size_t i = 0; i < period.length; ++i) {
     of_steps.clear();
     for (size_t s = 0; s < period.begins.size(); s += every) of_steps.push_back(idle[period.begins[s] + i - first]);
-    int64_t const usual = quantile(of_steps, 50);
-    if (usual <= longest) continue;
-    longest = usual;
+    int64_t const steady = quantile(of_steps, 50);
+    if (steady <= longest) continue;
+    longest = steady;
     best = i;
   }
   return best;
@@ -284,7 +284,7 @@ uint64_t count_alike(SequenceHashes const& hashes, StepPattern const& pattern, s
 }
 
 /// Of the places at which a step may begin, the first that finds as many steps as the others do.
-std::optional<StepPattern> pattern_of(DeviceIndex const& device, KernelSequence const& sequence, SequenceHashes const& hashes,
+std::optional<StepPattern> pattern_of(DeviceOps const& device, KernelSequence const& sequence, SequenceHashes const& hashes,
                                       KernelPeriod const& period) {
   // A stretch from the middle: the first ones may be of the warm-up.
   size_t const begin = period.begins[period.begins.size() / 2], length = period.length;
@@ -315,7 +315,7 @@ std::optional<StepPattern> pattern_of(DeviceIndex const& device, KernelSequence 
 
 /// Whether most of the steps copy to the host: give a loss or a token out. Copies from it alone are no sign of a step: a batch
 /// may come in by them, and so may the weights of each layer.
-bool most_copy_out(DeviceIndex const& device, std::vector<HostStep> const& steps) {
+bool most_copy_out(DeviceOps const& device, std::vector<HostStep> const& steps) {
   model::Trace const& trace = device.trace();
   size_t next = 0, copying = 0;
   for (uint32_t const row : device.ops) {
@@ -347,7 +347,7 @@ bool is_cut_from_more(KernelSequence const& sequence, SequenceHashes const& hash
   return are_known(0, places.front()) || are_known(places.back(), sequence.size());
 }
 
-DetectedSteps steps_at(DeviceIndex const& device, KernelSequence const& sequence, SequenceHashes const& hashes,
+DetectedSteps steps_at(DeviceOps const& device, KernelSequence const& sequence, SequenceHashes const& hashes,
                        StepPattern const& pattern) {
   DetectedSteps result;
   result.pattern = pattern;
@@ -373,7 +373,7 @@ StepPattern with_boundary(std::optional<StepPattern> const& own, StepPattern con
 
 /// What names of layers say of the stretches that were found: fills the steps from where their numbers begin again, or says that
 /// they are layers. False where names tell nothing.
-bool take_layers(std::vector<DeviceIndex> const& devices, std::vector<DetectedSteps> const& found, double confidence,
+bool take_layers(std::vector<DeviceOps> const& devices, std::vector<DetectedSteps> const& found, double confidence,
                  HostSteps& steps) {
   std::optional<RepeatedLayers> layers;
   std::vector<DeviceOwnSteps> with_steps;
@@ -406,7 +406,7 @@ bool take_layers(std::vector<DeviceIndex> const& devices, std::vector<DetectedSt
 
 }  // namespace
 
-DetectedSteps find_device_steps(DeviceIndex const& device, std::span<StepPattern const> known) {
+DetectedSteps find_device_steps(DeviceOps const& device, std::span<StepPattern const> known) {
   KernelSequence const sequence = kernel_sequence(device);
   DetectedSteps best;
   best.kernels = sequence.size();
@@ -427,7 +427,7 @@ DetectedSteps find_device_steps(DeviceIndex const& device, std::span<StepPattern
   return best;
 }
 
-DetectedSteps steps_by_pattern(DeviceIndex const& device, StepPattern const& pattern) {
+DetectedSteps steps_by_pattern(DeviceOps const& device, StepPattern const& pattern) {
   KernelSequence const sequence = kernel_sequence(device);
   return steps_at(device, sequence, SequenceHashes(sequence.names, sequence.name_hashes), pattern);
 }
@@ -443,10 +443,10 @@ std::optional<StepPattern> common_pattern(std::span<DetectedSteps const> devices
   return best;
 }
 
-void detect_steps(std::vector<DeviceIndex> const& devices, HostSteps& steps) {
+void detect_steps(std::vector<DeviceOps> const& devices, HostSteps& steps) {
   std::vector<DetectedSteps> found;
   std::vector<StepPattern> known;
-  for (DeviceIndex const& device : devices) {
+  for (DeviceOps const& device : devices) {
     found.push_back(find_device_steps(device, known));
     auto const& pattern = found.back().pattern;
     bool const is_new = pattern && std::find(known.begin(), known.end(), *pattern) == known.end();

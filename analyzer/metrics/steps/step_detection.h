@@ -40,15 +40,15 @@ struct DetectedSteps {
 };
 /// By one of the known patterns if it tells nearly everything, else searched: O(n log n). No pattern where less than half of the
 /// kernels repeat three times or more.
-DetectedSteps find_device_steps(DeviceIndex const& device, std::span<StepPattern const> known = {});
+DetectedSteps find_device_steps(DeviceOps const& device, std::span<StepPattern const> known = {});
 /// The device's steps by another device's pattern. O(n).
-DetectedSteps steps_by_pattern(DeviceIndex const& device, StepPattern const& pattern);
+DetectedSteps steps_by_pattern(DeviceOps const& device, StepPattern const& pattern);
 
 /// The pattern that most of the devices have; of equally many that of the first. None without any.
 std::optional<StepPattern> common_pattern(std::span<DetectedSteps const> devices);
 
 /// Finds the steps of all devices of a run without marks: fills `detected` and `confidence`, the share of all kernels that are in
 /// steps alike, if that is at least kLeastConfidence; or, where names tell that layers repeat, `layers`; else changes nothing.
-void detect_steps(std::vector<DeviceIndex> const& devices, HostSteps& steps);
+void detect_steps(std::vector<DeviceOps> const& devices, HostSteps& steps);
 
 }  // namespace stepscope::analyzer

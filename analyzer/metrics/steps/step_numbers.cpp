@@ -72,13 +72,13 @@ void mark_gaps(Sequence& sequence) {
     if (i > 0 && steps[i]->number == steps[i - 1]->number + 1) periods.push_back(steps[i]->when.begin - steps[i - 1]->when.begin);
   }
 
-  auto const usual = static_cast<double>(middle_of(periods.empty() ? durations : periods));
+  auto const steady = static_cast<double>(middle_of(periods.empty() ? durations : periods));
   for (size_t i = 1; i < steps.size(); ++i) {
     int64_t const ahead = steps[i]->number - steps[i - 1]->number;
     if (ahead <= 1) continue;
     auto const distance = static_cast<double>(steps[i]->when.begin - steps[i - 1]->when.begin);
     // Nearer to the time of `ahead` steps than to that of one.
-    steps[i]->is_after_gap = 2 * distance > (1 + static_cast<double>(ahead)) * usual;
+    steps[i]->is_after_gap = 2 * distance > (1 + static_cast<double>(ahead)) * steady;
   }
 }
 

@@ -5,9 +5,9 @@
 #include <map>
 #include <unordered_map>
 
+#include "analyzer/metrics/steps/interleave.h"
 #include "analyzer/metrics/steps/step_names.h"
 #include "analyzer/metrics/steps/step_numbers.h"
-#include "analyzer/metrics/steps/interleave.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -131,7 +131,7 @@ int32_t step_at(std::vector<HostStep> const& steps, int64_t instant, int32_t gue
 }
 
 /// The thread whose steps stand in for launching threads without steps: see the header.
-size_t default_thread(DeviceIndex const& device, std::vector<std::vector<HostStep>> const& threads) {
+size_t default_thread(DeviceOps const& device, std::vector<std::vector<HostStep>> const& threads) {
   auto const has_steps = [](std::vector<HostStep> const& steps) { return !steps.empty(); };
   std::vector<uint64_t> launches(threads.size());
   RowView const rows = device.rows();
@@ -145,7 +145,7 @@ size_t default_thread(DeviceIndex const& device, std::vector<std::vector<HostSte
 }
 
 /// Marks the first steps of the run; in a part of a run they may not be there.
-void mark_warmup(std::vector<StepFacts>& steps, model::WholeSteps const& whole, int32_t warmup_steps) {
+void mark_warmup(std::vector<StepStats>& steps, model::WholeSteps const& whole, int32_t warmup_steps) {
   bool const is_part = whole.count > 0;
   size_t const count = is_part ? static_cast<size_t>(whole.count) : steps.size();
   if (count <= kFewestStepsForWarmup) return;
@@ -153,7 +153,7 @@ void mark_warmup(std::vector<StepFacts>& steps, model::WholeSteps const& whole, 
     steps[i].warmup = (is_part ? steps[i].step - whole.first : static_cast<int64_t>(i)) < warmup_steps;
 }
 
-void mark_held(std::vector<StepFacts>& steps, std::vector<std::vector<HostStep>> const& threads, model::TraceInfo const& info) {
+void mark_held(std::vector<StepStats>& steps, std::vector<std::vector<HostStep>> const& threads, model::TraceInfo const& info) {
   auto const turns = turns_of(info);
   if (!turns || steps.empty()) return;
   int64_t first = info.whole_steps.first;
@@ -162,14 +162,14 @@ void mark_held(std::vector<StepFacts>& steps, std::vector<std::vector<HostStep>>
     for (std::vector<HostStep> const& thread : threads)
       if (!thread.empty()) first = std::min(first, thread.front().index);
   }
-  for (StepFacts& step : steps) {
+  for (StepStats& step : steps) {
     step.held = turns->is_held(step.step - first);
     step.warmup = step.warmup || step.held;
   }
 }
 
 /// The steps in the device's own time, if it has some; else nullptr.
-std::vector<HostStep> const* own_steps(DeviceIndex const& device, HostSteps const& steps) {
+std::vector<HostStep> const* own_steps(DeviceOps const& device, HostSteps const& steps) {
   auto const at = std::lower_bound(steps.detected.begin(), steps.detected.end(), device.ref,
                                    [](DeviceOwnSteps const& own, DeviceRef ref) { return own.ref < ref; });
   if (at != steps.detected.end() && at->ref == device.ref) return &at->steps;
@@ -181,7 +181,7 @@ std::vector<HostStep> const* own_steps(DeviceIndex const& device, HostSteps cons
 }
 
 /// Whether of no op the launch is known, and most begin in these steps: the host does not run far ahead.
-bool begins_in_steps(DeviceIndex const& device, std::vector<HostStep> const& steps) {
+bool begins_in_steps(DeviceOps const& device, std::vector<HostStep> const& steps) {
   RowView const rows = device.rows();
   if (std::any_of(device.ops.begin(), device.ops.end(), [&](uint32_t row) { return rows.link(row).valid(); })) return false;
   int32_t last = -1;
@@ -194,7 +194,7 @@ bool begins_in_steps(DeviceIndex const& device, std::vector<HostStep> const& ste
 }
 
 /// Groups ops by host step: fills step_of_op with numbers of `steps`, which come out by host begin.
-void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSteps& result) {
+void group_ops(DeviceOps const& device, HostSteps const& host_steps, DeviceSteps& result) {
   auto const& threads = host_steps.threads[static_cast<size_t>(device.ref.rank_index)];
   std::vector<HostStep> const* const own = own_steps(device, host_steps);
   size_t const fallback = own == nullptr ? default_thread(device, threads) : 0;
@@ -226,7 +226,7 @@ void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSte
       last_number = found->second;
     }
     if (is_new) {
-      StepFacts step;
+      StepStats step;
       step.ref = device.ref;
       step.step = host.index;
       step.number = host.number;
@@ -236,7 +236,7 @@ void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSte
       result.places.push_back(
           {&of_thread, own != nullptr ? model::TrackId{} : model::TrackId{static_cast<uint32_t>(thread)}, at});
     }
-    StepFacts& step = result.steps[static_cast<size_t>(last_number)];
+    StepStats& step = result.steps[static_cast<size_t>(last_number)];
     step.window.end = std::max(step.window.end, rows.end(device.ops[i]));
     result.step_of_op[i] = last_number;
   }
@@ -245,10 +245,10 @@ void group_ops(DeviceIndex const& device, HostSteps const& host_steps, DeviceSte
 void order_steps(DeviceSteps& result) {
   std::vector<int32_t> order(result.steps.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int32_t>(i);
-  auto const step = [&](int32_t i) -> StepFacts const& { return result.steps[static_cast<size_t>(i)]; };
+  auto const step = [&](int32_t i) -> StepStats const& { return result.steps[static_cast<size_t>(i)]; };
   std::stable_sort(order.begin(), order.end(),
                    [&](int32_t a, int32_t b) { return step(a).host_window.begin < step(b).host_window.begin; });
-  std::vector<StepFacts> sorted;
+  std::vector<StepStats> sorted;
   std::vector<StepPlace> places;
   std::vector<int32_t> place(order.size());
   for (int32_t const i : order) {
@@ -277,7 +277,7 @@ bool has_lost_launches(model::RankTrace const& rank, model::TrackId thread, Inte
 }
 
 /// What lies between two steps of a device. Steps without ops of it may: it was idle then, unless what they launched was lost.
-StepBefore step_before(DeviceIndex const& device, StepPlace const& before, StepPlace const& at) {
+StepBefore step_before(DeviceOps const& device, StepPlace const& before, StepPlace const& at) {
   if (before.steps != at.steps || before.place >= at.place) return StepBefore::kByNumber;
   std::vector<HostStep> const& steps = *at.steps;
   for (auto i = static_cast<size_t>(before.place) + 1; i <= static_cast<size_t>(at.place); ++i) {
@@ -340,13 +340,13 @@ model::WholeSteps whole_steps(std::vector<std::vector<HostStep>> const& threads,
   return whole;
 }
 
-DeviceSteps assign_steps(DeviceIndex const& device, HostSteps const& host, int32_t warmup_steps) {
+DeviceSteps assign_steps(DeviceOps const& device, HostSteps const& host, int32_t warmup_steps) {
   DeviceSteps result;
   result.step_of_op.assign(device.ops.size(), -1);
   group_ops(device, host, result);
   order_steps(result);
   for (size_t i = 0; i < result.steps.size(); ++i) {
-    StepFacts& step = result.steps[i];
+    StepStats& step = result.steps[i];
     if (i > 0) {
       step.before = step_before(device, result.places[i - 1], result.places[i]);
       step.window.begin = std::max(step.window.begin, result.steps[i - 1].window.end);

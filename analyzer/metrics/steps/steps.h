@@ -60,15 +60,15 @@ struct StepPlace {
 };
 
 struct DeviceSteps {
-  std::vector<StepFacts> steps;     ///< by time; `time` is not filled yet
+  std::vector<StepStats> steps;     ///< by time; `time` is not filled yet
   std::vector<StepPlace> places;    ///< beside steps: of the HostSteps that they came from
-  std::vector<int32_t> step_of_op;  ///< beside DeviceIndex::ops: index into steps, −1 = outside
+  std::vector<int32_t> step_of_op;  ///< beside DeviceOps::ops: index into steps, −1 = outside
   bool are_by_time = false;         ///< no launch is known: ops belong to the steps of the host in which they begin
 };
 
 /// `warmup_steps`: the first of these many steps are marked, when more than kFewestStepsForWarmup are there; in a part of a run,
 /// those that are in the whole.
-DeviceSteps assign_steps(DeviceIndex const& device, HostSteps const& host, int32_t warmup_steps);
+DeviceSteps assign_steps(DeviceOps const& device, HostSteps const& host, int32_t warmup_steps);
 
 /// With 4 steps or fewer every step counts: leaving one out would leave too little to say anything about.
 inline constexpr size_t kFewestStepsForWarmup = 4;

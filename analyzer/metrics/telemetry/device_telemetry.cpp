@@ -24,7 +24,7 @@ using Curve = std::vector<Held>;  // by time, disjoint
 using Weighted = std::vector<std::pair<double, int64_t>>;
 
 /// Each sample holds until the next, the last one until `end`.
-Curve curve_of(DeviceIndex const& device, DeviceCounter const& source, int64_t end) {
+Curve curve_of(DeviceOps const& device, DeviceCounter const& source, int64_t end) {
   Curve curve;
   model::Trace const& trace = device.trace();
   model::Trace::Rows const rows = trace.rows_of(source.track);
@@ -73,11 +73,11 @@ Weighted busy_weights(Curve const& curve, model::IntervalSet const& busy, Interv
   return values;
 }
 
-std::optional<HealthFacts::Spread> spread_of(Curve const& curve, Interval window) {
+std::optional<TelemetryStats::Spread> spread_of(Curve const& curve, Interval window) {
   Weighted values = weights_in(curve, window);
   if (values.empty()) return std::nullopt;
   double const median = weighted_quantile(values, 0.5);  // sorts
-  return HealthFacts::Spread{values.front().first, median, values.back().first};
+  return TelemetryStats::Spread{values.front().first, median, values.back().first};
 }
 
 /// NVML's reasons for a clock (nvmlClocksEventReasons): idleness (1), settings (2, 256) are no limits.
@@ -106,10 +106,9 @@ constexpr double kSustainedShare = 0.95;
 /// What follows from the SM clock.
 class ClockStudy {
  public:
-  ClockStudy(DeviceIndex const& device, DeviceSets const& sets, Curve const& clock)
-      : device_(device), sets_(sets), clock_(clock) {}
+  ClockStudy(DeviceOps const& device, DeviceSets const& sets, Curve const& clock) : device_(device), sets_(sets), clock_(clock) {}
 
-  void add_to(HealthFacts& facts, Interval window, std::vector<StepFacts> const& steps) {
+  void add_to(TelemetryStats& facts, Interval window, std::vector<StepStats> const& steps) {
     if (sets_.busy.empty()) return;
     Interval const all{sets_.busy.front().begin, sets_.busy.back().end};
     Weighted values = busy_weights(clock_, sets_.busy, all);
@@ -176,9 +175,9 @@ class ClockStudy {
     return expected_ns > 0 ? std::optional(low_ns / expected_ns) : std::nullopt;
   }
 
-  void add_slow_steps(HealthFacts& facts, Interval window, std::vector<StepFacts> const& steps) const {
+  void add_slow_steps(TelemetryStats& facts, Interval window, std::vector<StepStats> const& steps) const {
     std::vector<Interval> windows;
-    for (StepFacts const& step : steps)
+    for (StepStats const& step : steps)
       if (!step.warmup) windows.push_back(step.window);
     if (steps.empty()) windows.push_back(window);
     std::vector<double> lost(windows.size());
@@ -204,7 +203,7 @@ class ClockStudy {
       if (int64_t const ns = std::llround(lost[w] * part); ns > 0) facts.slow_steps.push_back({windows[w], ns});
   }
 
-  DeviceIndex const& device_;
+  DeviceOps const& device_;
   DeviceSets const& sets_;
   Curve const& clock_;
   double sustained_ = 0;
@@ -212,7 +211,7 @@ class ClockStudy {
   model::IntervalSet low_;
 };
 
-void add_throttling(HealthFacts& facts, DeviceSets const& sets, Interval window, ClockStudy const& clock, Curve const& limits,
+void add_throttling(TelemetryStats& facts, DeviceSets const& sets, Interval window, ClockStudy const& clock, Curve const& limits,
                     CounterMeaning const* meaning) {
   if (!clock.is_known() && meaning == nullptr) return;
   std::vector<Interval> held_down(clock.low());
@@ -237,7 +236,7 @@ void add_throttling(HealthFacts& facts, DeviceSets const& sets, Interval window,
 DeviceCounters find_counters(std::span<model::Track const> tracks, std::function<uint64_t(uint32_t track)> const& samples,
                              int32_t device, bool is_only_device) {
   DeviceCounters found;
-  auto const quality = [&](DeviceCounter const& counter) {
+  auto const integrity = [&](DeviceCounter const& counter) {
     bool const is_own = tracks[counter.track.value].device == device;
     return std::tuple(is_own, !counter.meaning.is_mean, samples(counter.track.value));
   };
@@ -248,13 +247,13 @@ DeviceCounters find_counters(std::span<model::Track const> tracks, std::function
     if (!meaning || samples(t) == 0) continue;
     DeviceCounter const counter{model::TrackId{t}, *meaning};
     auto& known = found[static_cast<size_t>(meaning->what)];
-    if (!known || quality(*known) < quality(counter)) known = counter;
+    if (!known || integrity(*known) < integrity(counter)) known = counter;
   }
   return found;
 }
 
-std::optional<HealthFacts> health_of(DeviceIndex const& device, DeviceSets const& sets, Interval window,
-                                     std::vector<StepFacts> const& steps, bool is_only_device) {
+std::optional<TelemetryStats> telemetry_of(DeviceOps const& device, DeviceSets const& sets, Interval window,
+                                           std::vector<StepStats> const& steps, bool is_only_device) {
   auto const samples = [&](uint32_t track) { return device.trace().rows_of(model::TrackId{track}).size(); };
   DeviceCounters const sources = find_counters(device.trace().tracks(), samples, device.ref.device, is_only_device);
   if (std::none_of(sources.begin(), sources.end(), [](auto const& source) { return source.has_value(); })) return std::nullopt;
@@ -263,7 +262,7 @@ std::optional<HealthFacts> health_of(DeviceIndex const& device, DeviceSets const
     auto const& source = sources[static_cast<size_t>(what)];
     return source ? curve_of(device, *source, end) : Curve();
   };
-  HealthFacts facts;
+  TelemetryStats facts;
   Curve const clock = curve(What::kSmClock);
   facts.sm_clock_mhz = spread_of(clock, window);
   facts.memory_clock_mhz = spread_of(curve(What::kMemoryClock), window);
@@ -277,11 +276,11 @@ std::optional<HealthFacts> health_of(DeviceIndex const& device, DeviceSets const
   return facts;
 }
 
-void compare_clocks(std::vector<DeviceFacts>& devices) {
-  std::map<std::string_view, std::vector<std::pair<double, HealthFacts*>>> by_name;
-  for (DeviceFacts& device : devices)
-    if (device.health && device.health->busy_clock_mhz)
-      by_name[device.name].emplace_back(*device.health->busy_clock_mhz, &*device.health);
+void compare_clocks(std::vector<DeviceStats>& devices) {
+  std::map<std::string_view, std::vector<std::pair<double, TelemetryStats*>>> by_name;
+  for (DeviceStats& device : devices)
+    if (device.telemetry && device.telemetry->busy_clock_mhz)
+      by_name[device.name].emplace_back(*device.telemetry->busy_clock_mhz, &*device.telemetry);
   for (auto& [name, clocks] : by_name) {
     if (clocks.size() < 2) continue;
     std::sort(clocks.begin(), clocks.end(), [](auto const& a, auto const& b) { return a.first < b.first; });

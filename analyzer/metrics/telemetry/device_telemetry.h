@@ -7,8 +7,8 @@
 #include <span>
 #include <string_view>
 
-#include "analyzer/metrics/time/device_time.h"
 #include "analyzer/metrics/core/device_ops.h"
+#include "analyzer/metrics/time/device_time.h"
 
 namespace stepscope::analyzer {
 
@@ -41,10 +41,10 @@ DeviceCounters find_counters(std::span<model::Track const> tracks, std::function
 
 /// `steps`: of the device, `window`: what facts are of. `is_only_device`: counters that name no device are this one's.
 /// None without any counter of those above. O(samples log samples + ops).
-std::optional<HealthFacts> health_of(DeviceIndex const& device, DeviceSets const& sets, Interval window,
-                                     std::vector<StepFacts> const& steps, bool is_only_device);
+std::optional<TelemetryStats> telemetry_of(DeviceOps const& device, DeviceSets const& sets, Interval window,
+                                           std::vector<StepStats> const& steps, bool is_only_device);
 
 /// Fills clock_to_peers. O(devices log devices).
-void compare_clocks(std::vector<DeviceFacts>& devices);
+void compare_clocks(std::vector<DeviceStats>& devices);
 
 }  // namespace stepscope::analyzer

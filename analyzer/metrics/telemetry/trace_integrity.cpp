@@ -89,43 +89,43 @@ std::vector<std::string> notes_of(model::Run const& run) {
 
 }  // namespace
 
-Quality judge_quality(model::Run const& run) {
-  Quality quality;
-  quality.notes = notes_of(run);
+TraceIntegrity judge_quality(model::Run const& run) {
+  TraceIntegrity integrity;
+  integrity.notes = notes_of(run);
   uint64_t events = 0, backwards = 0, doubled = 0;
   for (model::RankTrace const& rank : run.ranks) {
     model::ImportLog const& log = rank.trace.log();
     events += rank.trace.whole_event_count();
-    quality.dropped += log.dropped;
-    quality.unmatched_launches += log.unmatched_launches;
-    quality.negative_latencies += log.negative_latencies;
-    quality.overlapping_slices += log.overlapping_slices;
-    quality.lost_blocks += log.lost_blocks;
-    quality.truncated = quality.truncated || log.truncated;
-    quality.unmatched_ops += log.unmatched_ops;
+    integrity.dropped += log.dropped;
+    integrity.unmatched_launches += log.unmatched_launches;
+    integrity.negative_latencies += log.negative_latencies;
+    integrity.overlapping_slices += log.overlapping_slices;
+    integrity.lost_blocks += log.lost_blocks;
+    integrity.truncated = integrity.truncated || log.truncated;
+    integrity.unmatched_ops += log.unmatched_ops;
     backwards += log.negative_durations;
     doubled += log.doubled_launches;
   }
 
   // What has no count of its own.
   if (backwards > 0)
-    quality.notes.push_back(
+    integrity.notes.push_back(
         base::count_sentence(backwards, "events have an end before their begin: each is taken as an instant"));
-  if (doubled > 0) quality.notes.push_back(base::count_sentence(doubled, "launches have the correlation of another one"));
+  if (doubled > 0) integrity.notes.push_back(base::count_sentence(doubled, "launches have the correlation of another one"));
 
-  quality.missing_ranks = missing_ranks(run);
-  int32_t lost = penalty(quality.dropped, events + quality.dropped) + penalty(quality.unmatched_launches, events) +
-                 penalty(quality.negative_latencies, events) + penalty(quality.overlapping_slices, events) +
-                 penalty(quality.unmatched_ops, events) + penalty(backwards + doubled, events);
+  integrity.missing_ranks = missing_ranks(run);
+  int32_t lost = penalty(integrity.dropped, events + integrity.dropped) + penalty(integrity.unmatched_launches, events) +
+                 penalty(integrity.negative_latencies, events) + penalty(integrity.overlapping_slices, events) +
+                 penalty(integrity.unmatched_ops, events) + penalty(backwards + doubled, events);
 
   // How much was in a lost block is not known.
-  if (quality.lost_blocks > 0) lost += kMissingRanksPenalty;
-  if (quality.truncated) lost += kTruncatedPenalty;
-  if (!quality.missing_ranks.empty()) lost += kMissingRanksPenalty;
+  if (integrity.lost_blocks > 0) lost += kMissingRanksPenalty;
+  if (integrity.truncated) lost += kTruncatedPenalty;
+  if (!integrity.missing_ranks.empty()) lost += kMissingRanksPenalty;
 
   bool const is_empty = events == 0 && !run.ranks.empty();
-  quality.score = is_empty ? 0 : std::max(0, 100 - lost);
-  return quality;
+  integrity.score = is_empty ? 0 : std::max(0, 100 - lost);
+  return integrity;
 }
 
 }  // namespace stepscope::analyzer

@@ -10,7 +10,7 @@ namespace {
 
 /// |set ∩ window|. `near`: where the last window began in the set.
 int64_t measure_from(model::IntervalSet const& set, Interval window, size_t& near) {
-  near = model::first_after(
+  near = model::exponential_search(
       set.size(), [&](size_t i) { return set[i].end; }, window.begin, near);
   size_t at = near;
   if (at == set.size() || set[at].begin >= window.end) return 0;
@@ -22,7 +22,7 @@ int64_t measure_from(model::IntervalSet const& set, Interval window, size_t& nea
 
 /// Adds what of the gaps (by time, disjoint) lies in the window. `near`: where the last window began among them.
 void add_causes(IdleSplit& split, Interval window, std::vector<IdleGap> const& gaps, size_t& near) {
-  near = model::first_after(
+  near = model::exponential_search(
       gaps.size(), [&](size_t i) { return gaps[i].when.end; }, window.begin, near);
   for (size_t at = near; at < gaps.size() && gaps[at].when.begin < window.end; ++at) {
     Interval const when = gaps[at].when;
@@ -72,7 +72,7 @@ std::optional<double> TimeSplit::utilization() const {
   return static_cast<double>(busy_ns) / static_cast<double>(window_ns);
 }
 
-DeviceSets unite_ops(DeviceIndex const& device) {
+DeviceSets unite_ops(DeviceOps const& device) {
   DeviceSets sets;
   sets.busy.reserve(device.ops.size());
   sets.compute.reserve(device.ops.size());  // most are
@@ -134,14 +134,14 @@ TimeSplit WindowSplitter::split(Interval window) {
 }
 
 TimeSplit split_with_steps(DeviceSets const& sets, std::vector<IdleGap> const& gaps, Interval window,
-                           std::vector<StepFacts>& steps) {
+                           std::vector<StepStats>& steps) {
   WindowSplitter splitter(sets, gaps);
   TimeSplit whole = splitter.split({window.begin, std::min(window.begin, window.end)});
   auto const add = [&](Interval part) {
     if (part.begin < part.end) add_split(whole, splitter.split(part));
   };
   int64_t done = window.begin;  // until here the window is split
-  for (StepFacts& step : steps) {
+  for (StepStats& step : steps) {
     step.time = splitter.split(step.window);
     // Of clocks that disagree: its ops end before its host begins it.
     if (step.window.begin >= step.window.end) continue;

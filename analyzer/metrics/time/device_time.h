@@ -20,7 +20,7 @@ struct DeviceSets {
   model::IntervalSet unhidden_comm;  ///< those in exposed_comm
 };
 
-DeviceSets unite_ops(DeviceIndex const& device);
+DeviceSets unite_ops(DeviceOps const& device);
 
 /// `unhidden`: by time, disjoint.
 void add_unhidden(DeviceSets& sets, std::vector<IdleGap> unhidden);
@@ -48,6 +48,6 @@ class WindowSplitter {
 
 /// Splits a window, which it returns, and the windows of steps (by time), in one walk.
 TimeSplit split_with_steps(DeviceSets const& sets, std::vector<IdleGap> const& gaps, Interval window,
-                           std::vector<StepFacts>& steps);
+                           std::vector<StepStats>& steps);
 
 }  // namespace stepscope::analyzer

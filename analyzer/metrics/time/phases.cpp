@@ -56,7 +56,7 @@ bool is_phase_name(std::string_view name) {
 /// What of a device's time the ops of each phase took.
 class ProcessPhases::Sums {
  public:
-  Sums(ProcessPhases const& phases, DeviceIndex const& device, DeviceSets const& sets)
+  Sums(ProcessPhases const& phases, DeviceOps const& device, DeviceSets const& sets)
       : phases_(phases),
         device_(device),
         rows_(device.rows()),
@@ -82,13 +82,13 @@ class ProcessPhases::Sums {
       if (instant < all[at].when.end) add_to(all[at].name, first_[track] + at, row);
   }
 
-  std::vector<PhaseFacts> finish(std::optional<Interval> within) {
+  std::vector<PhaseStats> finish(std::optional<Interval> within) {
     count_occurrences(within);
-    std::vector<PhaseFacts> result;
+    std::vector<PhaseStats> result;
     for (size_t i = 0; i < names_.size(); ++i) {
       OfName const& name = names_[i];
       if (name.count == 0) continue;
-      PhaseFacts facts;
+      PhaseStats facts;
       facts.ref = device_.ref;
       facts.name = device_.trace().text(phases_.names_[i]);
       facts.count = name.count;
@@ -177,7 +177,7 @@ class ProcessPhases::Sums {
   }
 
   ProcessPhases const& phases_;
-  DeviceIndex const& device_;
+  DeviceOps const& device_;
   RowView rows_;
   DeviceSets const& sets_;
   std::vector<OfName> names_;
@@ -187,7 +187,7 @@ class ProcessPhases::Sums {
   std::vector<std::pair<uint32_t, int64_t>> samples_;  ///< (name, device time of an occurrence), in this order
 };
 
-ProcessPhases::ProcessPhases(std::span<DeviceIndex const> devices) {
+ProcessPhases::ProcessPhases(std::span<DeviceOps const> devices) {
   if (devices.empty()) return;
   model::Trace const& trace = devices.front().trace();
   if (has_phases(trace)) {
@@ -230,11 +230,11 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
   }
 }
 
-void ProcessPhases::find_devices(std::span<DeviceIndex const> devices) {
+void ProcessPhases::find_devices(std::span<DeviceOps const> devices) {
   std::vector<uint64_t> most(threads_.size(), 0), launches;
   for (Thread& thread : threads_) thread.device = devices.front().ref.device;
   if (devices.size() == 1) return;
-  for (DeviceIndex const& device : devices) {
+  for (DeviceOps const& device : devices) {
     launches.assign(threads_.size(), 0);
     RowView const rows = device.rows();
     for (uint32_t const row : device.ops)
@@ -247,18 +247,18 @@ void ProcessPhases::find_devices(std::span<DeviceIndex const> devices) {
   }
 }
 
-std::vector<PhaseFacts> ProcessPhases::of_device(DeviceIndex const& device, DeviceSets const& sets,
+std::vector<PhaseStats> ProcessPhases::of_device(DeviceOps const& device, DeviceSets const& sets,
                                                  std::vector<uint32_t> const& ops, std::optional<Interval> within) const {
   if (names_.empty()) return {};
   Sums sums(*this, device, sets);
   for (uint32_t const row : ops) sums.add_op(row);
-  std::vector<PhaseFacts> result = sums.finish(within);
-  std::sort(result.begin(), result.end(), [](PhaseFacts const& a, PhaseFacts const& b) {
+  std::vector<PhaseStats> result = sums.finish(within);
+  std::sort(result.begin(), result.end(), [](PhaseStats const& a, PhaseStats const& b) {
     return std::tuple(-*a.busy_ns, -a.host_ns, std::string_view(a.name)) <
            std::tuple(-*b.busy_ns, -b.host_ns, std::string_view(b.name));
   });
   if (result.size() <= kMostPhases) return result;
-  PhaseFacts rest;
+  PhaseStats rest;
   rest.ref = device.ref;
   rest.names = 0;
   for (size_t i = kMostPhases; i < result.size(); ++i) {

@@ -23,12 +23,12 @@ bool is_phase_name(std::string_view name);
 class ProcessPhases {
  public:
   /// `devices`: all of one process.
-  explicit ProcessPhases(std::span<DeviceIndex const> devices);
+  explicit ProcessPhases(std::span<DeviceOps const> devices);
 
   /// Of one of these devices, by device time, then host time, both descending. `ops`: those of the device that count, by start;
   /// `within`: without, all; else phases that launched none of them count where they begin in it (run time, host). A phase
   /// without ops is of the device for which its thread launches most, else of the process's first.
-  [[nodiscard]] std::vector<PhaseFacts> of_device(DeviceIndex const& device, DeviceSets const& sets,
+  [[nodiscard]] std::vector<PhaseStats> of_device(DeviceOps const& device, DeviceSets const& sets,
                                                   std::vector<uint32_t> const& ops, std::optional<Interval> within) const;
 
  private:
@@ -49,7 +49,7 @@ class ProcessPhases {
   /// Of the rows of these kinds.
   template <model::EventKind... Kinds, class IsPhase>
   void collect(model::RankTrace const& rank, IsPhase const& is_phase);
-  void find_devices(std::span<DeviceIndex const> devices);
+  void find_devices(std::span<DeviceOps const> devices);
 
   std::vector<Thread> threads_;  ///< by track
   std::vector<model::StringId> names_;

@@ -18,7 +18,7 @@ constexpr int64_t kLongAgo = std::numeric_limits<int64_t>::min();
 struct LaunchOrder {
   std::vector<uint64_t> latest;  ///< the highest correlation up to each op
   std::vector<int64_t> ends;     ///< beside it: the latest end up to it
-  LaunchOrder(DeviceIndex const& device, model::TrackId stream) {
+  LaunchOrder(DeviceOps const& device, model::TrackId stream) {
     model::Trace const& trace = device.trace();
     model::Trace::Rows const rows = trace.rows_of(stream);
     uint64_t highest = 0;
@@ -52,7 +52,7 @@ void add_late(std::vector<LateLaunch>& to, Interval when, uint32_t row) {
 
 class ReadyOps {
  public:
-  explicit ReadyOps(DeviceIndex const& device) : device_(device), rows_(device.rows()) {
+  explicit ReadyOps(DeviceOps const& device) : device_(device), rows_(device.rows()) {
     auto const tracks = device.trace().tracks();
     for (uint32_t t = 0; t < tracks.size(); ++t)
       if (tracks[t].kind == model::TrackKind::kStream) streams_.emplace(key(tracks[t].device, tracks[t].id), model::TrackId{t});
@@ -155,7 +155,7 @@ class ReadyOps {
     return at != end && at->begin < when.end;
   }
 
-  DeviceIndex const& device_;
+  DeviceOps const& device_;
   RowView rows_;
   std::unordered_map<uint64_t, model::TrackId> streams_;
   std::unordered_map<uint32_t, LaunchOrder> orders_;
@@ -185,7 +185,7 @@ std::vector<LateLaunch> pieces_in(model::IntervalSet const& where, std::vector<L
 }
 
 /// Whether it can be known what streams waited for.
-bool tells_of_waits(DeviceIndex const& device) {
+bool tells_of_waits(DeviceOps const& device) {
   model::Trace const& trace = device.trace();
   size_t working = 0;
   for (model::TrackId const stream : device.streams) {
@@ -202,7 +202,7 @@ bool tells_of_waits(DeviceIndex const& device) {
 
 }  // namespace
 
-Readiness find_readiness(DeviceIndex const& device, DeviceSets const& sets) {
+Readiness find_readiness(DeviceOps const& device, DeviceSets const& sets) {
   Readiness result;
   if (sets.exposed_comm.empty()) result.blocking_comm.emplace();
   if ((sets.exposed_comm.empty() && sets.exposed_copy.empty()) || !tells_of_waits(device)) return result;

@@ -41,6 +41,6 @@ struct Readiness {
 };
 
 /// O(ops + waits · log ops).
-Readiness find_readiness(DeviceIndex const& device, DeviceSets const& sets);
+Readiness find_readiness(DeviceOps const& device, DeviceSets const& sets);
 
 }  // namespace stepscope::analyzer

@@ -26,7 +26,7 @@ bool only_queues(std::string_view call) {
 /// What copies' names and calls' names say, each asked once.
 class CopyTraits {
  public:
-  explicit CopyTraits(DeviceIndex const& device) : device_(device) {}
+  explicit CopyTraits(DeviceOps const& device) : device_(device) {}
 
   /// None where the recording does not tell.
   std::optional<bool> is_pageable(uint32_t row) {
@@ -64,19 +64,19 @@ class CopyTraits {
     return yes;
   }
 
-  DeviceIndex const& device_;
+  DeviceOps const& device_;
   std::vector<Answer> pageable_names_, blocking_names_;
 };
 
 struct DirectionTotal {
-  CopyFacts facts;
+  CopyStats facts;
   bool tells_pageable = false;
   uint64_t pageable = 0, pageable_bytes = 0;
   std::vector<Interval> times;
 };
 
 void add_copy(DirectionTotal& total, CopyTraits& traits, uint32_t row, Interval when) {
-  CopyFacts& facts = total.facts;
+  CopyStats& facts = total.facts;
   uint64_t const bytes = traits.detail(row).bytes;
   ++facts.count;
   add_saturated(facts.bytes, bytes);
@@ -107,7 +107,7 @@ bool waits_for_copy(model::Trace const& trace, uint32_t call, uint32_t copy) {
   return ends_in_call ? !only_queues(trace.name(call)) : reads && is_blocking_copy_call(trace.name(call));
 }
 
-std::vector<CopyFacts> copy_table(DeviceIndex const& device, std::vector<uint32_t> const& rows) {
+std::vector<CopyStats> copy_table(DeviceOps const& device, std::vector<uint32_t> const& rows) {
   CopyTraits traits(device);
   std::array<DirectionTotal, kDirections> totals;
   RowView const view = device.rows();
@@ -122,9 +122,9 @@ std::vector<CopyFacts> copy_table(DeviceIndex const& device, std::vector<uint32_
   DirectionTotal& out = totals[static_cast<size_t>(CopyDirection::kDeviceToHost)];
   in.facts.both_ways_ns = out.facts.both_ways_ns =
       model::measure(model::intersect(model::unite(std::move(in.times)), model::unite(std::move(out.times))));
-  std::vector<CopyFacts> result;
+  std::vector<CopyStats> result;
   for (DirectionTotal& total : totals) {
-    CopyFacts& facts = total.facts;
+    CopyStats& facts = total.facts;
     if (facts.count == 0) continue;
     facts.ref = device.ref;
     if (facts.total_ns > 0 && facts.bytes > 0)
@@ -138,14 +138,14 @@ std::vector<CopyFacts> copy_table(DeviceIndex const& device, std::vector<uint32_
   return result;
 }
 
-std::vector<DeviceFacts::Copy> longest_copies(DeviceIndex const& device, std::vector<uint32_t> const& rows,
-                                              std::vector<StepFacts> const& steps) {
-  std::vector<DeviceFacts::Copy> copies;
-  auto const length = [](DeviceFacts::Copy const& a, DeviceFacts::Copy const& b) {
+std::vector<DeviceStats::Copy> longest_copies(DeviceOps const& device, std::vector<uint32_t> const& rows,
+                                              std::vector<StepStats> const& steps) {
+  std::vector<DeviceStats::Copy> copies;
+  auto const length = [](DeviceStats::Copy const& a, DeviceStats::Copy const& b) {
     return a.when.length() != b.when.length() ? a.when.length() > b.when.length() : a.when.begin < b.when.begin;
   };
   std::vector<Interval> windows;
-  for (StepFacts const& step : steps)
+  for (StepStats const& step : steps)
     if (!step.warmup) windows.push_back(step.window);
   model::IntervalSet const counted = model::unite(std::move(windows));
   auto at = counted.begin();
@@ -165,7 +165,7 @@ std::vector<DeviceFacts::Copy> longest_copies(DeviceIndex const& device, std::ve
   return copies;
 }
 
-CopyTimes copy_times(DeviceIndex const& device) {
+CopyTimes copy_times(DeviceOps const& device) {
   CopyTraits traits(device);
   std::vector<Interval> slow, within, others;
   RowView const view = device.rows();

@@ -17,18 +17,18 @@ namespace stepscope::analyzer {
 inline constexpr uint64_t kSmallCopyBytes = 64 * 1024;
 
 /// By direction; those that occur among `rows`, device ops of the device by start.
-std::vector<CopyFacts> copy_table(DeviceIndex const& device, std::vector<uint32_t> const& rows);
+std::vector<CopyStats> copy_table(DeviceOps const& device, std::vector<uint32_t> const& rows);
 
-/// `steps`: of the device. DeviceFacts::longest_copies, at most kMaxEvidence. O(copies + steps).
-std::vector<DeviceFacts::Copy> longest_copies(DeviceIndex const& device, std::vector<uint32_t> const& rows,
-                                              std::vector<StepFacts> const& steps);
+/// `steps`: of the device. DeviceStats::longest_copies, at most kMaxEvidence. O(copies + steps).
+std::vector<DeviceStats::Copy> longest_copies(DeviceOps const& device, std::vector<uint32_t> const& rows,
+                                              std::vector<StepStats> const& steps);
 
 /// Times of a device's copies.
 struct CopyTimes {
   model::IntervalSet slow;           ///< of pageable memory, or blocking
   model::IntervalSet within_device;  ///< from one place of the device to another, while nothing else is copied
 };
-CopyTimes copy_times(DeviceIndex const& device);
+CopyTimes copy_times(DeviceOps const& device);
 
 /// Whether a call of this name returns when its copy is done: "cudaMemcpy", "cuMemcpyDtoH_v2", "hipMemcpyWithStream",
 /// "musaMemcpy2D"; none that says Async, and none of the command lists of Intel's and OpenCL's runtimes.

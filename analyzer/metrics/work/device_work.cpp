@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
+#include "analyzer/metrics/core/saturate.h"
 #include "analyzer/metrics/work/copies.h"
 #include "analyzer/metrics/work/kernels.h"
-#include "analyzer/metrics/core/saturate.h"
 #include "analyzer/metrics/work/slow_time.h"
 #include "analyzer/metrics/work/step_kernels.h"
 
@@ -18,20 +18,20 @@ void append_rows(std::vector<Row> rows, std::vector<Row>& to) {
 
 }  // namespace
 
-void add_device_work(DeviceIndex const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places,
-                     std::vector<uint32_t> const& ops, DeviceFacts& facts, std::vector<StepFacts>& steps, Analysis& analysis) {
-  std::vector<KernelFacts> kernels = kernel_table(device, ops);
+void add_device_work(DeviceOps const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places,
+                     std::vector<uint32_t> const& ops, DeviceStats& facts, std::vector<StepStats>& steps, Analysis& analysis) {
+  std::vector<KernelStats> kernels = kernel_table(device, ops);
   int64_t all_ns = 0;
-  for (KernelFacts const& kernel : kernels) add_saturated(all_ns, kernel.total_ns);
+  for (KernelStats const& kernel : kernels) add_saturated(all_ns, kernel.total_ns);
   add_step_kernels(device, ops, kernels, steps);
   append_rows(std::move(kernels), analysis.kernels);
   SlowTimes const slow(device, sets, places);
   facts.slow = slow.within(facts.window);
-  for (StepFacts& step : steps) step.slow = slow.within(step.window);
+  for (StepStats& step : steps) step.slow = slow.within(step.window);
   std::vector<LaunchedOp> const launched = launched_ops(device, ops);
   facts.launch = launch_facts(device, ops, launched, facts.window, steps);
   append_rows(op_tables(device, ops, launched, places), analysis.ops);
-  std::vector<GraphFacts> graphs = graph_table(device, ops);
+  std::vector<GraphStats> graphs = graph_table(device, ops);
   add_graph_totals(graphs, all_ns, facts.launch);
   append_rows(std::move(graphs), analysis.graphs);
   append_rows(copy_table(device, ops), analysis.copies);

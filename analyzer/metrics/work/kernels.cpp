@@ -5,9 +5,9 @@
 #include <span>
 #include <utility>
 
-#include "analyzer/metrics/work/kernel_traits.h"
 #include "analyzer/metrics/core/quantile.h"
 #include "analyzer/metrics/core/saturate.h"
+#include "analyzer/metrics/work/kernel_traits.h"
 #include "trace/base/column.h"
 
 namespace stepscope::analyzer {
@@ -16,7 +16,7 @@ namespace {
 constexpr uint32_t kNoGroup = UINT32_MAX;
 
 struct Group {
-  KernelFacts facts;
+  KernelStats facts;
   double flops = 0;
   int64_t flops_ns = 0;  ///< duration of the ops whose operations are known; the others alike
   double bytes = 0;
@@ -60,7 +60,7 @@ void add(Group& group, model::Trace const& trace, uint32_t row, int64_t dur, uin
 
 /// `all`: the durations of its ops.
 void finish(Group& group, std::span<int64_t> all, int64_t total, model::Device const* described) {
-  KernelFacts& facts = group.facts;
+  KernelStats& facts = group.facts;
   Distribution const durations = distribution(all);
   facts.median_ns = durations.median;
   facts.p95_ns = durations.p95;
@@ -80,13 +80,13 @@ void finish(Group& group, std::span<int64_t> all, int64_t total, model::Device c
 
 }  // namespace
 
-model::Device const* described_device(DeviceIndex const& device) {
+model::Device const* described_device(DeviceOps const& device) {
   for (model::Device const& described : device.trace().devices())
     if (described.id == device.ref.device) return &described;
   return nullptr;
 }
 
-std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uint32_t> const& rows) {
+std::vector<KernelStats> kernel_table(DeviceOps const& device, std::vector<uint32_t> const& rows) {
   model::Trace const& trace = device.trace();
   model::Device const* const described = described_device(device);
   uint64_t const multiprocessors = described == nullptr ? 0 : described->threads;
@@ -119,14 +119,14 @@ std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uin
   }
   base::Column<int64_t> durations(rows.size());
   for (size_t i = 0; i < rows.size(); ++i) durations[end_of[group_of[i]]++] = view.dur(rows[i]);
-  std::vector<KernelFacts> result;
+  std::vector<KernelStats> result;
   result.reserve(groups.size());
   for (size_t g = 0; g < groups.size(); ++g) {
     size_t const count = groups[g].facts.count;
     finish(groups[g], std::span(durations).subspan(end_of[g] - count, count), total, described);
     result.push_back(std::move(groups[g].facts));
   }
-  std::sort(result.begin(), result.end(), [](KernelFacts const& a, KernelFacts const& b) {
+  std::sort(result.begin(), result.end(), [](KernelStats const& a, KernelStats const& b) {
     return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.name < b.name;
   });
   return result;

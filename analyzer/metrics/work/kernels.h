@@ -12,10 +12,10 @@
 namespace stepscope::analyzer {
 
 /// By total descending, then name. `rows`: device ops of the device.
-std::vector<KernelFacts> kernel_table(DeviceIndex const& device, std::vector<uint32_t> const& rows);
+std::vector<KernelStats> kernel_table(DeviceOps const& device, std::vector<uint32_t> const& rows);
 
 /// What the trace says of the device; null where it says nothing.
-model::Device const* described_device(DeviceIndex const& device);
+model::Device const* described_device(DeviceOps const& device);
 
 /// Whether the machine's cores execute the device's streams, by its name (tracer/api/device_events.h: the runtime names its
 /// devices; ours are "host:0", "host:1", …).

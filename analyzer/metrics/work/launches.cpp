@@ -45,10 +45,10 @@ void sort_pieces(Values& values) {
 }
 
 /// Depth over time, by both lists in order. An op that starts at the instant of another's launch leaves first.
-QueueFacts measure_queue(Waiting& waiting, Interval window) {
+QueueStats measure_queue(Waiting& waiting, Interval window) {
   sort_pieces(waiting.begins);
   sort_pieces(waiting.ends);
-  QueueFacts facts;
+  QueueStats facts;
   double depth_time = 0;
   int64_t empty = 0, now = window.begin, depth = 0, max_depth = 0;
   auto const advance = [&](int64_t until) {
@@ -108,7 +108,7 @@ Calls find_calls(RowView const& rows, std::vector<LaunchedOp> const& launched) {
   return calls;
 }
 
-void add_queues(model::Trace const& trace, Calls const& calls, Interval window, LaunchFacts& facts) {
+void add_queues(model::Trace const& trace, Calls const& calls, Interval window, LaunchStats& facts) {
   std::vector<Waiting> streams(trace.tracks().size());
   for (model::TrackId const track : calls.track) ++streams[track.value].launches;
   for (Waiting& stream : streams) {
@@ -142,10 +142,10 @@ void add_queues(model::Trace const& trace, Calls const& calls, Interval window, 
 }
 
 /// Calls per measured step: by where their first ops start.
-std::optional<double> calls_per_step(DeviceIndex const& device, std::vector<uint32_t> const& rows,
-                                     std::vector<StepFacts> const& steps) {
+std::optional<double> calls_per_step(DeviceOps const& device, std::vector<uint32_t> const& rows,
+                                     std::vector<StepStats> const& steps) {
   std::vector<Interval> windows;
-  for (StepFacts const& step : steps)
+  for (StepStats const& step : steps)
     if (!step.warmup) windows.push_back(step.window);
   if (windows.empty()) return std::nullopt;
   base::Column<int64_t> starts(rows.size());
@@ -181,7 +181,7 @@ uint64_t graph_node_of(model::Trace const& trace, uint32_t row) {
 }
 
 /// An op of a graph. Without a launch in the trace the correlation tells which launch it is of.
-struct GraphOp {
+struct CudaGraphOp {
   uint32_t graph;
   uint32_t launch;  ///< its row; kNoLaunch = not in the trace
   uint64_t correlation;
@@ -189,31 +189,31 @@ struct GraphOp {
 };
 constexpr uint32_t kNoLaunch = UINT32_MAX;
 
-std::vector<GraphOp> graph_ops(DeviceIndex const& device, std::vector<uint32_t> const& rows) {
+std::vector<CudaGraphOp> graph_ops(DeviceOps const& device, std::vector<uint32_t> const& rows) {
   model::Trace const& trace = device.trace();
-  std::vector<GraphOp> ops;
+  std::vector<CudaGraphOp> ops;
   if (!trace.may_have_graphs()) return ops;
   for (uint32_t const row : rows)
     if (uint32_t const graph = graph_of(trace, row); graph != 0)
       ops.push_back({graph, device.launch_of(row).value_or(kNoLaunch), trace.columns().correlation[row], row});
   // Rows are by start; so are they within a launch after this.
-  std::stable_sort(ops.begin(), ops.end(), [](GraphOp const& a, GraphOp const& b) {
+  std::stable_sort(ops.begin(), ops.end(), [](CudaGraphOp const& a, CudaGraphOp const& b) {
     return std::tie(a.graph, a.launch, a.correlation) < std::tie(b.graph, b.launch, b.correlation);
   });
   return ops;
 }
 
 /// Ops first..last − 1 are all of one graph.
-GraphFacts graph_row(DeviceIndex const& device, GraphOp const* first, GraphOp const* last) {
+GraphStats graph_row(DeviceOps const& device, CudaGraphOp const* first, CudaGraphOp const* last) {
   model::Trace const& trace = device.trace();
-  GraphFacts facts;
+  GraphStats facts;
   facts.ref = device.ref;
   facts.graph = first->graph;
   facts.ops = static_cast<uint64_t>(last - first);
   std::vector<uint64_t> nodes;
-  GraphOp const* previous = nullptr;
+  CudaGraphOp const* previous = nullptr;
   int64_t end = 0;  // of the launch's ops so far
-  for (GraphOp const* op = first; op != last; previous = op++) {
+  for (CudaGraphOp const* op = first; op != last; previous = op++) {
     Interval const when = device.when(op->row);
     bool const is_new = previous == nullptr || previous->launch != op->launch || previous->correlation != op->correlation;
     if (is_new && op->launch != kNoLaunch) ++facts.launches;
@@ -230,7 +230,7 @@ GraphFacts graph_row(DeviceIndex const& device, GraphOp const* first, GraphOp co
 
 }  // namespace
 
-std::vector<LaunchedOp> launched_ops(DeviceIndex const& device, std::vector<uint32_t> const& rows) {
+std::vector<LaunchedOp> launched_ops(DeviceOps const& device, std::vector<uint32_t> const& rows) {
   std::vector<LaunchedOp> result;
   result.reserve(rows.size());
   RowView const view = device.rows();
@@ -251,10 +251,10 @@ std::vector<LaunchedOp> launched_ops(DeviceIndex const& device, std::vector<uint
   return result;
 }
 
-LaunchFacts launch_facts(DeviceIndex const& device, std::vector<uint32_t> const& rows, std::vector<LaunchedOp> const& launched,
-                         Interval window, std::vector<StepFacts> const& steps) {
+LaunchStats launch_facts(DeviceOps const& device, std::vector<uint32_t> const& rows, std::vector<LaunchedOp> const& launched,
+                         Interval window, std::vector<StepStats> const& steps) {
   RowView const view = device.rows();
-  LaunchFacts facts;
+  LaunchStats facts;
   Calls calls = find_calls(view, launched);
   base::Column<int64_t> kernels(rows.size());
   size_t count = 0;
@@ -277,9 +277,9 @@ LaunchFacts launch_facts(DeviceIndex const& device, std::vector<uint32_t> const&
   return facts;
 }
 
-void add_graph_totals(std::vector<GraphFacts> const& graphs, int64_t all_ns, LaunchFacts& facts) {
+void add_graph_totals(std::vector<GraphStats> const& graphs, int64_t all_ns, LaunchStats& facts) {
   int64_t of_graphs = 0;
-  for (GraphFacts const& graph : graphs) {
+  for (GraphStats const& graph : graphs) {
     facts.graph_ops += graph.ops;
     facts.graph_launches += graph.launches;
     add_saturated(of_graphs, graph.total_ns);
@@ -287,18 +287,18 @@ void add_graph_totals(std::vector<GraphFacts> const& graphs, int64_t all_ns, Lau
   if (!graphs.empty() && all_ns > 0) facts.graph_share = static_cast<double>(of_graphs) / static_cast<double>(all_ns);
 }
 
-std::vector<GraphFacts> graph_table(DeviceIndex const& device, std::vector<uint32_t> const& rows) {
-  std::vector<GraphOp> const ops = graph_ops(device, rows);
-  std::vector<GraphFacts> result;
+std::vector<GraphStats> graph_table(DeviceOps const& device, std::vector<uint32_t> const& rows) {
+  std::vector<CudaGraphOp> const ops = graph_ops(device, rows);
+  std::vector<GraphStats> result;
   for (size_t first = 0, last = 0; first < ops.size(); first = last) {
     while (last < ops.size() && ops[last].graph == ops[first].graph) ++last;
     result.push_back(graph_row(device, ops.data() + first, ops.data() + last));
   }
-  std::sort(result.begin(), result.end(), [](GraphFacts const& a, GraphFacts const& b) {
+  std::sort(result.begin(), result.end(), [](GraphStats const& a, GraphStats const& b) {
     return a.total_ns != b.total_ns ? a.total_ns > b.total_ns : a.graph < b.graph;
   });
   if (result.size() <= kMostGraphs) return result;
-  GraphFacts rest;
+  GraphStats rest;
   rest.ref = device.ref;
   for (size_t i = kMostGraphs; i < result.size(); ++i) {
     rest.launches += result[i].launches;

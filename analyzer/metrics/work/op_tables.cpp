@@ -146,24 +146,24 @@ class Level {
   }
   [[nodiscard]] bool has_ranges() const { return !totals_.empty(); }
 
-  void append(DeviceIndex const& device, OpFacts::Level level, Total const& unlaunched, int64_t all_ns,
-              std::vector<OpFacts>& rows) {
+  void append(DeviceOps const& device, OpStats::Level level, Total const& unlaunched, int64_t all_ns,
+              std::vector<OpStats>& rows) {
     model::Trace const& trace = device.trace();
     std::sort(totals_.begin(), totals_.end(), [&](auto const& a, auto const& b) {
       return a.second.ns != b.second.ns ? a.second.ns > b.second.ns : trace.text(a.first) < trace.text(b.first);
     });
-    auto const append = [&](OpFacts::What what, std::string_view name, Total const& total) {
+    auto const append = [&](OpStats::What what, std::string_view name, Total const& total) {
       if (total.count == 0) return;
       double const share = all_ns > 0 ? static_cast<double>(total.ns) / static_cast<double>(all_ns) : 0;
       rows.push_back({device.ref, level, what, std::string(name), total.count, total.ns, share});
     };
     size_t const shown = std::min(totals_.size(), kMostRanges);
-    for (size_t i = 0; i < shown; ++i) append(OpFacts::What::kRange, trace.text(totals_[i].first), totals_[i].second);
+    for (size_t i = 0; i < shown; ++i) append(OpStats::What::kRange, trace.text(totals_[i].first), totals_[i].second);
     Total rest;
     for (size_t i = shown; i < totals_.size(); ++i) rest.add(totals_[i].second);
-    append(OpFacts::What::kOutside, {}, outside_);
-    append(OpFacts::What::kUnlaunched, {}, unlaunched);
-    append(OpFacts::What::kRest, {}, rest);
+    append(OpStats::What::kOutside, {}, outside_);
+    append(OpStats::What::kUnlaunched, {}, unlaunched);
+    append(OpStats::What::kRest, {}, rest);
   }
 
  private:
@@ -183,7 +183,7 @@ std::vector<LaunchPlace> launch_places(model::RankTrace const& rank) {
   return std::move(walk).finish();
 }
 
-std::vector<OpFacts> op_tables(DeviceIndex const& device, std::vector<uint32_t> const& rows,
+std::vector<OpStats> op_tables(DeviceOps const& device, std::vector<uint32_t> const& rows,
                                std::vector<LaunchedOp> const& launched, std::vector<LaunchPlace> const& places) {
   RowView const view = device.rows();
   size_t const names = device.trace().strings().size();
@@ -202,10 +202,10 @@ std::vector<OpFacts> op_tables(DeviceIndex const& device, std::vector<uint32_t> 
     levels[0].add(is_known ? places[place].op : StringId(), dur);
     levels[1].add(is_known ? places[place].layer : StringId(), dur);
   }
-  std::vector<OpFacts> result;
+  std::vector<OpStats> result;
   if (!levels[0].has_ranges()) return result;
-  levels[0].append(device, OpFacts::Level::kOp, unlaunched, all_ns, result);
-  levels[1].append(device, OpFacts::Level::kLayer, unlaunched, all_ns, result);
+  levels[0].append(device, OpStats::Level::kOp, unlaunched, all_ns, result);
+  levels[1].append(device, OpStats::Level::kLayer, unlaunched, all_ns, result);
   return result;
 }
 

@@ -21,7 +21,7 @@ std::vector<LaunchPlace> launch_places(model::RankTrace const& rank);
 /// Of the ops `rows` of a device; `launched` and `places` of them. Per level the ranges by total descending, at most kMostRanges,
 /// then the rows of what is in no range, not launched, and in further ranges, where there is any. Nothing at all where no op was
 /// launched in a range.
-std::vector<OpFacts> op_tables(DeviceIndex const& device, std::vector<uint32_t> const& rows,
+std::vector<OpStats> op_tables(DeviceOps const& device, std::vector<uint32_t> const& rows,
                                std::vector<LaunchedOp> const& launched, std::vector<LaunchPlace> const& places);
 /// Models have some hundreds of layers; names with numbers in them can be a million.
 inline constexpr size_t kMostRanges = 1000;

@@ -29,7 +29,7 @@ class SimtNames {
 };
 
 /// Where matrix kernels without tensor cores are all that computes.
-model::IntervalSet simt_matrix_alone(DeviceIndex const& device) {
+model::IntervalSet simt_matrix_alone(DeviceOps const& device) {
   RowView const rows = device.rows();
   SimtNames names(device.trace());
   std::vector<Interval> simt, others;
@@ -49,7 +49,7 @@ model::IntervalSet simt_matrix_alone(DeviceIndex const& device) {
 }
 
 /// Where two ops or more that compute run.
-model::IntervalSet shared_time(DeviceIndex const& device) {
+model::IntervalSet shared_time(DeviceOps const& device) {
   std::vector<Interval> shared;
   RowView const rows = device.rows();
   int64_t end = INT64_MIN;
@@ -89,7 +89,7 @@ uint64_t known_blocks(model::Trace const& trace, uint32_t row) {
 /// Finds the kernels that wait because of the default stream, by start.
 class SerializedFinder {
  public:
-  SerializedFinder(DeviceIndex const& device, uint64_t multiprocessors, std::vector<LaunchPlace> const& places)
+  SerializedFinder(DeviceOps const& device, uint64_t multiprocessors, std::vector<LaunchPlace> const& places)
       : device_(device),
         rows_(device.rows()),
         multiprocessors_(multiprocessors),
@@ -168,7 +168,7 @@ class SerializedFinder {
     return Interval{before.when.end - length, before.when.end};
   }
 
-  DeviceIndex const& device_;
+  DeviceOps const& device_;
   RowView rows_;
   uint64_t multiprocessors_;
   std::vector<LaunchPlace> const& places_;
@@ -177,7 +177,7 @@ class SerializedFinder {
 };
 
 /// Whether a device has kernels on its default stream and on others: only then the one keeps the others.
-bool has_several_streams(DeviceIndex const& device) {
+bool has_several_streams(DeviceOps const& device) {
   size_t with_ops = 0;
   for (model::TrackId const stream : device.streams) with_ops += device.trace().rows_of(stream).size() > 0 ? 1 : 0;
   return with_ops > 1;
@@ -185,7 +185,7 @@ bool has_several_streams(DeviceIndex const& device) {
 
 }  // namespace
 
-SlowTimes::SlowTimes(DeviceIndex const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places)
+SlowTimes::SlowTimes(DeviceOps const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places)
     : simt_matrix_(simt_matrix_alone(device)) {
   CopyTimes const copies = copy_times(device);
   if (!copies.slow.empty()) slow_copy_ = model::intersect(copies.slow, sets.exposed_copy);
@@ -197,7 +197,7 @@ SlowTimes::SlowTimes(DeviceIndex const& device, DeviceSets const& sets, std::vec
   serialized_ = SerializedFinder(device, described->threads, places).find();
 }
 
-void SlowTimes::add_small_grids(DeviceIndex const& device, DeviceSets const& sets, uint64_t multiprocessors) {
+void SlowTimes::add_small_grids(DeviceOps const& device, DeviceSets const& sets, uint64_t multiprocessors) {
   model::Trace const& trace = device.trace();
   std::optional<model::IntervalSet> shared;
   model::IntervalSet comm;  // without what is shared

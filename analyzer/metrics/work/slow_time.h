@@ -19,7 +19,7 @@ namespace stepscope::analyzer {
 class SlowTimes {
  public:
   /// `places`: of the device's process.
-  SlowTimes(DeviceIndex const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places);
+  SlowTimes(DeviceOps const& device, DeviceSets const& sets, std::vector<LaunchPlace> const& places);
   [[nodiscard]] SlowTime within(Interval window) const;
 
  private:
@@ -27,7 +27,7 @@ class SlowTimes {
   struct SmallGrids {
     std::vector<int64_t> starts, alone_sums, lost_sums;
   };
-  void add_small_grids(DeviceIndex const& device, DeviceSets const& sets, uint64_t multiprocessors);
+  void add_small_grids(DeviceOps const& device, DeviceSets const& sets, uint64_t multiprocessors);
 
   model::IntervalSet simt_matrix_, serialized_, slow_copy_, device_copy_;
   SmallGrids small_;

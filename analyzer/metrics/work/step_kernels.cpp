@@ -12,10 +12,10 @@ namespace {
 /// From a name and kind to the kernel's place in the device's table, if it is one that is told apart.
 class StepKernelPlaces {
  public:
-  StepKernelPlaces(model::Trace const& trace, std::vector<KernelFacts> const& table) {
+  StepKernelPlaces(model::Trace const& trace, std::vector<KernelStats> const& table) {
     size_t told = 0;
     for (size_t place = 0; place < table.size() && told < kMostStepKernels; ++place) {
-      KernelFacts const& kernel = table[place];
+      KernelStats const& kernel = table[place];
       if (model::kind_info(kernel.kind).op_class != model::OpClass::kCompute) continue;
       ++told;
       std::vector<uint32_t>& of_kind = places(kernel.kind);
@@ -63,8 +63,8 @@ class StepTally {
 
 }  // namespace
 
-void add_step_kernels(DeviceIndex const& device, std::vector<uint32_t> const& ops, std::vector<KernelFacts> const& table,
-                      std::vector<StepFacts>& steps) {
+void add_step_kernels(DeviceOps const& device, std::vector<uint32_t> const& ops, std::vector<KernelStats> const& table,
+                      std::vector<StepStats>& steps) {
   if (steps.empty()) return;
   model::Trace const& trace = device.trace();
   StepKernelPlaces const places(trace, table);
@@ -76,7 +76,7 @@ void add_step_kernels(DeviceIndex const& device, std::vector<uint32_t> const& op
                    [&](size_t a, size_t b) { return steps[a].window.begin < steps[b].window.begin; });
   size_t at = 0;
   for (size_t const s : by_time) {
-    StepFacts& step = steps[s];
+    StepStats& step = steps[s];
     while (at < ops.size() && rows.start(ops[at]) < step.window.begin) ++at;
     for (; at < ops.size() && rows.start(ops[at]) < step.window.end; ++at) {
       uint32_t const row = ops[at];

@@ -13,7 +13,7 @@ inline constexpr size_t kMostStepKernels = 64;
 
 /// Fills `kernels` and `copied_in_bytes` of the steps, whose windows must be set. `ops`: of the device, by start. `table`: the
 /// device's kernel table, over the same ops.
-void add_step_kernels(DeviceIndex const& device, std::vector<uint32_t> const& ops, std::vector<KernelFacts> const& table,
-                      std::vector<StepFacts>& steps);
+void add_step_kernels(DeviceOps const& device, std::vector<uint32_t> const& ops, std::vector<KernelStats> const& table,
+                      std::vector<StepStats>& steps);
 
 }  // namespace stepscope::analyzer

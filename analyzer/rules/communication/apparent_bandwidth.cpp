@@ -28,7 +28,7 @@ struct ApparentBandwidth {
 /// Over measured collectives of which a participant is missing and the size is known.
 ApparentBandwidth bandwidth_of(RuleInput const& input, MeasuredDevice const& device) {
   ApparentBandwidth seen;
-  for (CollectiveFacts const& collective : input.facts.collectives) {
+  for (CollectiveStats const& collective : input.facts.collectives) {
     bool const lacks_ranks = collective.participants.size() < collective.expected_participants;
     if (!lacks_ranks || model::is_point_to_point(collective.op) || collective.bytes < kLeastMessageBytes) continue;
     for (auto const& own : collective.participants) {
@@ -46,7 +46,7 @@ ApparentBandwidth bandwidth_of(RuleInput const& input, MeasuredDevice const& dev
 }  // namespace
 
 void find_apparent_bandwidth(RuleInput const& input, std::vector<Finding>& findings) {
-  if (input.facts.quality.missing_ranks.empty()) return;
+  if (input.facts.integrity.missing_ranks.empty()) return;
   auto const exposed_share = [](MeasuredDevice const& device) {
     auto const exposed = static_cast<double>(device.exposed_comm_ns - device.unhidden_comm_ns);
     return device.total_ns > 0 ? exposed / static_cast<double>(device.total_ns) : 0;

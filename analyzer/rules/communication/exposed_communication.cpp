@@ -25,7 +25,7 @@ double share_of_slow_links(std::vector<Finding> const& findings) {
 }
 
 void add_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
-  for (CollectiveFacts const& collective : input.facts.collectives)
+  for (CollectiveStats const& collective : input.facts.collectives)
     for (auto const& participant : collective.participants)
       if (participant.ref == device.ref)
         finding.evidence.push_back(
@@ -45,7 +45,7 @@ void find_exposed_communication(RuleInput const& input, std::vector<Finding>& fi
   double const left = share(*worst) - share_of_slow_links(findings);
   if (left < kLeastExposedShare) return;
   Finding finding = make_cost_finding("exposed-communication", *worst, left * worst->step_ns());
-  for (DeviceFacts const& device : input.facts.devices)
+  for (DeviceStats const& device : input.facts.devices)
     if (device.ref == worst->ref && device.time.overlap()) finding.metrics.emplace_back("overlap", *device.time.overlap());
   finding.metrics.emplace_back("waiting_ns_per_step", worst->per_step(worst->exposed_late_ns));
   add_evidence(finding, input, *worst);

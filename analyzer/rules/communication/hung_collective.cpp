@@ -99,7 +99,7 @@ std::string other_groups(std::vector<Suspect> const& suspects, Suspect const& ch
 }
 
 /// The first rank's, but of those that most ranks made.
-HungCall const& usual_call(Hung const& hung) {
+HungCall const& steady_call(Hung const& hung) {
   auto const found = std::find_if(hung.calls.begin(), hung.calls.end(),
                                   [&](HungCall const& call) { return !contains(hung.odd, call.rank_index); });
   return found == hung.calls.end() ? hung.calls.front() : *found;
@@ -108,7 +108,7 @@ HungCall const& usual_call(Hung const& hung) {
 /// "all_gather 6 of group 1 (tp)".
 std::string name_of(Hung const& hung) {
   std::string const group = hung.group.empty() ? fmt::format("communicator {:x}", hung.key.first) : hung.group;
-  return fmt::format("{} {} of {}", model::to_string(usual_call(hung).detail.op), hung.key.second, group);
+  return fmt::format("{} {} of {}", model::to_string(steady_call(hung).detail.op), hung.key.second, group);
 }
 
 Suspect const* find_suspect(std::vector<Suspect> const& suspects, HungKey key) {
@@ -185,7 +185,7 @@ Finding describe_hung(model::Run const& run, std::vector<Suspect> const& suspect
   Finding finding;
   finding.rule = "hung-collective";
   finding.severity = hung.severity().value_or(Severity::kInfo);
-  HungCall const& first = usual_call(hung);
+  HungCall const& first = steady_call(hung);
   uint32_t participants = 0;
   for (HungCall const& call : hung.calls) participants = std::max(participants, call.detail.participants);
   size_t count = 0;

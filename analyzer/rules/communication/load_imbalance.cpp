@@ -1,6 +1,7 @@
 // load-imbalance: devices wait for each other because now this one has more to compute and now that one. Cost: of the exposed
-// waiting, what compute causes (metrics/communication/wait_attribution.h), per step, as a mean over the devices: were the work shared evenly,
-// each synchronizing collective would come after the mean instead of the longest compute, and that is what they would gain.
+// waiting, what compute causes (metrics/communication/wait_attribution.h), per step, as a mean over the devices: were the work
+// shared evenly, each synchronizing collective would come after the mean instead of the longest compute, and that is what they
+// would gain.
 #include <algorithm>
 
 #include "analyzer/rules/host/host_costs.h"
@@ -32,7 +33,7 @@ struct StepLoads {
 StepLoads step_loads(RuleInput const& input) {
   std::vector<std::pair<int64_t, int64_t>> loads;  // step, compute
   auto device = input.measured.begin();
-  for (StepFacts const& step : input.facts.steps) {
+  for (StepStats const& step : input.facts.steps) {
     while (device != input.measured.end() && device->ref < step.ref) ++device;
     if (device == input.measured.end()) break;
     if (device->ref == step.ref && !step.warmup && device->is_measured(step.window.begin))
@@ -55,7 +56,7 @@ StepLoads step_loads(RuleInput const& input) {
 /// design.
 bool waits_for_messages(RuleInput const& input) {
   double messages = 0, all = 0;
-  for (CollectiveFacts const& collective : input.facts.collectives)
+  for (CollectiveStats const& collective : input.facts.collectives)
     for (auto const& participant : collective.participants) {
       auto const waited = static_cast<double>(participant.exposed_late_ns);
       all += waited;
@@ -68,7 +69,7 @@ bool waits_for_messages(RuleInput const& input) {
 void add_waits(Finding& finding, RuleInput const& input) {
   constexpr size_t kHeld = 1024;  // at once
   int64_t shortest = 0;           // shorter ones do not come in any more
-  for (CollectiveFacts const& collective : input.facts.collectives)
+  for (CollectiveStats const& collective : input.facts.collectives)
     for (auto const& own : collective.participants) {
       if (own.exposed_late_ns == 0 || own.wait_ns < shortest) continue;
       auto const device = std::lower_bound(input.measured.begin(), input.measured.end(), own.ref,
@@ -85,9 +86,9 @@ void add_waits(Finding& finding, RuleInput const& input) {
 /// What compute causes of the exposed waiting, and of that the device that causes most.
 struct WaitsByCompute {
   double share = 0, share_of_worst = 0;
-  explicit WaitsByCompute(std::vector<WaitFacts> const& waits) {
+  explicit WaitsByCompute(std::vector<WaitStats> const& waits) {
     double all = 0, by_compute = 0, of_worst = 0;
-    for (WaitFacts const& row : waits) {
+    for (WaitStats const& row : waits) {
       auto const exposed = static_cast<double>(row.exposed_ns);
       all += exposed;
       if (row.cause != WaitCause::kCompute) continue;

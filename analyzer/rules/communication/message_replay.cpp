@@ -30,14 +30,14 @@ class DeviceReplay {
   explicit DeviceReplay(MeasuredDevice const& device) : device_(device) {}
 
   /// By how much sooner the op begins.
-  int64_t begin(CollectiveFacts::Participant const& op) {
+  int64_t begin(CollectiveStats::Participant const& op) {
     enter(op.when.begin);
     Stream const& stream = stream_of(op.track);
     return op.when.begin - stream.end < kQueuedBehindNs ? stream.sooner : sooner_;
   }
 
   /// The op ends by so much sooner.
-  void end(CollectiveFacts::Participant const& op, int64_t sooner) {
+  void end(CollectiveStats::Participant const& op, int64_t sooner) {
     enter(op.when.end - 1);
     Stream& stream = stream_of(op.track);
     if (op.when.end > stream.end) stream = {op.track, op.when.end, sooner};
@@ -113,7 +113,7 @@ class DeviceReplay {
 std::vector<ReplayEvent> replay_events(RuleInput const& input) {
   std::vector<ReplayEvent> events;
   size_t participants = 0;
-  for (CollectiveFacts const& collective : input.facts.collectives) participants += collective.participants.size();
+  for (CollectiveStats const& collective : input.facts.collectives) participants += collective.participants.size();
   if (participants > kMostReplayed) return {};
   events.reserve(2 * participants);
   for (uint32_t c = 0; c < input.facts.collectives.size(); ++c) {

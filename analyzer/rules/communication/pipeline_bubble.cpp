@@ -24,18 +24,18 @@ MeasuredDevice const* stage_device(RuleInput const& input, DeviceRef ref) {
   return at == input.measured.end() || at->ref != ref ? nullptr : &*at;
 }
 
-double per_stage_step(int64_t total, PipelineFacts::Stage const& stage) {
+double per_stage_step(int64_t total, PipelineStats::Stage const& stage) {
   return static_cast<double>(total) / static_cast<double>(std::max<uint64_t>(1, stage.steps));
 }
 
-PipelineFacts::Stage const& stage_with_most(PipelineFacts const& pipeline, int64_t PipelineFacts::Stage::*part) {
+PipelineStats::Stage const& stage_with_most(PipelineStats const& pipeline, int64_t PipelineStats::Stage::*part) {
   return *std::max_element(pipeline.stages.begin(), pipeline.stages.end(),
                            [&](auto const& a, auto const& b) { return per_stage_step(a.*part, a) < per_stage_step(b.*part, b); });
 }
 
 /// A rule that names a stage, or a link between stages, of this pipeline tells where the bubble comes from, as far as it is more
 /// than the schedule's.
-bool is_named_elsewhere(PipelineFacts const& pipeline, std::vector<Finding> const& findings) {
+bool is_named_elsewhere(PipelineStats const& pipeline, std::vector<Finding> const& findings) {
   return std::any_of(findings.begin(), findings.end(), [&](Finding const& finding) {
     if (finding.rule != "straggler" && finding.rule != "slow-link") return false;
     return finding.where && std::any_of(pipeline.stages.begin(), pipeline.stages.end(),
@@ -43,7 +43,7 @@ bool is_named_elsewhere(PipelineFacts const& pipeline, std::vector<Finding> cons
   });
 }
 
-Severity bubble_severity(PipelineFacts const& pipeline, double share) {
+Severity bubble_severity(PipelineStats const& pipeline, double share) {
   bool const is_about_ideal = pipeline.bubble_share <= kAboutIdeal * pipeline.ideal_share;
   if (!is_about_ideal) return severity_of_share(share);
   bool const has_enough = pipeline.micro_batches >= kMicroBatchesPerStage * pipeline.stages.size();
@@ -53,7 +53,7 @@ Severity bubble_severity(PipelineFacts const& pipeline, double share) {
 /// What twice the micro-batches, and equal stages where they are unequal, save of the step. The schedule waits for (p - 1) / m of
 /// what a stage computes, so twice as many micro-batches halve that; beyond it a pipeline waits for its slowest stage, which can
 /// give no more than its excess over the mean.
-double gain_of_remedies(PipelineFacts const& pipeline, double bubble, bool is_unequal) {
+double gain_of_remedies(PipelineStats const& pipeline, double bubble, bool is_unequal) {
   double const of_schedule = std::min(bubble, pipeline.ideal_share);
   double step = 1;
   if (is_unequal) step = std::clamp((1 - bubble) / (1 - of_schedule), 1 / pipeline.imbalance, 1.0);
@@ -63,7 +63,7 @@ double gain_of_remedies(PipelineFacts const& pipeline, double bubble, bool is_un
 
 /// When the stage waits for another.
 void add_bubbles(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
-  for (CollectiveFacts const& collective : input.facts.collectives) {
+  for (CollectiveStats const& collective : input.facts.collectives) {
     if (!model::is_point_to_point(collective.op)) continue;
     for (auto const& own : collective.participants)
       if (own.ref == device.ref && own.exposed_late_ns > 0 && device.is_measured(own.when.begin))
@@ -79,8 +79,8 @@ void find_pipeline_bubble(RuleInput const& input, std::vector<Finding>& findings
   auto const worst = std::max_element(pipelines.begin(), pipelines.end(),
                                       [](auto const& a, auto const& b) { return a.bubble_share < b.bubble_share; });
   if (worst == pipelines.end()) return;
-  auto const& waiting = stage_with_most(*worst, &PipelineFacts::Stage::bubble_ns);
-  auto const& slowest = stage_with_most(*worst, &PipelineFacts::Stage::compute_ns);
+  auto const& waiting = stage_with_most(*worst, &PipelineStats::Stage::bubble_ns);
+  auto const& slowest = stage_with_most(*worst, &PipelineStats::Stage::compute_ns);
   MeasuredDevice const* const device = stage_device(input, waiting.ref);
   if (device == nullptr) return;
   bool const explained = is_named_elsewhere(*worst, findings);

@@ -53,7 +53,7 @@ MeasuredDevice const* link_device(RuleInput const& input, DeviceRef ref) {
 
 /// Whether a message is so small that its time is latency, by the line through those of its communicator and operation: then it
 /// says nothing of the link, but of whatever delayed its start.
-bool is_latency(RuleInput const& input, CollectiveFacts const& facts) {
+bool is_latency(RuleInput const& input, CollectiveStats const& facts) {
   auto const fit = std::find_if(input.facts.links.begin(), input.facts.links.end(), [&](LinkFit const& line) {
     return line.communicator == facts.communicator && line.op == facts.op;
   });
@@ -64,7 +64,7 @@ bool is_latency(RuleInput const& input, CollectiveFacts const& facts) {
 std::vector<LinkSample> link_samples(RuleInput const& input) {
   std::vector<LinkSample> samples;
   for (uint32_t c = 0; c < input.facts.collectives.size(); ++c) {
-    CollectiveFacts const& facts = input.facts.collectives[c];
+    CollectiveStats const& facts = input.facts.collectives[c];
     if (!facts.busbw_gbps || facts.participants.size() < 2 || is_latency(input, facts)) continue;
     MeasuredDevice const* const device = link_device(input, facts.participants[0].ref);
     if (device == nullptr || !device->is_measured(facts.participants[0].when.end - 1)) continue;
@@ -137,9 +137,9 @@ void compare_links(std::vector<Link> const& links, std::vector<Slowness>& slow) 
       continue;
     }
     if (link.size() < kFewestOfKind) continue;
-    int64_t const usual = link.quantile(25);
-    double const share = share_above(link, kSlowMessage * static_cast<double>(usual));
-    if (share >= kLeastSlowMessages) slow.push_back({link, usual, share});
+    int64_t const steady = link.quantile(25);
+    double const share = share_above(link, kSlowMessage * static_cast<double>(steady));
+    if (share >= kLeastSlowMessages) slow.push_back({link, steady, share});
   }
 }
 
@@ -207,7 +207,7 @@ int64_t gain_without(RuleInput const& input, std::vector<Slowness> const& slow, 
 
 /// "3, 4": the ranks at the ends of the link, or the devices where both are of one process.
 void name_link(Finding& finding, RuleInput const& input, Link const& link) {
-  CollectiveFacts const& facts = input.facts.collectives[link.first->collective];
+  CollectiveStats const& facts = input.facts.collectives[link.first->collective];
   finding.subjects.emplace_back("op", model::to_string(link.first->op));
   if (!model::is_point_to_point(facts.op)) {
     finding.subjects.emplace_back("communicator", fmt::format("{:#x}", facts.communicator));

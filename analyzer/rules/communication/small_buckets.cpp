@@ -17,7 +17,7 @@ constexpr uint64_t kLeastSpread = 16;
 constexpr size_t kFewestOfGroup = 40;
 
 /// At this size a message reaches half the link's bandwidth; below, latency is the larger part.
-bool is_small(CollectiveFacts const& collective, LinkFit const& fit) {
+bool is_small(CollectiveStats const& collective, LinkFit const& fit) {
   double const limit = fit.samples > 0 ? fit.half_bandwidth_bytes : static_cast<double>(kSmallMessageBytes);
   return static_cast<double>(collective.bytes) < limit;
 }
@@ -40,7 +40,7 @@ std::vector<LinkFit> lines_of_latency(RuleInput const& input) {
     uint64_t least = UINT64_MAX, most = 0;
   };
   std::map<std::pair<uint64_t, model::CollectiveOp>, Group> groups;
-  for (CollectiveFacts const& collective : input.facts.collectives) {
+  for (CollectiveStats const& collective : input.facts.collectives) {
     if (!collective.busbw_gbps || collective.bytes >= kSmallMessageBytes) continue;
     Group& group = groups[{collective.communicator, collective.op}];
     group.transfers.push_back(collective.transfer_ns);
@@ -66,7 +66,7 @@ void judge(RuleInput const& input, LinkFit const& fit, std::vector<Finding>& fin
   int64_t count = 0;
   double bytes = 0;
   std::vector<Finding::Evidence> evidence;
-  for (CollectiveFacts const& collective : input.facts.collectives) {
+  for (CollectiveStats const& collective : input.facts.collectives) {
     if (collective.communicator != fit.communicator || collective.op != fit.op || !is_small(collective, fit)) continue;
     auto const& participant = collective.participants.front();
     if (device == nullptr) device = measured_device(input, participant.ref);

@@ -1,8 +1,8 @@
 // straggler: one device keeps the others waiting in collectives. The late device of a collective is the one that waited least
 // (needs no common clock). Cost: exposed communication that its lateness causes, per step of the device that loses most; where =
-// the straggler. Why it is late is known from what it did more of than the others (metrics/communication/wait_attribution.h). The stages of a
-// pipeline wait for each other by design, and for no single one: there a stage that computes much longer than the others is the
-// straggler. Cost: what it computes longer, for all stages go at its pace.
+// the straggler. Why it is late is known from what it did more of than the others (metrics/communication/wait_attribution.h). The
+// stages of a pipeline wait for each other by design, and for no single one: there a stage that computes much longer than the
+// others is the straggler. Cost: what it computes longer, for all stages go at its pace.
 #include <algorithm>
 #include <array>
 #include <map>
@@ -30,7 +30,7 @@ struct Blame {
   std::map<DeviceRef, double> by_device;  ///< longest wait of each collective, ns, by who came last
   double total = 0;
   double of_messages = 0;  ///< the part of `total` that is waiting for a send or a receive
-  void add(CollectiveFacts const& collective, DeviceRef late, double wait) {
+  void add(CollectiveStats const& collective, DeviceRef late, double wait) {
     by_device[late] += wait;
     total += wait;
     if (collective.op == model::CollectiveOp::kSend || collective.op == model::CollectiveOp::kReceive) of_messages += wait;
@@ -41,12 +41,12 @@ struct Blame {
   }
 };
 
-auto last_arriver(CollectiveFacts const& collective) {
+auto last_arriver(CollectiveStats const& collective) {
   return std::min_element(collective.participants.begin(), collective.participants.end(),
                           [](auto const& a, auto const& b) { return a.wait_ns < b.wait_ns; });
 }
 
-int64_t longest_wait(CollectiveFacts const& collective) {
+int64_t longest_wait(CollectiveStats const& collective) {
   int64_t longest = 0;
   for (auto const& participant : collective.participants) longest = std::max(longest, participant.wait_ns);
   return longest;
@@ -61,7 +61,7 @@ struct Blames {
 Blames blame(RuleInput const& input, MeasuredDevice const& victim) {
   Blames result;
   result.by_period.resize(victim.periods.size());
-  for (CollectiveFacts const& collective : input.facts.collectives) {
+  for (CollectiveStats const& collective : input.facts.collectives) {
     auto const own = std::find_if(collective.participants.begin(), collective.participants.end(),
                                   [&](auto const& participant) { return participant.ref == victim.ref; });
     if (collective.participants.size() < 2 || own == collective.participants.end()) continue;
@@ -117,7 +117,7 @@ enum StragglerCause : size_t {
 constexpr std::array<char const*, kStragglerCauses> kStragglerCauseNames = {
     "compute", "host", "input", "communication", "copy", "late_start", "before_recording", ""};
 
-StragglerCause cause_of_late(WaitFacts const& waits) {
+StragglerCause cause_of_late(WaitStats const& waits) {
   switch (waits.cause) {
     case WaitCause::kCompute:
       return kByCompute;
@@ -155,9 +155,9 @@ StragglerCause cause_of_late(WaitFacts const& waits) {
 
 /// Adds the subjects "cause" and, where it is the host's, "host_op", and the metric "cause_share": of the waiting that the
 /// straggler causes.
-void add_cause(Finding& finding, std::vector<WaitFacts> const& waits, DeviceRef straggler) {
+void add_cause(Finding& finding, std::vector<WaitStats> const& waits, DeviceRef straggler) {
   std::array<double, kStragglerCauses> by_cause{};
-  for (WaitFacts const& row : waits)
+  for (WaitStats const& row : waits)
     if (row.ref == straggler) by_cause[cause_of_late(row)] += static_cast<double>(row.exposed_ns);
   auto const most = static_cast<size_t>(std::max_element(by_cause.begin(), by_cause.end()) - by_cause.begin());
   if (most == kByNothingKnown || by_cause[most] == 0) return;
@@ -165,7 +165,7 @@ void add_cause(Finding& finding, std::vector<WaitFacts> const& waits, DeviceRef 
   finding.metrics.emplace_back("cause_share", by_cause[most] / total);
   finding.subjects.emplace_back("cause", kStragglerCauseNames[most]);
   if (most != kByHost && most != kByInput) return;
-  for (WaitFacts const& row : waits) {  // the row that costs most comes first
+  for (WaitStats const& row : waits) {  // the row that costs most comes first
     if (row.ref != straggler || cause_of_late(row) != most || row.host_op.empty()) continue;
     finding.subjects.emplace_back("host_op", row.host_op);
     return;
@@ -173,9 +173,9 @@ void add_cause(Finding& finding, std::vector<WaitFacts> const& waits, DeviceRef 
 }
 
 /// The device's part of all waiting that no compute hides: the same number as in the table of waits. None where that is empty.
-std::optional<double> share_of_waits(std::vector<WaitFacts> const& waits, DeviceRef straggler) {
+std::optional<double> share_of_waits(std::vector<WaitStats> const& waits, DeviceRef straggler) {
   double own = 0, all = 0;
-  for (WaitFacts const& row : waits) {
+  for (WaitStats const& row : waits) {
     all += static_cast<double>(row.exposed_ns);
     if (row.ref == straggler) own += static_cast<double>(row.exposed_ns);
   }
@@ -211,7 +211,7 @@ std::optional<Finding> find_late_device(RuleInput const& input) {
   if (ratio) finding.metrics.emplace_back("compute_ratio", *ratio);
   add_cause(finding, input.facts.waits, culprit);
   drop_gain_of_unrecorded(finding);
-  for (CollectiveFacts const& collective : input.facts.collectives)
+  for (CollectiveStats const& collective : input.facts.collectives)
     for (auto const& participant : collective.participants)
       if (participant.ref == victim->ref && collective.participants.size() > 1 && last_arriver(collective)->ref == culprit)
         finding.evidence.push_back(
@@ -240,13 +240,13 @@ struct StageLoad {
   int64_t compute_ns;
 };
 
-std::vector<StageLoad> stage_loads(RuleInput const& input, PipelineFacts const& pipeline) {
+std::vector<StageLoad> stage_loads(RuleInput const& input, PipelineStats const& pipeline) {
   std::vector<StageLoad> loads;
   for (size_t s = 0; s < pipeline.stages.size(); ++s) {
     DeviceRef const ref = pipeline.stages[s].ref;
     MeasuredDevice const* const device = measured_device_of(input, ref);
     auto const& steps = input.facts.steps;
-    auto step = std::partition_point(steps.begin(), steps.end(), [&](StepFacts const& f) { return f.ref < ref; });
+    auto step = std::partition_point(steps.begin(), steps.end(), [&](StepStats const& f) { return f.ref < ref; });
     for (; device != nullptr && step != steps.end() && step->ref == ref; ++step)
       if (!step->warmup && device->is_measured(step->window.begin)) loads.push_back({step->step, s, step->time.compute_ns});
   }
@@ -255,7 +255,7 @@ std::vector<StageLoad> stage_loads(RuleInput const& input, PipelineFacts const& 
   return loads;
 }
 
-LongStage long_stage(RuleInput const& input, PipelineFacts const& pipeline) {
+LongStage long_stage(RuleInput const& input, PipelineStats const& pipeline) {
   LongStage result;
   auto const longest = std::max_element(pipeline.stages.begin(), pipeline.stages.end(),
                                         [](auto const& a, auto const& b) { return a.compute_ns < b.compute_ns; });
@@ -284,7 +284,7 @@ LongStage long_stage(RuleInput const& input, PipelineFacts const& pipeline) {
 /// The stage that all others of its pipeline have to wait for; of several pipelines that which loses most.
 std::optional<Finding> find_long_stage(RuleInput const& input) {
   LongStage worst;
-  for (PipelineFacts const& pipeline : input.facts.pipelines) {
+  for (PipelineStats const& pipeline : input.facts.pipelines) {
     LongStage const stage = long_stage(input, pipeline);
     if (stage.device == nullptr || stage.steps == 0 || stage.longer < kLeastStepsLate * stage.steps) continue;
     if (worst.device == nullptr || stage.more_ns / stage.steps > worst.more_ns / worst.steps) worst = stage;
@@ -295,7 +295,7 @@ std::optional<Finding> find_long_stage(RuleInput const& input) {
   finding.metrics.emplace_back("share_of_steps_late", worst.longer / worst.steps);
   if (worst.others_ns > 0) finding.metrics.emplace_back("compute_ratio", worst.own_ns / worst.others_ns);
   finding.subjects.emplace_back("cause", kStragglerCauseNames[kByCompute]);
-  for (CollectiveFacts const& collective : input.facts.collectives) {
+  for (CollectiveStats const& collective : input.facts.collectives) {
     if (collective.participants.size() < 2 || last_arriver(collective)->ref != worst.device->ref) continue;
     for (auto const& participant : collective.participants)
       if (participant.exposed_late_ns > 0)

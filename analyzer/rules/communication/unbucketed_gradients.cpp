@@ -27,7 +27,7 @@ struct Reductions {
 /// The device's measured all-reduces of which the size is unknown.
 Reductions reductions_of(RuleInput const& input, MeasuredDevice const& device) {
   Reductions reductions;
-  for (CollectiveFacts const& collective : input.facts.collectives) {
+  for (CollectiveStats const& collective : input.facts.collectives) {
     if (collective.op != model::CollectiveOp::kAllReduce || collective.bytes > 0) continue;
     for (auto const& own : collective.participants) {
       if (own.ref != device.ref || !device.is_measured(own.when.begin)) continue;

@@ -15,7 +15,7 @@ void find_allocation_in_step(RuleInput const& input, std::vector<Finding>& findi
   auto finding = find_idle_cost("allocation-in-step", input, kLeastAllocationShare, IdleCause::kAllocation);
   if (!finding) return;
   finding->severity = std::max(finding->severity, Severity::kWarning);
-  for (DeviceFacts const& device : input.facts.devices)
+  for (DeviceStats const& device : input.facts.devices)
     if (device.ref == *finding->where && device.memory.pinning_calls_per_step.value_or(0) > 0)
       finding->metrics.emplace_back("pinning_calls_per_step", *device.memory.pinning_calls_per_step);
   findings.push_back(std::move(*finding));

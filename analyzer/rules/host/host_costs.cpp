@@ -27,9 +27,9 @@ struct MeanStep {
 };
 
 /// Without warm-up and outliers: what those lose counts for step-outliers alone.
-MeanStep usual_step(HostFacts const& host) {
+MeanStep steady_step(HostStats const& host) {
   MeanStep mean;
-  for (HostStepFacts const& step : host.steps) {
+  for (HostStepStats const& step : host.steps) {
     if (step.warmup || step.outlier) continue;
     add_saturated(mean.step_ns, step.period.length());
     add_saturated(mean.input_ns, step.input_ns);
@@ -41,7 +41,7 @@ MeanStep usual_step(HostFacts const& host) {
   return mean;
 }
 
-Finding make_host_finding(char const* rule, HostFacts const& host, MeanStep const& mean, int64_t cost_ns) {
+Finding make_host_finding(char const* rule, HostStats const& host, MeanStep const& mean, int64_t cost_ns) {
   Finding finding;
   finding.rule = rule;
   finding.where = DeviceRef{host.rank_index, kHostDevice};
@@ -56,9 +56,9 @@ Finding make_host_finding(char const* rule, HostFacts const& host, MeanStep cons
 }
 
 /// Of the ranges that are waits for data, the one with most time in steps.
-HostRangeFacts const* longest_wait(HostFacts const& host) {
-  HostRangeFacts const* longest = nullptr;
-  for (HostRangeFacts const& range : host.ranges) {
+HostRangeStats const* longest_wait(HostStats const& host) {
+  HostRangeStats const* longest = nullptr;
+  for (HostRangeStats const& range : host.ranges) {
     if (range.kind != HostRangeKind::kInput || range.names != 1) continue;
     if (longest == nullptr || range.step_inclusive_ns.value_or(0) > longest->step_inclusive_ns.value_or(0)) longest = &range;
   }
@@ -68,8 +68,8 @@ HostRangeFacts const* longest_wait(HostFacts const& host) {
 /// What threads of one role have in common: the name but for numbers, and how much they ran.
 using Role = std::pair<std::string, uint64_t>;
 struct RankThread {
-  HostFacts const* host;
-  HostThreadFacts const* thread;
+  HostStats const* host;
+  HostThreadStats const* thread;
 };
 
 /// The name with '#' for each number, in small letters; empty where it does not say that the thread computes for a rank: "PP rank
@@ -87,10 +87,10 @@ std::string role_of(std::string_view name) {
   return is_of_rank && role.find("compute") != std::string::npos ? role : std::string();
 }
 
-std::map<Role, std::vector<RankThread>> computing_threads(std::vector<HostFacts> const& hosts) {
+std::map<Role, std::vector<RankThread>> computing_threads(std::vector<HostStats> const& hosts) {
   std::map<Role, std::vector<RankThread>> roles;
-  for (HostFacts const& host : hosts)
-    for (HostThreadFacts const& thread : host.threads)
+  for (HostStats const& host : hosts)
+    for (HostThreadStats const& thread : host.threads)
       if (std::string role = role_of(thread.name); !role.empty())
         roles[{std::move(role), thread.events}].push_back({&host, &thread});
   for (auto& [role, threads] : roles)
@@ -102,10 +102,10 @@ std::map<Role, std::vector<RankThread>> computing_threads(std::vector<HostFacts>
 }  // namespace
 
 void find_host_input(RuleInput const& input, std::vector<Finding>& findings) {
-  HostFacts const* worst = nullptr;
+  HostStats const* worst = nullptr;
   MeanStep of_worst;
-  for (HostFacts const& host : input.facts.hosts) {
-    MeanStep const mean = usual_step(host);
+  for (HostStats const& host : input.facts.hosts) {
+    MeanStep const mean = steady_step(host);
     if (mean.step_ns <= 0 || static_cast<double>(mean.input_ns) < kWarningShare * static_cast<double>(mean.step_ns)) continue;
     if (worst != nullptr && mean.input_ns <= of_worst.input_ns) continue;
     worst = &host;
@@ -114,20 +114,20 @@ void find_host_input(RuleInput const& input, std::vector<Finding>& findings) {
   if (worst == nullptr) return;
 
   Finding finding = make_host_finding("input-bound", *worst, of_worst, of_worst.input_ns);
-  if (HostRangeFacts const* wait = longest_wait(*worst)) finding.subjects.emplace_back("host_op", wait->name);
-  for (HostStepFacts const& step : worst->steps)
+  if (HostRangeStats const* wait = longest_wait(*worst)) finding.subjects.emplace_back("host_op", wait->name);
+  for (HostStepStats const& step : worst->steps)
     if (!step.warmup && !step.outlier && step.input_ns > 0) finding.evidence.push_back({*finding.where, step.period, step.track});
   keep_longest(finding.evidence);
   findings.push_back(std::move(finding));
 }
 
 void find_host_outliers(RuleInput const& input, std::vector<Finding>& findings) {
-  HostFacts const* worst = nullptr;
-  auto const lost = [](HostFacts const& host) {
-    double const excess = static_cast<double>(host.slow->mean_ns - host.slow->usual_ns) * static_cast<double>(host.slow->count);
+  HostStats const* worst = nullptr;
+  auto const lost = [](HostStats const& host) {
+    double const excess = static_cast<double>(host.slow->mean_ns - host.slow->steady_ns) * static_cast<double>(host.slow->count);
     return static_cast<int64_t>(excess / static_cast<double>(host.counted_steps));
   };
-  for (HostFacts const& host : input.facts.hosts) {
+  for (HostStats const& host : input.facts.hosts) {
     if (!host.slow || host.slow->count == 0) continue;
     if (worst == nullptr || lost(host) > lost(*worst)) worst = &host;
   }
@@ -138,16 +138,16 @@ void find_host_outliers(RuleInput const& input, std::vector<Finding>& findings) 
   finding.metrics.emplace_back("median_step_ns", static_cast<double>(*worst->median_ns));
   finding.metrics.emplace_back("growth_ns", static_cast<double>(worst->slow->differs_ns));
   if (worst->slow->differs) finding.subjects.emplace_back("host_op", *worst->slow->differs);
-  for (HostStepFacts const& step : worst->steps)
+  for (HostStepStats const& step : worst->steps)
     if (step.outlier) finding.evidence.push_back({*finding.where, step.period, step.track});
   keep_longest(finding.evidence);
   findings.push_back(std::move(finding));
 }
 
 void find_late_rank(RuleInput const& input, std::vector<Finding>& findings) {
-  for (NegotiationFacts const& facts : input.facts.negotiations) {
+  for (NegotiationStats const& facts : input.facts.negotiations) {
     if (facts.count < kFewestNegotiations || facts.ranks.empty()) continue;
-    NegotiationFacts::Rank const& late = facts.ranks.front();
+    NegotiationStats::Rank const& late = facts.ranks.front();
     bool const is_mostly_last = static_cast<double>(late.last) > kMostlyLast * static_cast<double>(facts.count);
     double const share = facts.window_ns > 0 ? static_cast<double>(late.late_ns) / static_cast<double>(facts.window_ns) : 0;
     if (!is_mostly_last || share < kWarningShare) continue;
@@ -175,10 +175,10 @@ void find_busy_rank(RuleInput const& input, std::vector<Finding>& findings) {
     RankThread const& longest = threads.front();
     auto const busy = static_cast<double>(longest.thread->busy_ns);
     size_t const middle = threads.size() / 2;  // by busy time: the lower median
-    auto const usual = static_cast<double>(threads[middle].thread->busy_ns);
+    auto const steady = static_cast<double>(threads[middle].thread->busy_ns);
     auto const window = static_cast<double>(longest.host->window.length());
-    double const share = window > 0 ? (busy - usual) / window : 0;
-    if (usual <= 0 || busy < kBusyExcess * usual || share < kWarningShare) continue;
+    double const share = window > 0 ? (busy - steady) / window : 0;
+    if (steady <= 0 || busy < kBusyExcess * steady || share < kWarningShare) continue;
 
     Finding finding;
     finding.rule = "load-imbalance";
@@ -186,7 +186,7 @@ void find_busy_rank(RuleInput const& input, std::vector<Finding>& findings) {
     finding.where = DeviceRef{longest.host->rank_index, kHostDevice};
     size_t busier = 0;
     for (RankThread const& rank : threads) {
-      if (static_cast<double>(rank.thread->busy_ns) < kBusyExcess * usual) break;
+      if (static_cast<double>(rank.thread->busy_ns) < kBusyExcess * steady) break;
       ++busier;
       if (finding.evidence.size() < kMaxEvidence)
         finding.evidence.push_back({{rank.host->rank_index, kHostDevice}, rank.host->window, rank.thread->track});
@@ -194,8 +194,8 @@ void find_busy_rank(RuleInput const& input, std::vector<Finding>& findings) {
     finding.subjects.emplace_back("thread", longest.thread->name);
     finding.metrics = {{"share_of_recording", share},
                        {"busy_ns", busy},
-                       {"usual_busy_ns", usual},
-                       {"busy_ratio", busy / usual},
+                       {"usual_busy_ns", steady},
+                       {"busy_ratio", busy / steady},
                        {"busier_threads", static_cast<double>(busier)},
                        {"threads", static_cast<double>(threads.size())}};
     findings.push_back(std::move(finding));

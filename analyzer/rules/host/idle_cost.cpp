@@ -22,9 +22,9 @@ struct Loss {
 
 /// A device to which only copies were given waits for nothing: it has no work of its own.
 bool has_copies_only(RuleInput const& input, MeasuredDevice const& device) {
-  std::span<KernelFacts const> const ops = kernels_of(input, device.ref);
+  std::span<KernelStats const> const ops = kernels_of(input, device.ref);
   return !ops.empty() &&
-         std::all_of(ops.begin(), ops.end(), [](KernelFacts const& op) { return op.kind == model::EventKind::kMemcpy; });
+         std::all_of(ops.begin(), ops.end(), [](KernelStats const& op) { return op.kind == model::EventKind::kMemcpy; });
 }
 
 /// The idle time and, in proportion, what the same causes kept from being hidden.
@@ -42,7 +42,7 @@ int64_t lost_with(MeasuredDevice const& device, IdleSplit const& idle) {
 void leave_out_lead_in(RuleInput const& input, Loss const& worst, Finding& finding) {
   MeasuredDevice const& device = *worst.device;
   auto const facts = std::find_if(input.facts.devices.begin(), input.facts.devices.end(),
-                                  [&](DeviceFacts const& d) { return d.ref == device.ref; });
+                                  [&](DeviceStats const& d) { return d.ref == device.ref; });
   if (facts == input.facts.devices.end() || facts->all_ops.length() <= 0) return;
   int64_t const first = facts->all_ops.begin;
   auto const before = [&](Interval when) { return std::max<int64_t>(std::min(when.end, first) - when.begin, 0); };

@@ -9,7 +9,7 @@
 namespace stepscope::analyzer {
 namespace {
 
-DeviceFacts const& device_facts(RuleInput const& input, MeasuredDevice const& device) {
+DeviceStats const& device_facts(RuleInput const& input, MeasuredDevice const& device) {
   return input.facts.devices[static_cast<size_t>(&device - input.measured.data())];
 }
 
@@ -49,7 +49,7 @@ void find_launch_latency(RuleInput const& input, std::vector<Finding>& findings)
   auto finding =
       find_idle_cost("launch-latency", input, kWarningShare, {IdleCause::kLaunchStarved, IdleCause::kLaunchLatency}, counts);
   if (!finding) return;
-  for (DeviceFacts const& device : input.facts.devices) {
+  for (DeviceStats const& device : input.facts.devices) {
     if (device.ref != finding->where) continue;
     if (device.launch.kernel_median_ns)
       finding->metrics.emplace_back("kernel_median_ns", static_cast<double>(*device.launch.kernel_median_ns));

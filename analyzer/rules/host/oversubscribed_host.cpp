@@ -48,7 +48,7 @@ std::map<std::string, CoresOfMachine> machines_of(RuleInput const& input) {
 /// The device that loses most to waiting for cores.
 std::optional<Finding> find_waiting_for_cores(RuleInput const& input) {
   auto const waits = [&](MeasuredDevice const& device, size_t place) {
-    DeviceFacts const& facts = input.facts.devices[static_cast<size_t>(&device - input.measured.data())];
+    DeviceStats const& facts = input.facts.devices[static_cast<size_t>(&device - input.measured.data())];
     return is_host_device(facts.name) && device.gaps.cause(place) == IdleCause::kLaunchLatency &&
            device.gaps.when(place).length() > kLongestWakeNs;
   };

@@ -23,7 +23,7 @@ void add_what_is_known(RuleInput const& input, Finding& finding) {
       queued += device->gaps.when(i).length();
   if (queued == 0) return;
   finding.metrics.emplace_back("queued_ns_per_step", device->per_step(queued));
-  for (DeviceFacts const& facts : input.facts.devices)
+  for (DeviceStats const& facts : input.facts.devices)
     if (facts.ref == finding.where) finding.metrics.emplace_back("queued_ops", static_cast<double>(facts.unexplained.queued_ops));
 }
 

@@ -16,16 +16,16 @@ inline constexpr double kSoonSteps = 1000;
 
 /// The reserve is at least kLeastExcess larger than what was ever in use, and at least kLeastFragmentedGrowth of that was taken
 /// although as much as was asked for was free in total.
-bool grew_by_holes(MemoryFacts const& memory);
+bool grew_by_holes(MemoryStats const& memory);
 
 /// Bytes that are reserved beyond what was ever allocated at once; 0 where one is not known.
-double excess_bytes(MemoryFacts const& memory);
+double excess_bytes(MemoryStats const& memory);
 
 /// What was reserved for holes in these steps is far more than what steps leave behind: the leak, if it is one, is not what fills
 /// memory.
-bool holes_outgrow_leak(MemoryFacts const& memory, size_t steps);
+bool holes_outgrow_leak(MemoryStats const& memory, size_t steps);
 
 /// The share of its capacity that a device holds at most: reserved, or allocated where no reserve is reported.
-std::optional<double> pressure_of(MemoryFacts const& memory);
+std::optional<double> pressure_of(MemoryStats const& memory);
 
 }  // namespace stepscope::analyzer

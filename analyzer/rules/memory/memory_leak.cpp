@@ -25,7 +25,7 @@ double rising_share(StepBytes const& floors) {
   return all > 0 ? rising / all : 0;
 }
 
-Finding make_leak_finding(DeviceFacts const& device, double growth, Interval steps) {
+Finding make_leak_finding(DeviceStats const& device, double growth, Interval steps) {
   Finding finding;
   finding.rule = "memory-leak";
   finding.where = device.ref;
@@ -45,13 +45,13 @@ Finding make_leak_finding(DeviceFacts const& device, double growth, Interval ste
 }  // namespace
 
 void find_memory_leak(RuleInput const& input, std::vector<Finding>& findings) {
-  for (DeviceFacts const& device : input.facts.devices) {
-    MemoryFacts const& memory = device.memory;
+  for (DeviceStats const& device : input.facts.devices) {
+    MemoryStats const& memory = device.memory;
     double const growth = memory.floor_growth_bytes_per_step.value_or(0);
     if (growth < kLeastGrowthBytes) continue;
     std::vector<Interval> windows;
     auto const& steps = input.facts.steps;  // by ref
-    auto step = std::partition_point(steps.begin(), steps.end(), [&](StepFacts const& s) { return s.ref < device.ref; });
+    auto step = std::partition_point(steps.begin(), steps.end(), [&](StepStats const& s) { return s.ref < device.ref; });
     for (; step != steps.end() && step->ref == device.ref; ++step)
       if (!step->warmup) windows.push_back(step->host_window);
     if (windows.empty() || rising_share(memory_floors(memory.timeline.points(), windows)) < kLeastRisingShare) continue;

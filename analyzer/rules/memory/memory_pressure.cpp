@@ -17,7 +17,7 @@ constexpr uint64_t kFewestRetries = 2;
 
 /// Why a device is under pressure.
 struct Pressure {
-  DeviceFacts const* device = nullptr;
+  DeviceStats const* device = nullptr;
   double pressure = 0;  ///< 0 = not known
   bool is_full = false, retries = false, fills = false;
   [[nodiscard]] bool any() const { return is_full || retries || fills; }
@@ -27,13 +27,13 @@ struct Pressure {
 
 /// What is recorded is a small part of a job: what fills memory within as many steps again fills it in the job. A leak and holes
 /// have rules of their own, which say so too.
-bool fills_soon(MemoryFacts const& memory, size_t steps) {
+bool fills_soon(MemoryStats const& memory, size_t steps) {
   return memory.reserved_forecast && !memory.floor_forecast && !grew_by_holes(memory) &&
          memory.reserved_forecast->steps < static_cast<double>(steps);
 }
 
 Finding make_pressure_finding(Pressure const& worst) {
-  MemoryFacts const& memory = worst.device->memory;
+  MemoryStats const& memory = worst.device->memory;
   Finding finding;
   finding.rule = "memory-pressure";
   finding.severity = worst.is_critical() ? Severity::kCritical : Severity::kWarning;
@@ -66,7 +66,7 @@ void find_memory_pressure(RuleInput const& input, std::vector<Finding>& findings
   for (size_t d = 0; d < input.facts.devices.size(); ++d) {
     Pressure device;
     device.device = &input.facts.devices[d];
-    MemoryFacts const& memory = device.device->memory;
+    MemoryStats const& memory = device.device->memory;
     device.pressure = pressure_of(memory).value_or(0);
     device.is_full = device.pressure > kUsableShare;
     device.retries = memory.retries.value_or(0) >= kFewestRetries;

@@ -24,17 +24,17 @@ char const* part_name(size_t part) {
   return part < kNames.size() ? kNames[part] : to_string(static_cast<IdleCause>(part - kNames.size()));
 }
 
-size_t grown_part(MeasuredDevice const& usual, MeasuredDevice const& longer) {
+size_t grown_part(MeasuredDevice const& steady, MeasuredDevice const& longer) {
   std::array<double, kParts> growth = parts(longer);
-  std::array<double, kParts> const before = parts(usual);
+  std::array<double, kParts> const before = parts(steady);
   for (size_t p = 0; p < kParts; ++p) growth[p] -= before[p];
   return static_cast<size_t>(std::max_element(growth.begin(), growth.end()) - growth.begin());
 }
 
 }  // namespace
 
-void add_grown_part(RuleInput const& input, MeasuredDevice const& usual, MeasuredDevice const& longer, Finding& finding) {
-  size_t const part = grown_part(usual, longer);
+void add_grown_part(RuleInput const& input, MeasuredDevice const& steady, MeasuredDevice const& longer, Finding& finding) {
+  size_t const part = grown_part(steady, longer);
   finding.subjects.emplace_back("part", part_name(part));
   if (part < 3) return;
   auto const cause = static_cast<IdleCause>(part - 3);

@@ -7,7 +7,7 @@ namespace stepscope::analyzer {
 
 /// Adds the subject "part" (what grew most from the usual steps to the longer ones: "compute", "exposed_comm", "exposed_copy" or
 /// an idle cause) and, where that is idle time during which host ops ran, "host_op". Both of one device, with periods.
-void add_grown_part(RuleInput const& input, MeasuredDevice const& usual, MeasuredDevice const& longer, Finding& finding);
+void add_grown_part(RuleInput const& input, MeasuredDevice const& steady, MeasuredDevice const& longer, Finding& finding);
 
 /// Of at least one period, ns; of two in the middle the shorter.
 int64_t median_length(std::vector<Interval> const& periods);

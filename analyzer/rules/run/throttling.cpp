@@ -23,14 +23,14 @@ struct ClockLoss {
 };
 
 /// The clock drops now and then.
-ClockLoss loss_of_drops(HealthFacts const& health, MeasuredDevice const& measured, size_t place) {
+ClockLoss loss_of_drops(TelemetryStats const& telemetry, MeasuredDevice const& measured, size_t place) {
   ClockLoss loss{place};
-  if (!health.kernel_slowdown || *health.kernel_slowdown < kLeastSlowdown) return loss;
+  if (!telemetry.kernel_slowdown || *telemetry.kernel_slowdown < kLeastSlowdown) return loss;
   int64_t lost = 0;
-  for (HealthFacts::SlowStep const& step : health.slow_steps)
+  for (TelemetryStats::SlowStep const& step : telemetry.slow_steps)
     if (measured.is_measured(step.when.begin)) lost += step.lost_ns;
   loss.cost_ns = measured.per_step(lost);
-  loss.slowdown = *health.kernel_slowdown;
+  loss.slowdown = *telemetry.kernel_slowdown;
   return loss;
 }
 
@@ -38,8 +38,8 @@ ClockLoss loss_of_drops(HealthFacts const& health, MeasuredDevice const& measure
 class KernelMeans {
  public:
   explicit KernelMeans(Analysis const& facts) : facts_(facts) {
-    for (DeviceFacts const& device : facts.devices)
-      for (KernelFacts const* kernel = first_of(device.ref); kernel != end() && kernel->ref == device.ref; ++kernel)
+    for (DeviceStats const& device : facts.devices)
+      for (KernelStats const* kernel = first_of(device.ref); kernel != end() && kernel->ref == device.ref; ++kernel)
         if (kernel->kind == model::EventKind::kKernel) {
           Calls& calls = all_[{device.name, kernel->name}];
           calls.count += kernel->count;
@@ -47,9 +47,9 @@ class KernelMeans {
         }
   }
   /// × what the same calls take on the others of the name; 1 where they have none of its kernels.
-  [[nodiscard]] double slowdown(DeviceFacts const& device) const {
+  [[nodiscard]] double slowdown(DeviceStats const& device) const {
     double own_ns = 0, expected_ns = 0;
-    for (KernelFacts const* kernel = first_of(device.ref); kernel != end() && kernel->ref == device.ref; ++kernel) {
+    for (KernelStats const* kernel = first_of(device.ref); kernel != end() && kernel->ref == device.ref; ++kernel) {
       auto const all = all_.find({device.name, kernel->name});
       if (kernel->kind != model::EventKind::kKernel || all == all_.end() || all->second.count <= kernel->count) continue;
       auto const own = static_cast<double>(kernel->total_ns);
@@ -65,11 +65,11 @@ class KernelMeans {
     uint64_t count = 0;
     double total_ns = 0;
   };
-  [[nodiscard]] KernelFacts const* first_of(DeviceRef ref) const {
+  [[nodiscard]] KernelStats const* first_of(DeviceRef ref) const {
     auto const& kernels = facts_.kernels;
-    return std::partition_point(kernels.data(), end(), [&](KernelFacts const& kernel) { return kernel.ref < ref; });
+    return std::partition_point(kernels.data(), end(), [&](KernelStats const& kernel) { return kernel.ref < ref; });
   }
-  [[nodiscard]] KernelFacts const* end() const { return facts_.kernels.data() + facts_.kernels.size(); }
+  [[nodiscard]] KernelStats const* end() const { return facts_.kernels.data() + facts_.kernels.size(); }
 
   Analysis const& facts_;
   std::map<std::pair<std::string_view, std::string_view>, Calls> all_;
@@ -78,12 +78,12 @@ class KernelMeans {
 /// The clock is lower than that of the other devices all the time.
 ClockLoss loss_to_peers(RuleInput const& input, KernelMeans const& means, size_t place) {
   ClockLoss loss{place};
-  DeviceFacts const& device = input.facts.devices[place];
+  DeviceStats const& device = input.facts.devices[place];
   MeasuredDevice const& measured = input.measured[place];
-  HealthFacts const& health = *device.health;
+  TelemetryStats const& telemetry = *device.telemetry;
   // Where even the clock that it sustains is lower, it is not a matter of some spans.
-  double const ratio = *health.clock_to_peers;
-  if (*health.sustained_clock_mhz * ratio >= kLowOfPeers * *health.busy_clock_mhz) return loss;
+  double const ratio = *telemetry.clock_to_peers;
+  if (*telemetry.sustained_clock_mhz * ratio >= kLowOfPeers * *telemetry.busy_clock_mhz) return loss;
   loss.slowdown = means.slowdown(device);
   if (loss.slowdown < kLeastSlowdown) return loss;
   double const missing = std::min(1 - ratio, 1 - 1 / loss.slowdown);
@@ -93,47 +93,48 @@ ClockLoss loss_to_peers(RuleInput const& input, KernelMeans const& means, size_t
 }
 
 Finding make_clock_finding(RuleInput const& input, ClockLoss const& loss, int devices) {
-  DeviceFacts const& device = input.facts.devices[loss.device];
-  HealthFacts const& health = *device.health;
+  DeviceStats const& device = input.facts.devices[loss.device];
+  TelemetryStats const& telemetry = *device.telemetry;
   Finding finding = make_cost_finding("throttling", input.measured[loss.device], loss.cost_ns);
   finding.metrics.emplace_back("kernel_slowdown", loss.slowdown);
   if (loss.is_of_peers) {
-    finding.metrics.emplace_back("clock_to_peers", *health.clock_to_peers);
-    finding.metrics.emplace_back("clock_mhz", *health.busy_clock_mhz);
+    finding.metrics.emplace_back("clock_to_peers", *telemetry.clock_to_peers);
+    finding.metrics.emplace_back("clock_mhz", *telemetry.busy_clock_mhz);
   } else {
-    finding.metrics.emplace_back("sustained_clock_mhz", *health.sustained_clock_mhz);
-    if (health.sm_clock_mhz) finding.metrics.emplace_back("lowest_clock_mhz", health.sm_clock_mhz->min);
-    if (device.time.busy_ns > 0 && health.throttled_ns)
+    finding.metrics.emplace_back("sustained_clock_mhz", *telemetry.sustained_clock_mhz);
+    if (telemetry.sm_clock_mhz) finding.metrics.emplace_back("lowest_clock_mhz", telemetry.sm_clock_mhz->min);
+    if (device.time.busy_ns > 0 && telemetry.throttled_ns)
       finding.metrics.emplace_back("throttled_share",
-                                   static_cast<double>(*health.throttled_ns) / static_cast<double>(device.time.busy_ns));
+                                   static_cast<double>(*telemetry.throttled_ns) / static_cast<double>(device.time.busy_ns));
   }
-  if (health.temperature_c) finding.metrics.emplace_back("highest_temperature_c", health.temperature_c->max);
-  if (health.power_w) finding.metrics.emplace_back("highest_power_w", health.power_w->max);
+  if (telemetry.temperature_c) finding.metrics.emplace_back("highest_temperature_c", telemetry.temperature_c->max);
+  if (telemetry.power_w) finding.metrics.emplace_back("highest_power_w", telemetry.power_w->max);
   finding.metrics.emplace_back("devices", devices);
-  if (health.limited_ns) {
-    auto const most = std::max_element(health.limited_ns->begin(), health.limited_ns->end());
-    if (*most > 0) finding.subjects.emplace_back("limit", to_string(static_cast<ClockLimit>(most - health.limited_ns->begin())));
+  if (telemetry.limited_ns) {
+    auto const most = std::max_element(telemetry.limited_ns->begin(), telemetry.limited_ns->end());
+    if (*most > 0)
+      finding.subjects.emplace_back("limit", to_string(static_cast<ClockLimit>(most - telemetry.limited_ns->begin())));
   }
-  for (Interval const& when : health.throttled) finding.evidence.push_back({device.ref, when, std::nullopt});
+  for (Interval const& when : telemetry.throttled) finding.evidence.push_back({device.ref, when, std::nullopt});
   return finding;
 }
 
 }  // namespace
 
 void find_throttling(RuleInput const& input, std::vector<Finding>& findings) {
-  auto const has_clock = [](DeviceFacts const& device) { return device.health && device.health->busy_clock_mhz; };
+  auto const has_clock = [](DeviceStats const& device) { return device.telemetry && device.telemetry->busy_clock_mhz; };
   auto const& devices = input.facts.devices;
   if (std::none_of(devices.begin(), devices.end(), has_clock)) return;
   std::optional<KernelMeans> means;  // only where a clock is low: it takes a while
-  auto const is_low = [](DeviceFacts const& device) {
-    return device.health && device.health->clock_to_peers.value_or(1) < kLowOfPeers;
+  auto const is_low = [](DeviceStats const& device) {
+    return device.telemetry && device.telemetry->clock_to_peers.value_or(1) < kLowOfPeers;
   };
   if (std::any_of(devices.begin(), devices.end(), is_low)) means.emplace(input.facts);
   ClockLoss worst;
   int affected = 0;
   for (size_t d = 0; d < devices.size(); ++d) {
     if (!has_clock(devices[d]) || input.measured[d].total_ns == 0) continue;
-    ClockLoss loss = loss_of_drops(*devices[d].health, input.measured[d], d);
+    ClockLoss loss = loss_of_drops(*devices[d].telemetry, input.measured[d], d);
     ClockLoss const to_peers = is_low(devices[d]) ? loss_to_peers(input, *means, d) : ClockLoss();
     if (to_peers.cost_ns > loss.cost_ns) loss = to_peers;
     if (loss.cost_ns < kLeastClockShare * input.measured[d].step_ns()) continue;

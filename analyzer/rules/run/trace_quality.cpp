@@ -11,20 +11,20 @@ constexpr int32_t kGoodScore = 90;
 }  // namespace
 
 void find_trace_quality(RuleInput const& input, std::vector<Finding>& findings) {
-  Quality const& quality = input.facts.quality;
-  if (quality.score == 100) return;
+  TraceIntegrity const& integrity = input.facts.integrity;
+  if (integrity.score == 100) return;
   Finding finding;
   finding.rule = "trace-quality";
-  finding.severity = quality.score < kGoodScore ? Severity::kWarning : Severity::kInfo;
-  finding.metrics = {{"score", quality.score},
-                     {"dropped", static_cast<double>(quality.dropped)},
-                     {"unmatched_launches", static_cast<double>(quality.unmatched_launches)},
-                     {"unmatched_ops", static_cast<double>(quality.unmatched_ops)},
-                     {"negative_latencies", static_cast<double>(quality.negative_latencies)},
-                     {"overlapping_slices", static_cast<double>(quality.overlapping_slices)},
-                     {"lost_blocks", static_cast<double>(quality.lost_blocks)},
-                     {"truncated", quality.truncated ? 1.0 : 0.0},
-                     {"missing_ranks", static_cast<double>(quality.missing_ranks.size())}};
+  finding.severity = integrity.score < kGoodScore ? Severity::kWarning : Severity::kInfo;
+  finding.metrics = {{"score", integrity.score},
+                     {"dropped", static_cast<double>(integrity.dropped)},
+                     {"unmatched_launches", static_cast<double>(integrity.unmatched_launches)},
+                     {"unmatched_ops", static_cast<double>(integrity.unmatched_ops)},
+                     {"negative_latencies", static_cast<double>(integrity.negative_latencies)},
+                     {"overlapping_slices", static_cast<double>(integrity.overlapping_slices)},
+                     {"lost_blocks", static_cast<double>(integrity.lost_blocks)},
+                     {"truncated", integrity.truncated ? 1.0 : 0.0},
+                     {"missing_ranks", static_cast<double>(integrity.missing_ranks.size())}};
   findings.push_back(std::move(finding));
 }
 

@@ -3,8 +3,8 @@
 // over these steps is too high. Cost: what they add to the mean of the measured steps.
 #include <algorithm>
 
-#include "analyzer/rules/run/grown_steps.h"
 #include "analyzer/rules/rules.h"
+#include "analyzer/rules/run/grown_steps.h"
 
 namespace stepscope::analyzer {
 namespace {
@@ -14,7 +14,7 @@ constexpr double kLeastAdded = 0.02;
 
 size_t marked_warmup(Analysis const& facts, DeviceRef ref) {
   return static_cast<size_t>(std::count_if(facts.steps.begin(), facts.steps.end(),
-                                           [&](StepFacts const& step) { return step.ref == ref && step.warmup; }));
+                                           [&](StepStats const& step) { return step.ref == ref && step.warmup; }));
 }
 
 }  // namespace
@@ -39,8 +39,8 @@ void find_warmup_in_measurement(RuleInput const& input, std::vector<Finding>& fi
   auto const slow_steps = static_cast<double>(slow.periods.size());
   finding.metrics.emplace_back("slow_steps", slow_steps);
   finding.metrics.emplace_back("steps_to_leave_out", slow_steps + static_cast<double>(marked_warmup(input.facts, all.ref)));
-  finding.metrics.emplace_back("median_step_ns", static_cast<double>(median_length(input.steps.usual[*worst].periods)));
-  add_grown_part(input, input.steps.usual[*worst], slow, finding);
+  finding.metrics.emplace_back("median_step_ns", static_cast<double>(median_length(input.steps.steady[*worst].periods)));
+  add_grown_part(input, input.steps.steady[*worst], slow, finding);
   for (Interval const& period : slow.periods) finding.evidence.push_back({all.ref, period, std::nullopt});
   keep_longest(finding.evidence);
   findings.push_back(std::move(finding));

@@ -10,6 +10,6 @@ namespace stepscope::analyzer {
 bool is_about_pageable_copies(MeasuredDevice const& device, SlowTime const& slow);
 
 /// The recording tells that all host memory which the device's copies read or write is page-locked.
-bool are_all_pinned(std::vector<CopyFacts> const& copies, DeviceRef ref);
+bool are_all_pinned(std::vector<CopyStats> const& copies, DeviceRef ref);
 
 }  // namespace stepscope::analyzer

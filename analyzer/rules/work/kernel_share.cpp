@@ -23,7 +23,7 @@ void add_measured_steps(RuleInput const& input, std::vector<bool> const& has_rol
   MeasuredDevice const& device = *share.device;
   std::vector<StepTime> steps;
   int64_t total = 0, count = 0;
-  for (StepFacts const& step : input.facts.steps) {
+  for (StepStats const& step : input.facts.steps) {
     if (step.ref != device.ref || !device.is_measured(step.window.begin)) continue;
     StepTime time{0, step.window};
     for (StepKernel const& kernel : step.kernels) {
@@ -44,7 +44,7 @@ void add_measured_steps(RuleInput const& input, std::vector<bool> const& has_rol
 KernelShare share_of(RuleInput const& input, MeasuredDevice const& device, KernelRole role) {
   KernelShare share;
   share.device = &device;
-  std::span<KernelFacts const> const kernels = kernels_of(input, device.ref);
+  std::span<KernelStats const> const kernels = kernels_of(input, device.ref);
   std::vector<bool> has_role(kernels.size());
   int64_t total = 0;
   uint64_t count = 0;

@@ -17,7 +17,7 @@ struct KernelShare {
   double ns_per_step = 0;     ///< their summed time in measured steps; without steps in the whole window
   double time_share = 0;      ///< of measured time
   double count_per_step = 0;  ///< calls
-  KernelFacts const* heaviest = nullptr;
+  KernelStats const* heaviest = nullptr;
   std::vector<Finding::Evidence> evidence;  ///< steps in which they take longest
 };
 

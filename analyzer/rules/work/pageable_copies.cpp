@@ -1,7 +1,7 @@
 // pageable-copies: copies of memory that is not page-locked, or that block the host, run while nothing else does: the host cannot
 // launch beside them. Cost: their exposed time, per step.
-#include "analyzer/rules/work/copy_cost.h"
 #include "analyzer/rules/rules.h"
+#include "analyzer/rules/work/copy_cost.h"
 #include "analyzer/rules/work/slow_cost.h"
 
 namespace stepscope::analyzer {
@@ -20,7 +20,7 @@ void find_pageable_copies(RuleInput const& input, std::vector<Finding>& findings
   // The time was measured, and another kind of memory saves it.
   finding->severity = severity_of_share(finding->metrics.front().second);
   double pageable = 0, blocking = 0;
-  for (CopyFacts const& copies : input.facts.copies) {
+  for (CopyStats const& copies : input.facts.copies) {
     if (copies.ref != finding->where) continue;
     pageable += static_cast<double>(copies.pageable_count.value_or(0));
     blocking += static_cast<double>(copies.blocking_count);

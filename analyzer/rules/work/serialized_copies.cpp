@@ -3,17 +3,17 @@
 // blocking copies for the most part, pageable-copies speaks.
 #include <algorithm>
 
-#include "analyzer/rules/work/copy_cost.h"
 #include "analyzer/rules/rules.h"
+#include "analyzer/rules/work/copy_cost.h"
 #include "analyzer/rules/work/slow_cost.h"
 
 namespace stepscope::analyzer {
 namespace {
 
 void add_serialized_evidence(Finding& finding, RuleInput const& input, MeasuredDevice const& device) {
-  for (DeviceFacts const& facts : input.facts.devices) {
+  for (DeviceStats const& facts : input.facts.devices) {
     if (facts.ref != device.ref) continue;
-    for (DeviceFacts::Copy const& copy : facts.longest_copies)
+    for (DeviceStats::Copy const& copy : facts.longest_copies)
       if (device.is_measured(copy.when.begin)) finding.evidence.push_back({device.ref, copy.when, copy.track});
   }
   keep_longest(finding.evidence);
@@ -38,9 +38,9 @@ ExposedCopies exposed_copies(MeasuredDevice const& device, SlowTime const& slow)
 
 }  // namespace
 
-bool are_all_pinned(std::vector<CopyFacts> const& copies, DeviceRef ref) {
+bool are_all_pinned(std::vector<CopyStats> const& copies, DeviceRef ref) {
   bool is_known = false;
-  for (CopyFacts const& facts : copies) {
+  for (CopyStats const& facts : copies) {
     bool const is_of_host =
         facts.direction == model::CopyDirection::kHostToDevice || facts.direction == model::CopyDirection::kDeviceToHost;
     if (facts.ref != ref || !is_of_host) continue;

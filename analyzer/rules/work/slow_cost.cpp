@@ -12,7 +12,7 @@ std::span<Row const> rows_of_device(std::vector<Row> const& rows, DeviceRef ref)
   return {first, last};
 }
 
-bool is_measured_step(MeasuredDevice const& device, StepFacts const& step) { return device.is_measured(step.window.begin); }
+bool is_measured_step(MeasuredDevice const& device, StepStats const& step) { return device.is_measured(step.window.begin); }
 
 void add_slow_time(SlowTime& sum, SlowTime const& slow) {
   sum.simt_matrix_ns += slow.simt_matrix_ns;
@@ -31,7 +31,7 @@ double share_of_time(MeasuredDevice const& device, int64_t lost) {
 /// the late ones' compute took less by what they lose. ns per step.
 double waiting_for_loss(RuleInput const& input, MeasuredDevice const& device, SlowLoss const& loss) {
   double all = 0, lost = 0;
-  for (WaitFacts const& row : input.facts.waits) {
+  for (WaitStats const& row : input.facts.waits) {
     auto const exposed = static_cast<double>(row.exposed_ns);
     all += exposed;
     if (row.cause != WaitCause::kCompute) continue;
@@ -47,7 +47,7 @@ double waiting_for_loss(RuleInput const& input, MeasuredDevice const& device, Sl
 /// The steps that lose most; the whole window of a device without steps.
 std::vector<Finding::Evidence> steps_that_lose(RuleInput const& input, MeasuredDevice const& device, SlowLoss const& loss) {
   std::vector<std::pair<int64_t, Interval>> losses;
-  for (StepFacts const& step : rows_of_device(input.facts.steps, device.ref)) {
+  for (StepStats const& step : rows_of_device(input.facts.steps, device.ref)) {
     if (!is_measured_step(device, step)) continue;
     if (int64_t const lost = loss(device, step.slow); lost > 0) losses.emplace_back(lost, step.window);
   }
@@ -65,10 +65,10 @@ std::vector<Finding::Evidence> steps_that_lose(RuleInput const& input, MeasuredD
 SlowTime measured_slow_time(RuleInput const& input, MeasuredDevice const& device) {
   SlowTime sum;
   if (device.has_steps) {
-    for (StepFacts const& step : rows_of_device(input.facts.steps, device.ref))
+    for (StepStats const& step : rows_of_device(input.facts.steps, device.ref))
       if (is_measured_step(device, step)) add_slow_time(sum, step.slow);
   } else if (!device.periods.empty()) {
-    for (DeviceFacts const& facts : rows_of_device(input.facts.devices, device.ref)) sum = facts.slow;
+    for (DeviceStats const& facts : rows_of_device(input.facts.devices, device.ref)) sum = facts.slow;
   }
   return sum;
 }
@@ -96,14 +96,14 @@ std::optional<Finding> find_slow_cost(char const* rule, RuleInput const& input, 
   return finding;
 }
 
-std::span<KernelFacts const> kernels_of(RuleInput const& input, DeviceRef ref) {
+std::span<KernelStats const> kernels_of(RuleInput const& input, DeviceRef ref) {
   return rows_of_device(input.facts.kernels, ref);
 }
 
-std::string heaviest_kernel(RuleInput const& input, DeviceRef ref, std::function<double(KernelFacts const&)> const& weight) {
-  KernelFacts const* heaviest = nullptr;
+std::string heaviest_kernel(RuleInput const& input, DeviceRef ref, std::function<double(KernelStats const&)> const& weight) {
+  KernelStats const* heaviest = nullptr;
   double most = 0;
-  for (KernelFacts const& kernel : kernels_of(input, ref)) {
+  for (KernelStats const& kernel : kernels_of(input, ref)) {
     if (weight(kernel) <= most) continue;
     heaviest = &kernel;
     most = weight(kernel);

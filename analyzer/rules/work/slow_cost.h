@@ -27,9 +27,9 @@ std::optional<Finding> find_slow_cost(char const* rule, RuleInput const& input, 
                                       SlowCondition const& applies, SlowWork work = SlowWork::kCompute);
 
 /// The kernels of a device, as the facts have them.
-std::span<KernelFacts const> kernels_of(RuleInput const& input, DeviceRef ref);
+std::span<KernelStats const> kernels_of(RuleInput const& input, DeviceRef ref);
 
 /// The kernel of the device for which `weight` is largest; empty where it is 0 for all.
-std::string heaviest_kernel(RuleInput const& input, DeviceRef ref, std::function<double(KernelFacts const&)> const& weight);
+std::string heaviest_kernel(RuleInput const& input, DeviceRef ref, std::function<double(KernelStats const&)> const& weight);
 
 }  // namespace stepscope::analyzer

@@ -26,13 +26,13 @@ constexpr double kMostTensorCoreGain = 8;
 /// alone.
 constexpr double kLeastReference = 0.01;
 
-bool is_simt_matrix(KernelFacts const& kernel) { return kernel.tensor_cores == std::optional(false); }
+bool is_simt_matrix(KernelStats const& kernel) { return kernel.tensor_cores == std::optional(false); }
 
 /// Operations per ns that the device reaches on tensor cores; none where the recording does not tell operations, or of too
 /// little.
-std::optional<double> tensor_core_rate(std::span<KernelFacts const> kernels) {
+std::optional<double> tensor_core_rate(std::span<KernelStats const> kernels) {
   double flops = 0, with_ns = 0, without_ns = 0;
-  for (KernelFacts const& kernel : kernels) {
+  for (KernelStats const& kernel : kernels) {
     auto const ns = static_cast<double>(kernel.total_ns);
     if (is_simt_matrix(kernel)) without_ns += ns;
     if (kernel.tensor_cores != std::optional(true) || !kernel.flops_rate) continue;
@@ -44,10 +44,10 @@ std::optional<double> tensor_core_rate(std::span<KernelFacts const> kernels) {
 }
 
 /// What of their time the kernels without tensor cores would not take with them.
-double share_that_is_lost(std::span<KernelFacts const> kernels) {
+double share_that_is_lost(std::span<KernelStats const> kernels) {
   std::optional<double> const rate = tensor_core_rate(kernels);
   double total = 0, left = 0;
-  for (KernelFacts const& kernel : kernels) {
+  for (KernelStats const& kernel : kernels) {
     if (!is_simt_matrix(kernel)) continue;
     auto const ns = static_cast<double>(kernel.total_ns);
     double const empty = static_cast<double>(kEmptyKernelNs) * static_cast<double>(kernel.count);
@@ -63,7 +63,7 @@ double share_that_is_lost(std::span<KernelFacts const> kernels) {
 void find_tensor_cores_unused(RuleInput const& input, std::vector<Finding>& findings) {
   bool const are_used_elsewhere =
       std::any_of(input.facts.kernels.begin(), input.facts.kernels.end(),
-                  [](KernelFacts const& kernel) { return kernel.tensor_cores == std::optional(true); });
+                  [](KernelStats const& kernel) { return kernel.tensor_cores == std::optional(true); });
   auto const has_them = [&](MeasuredDevice const& device, SlowTime const&) {
     return are_used_elsewhere || has_tensor_cores(input.facts.devices[static_cast<size_t>(&device - input.measured.data())].name);
   };
@@ -77,7 +77,7 @@ void find_tensor_cores_unused(RuleInput const& input, std::vector<Finding>& find
   };
   auto finding = find_slow_cost("tensor-cores-unused", input, kLeastTensorCoreShare, loss, has_them);
   if (!finding) return;
-  std::string kernel = heaviest_kernel(input, *finding->where, [](KernelFacts const& facts) {
+  std::string kernel = heaviest_kernel(input, *finding->where, [](KernelStats const& facts) {
     return is_simt_matrix(facts) ? static_cast<double>(facts.total_ns) : 0.0;
   });
   if (!kernel.empty()) finding->subjects.emplace_back("kernel", std::move(kernel));

@@ -2,9 +2,9 @@
 // scores goes to memory and back. No cost: what a fused kernel takes for the same work is not known, only that it is no more.
 #include <algorithm>
 
+#include "analyzer/rules/rules.h"
 #include "analyzer/rules/work/kernel_roles.h"
 #include "analyzer/rules/work/kernel_share.h"
-#include "analyzer/rules/rules.h"
 #include "analyzer/rules/work/slow_cost.h"
 
 namespace stepscope::analyzer {
@@ -50,7 +50,7 @@ bool is_between_products(model::Trace const& trace, DeviceRef ref) {
 bool is_attention(RuleInput const& input, KernelShare const& share) {
   DeviceRef const ref = share.device->ref;
   uint64_t products = 0, softmax = 0;
-  for (KernelFacts const& kernel : kernels_of(input, ref)) {
+  for (KernelStats const& kernel : kernels_of(input, ref)) {
     if (is_fused_attention(kernel.name)) return false;
     if (is_matrix_product(kernel.name)) products += kernel.count;
     if (is_softmax(kernel.name)) softmax += kernel.count;

@@ -27,7 +27,7 @@ std::string collectives_table(Page const& page) {
     size_t participants = 0;
   };
   std::map<std::tuple<uint64_t, model::CollectiveOp, uint64_t>, Group> groups;
-  for (analyzer::CollectiveFacts const& collective : page.analysis.collectives) {
+  for (analyzer::CollectiveStats const& collective : page.analysis.collectives) {
     Group& group = groups[{collective.communicator, collective.op, collective.bytes}];
     group.transfers.push_back(collective.transfer_ns);
     group.skews.push_back(collective.skew_ns);

@@ -96,28 +96,28 @@ std::string facts_section(Page const& page) {
 }
 
 std::string quality_section(Page const& page) {
-  analyzer::Quality const& quality = page.analysis.quality;
+  analyzer::TraceIntegrity const& integrity = page.analysis.integrity;
   Table table("quality-table", "What may be wrong with the recording");
   table.text("Check").number("Count").text("What it means");
   auto const count = [&](std::string_view check, uint64_t number, std::string_view meaning) {
     table.row({text_cell(tr(check)), count_cell(number), text_cell(tr(meaning))});
   };
-  count("Dropped events", quality.dropped, "Lost while recording because buffers were full: times and counts are too low.");
-  count("Launches without operation", quality.unmatched_launches, "The device operation is not in the trace.");
-  count("Operations without launch", quality.unmatched_ops, "The call that launched them is not in the trace.");
-  count("Operations before their launch", quality.negative_latencies,
+  count("Dropped events", integrity.dropped, "Lost while recording because buffers were full: times and counts are too low.");
+  count("Launches without operation", integrity.unmatched_launches, "The device operation is not in the trace.");
+  count("Operations without launch", integrity.unmatched_ops, "The call that launched them is not in the trace.");
+  count("Operations before their launch", integrity.negative_latencies,
         "Clocks of host and device disagree: causes of gaps may be wrong.");
-  count("Operations that overlap on a stream", quality.overlapping_slices,
+  count("Operations that overlap on a stream", integrity.overlapping_slices,
         "A stream runs one at a time: timestamps are not exact.");
-  count("Damaged blocks", quality.lost_blocks, "Parts of the file could not be read and were left out.");
-  count("Missing ranks", quality.missing_ranks.size(),
+  count("Damaged blocks", integrity.lost_blocks, "Parts of the file could not be read and were left out.");
+  count("Missing ranks", integrity.missing_ranks.size(),
         "Processes of the job without a trace: their share of every number is missing.");
-  count("Cut off", quality.truncated ? 1 : 0, "The process was killed or still runs: the end is missing.");
+  count("Cut off", integrity.truncated ? 1 : 0, "The process was killed or still runs: the end is missing.");
   std::string body =
-      fmt::format("<p class=\"score\">{}{}</p>\n", tr("{} of 100 points.", fmt::format("<b>{}</b>", quality.score)),
-                  quality.score >= 100 ? tr(" Nothing is wrong with the recording.") : "");
+      fmt::format("<p class=\"score\">{}{}</p>\n", tr("{} of 100 points.", fmt::format("<b>{}</b>", integrity.score)),
+                  integrity.score >= 100 ? tr(" Nothing is wrong with the recording.") : "");
   for (std::string const& note : run_notes(page.run, page.analysis)) body += fmt::format("<p>{}</p>\n", escape(note, 2000));
-  return section("quality", "Quality of the recording", body + table.html() + notes_list(quality.notes));
+  return section("quality", "Quality of the recording", body + table.html() + notes_list(integrity.notes));
 }
 
 }  // namespace stepscope::reports

@@ -30,7 +30,7 @@ struct HostOpSum {
 /// Those of a name by idle time, descending; the further ones after them, at last what no operation explains.
 std::vector<HostOpSum> host_op_sums(analyzer::Analysis const& analysis) {
   std::map<std::tuple<analyzer::IdleCause, bool, std::string_view>, HostOpSum> by_name;
-  for (analyzer::HostOpFacts const& row : analysis.host_ops) {
+  for (analyzer::HostOpStats const& row : analysis.host_ops) {
     // Of the rows without a name, that of the further ones (names > 0) is not that of none.
     std::string_view const name = row.host_op ? std::string_view(*row.host_op) : row.names > 0 ? "*" : "";
     HostOpSum& sum = by_name[{row.cause, row.host_op.has_value(), name}];
@@ -54,7 +54,7 @@ std::vector<HostOpSum> host_op_sums(analyzer::Analysis const& analysis) {
 std::string unhidden_block(Page const& page) {
   analyzer::IdleSplit causes{};
   int64_t exposed = 0, comm = 0, all = 0;
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+  for (analyzer::DeviceStats const& device : page.analysis.devices) {
     for (size_t i = 0; i < causes.size(); ++i) causes[i] = saturated_sum(causes[i], device.time.unhidden_by_cause[i]);
     exposed = saturated_sum(exposed, saturated_sum(device.time.exposed_comm_ns, device.time.exposed_copy_ns));
     comm = saturated_sum(comm, device.time.unhidden_comm_ns);

@@ -32,9 +32,9 @@ Cell tensor_cores_cell(std::optional<bool> used) {
 constexpr size_t kKernelRows = 250;
 
 /// The rows with most time, in the analyzer's order: where there are more than a page should carry, the small ones go.
-std::vector<analyzer::KernelFacts const*> shown_kernels(analyzer::Analysis const& analysis) {
-  std::vector<analyzer::KernelFacts const*> rows;
-  for (analyzer::KernelFacts const& kernel : analysis.kernels) rows.push_back(&kernel);
+std::vector<analyzer::KernelStats const*> shown_kernels(analyzer::Analysis const& analysis) {
+  std::vector<analyzer::KernelStats const*> rows;
+  for (analyzer::KernelStats const& kernel : analysis.kernels) rows.push_back(&kernel);
   if (rows.size() <= kKernelRows) return rows;
   std::nth_element(rows.begin(), rows.begin() + std::ptrdiff_t{kKernelRows}, rows.end(),
                    [](auto const* a, auto const* b) { return a->total_ns != b->total_ns ? a->total_ns > b->total_ns : a < b; });
@@ -53,7 +53,7 @@ std::string kernels_table(Page const& page) {
   table.number("Rate", "Floating-point operations / time").if_known().number("Of peak", "Rate / the device's peak").if_known();
   table.number("Memory rate", "Least memory traffic / time").if_known();
   table.number("FLOP / byte", "Arithmetic intensity").if_known();
-  for (analyzer::KernelFacts const* kernel : shown_kernels(page.analysis))
+  for (analyzer::KernelStats const* kernel : shown_kernels(page.analysis))
     table.row({name_cell(kernel->name), label_cell(device_label(page.run, kernel->ref)),
                text_cell(tr(model::kind_info(kernel->kind).name)), count_cell(kernel->count), ns_cell(kernel->total_ns),
                share_cell(kernel->share), ns_cell(kernel->median_ns), ns_cell(kernel->p95_ns), ns_cell(kernel->max_ns),
@@ -71,31 +71,31 @@ std::string kernels_table(Page const& page) {
 
 /// Device time of one range over all devices.
 struct OpSum {
-  analyzer::OpFacts const* first = nullptr;
+  analyzer::OpStats const* first = nullptr;
   uint64_t count = 0;
   int64_t total_ns = 0, most_ns = -1;
   analyzer::DeviceRef most_on;
   size_t devices = 0;
 };
 
-char const* op_words(analyzer::OpFacts::What what) {
+char const* op_words(analyzer::OpStats::What what) {
   switch (what) {
-    case analyzer::OpFacts::What::kRange:
+    case analyzer::OpStats::What::kRange:
       return "";
-    case analyzer::OpFacts::What::kOutside:
+    case analyzer::OpStats::What::kOutside:
       return "launched in no range";
-    case analyzer::OpFacts::What::kUnlaunched:
+    case analyzer::OpStats::What::kUnlaunched:
       return "the launch is not in the recording";
-    case analyzer::OpFacts::What::kRest:
+    case analyzer::OpStats::What::kRest:
       break;
   }
   return "further ranges together";
 }
 
 /// By total time, descending; the ranges first.
-std::vector<OpSum> op_sums(analyzer::Analysis const& analysis, analyzer::OpFacts::Level level) {
-  std::map<std::pair<analyzer::OpFacts::What, std::string_view>, OpSum> by_name;
-  for (analyzer::OpFacts const& row : analysis.ops) {
+std::vector<OpSum> op_sums(analyzer::Analysis const& analysis, analyzer::OpStats::Level level) {
+  std::map<std::pair<analyzer::OpStats::What, std::string_view>, OpSum> by_name;
+  for (analyzer::OpStats const& row : analysis.ops) {
     if (row.level != level) continue;
     OpSum& sum = by_name[{row.what, row.name}];
     if (sum.first == nullptr) sum.first = &row;
@@ -109,18 +109,18 @@ std::vector<OpSum> op_sums(analyzer::Analysis const& analysis, analyzer::OpFacts
   std::vector<OpSum> sums;
   for (auto const& [key, sum] : by_name) sums.push_back(sum);
   std::stable_sort(sums.begin(), sums.end(), [](OpSum const& a, OpSum const& b) {
-    bool const a_is_range = a.first->what == analyzer::OpFacts::What::kRange;
-    bool const b_is_range = b.first->what == analyzer::OpFacts::What::kRange;
+    bool const a_is_range = a.first->what == analyzer::OpStats::What::kRange;
+    bool const b_is_range = b.first->what == analyzer::OpStats::What::kRange;
     return a_is_range != b_is_range ? a_is_range : a.total_ns > b.total_ns;
   });
   return sums;
 }
 
-std::string ops_table(Page const& page, analyzer::OpFacts::Level level) {
+std::string ops_table(Page const& page, analyzer::OpStats::Level level) {
   std::vector<OpSum> const sums = op_sums(page.analysis, level);
-  bool const is_op = level == analyzer::OpFacts::Level::kOp;
+  bool const is_op = level == analyzer::OpStats::Level::kOp;
   bool const is_range_known =
-      std::any_of(sums.begin(), sums.end(), [](OpSum const& sum) { return sum.first->what == analyzer::OpFacts::What::kRange; });
+      std::any_of(sums.begin(), sums.end(), [](OpSum const& sum) { return sum.first->what == analyzer::OpStats::What::kRange; });
   if (!is_range_known) return {};
   int64_t all = 0;
   for (OpSum const& sum : sums) all = saturated_sum(all, sum.total_ns);
@@ -133,7 +133,7 @@ std::string ops_table(Page const& page, analyzer::OpFacts::Level level) {
   // Those of no range end the list however long it is: the rows sum to all device time.
   size_t ranges = 0, left_out = 0;
   for (OpSum const& sum : sums) {
-    bool const is_range = sum.first->what == analyzer::OpFacts::What::kRange;
+    bool const is_range = sum.first->what == analyzer::OpStats::What::kRange;
     if (is_range && ++ranges > kOpRows) {
       ++left_out;
       continue;
@@ -174,7 +174,7 @@ std::string slow_table(Page const& page) {
   table.text("Device");
   for (Slow const& slow : kSlow) table.number(slow.title, slow.meaning).if_known();
   bool any = false;
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+  for (analyzer::DeviceStats const& device : page.analysis.devices) {
     if (table.size() == kMaxDeviceRows) break;
     std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref))};
     for (Slow const& slow : kSlow) {
@@ -196,8 +196,8 @@ std::string kernels_section(Page const& page) {
   if (is_about_host(page)) return {};
   if (page.analysis.kernels.empty()) return section("kernels", "Kernels", empty_note("No device operation was recorded."));
   std::vector<Tab> tabs = {{"kernels-by-name", "By name", kernels_table(page)}};
-  std::string const ops = ops_table(page, analyzer::OpFacts::Level::kOp);
-  std::string const layers = ops.empty() ? "" : ops_table(page, analyzer::OpFacts::Level::kLayer);
+  std::string const ops = ops_table(page, analyzer::OpStats::Level::kOp);
+  std::string const layers = ops.empty() ? "" : ops_table(page, analyzer::OpStats::Level::kLayer);
   if (!ops.empty()) tabs.push_back({"kernels-by-op", "By operation", ops});
   if (!layers.empty()) tabs.push_back({"kernels-by-layer", "By layer", layers});
   std::string body = tabbed("Kernels by", tabs);

@@ -20,7 +20,7 @@ constexpr size_t kGraphRows = 100, kPhaseRows = 40;
 /// Rows by device and stream, or phase: the JSON has all.
 constexpr size_t kDetailRows = 200;
 
-Cell queue_cell(std::optional<analyzer::QueueFacts> const& queue) {
+Cell queue_cell(std::optional<analyzer::QueueStats> const& queue) {
   return queue ? measure_cell(queue->mean_depth, "") : none_cell();
 }
 
@@ -35,8 +35,8 @@ std::string launches_table(Page const& page) {
   table.number("Before its call", "Operations that start before their call has returned").if_known();
   table.number("By CUDA graphs", "Share of the device's summed operation time").if_known();
   size_t devices = 0;
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
-    analyzer::LaunchFacts const& launch = device.launch;
+  for (analyzer::DeviceStats const& device : page.analysis.devices) {
+    analyzer::LaunchStats const& launch = device.launch;
     if (launch.calls == 0 || ++devices > kLaunchDevices) continue;
     Cell early = count_cell(launch.negative_latencies);
     early.is_known = launch.negative_latencies > 0;
@@ -55,7 +55,7 @@ std::string queues_table(Page const& page) {
   table.text("Device").number("Stream").number("Launches").number("Queue", "Mean over the window's time");
   table.number("Longest queue").number("Queue empty");
   size_t all = 0;
-  for (analyzer::DeviceFacts const& device : page.analysis.devices)
+  for (analyzer::DeviceStats const& device : page.analysis.devices)
     for (analyzer::StreamQueue const& stream : device.launch.streams) {
       if (++all > kDetailRows) continue;
       table.row({label_cell(device_label(page.run, device.ref)),
@@ -73,7 +73,7 @@ std::string graphs_table(Page const& page) {
   table.text("Device").text("Graph").number("Launches").number("Operations").number("Nodes", "Different ones").if_known();
   table.number("Operation time", "Sum of durations");
   table.number("A launch", "Operation time / launches").number("Gaps", "Within single launches: nothing of the launch ran");
-  for (analyzer::GraphFacts const& graph : page.analysis.graphs) {
+  for (analyzer::GraphStats const& graph : page.analysis.graphs) {
     if (table.size() == kGraphRows) break;
     auto const launches = static_cast<int64_t>(std::max<uint64_t>(graph.launches, 1));
     table.row({label_cell(device_label(page.run, graph.ref)),
@@ -86,7 +86,7 @@ std::string graphs_table(Page const& page) {
 }
 
 /// Adds a row to the sum over devices, its optional facts too.
-void add_copies(analyzer::CopyFacts& sum, analyzer::CopyFacts const& row) {
+void add_copies(analyzer::CopyStats& sum, analyzer::CopyStats const& row) {
   sum.count += row.count;
   sum.bytes += row.bytes;
   sum.small_count += row.small_count;
@@ -110,7 +110,7 @@ class CopyTable {
     table_.number("Pageable bytes").if_known().number("Blocking", "The host waited for them");
     table_.number("Both ways", "Time in which the other direction between host and device was copied, too").if_known();
   }
-  void add(Page const& page, analyzer::CopyFacts const& copies) {
+  void add(Page const& page, analyzer::CopyStats const& copies) {
     std::vector<Cell> cells;
     if (with_device_) cells.push_back(label_cell(device_label(page.run, copies.ref)));
     Cell both = ns_cell(copies.both_ways_ns);
@@ -139,7 +139,7 @@ class CopyTable {
 };
 
 /// What a phase's device time is made of, as a bar.
-std::vector<BarPart> phase_bar(analyzer::PhaseFacts const& phase) {
+std::vector<BarPart> phase_bar(analyzer::PhaseStats const& phase) {
   static constexpr Part kRest = {"unknown", "anything else", "Copies, and communication that compute hides.", false};
   int64_t const compute = phase.compute_ns.value_or(0), comm = phase.exposed_comm_ns.value_or(0);
   int64_t const rest = std::max<int64_t>(phase.busy_ns.value_or(0) - compute - comm, 0);
@@ -147,19 +147,19 @@ std::vector<BarPart> phase_bar(analyzer::PhaseFacts const& phase) {
 }
 
 /// Phases of one name on all devices: the sums; the medians are of the device with most time.
-std::vector<analyzer::PhaseFacts> phase_sums(analyzer::Analysis const& analysis) {
+std::vector<analyzer::PhaseStats> phase_sums(analyzer::Analysis const& analysis) {
   std::map<std::string_view, size_t> places;
-  std::vector<analyzer::PhaseFacts> sums;
+  std::vector<analyzer::PhaseStats> sums;
   auto const add = [](std::optional<int64_t>& to, std::optional<int64_t> more) {
     if (more) to = saturated_sum(to.value_or(0), *more);
   };
-  for (analyzer::PhaseFacts const& row : analysis.phases) {
+  for (analyzer::PhaseStats const& row : analysis.phases) {
     auto const [found, is_new] = places.emplace(row.name, sums.size());
     if (is_new) {
       sums.push_back(row);
       continue;
     }
-    analyzer::PhaseFacts& sum = sums[found->second];
+    analyzer::PhaseStats& sum = sums[found->second];
     sum.count += row.count;
     sum.ops += row.ops;
     sum.host_ns = saturated_sum(sum.host_ns, row.host_ns);
@@ -173,7 +173,7 @@ std::vector<analyzer::PhaseFacts> phase_sums(analyzer::Analysis const& analysis)
   return sums;
 }
 
-std::string phases_table(std::vector<analyzer::PhaseFacts> const& phases) {
+std::string phases_table(std::vector<analyzer::PhaseStats> const& phases) {
   Table table("phases-table", "Phases of the program, over all devices");
   table.text("Phase")
       .text("Its device time")
@@ -181,8 +181,8 @@ std::string phases_table(std::vector<analyzer::PhaseFacts> const& phases) {
   table.number("An occurrence", "Mean device time").number("Compute", "Union").number("Exposed comm.", "No compute hides it");
   table.number("Host time", "Sum of its durations").number("Occurrences").number("Device operations");
   int64_t longest = 0;
-  for (analyzer::PhaseFacts const& phase : phases) longest = std::max(longest, phase.busy_ns.value_or(0));
-  for (analyzer::PhaseFacts const& phase : phases) {
+  for (analyzer::PhaseStats const& phase : phases) longest = std::max(longest, phase.busy_ns.value_or(0));
+  for (analyzer::PhaseStats const& phase : phases) {
     if (table.size() == kPhaseRows) break;
     auto const count = static_cast<int64_t>(std::max<uint64_t>(phase.count, 1));
     table.row({phase.name.empty() ? text_cell(tr("further phases together")) : name_cell(phase.name),
@@ -197,7 +197,7 @@ std::string device_phases_table(Page const& page) {
   Table table("device-phases-table", "Phases of the program by device");
   table.text("Device").text("Phase").number("Device time").number("Median", "Device time of an occurrence").number("p95");
   table.number("Compute").number("Exposed comm.").number("Occurrences");
-  for (analyzer::PhaseFacts const& phase : page.analysis.phases) {
+  for (analyzer::PhaseStats const& phase : page.analysis.phases) {
     if (table.size() == kDetailRows) break;
     table.row({label_cell(device_label(page.run, phase.ref)),
                phase.name.empty() ? text_cell(tr("further phases together")) : name_cell(phase.name), ns_cell(phase.busy_ns),
@@ -227,9 +227,9 @@ std::string launches_section(Page const& page) {
 
 std::string copies_section(Page const& page) {
   if (page.analysis.copies.empty()) return {};
-  std::map<model::CopyDirection, analyzer::CopyFacts> sums;
+  std::map<model::CopyDirection, analyzer::CopyStats> sums;
   CopyTable by_device("device-copies-table", "Copies by device and direction", true);
-  for (analyzer::CopyFacts const& row : page.analysis.copies) {
+  for (analyzer::CopyStats const& row : page.analysis.copies) {
     sums[row.direction].direction = row.direction;
     add_copies(sums[row.direction], row);
     if (by_device.size() < kDetailRows) by_device.add(page, row);
@@ -249,8 +249,8 @@ std::string copies_section(Page const& page) {
 
 std::string phases_section(Page const& page) {
   if (page.analysis.phases.empty()) return {};
-  std::vector<analyzer::PhaseFacts> const phases = phase_sums(page.analysis);
-  analyzer::PhaseFacts all;  // has some of each part
+  std::vector<analyzer::PhaseStats> const phases = phase_sums(page.analysis);
+  analyzer::PhaseStats all;  // has some of each part
   all.busy_ns = 3;
   all.compute_ns = all.exposed_comm_ns = 1;
   std::vector<BarPart> const parts = phase_bar(all);

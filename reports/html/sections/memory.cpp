@@ -30,16 +30,16 @@ Cell growth_cell(std::optional<double> bytes) {
 
 std::string memory_table(Page const& page) {
   std::array<bool, kPurposes> used{};
-  for (analyzer::DeviceFacts const& device : page.analysis.devices)
+  for (analyzer::DeviceStats const& device : page.analysis.devices)
     for (size_t i = 0; i < kPurposes; ++i) used[i] = used[i] || device.memory.by_purpose_at_peak[i] > 0;
   Table table("memory-table", "Memory of each device");
   table.text("Device").number("Capacity").if_known().number("Peak reserved", "Held from the system").if_known();
   table.number("Peak allocated", "Live bytes").if_known().number("Headroom", "Capacity − peak reserved").if_known();
   for (size_t i = 0; i < kPurposes; ++i)
     if (used[i]) table.number(model::to_string(static_cast<model::MemoryPurpose>(i)), "Live bytes at the peak");
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+  for (analyzer::DeviceStats const& device : page.analysis.devices) {
     if (table.size() == kMaxDeviceRows) break;
-    analyzer::MemoryFacts const& memory = device.memory;
+    analyzer::MemoryStats const& memory = device.memory;
     std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref)), bytes_cell(memory.capacity_bytes),
                                bytes_cell(memory.peak_reserved_bytes), bytes_cell(memory.peak_allocated_bytes)};
     bool const room =
@@ -68,9 +68,9 @@ std::string memory_room_table(Page const& page) {
   table.number("Retries", "Allocations for which cached memory was given back first").if_known();
   table.number("Page-locking calls a step", "Calls that page-lock or release host memory").if_known();
   bool any = false;
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+  for (analyzer::DeviceStats const& device : page.analysis.devices) {
     if (table.size() == kMaxDeviceRows) break;
-    analyzer::MemoryFacts const& memory = device.memory;
+    analyzer::MemoryStats const& memory = device.memory;
     std::vector<Cell> cells = {label_cell(device_label(page.run, device.ref)),
                                factor_cell(memory.batch_factor),
                                share_cell(memory.fragmentation),
@@ -87,7 +87,7 @@ std::string memory_room_table(Page const& page) {
              : "";
 }
 
-void add_growth(Page const& page, Table& table, analyzer::DeviceFacts const& device, std::string_view what,
+void add_growth(Page const& page, Table& table, analyzer::DeviceStats const& device, std::string_view what,
                 std::optional<double> growth, std::optional<analyzer::MemoryForecast> const& forecast) {
   // Less than a byte a step is the arithmetic's noise.
   bool const grows = growth && std::fabs(*growth) >= 1;
@@ -110,8 +110,8 @@ std::string memory_growth_table(Page const& page) {
   table.number("±", "95 %, by the slope's standard error").if_known();
   table.number("Steps until full", "From the last step on, if it goes on so").if_known();
   table.number("At 95 %", "At the bounds of the slope's 95 % interval").if_known().number("Time until full").if_known();
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
-    analyzer::MemoryFacts const& memory = device.memory;
+  for (analyzer::DeviceStats const& device : page.analysis.devices) {
+    analyzer::MemoryStats const& memory = device.memory;
     add_growth(page, table, device, "least allocated", memory.floor_growth_bytes_per_step, memory.floor_forecast);
     add_growth(page, table, device, "reserved", memory.reserved_growth_bytes_per_step, memory.reserved_forecast);
   }
@@ -119,7 +119,7 @@ std::string memory_growth_table(Page const& page) {
 }
 
 /// Live bytes of one owner; nothing for none.
-void add_owner(Page const& page, Table& table, bool with_device, analyzer::DeviceFacts const& device, std::string_view name,
+void add_owner(Page const& page, Table& table, bool with_device, analyzer::DeviceStats const& device, std::string_view name,
                bool is_from_trace, uint64_t bytes) {
   if (bytes == 0 || table.size() >= kOwnerRows) return;
   auto const all = static_cast<double>(std::max<uint64_t>(device.memory.peak_allocated_bytes.value_or(1), 1));
@@ -139,9 +139,9 @@ Table owners_columns(std::string_view id, bool with_device) {
 
 /// The fullest device's largest owners, then all in a block of their own.
 std::string memory_owners(Page const& page) {
-  analyzer::DeviceFacts const* fullest = nullptr;
+  analyzer::DeviceStats const* fullest = nullptr;
   Table all = owners_columns("memory-all-owners-table", true);
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
+  for (analyzer::DeviceStats const& device : page.analysis.devices) {
     auto const& owners = device.memory.peak_owners;
     if (!owners || !device.memory.peak_allocated_bytes) continue;
     if (fullest == nullptr || *device.memory.peak_allocated_bytes > *fullest->memory.peak_allocated_bytes) fullest = &device;
@@ -172,7 +172,7 @@ constexpr size_t kCurveRows = 60;
 std::string memory_curve_table(Page const& page) {
   Table table("memory-curve-table", "Memory over time, thinned");
   table.text("Device").number("Time", "Since the first event of the run").number("Allocated").number("Reserved");
-  for (analyzer::DeviceFacts const* device : fullest_devices(page.analysis))
+  for (analyzer::DeviceStats const* device : fullest_devices(page.analysis))
     for (size_t const i : thinned_memory(device->memory.timeline, kCurveRows)) {
       if (table.size() >= kMaxTableRows) break;
       auto const& point = device->memory.timeline[i];
@@ -183,7 +183,7 @@ std::string memory_curve_table(Page const& page) {
   return table.html();
 }
 
-Cell spread_cell(std::optional<analyzer::HealthFacts::Spread> const& spread, std::string_view unit) {
+Cell spread_cell(std::optional<analyzer::TelemetryStats::Spread> const& spread, std::string_view unit) {
   if (!spread || !std::isfinite(spread->median)) return none_cell();
   auto const number = [](double value) { return fmt::format("{:.0f}", value); };
   // A value that never changes is one number.
@@ -218,24 +218,24 @@ std::string health_table(Page const& page) {
   for (char const* counter : {"SM clock", "Memory clock", "Power", "Temperature", "Utilization"})
     table.number(counter, kSpread).if_known();
   size_t devices = 0;
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
-    if (!device.health || ++devices > kMaxDeviceRows) continue;
-    analyzer::HealthFacts const& health = *device.health;
+  for (analyzer::DeviceStats const& device : page.analysis.devices) {
+    if (!device.telemetry || ++devices > kMaxDeviceRows) continue;
+    analyzer::TelemetryStats const& telemetry = *device.telemetry;
     auto const of_busy = [&](int64_t ns) {
       return meter_cell("m-gradients",
                         device.time.busy_ns > 0 ? static_cast<double>(ns) / static_cast<double>(device.time.busy_ns) : 0);
     };
     std::vector<Cell> cells = {
-        label_cell(device_label(page.run, device.ref)), health.throttled_ns ? of_busy(*health.throttled_ns) : none_cell(),
-        measure_cell(health.busy_clock_mhz, "MHz"),     measure_cell(health.sustained_clock_mhz, "MHz"),
-        measure_cell(health.clock_to_peers, "×"),       measure_cell(health.kernel_slowdown, "×")};
+        label_cell(device_label(page.run, device.ref)), telemetry.throttled_ns ? of_busy(*telemetry.throttled_ns) : none_cell(),
+        measure_cell(telemetry.busy_clock_mhz, "MHz"),  measure_cell(telemetry.sustained_clock_mhz, "MHz"),
+        measure_cell(telemetry.clock_to_peers, "×"),    measure_cell(telemetry.kernel_slowdown, "×")};
     for (size_t i = 0; i < kLimits.size(); ++i) {
-      bool const holds = health.limited_ns && (*health.limited_ns)[i] > 0;
-      cells.push_back(holds ? ns_cell((*health.limited_ns)[i]) : none_cell());
+      bool const holds = telemetry.limited_ns && (*telemetry.limited_ns)[i] > 0;
+      cells.push_back(holds ? ns_cell((*telemetry.limited_ns)[i]) : none_cell());
     }
-    for (Cell const& cell :
-         {spread_cell(health.sm_clock_mhz, "MHz"), spread_cell(health.memory_clock_mhz, "MHz"), spread_cell(health.power_w, "W"),
-          spread_cell(health.temperature_c, "°C"), spread_cell(health.utilization_percent, "%")})
+    for (Cell const& cell : {spread_cell(telemetry.sm_clock_mhz, "MHz"), spread_cell(telemetry.memory_clock_mhz, "MHz"),
+                             spread_cell(telemetry.power_w, "W"), spread_cell(telemetry.temperature_c, "°C"),
+                             spread_cell(telemetry.utilization_percent, "%")})
       cells.push_back(cell);
     table.row(std::move(cells));
   }
@@ -248,9 +248,9 @@ std::string slow_steps_table(Page const& page) {
   Table table("slow-clock-table", "Steps that lost time to a low clock");
   table.text("Device").number("Begin", "Since the first event of the run").number("Length").number("Lost", "At most");
   size_t all = 0;
-  for (analyzer::DeviceFacts const& device : page.analysis.devices) {
-    if (!device.health) continue;
-    for (auto const& step : device.health->slow_steps) {
+  for (analyzer::DeviceStats const& device : page.analysis.devices) {
+    if (!device.telemetry) continue;
+    for (auto const& step : device.telemetry->slow_steps) {
       if (++all > kSlowSteps) continue;
       table.row({label_cell(device_label(page.run, device.ref)),
                  number_cell(format_instant(step.when.begin - page.range.begin), static_cast<double>(step.when.begin)),

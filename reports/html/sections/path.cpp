@@ -43,7 +43,7 @@ std::string place_label(Page const& page, analyzer::PathPlace const& place) {
 }
 
 /// Who and what most of the path is.
-std::string path_sentence(Page const& page, analyzer::CriticalPathFacts const& path) {
+std::string path_sentence(Page const& page, analyzer::CriticalPathStats const& path) {
   auto const length = static_cast<double>(std::max<int64_t>(path_length(path.by_class), 1));
   auto const worst = static_cast<size_t>(std::max_element(path.by_class.begin(), path.by_class.end()) - path.by_class.begin());
   std::string text = tr("Of the {} from the first device operation to the end of the last, {} makes up {}.",
@@ -62,7 +62,7 @@ std::string path_sentence(Page const& page, analyzer::CriticalPathFacts const& p
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 
-std::string path_classes_table(analyzer::CriticalPathFacts const& path) {
+std::string path_classes_table(analyzer::CriticalPathStats const& path) {
   auto const length = static_cast<double>(std::max<int64_t>(path_length(path.by_class), 1));
   Table table("path-table", "The critical path by what it did, and the device operations beside it");
   table.text("The path is in").number("Time").number("Share", "Of the path");
@@ -90,7 +90,7 @@ std::string path_classes_table(analyzer::CriticalPathFacts const& path) {
   return table.html();
 }
 
-std::string contributors_table(analyzer::CriticalPathFacts const& path, size_t from, size_t to) {
+std::string contributors_table(analyzer::CriticalPathStats const& path, size_t from, size_t to) {
   Table table(from == 0 ? "path-names-table" : "path-more-names-table", "What most of the path is in, by name");
   table.text("Name").text("Part").number("On the path").number("Share", "Of the path");
   table.number("Stretches", "How often the path is in it");
@@ -102,7 +102,7 @@ std::string contributors_table(analyzer::CriticalPathFacts const& path, size_t f
   return table.html();
 }
 
-std::string slack_table(analyzer::CriticalPathFacts const& path) {
+std::string slack_table(analyzer::CriticalPathStats const& path) {
   if (path.slack_by_name.empty()) return {};
   Table table("path-slack-table", "Device operations beside the path: by how much each could end later");
   table.text("Name").text("Part").number("Operations").number("Time", "Sum of durations");
@@ -113,7 +113,7 @@ std::string slack_table(analyzer::CriticalPathFacts const& path) {
   return folded("What runs beside the path, and its slack", table.html());
 }
 
-std::string places_table(Page const& page, analyzer::CriticalPathFacts const& path) {
+std::string places_table(Page const& page, analyzer::CriticalPathStats const& path) {
   if (path.places.size() < 2) return {};
   std::vector<analyzer::PathPlace const*> places;
   for (analyzer::PathPlace const& place : path.places) places.push_back(&place);
@@ -131,7 +131,7 @@ std::string places_table(Page const& page, analyzer::CriticalPathFacts const& pa
   return folded(tr("By device and host ({})", places.size()), table.html() + and_more(table.size(), places.size(), "place"));
 }
 
-std::string path_steps_table(Page const& page, analyzer::CriticalPathFacts const& path) {
+std::string path_steps_table(Page const& page, analyzer::CriticalPathStats const& path) {
   std::vector<size_t> present;
   for (size_t i = 0; i < path.by_class.size(); ++i)
     if (path.by_class[i] > 0) present.push_back(i);
@@ -153,7 +153,7 @@ std::string path_steps_table(Page const& page, analyzer::CriticalPathFacts const
 }
 
 /// What makes the path less sure, if anything does.
-std::string path_doubts(analyzer::CriticalPathFacts const& path, size_t processes) {
+std::string path_doubts(analyzer::CriticalPathStats const& path, size_t processes) {
   std::string text;
   if (static_cast<double>(path.guessed_waits) > kGuessWorthSaying * static_cast<double>(std::max<uint64_t>(path.ops, 1)))
     text +=

@@ -3,11 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/host_words.h"
 #include "reports/html/bars.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/table.h"
+#include "reports/words/host_words.h"
 #include "reports/words/language.h"
 #include "trace/base/format.h"
 
@@ -33,15 +33,15 @@ std::string_view kind_colour(analyzer::HostRangeKind kind) {
   return kind == analyzer::HostRangeKind::kInput ? "input" : "compute";
 }
 
-std::string host_steps_table(Page const& page, analyzer::HostFacts const& host, size_t number) {
+std::string host_steps_table(Page const& page, analyzer::HostStats const& host, size_t number) {
   if (host.steps.empty()) return {};
   int64_t longest = 0;
-  for (analyzer::HostStepFacts const& step : host.steps) longest = std::max(longest, step.period.length());
+  for (analyzer::HostStepStats const& step : host.steps) longest = std::max(longest, step.period.length());
   Table table(fmt::format("host-steps-{}", number), "Steps of the program");
   table.number("Step").number("Begin", "Since the first event of the run");
   table.number("Time", "From the end of the step before, where that has the number before, to the step's end");
   table.text("Of the longest").number("Waits for data").text("Notes");
-  for (analyzer::HostStepFacts const& step : host.steps) {
+  for (analyzer::HostStepStats const& step : host.steps) {
     if (table.size() == kMaxTableRows) break;
     int64_t const begin = step.range.begin - page.range.begin;
     table.row({number_cell(fmt::format("{}", step.step), static_cast<double>(step.step)),
@@ -54,7 +54,7 @@ std::string host_steps_table(Page const& page, analyzer::HostFacts const& host, 
   return folded(tr("Each step ({})", host.steps.size()), table.html() + and_more(table.size(), host.steps.size(), "step"));
 }
 
-std::string host_ranges_table(analyzer::HostFacts const& host, size_t number) {
+std::string host_ranges_table(analyzer::HostStats const& host, size_t number) {
   if (host.ranges.empty()) return {};
   bool const per_step = host.mean_ns.has_value();
   int64_t const whole = per_step ? *host.mean_ns : busy_time(host);
@@ -63,7 +63,7 @@ std::string host_ranges_table(analyzer::HostFacts const& host, size_t number) {
   table.text(per_step ? "Of the step" : "Of busy time");
   table.number(per_step ? "With inner ranges, a step" : "With inner ranges", "Union a thread, summed over the threads");
   table.number("Longest", "Of one time that it ran").number("Count", "How often it ran");
-  for (analyzer::HostRangeFacts const& range : host.ranges) {
+  for (analyzer::HostRangeStats const& range : host.ranges) {
     if (table.size() == kMaxTableRows) break;
     if (range.inclusive_ns == 0) continue;  // instants
     int64_t const own = per_step ? range.step_exclusive_ns.value_or(0) : range.exclusive_ns;
@@ -77,11 +77,11 @@ std::string host_ranges_table(analyzer::HostFacts const& host, size_t number) {
   return table.html() + and_more(table.size(), host.ranges.size(), "range");
 }
 
-std::string host_threads_table(analyzer::HostFacts const& host, size_t number) {
+std::string host_threads_table(analyzer::HostStats const& host, size_t number) {
   Table table(fmt::format("host-threads-{}", number), "Threads");
   table.text("Thread").number("Busy", "Union of its ranges, calls and steps").text("Of the recording");
   table.number("Waits for data").number("Events").number("Steps");
-  for (analyzer::HostThreadFacts const& thread : host.threads) {
+  for (analyzer::HostThreadStats const& thread : host.threads) {
     if (table.size() == kMaxDeviceRows) break;
     table.row({name_cell(thread.name), ns_cell(thread.busy_ns),
                meter_cell("compute", fraction_of(thread.busy_ns, host.window.length())), ns_cell(thread.input_ns),
@@ -90,11 +90,11 @@ std::string host_threads_table(analyzer::HostFacts const& host, size_t number) {
   return table.html() + and_more(table.size(), host.threads.size(), "thread");
 }
 
-std::string negotiations_table(analyzer::NegotiationFacts const& facts) {
+std::string negotiations_table(analyzer::NegotiationStats const& facts) {
   Table table("negotiations-table", "Who was ready last for collectives");
   table.text("Rank").number("Came last").number("Of").number("Late on average", "After the last but one");
   table.number("At most").number("Others waited", "Union over the negotiations to which it came last");
-  for (analyzer::NegotiationFacts::Rank const& rank : facts.ranks) {
+  for (analyzer::NegotiationStats::Rank const& rank : facts.ranks) {
     if (table.size() == kMaxDeviceRows) break;
     table.row({number_cell(tr("rank {}", rank.rank), static_cast<double>(rank.rank)), count_cell(rank.last),
                count_cell(facts.count), ns_cell(rank.mean_ns), ns_cell(rank.longest_ns), ns_cell(rank.late_ns)});
@@ -102,7 +102,7 @@ std::string negotiations_table(analyzer::NegotiationFacts const& facts) {
   return table.html() + and_more(table.size(), facts.ranks.size(), "rank");
 }
 
-std::string host_block(Page const& page, analyzer::HostFacts const& host, size_t number) {
+std::string host_block(Page const& page, analyzer::HostStats const& host, size_t number) {
   std::string body;
   if (page.analysis.hosts.size() > 1) body += subheading(device_label(page.run, {host.rank_index, analyzer::kHostDevice}));
   if (host.mean_ns)
@@ -122,7 +122,7 @@ std::string programs_section(Page const& page) {
   analyzer::Analysis const& analysis = page.analysis;
   if (analysis.hosts.empty() && analysis.negotiations.empty()) return {};
   std::string body;
-  for (analyzer::NegotiationFacts const& facts : analysis.negotiations) body += negotiations_table(facts);
+  for (analyzer::NegotiationStats const& facts : analysis.negotiations) body += negotiations_table(facts);
   size_t const shown_hosts = std::min(analysis.hosts.size(), kMostHosts);
   for (size_t i = 0; i < shown_hosts; ++i) body += host_block(page, analysis.hosts[i], i);
   body += and_more(shown_hosts, analysis.hosts.size(), "process");

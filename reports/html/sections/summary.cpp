@@ -4,9 +4,9 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/host_words.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
+#include "reports/words/host_words.h"
 #include "reports/words/language.h"
 #include "reports/words/wording.h"
 #include "trace/base/format.h"

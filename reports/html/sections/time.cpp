@@ -40,7 +40,7 @@ std::string steps_table(Page const& page) {
   for (int const i : parts) table.number(part_title(i), part(i).meaning);
   for (StepPeriod const& period : steps) {
     if (table.size() == kMaxTableRows) break;
-    analyzer::StepFacts const& step = *period.step;
+    analyzer::StepStats const& step = *period.step;
     std::vector<Cell> cells = {
         number_cell(fmt::format("{}{}", step.step, step.warmup ? tr(" (warm-up)") : ""), static_cast<double>(step.step)),
         label_cell(device_label(page.run, step.ref)),
@@ -90,7 +90,7 @@ std::string idle_table(Page const& page) {
   };
   std::array<Cause, analyzer::kIdleCauseCount> causes;
   int64_t all = 0;
-  for (analyzer::DeviceFacts const& device : page.analysis.devices)
+  for (analyzer::DeviceStats const& device : page.analysis.devices)
     for (size_t i = 0; i < causes.size(); ++i) {
       causes[i].total += device.time.idle_by_cause[i];
       all += device.time.idle_by_cause[i];
@@ -233,7 +233,7 @@ std::string devices_section(Page const& page) {
   table.number("Kernels").number("Copies").number("Collectives");
   std::vector<DeviceMean> const means = device_means(page.analysis);
   for (size_t d = 0; d < page.analysis.devices.size(); ++d) {
-    analyzer::DeviceFacts const& device = page.analysis.devices[d];
+    analyzer::DeviceStats const& device = page.analysis.devices[d];
     if (table.size() == kMaxDeviceRows) break;
     analyzer::TimeSplit const& time = device.time;
     auto const optional_share = [](std::optional<double> value) { return value ? share_cell(*value) : none_cell(); };

@@ -10,9 +10,9 @@
 #include "reports/html/page_data.h"
 #include "reports/html/table.h"
 #include "reports/html/wait_map.h"
+#include "reports/text/waits.h"
 #include "reports/words/language.h"
 #include "reports/words/summary.h"
-#include "reports/text/waits.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -30,7 +30,7 @@ struct Late {
   analyzer::DeviceRef ref;
   int64_t gpu_ns = 0, exposed_ns = 0;
   std::vector<BarPart> parts;                 ///< of exposed_ns, by cause
-  analyzer::WaitFacts const* most = nullptr;  ///< what it was late by most
+  analyzer::WaitStats const* most = nullptr;  ///< what it was late by most
 };
 
 void add_part(std::vector<BarPart>& parts, BarPart const& more) {
@@ -45,7 +45,7 @@ void add_part(std::vector<BarPart>& parts, BarPart const& more) {
 std::vector<Late> late_devices(analyzer::Analysis const& analysis) {
   std::map<analyzer::DeviceRef, Late> by_ref;
   // Rows come with the largest exposed time first, so that the first of a device is what it is late by most.
-  for (analyzer::WaitFacts const& row : analysis.waits) {
+  for (analyzer::WaitStats const& row : analysis.waits) {
     Late& late = by_ref[row.ref];
     late.ref = row.ref;
     late.gpu_ns = saturated_sum(late.gpu_ns, row.gpu_ns);
@@ -101,7 +101,7 @@ std::string causes_table(Page const& page) {
   table.number("Not hidden", "Device time that the others waited and did not compute").number("Waiting in all");
   table.number("Collectives", "In which others waited for this, or for what this delayed");
   for (size_t i = 0; i < std::min(page.analysis.waits.size(), kWaitRows); ++i) {
-    analyzer::WaitFacts const& row = page.analysis.waits[i];
+    analyzer::WaitStats const& row = page.analysis.waits[i];
     table.row({label_cell(device_label(page.run, row.ref)), part_cell(wait_part(row)),
                row.host_op.empty() ? none_cell() : name_cell(row.host_op), ns_cell(row.exposed_ns), ns_cell(row.gpu_ns),
                count_cell(row.collectives)});
@@ -153,7 +153,7 @@ constexpr Part kStageComputes = {"compute", "compute", "The stage computes.", fa
 constexpr Part kStageWaits = {"peer", "waiting for another stage (bubble)", "The stage waits for another one.", true};
 constexpr Part kStageElse = {"unknown", "anything else", "Exposed communication, copies and other idle time.", false};
 
-std::string pipeline_sentence(analyzer::PipelineFacts const& pipeline) {
+std::string pipeline_sentence(analyzer::PipelineStats const& pipeline) {
   std::string text = tr("{} stages", pipeline.stages.size());
   if (pipeline.schedule == analyzer::PipelineSchedule::kGpipe) text += tr(", GPipe (all forward, then all backward)");
   if (pipeline.schedule == analyzer::PipelineSchedule::kOneForwardOneBackward) text += tr(", 1F1B (one forward, one backward)");
@@ -164,12 +164,12 @@ std::string pipeline_sentence(analyzer::PipelineFacts const& pipeline) {
   return fmt::format("<p>{}</p>\n", escape(with_joined_units(text), 2000));
 }
 
-std::string stages_table(Page const& page, analyzer::PipelineFacts const& pipeline, size_t number) {
+std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeline, size_t number) {
   Table table(fmt::format("pipeline-{}-table", number), "Stages of the pipeline, the first one first");
   table.number("Stage").text("Device").text("A step of the stage").number("Step", "Mean over the steps that count");
   table.number("Compute", "A step").number("Bubble", "A step: waiting for another stage").number("Bubble share");
   int64_t longest = 0;
-  auto const a_step = [](analyzer::PipelineFacts::Stage const& stage, int64_t ns) {
+  auto const a_step = [](analyzer::PipelineStats::Stage const& stage, int64_t ns) {
     return ns / static_cast<int64_t>(std::max<uint64_t>(stage.steps, 1));
   };
   for (auto const& stage : pipeline.stages) longest = std::max(longest, a_step(stage, stage.total_ns));
@@ -224,7 +224,7 @@ std::string map_block(Page const& page) {
 
 bool has_waiting(analyzer::Analysis const& analysis) {
   return std::any_of(analysis.collectives.begin(), analysis.collectives.end(),
-                     [](analyzer::CollectiveFacts const& collective) { return collective.participants.size() > 1; });
+                     [](analyzer::CollectiveStats const& collective) { return collective.participants.size() > 1; });
 }
 
 }  // namespace

@@ -60,7 +60,7 @@ double share_in(KernelChange const& kernel, ChangePart part) {
     case ChangePart::kKernelCalls:
       return kernel.where == KernelChange::Where::kBoth ? kernel.calls_ns : 0;
     case ChangePart::kNewKernels:
-      return kernel.where == KernelChange::Where::kNew ? kernel.fresh_ns : 0;
+      return kernel.where == KernelChange::Where::kNew ? kernel.candidate_ns : 0;
     case ChangePart::kVanishedKernels:
       return kernel.where == KernelChange::Where::kVanished ? -kernel.base_ns : 0;
     default:
@@ -83,11 +83,11 @@ std::string kernel_reason(Comparison const& comparison, ChangePart part, double 
   }
   if (most == nullptr || std::abs(most_ns) < kLeastExplained * std::abs(part_ns)) return {};
   std::string text = fmt::format("{} {}", signed_duration(most_ns), kernel_name(most->name));
-  if (part == ChangePart::kKernelSpeed && most->base_calls > 0 && most->fresh_calls > 0) {
-    double const base = most->base_ns / most->base_calls, fresh = most->fresh_ns / most->fresh_calls;
-    text += tr(" ({} a call)", signed_share(fresh - base, base));
+  if (part == ChangePart::kKernelSpeed && most->base_calls > 0 && most->candidate_calls > 0) {
+    double const base = most->base_ns / most->base_calls, candidate = most->candidate_ns / most->candidate_calls;
+    text += tr(" ({} a call)", signed_share(candidate - base, base));
   }
-  if (part == ChangePart::kKernelCalls) text += tr(" ({:.4g} → {:.4g} calls)", most->base_calls, most->fresh_calls);
+  if (part == ChangePart::kKernelCalls) text += tr(" ({:.4g} → {:.4g} calls)", most->base_calls, most->candidate_calls);
   if (kernels > 1) text += tr(" and {}", counted(kernels - 1, "other kernel"));
   return text;
 }
@@ -104,27 +104,27 @@ std::string_view cause_label(std::string_view cause) {
 std::string late_reason(Comparison const& comparison, double part_ns) {
   analyzer::LateChange const* most = nullptr;
   for (auto const& late : comparison.late)
-    if ((late.fresh_ns > late.base_ns) == (part_ns > 0) &&
-        (most == nullptr || std::abs(late.fresh_ns - late.base_ns) > std::abs(most->fresh_ns - most->base_ns)))
+    if ((late.candidate_ns > late.base_ns) == (part_ns > 0) &&
+        (most == nullptr || std::abs(late.candidate_ns - late.base_ns) > std::abs(most->candidate_ns - most->base_ns)))
       most = &late;
-  if (most == nullptr || std::abs(most->fresh_ns - most->base_ns) < kLeastExplained * std::abs(part_ns)) return {};
+  if (most == nullptr || std::abs(most->candidate_ns - most->base_ns) < kLeastExplained * std::abs(part_ns)) return {};
   return lateness_text(*most, cause_label(most->cause), kMostNameBytes);
 }
 
 std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause, double part_ns) {
   analyzer::HostOpChange const* most = nullptr;
   for (auto const& op : comparison.host_ops)
-    if (op.cause == cause && (op.fresh_ns > op.base_ns) == (part_ns > 0) &&
-        (most == nullptr || std::abs(op.fresh_ns - op.base_ns) > std::abs(most->fresh_ns - most->base_ns)))
+    if (op.cause == cause && (op.candidate_ns > op.base_ns) == (part_ns > 0) &&
+        (most == nullptr || std::abs(op.candidate_ns - op.base_ns) > std::abs(most->candidate_ns - most->base_ns)))
       most = &op;
-  if (most == nullptr || std::abs(most->fresh_ns - most->base_ns) < kLeastExplained * std::abs(part_ns)) return {};
-  return tr("{} in “{}”", signed_duration(most->fresh_ns - most->base_ns), shown(most->name, kMostNameBytes));
+  if (most == nullptr || std::abs(most->candidate_ns - most->base_ns) < kLeastExplained * std::abs(part_ns)) return {};
+  return tr("{} in “{}”", signed_duration(most->candidate_ns - most->base_ns), shown(most->name, kMostNameBytes));
 }
 
 /// Of programs without a device.
 std::string range_reason(Comparison const& comparison, bool waits, double part_ns) {
   analyzer::RangeChange const* most = nullptr;
-  auto const change = [](analyzer::RangeChange const& range) { return range.fresh_ns - range.base_ns; };
+  auto const change = [](analyzer::RangeChange const& range) { return range.candidate_ns - range.base_ns; };
   for (auto const& range : comparison.ranges)
     if (range.waits == waits && (change(range) > 0) == (part_ns > 0) &&
         (most == nullptr || std::abs(change(range)) > std::abs(change(*most))))
@@ -256,7 +256,7 @@ std::string condition_number(analyzer::Condition condition, double number) {
 
 std::optional<ChangePart> largest_part(Comparison const& comparison) {
   auto const& parts = comparison.parts_ns;
-  int64_t const change = comparison.fresh.mean_ns - comparison.base.mean_ns;
+  int64_t const change = comparison.candidate.mean_ns - comparison.base.mean_ns;
   size_t largest = 0;
   auto const along = [&](size_t i) { return change < 0 ? -parts[i] : parts[i]; };
   for (size_t i = 1; i < parts.size(); ++i)
@@ -265,7 +265,7 @@ std::optional<ChangePart> largest_part(Comparison const& comparison) {
 }
 
 std::string lateness_text(analyzer::LateChange const& late, std::string_view cause, size_t most_name_bytes) {
-  double const change = late.fresh_ns - late.base_ns;
+  double const change = late.candidate_ns - late.base_ns;
   std::string const who = late.device == 0 ? tr("rank {}", late.rank) : tr("rank {} device {}", late.rank, late.device);
   std::string why(cause);
   if (!late.host_op.empty()) why += ": " + shown(late.host_op, most_name_bytes);
@@ -298,7 +298,7 @@ std::string interval_text(analyzer::Change const& change) {
 
 std::string interval_words(analyzer::Change const& change) {
   if (change.method == analyzer::CompareMethod::kNone) return "";
-  double const of_mean = change.fresh_mean - change.base_mean;
+  double const of_mean = change.candidate_mean - change.base_mean;
   std::string const interval = interval_text(change);
   if (of_mean >= change.shift.low && of_mean <= change.shift.high) return "95 % interval " + interval;
   constexpr std::array kUnits = {"step", "step", "run", "pair"};
@@ -376,13 +376,13 @@ std::string headline(Comparison const& comparison) {
         "UNCLEAR: the usual step takes {}, before {}, but the steps that were left out (outliers, slow start) cost {} "
         "a step more than before, on average over all steps. There are few of them: record more steps, or look at "
         "them (stepscope analyze).",
-        base::format_duration(comparison.fresh.mean_ns), base::format_duration(comparison.base.mean_ns),
+        base::format_duration(comparison.candidate.mean_ns), base::format_duration(comparison.base.mean_ns),
         base::format_duration(std::llround(cost)));
   }
   Metric const& step = comparison.step();
   auto const duration = [](int64_t ns) { return base::format_duration(ns); };
-  std::string const base = duration(comparison.base.mean_ns), fresh = duration(comparison.fresh.mean_ns);
-  double const change = step.change.fresh_mean - step.change.base_mean;
+  std::string const base = duration(comparison.base.mean_ns), candidate = duration(comparison.candidate.mean_ns);
+  double const change = step.change.candidate_mean - step.change.base_mean;
   std::string const by = fmt::format("{} ({})", signed_duration(change), signed_share(change, step.change.base_mean));
   std::string const interval = interval_words(step.change);
   std::string const sure = interval.empty() ? "" : "; " + interval;
@@ -390,16 +390,16 @@ std::string headline(Comparison const& comparison) {
   switch (step.verdict) {
     case Verdict::kMore:
     case Verdict::kLess:
-      text = fmt::format("{}: a step takes {} rather than {}, {}{}.", step.verdict == Verdict::kMore ? "SLOWER" : "FASTER", fresh,
-                         base, by, sure);
+      text = fmt::format("{}: a step takes {} rather than {}, {}{}.", step.verdict == Verdict::kMore ? "SLOWER" : "FASTER",
+                         candidate, base, by, sure);
       break;
     case Verdict::kSame:
-      return fmt::format("SAME: a step takes {}, before {}{}. Changes of less than {} do not count.", fresh, base, sure,
+      return fmt::format("SAME: a step takes {}, before {}{}. Changes of less than {} do not count.", candidate, base, sure,
                          base::format_share(comparison.least_share));
     case Verdict::kUnclear:
       text = fmt::format(
-          "UNCLEAR: a step takes {}, before {}, {}{}, and that is not enough to tell whether it changed by {} or more.", fresh,
-          base, by, sure, base::format_share(comparison.least_share));
+          "UNCLEAR: a step takes {}, before {}, {}{}, and that is not enough to tell whether it changed by {} or more.",
+          candidate, base, by, sure, base::format_share(comparison.least_share));
       break;
   }
   auto const largest = largest_part(comparison);
@@ -419,7 +419,7 @@ std::string difference_text(analyzer::Difference const& difference) {
                                 ? shown(difference.name, kMostNameBytes)
                                 : std::string(tr(condition_label(difference.condition)));
   return fmt::format("{}: {} → {}", label, side(difference.base_number, difference.base),
-                     side(difference.fresh_number, difference.fresh));
+                     side(difference.candidate_number, difference.candidate));
 }
 
 std::vector<std::string> comparison_notes(Comparison const& comparison) {
@@ -430,9 +430,9 @@ std::vector<std::string> comparison_notes(Comparison const& comparison) {
     notes.push_back(
         fmt::format("Successive steps are alike, or very many: means of {} steps were compared.", step.steps_per_value));
   if (step.unit == analyzer::CompareUnit::kPair) notes.push_back(pairs_text(step));
-  std::string const base = left_out(comparison.base, "base"), fresh = left_out(comparison.fresh, "new");
-  if (!base.empty() || !fresh.empty())
-    notes.push_back("Steps left out: " + base + (base.empty() || fresh.empty() ? "" : "; ") + fresh + ".");
+  std::string const base = left_out(comparison.base, "base"), candidate = left_out(comparison.candidate, "new");
+  if (!base.empty() || !candidate.empty())
+    notes.push_back("Steps left out: " + base + (base.empty() || candidate.empty() ? "" : "; ") + candidate + ".");
   return notes;
 }
 
@@ -454,7 +454,7 @@ std::string refusal_text(Comparison const& comparison) {
     case analyzer::Refusal::kNotPaired:
       return fmt::format(
           "--paired: {} before and {} after it, name the runs of both in the order in which they were made in turn",
-          base::format_count(comparison.base.runs.size(), "run"), comparison.fresh.runs.size());
+          base::format_count(comparison.base.runs.size(), "run"), comparison.candidate.runs.size());
     case analyzer::Refusal::kOneSideInTurn:
       return "some runs were made in turn with another program (record --in-turn) and others not: of the former only the "
              "fastest steps count, compare runs that were made alike";

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/runs/comparison_words.h"
 #include "reports/words/labels.h"
+#include "reports/words/runs/comparison_words.h"
 #include "trace/base/format.h"
 #include "trace/base/shell_word.h"
 
@@ -223,7 +223,7 @@ std::vector<std::string> baseline_notes(analyzer::KeptBaseline const& kept) {
     notes.push_back(fmt::format("{} {} little of how far runs of the same program vary; four and more are a better baseline.",
                                 runs_of(kept.runs.size()), kept.runs.size() == 1 ? "tells" : "tell"));
   constexpr double kCoarse = 0.1;  // a slowdown of a tenth is what nobody wants to miss
-  if (kept.noise && kept.noise->sees > kCoarse * kept.step_ns)
+  if (kept.noise && kept.noise->detectable_change > kCoarse * kept.step_ns)
     notes.emplace_back(
         "Smaller slowdowns would be unclear: a machine that nobody else uses sees more, and so do both programs trained in turn "
         "(GATE_BASE of examples/ci_gate).");
@@ -270,8 +270,8 @@ std::string answer_summary(GateResult const& result, GateAnswer const& answer) {
   if (answer.question == GateQuestion::kBudget) return budget_summary(budget_of(result, answer));
   Metric const& metric = metric_of(result, answer);
   analyzer::Change const& change = metric.change;
-  std::string text = fmt::format("{} → {}, {}", amount_of(metric, change.base_mean), amount_of(metric, change.fresh_mean),
-                                 signed_share(change.fresh_mean - change.base_mean, change.base_mean));
+  std::string text = fmt::format("{} → {}, {}", amount_of(metric, change.base_mean), amount_of(metric, change.candidate_mean),
+                                 signed_share(change.candidate_mean - change.base_mean, change.base_mean));
   std::string const interval = interval_words(change);
   return interval.empty() ? text : text + " (" + interval + ")";
 }
@@ -308,7 +308,7 @@ std::string noise_text(GateResult const& result, GateAnswer const& answer) {
     if (metric.change.unit == analyzer::CompareUnit::kPair) unit = "Runs of a pair differ";
     if (mean > 0)
       text = fmt::format("{} by {}; a change of {} and more would be told 9 times of 10.", unit,
-                         fine_share(answer.noise->deviation / mean), fine_share(answer.noise->sees / mean));
+                         fine_share(answer.noise->deviation / mean), fine_share(answer.noise->detectable_change / mean));
   }
   std::string const settle = settle_text(result, answer);
   if (settle.empty()) return text;
@@ -358,7 +358,8 @@ std::string kept_noise_text(analyzer::KeptBaseline const& kept) {
   bool const are_runs = kept.unit == analyzer::CompareUnit::kRun;
   return fmt::format("{} by {}; with {}, a change of {} and more would be told 9 times of 10.",
                      are_runs ? "Runs vary" : "Steps vary", fine_share(kept.noise->deviation / kept.step_ns),
-                     are_runs ? "as many new ones" : "a new run as long", fine_share(kept.noise->sees / kept.step_ns));
+                     are_runs ? "as many new ones" : "a new run as long",
+                     fine_share(kept.noise->detectable_change / kept.step_ns));
 }
 
 std::vector<std::string> gate_notes(GateResult const& result) {

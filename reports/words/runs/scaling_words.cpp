@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "reports/words/runs/comparison_words.h"
 #include "reports/words/labels.h"
 #include "reports/words/language.h"
+#include "reports/words/runs/comparison_words.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -18,8 +18,8 @@ namespace {
 using analyzer::ChangePart;
 using analyzer::LostPart;
 using analyzer::LostTime;
-using analyzer::PayOff;
 using analyzer::ScalingFit;
+using analyzer::ScalingLimit;
 using analyzer::ScalingPoint;
 using analyzer::ScalingSeries;
 using analyzer::SeriesCaveat;
@@ -58,7 +58,7 @@ std::string duration_text(double ns) { return base::format_duration(std::llround
 /// The late device whose part changed most, among those that compute longer or the others.
 std::string late_text(LostTime const& loss, bool by_compute, double part_ns) {
   analyzer::LateChange const* most = nullptr;
-  auto const change = [](analyzer::LateChange const& late) { return late.fresh_ns - late.base_ns; };
+  auto const change = [](analyzer::LateChange const& late) { return late.candidate_ns - late.base_ns; };
   for (auto const& late : loss.explained.late) {
     if ((late.cause == to_string(analyzer::StepPart::kCompute)) != by_compute || (change(late) > 0) != (part_ns > 0)) continue;
     if (most == nullptr || std::abs(change(late)) > std::abs(change(*most))) most = &late;
@@ -272,7 +272,7 @@ std::string cost_term_text(analyzer::CostTerm const& term) {
   return text;
 }
 
-std::string pay_off_number(PayOff const& pays_to) {
+std::string pay_off_number(ScalingLimit const& pays_to) {
   return fmt::format("{}{}", pays_to.is_open ? "≥ " : "", base::format_count(pays_to.devices));
 }
 

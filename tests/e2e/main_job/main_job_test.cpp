@@ -116,9 +116,9 @@ TEST_F(MainJob, PartsOfEveryStepAndEveryDeviceSumToItsLength) {
     EXPECT_EQ(time.window_ns, length);
   };
   ASSERT_EQ(analysis.steps.size(), 24U);  // 12 on each of two devices
-  for (analyzer::StepFacts const& step : analysis.steps) check(step.time, step.window.length());
+  for (analyzer::StepStats const& step : analysis.steps) check(step.time, step.window.length());
   ASSERT_EQ(analysis.devices.size(), 2U);
-  for (analyzer::DeviceFacts const& device : analysis.devices) check(device.time, device.window.length());
+  for (analyzer::DeviceStats const& device : analysis.devices) check(device.time, device.window.length());
 }
 
 TEST_F(MainJob, TheProgramsOwnClockAndTheTraceAgreeOnEachStep) {
@@ -126,7 +126,7 @@ TEST_F(MainJob, TheProgramsOwnClockAndTheTraceAgreeOnEachStep) {
   ASSERT_TRUE(recorded_);
   analyzer::Analysis const analysis = analyzer::analyze(run_);
   std::vector<double> ratios;
-  for (analyzer::StepFacts const& step : analysis.steps) {
+  for (analyzer::StepStats const& step : analysis.steps) {
     auto const own =
         summary_["devices"][static_cast<size_t>(step.ref.device)]["step_ns"][static_cast<size_t>(step.step)].get<int64_t>();
     ratios.push_back(static_cast<double>(step.window.length()) / static_cast<double>(own));
@@ -142,8 +142,8 @@ TEST_F(MainJob, EveryAllReduceIsMatchedOverBothDevicesAndMemoryHasItsPurposes) {
   ASSERT_TRUE(recorded_);
   analyzer::Analysis const analysis = analyzer::analyze(run_);
   EXPECT_EQ(analysis.collectives.size(), summary_["all_reduces"].get<uint64_t>());
-  for (analyzer::CollectiveFacts const& collective : analysis.collectives) EXPECT_EQ(collective.participants.size(), 2U);
-  for (analyzer::DeviceFacts const& device : analysis.devices) {
+  for (analyzer::CollectiveStats const& collective : analysis.collectives) EXPECT_EQ(collective.participants.size(), 2U);
+  for (analyzer::DeviceStats const& device : analysis.devices) {
     auto const& own = summary_["devices"][static_cast<size_t>(device.ref.device)];
     EXPECT_EQ(device.memory.peak_allocated_bytes, own["peak_allocated_bytes"].get<uint64_t>());
     for (auto const purpose : {model::MemoryPurpose::kWeights, model::MemoryPurpose::kGradients,
@@ -174,7 +174,7 @@ TEST_F(MainJob, StepsLimitsWhatIsRecorded) {
   auto const run = import::open_run(path("run"));
   ASSERT_TRUE(run) << run.error().message;
   std::set<int64_t> steps;
-  for (analyzer::StepFacts const& step : analyzer::analyze(*run).steps) steps.insert(step.step);
+  for (analyzer::StepStats const& step : analyzer::analyze(*run).steps) steps.insert(step.step);
   EXPECT_EQ(steps, (std::set<int64_t>{4, 5, 6, 7}));
 }
 

@@ -19,10 +19,10 @@ class PathologyRun : public Program {
   using Findings = std::map<std::string, nlohmann::json>;
   /// The findings of a training with this pathology, by rule. On a machine that is busy with something else, what that costs may
   /// be larger than the fault that was made: then it is trained again.
-  [[nodiscard]] Findings findings(std::string const& pathology, std::string const& training = "cifar10" + kSmall) const {
+  [[nodiscard]] Findings findings(std::string const& fault_injection, std::string const& training = "cifar10" + kSmall) const {
     constexpr int kTries = 6;
     for (int i = 1;; ++i) {
-      Outcome const outcome = stepscope("profile " + training + " -o run --force --device host:2 --pathology " + pathology);
+      Outcome const outcome = stepscope("profile " + training + " -o run --force --device host:2 --pathology " + fault_injection);
       EXPECT_EQ(outcome.code, 0) << outcome.output;
       Findings by_rule;
       nlohmann::json const analysis = json("run/analysis.json"), injected = json("run/pathology.json");

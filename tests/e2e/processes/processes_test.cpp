@@ -105,7 +105,7 @@ TEST_F(SeveralProcesses, WriteATraceEachAndCollectivesAreMatchedOverThem) {
   analyzer::Analysis const analysis = analyzer::analyze(*run);
   EXPECT_EQ(analysis.steps.size(), 24U);  // 12 on each rank
   ASSERT_EQ(analysis.collectives.size(), 48U);
-  for (analyzer::CollectiveFacts const& collective : analysis.collectives) EXPECT_EQ(collective.participants.size(), 2U);
+  for (analyzer::CollectiveStats const& collective : analysis.collectives) EXPECT_EQ(collective.participants.size(), 2U);
 }
 
 TEST_F(SeveralProcesses, AKilledRankEndsTheOthersWhoSayWhichOneIsGone) {

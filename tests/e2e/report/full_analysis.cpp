@@ -9,23 +9,23 @@ using analyzer::IdleCause;
 constexpr int64_t kMs = 1'000'000;
 constexpr uint64_t kGib = 1ULL << 30U;
 
-void add_health(analyzer::DeviceFacts& device) {
-  analyzer::HealthFacts health;
-  health.sm_clock_mhz = health.memory_clock_mhz = {1200, 1500, 1980};
-  health.power_w = {100, 397, 410};
-  health.temperature_c = {55, 80, 88};
-  health.utilization_percent = {90, 99, 100};
-  health.busy_clock_mhz = 1523;
-  health.sustained_clock_mhz = 1980;
-  health.clock_to_peers = 0.77;
-  health.throttled_ns = device.time.busy_ns / 2;
-  health.limited_ns = {{kMs, 0, 0, 2 * kMs, 0, 0}};
-  health.kernel_slowdown = 1.3;
-  health.slow_steps = {{device.window, 3 * kMs}};
-  device.health = health;
+void add_health(analyzer::DeviceStats& device) {
+  analyzer::TelemetryStats telemetry;
+  telemetry.sm_clock_mhz = telemetry.memory_clock_mhz = {1200, 1500, 1980};
+  telemetry.power_w = {100, 397, 410};
+  telemetry.temperature_c = {55, 80, 88};
+  telemetry.utilization_percent = {90, 99, 100};
+  telemetry.busy_clock_mhz = 1523;
+  telemetry.sustained_clock_mhz = 1980;
+  telemetry.clock_to_peers = 0.77;
+  telemetry.throttled_ns = device.time.busy_ns / 2;
+  telemetry.limited_ns = {{kMs, 0, 0, 2 * kMs, 0, 0}};
+  telemetry.kernel_slowdown = 1.3;
+  telemetry.slow_steps = {{device.window, 3 * kMs}};
+  device.telemetry = telemetry;
 }
 
-void add_memory(analyzer::MemoryFacts& memory, std::string const& name) {
+void add_memory(analyzer::MemoryStats& memory, std::string const& name) {
   memory.capacity_bytes = 80 * kGib;
   memory.peak_allocated_bytes = 40 * kGib;
   memory.peak_reserved_bytes = 50 * kGib;
@@ -44,7 +44,7 @@ void add_memory(analyzer::MemoryFacts& memory, std::string const& name) {
   memory.peak_owners = owners;
 }
 
-void add_launches(analyzer::LaunchFacts& launch) {
+void add_launches(analyzer::LaunchStats& launch) {
   launch.calls = 1000;
   launch.calls_per_step = 100;
   launch.latency_median_ns = 2'240;
@@ -61,14 +61,14 @@ void add_launches(analyzer::LaunchFacts& launch) {
 }
 
 void add_work(analyzer::Analysis& analysis, DeviceRef ref, std::string const& name) {
-  using Op = analyzer::OpFacts;
+  using Op = analyzer::OpStats;
   for (auto const level : {Op::Level::kOp, Op::Level::kLayer}) {
     analysis.ops.push_back(
         {ref, level, Op::What::kRange, name + (level == Op::Level::kOp ? " op" : " layer"), 64, 30 * kMs, 0.75});
     analysis.ops.push_back({ref, level, Op::What::kOutside, {}, 6, 10 * kMs, 0.25});
   }
   analysis.graphs.push_back({ref, 3, 10, 640, 64, 20 * kMs, 2 * kMs});
-  analyzer::CopyFacts copies;
+  analyzer::CopyStats copies;
   copies.ref = ref;
   copies.direction = model::CopyDirection::kHostToDevice;
   copies.count = 10;
@@ -84,7 +84,7 @@ void add_work(analyzer::Analysis& analysis, DeviceRef ref, std::string const& na
       {ref, analyzer::WaitCause::kIdle, IdleCause::kLaunchStarved, name + " late op", 90 * kMs, 70 * kMs, 12});
 }
 
-void add_path(analyzer::CriticalPathFacts& path, std::string const& name) {
+void add_path(analyzer::CriticalPathStats& path, std::string const& name) {
   using Class = analyzer::PathClass;
   path.window = {0, 100 * kMs};
   path.by_class = {};
@@ -106,7 +106,7 @@ void add_path(analyzer::CriticalPathFacts& path, std::string const& name) {
 void add_all_facts(analyzer::Analysis& analysis, std::string const& name) {
   analyzer::DeviceRef const first = analysis.devices.at(0).ref, second = analysis.devices.at(1).ref;
   for (size_t i = 0; i < 2; ++i) {
-    analyzer::DeviceFacts& device = analysis.devices[i];
+    analyzer::DeviceStats& device = analysis.devices[i];
     add_health(device);
     add_memory(device.memory, name);
     add_launches(device.launch);
@@ -115,7 +115,7 @@ void add_all_facts(analyzer::Analysis& analysis, std::string const& name) {
     device.slow.simt_matrix_ns = 5 * kMs;
     add_work(analysis, device.ref, name);
   }
-  analyzer::PipelineFacts pipeline;
+  analyzer::PipelineStats pipeline;
   pipeline.stages = {{first, 540 * kMs, 157 * kMs, 360 * kMs, 10}, {second, 540 * kMs, 141 * kMs, 380 * kMs, 10}};
   pipeline.schedule = analyzer::PipelineSchedule::kOneForwardOneBackward;
   pipeline.micro_batches = 8;
@@ -123,7 +123,7 @@ void add_all_facts(analyzer::Analysis& analysis, std::string const& name) {
   pipeline.ideal_share = 0.111;
   pipeline.imbalance = 1.027;
   analysis.pipelines = {pipeline};
-  analyzer::KernelFacts kernel;
+  analyzer::KernelStats kernel;
   kernel.ref = first;
   kernel.name = name + " kernel";
   kernel.count = 10;

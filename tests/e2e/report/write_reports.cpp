@@ -53,7 +53,7 @@ SyntheticOptions many_ranks() {
 /// What rules and notes take over from a trace is hostile, too.
 void make_hostile(stepscope::analyzer::Analysis& analysis) {
   using stepscope::support::kHostileText;
-  analysis.quality.notes.emplace_back(kHostileText);
+  analysis.integrity.notes.emplace_back(kHostileText);
   for (auto& finding : analysis.findings) {
     finding.subjects.emplace_back(kHostileText, kHostileText);
     finding.metrics.emplace_back(kHostileText, 1.5);
@@ -64,7 +64,7 @@ void make_hostile(stepscope::analyzer::Analysis& analysis) {
 
 /// A job that communicates more and more, with repeats; `hostile`: all its names are.
 stepscope::analyzer::ScalingSeries scaling_series(bool hostile) {
-  std::vector<stepscope::analyzer::RunSample> runs;
+  std::vector<stepscope::analyzer::RunMeasurements> runs;
   for (int32_t const devices : {1, 2, 4, 8})
     for (uint32_t seed = 1; seed <= 2; ++seed) {
       SyntheticOptions options;

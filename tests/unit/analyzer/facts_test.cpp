@@ -5,11 +5,11 @@
 #include <numeric>
 #include <random>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/host/host_activity.h"
 #include "analyzer/metrics/memory/memory_growth.h"
-#include "analyzer/metrics/telemetry/trace_integrity.h"
 #include "analyzer/metrics/steps/step_names.h"
+#include "analyzer/metrics/telemetry/trace_integrity.h"
+#include "analyzer/results/analysis.h"
 #include "trace/model/build/trace_builder.h"
 
 namespace stepscope::analyzer {
@@ -165,7 +165,7 @@ TEST(Steps, WithoutLaunchesOpsBelongToTheStepInWhichTheyBegin) {
   EXPECT_EQ(analysis.steps[0].window.end, 1200);
   EXPECT_EQ(analysis.steps[1].step, 2);
   EXPECT_EQ(analysis.ops_outside_steps, 0U);
-  EXPECT_THAT(analysis.quality.notes, testing::Contains(testing::StartsWith("of a device no launch is recorded")));
+  EXPECT_THAT(analysis.integrity.notes, testing::Contains(testing::StartsWith("of a device no launch is recorded")));
 }
 
 TEST(Steps, AStepInsideAStepIsNotAnother) {
@@ -212,14 +212,14 @@ TEST(Steps, ADevicesOwnStepsHoldTheOpsThatBeginInThem) {
   EXPECT_EQ(analysis.steps[1].window, (Interval{120, 150}));
 }
 
-TEST(Quality, WhatHasNoCountOfItsOwnIsSaid) {
+TEST(TraceIntegrity, WhatHasNoCountOfItsOwnIsSaid) {
   TraceBuilder builder;
   builder.log().negative_durations = 1;
   TrackId const stream = builder.add_track(stream_track());
   builder.events(stream).add(EventKind::kKernel, 100, 500, builder.intern("a"), 0, KernelDetail{});
-  Quality const quality = judge_quality(run_of(std::move(builder)));
-  EXPECT_LT(quality.score, 100);
-  EXPECT_THAT(quality.notes, testing::Contains("1 event has an end before its begin: each is taken as an instant"));
+  TraceIntegrity const integrity = judge_quality(run_of(std::move(builder)));
+  EXPECT_LT(integrity.score, 100);
+  EXPECT_THAT(integrity.notes, testing::Contains("1 event has an end before its begin: each is taken as an instant"));
 }
 
 TEST(Kernels, MedianAndTailAreDurationsThatOccurred) {
@@ -238,7 +238,7 @@ TEST(Kernels, MedianAndTailAreDurationsThatOccurred) {
   events.add(EventKind::kMemcpy, at, 50, builder.intern("copy"), 0, CopyDetail{});
   Analysis const analysis = analyze(run_of(std::move(builder)));
   ASSERT_EQ(analysis.kernels.size(), 2U);
-  KernelFacts const& k = analysis.kernels[0];
+  KernelStats const& k = analysis.kernels[0];
   EXPECT_EQ(k.count, 100U);
   EXPECT_EQ(k.total_ns, 5050);
   EXPECT_EQ(k.median_ns, 50);
@@ -260,7 +260,7 @@ TEST(Memory, FollowsCallsOfAllThreadsByTheirEnd) {
   call(b, 15, 10, {0x2, 50, 150, 256, 0, MemoryOp::kAllocate, MemoryPurpose::kActivations});
   call(a, 10, 10, {0x1, 100, 100, 256, 0, MemoryOp::kAllocate, MemoryPurpose::kWeights});
   call(a, 30, 10, {0x2, 0, 100, 256, 0, MemoryOp::kFree, MemoryPurpose::kOther});
-  MemoryFacts const memory = analyze(run_of(std::move(builder))).devices[0].memory;
+  MemoryStats const memory = analyze(run_of(std::move(builder))).devices[0].memory;
   ASSERT_EQ(memory.timeline.size(), 3U);
   EXPECT_EQ(memory.timeline[0].time_ns, 20);
   EXPECT_EQ(memory.timeline[1].by_purpose[static_cast<size_t>(MemoryPurpose::kActivations)], 50U);
@@ -277,15 +277,15 @@ TEST(Memory, WhatWasAllocatedBeforeTheCaptureIsOther) {
       .add(EventKind::kMemory, 0, 1, builder.intern("m"), 0,
            MemoryDetail{0x1, 10, 510, 0, 0, MemoryOp::kAllocate, MemoryPurpose::kInput});
   builder.add_track(stream_track());
-  MemoryFacts const memory = analyze(run_of(std::move(builder))).devices[0].memory;
+  MemoryStats const memory = analyze(run_of(std::move(builder))).devices[0].memory;
   EXPECT_EQ(memory.by_purpose_at_peak[0], 500U);
   EXPECT_EQ(memory.by_purpose_at_peak[static_cast<size_t>(MemoryPurpose::kInput)], 10U);
   EXPECT_FALSE(memory.peak_reserved_bytes);
 }
 
 TEST(Memory, TheFloorOfAStepIsItsLowestLevelTheOneItBeganWithIncluded) {
-  auto const point = [](int64_t time, uint64_t bytes) { return MemoryFacts::Point{time, bytes, 0, {}}; };
-  std::vector<MemoryFacts::Point> const timeline = {point(0, 100), point(15, 300), point(25, 200), point(40, 50)};
+  auto const point = [](int64_t time, uint64_t bytes) { return MemoryStats::Point{time, bytes, 0, {}}; };
+  std::vector<MemoryStats::Point> const timeline = {point(0, 100), point(15, 300), point(25, 200), point(40, 50)};
   auto const floors = memory_floors(timeline, {{-5, 0}, {10, 20}, {20, 30}, {30, 60}});
   EXPECT_THAT(floors, testing::ElementsAre(std::nullopt, 100U, 200U, 50U));
 }
@@ -297,7 +297,7 @@ TEST(Memory, GrowthNeedsFiveSteps) {
   EXPECT_DOUBLE_EQ(*floor_growth(floors), 10);
 }
 
-TEST(Quality, ScoresFaultsAndNamesMissingRanks) {
+TEST(TraceIntegrity, ScoresFaultsAndNamesMissingRanks) {
   model::Run run;
   TraceBuilder builder;
   builder.info().rank = 1;
@@ -309,12 +309,12 @@ TEST(Quality, ScoresFaultsAndNamesMissingRanks) {
   TrackId const track = builder.add_track(lossy);
   for (int i = 0; i < 90; ++i) builder.events(track).add(EventKind::kMark, i, 0, builder.intern("m"));
   run = run_of(std::move(builder));
-  Quality const quality = analyze(run).quality;
-  EXPECT_EQ(quality.dropped, 10U);
-  EXPECT_TRUE(quality.truncated);
-  EXPECT_THAT(quality.missing_ranks, testing::ElementsAre(0, 2));
-  EXPECT_EQ(quality.score, 100 - 10 - 5 - 20);
-  EXPECT_THAT(quality.notes, testing::ElementsAre("cut off"));
+  TraceIntegrity const integrity = analyze(run).integrity;
+  EXPECT_EQ(integrity.dropped, 10U);
+  EXPECT_TRUE(integrity.truncated);
+  EXPECT_THAT(integrity.missing_ranks, testing::ElementsAre(0, 2));
+  EXPECT_EQ(integrity.score, 100 - 10 - 5 - 20);
+  EXPECT_THAT(integrity.notes, testing::ElementsAre("cut off"));
   auto const findings = analyze(run).findings;
   ASSERT_EQ(findings.size(), 1U);
   EXPECT_EQ(findings[0].rule, "trace-quality");
@@ -337,7 +337,7 @@ model::Run run_of_ranks(std::vector<int32_t> const& ranks, CollectiveDetail deta
 }
 CollectiveDetail of_four(CollectiveOp op) { return {.bytes = 64, .communicator = 5, .sequence = 1, .op = op, .participants = 4}; }
 
-TEST(Quality, RanksThatOnlyCollectivesTellOfAreMissing) {
+TEST(TraceIntegrity, RanksThatOnlyCollectivesTellOfAreMissing) {
   using testing::ElementsAre;
   auto const missing = [](std::vector<int32_t> const& ranks) {
     return judge_quality(run_of_ranks(ranks, of_four(CollectiveOp::kAllReduce))).missing_ranks;
@@ -350,19 +350,19 @@ TEST(Quality, RanksThatOnlyCollectivesTellOfAreMissing) {
   EXPECT_EQ(job_size(run).source, JobSize::Source::kCollectives);
 }
 
-TEST(Quality, RanksBelowTheHighestAreMissing) {
+TEST(TraceIntegrity, RanksBelowTheHighestAreMissing) {
   model::Run const run = run_of_ranks({0, 2}, {.op = CollectiveOp::kAllReduce});
   EXPECT_THAT(judge_quality(run).missing_ranks, testing::ElementsAre(1));
   EXPECT_EQ(job_size(run).source, JobSize::Source::kHighestRank);
 }
 
-TEST(Quality, WhoSendsMessagesOrDrivesSeveralDevicesLacksNoRank) {
+TEST(TraceIntegrity, WhoSendsMessagesOrDrivesSeveralDevicesLacksNoRank) {
   EXPECT_TRUE(judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kSend))).missing_ranks.empty());
   EXPECT_TRUE(judge_quality(run_of_ranks({0}, of_four(CollectiveOp::kAllReduce), 4)).missing_ranks.empty());
   EXPECT_TRUE(judge_quality(run_of_ranks({0, 1}, of_four(CollectiveOp::kAllReduce), 2)).missing_ranks.empty());
 }
 
-TEST(Quality, SeveralMembersOfOneCommunicatorAreNoRanks) {
+TEST(TraceIntegrity, SeveralMembersOfOneCommunicatorAreNoRanks) {
   TraceBuilder builder;
   TrackId const calls = builder.add_track(thread_track());
   for (int32_t member = 0; member < 2; ++member) {
@@ -373,7 +373,7 @@ TEST(Quality, SeveralMembersOfOneCommunicatorAreNoRanks) {
   EXPECT_TRUE(judge_quality(run_of(std::move(builder))).missing_ranks.empty());
 }
 
-TEST(Quality, WithoutAnyEventNothingCanBeTrusted) {
+TEST(TraceIntegrity, WithoutAnyEventNothingCanBeTrusted) {
   EXPECT_EQ(judge_quality(run_of(TraceBuilder())).score, 0);
   EXPECT_EQ(judge_quality({}).score, 100);
 }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "analyzer/results/analysis.h"
-#include "trace/model/run.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/run.h"
 
 namespace stepscope::analyzer::testing_support {
 

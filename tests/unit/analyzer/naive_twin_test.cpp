@@ -143,7 +143,7 @@ TEST(NaiveTwin, DeviceTimeAgreesAndPartsSumForEveryWindow) {
     Naive const naive(run);
     ASSERT_EQ(analysis.devices.size(), 1U);
     expect_split(analysis.devices[0].time, analysis.devices[0].window, naive);
-    for (StepFacts const& step : analysis.steps) expect_split(step.time, step.window, naive);
+    for (StepStats const& step : analysis.steps) expect_split(step.time, step.window, naive);
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }
 }
@@ -154,7 +154,7 @@ TEST(NaiveTwin, EveryIdleNanosecondHasTheCauseOfTheDefinitions) {
     Analysis const analysis = analyze(run, options());
     Naive const naive(run);
     Interval range = analysis.devices[0].window;
-    for (StepFacts const& step : analysis.steps)
+    for (StepStats const& step : analysis.steps)
       range = {std::min(range.begin, step.window.begin), std::max(range.end, step.window.end)};
     std::map<int64_t, IdleCause> causes;
     for (int64_t ns = range.begin; ns < range.end; ++ns)
@@ -209,7 +209,7 @@ TEST(NaiveTwin, OpsGoToTheStepOfTheirLaunch) {
     size_t i = 0;
     int64_t previous_end = INT64_MIN;
     for (auto const& [row, end] : last_end) {
-      StepFacts const& step = analysis.steps[i++];
+      StepStats const& step = analysis.steps[i++];
       int64_t const begin = std::max(naive.start(row), previous_end);
       EXPECT_EQ(step.window, (Interval{begin, std::max(begin, end)}));
       previous_end = step.window.end;

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "trace/model/run.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/run.h"
 
 namespace stepscope::analyzer::testing_support {
 

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "trace/model/run.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/run.h"
 
 namespace stepscope::analyzer::testing_support {
 

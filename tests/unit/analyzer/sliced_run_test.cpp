@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/steps/steps.h"
+#include "analyzer/results/analysis.h"
 #include "reports/json/json.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/analyzer/random_training.h"

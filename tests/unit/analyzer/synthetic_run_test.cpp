@@ -39,8 +39,8 @@ void expect_parts_sum(TimeSplit const& time) {
 }
 
 void expect_parts_sum(Analysis const& analysis) {
-  for (DeviceFacts const& device : analysis.devices) expect_parts_sum(device.time);
-  for (StepFacts const& step : analysis.steps) expect_parts_sum(step.time);
+  for (DeviceStats const& device : analysis.devices) expect_parts_sum(device.time);
+  for (StepStats const& step : analysis.steps) expect_parts_sum(step.time);
 }
 
 TEST(HealthyRun, HasNoFindingAboveInfo) {
@@ -50,7 +50,7 @@ TEST(HealthyRun, HasNoFindingAboveInfo) {
     options.process_per_device = process_per_device;
     Analysis const analysis = analyze(make_synthetic_run(options));
     EXPECT_THAT(rules_above_info(analysis), testing::IsEmpty());
-    EXPECT_EQ(analysis.quality.score, 100);
+    EXPECT_EQ(analysis.integrity.score, 100);
   }
 }
 
@@ -60,7 +60,7 @@ TEST(HealthyRun, CountsEveryOpOfEveryStep) {
   Analysis const analysis = analyze(make_synthetic_run(options));
   ASSERT_EQ(analysis.devices.size(), 3U);
   auto const ops = static_cast<uint64_t>(options.steps * support::synthetic_ops_per_step(options));
-  for (DeviceFacts const& device : analysis.devices) {
+  for (DeviceStats const& device : analysis.devices) {
     EXPECT_EQ(device.kernels + device.copies, ops);
     EXPECT_EQ(device.launches, ops);
     EXPECT_EQ(device.copies, static_cast<uint64_t>(options.steps));
@@ -111,7 +111,7 @@ TEST(SlowInput, IsTheFirstFindingAndCostsWhatWasInjected) {
   EXPECT_GT(*first.gain_ceiling, 1.5);
   EXPECT_THAT(first.subjects, testing::Contains(std::pair<std::string, std::string>{"host_op", "wait for batch"}));
   EXPECT_EQ(first.evidence.size(), 9U);  // one a step, without the warm-up
-  for (StepFacts const& step : analysis.steps)
+  for (StepStats const& step : analysis.steps)
     EXPECT_GE(step.time.idle_by_cause[static_cast<size_t>(IdleCause::kInput)], 50'000'000);
 }
 
@@ -208,7 +208,7 @@ TEST(Straggler, IsNotNoiseThatMakesNowOneDeviceLateAndNowAnother) {
   options.layers = 2;  // few kernels, so that the noise does not average out
   Analysis const analysis = analyze(make_synthetic_run(options));
   int64_t waiting = 0, total = 0;
-  for (StepFacts const& step : analysis.steps) {
+  for (StepStats const& step : analysis.steps) {
     waiting += step.time.exposed_wait_ns;
     total += step.time.window_ns;
   }
@@ -279,7 +279,7 @@ TEST(Memory, PeakPurposeAndPressure) {
   uint64_t const expected = layer * 6 * 4 + (16U << 20) + (4U << 20);
   options.capacity_bytes = expected * 10 / 8;
   Analysis analysis = analyze(make_synthetic_run(options));
-  MemoryFacts const& memory = analysis.devices[0].memory;
+  MemoryStats const& memory = analysis.devices[0].memory;
   EXPECT_EQ(memory.peak_allocated_bytes, expected);
   EXPECT_EQ(memory.by_purpose_at_peak[static_cast<size_t>(model::MemoryPurpose::kWeights)], layer * 6);
   EXPECT_EQ(find(analysis, "memory-pressure"), nullptr);
@@ -424,7 +424,7 @@ TEST(Options, StepsAndRankLeaveOnlyWhatWasAskedFor) {
   EXPECT_EQ(analysis.devices[0].window, (Interval{analysis.steps[0].window.begin, analysis.steps[1].window.end}));
   EXPECT_EQ(analysis.devices[0].copies, 2U);
   EXPECT_EQ(analysis.collectives.size(), 6U);
-  for (CollectiveFacts const& collective : analysis.collectives) EXPECT_EQ(collective.participants.size(), 2U);
+  for (CollectiveStats const& collective : analysis.collectives) EXPECT_EQ(collective.participants.size(), 2U);
   expect_parts_sum(analysis);
 }
 

@@ -9,7 +9,7 @@
 
 #include <unistd.h>
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 namespace {
 
 using std::chrono::seconds;
@@ -61,4 +61,4 @@ TEST(Child, ProgramThatIsNotThereIs127) {
 }
 
 }  // namespace
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

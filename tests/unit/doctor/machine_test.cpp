@@ -6,7 +6,7 @@
 
 #include "tests/unit/doctor/made_machine.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 namespace {
 
 using ::testing::AllOf;
@@ -237,4 +237,4 @@ TEST_F(MadeMachine, EveryQuestionIsAnsweredAndWhatFailsSaysWhatToDo) {
 }
 
 }  // namespace
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -10,7 +10,7 @@
 #include "doctor/machine.h"
 #include "tests/support/paths.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 
 class MadeMachine : public ::testing::Test {
  protected:
@@ -64,4 +64,4 @@ class MadeMachine : public ::testing::Test {
       (std::string("stepscope_machine_") + ::testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

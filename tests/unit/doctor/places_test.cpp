@@ -7,7 +7,7 @@
 #include "doctor/library.h"
 #include "tests/unit/doctor/made_machine.h"
 
-namespace stepscope::machine {
+namespace stepscope::doctor {
 namespace {
 
 using ::testing::ElementsAre;
@@ -40,4 +40,4 @@ TEST_F(MadeMachine, ALibraryTellsItsPathAndAMissingOneTheReason) {
 }
 
 }  // namespace
-}  // namespace stepscope::machine
+}  // namespace stepscope::doctor

@@ -13,11 +13,11 @@
 namespace stepscope::gate {
 namespace {
 
-using analyzer::RunSample;
+using analyzer::RunMeasurements;
 using analyzer::gate_testing::made_run;
 using testing::HasSubstr;
 
-RunSample full_sample(uint32_t seed = 1) {
+RunMeasurements full_sample(uint32_t seed = 1) {
   support::SyntheticOptions options;
   options.steps = 20;
   options.devices = 3;
@@ -25,14 +25,14 @@ RunSample full_sample(uint32_t seed = 1) {
   options.input_delay_ns = 2'000'000;
   options.seed = seed;
   model::Run const run = support::make_synthetic_run(options);
-  RunSample sample = analyzer::sample_run(run, analyzer::analyze(run));
+  RunMeasurements sample = analyzer::sample_run(run, analyzer::analyze(run));
   sample.name = "run_loading/full";
   sample.busy_clock_mhz = 1979.5;
   sample.missing_ranks = {3, 7};
   return analyzer::kept_sample(std::move(sample));
 }
 
-std::string text_of_run(RunSample const& run) { return baseline_text({"train", {run}}); }
+std::string text_of_run(RunMeasurements const& run) { return baseline_text({"train", {run}}); }
 std::string error_of(std::string const& text) {
   auto const read = parse_baseline(text, "b.json");
   return read ? "read" : read.error().message;
@@ -57,7 +57,7 @@ TEST(Baseline, WhatIsWrittenIsReadTheSame) {
 
 TEST(Baseline, AProgramWithoutADeviceKeepsItsRanges) {
   model::Run const run = support::loop_with_waits();
-  RunSample const sample = analyzer::kept_sample(analyzer::sample_run(run, analyzer::analyze(run)));
+  RunMeasurements const sample = analyzer::kept_sample(analyzer::sample_run(run, analyzer::analyze(run)));
   ASSERT_TRUE(sample.of_hosts);
   std::string const text = text_of_run(sample);
   auto const read = parse_baseline(text, "b.json");
@@ -67,31 +67,31 @@ TEST(Baseline, AProgramWithoutADeviceKeepsItsRanges) {
   EXPECT_EQ(text_of_run(read->runs[0]), text);
   analyzer::Comparison const comparison = analyzer::compare_runs(read->runs, {sample});
   EXPECT_EQ(comparison.verdict, analyzer::Verdict::kSame);
-  for (analyzer::RangeChange const& range : comparison.ranges) EXPECT_EQ(range.base_ns, range.fresh_ns) << range.name;
+  for (analyzer::RangeChange const& range : comparison.ranges) EXPECT_EQ(range.base_ns, range.candidate_ns) << range.name;
   EXPECT_EQ(text_of_run(full_sample()).find("host_ranges"), std::string::npos)
       << "files of programs with devices stay as they were";
   EXPECT_THAT(error_of(with(text, "\"waits\":false", "\"waits\":7")), HasSubstr("waits"));
 }
 
 TEST(Baseline, ARunIsTheSameAsItsOwnBaseline) {
-  RunSample const run = full_sample();
+  RunMeasurements const run = full_sample();
   auto const read = parse_baseline(text_of_run(run), "b.json");
   ASSERT_TRUE(read);
   analyzer::Comparison const comparison = analyzer::compare_runs(read->runs, {run});
   EXPECT_EQ(comparison.verdict, analyzer::Verdict::kSame);
   EXPECT_TRUE(comparison.differences.empty());
-  EXPECT_EQ(comparison.base.mean_ns, comparison.fresh.mean_ns);
+  EXPECT_EQ(comparison.base.mean_ns, comparison.candidate.mean_ns);
   for (analyzer::Metric const& metric : comparison.metrics)
-    EXPECT_EQ(metric.change.base_mean, metric.change.fresh_mean) << metric.name;
+    EXPECT_EQ(metric.change.base_mean, metric.change.candidate_mean) << metric.name;
   for (analyzer::KernelChange const& kernel : comparison.kernels) EXPECT_EQ(kernel.where, analyzer::KernelChange::Where::kBoth);
 }
 
 /// As large as samples get: 70 kernels with long names, 600 steps, odd numbers.
-RunSample large_sample() {
-  RunSample run = made_run(std::vector<double>(600, 123'456'789.33));
+RunMeasurements large_sample() {
+  RunMeasurements run = made_run(std::vector<double>(600, 123'456'789.33));
   run.kernels.clear();
   for (int k = 0; k < 70; ++k) {
-    RunSample::Kernel kernel{std::string(10'000, 'k') + std::to_string(k), {}, {}};
+    RunMeasurements::Kernel kernel{std::string(10'000, 'k') + std::to_string(k), {}, {}};
     kernel.ns.assign(600, 1'234'567.89 + k);
     kernel.calls.assign(600, 12.0 / 7);
     run.kernel_names.insert(kernel.name);
@@ -107,7 +107,7 @@ RunSample large_sample() {
 }
 
 TEST(Baseline, IsSmallHoweverLargeTheRun) {
-  RunSample const run = analyzer::kept_sample(large_sample());
+  RunMeasurements const run = analyzer::kept_sample(large_sample());
   EXPECT_EQ(run.steps.size(), 512U);
   EXPECT_EQ(run.steps.back(), 599);
   EXPECT_EQ(run.kernels.size(), 65U);
@@ -118,12 +118,12 @@ TEST(Baseline, IsSmallHoweverLargeTheRun) {
 }
 
 TEST(Baseline, KeepingTwiceIsKeepingOnce) {
-  RunSample const once = analyzer::kept_sample(large_sample());
+  RunMeasurements const once = analyzer::kept_sample(large_sample());
   EXPECT_EQ(text_of_run(analyzer::kept_sample(once)), text_of_run(once));
 }
 
 TEST(Baseline, KernelsBeyondTheKeptOnesKeepTheirTime) {
-  RunSample const run = large_sample();
+  RunMeasurements const run = large_sample();
   double all = 0, kept = 0;
   for (auto const& kernel : run.kernels) all += kernel.ns.back();
   for (auto const& kernel : analyzer::kept_sample(run).kernels) kept += kernel.ns.back();
@@ -131,11 +131,11 @@ TEST(Baseline, KernelsBeyondTheKeptOnesKeepTheirTime) {
 }
 
 TEST(Baseline, WhereNotAllKernelsAreKnownNoneIsCalledNew) {
-  RunSample const base = analyzer::kept_sample(large_sample());
-  RunSample fresh = base;
-  fresh.kernels[0].name = "one more";
-  fresh.kernel_names.insert("one more");
-  for (auto const& kernel : analyzer::compare_runs({base}, {fresh}).kernels)
+  RunMeasurements const base = analyzer::kept_sample(large_sample());
+  RunMeasurements candidate = base;
+  candidate.kernels[0].name = "one more";
+  candidate.kernel_names.insert("one more");
+  for (auto const& kernel : analyzer::compare_runs({base}, {candidate}).kernels)
     EXPECT_NE(kernel.where, analyzer::KernelChange::Where::kNew) << kernel.name;
 }
 

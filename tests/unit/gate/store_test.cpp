@@ -91,7 +91,7 @@ TEST_F(GateStore, NamesCannotLeaveTheirFolder) {
 
 TEST_F(GateStore, TheNameOfARunIsThatOfItsProgram) {
   auto const name_of = [](std::string const& command, std::string const& name = "folder/run") {
-    analyzer::RunSample run;
+    analyzer::RunMeasurements run;
     run.command = command;
     run.name = name;
     return workload_name(run);
@@ -111,7 +111,7 @@ TEST_F(GateStore, TheNameOfARunIsThatOfItsProgram) {
 TEST_F(GateStore, AHistoryGrowsAndIsReadTheSame) {
   History grown = history_to_append(path("h.json"), "cifar10").value();
   EXPECT_TRUE(grown.points.empty());
-  analyzer::RunSample run = made_run({1e6, 2e6, 3e6});
+  analyzer::RunMeasurements run = made_run({1e6, 2e6, 3e6});
   for (int i = 0; i < 3; ++i) grown.points.push_back(analyzer::history_point(run, "commit " + std::to_string(i)));
   run.peak_allocated_bytes.reset();
   grown.points.push_back(analyzer::history_point(run, "\xFF\x1b"));

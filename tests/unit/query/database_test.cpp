@@ -52,7 +52,7 @@ TEST(Query, AProgramWithoutADeviceHasItsStepsRangesAndThreads) {
   auto database = Database::open(run);
   ASSERT_TRUE(database);
   analyzer::Analysis const analysis = analyzer::analyze(run);
-  analyzer::HostFacts const& host = analysis.hosts.at(0);
+  analyzer::HostStats const& host = analysis.hosts.at(0);
   EXPECT_EQ(ask_one(*database, "select cast(avg(period_ns) as integer) from host_steps where not warmup"),
             std::to_string(*host.mean_ns));
   EXPECT_EQ(ask_one(*database, "select sum(outlier) from host_steps"), "1");
@@ -110,7 +110,7 @@ TEST(Query, NumbersOfTheAnalysisAreItsOwn) {
   ASSERT_FALSE(analysis.collectives.empty());
   ASSERT_FALSE(analysis.steps.empty());
   EXPECT_EQ(ask_one(*database, "select count(*) from device_time"), std::to_string(analysis.devices.size()));
-  for (analyzer::DeviceFacts const& device : analysis.devices)
+  for (analyzer::DeviceStats const& device : analysis.devices)
     EXPECT_EQ(
         ask(*database, fmt::format("select window_ns, busy_ns, exposed_comm_ns, idle_sync_ns from device_time where rank = {}",
                                    run.ranks[static_cast<size_t>(device.ref.rank_index)].trace.info().rank))

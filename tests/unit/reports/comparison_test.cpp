@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "analyzer/compare/comparison.h"
-#include "reports/words/runs/comparison_words.h"
 #include "reports/json/comparison_json.h"
 #include "reports/text/comparison.h"
+#include "reports/words/runs/comparison_words.h"
 #include "tests/unit/reports/sample.h"
 
 namespace stepscope::reports {
@@ -22,16 +22,16 @@ support::SyntheticOptions compared_job() {
   options.steps = 20;
   return options;
 }
-analyzer::RunSample compared_sample(support::SyntheticOptions const& options, std::string const& name) {
+analyzer::RunMeasurements compared_sample(support::SyntheticOptions const& options, std::string const& name) {
   Sample const sample = make_sample(options);
-  analyzer::RunSample result = analyzer::sample_run(sample.run, sample.analysis);
+  analyzer::RunMeasurements result = analyzer::sample_run(sample.run, sample.analysis);
   result.name = name;
   return result;
 }
 Comparison slower_by_input() {
-  support::SyntheticOptions fresh = compared_job();
-  fresh.input_delay_ns = 6'000'000;
-  return analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(fresh, "after")});
+  support::SyntheticOptions candidate = compared_job();
+  candidate.input_delay_ns = 6'000'000;
+  return analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(candidate, "after")});
 }
 
 TEST(ComparisonText, SaysVerdictAndWhyFirst) {
@@ -46,10 +46,10 @@ TEST(ComparisonText, SaysVerdictAndWhyFirst) {
 }
 
 TEST(ComparisonText, WhatDiffersStandsBeforeTheVerdict) {
-  support::SyntheticOptions fresh = compared_job();
-  fresh.devices = 3;
+  support::SyntheticOptions candidate = compared_job();
+  candidate.devices = 3;
   std::string const text =
-      comparison_text(analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(fresh, "after")}));
+      comparison_text(analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(candidate, "after")}));
   size_t const at = text.find("Not the same on both sides");
   ASSERT_NE(at, std::string::npos);
   size_t const verdict = text.find(": a step takes");
@@ -58,27 +58,27 @@ TEST(ComparisonText, WhatDiffersStandsBeforeTheVerdict) {
 }
 
 TEST(ComparisonText, TheSameIsSaidInOneSentence) {
-  support::SyntheticOptions fresh = compared_job();
-  fresh.seed = 2;
+  support::SyntheticOptions candidate = compared_job();
+  candidate.seed = 2;
   Comparison const comparison =
-      analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(fresh, "after")});
+      analyzer::compare_runs({compared_sample(compared_job(), "before")}, {compared_sample(candidate, "after")});
   EXPECT_THAT(headline(comparison), testing::StartsWith("SAME: a step takes"));
   EXPECT_THAT(headline(comparison), HasSubstr("Changes of less than 2.0 % do not count."));
 }
 
 TEST(ComparisonText, OutliersTurnTheSameIntoUnclear) {
-  analyzer::RunSample const base = compared_sample(compared_job(), "before");
-  analyzer::RunSample fresh = base;
-  fresh.all_steps_ns = fresh.usual_steps_ns + 3e6;
-  fresh.outlier_steps = 2;
-  Comparison const comparison = analyzer::compare_runs({base}, {fresh});
+  analyzer::RunMeasurements const base = compared_sample(compared_job(), "before");
+  analyzer::RunMeasurements candidate = base;
+  candidate.all_steps_ns = candidate.steady_steps_ns + 3e6;
+  candidate.outlier_steps = 2;
+  Comparison const comparison = analyzer::compare_runs({base}, {candidate});
   EXPECT_THAT(headline(comparison), testing::AllOf(testing::StartsWith("UNCLEAR"), HasSubstr("cost 3.00 ms a step more")));
   EXPECT_THAT(comparison_text(comparison), HasSubstr("new: 1 of warm-up, 2 outliers"));
 }
 
 TEST(ComparisonText, EveryRefusalSaysWhatToDo) {
-  analyzer::RunSample const good = compared_sample(compared_job(), "good");
-  analyzer::RunSample none = good;
+  analyzer::RunMeasurements const good = compared_sample(compared_job(), "good");
+  analyzer::RunMeasurements none = good;
   none.name = "none";
   none.steps.clear();
   EXPECT_THAT(refusal_text(analyzer::compare_runs({good}, {none})),
@@ -100,10 +100,10 @@ TEST(ComparisonText, AnIntervalThatIsNotOfTheMeanSaysOfWhatItIs) {
   EXPECT_EQ(interval_words(change), "");
   change.method = analyzer::CompareMethod::kMannWhitney;
   change.base_mean = 100;
-  change.fresh_mean = 101;
+  change.candidate_mean = 101;
   change.shift = {.estimate = 1, .low = 0.5, .high = 1.5};
   EXPECT_EQ(interval_words(change), "95 % interval +0.5 % to +1.5 %");
-  change.fresh_mean = 104;
+  change.candidate_mean = 104;
   EXPECT_EQ(interval_words(change), "95 % interval of a typical step +0.5 % to +1.5 %, a few steps moved the mean");
   change.unit = analyzer::CompareUnit::kRun;
   EXPECT_THAT(interval_words(change), HasSubstr("a typical run"));
@@ -145,8 +145,8 @@ TEST(ComparisonJson, WhatWasNotTestedIsNull) {
 
 TEST(Comparison, HostileNamesAreMadePrintable) {
   Sample const hostile = make_hostile_sample();
-  analyzer::RunSample const sample = analyzer::sample_run(hostile.run, hostile.analysis);
-  analyzer::RunSample changed = sample;
+  analyzer::RunMeasurements const sample = analyzer::sample_run(hostile.run, hostile.analysis);
+  analyzer::RunMeasurements changed = sample;
   changed.command += support::kHostileText;
   changed.facts.emplace_back(support::kHostileText, support::kHostileText);
   changed.hosts = {support::kHostileText};

@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "reports/words/runs/gate_words.h"
 #include "reports/github/annotations.h"
 #include "reports/json/gate_json.h"
 #include "reports/junit/junit.h"
@@ -15,6 +14,7 @@
 #include "reports/markdown/markdown.h"
 #include "reports/sarif/sarif.h"
 #include "reports/text/gate.h"
+#include "reports/words/runs/gate_words.h"
 #include "tests/e2e/report/hostile_run.h"
 #include "tests/support/paths.h"
 #include "tests/unit/analyzer/gate/gate_samples.h"
@@ -45,17 +45,17 @@ std::vector<double> steps_of(double mean) {
 
 /// Slower by its input, one budget of each verdict.
 GateResult failed_gate() {
-  std::vector<analyzer::RunSample> const base = {made_run(steps_of(10e6), "base")};
-  std::vector<analyzer::RunSample> fresh = {made_run(steps_of(12e6), "new")};
-  auto& input = fresh[0].parts_ns[static_cast<size_t>(analyzer::idle_part(analyzer::IdleCause::kInput))];
+  std::vector<analyzer::RunMeasurements> const base = {made_run(steps_of(10e6), "base")};
+  std::vector<analyzer::RunMeasurements> candidate = {made_run(steps_of(12e6), "new")};
+  auto& input = candidate[0].parts_ns[static_cast<size_t>(analyzer::idle_part(analyzer::IdleCause::kInput))];
   for (size_t s = 0; s < input.size(); ++s) {
     double const compute = 9e6;
-    input[s] = fresh[0].step_ns[s] - compute;
-    fresh[0].parts_ns[0][s] = fresh[0].kernels[0].ns[s] = compute;
+    input[s] = candidate[0].step_ns[s] - compute;
+    candidate[0].parts_ns[0][s] = candidate[0].kernels[0].ns[s] = compute;
   }
-  fresh[0].host_ops = {{analyzer::IdleCause::kInput, "wait for batch", 2e6}};
+  candidate[0].host_ops = {{analyzer::IdleCause::kInput, "wait for batch", 2e6}};
   GateResult result =
-      analyzer::check_runs(base, fresh,
+      analyzer::check_runs(base, candidate,
                            {budget_on("step_time_ms", Bound::kAtMost, 11, 3), budget_on("compute_share", Bound::kAtLeast, 0.1, 4),
                             budget_on("peak_reserved_gb", Bound::kAtMost, 70, 5)});
   result.name = "cifar10";
@@ -71,11 +71,11 @@ GateResult unclear_gate() {
 
 /// Four runs as a baseline: nothing is checked.
 GateResult written_baseline(size_t runs = 4) {
-  std::vector<analyzer::RunSample> fresh;
-  for (uint64_t i = 1; i <= runs; ++i) fresh.push_back(made_run(noisy(10e6, 1e5, 20, i), "base-" + std::to_string(i)));
-  GateResult result = analyzer::check_runs({}, fresh, {});
+  std::vector<analyzer::RunMeasurements> candidate;
+  for (uint64_t i = 1; i <= runs; ++i) candidate.push_back(made_run(noisy(10e6, 1e5, 20, i), "base-" + std::to_string(i)));
+  GateResult result = analyzer::check_runs({}, candidate, {});
   result.name = "cifar10";
-  result.kept_baseline = analyzer::describe_baseline(fresh, 0.02);
+  result.kept_baseline = analyzer::describe_baseline(candidate, 0.02);
   result.kept_baseline->file = "ci/baselines/cifar10.json";
   result.kept_baseline->place = "ci/baselines";
   result.kept_baseline->is_written = true;
@@ -86,20 +86,20 @@ GateResult hostile_gate() {
   std::string const hostile = support::kHostileText;
   std::string const commands =
       hostile + "\n::error::x\r]]>|`@everyone #1 https://evil.example www.evil.example [a](b) %0A\xEF\xBF\xBF";
-  auto base = made_run(steps_of(10e6), commands), fresh = made_run(steps_of(12e6), commands);
-  for (auto* run : {&base, &fresh}) {
+  auto base = made_run(steps_of(10e6), commands), candidate = made_run(steps_of(12e6), commands);
+  for (auto* run : {&base, &candidate}) {
     run->kernels[0].name = commands;
     run->kernel_names = {commands};
     run->facts = {{commands, run == &base ? "a" : commands}};
     run->command = commands + run->name;
   }
-  GateResult result = analyzer::check_runs({base}, {fresh}, {budget_on("step_time_ms", Bound::kAtMost, 11, 3)});
+  GateResult result = analyzer::check_runs({base}, {candidate}, {budget_on("step_time_ms", Bound::kAtMost, 11, 3)});
   result.budgets[0].budget.file = commands;
   result.name = commands;
   std::vector<analyzer::HistoryPoint> points;
-  for (int i = 0; i < 20; ++i) points.push_back(analyzer::history_point(i < 10 ? base : fresh, commands));
+  for (int i = 0; i < 20; ++i) points.push_back(analyzer::history_point(i < 10 ? base : candidate, commands));
   result.history = analyzer::analyze_history(points, 0.02);
-  result.kept_baseline = analyzer::describe_baseline({fresh}, 0.02);
+  result.kept_baseline = analyzer::describe_baseline({candidate}, 0.02);
   result.kept_baseline->file = result.kept_baseline->place = result.kept_baseline->asked_name = commands;
   result.kept_baseline->is_written = true;  // so that its names are in every output
   result.kept_history = {commands, 1, 2};
@@ -119,15 +119,15 @@ TEST(GateWords, SayWhatFailedAndWhy) {
 }
 
 TEST(GateWords, SayWhatMakesTheBaselineOneOfAnotherMachineAndNothingElse) {
-  auto base = made_run(steps_of(10e6), "base"), fresh = made_run(steps_of(12e6), "new");
+  auto base = made_run(steps_of(10e6), "base"), candidate = made_run(steps_of(12e6), "new");
   base.facts = {{"cpu", "a"}, {"driver", "1"}, {"seed", "1"}};
-  fresh.facts = {{"cpu", "b"}, {"driver", "2"}, {"seed", "2"}};
+  candidate.facts = {{"cpu", "b"}, {"driver", "2"}, {"seed", "2"}};
   base.device_names = {"old device"};
-  fresh.device_names = {"new device"};
-  GateResult const devices = analyzer::check_runs({base}, {fresh}, {});
+  candidate.device_names = {"new device"};
+  GateResult const devices = analyzer::check_runs({base}, {candidate}, {});
   EXPECT_THAT(answer_message(devices, devices.answers[0]), HasSubstr("another machine (device: old device → new device), so"));
-  base.device_names = fresh.device_names = {"host:0"};
-  GateResult const hosts = analyzer::check_runs({base}, {fresh}, {});
+  base.device_names = candidate.device_names = {"host:0"};
+  GateResult const hosts = analyzer::check_runs({base}, {candidate}, {});
   EXPECT_THAT(answer_message(hosts, hosts.answers[0]), HasSubstr("another machine (cpu: a → b), so"));
 }
 
@@ -196,7 +196,8 @@ TEST(GateWords, SayWhereNothingWasToBeChecked) {
 }
 
 TEST(GateWords, ShareOfNoiseHaveNoExponent) {
-  std::vector<analyzer::RunSample> const base = {made_run(std::vector<double>(9, 10e6)), made_run(std::vector<double>(9, 20e6))};
+  std::vector<analyzer::RunMeasurements> const base = {made_run(std::vector<double>(9, 10e6)),
+                                                       made_run(std::vector<double>(9, 20e6))};
   GateResult const result = analyzer::check_runs(base, base, {});
   std::string const noise = noise_text(result, result.answers[0]);
   EXPECT_THAT(noise, AllOf(HasSubstr("Runs vary by 47 %"), Not(HasSubstr("e+"))));

@@ -164,7 +164,7 @@ TEST(Sections, waiting_that_costs_next_to_nothing_is_folded) {
 TEST(Sections, waiting_says_when_the_other_ranks_are_not_there) {
   Sample sample = make_slow_sample();
   sample.analysis.waits.clear();
-  for (analyzer::CollectiveFacts& collective : sample.analysis.collectives) {
+  for (analyzer::CollectiveStats& collective : sample.analysis.collectives) {
     collective.participants.resize(1);
     collective.expected_participants = 8;
   }
@@ -176,7 +176,7 @@ TEST(Sections, waiting_says_when_the_other_ranks_are_not_there) {
 
 TEST(Sections, kernels_leave_out_columns_that_no_kernel_knows) {
   Sample sample = make_slow_sample();
-  for (analyzer::KernelFacts& kernel : sample.analysis.kernels) {
+  for (analyzer::KernelStats& kernel : sample.analysis.kernels) {
     kernel.tensor_cores.reset();
     kernel.peak_share.reset();
   }
@@ -212,9 +212,9 @@ TEST(Sections, stay_small_for_a_job_of_512_devices) {
   Sample sample = make_sample(options);
   support::add_all_facts(sample.analysis, std::string(2000, 'n'));
   analyzer::Analysis& analysis = sample.analysis;
-  analyzer::DeviceFacts device = analysis.devices[0];
+  analyzer::DeviceStats device = analysis.devices[0];
   for (int64_t i = 0; i < 5'000; ++i) device.memory.timeline.push_back({i * 1000, static_cast<uint64_t>(i % 97) << 30U, 0, {}});
-  std::vector<analyzer::StepFacts> const steps(analysis.steps.begin(), analysis.steps.begin() + 6);
+  std::vector<analyzer::StepStats> const steps(analysis.steps.begin(), analysis.steps.begin() + 6);
   auto const kernel = analysis.kernels.back();
   for (int32_t d = 2; d < 512; ++d) {
     device.ref.device = d;
@@ -228,7 +228,7 @@ TEST(Sections, stay_small_for_a_job_of_512_devices) {
       analysis.kernels.push_back(kernel);
       analysis.kernels.back().ref = device.ref;
       std::string const name = std::string(2000, 'k') + std::to_string(i) + "of" + std::to_string(d);
-      analysis.ops.push_back({device.ref, analyzer::OpFacts::Level::kOp, analyzer::OpFacts::What::kRange, name, 1, 1000, 0.1});
+      analysis.ops.push_back({device.ref, analyzer::OpStats::Level::kOp, analyzer::OpStats::What::kRange, name, 1, 1000, 0.1});
       analysis.phases.push_back({device.ref, name, 1, 1, 1, 1, 1, 1, 1, 1, 1});
       analysis.host_ops.push_back({device.ref, analyzer::IdleCause::kLaunchStarved, name, 1, 1, 1});
       analysis.waits.push_back({device.ref, analyzer::WaitCause::kCompute, {}, name, 1, 1, 1});
@@ -260,7 +260,7 @@ TEST(PathData, has_the_path_of_each_step_by_class) {
 TEST(PathData, curves_of_memory_are_those_of_the_fullest_devices) {
   analyzer::Analysis analysis;
   for (int32_t d = 0; d < 20; ++d) {
-    analyzer::DeviceFacts device;
+    analyzer::DeviceStats device;
     device.ref = {0, d};
     device.memory.peak_allocated_bytes = d == 3 ? 1'000 : static_cast<uint64_t>(d);
     if (d != 19) device.memory.timeline.push_back({});

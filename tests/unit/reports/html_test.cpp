@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "analyzer/metrics/steps/skeleton_rows.h"
 #include "analyzer/metrics/core/streamed_run.h"
+#include "analyzer/metrics/steps/skeleton_rows.h"
 #include "reports/html/assets.h"
 #include "reports/html/escape.h"
 #include "reports/html/page_data.h"

@@ -12,8 +12,8 @@
 #include "reports/html/html.h"
 #include "reports/html/scaling_page.h"
 #include "reports/json/json.h"
-#include "reports/words/labels.h"
 #include "reports/text/text.h"
+#include "reports/words/labels.h"
 #include "reports/words/wording.h"
 #include "tests/e2e/report/full_analysis.h"
 #include "tests/unit/reports/sample.h"
@@ -248,12 +248,12 @@ TEST(Language, is_english_except_while_another_is_spoken) {
   EXPECT_EQ(tr("no time"), "no time");
   EXPECT_EQ(counted(2, "device"), "2 devices");
   {
-    SpokenLanguage const spoken(Language::kChinese);
+    ScopedLanguage const spoken(Language::kChinese);
     EXPECT_EQ(html_language(), "zh-CN");
     EXPECT_EQ(tr("Findings ({})", 3), "发现的问题（3）");
     EXPECT_EQ(counted(2'000, "device"), "2,000 台设备");
     EXPECT_EQ(tr("a name of a trace"), "a name of a trace");
-    SpokenLanguage const within(Language::kEnglish);
+    ScopedLanguage const within(Language::kEnglish);
     EXPECT_EQ(tr("no time"), "no time");
   }
   EXPECT_EQ(html_language(), "en");
@@ -283,7 +283,7 @@ TEST(Language, every_rule_says_all_in_chinese) {
   Sample const sample = make_sample();
   for (analyzer::Rule const& rule : analyzer::all_rules()) {
     FindingWords const english = words_of(sample.run, sample.analysis, made_finding(rule.name));
-    SpokenLanguage const spoken(Language::kChinese);
+    ScopedLanguage const spoken(Language::kChinese);
     FindingWords const words = words_of(sample.run, sample.analysis, made_finding(rule.name));
     EXPECT_NE(words.title, english.title) << rule.name;
     EXPECT_NE(words.advice, english.advice) << rule.name;
@@ -296,7 +296,7 @@ TEST(Language, every_rule_says_all_in_chinese) {
 }
 
 TEST(Language, every_part_of_time_has_chinese_words) {
-  SpokenLanguage const spoken(Language::kChinese);
+  ScopedLanguage const spoken(Language::kChinese);
   for (int i = 0; i < kPartCount; ++i)
     EXPECT_THAT(english_words(std::string(part(i).label) + " " + std::string(part(i).meaning)), IsEmpty()) << part(i).key;
   for (size_t i = 0; i < analyzer::kPathClassCount; ++i)
@@ -308,7 +308,7 @@ Sample full_sample() {
   Sample sample = faulty_sample();
   support::add_all_facts(sample.analysis, "xyz");
   for (analyzer::Rule const& rule : analyzer::all_rules()) sample.analysis.findings.push_back(made_finding(rule.name));
-  sample.analysis.quality.missing_ranks = {3};
+  sample.analysis.integrity.missing_ranks = {3};
   return sample;
 }
 
@@ -328,7 +328,7 @@ TEST(Language, a_chinese_page_has_no_english_words_left) {
 }
 
 TEST(Language, a_chinese_scaling_page_has_no_english_words_left) {
-  std::vector<analyzer::RunSample> runs;
+  std::vector<analyzer::RunMeasurements> runs;
   for (int32_t const devices : {1, 2, 4, 8}) {
     support::SyntheticOptions options;
     options.devices = devices;

@@ -53,7 +53,7 @@ std::map<std::string, double> samples_of(std::string const& text) {
 TEST(OpenMetrics, AreTheNumbersOfTheAnalysis) {
   Sample const sample = make_slow_sample();
   auto const samples = samples_of(openmetrics(sample.run, sample.analysis));
-  analyzer::DeviceFacts const& device = sample.analysis.devices.at(1);
+  analyzer::DeviceStats const& device = sample.analysis.devices.at(1);
   EXPECT_DOUBLE_EQ(samples.at("stepscope_device_busy_seconds{rank=\"0\",device=\"1\"}"),
                    static_cast<double>(device.time.busy_ns) / 1e9);
   EXPECT_DOUBLE_EQ(samples.at("stepscope_device_idle_seconds{rank=\"0\",device=\"1\",cause=\"input\"}"),
@@ -78,7 +78,7 @@ TEST(OpenMetrics, OfAProgramWithoutADeviceAreItsStepsRangesAndThreads) {
   model::Run const run = support::loop_with_waits(4);
   analyzer::Analysis const analysis = analyzer::analyze(run);
   auto const samples = samples_of(openmetrics(run, analysis));
-  analyzer::HostFacts const& host = analysis.hosts.at(0);
+  analyzer::HostStats const& host = analysis.hosts.at(0);
   auto const seconds = [](int64_t ns) { return static_cast<double>(ns) / 1e9; };
   EXPECT_EQ(samples.at("stepscope_step_seconds_count"), 9);
   EXPECT_DOUBLE_EQ(samples.at("stepscope_step_seconds{quantile=\"0.95\"}"), seconds(*host.p95_ns));

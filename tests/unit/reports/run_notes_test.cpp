@@ -21,8 +21,8 @@ model::RankTrace rank(int32_t number, int32_t world, std::string const& host) {
   builder.info().host = host;
   return {std::move(builder).finish(), 0, ""};
 }
-analyzer::StepFacts step(int32_t rank_index, int64_t number) {
-  analyzer::StepFacts facts;
+analyzer::StepStats step(int32_t rank_index, int64_t number) {
+  analyzer::StepStats facts;
   facts.ref.rank_index = rank_index;
   facts.step = number;
   return facts;
@@ -40,7 +40,7 @@ TEST(RunNotes, MissingRanksAreNamedWithWhatHoldsWithoutThem) {
   model::Run run;
   run.ranks.push_back(rank(1, 8, "a"));
   analyzer::Analysis analysis;
-  analysis.quality.missing_ranks = {0, 2, 3, 4, 5, 6, 7};
+  analysis.integrity.missing_ranks = {0, 2, 3, 4, 5, 6, 7};
   EXPECT_THAT(run_notes(run, analysis),
               ElementsAre(AllOf(HasSubstr("Ranks 0 and 2–7 of 8 are not in this run"), HasSubstr("holds"))));
 }
@@ -49,7 +49,7 @@ TEST(RunNotes, WhereNoTraceSaysHowManyRanksThereAreWhatTellsItIsSaid) {
   model::Run run;
   run.ranks.push_back(rank(3, 1, "a"));
   analyzer::Analysis analysis;
-  analysis.quality.missing_ranks = {0, 1, 2};
+  analysis.integrity.missing_ranks = {0, 1, 2};
   EXPECT_THAT(run_notes(run, analysis), ElementsAre(HasSubstr("Ranks 0–2 of 4 are not in this run (at least: rank 3 is there)")));
   model::TraceBuilder builder;
   model::TrackId const stream = builder.add_track({model::TrackKind::kStream, "7", 7, 0, model::StreamKind::kCommunication, 0});
@@ -57,7 +57,7 @@ TEST(RunNotes, WhereNoTraceSaysHowManyRanksThereAreWhatTellsItIsSaid) {
                              model::CollectiveDetail{.op = model::CollectiveOp::kAllReduce, .participants = 2});
   run.ranks.clear();
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
-  analysis.quality.missing_ranks = {1};
+  analysis.integrity.missing_ranks = {1};
   EXPECT_THAT(run_notes(run, analysis),
               ElementsAre(HasSubstr("Rank 1 of 2 is not in this run (collectives have 2 participants). What")));
 }

@@ -34,7 +34,7 @@ inline Sample make_hostile_sample() {
   using support::kHostileText;
   Sample sample{support::with_hostile_texts(make_slow_sample().run), {}};
   sample.analysis = analyzer::analyze(sample.run);
-  sample.analysis.quality.notes.emplace_back(kHostileText);
+  sample.analysis.integrity.notes.emplace_back(kHostileText);
   for (auto& finding : sample.analysis.findings) {
     finding.subjects.emplace_back(kHostileText, kHostileText);
     finding.metrics.emplace_back(kHostileText, 2);

@@ -7,8 +7,8 @@
 #include "reports/html/scaling_page.h"
 #include "reports/json/scaling_json.h"
 #include "reports/markdown/scaling.h"
-#include "reports/words/runs/scaling_words.h"
 #include "reports/text/scaling.h"
+#include "reports/words/runs/scaling_words.h"
 #include "tests/unit/reports/sample.h"
 
 namespace stepscope::reports {
@@ -19,14 +19,14 @@ using nlohmann::json;
 using testing::HasSubstr;
 using testing::Not;
 
-analyzer::RunSample scaled_sample(int32_t devices, uint32_t seed = 1, int64_t steps = 16) {
+analyzer::RunMeasurements scaled_sample(int32_t devices, uint32_t seed = 1, int64_t steps = 16) {
   support::SyntheticOptions options;
   options.devices = devices;
   options.steps = steps;
   options.seed = seed;
   options.link_alpha_ns = 300'000.0 * devices;
   Sample const sample = make_sample(options);
-  analyzer::RunSample result = analyzer::sample_run(sample.run, sample.analysis);
+  analyzer::RunMeasurements result = analyzer::sample_run(sample.run, sample.analysis);
   result.name = "on " + std::to_string(devices);
   return result;
 }
@@ -67,15 +67,15 @@ TEST(ScalingText, WhatCannotBeFittedIsSaid) {
 TEST(ScalingText, EveryRefusalSaysWhatToDo) {
   EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(2), scaled_sample(2, 3)})),
               testing::AllOf(HasSubstr("all runs are of 2 devices"), HasSubstr("stepscope compare")));
-  analyzer::RunSample empty = scaled_sample(4);
+  analyzer::RunMeasurements empty = scaled_sample(4);
   empty.steps.clear();
   EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), empty})),
               testing::AllOf(HasSubstr("on 4: "), HasSubstr("annotate")));
-  analyzer::RunSample other = scaled_sample(4);
+  analyzer::RunMeasurements other = scaled_sample(4);
   for (auto& kernel : other.kernels) kernel.name += "!";
   other.kernel_names.clear();
   EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), other})), HasSubstr("different programs"));
-  analyzer::RunSample more = scaled_sample(4);
+  analyzer::RunMeasurements more = scaled_sample(4);
   more.copied_in_bytes *= 2;
   EXPECT_THAT(scaling_refusal(analyzer::scale_series({scaled_sample(1), more})), HasSubstr("--scaling"));
 }
@@ -148,8 +148,8 @@ TEST(ScalingPage, HasEverySectionAndAllDataOfItsCharts) {
 }
 
 TEST(Scaling, HostileNamesAreMadeHarmless) {
-  std::vector<analyzer::RunSample> runs = {scaled_sample(1), scaled_sample(2)};
-  for (analyzer::RunSample& run : runs) {
+  std::vector<analyzer::RunMeasurements> runs = {scaled_sample(1), scaled_sample(2)};
+  for (analyzer::RunMeasurements& run : runs) {
     run.name = support::kHostileText;
     for (auto& kernel : run.kernels) kernel.name = support::kHostileText + kernel.name;
     run.kernel_names.clear();

@@ -158,7 +158,7 @@ TEST(Summary, verdict_table_and_findings_are_about_the_same_steps) {
   EXPECT_NEAR(means[0].parts_ns[0], summary.parts_ns[0], 1);
 }
 
-TEST(Summary, without_an_outlier_all_steps_are_usual) {
+TEST(Summary, without_an_outlier_all_steps_are_steady) {
   analyzer::Analysis const analysis = analyzer::analyze(steps_with_an_outlier(-1));
   Summary const summary = summarize(analysis);
   EXPECT_EQ(summary.unusual_steps, 0U);

@@ -53,8 +53,8 @@ TEST(AnalysisText, lines_keep_to_the_width) {
 
 TEST(AnalysisText, notes_on_the_recording_are_one_list) {
   Sample sample = make_sample();
-  sample.analysis.quality.score = 98;
-  sample.analysis.quality.notes = {"the first", "the second"};
+  sample.analysis.integrity.score = 98;
+  sample.analysis.integrity.notes = {"the first", "the second"};
   EXPECT_THAT(analysis_text(sample.run, sample.analysis),
               HasSubstr("\n\nTrace quality 98 of 100.\n  - the first\n  - the second\n"));
 }

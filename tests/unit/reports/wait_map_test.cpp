@@ -9,8 +9,8 @@ namespace {
 
 using testing::ElementsAre;
 
-analyzer::StepFacts step_of(int32_t rank, int64_t number, int64_t wait_ns, bool warmup = false) {
-  analyzer::StepFacts step;
+analyzer::StepStats step_of(int32_t rank, int64_t number, int64_t wait_ns, bool warmup = false) {
+  analyzer::StepStats step;
   step.ref = {rank, 0};
   step.step = number;
   step.time.exposed_wait_ns = wait_ns;

@@ -59,7 +59,7 @@ TEST(WaitsJson, rows_have_their_keys_and_what_is_not_known_is_null) {
 TEST(PipelinesJson, stages_come_with_their_ranks) {
   Sample sample = make_sample();
   EXPECT_TRUE(nlohmann::json::parse(analysis_json(sample.run, sample.analysis)).at("pipelines").empty());
-  analyzer::PipelineFacts pipeline;
+  analyzer::PipelineStats pipeline;
   pipeline.stages = {{{0, 1}, 1000, 300, 600, 10}, {{0, 0}, 1000, 200, 700, 10}};
   pipeline.micro_batches = 4;
   sample.analysis.pipelines = {pipeline};

@@ -20,7 +20,7 @@
 #include "trace/file/writer.h"
 #include "trace/model/build/row_copy.h"
 
-namespace stepscope::runs {
+namespace stepscope::run_loading {
 namespace {
 
 using support::Random;
@@ -243,4 +243,4 @@ TEST_F(AnalyzedFilesTest, DamagedFlightRecordsSayTheSame) {
 }
 
 }  // namespace
-}  // namespace stepscope::runs
+}  // namespace stepscope::run_loading

@@ -14,7 +14,7 @@
 #include "trace/file/writer.h"
 #include "trace/import/open/open_run.h"
 
-namespace stepscope::runs {
+namespace stepscope::run_loading {
 namespace {
 
 using ::testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST_F(StreamedFilesTest, AProcessIsReadWholeWithItsClock) {
 }
 
 }  // namespace
-}  // namespace stepscope::runs
+}  // namespace stepscope::run_loading

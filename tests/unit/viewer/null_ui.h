@@ -7,10 +7,10 @@
 #include <imgui.h>
 
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
-#include "viewer/widgets/raster.h"
-#include "viewer/session/run_pair.h"
-#include "viewer/widgets/style.h"
 #include "viewer/main_window/ui.h"
+#include "viewer/session/run_pair.h"
+#include "viewer/widgets/raster.h"
+#include "viewer/widgets/style.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "trace/base/format.h"
 #include "trace/base/files/temporary.h"
+#include "trace/base/format.h"
 
 namespace stepscope::base {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "trace/base/bytes.h"
-#include "trace/base/files/truncated_mmap.h"
 #include "trace/base/expected.h"
+#include "trace/base/files/truncated_mmap.h"
 
 namespace stepscope::base {
 

@@ -10,8 +10,8 @@
 
 #include "trace/base/bytes.h"
 #include "trace/file/codec/column_table.h"
-#include "trace/model/event_view.h"
 #include "trace/model/build/column_spans.h"
+#include "trace/model/event_view.h"
 
 namespace stepscope::file {
 

@@ -9,8 +9,8 @@
 #include <tbb/parallel_for.h>
 
 #include "trace/base/huge_pages.h"
-#include "trace/import/open/clock_fit.h"
 #include "trace/import/common/coarse_times.h"
+#include "trace/import/open/clock_fit.h"
 #include "trace/import/open/device_collectives.h"
 #include "trace/model/derive/clock_drift.h"
 #include "trace/model/derive/collective_match.h"

@@ -6,14 +6,14 @@
 #include <string_view>
 
 #include "trace/base/files/mapped_file.h"
-#include "trace/base/protobuf_reader.h"
 #include "trace/base/files/run_folder.h"
-#include "trace/import/open/file_advice.h"
+#include "trace/base/protobuf_reader.h"
+#include "trace/import/common/json/cursor.h"
 #include "trace/import/formats/flight_recorder/flight_recorder_importer.h"
 #include "trace/import/formats/flight_recorder/pickle.h"
 #include "trace/import/formats/importers.h"
-#include "trace/import/common/json/cursor.h"
 #include "trace/import/formats/nsys/database/database_image.h"
+#include "trace/import/open/file_advice.h"
 
 namespace stepscope::import {
 namespace {

@@ -12,12 +12,12 @@
 #include <tbb/task_arena.h>
 
 #include "trace/base/files/run_folder.h"
-#include "trace/import/open/clock_alignment.h"
 #include "trace/import/common/coarse_times.h"
 #include "trace/import/common/numbers.h"
-#include "trace/import/open/spilled_source.h"
+#include "trace/import/open/clock_alignment.h"
 #include "trace/import/open/run_files.h"
 #include "trace/import/open/separate_captures.h"
+#include "trace/import/open/spilled_source.h"
 
 namespace stepscope::import {
 namespace {

@@ -10,14 +10,14 @@
 #include <fmt/format.h>
 
 #include "trace/base/files/run_folder.h"
+#include "trace/import/common/numbers.h"
+#include "trace/import/common/rank_from_name.h"
 #include "trace/import/formats/flight_recorder/flight_recorder_importer.h"
 #include "trace/import/formats/importers.h"
-#include "trace/import/common/numbers.h"
 #include "trace/import/formats/nsys/nsys_importer.h"
-#include "trace/import/open/non_trace_files.h"
 #include "trace/import/formats/perfetto/perfetto_importer.h"
-#include "trace/import/common/rank_from_name.h"
 #include "trace/import/formats/xplane/profile_folder.h"
+#include "trace/import/open/non_trace_files.h"
 
 namespace stepscope::import {
 namespace {

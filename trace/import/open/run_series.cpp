@@ -7,9 +7,9 @@
 
 #include "trace/base/files/run_folder.h"
 #include "trace/import/common/coarse_times.h"
-#include "trace/import/open/open_run.h"
 #include "trace/import/common/rank_from_name.h"
 #include "trace/import/formats/xplane/profile_folder.h"
+#include "trace/import/open/open_run.h"
 
 namespace stepscope::import {
 namespace {

@@ -8,10 +8,10 @@
 #include "trace/file/format.h"
 #include "trace/file/reader.h"
 #include "trace/file/summaries.h"
-#include "trace/import/open/file_advice.h"
+#include "trace/import/common/rank_from_name.h"
 #include "trace/import/formats/importers.h"
 #include "trace/import/formats/nsys/nsys_importer.h"
-#include "trace/import/common/rank_from_name.h"
+#include "trace/import/open/file_advice.h"
 
 namespace stepscope::import {
 namespace {

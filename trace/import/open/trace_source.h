@@ -12,8 +12,8 @@
 #include "trace/base/expected.h"
 #include "trace/file/trace_file.h"
 #include "trace/model/derive/clock_drift.h"
-#include "trace/model/intervals.h"
 #include "trace/model/derive/run_skeleton.h"
+#include "trace/model/intervals.h"
 #include "trace/model/run.h"
 
 namespace stepscope::import {

@@ -94,7 +94,7 @@ std::optional<Limits> limits_of(std::vector<std::vector<EventBatch>> const& trac
 
 }  // namespace
 
-uint64_t leave_out_far_events(std::vector<std::vector<EventBatch>>& tracks) {
+uint64_t leave_out_timestamp_outliers(std::vector<std::vector<EventBatch>>& tracks) {
   auto const limits = limits_of(tracks);
   if (!limits) return 0;
   uint64_t far = 0;

@@ -19,9 +19,9 @@
 #include "trace/base/hash_number.h"
 #include "trace/base/huge_pages.h"
 #include "trace/model/build/collective_merge.h"
-#include "trace/model/event_view.h"
-#include "trace/model/build/timestamp_outliers.h"
 #include "trace/model/build/order_batches.h"
+#include "trace/model/build/timestamp_outliers.h"
+#include "trace/model/event_view.h"
 #include "trace/model/kind_scan.h"
 
 namespace stepscope::model {
@@ -221,7 +221,7 @@ void TraceBuilder::append(TrackId track, EventBatch batch) {
   if (!batch.empty()) batches_[track.value].push_back(std::move(batch));
 }
 
-uint64_t TraceBuilder::leave_out_far_events() { return model::leave_out_far_events(batches_); }
+uint64_t TraceBuilder::leave_out_timestamp_outliers() { return model::leave_out_timestamp_outliers(batches_); }
 
 void TraceBuilder::count_dropped() {
   for (Track const& track : trace_.tracks_) trace_.log_.dropped += track.dropped;

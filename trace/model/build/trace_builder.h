@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "trace/model/event_batch.h"
 #include "trace/model/build/column_spans.h"
+#include "trace/model/event_batch.h"
 #include "trace/model/trace.h"
 
 namespace stepscope::model {
@@ -43,8 +43,8 @@ class TraceBuilder {
   /// No op is of a CUDA graph.
   void leave_out_graphs() { trace_.may_have_graphs_ = false; }
 
-  /// Events far from all others (far_events.h), which are left out; the caller tells of them.
-  [[nodiscard]] uint64_t leave_out_far_events();
+  /// Events far from all others (timestamp_outliers.h), which are left out; the caller tells of them.
+  [[nodiscard]] uint64_t leave_out_timestamp_outliers();
 
   /// Merges the calls of communication libraries with their kernels, sorts by (track, start, −dur), repairs negative durations,
   /// computes depth and links, counts faults in the log. Tracks keep their ids. Events of equal key keep the order in which they

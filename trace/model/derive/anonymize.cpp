@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "trace/model/derive/clock_drift.h"
 #include "trace/model/build/row_copy.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/derive/clock_drift.h"
 
 namespace stepscope::model {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
-#include "trace/synth/process/kernels.h"
 #include "trace/synth/jobs/patterns.h"
+#include "trace/synth/process/kernels.h"
 #include "trace/synth/process/program_builder.h"
 
 namespace stepscope::synth {

@@ -10,8 +10,8 @@
 #include "trace/base/expected.h"
 #include "trace/file/writer.h"
 #include "trace/model/string_table.h"
-#include "trace/model/trace.h"
 #include "trace/model/summary/track_summary.h"
+#include "trace/model/trace.h"
 
 namespace stepscope::synth {
 

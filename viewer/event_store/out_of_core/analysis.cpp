@@ -23,26 +23,26 @@ using base::Expected;
 
 }  // namespace
 
-struct FarAnalysis::Shared {
-  FarRun::Sources sources;
+struct OutOfCoreAnalysis::Shared {
+  OutOfCoreRun::Sources sources;
   bool wants_sample = false;
-  std::shared_ptr<runs::ReadingProgress> progress = std::make_shared<runs::ReadingProgress>();
+  std::shared_ptr<run_loading::ReadingProgress> progress = std::make_shared<run_loading::ReadingProgress>();
   std::mutex mutex;
   std::condition_variable changed;
   std::optional<Expected<Result>> result;  ///< under the mutex
 
   Expected<Result> analyze() {
     // One that cannot be read keeps its place: ranks are known by their number.
-    auto files = runs::StreamedFiles::open(sources, {runs::Unreadable::kWithoutEvents, true, progress});
+    auto files = run_loading::StreamedFiles::open(sources, {run_loading::Unreadable::kWithoutEvents, true, progress});
     if (!files) return base::fail_with(files);
     auto analysis = files->analyze();
     if (!analysis) return base::fail_with(analysis);
     model::Run const& outline = files->outline();
     if (!analyzer::has_marked_steps(outline))
-      analysis->quality.notes.emplace_back("no step is marked, and in a run of this size steps are not detected");
+      analysis->integrity.notes.emplace_back("no step is marked, and in a run of this size steps are not detected");
     Result made{std::move(*analysis), {}, {}, {}, {}, {}};
     made.participations = find_participations(outline, made.analysis, true);
-    made.communicators = find_far_communicators(outline, made.analysis, made.participations);
+    made.communicators = find_out_of_core_communicators(outline, made.analysis, made.participations);
     auto const& devices = made.analysis.gaps.devices();
     std::vector<GapGrid> grids(devices.size());
     tbb::parallel_for(size_t{0}, devices.size(), [&](size_t i) { grids[i] = GapGrid(devices[i]); });
@@ -70,19 +70,19 @@ struct FarAnalysis::Shared {
   }
 };
 
-FarAnalysis::FarAnalysis(FarRun::Sources sources, bool wants_sample) : shared_(std::make_shared<Shared>()) {
+OutOfCoreAnalysis::OutOfCoreAnalysis(OutOfCoreRun::Sources sources, bool wants_sample) : shared_(std::make_shared<Shared>()) {
   shared_->sources = std::move(sources);
   shared_->wants_sample = wants_sample;
-  std::thread([shared = shared_, at_work = std::make_shared<AtWork>()]() mutable {
+  std::thread([shared = shared_, detached = std::make_shared<DetachedThread>()]() mutable {
     shared->work();
     // What nobody waits for any more is freed here, on this thread.
     shared.reset();
   }).detach();
 }
 
-FarAnalysis::~FarAnalysis() { shared_->progress->given_up = true; }
+OutOfCoreAnalysis::~OutOfCoreAnalysis() { shared_->progress->given_up = true; }
 
-std::vector<uint32_t> take_analysis(Scene& scene, FarAnalysis::Result result) {
+std::vector<uint32_t> take_analysis(Scene& scene, OutOfCoreAnalysis::Result result) {
   scene.analysis = std::move(result.analysis);
   scene.participations = std::move(result.participations);
   scene.far->take_gap_grids(std::move(result.gap_grids));
@@ -107,22 +107,22 @@ std::vector<uint32_t> take_analysis(Scene& scene, FarAnalysis::Result result) {
   return nodes_now;
 }
 
-double FarAnalysis::share() const {
+double OutOfCoreAnalysis::share() const {
   double const all = 2.0 * static_cast<double>(std::max<size_t>(shared_->sources->ranks.size(), 1));
   return std::min(static_cast<double>(shared_->progress->processes_read) / all, 1.0);
 }
 
-bool FarAnalysis::is_done() const {
+bool OutOfCoreAnalysis::is_done() const {
   std::lock_guard const lock(shared_->mutex);
   return shared_->result.has_value();
 }
 
-void FarAnalysis::finish() const {
+void OutOfCoreAnalysis::finish() const {
   std::unique_lock lock(shared_->mutex);
   shared_->changed.wait(lock, [&] { return shared_->result.has_value(); });
 }
 
-base::Expected<FarAnalysis::Result> FarAnalysis::take() {
+base::Expected<OutOfCoreAnalysis::Result> OutOfCoreAnalysis::take() {
   std::lock_guard const lock(shared_->mutex);
   return std::move(*shared_->result);
 }

@@ -11,23 +11,23 @@
 
 namespace stepscope::viewer {
 
-class FarAnalysis {
+class OutOfCoreAnalysis {
  public:
   struct Result {
     analyzer::Analysis analysis;
     std::vector<Scene::Participation> participations;
     std::map<analyzer::DeviceRef, GapGrid> gap_grids;
     std::vector<Curve> memory_curves;  ///< beside the analysis' devices
-    FarCommunicators communicators;
-    std::optional<analyzer::RunSample> sample;  ///< where it was asked for
+    OutOfCoreCommunicators communicators;
+    std::optional<analyzer::RunMeasurements> sample;  ///< where it was asked for
   };
 
   /// Begins at once. `wants_sample`: the run is one of a series.
-  explicit FarAnalysis(FarRun::Sources sources, bool wants_sample = false);
+  explicit OutOfCoreAnalysis(OutOfCoreRun::Sources sources, bool wants_sample = false);
   /// Does not wait: what is still at work ends by itself, soon.
-  ~FarAnalysis();
-  FarAnalysis(FarAnalysis const&) = delete;
-  FarAnalysis& operator=(FarAnalysis const&) = delete;
+  ~OutOfCoreAnalysis();
+  OutOfCoreAnalysis(OutOfCoreAnalysis const&) = delete;
+  OutOfCoreAnalysis& operator=(OutOfCoreAnalysis const&) = delete;
 
   /// 0 to 1.
   [[nodiscard]] double share() const;
@@ -43,7 +43,7 @@ class FarAnalysis {
 };
 
 /// Puts the analysis of a far run into its scene; no other thread may look at it meanwhile. Rows of communicators come with it:
-/// returns for each node where it is now (carry_over.h has one that takes a view along).
-std::vector<uint32_t> take_analysis(Scene& scene, FarAnalysis::Result result);
+/// returns for each node where it is now (rebase_view.h has one that takes a view along).
+std::vector<uint32_t> take_analysis(Scene& scene, OutOfCoreAnalysis::Result result);
 
 }  // namespace stepscope::viewer

@@ -15,18 +15,18 @@ using Numbers = std::unordered_map<uint64_t, uint32_t>;  ///< of a device: commu
 /// Finds where an event belongs without a look into the maps as long as it is where the one before it was.
 struct Place {
   analyzer::DeviceRef ref;
-  std::vector<FarCommunicator>* all = nullptr;
+  std::vector<OutOfCoreCommunicator>* all = nullptr;
   Numbers* numbers = nullptr;
 };
 
 /// Without labels, and without what only rows need.
 std::map<analyzer::DeviceRef, Numbers> find_communicators(model::Run const& run, analyzer::Analysis const& analysis,
                                                           std::span<Scene::Participation const> sorted,
-                                                          FarCommunicators& result) {
+                                                          OutOfCoreCommunicators& result) {
   std::map<analyzer::DeviceRef, Numbers> numbers;
   Place at;
   for (Scene::Participation const& each : sorted) {
-    analyzer::CollectiveFacts const& facts = analysis.collectives[each.collective];
+    analyzer::CollectiveStats const& facts = analysis.collectives[each.collective];
     if (facts.communicator == 0) continue;
     analyzer::DeviceRef const ref{static_cast<int32_t>(each.rank), run.ranks[each.rank].trace.tracks()[each.track].device};
     if (at.all == nullptr || !(at.ref == ref)) at = {ref, &result[ref], &numbers[ref]};
@@ -46,22 +46,22 @@ std::map<analyzer::DeviceRef, Numbers> find_communicators(model::Run const& run,
 
 /// The collectives of one row.
 struct RowEvents {
-  FarCommunicator* into = nullptr;
+  OutOfCoreCommunicator* into = nullptr;
   std::vector<std::pair<int64_t, int64_t>> times;  ///< begin and duration, trace time
 };
 
 /// Of the devices that need rows.
 std::vector<RowEvents> events_of_rows(model::Run const& run, analyzer::Analysis const& analysis,
-                                      std::map<analyzer::DeviceRef, Numbers> const& numbers, FarCommunicators& result) {
+                                      std::map<analyzer::DeviceRef, Numbers> const& numbers, OutOfCoreCommunicators& result) {
   std::vector<RowEvents> rows;
   std::map<analyzer::DeviceRef, size_t> first_row;
   for (auto& [ref, all] : result) {
     if (streams_tell_apart(all)) continue;
     first_row.emplace(ref, rows.size());
-    for (FarCommunicator& each : all) rows.push_back({&each, {}});
+    for (OutOfCoreCommunicator& each : all) rows.push_back({&each, {}});
   }
   if (rows.empty()) return rows;
-  for (analyzer::CollectiveFacts const& facts : analysis.collectives) {
+  for (analyzer::CollectiveStats const& facts : analysis.collectives) {
     if (facts.communicator == 0) continue;
     for (auto const& participant : facts.participants) {
       auto const first = first_row.find(participant.ref);
@@ -94,7 +94,7 @@ void summarize_row(RowEvents& row) {
   events.dur = dur;
   events.name = names;
   events.kind = kinds;
-  FarCommunicator& into = *row.into;
+  OutOfCoreCommunicator& into = *row.into;
   into.lane_count = static_cast<uint32_t>(lanes.count());
   into.summary = model::summarize(events, depth);
   model::TrackSummary const* const summary = &into.summary;
@@ -103,13 +103,13 @@ void summarize_row(RowEvents& row) {
 
 }  // namespace
 
-FarCommunicators find_far_communicators(model::Run const& run, analyzer::Analysis const& analysis,
-                                        std::span<Scene::Participation const> sorted) {
-  FarCommunicators result;
+OutOfCoreCommunicators find_out_of_core_communicators(model::Run const& run, analyzer::Analysis const& analysis,
+                                                      std::span<Scene::Participation const> sorted) {
+  OutOfCoreCommunicators result;
   auto const numbers = find_communicators(run, analysis, sorted, result);
   CommunicatorMembers const members(analysis);
   for (auto& [ref, all] : result)
-    for (FarCommunicator& each : all) each.label = members.label(run, each.of);
+    for (OutOfCoreCommunicator& each : all) each.label = members.label(run, each.of);
   auto rows = events_of_rows(run, analysis, numbers, result);
   tbb::parallel_for(size_t{0}, rows.size(), [&](size_t i) { summarize_row(rows[i]); });
   return result;

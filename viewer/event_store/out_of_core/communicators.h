@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "trace/model/summary/track_summary.h"
-#include "viewer/scene/communicators.h"
 #include "viewer/event_store/out_of_core/density.h"
+#include "viewer/scene/communicators.h"
 #include "viewer/scene/scene.h"
 
 namespace stepscope::viewer {
 
-struct FarCommunicator {
+struct OutOfCoreCommunicator {
   Communicator of;
   std::string label;
   /// What follows is known where streams do not tell a device's communicators apart.
@@ -24,11 +24,11 @@ struct FarCommunicator {
 };
 
 /// In the order of their first collectives.
-using FarCommunicators = std::map<analyzer::DeviceRef, std::vector<FarCommunicator>>;
+using OutOfCoreCommunicators = std::map<analyzer::DeviceRef, std::vector<OutOfCoreCommunicator>>;
 
 /// `run`: the analysis'; its events are not looked at. `sorted`: all, as find_participations() makes them of a far run.
 /// O(n log n) in the participations.
-FarCommunicators find_far_communicators(model::Run const& run, analyzer::Analysis const& analysis,
-                                        std::span<Scene::Participation const> sorted);
+OutOfCoreCommunicators find_out_of_core_communicators(model::Run const& run, analyzer::Analysis const& analysis,
+                                                      std::span<Scene::Participation const> sorted);
 
 }  // namespace stepscope::viewer

@@ -57,7 +57,7 @@ std::vector<GapGrid::Longest> GapGrid::longest(analyzer::DeviceGaps const& gaps,
   std::vector<Longest> result(count);
   if (cells_.empty() || count == 0 || !(pixel > 0)) return result;
   if (pixel < cells_.width()) {
-    add_gaps(gaps, gaps.first_after(static_cast<int64_t>(begin)), begin, pixel, result);
+    add_gaps(gaps, gaps.exponential_search(static_cast<int64_t>(begin)), begin, pixel, result);
     return result;
   }
   auto const [cells, width] = cells_.level(pixel);

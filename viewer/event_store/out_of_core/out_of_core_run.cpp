@@ -23,7 +23,7 @@ void correct_times(model::TrackSummary& summary, model::ClockDrift const& drift)
     for (auto& busy : summary.busy) busy[bin] = std::min(busy[bin], summary.bin_end(bin) - summary.begin[bin]);
 }
 
-void take_summary(model::TrackSummary summary, FarTrack& track) {
+void take_summary(model::TrackSummary summary, OutOfCoreTrack& track) {
   uint16_t deepest = 0;
   for (size_t bin = 0; bin < summary.size(); ++bin) {
     deepest = std::max(deepest, summary.depth[bin]);
@@ -34,8 +34,8 @@ void take_summary(model::TrackSummary summary, FarTrack& track) {
   track.pyramid = model::TrackPyramid(std::move(summary));
 }
 
-std::vector<FarRank::Step> steps_of(import::TraceSource const& source) {
-  std::vector<FarRank::Step> result;
+std::vector<OutOfCoreRank::Step> steps_of(import::TraceSource const& source) {
+  std::vector<OutOfCoreRank::Step> result;
   auto const steps = source.steps();
   if (!steps) return result;
   std::map<uint32_t, size_t> counts;
@@ -50,11 +50,11 @@ std::vector<FarRank::Step> steps_of(import::TraceSource const& source) {
 /// Whether a track has the events that its summary has in the bins that lie within the tile. `is_damaged`: something of the
 /// tile could not be read; where no bin tells, a track without events is taken to be what.
 bool is_complete(Tile const& tile, uint32_t track, model::TrackSummary const& summary, bool is_damaged) {
-  auto const first =
-      static_cast<size_t>(std::lower_bound(summary.begin.begin(), summary.begin.end(), tile.wish.begin) - summary.begin.begin());
+  auto const first = static_cast<size_t>(std::lower_bound(summary.begin.begin(), summary.begin.end(), tile.request.begin) -
+                                         summary.begin.begin());
   uint64_t expected = 0;
   size_t last = first;
-  for (; last < summary.size() && summary.bin_end(last) <= tile.wish.end; ++last) expected += summary.starts[last];
+  for (; last < summary.size() && summary.bin_end(last) <= tile.request.end; ++last) expected += summary.starts[last];
   auto const rows = tile.trace.rows_of(model::TrackId{track});
   if (last == first) return !is_damaged || rows.size() > 0;
   auto const& start = tile.trace.columns().start;
@@ -67,14 +67,14 @@ bool is_complete(Tile const& tile, uint32_t track, model::TrackSummary const& su
 }
 
 /// The devices of the process by their numbers.
-std::vector<FarDevice> devices_with_streams(std::span<model::Track const> tracks, FarRank const& rank) {
+std::vector<OutOfCoreDevice> devices_with_streams(std::span<model::Track const> tracks, OutOfCoreRank const& rank) {
   std::map<int32_t, std::vector<uint32_t>> streams;
   for (uint32_t t = 0; t < tracks.size(); ++t)
     if (tracks[t].kind != model::TrackKind::kThread && tracks[t].device >= 0 && rank.tracks[t]->events > 0)
       streams[tracks[t].device].push_back(t);
-  std::vector<FarDevice> devices;
+  std::vector<OutOfCoreDevice> devices;
   for (auto& [number, of_device] : streams) {
-    FarDevice& device = devices.emplace_back();
+    OutOfCoreDevice& device = devices.emplace_back();
     device.device = number;
     for (uint32_t const t : of_device)
       if ((rank.tracks[t]->kinds & file::kind_bit(model::EventKind::kCollective)) != 0) device.collectives.push_back(t);
@@ -86,11 +86,12 @@ std::vector<FarDevice> devices_with_streams(std::span<model::Track const> tracks
 }
 
 /// What of a device all of its streams together tell, where they are in the tile. `shift`: from trace time to view time.
-void add_device(FarDevice const& device, import::RankSource const& rank, int64_t shift, TileFacts const& facts, Tile& tile) {
+void add_device(OutOfCoreDevice const& device, import::RankSource const& rank, int64_t shift, TileFacts const& facts,
+                Tile& tile) {
   auto const has_all = [&](std::vector<uint32_t> const& tracks) {
     return std::all_of(tracks.begin(), tracks.end(), [&](uint32_t t) { return tile.has(t); });
   };
-  analyzer::DeviceRef const ref{static_cast<int32_t>(tile.wish.rank), device.device};
+  analyzer::DeviceRef const ref{static_cast<int32_t>(tile.request.rank), device.device};
   if (facts.communicators && has_all(device.collectives)) {
     auto const known = facts.communicators->find(ref);
     if (known != facts.communicators->end() && !streams_tell_apart(known->second)) {
@@ -105,14 +106,14 @@ void add_device(FarDevice const& device, import::RankSource const& rank, int64_t
   if (facts.gaps != nullptr) of.gaps = facts.gaps->of(ref);
   if (of.gaps != nullptr) of.first = facts.gaps->first_of(ref);
   Segments segments(device_segments(tile.trace, device.streams, shift, facts.origin, of,
-                                    {add(tile.wish.begin, rank.offset_ns), add(tile.wish.end, rank.offset_ns)}));
+                                    {add(tile.request.begin, rank.offset_ns), add(tile.request.end, rank.offset_ns)}));
   tile.bytes += segments.size() * sizeof(Segment);
   tile.devices.emplace(device.device, std::move(segments));
 }
 
 }  // namespace
 
-DensityGrid const& FarTrack::grid() const {
+DensityGrid const& OutOfCoreTrack::grid() const {
   std::call_once(grid_made_, [this] {
     model::TrackSummary const* const summary = &pyramid.summary();
     grid_ = DensityGrid(std::span(&summary, 1));
@@ -120,42 +121,42 @@ DensityGrid const& FarTrack::grid() const {
   return grid_;
 }
 
-DensityGrid const& FarDevice::grid(std::span<model::TrackSummary const* const> summaries) const {
+DensityGrid const& OutOfCoreDevice::grid(std::span<model::TrackSummary const* const> summaries) const {
   std::call_once(*grid_made_, [&] { grid_ = DensityGrid(summaries); });
   return grid_;
 }
 
-FarDevice const& FarRun::device(analyzer::DeviceRef ref) const {
+OutOfCoreDevice const& OutOfCoreRun::device(analyzer::DeviceRef ref) const {
   auto const& devices = ranks_[static_cast<size_t>(ref.rank_index)].devices;
   auto const found =
-      std::find_if(devices.begin(), devices.end(), [&](FarDevice const& each) { return each.device == ref.device; });
+      std::find_if(devices.begin(), devices.end(), [&](OutOfCoreDevice const& each) { return each.device == ref.device; });
   STEPSCOPE_CHECK(found != devices.end());
   return *found;
 }
 
-std::vector<FarCommunicator> const* FarRun::communicators(analyzer::DeviceRef ref) const {
+std::vector<OutOfCoreCommunicator> const* OutOfCoreRun::communicators(analyzer::DeviceRef ref) const {
   if (!communicators_) return nullptr;
   auto const found = communicators_->find(ref);
   return found == communicators_->end() ? nullptr : &found->second;
 }
 
-bool FarRun::has_kind(uint32_t rank, model::EventKind kind) const {
+bool OutOfCoreRun::has_kind(uint32_t rank, model::EventKind kind) const {
   auto const& tracks = ranks_[rank].tracks;
   return std::any_of(tracks.begin(), tracks.end(), [&](auto const& track) { return (track->kinds & file::kind_bit(kind)) != 0; });
 }
 
-uint64_t FarRun::starts(uint32_t rank, uint32_t of, int64_t begin, int64_t end) const {
+uint64_t OutOfCoreRun::starts(uint32_t rank, uint32_t of, int64_t begin, int64_t end) const {
   return begin >= end ? 0 : track(rank, of).pyramid.starts(begin, end);
 }
 
-std::vector<DensityColumn> FarRun::columns(uint32_t rank, std::span<uint32_t const> tracks, double begin, double pixel,
-                                           size_t count) const {
+std::vector<DensityColumn> OutOfCoreRun::columns(uint32_t rank, std::span<uint32_t const> tracks, double begin, double pixel,
+                                                 size_t count) const {
   std::vector<DensityColumn> columns(count);
   std::vector<model::TrackSummary const*> summaries;
   for (uint32_t const of : tracks) summaries.push_back(&track(rank, of).pyramid.summary());
   auto const& devices = ranks_[rank].devices;
   auto const device = std::find_if(devices.begin(), devices.end(),
-                                   [&](FarDevice const& each) { return std::ranges::equal(each.streams, tracks); });
+                                   [&](OutOfCoreDevice const& each) { return std::ranges::equal(each.streams, tracks); });
   if (tracks.size() > 1 && device != devices.end()) {
     device->grid(summaries).add_columns(summaries, begin, pixel, columns);
     return columns;
@@ -165,15 +166,15 @@ std::vector<DensityColumn> FarRun::columns(uint32_t rank, std::span<uint32_t con
   return columns;
 }
 
-void FarRun::read_tiles(int64_t origin, analyzer::IdleGaps const* gaps, size_t most_bytes) {
+void OutOfCoreRun::read_tiles(int64_t origin, analyzer::IdleGaps const* gaps, size_t most_bytes) {
   if (tiles_) tiles_->retire();
   last_tiles_ = std::move(tiles_);
-  tiles_ = std::make_unique<TileStore>(
-      [this, facts = TileFacts{origin, gaps, communicators_}](TileWish const& wish) { return read_tile(*this, wish, facts); },
-      most_bytes);
+  tiles_ = std::make_unique<TileStore>([this, facts = TileFacts{origin, gaps, communicators_}](
+                                           TileRequest const& request) { return read_tile(*this, request, facts); },
+                                       most_bytes);
 }
 
-std::optional<Scene::EventAt> FarRun::find(Selection const& selection) const {
+std::optional<Scene::EventAt> OutOfCoreRun::find(Selection const& selection) const {
   std::optional<Scene::EventAt> found;
   tiles_->each_of(selection.rank, [&](Tile const& tile) {
     if (found || !tile.has(selection.track)) return;
@@ -191,8 +192,8 @@ std::optional<Scene::EventAt> FarRun::find(Selection const& selection) const {
   return found;
 }
 
-base::Expected<std::unique_ptr<FarRun>> make_far_run(FarRun::Sources sources) {
-  std::vector<FarRank> ranks(sources->ranks.size());
+base::Expected<std::unique_ptr<OutOfCoreRun>> make_out_of_core_run(OutOfCoreRun::Sources sources) {
+  std::vector<OutOfCoreRank> ranks(sources->ranks.size());
   struct Place {
     uint32_t rank, track;
   };
@@ -202,7 +203,7 @@ base::Expected<std::unique_ptr<FarRun>> make_far_run(FarRun::Sources sources) {
     auto const counts = source.event_counts();
     auto const kinds = source.kinds();
     for (uint32_t t = 0; t < counts.size(); ++t) {
-      auto track = std::make_unique<FarTrack>();
+      auto track = std::make_unique<OutOfCoreTrack>();
       track->events = counts[t];
       track->kinds = kinds[t];
       ranks[r].events += counts[t];
@@ -225,7 +226,7 @@ base::Expected<std::unique_ptr<FarRun>> make_far_run(FarRun::Sources sources) {
   for (std::string const& error : errors)
     if (!error.empty()) return base::fail("{}", error);
   tbb::parallel_for(size_t{0}, ranks.size(), [&](size_t r) { ranks[r].steps = steps_of(sources->ranks[r].source); });
-  return std::make_unique<FarRun>(std::move(sources), std::move(ranks));
+  return std::make_unique<OutOfCoreRun>(std::move(sources), std::move(ranks));
 }
 
 base::Expected<model::Run> run_without_events(import::RunSources const& sources) {
@@ -242,31 +243,31 @@ base::Expected<model::Run> run_without_events(import::RunSources const& sources)
   return run;
 }
 
-std::shared_ptr<Tile const> read_tile(FarRun const& run, TileWish const& wish, TileFacts const& facts) {
-  import::RankSource const& rank = run.sources().ranks[wish.rank];
+std::shared_ptr<Tile const> read_tile(OutOfCoreRun const& run, TileRequest const& request, TileFacts const& facts) {
+  import::RankSource const& rank = run.sources().ranks[request.rank];
   file::Selection selection;
-  selection.window = {wish.begin, wish.end};
+  selection.window = {request.begin, request.end};
   selection.tracks.emplace();
-  for (uint32_t const track : wish.tracks) selection.tracks->push_back(model::TrackId{track});
+  for (uint32_t const track : request.tracks) selection.tracks->push_back(model::TrackId{track});
   auto trace = rank.source.copy(selection);
   if (!trace) return nullptr;
   auto tile = std::make_shared<Tile>();
-  tile->wish = wish;
+  tile->request = request;
   tile->trace = std::move(*trace);
   tile->tracks.resize(tile->trace.tracks().size());
   int64_t const shift = add(rank.offset_ns, add(~facts.origin, 1));
   bool const is_damaged = tile->trace.log().lost_blocks > rank.source.log().lost_blocks;
-  for (uint32_t const t : wish.tracks) {
+  for (uint32_t const t : request.tracks) {
     if (t >= tile->tracks.size()) continue;
     Tile::TrackEvents& into = tile->tracks[t];
-    into.is_whole = is_complete(*tile, t, run.track(wish.rank, t).pyramid.summary(), is_damaged);
+    into.is_whole = is_complete(*tile, t, run.track(request.rank, t).pyramid.summary(), is_damaged);
     if (!into.is_whole) continue;
     uint64_t hidden = 0;
     into.lanes = make_lanes(tile->trace, t, hidden);
     into.curve = sample_curve(tile->trace, t, shift);
     tile->bytes += into.curve.time.size() * 2 * sizeof(int64_t);
   }
-  for (FarDevice const& of_device : run.rank(wish.rank).devices) add_device(of_device, rank, shift, facts, *tile);
+  for (OutOfCoreDevice const& of_device : run.rank(request.rank).devices) add_device(of_device, rank, shift, facts, *tile);
   tile->bytes += sizeof(Tile) + size_t{tile->trace.event_count()} * kTileBytesAnEvent + tile->trace.strings().size() * 64;
   return tile;
 }

@@ -13,8 +13,8 @@
 #include "trace/base/expected.h"
 #include "trace/import/open/trace_source.h"
 #include "trace/model/summary/track_pyramid.h"
-#include "viewer/event_store/out_of_core/density.h"
 #include "viewer/event_store/out_of_core/communicators.h"
+#include "viewer/event_store/out_of_core/density.h"
 #include "viewer/event_store/out_of_core/gap_grid.h"
 #include "viewer/event_store/out_of_core/tiles.h"
 #include "viewer/scene/scene.h"
@@ -27,7 +27,7 @@ inline constexpr uint64_t kMostNearEvents = uint64_t{8} << 20;
 /// Of events that were read, together: a quarter of what a run of any size may take.
 inline constexpr size_t kMostTileBytes = size_t{256} << 20;
 
-struct FarTrack {
+struct OutOfCoreTrack {
   model::TrackPyramid pyramid;  ///< trace time
   uint64_t events = 0;
   uint64_t kinds = 0;              ///< bit k = an event of kind k is in it
@@ -42,7 +42,7 @@ struct FarTrack {
 };
 
 /// What is drawn of a device in one strip.
-struct FarDevice {
+struct OutOfCoreDevice {
   int32_t device = 0;
   std::vector<uint32_t> streams;      ///< those of its tracks that have events
   std::vector<uint32_t> collectives;  ///< those of its streams that may have collectives, never none
@@ -54,28 +54,28 @@ struct FarDevice {
   mutable DensityGrid grid_;
 };
 
-struct FarRank {
+struct OutOfCoreRank {
   struct Step {
     int64_t begin = 0;  ///< trace time
     int64_t index = 0;
   };
-  std::vector<std::unique_ptr<FarTrack>> tracks;
+  std::vector<std::unique_ptr<OutOfCoreTrack>> tracks;
   std::vector<Step> steps;  ///< of the track that has most, by begin
   uint64_t events = 0;
-  std::vector<FarDevice> devices;  ///< by number
+  std::vector<OutOfCoreDevice> devices;  ///< by number
 };
 
-class FarRun {
+class OutOfCoreRun {
  public:
   using Sources = std::shared_ptr<import::RunSources const>;
-  FarRun(Sources sources, std::vector<FarRank> ranks) : sources_(std::move(sources)), ranks_(std::move(ranks)) {}
+  OutOfCoreRun(Sources sources, std::vector<OutOfCoreRank> ranks) : sources_(std::move(sources)), ranks_(std::move(ranks)) {}
 
   [[nodiscard]] import::RunSources const& sources() const { return *sources_; }
   [[nodiscard]] Sources const& shared_sources() const { return sources_; }
-  [[nodiscard]] FarRank const& rank(uint32_t rank) const { return ranks_[rank]; }
-  [[nodiscard]] FarTrack const& track(uint32_t rank, uint32_t track) const { return *ranks_[rank].tracks[track]; }
+  [[nodiscard]] OutOfCoreRank const& rank(uint32_t rank) const { return ranks_[rank]; }
+  [[nodiscard]] OutOfCoreTrack const& track(uint32_t rank, uint32_t track) const { return *ranks_[rank].tracks[track]; }
   /// One that has events.
-  [[nodiscard]] FarDevice const& device(analyzer::DeviceRef ref) const;
+  [[nodiscard]] OutOfCoreDevice const& device(analyzer::DeviceRef ref) const;
   [[nodiscard]] bool has_kind(uint32_t rank, model::EventKind kind) const;
   /// Events that start in [begin, end), trace time; bins that a border cuts are taken as even.
   [[nodiscard]] uint64_t starts(uint32_t rank, uint32_t track, int64_t begin, int64_t end) const;
@@ -88,9 +88,11 @@ class FarRun {
   /// Of a device that has gaps.
   [[nodiscard]] GapGrid const& gap_grid(analyzer::DeviceRef ref) const { return gap_grids_.at(ref); }
 
-  void take_communicators(FarCommunicators all) { communicators_ = std::make_shared<FarCommunicators const>(std::move(all)); }
+  void take_communicators(OutOfCoreCommunicators all) {
+    communicators_ = std::make_shared<OutOfCoreCommunicators const>(std::move(all));
+  }
   /// Of a device; null: none are known.
-  [[nodiscard]] std::vector<FarCommunicator> const* communicators(analyzer::DeviceRef ref) const;
+  [[nodiscard]] std::vector<OutOfCoreCommunicator> const* communicators(analyzer::DeviceRef ref) const;
 
   /// From now on events are read; what was read before is forgotten, and what is being read is not waited for. `gaps`: the
   /// analysis', null before it is there; must outlive this.
@@ -101,24 +103,24 @@ class FarRun {
 
  private:
   Sources sources_;
-  std::vector<FarRank> ranks_;
+  std::vector<OutOfCoreRank> ranks_;
   std::map<analyzer::DeviceRef, GapGrid> gap_grids_;
-  std::shared_ptr<FarCommunicators const> communicators_;  ///< with the tiles' threads
-  std::unique_ptr<TileStore> tiles_;                       // last, as the next: their threads look at the others
-  std::unique_ptr<TileStore> last_tiles_;                  // of a call before
+  std::shared_ptr<OutOfCoreCommunicators const> communicators_;  ///< with the tiles' threads
+  std::unique_ptr<TileStore> tiles_;                             // last, as the next: their threads look at the others
+  std::unique_ptr<TileStore> last_tiles_;                        // of a call before
 };
 
 /// Opens what memory should not hold: pyramids of all tracks, steps. Errors: those of reading a file without summaries.
-base::Expected<std::unique_ptr<FarRun>> make_far_run(FarRun::Sources sources);
+base::Expected<std::unique_ptr<OutOfCoreRun>> make_out_of_core_run(OutOfCoreRun::Sources sources);
 /// The processes as a run without events.
 base::Expected<model::Run> run_without_events(import::RunSources const& sources);
 /// What tiles are made with.
 struct TileFacts {
   int64_t origin = 0;                        ///< run time of view time 0
   analyzer::IdleGaps const* gaps = nullptr;  ///< null: none are known, as the next
-  std::shared_ptr<FarCommunicators const> communicators;
+  std::shared_ptr<OutOfCoreCommunicators const> communicators;
 };
 /// The events of a process that a wish names.
-std::shared_ptr<Tile const> read_tile(FarRun const& run, TileWish const& wish, TileFacts const& facts);
+std::shared_ptr<Tile const> read_tile(OutOfCoreRun const& run, TileRequest const& request, TileFacts const& facts);
 
 }  // namespace stepscope::viewer

@@ -34,7 +34,7 @@ void add_stretches(Scene const& scene, model::Interval when, uint64_t most_event
 /// By how much paths must be longer than the stretch to be that of the run within it: a step.
 int64_t around_stretches(analyzer::Analysis const& analysis) {
   int64_t longest = 0;
-  for (analyzer::StepFacts const& step : analysis.steps)
+  for (analyzer::StepStats const& step : analysis.steps)
     if (!step.warmup) longest = std::max({longest, step.window.length(), step.host_window.length()});
   return longest;
 }
@@ -76,11 +76,11 @@ double PathFeed::share() const {
   return share_;
 }
 
-void find_far_path(Scene const& scene, PathFeed& feed, std::stop_token const& stop, uint64_t most_stretch_events) {
+void find_path_in_files(Scene const& scene, PathFeed& feed, std::stop_token const& stop, uint64_t most_stretch_events) {
   if (!scene.analysis.critical_path) return;
   import::RunSources const& sources = scene.far->sources();
   auto const read_window = [&](size_t rank, model::Interval window) -> base::Expected<model::RankTrace> {
-    auto read = runs::read_path_window(sources.ranks[rank], window);
+    auto read = run_loading::read_path_window(sources.ranks[rank], window);
     // As in the analysis, it is left out.
     if (!read) return model::RankTrace();
     return read;

@@ -34,7 +34,7 @@ inline constexpr uint64_t kMostStretchEvents = uint64_t{1} << 20;
 inline constexpr uint64_t kMostPathPieces = uint64_t{1} << 19;
 
 /// Gives the line of an analyzed run from its begin to its end. What cannot be read has none.
-void find_far_path(Scene const& scene, PathFeed& feed, std::stop_token const& stop,
-                   uint64_t most_stretch_events = kMostStretchEvents);
+void find_path_in_files(Scene const& scene, PathFeed& feed, std::stop_token const& stop,
+                        uint64_t most_stretch_events = kMostStretchEvents);
 
 }  // namespace stepscope::viewer

@@ -49,7 +49,7 @@ std::vector<DensityColumn> columns_of_communicator(Scene const& scene, Node cons
   auto const* const all = scene.far->communicators({static_cast<int32_t>(node.rank), device_of(scene, node)});
   if (all == nullptr) return columns;
   auto const of =
-      std::find_if(all->begin(), all->end(), [&](FarCommunicator const& each) { return each.of.id == node.communicator; });
+      std::find_if(all->begin(), all->end(), [&](OutOfCoreCommunicator const& each) { return each.of.id == node.communicator; });
   if (of == all->end()) return columns;
   model::TrackSummary const* const summary = &of->summary;
   of->grid.add_columns(std::span(&summary, 1), window.begin - static_cast<double>(scene.shift(node.rank)),
@@ -121,42 +121,43 @@ std::map<uint32_t, std::set<uint32_t>> shown_tracks_of(Scene const& scene, Layou
 }
 
 /// Takes tracks as long as memory holds them: those that are seen first, then those with few events first.
-void choose_tracks(FarRun const& far, std::set<uint32_t> const& seen, uint64_t most_events, TileWish& wish) {
+void choose_tracks(OutOfCoreRun const& far, std::set<uint32_t> const& seen, uint64_t most_events, TileRequest& request) {
   std::vector<std::tuple<bool, uint64_t, uint32_t>> all;
-  FarRank const& rank = far.rank(wish.rank);
+  OutOfCoreRank const& rank = far.rank(request.rank);
   for (uint32_t t = 0; t < rank.tracks.size(); ++t)
-    if (rank.tracks[t]->events > 0) all.emplace_back(!seen.contains(t), far.starts(wish.rank, t, wish.begin, wish.end), t);
+    if (rank.tracks[t]->events > 0)
+      all.emplace_back(!seen.contains(t), far.starts(request.rank, t, request.begin, request.end), t);
   std::sort(all.begin(), all.end());
   for (auto const& [is_unseen, events, track] : all) {
-    if (wish.events + events > most_events) continue;
-    wish.events += events;
-    wish.tracks.push_back(track);
+    if (request.events + events > most_events) continue;
+    request.events += events;
+    request.tracks.push_back(track);
   }
-  std::sort(wish.tracks.begin(), wish.tracks.end());
+  std::sort(request.tracks.begin(), request.tracks.end());
 }
 
 /// What surrounds a selected event, unless it was read.
-std::optional<TileWish> wish_around(Scene const& scene, Selection const& selection) {
-  FarRun const& far = *scene.far;
+std::optional<TileRequest> request_around(Scene const& scene, Selection const& selection) {
+  OutOfCoreRun const& far = *scene.far;
   if (selection.rank >= scene.run.ranks.size() || selection.track >= far.rank(selection.rank).tracks.size()) return std::nullopt;
-  TileWish wish;
-  wish.rank = selection.rank;
-  wish.need_begin = selection.start;
-  wish.need_end = selection.start + 1;
-  wish.tracks = {selection.track};
+  TileRequest request;
+  request.rank = selection.rank;
+  request.need_begin = selection.start;
+  request.need_end = selection.start + 1;
+  request.tracks = {selection.track};
   for (int64_t around = kAroundSelection; around > 0; around /= 2) {
-    wish.begin = selection.start - around;
-    wish.end = selection.start + around;
-    TileWish all = wish;
+    request.begin = selection.start - around;
+    request.end = selection.start + around;
+    TileRequest all = request;
     all.tracks.clear();
     choose_tracks(far, {selection.track}, kMostAroundSelection, all);
     if (!std::binary_search(all.tracks.begin(), all.tracks.end(), selection.track)) continue;
-    bool const is_whole = all.tracks.size() ==
-                          static_cast<size_t>(std::count_if(far.rank(wish.rank).tracks.begin(), far.rank(wish.rank).tracks.end(),
-                                                            [](auto const& track) { return track->events > 0; }));
+    bool const is_whole = all.tracks.size() == static_cast<size_t>(std::count_if(
+                                                   far.rank(request.rank).tracks.begin(), far.rank(request.rank).tracks.end(),
+                                                   [](auto const& track) { return track->events > 0; }));
     if (is_whole || around == 1) return all;
   }
-  return wish;
+  return request;
 }
 
 }  // namespace
@@ -193,8 +194,8 @@ Curve const* known_curve(Tile const* tile, uint32_t track, double begin) {
   return !curve.time.empty() && static_cast<double>(curve.time.front()) <= begin ? &curve : nullptr;
 }
 
-void add_far_lanes(Scene const& scene, uint32_t index, Layout const& layout, float row_top, bool faded,
-                   std::vector<Item>& items) {
+void add_out_of_core_lanes(Scene const& scene, uint32_t index, Layout const& layout, float row_top, bool faded,
+                           std::vector<Item>& items) {
   Node const& node = scene.nodes[index];
   std::vector<DensityColumn> const columns =
       node.kind == NodeKind::kCommunicator
@@ -222,8 +223,8 @@ void add_far_lanes(Scene const& scene, uint32_t index, Layout const& layout, flo
   }
 }
 
-void add_far_curve(Scene const& scene, uint32_t index, Layout const& layout, float y0, float y1,
-                   std::vector<CurvePoint>& points) {
+void add_out_of_core_curve(Scene const& scene, uint32_t index, Layout const& layout, float y0, float y1,
+                           std::vector<CurvePoint>& points) {
   Node const& node = scene.nodes[index];
   if (node.curve.highest <= node.curve.lowest || layout.viewport.width < 1) return;
   float const scale = layout.viewport.scale;
@@ -286,7 +287,8 @@ std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t index, TimeWin
   return pieces;
 }
 
-void add_far_strip(Scene const& scene, uint32_t index, Layout const& layout, float y0, float y1, std::vector<Item>& items) {
+void add_out_of_core_strip(Scene const& scene, uint32_t index, Layout const& layout, float y0, float y1,
+                           std::vector<Item>& items) {
   Item item;
   item.kind = ItemKind::kSegment;
   item.node = index;
@@ -304,41 +306,41 @@ void add_far_strip(Scene const& scene, uint32_t index, Layout const& layout, flo
   }
 }
 
-std::pair<std::vector<FarStep>, int64_t> far_steps(Scene const& scene, uint32_t rank, Layout const& layout) {
-  std::vector<FarStep> steps;
+std::pair<std::vector<OutOfCoreStep>, int64_t> steps_of_files(Scene const& scene, uint32_t rank, Layout const& layout) {
+  std::vector<OutOfCoreStep> steps;
   auto const& all = scene.far->rank(rank).steps;
   if (all.empty()) return {steps, 1};
   int64_t const shift = scene.shift(rank);
-  auto const view = [&](FarRank::Step const& step) { return static_cast<double>(add(step.begin, shift)); };
+  auto const view = [&](OutOfCoreRank::Step const& step) { return static_cast<double>(add(step.begin, shift)); };
   auto step = std::partition_point(all.begin(), all.end(), [&](auto const& s) { return view(s) < layout.window.begin; });
   for (; step != all.end() && view(*step) < layout.window.end; ++step) steps.push_back({layout.x_of(view(*step)), step->index});
   return {steps, std::max<int64_t>((all.back().begin - all.front().begin) / static_cast<int64_t>(all.size()), 1)};
 }
 
-std::vector<TileWish> wanted_tiles(Scene const& scene, ViewState const& state, Layout const& layout) {
-  std::vector<TileWish> wishes;
+std::vector<TileRequest> wanted_tiles(Scene const& scene, ViewState const& state, Layout const& layout) {
+  std::vector<TileRequest> requests;
   if (state.selection && state.selection->what == Selection::What::kEvent)
-    if (auto wish = wish_around(scene, *state.selection)) wishes.push_back(std::move(*wish));
+    if (auto request = request_around(scene, *state.selection)) requests.push_back(std::move(*request));
   auto const shown = shown_tracks_of(scene, layout);
   // Those of this view and those of the one before find room together.
   uint64_t const room = kMostTileBytes / kTileBytesAnEvent / 2 / std::max<size_t>(shown.size(), 1);
   double const span = layout.window.span();
   for (auto const& [rank, tracks] : shown) {
-    TileWish wish;
-    wish.rank = rank;
+    TileRequest request;
+    request.rank = rank;
     model::Interval const need =
         trace_window(scene, rank, layout.window.begin - kMustBeAhead * span, layout.window.end + kMustBeAhead * span);
     model::Interval const read =
         trace_window(scene, rank, layout.window.begin - kReadAhead * span, layout.window.end + kReadAhead * span);
     if (need.length() <= 1) continue;
-    wish.need_begin = need.begin;
-    wish.need_end = need.end;
-    wish.begin = read.begin;
-    wish.end = read.end;
-    choose_tracks(*scene.far, tracks, std::min(room, kMostTileEvents), wish);
-    if (!wish.tracks.empty()) wishes.push_back(std::move(wish));
+    request.need_begin = need.begin;
+    request.need_end = need.end;
+    request.begin = read.begin;
+    request.end = read.end;
+    choose_tracks(*scene.far, tracks, std::min(room, kMostTileEvents), request);
+    if (!request.tracks.empty()) requests.push_back(std::move(request));
   }
-  return wishes;
+  return requests;
 }
 
 }  // namespace stepscope::viewer

@@ -33,22 +33,24 @@ Segments const& segments_of(Scene const& scene, Tile const& tile, uint32_t node)
 Curve const* known_curve(Tile const* tile, uint32_t track, double begin);
 
 /// Marks of a track, a pixel each in every lane. Above the first lane events nest at least so deep somewhere in the pixel.
-void add_far_lanes(Scene const& scene, uint32_t node, Layout const& layout, float row_top, bool faded, std::vector<Item>& items);
+void add_out_of_core_lanes(Scene const& scene, uint32_t node, Layout const& layout, float row_top, bool faded,
+                           std::vector<Item>& items);
 /// The value's range, pixel by pixel.
-void add_far_curve(Scene const& scene, uint32_t node, Layout const& layout, float y0, float y1, std::vector<CurvePoint>& points);
+void add_out_of_core_curve(Scene const& scene, uint32_t node, Layout const& layout, float y0, float y1,
+                           std::vector<CurvePoint>& points);
 /// A device's time in `width` pixels.
 std::vector<StripPiece> strip_pieces(Scene const& scene, uint32_t node, TimeWindow window, float width);
-void add_far_strip(Scene const& scene, uint32_t node, Layout const& layout, float y0, float y1, std::vector<Item>& items);
+void add_out_of_core_strip(Scene const& scene, uint32_t node, Layout const& layout, float y0, float y1, std::vector<Item>& items);
 
 /// A step of a rank that is not analyzed, where it begins.
-struct FarStep {
+struct OutOfCoreStep {
   float x = 0;
   int64_t step = 0;
 };
 /// Those of the window; and the mean length of all, ns.
-std::pair<std::vector<FarStep>, int64_t> far_steps(Scene const& scene, uint32_t rank, Layout const& layout);
+std::pair<std::vector<OutOfCoreStep>, int64_t> steps_of_files(Scene const& scene, uint32_t rank, Layout const& layout);
 
 /// What the rows of a frame would show in more detail, and what the selection belongs to; none that memory would not hold.
-std::vector<TileWish> wanted_tiles(Scene const& scene, ViewState const& state, Layout const& layout);
+std::vector<TileRequest> wanted_tiles(Scene const& scene, ViewState const& state, Layout const& layout);
 
 }  // namespace stepscope::viewer

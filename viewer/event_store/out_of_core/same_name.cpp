@@ -133,7 +133,7 @@ class SameNameSearch {
 
 }  // namespace
 
-SameNameFound find_far_same_name(Scene const& scene, SameNameKey const& key, std::stop_token const& stop) {
+SameNameFound find_same_name_in_files(Scene const& scene, SameNameKey const& key, std::stop_token const& stop) {
   auto const& ranks = scene.far->sources().ranks;
   if (key.from.what != Selection::What::kEvent || key.from.rank >= ranks.size()) return {};
   if (key.from.track >= ranks[key.from.rank].source.tracks().size()) return {};

@@ -24,6 +24,6 @@ struct SameNameFound {
 
 /// In the order of the rows: by start, longer ones first; of events of one start and one duration one counts. About 10 ns an
 /// event between both, on every core; told to stop, it returns nothing. A damaged block has no events.
-SameNameFound find_far_same_name(Scene const& scene, SameNameKey const& key, std::stop_token const& stop);
+SameNameFound find_same_name_in_files(Scene const& scene, SameNameKey const& key, std::stop_token const& stop);
 
 }  // namespace stepscope::viewer

@@ -48,7 +48,7 @@ void sort_by_time(Scene const& scene, std::vector<Selection>& hits) {
 }
 
 /// Whether any event of the block may be as long as the query wants, by the track's summary.
-bool may_be_long_enough(FarRun const& far, SearchJob const& job, Query const& query) {
+bool may_be_long_enough(OutOfCoreRun const& far, SearchJob const& job, Query const& query) {
   if (query.least_ns <= 0) return true;
   model::ClockDrift const& drift = far.sources().ranks[job.rank].source.drift();
   // A corrected clock makes what is long a little longer, and rounds.
@@ -61,9 +61,9 @@ bool may_be_long_enough(FarRun const& far, SearchJob const& job, Query const& qu
          static_cast<double>(query.least_ns);
 }
 
-class FarSearch {
+class OutOfCoreSearch {
  public:
-  FarSearch(Scene const& scene, Query const& query, std::stop_token const& stop)
+  OutOfCoreSearch(Scene const& scene, Query const& query, std::stop_token const& stop)
       : scene_(scene), far_(*scene.far), query_(query), stop_(stop), window_{.kinds = matching_kinds(query)} {
     is_any_duration_ = query.least_ns <= 0 && query.most_ns == std::numeric_limits<int64_t>::max();
   }
@@ -130,7 +130,7 @@ class FarSearch {
   }
 
   Scene const& scene_;
-  FarRun const& far_;
+  OutOfCoreRun const& far_;
   Query const& query_;
   std::stop_token const& stop_;
   ScanWindow window_;
@@ -143,8 +143,8 @@ class FarSearch {
 
 }  // namespace
 
-SearchHits find_far_hits(Scene const& scene, Query const& query, std::stop_token const& stop, SearchFeed* feed) {
-  return FarSearch(scene, query, stop).find(feed);
+SearchHits find_hits_in_files(Scene const& scene, Query const& query, std::stop_token const& stop, SearchFeed* feed) {
+  return OutOfCoreSearch(scene, query, stop).find(feed);
 }
 
 }  // namespace stepscope::viewer

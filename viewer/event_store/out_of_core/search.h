@@ -14,6 +14,6 @@ namespace stepscope::viewer {
 
 /// All events that match, in time order; those beyond kMaxSearchHits are counted, and are those of the last processes. Told to
 /// stop, it returns nothing. `feed`: gets what was found so far, again and again.
-SearchHits find_far_hits(Scene const& scene, Query const& query, std::stop_token const& stop, SearchFeed* feed = nullptr);
+SearchHits find_hits_in_files(Scene const& scene, Query const& query, std::stop_token const& stop, SearchFeed* feed = nullptr);
 
 }  // namespace stepscope::viewer

@@ -49,7 +49,7 @@ void add_idle(Scene const& scene, Node const& node, analyzer::Interval view, Ran
       node.device ? scene.analysis.gaps.of(scene.analysis.devices[*node.device].ref) : nullptr;
   if (gaps == nullptr) return;
   analyzer::Interval const range{add(view.begin, scene.origin), add(view.end, scene.origin)};
-  for (size_t i = gaps->first_after(range.begin); i < gaps->size(); ++i) {
+  for (size_t i = gaps->exponential_search(range.begin); i < gaps->size(); ++i) {
     analyzer::Interval const when = gaps->when(i);
     if (when.begin >= range.end) break;
     int64_t const inside = std::min(when.end, range.end) - std::max(when.begin, range.begin);
@@ -96,7 +96,7 @@ DeviceSums sums_of(Scene const& scene, uint32_t index, analyzer::Interval view, 
 
 }  // namespace
 
-RangeStatistics far_statistics(Scene const& scene, TimeWindow range, std::stop_token const& stop) {
+RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range, std::stop_token const& stop) {
   RangeStatistics result;
   result.range = range;
   auto const length = static_cast<double>(scene.length);
@@ -132,7 +132,7 @@ RangeStatistics far_statistics(Scene const& scene, TimeWindow range, std::stop_t
   return result;
 }
 
-std::vector<int64_t> far_durations(Scene const& scene, HistogramKey const& key, std::stop_token const& stop) {
+std::vector<int64_t> durations_in_files(Scene const& scene, HistogramKey const& key, std::stop_token const& stop) {
   std::vector<int64_t> durations;
   if (key.ref.rank_index < 0 || static_cast<size_t>(key.ref.rank_index) >= scene.run.ranks.size()) return durations;
   auto const rank = static_cast<uint32_t>(key.ref.rank_index);

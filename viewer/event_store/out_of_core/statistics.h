@@ -10,8 +10,8 @@
 
 namespace stepscope::viewer {
 
-RangeStatistics far_statistics(Scene const& scene, TimeWindow range, std::stop_token const& stop);
+RangeStatistics statistics_of_files(Scene const& scene, TimeWindow range, std::stop_token const& stop);
 /// Of the device ops that a histogram shows, unsorted.
-std::vector<int64_t> far_durations(Scene const& scene, HistogramKey const& key, std::stop_token const& stop);
+std::vector<int64_t> durations_in_files(Scene const& scene, HistogramKey const& key, std::stop_token const& stop);
 
 }  // namespace stepscope::viewer

@@ -13,9 +13,9 @@ namespace {
 constexpr size_t kMostForgottenBytes = size_t{32} << 20;
 
 /// Whether what was read for one wish is what another one needs.
-bool answers(TileWish const& read, TileWish const& wish) {
-  return read.rank == wish.rank && read.begin <= wish.need_begin && read.end >= wish.need_end &&
-         std::includes(read.tracks.begin(), read.tracks.end(), wish.tracks.begin(), wish.tracks.end());
+bool answers(TileRequest const& read, TileRequest const& request) {
+  return read.rank == request.rank && read.begin <= request.need_begin && read.end >= request.need_end &&
+         std::includes(read.tracks.begin(), read.tracks.end(), request.tracks.begin(), request.tracks.end());
 }
 
 }  // namespace
@@ -33,23 +33,23 @@ void TileStore::work(std::stop_token const& stop) {
   while (changed_.wait(lock, stop, [&] { return !queue_.empty(); })) {
     reading_ = std::move(queue_.front());
     queue_.erase(queue_.begin());
-    TileWish const wish = *reading_;
+    TileRequest const request = *reading_;
     lock.unlock();
     std::shared_ptr<Tile const> tile;
     try {
-      tile = read_(wish);
+      tile = read_(request);
     } catch (std::exception const&) {
       tile = nullptr;  // for want of memory: the marks stay
     }
     lock.lock();
-    read_tiles_.emplace_back(wish, std::move(tile));
+    read_tiles_.emplace_back(request, std::move(tile));
     reading_.reset();
     changed_.notify_all();
   }
 }
 
 void TileStore::retire() {
-  let_go(std::exchange(tiles_, {}), std::exchange(forgotten_, {}));
+  dispose_async(std::exchange(tiles_, {}), std::exchange(forgotten_, {}));
   bytes_ = forgotten_bytes_ = 0;
   {
     std::lock_guard const lock(mutex_);
@@ -61,14 +61,14 @@ void TileStore::retire() {
 
 void TileStore::begin_frame() {
   ++frame_;
-  std::vector<std::pair<TileWish, std::shared_ptr<Tile const>>> fresh;
+  std::vector<std::pair<TileRequest, std::shared_ptr<Tile const>>> fresh;
   {
     std::lock_guard const lock(mutex_);
     fresh.swap(read_tiles_);
   }
-  for (auto& [wish, tile] : fresh) {
+  for (auto& [request, tile] : fresh) {
     if (!tile) {
-      refused_.push_back(std::move(wish));
+      refused_.push_back(std::move(request));
       continue;
     }
     bytes_ += tile->bytes;
@@ -83,7 +83,7 @@ void TileStore::make_room() {
         std::min_element(tiles_.begin(), tiles_.end(), [](Kept const& a, Kept const& b) { return a.used < b.used; });
     // All are looked at: the last one that came was too much.
     auto const victim = oldest->used + 1 >= frame_ ? tiles_.begin() : oldest;
-    if (victim->used + 1 >= frame_) refused_.push_back(victim->tile->wish);
+    if (victim->used + 1 >= frame_) refused_.push_back(victim->tile->request);
     forget(victim);
   }
 }
@@ -94,37 +94,38 @@ void TileStore::forget(std::vector<Kept>::iterator tile) {
   forgotten_.push_back(std::move(tile->tile));
   tiles_.erase(tile);
   if (forgotten_bytes_ < kMostForgottenBytes) return;
-  let_go(std::exchange(forgotten_, {}));
+  dispose_async(std::exchange(forgotten_, {}));
   forgotten_bytes_ = 0;
 }
 
-void TileStore::want(std::vector<TileWish> wishes) {
-  std::erase_if(refused_,
-                [&](TileWish const& refused) { return std::find(wishes.begin(), wishes.end(), refused) == wishes.end(); });
-  std::erase_if(wishes, [&](TileWish const& wish) {
-    if (std::find(refused_.begin(), refused_.end(), wish) != refused_.end()) return true;
+void TileStore::want(std::vector<TileRequest> requests) {
+  std::erase_if(refused_, [&](TileRequest const& refused) {
+    return std::find(requests.begin(), requests.end(), refused) == requests.end();
+  });
+  std::erase_if(requests, [&](TileRequest const& request) {
+    if (std::find(refused_.begin(), refused_.end(), request) != refused_.end()) return true;
     bool is_there = false;
     for (Kept& kept : tiles_) {
-      if (!answers(kept.tile->wish, wish)) continue;
+      if (!answers(kept.tile->request, request)) continue;
       kept.used = frame_;
       is_there = true;
     }
     return is_there;
   });
   std::lock_guard const lock(mutex_);
-  std::erase_if(wishes, [&](TileWish const& wish) {
+  std::erase_if(requests, [&](TileRequest const& request) {
     bool const comes =
-        std::any_of(read_tiles_.begin(), read_tiles_.end(), [&](auto const& read) { return answers(read.first, wish); });
-    return comes || (reading_ && answers(*reading_, wish));
+        std::any_of(read_tiles_.begin(), read_tiles_.end(), [&](auto const& read) { return answers(read.first, request); });
+    return comes || (reading_ && answers(*reading_, request));
   });
-  queue_ = std::move(wishes);
+  queue_ = std::move(requests);
   if (!queue_.empty()) changed_.notify_all();
 }
 
 std::shared_ptr<Tile const> TileStore::find(uint32_t rank, uint32_t track, int64_t begin, int64_t end) {
   Kept* found = nullptr;
   for (Kept& kept : tiles_) {
-    if (kept.tile->wish.rank != rank || !kept.tile->has(track) || !kept.tile->covers(begin, end)) continue;
+    if (kept.tile->request.rank != rank || !kept.tile->has(track) || !kept.tile->covers(begin, end)) continue;
     if (found == nullptr || kept.used > found->used) found = &kept;
   }
   if (found == nullptr) return nullptr;

@@ -20,13 +20,13 @@
 namespace stepscope::viewer {
 
 /// What is asked for: the events of some tracks of a process in a piece of time, which need not be looked at as a whole.
-struct TileWish {
+struct TileRequest {
   uint32_t rank = 0;
   std::vector<uint32_t> tracks;          ///< ascending
   int64_t begin = 0, end = 0;            ///< what is read, trace time
   int64_t need_begin = 0, need_end = 0;  ///< what must be there
   uint64_t events = 0;                   ///< about so many are read
-  friend bool operator==(TileWish const&, TileWish const&) = default;
+  friend bool operator==(TileRequest const&, TileRequest const&) = default;
 };
 
 /// What was read. Immutable.
@@ -36,7 +36,7 @@ struct Tile {
     std::vector<Lane> lanes;
     Curve curve;  ///< of samples, view time
   };
-  TileWish wish;
+  TileRequest request;
   model::Trace trace;
   std::vector<TrackEvents> tracks;      ///< beside the trace's tracks
   std::map<int32_t, Segments> devices;  ///< those of which all streams are in it
@@ -44,7 +44,7 @@ struct Tile {
   std::map<int32_t, std::vector<CommunicatorLanes>> communicators;
   size_t bytes = 0;  ///< that it takes, about
 
-  [[nodiscard]] bool covers(int64_t begin, int64_t end) const { return wish.begin <= begin && wish.end >= end; }
+  [[nodiscard]] bool covers(int64_t begin, int64_t end) const { return request.begin <= begin && request.end >= end; }
   [[nodiscard]] bool has(uint32_t track) const { return track < tracks.size() && tracks[track].is_whole; }
 };
 
@@ -55,7 +55,7 @@ inline constexpr size_t kTileBytesAnEvent = 160;
 class TileStore {
  public:
   /// Called on another thread, one at a time; null where nothing can be read.
-  using Read = std::function<std::shared_ptr<Tile const>(TileWish const&)>;
+  using Read = std::function<std::shared_ptr<Tile const>(TileRequest const&)>;
   TileStore(Read read, size_t most_bytes);
   /// Waits for the tile that is being read.
   ~TileStore();
@@ -68,14 +68,14 @@ class TileStore {
   /// are the same.
   void begin_frame();
   /// What this frame would like, the most urgent first; what only earlier ones wanted is not read any more.
-  void want(std::vector<TileWish> wishes);
+  void want(std::vector<TileRequest> requests);
   /// The tile that was looked at last among those that cover [begin, end) of a track, as a whole. Counts as a look.
   [[nodiscard]] std::shared_ptr<Tile const> find(uint32_t rank, uint32_t track, int64_t begin, int64_t end);
   /// All of a process.
   template <class Visit>
   void each_of(uint32_t rank, Visit visit) const {
     for (Kept const& kept : tiles_)
-      if (kept.tile->wish.rank == rank) visit(*kept.tile);
+      if (kept.tile->request.rank == rank) visit(*kept.tile);
   }
   [[nodiscard]] size_t bytes() const { return bytes_; }
   [[nodiscard]] size_t count() const { return tiles_.size(); }
@@ -100,13 +100,13 @@ class TileStore {
   std::vector<std::shared_ptr<Tile const>> forgotten_;  ///< let go together
   size_t forgotten_bytes_ = 0;
   uint64_t frame_ = 1;
-  std::vector<TileWish> refused_;  ///< cannot be read, or found no room: not tried again while they stay the same
+  std::vector<TileRequest> refused_;  ///< cannot be read, or found no room: not tried again while they stay the same
 
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
-  std::vector<TileWish> queue_;  ///< under the mutex, as the rest
-  std::optional<TileWish> reading_;
-  std::vector<std::pair<TileWish, std::shared_ptr<Tile const>>> read_tiles_;
+  std::vector<TileRequest> queue_;  ///< under the mutex, as the rest
+  std::optional<TileRequest> reading_;
+  std::vector<std::pair<TileRequest, std::shared_ptr<Tile const>>> read_tiles_;
   std::jthread thread_;  // last: it ends before what it looks at
 };
 

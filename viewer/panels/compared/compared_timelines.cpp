@@ -9,9 +9,9 @@
 
 #include "trace/base/format.h"
 #include "viewer/panels/compared/compared_runs.h"
-#include "viewer/widgets/text.h"
 #include "viewer/timeline/draw.h"
 #include "viewer/timeline/timeline.h"
+#include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
@@ -33,7 +33,7 @@ std::string alignment_words(RunPair& pair) {
   auto const& step = alignment.pairs[*pair.aligned()];
   if (alignment.by == StepAlignment::By::kNumber) return fmt::format("Step {} begins at the same place", step.base_number);
   return fmt::format("Step {} and step {} begin at the same place: no number in common, taken in their order", step.base_number,
-                     step.fresh_number);
+                     step.candidate_number);
 }
 
 /// The run's name, left of what is drawn; a click brings it to the front. Background of the whole band.
@@ -97,16 +97,16 @@ void draw_links(RunPair const& pair, TimeWindow base, ImVec2 low, ImVec2 high, T
   list.PushClipRect(low, high, true);
   for (StepLink const& link : step_links(pair.alignment(), pair.aligned(), base, high.x - low.x, kLinkGap * scale)) {
     ImVec2 const from(std::round(low.x + link.base_x) + 0.5F, low.y);
-    ImVec2 const to(std::round(low.x + link.fresh_x) + 0.5F, high.y);
+    ImVec2 const to(std::round(low.x + link.candidate_x) + 0.5F, high.y);
     if (!link.is_aligned) {
       list.AddLine(from, to, with_alpha(s.text, 0.30F), std::max(scale, 1.0F));
       continue;
     }
     list.AddLine(from, to, s.accent, 2 * scale);
     auto const& step = pair.alignment().pairs[link.pair];
-    std::string const words = step.base_number == step.fresh_number
+    std::string const words = step.base_number == step.candidate_number
                                   ? fmt::format("step {}", step.base_number)
-                                  : fmt::format("steps {} and {}", step.base_number, step.fresh_number);
+                                  : fmt::format("steps {} and {}", step.base_number, step.candidate_number);
     ImVec2 const size = ImGui::CalcTextSize(words.c_str());
     ImVec2 const at(std::round(to.x + 5 * scale), std::round((low.y + high.y - size.y) / 2));
     list.AddRectFilled(ImVec2(at.x - 3 * scale, at.y - scale), ImVec2(at.x + size.x + 3 * scale, at.y + size.y + scale), s.header,
@@ -154,7 +154,7 @@ std::optional<RunSide> pointed_side(RunPair& pair, float y, float above, float h
 
 }  // namespace
 
-float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine const* fresh_path, Outside* outside) {
+float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine const* candidate_path, Outside* outside) {
   float const scale = ui_scale();
   ImVec2 corner = ImGui::GetCursorScreenPos();
   ImVec2 const size = ImGui::GetContentRegionAvail();
@@ -172,9 +172,9 @@ float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine cons
   band_name(pair, RunSide::kNew, corner, size.x, theme);
   band_links(pair, corner, size.x, room, theme);
   corner.y += kBand * scale;
-  float const fresh_rows =
-      rows_of_side(pair, RunSide::kNew, fresh_path, corner, ImVec2(size.x, std::max(room - above + kLegend * scale, 1.0F)));
-  return pair.front_side() == RunSide::kBase ? base_rows : fresh_rows;
+  float const candidate_rows =
+      rows_of_side(pair, RunSide::kNew, candidate_path, corner, ImVec2(size.x, std::max(room - above + kLegend * scale, 1.0F)));
+  return pair.front_side() == RunSide::kBase ? base_rows : candidate_rows;
 }
 
 float compared_rows_height(RunPair const& pair, float rows_height) {

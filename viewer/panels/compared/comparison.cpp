@@ -65,7 +65,7 @@ void why_table(Comparison const& comparison, Theme theme) {
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     return std::abs(static_cast<double>(parts[a])) > std::abs(static_cast<double>(parts[b]));
   });
-  auto const change = static_cast<double>(comparison.fresh.mean_ns) - static_cast<double>(comparison.base.mean_ns);
+  auto const change = static_cast<double>(comparison.candidate.mean_ns) - static_cast<double>(comparison.base.mean_ns);
   double const least = std::max(kLeastShownPart * static_cast<double>(comparison.base.mean_ns), 1.0);
   ImGui::Spacing();
   heading(fmt::format("Why: the {} of the mean step, split without rest", reports::signed_duration(change)));
@@ -113,7 +113,7 @@ std::string amount_of(Metric const& metric, double value) {
 }
 
 std::string change_of(Metric const& metric) {
-  double const change = metric.change.fresh_mean - metric.change.base_mean;
+  double const change = metric.change.candidate_mean - metric.change.base_mean;
   if (metric.family != MetricFamily::kMemory) return reports::signed_duration(change);
   return (change < 0 ? "-" : "+") + amount_of(metric, std::abs(change));
 }
@@ -186,21 +186,21 @@ double kernel_number(KernelChange const& kernel, Metric const* call, int column)
     case 1:
       return kernel.base_ns;
     case 2:
-      return kernel.fresh_ns;
+      return kernel.candidate_ns;
     case 4:
-      return relative_change(kernel.fresh_ns - kernel.base_ns, kernel.base_ns);
+      return relative_change(kernel.candidate_ns - kernel.base_ns, kernel.base_ns);
     case 5:
-      return kernel.fresh_calls;
+      return kernel.candidate_calls;
     case 6:
-      return call == nullptr ? 0 : relative_change(call->change.fresh_mean - call->change.base_mean, call->change.base_mean);
+      return call == nullptr ? 0 : relative_change(call->change.candidate_mean - call->change.base_mean, call->change.base_mean);
     default:
-      return std::abs(kernel.fresh_ns - kernel.base_ns);
+      return std::abs(kernel.candidate_ns - kernel.base_ns);
   }
 }
 
 std::string calls_of(KernelChange const& kernel) {
   std::string const before = fmt::format("{:.4g}", kernel.base_calls);
-  std::string const after = fmt::format("{:.4g}", kernel.fresh_calls);
+  std::string const after = fmt::format("{:.4g}", kernel.candidate_calls);
   return before == after ? after : fmt::format("{} → {}", before, after);
 }
 
@@ -217,10 +217,10 @@ void call_cell(KernelChange const& kernel, Metric const* call, Theme theme) {
     text_coloured("not compared", surface(theme).text_dim);
     hint("Calls are compared of kernels that both runs tell apart by their names");
   } else {
-    text(fmt::format("{} {}", reports::signed_share(call->change.fresh_mean - call->change.base_mean, call->change.base_mean),
+    text(fmt::format("{} {}", reports::signed_share(call->change.candidate_mean - call->change.base_mean, call->change.base_mean),
                      reports::verdict_word(*call)));
     hint(fmt::format("A call: {} → {}; 95 % interval {}", amount_of(*call, call->change.base_mean),
-                     amount_of(*call, call->change.fresh_mean), interval_of(*call)));
+                     amount_of(*call, call->change.candidate_mean), interval_of(*call)));
   }
 }
 
@@ -254,24 +254,24 @@ void kernel_changes_table(RunPair& pair, RunDifference const& difference, Theme 
     for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
       KernelLine const& line = lines[static_cast<size_t>(i)];
       KernelChange const& kernel = comparison.kernels[line.index];
-      double const change = kernel.fresh_ns - kernel.base_ns;
+      double const change = kernel.candidate_ns - kernel.base_ns;
       ImGui::TableNextRow();
       std::string const name = kernel_words(kernel);
       change_name_cell(pair, name, kernel.name.empty() ? "" : query_for(name), static_cast<int>(line.index), theme);
       uint32_t const colour = surface(theme).text;
       change_cell(base::format_duration(std::llround(kernel.base_ns)), colour);
-      change_cell(base::format_duration(std::llround(kernel.fresh_ns)), colour);
+      change_cell(base::format_duration(std::llround(kernel.candidate_ns)), colour);
       change_cell(reports::signed_duration(change), colour);
       change_cell(reports::signed_share(change, kernel.base_ns), colour);
-      change_cell(calls_of(kernel), kernel.base_calls == kernel.fresh_calls ? surface(theme).text_dim : colour);
+      change_cell(calls_of(kernel), kernel.base_calls == kernel.candidate_calls ? surface(theme).text_dim : colour);
       call_cell(kernel, line.call, theme);
     }
   ImGui::EndTable();
 }
 
 double range_change_number(analyzer::RangeChange const& range, int column) {
-  double const change = range.fresh_ns - range.base_ns;
-  std::array const numbers = {0.0, range.base_ns, range.fresh_ns, change, range.base_ns > 0 ? change / range.base_ns : 0};
+  double const change = range.candidate_ns - range.base_ns;
+  std::array const numbers = {0.0, range.base_ns, range.candidate_ns, change, range.base_ns > 0 ? change / range.base_ns : 0};
   return numbers[static_cast<size_t>(column)];
 }
 
@@ -292,13 +292,13 @@ void range_changes_table(RunPair& pair, Comparison const& comparison, Theme them
       [](auto const* range, int column) { return range_change_number(*range, column); });
   int line = 0;
   for (analyzer::RangeChange const* const range : ranges) {
-    double const change = range->fresh_ns - range->base_ns;
+    double const change = range->candidate_ns - range->base_ns;
     std::string const name = printable_name(range->name);
     uint32_t const colour = surface(theme).text;
     ImGui::TableNextRow();
     change_name_cell(pair, name, query_for(name), line++, theme);
     change_cell(base::format_duration(std::llround(range->base_ns)), colour);
-    change_cell(base::format_duration(std::llround(range->fresh_ns)), colour);
+    change_cell(base::format_duration(std::llround(range->candidate_ns)), colour);
     change_cell(reports::signed_duration(change), colour);
     change_cell(reports::signed_share(change, range->base_ns), colour);
   }
@@ -306,12 +306,12 @@ void range_changes_table(RunPair& pair, Comparison const& comparison, Theme them
 }
 
 double metric_number(Metric const& metric, int column) {
-  double const change = metric.change.fresh_mean - metric.change.base_mean;
+  double const change = metric.change.candidate_mean - metric.change.base_mean;
   switch (column) {
     case 1:
       return metric.change.base_mean;
     case 2:
-      return metric.change.fresh_mean;
+      return metric.change.candidate_mean;
     case 4:
     case 5:
       return relative_change(change, metric.change.base_mean);
@@ -341,10 +341,10 @@ void metrics_table(RunPair& pair, std::vector<Metric const*> metrics, char const
   for (Metric const* const metric : metrics) {
     ImGui::TableNextRow();
     uint32_t const colour = surface(theme).text;
-    double const change = metric->change.fresh_mean - metric->change.base_mean;
+    double const change = metric->change.candidate_mean - metric->change.base_mean;
     change_name_cell(pair, printable_name(reports::metric_label(*metric)), query_of_class(*metric), line++, theme);
     change_cell(amount_of(*metric, metric->change.base_mean), colour);
-    change_cell(amount_of(*metric, metric->change.fresh_mean), colour);
+    change_cell(amount_of(*metric, metric->change.candidate_mean), colour);
     change_cell(change_of(*metric), colour);
     change_cell(reports::signed_share(change, metric->change.base_mean), colour);
     change_cell(interval_of(*metric), surface(theme).text_dim);

@@ -12,10 +12,10 @@
 #include "reports/words/runs/comparison_words.h"
 #include "reports/words/runs/scaling_words.h"
 #include "trace/base/format.h"
-#include "viewer/widgets/stat_table.h"
-#include "viewer/panels/panels.h"
 #include "viewer/panels/compared/scaling_charts.h"
+#include "viewer/panels/panels.h"
 #include "viewer/session/run_series.h"
+#include "viewer/widgets/stat_table.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 

@@ -12,8 +12,8 @@
 
 #include "reports/words/runs/scaling_words.h"
 #include "trace/base/format.h"
-#include "viewer/widgets/table_sort.h"
 #include "viewer/widgets/plot.h"
+#include "viewer/widgets/table_sort.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {

@@ -6,11 +6,11 @@
 
 #include "reports/words/runs/comparison_words.h"
 #include "trace/base/format.h"
-#include "viewer/timeline/describe.h"
 #include "viewer/panels/compared/compared_runs.h"
+#include "viewer/timeline/describe.h"
+#include "viewer/timeline/draw.h"
 #include "viewer/widgets/split_bar.h"
 #include "viewer/widgets/text.h"
-#include "viewer/timeline/draw.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
@@ -25,18 +25,18 @@ constexpr float kWidestPair = 60;
 constexpr float kBaseAlpha = 0.50F;
 
 struct PairSteps {
-  analyzer::StepFacts const* base;
-  analyzer::StepFacts const* fresh;
-  [[nodiscard]] int64_t longest() const { return std::max(base->time.window_ns, fresh->time.window_ns); }
+  analyzer::StepStats const* base;
+  analyzer::StepStats const* candidate;
+  [[nodiscard]] int64_t longest() const { return std::max(base->time.window_ns, candidate->time.window_ns); }
 };
 
 PairSteps steps_at_pair(RunPair& pair, size_t i) {
   StepAlignment::Pair const& of = pair.alignment().pairs[i];
-  return {&pair.view(RunSide::kBase).scene.analysis.steps[of.base_step], &pair.fresh().analysis.steps[of.fresh_step]};
+  return {&pair.view(RunSide::kBase).scene.analysis.steps[of.base_step], &pair.candidate().analysis.steps[of.candidate_step]};
 }
 
 /// The split of one step, from the bottom up.
-void pair_bar(ImDrawList& list, analyzer::StepFacts const& step, ImVec2 foot, float width, float height, float alpha,
+void pair_bar(ImDrawList& list, analyzer::StepStats const& step, ImVec2 foot, float width, float height, float alpha,
               Theme theme) {
   auto const total = static_cast<float>(step.time.window_ns);
   if (total <= 0) return;
@@ -51,38 +51,38 @@ void pair_bar(ImDrawList& list, analyzer::StepFacts const& step, ImVec2 foot, fl
 }
 
 std::string number_words(StepAlignment::Pair const& pair) {
-  return pair.base_number == pair.fresh_number ? fmt::format("Step {}", pair.base_number)
-                                               : fmt::format("Steps {} and {}", pair.base_number, pair.fresh_number);
+  return pair.base_number == pair.candidate_number ? fmt::format("Step {}", pair.base_number)
+                                                   : fmt::format("Steps {} and {}", pair.base_number, pair.candidate_number);
 }
 
 void pair_tooltip(RunPair& pair, size_t index, Theme theme) {
   PairSteps const steps = steps_at_pair(pair, index);
   begin_tooltip();
-  bool const warmup = steps.base->warmup || steps.fresh->warmup;
+  bool const warmup = steps.base->warmup || steps.candidate->warmup;
   heading(number_words(pair.alignment().pairs[index]) + (warmup ? " (warm-up: left out of statistics)" : ""));
   if (ImGui::BeginTable("pair", 4, ImGuiTableFlags_SizingFixedFit)) {
     for (char const* title : {"", "base", "new", "change"}) {
       ImGui::TableNextColumn();
       text_right(title, surface(theme).text_dim);
     }
-    auto const row = [&](std::string_view name, int64_t base, int64_t fresh) {
+    auto const row = [&](std::string_view name, int64_t base, int64_t candidate) {
       ImGui::TableNextColumn();
       text(name);
-      for (std::string const& value : {base::format_duration(base), base::format_duration(fresh),
-                                       reports::signed_duration(static_cast<double>(fresh) - static_cast<double>(base))}) {
+      for (std::string const& value : {base::format_duration(base), base::format_duration(candidate),
+                                       reports::signed_duration(static_cast<double>(candidate) - static_cast<double>(base))}) {
         ImGui::TableNextColumn();
         text_right(value, surface(theme).text);
       }
     };
     auto const before = split_parts(steps.base->time);
-    auto const after = split_parts(steps.fresh->time);
-    row("step", steps.base->time.window_ns, steps.fresh->time.window_ns);
+    auto const after = split_parts(steps.candidate->time);
+    row("step", steps.base->time.window_ns, steps.candidate->time.window_ns);
     for (size_t i = 0; i < before.size(); ++i)
       if (before[i].time != 0 || after[i].time != 0) row(paint_name(before[i].paint), before[i].time, after[i].time);
     ImGui::EndTable();
   }
   text_coloured(fmt::format("{} and {}", describe(pair.view(RunSide::kBase).scene, steps.base->ref),
-                            describe(pair.fresh(), steps.fresh->ref)),
+                            describe(pair.candidate(), steps.candidate->ref)),
                 surface(theme).text_dim);
   end_tooltip();
 }
@@ -100,12 +100,12 @@ void pairs_caption(RunPair& pair, ImVec2 at, Theme theme) {
   std::string means = known == nullptr ? pair.waits_for() : "not compared";
   if (known != nullptr && known->comparison && !known->comparison->refusal)
     means = fmt::format("mean {} → {}", base::format_duration(known->comparison->base.mean_ns),
-                        base::format_duration(known->comparison->fresh.mean_ns));
+                        base::format_duration(known->comparison->candidate.mean_ns));
   draw_text(list, ImVec2(at.x, at.y + line), s.text_dim, fit(means, room));
   std::string alone = "left bar base, right bar new";
-  if (alignment.base_alone + alignment.fresh_alone > 0)
+  if (alignment.base_alone + alignment.candidate_alone > 0)
     alone = fmt::format("only base {}, only new {}", base::format_count(alignment.base_alone),
-                        base::format_count(alignment.fresh_alone));
+                        base::format_count(alignment.candidate_alone));
   draw_text(list, ImVec2(at.x, at.y + 2 * line), s.text_dim, fit(alone, room));
 }
 
@@ -140,11 +140,11 @@ void draw_pairs(ImDrawList& list, RunPair& pair, PairColumns const& columns, The
     float const x = columns.origin.x + std::round(static_cast<float>(column) * columns.width);
     float const next = columns.origin.x + std::round(static_cast<float>(column + 1) * columns.width);
     float const half = std::max(std::floor((next - x - gap) / 2), 1.0F);
-    auto const high = [&](analyzer::StepFacts const& step) {
+    auto const high = [&](analyzer::StepStats const& step) {
       return std::max(static_cast<float>(step.time.window_ns) / static_cast<float>(longest) * height, 1.0F);
     };
     pair_bar(list, *steps.base, ImVec2(x, bottom), half, high(*steps.base), kBaseAlpha, theme);
-    pair_bar(list, *steps.fresh, ImVec2(x + half, bottom), half, high(*steps.fresh), 1, theme);
+    pair_bar(list, *steps.candidate, ImVec2(x + half, bottom), half, high(*steps.candidate), 1, theme);
     StepAlignment::Pair const& of = pair.alignment().pairs[shown];
     bool const in_view = static_cast<double>(of.base_end) > window.begin && static_cast<double>(of.base_begin) < window.end;
     bool const is_aligned = pair.aligned() && *pair.aligned() >= columns.first(column) && *pair.aligned() < columns.last(column);

@@ -5,7 +5,7 @@
 
 namespace stepscope::viewer {
 
-std::vector<LinkPoint> link_points(analyzer::Analysis const& analysis) {
+std::vector<BandwidthPoint> bandwidth_by_size(analyzer::Analysis const& analysis) {
   auto const& all = analysis.collectives;
   std::vector<uint32_t> measured;
   for (uint32_t i = 0; i < all.size(); ++i)
@@ -14,11 +14,11 @@ std::vector<LinkPoint> link_points(analyzer::Analysis const& analysis) {
   std::sort(measured.begin(), measured.end(), [&](uint32_t a, uint32_t b) {
     return std::tuple(key(a), *all[a].busbw_gbps, a) < std::tuple(key(b), *all[b].busbw_gbps, b);
   });
-  std::vector<LinkPoint> points;
+  std::vector<BandwidthPoint> points;
   for (size_t first = 0, last = 0; first < measured.size(); first = last) {
     while (last < measured.size() && key(measured[last]) == key(measured[first])) ++last;
     auto const& slowest = all[measured[first]];
-    LinkPoint point;
+    BandwidthPoint point;
     point.communicator = slowest.communicator;
     point.op = slowest.op;
     point.bytes = slowest.bytes;

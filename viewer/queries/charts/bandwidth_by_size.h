@@ -10,7 +10,7 @@
 namespace stepscope::viewer {
 
 /// Complete collectives of one operation and size on one communicator.
-struct LinkPoint {
+struct BandwidthPoint {
   uint64_t communicator = 0;
   model::CollectiveOp op = model::CollectiveOp::kUnknown;
   uint64_t bytes = 0;
@@ -21,7 +21,7 @@ struct LinkPoint {
 };
 
 /// By (op, communicator, bytes). O(n log n) in collectives.
-std::vector<LinkPoint> link_points(analyzer::Analysis const& analysis);
+std::vector<BandwidthPoint> bandwidth_by_size(analyzer::Analysis const& analysis);
 
 /// What the fit expects of a message of this size, GB/s of bus bandwidth.
 double fitted_bandwidth(analyzer::LinkFit const& fit, double bus_factor, double bytes);

@@ -43,7 +43,7 @@ std::vector<CounterPixel> near_pixels(Curve const& curve, TimeWindow window, siz
   return pixels;
 }
 
-std::vector<CounterPixel> far_pixels(Scene const& scene, Node const& node, TimeWindow window, size_t count) {
+std::vector<CounterPixel> summary_pixels(Scene const& scene, Node const& node, TimeWindow window, size_t count) {
   std::vector<CounterPixel> pixels(count);
   auto const trace_time = [&](double view) {
     double const time = view - static_cast<double>(scene.shift(node.rank));
@@ -81,18 +81,18 @@ std::vector<CounterCurve> counter_curves(Scene const& scene, uint32_t device) {
   return curves;
 }
 
-std::optional<analyzer::HealthFacts::Spread> spread_of(analyzer::HealthFacts const& health, What what) {
+std::optional<analyzer::TelemetryStats::Spread> spread_of(analyzer::TelemetryStats const& telemetry, What what) {
   switch (what) {
     case What::kSmClock:
-      return health.sm_clock_mhz;
+      return telemetry.sm_clock_mhz;
     case What::kMemoryClock:
-      return health.memory_clock_mhz;
+      return telemetry.memory_clock_mhz;
     case What::kPower:
-      return health.power_w;
+      return telemetry.power_w;
     case What::kTemperature:
-      return health.temperature_c;
+      return telemetry.temperature_c;
     case What::kUtilization:
-      return health.utilization_percent;
+      return telemetry.utilization_percent;
     case What::kLimits:
       break;
   }
@@ -112,7 +112,7 @@ char const* counter_unit(What what) {
 
 std::vector<CounterPixel> counter_pixels(Scene const& scene, CounterCurve const& curve, TimeWindow window, size_t count) {
   Node const& node = scene.nodes[curve.node];
-  auto pixels = scene.far ? far_pixels(scene, node, window, count) : near_pixels(node.curve, window, count, scene.length);
+  auto pixels = scene.far ? summary_pixels(scene, node, window, count) : near_pixels(node.curve, window, count, scene.length);
   for (CounterPixel& pixel : pixels) {
     pixel.low *= curve.scale;
     pixel.high *= curve.scale;

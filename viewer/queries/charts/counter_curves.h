@@ -1,5 +1,5 @@
 // What counters say of a device over time, pixel by pixel: its clocks, power, temperature and utilization. The counters are those
-// from which the analysis makes HealthFacts.
+// from which the analysis makes TelemetryStats.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct CounterCurve {
 /// Of a device (index into Analysis::devices), in the order in which they are shown; those that are drawn as curves. O(nodes).
 std::vector<CounterCurve> counter_curves(Scene const& scene, uint32_t device);
 /// What the analysis says of it over the device's window; none where it does not.
-std::optional<analyzer::HealthFacts::Spread> spread_of(analyzer::HealthFacts const& health, CounterCurve::What what);
+std::optional<analyzer::TelemetryStats::Spread> spread_of(analyzer::TelemetryStats const& telemetry, CounterCurve::What what);
 /// "SM clock", "MHz".
 char const* counter_name(CounterCurve::What what);
 char const* counter_unit(CounterCurve::What what);

@@ -6,10 +6,10 @@
 namespace stepscope::viewer {
 namespace {
 
-using analyzer::CollectiveFacts;
+using analyzer::CollectiveStats;
 
 /// View time of the first participant's begin.
-double first_begin(Scene const& scene, CollectiveFacts const& facts) {
+double first_begin(Scene const& scene, CollectiveStats const& facts) {
   int64_t begin = facts.participants.front().when.begin;
   for (auto const& participant : facts.participants) begin = std::min(begin, participant.when.begin);
   return static_cast<double>(scene.to_view(begin));
@@ -28,7 +28,7 @@ std::vector<uint32_t> collectives_in(Scene const& scene, TimeWindow range) {
 }
 
 /// The row of every device; devices that take part in no collective of the range have none.
-std::vector<uint32_t> place_rows(Scene const& scene, std::vector<uint32_t> const& chosen, uint32_t most_rows, WaitGrid& grid,
+std::vector<uint32_t> place_rows(Scene const& scene, std::vector<uint32_t> const& chosen, uint32_t most_rows, WaitMatrix& grid,
                                  std::map<analyzer::DeviceRef, uint32_t> const& devices) {
   std::vector<char> used(scene.analysis.devices.size());
   for (uint32_t const index : chosen)
@@ -36,7 +36,7 @@ std::vector<uint32_t> place_rows(Scene const& scene, std::vector<uint32_t> const
       if (auto const device = devices.find(participant.ref); device != devices.end()) used[device->second] = 1;
   auto const count = static_cast<uint32_t>(std::count(used.begin(), used.end(), 1));
   uint32_t const rows = std::min(count, std::max(most_rows, 1U));
-  std::vector<uint32_t> row_of(used.size(), WaitGrid::kNone);
+  std::vector<uint32_t> row_of(used.size(), WaitMatrix::kNone);
   uint32_t seen = 0;
   for (uint32_t device = 0; device < used.size(); ++device) {
     if (used[device] == 0) continue;
@@ -50,8 +50,8 @@ std::vector<uint32_t> place_rows(Scene const& scene, std::vector<uint32_t> const
 
 }  // namespace
 
-WaitGrid wait_grid(Scene const& scene, WaitGridKey const& key, std::stop_token const& stop) {
-  WaitGrid grid;
+WaitMatrix wait_matrix(Scene const& scene, WaitMatrixKey const& key, std::stop_token const& stop) {
+  WaitMatrix grid;
   std::map<analyzer::DeviceRef, uint32_t> devices;
   for (uint32_t i = 0; i < scene.analysis.devices.size(); ++i) devices.emplace(scene.analysis.devices[i].ref, i);
   std::vector<uint32_t> const chosen = collectives_in(scene, key.range);
@@ -61,15 +61,15 @@ WaitGrid wait_grid(Scene const& scene, WaitGridKey const& key, std::stop_token c
   grid.cells.resize(grid.rows.size() * grid.columns);
   for (size_t i = 0; i < chosen.size() && !stop.stop_requested(); ++i) {
     auto const column = static_cast<uint32_t>(i * grid.columns / chosen.size());
-    CollectiveFacts const& facts = scene.analysis.collectives[chosen[i]];
+    CollectiveStats const& facts = scene.analysis.collectives[chosen[i]];
     for (uint32_t p = 0; p < facts.participants.size(); ++p) {
       auto const& participant = facts.participants[p];
       auto const device = devices.find(participant.ref);
       if (device == devices.end()) continue;
       uint32_t const row = row_of[device->second];
-      WaitGrid::Cell& cell = grid.cells[size_t{row} * grid.columns + column];
+      WaitMatrix::Cell& cell = grid.cells[size_t{row} * grid.columns + column];
       ++cell.count;
-      if (cell.collective == WaitGrid::kNone || participant.wait_ns > cell.wait_ns) {
+      if (cell.collective == WaitMatrix::kNone || participant.wait_ns > cell.wait_ns) {
         cell.collective = chosen[i];
         cell.participant = p;
         cell.wait_ns = participant.wait_ns;

@@ -11,13 +11,13 @@
 namespace stepscope::viewer {
 
 /// What is asked for: collectives that begin in `range`, in at most so many rows and columns.
-struct WaitGridKey {
+struct WaitMatrixKey {
   TimeWindow range;
   uint32_t most_rows = 1, most_columns = 1;
-  friend bool operator==(WaitGridKey const&, WaitGridKey const&) = default;
+  friend bool operator==(WaitMatrixKey const&, WaitMatrixKey const&) = default;
 };
 
-struct WaitGrid {
+struct WaitMatrix {
   static constexpr uint32_t kNone = UINT32_MAX;
   struct Cell {
     uint32_t collective =
@@ -42,6 +42,6 @@ struct WaitGrid {
 };
 
 /// O(participants of the collectives in the range). Told to stop, it returns what is there.
-WaitGrid wait_grid(Scene const& scene, WaitGridKey const& key, std::stop_token const& stop = {});
+WaitMatrix wait_matrix(Scene const& scene, WaitMatrixKey const& key, std::stop_token const& stop = {});
 
 }  // namespace stepscope::viewer

@@ -22,12 +22,12 @@ class Neighbourhood {
  public:
   explicit Neighbourhood(uint32_t seed) : random_(seed) {}
 
-  void add_pair(double slower, std::vector<std::vector<double>>& base, std::vector<std::vector<double>>& fresh) {
+  void add_pair(double slower, std::vector<std::vector<double>>& base, std::vector<std::vector<double>>& candidate) {
     std::vector<double> speeds;
     double speed = 1 + std::abs(normal_(random_)) * 0.2;
     for (size_t s = 0; s < kStepsOfARun; ++s) speeds.push_back(speed = std::clamp(speed + 0.01 * normal_(random_), 1.0, 1.33));
     base.push_back(run(speeds, 1));
-    fresh.push_back(run(speeds, 1 + slower));
+    candidate.push_back(run(speeds, 1 + slower));
   }
 
  private:
@@ -54,9 +54,9 @@ int count_verdicts(Verdict wanted, double slower, size_t pairs, int times) {
   int count = 0;
   for (int i = 0; i < times; ++i) {
     Neighbourhood neighbourhood(static_cast<uint32_t>(i + 1));
-    std::vector<std::vector<double>> base, fresh;
-    for (size_t p = 0; p < pairs; ++p) neighbourhood.add_pair(slower, base, fresh);
-    Change const change = measure_pairs(base, fresh);
+    std::vector<std::vector<double>> base, candidate;
+    for (size_t p = 0; p < pairs; ++p) neighbourhood.add_pair(slower, base, candidate);
+    Change const change = measure_pairs(base, candidate);
     count += judge(change, change.p, 0.02 * change.base_mean) == wanted ? 1 : 0;
   }
   return count;
@@ -75,9 +75,9 @@ TEST(CompareInTurn, UnchangedProgramsAreNeverFarApart) {
   for (int i = 0; i < kTimesInTurn; ++i)
     for (size_t const pairs : {1U, 2U, 3U}) {
       Neighbourhood neighbourhood(static_cast<uint32_t>(i + 1));
-      std::vector<std::vector<double>> base, fresh;
-      for (size_t p = 0; p < pairs; ++p) neighbourhood.add_pair(0, base, fresh);
-      std::optional<Change> const apart = measure_far_apart(base, fresh);
+      std::vector<std::vector<double>> base, candidate;
+      for (size_t p = 0; p < pairs; ++p) neighbourhood.add_pair(0, base, candidate);
+      std::optional<Change> const apart = measure_far_apart(base, candidate);
       ASSERT_TRUE(apart);
       alarms += judge(*apart, apart->p, 0.02 * kTurnStepNs) == Verdict::kUnclear ? 0 : 1;
     }

@@ -35,8 +35,8 @@ Side made_side(std::mt19937& random, size_t runs, size_t steps, double mean, Jud
   return side;
 }
 
-Verdict judged(Side const& base, Side const& fresh, RankSums& sums) {
-  Change const change = measure_change(base, fresh, sums);
+Verdict judged(Side const& base, Side const& candidate, RankSums& sums) {
+  Change const change = measure_change(base, candidate, sums);
   return judge(change, change.p, 0.02 * change.base_mean);
 }
 
@@ -113,7 +113,7 @@ TEST(CompareJudgement, OneRunASideIsComparedStepByStep) {
   EXPECT_EQ(change.unit, CompareUnit::kStep);
   EXPECT_EQ(change.method, CompareMethod::kMannWhitney);
   EXPECT_EQ(change.base_values, 20U);
-  EXPECT_EQ(change.fresh_values, 24U);
+  EXPECT_EQ(change.candidate_values, 24U);
   EXPECT_NEAR(change.shift.estimate, 10, 1);
 }
 
@@ -146,7 +146,7 @@ TEST(CompareJudgement, OfSeveralRunsARunIsOneValue) {
   EXPECT_EQ(few.unit, CompareUnit::kRun);
   EXPECT_EQ(few.method, CompareMethod::kStudent);
   EXPECT_EQ(few.base_values, 3U);
-  EXPECT_EQ(few.fresh_values, 1U);
+  EXPECT_EQ(few.candidate_values, 1U);
   Change const many = measure_change(made_side(random, 7, 9, 100, {}), made_side(random, 8, 9, 100, {}), sums);
   EXPECT_EQ(many.method, CompareMethod::kMannWhitney);
 }

@@ -21,15 +21,15 @@ namespace {
 using support::SyntheticOptions;
 using testing_support::WorkRun;
 
-RunSample sample_of(SyntheticOptions options, uint32_t seed = 1) {
+RunMeasurements sample_of(SyntheticOptions options, uint32_t seed = 1) {
   options.seed = seed;
   model::Run const run = support::make_synthetic_run(options);
-  RunSample sample = sample_run(run, analyze(run));
+  RunMeasurements sample = sample_run(run, analyze(run));
   sample.name = "made";
   return sample;
 }
 
-SyntheticOptions usual_job() {
+SyntheticOptions steady_job() {
   SyntheticOptions options;
   options.steps = 24;
   return options;
@@ -54,10 +54,10 @@ bool has_caveat(Comparison const& comparison, Caveat caveat) {
 /// To the ns, and each part is what its metric says: rounding hides nothing.
 void expect_parts_sum_up(Comparison const& comparison) {
   EXPECT_EQ(std::accumulate(comparison.parts_ns.begin(), comparison.parts_ns.end(), int64_t{0}),
-            comparison.fresh.mean_ns - comparison.base.mean_ns);
+            comparison.candidate.mean_ns - comparison.base.mean_ns);
   std::map<std::string, double> changed;
   for (Metric const& metric : comparison.metrics)
-    if (metric.family == MetricFamily::kPart) changed[metric.name] = metric.change.fresh_mean - metric.change.base_mean;
+    if (metric.family == MetricFamily::kPart) changed[metric.name] = metric.change.candidate_mean - metric.change.base_mean;
   double of_compute = 0;
   for (size_t i = 0; i < kChangePartCount; ++i) {
     auto const part = static_cast<ChangePart>(i);
@@ -71,14 +71,14 @@ void expect_parts_sum_up(Comparison const& comparison) {
 }
 
 /// A sample of one device that computes for `compute` of `step` ns and waits for input for the rest; one kernel.
-RunSample plain_sample(std::vector<double> const& step_ns, double compute, double calls = 10,
-                       std::string const& kernel = "gemm") {
-  RunSample sample;
+RunMeasurements plain_sample(std::vector<double> const& step_ns, double compute, double calls = 10,
+                             std::string const& kernel = "gemm") {
+  RunMeasurements sample;
   sample.name = "plain";
   sample.devices = sample.processes = 1;
   sample.step_ns = step_ns;
   sample.parts_ns.assign(kStepPartCount, std::vector<double>(step_ns.size(), 0));
-  RunSample::Kernel of_steps{kernel, {}, {}};
+  RunMeasurements::Kernel of_steps{kernel, {}, {}};
   for (size_t s = 0; s < step_ns.size(); ++s) {
     sample.steps.push_back(static_cast<int64_t>(s));
     sample.parts_ns[static_cast<size_t>(StepPart::kCompute)][s] = compute;
@@ -90,7 +90,7 @@ RunSample plain_sample(std::vector<double> const& step_ns, double compute, doubl
   sample.kernel_names.insert(kernel);
   double const mean =
       std::accumulate(step_ns.begin(), step_ns.end(), 0.0) / static_cast<double>(std::max<size_t>(step_ns.size(), 1));
-  sample.all_steps_ns = sample.usual_steps_ns = mean;
+  sample.all_steps_ns = sample.steady_steps_ns = mean;
   return sample;
 }
 std::vector<double> steps_about(double mean, uint32_t seed, size_t count = 20) {
@@ -110,7 +110,7 @@ TEST(StepKernels, AKernelIsOfTheStepInWhoseWindowItBegins) {
   run.copy(150, 20, run.launch(104, 1), "out", {500, model::CopyDirection::kDeviceToHost, -1, 0, 0, 0});
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.steps.size(), 2U);
-  auto const kernels_of = [&](StepFacts const& step) {
+  auto const kernels_of = [&](StepStats const& step) {
     std::vector<std::tuple<std::string, uint32_t, int64_t>> rows;
     for (StepKernel const& row : step.kernels) rows.emplace_back(analysis.kernels.at(row.kernel).name, row.count, row.total_ns);
     std::sort(rows.begin(), rows.end());
@@ -136,19 +136,19 @@ TEST(StepKernels, KernelsOfLessTimeAreTakenTogether) {
 }
 
 TEST(CompareSample, AStepOfTheJobIsTheMeanOfItsDevices) {
-  SyntheticOptions options = usual_job();
+  SyntheticOptions options = steady_job();
   options.devices = 3;
   options.straggler_device = 1;
   options.input_delay_ns = 2'000'000;
   model::Run const run = support::make_synthetic_run(options);
   Analysis const analysis = analyze(run);
-  RunSample const sample = sample_run(run, analysis);
+  RunMeasurements const sample = sample_run(run, analysis);
   EXPECT_EQ(sample.devices, 3U);
   ASSERT_EQ(sample.steps.size(), 23U);
   EXPECT_EQ(sample.steps.front(), 1);
   EXPECT_EQ(sample.warmup_steps, 1U);
   std::vector<double> mean_compute(sample.steps.size(), 0);
-  for (StepFacts const& step : analysis.steps)
+  for (StepStats const& step : analysis.steps)
     if (step.step > 0) mean_compute[static_cast<size_t>(step.step - 1)] += static_cast<double>(step.time.compute_ns) / 3;
   for (size_t s = 0; s < sample.steps.size(); ++s) {
     double sum = 0, of_kernels = 0;
@@ -179,10 +179,10 @@ TEST(CompareSample, OfARunInTurnTheFastestStepsCountAndNoneBehindAHold) {
   model::Run const run = run_in_turn("4 of 4 steps");
   Analysis const analysis = analyze(run);
   std::vector<int64_t> held;
-  for (StepFacts const& step : analysis.steps)
+  for (StepStats const& step : analysis.steps)
     if (step.held) held.push_back(step.step);
   EXPECT_EQ(held, (std::vector<int64_t>{0, 4, 8, 12, 16})) << "the first behind the last turn, too";
-  RunSample const sample = sample_run(run, analysis);
+  RunMeasurements const sample = sample_run(run, analysis);
   EXPECT_EQ(sample.steps_in_turn, 15U);
   EXPECT_EQ(sample.steps, (std::vector<int64_t>{1, 2, 3, 5}));
   EXPECT_EQ(sample.step_ns, (std::vector<double>{101, 102, 103, 105}));
@@ -199,7 +199,7 @@ TEST(CompareSample, AFactOfTurnsThatMakesNoSenseIsNone) {
   }
 }
 
-RunSample in_turn(RunSample sample, double all_steps_ns) {
+RunMeasurements in_turn(RunMeasurements sample, double all_steps_ns) {
   sample.steps_in_turn = 4 * sample.steps.size();
   sample.all_steps_ns = all_steps_ns;
   return sample;
@@ -207,13 +207,13 @@ RunSample in_turn(RunSample sample, double all_steps_ns) {
 
 /// Four pairs whose fast steps are the same; all steps of the new runs take so much longer.
 Comparison compare_in_turn(double slower_ns) {
-  std::vector<RunSample> base, fresh;
+  std::vector<RunMeasurements> base, candidate;
   for (uint32_t i = 0; i < 4; ++i) {
     double const machine = 2000 + 500 * i;
     base.push_back(in_turn(plain_sample(steps_about(machine, i), 1000), machine + 300));
-    fresh.push_back(in_turn(plain_sample(steps_about(machine, i + 10), 1000), machine + 300 + slower_ns + i));
+    candidate.push_back(in_turn(plain_sample(steps_about(machine, i + 10), 1000), machine + 300 + slower_ns + i));
   }
-  return compare_runs(base, fresh, {.paired = true});
+  return compare_runs(base, candidate, {.paired = true});
 }
 
 TEST(CompareRuns, RunsInTurnAreComparedByPairs) {
@@ -233,10 +233,10 @@ TEST(CompareRuns, AllStepsThatAreSlowerBeyondDoubtAreNoSilentSame) {
 }
 
 TEST(CompareRuns, OnePairInTurnHasNoVerdictOfWhatEqualProgramsDifferBy) {
-  RunSample const base = in_turn(plain_sample(steps_about(2000, 1), 1000), 2000);
-  RunSample const fresh = in_turn(plain_sample(steps_about(2400, 2), 1000), 2400);
+  RunMeasurements const base = in_turn(plain_sample(steps_about(2000, 1), 1000), 2000);
+  RunMeasurements const candidate = in_turn(plain_sample(steps_about(2400, 2), 1000), 2400);
   for (bool const paired : {false, true}) {
-    Comparison const comparison = compare_runs({base}, {fresh}, {.paired = paired});
+    Comparison const comparison = compare_runs({base}, {candidate}, {.paired = paired});
     EXPECT_EQ(comparison.verdict, Verdict::kUnclear) << "its fastest steps are no sample of it";
     EXPECT_EQ(comparison.step().change.method, CompareMethod::kNone);
     EXPECT_NEAR(comparison.step().change.shift.estimate, 400, 30);
@@ -246,14 +246,14 @@ TEST(CompareRuns, OnePairInTurnHasNoVerdictOfWhatEqualProgramsDifferBy) {
 
 /// Pairs in turn, each of which takes `factor` of its base.
 Comparison compare_far_pairs(std::vector<double> const& factors, double all_steps_factor, size_t steps = 20) {
-  std::vector<RunSample> base, fresh;
+  std::vector<RunMeasurements> base, candidate;
   for (uint32_t i = 0; i < factors.size(); ++i) {
     double const machine = 2000 + 300 * i;
     base.push_back(in_turn(plain_sample(steps_about(machine, i, steps), 400), machine * 1.2));
-    fresh.push_back(
+    candidate.push_back(
         in_turn(plain_sample(steps_about(machine * factors[i], i + 10, steps), 400), machine * 1.2 * all_steps_factor));
   }
-  return compare_runs(base, fresh, {.paired = true});
+  return compare_runs(base, candidate, {.paired = true});
 }
 
 TEST(CompareRuns, PairsInTurnThatAreFarApartAreClearHoweverFew) {
@@ -274,15 +274,15 @@ TEST(CompareRuns, PairsInTurnAreUnclearWhereTheyOrTheirOtherStepsDisagree) {
 }
 
 TEST(CompareRuns, RunsInTurnAreNotHeldAgainstOthers) {
-  RunSample const alone = plain_sample(steps_about(2000, 1), 1000);
-  RunSample const turn = in_turn(alone, 2000);
+  RunMeasurements const alone = plain_sample(steps_about(2000, 1), 1000);
+  RunMeasurements const turn = in_turn(alone, 2000);
   EXPECT_EQ(compare_runs({alone, alone}, {turn, turn}).refusal, Refusal::kOneSideInTurn);
   EXPECT_EQ(compare_runs({turn, turn}, {turn, alone}).refusal, Refusal::kOneSideInTurn);
   EXPECT_FALSE(compare_runs({turn, turn}, {turn, turn}).refusal);
 }
 
 TEST(CompareRuns, TheSameJobIsTheSame) {
-  Comparison const comparison = compare_runs({sample_of(usual_job(), 1)}, {sample_of(usual_job(), 2)});
+  Comparison const comparison = compare_runs({sample_of(steady_job(), 1)}, {sample_of(steady_job(), 2)});
   ASSERT_FALSE(comparison.refusal);
   EXPECT_EQ(comparison.verdict, Verdict::kSame);
   for (Metric const& metric : comparison.metrics)
@@ -293,7 +293,7 @@ TEST(CompareRuns, TheSameJobIsTheSame) {
 }
 
 TEST(CompareRuns, PartsSumToTheChangeWhateverChanged) {
-  std::vector<SyntheticOptions> jobs(9, usual_job());
+  std::vector<SyntheticOptions> jobs(9, steady_job());
   jobs[1].forward_ns *= 2;
   jobs[2].layers += 2;
   jobs[3].input_delay_ns = 5'000'000;
@@ -311,11 +311,11 @@ TEST(CompareRuns, PartsSumToTheChangeWhateverChanged) {
 }
 
 TEST(CompareRuns, SlowerKernelsAreNamed) {
-  SyntheticOptions slower = usual_job();
+  SyntheticOptions slower = steady_job();
   slower.backward_ns = slower.backward_ns * 11 / 10;
-  Comparison const comparison = compare_runs({sample_of(usual_job())}, {sample_of(slower, 2)});
+  Comparison const comparison = compare_runs({sample_of(steady_job())}, {sample_of(slower, 2)});
   EXPECT_EQ(comparison.verdict, Verdict::kMore);
-  int64_t const expected = usual_job().layers * usual_job().backward_ns / 10;
+  int64_t const expected = steady_job().layers * steady_job().backward_ns / 10;
   EXPECT_NEAR(static_cast<double>(part_of(comparison, ChangePart::kKernelSpeed)), static_cast<double>(expected),
               0.1 * static_cast<double>(expected));
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelCalls), 0);
@@ -340,23 +340,24 @@ TEST(CompareRuns, TimeOfAKernelIsItsCallsAndTheirSpeed) {
 }
 
 TEST(CompareRuns, WhatRunsSideBySideIsAPartOfItsOwn) {
-  RunSample const base = plain_sample(std::vector<double>(20, 2000), 1000);
-  RunSample fresh = plain_sample(std::vector<double>(20, 2000), 1000);
-  for (double& ns : fresh.kernels[0].ns) ns = 1500;  // 500 ns of it beside itself
-  Comparison const comparison = compare_runs({base}, {fresh});
+  RunMeasurements const base = plain_sample(std::vector<double>(20, 2000), 1000);
+  RunMeasurements candidate = plain_sample(std::vector<double>(20, 2000), 1000);
+  for (double& ns : candidate.kernels[0].ns) ns = 1500;  // 500 ns of it beside itself
+  Comparison const comparison = compare_runs({base}, {candidate});
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelSpeed), 500);
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelOverlap), -500);
 }
 
 TEST(CompareRuns, NewAndVanishedKernelsAreTold) {
-  RunSample base = plain_sample(std::vector<double>(20, 2000), 1000), fresh = plain_sample(std::vector<double>(20, 2300), 1300);
-  for (auto* sample : {&base, &fresh})
+  RunMeasurements base = plain_sample(std::vector<double>(20, 2000), 1000),
+                  candidate = plain_sample(std::vector<double>(20, 2300), 1300);
+  for (auto* sample : {&base, &candidate})
     for (double& ns : sample->kernels[0].ns) ns = 600;
   base.kernels.push_back({"old", std::vector<double>(20, 400), std::vector<double>(20, 2)});
   base.kernel_names.insert("old");
-  fresh.kernels.push_back({"fresh", std::vector<double>(20, 700), std::vector<double>(20, 1)});
-  fresh.kernel_names.insert("fresh");
-  Comparison const comparison = compare_runs({base}, {fresh});
+  candidate.kernels.push_back({"fresh", std::vector<double>(20, 700), std::vector<double>(20, 1)});
+  candidate.kernel_names.insert("fresh");
+  Comparison const comparison = compare_runs({base}, {candidate});
   EXPECT_EQ(part_of(comparison, ChangePart::kNewKernels), 700);
   EXPECT_EQ(part_of(comparison, ChangePart::kVanishedKernels), -400);
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelSpeed), 0);
@@ -367,21 +368,21 @@ TEST(CompareRuns, NewAndVanishedKernelsAreTold) {
 }
 
 TEST(CompareRuns, AKernelThatOneSideHasAmongTheRestIsNeitherNewNorGone) {
-  RunSample base = plain_sample(std::vector<double>(20, 2000), 1000), fresh = base;
-  fresh.kernels.push_back({"small", std::vector<double>(20, 50), std::vector<double>(20, 1)});
+  RunMeasurements base = plain_sample(std::vector<double>(20, 2000), 1000), candidate = base;
+  candidate.kernels.push_back({"small", std::vector<double>(20, 50), std::vector<double>(20, 1)});
   base.kernels.push_back({"", std::vector<double>(20, 30), std::vector<double>(20, 1)});
-  for (auto* sample : {&base, &fresh}) sample->kernel_names.insert("small");
-  Comparison const comparison = compare_runs({base}, {fresh});
+  for (auto* sample : {&base, &candidate}) sample->kernel_names.insert("small");
+  Comparison const comparison = compare_runs({base}, {candidate});
   EXPECT_EQ(part_of(comparison, ChangePart::kNewKernels), 0);
   EXPECT_EQ(part_of(comparison, ChangePart::kKernelSpeed), 20);
 }
 
 TEST(CompareRuns, WaitingIsChargedToWhoIsLate) {
-  SyntheticOptions base = usual_job(), fresh = base;
-  base.process_per_device = fresh.process_per_device = true;
-  fresh.straggler_device = 1;
-  fresh.straggler_factor = 1.3;
-  Comparison const comparison = compare_runs({sample_of(base)}, {sample_of(fresh)});
+  SyntheticOptions base = steady_job(), candidate = base;
+  base.process_per_device = candidate.process_per_device = true;
+  candidate.straggler_device = 1;
+  candidate.straggler_factor = 1.3;
+  Comparison const comparison = compare_runs({sample_of(base)}, {sample_of(candidate)});
   EXPECT_EQ(comparison.verdict, Verdict::kMore);
   EXPECT_GT(part_of(comparison, ChangePart::kWaiting), 1'000'000);
   ASSERT_FALSE(comparison.late.empty());
@@ -390,36 +391,36 @@ TEST(CompareRuns, WaitingIsChargedToWhoIsLate) {
 }
 
 TEST(CompareRuns, IdleTimeIsNamedByCauseAndHost) {
-  SyntheticOptions fresh = usual_job();
-  fresh.input_delay_ns = 5'000'000;
-  Comparison const comparison = compare_runs({sample_of(usual_job())}, {sample_of(fresh)});
+  SyntheticOptions candidate = steady_job();
+  candidate.input_delay_ns = 5'000'000;
+  Comparison const comparison = compare_runs({sample_of(steady_job())}, {sample_of(candidate)});
   EXPECT_NEAR(static_cast<double>(idle_of(comparison, IdleCause::kInput)), 5e6, 5e5);
   ASSERT_FALSE(comparison.host_ops.empty());
   EXPECT_EQ(comparison.host_ops[0].cause, IdleCause::kInput);
 }
 
 TEST(CompareRuns, MoreMemoryIsToldThoughTheStepIsTheSame) {
-  RunSample base = plain_sample(steps_about(2000, 1), 1000), fresh = plain_sample(steps_about(2000, 2), 1000);
+  RunMeasurements base = plain_sample(steps_about(2000, 1), 1000), candidate = plain_sample(steps_about(2000, 2), 1000);
   base.allocated_bytes.assign(20, 1e9);
-  fresh.allocated_bytes.assign(20, 1.1e9);
-  Comparison const comparison = compare_runs({base}, {fresh});
+  candidate.allocated_bytes.assign(20, 1.1e9);
+  Comparison const comparison = compare_runs({base}, {candidate});
   EXPECT_EQ(comparison.verdict, Verdict::kSame);
   EXPECT_EQ(metric_of(comparison, MetricFamily::kMemory, "allocated").verdict, Verdict::kMore);
   EXPECT_FALSE(has_caveat(comparison, Caveat::kNoMemory));
 }
 
 TEST(CompareRuns, APartThatDoesNotMatterToTheStepIsTheSame) {
-  RunSample base = plain_sample(std::vector<double>(20, 100'000), 99'900),
-            fresh = plain_sample(std::vector<double>(20, 100'100), 99'900);
-  Comparison const comparison = compare_runs({base}, {fresh});
+  RunMeasurements base = plain_sample(std::vector<double>(20, 100'000), 99'900),
+                  candidate = plain_sample(std::vector<double>(20, 100'100), 99'900);
+  Comparison const comparison = compare_runs({base}, {candidate});
   Metric const& input = metric_of(comparison, MetricFamily::kPart, "input");
   EXPECT_EQ(input.change.shift.estimate, 100);  // twice as much
   EXPECT_EQ(input.verdict, Verdict::kSame);
 }
 
 TEST(CompareRuns, FamiliesAreCorrectedTogether) {
-  RunSample const base = plain_sample(steps_about(2000, 1), 1000), fresh = plain_sample(steps_about(2010, 2), 1000);
-  Comparison const comparison = compare_runs({base}, {fresh});
+  RunMeasurements const base = plain_sample(steps_about(2000, 1), 1000), candidate = plain_sample(steps_about(2010, 2), 1000);
+  Comparison const comparison = compare_runs({base}, {candidate});
   EXPECT_EQ(comparison.step().adjusted_p, comparison.step().change.p);
   Metric const& input = metric_of(comparison, MetricFamily::kPart, "input");
   EXPECT_DOUBLE_EQ(input.adjusted_p, std::min(1.0, 2 * input.change.p));  // compute and input were tested
@@ -438,17 +439,17 @@ TEST(CompareRuns, SeveralRunsASideTellRunsApart) {
 }
 
 TEST(CompareRuns, OutliersThatCostMoreAreNoSilentSame) {
-  RunSample base = plain_sample(steps_about(2000, 1), 1000), fresh = plain_sample(steps_about(2000, 2), 1000);
-  fresh.outlier_steps = 4;
-  fresh.all_steps_ns = fresh.usual_steps_ns + 400;
-  Comparison const comparison = compare_runs({base}, {fresh});
+  RunMeasurements base = plain_sample(steps_about(2000, 1), 1000), candidate = plain_sample(steps_about(2000, 2), 1000);
+  candidate.outlier_steps = 4;
+  candidate.all_steps_ns = candidate.steady_steps_ns + 400;
+  Comparison const comparison = compare_runs({base}, {candidate});
   EXPECT_EQ(comparison.step().verdict, Verdict::kSame);
   EXPECT_EQ(comparison.verdict, Verdict::kUnclear);
   EXPECT_TRUE(has_caveat(comparison, Caveat::kOutliers));
 }
 
 TEST(CompareRuns, WhatCannotBeComparedIsRefused) {
-  RunSample const good = plain_sample(steps_about(2000, 1), 1000);
+  RunMeasurements const good = plain_sample(steps_about(2000, 1), 1000);
   EXPECT_EQ(compare_runs({}, {good}).refusal, Refusal::kNoRun);
   EXPECT_EQ(compare_runs({good, good}, {good}, {.paired = true}).refusal, Refusal::kNotPaired);
   EXPECT_EQ(compare_runs({good}, {plain_sample({}, 0)}).refusal, Refusal::kNoSteps);
@@ -463,38 +464,38 @@ TEST(CompareRuns, FewStepsGetMeansAndNoVerdict) {
       compare_runs({plain_sample(steps_about(2000, 1), 1000)}, {plain_sample({3000, 3010, 3005}, 1000)});
   EXPECT_EQ(comparison.verdict, Verdict::kUnclear);
   EXPECT_TRUE(has_caveat(comparison, Caveat::kFewSteps));
-  EXPECT_EQ(comparison.fresh.mean_ns, 3005);
+  EXPECT_EQ(comparison.candidate.mean_ns, 3005);
   expect_parts_sum_up(comparison);
 }
 
 TEST(CompareRuns, OtherConditionsAreToldFirst) {
-  RunSample base = plain_sample(steps_about(2000, 1), 1000), fresh = base;
+  RunMeasurements base = plain_sample(steps_about(2000, 1), 1000), candidate = base;
   base.device_names = {"A100"};
-  fresh.device_names = {"H100"};
+  candidate.device_names = {"H100"};
   base.facts = {{"driver", "550"}, {"cpu", "one"}};
-  fresh.facts = {{"driver", "560"}, {"cpu", "one"}};
+  candidate.facts = {{"driver", "560"}, {"cpu", "one"}};
   base.busy_clock_mhz = 1980;
-  fresh.busy_clock_mhz = 1700;
+  candidate.busy_clock_mhz = 1700;
   base.copied_in_bytes = 1e6;
-  fresh.copied_in_bytes = 2e6;
-  for (double& ns : fresh.kernels[0].ns) ns *= 2;
-  for (int64_t& number : fresh.steps) number += 100;
+  candidate.copied_in_bytes = 2e6;
+  for (double& ns : candidate.kernels[0].ns) ns *= 2;
+  for (int64_t& number : candidate.steps) number += 100;
   std::vector<std::string> found;
-  for (Difference const& difference : compare_runs({base}, {fresh}).differences)
+  for (Difference const& difference : compare_runs({base}, {candidate}).differences)
     found.push_back(to_string(difference.condition) + (difference.name.empty() ? "" : ":" + difference.name));
   EXPECT_THAT(found, testing::ElementsAre("device", "fact:driver", "clock_mhz", "copied_in_bytes", "steps"));
-  fresh.busy_clock_mhz = 1975;
-  EXPECT_EQ(compare_runs({base}, {fresh}).differences.size(), 4U);
+  candidate.busy_clock_mhz = 1975;
+  EXPECT_EQ(compare_runs({base}, {candidate}).differences.size(), 4U);
 }
 
 TEST(CompareRuns, TheSameWorkIsNoOtherBatchWhateverIsCopied) {
-  RunSample base = plain_sample(steps_about(2000, 1), 1000), fresh = base;
+  RunMeasurements base = plain_sample(steps_about(2000, 1), 1000), candidate = base;
   base.copied_in_bytes = 1e6;
-  fresh.copied_in_bytes = 1.5e6;
-  EXPECT_TRUE(compare_runs({base}, {fresh}).differences.empty());
-  for (double& ns : fresh.kernels[0].ns) ns *= 1.06;
-  ASSERT_EQ(compare_runs({base}, {fresh}).differences.size(), 1U);
-  EXPECT_EQ(compare_runs({base}, {fresh}).differences[0].condition, Condition::kCopiedIn);
+  candidate.copied_in_bytes = 1.5e6;
+  EXPECT_TRUE(compare_runs({base}, {candidate}).differences.empty());
+  for (double& ns : candidate.kernels[0].ns) ns *= 1.06;
+  ASSERT_EQ(compare_runs({base}, {candidate}).differences.size(), 1U);
+  EXPECT_EQ(compare_runs({base}, {candidate}).differences[0].condition, Condition::kCopiedIn);
 }
 
 TEST(CompareRuns, RoundedPartsSumToTheRoundedWhole) {
@@ -515,8 +516,8 @@ TEST(CompareRuns, RoundedPartsSumToTheRoundedWhole) {
 }
 
 TEST(CompareRuns, UnchangedPairsOfMadeJobsRaiseNoAlarm) {
-  std::vector<RunSample> samples;
-  for (uint32_t seed = 1; seed <= 12; ++seed) samples.push_back(sample_of(usual_job(), seed));
+  std::vector<RunMeasurements> samples;
+  for (uint32_t seed = 1; seed <= 12; ++seed) samples.push_back(sample_of(steady_job(), seed));
   size_t alarms = 0, metrics = 0;
   for (size_t i = 0; i < samples.size(); ++i)
     for (size_t j = 0; j < i; ++j)
@@ -529,16 +530,16 @@ TEST(CompareRuns, UnchangedPairsOfMadeJobsRaiseNoAlarm) {
 }
 
 /// A job whose parts, kernels and collectives vary by `noise`, each for itself; steps follow each other a little.
-RunSample noisy_sample(std::mt19937& random, double noise) {
+RunMeasurements noisy_sample(std::mt19937& random, double noise) {
   std::normal_distribution<double> normal;
   constexpr size_t kSteps = 20;
   auto const varied = [&](double mean) { return std::max(1.0, mean * (1 + noise * normal(random))); };
-  RunSample sample = plain_sample(std::vector<double>(kSteps, 0), 0);
+  RunMeasurements sample = plain_sample(std::vector<double>(kSteps, 0), 0);
   sample.kernels.clear();
   double wave = normal(random);
   for (char const* const name : {"gemm", "norm", "softmax"}) {
     sample.kernel_names.insert(name);
-    RunSample::Kernel& kernel = sample.kernels.emplace_back(RunSample::Kernel{name, {}, {}});
+    RunMeasurements::Kernel& kernel = sample.kernels.emplace_back(RunMeasurements::Kernel{name, {}, {}});
     for (size_t s = 0; s < kSteps; ++s) {
       kernel.calls.push_back(10);
       kernel.ns.push_back(varied(3e6));
@@ -561,7 +562,7 @@ TEST(CompareRuns, FiveOf1000UnchangedPairsAtMostAreTakenForChangedByAnyMetric) {
     std::mt19937 random(99);
     std::map<std::string, int> alarms;
     for (int pair = 0; pair < (support::kSanitized ? 40 : 1000); ++pair) {
-      RunSample const base = noisy_sample(random, noise);
+      RunMeasurements const base = noisy_sample(random, noise);
       for (Metric const& metric : compare_runs({base}, {noisy_sample(random, noise)}).metrics)
         alarms[metric.name] += metric.verdict == Verdict::kMore || metric.verdict == Verdict::kLess ? 1 : 0;
     }

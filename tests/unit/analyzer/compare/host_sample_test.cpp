@@ -4,8 +4,8 @@
 
 #include "analyzer/compare/comparison.h"
 #include "analyzer/gate/gate.h"
-#include "reports/words/runs/comparison_words.h"
 #include "reports/text/comparison.h"
+#include "reports/words/runs/comparison_words.h"
 #include "tests/support/host_program.h"
 #include "tests/support/synthetic_run.h"
 
@@ -32,9 +32,9 @@ model::Run host_loop(int64_t work, int64_t wait = 30, int64_t slow_step = -1) {
   return std::move(program).run();
 }
 
-RunSample sample_of_host(model::Run const& run) { return sample_run(run, analyze(run)); }
+RunMeasurements sample_of_host(model::Run const& run) { return sample_run(run, analyze(run)); }
 
-double part_of_sample(RunSample const& sample, StepPart part) {
+double part_of_sample(RunMeasurements const& sample, StepPart part) {
   double sum = 0;
   for (double const ns : sample.parts_ns[static_cast<size_t>(part)]) sum += ns;
   return sum / static_cast<double>(sample.steps.size());
@@ -48,7 +48,7 @@ BudgetCheck check_host(model::Run const& run, std::string const& fact, double li
 TEST(HostSample, StepsAreThoseOfTheAnalysis) {
   model::Run const run = host_loop(50);
   Analysis const analysis = analyze(run);
-  RunSample const sample = sample_run(run, analysis);
+  RunMeasurements const sample = sample_run(run, analysis);
   ASSERT_TRUE(sample.of_hosts);
   EXPECT_EQ(sample.steps.size(), 19U);
   EXPECT_EQ(sample.warmup_steps, 1U);
@@ -60,11 +60,11 @@ TEST(HostSample, StepsAreThoseOfTheAnalysis) {
 }
 
 TEST(HostSample, OutliersAreLeftOutAndCounted) {
-  RunSample const sample = sample_of_host(host_loop(50, 30, 9));
+  RunMeasurements const sample = sample_of_host(host_loop(50, 30, 9));
   EXPECT_EQ(sample.outlier_steps, 1U);
   EXPECT_EQ(sample.steps.size(), 18U);
-  EXPECT_GT(sample.all_steps_ns, sample.usual_steps_ns + 100.0 * kMicrosecond);
-  EXPECT_NEAR(sample.usual_steps_ns, 110.2 * kMicrosecond, kMicrosecond);
+  EXPECT_GT(sample.all_steps_ns, sample.steady_steps_ns + 100.0 * kMicrosecond);
+  EXPECT_NEAR(sample.steady_steps_ns, 110.2 * kMicrosecond, kMicrosecond);
 }
 
 TEST(HostSample, StepsOfADeviceComeFirst) { EXPECT_FALSE(sample_of_host(support::make_synthetic_run({})).of_hosts); }
@@ -76,7 +76,7 @@ TEST(HostSample, ThreadsThatShareTheStepsHaveThemAll) {
   model::TrackId const second = program.thread("second");
   program.step_on(second, 2, 200, 400);
   program.step_on(second, 3, 400, 600);
-  RunSample const sample = sample_of_host(std::move(program).run());
+  RunMeasurements const sample = sample_of_host(std::move(program).run());
   EXPECT_EQ(sample.steps, (std::vector<int64_t>{0, 1, 2, 3}));
   EXPECT_EQ(sample.step_ns, (std::vector<double>{100, 100, 200, 200}));
 }
@@ -88,24 +88,24 @@ TEST(HostSample, ThreadsWithTheSameStepsAreOneStepOfTheJob) {
     program.step(number, 400 * number, 400 * number + 100);
     if (number > 0) program.step_on(second, number, 400 * number, 400 * number + 300);
   }
-  RunSample const sample = sample_of_host(std::move(program).run());
+  RunMeasurements const sample = sample_of_host(std::move(program).run());
   EXPECT_EQ(sample.steps, (std::vector<int64_t>{1, 2, 3}));
   EXPECT_EQ(sample.incomplete_steps, 1U);
   EXPECT_EQ(sample.step_ns[0], (400 + 300) / 2.0);
 }
 
 TEST(HostSample, ASlowerRangeIsToldWithItsCause) {
-  RunSample const base = sample_of_host(host_loop(50)), fresh = sample_of_host(host_loop(80));
-  Comparison const comparison = compare_runs({base}, {fresh});
+  RunMeasurements const base = sample_of_host(host_loop(50)), candidate = sample_of_host(host_loop(80));
+  Comparison const comparison = compare_runs({base}, {candidate});
   ASSERT_FALSE(comparison.refusal);
   EXPECT_EQ(comparison.verdict, Verdict::kMore);
   EXPECT_NEAR(static_cast<double>(comparison.parts_ns[static_cast<size_t>(ChangePart::kHostWork)]), 30.0 * kMicrosecond, 2);
   int64_t sum = 0;
   for (int64_t const part : comparison.parts_ns) sum += part;
-  EXPECT_EQ(sum, comparison.fresh.mean_ns - comparison.base.mean_ns);
+  EXPECT_EQ(sum, comparison.candidate.mean_ns - comparison.base.mean_ns);
   ASSERT_FALSE(comparison.ranges.empty());
   EXPECT_EQ(comparison.ranges[0].name, "augment");
-  EXPECT_NEAR(comparison.ranges[0].fresh_ns - comparison.ranges[0].base_ns, 30.0 * kMicrosecond, 1);
+  EXPECT_NEAR(comparison.ranges[0].candidate_ns - comparison.ranges[0].base_ns, 30.0 * kMicrosecond, 1);
 
   std::string const text = reports::comparison_text(comparison, {});
   EXPECT_THAT(text, HasSubstr("SLOWER"));
@@ -134,7 +134,7 @@ TEST(HostSample, StepsThatWereHeldCountNowhereAndTheFastestQuarterIsCompared) {
   }
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 0, ""});
-  RunSample const sample = sample_of_host(run);
+  RunMeasurements const sample = sample_of_host(run);
   EXPECT_EQ(sample.steps_in_turn, 16U);
   EXPECT_EQ(sample.steps, (std::vector<int64_t>{1, 2, 3, 4}));
   EXPECT_EQ(sample.all_steps_ns, 110) << "of all that were not held: 1 to 4, 6 to 9, 11 to 14, 16 to 19";
@@ -142,7 +142,7 @@ TEST(HostSample, StepsThatWereHeldCountNowhereAndTheFastestQuarterIsCompared) {
 }
 
 TEST(HostSample, AProgramWithADeviceIsAnotherOne) {
-  RunSample const host = sample_of_host(host_loop(50)), device = sample_of_host(support::make_synthetic_run({}));
+  RunMeasurements const host = sample_of_host(host_loop(50)), device = sample_of_host(support::make_synthetic_run({}));
   EXPECT_EQ(compare_runs({host}, {device}).refusal, Refusal::kNoCommonKernel);
 }
 

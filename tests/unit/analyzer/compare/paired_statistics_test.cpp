@@ -121,14 +121,14 @@ PairVerdicts judge_made_pairs(int count, size_t pairs, double slowdown, PairNois
   std::normal_distribution<double> normal;
   PairVerdicts found;
   for (int i = 0; i < count; ++i) {
-    std::vector<std::vector<double>> base, fresh;
+    std::vector<std::vector<double>> base, candidate;
     for (size_t k = 0; k < pairs; ++k) {
       double const machine = std::exp(noise.machine * normal(random));
       base.emplace_back(5, 100 * machine * std::exp(noise.apart * normal(random)));
-      fresh.emplace_back(5, 100 * (1 + slowdown) * machine * std::exp(noise.apart * normal(random)));
+      candidate.emplace_back(5, 100 * (1 + slowdown) * machine * std::exp(noise.apart * normal(random)));
     }
     RankSums sums;
-    Change const change = as_pairs ? measure_pairs(base, fresh) : measure_change(base, fresh, sums);
+    Change const change = as_pairs ? measure_pairs(base, candidate) : measure_change(base, candidate, sums);
     switch (judge(change, change.p, 0.02 * change.base_mean)) {
       case Verdict::kLess:
         ++found.less;
@@ -172,21 +172,21 @@ TEST(PairedJudgement, WhatIsSaidToBeTold9TimesOf10IsToldAboutSoOften) {
     double sees = 0;
     constexpr int kAsked = 200;
     for (int i = 0; i < kAsked; ++i) {
-      std::vector<std::vector<double>> base, fresh;
+      std::vector<std::vector<double>> base, candidate;
       for (size_t k = 0; k < pairs; ++k) {
         base.push_back({100 + 100 * noise.apart * normal(random)});
-        fresh.push_back({100 + 100 * noise.apart * normal(random)});
+        candidate.push_back({100 + 100 * noise.apart * normal(random)});
       }
-      sees += noise_of(measure_pairs(base, fresh), 2)->sees / kAsked;
+      sees += noise_of(measure_pairs(base, candidate), 2)->sees / kAsked;
     }
     int told = 0;
     for (int i = 0; i < kAsked; ++i) {
-      std::vector<std::vector<double>> base, fresh;
+      std::vector<std::vector<double>> base, candidate;
       for (size_t k = 0; k < pairs; ++k) {
         base.push_back({100 + 100 * noise.apart * normal(random)});
-        fresh.push_back({100 + sees + 100 * noise.apart * normal(random)});
+        candidate.push_back({100 + sees + 100 * noise.apart * normal(random)});
       }
-      Change const change = measure_pairs(base, fresh);
+      Change const change = measure_pairs(base, candidate);
       told += judge(change, change.p, 2) == Verdict::kMore ? 1 : 0;
     }
     EXPECT_GE(told, kAsked * 75 / 100) << pairs << " pairs";
@@ -196,17 +196,17 @@ TEST(PairedJudgement, WhatIsSaidToBeTold9TimesOf10IsToldAboutSoOften) {
 TEST(PairedJudgement, OnePairOfNoDifferenceHidesNoChange) {
   for (size_t const pairs : {9U, 10U, 12U, 14U, 20U}) {
     std::vector<std::vector<double>> const base(pairs, {100});
-    std::vector<std::vector<double>> fresh(pairs, {110});
-    for (size_t i = 0; i < pairs; ++i) fresh[i][0] += static_cast<double>(i % 3) * 0.1;
-    fresh[0] = {100};
-    Change const change = measure_pairs(base, fresh);
+    std::vector<std::vector<double>> candidate(pairs, {110});
+    for (size_t i = 0; i < pairs; ++i) candidate[i][0] += static_cast<double>(i % 3) * 0.1;
+    candidate[0] = {100};
+    Change const change = measure_pairs(base, candidate);
     EXPECT_EQ(judge(change, change.p, 2), Verdict::kMore) << pairs << " pairs";
   }
 }
 
 TEST(PairedJudgement, APairWithoutValuesDoesNotCount) {
-  std::vector<std::vector<double>> const base = {{10}, {}, {12}}, fresh = {{11}, {500}, {13}};
-  Change const change = measure_pairs(base, fresh);
+  std::vector<std::vector<double>> const base = {{10}, {}, {12}}, candidate = {{11}, {500}, {13}};
+  Change const change = measure_pairs(base, candidate);
   EXPECT_EQ(change.unit, CompareUnit::kPair);
   EXPECT_EQ(change.method, CompareMethod::kPairedStudent);
   EXPECT_EQ(change.base_values, 2U);
@@ -216,8 +216,8 @@ TEST(PairedJudgement, APairWithoutValuesDoesNotCount) {
 
 TEST(PairedJudgement, RatiosOfAFewPairsTellWhatDifferencesOfThemDoNot) {
   std::vector<std::vector<double>> const base = {{100}, {140}, {90}};
-  std::vector<std::vector<double>> fresh = {{36}, {47.6}, {28.8}};  // -64, -66, -68 %
-  Change const change = measure_pairs(base, fresh);
+  std::vector<std::vector<double>> candidate = {{36}, {47.6}, {28.8}};  // -64, -66, -68 %
+  Change const change = measure_pairs(base, candidate);
   EXPECT_EQ(change.method, CompareMethod::kPairedStudent);
   EXPECT_EQ(judge(change, change.p, 0.02 * change.base_mean), Verdict::kLess);
   EXPECT_LT(change.shift.high, -0.5 * change.base_mean);
@@ -229,8 +229,8 @@ TEST(PairedJudgement, RatiosOfAFewPairsTellWhatDifferencesOfThemDoNot) {
   MeanTest const of_differences = student_of_pairs(Differences{-64, -92.4, -61.2}, 0.95);
   EXPECT_GT(of_differences.p, kMetricError);
 
-  fresh[1] = {150};  // one pair of another direction
-  Change const apart = measure_pairs(base, fresh);
+  candidate[1] = {150};  // one pair of another direction
+  Change const apart = measure_pairs(base, candidate);
   EXPECT_EQ(judge(apart, apart.p, 0.02 * apart.base_mean), Verdict::kUnclear);
 }
 
@@ -244,12 +244,12 @@ TEST(PairedJudgement, WhatIs0InARunIsComparedByDifferences) {
 TEST(PairedJudgement, HowManyMorePairsWouldSettleItIsSaid) {
   std::mt19937 random(11);
   std::normal_distribution<double> normal;
-  std::vector<std::vector<double>> base, fresh;
+  std::vector<std::vector<double>> base, candidate;
   for (double const apart : {4.0, -5.0, 3.0, -3.0, 5.0, -4.0, 1.0, -1.0}) {
     base.push_back({100});
-    fresh.push_back({100 + apart});
+    candidate.push_back({100 + apart});
   }
-  Change const few = measure_pairs(base, fresh);
+  Change const few = measure_pairs(base, candidate);
   ASSERT_EQ(judge(few, few.p, 2), Verdict::kUnclear);
   auto const more = values_to_settle(few, 2);
   ASSERT_TRUE(more);
@@ -262,9 +262,9 @@ TEST(PairedJudgement, HowManyMorePairsWouldSettleItIsSaid) {
   EXPECT_NEAR(noise->deviation, 3.8, 0.1);
   for (int i = 0; i < 200; ++i) {
     base.push_back({100});
-    fresh.push_back({100 + 4 * normal(random)});
+    candidate.push_back({100 + 4 * normal(random)});
   }
-  Change const many = measure_pairs(base, fresh);
+  Change const many = measure_pairs(base, candidate);
   EXPECT_EQ(many.method, CompareMethod::kSignedRank);
   EXPECT_EQ(judge(many, many.p, 2), Verdict::kSame);
   EXPECT_NEAR(noise_of(many, 2)->deviation, 4, 0.6);

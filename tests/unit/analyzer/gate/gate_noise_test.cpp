@@ -16,9 +16,9 @@ struct Judged {
   Change change;
   Verdict verdict;
 };
-Judged judged_pair(std::vector<Steps> const& base, std::vector<Steps> const& fresh) {
+Judged judged_pair(std::vector<Steps> const& base, std::vector<Steps> const& candidate) {
   RankSums sums;
-  Change const change = measure_change(base, fresh, sums);
+  Change const change = measure_change(base, candidate, sums);
   return {change, judge(change, change.p, kNoiseLeast)};
 }
 
@@ -36,8 +36,8 @@ Settled settle_pairs(double true_change, double deviation) {
   Settled settled;
   for (int i = 0; i < 4000 && settled.pairs < 150; ++i) {
     Steps base = noisy(kNoiseStep, deviation, 12, random);
-    Steps fresh = noisy(kNoiseStep + true_change, deviation, 12, random);
-    Judged const first = judged_pair({base}, {fresh});
+    Steps candidate = noisy(kNoiseStep + true_change, deviation, 12, random);
+    Judged const first = judged_pair({base}, {candidate});
     // Where the estimate is far off the truth the advice is too; it is asked of pairs that are nearly as they seem.
     bool const is_typical = std::abs(first.change.shift.estimate - true_change) < 0.2 * deviation;
     if (first.verdict != Verdict::kUnclear || first.change.unit != CompareUnit::kStep || !is_typical) continue;
@@ -45,7 +45,7 @@ Settled settle_pairs(double true_change, double deviation) {
     if (!more || more->count < 5 || more->count > 1000) continue;
     ++settled.pairs;
     auto const verdict_with = [&](size_t count) {
-      Steps longer_base = base, longer = fresh;
+      Steps longer_base = base, longer = candidate;
       if (more->on_both_sides) extend(longer_base, kNoiseStep, deviation, count, random);
       extend(longer, kNoiseStep + true_change, deviation, count, random);
       return judged_pair({longer_base}, {longer}).verdict;
@@ -79,7 +79,7 @@ TEST(GateNoise, AChangeOfWhatItSeesIsSeen) {
     auto const noise = noise_of(judged_pair({base}, {noisy(kNoiseStep, deviation, 20, random)}).change, kNoiseLeast);
     ASSERT_TRUE(noise.has_value());
     EXPECT_NEAR(noise->deviation, deviation, 0.8 * deviation);
-    Judged const slower = judged_pair({base}, {noisy(kNoiseStep + noise->sees, deviation, 20, random)});
+    Judged const slower = judged_pair({base}, {noisy(kNoiseStep + noise->detectable_change, deviation, 20, random)});
     if (slower.change.unit != CompareUnit::kStep) continue;
     ++pairs;
     seen += slower.verdict == Verdict::kMore ? 1 : 0;
@@ -90,10 +90,10 @@ TEST(GateNoise, AChangeOfWhatItSeesIsSeen) {
 
 TEST(GateNoise, RunsAreCountedWhereRunsAreCompared) {
   std::mt19937_64 random(2);
-  std::vector<Steps> base, fresh;
+  std::vector<Steps> base, candidate;
   for (double const mean : {10.0e6, 10.3e6, 9.8e6}) base.push_back(noisy(mean, 1e4, 20, random));
-  for (double const mean : {10.5e6, 10.9e6, 10.3e6}) fresh.push_back(noisy(mean, 1e4, 20, random));
-  Judged const few = judged_pair(base, fresh);
+  for (double const mean : {10.5e6, 10.9e6, 10.3e6}) candidate.push_back(noisy(mean, 1e4, 20, random));
+  Judged const few = judged_pair(base, candidate);
   ASSERT_EQ(few.verdict, Verdict::kUnclear);
   auto const more = values_to_settle(few.change, kNoiseLeast);
   ASSERT_TRUE(more.has_value());
@@ -105,7 +105,7 @@ TEST(GateNoise, NobodyIsAskedForHundredsOfRuns) {
   Change change;
   change.method = CompareMethod::kStudent;
   change.unit = CompareUnit::kRun;
-  change.base_values = change.fresh_values = 4;
+  change.base_values = change.candidate_values = 4;
   change.base_mean = kNoiseStep;
   change.shift = {0, -0.3 * kNoiseStep, 0.3 * kNoiseStep};
   EXPECT_FALSE(values_to_settle(change, kNoiseLeast).has_value());
@@ -121,7 +121,7 @@ TEST(GateNoise, NobodyIsAskedForHundredsOfRuns) {
 TEST(GateNoise, NothingSettlesAChangeAsLargeAsTheLeast) {
   Change change;
   change.method = CompareMethod::kMannWhitney;
-  change.base_values = change.fresh_values = 20;
+  change.base_values = change.candidate_values = 20;
   change.base_mean = kNoiseStep;
   change.shift = {kNoiseLeast, kNoiseLeast - 1e5, kNoiseLeast + 1e5};
   EXPECT_FALSE(values_to_settle(change, kNoiseLeast).has_value());

@@ -12,8 +12,8 @@
 namespace stepscope::analyzer::gate_testing {
 
 /// A run of one device that computes for nine tenths of each step in one kernel and waits for its input for the rest.
-inline RunSample made_run(std::vector<double> const& step_ns, std::string const& name = "made") {
-  RunSample run;
+inline RunMeasurements made_run(std::vector<double> const& step_ns, std::string const& name = "made") {
+  RunMeasurements run;
   run.name = name;
   run.command = "python3 train.py";
   run.device_names = {"NVIDIA H100"};
@@ -21,7 +21,7 @@ inline RunSample made_run(std::vector<double> const& step_ns, std::string const&
   run.step_source = StepSource::kAnnotation;
   run.step_ns = step_ns;
   run.parts_ns.assign(kStepPartCount, std::vector<double>(step_ns.size(), 0));
-  RunSample::Kernel kernel{"gemm", {}, {}};
+  RunMeasurements::Kernel kernel{"gemm", {}, {}};
   for (size_t s = 0; s < step_ns.size(); ++s) {
     run.steps.push_back(static_cast<int64_t>(s));
     double const compute = std::round(step_ns[s] * 0.9);
@@ -37,7 +37,7 @@ inline RunSample made_run(std::vector<double> const& step_ns, std::string const&
   run.peak_allocated_bytes = 3e9;
   if (!step_ns.empty()) run.p95_ns = *std::max_element(step_ns.begin(), step_ns.end());
   if (!step_ns.empty())
-    run.all_steps_ns = run.usual_steps_ns =
+    run.all_steps_ns = run.steady_steps_ns =
         std::accumulate(step_ns.begin(), step_ns.end(), 0.0) / static_cast<double>(step_ns.size());
   return run;
 }

@@ -14,13 +14,13 @@ using gate_testing::noisy;
 
 constexpr double kStep = 10e6;  // 10 ms
 
-std::vector<RunSample> gate_side(double mean, double deviation, uint64_t seed, size_t runs = 1, size_t steps = 20) {
-  std::vector<RunSample> side;
+std::vector<RunMeasurements> gate_side(double mean, double deviation, uint64_t seed, size_t runs = 1, size_t steps = 20) {
+  std::vector<RunMeasurements> side;
   for (size_t i = 0; i < runs; ++i) side.push_back(made_run(noisy(mean, deviation, steps, seed + 1000 * i)));
   return side;
 }
 Budget gate_budget(std::string const& fact, Bound bound, double limit) { return {fact, bound, limit, "budgets.toml", 3, 1}; }
-BudgetCheck checked(std::string const& fact, Bound bound, double limit, std::vector<RunSample> const& runs) {
+BudgetCheck checked(std::string const& fact, Bound bound, double limit, std::vector<RunMeasurements> const& runs) {
   return check_budget(gate_budget(fact, bound, limit), runs);
 }
 
@@ -59,9 +59,9 @@ TEST(Gate, TooFewStepsAreUnclear) {
 
 TEST(Gate, MoreMemoryBeyondDoubtFails) {
   auto const base = gate_side(kStep, 1e5, 1);
-  auto fresh = gate_side(kStep, 1e5, 2);
-  for (double& bytes : fresh[0].allocated_bytes) bytes *= 1.1;
-  GateResult const result = check_runs(base, fresh, {});
+  auto candidate = gate_side(kStep, 1e5, 2);
+  for (double& bytes : candidate[0].allocated_bytes) bytes *= 1.1;
+  GateResult const result = check_runs(base, candidate, {});
   EXPECT_EQ(result.verdict, GateVerdict::kFailed);
   EXPECT_EQ(result.answers[0].verdict, GateVerdict::kPassed);
   EXPECT_EQ(result.answers[1].verdict, GateVerdict::kFailed);
@@ -69,9 +69,9 @@ TEST(Gate, MoreMemoryBeyondDoubtFails) {
 
 TEST(Gate, ABaselineOfAnotherMachineSaysNothing) {
   auto const base = gate_side(kStep, 1e5, 1);
-  auto fresh = gate_side(2 * kStep, 1e5, 2);
-  fresh[0].device_names = {"NVIDIA L4"};
-  GateResult const result = check_runs(base, fresh, {});
+  auto candidate = gate_side(2 * kStep, 1e5, 2);
+  candidate[0].device_names = {"NVIDIA L4"};
+  GateResult const result = check_runs(base, candidate, {});
   EXPECT_TRUE(result.is_other_machine);
   EXPECT_EQ(result.verdict, GateVerdict::kUnclear);
   // The processor counts where it is the device.
@@ -94,9 +94,9 @@ TEST(Gate, WhatCannotBeComparedIsRefused) {
 }
 
 TEST(Gate, ABrokenBudgetFailsWithoutABaseline) {
-  auto const fresh = gate_side(kStep, 1e5, 1);
-  EXPECT_EQ(check_runs({}, fresh, {gate_budget("step_time_ms", Bound::kAtMost, 9)}).verdict, GateVerdict::kFailed);
-  EXPECT_EQ(check_runs({}, fresh, {gate_budget("step_time_ms", Bound::kAtMost, 11)}).verdict, GateVerdict::kPassed);
+  auto const candidate = gate_side(kStep, 1e5, 1);
+  EXPECT_EQ(check_runs({}, candidate, {gate_budget("step_time_ms", Bound::kAtMost, 9)}).verdict, GateVerdict::kFailed);
+  EXPECT_EQ(check_runs({}, candidate, {gate_budget("step_time_ms", Bound::kAtMost, 11)}).verdict, GateVerdict::kPassed);
 }
 
 TEST(GateBudget, IsKeptOrBrokenOnlyWithItsWholeInterval) {
@@ -200,12 +200,12 @@ TEST(GateMean, StepsThatAreAlikeTellLess) {
 
 TEST(GateBudget, IntervalsOfTimesAndSharesEndWhereNoneAre) {
   // Two runs that are far apart: Student's interval spans from minus ten times their mean to plus as many.
-  std::vector<RunSample> const runs = {made_run({1e6, 1e6, 1e6}), made_run({9e6, 9e6, 9e6})};
+  std::vector<RunMeasurements> const runs = {made_run({1e6, 1e6, 1e6}), made_run({9e6, 9e6, 9e6})};
   BudgetCheck const time = checked("step_time_ms", Bound::kAtMost, 3, runs);
   ASSERT_TRUE(time.interval);
   EXPECT_EQ(time.interval->low, 0);
   EXPECT_GT(time.interval->high, 50);
-  std::vector<RunSample> other = runs;
+  std::vector<RunMeasurements> other = runs;
   other[0].parts_ns[0] = {0, 0, 0};
   BudgetCheck const share = checked("compute_share", Bound::kAtLeast, 0.2, other);
   ASSERT_TRUE(share.interval);
@@ -219,18 +219,18 @@ TEST(GateBaseline, HasItsRunsAndWhatAsManyNewOnesWouldTell) {
   ASSERT_EQ(kept.runs.size(), 4U);
   EXPECT_EQ(kept.runs[3].name, "made");
   EXPECT_EQ(kept.runs[3].steps, 20U);
-  EXPECT_DOUBLE_EQ(kept.runs[3].step_ns, runs[3].usual_steps_ns);
+  EXPECT_DOUBLE_EQ(kept.runs[3].step_ns, runs[3].steady_steps_ns);
   EXPECT_EQ(kept.runs[3].peak_allocated_bytes, 3e9);
   EXPECT_NEAR(kept.step_ns, kStep, 0.01 * kStep);
   ASSERT_TRUE(kept.noise);
   EXPECT_EQ(kept.unit, CompareUnit::kRun);
   // A change of the least that counts is the least that could be told.
-  EXPECT_GT(kept.noise->sees, 0.02 * kStep);
-  EXPECT_LT(kept.noise->sees, 0.06 * kStep);
+  EXPECT_GT(kept.noise->detectable_change, 0.02 * kStep);
+  EXPECT_LT(kept.noise->detectable_change, 0.06 * kStep);
   // Runs that vary more tell less.
   auto apart = runs;
   for (double& ns : apart[0].step_ns) ns *= 1.3;
-  EXPECT_GT(describe_baseline(apart, 0.02).noise.value().sees, 2 * kept.noise->sees);
+  EXPECT_GT(describe_baseline(apart, 0.02).noise.value().detectable_change, 2 * kept.noise->detectable_change);
 }
 
 TEST(GateBaseline, OfASingleRunItsStepsTellAndOfASingleStepNothing) {

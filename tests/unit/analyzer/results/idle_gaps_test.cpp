@@ -64,7 +64,7 @@ TEST(IdleGaps, FindTheFirstThatEndsAfterAnInstant) {
   DeviceGaps const gaps({}, wanted);
   std::vector<std::pair<int64_t, size_t>> const cases{{0, 0},  {10, 0}, {19, 0}, {20, 1}, {24, 1},
                                                       {25, 2}, {40, 2}, {49, 2}, {50, 3}};
-  for (auto const& [instant, place] : cases) EXPECT_EQ(gaps.first_after(instant), place) << instant;
+  for (auto const& [instant, place] : cases) EXPECT_EQ(gaps.exponential_search(instant), place) << instant;
 }
 
 /// More than a block, and more reasons than fit into two bytes; every hundredth gap comes hours after the one before.
@@ -90,9 +90,9 @@ TEST(IdleGaps, OfManyReasonsAndWithLongTimesBetweenThemGiveWhatWasPutIn) {
   for (size_t i = 0; i < wanted.size(); ++i) {
     ASSERT_TRUE(are_equal(gaps[i], wanted[i])) << "gap " << i;
     ASSERT_EQ(gaps.cause(i), wanted[i].cause);
-    for (int64_t const instant : {wanted[i].when.begin, wanted[i].when.end - 1}) ASSERT_EQ(gaps.first_after(instant), i);
-    ASSERT_EQ(gaps.first_after(wanted[i].when.end), i + 1);
-    ASSERT_EQ(gaps.first_after(wanted[i].when.begin - 1), i);
+    for (int64_t const instant : {wanted[i].when.begin, wanted[i].when.end - 1}) ASSERT_EQ(gaps.exponential_search(instant), i);
+    ASSERT_EQ(gaps.exponential_search(wanted[i].when.end), i + 1);
+    ASSERT_EQ(gaps.exponential_search(wanted[i].when.begin - 1), i);
   }
 }
 
@@ -106,7 +106,7 @@ TEST(IdleGaps, AreFoundAlikeFromWhereverIsLookedFirst) {
     // Mostly near, on both sides, and at ends of blocks; also far, and behind the last.
     size_t const far = random() % (wanted.size() + 2), close = place + random() % 4096;
     for (size_t const near : {far, close, close - std::min<size_t>(close, 2048), place / 64 * 64})
-      ASSERT_EQ(gaps.first_after(instant, near), gaps.first_after(instant)) << instant << " from " << near;
+      ASSERT_EQ(gaps.exponential_search(instant, near), gaps.exponential_search(instant)) << instant << " from " << near;
   }
 }
 

@@ -258,7 +258,7 @@ Analysis steps_with_unexplained_time() {
 
 TEST(UnexplainedIdle, TellsTheFirstGapAndQueuedOpsApart) {
   Analysis const analysis = steps_with_unexplained_time();
-  UnexplainedFacts const& facts = analysis.devices.at(0).unexplained;
+  UnexplainedStats const& facts = analysis.devices.at(0).unexplained;
   EXPECT_EQ(facts.first_ns, 30 * kUs);
   EXPECT_EQ(facts.queued_ns, 100 * kUs);
   EXPECT_EQ(facts.other_ns, 0);

@@ -47,11 +47,11 @@ TEST(Rules, CostBecomesACeilingOfTheGain) {
 Analysis loop_with_gaps_between_steps() {
   std::vector<IdleGap> gaps;
   Analysis facts;
-  DeviceFacts device;
+  DeviceStats device;
   device.window = {0, 960};
   facts.devices.push_back(device);
   for (int64_t i = 0; i < 10; ++i) {
-    StepFacts step;
+    StepStats step;
     step.step = i;
     step.window = {i * 100, i * 100 + 60};
     step.time.window_ns = step.time.compute_ns = 60;
@@ -73,7 +73,7 @@ void change_gaps(Analysis& facts, Change const& change) {
 
 std::vector<std::string> rules_of_idle(IdleCause cause, int64_t idle_ns) {
   Analysis facts = loop_with_gaps_between_steps();
-  facts.quality.score = 100;
+  facts.integrity.score = 100;
   std::vector<IdleGap> pieces;
   for (IdleGap gap : facts.gaps) {  // the first idle_ns have the cause, the rest of each gap another
     IdleGap rest = gap;
@@ -132,7 +132,7 @@ TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
   // Of each 40 ns gap the first is the sync's; in the rest the host has a range of its own, or only its way to the launch.
   auto const rules_of = [](bool has_work) {
     Analysis facts = loop_with_gaps_between_steps();
-    facts.quality.score = 100;
+    facts.integrity.score = 100;
     model::TraceBuilder builder;
     builder.add_track({});
     model::StringId const name = builder.intern("logging");
@@ -162,7 +162,7 @@ TEST(Rules, WorkOfTheHostBetweenASyncAndTheNextLaunchIsNotTheSyncs) {
 
 TEST(Rules, FindingsComeBySeverityThenCost) {
   Analysis facts = loop_with_gaps_between_steps();
-  facts.quality.score = 50;  // a warning without a cost
+  facts.integrity.score = 50;  // a warning without a cost
   change_gaps(facts, [](size_t i, IdleGap& gap) {
     if (i % 4 == 0) gap.cause = IdleCause::kAllocation;
   });
@@ -194,7 +194,7 @@ TEST(MeasuredSteps, AFewLongPeriodsAreJudgedApartWhereverTheTimeWent) {
   });
   MeasuredSteps const steps = measure_steps(facts);
   EXPECT_EQ(steps.all.at(0).total_ns, 900 + 200);
-  EXPECT_EQ(steps.usual.at(0).total_ns, 800);
+  EXPECT_EQ(steps.steady.at(0).total_ns, 800);
   EXPECT_EQ(steps.outliers.at(0).total_ns, 300);
   EXPECT_EQ(steps.outliers.at(0).idle_of(IdleCause::kInput), 240);
   model::Run run;

@@ -20,9 +20,9 @@ using testing::ElementsAre;
 constexpr double kScaledMs = 1e6;
 
 /// A run of so many devices in which every part of the step is a draw; all parts sum to the step.
-RunSample random_sample(uint64_t devices, std::mt19937& random, size_t steps = 12) {
+RunMeasurements random_sample(uint64_t devices, std::mt19937& random, size_t steps = 12) {
   std::uniform_real_distribution<double> part(0, kScaledMs);
-  RunSample sample;
+  RunMeasurements sample;
   sample.name = "random";
   sample.devices = sample.processes = devices;
   sample.fed_devices = devices;
@@ -36,12 +36,12 @@ RunSample random_sample(uint64_t devices, std::mt19937& random, size_t steps = 1
       values[s] = std::round(part(random)) / static_cast<double>(devices);
       sample.step_ns[s] += values[s];
     }
-    for (RunSample::Kernel& kernel : sample.kernels) {
+    for (RunMeasurements::Kernel& kernel : sample.kernels) {
       kernel.ns.push_back(part(random) / 3);
       kernel.calls.push_back(std::floor(part(random) / kScaledMs * 5) + 1);
     }
   }
-  for (RunSample::Kernel const& kernel : sample.kernels) sample.kernel_names.insert(kernel.name);
+  for (RunMeasurements::Kernel const& kernel : sample.kernels) sample.kernel_names.insert(kernel.name);
   sample.late = {{0, 0, "compute", "", part(random)}, {1, 0, "launch_starved", "op", part(random)}};
   sample.host_ops = {{IdleCause::kInput, "loader", part(random)}};
   double const computed = std::accumulate(sample.parts_ns[0].begin(), sample.parts_ns[0].end(), 0.0);
@@ -53,8 +53,8 @@ RunSample random_sample(uint64_t devices, std::mt19937& random, size_t steps = 1
   return sample;
 }
 
-std::vector<RunSample> random_runs(std::mt19937& random) {
-  std::vector<RunSample> runs;
+std::vector<RunMeasurements> random_runs(std::mt19937& random) {
+  std::vector<RunMeasurements> runs;
   for (uint64_t const devices : {1U, 2U, 3U, 8U})
     for (int repeat = 0; repeat < 1 + static_cast<int>(devices % 3); ++repeat) runs.push_back(random_sample(devices, random));
   return runs;
@@ -91,15 +91,15 @@ TEST(ScalingSeries, FactorsMultiplyToTheParallelEfficiencyAndToTheEfficiency) {
   std::mt19937 random(4);
   for (int round = 0; round < 15; ++round)
     for (ScalingKind const kind : {ScalingKind::kStrong, ScalingKind::kWeak}) {
-      std::vector<RunSample> const runs = random_runs(random);
+      std::vector<RunMeasurements> const runs = random_runs(random);
       ScalingSeries const series = scale_series(runs, {kind, {}});
       for (ScalingPoint const& point : series.points) {
         double product = 1, useful = 0, elapsed = 0;
         for (auto const factor : {ScalingFactor::kLoadBalance, ScalingFactor::kCommunication, ScalingFactor::kOrchestration})
           product *= point.factors.of(factor);
-        for (RunSample const& run : runs) {
+        for (RunMeasurements const& run : runs) {
           if (run.devices != point.devices) continue;
-          for (RunSample::DeviceTime const& device : run.device_times) useful += device.compute_ns;
+          for (RunMeasurements::DeviceTime const& device : run.device_times) useful += device.compute_ns;
           elapsed += static_cast<double>(run.devices) * std::accumulate(run.step_ns.begin(), run.step_ns.end(), 0.0);
         }
         EXPECT_NEAR(point.factors.parallel, useful / elapsed, 1e-12);
@@ -110,9 +110,9 @@ TEST(ScalingSeries, FactorsMultiplyToTheParallelEfficiencyAndToTheEfficiency) {
 }
 
 /// A run whose step is so long, of which devices compute for `compute`, and wait for each other for the rest.
-RunSample plain_run(uint64_t devices, double step, double compute, double bytes_per_device = 1000, uint32_t seed = 1) {
+RunMeasurements plain_run(uint64_t devices, double step, double compute, double bytes_per_device = 1000, uint32_t seed = 1) {
   std::mt19937 random(seed);
-  RunSample sample = random_sample(devices, random);
+  RunMeasurements sample = random_sample(devices, random);
   std::normal_distribution<double> noise(1, 0.002);
   for (auto& values : sample.parts_ns) std::fill(values.begin(), values.end(), 0.0);
   for (size_t s = 0; s < sample.steps.size(); ++s) {
@@ -123,9 +123,9 @@ RunSample plain_run(uint64_t devices, double step, double compute, double bytes_
   auto const steps = static_cast<double>(sample.steps.size());
   sample.kernels = {{"gemm", std::vector<double>(sample.steps.size(), compute), std::vector<double>(sample.steps.size(), 4)}};
   sample.kernel_names = {"gemm"};
-  for (RunSample::DeviceTime& device : sample.device_times) device = {compute * steps, step * steps};
+  for (RunMeasurements::DeviceTime& device : sample.device_times) device = {compute * steps, step * steps};
   sample.copied_in_bytes = bytes_per_device * static_cast<double>(devices);
-  sample.all_steps_ns = sample.usual_steps_ns = step;
+  sample.all_steps_ns = sample.steady_steps_ns = step;
   sample.late.clear();
   return sample;
 }
@@ -158,7 +158,7 @@ TEST(ScalingSeries, ABatchThatIsCopiedAheadMakesNoOtherBatch) {
 }
 
 TEST(ScalingSeries, KernelsTellItWhereNotAllDevicesAreFed) {
-  auto const unfed = [](RunSample sample) {
+  auto const unfed = [](RunMeasurements sample) {
     sample.fed_devices = 0;
     sample.copied_in_bytes = 0;
     return sample;
@@ -176,8 +176,8 @@ TEST(ScalingSeries, KernelsTellItWhereNotAllDevicesAreFed) {
 }
 
 TEST(ScalingSeries, AnotherBatchIsRefusedUnlessTheKindIsSaid) {
-  std::vector<RunSample> const runs = {plain_run(1, 10 * kScaledMs, 9 * kScaledMs),
-                                       plain_run(4, 12 * kScaledMs, 9 * kScaledMs, 700)};
+  std::vector<RunMeasurements> const runs = {plain_run(1, 10 * kScaledMs, 9 * kScaledMs),
+                                             plain_run(4, 12 * kScaledMs, 9 * kScaledMs, 700)};
   ScalingSeries const refused = scale_series(runs);
   EXPECT_EQ(refused.refusal, SeriesRefusal::kKindUnclear);
   EXPECT_EQ(refused.points.size(), 2U);
@@ -190,14 +190,14 @@ TEST(ScalingSeries, WhatIsNoSeriesIsRefused) {
   EXPECT_EQ(scale_series({plain_run(2, kScaledMs, kScaledMs), plain_run(2, kScaledMs, kScaledMs)}).refusal,
             SeriesRefusal::kOneSize);
   EXPECT_EQ(scale_series({}).refusal, SeriesRefusal::kOneSize);
-  RunSample other = plain_run(4, kScaledMs, kScaledMs);
+  RunMeasurements other = plain_run(4, kScaledMs, kScaledMs);
   other.kernels[0].name = "other";
   other.kernel_names = {"other"};
   other.name = "of another program";
   ScalingSeries const refused = scale_series({plain_run(1, kScaledMs, kScaledMs), other});
   EXPECT_EQ(refused.refusal, SeriesRefusal::kNoCommonKernel);
   EXPECT_EQ(refused.refused_run, "of another program");
-  EXPECT_EQ(scale_series({plain_run(1, kScaledMs, kScaledMs), RunSample{}}).refusal, SeriesRefusal::kNoSteps);
+  EXPECT_EQ(scale_series({plain_run(1, kScaledMs, kScaledMs), RunMeasurements{}}).refusal, SeriesRefusal::kNoSteps);
   EXPECT_EQ(scale_series({plain_run(1, kScaledMs, kScaledMs), plain_run(2, 0, 0)}).refusal, SeriesRefusal::kNoSteps);
 }
 
@@ -235,11 +235,11 @@ TEST(ScalingSeries, IntervalsOfRatiosHoldTheRatio) {
 }
 
 TEST(ScalingSeries, ASingleStepHasNoErrorBar) {
-  RunSample one = plain_run(2, 11 * kScaledMs, 9 * kScaledMs);
+  RunMeasurements one = plain_run(2, 11 * kScaledMs, 9 * kScaledMs);
   one.steps.resize(1);
   one.step_ns.resize(1);
   for (auto& part : one.parts_ns) part.resize(1);
-  for (RunSample::Kernel& kernel : one.kernels) {
+  for (RunMeasurements::Kernel& kernel : one.kernels) {
     kernel.ns.resize(1);
     kernel.calls.resize(1);
   }
@@ -259,7 +259,7 @@ TEST(ScalingSeries, MoreThanIdealIsSaid) {
 }
 
 TEST(ScalingSeries, DevicesThatAreNumberedAreNoDifferentOnes) {
-  RunSample one = plain_run(1, 10 * kScaledMs, 9 * kScaledMs), two = plain_run(2, 10 * kScaledMs, 9 * kScaledMs);
+  RunMeasurements one = plain_run(1, 10 * kScaledMs, 9 * kScaledMs), two = plain_run(2, 10 * kScaledMs, 9 * kScaledMs);
   one.device_names = {"host:0"};
   two.device_names = {"host:0", "host:1"};
   EXPECT_TRUE(scale_series({one, two}).differences.empty());
@@ -268,7 +268,7 @@ TEST(ScalingSeries, DevicesThatAreNumberedAreNoDifferentOnes) {
 }
 
 TEST(ScalingSeries, MissingRanksCountAsDevices) {
-  RunSample broken = plain_run(3, 12 * kScaledMs, 9 * kScaledMs);
+  RunMeasurements broken = plain_run(3, 12 * kScaledMs, 9 * kScaledMs);
   broken.missing_ranks = {3};
   EXPECT_EQ(devices_of(broken), 4U);
   ScalingSeries const series = scale_series({plain_run(1, 10 * kScaledMs, 9 * kScaledMs), broken}, {ScalingKind::kWeak, {}});
@@ -290,15 +290,15 @@ TEST(ScalingSeries, TheFactorThatBreaksFirstIsNamedWhereTheEfficiencyFalls) {
 }
 
 TEST(ScalingSeries, KernelsGrowByTheirExponent) {
-  std::vector<RunSample> runs;
+  std::vector<RunMeasurements> runs;
   for (uint64_t const devices : {1U, 2U, 4U}) {
-    RunSample run = plain_run(devices, 10 * kScaledMs, 9 * kScaledMs);
+    RunMeasurements run = plain_run(devices, 10 * kScaledMs, 9 * kScaledMs);
     auto const n = static_cast<double>(devices);
     size_t const steps = run.steps.size();
     run.kernels.push_back({"grows", std::vector<double>(steps, kScaledMs * std::sqrt(n)), std::vector<double>(steps, 2)});
     if (devices > 1) run.kernels.push_back({"reduces", std::vector<double>(steps, 1000 * n), std::vector<double>(steps, 1)});
     run.kernels.push_back({"", std::vector<double>(steps, 500), std::vector<double>(steps, 9)});
-    for (RunSample::Kernel const& kernel : run.kernels) run.kernel_names.insert(kernel.name);
+    for (RunMeasurements::Kernel const& kernel : run.kernels) run.kernel_names.insert(kernel.name);
     runs.push_back(std::move(run));
   }
   ScalingSeries const series = scale_series(std::move(runs));
@@ -316,7 +316,7 @@ TEST(ScalingSeries, KernelsGrowByTheirExponent) {
 
 /// The whole way, from traces: the efficiency's parts are those of the steps.
 TEST(ScalingSeries, OfMadeRunsIsWeakAndLosesToCommunication) {
-  std::vector<RunSample> runs;
+  std::vector<RunMeasurements> runs;
   for (int32_t const devices : {1, 2, 4}) {
     support::SyntheticOptions options;
     options.devices = devices;
@@ -326,7 +326,7 @@ TEST(ScalingSeries, OfMadeRunsIsWeakAndLosesToCommunication) {
     runs.push_back(sample_run(run, analyze(run)));
     EXPECT_EQ(runs.back().device_times.size(), static_cast<size_t>(devices));
     double useful = 0, compute = 0;
-    for (RunSample::DeviceTime const& device : runs.back().device_times) useful += device.compute_ns;
+    for (RunMeasurements::DeviceTime const& device : runs.back().device_times) useful += device.compute_ns;
     for (double const ns : runs.back().parts_ns[0]) compute += ns * devices;
     EXPECT_NEAR(useful, compute, 1);
   }

@@ -56,16 +56,16 @@ Json split_of(analyzer::TimeSplit const& time) {
 Json facts_of(model::Run const& run) {
   analyzer::Analysis const analysis = analyzer::analyze(run);
   int64_t begin = INT64_MAX;
-  for (analyzer::DeviceFacts const& device : analysis.devices) begin = std::min(begin, device.window.begin);
+  for (analyzer::DeviceStats const& device : analysis.devices) begin = std::min(begin, device.window.begin);
   auto const when = [&](model::Interval window) { return Json{window.begin - begin, window.end - begin}; };
   Json facts;
-  for (analyzer::DeviceFacts const& device : analysis.devices)
+  for (analyzer::DeviceStats const& device : analysis.devices)
     facts["devices"].push_back({device.ref.rank_index, device.ref.device, device.name, when(device.window), split_of(device.time),
                                 device.kernels, device.copies, device.collectives, device.launches});
-  for (analyzer::StepFacts const& step : analysis.steps)
+  for (analyzer::StepStats const& step : analysis.steps)
     facts["steps"].push_back(
         {step.ref.rank_index, step.ref.device, step.step, when(step.host_window), when(step.window), split_of(step.time)});
-  for (analyzer::CollectiveFacts const& collective : analysis.collectives) {
+  for (analyzer::CollectiveStats const& collective : analysis.collectives) {
     Json participants;
     for (auto const& one : collective.participants)
       participants.push_back({one.ref.rank_index, one.ref.device, when(one.when), one.wait_ns});
@@ -74,7 +74,7 @@ Json facts_of(model::Run const& run) {
   }
   // Those that begin at one instant come by their communicators, which have other numbers.
   if (facts.contains("collectives")) std::sort(facts["collectives"].begin(), facts["collectives"].end());
-  facts["negative latencies"] = analysis.quality.negative_latencies;
+  facts["negative latencies"] = analysis.integrity.negative_latencies;
   return facts;
 }
 

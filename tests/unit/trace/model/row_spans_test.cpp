@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "trace/model/trace.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/trace.h"
 
 namespace stepscope::model {
 namespace {

@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "trace/model/derive/anonymize.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/derive/anonymize.h"
 
 namespace stepscope::model {
 namespace {

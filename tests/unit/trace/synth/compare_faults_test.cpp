@@ -16,12 +16,12 @@ struct ComparedFault {
   char const* part;  ///< ChangePart that has most of it
 };
 
-analyzer::RunSample compared(MadeRun const& made) {
+analyzer::RunMeasurements compared(MadeRun const& made) {
   model::Run const run = made.open();
   return analyzer::sample_run(run, analyzer::analyze(run));
 }
 
-void expect_explained(ComparedFault const& expected, analyzer::RunSample const& base) {
+void expect_explained(ComparedFault const& expected, analyzer::RunMeasurements const& base) {
   SCOPED_TRACE(expected.fault);
   MadeRun const made("dp", 4, std::string(expected.fault), 16, 2);
   Comparison const comparison = analyzer::compare_runs({base}, {compared(made)});
@@ -29,7 +29,7 @@ void expect_explained(ComparedFault const& expected, analyzer::RunSample const& 
   EXPECT_EQ(comparison.verdict, analyzer::Verdict::kMore);
   // The mean over the devices of their periods, against the time from step to step on all of them.
   double const cost = made.truth["fault"]["cost_ns_per_step"];
-  EXPECT_NEAR(static_cast<double>(comparison.fresh.mean_ns - comparison.base.mean_ns), cost, 0.02 * cost);
+  EXPECT_NEAR(static_cast<double>(comparison.candidate.mean_ns - comparison.base.mean_ns), cost, 0.02 * cost);
   size_t most = 0;
   int64_t sum = 0;
   for (size_t i = 0; i < comparison.parts_ns.size(); ++i) {
@@ -37,11 +37,11 @@ void expect_explained(ComparedFault const& expected, analyzer::RunSample const& 
     if (comparison.parts_ns[i] > comparison.parts_ns[most]) most = i;
   }
   EXPECT_STREQ(to_string(static_cast<ChangePart>(most)), expected.part);
-  EXPECT_EQ(sum, comparison.fresh.mean_ns - comparison.base.mean_ns);
+  EXPECT_EQ(sum, comparison.candidate.mean_ns - comparison.base.mean_ns);
 }
 
 TEST(CompareFaults, AreFoundAndExplained) {
-  analyzer::RunSample const base = compared(MadeRun("dp", 4, std::string("none"), 16, 1));
+  analyzer::RunMeasurements const base = compared(MadeRun("dp", 4, std::string("none"), 16, 1));
   for (ComparedFault const fault : {ComparedFault{"input=4", "input"},
                                     {"host-bound=120", "launch_starved"},
                                     {"late-rank=4", "exposed_wait"},
@@ -54,7 +54,7 @@ TEST(CompareFaults, AreFoundAndExplained) {
 }
 
 TEST(CompareFaults, JobsOfOtherSeedsAreTheSame) {
-  std::vector<analyzer::RunSample> runs;
+  std::vector<analyzer::RunMeasurements> runs;
   for (uint64_t seed = 1; seed <= 4; ++seed) runs.push_back(compared(MadeRun("moe", 2, std::string("none"), 12, seed)));
   Comparison const comparison = analyzer::compare_runs({runs[0], runs[1]}, {runs[2], runs[3]});
   EXPECT_EQ(comparison.verdict, analyzer::Verdict::kSame);

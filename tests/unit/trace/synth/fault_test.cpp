@@ -54,7 +54,7 @@ TEST_P(EveryFault, StepsAreSplitAsTheTruthSays) {
   MadeRun const made = run_with(GetParam(), kFaultySteps);
   analyzer::Analysis const analysis = analyzer::analyze(made.open());
   ASSERT_EQ(analysis.steps.size(), made.truth.at("steps").size());
-  for (analyzer::StepFacts const& step : analysis.steps) {
+  for (analyzer::StepStats const& step : analysis.steps) {
     json const found = time_of(step.window, step.time);
     EXPECT_EQ(found, same_members(step_of(made.truth, step.ref.rank_index, step.step), found))
         << "rank " << step.ref.rank_index << " step " << step.step;
@@ -217,7 +217,7 @@ TEST(SynthFaultNames, TakeNoAmountsOutOfRange) {
 TEST(SynthFaultNames, AreInTheDocuments) {
   std::string const page = read_bytes(support::source_path("docs/SYNTH.md"));
   for (FaultKind const& kind : fault_kinds()) {
-    std::string const amount = kind.unit.empty() ? "" : fmt::format(" {}", kind.usual);
+    std::string const amount = kind.unit.empty() ? "" : fmt::format(" {}", kind.steady);
     std::string const line = fmt::format("\n| `{}`{} |", usage_of(kind), amount);
     ASSERT_THAT(page, testing::HasSubstr(line));
     std::string const rest = page.substr(page.find(line) + 1);

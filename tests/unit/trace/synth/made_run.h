@@ -11,8 +11,8 @@
 #include "analyzer/results/analysis.h"
 #include "tests/unit/workloads/temporary_folder.h"
 #include "trace/import/open/open_run.h"
-#include "trace/synth/synth.h"
 #include "trace/synth/process/truth.h"
+#include "trace/synth/synth.h"
 
 namespace stepscope::synth::made {
 

@@ -30,7 +30,7 @@ TEST_P(EveryPattern, StepsAreSplitAsTheTruthSays) {
   EXPECT_EQ(analysis.ops_outside_steps, 0U);
   ASSERT_EQ(analysis.steps.size(), run_.truth.at("steps").size());
   ASSERT_GE(static_cast<int64_t>(analysis.steps.size()), kCycle * std::get<1>(GetParam()));
-  for (analyzer::StepFacts const& step : analysis.steps) {
+  for (analyzer::StepStats const& step : analysis.steps) {
     json const found = time_of(step.window, step.time);
     EXPECT_EQ(found, same_members(step_of(run_.truth, step.ref.rank_index, step.step), found))
         << "rank " << step.ref.rank_index << " step " << step.step;
@@ -41,7 +41,7 @@ TEST_P(EveryPattern, DevicesAreSplitAndCountedAsTheTruthSays) {
   model::Run const run = run_.open();
   Analysis const analysis = analyzer::analyze(run);
   ASSERT_EQ(analysis.devices.size(), run_.truth.at("devices").size());
-  for (analyzer::DeviceFacts const& device : analysis.devices) {
+  for (analyzer::DeviceStats const& device : analysis.devices) {
     auto const rank = static_cast<size_t>(device.ref.rank_index);
     json found = time_of(device.window, device.time);
     found["kernels"] = device.kernels;
@@ -58,7 +58,7 @@ TEST_P(EveryPattern, DevicesAreSplitAndCountedAsTheTruthSays) {
 TEST_P(EveryPattern, CollectivesAreFoundOnAllTheirParticipants) {
   Analysis const analysis = analyzer::analyze(run_.open());
   std::map<std::tuple<uint64_t, uint64_t>, int64_t> found;
-  for (analyzer::CollectiveFacts const& collective : analysis.collectives) {
+  for (analyzer::CollectiveStats const& collective : analysis.collectives) {
     ++found[{collective.communicator, collective.bytes}];
     EXPECT_EQ(collective.participants.size(), collective.expected_participants);
   }

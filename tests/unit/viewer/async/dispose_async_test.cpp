@@ -33,30 +33,30 @@ class LetGoThing {
   char name_;
 };
 
-TEST(LetGo, TakesThingsDownInTheirOrderOnAnotherThread) {
+TEST(DisposeAsync, TakesThingsDownInTheirOrderOnAnotherThread) {
   LetGoThing::Ends ends;
   auto last = ends.last.get_future();
-  let_go(std::make_unique<LetGoThing>(ends, 'a'), std::make_shared<LetGoThing>(ends, 'b'),
-         std::make_unique<LetGoThing>(ends, 'c'));
+  dispose_async(std::make_unique<LetGoThing>(ends, 'a'), std::make_shared<LetGoThing>(ends, 'b'),
+                std::make_unique<LetGoThing>(ends, 'c'));
   EXPECT_NE(last.get(), std::this_thread::get_id());
   EXPECT_EQ(ends.order, "abc");
 }
 
-TEST(LetGo, LeavesWhatOthersStillLookAt) {
+TEST(DisposeAsync, LeavesWhatOthersStillLookAt) {
   LetGoThing::Ends ends;
   auto last = ends.last.get_future();
   auto const kept = std::make_shared<LetGoThing>(ends, 'b');
-  let_go(kept, std::unique_ptr<LetGoThing>(), std::make_unique<LetGoThing>(ends, 'c'));
+  dispose_async(kept, std::unique_ptr<LetGoThing>(), std::make_unique<LetGoThing>(ends, 'c'));
   last.get();
   EXPECT_EQ(ends.order, "c");
 }
 
-TEST(LetGo, TilesThatAreForgottenAreFreedBesideTheFrames) {
+TEST(DisposeAsync, TilesThatAreForgottenAreFreedBesideTheFrames) {
   std::promise<std::thread::id> freed;
   TileStore store(
-      [&](TileWish const& wish) {
+      [&](TileRequest const& request) {
         auto tile = std::make_unique<Tile>();
-        tile->wish = wish;
+        tile->request = request;
         tile->bytes = 10;
         return std::shared_ptr<Tile const>(tile.release(), [&](Tile const* of) {
           delete of;
@@ -64,10 +64,10 @@ TEST(LetGo, TilesThatAreForgottenAreFreedBesideTheFrames) {
         });
       },
       1000);
-  TileWish wish;
-  wish.tracks = {0};
-  wish.end = 10;
-  store.want({wish});
+  TileRequest request;
+  request.tracks = {0};
+  request.end = 10;
+  store.want({request});
   store.finish();
   store.begin_frame();
   ASSERT_EQ(store.count(), 1U);

@@ -14,17 +14,17 @@
 namespace stepscope::viewer {
 namespace {
 
-analyzer::Metric metric_of(double base, double fresh, analyzer::Verdict verdict) {
+analyzer::Metric metric_of(double base, double candidate, analyzer::Verdict verdict) {
   analyzer::Metric metric;
   metric.family = analyzer::MetricFamily::kKernel;
   metric.verdict = verdict;
   metric.change.base_mean = base;
-  metric.change.fresh_mean = fresh;
+  metric.change.candidate_mean = candidate;
   return metric;
 }
 
-RunDifference difference_between(Scene const& base, Scene const& fresh) {
-  return difference_of(analyzer::sample_run(base.run, base.analysis), analyzer::sample_run(fresh.run, fresh.analysis));
+RunDifference difference_between(Scene const& base, Scene const& candidate) {
+  return difference_of(analyzer::sample_run(base.run, base.analysis), analyzer::sample_run(candidate.run, candidate.analysis));
 }
 
 TEST(ChangeMark, SaysHowMuchACallChangedAndNothingWhereThatIsNotSure) {
@@ -61,8 +61,8 @@ TEST(ChangeMark, HasColoursThatAreToldApartOnBothThemes) {
 
 TEST(ChangeMarks, FollowTheComparisonOfKernelsAndCollectives) {
   Scene const base = synthetic_scene({.devices = 2, .steps = 16, .layers = 6});
-  Scene const fresh = synthetic_scene({.devices = 2, .steps = 16, .layers = 7, .seed = 2, .forward_ns = 1'300'000});
-  RunDifference const difference = difference_between(base, fresh);
+  Scene const candidate = synthetic_scene({.devices = 2, .steps = 16, .layers = 7, .seed = 2, .forward_ns = 1'300'000});
+  RunDifference const difference = difference_between(base, candidate);
   ASSERT_TRUE(difference.comparison);
   ASSERT_FALSE(difference.comparison->refusal);
   ChangeMarks const& marks = difference.marks;
@@ -70,7 +70,7 @@ TEST(ChangeMarks, FollowTheComparisonOfKernelsAndCollectives) {
   EXPECT_EQ(marks.of_kernel("layer2 backward"), ChangeMark::kSame);
   EXPECT_EQ(marks.of_kernel("layer6 forward"), ChangeMark::kNew);
   EXPECT_EQ(marks.of_kernel("nobody knows this one"), ChangeMark::kUnknown);
-  EXPECT_EQ(difference_between(fresh, base).marks.of_kernel("layer6 forward"), ChangeMark::kVanished);
+  EXPECT_EQ(difference_between(candidate, base).marks.of_kernel("layer6 forward"), ChangeMark::kVanished);
   // Each kernel's metric is that of its own calls.
   auto const& comparison = *difference.comparison;
   ASSERT_EQ(difference.kernel_metrics.size(), comparison.kernels.size());
@@ -90,30 +90,30 @@ TEST(ChangeMarks, FollowTheComparisonOfKernelsAndCollectives) {
 
 TEST(MarkChanges, ColoursTheOpsOfStreamsAndLetsAllElseStepBack) {
   Scene const base = synthetic_scene({.devices = 1, .steps = 16});
-  Scene const fresh = synthetic_scene({.devices = 1, .steps = 16, .forward_ns = 1'300'000});
-  RunDifference const difference = difference_between(base, fresh);
-  ViewState state = initial_view(fresh);
-  for (TimeWindow const window : {TimeWindow{0, static_cast<double>(fresh.length)}, TimeWindow{20e6, 45e6}}) {
+  Scene const candidate = synthetic_scene({.devices = 1, .steps = 16, .forward_ns = 1'300'000});
+  RunDifference const difference = difference_between(base, candidate);
+  ViewState state = initial_view(candidate);
+  for (TimeWindow const window : {TimeWindow{0, static_cast<double>(candidate.length)}, TimeWindow{20e6, 45e6}}) {
     state.window = window;
-    Layout layout = lay_out(fresh, state, {1500, 5000, 1});
-    mark_changes(fresh, difference.marks, layout);
+    Layout layout = lay_out(candidate, state, {1500, 5000, 1});
+    mark_changes(candidate, difference.marks, layout);
     std::map<ChangeMark, int> count;
     for (Row const& row : layout.rows)
       for (uint32_t i = row.first_item; i < row.last_item; ++i) {
         Item const& item = layout.items[i];
-        bool const of_stream = item.kind != ItemKind::kSegment && fresh.nodes[row.node].kind == NodeKind::kStream;
+        bool const of_stream = item.kind != ItemKind::kSegment && candidate.nodes[row.node].kind == NodeKind::kStream;
         if (!of_stream) {
           EXPECT_EQ(item.change, ChangeMark::kOther);
         }
         EXPECT_NE(item.change, ChangeMark::kNone);
         ++count[item.change];
         if (!of_stream || item.kind != ItemKind::kEvent || item.count != 1) continue;
-        std::string const name(row.trace(fresh).name(item.index));
-        if (row.trace(fresh).kind(item.index) == model::EventKind::kKernel) {
+        std::string const name(row.trace(candidate).name(item.index));
+        if (row.trace(candidate).kind(item.index) == model::EventKind::kKernel) {
           EXPECT_EQ(item.change, difference.marks.of_kernel(name)) << name;
-        } else if (row.trace(fresh).kind(item.index) == model::EventKind::kMemcpy) {
+        } else if (row.trace(candidate).kind(item.index) == model::EventKind::kMemcpy) {
           EXPECT_EQ(item.change, ChangeMark::kUnknown);
-        } else if (row.trace(fresh).kind(item.index) == model::EventKind::kStreamWait) {
+        } else if (row.trace(candidate).kind(item.index) == model::EventKind::kStreamWait) {
           EXPECT_EQ(item.change, ChangeMark::kOther);
         }
       }

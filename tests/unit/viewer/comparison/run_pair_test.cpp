@@ -10,15 +10,15 @@
 #include <utility>
 #include <vector>
 
+#include "tests/unit/viewer/comparison/scaling_scenes.h"
 #include "tests/unit/viewer/event_store/far_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
-#include "tests/unit/viewer/comparison/scaling_scenes.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/panels/compared/compared_runs.h"
 #include "viewer/queries/search_query.h"
-#include "viewer/timeline/draw.h"
 #include "viewer/scene/track_choice.h"
+#include "viewer/timeline/draw.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -40,14 +40,14 @@ class PairTest : public testing::Test {
     frames(3);
   }
   void frames(int count) { ui_.frames(base_, state_, count); }
-  [[nodiscard]] ViewState const& fresh() const { return pair_.fresh_state(); }
+  [[nodiscard]] ViewState const& candidate() const { return pair_.candidate_state(); }
   /// That the aligned step begins at the same place in both.
   void expect_aligned() {
     ASSERT_TRUE(pair_.aligned());
     auto const& step = pair_.alignment().pairs[*pair_.aligned()];
-    EXPECT_NEAR(state_.window.span(), fresh().window.span(), 1e-3);
+    EXPECT_NEAR(state_.window.span(), candidate().window.span(), 1e-3);
     EXPECT_NEAR(static_cast<double>(step.base_begin) - state_.window.begin,
-                static_cast<double>(step.fresh_begin) - fresh().window.begin, 1e-3);
+                static_cast<double>(step.candidate_begin) - candidate().window.begin, 1e-3);
   }
 
   Scene base_ = synthetic_scene(kBaseRun);
@@ -61,8 +61,8 @@ TEST_F(PairTest, BeginsWithTheWholeOfBothFromTheirFirstCommonStep) {
   expect_aligned();
   EXPECT_LE(state_.window.begin, 0);
   EXPECT_GE(state_.window.end, static_cast<double>(base_.length));
-  EXPECT_LE(fresh().window.begin, 0);
-  EXPECT_GE(fresh().window.end, static_cast<double>(pair_.fresh().length));
+  EXPECT_LE(candidate().window.begin, 0);
+  EXPECT_GE(candidate().window.end, static_cast<double>(pair_.candidate().length));
 }
 
 TEST_F(PairTest, MovingEitherMovesTheOther) {
@@ -109,7 +109,7 @@ TEST_F(PairTest, AStepIsShownInBoth) {
     auto const& step = pair_.alignment().pairs[*pair_.aligned()];
     EXPECT_LT(state_.window.begin, static_cast<double>(step.base_begin));
     EXPECT_GT(state_.window.end, static_cast<double>(step.base_end));
-    EXPECT_GT(fresh().window.end, static_cast<double>(step.fresh_end));
+    EXPECT_GT(candidate().window.end, static_cast<double>(step.candidate_end));
   }
   pair_.show_step(99999);
   frames(2);
@@ -126,15 +126,15 @@ TEST_F(PairTest, TracksThatAreClosedHiddenOrFilteredAreSoInBoth) {
   state_.closed.insert(*node_of_path(base_, "Rank 1"));
   hide(state_, base_, *node_of_path(base_, "Rank 0"));
   frames(2);
-  EXPECT_TRUE(fresh().closed.contains(*node_of_path(pair_.fresh(), "Rank 1")));
-  EXPECT_TRUE(fresh().tracks.hidden.contains("Rank 0"));
+  EXPECT_TRUE(candidate().closed.contains(*node_of_path(pair_.candidate(), "Rank 1")));
+  EXPECT_TRUE(candidate().tracks.hidden.contains("Rank 0"));
   ui_.type(base_, state_, "t");
   frames(3);
   ui_.type(base_, state_, "rank 1");
   ui_.press(base_, state_, Key::kEnter);
   frames(2);
   EXPECT_EQ(state_.tracks.filter, "rank 1");
-  EXPECT_EQ(fresh().tracks.filter, "rank 1");
+  EXPECT_EQ(candidate().tracks.filter, "rank 1");
   // And the other way round: what is in front is the new run.
   pair_.bring_to_front(RunSide::kNew);
   frames(2);
@@ -178,8 +178,8 @@ TEST(PairOfRuns, MovingATrackOfTheNewRunLeavesThoseThatOnlyTheBaseHas) {
   ui.frames(base, state, 3);
   pair.bring_to_front(RunSide::kNew);
   ui.frames(base, state, 2);
-  Scene const& fresh = pair.fresh();
-  move_track_to(pair.front().state, fresh, *node_of_path(fresh, "Rank 1"), *node_of_path(fresh, "Rank 0"), false);
+  Scene const& candidate = pair.candidate();
+  move_track_to(pair.front().state, candidate, *node_of_path(candidate, "Rank 1"), *node_of_path(candidate, "Rank 0"), false);
   ui.frames(base, state, 2);
   EXPECT_THAT(state.tracks.order.at(""), testing::ElementsAre("Rank 3", "Rank 1", "Rank 2", "Rank 0"));
 }
@@ -197,7 +197,7 @@ TEST_F(PairTest, AClickOnARunBringsItIntoThePanels) {
   ui_.type(base_, state_, "2");
   frames(2);
   EXPECT_EQ(state_.panels.tab, Tab::kKernels);
-  EXPECT_EQ(fresh().panels.tab, Tab::kKernels);
+  EXPECT_EQ(candidate().panels.tab, Tab::kKernels);
   ui_.type(base_, state_, "c");
   frames(2);
   EXPECT_EQ(state_.panels.tab, Tab::kComparison);
@@ -211,11 +211,11 @@ TEST_F(PairTest, AClickInATableLetsTheOpsStandOutInBoth) {
     frames(3);
     for (float y = 830; y < 990 && state_.search.text.empty(); y += 9) ui_.click(base_, state_, 620, y);
     EXPECT_FALSE(state_.search.text.empty());
-    EXPECT_EQ(fresh().search.text, state_.search.text);
+    EXPECT_EQ(candidate().search.text, state_.search.text);
     frames(3);
     EXPECT_FALSE(state_.search.pending);
-    EXPECT_FALSE(fresh().search.pending);
-    EXPECT_GT(state_.search.total + fresh().search.total, 0U);
+    EXPECT_FALSE(candidate().search.pending);
+    EXPECT_GT(state_.search.total + candidate().search.total, 0U);
   }
 }
 
@@ -224,7 +224,7 @@ TEST_F(PairTest, NumbersAreThoseOfTheComparison) {
   ASSERT_NE(difference, nullptr);
   ASSERT_TRUE(difference->comparison);
   auto const expected = analyzer::compare_runs({analyzer::sample_run(base_.run, base_.analysis)},
-                                               {analyzer::sample_run(pair_.fresh().run, pair_.fresh().analysis)});
+                                               {analyzer::sample_run(pair_.candidate().run, pair_.candidate().analysis)});
   auto const& found = *difference->comparison;
   EXPECT_EQ(found.verdict, analyzer::Verdict::kMore);
   EXPECT_EQ(found.verdict, expected.verdict);
@@ -232,7 +232,7 @@ TEST_F(PairTest, NumbersAreThoseOfTheComparison) {
   EXPECT_EQ(found.metrics.size(), expected.metrics.size());
   EXPECT_EQ(found.base.mean_ns, expected.base.mean_ns);
   EXPECT_THAT(found.base.runs, testing::ElementsAre("base path"));
-  EXPECT_THAT(found.fresh.runs, testing::ElementsAre("new path"));
+  EXPECT_THAT(found.candidate.runs, testing::ElementsAre("new path"));
 }
 
 TEST_F(PairTest, ColoursByChangeUntilAPersonDoesNotWantThat) {
@@ -253,7 +253,7 @@ TEST_F(PairTest, DrawsEverythingInEveryStateOnBothThemes) {
       state_.panels.path = tab % 2 == 0;
       pair_.bring_to_front(tab % 2 == 0 ? RunSide::kBase : RunSide::kNew);
       frames(3);
-      EXPECT_EQ(fresh().theme, state_.theme);
+      EXPECT_EQ(candidate().theme, state_.theme);
       EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 0);
     }
   state_.panels.tab = Tab::kComparison;
@@ -293,11 +293,11 @@ TEST_F(PairTest, FitsIntoAWindowThatIsFarTooSmall) {
 }
 
 /// A base beside anything else.
-void expect_shown(Scene const& base, std::unique_ptr<Scene> fresh, std::optional<analyzer::Refusal> refusal) {
+void expect_shown(Scene const& base, std::unique_ptr<Scene> candidate, std::optional<analyzer::Refusal> refusal) {
   ViewState state = initial_view(base);
   state.panels.tab = Tab::kComparison;
   NullUi ui;
-  RunPair pair(std::move(fresh), "", "");
+  RunPair pair(std::move(candidate), "", "");
   ui.pair = &pair;
   ui.frames(base, state, 3);
   RunDifference const* const difference = pair.difference();
@@ -335,9 +335,9 @@ TEST(PairOfRuns, ThatCannotBeComparedStandBesideEachOtherAllTheSame) {
 TEST(PairOfRuns, WithoutAKernelInCommonIsRefused) {
   Scene const base = synthetic_scene(kBaseRun);
   model::Run other = support::make_synthetic_run(kBaseRun);
-  auto fresh = std::make_unique<Scene>(analyzed(std::move(other)));
-  for (auto& kernel : fresh->analysis.kernels) kernel.name = "other " + kernel.name;
-  expect_shown(base, std::move(fresh), analyzer::Refusal::kNoCommonKernel);
+  auto candidate = std::make_unique<Scene>(analyzed(std::move(other)));
+  for (auto& kernel : candidate->analysis.kernels) kernel.name = "other " + kernel.name;
+  expect_shown(base, std::move(candidate), analyzer::Refusal::kNoCommonKernel);
 }
 
 TEST(PairOfRuns, OfTheSameRecordingIsTheSame) {

@@ -37,11 +37,11 @@ TimeWindow other_window(StepAlignment const& alignment, std::optional<uint32_t> 
 
 double place_in(int64_t time, TimeWindow window) { return (static_cast<double>(time) - window.begin) / window.span(); }
 
-bool is_seen(StepAlignment::Pair const& pair, TimeWindow base, TimeWindow fresh) {
+bool is_seen(StepAlignment::Pair const& pair, TimeWindow base, TimeWindow candidate) {
   auto const overlaps = [](int64_t begin, int64_t end, TimeWindow window) {
     return static_cast<double>(begin)<window.end&& static_cast<double>(end)> window.begin;
   };
-  return overlaps(pair.base_begin, pair.base_end, base) || overlaps(pair.fresh_begin, pair.fresh_end, fresh);
+  return overlaps(pair.base_begin, pair.base_end, base) || overlaps(pair.candidate_begin, pair.candidate_end, candidate);
 }
 
 TEST(AlignSteps, PairsThemByNumberAndCountsTheOthers) {
@@ -49,13 +49,13 @@ TEST(AlignSteps, PairsThemByNumberAndCountsTheOthers) {
   EXPECT_EQ(alignment.by, StepAlignment::By::kNumber);
   ASSERT_EQ(alignment.pairs.size(), 12U);
   EXPECT_EQ(alignment.base_alone, 0U);
-  EXPECT_EQ(alignment.fresh_alone, 3U);
+  EXPECT_EQ(alignment.candidate_alone, 3U);
   for (auto const& pair : alignment.pairs) {
-    EXPECT_EQ(pair.base_number, pair.fresh_number);
+    EXPECT_EQ(pair.base_number, pair.candidate_number);
     EXPECT_EQ(fast_run().analysis.steps[pair.base_step].step, pair.base_number);
-    EXPECT_EQ(slow_run().analysis.steps[pair.fresh_step].step, pair.fresh_number);
+    EXPECT_EQ(slow_run().analysis.steps[pair.candidate_step].step, pair.candidate_number);
     EXPECT_EQ(pair.base_begin, fast_run().to_view(fast_run().analysis.steps[pair.base_step].window.begin));
-    EXPECT_GT(pair.fresh_end - pair.fresh_begin, pair.base_end - pair.base_begin);
+    EXPECT_GT(pair.candidate_end - pair.candidate_begin, pair.base_end - pair.base_begin);
   }
 }
 
@@ -66,14 +66,15 @@ TEST(AlignSteps, TakesThemInTheirOrderWhereNoNumberIsInBoth) {
   EXPECT_EQ(alignment.by, StepAlignment::By::kOrder);
   ASSERT_EQ(alignment.pairs.size(), 9U);
   EXPECT_EQ(alignment.pairs[4].base_number, 4);
-  EXPECT_EQ(alignment.pairs[4].fresh_number, 1004);
+  EXPECT_EQ(alignment.pairs[4].candidate_number, 1004);
   EXPECT_EQ(alignment.base_alone, 3U);
 }
 
 TEST(AlignSteps, OfRunsWithoutStepsAlignsTheirBeginnings) {
-  for (auto const& [base, fresh] : {std::pair{&run_without_steps(), &fast_run()}, std::pair{&fast_run(), &run_without_steps()},
-                                    std::pair{&run_without_steps(), &run_without_steps()}}) {
-    StepAlignment const alignment = align_steps(*base, *fresh);
+  for (auto const& [base, candidate] :
+       {std::pair{&run_without_steps(), &fast_run()}, std::pair{&fast_run(), &run_without_steps()},
+        std::pair{&run_without_steps(), &run_without_steps()}}) {
+    StepAlignment const alignment = align_steps(*base, *candidate);
     EXPECT_EQ(alignment.by, StepAlignment::By::kNothing);
     EXPECT_TRUE(alignment.pairs.empty());
     EXPECT_FALSE(aligned_step(alignment, 3, RunSide::kBase, {0, 1000}));
@@ -89,7 +90,7 @@ TEST(AlignSteps, TakesNoStepTwice) {
   StepAlignment const alignment = align_steps(doubled, doubled);
   EXPECT_EQ(alignment.pairs.size(), 4U);
   EXPECT_EQ(alignment.base_alone, 4U);
-  for (auto const& pair : alignment.pairs) EXPECT_EQ(pair.base_step, pair.fresh_step);
+  for (auto const& pair : alignment.pairs) EXPECT_EQ(pair.base_step, pair.candidate_step);
 }
 
 TEST(AlignedStep, IsTheFirstThatBeginsInTheWindowOfTheRunThatMoves) {
@@ -97,8 +98,8 @@ TEST(AlignedStep, IsTheFirstThatBeginsInTheWindowOfTheRunThatMoves) {
   auto const& pairs = alignment.pairs;
   TimeWindow const base{static_cast<double>(pairs[3].base_begin) - 1, static_cast<double>(pairs[6].base_end)};
   EXPECT_EQ(aligned_step(alignment, std::nullopt, RunSide::kBase, base), 3U);
-  TimeWindow const fresh{static_cast<double>(pairs[3].fresh_begin) - 1, static_cast<double>(pairs[6].fresh_end)};
-  EXPECT_EQ(aligned_step(alignment, std::nullopt, RunSide::kNew, fresh), 3U);
+  TimeWindow const candidate{static_cast<double>(pairs[3].candidate_begin) - 1, static_cast<double>(pairs[6].candidate_end)};
+  EXPECT_EQ(aligned_step(alignment, std::nullopt, RunSide::kNew, candidate), 3U);
 }
 
 TEST(AlignedStep, IsTheOneAroundAWindowInWhichNoneBegins) {
@@ -115,7 +116,7 @@ TEST(AlignedStep, StaysUntilNothingOfItIsSeenInEither) {
   StepAlignment const alignment = align_steps(fast_run(), slow_run());
   auto const& pair = alignment.pairs[5];
   // The base's step is over where the new run's still goes on.
-  int64_t const longer = pair.fresh_end - pair.fresh_begin;
+  int64_t const longer = pair.candidate_end - pair.candidate_begin;
   TimeWindow const late{static_cast<double>(pair.base_begin + longer) - 10, static_cast<double>(pair.base_begin + longer) + 1e9};
   EXPECT_EQ(aligned_step(alignment, 5, RunSide::kBase, late), 5U);
   TimeWindow const over{late.begin + 11, late.end};
@@ -129,7 +130,7 @@ TEST(AlignedStep, BeginsAtTheSamePlaceInBothWhateverIsMoved) {
   std::uniform_real_distribution<double> at(-0.2 * length, 1.1 * length);
   std::uniform_real_distribution<double> exponent(2, 9.5);
   std::optional<uint32_t> aligned;
-  TimeWindow base, fresh;
+  TimeWindow base, candidate;
   for (int move = 0; move < 3000; ++move) {
     RunSide const side = random() % 2 == 0 ? RunSide::kBase : RunSide::kNew;
     double const begin = at(random);
@@ -139,10 +140,11 @@ TEST(AlignedStep, BeginsAtTheSamePlaceInBothWhateverIsMoved) {
     ASSERT_TRUE(aligned);
     TimeWindow const other = other_window(alignment, aligned, side, window);
     base = side == RunSide::kBase ? window : other;
-    fresh = side == RunSide::kBase ? other : window;
-    EXPECT_NEAR(base.span(), fresh.span(), 1e-3);
+    candidate = side == RunSide::kBase ? other : window;
+    EXPECT_NEAR(base.span(), candidate.span(), 1e-3);
     auto const& pair = alignment.pairs[*aligned];
-    EXPECT_NEAR(place_in(pair.base_begin, base) * base.span(), place_in(pair.fresh_begin, fresh) * fresh.span(), 1e-3);
+    EXPECT_NEAR(place_in(pair.base_begin, base) * base.span(), place_in(pair.candidate_begin, candidate) * candidate.span(),
+                1e-3);
     // It changes only when it cannot be seen in either: with it both would be where they are now or somewhere else.
     if (!before || aligned == before) continue;
     TimeWindow const kept = other_window(alignment, before, side, window);
@@ -158,11 +160,11 @@ TEST(StepLinks, JoinBeginningsAndTheAlignedOneIsVertical) {
   auto const links = step_links(alignment, aligned, whole, 1000, 7);
   ASSERT_EQ(links.size(), alignment.pairs.size());
   EXPECT_TRUE(links.back().is_aligned);
-  EXPECT_FLOAT_EQ(links.back().base_x, links.back().fresh_x);
+  EXPECT_FLOAT_EQ(links.back().base_x, links.back().candidate_x);
   // The new run's steps take longer: the later the step, the farther behind.
   for (size_t i = 1; i + 1 < links.size(); ++i) {
     EXPECT_GT(links[i].base_x, links[i - 1].base_x);
-    EXPECT_GT(links[i].fresh_x - links[i].base_x, links[i - 1].fresh_x - links[i - 1].base_x);
+    EXPECT_GT(links[i].candidate_x - links[i].base_x, links[i - 1].candidate_x - links[i - 1].base_x);
   }
 }
 
@@ -191,7 +193,7 @@ TEST(StepLinks, OfHostileTimesStayNumbers) {
       auto const aligned = aligned_step(hostile, 1, side, window);
       for (StepLink const& link : step_links(hostile, aligned, window, 500, 7)) {
         EXPECT_TRUE(std::isfinite(link.base_x));
-        EXPECT_TRUE(std::isfinite(link.fresh_x));
+        EXPECT_TRUE(std::isfinite(link.candidate_x));
       }
     }
 }

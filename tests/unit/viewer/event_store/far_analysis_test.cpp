@@ -25,7 +25,7 @@ TEST_F(FarAnalysisTest, ARankThatCannotBeReadIsLeftOutAndStaysOnTheScreen) {
   ASSERT_EQ(scene->analysis.devices.size(), 2U);
   EXPECT_EQ(scene->analysis.devices[0].ref.rank_index, 0);
   EXPECT_EQ(scene->analysis.devices[1].ref.rank_index, 2);
-  EXPECT_THAT(scene->analysis.quality.notes, testing::Contains(testing::HasSubstr("rank-1.stepscope")));
+  EXPECT_THAT(scene->analysis.integrity.notes, testing::Contains(testing::HasSubstr("rank-1.stepscope")));
   EXPECT_EQ(scene->nodes.size(), nodes);
   ViewState state = initial_view(*scene);
   Layout const layout = lay_out(*scene, state, kAnalysisArea);
@@ -49,7 +49,7 @@ TEST_F(FarAnalysisTest, NothingThatCanBeReadIsAnError) {
   support::make_unreadable(path(0));
   support::make_unreadable(path(1));
   auto const scene = far();
-  FarAnalysis analysis(scene->far->shared_sources());
+  OutOfCoreAnalysis analysis(scene->far->shared_sources());
   analysis.finish();
   auto const made = analysis.take();
   ASSERT_FALSE(made);

@@ -8,9 +8,9 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/unit/viewer/scene/communicator_scenes.h"
 #include "tests/unit/viewer/event_store/far_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
+#include "tests/unit/viewer/scene/communicator_scenes.h"
 #include "viewer/interaction/view_rebase.h"
 #include "viewer/scene/track_choice.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr Viewport kCommunicatorArea{900, 3000, 1};
 
-class FarCommunicators : public FarTest {};
+class OutOfCoreCommunicators : public FarTest {};
 
 /// What of the nodes does not depend on where the events are.
 std::vector<std::tuple<NodeKind, std::string, std::string, uint32_t, uint32_t>> tree_of(Scene const& scene) {
@@ -36,7 +36,7 @@ std::vector<Item> items_of(Scene const& scene, Layout const& layout, NodeKind ki
   return found;
 }
 
-TEST_F(FarCommunicators, HaveTheRowsThatTheyHaveInMemory) {
+TEST_F(OutOfCoreCommunicators, HaveTheRowsThatTheyHaveInMemory) {
   write(two_schemes());
   auto const scene = far();
   for (Node const& node : scene->nodes) EXPECT_NE(node.kind, NodeKind::kCommunicator) << "nothing is known of them yet";
@@ -44,7 +44,7 @@ TEST_F(FarCommunicators, HaveTheRowsThatTheyHaveInMemory) {
   EXPECT_EQ(tree_of(*scene), tree_of(near()));
 }
 
-TEST_F(FarCommunicators, NoteTheirRanksOnStreamsThatTellThemApart) {
+TEST_F(OutOfCoreCommunicators, NoteTheirRanksOnStreamsThatTellThemApart) {
   write(support::make_synthetic_run({.devices = 4, .steps = 6, .process_per_device = true}));
   auto const scene = far();
   analyze(*scene);
@@ -53,36 +53,36 @@ TEST_F(FarCommunicators, NoteTheirRanksOnStreamsThatTellThemApart) {
             4);
 }
 
-TEST_F(FarCommunicators, ShowTheEventsThatWereRead) {
+TEST_F(OutOfCoreCommunicators, ShowTheEventsThatWereRead) {
   write(two_schemes());
-  auto const far_scene = far();
-  analyze(*far_scene);
+  auto const out_of_core_scene = far();
+  analyze(*out_of_core_scene);
   Scene const near_scene = near();
   ViewState const state = initial_view(near_scene);
   Layout const expected = lay_out(near_scene, state, kCommunicatorArea);
-  Layout const shown = settled(*far_scene, state, kCommunicatorArea);
+  Layout const shown = settled(*out_of_core_scene, state, kCommunicatorArea);
   auto const near_items = items_of(near_scene, expected, NodeKind::kCommunicator);
-  auto const far_items = items_of(*far_scene, shown, NodeKind::kCommunicator);
+  auto const summary_items = items_of(*out_of_core_scene, shown, NodeKind::kCommunicator);
   ASSERT_EQ(near_items.size(), 4U * 30U);
-  ASSERT_EQ(far_items.size(), near_items.size());
+  ASSERT_EQ(summary_items.size(), near_items.size());
   for (size_t i = 0; i < near_items.size(); ++i) {
-    EXPECT_EQ(far_items[i].kind, ItemKind::kEvent);
-    EXPECT_EQ(std::tuple(far_items[i].node, far_items[i].x0, far_items[i].x1, far_items[i].y0),
+    EXPECT_EQ(summary_items[i].kind, ItemKind::kEvent);
+    EXPECT_EQ(std::tuple(summary_items[i].node, summary_items[i].x0, summary_items[i].x1, summary_items[i].y0),
               std::tuple(near_items[i].node, near_items[i].x0, near_items[i].x1, near_items[i].y0));
   }
   // What is clicked there is the event of the stream.
   for (Row const& row : shown.rows)
-    if (far_scene->nodes[row.node].kind == NodeKind::kCommunicator) {
+    if (out_of_core_scene->nodes[row.node].kind == NodeKind::kCommunicator) {
       ASSERT_TRUE(row.tile);
-      Selection const chosen =
-          far_scene->selection_of(far_scene->nodes[row.node].rank, row.trace(*far_scene), shown.items[row.first_item].index);
-      ASSERT_NE(far_scene->collective_of(chosen), nullptr);
-      EXPECT_EQ(far_scene->collective_of(chosen)->communicator, far_scene->nodes[row.node].communicator);
-      EXPECT_EQ(far_scene->nodes[*far_scene->node_of(chosen)].kind, NodeKind::kStream);
+      Selection const chosen = out_of_core_scene->selection_of(out_of_core_scene->nodes[row.node].rank,
+                                                               row.trace(*out_of_core_scene), shown.items[row.first_item].index);
+      ASSERT_NE(out_of_core_scene->collective_of(chosen), nullptr);
+      EXPECT_EQ(out_of_core_scene->collective_of(chosen)->communicator, out_of_core_scene->nodes[row.node].communicator);
+      EXPECT_EQ(out_of_core_scene->nodes[*out_of_core_scene->node_of(chosen)].kind, NodeKind::kStream);
     }
 }
 
-TEST_F(FarCommunicators, AreMarksWhereNothingWasRead) {
+TEST_F(OutOfCoreCommunicators, AreMarksWhereNothingWasRead) {
   write(two_schemes());
   auto const scene = far();
   analyze(*scene);
@@ -104,7 +104,7 @@ TEST_F(FarCommunicators, AreMarksWhereNothingWasRead) {
   }
 }
 
-TEST_F(FarCommunicators, LeaveTheViewWhatItWas) {
+TEST_F(OutOfCoreCommunicators, LeaveTheViewWhatItWas) {
   write(two_schemes());
   auto const scene = far();
   ViewState state = initial_view(*scene);
@@ -119,7 +119,7 @@ TEST_F(FarCommunicators, LeaveTheViewWhatItWas) {
   state.panels.flash = Flash{node_at(stream), 1};
   state.drag.mode = Drag::Mode::kTrack;
   state.drag.node = node_at(stream);
-  FarAnalysis analysis(scene->far->shared_sources());
+  OutOfCoreAnalysis analysis(scene->far->shared_sources());
   analysis.finish();
   state.scroll = node_extent(*scene, state, node_at(stream)).first + 3;
   float const scroll = state.scroll;
@@ -132,7 +132,7 @@ TEST_F(FarCommunicators, LeaveTheViewWhatItWas) {
     EXPECT_EQ(scene->nodes[node].path, stream);
 }
 
-TEST_F(FarCommunicators, MarksOfASearchStayOnTheirTracks) {
+TEST_F(OutOfCoreCommunicators, MarksOfASearchStayOnTheirTracks) {
   write(two_schemes());
   Scene const scene = near();
   ViewState state = initial_view(scene);

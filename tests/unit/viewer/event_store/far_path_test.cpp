@@ -28,9 +28,9 @@ class FarPathTest : public FarTest {
     far_ = far();
     analyze(*far_);
   }
-  [[nodiscard]] PathLine far_line(uint64_t most_stretch_events = kMostStretchEvents) const {
+  [[nodiscard]] PathLine path_line_of_files(uint64_t most_stretch_events = kMostStretchEvents) const {
     PathFeed feed;
-    find_far_path(*far_, feed, {}, most_stretch_events);
+    find_path_in_files(*far_, feed, {}, most_stretch_events);
     EXPECT_EQ(feed.share(), 1);
     PathLine line;
     feed.take(line);
@@ -59,19 +59,19 @@ TEST_F(FarPathTest, IsThatOfTheRunInMemory) {
   Scene const scene = near();
   PathLine const line = path_line(scene);
   ASSERT_GT(line.pieces.size(), 100U);
-  EXPECT_EQ(share_alike(scene, line, far_line()), 1);
+  EXPECT_EQ(share_alike(scene, line, path_line_of_files()), 1);
 }
 
 // Each stretch's path ends at another op than the run's there: they have run into one before the stretch begins.
 TEST_F(FarPathTest, FoundInStretchesIsThatOfTheRunAsAWhole) {
   Scene const scene = near();
-  PathLine const in_parts = far_line(far_->events / 8);
+  PathLine const in_parts = path_line_of_files(far_->events / 8);
   EXPECT_GT(share_alike(scene, path_line(scene), in_parts), 0.97);
   for (size_t i = 1; i < in_parts.pieces.size(); ++i) ASSERT_GE(in_parts.pieces[i].begin, in_parts.pieces[i - 1].end);
 }
 
 TEST_F(FarPathTest, IsDrawnOverAllOfTheRunForThePriceOfThePixels) {
-  PathLine const line = far_line();
+  PathLine const line = path_line_of_files();
   ViewState state = initial_view(*far_);
   state.panels.path = true;
   Viewport const view{700, 4000, 1};
@@ -89,7 +89,7 @@ TEST_F(FarPathTest, IsDrawnOverAllOfTheRunForThePriceOfThePixels) {
 }
 
 TEST_F(FarPathTest, LiesOnTheLanesOfItsTracksAndIsGoneTo) {
-  PathLine const line = far_line();
+  PathLine const line = path_line_of_files();
   ViewState state = initial_view(*far_);
   state.panels.path = true;
   bool any_deep = false;
@@ -106,7 +106,7 @@ TEST_F(FarPathTest, ToldToStopGivesNothing) {
   std::stop_source stop;
   stop.request_stop();
   PathFeed feed;
-  find_far_path(*far_, feed, stop.get_token());
+  find_path_in_files(*far_, feed, stop.get_token());
   PathLine line;
   feed.take(line);
   EXPECT_TRUE(line.pieces.empty());
@@ -116,7 +116,7 @@ TEST_F(FarPathTest, ToldToStopGivesNothing) {
 TEST_F(FarPathTest, WithoutEventsThatCanBeReadHasNone) {
   base::survive_cut_files();
   for (int rank = 0; rank < 3; ++rank) std::filesystem::resize_file(path(rank), 0);
-  EXPECT_TRUE(far_line().pieces.empty());
+  EXPECT_TRUE(path_line_of_files().pieces.empty());
 }
 
 TEST_F(FarPathTest, ComesWhenItIsAskedForOnTheTimeline) {

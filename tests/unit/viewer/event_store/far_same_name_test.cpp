@@ -15,7 +15,7 @@
 namespace stepscope::viewer {
 namespace {
 
-class FarSameName : public FarTest {
+class OutOfCoreSameName : public FarTest {
  protected:
   /// Many blocks on a stream and a thread, with names that are common, seldom and once, and with equal starts.
   void write_many(int events = 200'000) {
@@ -52,7 +52,7 @@ class FarSameName : public FarTest {
   }
 };
 
-TEST_F(FarSameName, IsThatOfTheRunInMemoryFromAnywhere) {
+TEST_F(OutOfCoreSameName, IsThatOfTheRunInMemoryFromAnywhere) {
   write_many();
   Scene const expected = near();
   auto const scene = far();
@@ -65,15 +65,15 @@ TEST_F(FarSameName, IsThatOfTheRunInMemoryFromAnywhere) {
       Selection const from = scene->selection_of(0, trace, row);
       auto const wanted = next_in_memory(expected, row, direction);
       SameNameKey const key{from, direction, std::string(trace.name(row))};
-      EXPECT_EQ(find_far_same_name(*scene, key, {}).event, wanted) << row << " " << direction;
+      EXPECT_EQ(find_same_name_in_files(*scene, key, {}).event, wanted) << row << " " << direction;
       // Nearly all of them are alone in their place: its name can be looked up.
-      looked_up += find_far_same_name(*scene, {from, direction, {}}, {}).event == wanted ? 1 : 0;
+      looked_up += find_same_name_in_files(*scene, {from, direction, {}}, {}).event == wanted ? 1 : 0;
     }
   }
   EXPECT_GT(looked_up, 115);
 }
 
-TEST_F(FarSameName, OfANameThatIsThereTwiceIsFoundAcrossTheWholeRun) {
+TEST_F(OutOfCoreSameName, OfANameThatIsThereTwiceIsFoundAcrossTheWholeRun) {
   write_many();
   Scene const expected = near();
   auto const scene = far();
@@ -111,7 +111,7 @@ TEST_F(FarSameName, OfANameThatIsThereTwiceIsFoundAcrossTheWholeRun) {
   EXPECT_EQ(state.selection->start, trace.start(rows[0]));
 }
 
-TEST_F(FarSameName, IsStoppedByEscapeAndByAnotherSelection) {
+TEST_F(OutOfCoreSameName, IsStoppedByEscapeAndByAnotherSelection) {
   write_many(1000);
   Scene const expected = near();
   auto const scene = far();
@@ -129,18 +129,18 @@ TEST_F(FarSameName, IsStoppedByEscapeAndByAnotherSelection) {
   EXPECT_EQ(state.selection->start, expected.trace(0).start(500));
   std::stop_source stopped;
   stopped.request_stop();
-  EXPECT_FALSE(find_far_same_name(*scene, {*state.selection, 1, {}}, stopped.get_token()).event);
+  EXPECT_FALSE(find_same_name_in_files(*scene, {*state.selection, 1, {}}, stopped.get_token()).event);
 }
 
-TEST_F(FarSameName, OfAnEventThatIsNotThereIsNone) {
+TEST_F(OutOfCoreSameName, OfAnEventThatIsNotThereIsNone) {
   write_many(1000);
   auto const scene = far();
   Selection nowhere{Selection::What::kEvent, 0, 0, 0, 123'456'789, 17};
-  EXPECT_FALSE(find_far_same_name(*scene, {nowhere, 1, {}}, {}).event);
+  EXPECT_FALSE(find_same_name_in_files(*scene, {nowhere, 1, {}}, {}).event);
   nowhere.track = 99;
-  EXPECT_FALSE(find_far_same_name(*scene, {nowhere, 1, {}}, {}).event);
+  EXPECT_FALSE(find_same_name_in_files(*scene, {nowhere, 1, {}}, {}).event);
   nowhere.rank = 99;
-  EXPECT_FALSE(find_far_same_name(*scene, {nowhere, -1, {}}, {}).event);
+  EXPECT_FALSE(find_same_name_in_files(*scene, {nowhere, -1, {}}, {}).event);
 }
 
 }  // namespace

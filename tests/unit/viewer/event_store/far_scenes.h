@@ -39,7 +39,7 @@ class FarTest : public testing::Test {
   }
   /// Not analyzed.
   [[nodiscard]] std::unique_ptr<Scene> far() const {
-    Opening opening({folder_.string()}, 0);
+    OpenTask opening({folder_.string()}, 0);
     opening.finish();
     auto scene = opening.take();
     EXPECT_TRUE(scene) << scene.error().message;
@@ -48,7 +48,7 @@ class FarTest : public testing::Test {
     return std::move(*scene);
   }
   static void analyze(Scene& scene) {
-    FarAnalysis analysis(scene.far->shared_sources());
+    OutOfCoreAnalysis analysis(scene.far->shared_sources());
     analysis.finish();
     auto made = analysis.take();
     ASSERT_TRUE(made) << made.error().message;

@@ -11,11 +11,11 @@
 
 #include "tests/unit/viewer/event_store/far_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
-#include "viewer/timeline/describe.h"
-#include "viewer/queries/flame_graph.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/queries/flame_graph.h"
 #include "viewer/queries/overview_strips.h"
 #include "viewer/queries/range_statistics.h"
+#include "viewer/timeline/describe.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -73,7 +73,7 @@ uint32_t row_where(model::Trace const& trace, Is is) {
 }
 
 /// The same event for the far run.
-Selection far_selection(Scene const& far, uint32_t rank, model::Trace const& trace, uint32_t row) {
+Selection out_of_core_selection(Scene const& far, uint32_t rank, model::Trace const& trace, uint32_t row) {
   return far.selection_of(rank, trace, row);
 }
 
@@ -253,7 +253,7 @@ TEST_F(FarTest, FindsASelectedEventAgainAndWhatBelongsToIt) {
   uint32_t const row = row_where(trace, [&](uint32_t r) {
     return trace.kind(r) == model::EventKind::kKernel && trace.columns().link[r].valid() && trace.start(r) > expected.length / 2;
   });
-  Selection const chosen = far_selection(*scene, 1, trace, row);
+  Selection const chosen = out_of_core_selection(*scene, 1, trace, row);
   Selection const in_memory{Selection::What::kEvent, 1, row};
   EXPECT_EQ(scene->when(chosen), expected.when(in_memory));
   EXPECT_EQ(scene->node_of(chosen), expected.node_of(in_memory));

@@ -10,39 +10,39 @@
 namespace stepscope::viewer {
 namespace {
 
-TileWish wish_of(uint32_t rank, int64_t begin = 0, int64_t end = 100) {
-  TileWish wish;
-  wish.rank = rank;
-  wish.tracks = {0};
-  wish.begin = wish.need_begin = begin;
-  wish.end = wish.need_end = end;
-  return wish;
+TileRequest request_of(uint32_t rank, int64_t begin = 0, int64_t end = 100) {
+  TileRequest request;
+  request.rank = rank;
+  request.tracks = {0};
+  request.begin = request.need_begin = begin;
+  request.end = request.need_end = end;
+  return request;
 }
 
-std::shared_ptr<Tile const> tile_for(TileWish const& wish) {
+std::shared_ptr<Tile const> tile_for(TileRequest const& request) {
   auto tile = std::make_shared<Tile>();
-  tile->wish = wish;
+  tile->request = request;
   tile->tracks.resize(1);
   tile->tracks[0].is_whole = true;
   tile->bytes = 100;
   return tile;
 }
 
-void frame(TileStore& store, std::vector<TileWish> wishes) {
+void frame(TileStore& store, std::vector<TileRequest> requests) {
   store.begin_frame();
-  store.want(std::move(wishes));
+  store.want(std::move(requests));
   store.finish();
 }
 
 TEST(TileStore, ReadsWhatIsWantedOnce) {
   std::atomic<int> reads = 0;
   TileStore store(
-      [&](TileWish const& wish) {
+      [&](TileRequest const& request) {
         ++reads;
-        return tile_for(wish);
+        return tile_for(request);
       },
       1000);
-  for (int i = 0; i < 4; ++i) frame(store, {wish_of(0), wish_of(1)});
+  for (int i = 0; i < 4; ++i) frame(store, {request_of(0), request_of(1)});
   EXPECT_EQ(reads, 2);
   EXPECT_NE(store.find(0, 0, 10, 20), nullptr);
   EXPECT_EQ(store.find(0, 0, 50, 101), nullptr);
@@ -54,7 +54,7 @@ TEST(TileStore, ReadsWhatIsWantedOnce) {
 TEST(TileStore, KeepsNoMoreThanThereIsRoomFor) {
   TileStore store(tile_for, 250);
   for (uint32_t rank = 0; rank < 20; ++rank) {
-    frame(store, {wish_of(rank)});
+    frame(store, {request_of(rank)});
     store.begin_frame();
     EXPECT_LE(store.bytes(), 250U);
     EXPECT_NE(store.find(rank, 0, 0, 100), nullptr);
@@ -64,10 +64,10 @@ TEST(TileStore, KeepsNoMoreThanThereIsRoomFor) {
 
 TEST(TileStore, ForgetsWhatWasNotLookedAtForLongest) {
   TileStore store(tile_for, 250);
-  frame(store, {wish_of(0)});
-  frame(store, {wish_of(1)});
-  frame(store, {wish_of(0)});
-  frame(store, {wish_of(0), wish_of(2)});
+  frame(store, {request_of(0)});
+  frame(store, {request_of(1)});
+  frame(store, {request_of(0)});
+  frame(store, {request_of(0), request_of(2)});
   store.begin_frame();
   EXPECT_NE(store.find(0, 0, 0, 100), nullptr);
   EXPECT_EQ(store.find(1, 0, 0, 100), nullptr);
@@ -77,13 +77,13 @@ TEST(TileStore, ForgetsWhatWasNotLookedAtForLongest) {
 TEST(TileStore, DoesNotReadAgainAndAgainWhatFindsNoRoom) {
   std::atomic<int> reads = 0;
   TileStore store(
-      [&](TileWish const& wish) {
+      [&](TileRequest const& request) {
         ++reads;
-        return tile_for(wish);
+        return tile_for(request);
       },
       250);
   for (int i = 0; i < 10; ++i) {
-    frame(store, {wish_of(0), wish_of(1), wish_of(2)});
+    frame(store, {request_of(0), request_of(1), request_of(2)});
     EXPECT_LE(store.bytes(), 250U);
   }
   EXPECT_EQ(reads, 3);
@@ -92,12 +92,12 @@ TEST(TileStore, DoesNotReadAgainAndAgainWhatFindsNoRoom) {
 TEST(TileStore, DoesNotReadAgainAndAgainWhatCannotBeRead) {
   std::atomic<int> reads = 0;
   TileStore store(
-      [&](TileWish const&) -> std::shared_ptr<Tile const> {
+      [&](TileRequest const&) -> std::shared_ptr<Tile const> {
         ++reads;
         return nullptr;
       },
       250);
-  for (int i = 0; i < 5; ++i) frame(store, {wish_of(0)});
+  for (int i = 0; i < 5; ++i) frame(store, {request_of(0)});
   EXPECT_EQ(reads, 1);
 }
 
@@ -107,11 +107,11 @@ struct HeldReader {
   std::vector<uint32_t> read;
 
   [[nodiscard]] auto reading() {
-    return [this](TileWish const& wish) {
+    return [this](TileRequest const& request) {
       begun.release();
       go.acquire();
-      read.push_back(wish.rank);
-      return tile_for(wish);
+      read.push_back(request.rank);
+      return tile_for(request);
     };
   }
 };
@@ -120,9 +120,9 @@ TEST(TileStore, DoesNotReadWhatNobodyWantsAnyMore) {
   HeldReader reader;
   {
     TileStore store(reader.reading(), 1000);
-    store.want({wish_of(0), wish_of(1), wish_of(2)});
+    store.want({request_of(0), request_of(1), request_of(2)});
     reader.begun.acquire();
-    store.want({wish_of(2)});
+    store.want({request_of(2)});
     EXPECT_TRUE(store.is_busy());
     reader.go.release(2);
     store.finish();
@@ -134,7 +134,7 @@ TEST(TileStore, OneThatIsGivenUpDoesNotWaitForWhatItReads) {
   HeldReader reader;
   {
     TileStore store(reader.reading(), 1000);
-    store.want({wish_of(0), wish_of(1)});
+    store.want({request_of(0), request_of(1)});
     reader.begun.acquire();
     store.retire();
     EXPECT_EQ(store.bytes(), 0U);
@@ -146,20 +146,20 @@ TEST(TileStore, OneThatIsGivenUpDoesNotWaitForWhatItReads) {
 TEST(TileStore, ReadsMoreWhenTheViewLeavesWhatIsThere) {
   std::atomic<int> reads = 0;
   TileStore store(
-      [&](TileWish const& wish) {
+      [&](TileRequest const& request) {
         ++reads;
-        return tile_for(wish);
+        return tile_for(request);
       },
       1000);
-  TileWish wish = wish_of(0);
-  wish.need_begin = 20;
-  wish.need_end = 80;
-  frame(store, {wish});
-  wish.need_end = 100;
-  frame(store, {wish});
+  TileRequest request = request_of(0);
+  request.need_begin = 20;
+  request.need_end = 80;
+  frame(store, {request});
+  request.need_end = 100;
+  frame(store, {request});
   EXPECT_EQ(reads, 1);
-  wish.end = wish.need_end = 101;
-  frame(store, {wish});
+  request.end = request.need_end = 101;
+  frame(store, {request});
   EXPECT_EQ(reads, 2);
 }
 

@@ -11,10 +11,10 @@
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/scene/track_choice.h"
 #include "viewer/session/run_pair.h"
 #include "viewer/session/saved_view.h"
 #include "viewer/timeline/draw.h"
-#include "viewer/scene/track_choice.h"
 
 namespace stepscope::viewer {
 namespace {

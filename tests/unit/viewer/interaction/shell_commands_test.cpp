@@ -40,7 +40,7 @@ class ShellCommandsTest : public FarTest {
     write(support::make_synthetic_run({.devices = 2, .steps = 4, .process_per_device = true}));
   }
   [[nodiscard]] std::unique_ptr<Scene> opened() const {
-    Opening opening({folder_.string()});
+    OpenTask opening({folder_.string()});
     opening.finish();
     auto scene = opening.take();
     EXPECT_TRUE(scene) << scene.error().message;

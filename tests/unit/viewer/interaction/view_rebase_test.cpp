@@ -158,9 +158,9 @@ TEST(CarriedChoice, RanksThatComeToManyAreClosedAsAtTheBeginning) {
   EXPECT_TRUE(next.closed.contains(*node_of_path(after, "Rank 11")));
 }
 
-class CarriedFar : public FarTest {};
+class CarriedOutOfCore : public FarTest {};
 
-TEST_F(CarriedFar, FromMemoryToAfarAndBack) {
+TEST_F(CarriedOutOfCore, FromMemoryToAfarAndBack) {
   write(support::make_synthetic_run(growing_run(8)));
   Scene const in_memory = near();
   auto const from_afar = far();

@@ -9,9 +9,9 @@
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/timeline/layout.h"
 #include "viewer/scene/shown_rows.h"
 #include "viewer/scene/track_choice.h"
+#include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -9,9 +9,9 @@
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/queries/search_query.h"
-#include "viewer/widgets/text.h"
-#include "viewer/timeline/draw.h"
 #include "viewer/scene/track_choice.h"
+#include "viewer/timeline/draw.h"
+#include "viewer/widgets/text.h"
 
 namespace stepscope::viewer {
 namespace {

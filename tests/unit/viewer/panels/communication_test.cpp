@@ -19,8 +19,8 @@ Scene const& ranks() {
 
 TimeWindow everything() { return {0, static_cast<double>(ranks().length) + 1}; }
 
-TEST(WaitGrid, HasACellForEveryDeviceAndCollective) {
-  WaitGrid const grid = wait_grid(ranks(), {everything(), 100, 100'000});
+TEST(WaitMatrix, HasACellForEveryDeviceAndCollective) {
+  WaitMatrix const grid = wait_matrix(ranks(), {everything(), 100, 100'000});
   auto const& collectives = ranks().analysis.collectives;
   ASSERT_EQ(grid.rows.size(), 4U);
   ASSERT_EQ(grid.columns, collectives.size());
@@ -35,18 +35,18 @@ TEST(WaitGrid, HasACellForEveryDeviceAndCollective) {
     }
 }
 
-TEST(WaitGrid, ShowsTheStragglerAsTheOneThatComesLast) {
-  WaitGrid const grid = wait_grid(ranks(), {everything(), 100, 100'000});
+TEST(WaitMatrix, ShowsTheStragglerAsTheOneThatComesLast) {
+  WaitMatrix const grid = wait_matrix(ranks(), {everything(), 100, 100'000});
   auto const last =
       std::max_element(grid.rows.begin(), grid.rows.end(), [](auto const& a, auto const& b) { return a.last < b.last; });
   EXPECT_EQ(last - grid.rows.begin(), 2);
   EXPECT_LT(last->wait_ns, grid.rows[0].wait_ns / 4);
 }
 
-TEST(WaitGrid, FoldedKeepsTheLongestWaitAndAllSums) {
-  WaitGrid const whole = wait_grid(ranks(), {everything(), 100, 100'000});
+TEST(WaitMatrix, FoldedKeepsTheLongestWaitAndAllSums) {
+  WaitMatrix const whole = wait_matrix(ranks(), {everything(), 100, 100'000});
   for (auto const& [rows, columns] : {std::pair{4U, 7U}, std::pair{2U, 5U}, std::pair{1U, 1U}, std::pair{0U, 0U}}) {
-    WaitGrid const grid = wait_grid(ranks(), {everything(), rows, columns});
+    WaitMatrix const grid = wait_matrix(ranks(), {everything(), rows, columns});
     EXPECT_LE(grid.rows.size(), std::max(rows, 1U));
     EXPECT_LE(grid.columns, std::max(columns, 1U));
     EXPECT_EQ(grid.longest_ns, whole.longest_ns);
@@ -67,28 +67,28 @@ TEST(WaitGrid, FoldedKeepsTheLongestWaitAndAllSums) {
   }
 }
 
-TEST(WaitGrid, HoldsTheCollectivesThatBeginInTheRange) {
+TEST(WaitMatrix, HoldsTheCollectivesThatBeginInTheRange) {
   double const middle = static_cast<double>(ranks().length) / 2;
-  uint64_t const before = wait_grid(ranks(), {{0, middle}, 10, 1000}).collectives;
-  uint64_t const after = wait_grid(ranks(), {{middle, everything().end}, 10, 1000}).collectives;
+  uint64_t const before = wait_matrix(ranks(), {{0, middle}, 10, 1000}).collectives;
+  uint64_t const after = wait_matrix(ranks(), {{middle, everything().end}, 10, 1000}).collectives;
   EXPECT_GT(before, 0U);
   EXPECT_GT(after, 0U);
   EXPECT_EQ(before + after, ranks().analysis.collectives.size());
-  WaitGrid const none = wait_grid(ranks(), {{1e15, 2e15}, 10, 1000});
+  WaitMatrix const none = wait_matrix(ranks(), {{1e15, 2e15}, 10, 1000});
   EXPECT_TRUE(none.rows.empty());
   EXPECT_TRUE(none.cells.empty());
 }
 
-TEST(WaitGrid, OfARunWithoutCollectivesIsEmpty) {
+TEST(WaitMatrix, OfARunWithoutCollectivesIsEmpty) {
   Scene const scene = synthetic_scene({.devices = 1, .steps = 3});
-  EXPECT_EQ(wait_grid(scene, {{0, 1e12}, 10, 10}).collectives, 0U);
+  EXPECT_EQ(wait_matrix(scene, {{0, 1e12}, 10, 10}).collectives, 0U);
 }
 
 TEST(LinkPoints, CountEveryMeasuredCollectiveOnce) {
-  auto const points = link_points(ranks().analysis);
+  auto const points = bandwidth_by_size(ranks().analysis);
   ASSERT_FALSE(points.empty());
   uint64_t counted = 0;
-  for (LinkPoint const& point : points) {
+  for (BandwidthPoint const& point : points) {
     counted += point.count;
     EXPECT_LE(point.low, point.median);
     EXPECT_LE(point.median, point.high);

@@ -6,14 +6,14 @@
 #include <cmath>
 
 #include "tests/unit/analyzer/metrics/communication/made_pipeline.h"
+#include "tests/unit/viewer/comparison/scaling_scenes.h"
 #include "tests/unit/viewer/event_store/far_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
-#include "tests/unit/viewer/comparison/scaling_scenes.h"
-#include "viewer/queries/charts/counter_curves.h"
-#include "viewer/widgets/table_sort.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/queries/charts/counter_curves.h"
 #include "viewer/queries/charts/pipeline_picture.h"
 #include "viewer/queries/search_query.h"
+#include "viewer/widgets/table_sort.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -119,14 +119,14 @@ TEST(FactPanels, DrawHostileText) {
 
 TEST(FactPanels, DrawFactsAtTheEndsOfTheirRange) {
   Scene scene = clocked();
-  analyzer::DeviceFacts& device = scene.analysis.devices[0];
+  analyzer::DeviceStats& device = scene.analysis.devices[0];
   device.launch.latency_max_ns = INT64_MAX;
   device.launch.calls = UINT64_MAX;
-  device.launch.queue = analyzer::QueueFacts{1e300, UINT64_MAX, std::nan("")};
-  device.health->power_w = analyzer::HealthFacts::Spread{-1e300, 0, INFINITY};
-  device.health->sustained_clock_mhz = std::nan("");
-  device.health->throttled = {{-model::kMaxTime, model::kMaxTime}, {0, 0}};
-  device.health->limited_ns = {INT64_MAX, 0, 0, 0, 0, 0};
+  device.launch.queue = analyzer::QueueStats{1e300, UINT64_MAX, std::nan("")};
+  device.telemetry->power_w = analyzer::TelemetryStats::Spread{-1e300, 0, INFINITY};
+  device.telemetry->sustained_clock_mhz = std::nan("");
+  device.telemetry->throttled = {{-model::kMaxTime, model::kMaxTime}, {0, 0}};
+  device.telemetry->limited_ns = {INT64_MAX, 0, 0, 0, 0, 0};
   scene.analysis.copies = {
       {.ref = device.ref, .count = UINT64_MAX, .bytes = UINT64_MAX, .total_ns = INT64_MAX, .gbps = INFINITY}};
   scene.analysis.graphs = {
@@ -141,7 +141,7 @@ TEST(FactPanels, DrawFactsAtTheEndsOfTheirRange) {
 TEST(FactPanels, ClickOnADeviceShowsItsFactsEverywhere) {
   for (Tab const tab : {Tab::kLaunches, Tab::kDevices}) {
     Scene scene = synthetic_scene({.devices = 3, .steps = 8, .process_per_device = true});
-    for (auto& device : scene.analysis.devices) device.health.emplace();
+    for (auto& device : scene.analysis.devices) device.telemetry.emplace();
     NullUi ui;
     ViewState state = initial_view(scene);
     state.panels.tab = tab;
@@ -160,7 +160,7 @@ TEST(FactPanels, ClickOnALongestCopyFliesThere) {
   auto const& copies = trained().analysis.devices[0].longest_copies;
   ASSERT_FALSE(copies.empty());
   ASSERT_TRUE(click_over(ui, trained(), state, {500, 470}, {520, 780}, [&] { return !state.history.empty(); }));
-  auto const inside = [&](analyzer::DeviceFacts::Copy const& copy) {
+  auto const inside = [&](analyzer::DeviceStats::Copy const& copy) {
     return static_cast<double>(trained().to_view(copy.when.begin)) >= state.window.begin &&
            static_cast<double>(trained().to_view(copy.when.end)) <= state.window.end;
   };
@@ -188,7 +188,7 @@ TEST(FactPanels, ClickOnAStageShowsAStepOfIt) {
   ui.frames(piped(), state, 3);
   // Below the words and the picture of a step.
   ASSERT_TRUE(click_over(ui, piped(), state, {540, 735}, {560, 790}, [&] { return !state.history.empty(); }));
-  auto const step = usual_step_of(piped(), piped().analysis.pipelines[0]);
+  auto const step = steady_step_of(piped(), piped().analysis.pipelines[0]);
   ASSERT_TRUE(step);
   EXPECT_NEAR(state.window.begin, step->begin, 1);
   EXPECT_NEAR(state.window.end, step->end, 1);
@@ -196,8 +196,8 @@ TEST(FactPanels, ClickOnAStageShowsAStepOfIt) {
 
 TEST(FactPanels, ClickOnATimeThatWasHeldDownFliesThere) {
   Scene const scene = clocked();
-  ASSERT_TRUE(scene.analysis.devices[0].health);
-  ASSERT_FALSE(scene.analysis.devices[0].health->throttled.empty());
+  ASSERT_TRUE(scene.analysis.devices[0].telemetry);
+  ASSERT_FALSE(scene.analysis.devices[0].telemetry->throttled.empty());
   NullUi ui;
   ViewState state = initial_view(scene);
   state.panels.tab = Tab::kDevices;
@@ -274,7 +274,7 @@ TEST(CounterCurves, AreThoseOfTheAnalysisInItsUnits) {
     low = std::min(low, pixel.low);
     high = std::max(high, pixel.high);
   }
-  auto const spread = spread_of(*scene.analysis.devices[0].health, curves[0].what);
+  auto const spread = spread_of(*scene.analysis.devices[0].telemetry, curves[0].what);
   ASSERT_TRUE(spread);
   EXPECT_DOUBLE_EQ(low, spread->min);
   EXPECT_DOUBLE_EQ(high, spread->max);
@@ -303,10 +303,10 @@ TEST_F(FarFactPanels, AreThoseOfTheSameRunInMemory) {
   analyze(*scene);
   draw_panels(*scene);
   TimeWindow const all{0, static_cast<double>(whole.length)};
-  auto const near_curves = counter_curves(whole, 0), far_curves = counter_curves(*scene, 0);
-  ASSERT_EQ(far_curves.size(), near_curves.size());
+  auto const near_curves = counter_curves(whole, 0), curves_of_files = counter_curves(*scene, 0);
+  ASSERT_EQ(curves_of_files.size(), near_curves.size());
   auto const near_pixels = counter_pixels(whole, near_curves[0], all, 40),
-             pixels = counter_pixels(*scene, far_curves[0], all, 40);
+             pixels = counter_pixels(*scene, curves_of_files[0], all, 40);
   // The summaries are coarser than so few samples: they say no less.
   double low = 1e9, high = 0;
   for (size_t i = 0; i < pixels.size(); ++i) {
@@ -323,13 +323,13 @@ TEST_F(FarFactPanels, AreThoseOfTheSameRunInMemory) {
 TEST_F(FarFactPanels, ASeriesHasTheSameNumbersOfARunFromAfar) {
   write(scaling_run(2));
   auto const scene = far();
-  FarAnalysis analysis(scene->far->shared_sources(), true);
+  OutOfCoreAnalysis analysis(scene->far->shared_sources(), true);
   analysis.finish();
   auto const made = analysis.take();
   ASSERT_TRUE(made) << made.error().message;
   ASSERT_TRUE(made->sample);
   Scene const whole = near();
-  analyzer::RunSample const expected = analyzer::sample_run(whole.run, whole.analysis);
+  analyzer::RunMeasurements const expected = analyzer::sample_run(whole.run, whole.analysis);
   EXPECT_EQ(made->sample->devices, 2U);
   EXPECT_EQ(made->sample->steps, expected.steps);
   EXPECT_EQ(made->sample->step_ns, expected.step_ns);
@@ -338,8 +338,8 @@ TEST_F(FarFactPanels, ASeriesHasTheSameNumbersOfARunFromAfar) {
 }
 
 TEST(PipelinePicture, ShowsWhatEachStageDoesInAUsualStep) {
-  analyzer::PipelineFacts const& pipeline = piped().analysis.pipelines.at(0);
-  auto const step = usual_step_of(piped(), pipeline);
+  analyzer::PipelineStats const& pipeline = piped().analysis.pipelines.at(0);
+  auto const step = steady_step_of(piped(), pipeline);
   ASSERT_TRUE(step);
   for (auto const& stage : pipeline.stages) {
     auto const node = piped().node_of_device(stage.ref);
@@ -353,7 +353,7 @@ TEST(PipelinePicture, ShowsWhatEachStageDoesInAUsualStep) {
     double const expected = static_cast<double>(stage.compute_ns) / static_cast<double>(stage.total_ns);
     EXPECT_NEAR(busy / 1000, expected, 0.06);
   }
-  EXPECT_FALSE(usual_step_of(piped(), {}));
+  EXPECT_FALSE(steady_step_of(piped(), {}));
 }
 
 TEST(FactOrder, SortsByAColumnWithWhatIsNotKnownLast) {

@@ -99,7 +99,7 @@ TEST(RangeStatistics, WithoutADeviceOfTheWholeRunAreThoseOfTheAnalysis) {
   program.range_on(program.thread("other"), 5, 50, "a");
   Scene const scene = analyzed(std::move(program).run());
   RangeStatistics const facts = range_statistics(scene, {0, 200});
-  analyzer::HostFacts const& host = scene.analysis.hosts.at(0);
+  analyzer::HostStats const& host = scene.analysis.hosts.at(0);
   ASSERT_EQ(facts.ops.size(), host.ranges.size());
   for (size_t i = 0; i < facts.ops.size(); ++i) {
     EXPECT_EQ(facts.ops[i].name, host.ranges[i].name);

@@ -6,8 +6,8 @@
 #include <random>
 #include <set>
 
-#include "tests/unit/viewer/scene/communicator_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
+#include "tests/unit/viewer/scene/communicator_scenes.h"
 #include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {

@@ -43,7 +43,7 @@ TEST(ApplyArguments, OfTwoRunsShowsTheirComparisonUnlessAnotherPanelIsAskedFor) 
   Scene const scene = synthetic_scene({.devices = 1, .steps = 2});
   Arguments arguments;
   arguments.runs = {"base"};
-  arguments.fresh = {"new"};
+  arguments.candidate = {"new"};
   for (auto const& [panel, tab] :
        {std::pair{"", Tab::kComparison}, std::pair{"comparison", Tab::kComparison}, std::pair{"kernels", Tab::kKernels}}) {
     ViewState state = initial_view(scene);
@@ -77,7 +77,7 @@ TEST(ApplyArguments, SaysWhatIsWrongAndWhatToDo) {
   arguments.panel = "comparison";
   EXPECT_THAT(message(arguments), testing::HasSubstr("stepscope view BASE --vs NEW"));
   arguments = {};
-  arguments.fresh = {"new \x1B[31m"};
+  arguments.candidate = {"new \x1B[31m"};
   EXPECT_THAT(message(arguments), testing::HasSubstr("compared with which run"));
   EXPECT_THAT(message(arguments), testing::Not(testing::HasSubstr("\x1B")));
 }

@@ -129,8 +129,8 @@ class FollowedRun : public FollowedFiles {
     return following.look(now);
   }
 
-  Following following;
-  Following::Time now = Following::Clock::now();
+  LiveFollowPolicy following;
+  LiveFollowPolicy::Time now = LiveFollowPolicy::Clock::now();
 };
 
 TEST_F(FollowedRun, IsReadAgainWhenItHasGrown) {

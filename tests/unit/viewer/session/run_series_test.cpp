@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/comparison/scaling_scenes.h"
+#include "tests/unit/viewer/null_ui.h"
 #include "trace/file/writer.h"
 #include "viewer/session/session.h"
 

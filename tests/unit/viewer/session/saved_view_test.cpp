@@ -40,10 +40,10 @@ TEST(SavedView, IsReadAsItWasWritten) {
   auto const read = parse_saved_view(saved_view_text(saved), "x");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(*read, saved);
-  ViewState fresh = initial_view(three_ranks());
-  apply_saved_view(*read, three_ranks(), fresh);
-  EXPECT_TRUE(same_view(fresh, state));
-  EXPECT_TRUE(fresh.history.empty());
+  ViewState candidate = initial_view(three_ranks());
+  apply_saved_view(*read, three_ranks(), candidate);
+  EXPECT_TRUE(same_view(candidate, state));
+  EXPECT_TRUE(candidate.history.empty());
 }
 
 TEST(SavedView, KeepsNothingThatIsNotOfTheView) {

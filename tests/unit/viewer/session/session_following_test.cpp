@@ -103,7 +103,7 @@ class SessionFollowing : public testing::Test {
   }
 
   fs::path folder_;
-  Following::Time now_ = Following::Clock::now();
+  LiveFollowPolicy::Time now_ = LiveFollowPolicy::Clock::now();
   std::optional<Recorder> recorder_;
   NullUi ui_;
 };
@@ -242,9 +242,9 @@ TEST_F(SessionFollowing, ARunThatCannotBeReadAgainStays) {
   EXPECT_TRUE(session.error().empty());
 }
 
-class CutFarRun : public FarTest {};
+class CutOutOfCoreRun : public FarTest {};
 
-TEST_F(CutFarRun, KeepsItsMarksAndNeverCrashes) {
+TEST_F(CutOutOfCoreRun, KeepsItsMarksAndNeverCrashes) {
   base::survive_cut_files();
   write(support::make_synthetic_run({.devices = 2, .steps = 24, .process_per_device = true}));
   auto const scene = far();
@@ -260,7 +260,7 @@ TEST_F(CutFarRun, KeepsItsMarksAndNeverCrashes) {
   }
   static_cast<void>(find_hits(*scene, "kind:kernel"));
   static_cast<void>(range_statistics(*scene, {0, length}));
-  FarAnalysis analysis(scene->far->shared_sources());
+  OutOfCoreAnalysis analysis(scene->far->shared_sources());
   analysis.finish();
   auto const made = analysis.take();
   ASSERT_FALSE(made);
@@ -269,7 +269,7 @@ TEST_F(CutFarRun, KeepsItsMarksAndNeverCrashes) {
   ui.frames(*scene, state, 3);
 }
 
-TEST_F(CutFarRun, ReadsWhatIsLeft) {
+TEST_F(CutOutOfCoreRun, ReadsWhatIsLeft) {
   base::survive_cut_files();
   write(support::make_synthetic_run({.devices = 1, .steps = 24, .process_per_device = true}));
   auto const scene = far();
@@ -281,7 +281,7 @@ TEST_F(CutFarRun, ReadsWhatIsLeft) {
   state.window = {length * 0.4, length * 0.5};
   Layout const layout = settled(*scene, state, {700, 6000, 1});
   EXPECT_TRUE(std::any_of(layout.rows.begin(), layout.rows.end(), [](Row const& row) { return row.tile != nullptr; }));
-  FarAnalysis analysis(scene->far->shared_sources());
+  OutOfCoreAnalysis analysis(scene->far->shared_sources());
   analysis.finish();
   EXPECT_TRUE(analysis.take());
 }

@@ -53,7 +53,7 @@ class SessionTest : public testing::Test {
   /// `view first --vs OTHER`.
   [[nodiscard]] Arguments first_beside(std::string const& other) const {
     Arguments arguments = of({path("first.stepscope")});
-    arguments.fresh = {path(other)};
+    arguments.candidate = {path(other)};
     return arguments;
   }
   /// Frames until both runs are open, or the second one cannot be.
@@ -290,13 +290,14 @@ TEST_F(SessionTest, RecentRunsAreBoundedDistinctAndThere) {
   add_recent_run("", path("run9"));
 }
 
-TEST(OpeningProgress, OnlyGrowsFromStageToStage) {
-  Opening::Progress progress;
+TEST(OpenProgress, OnlyGrowsFromStageToStage) {
+  OpenTask::Progress progress;
   progress.events = 1000;
   double before = -1;
-  for (auto const stage : {Opening::Stage::kFiles, Opening::Stage::kEvents, Opening::Stage::kAnalysis, Opening::Stage::kScene}) {
+  for (auto const stage :
+       {OpenTask::Stage::kFiles, OpenTask::Stage::kEvents, OpenTask::Stage::kAnalysis, OpenTask::Stage::kScene}) {
     progress.stage = stage;
-    if (stage == Opening::Stage::kEvents) {
+    if (stage == OpenTask::Stage::kEvents) {
       for (progress.events_read = 0; progress.events_read <= 1000; progress.events_read += 250) {
         EXPECT_GE(share_of(progress), before);
         before = share_of(progress);

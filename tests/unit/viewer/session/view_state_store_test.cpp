@@ -32,7 +32,7 @@ class Sidecar : public testing::Test {
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
   /// The frames in which panels take their sizes.
-  void first_frames(ViewKeeper& keeper, ViewState const& state) const {
+  void first_frames(ViewStateStore& keeper, ViewState const& state) const {
     for (int i = 0; i < 3; ++i) keeper.look_at(scene_, state);
   }
 
@@ -52,7 +52,7 @@ TEST_F(Sidecar, LiesInTheFolderOfTheRunOrBesideItsFile) {
 }
 
 TEST_F(Sidecar, LeavesNoFileBesideTheRunUnlessTheViewIsToTravel) {
-  ViewKeeper keeper(path("state"));
+  ViewStateStore keeper(path("state"));
   EXPECT_FALSE(keeper.open(path("run")));
   first_frames(keeper, state_);
   state_.notes = {{5, "here"}};
@@ -60,14 +60,14 @@ TEST_F(Sidecar, LeavesNoFileBesideTheRunUnlessTheViewIsToTravel) {
   EXPECT_TRUE(fs::is_empty(folder_ / "run"));
   EXPECT_EQ(keeper.file(), sidecar_in_state(path("run"), path("state")));
   EXPECT_TRUE(keeper.notice().empty());
-  ViewKeeper again(path("state"));
+  ViewStateStore again(path("state"));
   EXPECT_EQ(again.open(path("run"))->notes, state_.notes);
 }
 
 TEST_F(Sidecar, ARunThatHasAFileBesideItKeepsItUpToDate) {
   std::string const beside = path("run/.stepscope-view.json");
   std::ofstream(beside) << saved_view_text({});
-  ViewKeeper keeper(path("state"));
+  ViewStateStore keeper(path("state"));
   ASSERT_TRUE(keeper.open(path("run")));
   first_frames(keeper, state_);
   state_.notes = {{5, "here"}};
@@ -77,7 +77,7 @@ TEST_F(Sidecar, ARunThatHasAFileBesideItKeepsItUpToDate) {
 }
 
 TEST_F(Sidecar, KeepsWhatHasChanged) {
-  ViewKeeper keeper(path("state"), true);
+  ViewStateStore keeper(path("state"), true);
   EXPECT_FALSE(keeper.open(path("run")));
   first_frames(keeper, state_);
   state_.notes = {{5, "here"}};
@@ -87,14 +87,14 @@ TEST_F(Sidecar, KeepsWhatHasChanged) {
   EXPECT_FALSE(keeper.is_waiting());
   EXPECT_EQ(keeper.file(), path("run/.stepscope-view.json"));
   EXPECT_TRUE(keeper.notice().empty());
-  ViewKeeper again;
+  ViewStateStore again;
   auto const saved = again.open(path("run"));
   ASSERT_TRUE(saved);
   EXPECT_EQ(saved->notes, state_.notes);
 }
 
 TEST_F(Sidecar, WritesNothingUntilAPersonChangesSomething) {
-  ViewKeeper keeper;
+  ViewStateStore keeper;
   keeper.open(path("run"));
   first_frames(keeper, state_);
   state_.selection = Selection{};
@@ -107,7 +107,7 @@ TEST_F(Sidecar, WritesNothingUntilAPersonChangesSomething) {
 TEST_F(Sidecar, LeavesAHostileFileAsItIsUntilSomethingChanges) {
   std::string const file = path("run/.stepscope-view.json");
   std::ofstream(file) << "{\"kind\": 7";
-  ViewKeeper keeper;
+  ViewStateStore keeper;
   EXPECT_FALSE(keeper.open(path("run")));
   EXPECT_NE(keeper.notice().find(".stepscope-view.json"), std::string::npos);
   first_frames(keeper, state_);
@@ -123,14 +123,14 @@ TEST_F(Sidecar, LeavesAHostileFileAsItIsUntilSomethingChanges) {
 TEST_F(Sidecar, WhereNothingCanBeWrittenTheUsersFolderKeepsIt) {
   // Nobody can replace a folder that is not empty by a file, not even who may write everywhere.
   fs::create_directories(folder_ / "run" / ".stepscope-view.json" / "in the way");
-  ViewKeeper keeper(path("state"), true);
+  ViewStateStore keeper(path("state"), true);
   EXPECT_FALSE(keeper.open(path("run")));
   first_frames(keeper, state_);
   state_.notes = {{5, "here"}};
   keeper.flush(scene_, state_);
   EXPECT_EQ(keeper.file(), sidecar_in_state(path("run"), path("state")));
   EXPECT_NE(keeper.notice().find(keeper.file()), std::string::npos);
-  ViewKeeper again(path("state"));
+  ViewStateStore again(path("state"));
   auto const saved = again.open(path("run"));
   ASSERT_TRUE(saved);
   EXPECT_EQ(saved->notes, state_.notes);
@@ -138,7 +138,7 @@ TEST_F(Sidecar, WhereNothingCanBeWrittenTheUsersFolderKeepsIt) {
 
 TEST_F(Sidecar, WithoutAnyPlaceSaysSoOnce) {
   fs::create_directories(folder_ / "run" / ".stepscope-view.json" / "in the way");
-  ViewKeeper keeper;
+  ViewStateStore keeper;
   keeper.open(path("run"));
   first_frames(keeper, state_);
   state_.theme = Theme::kLight;
@@ -164,7 +164,7 @@ TEST_F(Sidecar, TheLaterOfBothFilesCounts) {
   auto const now = fs::file_time_type::clock::now();
   fs::last_write_time(beside, now - std::chrono::hours(1));
   fs::last_write_time(in_state, now);
-  ViewKeeper keeper(path("state"));
+  ViewStateStore keeper(path("state"));
   EXPECT_EQ(keeper.open(path("run"))->notes, late.notes);
   fs::last_write_time(beside, now + std::chrono::hours(1));
   EXPECT_EQ(keeper.open(path("run"))->notes, early.notes);

@@ -10,8 +10,8 @@
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/timeline/input.h"
 #include "viewer/scene/track_choice.h"
+#include "viewer/timeline/input.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -46,10 +46,10 @@ class TrackDrag : public testing::Test {
     apply({.x = -100, .y = y, .hovered = true, .pressed = true});
     apply({.x = -90, .y = to_y, .hovered = true, .dragging = true, .dx = 10, .dy = to_y - y});
   }
-  void let_go(float y) { apply({.x = -90, .y = y, .hovered = true, .released = true, .dragging = true}); }
+  void dispose_async(float y) { apply({.x = -90, .y = y, .hovered = true, .released = true, .dragging = true}); }
   void drag(uint32_t of, float to_y, bool pinned = false) {
     grab(of, to_y, pinned);
-    let_go(to_y);
+    dispose_async(to_y);
   }
 
   Scene const& scene = ranks_to_drag();
@@ -99,7 +99,7 @@ TEST_F(TrackDrag, StaysWithinItsGroup) {
 TEST_F(TrackDrag, WhereItStandsNothingChanges) {
   grab(node("Rank 1"), row(node("Rank 1")).y1 + 4);
   EXPECT_FALSE(drop_place(scene, state.drag, layout()));
-  let_go(row(node("Rank 1")).y1 + 4);
+  dispose_async(row(node("Rank 1")).y1 + 4);
   EXPECT_TRUE(state.tracks.order.empty());
   EXPECT_FALSE(state.closed.contains(node("Rank 1"))) << "a drag is no click";
 }

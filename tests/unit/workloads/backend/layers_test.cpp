@@ -11,8 +11,8 @@
 #include "tests/unit/workloads/reference.h"
 #include "workloads/backend/backend.h"
 #include "workloads/backend/host/plain_lrn.h"
-#include "workloads/training/loss.h"
 #include "workloads/networks/transposed_conv2d.h"
+#include "workloads/training/loss.h"
 
 namespace stepscope::workloads {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "tests/support/paths.h"
 #include "tests/unit/workloads/temporary_folder.h"
-#include "workloads/networks/cifar10.h"
 #include "workloads/data/cifar10_generator.h"
+#include "workloads/networks/cifar10.h"
 
 namespace stepscope::workloads {
 namespace {
@@ -19,28 +19,28 @@ namespace {
 using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
-TEST(Pathology, TextNamesTheKindAndItsValue) {
-  EXPECT_EQ(parse_pathology("straggler=1").value().value, 1);
-  EXPECT_EQ(parse_pathology("straggler=1").value().text(), "straggler=1");
-  EXPECT_EQ(parse_pathology("leak").value().value, 1 << 20);
-  EXPECT_EQ(parse_pathology("leak=4096").value().value, 4096);
-  EXPECT_EQ(parse_pathology("small-buckets").value().text(), "small-buckets");
-  EXPECT_EQ(parse_pathology("no-overlap").value().text(), "no-overlap=1");
+TEST(FaultInjection, TextNamesTheKindAndItsValue) {
+  EXPECT_EQ(parse_fault_injection("straggler=1").value().value, 1);
+  EXPECT_EQ(parse_fault_injection("straggler=1").value().text(), "straggler=1");
+  EXPECT_EQ(parse_fault_injection("leak").value().value, 1 << 20);
+  EXPECT_EQ(parse_fault_injection("leak=4096").value().value, 4096);
+  EXPECT_EQ(parse_fault_injection("small-buckets").value().text(), "small-buckets");
+  EXPECT_EQ(parse_fault_injection("no-overlap").value().text(), "no-overlap=1");
 }
 
-TEST(Pathology, WrongTextIsAnErrorThatSaysWhatToWrite) {
-  EXPECT_THAT(parse_pathology("slow").error().message, ::testing::AllOf(HasSubstr("slow-input"), HasSubstr("straggler")));
-  EXPECT_THAT(parse_pathology("straggler").error().message, HasSubstr("straggler=DEVICE"));
-  EXPECT_THAT(parse_pathology("small-buckets=3").error().message, HasSubstr("takes no value"));
+TEST(FaultInjection, WrongTextIsAnErrorThatSaysWhatToWrite) {
+  EXPECT_THAT(parse_fault_injection("slow").error().message, ::testing::AllOf(HasSubstr("slow-input"), HasSubstr("straggler")));
+  EXPECT_THAT(parse_fault_injection("straggler").error().message, HasSubstr("straggler=DEVICE"));
+  EXPECT_THAT(parse_fault_injection("small-buckets=3").error().message, HasSubstr("takes no value"));
   for (char const* const bad : {"leak=", "leak=x", "leak=-1", "leak=1e99", "leak=nan", "leak=1 "}) {
-    EXPECT_THAT(parse_pathology(bad).error().message, HasSubstr("leak=BYTES")) << bad;
+    EXPECT_THAT(parse_fault_injection(bad).error().message, HasSubstr("leak=BYTES")) << bad;
   }
   // Would be device 0 otherwise.
-  EXPECT_THAT(parse_pathology("straggler=0.5").error().message, HasSubstr("not a whole number"));
-  EXPECT_EQ(parse_pathology("imbalanced-split=1.5").value().value, 1.5);
+  EXPECT_THAT(parse_fault_injection("straggler=0.5").error().message, HasSubstr("not a whole number"));
+  EXPECT_EQ(parse_fault_injection("imbalanced-split=1.5").value().value, 1.5);
 }
 
-TEST(Pathology, BelongsToAKindOfWorkload) {
+TEST(FaultInjection, BelongsToAKindOfWorkload) {
   std::vector<std::string> const of_split = {"imbalanced-split"}, of_others = {"leak", "no-overlap"};
   EXPECT_EQ(parse_pathologies(of_others, false).value().size(), 2U);
   EXPECT_THAT(parse_pathologies(of_split, false).error().message, HasSubstr("split"));
@@ -48,11 +48,12 @@ TEST(Pathology, BelongsToAKindOfWorkload) {
   EXPECT_THAT(list_pathologies(true), ::testing::AllOf(HasSubstr("imbalanced-split=TIMES"), ::testing::Not(HasSubstr("leak"))));
 }
 
-TEST(Pathology, NamesFindingsThatAreDocumented) {
+TEST(FaultInjection, NamesFindingsThatAreDocumented) {
   std::ifstream file(support::source_path("docs/FINDINGS.md"));
   std::stringstream text;
   text << file.rdbuf();
-  for (PathologyKind const& kind : pathology_kinds()) EXPECT_THAT(text.str(), HasSubstr(std::string("## ") + kind.finding));
+  for (FaultInjectionKind const& kind : fault_injection_kinds())
+    EXPECT_THAT(text.str(), HasSubstr(std::string("## ") + kind.finding));
 }
 
 class Pathologies : public ::testing::Test {
@@ -67,7 +68,7 @@ class Pathologies : public ::testing::Test {
     o.learning_rate = 0.01;
     o.evaluate = false;
     o.log_every = 0;
-    for (char const* const text : texts) o.pathologies.push_back(parse_pathology(text).value());
+    for (char const* const text : texts) o.pathologies.push_back(parse_fault_injection(text).value());
     apply_pathologies(o);
     return train_cifar10(o, {16, 32, 16}, data, nullptr);
   }
@@ -107,10 +108,10 @@ TEST_F(Pathologies, LeakEndsAsOutOfMemoryThatNamesTheLeak) {
   EXPECT_THAT(result->failure.value_or(""), HasSubstr("leaked"));
 }
 
-TEST(PathologyRecord, IsAFileInTheRunsFolder) {
+TEST(FaultInjectionRecord, IsAFileInTheRunsFolder) {
   TemporaryFolder const folder;
   ::setenv("STEPSCOPE_OUTPUT", folder.path().c_str(), 1);
-  std::vector<Pathology> const list = {parse_pathology("straggler=1").value()};
+  std::vector<FaultInjection> const list = {parse_fault_injection("straggler=1").value()};
   record_pathologies(list);
   ::unsetenv("STEPSCOPE_OUTPUT");
   EXPECT_THAT(testing::read_bytes(folder.file("pathology.json")),

@@ -11,11 +11,11 @@
 
 #include "tests/unit/workloads/temporary_folder.h"
 #include "tests/unit/workloads/weights.h"
-#include "workloads/training/checkpoint.h"
 #include "workloads/data/augment.h"
 #include "workloads/data/cifar10_generator.h"
 #include "workloads/model_parallel/split_schedule.h"
 #include "workloads/model_parallel/split_stage.h"
+#include "workloads/training/checkpoint.h"
 
 namespace stepscope::workloads {
 namespace {
@@ -354,7 +354,7 @@ TEST_F(SplitTensor, BadOptionsAreErrorsThatSayWhatToDo) {
   };
   EXPECT_THAT(error_of(options("host:5", 1)), AllOf(HasSubstr("fc1"), HasSubstr("24 outputs"), HasSubstr("5 devices")));
   SplitOptions o = options("host:2", 1);
-  o.pathologies.push_back(parse_pathology("imbalanced-split=2").value());
+  o.pathologies.push_back(parse_fault_injection("imbalanced-split=2").value());
   EXPECT_THAT(error_of(o), AllOf(HasSubstr("imbalanced-split"), HasSubstr("--tensor")));
   EXPECT_THAT(error_of(options("host:2", 7)), AllOf(HasSubstr("--batch 24"), HasSubstr("7")));
   SplitOptions every = options("host:2", 1);

@@ -11,8 +11,8 @@
 
 #include <xxhash.h>
 
-#include "trace/import/formats/chrome/track_roles.h"
 #include "trace/import/common/communication_names.h"
+#include "trace/import/formats/chrome/track_roles.h"
 
 namespace stepscope::import {
 namespace {

@@ -11,9 +11,9 @@
 #include <tbb/parallel_pipeline.h>
 
 #include "trace/file/trace_file.h"
-#include "trace/import/formats/chrome/merged_events.h"
 #include "trace/import/common/json/blocks.h"
 #include "trace/import/common/rank_from_name.h"
+#include "trace/import/formats/chrome/merged_events.h"
 
 namespace stepscope::import {
 namespace {

@@ -442,7 +442,7 @@ model::Trace MergedEvents::finish(TraceHeader header) && {
   name_tracks();
   add_devices(header);
   add_info(header);
-  far_ = builder_.leave_out_far_events();
+  far_ = builder_.leave_out_timestamp_outliers();
   note_losses();
   note_processes();
   if (header.other_rank)

@@ -15,8 +15,8 @@
 #include "trace/import/formats/chrome/block_events.h"
 #include "trace/import/formats/chrome/trace_header.h"
 #include "trace/import/formats/chrome/track_roles.h"
-#include "trace/model/intervals.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/intervals.h"
 
 namespace stepscope::import {
 

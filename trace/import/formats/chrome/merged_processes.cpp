@@ -4,9 +4,9 @@
 #include <array>
 #include <unordered_set>
 
-#include "trace/import/formats/chrome/merged_events.h"
 #include "trace/import/common/numbers.h"
 #include "trace/import/common/rank_from_name.h"
+#include "trace/import/formats/chrome/merged_events.h"
 #include "trace/model/intervals.h"
 
 namespace stepscope::import {

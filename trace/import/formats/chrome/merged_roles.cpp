@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "trace/import/formats/chrome/merged_events.h"
 #include "trace/import/common/communication_names.h"
+#include "trace/import/formats/chrome/merged_events.h"
 #include "trace/import/formats/xplane/plane_roles.h"
 
 namespace stepscope::import {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "trace/import/formats/chrome/kineto_arguments.h"
 #include "trace/import/common/communication_names.h"
+#include "trace/import/formats/chrome/kineto_arguments.h"
 #include "trace/import/formats/xplane/op_names.h"
 
 namespace stepscope::import {

@@ -12,17 +12,17 @@
 
 #include <fmt/format.h>
 
-#include "trace/base/format.h"
 #include "trace/base/files/mapped_file.h"
+#include "trace/base/format.h"
 #include "trace/file/trace_file.h"
 #include "trace/import/common/coarse_times.h"
 #include "trace/import/common/communication_names.h"
-#include "trace/import/formats/flight_recorder/dump.h"
-#include "trace/import/formats/flight_recorder/json_data.h"
-#include "trace/import/formats/flight_recorder/pickle.h"
 #include "trace/import/common/process_groups.h"
 #include "trace/import/common/rank_from_name.h"
 #include "trace/import/common/whole_input.h"
+#include "trace/import/formats/flight_recorder/dump.h"
+#include "trace/import/formats/flight_recorder/json_data.h"
+#include "trace/import/formats/flight_recorder/pickle.h"
 #include "trace/model/build/trace_builder.h"
 
 namespace stepscope::import {

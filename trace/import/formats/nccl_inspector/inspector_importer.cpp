@@ -8,8 +8,8 @@
 
 #include "trace/base/format.h"
 #include "trace/file/trace_file.h"
-#include "trace/import/formats/nccl_inspector/process_log.h"
 #include "trace/import/common/whole_input.h"
+#include "trace/import/formats/nccl_inspector/process_log.h"
 
 namespace stepscope::import {
 namespace {

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <set>
 
-#include "trace/import/formats/nsys/export_info.h"
 #include "trace/import/common/rank_from_name.h"
+#include "trace/import/formats/nsys/export_info.h"
 
 namespace stepscope::import::nsys {
 namespace {

@@ -8,10 +8,10 @@
 #include <fmt/format.h>
 
 #include "trace/base/format.h"
-#include "trace/import/formats/chrome/block_events.h"
-#include "trace/import/formats/chrome/kineto_arguments.h"
 #include "trace/import/common/rank_from_name.h"
 #include "trace/import/common/whole_input.h"
+#include "trace/import/formats/chrome/block_events.h"
+#include "trace/import/formats/chrome/kineto_arguments.h"
 
 namespace stepscope::import::perfetto {
 namespace {

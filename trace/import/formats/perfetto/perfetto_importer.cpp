@@ -12,9 +12,9 @@
 
 #include "trace/base/format.h"
 #include "trace/file/trace_file.h"
+#include "trace/import/common/whole_input.h"
 #include "trace/import/formats/perfetto/foreign_events.h"
 #include "trace/import/formats/perfetto/own_events.h"
-#include "trace/import/common/whole_input.h"
 
 namespace stepscope::import {
 namespace perfetto {

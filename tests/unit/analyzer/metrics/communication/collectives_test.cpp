@@ -132,7 +132,7 @@ TEST(Collectives, AgreeWithATwinThatComparesEveryPair) {
     }
     auto const found = match_collectives(index_devices(make_run(calls, 4)));
     size_t participants = 0;
-    for (CollectiveFacts const& collective : found) {
+    for (CollectiveStats const& collective : found) {
       participants += collective.participants.size();
       int64_t shortest = INT64_MAX, first = INT64_MAX, last = INT64_MIN;
       size_t peers = 0;
@@ -153,9 +153,9 @@ TEST(Collectives, AgreeWithATwinThatComparesEveryPair) {
 }
 
 TEST(Links, FitFindsLatencyAndBandwidthDespiteOutliers) {
-  std::vector<CollectiveFacts> collectives;
+  std::vector<CollectiveStats> collectives;
   for (int i = 0; i < 60; ++i) {
-    CollectiveFacts facts;
+    CollectiveStats facts;
     facts.communicator = 3;
     facts.op = CollectiveOp::kAllReduce;
     facts.bytes = uint64_t{1000} << (i % 6);
@@ -174,9 +174,9 @@ TEST(Links, FitFindsLatencyAndBandwidthDespiteOutliers) {
 TEST(Links, NoFitWhereLargerMessagesAreSlowerOnlyByChance) {
   // Four sizes, 12 of each, that vary by up to 400 µs however large they are; the largest takes `more` longer.
   auto const fits = [](int64_t more) {
-    std::vector<CollectiveFacts> collectives;
+    std::vector<CollectiveStats> collectives;
     for (int i = 0; i < 48; ++i) {
-      CollectiveFacts facts;
+      CollectiveStats facts;
       facts.bytes = uint64_t{1'000'000} * static_cast<uint64_t>(i % 4);
       facts.transfer_ns = 500'000 + static_cast<int64_t>(i) * 7 % 12 * 36'000 + (i % 4 == 3 ? more : 0);
       facts.busbw_gbps = 1;
@@ -189,7 +189,7 @@ TEST(Links, NoFitWhereLargerMessagesAreSlowerOnlyByChance) {
 }
 
 TEST(Links, OneSizeGivesNoFit) {
-  CollectiveFacts facts;
+  CollectiveStats facts;
   facts.bytes = 100;
   facts.transfer_ns = 10;
   facts.busbw_gbps = 1;

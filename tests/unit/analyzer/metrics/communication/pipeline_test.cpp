@@ -13,11 +13,11 @@ using model::CollectiveOp;
 using testing_support::MadePipeline;
 using testing_support::MadeRanks;
 
-std::vector<PipelineFacts> pipelines_of(MadePipeline const& options) { return analyze(options.make()).pipelines; }
+std::vector<PipelineStats> pipelines_of(MadePipeline const& options) { return analyze(options.make()).pipelines; }
 
-std::vector<int32_t> ranks_of(PipelineFacts const& pipeline) {
+std::vector<int32_t> ranks_of(PipelineStats const& pipeline) {
   std::vector<int32_t> ranks;
-  for (PipelineFacts::Stage const& stage : pipeline.stages) ranks.push_back(stage.ref.rank_index);
+  for (PipelineStats::Stage const& stage : pipeline.stages) ranks.push_back(stage.ref.rank_index);
   return ranks;
 }
 
@@ -33,7 +33,7 @@ TEST(Pipelines, OfEqualStagesWaitAsLongAsTheirSchedulesMust) {
         EXPECT_NEAR(found[0].ideal_share, (stages - 1.0) / static_cast<double>(micro_batches + stages - 1), 1e-12);
         EXPECT_NEAR(found[0].bubble_share, found[0].ideal_share, 0.002);
         EXPECT_NEAR(found[0].imbalance, 1, 0.001);
-        for (PipelineFacts::Stage const& stage : found[0].stages) {
+        for (PipelineStats::Stage const& stage : found[0].stages) {
           EXPECT_EQ(stage.steps, 5U);  // without the first
           EXPECT_EQ(stage.compute_ns, 5 * 2 * micro_batches * 100'000);
         }
@@ -66,7 +66,7 @@ TEST(Pipelines, AStageWithMoreToDoMakesThemUnequal) {
 }
 
 /// In every step each pair exchanges some messages both ways at once, after all have computed.
-std::vector<PipelineFacts> exchanged(int32_t ranks, std::vector<std::pair<int32_t, int32_t>> const& pairs) {
+std::vector<PipelineStats> exchanged(int32_t ranks, std::vector<std::pair<int32_t, int32_t>> const& pairs) {
   MadeRanks made(ranks);
   int64_t begin = 0;
   uint64_t number = 0;

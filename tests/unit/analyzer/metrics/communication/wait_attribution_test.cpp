@@ -23,14 +23,14 @@ using testing_support::MadeRanks;
 /// ns that others waited because of this, 0 without a row.
 int64_t charged(Analysis const& analysis, int32_t rank, std::string const& cause, std::string const& host_op = {}) {
   int64_t ns = 0;
-  for (WaitFacts const& row : analysis.waits)
+  for (WaitStats const& row : analysis.waits)
     if (row.ref.rank_index == rank && cause_of(row) == cause && (host_op.empty() || row.host_op == host_op)) ns += row.gpu_ns;
   return ns;
 }
 
 int64_t charged(Analysis const& analysis) {
   return std::accumulate(analysis.waits.begin(), analysis.waits.end(), int64_t{0},
-                         [](int64_t sum, WaitFacts const& row) { return sum + row.gpu_ns; });
+                         [](int64_t sum, WaitStats const& row) { return sum + row.gpu_ns; });
 }
 
 TEST(SplitExactly, PartsSumToTheAmountAndFollowTheWeights) {
@@ -159,7 +159,7 @@ TEST(Waits, ThatComputeHidesDoNotMakeRanksLevel) {
   EXPECT_EQ(charged(analysis), 500 + 500);
   EXPECT_EQ(charged(analysis, 1, "launch_starved", "garbage"), 1000);
   int64_t exposed = 0;
-  for (WaitFacts const& row : analysis.waits) exposed += row.exposed_ns;
+  for (WaitStats const& row : analysis.waits) exposed += row.exposed_ns;
   EXPECT_EQ(exposed, 500);
 }
 
@@ -183,11 +183,11 @@ Analysis waits_of_late_step(int64_t steps, int64_t late_step, int64_t more_input
       bool const is_late = r == 1 && step == late_step;
       int64_t const begin = 10'000 * kUs * (step + 1) + (is_late ? 1000 * kUs : 0);
       int64_t const input = 1000 * kUs + (is_late ? more_input_ns : 0);
-      int64_t const meeting = 10'000 * kUs * (step + 1) + 3000 * kUs;  // all have come by then
-      made.step(r, begin, meeting + 100 * kUs, step);
+      int64_t const join = 10'000 * kUs * (step + 1) + 3000 * kUs;  // all have come by then
+      made.step(r, begin, join + 100 * kUs, step);
       made.host(r, EventKind::kInputWait, begin, begin + input, "next batch");
       made.kernel(r, begin + input, begin + input + 500 * kUs, begin + input);
-      made.collective(r, begin + input + 500 * kUs, meeting, begin + input, all_reduce_of(r, 2, static_cast<uint64_t>(step) + 1));
+      made.collective(r, begin + input + 500 * kUs, join, begin + input, all_reduce_of(r, 2, static_cast<uint64_t>(step) + 1));
     }
   return analyze(made.finish());
 }
@@ -280,7 +280,7 @@ AnalyzeOptions short_latencies() {
 /// Whether the device has measured steps, and the instant lies in one; without steps all time counts.
 bool is_in_measured_step(Analysis const& analysis, DeviceRef ref, int64_t instant) {
   bool has_steps = false, inside = false;
-  for (StepFacts const& step : analysis.steps) {
+  for (StepStats const& step : analysis.steps) {
     if (step.ref != ref) continue;
     has_steps = true;
     inside = inside || (!step.warmup && step.window.begin <= instant && instant < step.window.end);
@@ -292,7 +292,7 @@ TEST(Waits, ChargesSumToTheWaitsOfMeasuredParticipants) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     Analysis const analysis = analyze(RandomWaits{std::mt19937(seed)}.make(seed % 2 == 0), short_latencies());
     int64_t waited = 0, exposed = 0, charged_exposed = 0;
-    for (CollectiveFacts const& collective : analysis.collectives)
+    for (CollectiveStats const& collective : analysis.collectives)
       for (auto const& own : collective.participants) {
         EXPECT_LE(own.exposed_late_ns, own.wait_ns);
         EXPECT_LE(own.exposed_transfer_ns, own.when.length() - own.wait_ns);
@@ -300,7 +300,7 @@ TEST(Waits, ChargesSumToTheWaitsOfMeasuredParticipants) {
         waited += own.wait_ns;
         exposed += own.exposed_late_ns;
       }
-    for (WaitFacts const& row : analysis.waits) charged_exposed += row.exposed_ns;
+    for (WaitStats const& row : analysis.waits) charged_exposed += row.exposed_ns;
     ASSERT_EQ(charged(analysis), waited) << "seed " << seed;
     ASSERT_EQ(charged_exposed, exposed) << "seed " << seed;
   }
@@ -318,7 +318,7 @@ TEST(Waits, OfMadeTrainingRunsSumToTheNanosecond) {
     options.devices = 4;
     Analysis const analysis = analyze(make_synthetic_run(options));
     int64_t waited = 0;
-    for (CollectiveFacts const& collective : analysis.collectives)
+    for (CollectiveStats const& collective : analysis.collectives)
       for (auto const& own : collective.participants)
         if (is_in_measured_step(analysis, own.ref, own.when.begin)) waited += own.wait_ns;
     EXPECT_GT(waited, 0);
@@ -335,7 +335,7 @@ class NaiveWaits {
     for (size_t r = 0; r < run.ranks.size(); ++r) doings_.push_back(doings_of(run.ranks[r].trace, static_cast<int32_t>(r)));
   }
 
-  std::map<Key, double> charge() {
+  std::map<Key, double> attribute_waits() {
     amounts_.assign(analysis_.collectives.size(), 0);
     std::vector<size_t> order;
     for (size_t c = 0; c < amounts_.size(); ++c) {
@@ -350,7 +350,7 @@ class NaiveWaits {
   }
 
  private:
-  using Participant = CollectiveFacts::Participant;
+  using Participant = CollectiveStats::Participant;
   static bool covers(Interval when, int64_t ns) { return when.begin <= ns && ns < when.end; }
 
   std::map<int64_t, std::string> doings_of(model::Trace const& trace, int32_t rank) const {
@@ -366,7 +366,7 @@ class NaiveWaits {
     };
     ops(EventKind::kMemcpy, "copy");
     ops(EventKind::kCollective, "comm");
-    for (CollectiveFacts const& collective : analysis_.collectives)
+    for (CollectiveStats const& collective : analysis_.collectives)
       for (Participant const& own : collective.participants)
         if (own.ref.rank_index == rank) set({own.when.begin, own.when.begin + own.wait_ns}, "peer");
     ops(EventKind::kKernel, "compute");
@@ -395,7 +395,7 @@ class NaiveWaits {
   }
   int64_t step_begin(DeviceRef ref, int64_t instant) const {
     std::optional<int64_t> begin;
-    for (StepFacts const& step : analysis_.steps)
+    for (StepStats const& step : analysis_.steps)
       if (step.ref == ref && step.window.begin <= instant) begin = std::max(begin.value_or(step.window.begin), step.window.begin);
     if (begin) return *begin;
     for (auto const& [ns, what] : doings_[static_cast<size_t>(ref.rank_index)])
@@ -462,8 +462,8 @@ TEST(Waits, AgreeWithATwinThatLooksAtEveryNanosecond) {
   for (uint32_t seed = 0; seed < runs; ++seed) {
     model::Run const run = RandomWaits{std::mt19937(seed)}.make(seed % 2 == 0);
     Analysis const analysis = analyze(run, short_latencies());
-    std::map<NaiveWaits::Key, double> found, expected = NaiveWaits(run, analysis).charge();
-    for (WaitFacts const& row : analysis.waits) {
+    std::map<NaiveWaits::Key, double> found, expected = NaiveWaits(run, analysis).attribute_waits();
+    for (WaitStats const& row : analysis.waits) {
       found[{row.ref.rank_index, cause_of(row)}] += static_cast<double>(row.gpu_ns);
       causes.insert(cause_of(row));
     }

@@ -10,8 +10,8 @@
 
 #include "analyzer/metrics/communication/collectives.h"
 #include "analyzer/metrics/critical_path/critical_path.h"
-#include "trace/model/run.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/run.h"
 
 namespace stepscope::analyzer::testing_support {
 
@@ -83,7 +83,7 @@ model::Run path_run(Ranks&&... ranks) {
 
 /// The pieces of the path of a whole run, from its end to its begin.
 inline std::vector<PathPiece> path_pieces(model::Run const& run, Analysis const& analysis, int64_t launch_latency_limit_ns) {
-  std::vector<DeviceIndex> const devices = index_devices(run);
+  std::vector<DeviceOps> const devices = index_devices(run);
   std::vector<PathPiece> pieces;
   find_critical_path(
       {devices, find_host_steps(run), match_collectives(devices), analysis.devices, analysis.steps, launch_latency_limit_ns},

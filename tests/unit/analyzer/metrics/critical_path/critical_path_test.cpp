@@ -39,17 +39,17 @@ std::vector<std::string> story(model::Run const& run, AnalyzeOptions const& opti
   return result;
 }
 
-CriticalPathFacts path_of(model::Run const& run, AnalyzeOptions const& options = {}) {
+CriticalPathStats path_of(model::Run const& run, AnalyzeOptions const& options = {}) {
   auto const path = analyze(run, options).critical_path;
-  return path.value_or(CriticalPathFacts{});
+  return path.value_or(CriticalPathStats{});
 }
-int64_t ns_of(CriticalPathFacts const& path, PathClass path_class) { return path.by_class[static_cast<size_t>(path_class)]; }
+int64_t ns_of(CriticalPathStats const& path, PathClass path_class) { return path.by_class[static_cast<size_t>(path_class)]; }
 int64_t sum_of(PathSplit const& split) {
   int64_t sum = 0;
   for (int64_t const part : split) sum += part;
   return sum;
 }
-PathSlack slack_of(CriticalPathFacts const& path, std::string const& name) {
+PathSlack slack_of(CriticalPathStats const& path, std::string const& name) {
   for (PathSlack const& slack : path.slack_by_name)
     if (slack.name == name) return slack;
   ADD_FAILURE() << "no slack of " << name;
@@ -96,7 +96,7 @@ TEST(CriticalPath, HostThatLaunchesLateIsThePath) {
   model::Run const run = path_run(std::move(rank).finish());
   EXPECT_THAT(story(run),
               ElementsAre("host 15-20", "host python 20-70", "launch launch 70-80", "launch b 80-84", "compute b 84-100"));
-  CriticalPathFacts const path = path_of(run);
+  CriticalPathStats const path = path_of(run);
   EXPECT_EQ(path.window, (Interval{15 * kUs, 100 * kUs}));
   EXPECT_EQ(ns_of(path, PathClass::kHost), 55 * kUs);
   EXPECT_EQ(path.ops, 1U);
@@ -187,7 +187,7 @@ TEST(CriticalPath, WaitingForDataIsInput) {
   rank.host(thread, EventKind::kInputWait, 60, 70, "wait for batch");
   rank.kernel(stream, 5, 8, "a", a);
   rank.kernel(stream, 75, 80, "b", rank.launch(thread, 70, 75));
-  CriticalPathFacts const path = path_of(path_run(std::move(rank).finish()));
+  CriticalPathStats const path = path_of(path_run(std::move(rank).finish()));
   EXPECT_EQ(ns_of(path, PathClass::kInput), 65 * kUs);
   EXPECT_EQ(path.contributors[0].name, "decode");  // a part of the wait
   EXPECT_EQ(path.contributors[0].path_class, PathClass::kInput);
@@ -211,7 +211,7 @@ TEST(CriticalPath, EventsLeadFromStreamToStream) {
     model::Run const run = path_run(std::move(rank).finish());
     EXPECT_THAT(story(run), ElementsAre("launch batch 4-5", "copy batch 5-70", "launch b 70-72", "compute b 72-100"))
         << static_cast<int>(how);
-    CriticalPathFacts const path = path_of(run);
+    CriticalPathStats const path = path_of(run);
     EXPECT_EQ(path.guessed_waits, how == How::kNotRecorded ? 1U : 0U);
     EXPECT_EQ(slack_of(path, "a").min_ns, 40 * kUs);
   }
@@ -272,7 +272,7 @@ model::Run late_rank(int64_t ahead_us, int64_t last_kernel_end) {
 TEST(CriticalPath, CollectiveLeadsToTheRankThatCameLast) {
   model::Run const run = late_rank(0, 120);
   EXPECT_THAT(story(run), ElementsAre("1: compute b 0-80", "0: communication all-reduce 80-100", "0: compute c 100-120"));
-  CriticalPathFacts const path = path_of(run);
+  CriticalPathStats const path = path_of(run);
   EXPECT_EQ(path.jumps, 1U);
   EXPECT_EQ(path.clock_disagreement_ns, 0);
   // What rank 0 waits for the other one.
@@ -282,18 +282,18 @@ TEST(CriticalPath, CollectiveLeadsToTheRankThatCameLast) {
 
 TEST(CriticalPath, ClocksThatDisagreeLeaveNoHoles) {
   // The clock of the late rank is behind: its part begins earlier, the transfer is longer.
-  CriticalPathFacts const behind = path_of(late_rank(-7, 120));
+  CriticalPathStats const behind = path_of(late_rank(-7, 120));
   EXPECT_EQ(ns_of(behind, PathClass::kCompute), 100 * kUs);
   EXPECT_EQ(ns_of(behind, PathClass::kCommunication), 27 * kUs);
   EXPECT_EQ(behind.clock_disagreement_ns, 7 * kUs);
   // It is behind by more than the other rank waited: part of the transfer lies before the collective.
   EXPECT_EQ(path_of(late_rank(-60, 120)).clock_filled_ns, 10 * kUs);
   // It is so far ahead that it came when all was over.
-  CriticalPathFacts const ahead = path_of(late_rank(40, 200));
+  CriticalPathStats const ahead = path_of(late_rank(40, 200));
   EXPECT_EQ(ns_of(ahead, PathClass::kCommunication), 0);
   EXPECT_EQ(ns_of(ahead, PathClass::kCompute), 180 * kUs);
   EXPECT_EQ(ahead.clock_cut_ns, 20 * kUs);
-  for (CriticalPathFacts const& path : {behind, ahead}) EXPECT_EQ(sum_of(path.by_class), path.window.length());
+  for (CriticalPathStats const& path : {behind, ahead}) EXPECT_EQ(sum_of(path.by_class), path.window.length());
 }
 
 TEST(CriticalPath, CollectiveThatWaitsForTheLastLaunchLeadsToIt) {
@@ -327,7 +327,7 @@ TEST(CriticalPath, SlackEndsWhereAnotherRankNeedsTheResult) {
   one.all_reduce(one_stream, 10, 20, 1, r1);
   one.kernel(one_stream, 20, 50, "y", y);
   one.kernel(one_stream, 90, 100, "z", z);
-  CriticalPathFacts const path = path_of(path_run(std::move(zero).finish(), std::move(one).finish()));
+  CriticalPathStats const path = path_of(path_run(std::move(zero).finish(), std::move(one).finish()));
   EXPECT_EQ(path.ops, 1U);
   EXPECT_EQ(slack_of(path, "y").min_ns, 40 * kUs);
   EXPECT_EQ(slack_of(path, "x").min_ns, 40 * kUs);
@@ -344,7 +344,7 @@ TEST(CriticalPath, OneRankAloneWaitsForItsPeers) {
   model::Run const run = late_rank(0, 120);
   AnalyzeOptions options;
   options.rank = 0;
-  CriticalPathFacts const path = path_of(run, options);
+  CriticalPathStats const path = path_of(run, options);
   EXPECT_EQ(path.window, (Interval{0, 120 * kUs}));
   EXPECT_EQ(ns_of(path, PathClass::kCompute), 50 * kUs);
   EXPECT_EQ(ns_of(path, PathClass::kPeer), 50 * kUs);
@@ -374,7 +374,7 @@ TEST(CriticalPath, LaunchesAfterTheirOpAndDoubledOnesDoNotLeadAstray) {
   model::StringId const name = rank.builder().intern("launch");
   rank.builder().events(thread).add(EventKind::kLaunch, 90 * kUs, 5 * kUs, name, late);
   rank.kernel(stream, 96, 100, "c", late);
-  CriticalPathFacts const path = path_of(path_run(std::move(rank).finish()));
+  CriticalPathStats const path = path_of(path_run(std::move(rank).finish()));
   EXPECT_EQ(sum_of(path.by_class), 100 * kUs);
   EXPECT_EQ(ns_of(path, PathClass::kHost), 80 * kUs);  // c was launched by the second of both
 }
@@ -399,7 +399,7 @@ TEST(CriticalPath, TimesAtBothEndsOfTheRangeDoNotOverflow) {
     rank.all_reduce(stream, r == 0 ? -model::kMaxTime + 9 : model::kMaxTime - 9, model::kMaxTime, 1);
     ranks.push_back(std::move(rank).finish());
   }
-  CriticalPathFacts const path = path_of(path_run(std::move(ranks[0]), std::move(ranks[1])));
+  CriticalPathStats const path = path_of(path_run(std::move(ranks[0]), std::move(ranks[1])));
   EXPECT_EQ(path.window.length(), 2 * model::kMaxTime);
   EXPECT_EQ(sum_of(path.by_class), path.window.length());
 }
@@ -413,7 +413,7 @@ TEST(CriticalPath, StepsThatWereAskedForAreTheWindow) {
   Analysis const analysis = analyze(run, options);
   ASSERT_TRUE(analysis.critical_path);
   Interval window = analysis.devices[0].window;
-  for (DeviceFacts const& device : analysis.devices)
+  for (DeviceStats const& device : analysis.devices)
     window = {std::min(window.begin, device.window.begin), std::max(window.end, device.window.end)};
   EXPECT_EQ(analysis.critical_path->window, window);
   EXPECT_EQ(sum_of(analysis.critical_path->by_class), window.length());
@@ -430,7 +430,7 @@ TEST(CriticalPath, StepsThatWereAskedForAreTheWindow) {
 
 TEST(CriticalPath, OfARunWithAFaultIsMadeOfTheFault) {
   auto const share = [](support::SyntheticOptions const& options, PathClass path_class) {
-    CriticalPathFacts const path = path_of(make_synthetic_run(options));
+    CriticalPathStats const path = path_of(make_synthetic_run(options));
     return static_cast<double>(ns_of(path, path_class)) / static_cast<double>(path.window.length());
   };
   support::SyntheticOptions const healthy;
@@ -459,7 +459,7 @@ TEST(CriticalPath, GoesThroughTheStraggler) {
     options.devices = 4;
     options.process_per_device = is_process;
     options.straggler_device = 2;
-    CriticalPathFacts const path = path_of(make_synthetic_run(options));
+    CriticalPathStats const path = path_of(make_synthetic_run(options));
     int64_t of_straggler = 0;
     for (PathPlace const& place : path.places)
       if (place.device == 2) of_straggler += sum_of(place.by_class);
@@ -472,7 +472,7 @@ TEST(CriticalPath, PiecesTileTheWindow) {
     model::Run const run = RandomPathRun(seed).make();
     Analysis const analysis = analyze(run);
     if (!analysis.critical_path) continue;
-    CriticalPathFacts const& path = *analysis.critical_path;
+    CriticalPathStats const& path = *analysis.critical_path;
     ASSERT_EQ(sum_of(path.by_class), path.window.length()) << seed;
     int64_t pieces = 0, places = 0;
     for (PathPiece const& piece : path_pieces(run, analysis, 10'000)) {

@@ -9,8 +9,8 @@
 #include <tuple>
 #include <vector>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/host/host_activity.h"
+#include "analyzer/results/analysis.h"
 
 namespace stepscope::analyzer {
 

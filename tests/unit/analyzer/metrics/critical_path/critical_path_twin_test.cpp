@@ -7,8 +7,8 @@
 #include <set>
 #include <tuple>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/host/host_activity.h"
+#include "analyzer/results/analysis.h"
 #include "tests/support/sanitized.h"
 #include "tests/unit/analyzer/metrics/critical_path/critical_path_runs.h"
 #include "tests/unit/analyzer/metrics/critical_path/critical_path_twin_rank.h"
@@ -37,12 +37,12 @@ class Twin {
     ranks_.reserve(run.ranks.size());  // what they hold points into them
     for (size_t r = 0; r < run.ranks.size(); ++r) {
       std::map<int32_t, int64_t> limits;
-      for (DeviceFacts const& device : analysis.devices)
+      for (DeviceStats const& device : analysis.devices)
         if (device.ref.rank_index == static_cast<int32_t>(r)) limits[device.ref.device] = device.launch.latency_limit_ns;
       ranks_.emplace_back(run.ranks[r], host_steps_.threads[r], limits);
     }
     window_ = {kFar, -kFar};
-    for (DeviceFacts const& device : analysis.devices)
+    for (DeviceStats const& device : analysis.devices)
       if (device.window.length() > 0)
         window_ = {std::min(window_.begin, device.window.begin), std::max(window_.end, device.window.end)};
     for (uint32_t c = 0; c < analysis.collectives.size(); ++c) meet(analysis.collectives[c], c);
@@ -63,7 +63,7 @@ class Twin {
   };
   TwinRank::Op& at(Place place) { return ranks_[place.rank].ops[place.op]; }
 
-  void meet(CollectiveFacts const& facts, uint32_t number) {
+  void meet(CollectiveStats const& facts, uint32_t number) {
     last_.push_back(std::nullopt);
     if (facts.participants.size() < 2) return;
     std::vector<Place> places;
@@ -257,7 +257,7 @@ TEST(CriticalPathTwin, EveryNanosecondIsWhatTheDefinitionsSay) {
     model::Run const run = RandomPathRun(seed).make();
     Analysis const analysis = analyze(run, twin_options());
     if (!analysis.critical_path) continue;
-    CriticalPathFacts const& path = *analysis.critical_path;
+    CriticalPathStats const& path = *analysis.critical_path;
     Twin const twin(run, analysis);
     std::map<std::tuple<size_t, int32_t, PathClass, std::string>, int64_t> found;
     for (PathPiece const& piece : path_pieces(run, analysis, kTwinLimit))

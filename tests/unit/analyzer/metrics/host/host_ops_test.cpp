@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/host/host_ops.h"
+#include "analyzer/results/analysis.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/synthetic_run.h"
 #include "tests/unit/analyzer/random_run.h"
@@ -22,7 +22,7 @@ TEST(HostOps, SumToTheGapsOfEachCause) {
       ++of_gaps[gap.cause].first;
       of_gaps[gap.cause].second += gap.when.length();
     }
-    for (HostOpFacts const& row : analysis.host_ops) {
+    for (HostOpStats const& row : analysis.host_ops) {
       of_rows[row.cause].first += row.gaps;
       of_rows[row.cause].second += row.idle_ns;
     }
@@ -37,7 +37,7 @@ TEST(HostOps, NameWhatKeptTheHost) {
   options.host_delay_ns = 3'000'000;
   Analysis const analysis = analyze(support::make_synthetic_run(options));
   ASSERT_FALSE(analysis.host_ops.empty());
-  HostOpFacts const& first = analysis.host_ops.front();
+  HostOpStats const& first = analysis.host_ops.front();
   EXPECT_EQ(first.cause, IdleCause::kLaunchStarved);
   EXPECT_EQ(first.host_op, "python overhead");
   EXPECT_EQ(first.names, 1U);
@@ -75,8 +75,8 @@ TEST(HostOps, BeyondTheMostAreSummedUpByCause) {
   Analysis const analysis = analyze(run);
   int64_t idle = 0, rows = 0;
   for (IdleGap const gap : analysis.gaps) idle += gap.when.length();
-  HostOpFacts const* rest = nullptr;
-  for (HostOpFacts const& row : analysis.host_ops) {
+  HostOpStats const* rest = nullptr;
+  for (HostOpStats const& row : analysis.host_ops) {
     rows += row.idle_ns;
     if (row.names > 1) rest = &row;
   }

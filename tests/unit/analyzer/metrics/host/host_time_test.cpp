@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "analyzer/results/analysis.h"
-#include "reports/words/summary.h"
 #include "reports/text/text.h"
+#include "reports/words/summary.h"
 #include "reports/words/wording.h"
 #include "tests/support/host_program.h"
 #include "trace/model/build/trace_builder.h"
@@ -20,11 +20,11 @@ using support::loop_with_waits;
 using testing::HasSubstr;
 using testing::Not;
 
-HostRangeFacts const& host_range(HostFacts const& host, std::string_view name) {
-  for (HostRangeFacts const& range : host.ranges)
+HostRangeStats const& host_range(HostStats const& host, std::string_view name) {
+  for (HostRangeStats const& range : host.ranges)
     if (range.name == name) return range;
   ADD_FAILURE() << name << " is not there";
-  static HostRangeFacts const kNone;
+  static HostRangeStats const kNone;
   return kNone;
 }
 
@@ -71,7 +71,7 @@ TEST(HostImbalance, IsSilentBelowItsThresholdsAndOfWhatMayBeWaiting) {
 TEST(HostTime, MeasuresStepsFromTheEndOfTheStepBefore) {
   Analysis const analysis = analyze(loop_with_waits(-1, 7));
   ASSERT_EQ(analysis.hosts.size(), 1U);
-  HostFacts const& host = analysis.hosts[0];
+  HostStats const& host = analysis.hosts[0];
   ASSERT_EQ(host.steps.size(), 10U);
   EXPECT_TRUE(host.steps[0].warmup);
   EXPECT_EQ(host.counted_steps, 9U);
@@ -94,7 +94,7 @@ TEST(HostTime, AStepWhoseNumberDoesNotFollowBeginsWhereItBegins) {
 
 TEST(HostTime, SplitsTimeByRangeWithAndWithoutInnerRanges) {
   Analysis const analysis = analyze(loop_with_waits());
-  HostRangeFacts const& phase = host_range(analysis.hosts[0], "forward");
+  HostRangeStats const& phase = host_range(analysis.hosts[0], "forward");
   EXPECT_EQ(phase.kind, HostRangeKind::kPhase);
   EXPECT_EQ(phase.count, 10U);
   EXPECT_EQ(phase.inclusive_ns, 500 * kMicrosecond);
@@ -102,7 +102,7 @@ TEST(HostTime, SplitsTimeByRangeWithAndWithoutInnerRanges) {
   EXPECT_EQ(phase.step_inclusive_ns, 50 * kMicrosecond);
   EXPECT_EQ(phase.step_exclusive_ns, 30 * kMicrosecond);
   EXPECT_EQ(host_range(analysis.hosts[0], "wait for batch").kind, HostRangeKind::kInput);
-  for (HostRangeFacts const& range : analysis.hosts[0].ranges) EXPECT_NE(range.name, "step");
+  for (HostRangeStats const& range : analysis.hosts[0].ranges) EXPECT_NE(range.name, "step");
 }
 
 TEST(HostTime, ARangeWithinItselfCountsOnce) {
@@ -110,7 +110,7 @@ TEST(HostTime, ARangeWithinItselfCountsOnce) {
   program.range(0, 100, "visit");
   program.range(10, 60, "visit");
   Analysis const analysis = analyze(std::move(program).run());
-  HostRangeFacts const& range = host_range(analysis.hosts[0], "visit");
+  HostRangeStats const& range = host_range(analysis.hosts[0], "visit");
   EXPECT_EQ(range.inclusive_ns, 100);
   EXPECT_EQ(range.exclusive_ns, 100);
   EXPECT_EQ(range.longest_ns, 100);
@@ -140,7 +140,7 @@ TEST(HostTime, AThreadThatOnlyMarksStepsComesLast) {
 
 TEST(HostTime, NamesWhatASlowStepHasMoreOf) {
   Analysis const analysis = analyze(loop_with_waits(6));
-  HostFacts const& host = analysis.hosts[0];
+  HostStats const& host = analysis.hosts[0];
   ASSERT_TRUE(host.slow);
   EXPECT_EQ(host.slow->count, 1U);
   EXPECT_EQ(host.slow->worst, 6);
@@ -237,7 +237,7 @@ TEST(Negotiations, NameTheRankThatComesLast) {
   model::Run const run = negotiations(5, 2, 300);
   Analysis const analysis = analyze(run);
   ASSERT_EQ(analysis.negotiations.size(), 1U);
-  NegotiationFacts const& facts = analysis.negotiations[0];
+  NegotiationStats const& facts = analysis.negotiations[0];
   EXPECT_EQ(facts.count, 5U);
   ASSERT_EQ(facts.ranks.size(), 3U);
   EXPECT_EQ(facts.ranks[0].rank, 2);

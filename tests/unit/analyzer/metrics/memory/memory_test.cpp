@@ -16,7 +16,7 @@ namespace {
 using model::MemoryPurpose;
 using testing_support::MemoryRun;
 
-std::vector<std::pair<std::string, uint64_t>> owners_in(MemoryFacts const& memory) {
+std::vector<std::pair<std::string, uint64_t>> owners_in(MemoryStats const& memory) {
   std::vector<std::pair<std::string, uint64_t>> owners;
   for (auto const& owner : memory.peak_owners.value().owners) owners.emplace_back(owner.name, owner.bytes);
   return owners;
@@ -45,7 +45,7 @@ TEST_P(MemoryOwnersInRanges, AreNamedByTheAllocationElseByTheInnermostRangeAroun
   run.allocate(110, {.address = 90, .bytes = 5, .name = "cudaMalloc"}, 100);
   run.range(120, 130, "aten::empty_strided");
   run.allocate(125, {.address = 95, .bytes = 4, .name = "[memory]"}, 100);
-  MemoryFacts const memory = std::move(run).facts();
+  MemoryStats const memory = std::move(run).facts();
   EXPECT_THAT(owners_in(memory), testing::ElementsAre(testing::Pair("forward", 30), testing::Pair("conv1.weights", 20),
                                                       testing::Pair("aten::conv2d", 10), testing::Pair("cudaMalloc", 5),
                                                       testing::Pair("aten::empty_strided", 4)));
@@ -61,7 +61,7 @@ TEST(MemoryOwners, AreThoseOfTheFirstPeakAndSumToIt) {
   run.allocate(40, {.address = 1, .bytes = 90, .name = "at the peak"}, 0);
   run.free(50, {.address = 1, .bytes = 90}, 0);
   run.allocate(60, {.address = 1, .bytes = 90, .name = "as high again"}, 0);
-  MemoryFacts const memory = std::move(run).facts();
+  MemoryStats const memory = std::move(run).facts();
   EXPECT_EQ(memory.peak_allocated_bytes, 650U);
   EXPECT_THAT(owners_in(memory), testing::ElementsAre(testing::Pair("at the peak", 90), testing::Pair("stays", 60)));
   EXPECT_EQ(memory.peak_owners->before_recording_bytes, 500U);
@@ -72,7 +72,7 @@ TEST(MemoryOwners, BeyondTheLargestAreOther) {
   MemoryRun run(10000);
   for (uint64_t i = 0; i < kMostOwners + 3; ++i)
     run.allocate(static_cast<int64_t>(i), {.address = i * 100, .bytes = 50 - i, .name = "owner " + std::to_string(i)}, 0);
-  MemoryFacts const memory = std::move(run).facts();
+  MemoryStats const memory = std::move(run).facts();
   ASSERT_EQ(memory.peak_owners->owners.size(), kMostOwners);
   EXPECT_EQ(memory.peak_owners->owners[0].name, "owner 0");
   EXPECT_EQ(memory.peak_owners->other_bytes, 30U + 29 + 28);
@@ -95,7 +95,7 @@ TEST(MemoryOwners, OfSomeStepsAreThoseOfTheirPeak) {
   run.allocate(4100, {.address = 100, .bytes = 5, .name = "of step 4"}, 0);
   AnalyzeOptions options;
   options.steps = {4, 4};
-  MemoryFacts const memory = std::move(run).facts(options);
+  MemoryStats const memory = std::move(run).facts(options);
   EXPECT_EQ(memory.peak_allocated_bytes, 45U);
   EXPECT_THAT(owners_in(memory), testing::ElementsAre(testing::Pair("weights", 40), testing::Pair("of step 4", 5)));
 }
@@ -106,7 +106,7 @@ TEST(MemoryFragmentation, IsWhatIsFreeOutsideOfTheLargestGapWhenMostIsReserved) 
   run.free(10, {.address = 0, .bytes = 10}, 40);
   run.free(11, {.address = 20, .bytes = 10}, 40);
   run.allocate(12, {.address = 100, .bytes = 15}, 70);  // 20 were free, in two holes; of the new segment 15 are left
-  MemoryFacts const memory = std::move(run).facts();
+  MemoryStats const memory = std::move(run).facts();
   EXPECT_EQ(memory.peak_reserved_bytes, 70U);
   EXPECT_DOUBLE_EQ(memory.fragmentation.value(), 1 - 15.0 / 35);
   EXPECT_EQ(memory.stranded_bytes, 20U);
@@ -123,19 +123,19 @@ TEST(MemoryFragmentation, IsNotSaidWhereGapsAreNotKnownOrNothingIsFree) {
   EXPECT_FALSE(std::move(late).facts().fragmentation) << "the allocator is older than the recording";
   MemoryRun full(1000);
   full.allocate(1, {.address = 100, .bytes = 40}, 40);
-  MemoryFacts const memory = std::move(full).facts();
+  MemoryStats const memory = std::move(full).facts();
   EXPECT_FALSE(memory.fragmentation) << "nothing is free";
   EXPECT_FALSE(memory.worst_fragmentation);
   MemoryRun pooled(1000);
   pooled.allocate(1, {.address = 100, .bytes = 10}, 40);
   pooled.allocate(2, {.address = 500, .bytes = 10}, 40);
-  MemoryFacts const refuted = std::move(pooled).facts();
+  MemoryStats const refuted = std::move(pooled).facts();
   EXPECT_FALSE(refuted.fragmentation) << "a block lies outside of every segment";
   EXPECT_FALSE(refuted.stranded_bytes);
 }
 
 TEST(MemoryFragmentation, OnlyGrowthDespiteEnoughFreeMemoryInMeasuredStepsCounts) {
-  std::vector<MemoryFacts::Point> const timeline = {{5, 100, 100, {}},  {15, 150, 150, {}},  // nothing was free
+  std::vector<MemoryStats::Point> const timeline = {{5, 100, 100, {}},  {15, 150, 150, {}},  // nothing was free
                                                     {20, 50, 150, {}},  {25, 160, 260, {}},  // 100 were free for 110
                                                     {30, 60, 260, {}},  {35, 160, 360, {}},  // 200 were free for 100
                                                     {45, 161, 370, {}},                      // between the steps
@@ -157,7 +157,7 @@ TEST(MemoryRetries, AreSeenInTheTotals) {
   run.free(4100, {.address = 200, .bytes = 50}, 350);  // the cache was emptied
   run.allocate(4200, {.address = 200, .bytes = 50}, 350);
   run.allocate(4300, {.address = 400, .bytes = 50}, 450);  // and is filled again
-  MemoryFacts const memory = std::move(run).facts();
+  MemoryStats const memory = std::move(run).facts();
   EXPECT_EQ(memory.retries, 2U);
   EXPECT_THAT(memory.retries_at, testing::ElementsAre(2100, 4300));
 }
@@ -205,7 +205,7 @@ TEST(MemoryCalls, ThatPageLockHostMemoryAreCountedPerStep) {
   run.call(1200, "cudaFreeHost");
   run.call(2100, "cudaHostRegister");
   run.call(2200, "cudaMalloc");
-  MemoryFacts const memory = std::move(run).facts();
+  MemoryStats const memory = std::move(run).facts();
   EXPECT_DOUBLE_EQ(memory.pinning_calls_per_step.value(), 3.0 / 4);
   EXPECT_FALSE(memory.peak_allocated_bytes) << "it is no device's memory";
   EXPECT_FALSE(MemoryRun(1000, 5).facts().pinning_calls_per_step);
@@ -262,7 +262,7 @@ TEST(MemoryForecast, BeginsAtWhatTheLastStepHolds) {
   MemoryRun run(10'000, 10);
   for (uint64_t step = 0; step < 10; ++step)
     run.allocate(static_cast<int64_t>(step) * MemoryRun::kStepNs, {.address = step * 100, .bytes = 100}, 1000 + 100 * step);
-  MemoryFacts const memory = std::move(run).facts();
+  MemoryStats const memory = std::move(run).facts();
   ASSERT_TRUE(memory.floor_forecast);
   EXPECT_DOUBLE_EQ(memory.floor_forecast->steps, (10'000.0 - 1900) / 100);
   EXPECT_EQ(memory.floor_forecast->time_ns, 81 * MemoryRun::kStepNs);

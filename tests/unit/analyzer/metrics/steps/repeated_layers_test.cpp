@@ -4,8 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/steps/layer_names.h"
+#include "analyzer/results/analysis.h"
 #include "trace/model/build/trace_builder.h"
 
 namespace stepscope::analyzer {

@@ -235,10 +235,10 @@ TEST(StepDetection, RandomStepsWithNoiseAreFoundAsTheyWereMade) {
     size_t const found = steps.detected.at(0).steps.size();
     ASSERT_GE(found, count - 1 - (is_odd[count - 1] ? 1 : 0)) << "seed " << seed;
     ASSERT_LE(found, count) << "seed " << seed;
-    size_t usual = 0;
+    size_t steady = 0;
     for (HostStep const& s : steps.detected[0].steps)
-      usual += s.when.end - s.when.begin == static_cast<int64_t>(step.size()) * kKernelNs ? 1 : 0;
-    ASSERT_GE(usual + odd + 2, count) << "seed " << seed;
+      steady += s.when.end - s.when.begin == static_cast<int64_t>(step.size()) * kKernelNs ? 1 : 0;
+    ASSERT_GE(steady + odd + 2, count) << "seed " << seed;
   }
 }
 

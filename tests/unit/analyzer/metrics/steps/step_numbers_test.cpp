@@ -4,9 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "analyzer/results/analysis.h"
-#include "analyzer/metrics/steps/step_names.h"
 #include "analyzer/metrics/steps/measured_steps.h"
+#include "analyzer/metrics/steps/step_names.h"
+#include "analyzer/results/analysis.h"
 #include "trace/model/build/trace_builder.h"
 
 namespace stepscope::analyzer {

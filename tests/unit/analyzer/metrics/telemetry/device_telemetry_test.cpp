@@ -54,8 +54,8 @@ struct ClockRun {
 
 /// Forty values, of which [from, to) are `other`.
 template <class T>
-std::vector<T> with_span(T usual, T other, size_t from, size_t to) {
-  std::vector<T> values(40, usual);
+std::vector<T> with_span(T steady, T other, size_t from, size_t to) {
+  std::vector<T> values(40, steady);
   std::fill(values.begin() + static_cast<ptrdiff_t>(from), values.begin() + static_cast<ptrdiff_t>(to), other);
   return values;
 }
@@ -88,10 +88,10 @@ TEST(HealthCounters, AreKnownByTheirNames) {
 }
 
 TEST(Health, IsAbsentWithoutCounters) {
-  EXPECT_FALSE(ClockRun{}.analysis().devices[0].health);
+  EXPECT_FALSE(ClockRun{}.analysis().devices[0].telemetry);
   ClockRun run;
   run.others = {{"PCIe sent (MB/s)", 5}};
-  EXPECT_FALSE(run.analysis().devices[0].health);
+  EXPECT_FALSE(run.analysis().devices[0].telemetry);
 }
 
 TEST(Health, SpreadsAreByTimeAndEachSampleHoldsUntilTheNext) {
@@ -111,42 +111,42 @@ TEST(Health, SpreadsAreByTimeAndEachSampleHoldsUntilTheNext) {
   sample(250, 900'000);
   model::Run run;
   run.ranks.push_back({std::move(builder).finish(), 1000, ""});
-  HealthFacts const health = analyze(run).devices[0].health.value();
-  ASSERT_TRUE(health.power_w);
-  EXPECT_DOUBLE_EQ(health.power_w->min, 100);
-  EXPECT_DOUBLE_EQ(health.power_w->median, 300);
-  EXPECT_DOUBLE_EQ(health.power_w->max, 400);
-  EXPECT_FALSE(health.sm_clock_mhz);
-  EXPECT_FALSE(health.throttled_ns);
+  TelemetryStats const telemetry = analyze(run).devices[0].telemetry.value();
+  ASSERT_TRUE(telemetry.power_w);
+  EXPECT_DOUBLE_EQ(telemetry.power_w->min, 100);
+  EXPECT_DOUBLE_EQ(telemetry.power_w->median, 300);
+  EXPECT_DOUBLE_EQ(telemetry.power_w->max, 400);
+  EXPECT_FALSE(telemetry.sm_clock_mhz);
+  EXPECT_FALSE(telemetry.throttled_ns);
 }
 
 TEST(Health, ThrottledIsTheBusyTimeAtALowClock) {
   ClockRun run;
   run.clocks = with_span(2000.0, 1799.0, 10, 12);
-  HealthFacts const health = run.analysis().devices[0].health.value();
-  EXPECT_DOUBLE_EQ(health.sustained_clock_mhz.value(), 2000);
-  EXPECT_DOUBLE_EQ(health.busy_clock_mhz.value(), 2000);
-  EXPECT_EQ(health.throttled_ns, 2 * 10 * 80);
-  EXPECT_FALSE(health.limited_ns);
-  EXPECT_EQ(health.throttled.size(), kMaxEvidence);
+  TelemetryStats const telemetry = run.analysis().devices[0].telemetry.value();
+  EXPECT_DOUBLE_EQ(telemetry.sustained_clock_mhz.value(), 2000);
+  EXPECT_DOUBLE_EQ(telemetry.busy_clock_mhz.value(), 2000);
+  EXPECT_EQ(telemetry.throttled_ns, 2 * 10 * 80);
+  EXPECT_FALSE(telemetry.limited_ns);
+  EXPECT_EQ(telemetry.throttled.size(), kMaxEvidence);
   run.clocks = with_span(2000.0, 1800.0, 10, 12);  // not below nine tenths
-  EXPECT_EQ(run.analysis().devices[0].health->throttled_ns, 0);
+  EXPECT_EQ(run.analysis().devices[0].telemetry->throttled_ns, 0);
 }
 
 TEST(Health, LimitsThatAreNoIdlenessAndNoSettingCountAsThrottled) {
   ClockRun run;
   run.others = {{"clock limits (bits)", 0x1 | 0x2}};
-  HealthFacts health = run.analysis().devices[0].health.value();
-  EXPECT_EQ(health.throttled_ns, 0);
-  EXPECT_THAT(health.limited_ns.value(), testing::Each(0));
+  TelemetryStats telemetry = run.analysis().devices[0].telemetry.value();
+  EXPECT_EQ(telemetry.throttled_ns, 0);
+  EXPECT_THAT(telemetry.limited_ns.value(), testing::Each(0));
   run.others = {{"clock limits (bits)", 0x4 | 0x20}};
-  health = run.analysis().devices[0].health.value();
-  EXPECT_EQ(health.throttled_ns, 40 * 10 * 80);
-  EXPECT_EQ((*health.limited_ns)[static_cast<size_t>(ClockLimit::kPowerCap)], 40 * 10 * 80);
-  EXPECT_EQ((*health.limited_ns)[static_cast<size_t>(ClockLimit::kThermal)], 40 * 10 * 80);
-  EXPECT_EQ((*health.limited_ns)[static_cast<size_t>(ClockLimit::kHardware)], 0);
+  telemetry = run.analysis().devices[0].telemetry.value();
+  EXPECT_EQ(telemetry.throttled_ns, 40 * 10 * 80);
+  EXPECT_EQ((*telemetry.limited_ns)[static_cast<size_t>(ClockLimit::kPowerCap)], 40 * 10 * 80);
+  EXPECT_EQ((*telemetry.limited_ns)[static_cast<size_t>(ClockLimit::kThermal)], 40 * 10 * 80);
+  EXPECT_EQ((*telemetry.limited_ns)[static_cast<size_t>(ClockLimit::kHardware)], 0);
   run.others = {{"clock limits (bits)", -1e300}};
-  EXPECT_EQ(run.analysis().devices[0].health->throttled_ns, 0);
+  EXPECT_EQ(run.analysis().devices[0].telemetry->throttled_ns, 0);
 }
 
 TEST(Throttling, CostsWhatKernelsTakeLongerAtALowClock) {
@@ -154,10 +154,10 @@ TEST(Throttling, CostsWhatKernelsTakeLongerAtALowClock) {
   run.clocks = with_span(2000.0, 1600.0, 20, 38);
   run.kernel_ns = with_span<int64_t>(80, 100, 20, 38);  // as much longer as the clock is lower
   Analysis const analysis = run.analysis();
-  HealthFacts const health = analysis.devices[0].health.value();
-  EXPECT_DOUBLE_EQ(health.kernel_slowdown.value(), 1.25);
-  ASSERT_EQ(health.slow_steps.size(), 18U);
-  EXPECT_EQ(health.slow_steps[0].lost_ns, 200);
+  TelemetryStats const telemetry = analysis.devices[0].telemetry.value();
+  EXPECT_DOUBLE_EQ(telemetry.kernel_slowdown.value(), 1.25);
+  ASSERT_EQ(telemetry.slow_steps.size(), 18U);
+  EXPECT_EQ(telemetry.slow_steps[0].lost_ns, 200);
   Finding const* finding = throttling_in(analysis);
   ASSERT_NE(finding, nullptr);
   EXPECT_NEAR(static_cast<double>(finding->cost_ns_per_step.value()), 18.0 * 200 / 39, 1);
@@ -169,7 +169,7 @@ TEST(Throttling, CostsNoMoreThanKernelsShow) {
   ClockRun run;
   run.clocks = with_span(2000.0, 1000.0, 10, 38);
   run.kernel_ns = with_span<int64_t>(80, 100, 10, 38);  // a quarter longer at half the clock: they wait for memory
-  EXPECT_EQ(run.analysis().devices[0].health->slow_steps.at(0).lost_ns, 200);
+  EXPECT_EQ(run.analysis().devices[0].telemetry->slow_steps.at(0).lost_ns, 200);
 }
 
 TEST(Throttling, IsSilentWhereKernelsAreNotSlowerWhereItIsShortAndWithoutAClock) {
@@ -201,8 +201,8 @@ Analysis three_devices(double clock, int64_t kernel_ns) {
 
 TEST(Throttling, NamesADeviceWhoseClockIsAlwaysLowerThanItsPeers) {
   Analysis const slow = three_devices(1600, 100);
-  EXPECT_DOUBLE_EQ(slow.devices[1].health->clock_to_peers.value(), 0.8);
-  EXPECT_DOUBLE_EQ(slow.devices[0].health->clock_to_peers.value(), 2000.0 / 1600) << "of two others the lower";
+  EXPECT_DOUBLE_EQ(slow.devices[1].telemetry->clock_to_peers.value(), 0.8);
+  EXPECT_DOUBLE_EQ(slow.devices[0].telemetry->clock_to_peers.value(), 2000.0 / 1600) << "of two others the lower";
   Finding const* finding = throttling_in(slow);
   ASSERT_NE(finding, nullptr);
   EXPECT_EQ(finding->where->rank_index, 1);
@@ -220,7 +220,7 @@ TEST(Throttling, ComparesDevicesOfOneNameAlone) {
     device.add_to(run, name);
   }
   Analysis const analysis = analyze(run);
-  EXPECT_FALSE(analysis.devices[1].health->clock_to_peers);
+  EXPECT_FALSE(analysis.devices[1].telemetry->clock_to_peers);
   EXPECT_EQ(throttling_in(analysis), nullptr);
 }
 

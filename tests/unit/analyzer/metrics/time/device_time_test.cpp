@@ -104,18 +104,18 @@ TEST(SplitWithSteps, AgreesWithPlainSumsForTheWindowAndEachStep) {
   for (uint64_t seed = 0; seed < 500; ++seed) {
     RandomSets of(seed);
     Interval const window{of.pick(-5, 60), of.pick(60, 400)};
-    std::vector<StepFacts> steps;
+    std::vector<StepStats> steps;
     // The first may begin before the window, the last end behind it; they may touch, be empty, and in damaged traces overlap;
     // where clocks disagree the first may end before it begins.
     int64_t at = of.pick(-20, 80);
     for (int64_t i = of.pick(0, 12); i-- > 0;) {
-      StepFacts& step = steps.emplace_back();
+      StepStats& step = steps.emplace_back();
       step.window = {at, at + of.pick(steps.size() == 1 ? -15 : 0, 50)};
       at = step.window.end + of.pick(seed % 10 == 0 ? -10 : 0, 9);
     }
     TimeSplit const whole = split_with_steps(of.sets, of.gaps, window, steps);
     expect_split(of, window, whole);
-    for (StepFacts const& step : steps)
+    for (StepStats const& step : steps)
       if (step.window.begin <= step.window.end) expect_split(of, step.window, step.time);
     ASSERT_FALSE(HasFailure()) << "seed " << seed;
   }

@@ -6,8 +6,8 @@
 #include <random>
 #include <set>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/time/phases.h"
+#include "analyzer/results/analysis.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/synthetic_run.h"
 #include "trace/model/build/trace_builder.h"
@@ -27,8 +27,8 @@ model::Run phase_run(TraceBuilder&& builder, int64_t offset = 0) {
   return run;
 }
 
-PhaseFacts const* find_phase(Analysis const& analysis, std::string_view name, int32_t device = 0) {
-  for (PhaseFacts const& phase : analysis.phases)
+PhaseStats const* find_phase(Analysis const& analysis, std::string_view name, int32_t device = 0) {
+  for (PhaseStats const& phase : analysis.phases)
     if (phase.name == name && phase.ref.device == device) return &phase;
   return nullptr;
 }
@@ -63,7 +63,7 @@ TEST(Phases, CountTheOpsThatTheyLaunchWheneverThoseRun) {
   program.kernel(249, 3);
   program.kernel(250);  // in no phase
   Analysis const analysis = std::move(program).analyze();
-  PhaseFacts const* const forward = find_phase(analysis, "forward");
+  PhaseStats const* const forward = find_phase(analysis, "forward");
   ASSERT_NE(forward, nullptr);
   EXPECT_EQ(forward->count, 2U);
   EXPECT_EQ(forward->host_ns, 100);
@@ -143,7 +143,7 @@ TEST(Phases, BeyondTheMostAreSummedUp) {
   Analysis const analysis = std::move(program).analyze();
   ASSERT_EQ(analysis.phases.size(), kMostPhases + 1);
   EXPECT_EQ(analysis.phases[0].name, "batch 0") << "the longest on the device";
-  PhaseFacts const& rest = analysis.phases.back();
+  PhaseStats const& rest = analysis.phases.back();
   EXPECT_EQ(rest.names, 50U);
   EXPECT_EQ(rest.count, 50U);
   EXPECT_EQ(rest.ops, 50U);
@@ -156,8 +156,8 @@ TEST(Phases, OfAMadeRunShowWhereCommunicationIsExposed) {
   options.steps = 10;
   options.overlap = false;
   Analysis const analysis = analyze(support::make_synthetic_run(options));
-  PhaseFacts const* const forward = find_phase(analysis, "forward");
-  PhaseFacts const* const backward = find_phase(analysis, "backward");
+  PhaseStats const* const forward = find_phase(analysis, "forward");
+  PhaseStats const* const backward = find_phase(analysis, "backward");
   ASSERT_TRUE(forward != nullptr && backward != nullptr && find_phase(analysis, "optimizer") != nullptr);
   EXPECT_EQ(forward->count, 10U);
   EXPECT_NEAR(static_cast<double>(*forward->median_ns), 6e6, 1e5);
@@ -265,7 +265,7 @@ TEST(NaiveTwin, PhasesOfRandomProgramsAgree) {
     model::Run const run = phase_run(std::move(builder));
     Analysis const analysis = analyze(run);
     std::map<std::string, NaivePhase> found;
-    for (PhaseFacts const& phase : analysis.phases)
+    for (PhaseStats const& phase : analysis.phases)
       found[phase.name] = {phase.count, phase.ops, *phase.busy_ns, *phase.compute_ns, *phase.exposed_comm_ns};
     ASSERT_EQ(found, naive_phases(run.ranks[0].trace)) << "seed " << seed;
   }

@@ -99,7 +99,7 @@ TEST(BlockingComm, OfADataParallelRunIsWhatTheOptimizerWaitsFor) {
   support::SyntheticOptions options;
   options.overlap = false;
   Analysis const analysis = analyze(support::make_synthetic_run(options));
-  for (StepFacts const& step : analysis.steps) {
+  for (StepStats const& step : analysis.steps) {
     ASSERT_TRUE(step.time.blocking_comm_ns);
     EXPECT_GT(*step.time.blocking_comm_ns, 0);
     EXPECT_LE(*step.time.blocking_comm_ns, step.time.exposed_comm_ns);

@@ -1,8 +1,8 @@
 // Copies by direction, and which of them hold up the host.
 #include <gtest/gtest.h>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/work/copies.h"
+#include "analyzer/results/analysis.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
 
 namespace stepscope::analyzer {
@@ -27,7 +27,7 @@ TEST(Copies, AreSummedByDirection) {
   run.copy(4'000, 50, 0, "Memcpy DtoD (Device -> Device)", copy_of(100, CopyDirection::kDeviceToDevice));
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.copies.size(), 3U);
-  CopyFacts const& in = analysis.copies[0];
+  CopyStats const& in = analysis.copies[0];
   EXPECT_EQ(in.direction, CopyDirection::kHostToDevice);
   EXPECT_EQ(in.count, 2U);
   EXPECT_EQ(in.bytes, 8'000'000 + kSmallCopyBytes - 1);
@@ -36,11 +36,11 @@ TEST(Copies, AreSummedByDirection) {
   EXPECT_EQ(in.small_count, 1U);
   EXPECT_EQ(in.both_ways_ns, 500);
   EXPECT_EQ(in.pageable_count, 0U);  // told: all are pinned
-  CopyFacts const& out = analysis.copies[1];
+  CopyStats const& out = analysis.copies[1];
   EXPECT_EQ(out.direction, CopyDirection::kDeviceToHost);
   EXPECT_EQ(out.small_count, 0U);
   EXPECT_EQ(out.both_ways_ns, 500);
-  CopyFacts const& inside = analysis.copies[2];
+  CopyStats const& inside = analysis.copies[2];
   EXPECT_EQ(inside.direction, CopyDirection::kDeviceToDevice);
   EXPECT_FALSE(inside.pageable_count);  // no host memory
   EXPECT_EQ(inside.both_ways_ns, 0);
@@ -63,7 +63,7 @@ TEST(Copies, BytesOfPageableOnesAreTold) {
   WorkRun run;
   run.copy(0, 10, 0, kPageableIn, copy_of(300, CopyDirection::kHostToDevice));
   run.copy(20, 10, 0, kPinnedIn, copy_of(1'000, CopyDirection::kHostToDevice, true));
-  CopyFacts const facts = analyze(run.finish()).copies.at(0);
+  CopyStats const facts = analyze(run.finish()).copies.at(0);
   EXPECT_EQ(facts.pageable_count, 1U);
   EXPECT_EQ(facts.pageable_bytes, 300U);
 }

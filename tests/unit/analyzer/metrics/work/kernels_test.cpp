@@ -1,8 +1,8 @@
 // What a kernel's name and launch say, and the table of kernels.
 #include <gtest/gtest.h>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/work/kernel_traits.h"
+#include "analyzer/results/analysis.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
 
 namespace stepscope::analyzer {
@@ -85,7 +85,7 @@ TEST(KernelTable, RatesAndMeansAreOverTheCallsThatTellThem) {
   run.kernel(400, 101, 0, "k", 7);
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.kernels.size(), 1U);
-  KernelFacts const& kernel = analysis.kernels[0];
+  KernelStats const& kernel = analysis.kernels[0];
   EXPECT_EQ(kernel.mean_ns, 167);
   EXPECT_DOUBLE_EQ(*kernel.flops_rate, 1200.0 / 400 * 1e9);
   EXPECT_DOUBLE_EQ(*kernel.peak_share, 0.75);
@@ -102,7 +102,7 @@ TEST(KernelTable, WhatIsNotToldIsAbsent) {
   run.copy(200, 10, 0, "copy of hmma", {});
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.kernels.size(), 2U);
-  KernelFacts const& kernel = analysis.kernels[0];
+  KernelStats const& kernel = analysis.kernels[0];
   EXPECT_FALSE(kernel.flops_rate || kernel.bytes_rate || kernel.flops_per_byte || kernel.peak_share);
   EXPECT_FALSE(kernel.occupancy_percent || kernel.small_grid_share);
   EXPECT_EQ(kernel.tensor_cores, std::optional(false));

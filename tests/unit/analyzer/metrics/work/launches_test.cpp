@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/work/launches.h"
+#include "analyzer/results/analysis.h"
 #include "tests/unit/analyzer/random_run.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
 
@@ -15,14 +15,14 @@ namespace {
 
 using testing_support::WorkRun;
 
-LaunchFacts launch_of_only_device(model::Run const& run) { return analyze(run).devices.at(0).launch; }
+LaunchStats launch_of_only_device(model::Run const& run) { return analyze(run).devices.at(0).launch; }
 
 TEST(Launches, LatencyIsFromTheEndOfTheCallAndNotClipped) {
   WorkRun run;
   run.kernel(130, 10, run.launch(100, 20));  // 10 after the call
   run.kernel(230, 10, run.launch(200, 50));  // 20 before the call returns
   run.kernel(400, 10, run.launch(300, 30));  // 70
-  LaunchFacts const launch = launch_of_only_device(run.finish(5));
+  LaunchStats const launch = launch_of_only_device(run.finish(5));
   EXPECT_EQ(launch.calls, 3U);
   EXPECT_EQ(launch.latency_median_ns, 10);
   EXPECT_EQ(launch.latency_p95_ns, 70);
@@ -36,7 +36,7 @@ TEST(Launches, LatencyIsFromTheEndOfTheCallAndNotClipped) {
 TEST(Launches, WithoutACallThereIsNothingToSay) {
   WorkRun run;
   run.kernel(0, 10, 0).kernel(20, 30, 0);
-  LaunchFacts const launch = launch_of_only_device(run.finish());
+  LaunchStats const launch = launch_of_only_device(run.finish());
   EXPECT_EQ(launch.calls, 0U);
   EXPECT_FALSE(launch.latency_median_ns || launch.call_median_ns || launch.queue || launch.calls_per_step || launch.graph_share);
   EXPECT_TRUE(launch.streams.empty());
@@ -48,7 +48,7 @@ TEST(Launches, TheQueueIsWhatWasCalledAndHasNotStarted) {
   run.kernel(100, 100, run.launch(80, 5));                         // [80, 100) is before the window
   run.kernel(200, 50, run.launch(110, 5), "k", 7);                 // waits [110, 200)
   run.kernel(300, 100, run.launch(150, 5), "k", 13);               // waits [150, 300)
-  LaunchFacts const launch = launch_of_only_device(run.finish());  // the window is [100, 400)
+  LaunchStats const launch = launch_of_only_device(run.finish());  // the window is [100, 400)
   EXPECT_DOUBLE_EQ(launch.queue->mean_depth, (90.0 + 150) / 300);
   EXPECT_EQ(launch.queue->max_depth, 2U);
   EXPECT_DOUBLE_EQ(launch.queue->empty_share, (10.0 + 100) / 300);
@@ -90,14 +90,14 @@ TEST(Launches, OpsOfACudaGraphAreItsNodesAndShareALaunch) {
   }
   Analysis const analysis = analyze(run.finish());
   ASSERT_EQ(analysis.graphs.size(), 1U);
-  GraphFacts const& graph = analysis.graphs[0];
+  GraphStats const& graph = analysis.graphs[0];
   EXPECT_EQ(graph.graph, 3U);
   EXPECT_EQ(graph.launches, 2U);
   EXPECT_EQ(graph.ops, 6U);
   EXPECT_EQ(graph.nodes, 3U);
   EXPECT_EQ(graph.total_ns, 2 * 180);
   EXPECT_EQ(graph.gap_ns, 2 * 30);
-  LaunchFacts const& launch = analysis.devices[0].launch;
+  LaunchStats const& launch = analysis.devices[0].launch;
   EXPECT_EQ(launch.calls, 3U);  // a graph's ops are launched by one call
   EXPECT_EQ(launch.graph_ops, 6U);
   EXPECT_EQ(launch.graph_launches, 2U);
@@ -131,7 +131,7 @@ TEST(Launches, FurtherGraphsAreCountedTogether) {
   EXPECT_EQ(analysis.graphs.back().graph, 0U);
   EXPECT_EQ(analysis.graphs.back().ops, 5U);
   int64_t total = 0;
-  for (GraphFacts const& graph : analysis.graphs) total += graph.total_ns;
+  for (GraphStats const& graph : analysis.graphs) total += graph.total_ns;
   EXPECT_EQ(total, analysis.kernels.at(0).total_ns);
 }
 
@@ -155,7 +155,7 @@ struct NaiveQueue {
       empty += (depth == 0 ? 1.0 : 0.0) / static_cast<double>(window.length());
     }
   }
-  void expect(QueueFacts const& queue) const {
+  void expect(QueueStats const& queue) const {
     EXPECT_EQ(queue.max_depth, most);
     EXPECT_NEAR(queue.mean_depth, mean, 1e-9);
     EXPECT_NEAR(queue.empty_share, empty, 1e-9);
@@ -166,7 +166,7 @@ TEST(NaiveTwin, QueuesAgreeForRandomRuns) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     model::Run const run = testing_support::RandomRun(seed, seed % 3 == 0).make();
     Analysis const analysis = analyze(run);
-    DeviceFacts const& device = analysis.devices.at(0);
+    DeviceStats const& device = analysis.devices.at(0);
     model::Trace const& trace = run.ranks[0].trace;
     std::map<int64_t, std::set<uint32_t>> streams;
     std::set<uint32_t> all;
@@ -185,7 +185,7 @@ TEST(NaiveTwin, QueuesAgreeForRandomRuns) {
 TEST(NaiveTwin, LaunchedOpsAreAllThatHaveALaunchInOrder) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     model::Run const run = testing_support::RandomRun(seed).make();
-    DeviceIndex const device = index_devices(run).at(0);
+    DeviceOps const device = index_devices(run).at(0);
     for (size_t part : {device.ops.size(), device.ops.size() / 2}) {
       std::vector<uint32_t> const rows(device.ops.begin(), device.ops.begin() + static_cast<ptrdiff_t>(part));
       std::vector<LaunchedOp> expected;

@@ -5,8 +5,8 @@
 #include <map>
 #include <random>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/work/op_tables.h"
+#include "analyzer/results/analysis.h"
 #include "tests/unit/analyzer/random_run.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
 
@@ -17,12 +17,12 @@ using model::EventKind;
 using testing_support::WorkRun;
 
 /// "name: count total", the name of a special row in brackets.
-std::vector<std::string> rows_of(Analysis const& analysis, OpFacts::Level level) {
+std::vector<std::string> rows_of(Analysis const& analysis, OpStats::Level level) {
   constexpr std::array kSpecial = {"", "[outside]", "[no launch]", "[rest]"};
   std::vector<std::string> rows;
-  for (OpFacts const& op : analysis.ops)
+  for (OpStats const& op : analysis.ops)
     if (op.level == level)
-      rows.push_back((op.what == OpFacts::What::kRange ? op.name : kSpecial[static_cast<size_t>(op.what)]) + ": " +
+      rows.push_back((op.what == OpStats::What::kRange ? op.name : kSpecial[static_cast<size_t>(op.what)]) + ": " +
                      std::to_string(op.count) + " " + std::to_string(op.total_ns));
   return rows;
 }
@@ -39,9 +39,9 @@ TEST(OpTables, TheInnermostRangeIsTheOpAndTheOutermostTheLayer) {
   run.range(2'000, 100, "loss");
   run.kernel(2'100, 5, run.launch(2'000, 10));
   Analysis const analysis = analyze(run.finish());
-  EXPECT_THAT(rows_of(analysis, OpFacts::Level::kOp),
+  EXPECT_THAT(rows_of(analysis, OpStats::Level::kOp),
               ElementsAre("aten::conv2d: 1 400", "conv: 1 30", "loss: 1 5", "block 1: 1 2"));
-  EXPECT_THAT(rows_of(analysis, OpFacts::Level::kLayer), ElementsAre("block 1: 3 432", "loss: 1 5"));
+  EXPECT_THAT(rows_of(analysis, OpStats::Level::kLayer), ElementsAre("block 1: 3 432", "loss: 1 5"));
   EXPECT_DOUBLE_EQ(analysis.ops[0].share, 400.0 / 437);
 }
 
@@ -54,7 +54,7 @@ TEST(OpTables, WhatIsInNoRangeIsInItsPhaseElseOutside) {
   run.kernel(120, 4, run.launch(40, 1));
   run.kernel(130, 8, 0);
   Analysis const analysis = analyze(run.finish());
-  for (OpFacts::Level const level : {OpFacts::Level::kOp, OpFacts::Level::kLayer})
+  for (OpStats::Level const level : {OpStats::Level::kOp, OpStats::Level::kLayer})
     EXPECT_THAT(rows_of(analysis, level), ElementsAre("optimizer: 1 2", "op: 1 1", "[outside]: 1 4", "[no launch]: 1 8"));
 }
 
@@ -65,7 +65,7 @@ TEST(OpTables, StepsAndPythonFramesAreNoRanges) {
   run.kernel(1'000, 10, run.launch(30, 5));
   run.kernel(1'010, 20, run.launch(200, 5));
   Analysis const analysis = analyze(run.finish());
-  for (OpFacts::Level const level : {OpFacts::Level::kOp, OpFacts::Level::kLayer})
+  for (OpStats::Level const level : {OpStats::Level::kOp, OpStats::Level::kLayer})
     EXPECT_THAT(rows_of(analysis, level), ElementsAre("aten::add: 1 10", "[outside]: 1 20"));
 }
 
@@ -74,7 +74,7 @@ TEST(OpTables, PartsOfAStepAsProgramsForPyTorchMarkThemArePhases) {
   run.range(0, 1'000, "## forward ##").range(20, 100, "aten::add");
   run.kernel(1'000, 10, run.launch(30, 5));
   run.kernel(1'010, 20, run.launch(200, 5));
-  EXPECT_THAT(rows_of(analyze(run.finish()), OpFacts::Level::kLayer), ElementsAre("## forward ##: 1 20", "aten::add: 1 10"));
+  EXPECT_THAT(rows_of(analyze(run.finish()), OpStats::Level::kLayer), ElementsAre("## forward ##: 1 20", "aten::add: 1 10"));
 }
 
 TEST(OpTables, ModulesThatAreNamedAreTheLayers) {
@@ -85,7 +85,7 @@ TEST(OpTables, ModulesThatAreNamedAreTheLayers) {
   run.kernel(1'010, 20, run.launch(500, 5));
   run.kernel(1'030, 40, run.launch(950, 5));
   Analysis const analysis = analyze(run.finish());
-  EXPECT_THAT(rows_of(analysis, OpFacts::Level::kLayer),
+  EXPECT_THAT(rows_of(analysis, OpStats::Level::kLayer),
               ElementsAre("DistributedDataParallel.forward: 1 40", "nn.Module: ResNet_0: 1 20", "nn.Module: Conv2d_1: 1 10"));
 }
 
@@ -94,7 +94,7 @@ TEST(OpTables, NodesOfAGraphBelongToItsLaunch) {
   run.range(0, 100, "replay");
   uint64_t const call = run.launch(10, 20, "cudaGraphLaunch");
   run.kernel(100, 10, call).kernel(120, 30, call, "other", 8);
-  EXPECT_THAT(rows_of(analyze(run.finish()), OpFacts::Level::kOp), ElementsAre("replay: 2 40"));
+  EXPECT_THAT(rows_of(analyze(run.finish()), OpStats::Level::kOp), ElementsAre("replay: 2 40"));
 }
 
 TEST(OpTables, WithoutRangesThereIsNoTable) {
@@ -110,16 +110,16 @@ TEST(OpTables, FurtherRangesAreCountedTogether) {
     run.kernel(i * 100 + 20, 10 + i % 5, run.launch(i * 100 + 5, 5));
   }
   Analysis const analysis = analyze(run.finish());
-  for (OpFacts::Level const level : {OpFacts::Level::kOp, OpFacts::Level::kLayer}) {
+  for (OpStats::Level const level : {OpStats::Level::kOp, OpStats::Level::kLayer}) {
     int64_t total = 0;
-    std::vector<OpFacts> rows;
-    for (OpFacts const& op : analysis.ops)
+    std::vector<OpStats> rows;
+    for (OpStats const& op : analysis.ops)
       if (op.level == level) {
         rows.push_back(op);
         total += op.total_ns;
       }
     ASSERT_EQ(rows.size(), kMostRanges + 1);
-    EXPECT_EQ(rows.back().what, OpFacts::What::kRest);
+    EXPECT_EQ(rows.back().what, OpStats::What::kRest);
     EXPECT_EQ(rows.back().count, 3U);
     EXPECT_EQ(total, analysis.kernels.at(0).total_ns);
   }
@@ -193,8 +193,8 @@ TEST(NaiveTwin, EveryLaunchIsInTheRangesAroundIt) {
       continue;
     }
     std::map<std::string, std::pair<uint64_t, int64_t>> found[2];
-    for (OpFacts const& op : analysis.ops) {
-      std::string const name = op.what == OpFacts::What::kUnlaunched ? "-" : op.name;
+    for (OpStats const& op : analysis.ops) {
+      std::string const name = op.what == OpStats::What::kUnlaunched ? "-" : op.name;
       EXPECT_TRUE(found[static_cast<size_t>(op.level)].emplace(name, std::pair(op.count, op.total_ns)).second);
     }
     ASSERT_EQ(found[0], expected[0]) << "seed " << seed;
@@ -206,9 +206,9 @@ TEST(RandomRuns, RowsOfALevelSumToAllDeviceOps) {
   for (uint32_t seed = 0; seed < 300; ++seed) {
     Analysis const analysis = analyze(testing_support::RandomRun(seed, seed % 2 == 0).make());
     int64_t all = 0;
-    for (KernelFacts const& kernel : analysis.kernels) all += kernel.total_ns;
-    std::map<OpFacts::Level, int64_t> sums;
-    for (OpFacts const& op : analysis.ops) sums[op.level] += op.total_ns;
+    for (KernelStats const& kernel : analysis.kernels) all += kernel.total_ns;
+    std::map<OpStats::Level, int64_t> sums;
+    for (OpStats const& op : analysis.ops) sums[op.level] += op.total_ns;
     for (auto const& [level, sum] : sums) EXPECT_EQ(sum, all) << "seed " << seed;
   }
 }

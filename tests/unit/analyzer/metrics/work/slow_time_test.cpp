@@ -4,9 +4,9 @@
 
 #include <random>
 
-#include "analyzer/results/analysis.h"
 #include "analyzer/metrics/work/kernel_traits.h"
 #include "analyzer/metrics/work/slow_time.h"
+#include "analyzer/results/analysis.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
 
 namespace stepscope::analyzer {
@@ -163,7 +163,7 @@ TEST(NaiveTwin, SlowTimeAgreesForEveryWindow) {
     model::Run const finished = run.finish();
     model::Trace const& trace = finished.ranks[0].trace;
     if (trace.event_count() == 0) continue;
-    DeviceIndex const device = index_devices(finished).at(0);
+    DeviceOps const device = index_devices(finished).at(0);
     SlowTimes const slow(device, unite_ops(device), {});
     Interval const window = {pick(0, 10) * kUnit, pick(11, 40) * kUnit};
     int64_t simt = 0;

@@ -9,8 +9,8 @@
 
 #include "analyzer/results/analysis.h"
 #include "reports/words/wording.h"
-#include "trace/model/group_details.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/group_details.h"
 
 namespace stepscope::analyzer::hung_collective_tests {
 namespace {
@@ -177,8 +177,8 @@ TEST(HungCollective, DifferentOperationsUnderOneNumberAreTold) {
 }
 
 TEST(HungCollective, TheRankWhoseOperationIsNotThatOfMostIsNamed) {
-  MadeCall const odd{2, kPending, CollectiveOp::kBroadcast}, usual{2, kPending};
-  auto const told = hung_in(calls_of_ranks({{{1}, odd}, {{1}, usual}, {{1}, usual}}, 3));
+  MadeCall const odd{2, kPending, CollectiveOp::kBroadcast}, steady{2, kPending};
+  auto const told = hung_in(calls_of_ranks({{{1}, odd}, {{1}, steady}, {{1}, steady}}, 3));
   ASSERT_EQ(told.size(), 1U);
   EXPECT_EQ(told[0].subjects.at("op"), "all_reduce") << "what most ranks call";
   EXPECT_EQ(told[0].subjects.at("odd"), "0");
@@ -263,17 +263,17 @@ TEST(HungCollective, ARunThatWasRecordedWhileItWorkedIsNoFinding) {
 }
 
 TEST(HungCollective, ACallHangsWhenItWaitsLongerThanHostsPauseAndManyTimesLongerThanOthers) {
-  auto const found = [](int64_t waited_ns, int64_t usual_ns) {
+  auto const found = [](int64_t waited_ns, int64_t steady_ns) {
     model::TraceBuilder builder;
     model::TrackId const track = builder.add_track({model::TrackKind::kThread, "calls", 0, -1, {}, 0});
     model::CollectiveDetail detail;
     detail.communicator = 7;
     detail.participants = 1;
     detail.rank = 0;
-    for (auto const& [sequence, took] : {std::pair<uint64_t, int64_t>{1, usual_ns}, {2, waited_ns}}) {
+    for (auto const& [sequence, took] : {std::pair<uint64_t, int64_t>{1, steady_ns}, {2, waited_ns}}) {
       detail.sequence = sequence;
       detail.state = sequence == 1 ? CollectiveState::kCompleted : kPending;
-      int64_t const start = sequence == 1 ? 0 : usual_ns;
+      int64_t const start = sequence == 1 ? 0 : steady_ns;
       builder.events(track).add(model::EventKind::kCollectiveCall, start, took, builder.intern("all_reduce"), 0, detail);
     }
     model::Run run;

@@ -13,7 +13,7 @@ constexpr uint64_t kMb = 1'000'000;
 /// Ten steps of a device that holds 400 of 1000 MB, and uses nearly all of them.
 Analysis sound_memory() {
   Analysis facts;
-  DeviceFacts device;
+  DeviceStats device;
   device.window = {0, 1000};
   device.memory.capacity_bytes = 1000 * kMb;
   device.memory.peak_reserved_bytes = 400 * kMb;
@@ -22,7 +22,7 @@ Analysis sound_memory() {
   device.memory.retries = 0;
   facts.devices.push_back(device);
   for (int64_t i = 0; i < 10; ++i) {
-    StepFacts step;
+    StepStats step;
     step.step = i;
     step.window = step.host_window = {i * 100, i * 100 + 100};
     step.time.window_ns = step.time.compute_ns = 100;
@@ -37,7 +37,7 @@ std::vector<Finding> memory_findings(Analysis const& facts, RuleFunction rule) {
   run.ranks.emplace_back();
   MeasuredSteps const steps = measure_steps(facts);
   std::vector<Finding> findings;
-  rule({run, facts, steps.usual, steps}, findings);
+  rule({run, facts, steps.steady, steps}, findings);
   return findings;
 }
 
@@ -50,7 +50,7 @@ double memory_metric_of(Finding const& finding, std::string_view key) {
 
 TEST(MemoryFragmentationRule, NamesAReserveThatGrewForHoles) {
   Analysis facts = sound_memory();
-  MemoryFacts& memory = facts.devices[0].memory;
+  MemoryStats& memory = facts.devices[0].memory;
   memory.peak_allocated_bytes = 300 * kMb;
   memory.fragmented_growth_bytes = 50 * kMb;
   memory.fragmented_growth = {{250, 50 * kMb}};
@@ -71,7 +71,7 @@ TEST(MemoryFragmentationRule, NamesAReserveThatGrewForHoles) {
 
 TEST(MemoryFragmentationRule, NamesHolesOfANearlyFullDevice) {
   Analysis facts = sound_memory();
-  MemoryFacts& memory = facts.devices[0].memory;
+  MemoryStats& memory = facts.devices[0].memory;
   memory.peak_reserved_bytes = 800 * kMb;
   memory.peak_allocated_bytes = 790 * kMb;
   memory.timeline = {{10, 100 * kMb, 400 * kMb, {}}, {20, 600 * kMb, 800 * kMb, {}}, {30, 100 * kMb, 800 * kMb, {}}};
@@ -86,7 +86,7 @@ TEST(MemoryFragmentationRule, NamesHolesOfANearlyFullDevice) {
 
 TEST(MemoryFragmentationRule, IsCriticalWhereMemoryWillSoonBeFullAndNamesTheWorstDevice) {
   Analysis facts = sound_memory();
-  MemoryFacts& memory = facts.devices[0].memory;
+  MemoryStats& memory = facts.devices[0].memory;
   memory.peak_allocated_bytes = 200 * kMb;
   memory.fragmented_growth_bytes = 200 * kMb;
   facts.devices.push_back(facts.devices[0]);
@@ -105,7 +105,7 @@ TEST(MemoryFragmentationRule, IsCriticalWhereMemoryWillSoonBeFullAndNamesTheWors
 /// Floors that rise by so much in every step.
 Analysis leaking(uint64_t bytes_per_step) {
   Analysis facts = sound_memory();
-  MemoryFacts& memory = facts.devices[0].memory;
+  MemoryStats& memory = facts.devices[0].memory;
   memory.floor_growth_bytes_per_step = static_cast<double>(bytes_per_step);
   for (uint64_t i = 0; i < 10; ++i)
     memory.timeline.push_back({static_cast<int64_t>(i) * 100, 100 * kMb + i * bytes_per_step, 400 * kMb, {}});
@@ -115,7 +115,7 @@ Analysis leaking(uint64_t bytes_per_step) {
 TEST(MemoryLeakRule, IsSilentWhereHolesAndNotWhatStaysFillMemory) {
   Analysis facts = leaking(kMb);
   EXPECT_EQ(memory_findings(facts, find_memory_leak).size(), 1U);
-  MemoryFacts& memory = facts.devices[0].memory;
+  MemoryStats& memory = facts.devices[0].memory;
   memory.peak_allocated_bytes = 300 * kMb;
   memory.fragmented_growth_bytes = 90 * kMb;  // ten times what nine steps leave behind
   EXPECT_THAT(memory_findings(facts, find_memory_leak), testing::IsEmpty());
@@ -145,7 +145,7 @@ TEST(MemoryLeakRule, SaysWhenMemoryIsFullOnlyWhereThatIsSure) {
 
 TEST(MemoryPressureRule, NamesAnAllocatorThatHasToGiveBackFirst) {
   Analysis facts = sound_memory();
-  MemoryFacts& memory = facts.devices[0].memory;
+  MemoryStats& memory = facts.devices[0].memory;
   EXPECT_THAT(memory_findings(facts, find_memory_pressure), testing::IsEmpty());
   memory.retries = 1;
   EXPECT_THAT(memory_findings(facts, find_memory_pressure), testing::IsEmpty());
@@ -164,7 +164,7 @@ TEST(MemoryPressureRule, NamesAnAllocatorThatHasToGiveBackFirst) {
 
 TEST(MemoryPressureRule, NamesAReserveThatFillsMemoryWithinAsManyStepsAgain) {
   Analysis facts = sound_memory();
-  MemoryFacts& memory = facts.devices[0].memory;
+  MemoryStats& memory = facts.devices[0].memory;
   memory.reserved_forecast.emplace().steps = 9;  // nine steps are measured
   EXPECT_THAT(memory_findings(facts, find_memory_pressure), testing::IsEmpty());
   memory.reserved_forecast->steps = 8.9;

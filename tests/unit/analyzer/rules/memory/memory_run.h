@@ -60,7 +60,7 @@ class MemoryRun {
     run.ranks.push_back({std::move(builder_).finish(), 0, ""});
     return run;
   }
-  MemoryFacts facts(AnalyzeOptions const& options = {}) && {
+  MemoryStats facts(AnalyzeOptions const& options = {}) && {
     return analyze(std::move(*this).make(), options).devices.at(0).memory;
   }
 

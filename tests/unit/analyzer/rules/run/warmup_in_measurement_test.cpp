@@ -16,7 +16,7 @@ Analysis steps_of(std::vector<int64_t> const& lengths) {
   std::vector<IdleGap> gaps;
   int64_t at = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
-    StepFacts step;
+    StepStats step;
     step.step = static_cast<int64_t>(i);
     step.window = {at, at + lengths[i]};
     step.warmup = i == 0;
@@ -38,9 +38,9 @@ std::vector<Finding> findings_of(std::vector<int64_t> const& lengths) {
   return find_all(run, facts);
 }
 
-std::vector<int64_t> with_start(std::vector<int64_t> start, size_t later, int64_t usual = 100) {
+std::vector<int64_t> with_start(std::vector<int64_t> start, size_t later, int64_t steady = 100) {
   start.insert(start.begin(), 5000);  // marked as warm-up
-  start.insert(start.end(), later, usual);
+  start.insert(start.end(), later, steady);
   return start;
 }
 

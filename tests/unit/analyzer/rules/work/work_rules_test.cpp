@@ -78,14 +78,14 @@ TEST(LaunchLatency, LongKernelsThatComeLateAreNotTooShort) {
 
 /// A device with steps of this length; `add_gaps` gives each its idle times, from its begin on.
 template <class AddGaps>
-std::vector<Finding> findings_in_steps(DeviceFacts device, int64_t step_ns, AddGaps const& add_gaps) {
+std::vector<Finding> findings_in_steps(DeviceStats device, int64_t step_ns, AddGaps const& add_gaps) {
   Analysis facts;
-  facts.quality.score = 100;
+  facts.integrity.score = 100;
   device.window = {0, kSteps * step_ns};
   facts.devices.push_back(std::move(device));
   std::vector<IdleGap> gaps;
   for (int64_t i = 0; i < kSteps; ++i) {
-    StepFacts step;
+    StepStats step;
     step.step = i;
     step.window = {i * step_ns, (i + 1) * step_ns};
     step.time.window_ns = step_ns;
@@ -101,7 +101,7 @@ std::vector<Finding> findings_in_steps(DeviceFacts device, int64_t step_ns, AddG
 /// Of each step of 1 ms gaps of 2 µs with this cause take `idle_ns`.
 std::vector<Finding> findings_of_gaps(IdleCause cause, int64_t idle_ns, std::optional<int64_t> kernel_median_ns) {
   constexpr int64_t kGapNs = 2 * kUs;
-  DeviceFacts device;
+  DeviceStats device;
   device.launch.kernel_median_ns = kernel_median_ns;
   return findings_in_steps(device, 1'000 * kUs, [&](int64_t step, std::vector<IdleGap>& gaps) {
     for (int64_t gap = 0; gap * kGapNs < idle_ns; ++gap) {
@@ -127,7 +127,7 @@ TEST(LaunchLatency, IdleTimeWithAnotherCauseInItIsThatOnes) {
 
 /// In each step of 2 ms there are so many idle times of this length in which the device had work and did not begin it.
 std::vector<Finding> findings_of_late_begins(std::string const& name, int64_t idle_ns, int64_t count) {
-  DeviceFacts device;
+  DeviceStats device;
   device.name = name;
   return findings_in_steps(device, 2'000 * kUs, [&](int64_t step, std::vector<IdleGap>& gaps) {
     for (int64_t begin = step; begin < step + count * 300 * kUs; begin += 300 * kUs)
@@ -156,21 +156,21 @@ struct SlowRun {
   std::string device = "GPU 0";
   SlowTime slow;
   int64_t exposed_copy_ns = 0;
-  std::vector<KernelFacts> kernels;
+  std::vector<KernelStats> kernels;
   int64_t compute_ns = 0, exposed_late_ns = 0;
-  std::vector<WaitFacts> waits = {};
+  std::vector<WaitStats> waits = {};
 };
 
 std::vector<Finding> findings_of(SlowRun const& of) {
   constexpr int64_t kStepNs = 1'000 * kUs;
   Analysis facts;
-  facts.quality.score = 100;
-  DeviceFacts device;
+  facts.integrity.score = 100;
+  DeviceStats device;
   device.name = of.device;
   device.window = {0, kSteps * kStepNs};
   facts.devices.push_back(device);
   for (int64_t i = 0; i < kSteps; ++i) {
-    StepFacts step;
+    StepStats step;
     step.step = i;
     step.window = {i * kStepNs, (i + 1) * kStepNs};
     step.time.window_ns = kStepNs;
@@ -190,8 +190,8 @@ std::vector<Finding> findings_of(SlowRun const& of) {
   return find_all(run, facts);
 }
 
-KernelFacts kernel_of(std::string const& name, int64_t total_ns, std::optional<bool> tensor_cores, double small_grid_share) {
-  KernelFacts kernel;
+KernelStats kernel_of(std::string const& name, int64_t total_ns, std::optional<bool> tensor_cores, double small_grid_share) {
+  KernelStats kernel;
   kernel.name = name;
   kernel.total_ns = total_ns;
   kernel.tensor_cores = tensor_cores;
@@ -241,7 +241,7 @@ TEST(TensorCoresUnused, ComputeThatTakesLessIsWaitedForLess) {
   run.slow.simt_matrix_ns = 200 * kUs;
   run.compute_ns = 500 * kUs;
   run.exposed_late_ns = 50 * kUs;
-  WaitFacts by_compute, by_copy;
+  WaitStats by_compute, by_copy;
   by_compute.cause = WaitCause::kCompute;
   by_compute.exposed_ns = 80;
   by_copy.cause = WaitCause::kCopy;

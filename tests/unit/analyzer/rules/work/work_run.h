@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "trace/model/run.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/run.h"
 
 namespace stepscope::analyzer::testing_support {
 

@@ -9,8 +9,8 @@
 #include "query/database.h"
 #include "tests/support/random_ranks.h"
 #include "tests/unit/trace/export/tables/exported.h"
-#include "trace/model/tables.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/tables.h"
 
 namespace stepscope::exporting {
 namespace {

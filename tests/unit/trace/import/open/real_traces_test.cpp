@@ -20,8 +20,8 @@
 #include "tests/support/paths.h"
 #include "trace/file/writer.h"
 #include "trace/import/open/open_run.h"
-#include "trace/model/derive/clock_drift.h"
 #include "trace/model/build/trace_builder.h"
+#include "trace/model/derive/clock_drift.h"
 
 namespace stepscope::import {
 namespace {
@@ -51,7 +51,7 @@ class RealTraces : public ::testing::Test {
     EXPECT_TRUE(run) << run.error().message;
     return run ? std::move(*run) : model::Run();
   }
-  static void expect_times(analyzer::DeviceFacts const& found, Json const& expected) {
+  static void expect_times(analyzer::DeviceStats const& found, Json const& expected) {
     EXPECT_EQ(found.window.length(), expected.at("window_ns"));
     EXPECT_EQ(found.time.busy_ns, expected.at("busy_ns"));
     EXPECT_EQ(found.time.compute_ns, expected.at("compute_ns"));
@@ -71,7 +71,7 @@ TEST_F(RealTraces, HaveTheDeviceTimesOfAnIndependentCalculation) {
     SCOPED_TRACE(name);
     analyzer::Analysis const analysis = analyzer::analyze(open(name));
     EXPECT_EQ(analysis.devices.size(), devices.size());
-    for (analyzer::DeviceFacts const& found : analysis.devices) {
+    for (analyzer::DeviceStats const& found : analysis.devices) {
       Json const& expected = devices.at(std::to_string(found.ref.device));
       expect_times(found, expected);
       ++compared;
@@ -116,7 +116,7 @@ TEST_F(RealTraces, OfNsightSystemsHaveTheDeviceTimesOfAnIndependentCalculation) 
     ASSERT_EQ(run.ranks.size(), 2U);
     analyzer::Analysis const analysis = analyzer::analyze(run);
     EXPECT_EQ(analysis.devices.size(), devices.size());
-    for (analyzer::DeviceFacts const& found : analysis.devices) {
+    for (analyzer::DeviceStats const& found : analysis.devices) {
       model::Trace const& trace = run.ranks[static_cast<size_t>(found.ref.rank_index)].trace;
       EXPECT_EQ(trace.info().rank, found.ref.device);
       EXPECT_EQ(trace.info().host, "modal");
@@ -138,7 +138,7 @@ TEST_F(RealTraces, ARunOfEightRanksMatchesItsCollectives) {
   analyzer::Analysis const analysis = analyzer::analyze(run);
   ASSERT_EQ(analysis.collectives.size(), 8U);
   std::map<int32_t, int> last_to_come;
-  for (analyzer::CollectiveFacts const& collective : analysis.collectives) {
+  for (analyzer::CollectiveStats const& collective : analysis.collectives) {
     ASSERT_EQ(collective.participants.size(), 8U);
     ++last_to_come[collective.participants[static_cast<size_t>(collective.last_participant)].ref.rank_index];
   }
@@ -214,7 +214,7 @@ TEST_F(RealTraces, AnXlaProfileHasTheDeviceTimesOfAnIndependentDecoder) {
   analyzer::Analysis const analysis = analyzer::analyze(run);
   ASSERT_EQ(analysis.devices.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) {
-    analyzer::DeviceFacts const& found = analysis.devices[i];
+    analyzer::DeviceStats const& found = analysis.devices[i];
     SCOPED_TRACE(i);
     EXPECT_EQ(found.window.length(), expected[i].window_ns);
     EXPECT_EQ(found.time.busy_ns, expected[i].busy_ns);

@@ -5,10 +5,10 @@
 #include <cctype>
 #include <string>
 
-#include "trace/import/formats/chrome/chrome_events.h"
-#include "trace/import/formats/chrome/kineto_arguments.h"
 #include "trace/import/common/json/blocks.h"
 #include "trace/import/common/json/cursor.h"
+#include "trace/import/formats/chrome/chrome_events.h"
+#include "trace/import/formats/chrome/kineto_arguments.h"
 
 namespace stepscope::import {
 namespace {

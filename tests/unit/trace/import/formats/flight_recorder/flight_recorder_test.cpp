@@ -15,11 +15,11 @@
 
 #include "tests/support/flight_dumps.h"
 #include "tests/support/packed.h"
-#include "trace/import/formats/chrome/kineto_arguments.h"
 #include "trace/import/common/coarse_times.h"
+#include "trace/import/common/whole_input.h"
+#include "trace/import/formats/chrome/kineto_arguments.h"
 #include "trace/import/formats/importers.h"
 #include "trace/import/open/open_run.h"
-#include "trace/import/common/whole_input.h"
 
 namespace stepscope::import::flight_recorder_tests {
 namespace {

@@ -17,9 +17,9 @@
 #include "analyzer/results/analysis.h"
 #include "tests/unit/trace/import/formats/xplane/xplane_profiles.h"
 #include "trace/import/formats/importers.h"
-#include "trace/import/open/open_run.h"
 #include "trace/import/formats/xplane/line_events.h"
 #include "trace/import/formats/xplane/op_names.h"
+#include "trace/import/open/open_run.h"
 
 namespace stepscope::import::made {
 namespace {
