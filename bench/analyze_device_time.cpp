@@ -1,5 +1,5 @@
 // How long analyze() takes over a run of N device ops: 8 processes of one device, three streams each, launches, steps, waits and
-// collectives, as a training run has them. Reported per device op; the target for 223 k ops is docs/BENCHMARKS.md.
+// collectives, as a training run has them. Reported per device op; the target for 223 k ops is docs/design/BENCHMARKS.md.
 #include <benchmark/benchmark.h>
 
 #include "analyzer/metrics/time/device_time.h"

@@ -17,7 +17,7 @@
 
 namespace stepscope::cli {
 
-/// Exit codes (docs/ARCHITECTURE.md): a contract with scripts.
+/// Exit codes (docs/design/ARCHITECTURE.md): a contract with scripts.
 inline constexpr int kGood = 0;
 inline constexpr int kFinding = 1;
 inline constexpr int kWrongUse = 2;

@@ -1,4 +1,4 @@
-# Every third-party library, found once. Names and versions: docs/decisions/0002-dependencies.md.
+# Every third-party library, found once. Names and versions: docs/design/decisions/0002-dependencies.md.
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(nlohmann_json 3.10 REQUIRED)

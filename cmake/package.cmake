@@ -14,8 +14,9 @@ endforeach()
 # For programs that are to be traced: with -I include/stepscope they include the annotations as in the repository. They need the
 # NVTX headers and nothing else.
 install(FILES tracer/api/annotate.h tracer/api/device_events.h DESTINATION include/stepscope/tracer/api COMPONENT api)
-file(GLOB documents README.md CHANGELOG.md LICENSE docs/*.md)
-install(FILES ${documents} DESTINATION share/doc/stepscope COMPONENT docs)
+# The pages lie as in the repository, so that their links work.
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION share/doc/stepscope COMPONENT docs)
+install(DIRECTORY docs/guide docs/reference docs/design DESTINATION share/doc/stepscope/docs COMPONENT docs)
 
 if(STEPSCOPE_PORTABLE)
   # The viewer lives beside the system's graphics drivers: with a C++ library of its own inside it cannot force an older one on them
@@ -41,7 +42,7 @@ if(STEPSCOPE_PORTABLE)
   if(TARGET stand_in_probe)
     install(TARGETS stand_in_probe RUNTIME DESTINATION tests COMPONENT tests EXCLUDE_FROM_ALL)
   endif()
-  install(FILES docs/FINDINGS.md docs/ANALYSIS_JSON.md docs/QUERY.md DESTINATION docs COMPONENT tests EXCLUDE_FROM_ALL)
+  install(FILES docs/reference/FINDINGS.md docs/reference/ANALYSIS_JSON.md docs/reference/QUERY.md DESTINATION docs/reference COMPONENT tests EXCLUDE_FROM_ALL)
   foreach(folder data golden)
     if(EXISTS ${PROJECT_SOURCE_DIR}/tests/${folder})
       install(DIRECTORY tests/${folder} DESTINATION tests COMPONENT tests EXCLUDE_FROM_ALL)

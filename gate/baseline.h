@@ -1,5 +1,5 @@
 // A baseline: what runs were like when they were good, small enough for a repository. The samples of a few runs, not their
-// traces, as JSON (docs/GATE.md): deterministic, a key a line, so that a version control shows what changed.
+// traces, as JSON (docs/guide/GATE.md): deterministic, a key a line, so that a version control shows what changed.
 #pragma once
 
 #include <string>

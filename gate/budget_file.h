@@ -1,4 +1,4 @@
-// Budget files: TOML with a table of limits for every workload and one for each (docs/GATE.md).
+// Budget files: TOML with a table of limits for every workload and one for each (docs/guide/GATE.md).
 //
 //   [default]
 //   step_time_ms = "<= 12"

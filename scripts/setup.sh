@@ -59,7 +59,7 @@ if ((list_only)); then
 fi
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   die "these programs are missing and this is no Debian or Ubuntu: ${missing[*]}. Install them, and the libraries that" \
-    "docs/decisions/0002-dependencies.md names, with your package manager; then set STEPSCOPE_NO_SETUP=1"
+    "docs/design/decisions/0002-dependencies.md names, with your package manager; then set STEPSCOPE_NO_SETUP=1"
 fi
 as_root=()
 if ((EUID != 0)); then

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks what the compiler does not: which layer may include which (docs/ARCHITECTURE.md), that includes are spelled from the
+"""Checks what the compiler does not: which layer may include which (docs/design/ARCHITECTURE.md), that includes are spelled from the
 repository's root, that vendors' headers stay in their folders, that files stay short and #if stays rare.
 
 usage: check_layers.py [ROOT]           exit status 1 and one line a fault when there are any

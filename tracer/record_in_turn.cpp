@@ -242,7 +242,7 @@ void say_how_it_went(TurnKeeper const& keeper, int64_t turn_steps) {
   if (keeper.turns_of_both() > 0) {
     fmt::print(stderr, "stepscope: {} turns each, of {} steps\n", keeper.turns_of_both(), turn_steps);
   } else {
-    fmt::print(stderr, "stepscope: no step was in turn: both have to annotate steps, as docs/ANNOTATIONS.md says\n");
+    fmt::print(stderr, "stepscope: no step was in turn: both have to annotate steps, as docs/guide/ANNOTATIONS.md says\n");
   }
 }
 

@@ -1,5 +1,5 @@
 // `stepscope record --in-turn`: records two programs that train some steps in turn, so that what the machine does meanwhile, it
-// does to both (docs/decisions/0028-turns-of-steps.md). While one trains the other is stopped, all of its processes.
+// does to both (docs/design/decisions/0028-turns-of-steps.md). While one trains the other is stopped, all of its processes.
 #pragma once
 
 #include <cstdint>

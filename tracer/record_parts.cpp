@@ -100,7 +100,7 @@ bool has_nvidia_device() {
 std::string why_no_events(Recorded const& recorded, RecordOptions const& options) {
   if (recorded.files == 0)
     return std::string(
-               "used neither CUDA nor NVTX, unless a line above says otherwise: annotate it as docs/ANNOTATIONS.md says or "
+               "used neither CUDA nor NVTX, unless a line above says otherwise: annotate it as docs/guide/ANNOTATIONS.md says or "
                "record a program that does") +
            (has_nvidia_device()
                 ? ""

@@ -14,7 +14,7 @@
 
 namespace stepscope::analyzer {
 
-/// Where a budgeted number comes from (docs/GATE.md).
+/// Where a budgeted number comes from (docs/guide/GATE.md).
 enum class FactSource : uint8_t {
   kStep,         ///< a step of the job
   kStepP95,      ///< 95 % of the steps take at most so long, over all but the warm-up
@@ -34,7 +34,7 @@ struct BudgetFact {
   StepPart part = StepPart::kCompute;  ///< of kPart
   FactUnit unit = FactUnit::kMilliseconds;
 };
-/// All there are, in the order of docs/GATE.md.
+/// All there are, in the order of docs/guide/GATE.md.
 std::vector<BudgetFact> const& budget_facts();
 /// Null: no such fact.
 BudgetFact const* find_budget_fact(std::string_view name);

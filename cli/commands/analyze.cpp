@@ -48,9 +48,9 @@ int analyze_run(AnalyzeOptions const& options) {
 Action add_analyze(CLI::App& app) {
   auto const options = std::make_shared<AnalyzeOptions>();
   app.add_option("RUN", options->runs, "a trace file or a run folder")->required();
-  auto* const json = app.add_flag("--json", options->json, "print every fact as JSON (docs/ANALYSIS_JSON.md)");
+  auto* const json = app.add_flag("--json", options->json, "print every fact as JSON (docs/reference/ANALYSIS_JSON.md)");
   auto* const markdown = app.add_flag("--markdown", options->markdown, "print a summary as Markdown")->excludes(json);
-  app.add_flag("--openmetrics", options->openmetrics, "print gauges for dashboards (docs/OPENMETRICS.md)")
+  app.add_flag("--openmetrics", options->openmetrics, "print gauges for dashboards (docs/reference/OPENMETRICS.md)")
       ->excludes(json)
       ->excludes(markdown);
   app.add_option("--steps", options->steps, "only steps first:last");

@@ -312,7 +312,7 @@ int check(CheckCommand const& command) {
 }
 
 void add_check_outputs(CLI::App& app, CheckCommand& command) {
-  app.add_flag("--json", command.json, "print every number as JSON instead of text (docs/GATE.md)");
+  app.add_flag("--json", command.json, "print every number as JSON instead of text (docs/guide/GATE.md)");
   app.add_option("--json-file", command.json_file, "write it to this file");
   app.add_option("--markdown", command.markdown, "write a comment for a pull request to this file");
   app.add_option("--junit", command.junit, "write JUnit XML to this file");
@@ -329,7 +329,7 @@ Action add_check(CLI::App& app) {
   app.footer(
       "stepscope check NEW... --baseline BASE... [--budget FILE]\n"
       "Exit code: 0 passed, 1 failed (slower or more memory beyond doubt, or a budget broken), 2 wrong use or unreadable, 3 "
-      "unclear. docs/GATE.md");
+      "unclear. docs/guide/GATE.md");
   app.add_option("NEW", command->candidate, "the runs to check");
   app.add_option("--baseline", command->base, "runs, baseline files, or a folder of baseline files");
   app.add_option("--budget", command->budget, "a TOML file of limits for each workload");

@@ -105,7 +105,7 @@ Action add_report(CLI::App& app) {
   app.footer(
       "One run: files and folders of its ranks. Runs on different numbers of devices, or a folder of them (stepscope run "
       "--scale): a "
-      "scaling report, several runs of one number are repeats. docs/REPORT.md, docs/SCALING.md");
+      "scaling report, several runs of one number are repeats. docs/guide/REPORT.md, docs/guide/SCALING.md");
   app.add_option("RUN", command->runs, "a trace file or a run folder; several runs, or a folder of them, for a scaling report")
       ->required();
   app.add_option("-o,--output", command->output, "the file to write; else report.html, of a scaling series scaling.html");
@@ -117,7 +117,7 @@ Action add_report(CLI::App& app) {
       ->check(CLI::IsMember({"strong", "weak"}));
   app.add_option("--samples", command->samples, "of a series: samples in a step of the job (strong) or of a device (weak)")
       ->check(whole_number(1, 1'000'000'000));
-  app.add_option("--json", command->json, "of a series: write its numbers there (docs/SCALING.md)");
+  app.add_option("--json", command->json, "of a series: write its numbers there (docs/guide/SCALING.md)");
   app.add_option("--markdown", command->markdown, "of a series: write its summary there");
   return [command] { return report_runs(*command); };
 }

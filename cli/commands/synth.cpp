@@ -34,7 +34,7 @@ std::string lists() {
     if (!kind.unit.empty()) text += fmt::format(" ({})", kind.steady);
     text += '\n';
   }
-  return text + "What is true of the run is written to RUN/truth.json (docs/SYNTH.md).";
+  return text + "What is true of the run is written to RUN/truth.json (docs/reference/SYNTH.md).";
 }
 
 int make_run(SynthOptions options) {

@@ -1,4 +1,4 @@
-// What the analysis says, as tables: the numbers of `stepscope analyze --json` (docs/ANALYSIS_JSON.md) under their names there,
+// What the analysis says, as tables: the numbers of `stepscope analyze --json` (docs/reference/ANALYSIS_JSON.md) under their names there,
 // but for instants, which are start_ns here as in all tables.
 #pragma once
 

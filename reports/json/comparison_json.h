@@ -1,4 +1,4 @@
-// A comparison as JSON, schema 1 of docs/COMPARE.md: every key is a contract.
+// A comparison as JSON, schema 1 of docs/guide/COMPARE.md: every key is a contract.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// The critical path as JSON (docs/ANALYSIS_JSON.md).
+// The critical path as JSON (docs/reference/ANALYSIS_JSON.md).
 #pragma once
 
 #include <nlohmann/json.hpp>

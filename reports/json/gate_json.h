@@ -1,4 +1,4 @@
-// A gate's verdict as JSON, schema 1 of docs/GATE.md: every key is a contract.
+// A gate's verdict as JSON, schema 1 of docs/guide/GATE.md: every key is a contract.
 #pragma once
 
 #include <string>

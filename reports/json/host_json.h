@@ -1,4 +1,4 @@
-// What the host did, as JSON: phases, and idle time by host op (docs/ANALYSIS_JSON.md).
+// What the host did, as JSON: phases, and idle time by host op (docs/reference/ANALYSIS_JSON.md).
 #pragma once
 
 #include <nlohmann/json.hpp>

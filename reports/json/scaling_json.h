@@ -1,4 +1,4 @@
-// A scaling series as JSON, schema 1 of docs/SCALING.md: every key is a contract.
+// A scaling series as JSON, schema 1 of docs/guide/SCALING.md: every key is a contract.
 #pragma once
 
 #include <string>

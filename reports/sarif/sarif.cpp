@@ -36,7 +36,7 @@ SarifJson rules_json() {
     rules.push_back({{"id", rule.id},
                      {"name", rule.name},
                      {"shortDescription", {{"text", rule.summary}}},
-                     {"help", {{"text", "docs/GATE.md says what is checked, and what to do."}}},
+                     {"help", {{"text", "docs/guide/GATE.md says what is checked, and what to do."}}},
                      {"defaultConfiguration", {{"level", "error"}}}});
   return rules;
 }

@@ -1,5 +1,5 @@
 // The words of findings: a rule's numbers as a title, an explanation and an advice. Rules have no prose, outputs have no rules.
-// docs/FINDINGS.md says the same at length, one section a rule.
+// docs/reference/FINDINGS.md says the same at length, one section a rule.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-"""Reads the files of write_format_samples with the reader that knows docs/TRACE_FORMAT.md alone, and compares everything with what the
+"""Reads the files of write_format_samples with the reader that knows docs/reference/TRACE_FORMAT.md alone, and compares everything with what the
 library said is in them.  usage: reader_test.py FOLDER [unittest options]"""
 import bisect
 import collections

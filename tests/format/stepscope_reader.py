@@ -1,4 +1,4 @@
-"""Reads .stepscope files by what docs/TRACE_FORMAT.md says and nothing else: a second implementation that shows whether the page is
+"""Reads .stepscope files by what docs/reference/TRACE_FORMAT.md says and nothing else: a second implementation that shows whether the page is
 enough. It reads a file whole and is written for being read, not for speed. Needs libzstd and libxxhash.
 
     trace = TraceFile("rank0.stepscope")

@@ -18,7 +18,7 @@ struct Workload {
   char const* training;
   int devices = 2;  ///< one where the fault needs no second: with as many devices as cores the launching threads slow one of them
 };
-// Small trainings in which the pathology costs enough to be seen (docs/WORKLOADS.md, "Known faults"). Without
+// Small trainings in which the pathology costs enough to be seen (docs/guide/WORKLOADS.md, "Known faults"). Without
 // tiny-kernels and pageable-copies: on host devices a launch and a copy cost next to nothing.
 constexpr char kCifar[] = "cifar10 --batch 4 --steps 12";
 constexpr char kLargeMessages[] = "cifar10 --batch 1 --bucket-mb 4 --steps 40";

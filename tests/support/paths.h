@@ -7,7 +7,7 @@
 
 namespace stepscope::support {
 
-/// The path of `inside` ("docs/FINDINGS.md") in the source tree.
+/// The path of `inside` ("docs/reference/FINDINGS.md") in the source tree.
 std::string source_path(std::string_view inside);
 
 /// The path of `inside` ("bin/stepscope") in the build folder.

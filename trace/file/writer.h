@@ -1,5 +1,5 @@
 // Writes a .stepscope file: append-only blocks of one track each, strings and descriptions as they become known, an index at the
-// end. A file cut anywhere keeps every block written before (docs/TRACE_FORMAT.md).
+// end. A file cut anywhere keeps every block written before (docs/reference/TRACE_FORMAT.md).
 #pragma once
 
 #include <cstdint>

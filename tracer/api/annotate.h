@@ -8,7 +8,7 @@
 //   }
 //
 // On the wire: push/pop ranges in the NVTX domain "stepscope" whose category says what the range means (AnnotationCategory).
-// Other languages can push the same ranges; docs/ANNOTATIONS.md documents them.
+// Other languages can push the same ranges; docs/guide/ANNOTATIONS.md documents them.
 #pragma once
 
 #include <cstdint>

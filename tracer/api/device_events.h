@@ -1,6 +1,6 @@
 // How a runtime that is not CUDA reports its device activity to Stepscope: NVTX ranges and marks in the domain
 // "stepscope.device", each with one extended payload. The host backend of the bundled workloads is the first user;
-// any other runtime can do the same. docs/DEVICE_EVENTS.md is this convention in prose, for other languages.
+// any other runtime can do the same. docs/reference/DEVICE_EVENTS.md is this convention in prose, for other languages.
 //
 // Times are the tracer's: a device op is a push/pop range on the thread that executes it, around the execution itself; a launch,
 // a synchronization or an allocation is a push/pop range on the host thread that calls it. `correlation` (> 0, unique in the

@@ -1,5 +1,5 @@
 // Which launch started the kernel that runs a call: from what NCCL tells of a group, without a guess. The rule and why it holds:
-// docs/decisions/0008-collective-kernels.md.
+// docs/design/decisions/0008-collective-kernels.md.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// The domain "stepscope.device": payload → kind of event, where it ran, and its details (docs/DEVICE_EVENTS.md).
+// The domain "stepscope.device": payload → kind of event, where it ran, and its details (docs/reference/DEVICE_EVENTS.md).
 #pragma once
 
 #include <cstdint>

@@ -102,7 +102,7 @@ void phase_table(Scene const& scene, ViewState& state) {
     empty_state(
         "No named part of the program was recorded. Name them with stepscope::api::Phase or an NVTX range: \"forward\", "
         "\"backward\", "
-        "\"generator\", … (docs/ANNOTATIONS.md); PyTorch's profiler takes record_function(\"forward\").",
+        "\"generator\", … (docs/guide/ANNOTATIONS.md); PyTorch's profiler takes record_function(\"forward\").",
         state.theme);
     return;
   }

@@ -18,7 +18,7 @@ struct FaultInjectionKind {
   char const* unit;      ///< of X, "" = takes none
   double default_value;  ///< of X; negative = X must be given
   char const* what;      ///< what goes wrong
-  char const* finding;   ///< the rule of docs/FINDINGS.md that should name it
+  char const* finding;   ///< the rule of docs/reference/FINDINGS.md that should name it
   /// Puts it into the options that make it. Null = of the workload split, which looks at it itself; the others train
   /// data-parallel.
   void (*apply)(TrainOptions& options, double value);

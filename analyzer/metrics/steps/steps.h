@@ -9,7 +9,7 @@
 // The device window of a step is [begin, end): end = the last end of its ops; begin = the begin of the host's step, or the end
 // of the step before if that is later. So steps never overlap: where the host runs ahead they are cut at the instant at which the
 // last op of the earlier step ends, and the lengths are the device's own period; where the host waits, time that the host spent
-// before the step's first launch (waiting for input) is in the step that it delays. docs/decisions/0004-step-window.md.
+// before the step's first launch (waiting for input) is in the step that it delays. docs/design/decisions/0004-step-window.md.
 #pragma once
 
 #include "analyzer/metrics/core/device_ops.h"

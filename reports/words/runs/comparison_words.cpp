@@ -444,7 +444,7 @@ std::string refusal_text(Comparison const& comparison) {
     case analyzer::Refusal::kNoSteps:
       return fmt::format(
           "{}: no steps that all its devices have, apart from warm-up and outliers; annotate the training loop "
-          "(docs/ANNOTATIONS.md) or record more steps",
+          "(docs/guide/ANNOTATIONS.md) or record more steps",
           run);
     case analyzer::Refusal::kOneStep:
       return fmt::format("{}: a single step tells nothing of how steps vary, record at least {}", run,

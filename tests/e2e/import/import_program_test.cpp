@@ -76,7 +76,7 @@ TEST_F(Import, TracesWithoutIndexAnalyzeTheSameProcessByProcess) {
 }
 
 TEST_F(Import, WhatIsSaidOfAnyTraceIsAsTheSchemaSays) {
-  std::ifstream file(support::source_path("docs/analysis.schema.json"));
+  std::ifstream file(support::source_path("docs/reference/analysis.schema.json"));
   json const schema = json::parse(file);
   ASSERT_EQ(stepscope("synth --ranks 2 --steps 1 -o one_step").code, 0);
   std::vector<std::string> traces = {"made", "one_step"};

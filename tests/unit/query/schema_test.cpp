@@ -1,4 +1,4 @@
-// Every table is documented: each column has a meaning and a place in docs/QUERY.md, each field of details a column.
+// Every table is documented: each column has a meaning and a place in docs/reference/QUERY.md, each field of details a column.
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -41,7 +41,7 @@ TEST(Schema, EveryFieldOfDetailsIsAColumn) {
 }
 
 TEST(Schema, ThePageNamesEveryTableAndColumn) {
-  std::ifstream file(support::source_path("docs/QUERY.md"));
+  std::ifstream file(support::source_path("docs/reference/QUERY.md"));
   ASSERT_TRUE(file);
   std::string const page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   for (SchemaTable const& table : schema()) {

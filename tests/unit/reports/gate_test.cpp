@@ -274,7 +274,7 @@ void collect_gate_keys(json const& value, std::set<std::string>& keys) {
   if (value.is_object())
     for (auto const& [key, inner] : value.items()) {
       keys.insert(key);
-      // Documented in docs/COMPARE.md.
+      // Documented in docs/guide/COMPARE.md.
       if (key != "comparison") collect_gate_keys(inner, keys);
     }
   if (value.is_array())
@@ -282,7 +282,7 @@ void collect_gate_keys(json const& value, std::set<std::string>& keys) {
 }
 
 TEST(GateJson, EveryKeyIsDocumented) {
-  std::ifstream file(support::source_path("docs/GATE.md"));
+  std::ifstream file(support::source_path("docs/guide/GATE.md"));
   std::string const document{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   ASSERT_FALSE(document.empty());
   std::set<std::string> keys;

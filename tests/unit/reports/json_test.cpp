@@ -146,7 +146,7 @@ void collect_keys(Json const& value, std::string const& parent, std::vector<std:
 }
 
 TEST(AnalysisJson, every_key_is_described_in_the_documentation) {
-  std::ifstream file(support::source_path("docs/ANALYSIS_JSON.md"));
+  std::ifstream file(support::source_path("docs/reference/ANALYSIS_JSON.md"));
   ASSERT_TRUE(file.is_open());
   std::stringstream text;
   text << file.rdbuf();
@@ -157,7 +157,7 @@ TEST(AnalysisJson, every_key_is_described_in_the_documentation) {
 }
 
 TEST(AnalysisJson, is_as_its_schema_says) {
-  std::ifstream file(support::source_path("docs/analysis.schema.json"));
+  std::ifstream file(support::source_path("docs/reference/analysis.schema.json"));
   ASSERT_TRUE(file.is_open());
   Json const schema = Json::parse(file);
   Sample full = make_slow_sample();

@@ -31,13 +31,13 @@ TEST(Wording, no_words_are_left_over_from_a_rule_that_is_gone) {
 }
 
 TEST(Wording, every_rule_has_a_section_in_the_documentation) {
-  std::ifstream file(support::source_path("docs/FINDINGS.md"));
-  ASSERT_TRUE(file.is_open()) << "docs/FINDINGS.md is missing";
+  std::ifstream file(support::source_path("docs/reference/FINDINGS.md"));
+  ASSERT_TRUE(file.is_open()) << "docs/reference/FINDINGS.md is missing";
   std::stringstream text;
   text << file.rdbuf();
   for (analyzer::Rule const& rule : analyzer::all_rules())
     EXPECT_NE(text.str().find(std::string("## ") + rule.name), std::string::npos)
-        << "docs/FINDINGS.md has no section on " << rule.name;
+        << "docs/reference/FINDINGS.md has no section on " << rule.name;
 }
 
 TEST(Wording, words_of_every_rule_are_whole_sentences_even_without_any_number) {

@@ -1,5 +1,5 @@
 // Which kernel carries a collective: from the calls that a communication library reports on the threads that enqueue them, never
-// from a kernel's name. The rule and why it holds: docs/decisions/0008-collective-kernels.md.
+// from a kernel's name. The rule and why it holds: docs/design/decisions/0008-collective-kernels.md.
 #pragma once
 
 #include <span>

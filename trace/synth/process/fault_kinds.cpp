@@ -88,7 +88,7 @@ std::string known_names() {
 std::span<FaultKind const> fault_kinds() { return kFaults; }
 
 std::string_view finding_of(FaultKind const& kind, std::string_view pattern, int32_t ranks) {
-  // Eight micro-batches are enough for two stages (docs/FINDINGS.md).
+  // Eight micro-batches are enough for two stages (docs/reference/FINDINGS.md).
   bool const has_bubble = pattern == "pipeline" && ranks > 2;
   return kind.type == kNone && has_bubble ? "pipeline-bubble" : kind.finding;
 }

@@ -243,7 +243,7 @@ void scaling(Scene const& scene, ViewState& state, Memo& memo, Outside* outside)
     empty_state(
         "One run is open. Open runs on different numbers of devices together to see how they scale: stepscope view RUN1 RUN2 "
         "RUN4 …, or "
-        "the folder that stepscope run WORKLOAD --scale 1,2,4 makes (docs/SCALING.md).",
+        "the folder that stepscope run WORKLOAD --scale 1,2,4 makes (docs/guide/SCALING.md).",
         state.theme);
     return;
   }

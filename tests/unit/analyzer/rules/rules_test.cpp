@@ -14,7 +14,7 @@ namespace stepscope::analyzer {
 namespace {
 
 TEST(Rules, HaveDistinctNamesAndASectionInTheDocument) {
-  std::ifstream file(support::source_path("docs/FINDINGS.md"));
+  std::ifstream file(support::source_path("docs/reference/FINDINGS.md"));
   std::stringstream text;
   text << file.rdbuf();
   std::set<std::string> sections;

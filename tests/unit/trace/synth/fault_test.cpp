@@ -215,7 +215,7 @@ TEST(SynthFaultNames, TakeNoAmountsOutOfRange) {
 }
 
 TEST(SynthFaultNames, AreInTheDocuments) {
-  std::string const page = read_bytes(support::source_path("docs/SYNTH.md"));
+  std::string const page = read_bytes(support::source_path("docs/reference/SYNTH.md"));
   for (FaultKind const& kind : fault_kinds()) {
     std::string const amount = kind.unit.empty() ? "" : fmt::format(" {}", kind.steady);
     std::string const line = fmt::format("\n| `{}`{} |", usage_of(kind), amount);

@@ -49,7 +49,7 @@ TEST(FaultInjection, BelongsToAKindOfWorkload) {
 }
 
 TEST(FaultInjection, NamesFindingsThatAreDocumented) {
-  std::ifstream file(support::source_path("docs/FINDINGS.md"));
+  std::ifstream file(support::source_path("docs/reference/FINDINGS.md"));
   std::stringstream text;
   text << file.rdbuf();
   for (FaultInjectionKind const& kind : fault_injection_kinds())

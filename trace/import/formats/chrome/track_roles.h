@@ -1,5 +1,5 @@
 // THE table of roles: what the processes and threads of a trace are by their names, where no category says it.
-// docs/DEFINITIONS.md, "Devices that are known by their names".
+// docs/reference/DEFINITIONS.md, "Devices that are known by their names".
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Dumps of PyTorch's flight recorder: nccl_trace_rank_0, …, one a rank, as pickle or as JSON; packed or not. Decisions:
-// docs/decisions/0016-collective-dumps.md.
+// docs/design/decisions/0016-collective-dumps.md.
 #pragma once
 
 #include <string_view>

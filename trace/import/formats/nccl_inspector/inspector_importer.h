@@ -1,5 +1,5 @@
 // Logs of NCCL's inspector plugin: JSON, a record a line (HOST-pidNUMBER.log), packed or not. Decisions:
-// docs/decisions/0016-collective-dumps.md.
+// docs/design/decisions/0016-collective-dumps.md.
 #pragma once
 
 #include <string_view>

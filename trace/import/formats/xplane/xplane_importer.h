@@ -1,6 +1,6 @@
 // Profiles of XLA, as JAX, TensorFlow and PyTorch/XLA write them: .xplane.pb, an XSpace of Protocol Buffers, packed or not. One
 // walk finds the lines, then pieces of them are decoded on all cores; the bytes are looked at where they are. What the planes and
-// lines mean: docs/decisions/0013-xla-profiles.md.
+// lines mean: docs/design/decisions/0013-xla-profiles.md.
 #pragma once
 
 #include "trace/base/expected.h"

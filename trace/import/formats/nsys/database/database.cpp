@@ -1,4 +1,4 @@
-// What is switched off, and why it is enough: docs/decisions/0012-nsight-systems.md; after "Defense Against The Dark Arts" of
+// What is switched off, and why it is enough: docs/design/decisions/0012-nsight-systems.md; after "Defense Against The Dark Arts" of
 // SQLite's documentation.
 #include "trace/import/formats/nsys/database/database.h"
 
