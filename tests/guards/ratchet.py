@@ -20,13 +20,22 @@ class Fault:
     line: int  # 0: the whole file
     rule: str
     text: str
+    count: int = 1
+    key: str = ""  # what the ratchet lists it under, if that is not the file
 
     def __str__(self):
         return f"{self.path}:{self.line}: {self.text}" if self.line else f"{self.path}: {self.text}"
 
 
+def key_of(fault):
+    return fault.key or fault.path, fault.rule
+
+
 def counts_of(faults):
-    return Counter((fault.path, fault.rule) for fault in faults)
+    counts = Counter()
+    for fault in faults:
+        counts[key_of(fault)] += fault.count
+    return counts
 
 
 def load(path):
@@ -60,7 +69,7 @@ def compare(faults, allowed, program):
     found = counts_of(faults)
     by_key = defaultdict(list)
     for fault in faults:
-        by_key[(fault.path, fault.rule)].append(fault)
+        by_key[key_of(fault)].append(fault)
     grown, shrunk = [], []
     for key in sorted(found):
         limit = allowed.get(key, 0)
@@ -68,13 +77,13 @@ def compare(faults, allowed, program):
             continue
         shown = by_key[key][:SHOWN_OF_A_FILE]
         grown += [str(fault) for fault in shown]
-        if len(shown) < found[key]:
-            grown.append(f"{key[0]}: {found[key] - len(shown)} more of rule {key[1]}")
+        if len(shown) < len(by_key[key]):
+            grown.append(f"{key[0]}: {len(by_key[key]) - len(shown)} more of rule {key[1]}")
         if limit:
-            grown.append(f"{key[0]}: {found[key]} faults of rule {key[1]}, the ratchet allows {limit}: mend the new ones above")
+            grown.append(f"{key[0]}: {found[key]} of rule {key[1]}, the ratchet allows {limit}: mend the new ones above")
     for key in sorted(allowed):
         if found.get(key, 0) < allowed[key]:
-            shrunk.append(f"{key[0]}: {found.get(key, 0)} faults of rule {key[1]}, the ratchet still allows {allowed[key]}: "
+            shrunk.append(f"{key[0]}: {found.get(key, 0)} of rule {key[1]}, the ratchet still allows {allowed[key]}: "
                           f"run {program} --shrink")
     return grown, shrunk
 
