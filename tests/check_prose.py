@@ -50,7 +50,7 @@ PHRASES = [
     (r"\bmade (?:run|job|trace|series|machine|device)s?\b", "synthetic …"),
     (r"\bfrom afar\b", "at reduced detail"),
     (r"\bwithout rest\b", "an exact breakdown: the parts sum to the whole"),
-    (r"\bfar runs?\b", "out-of-core run"),
+    (r"(?<!how )(?<!so )(?<!as )(?<!too )\bfar runs?\b", "out-of-core run"),
     (r"\bnear runs?\b", "in-memory run"),
     (r"\bwish(?:es)?\b(?! to\b)", "request"),
     (r"\bmeetings?\b", "collective join, collective instance"),
@@ -124,7 +124,7 @@ def self_test():
     good = {
         "trace/a.cpp": "// Of course. By default it waits. By hand. That way it waits. Those files wait. What of it? There is none. Of which run?\n"
                        "// The reader counts 3 threads, one of which waits. They are told apart. It is none of them. " + words.capitalize() + ".\n"
-                       "int x;  ///< by track\n"
+                       "int x;  ///< by track\n// How far runs vary is known.\n"
                        'char const* sql = "SELECT a FROM t WHERE nobody";\nauto k = "of the step {}";\nauto l = "By kernel";\n'
                        'char const* key = "nobody";\n#include "of/by nobody whoever.h"\n'
                        "//   name      " + words + "\n//   other     " + words + "\n// The first `a b nobody` " + words[25:] + ", e.g. Word word.\n",
@@ -162,6 +162,9 @@ def self_test():
         "in CMake": ("tests/x/CMakeLists.txt", "set(a b)\n# from afar\n", ':2: "from afar"'),
         "in TypeScript": ("reports/web/src/b.ts", 'x;\n// from afar\n', ':2: "from afar"'),
         "in a string of TypeScript": ("reports/web/src/b.ts", 'tr("look from afar");\n', ':1: "from afar"'),
+        "in markup": ("reports/b.cpp", 'auto x = "<p class=\\"a\\">It waits.</p><p>Of a <b>file</b>.</p>";\n', '"Of a file'),
+        "behind a placeholder": ("reports/b.cpp", 'auto x = "{} ranks, nobody else";\n', ':1: "nobody"'),
+        "in a schema": ("docs/b.schema.json", '{\n "description": "from afar"}\n', ':2: "from afar"'),
         "a long sentence": ("trace/b.cpp", "// Short.\n" + long, ':2: "Wword word word word word word word word …": 31 words'),
         "a long string": ("reports/b.cpp", 'auto x = "' + "word " * 20 + '"\n  "' + "word " * 11 + '";\n', "31 words"),
         "a long paragraph of a document": ("docs/c.md", words + "\nand and.\n", "31 words"),

@@ -30,6 +30,7 @@ PARAGRAPHS = ((30, 2), (12, 1))
 STATEMENTS_WITHOUT_PHASES = 2
 
 PROGRAM = "tests/check_rhythm.py"
+SOURCES = (".h", ".cuh", ".cpp", ".cu")
 RULER = re.compile(r"^(//+[!<]?|/\*)\s*([-=#*~_+])\2{3,}")
 CASE = re.compile(r"^\s*(case\b.*|default\s*):")
 STATEMENT = re.compile(r"[;(){}\[\]]|\b(?:if|for|while|switch|do|try)\b")
@@ -163,7 +164,7 @@ def check_file(path, source):
 
 
 def sources(root):
-    return {path: cpp_source.read_source(tree.read(root, path)) for path in tree.files(root, tree.CPP)}
+    return {path: cpp_source.read_source(tree.read(root, path)) for path in tree.files(root, SOURCES)}
 
 
 def check(root):
@@ -294,6 +295,7 @@ def self_test():
         "trace/long.cpp": "int x;\n" * 450 + "\n" * 50 + "// why\n" * 50,
         "tests/a_test.cpp": "TEST(A, B) {\n  f();\n}\n",
         "trace/diagram.h": "// a ---- b\n// | -- |\n",
+        "tests/e2e/plain.c": "// " + "x " * 90,
         "build/x.cpp": "// " + "x " * 90,
     }
     bad = {

@@ -16,7 +16,7 @@ OWN_LINE = re.compile(r"\S {3,}\S|^\s*([-*•·]|\d+[.)])\s|^\s*\||^ {2,}\S|^\s*
 STRING_OPEN = re.compile(r'^(?:u8|[uUL])?"|"$')
 # A string that a person reads has two words side by side, and is no SQL, JSON, markup or pattern.
 READS_LIKE_WORDS = re.compile(r"[A-Za-z]{2,}[,;:.]? +[A-Za-z]{2,}")
-NO_PROSE = re.compile(r"\b(SELECT|INSERT|CREATE (TABLE|INDEX|VIEW)|PRAGMA|DELETE FROM|UNION ALL)\b|\":|^\s*[{<]|\(\?|default-src|[;{]\s*--?\w+:")
+NO_PROSE = re.compile(r"\b(SELECT|INSERT|CREATE (TABLE|INDEX|VIEW)|PRAGMA|DELETE FROM|UNION ALL)\b|\":|^\s*\{+\\?\"|\(\?|default-src|[;{]\s*--?\w+:")
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"”')*]*\s+(?=[\"“'(*`]*[A-Z0-9])|(?<=[.!?][\"”)])\s+(?=[A-Z])")
 ABBREVIATION = re.compile(r"\b(e\.g|i\.e|vs|cf|etc|approx|Fig|No|St)\.$|\b[A-Z]\.$")
 HELP_CALL = re.compile(r"\badd_(?:option|flag|subcommand|option_function|flag_function|flag_callback)\w*(?:<[^<>]*>)?\(")
@@ -156,7 +156,11 @@ def cpp_strings(source):
 
 
 def without_markup(text):
-    return re.sub(r"</?(?:p|li|td|th|tr|h\d|div|summary|details|ul|table|section|br)\b[^<>]*>", ". ", text) if "<" in text else text
+    """Tags of HTML: those of blocks end a sentence, the others go."""
+    if "<" not in text:
+        return text
+    text = re.sub(r"</?(?:p|li|td|th|tr|h\d|div|summary|details|ul|table|section|br|title)\b[^<>]*>", ". ", text)
+    return re.sub(r"</?[a-z][^<>]*>", "", text)
 
 
 def of_cpp(path, text):
@@ -242,8 +246,18 @@ def of_markdown(text):
     return passages + passages_of_lines("document", block)
 
 
+def of_schema(text):
+    """The descriptions of a JSON schema."""
+    passages = []
+    for match in re.finditer(r'"(?:description|title)":\s*"((?:[^"\\]|\\.)*)"', text):
+        passages.append(Passage("document").add(text.count("\n", 0, match.start(1)) + 1, match.group(1)))
+    return passages
+
+
 def of_file(root, path):
     text = tree.read(root, path)
+    if path.endswith(".schema.json"):
+        return of_schema(text)
     if path.endswith(tree.CPP):
         return of_cpp(path, text)
     if path.endswith(".py"):
@@ -255,4 +269,4 @@ def of_file(root, path):
     return of_markdown(text)
 
 
-ENDINGS = tree.CPP + (".py", ".sh", ".cmake", "CMakeLists.txt", ".ts", ".md")
+ENDINGS = tree.CPP + (".py", ".sh", ".cmake", "CMakeLists.txt", ".ts", ".md", ".schema.json")
