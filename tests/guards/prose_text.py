@@ -64,14 +64,14 @@ def passages_of_lines(kind, lines):
             current = None
         elif OWN_LINE.search(text):
             current = None
-            result.append(Passage(kind).add(number, re.sub(r"^\s*([-*•·]|\d+[.)])\s+", "", text)))
+            result.append(Passage(kind).add(number, re.sub(r"^\s*([-*•·]|\d+[.)])\s+", "", text).strip()))
             if re.match(r"\s*([-*•·]|\d+[.)])\s", text):
                 current = result[-1]  # a bullet goes on in the next lines
         elif current is None:
-            current = Passage(kind).add(number, text)
+            current = Passage(kind).add(number, text.strip())
             result.append(current)
         else:
-            current.add(number, text, "\n")
+            current.add(number, text.strip(), "\n")
     return result
 
 
