@@ -5,6 +5,7 @@ page write is in every catalogue reports/words/*.json, with the same placeholder
 usage: check_words.py [ROOT]           exit status 1 and one line a fault when there are any
        check_words.py --self-test      plants each fault in a made tree and looks whether it is found
        check_words.py --list [ROOT]    what has to be translated, as JSON
+       check_words.py --prose …         how the words read: check_prose.py with the same arguments
 """
 import glob
 import json
@@ -213,6 +214,9 @@ def self_test():
 def main(arguments):
     if arguments == ["--self-test"]:
         return 1 if self_test() else 0
+    if arguments[:1] == ["--prose"]:
+        import check_prose
+        return check_prose.main(arguments[1:])
     root = next((argument for argument in arguments if not argument.startswith("--")), ".")
     if "--list" in arguments:
         print(json.dumps(dict(zip(("program", "script"), said(root))), ensure_ascii=False, indent=1))

@@ -1,0 +1,1 @@
+"""What the guards of tests/check_*.py share."""
