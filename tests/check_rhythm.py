@@ -138,6 +138,8 @@ def check_file(path, source):
     for number in too_wide(source, lines):
         faults.append(Fault(path, number, "columns", f"{columns(lines[number - 1])} columns, the limit is {MAX_COLUMNS}: run scripts/format.sh"))
 
+    if source.unclosed_line:
+        faults.append(Fault(path, source.unclosed_line, "braces", "this check cannot follow the braces from here: its functions were not measured"))
     length = sum(source.code_lines)
     limit = MAX_HEADER if path.endswith(tree.HEADERS) else MAX_SOURCE
     if length > limit:
@@ -310,6 +312,8 @@ def self_test():
         "a blank line behind the brace only of a comment": ("trace/b.cpp", lines_of(12).replace("  step(4);", "  // why\n  step(4);"), "at least 1"),
         "no paragraph in a lambda": ("trace/b.cpp", "void f() {\n  g([&] {\n" + "    step();\n" * 12 + "  });\n}\n", "at least 1"),
         "a test without paragraph": ("tests/b_test.cpp", lines_of(12).replace("void f()", "TEST(A, B)"), ":1: test TEST(A, B) has 12"),
+        "a brace too many": ("trace/b.cpp", "void f() {\n}\n}\n", ":3: this check cannot follow the braces"),
+        "a brace too few": ("trace/b.cpp", "namespace a {\nvoid f() {\n}\n", ":1: this check cannot follow the braces"),
         "nested conditional": ("trace/b.cpp", "int f() {\n  return a ? b\n         : c ? d : e;\n}\n", ":3: ?: inside ?:"),
         "ruler": ("trace/b.cpp", "int x;\n// ---- Title ----\n", ":2: ruler comment"),
         "ruler line": ("trace/b.cpp", "int x;\n  //======\n", ":2: ruler comment"),

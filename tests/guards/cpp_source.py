@@ -54,6 +54,7 @@ class Source:
     code_lines: list = field(default_factory=list)  # by line - 1: holds code
     blank_lines: list = field(default_factory=list)  # by line - 1: empty, and in no comment or string
     starts: list = field(default_factory=list)
+    unclosed_line: int = 0  # of the brace that is never closed, or of one that closes none; 0: all is well
 
     def line_of(self, offset):
         return bisect_right(self.starts, offset)
@@ -273,7 +274,9 @@ def read_source(text):
         elif token == "}":
             while len(stack) > 1 and stack[-1].kind in "([":
                 stack.pop()
-            if len(stack) > 1:
+            if len(stack) == 1:
+                source.unclosed_line = source.unclosed_line or line_of(offset)
+            else:
                 top = stack.pop()
                 below = stack[-1]
                 if below.function is not None:
@@ -314,6 +317,8 @@ def read_source(text):
                     top.clear()
                 else:
                     top.add(token, offset)
+    if len(stack) > 1:
+        source.unclosed_line = source.unclosed_line or line_of(stack[1].start)
     source.code_lines = holds_code
     ends = source.starts[1:] + [len(text)]
     source.blank_lines = [not text[begin:end].strip() and not holds_text[index] and not holds_code[index]
