@@ -108,7 +108,7 @@ LostTime lost_time(Runs const& from, Runs const& to, double ideal) {
   LostTime lost;
   Comparison& explained = lost.explained;
   explained.base.mean_ns = lost.ideal_ns = std::llround(mean_step_of(base));
-  explained.fresh.mean_ns = lost.step_ns = std::llround(mean_step_of(to));
+  explained.candidate.mean_ns = lost.step_ns = std::llround(mean_step_of(to));
   explain_change(base, to, explained);
   for (size_t p = 0; p < kChangePartCount; ++p)
     lost.parts_ns[static_cast<size_t>(lost_part_of(static_cast<ChangePart>(p)))] += explained.parts_ns[p];

@@ -56,7 +56,7 @@ std::set<std::string> kinds_of_devices(std::string const& names) {
 bool is_expected(Difference const& difference) {
   switch (difference.condition) {
     case Condition::kDevice:
-      return kinds_of_devices(difference.base) == kinds_of_devices(difference.fresh);
+      return kinds_of_devices(difference.base) == kinds_of_devices(difference.candidate);
     case Condition::kDeviceCount:
     case Condition::kProcesses:
     case Condition::kHost:
