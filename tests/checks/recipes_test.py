@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Counts the places that one touches to add something of each kind of CONTRIBUTING.md ("Adding things"): a trace format, a rule, an
-event kind, a command, a panel, a report section, a collective operation.
+"""Counts the places that one touches to add a trace format, a rule, an event kind, a command, a panel, a report section or a collective
+operation. CONTRIBUTING.md ("Adding things") has the recipes.
 
 usage: recipes_test.py [ROOT]          exit status 1 and the places of each recipe that costs more than it may
        recipes_test.py --list [ROOT]   the places of every recipe
@@ -8,8 +8,8 @@ usage: recipes_test.py [ROOT]          exit status 1 and the places of each reci
        recipes_test.py --self-test     plants each fault in a made tree and looks whether it is found
 
 The places are counted for one existing example of each kind: lines of code outside of the example's own files that name it. Lines of one
-file that stand together are one place. Comments and #include lines do not count, nor do tests and documents. tests/ratchets/recipes.txt lists
-the recipes that are over their bound, with the places that they may have until then; the file may only shrink.
+file that stand together are one place. Comments, #include lines, tests and documents do not count. tests/ratchets/recipes.txt lists the
+recipes over their bound, each with the number of places that it has today. The file may only shrink.
 """
 
 import contextlib
@@ -29,13 +29,16 @@ LINES_OF_A_ROW = 2
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
+    """`pattern` finds lines that name the example, `own` the paths of its own files ("": it has none). At most `most` places may name it
+    in the paths that `within` finds and `outside` does not. Paths are outside when another recipe counts them, or when they give the
+    example a meaning."""
     name: str
     example: str
-    pattern: str            # what names the example
-    own: str                # the path of its own files, a regex; "" = it has none
-    most: int               # places that may name it
-    within: str = ""        # only in paths that match
-    outside: str = "^$"     # not in paths that match: what another recipe counts, or what gives the example a meaning
+    pattern: str
+    own: str
+    most: int
+    within: str = ""
+    outside: str = "^$"
     count_files: bool = False
 
 

@@ -90,7 +90,7 @@ def dump(database):
 
 
 def parts(name, content):
-    """What of an output is compared on its own: pairs of a name and bytes."""
+    """An output as parts that are compared each alone: pairs of a name and bytes."""
     extension = os.path.splitext(name)[1]
     if extension == ".html":
         shown, bundle = split_page(content)
@@ -133,8 +133,8 @@ def without_volatile(text):
 
 
 def compare(name, old, new, allowed):
-    """The differences of an output, whose bytes are OLD with one program and NEW with the other (None: it did not write it), and
-    whether there were any that may be."""
+    """The differences between OLD, the bytes of one program, and NEW, those of the other; None: the program did not write them.
+    Also returns whether differences were allowed."""
     if old == new:
         return [], False
     if old is None or new is None:

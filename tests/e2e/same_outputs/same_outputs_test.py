@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""That same_outputs.py finds no difference between a program and itself, and finds each that is planted.
+"""Checks that same_outputs.py finds no difference between a program and itself, and finds every planted one.
 
 usage: same_outputs_test.py PROGRAM
 """
@@ -14,7 +14,7 @@ import unittest
 import comparison
 
 PROGRAM = None
-# What another program does to the outputs of PROGRAM, and how the difference is told.
+# A fault in the outputs of PROGRAM, and the line that must report it.
 FAULTS = (
     ('echo more', r"info: stdout, line \d+"),
     ('[ "$1" = info ] && echo more >&2', r"info JSON: stderr, line 1"),
