@@ -31,7 +31,7 @@ std::string lists() {
   text += "Faults, each with its usual amount:\n";
   for (synth::FaultKind const& kind : synth::fault_kinds()) {
     text += fmt::format("  {:<24} {}", synth::usage_of(kind), kind.summary);
-    if (!kind.unit.empty()) text += fmt::format(" ({})", kind.steady);
+    if (!kind.unit.empty()) text += fmt::format(" ({})", kind.usual);
     text += '\n';
   }
   return text + "What is true of the run is written to RUN/truth.json (docs/reference/SYNTH.md).";
