@@ -1,6 +1,7 @@
 // Everything Stepscope knows about a run: facts, computed once, and the findings that rules draw from them. The JSON, the text,
-// the report and the viewer show these numbers and compute none of their own. Every definition: docs/reference/DEFINITIONS.md. Times are
-// integer ns; instants are run time (RankTrace::offset_ns applied). optional = the fact does not exist, never 0 instead.
+// the report and the viewer show these numbers and compute none of their own. Every definition: docs/reference/DEFINITIONS.md.
+// Times are integer ns; instants are run time (RankTrace::offset_ns applied). optional = the fact does not exist, never 0
+// instead.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,8 @@ Action add_compare(CLI::App& app) {
   app.footer(
       "stepscope compare BASE... --vs NEW...\nEach BASE and NEW is one run. One a side is compared step by step, several run by "
       "run. "
-      "Exit code: 0 the step is the same or faster, 1 slower, 2 wrong use or nothing to compare, 3 unclear. docs/guide/COMPARE.md");
+      "Exit code: 0 the step is the same or faster, 1 slower, 2 wrong use or nothing to compare, 3 unclear. "
+      "docs/guide/COMPARE.md");
   app.add_option("BASE", command->base, "runs before the change")->required();
   app.add_option("--vs", command->candidate, "runs after it")->required();
   app.add_flag("--json", command->json, "print every number as JSON (docs/guide/COMPARE.md)");

@@ -91,7 +91,8 @@ int query_run(QueryOptions const& options) {
 Action add_query(CLI::App& app) {
   auto const options = std::make_shared<QueryOptions>();
   app.footer(
-      "stepscope query RUN... SQL\nTables, their columns and useful queries: docs/reference/QUERY.md. Times are ns of the run. Only SELECT "
+      "stepscope query RUN... SQL\nTables, their columns and useful queries: docs/reference/QUERY.md. Times are ns of the run. "
+      "Only SELECT "
       "is possible.");
   app.add_option(
       "RUN", options->words,

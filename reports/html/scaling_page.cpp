@@ -333,7 +333,8 @@ std::string scaling_html(ScalingSeries const& series, ReportOptions const& optio
                        {"parts", "Step", parts_section(series)},        {"kernels", "Kernels", growth_section(series)},
                        {"fits", "More devices", fits_section(series)},  {"runs", "Runs", runs_section(series)}};
   document.footer =
-      "What the numbers mean: docs/guide/SCALING.md and docs/reference/DEFINITIONS.md. Times are means over usual steps; the parts of a step sum "
+      "What the numbers mean: docs/guide/SCALING.md and docs/reference/DEFINITIONS.md. Times are means over usual steps; the "
+      "parts of a step sum "
       "to it.";
   if (report_has_charts()) document.data = scaling_page_data(series);
   return html_document(document);

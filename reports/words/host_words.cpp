@@ -85,8 +85,8 @@ std::string ranges_verdict(analyzer::Analysis const& analysis) {
                         counted(threads, "thread"), base::format_duration(longest));
   MainRange const main = main_range(analysis, false);
   if (main.range == nullptr) return text;
-  return text +
-         tr(" Most of their time is in {}: {}, summed over threads.", in_quotes(main.range->name), base::format_duration(main.ns));
+  return text + tr(" Most of their time is in {}: {}, summed over threads.", in_quotes(main.range->name),
+                   base::format_duration(main.ns));
 }
 
 FindingWords late_rank_words(analyzer::Finding const& finding) {

@@ -1,7 +1,8 @@
 // The language in which words are made. English is written where it is said: tr("…") and tr("… {} …", number). Other languages
 // are catalogues, reports/words/LANGUAGE.json, that give what is said instead; placeholders there have numbers, for word order
 // differs:
-// "{0} of {1}" → "{1} 的 {0}". tests/check_words.py finds each sentence without a translation. docs/design/decisions/0023-languages.md
+// "{0} of {1}" → "{1} 的 {0}". tests/check_words.py finds each sentence without a translation.
+// docs/design/decisions/0023-languages.md
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
 // The thread that encodes and writes what the session's thread has decoded, in the order in which it is handed over. It alone
 // opens, writes and closes the trace file, in a table of descriptors of its own (private_descriptors.h).
 //
-// Why a second one: decoding and encoding a range take about 17 and 20 ns of processor time (docs/design/BENCHMARKS.md, Recorder). One
-// thread for both would just keep up with 20 million ranges a second, with nothing left for a disk that stalls or a core that is
-// shared. The session's thread cannot have descriptors of its own: it calls CUPTI, whose driver uses those of the program.
+// Why a second one: decoding and encoding a range take about 17 and 20 ns of processor time (docs/design/BENCHMARKS.md,
+// Recorder). One thread for both would just keep up with 20 million ranges a second, with nothing left for a disk that stalls or
+// a core that is shared. The session's thread cannot have descriptors of its own: it calls CUPTI, whose driver uses those of the
+// program.
 #pragma once
 
 #include <atomic>

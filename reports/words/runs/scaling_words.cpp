@@ -443,7 +443,8 @@ std::string scaling_refusal(ScalingSeries const& series) {
     }
   }
   return fmt::format(
-      "{}: no steps that all its devices have, apart from warm-up and outliers; annotate the training loop (docs/guide/ANNOTATIONS.md) "
+      "{}: no steps that all its devices have, apart from warm-up and outliers; annotate the training loop "
+      "(docs/guide/ANNOTATIONS.md) "
       "or "
       "record more steps",
       run);

@@ -122,7 +122,8 @@ TEST(LaunchLatency, SpeaksFromItsThresholdOn) {
 }
 
 TEST(LaunchLatency, IdleTimeWithAnotherCauseInItIsThatOnes) {
-  EXPECT_EQ(rules_of(findings_of_gaps(IdleCause::kSync, 100 * kMicrosecond, 2 * kMicrosecond)), std::vector<std::string>{"blocking-sync"});
+  EXPECT_EQ(rules_of(findings_of_gaps(IdleCause::kSync, 100 * kMicrosecond, 2 * kMicrosecond)),
+            std::vector<std::string>{"blocking-sync"});
 }
 
 /// In each step of 2 ms there are so many idle times of this length in which the device had work and did not begin it.
@@ -231,8 +232,8 @@ TEST(TensorCoresUnused, CostsWhatIsBeyondTheRateOfOtherKernelsOnTensorCores) {
   };
   EXPECT_EQ(cost(1e12, 4e12), 300 * kMicrosecond);   // would take a quarter
   EXPECT_EQ(cost(1e12, 32e12), 350 * kMicrosecond);  // an eighth and no less
-  EXPECT_EQ(cost(4e12, 3e12), 0);           // are as fast as these
-  run.kernels[1].total_ns = 9;              // too little to tell
+  EXPECT_EQ(cost(4e12, 3e12), 0);                    // are as fast as these
+  run.kernels[1].total_ns = 9;                       // too little to tell
   EXPECT_EQ(cost(1e12, 4e12), 200 * kMicrosecond);
 }
 
@@ -264,7 +265,8 @@ TEST(SmallGrids, SpeakFromTheirThresholdOn) {
   std::vector<Finding> const findings = findings_of(run);
   ASSERT_EQ(rules_of(findings), std::vector<std::string>{"small-grids"});
   EXPECT_EQ(findings[0].cost_ns_per_step, 100 * kMicrosecond);
-  EXPECT_THAT(findings[0].metrics, testing::Contains(std::pair<std::string, double>{"small_grid_ns_per_step", 150.0 * kMicrosecond}));
+  EXPECT_THAT(findings[0].metrics,
+              testing::Contains(std::pair<std::string, double>{"small_grid_ns_per_step", 150.0 * kMicrosecond}));
   EXPECT_THAT(findings[0].subjects, testing::ElementsAre(std::pair<std::string, std::string>{"kernel", "small"}));
   run.slow.small_grid_lost_ns -= 1;
   EXPECT_TRUE(findings_of(run).empty());
@@ -311,7 +313,8 @@ TEST(PageableCopies, ALossIsAsGraveAsItIsLong) {
 
 TEST(SlowTimeRules, ADeviceWithoutStepsIsJudgedByItsWholeWindow) {
   WorkRun run("NVIDIA A100-SXM4-80GB");
-  for (int64_t i = 0; i < 20; ++i) run.kernel(i * 100 * kMicrosecond, 100 * kMicrosecond, 0, "ampere_sgemm_128x64_nn", 7, grid_of(1'000));
+  for (int64_t i = 0; i < 20; ++i)
+    run.kernel(i * 100 * kMicrosecond, 100 * kMicrosecond, 0, "ampere_sgemm_128x64_nn", 7, grid_of(1'000));
   std::vector<Finding> const findings = analyze(run.finish()).findings;
   Finding const* const finding = find_rule(findings, "tensor-cores-unused");
   ASSERT_NE(finding, nullptr);
