@@ -188,7 +188,7 @@ Cell operation(model::CollectiveOp op) {
 }
 Cell communicator_cell(uint64_t communicator) { return communicator == 0 ? Cell{} : Cell::address(communicator); }
 Cell message_bytes(analyzer::CollectiveStats const& collective) {
-  bool const is_unknown = collective.bytes == 0 && collective.op != model::CollectiveOp::kBarrier;
+  bool const is_unknown = !model::is_message_size_known(collective.op, collective.bytes);
   return is_unknown ? Cell{} : count(collective.bytes);
 }
 

@@ -90,12 +90,6 @@ PageJson memory_data(Page const& page) {
   return devices;
 }
 
-/// Bus bandwidth over algorithm bandwidth of a kind of collective, taken from one that has both.
-double bus_factor(analyzer::CollectiveStats const& collective) {
-  double const algorithm = static_cast<double>(collective.bytes) / static_cast<double>(collective.transfer_ns);
-  return algorithm > 0 ? *collective.busbw_gbps / algorithm : 0;
-}
-
 PageJson fit_line(analyzer::LinkFit const& link, double factor, double smallest, double largest) {
   PageJson line = PageJson::array();
   if (!(link.beta_gbps > 0) || !std::isfinite(link.alpha_us) || !(smallest > 0) || !(factor > 0)) return line;
@@ -118,7 +112,7 @@ PageJson bandwidth_data(Page const& page) {
       continue;
     Series& series = groups[{collective.communicator, collective.op}];
     series.points.emplace_back(static_cast<double>(collective.bytes), *collective.busbw_gbps);
-    if (series.factor <= 0) series.factor = bus_factor(collective);
+    if (series.factor <= 0) series.factor = model::bus_factor(collective.op, collective.expected_participants);
   }
   PageJson result = PageJson::array();
   for (auto const& [key, series] : groups) {

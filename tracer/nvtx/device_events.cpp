@@ -9,6 +9,8 @@ namespace {
 
 using api::DeviceSchema;
 
+constexpr auto kLastCollectiveOp = static_cast<model::CollectiveOp>(model::kCollectiveOpCount - 1);
+
 /// Values that we do not know become the enum's 0 (unknown, other, compute).
 template <class Enum>
 Enum enum_field(FieldReader& fields, std::string_view name, Enum last) {
@@ -30,7 +32,7 @@ model::CollectiveDetail collective_detail(FieldReader& fields) {
   detail.bytes = fields.get<uint64_t>("bytes");
   detail.communicator = fields.get<uint64_t>("communicator");
   detail.sequence = fields.get<uint64_t>("sequence");
-  detail.op = enum_field(fields, "op", model::CollectiveOp::kBarrier);
+  detail.op = enum_field(fields, "op", kLastCollectiveOp);
   detail.participants = fields.get<uint32_t>("participants");
   detail.rank = fields.get<int32_t>("rank", -1);
   detail.peer = fields.get<int32_t>("peer", -1);

@@ -176,27 +176,6 @@ std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& outlin
   return rows;
 }
 
-double bus_factor(CollectiveOp op, uint32_t participants) {
-  if (participants == 0) return 1;
-  double const n = participants;
-  switch (op) {
-    case CollectiveOp::kAllReduce:
-      return 2 * (n - 1) / n;
-    case CollectiveOp::kReduceScatter:
-    case CollectiveOp::kAllGather:
-    case CollectiveOp::kAllToAll:
-      return (n - 1) / n;
-    case CollectiveOp::kUnknown:
-    case CollectiveOp::kBroadcast:
-    case CollectiveOp::kReduce:
-    case CollectiveOp::kSend:
-    case CollectiveOp::kReceive:
-    case CollectiveOp::kBarrier:
-      return 1;
-  }
-  return 1;
-}
-
 std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& devices) {
   std::vector<int32_t> const job_ranks = job_ranks_of(devices);
   std::vector<Entry> const entries = collect(devices);

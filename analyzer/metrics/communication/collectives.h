@@ -17,9 +17,6 @@ std::vector<uint32_t> collective_rows(DeviceOps const& device);
 /// order in both. Empty where the two do not hold equally many.
 std::vector<std::pair<uint32_t, uint32_t>> rows_in_whole(DeviceOps const& outline, DeviceOps const& whole);
 
-/// busbw / algbw: all-reduce 2(n−1)/n; reduce-scatter, all-gather, all-to-all (n−1)/n; the others 1.
-double bus_factor(model::CollectiveOp op, uint32_t participants);
-
 /// Beside `devices`: for each of their collective ops, by row, when the last of its peers was launched.
 std::vector<std::vector<PeerLaunch>> peer_launches(std::vector<CollectiveStats> const& collectives,
                                                    std::vector<DeviceOps> const& devices);

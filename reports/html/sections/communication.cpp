@@ -48,7 +48,7 @@ std::string collectives_table(Page const& page) {
     auto const count = static_cast<double>(group.transfers.size());
     auto const participants = static_cast<double>(std::max<size_t>(group.participants, 1));
     double const bandwidth = group.bandwidths.empty() ? 0 : analyzer::lower_median(group.bandwidths);
-    bool const is_size_known = std::get<2>(key) > 0 || std::get<1>(key) == model::CollectiveOp::kBarrier;
+    bool const is_size_known = model::is_message_size_known(std::get<1>(key), std::get<2>(key));
     table.row({text_cell(model::to_string(std::get<1>(key))),
                bytes_cell(is_size_known ? std::optional(std::get<2>(key)) : std::nullopt), count_cell(group.transfers.size()),
                number_cell(fmt::format("{:.3g}", participants / count), participants / count),

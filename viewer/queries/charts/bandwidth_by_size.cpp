@@ -26,7 +26,7 @@ std::vector<BandwidthPoint> bandwidth_by_size(analyzer::Analysis const& analysis
     point.low = *slowest.busbw_gbps;
     point.median = *all[measured[first + (last - first - 1) / 2]].busbw_gbps;
     point.high = *all[measured[last - 1]].busbw_gbps;
-    point.bus_factor = point.low * static_cast<double>(slowest.transfer_ns) / static_cast<double>(slowest.bytes);
+    point.bus_factor = model::bus_factor(slowest.op, slowest.expected_participants);
     point.slowest = measured[first];
     points.push_back(point);
   }

@@ -1,31 +1,37 @@
-// Collectives and messages between the threads of one process. All-reduce (mean): the ring algorithm (reduce-scatter, then
-// all-gather), cut into pieces so that a neighbour can go on while the rest is still being reduced. A member reads its left
-// neighbour's buffer directly and writes the finished segment back to it. Each element is summed in one order only, then copied:
-// the results are bit-identical on all members. The other collectives read the buffers of all members directly, which shared
-// memory makes no dearer than a ring. Messages between two members: mailbox.h.
+// Collectives and messages between host devices: the algorithms, over any transport (transport.h). All-reduce (mean): the ring
+// algorithm (reduce-scatter, then all-gather), cut into pieces so that a neighbour can go on while the rest is still being
+// reduced. Each element is summed in one order only, then copied: the results are bit-identical on all members, and N processes
+// with M members each get the bits of one process with N × M. The other collectives take from all members directly, which costs
+// no more than a ring.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <vector>
 
-#include "workloads/backend/host/communicator.h"
-#include "workloads/backend/host/mailbox.h"
+#include "workloads/backend/backend.h"
+#include "workloads/backend/host/transport.h"
 
 namespace stepscope::workloads::host {
 
-class Ring final : public HostCommunicator {
+class Ring final : public Communicator {
  public:
-  explicit Ring(uint32_t members);
+  explicit Ring(std::unique_ptr<Transport> transport);
 
-  [[nodiscard]] uint64_t id() const override { return id_; }
-  [[nodiscard]] uint32_t members() const override { return members_; }
-  uint64_t next_sequence(uint32_t rank) override { return state_[rank].sequence++; }
-  void exchange(uint32_t rank, Collective const& what) override;
+  /// In traces; the same on all members.
+  [[nodiscard]] uint64_t id() const { return transport_->id(); }
+  [[nodiscard]] uint32_t members() const { return members_; }
+  /// The number of the member's next collective, from 0; called by the member's host thread.
+  uint64_t next_sequence(uint32_t rank) { return sequences_[rank].next++; }
+  /// Messages of a pair and direction are a communicator of their own in traces, with the sender as rank 0 and the receiver as
+  /// rank 1: each side counts its messages alone and both get the same numbers.
+  [[nodiscard]] uint64_t mailbox_id(uint32_t from, uint32_t to) const { return id() + 1 + uint64_t{from} * members_ + to; }
+  /// Member `rank`'s part, from one thread each: one of the functions below.
+  void exchange(uint32_t rank, Collective const& what);
 
   // Collectives: block until the result is there and nobody reads this member's buffers any more. All members must call the same
-  // ones in the same order with the same count (checked), each from one thread.
+  // ones in the same order with the same count (checked where they share memory), each from one thread.
 
   /// data[0, count) ← mean over all members.
   void all_reduce_mean(uint32_t rank, float* data, size_t count);
@@ -37,30 +43,19 @@ class Ring final : public HostCommunicator {
   /// receive[0, count) ← the root's send; the root's `receive` may be its `send`.
   void broadcast(uint32_t rank, uint32_t root, float const* send, float* receive, size_t count);
 
-  /// Messages from one member to another (or itself), in order.
-  [[nodiscard]] Mailbox& mailbox(uint32_t from, uint32_t to) { return mailboxes_[size_t{from} * members_ + to]; }
+  // Messages from one member to another (or itself), in order. A send never waits for its receive.
+
+  void send(uint32_t rank, uint32_t to, float const* data, size_t count) { transport_->send(rank, to, data, count); }
+  void receive(uint32_t rank, uint32_t from, float* data, size_t count) { transport_->receive(rank, from, data, count); }
 
  private:
-  struct alignas(64) Member {
-    std::atomic<uint32_t> progress = 0;  ///< pieces done since the ring exists; wraps, compared by difference
-    float* data = nullptr;               ///< what neighbours write to; published by the progress that says "arrived"
-    float const* send = nullptr;         ///< what others read, likewise
-    size_t count = 0;
-    uint32_t base = 0;  ///< progress when the current collective began; the same on all members
-    uint64_t sequence = 0;
+  struct alignas(64) Sequence {
+    uint64_t next = 0;
   };
-  static void publish(Member& member, uint32_t progress);
-  static void await(Member const& member, uint32_t progress);
-  void await_all(uint32_t progress) const;
-  /// All members have come, and this one's `send` may be read.
-  void arrive(uint32_t rank, float const* send, size_t count);
-  /// All members have read what they needed.
-  void leave(uint32_t rank);
 
-  uint64_t id_;
+  std::unique_ptr<Transport> transport_;
   uint32_t members_;
-  std::unique_ptr<Member[]> state_;
-  std::unique_ptr<Mailbox[]> mailboxes_;
+  std::vector<Sequence> sequences_;  ///< by member
 };
 
 }  // namespace stepscope::workloads::host

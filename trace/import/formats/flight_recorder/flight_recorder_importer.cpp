@@ -37,8 +37,6 @@ using model::TrackId;
 constexpr size_t kMostCallNameBytes = 256;
 constexpr double kNsPerMs = 1e6;
 
-bool is_message_op(CollectiveOp op) { return op == CollectiveOp::kSend || op == CollectiveOp::kReceive; }
-
 /// "nccl:all_reduce" → "all_reduce".
 std::string_view operation_of(std::string_view name) {
   size_t const colon = name.find(':');
@@ -57,12 +55,6 @@ std::pair<int32_t, int32_t> ends_of_message(std::string_view operation) {
     operation.remove_prefix(static_cast<size_t>(end - operation.data()));
   }
   return {numbers[0], numbers[1]};
-}
-
-uint64_t flight_message_bytes(CollectiveOp op, FlightEntry const& entry) {
-  if (op == CollectiveOp::kAllGather) return entry.output_bytes;
-  if (op == CollectiveOp::kReduceScatter) return entry.input_bytes;
-  return std::max(entry.input_bytes, entry.output_bytes);
 }
 
 class FlightTrace {
@@ -125,13 +117,13 @@ class FlightTrace {
     Name const& name = name_of(entry);
     CollectiveDetail detail;
     detail.op = name.op;
-    detail.bytes = flight_message_bytes(detail.op, entry);
+    detail.bytes = model::message_size(detail.op, entry.input_bytes, entry.output_bytes);
     detail.communicator = communicators_[entry.group];
     detail.participants = static_cast<uint32_t>(group.ranks.size());
     detail.rank = ranks_in_group_[entry.group];
     detail.data_type = entry.data_type;
     detail.launch = model::CallLaunch::kNone;
-    if (!is_message_op(detail.op)) {
+    if (!is_point_to_point(detail.op)) {
       detail.sequence = entry.is_message ? 0 : entry.sequence;
       return detail;
     }
@@ -158,7 +150,7 @@ class FlightTrace {
     std::string_view const operation = operation_of(raw_text(entry.name));
     name.text = shown_text(PlainData::text(operation, entry.name.type), kMostCallNameBytes);
     name.op = collective_op_of(operation);
-    if (is_message_op(name.op)) std::tie(name.own, name.other) = ends_of_message(operation);
+    if (is_point_to_point(name.op)) std::tie(name.own, name.other) = ends_of_message(operation);
     for (auto const state :
          {CollectiveState::kEnqueued, CollectiveState::kStarted, CollectiveState::kCompleted, CollectiveState::kCalled})
       name.with_state[static_cast<size_t>(state)] = builder_.intern(fmt::format("{}{}", name.text, suffix_of(state)));
@@ -196,7 +188,7 @@ class FlightTrace {
     for (auto entry = dump_.entries.rbegin(); entry != dump_.entries.rend(); ++entry) {
       if (!entry->duration_ms || !entry->seen_completed_ns) continue;
       CollectiveDetail const detail = detail_of(*entry);
-      int32_t const peer = is_message_op(detail.op) && next_start.size() < kMostGroups ? detail.peer : -1;
+      int32_t const peer = is_point_to_point(detail.op) && next_start.size() < kMostGroups ? detail.peer : -1;
       auto const dur = static_cast<int64_t>(std::llround(*entry->duration_ms * kNsPerMs));
       auto const [next, is_first] = next_start.try_emplace({entry->group, peer}, INT64_MAX);
       int64_t start = std::min(*entry->seen_completed_ns, next->second) - dur;
