@@ -12,9 +12,9 @@
 
 #include <dnnl.hpp>
 
+#include "workloads/backend/host/collectives/ring.h"
+#include "workloads/backend/host/collectives/thread_transport.h"
 #include "workloads/backend/host/onednn_versions.h"
-#include "workloads/backend/host/ring.h"
-#include "workloads/backend/host/thread_transport.h"
 #include "workloads/data/cifar10_generator.h"
 #include "workloads/networks/cifar10.h"
 

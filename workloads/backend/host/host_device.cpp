@@ -13,9 +13,9 @@
 
 #include "trace/base/check.h"
 #include "tracer/api/annotate.h"
-#include "workloads/backend/host/process_transport.h"
-#include "workloads/backend/host/ring.h"
-#include "workloads/backend/host/thread_transport.h"
+#include "workloads/backend/host/collectives/process_transport.h"
+#include "workloads/backend/host/collectives/ring.h"
+#include "workloads/backend/host/collectives/thread_transport.h"
 #include "workloads/backend/host/threads.h"
 
 namespace stepscope::workloads::host {

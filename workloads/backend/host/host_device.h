@@ -14,7 +14,7 @@
 
 #include "workloads/backend/arena.h"
 #include "workloads/backend/backend.h"
-#include "workloads/backend/host/ring.h"
+#include "workloads/backend/host/collectives/ring.h"
 #include "workloads/backend/host/stream.h"
 
 namespace stepscope::workloads::host {

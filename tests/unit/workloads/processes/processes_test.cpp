@@ -12,9 +12,9 @@
 #include <memory>
 
 #include "tests/unit/workloads/fake_mpi.h"
-#include "workloads/backend/host/process_transport.h"
-#include "workloads/backend/host/ring.h"
-#include "workloads/backend/host/thread_transport.h"
+#include "workloads/backend/host/collectives/process_transport.h"
+#include "workloads/backend/host/collectives/ring.h"
+#include "workloads/backend/host/collectives/thread_transport.h"
 #include "workloads/data/random.h"
 #include "workloads/processes/agreement.h"
 #include "workloads/processes/merge.h"

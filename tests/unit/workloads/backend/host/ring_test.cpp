@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "workloads/backend/backend.h"
-#include "workloads/backend/host/ring.h"
-#include "workloads/backend/host/thread_transport.h"
+#include "workloads/backend/host/collectives/ring.h"
+#include "workloads/backend/host/collectives/thread_transport.h"
 #include "workloads/data/random.h"
 
 namespace stepscope::workloads::host {

@@ -2,7 +2,7 @@
 // member r − 1, adds it to its own in the first n − 1 steps and replaces its own in the others. Where memory is shared, the step
 // that completes a segment also writes it back to member r − 1, which no one but r reads it from: that saves the last step of the
 // all-gather, and between two members all of it.
-#include "workloads/backend/host/ring.h"
+#include "workloads/backend/host/collectives/ring.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,5 @@
 // Messages between threads; see mailbox.h.
-#include "workloads/backend/host/mailbox.h"
+#include "workloads/backend/host/collectives/mailbox.h"
 
 #include <cstring>
 #include <utility>

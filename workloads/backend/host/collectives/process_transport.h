@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
-#include "workloads/backend/host/mailbox.h"
-#include "workloads/backend/host/transport.h"
+#include "workloads/backend/host/collectives/mailbox.h"
+#include "workloads/backend/host/collectives/transport.h"
 #include "workloads/processes/processes.h"
 
 namespace stepscope::workloads::host {

@@ -1,5 +1,5 @@
 // Collectives through shared memory; see thread_transport.h. Each member publishes one number, its progress.
-#include "workloads/backend/host/thread_transport.h"
+#include "workloads/backend/host/collectives/thread_transport.h"
 
 #include "trace/base/check.h"
 

@@ -1,5 +1,5 @@
 // Collectives by copies; see process_transport.h.
-#include "workloads/backend/host/process_transport.h"
+#include "workloads/backend/host/collectives/process_transport.h"
 
 #include <algorithm>
 #include <atomic>

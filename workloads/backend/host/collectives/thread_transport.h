@@ -4,8 +4,8 @@
 #include <atomic>
 #include <memory>
 
-#include "workloads/backend/host/mailbox.h"
-#include "workloads/backend/host/transport.h"
+#include "workloads/backend/host/collectives/mailbox.h"
+#include "workloads/backend/host/collectives/transport.h"
 
 namespace stepscope::workloads::host {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "workloads/backend/backend.h"
-#include "workloads/backend/host/transport.h"
+#include "workloads/backend/host/collectives/transport.h"
 
 namespace stepscope::workloads::host {
 
