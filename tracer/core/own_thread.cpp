@@ -1,18 +1,21 @@
 #include "tracer/core/own_thread.h"
 
-#include <atomic>
-#include <chrono>
-#include <cstdint>
+#include <algorithm>
+#include <climits>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <utility>
 
+#include <linux/futex.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "tracer/core/clock.h"
+#include "tracer/core/short_slices.h"
 
 namespace stepscope::tracer {
 namespace {
@@ -38,62 +41,53 @@ void* make_stack() {
   return nullptr;
 }
 
-/// What sched_setattr(2) takes; the C library has no declaration of it before glibc 2.41.
-struct SchedulingAttributes {
-  uint32_t size, policy;
-  uint64_t flags;
-  int32_t nice;
-  uint32_t priority;
-  uint64_t runtime_ns, deadline_ns, period_ns;
-};
+/// Else the thread's number. The kernel writes the first when the thread ends, however it does.
+constexpr uint32_t kGone = 0, kNotBegun = UINT32_MAX;
+static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(std::atomic<uint32_t>) == sizeof(uint32_t));
 
 /// Stacks of this process, each linked from the page behind it. A forked child leaves those of its parent alone.
 struct StackLink {
   StackLink* next;
   void* stack;
   pid_t process;
+  std::atomic<uint32_t> life;  ///< of its thread: a futex
 };
 std::atomic<StackLink*> stacks{nullptr};
 
-void remember_stack(void* stack) {
-  auto* const link = new (static_cast<char*>(stack) + kStackBytes) StackLink{stacks.load(), stack, ::getpid()};
+StackLink* make_link(void* stack) {
+  return new (static_cast<char*>(stack) + kStackBytes) StackLink{nullptr, stack, ::getpid(), kNotBegun};
+}
+
+void remember_stack(StackLink* link) {
+  link->next = stacks.load();
   while (!stacks.compare_exchange_weak(link->next, link)) {
   }
 }
 
 void free_stack(void* stack) { ::munmap(static_cast<char*>(stack) - kGuardBytes, kAllBytes); }
 
-/// The shortest that Linux gives.
-constexpr uint64_t kShortSliceNs = 100'000;
-
-/// The calling thread's policy takes slices of a length that it asks for.
-bool get_attributes(SchedulingAttributes& attributes) {
-  attributes = {};
-  attributes.size = sizeof attributes;
-  if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return false;
-  return attributes.policy == SCHED_OTHER || attributes.policy == SCHED_BATCH;
-}
-
-bool set_slice(SchedulingAttributes attributes, uint64_t ns) {
-  attributes.runtime_ns = ns;
-  return ::syscall(SYS_sched_setattr, 0, &attributes, 0) == 0;
-}
-
-/// Ours are short pieces of work for which a program may wait (a fork that ends). In slices of this length, which Linux 6.12
-/// takes as a wish, they run soon after they are woken although the program keeps every core busy, for no larger a share of them.
-void ask_for_short_slices() {
-  if (SchedulingAttributes attributes; get_attributes(attributes)) set_slice(attributes, kShortSliceNs);
-}
-
 struct Start {
   char const* name;
   std::function<void()> run;
-  std::shared_ptr<Doorbell> done;
+  std::atomic<uint32_t>* life;
 };
+
+/// Not private to the process, as the kernel's own wake-up is none.
+void wake_all(std::atomic<uint32_t>& life) { ::syscall(SYS_futex, &life, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0); }
+
+/// In place of the word behind the thread's handle, which nothing waits for: the thread is detached. Who waits is woken by a
+/// thread that needs no further turn to end, so that the process can end at once. Returns the thread's number; kGone where a
+/// sandbox refuses.
+uint32_t tell_end_by(std::atomic<uint32_t>& life) {
+  long const thread = ::syscall(SYS_set_tid_address, &life);
+  if (thread <= 0) return kGone;
+  life.store(static_cast<uint32_t>(thread), std::memory_order_relaxed);
+  return static_cast<uint32_t>(thread);
+}
 
 void* run_thread(void* argument) {
   std::unique_ptr<Start> start(static_cast<Start*>(argument));
-  ask_for_short_slices();
+  uint32_t const number = tell_end_by(*start->life);
   ::pthread_setname_np(::pthread_self(), start->name);
   try {
     start->run();
@@ -101,9 +95,10 @@ void* run_thread(void* argument) {
     // An exception that leaves a thread would end the program.
   }
 
-  auto const done = std::move(start->done);
+  std::atomic<uint32_t>& life = *start->life;
   start.reset();
-  done->ring();
+  life.store(number, std::memory_order_release);
+  if (number == kGone) wake_all(life);
   return nullptr;
 }
 
@@ -126,10 +121,10 @@ class SignalsBlocked {
 }  // namespace
 
 base::Expected<OwnThread> OwnThread::start(char const* name, std::function<void()> run) {
-  auto done = std::make_shared<Doorbell>();
-  auto argument = std::make_unique<Start>(Start{name, std::move(run), done});
   void* const stack = make_stack();
   if (stack == nullptr) return base::fail("there is no memory for a thread, raise its limit");
+  StackLink* const link = make_link(stack);
+  auto argument = std::make_unique<Start>(Start{name, std::move(run), &link->life});
   pthread_attr_t attributes;
   ::pthread_attr_init(&attributes);
   ::pthread_attr_setstack(&attributes, stack, kStackBytes);
@@ -139,27 +134,44 @@ base::Expected<OwnThread> OwnThread::start(char const* name, std::function<void(
   int reason = 0;
   {
     SignalsBlocked const blocked;
+    ShortSlices const inherited;
     reason = ::pthread_create(&thread, &attributes, run_thread, argument.get());
   }
   ::pthread_attr_destroy(&attributes);
   if (reason != 0) free_stack(stack);
   if (reason != 0) return base::fail("no thread could be started ({}), raise the limit of threads", std::strerror(reason));
   [[maybe_unused]] Start* const handed_over = argument.release();
-  remember_stack(stack);
-  return OwnThread(std::move(done));
+  remember_stack(link);
+  return OwnThread(&link->life);
 }
 
 void OwnThread::free_stacks() {
   for (StackLink* link = stacks.exchange(nullptr); link != nullptr;) {
-    StackLink const copy = *link;
-    if (copy.process == ::getpid()) free_stack(copy.stack);
-    link = copy.next;
+    StackLink* const next = link->next;
+    if (link->process == ::getpid()) free_stack(link->stack);
+    link = next;
   }
 }
 
 void OwnThread::join() const {
-  while (!done_->wait_until_rung(std::chrono::hours(1))) {
+  while (!wait_until_gone(std::chrono::hours(1))) {
   }
+}
+
+bool OwnThread::wait_until_gone(std::chrono::nanoseconds timeout) const {
+  constexpr int64_t kLongestNs = 100'000'000;  // the kernel wakes one thread, which wakes all others unless it ends meanwhile
+  int64_t const end = monotonic_ns() + timeout.count();
+  auto const waiting = static_cast<uint32_t>(::syscall(SYS_gettid));
+  for (uint32_t state = life_->load(std::memory_order_acquire); state != kGone;) {
+    if (state == waiting) return true;  // the last thread of a process runs the exit handlers
+    int64_t const left = end - monotonic_ns();
+    if (left <= 0) return false;
+    timespec const pause = {0, std::min(left, kLongestNs)};
+    ::syscall(SYS_futex, life_, FUTEX_WAIT, state, &pause, nullptr, 0);
+    state = life_->load(std::memory_order_acquire);
+    if (state == kGone) wake_all(*life_);
+  }
+  return true;
 }
 
 }  // namespace stepscope::tracer

@@ -1,15 +1,16 @@
 // A thread of the tracer's own inside of somebody's program: no signal of the program is handled there, and its stack is small,
 // because the program may have a limit of addresses (ulimit -v).
 //
-// It says itself when it is done: a join by its handle is not safe where libraries of the program detach or join handles of
+// The kernel tells when it is gone: a join by its handle is not safe where libraries of the program detach or join handles of
 // threads that their process had before it forked.
 #pragma once
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <functional>
-#include <memory>
 
 #include "trace/base/expected.h"
-#include "tracer/core/doorbell.h"
 
 namespace stepscope::tracer {
 
@@ -23,13 +24,15 @@ class OwnThread {
   /// only thread of the process.
   static void free_stacks();
 
-  /// Waits until `run` has returned; what it did is visible then. The thread itself may need some more instructions to end.
+  /// Waits until the thread has ended; what `run` did is visible then.
   void join() const;
+  /// The same for `timeout` at most; false when it lives on. Takes no lock and allocates nothing.
+  [[nodiscard]] bool wait_until_gone(std::chrono::nanoseconds timeout) const;
 
  private:
-  explicit OwnThread(std::shared_ptr<Doorbell> done) : done_(std::move(done)) {}
+  explicit OwnThread(std::atomic<uint32_t>* life) : life_(life) {}
 
-  std::shared_ptr<Doorbell> done_;
+  std::atomic<uint32_t>* life_;  ///< behind its stack: kGone, or anything else
 };
 
 }  // namespace stepscope::tracer
