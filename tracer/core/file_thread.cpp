@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "tracer/core/private_descriptors.h"
+#include "tracer/core/threads/private_descriptors.h"
 
 namespace stepscope::tracer {
 namespace {

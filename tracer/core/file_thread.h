@@ -24,7 +24,7 @@
 #include "trace/base/expected.h"
 #include "trace/file/writer.h"
 #include "trace/model/event_batch.h"
-#include "tracer/core/own_thread.h"
+#include "tracer/core/threads/own_thread.h"
 
 namespace stepscope::tracer {
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tracer/core/process_info.h"
-#include "tracer/core/short_slices.h"
+#include "tracer/core/threads/short_slices.h"
 
 namespace stepscope::tracer {
 namespace {

@@ -15,11 +15,11 @@
 #include "tracer/core/capture_window.h"
 #include "tracer/core/clock.h"
 #include "tracer/core/device_registry.h"
-#include "tracer/core/doorbell.h"
 #include "tracer/core/file_thread.h"
 #include "tracer/core/options.h"
-#include "tracer/core/own_thread.h"
 #include "tracer/core/source.h"
+#include "tracer/core/threads/doorbell.h"
+#include "tracer/core/threads/own_thread.h"
 #include "tracer/core/trace_store.h"
 
 namespace stepscope::tracer {

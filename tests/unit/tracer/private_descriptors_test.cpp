@@ -1,5 +1,5 @@
 // A thread's own table of descriptors: what the program does to its own is not seen there, and the other way round.
-#include "tracer/core/private_descriptors.h"
+#include "tracer/core/threads/private_descriptors.h"
 
 #include <array>
 #include <chrono>
@@ -18,9 +18,9 @@
 
 #include <gtest/gtest.h>
 
-#include "tracer/core/doorbell.h"
-#include "tracer/core/own_thread.h"
-#include "tracer/core/short_slices.h"
+#include "tracer/core/threads/doorbell.h"
+#include "tracer/core/threads/own_thread.h"
+#include "tracer/core/threads/short_slices.h"
 
 namespace stepscope::tracer {
 namespace {

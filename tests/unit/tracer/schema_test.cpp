@@ -1,4 +1,4 @@
-#include "tracer/nvtx/schema.h"
+#include "tracer/nvtx/payload/schema.h"
 
 #include <array>
 #include <cstring>
@@ -12,7 +12,7 @@
 
 #include "trace/model/collective_ops.h"
 #include "tracer/api/device_events.h"
-#include "tracer/nvtx/schema_import.h"
+#include "tracer/nvtx/payload/schema_import.h"
 
 namespace stepscope::tracer {
 namespace {
