@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trace/base/check.h"
 #include "trace/base/column.h"
 
 namespace stepscope::analyzer {
@@ -72,6 +73,12 @@ int64_t quantile(std::span<int64_t> values, size_t percent) {
   NearQuantile near(sample, values.size(), percent);
   for (int64_t const value : values) near.add(value);
   return near.find(values);
+}
+
+int64_t quantile_of_sorted(std::span<int64_t const> sorted, double q) {
+  STEPSCOPE_CHECK(!sorted.empty());
+  auto const rank = static_cast<size_t>(std::ceil(q * static_cast<double>(sorted.size())));
+  return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];
 }
 
 Distribution distribution(std::span<int64_t> values) {

@@ -12,6 +12,9 @@ namespace stepscope::analyzer {
 /// May reorder the values. O(n).
 int64_t quantile(std::span<int64_t> values, size_t percent);
 
+/// The value at fraction q (0 to 1) of n ≥ 1 sorted values, nearest rank.
+int64_t quantile_of_sorted(std::span<int64_t const> sorted, double q);
+
 /// The median as DEFINITIONS has it: of an even number of values the lower of the two in the middle. Of n ≥ 1 values, which it
 /// reorders. O(n).
 template <class Values>

@@ -62,16 +62,6 @@ void add_split(TimeSplit& to, TimeSplit const& part) {
 
 }  // namespace
 
-std::optional<double> TimeSplit::overlap() const {
-  if (comm_ns == 0) return std::nullopt;
-  return static_cast<double>(comm_ns - exposed_comm_ns) / static_cast<double>(comm_ns);
-}
-
-std::optional<double> TimeSplit::utilization() const {
-  if (window_ns == 0) return std::nullopt;
-  return static_cast<double>(busy_ns) / static_cast<double>(window_ns);
-}
-
 DeviceSets unite_ops(DeviceOps const& device) {
   DeviceSets sets;
   sets.busy.reserve(device.ops.size());
