@@ -113,7 +113,7 @@ PageJson bandwidth_data(Page const& page) {
       continue;
     Series& series = groups[{collective.communicator, collective.op}];
     series.points.emplace_back(static_cast<double>(collective.bytes), *collective.busbw_gbps);
-    if (series.factor <= 0) series.factor = analyzer::bus_factor(collective);
+    if (series.factor <= 0) series.factor = analyzer::measured_bus_factor(collective);
   }
   PageJson result = PageJson::array();
   for (auto const& [key, series] : groups) {

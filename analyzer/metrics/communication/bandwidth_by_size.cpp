@@ -32,13 +32,13 @@ std::vector<BandwidthPoint> bandwidth_by_size(Analysis const& analysis) {
     point.low = *slowest.busbw_gbps;
     point.median = *all[measured[first + (last - first - 1) / 2]].busbw_gbps;
     point.high = *all[measured[last - 1]].busbw_gbps;
-    point.bus_factor = bus_factor(slowest);
+    point.bus_factor = measured_bus_factor(slowest);
     point.slowest = measured[first];
   }
   return points;
 }
 
-double bus_factor(CollectiveStats const& collective) {
+double measured_bus_factor(CollectiveStats const& collective) {
   double const algorithm = static_cast<double>(collective.bytes) / static_cast<double>(collective.transfer_ns);
   return algorithm > 0 ? *collective.busbw_gbps / algorithm : 0;
 }
@@ -70,6 +70,7 @@ std::vector<CollectiveGroup> collective_groups(Analysis const& analysis) {
     CollectiveGroup& group = groups.emplace_back();
     std::tie(group.communicator, group.op, group.bytes) = key;
     group.count = values.transfers.size();
+
     auto const participants = static_cast<double>(std::max<size_t>(values.participants, 1));
     group.participants = participants / static_cast<double>(group.count);
     group.wait_ns = static_cast<double>(values.wait_ns) / participants;

@@ -20,11 +20,11 @@ struct BandwidthPoint {
   uint32_t slowest = 0;                  ///< index into Analysis::collectives
 };
 
-/// By (op, communicator, bytes). O(n log n) in collectives.
+/// Sorted by (op, communicator, bytes). O(n log n) in collectives.
 std::vector<BandwidthPoint> bandwidth_by_size(Analysis const& analysis);
 
 /// Bus bandwidth / algorithm bandwidth of a collective that has both; 0 without a message.
-double bus_factor(CollectiveStats const& collective);
+double measured_bus_factor(CollectiveStats const& collective);
 
 /// The bus bandwidth that the fit expects for a message of this size, GB/s.
 double fitted_bandwidth(LinkFit const& fit, double bus_factor, double bytes);
@@ -42,7 +42,7 @@ struct CollectiveGroup {
   double wait_ns = 0;                      ///< mean of a participant
 };
 
-/// By (communicator, op, bytes). O(n log n) in collectives.
+/// Sorted by (communicator, op, bytes). O(n log n) in collectives.
 std::vector<CollectiveGroup> collective_groups(Analysis const& analysis);
 
 }  // namespace stepscope::analyzer

@@ -36,7 +36,7 @@ int64_t total_wait(std::vector<std::pair<int64_t, int64_t>> const& steps) {
   return static_cast<int64_t>(std::min(sum, kMost));
 }
 
-/// Of many devices half are those that wait least: the others wait for them.
+/// Where there are too many devices, half of the chosen ones wait least: the others wait for them.
 std::vector<DeviceRef> matrix_devices(WaitsByStep const& waits) {
   std::vector<std::pair<int64_t, DeviceRef>> by_wait;
   for (auto const& [ref, steps] : waits) by_wait.emplace_back(total_wait(steps), ref);

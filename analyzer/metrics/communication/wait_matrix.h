@@ -19,7 +19,7 @@ StepWaitMatrix step_wait_matrix(Analysis const& analysis);
 /// None where no cell of the row is known.
 std::optional<StepWaits> step_waits(StepWaitMatrix const& matrix, StepWaitMatrix::Row const& row);
 
-/// By ref, the devices that take part in collectives.
+/// The devices that take part in collectives, sorted by ref.
 std::vector<DeviceWait> waits_by_device(Analysis const& analysis);
 
 /// None where nothing was measured, or no device waited for a late peer.

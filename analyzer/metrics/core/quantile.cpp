@@ -91,8 +91,10 @@ Distribution distribution(std::span<int64_t> values) {
     result.p95 = quantile(values, 95);
     return result;
   }
+
   auto sample = sample_of(values);
   NearQuantile median(sample, values.size(), 50), p95(sample, values.size(), 95);
+
   int64_t least = values.front(), most = values.front();
   for (int64_t const value : values) {
     least = std::min(least, value);
@@ -100,6 +102,7 @@ Distribution distribution(std::span<int64_t> values) {
     median.add(value);
     p95.add(value);
   }
+
   result.least = least;
   result.most = most;
   result.median = median.find(values);

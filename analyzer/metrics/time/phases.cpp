@@ -123,6 +123,7 @@ class ProcessPhases::Sums {
     uint32_t& next = cursors_[track];  // first that begins later
     auto const begins_later = [&](uint32_t i) { return i == all.size() || all[i].when.begin > instant; };
     auto const begins_before = [&](uint32_t i) { return i == 0 || all[i - 1].when.begin <= instant; };
+
     if (next < all.size() && !begins_later(next)) ++next;
     if (!begins_later(next) || !begins_before(next)) {
       auto const after =
@@ -139,6 +140,7 @@ class ProcessPhases::Sums {
     name.busy.add(when);
     occurrences_[occurrence].busy.add(when);
     occurrences_[occurrence].has_ops = true;
+
     switch (rows_.op_class(row)) {
       case model::OpClass::kCompute:
         name.compute.add(when);
@@ -167,6 +169,7 @@ class ProcessPhases::Sums {
         samples_.emplace_back(occurrence.name, sums.busy.total_ns());
       }
     }
+
     std::sort(samples_.begin(), samples_.end());
     for (size_t i = samples_.size(); i-- > 0;) names_[samples_[i].first].first_sample = i;
   }
@@ -190,6 +193,7 @@ class ProcessPhases::Sums {
 ProcessPhases::ProcessPhases(std::span<DeviceOps const> devices) {
   if (devices.empty()) return;
   model::Trace const& trace = devices.front().trace();
+
   if (has_phases(trace)) {
     collect<EventKind::kPhase>(*devices.front().rank, [&](uint32_t /*row*/) { return true; });
   } else {
@@ -200,6 +204,7 @@ ProcessPhases::ProcessPhases(std::span<DeviceOps const> devices) {
       return is_phase == 1;
     });
   }
+
   if (!names_.empty()) find_devices(devices);
 }
 
@@ -209,6 +214,7 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
   auto const tracks = trace.tracks();
   std::unordered_map<uint32_t, uint32_t> places;  // string → names_
   threads_.resize(tracks.size());
+
   std::vector<uint32_t> open;
   for (uint32_t t = 0; t < tracks.size(); ++t) {
     if (tracks[t].kind != model::TrackKind::kThread || tracks[t].device >= 0) continue;
@@ -218,6 +224,7 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
       if (!is_phase(row)) return;
       Interval const when{trace.start(row) + rank.offset_ns, trace.end(row) + rank.offset_ns};
       while (!open.empty() && all[open.back()].when.end <= when.begin) open.pop_back();
+
       auto const [place, is_new] = places.try_emplace(trace.columns().name[row].value, static_cast<uint32_t>(names_.size()));
       if (is_new) names_.push_back(trace.columns().name[row]);
       uint32_t const name = place->second;
@@ -233,12 +240,15 @@ void ProcessPhases::collect(model::RankTrace const& rank, IsPhase const& is_phas
 void ProcessPhases::find_devices(std::span<DeviceOps const> devices) {
   std::vector<uint64_t> most(threads_.size(), 0), launches;
   for (Thread& thread : threads_) thread.device = devices.front().ref.device;
+
   if (devices.size() == 1) return;
+
   for (DeviceOps const& device : devices) {
     launches.assign(threads_.size(), 0);
     RowView const rows = device.rows();
     for (uint32_t const row : device.ops)
       if (model::EventId const launch = rows.link(row); launch.valid()) ++launches[rows.track(launch.value).value];
+
     for (size_t t = 0; t < threads_.size(); ++t) {
       if (launches[t] <= most[t]) continue;
       most[t] = launches[t];
@@ -257,7 +267,9 @@ std::vector<PhaseStats> ProcessPhases::of_device(DeviceOps const& device, Device
     return std::tuple(-*a.busy_ns, -a.host_ns, std::string_view(a.name)) <
            std::tuple(-*b.busy_ns, -b.host_ns, std::string_view(b.name));
   });
+
   if (result.size() <= kMostPhases) return result;
+
   PhaseStats rest;
   rest.ref = device.ref;
   rest.names = 0;
