@@ -105,8 +105,8 @@ using RankedParticipants = std::vector<std::pair<int32_t, CollectiveStats::Parti
 
 /// Keeps one participant of a rank that two tools recorded, such as a profiler and NCCL's inspector. The trace with the higher
 /// process id counts, as tools that know little write none. Two entries with one number in the communicator are the same rank
-/// where they have one rank in the job. Where there are more entries than participants, the number suffices. `by_rank`: by rank in the communicator;
-/// `job_ranks`: by process.
+/// where they have one rank in the job. Where there are more entries than participants, the number suffices. `by_rank`: by rank
+/// in the communicator; `job_ranks`: by process.
 void keep_one_recording(RankedParticipants& by_rank, uint32_t expected, std::vector<int32_t> const& job_ranks) {
   bool const are_too_many = expected > 0 && by_rank.size() > expected;
   std::reverse(by_rank.begin(), by_rank.end());

@@ -7,7 +7,7 @@
 
 namespace stepscope::analyzer {
 
-/// By first start. busbw = bytes / transfer × factor, with all participants there.
+/// Sorted by first start. busbw = bytes / transfer × factor, with all participants there.
 std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& devices);
 
 /// The collective ops of a device, in the order of its ops.

@@ -40,9 +40,9 @@ class ActivityCursor {
     if (gap_ != last_gap_ && gap_->when.begin < instant) done[activity_index(gap_->cause)] += instant - gap_->when.begin;
 
     int64_t const waited = wait_.until(instant);
-    done[kComputes] = compute_.until(instant);
-    done[kTransfers] = comm_.until(instant) - waited;
-    done[kCopies] = copy_.until(instant);
+    done[kDoesCompute] = compute_.until(instant);
+    done[kDoesTransfer] = comm_.until(instant) - waited;
+    done[kDoesCopy] = copy_.until(instant);
     done[activity_index(IdleCause::kPeer)] += waited;
     return done;
   }

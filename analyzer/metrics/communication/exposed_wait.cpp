@@ -47,9 +47,9 @@ class CoveredTime {
 };
 
 /// How much earlier a device's collectives would have ended without late peers. They must come by begin.
-class Lateness {
+class LateTime {
  public:
-  explicit Lateness(std::vector<ReadyCollective> const& ready) : ready_(ready) {}
+  explicit LateTime(std::vector<ReadyCollective> const& ready) : ready_(ready) {}
 
   int64_t of(CollectiveStats::Participant const& own) {
     Stream& stream = streams_[own.track.value];
@@ -86,7 +86,7 @@ model::IntervalSet WaitAttribution::split_exposed_wait(DeviceRef ref, model::Int
   if (member == nullptr) return {};
 
   CoveredTime exposed_time(exposed_comm);
-  Lateness lateness(ready);
+  LateTime late_time(ready);
   std::vector<Interval> late;
   for (Participation const at : member->of) {
     auto& own = participant(at);
@@ -94,7 +94,7 @@ model::IntervalSet WaitAttribution::split_exposed_wait(DeviceRef ref, model::Int
     own.exposed_late_ns = std::min(own.wait_ns, exposed);
     own.exposed_transfer_ns = exposed - own.exposed_late_ns;
 
-    int64_t const lost = std::min(lateness.of(own), exposed);
+    int64_t const lost = std::min(late_time.of(own), exposed);
     if (lost > 0) late.push_back({exposed_time.instant_after(until_end - lost), own.when.end});
   }
   return model::intersect(model::unite(std::move(late)), exposed_comm);

@@ -4,10 +4,10 @@
 // activity of the waiters since then, weighted by how long each of them waited. The differences made it late: the waits are
 // charged to them in proportion, but no more than the late one had more. The rest comes from a later begin: its step, or its
 // recording, began later. So the charges sum to the waits exactly. Where the late one had itself waited, that part is charged to
-// the collectives in which it had waited, and there in the same way: to what made their late participants late.
+// the collectives in which it had waited. There it goes, in the same way, to what made their late participants late.
 //
 // Participants were level when the last collective of the same participants had ended, unless the late one computed at that
-// instant: then its compute did not depend on that collective, and no device had caught up. In that case, and before the first
+// instant. Then its compute did not depend on that collective, and no device had caught up. In that case, and before the first
 // such collective, the comparison begins with each device's step.
 //
 // Only durations are compared, each on one device's own clock. Devices are added one after the other; each leaves a few numbers a
@@ -43,21 +43,22 @@ class WaitAttribution {
 
   /// Fills exposed_late_ns and exposed_transfer_ns where the device takes part, from its sets.exposed_comm. Returns the part of
   /// exposed_comm that late peers cause: the end of each collective, as long as it would have ended earlier without late peers.
-  /// That length is its wait. Where it began when the collective before it on its stream was over, it also inherits how much
-  /// earlier that one would have ended, as far as it was `ready` itself. Several threads may call it for different devices.
+  /// The length is its wait. A collective that began when the one before it on its stream was over inherits how much earlier that
+  /// one would have ended, as far as it was `ready` itself. Several threads may call it for different devices.
   [[nodiscard]] model::IntervalSet split_exposed_wait(DeviceRef ref, model::IntervalSet const& exposed_comm,
                                                       std::vector<ReadyCollective> const& ready) const;
 
-  /// Adds what a device did, after split_exposed_wait(). `gaps`: by time, disjoint; `steps`: by time; `trace`: of its process, for names.
+  /// Adds what a device did, after split_exposed_wait(). `gaps`: by time, disjoint; `steps`: by time; `trace`: of its process,
+  /// for names.
   void add_device(DeviceRef ref, DeviceSets const& sets, std::vector<IdleGap> const& gaps, std::vector<StepStats> const& steps,
                   model::Trace const& trace);
 
-  /// Charges the waits of the participants that begin in measured time. Causes of devices that were not added are kUnknown, and so
-  /// are comparisons with them.
+  /// Charges the waits of the participants that begin in measured time. Causes of devices that were not added are kUnknown, and
+  /// so are comparisons with them.
   [[nodiscard]] std::vector<WaitStats> attribute_waits(std::vector<MeasuredTime> const& measured) const;
 
-  /// Time of a device by activity: compute, exposed transfer, exposed copy, then idle by cause (activity_index.h). Exposed waiting
-  /// counts as idle time of cause kPeer.
+  /// Time of a device by activity: compute, exposed transfer, exposed copy, then idle by cause (activity_index.h). Exposed
+  /// waiting counts as idle time of cause kPeer.
   static constexpr size_t kActivityTimes = 3 + kIdleCauseCount;
   using ActivityTimes = std::array<int64_t, kActivityTimes>;
 
@@ -65,19 +66,19 @@ class WaitAttribution {
   static constexpr uint32_t kNone = 0xFFFFFFFF;
   /// Why a collective was late.
   struct Delay {
-    uint32_t late = kNone;                     ///< its late participant
-    uint32_t late_place = kNone;               ///< where that is among the participations of its device
-    uint32_t previous = kNone;                 ///< the last collective of the same participants that ended before, on the late one
-    bool is_level = false;                     ///< after `previous` all were level
-    bool is_late_known = false;                ///< the late one's device was added
-    bool is_first_step = false;                ///< the late one's recording begins at `since`
-    float waiters_known = 0;                   ///< share of the waits whose devices were added
-    int64_t wait_ns = 0;                       ///< of all participants
-    double mean_wait_ns = 0;                   ///< mean wait, each weighted by itself: a full explanation sums to it
-    int64_t since = 0;                         ///< begin of the compared time of the late one
-    std::array<float, kActivityTimes> more{};  ///< what the late one had more of than the others since `previous`, ns
+    uint32_t late = kNone;        ///< its late participant
+    uint32_t late_place = kNone;  ///< where that is among the participations of its device
+    uint32_t previous = kNone;    ///< the last collective of the same participants that ended before, on the late one
+    bool is_level = false;        ///< after `previous` all were level
+    bool is_late_known = false;   ///< the late one's device was added
+    bool is_first_step = false;   ///< the late one's recording begins at `since`
+    float waiters_known = 0;      ///< share of the waits whose devices were added
+    int64_t wait_ns = 0;          ///< of all participants
+    double mean_wait_ns = 0;      ///< mean wait, each weighted by itself: a full explanation sums to it
+    int64_t since = 0;            ///< begin of the compared time of the late one
+    std::array<float, kActivityTimes> more{};          ///< what the late one had more of than the others since `previous`, ns
     std::array<float, kActivityTimes> more_of_step{};  ///< … and since the step began
-    std::array<uint32_t, kIdleCauseCount> host{};  ///< in names_: the host op of most idle time, by cause
+    std::array<uint32_t, kIdleCauseCount> host{};      ///< in names_: the host op of most idle time, by cause
   };
   /// One participation of a device.
   struct Participation {

@@ -73,7 +73,7 @@ class WaitAttribution::Charges {
   }
 
   static constexpr size_t kRest = kActivityTimes;
-  /// By activity; the last: what no difference explains.
+  /// A weight for each activity, and one for the part that no difference explains.
   using Weights = std::array<double, kActivityTimes + 1>;
 
   void attribute_waits(uint32_t collective) {
@@ -181,7 +181,7 @@ class WaitAttribution::Charges {
   }
 
   WaitAttribution const& all_;
-  std::vector<Amount> amounts_;  ///< beside the collectives: still to be charged
+  std::vector<Amount> amounts_;  ///< by collective: still to be charged
   std::vector<WaitStats> rows_;
   std::unordered_map<uint64_t, size_t> places_;
   std::vector<uint32_t> earlier_;  // reused

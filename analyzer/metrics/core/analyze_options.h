@@ -1,4 +1,4 @@
-// What of a run to analyse, and how.
+// The part of a run that analyze() looks at, and its limits.
 #pragma once
 
 #include <cstdint>

@@ -12,7 +12,7 @@ namespace {
 /// Below, selecting is as fast as asking a sample first.
 constexpr size_t kFewValues = 512;
 
-/// Of sorted values.
+/// The index of a quantile among sorted values.
 constexpr size_t place_of_quantile(size_t values, size_t percent) { return (values * percent + 99) / 100 - 1; }
 
 int64_t select(std::span<int64_t> values, size_t place) {

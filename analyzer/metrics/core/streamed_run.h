@@ -21,9 +21,9 @@ struct StreamedRun {
   std::function<base::Expected<model::RankTrace>(size_t process, Interval window)> read_window;
 };
 
-/// The critical path needs all processes at once. Processes with more events together than this get the path of
-/// their middle steps, which hold about kMostPathEvents, whether memory holds the run or not: both ways to read
-/// a run find the same path.
+/// The critical path needs all processes at once. Where they have more events together than this, the path is that of their
+/// middle steps, which hold about kMostPathEvents. The limit holds for runs in memory, too: both ways to read a run find the
+/// same path.
 inline constexpr uint64_t kMostWholePathEvents = uint64_t{8} << 20;
 inline constexpr uint64_t kMostPathEvents = uint64_t{4} << 20;
 

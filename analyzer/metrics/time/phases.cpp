@@ -44,6 +44,7 @@ bool is_phase_name(std::string_view name) {
   constexpr std::array<std::string_view, 14> kWords = {"forward",    "fwd",       "backward",      "bwd",       "optimizer",
                                                        "evaluate",   "eval",      "evaluation",    "validate",  "validation",
                                                        "checkpoint", "generator", "discriminator", "accumulate"};
+
   auto const lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
   auto const is_letter = [&](char c) { return lower(c) >= 'a' && lower(c) <= 'z'; };
   auto const begin = std::find_if(name.begin(), name.end(), is_letter);
@@ -53,7 +54,7 @@ bool is_phase_name(std::string_view name) {
   });
 }
 
-/// What of a device's time the ops of each phase took.
+/// The part of a device's time that the ops of each phase took.
 class ProcessPhases::Sums {
  public:
   Sums(ProcessPhases const& phases, DeviceOps const& device, DeviceSets const& sets)
@@ -63,11 +64,13 @@ class ProcessPhases::Sums {
         sets_(sets),
         names_(phases.names_.size()),
         cursors_(phases.threads_.size(), 0) {
+    // Occurrences of all threads are numbered through.
     size_t count = 0;
     for (Thread const& thread : phases.threads_) {
       first_.push_back(count);
       count += thread.occurrences.size();
     }
+
     occurrences_.resize(count);
   }
 
@@ -88,6 +91,7 @@ class ProcessPhases::Sums {
     for (size_t i = 0; i < names_.size(); ++i) {
       OfName const& name = names_[i];
       if (name.count == 0) continue;
+
       PhaseStats facts;
       facts.ref = device_.ref;
       facts.name = device_.trace().text(phases_.names_[i]);

@@ -169,8 +169,8 @@ class ReadyOps {
   std::vector<ReadyCollective> collectives_;
 };
 
-/// The parts of the late launches in `where`. Of several at once the one that began first counts, as it would have hidden that
-/// time first.
+/// The parts of the late launches in `where`. Where several overlap, the first to begin counts, as it would have hidden
+/// that time first.
 std::vector<LateLaunch> pieces_in(model::IntervalSet const& where, std::vector<LateLaunch>& late) {
   auto const before = [](LateLaunch const& a, LateLaunch const& b) {
     return std::pair(a.when.begin, a.row) < std::pair(b.when.begin, b.row);
