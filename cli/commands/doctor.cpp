@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "cli/commands.h"
 #include "cli/commands/checks.h"

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "analyzer/metrics/steps/run_summary.h"
 #include "query/tables/host_tables.h"
 #include "reports/words/labels.h"
 #include "reports/words/summary.h"
@@ -127,7 +128,7 @@ FactTable step_table() {
                   nullptr};
   append_idle(table.columns);
   table.fill = [](Run const& run, Analysis const& analysis, Rows& rows) {
-    for (reports::StepPeriod const& period : reports::step_periods(analysis)) {
+    for (analyzer::StepPeriod const& period : analyzer::step_periods(analysis)) {
       analyzer::StepStats const& step = *period.step;
       add_place(run, step.ref, rows);
       rows.add(integer(step.step));

@@ -7,10 +7,10 @@
 
 namespace stepscope::analyzer {
 
-/// By first start. busbw = bytes / transfer × factor, with all participants there.
+/// Sorted by first start. busbw = bytes / transfer × factor, with all participants there.
 std::vector<CollectiveStats> match_collectives(std::vector<DeviceOps> const& devices);
 
-/// Of a device: its collective ops, in the order of its ops.
+/// The collective ops of a device, in the order of its ops.
 std::vector<uint32_t> collective_rows(DeviceOps const& device);
 
 /// The row of each collective in the outline of a process and in its whole trace, ascending: a device's collectives have one

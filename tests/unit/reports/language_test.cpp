@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "analyzer/rules/rule.h"
 #include "reports/html/html.h"
 #include "reports/html/scaling_page.h"

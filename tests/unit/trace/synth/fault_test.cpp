@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "tests/support/paths.h"
 #include "tests/support/sanitized.h"

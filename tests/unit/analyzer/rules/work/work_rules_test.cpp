@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/rules/host/launch_cost.h"
 #include "analyzer/rules/rule.h"
 #include "tests/support/synthetic_run.h"
