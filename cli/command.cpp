@@ -103,7 +103,7 @@ CLI::Validator whole_number(uint64_t low, uint64_t high) {
 }
 
 void add_one_run_option(CLI::App& app, bool& is_one_run) {
-  app.add_flag("--one-run", is_one_run, "all RUNs are parts of one, also those that do not overlap in time");
+  app.add_flag("--one-run", is_one_run, "treat all RUNs as parts of one run, even if they do not overlap in time");
 }
 
 std::string ranks_there(std::set<int32_t> const& ranks) {

@@ -46,7 +46,7 @@ Connection open_connection() {
   return connection;
 }
 
-constexpr char const* kOnlySelect = "only SELECT is possible: a run is read, never written";
+constexpr char const* kOnlySelect = "only SELECT is possible: Stepscope never writes to a run";
 
 QueryError error_of(sqlite3* database) {
   if (sqlite3_errcode(database) == SQLITE_AUTH) return {kOnlySelect, std::nullopt};
@@ -61,7 +61,7 @@ tl::expected<Statement, QueryError> prepare(sqlite3* database, std::string const
   int const result = sqlite3_prepare_v2(database, sql.c_str(), static_cast<int>(sql.size() + 1), &prepared, &tail);
   Statement statement(prepared);
   if (result != SQLITE_OK) return tl::unexpected(error_of(database));
-  if (statement == nullptr) return tl::unexpected(QueryError{"there is no statement, write a SELECT", std::nullopt});
+  if (statement == nullptr) return tl::unexpected(QueryError{"the statement is empty, write a SELECT", std::nullopt});
   // What the authorizer has nothing to say about (REINDEX).
   bool const answers = sqlite3_stmt_readonly(statement.get()) != 0 && sqlite3_column_count(statement.get()) > 0;
   if (!answers) return tl::unexpected(QueryError{kOnlySelect, std::nullopt});

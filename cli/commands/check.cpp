@@ -106,7 +106,7 @@ Expected<gate::History> read_points(std::string const& path, std::string const& 
   }
   gate::History history{name, {}};
   for (analyzer::RunMeasurements const& run : runs) {
-    if (run.steps.empty()) return base::fail("{}: has no steps, leave it out", path);
+    if (run.steps.empty()) return base::fail("{}: has no steps, remove it from the command", path);
     history.points.push_back(analyzer::history_point(run, run.name));
   }
   return history;
@@ -171,7 +171,7 @@ Expected<void> check_steps(Samples const& candidate) {
 Expected<CheckInputs> read_inputs(CheckCommand const& command) {
   bool const has_task = !command.base.empty() || !command.budget.empty() || !command.history.empty() ||
                         !command.update_baseline.empty() || !command.append_history.empty();
-  if (!has_task) return base::fail("check: nothing to check against, name --baseline, --budget or --history");
+  if (!has_task) return base::fail("check: nothing to compare with, name --baseline, --budget or --history");
   if (command.paired && command.base.empty())
     return base::fail("check: --paired: name the other run of each pair with --baseline");
   bool const is_history_alone =
@@ -187,7 +187,9 @@ Expected<CheckInputs> read_inputs(CheckCommand const& command) {
   bool const is_kept = !command.update_baseline.empty() || !command.append_history.empty();
   auto const is_in_turn = [](analyzer::RunMeasurements const& run) { return run.steps_in_turn > 0; };
   if (is_kept && std::any_of(inputs.candidate.begin(), inputs.candidate.end(), is_in_turn))
-    return base::fail("check: runs that were made in turn with another program are for --paired, keep runs that were made alone");
+    return base::fail(
+        "check: interleaved runs are for --paired: "
+        "keep runs that were recorded alone as baseline or history");
   inputs.name = command.name;
   if (inputs.name.empty() && !inputs.candidate.empty()) inputs.name = gate::workload_name(inputs.candidate.front());
   if (!command.base.empty()) inputs.base_file = gate::baseline_file(command.base.front(), inputs.name);
@@ -312,14 +314,14 @@ int check(CheckCommand const& command) {
 }
 
 void add_check_outputs(CLI::App& app, CheckCommand& command) {
-  app.add_flag("--json", command.json, "print every number as JSON instead of text (docs/guide/GATE.md)");
-  app.add_option("--json-file", command.json_file, "write it to this file");
+  app.add_flag("--json", command.json, "print all numbers as JSON instead of text (docs/guide/GATE.md)");
+  app.add_option("--json-file", command.json_file, "write the JSON to this file");
   app.add_option("--markdown", command.markdown, "write a comment for a pull request to this file");
   app.add_option("--junit", command.junit, "write JUnit XML to this file");
   app.add_option("--sarif", command.sarif, "write SARIF 2.1.0 to this file");
   auto* const on =
-      app.add_flag("--github", command.github, "annotate the run of GitHub Actions (on by itself where GITHUB_ACTIONS is true)");
-  app.add_flag("--no-github", command.no_github, "do not")->excludes(on);
+      app.add_flag("--github", command.github, "print annotations for GitHub Actions (default if GITHUB_ACTIONS is true)");
+  app.add_flag("--no-github", command.no_github, "print no annotations for GitHub Actions")->excludes(on);
 }
 
 }  // namespace
@@ -327,25 +329,27 @@ void add_check_outputs(CLI::App& app, CheckCommand& command) {
 Action add_check(CLI::App& app) {
   auto const command = std::make_shared<CheckCommand>();
   app.footer(
-      "stepscope check NEW... --baseline BASE... [--budget FILE]\n"
-      "Exit code: 0 passed, 1 failed (slower or more memory beyond doubt, or a budget broken), 2 wrong use or unreadable, 3 "
-      "unclear. docs/guide/GATE.md");
+      "stepscope check NEW... --baseline BASE... [--budget FILE]\nExit code: "
+      "0 passed, 1 failed (significantly slower or more memory, or a budget exceeded), "
+      "2 wrong use or unreadable input, 3 unclear. docs/guide/GATE.md");
   app.add_option("NEW", command->candidate, "the runs to check");
   app.add_option("--baseline", command->base, "runs, baseline files, or a folder of baseline files");
   app.add_option("--budget", command->budget, "a TOML file of limits for each workload");
   app.add_option("--history", command->history,
-                 "history files, baselines or runs, oldest first: say where the step time changed");
+                 "history files, baselines or runs, oldest first: report where the step time changed");
   app.add_option("--update-baseline", command->update_baseline,
-                 "write NEW as baseline to this file (.json) or folder; with --baseline or --budget only when the check passes");
+                 "write NEW as a baseline to this file (.json) or folder; "
+                 "with --baseline or --budget only if the check passes");
   app.add_option("--append-history", command->append_history, "append NEW to this history file (.json)");
-  app.add_option("--name", command->name, "of the workload: its baseline's file and its budgets (default: from the command)");
-  app.add_option("--label", command->label, "of NEW in the history, a commit for example (default: its path)");
-  app.add_option("--steps", command->steps, "only steps first:last of each run");
-  app.add_option("--min-effect", command->least_percent, "changes of less than so many percent do not count")
+  app.add_option("--name", command->name,
+                 "name of the workload, which selects its baseline file and budgets (default: "
+                 "from the recorded command)");
+  app.add_option("--label", command->label, "label of NEW in the history, such as a commit (default: its path)");
+  app.add_option("--steps", command->steps, "use only the steps first:last of each run");
+  app.add_option("--min-effect", command->least_percent, "smallest change that counts, in percent")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  app.add_flag("--paired", command->paired,
-               "the runs were made in turn with those of --baseline, named in that order: pairs are compared");
+  app.add_flag("--paired", command->paired, "compare pairs: NEW and --baseline name interleaved runs in the same order");
   add_check_outputs(app, *command);
   return [command] { return check(*command); };
 }

@@ -58,11 +58,12 @@ std::string last_events(file::TraceFile const& file) {
 }
 
 Loss lost_end(file::TraceFile const& file, std::vector<file::DamagedPlace> const& damage) {
-  std::string what = "what came after the last block: the file has no end";
+  std::string what = "everything after the last block: the file has no end";
   if (!damage.empty() && damage.back().is_end)
     what += fmt::format(", it ends in the middle of {}", file::describe(damage.back(), file.tracks()));
   return {what + "; " + last_events(file),
-          "the program was killed or is still running, its disk was full, or the file was cut; a recorder writes every second"};
+          "the program was killed or is still running, its disk was full, "
+          "or the file was truncated; the tracer writes every second"};
 }
 
 void add_damage(file::TraceFile const& file, Diagnosis& diagnosis) {
@@ -72,9 +73,9 @@ void add_damage(file::TraceFile const& file, Diagnosis& diagnosis) {
     if (place.is_end && !file.is_finished()) continue;  // told above
     std::string const what =
         fmt::format("{} at byte {}: {}", base::format_bytes(place.bytes), place.offset, file::describe(place, file.tracks()));
-    char const* const why = place.is_end ? "the file was cut: copy it again"
-                                         : "the bytes were changed after they were written: copy the file again, check the disk";
-    diagnosis.losses.push_back({what, fmt::format("{}{}", why, place.is_derived ? "; nothing recorded is in it" : "")});
+    char const* const why = place.is_end ? "the file was truncated: copy it again"
+                                         : "the bytes changed after they were written: copy the file again, check the disk";
+    diagnosis.losses.push_back({what, fmt::format("{}{}", why, place.is_derived ? "; it has no recorded events" : "")});
   }
 }
 
@@ -83,7 +84,7 @@ void add_earlier_losses(model::ImportLog const& log, Diagnosis& diagnosis) {
   if (log.lost_blocks > 0)
     diagnosis.losses.push_back({fmt::format("{} damaged block{} of the trace that this one was made of", log.lost_blocks,
                                             log.lost_blocks == 1 ? "" : "s"),
-                                "make it again from an intact copy"});
+                                "convert it again from an intact copy"});
   for (std::string const& note : log.notes) {
     bool const is_said = std::find(diagnosis.doubts.begin(), diagnosis.doubts.end(), note) != diagnosis.doubts.end();
     if (!is_said) diagnosis.doubts.push_back(note);  // of several processes of a file
@@ -98,7 +99,7 @@ void add_drops(file::TraceFile const& file, Diagnosis& diagnosis) {
                                   "the recorder's buffers were full: record with a larger --buffer-mb, or fewer annotations"});
   }
   if (file.log().dropped > 0)
-    diagnosis.losses.push_back({fmt::format("{} events that no track claims", base::format_count(file.log().dropped)),
+    diagnosis.losses.push_back({fmt::format("{} events that belong to no track", base::format_count(file.log().dropped)),
                                 "the recorder's buffers were full: record with a larger --buffer-mb"});
 }
 
@@ -108,13 +109,14 @@ void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
   };
   add(log.unmatched_launches, "launch call", " without device op in the trace");
   add(log.doubled_launches, "launch call",
-      " with the correlation id of an earlier one: device ops were linked with the last before them");
+      " with the correlation id of an earlier one: "
+      "each device op is linked with the last one before it");
   add(log.unmatched_ops, "device op", " without launch in the trace");
   add(log.negative_latencies, "device op", " before the launch: the clocks of host and device disagree");
-  add(log.negative_durations, "event", " with a negative duration, taken as 0");
-  add(log.overlapping_slices, "device op", " on a stream while another runs there");
+  add(log.negative_durations, "event", " with a negative duration, read as 0");
+  add(log.overlapping_slices, "device op", " that overlap another on their stream");
   add(log.impossible_times, "event", " with impossible times");
-  add(log.unknown_events, "event", " of kinds that this version does not know");
+  add(log.unknown_events, "event", " of kinds unknown to this version");
 }
 
 /// Of one more process of the file: what add_doubts() looks at.
@@ -132,7 +134,8 @@ void add_counts(model::ImportLog const& log, model::ImportLog& sum) {
 void doubt_emptiness(Diagnosis& diagnosis) {
   if (diagnosis.events > 0) return;
   diagnosis.doubts.emplace_back(
-      "holds no events: the program did nothing that is recorded, or recording did not work; nothing follows from it");
+      "has no events: the program did nothing that Stepscope records, or recording failed; "
+      "no conclusion is possible");
 }
 
 /// Of another tool's file: what reading it found.
@@ -150,11 +153,11 @@ base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
     if (log.truncated) {
       diagnosis.is_finished = false;
       diagnosis.losses.push_back(
-          {"what came behind the place where the file ends", "the tool was killed, its disk was full, or the file was cut"});
+          {"everything after the end of the file", "the tool was killed, its disk was full, or the file was truncated"});
     }
     if (log.dropped > 0)
       diagnosis.losses.push_back({fmt::format("{} events", base::format_count(log.dropped)),
-                                  "the recorder lost them, or they cannot be read: the lines below say which"});
+                                  "the recorder lost them, or they cannot be read: see the lines below"});
     add_earlier_losses(log, diagnosis);
     add_counts(log, doubtful);
   }
@@ -183,7 +186,7 @@ base::Expected<Diagnosis> diagnose(std::string const& path) {
   if (auto const trace = file->read({.columns = {.name = false, .correlation = true, .tables = 0}}))
     add_doubts(trace->log(), diagnosis);
   else
-    diagnosis.doubts.push_back("too many events for this machine's memory: whether launches and device ops fit was not checked");
+    diagnosis.doubts.push_back("too many events for this machine's memory: launches and device ops were not matched");
   doubt_emptiness(diagnosis);
   return diagnosis;
 }
@@ -191,8 +194,8 @@ base::Expected<Diagnosis> diagnose(std::string const& path) {
 /// Of a file that lost nothing.
 char const* praise(Diagnosis const& diagnosis) {
   if (!diagnosis.doubts.empty() && diagnosis.events > 0) return "nothing was lost";
-  return diagnosis.has_checksums ? "complete: every byte is as it was written, nothing was dropped"
-                                 : "read to its end, nothing was left out";
+  return diagnosis.has_checksums ? "complete: all checksums are right, and nothing was dropped"
+                                 : "read to its end, nothing was skipped";
 }
 
 void print(Diagnosis const& diagnosis) {
@@ -283,10 +286,11 @@ Action add_doctor(CLI::App& app) {
     bool json = false;
   };
   auto const options = std::make_shared<Options>();
-  app.add_option("RUN", options->runs, "a trace file or a run folder; without one this machine is examined");
-  app.add_flag("--json", options->json, "print it as JSON");
+  app.add_option("RUN", options->runs, "a trace file or a run folder (default: examine this machine)");
+  app.add_flag("--json", options->json, "print the result as JSON");
   app.footer(
-      "Exit status: 0 ready, or complete; 1 something fails on this machine, or was lost or damaged; 2 a file cannot be read.");
+      "Exit status: 0 the machine is ready or the trace complete; "
+      "1 a check failed, or data were lost or damaged; 2 a file cannot be read.");
   return [options] { return options->runs.empty() ? examine_machine(options->json) : examine(options->runs, options->json); };
 }
 

@@ -47,18 +47,18 @@ std::vector<std::string> losses_of(model::ImportLog const& log) {
     uint64_t count;
     char const* what;
   };
-  std::array const losses = {LossLine{log.dropped, "events lost while recording, or not readable"},
-                             LossLine{log.lost_blocks, "damaged blocks left out"},
-                             LossLine{log.unknown_events, "events of kinds that are not known, left out"},
-                             LossLine{log.negative_durations, "durations below zero, made zero"},
-                             LossLine{log.impossible_times, "impossible times, moved"},
-                             LossLine{log.unmatched_launches, "launches whose device op is not there"},
+  std::array const losses = {LossLine{log.dropped, "events lost while recording, or unreadable"},
+                             LossLine{log.lost_blocks, "damaged blocks skipped"},
+                             LossLine{log.unknown_events, "events of unknown kinds skipped"},
+                             LossLine{log.negative_durations, "negative durations, set to 0"},
+                             LossLine{log.impossible_times, "impossible times, adjusted"},
+                             LossLine{log.unmatched_launches, "launches without their device op"},
                              LossLine{log.doubled_launches, "launches with the id of an earlier one"},
-                             LossLine{log.unmatched_ops, "device ops whose launch is not there"},
+                             LossLine{log.unmatched_ops, "device ops without their launch"},
                              LossLine{log.negative_latencies, "device ops that begin before their launch"},
                              LossLine{log.overlapping_slices, "device ops that overlap another on their stream"}};
   std::vector<std::string> lines;
-  if (log.truncated) lines.emplace_back("the file is cut: what came before was kept");
+  if (log.truncated) lines.emplace_back("the file is truncated: everything before that point was kept");
   for (LossLine const& loss : losses)
     if (loss.count > 0) lines.push_back(fmt::format("{} {}", base::format_count(loss.count), loss.what));
   lines.insert(lines.end(), log.notes.begin(), log.notes.end());
@@ -125,7 +125,7 @@ int import_run(ImportOptions const& options) {
   std::vector<std::string> sources = options.files;
   sources.insert(sources.end(), files.begin(), files.end());
   if (is_source(options.output, sources))
-    return report_error({fmt::format("{}: is where the traces themselves lie, choose another folder with -o", options.output)});
+    return report_error({fmt::format("{}: is the folder of the traces, choose another folder with -o", options.output)});
   PartialRun run(options.output, options.force);
   size_t unreadable = 0;
   std::vector<import::RankSource> outlines;
@@ -137,8 +137,7 @@ int import_run(ImportOptions const& options) {
     ++unreadable;
   }
   if (run.events() == 0) {
-    return unreadable > 0 ? kWrongUse
-                          : report_error({fmt::format("{}: holds no events, nothing was imported", options.files[0])});
+    return unreadable > 0 ? kWrongUse : report_error({fmt::format("{}: has no events, nothing was imported", options.files[0])});
   }
   if (!options.one_run) {
     auto const separated = keep_newest_capture(std::move(outlines), options.files.size() > 1, run);
@@ -152,7 +151,7 @@ int import_run(ImportOptions const& options) {
   std::fprintf(stderr, "stepscope: imported %s of %s, in %s\n", base::format_count(run.events(), "event").c_str(),
                base::format_count(run.ranks(), "rank").c_str(), printable(options.output).c_str());
   if (unreadable == 0) return kGood;
-  return report_error({fmt::format("{} of {} could not be read and are missing in {}", base::format_count(unreadable),
+  return report_error({fmt::format("{} of {} could not be read and are missing from {}", base::format_count(unreadable),
                                    base::format_count(files.size(), "file"), options.output)});
 }
 
@@ -161,13 +160,14 @@ int import_run(ImportOptions const& options) {
 Action add_import(CLI::App& app) {
   auto const options = std::make_shared<ImportOptions>();
   app.footer(
-      "Every trace becomes RUN/rank-N.stepscope: smaller, opened at once, read in part. What of it was lost or repaired is said. "
-      "Files "
-      "are read one after the other; one that cannot be read is left out, and the exit status is then 2.");
-  app.add_option("FILE", options->files, "traces of PyTorch's profiler or other tools, or folders of them")->required();
+      "Every trace becomes RUN/rank-N.stepscope, which is smaller, "
+      "opens at once and can be read in part. Stepscope reports lost and repaired data. "
+      "It reads the files one after the other and skips a file that it cannot read; "
+      "the exit status is then 2.");
+  app.add_option("FILE", options->files, "traces of the PyTorch profiler or of other tools, or folders of them")->required();
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   add_one_run_option(app, options->one_run);
-  app.add_flag("--force", options->force, "overwrite a run that is there");
+  app.add_flag("--force", options->force, "overwrite an existing run");
   return [options] { return import_run(*options); };
 }
 

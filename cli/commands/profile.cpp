@@ -70,17 +70,18 @@ int profile(ProfileOptions options, std::vector<std::string> const& workload_opt
 Action add_profile(CLI::App& app) {
   auto const options = std::make_shared<ProfileOptions>();
   app.allow_extras();
-  app.add_option("WORKLOAD", options->workload, "what to train, see stepscope run --help")->required();
-  app.add_option("-o,--output", options->record.output, "the run folder to write (default: the workload's name and the time)");
+  app.add_option("WORKLOAD", options->workload, "the workload to train, see stepscope run --help")->required();
+  app.add_option("-o,--output", options->record.output,
+                 "the run folder to write (default: name of the workload and current time)");
   app.add_option("--trace-steps", options->record.steps, "record only steps first:last");
-  app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not written yet")
+  app.add_option("--buffer-mb", options->record.buffer_mb, "memory for events that are not yet written (MiB)")
       ->check(whole_number(1, tracer::kMaxBufferMb));
-  app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for what CUDA reports")
+  app.add_option("--cuda-buffer-mb", options->record.cuda_buffer_mb, "memory for CUPTI activity records (MiB)")
       ->check(whole_number(1, tracer::kMaxBufferMb));
-  app.add_option("--cuda-buffer-kb", options->record.cuda_buffer_kb, "size of each of the buffers which that is cut into")
+  app.add_option("--cuda-buffer-kb", options->record.cuda_buffer_kb, "size of each CUPTI buffer (KiB)")
       ->check(whole_number(tracer::kMinCudaBufferKb, tracer::kMaxCudaBufferKb));
-  app.add_flag("--force", options->record.force, "overwrite a run that is there");
-  app.footer("Every other option goes to the workload: stepscope run WORKLOAD --help");
+  app.add_flag("--force", options->record.force, "overwrite an existing run");
+  app.footer("All other options go to the workload, see stepscope run WORKLOAD --help");
   return [options, &app] { return profile(*options, app.remaining()); };
 }
 

@@ -91,7 +91,8 @@ int query_run(QueryOptions const& options) {
 Action add_query(CLI::App& app) {
   auto const options = std::make_shared<QueryOptions>();
   app.footer(
-      "stepscope query RUN... SQL\nTables, their columns and useful queries: docs/reference/QUERY.md. Times are ns of the run. Only SELECT "
+      "stepscope query RUN... SQL\nTables, their columns and useful queries: docs/reference/QUERY.md. Times are ns of the run. "
+      "Only SELECT "
       "is possible.");
   app.add_option(
       "RUN", options->words,
@@ -99,8 +100,8 @@ Action add_query(CLI::App& app) {
   app.add_option("--format", options->format, "table, csv or json")
       ->check(CLI::IsMember({"table", "csv", "json"}))
       ->capture_default_str();
-  app.add_option("--steps", options->steps, "only steps first:last, as analyze takes them");
-  app.add_option("--rank", options->rank, "only this rank")->check(whole_number(0, INT32_MAX));
+  app.add_option("--steps", options->steps, "use only the steps first:last, as analyze does");
+  app.add_option("--rank", options->rank, "use only this rank")->check(whole_number(0, INT32_MAX));
   add_one_run_option(app, options->is_one_run);
   app.add_flag("--tables", options->tables, "list every table and column");
   return [options] { return query_run(*options); };

@@ -96,9 +96,9 @@ int run_selftest(SelftestOptions const& options) {
 Action add_selftest(CLI::App& app) {
   auto const options = std::make_shared<SelftestOptions>();
   app.add_option("--device", options->device, "host:N, cuda or cuda:N (default: host:2 and, where there is a GPU, cuda)");
-  app.add_option("--keep", options->keep, "keep what was recorded in this folder");
-  app.add_flag("--json", options->json, "print it as JSON");
-  app.footer("Exit status: 0 nothing failed, 1 something did, 2 wrong use.");
+  app.add_option("--keep", options->keep, "keep the recordings in this folder");
+  app.add_flag("--json", options->json, "print the result as JSON");
+  app.footer("Exit status: 0 no check failed, 1 a check failed, 2 wrong use.");
   return [options] { return run_selftest(*options); };
 }
 

@@ -103,7 +103,7 @@ Action add_slice(CLI::App& app) {
   add_part_options(app, options->part);
   app.add_flag("--anonymize", options->anonymize, "replace every name: of ranges, kernels, threads, hosts, devices");
   add_one_run_option(app, options->is_one_run);
-  app.add_flag("--force", options->force, "overwrite a run that is there");
+  app.add_flag("--force", options->force, "overwrite an existing run");
   return [options] { return slice_run(*options); };
 }
 

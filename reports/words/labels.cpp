@@ -32,7 +32,7 @@ constexpr std::array<Part, kPartCount> kParts = {{
      true},
     {"peer", "waiting for another rank", "Idle: the next operation is launched but waits for a rank that is late.", true},
     {"graph", "inside a CUDA graph", "Idle inside or between the nodes of a CUDA graph.", true},
-    {"launch_starved", "late host", "Idle because the host had not launched the next operation yet.", true},
+    {"launch_starved", "launch-bound", "Idle because the host had not launched the next operation yet.", true},
     {"launch_latency", "launch latency", "Idle for the device's own start latency.", true},
     {"unexplained", "unexplained", "Idle for a reason that the trace does not show.", true},
 }};
@@ -40,27 +40,26 @@ constexpr std::array<Part, kPartCount> kParts = {{
 // Order: analyzer::PathClass.
 constexpr std::array<Part, analyzer::kPathClassCount> kPathParts = {{
     {"compute", "compute", "A device computes.", false},
-    {"exposed_comm", "communication", "A collective or message, from the arrival of its last participant on.", false},
+    {"exposed_comm", "communication", "A collective or message, from the arrival of its last participant.", false},
     {"exposed_copy", "copies", "A device copies.", false},
-    {"launch_starved", "host code", "A host thread runs, in none of the calls and waits below.", true},
-    {"launch_latency", "launching", "In a launch call, or from there to the start of the device operation.", true},
-    {"sync", "blocking synchronization", "In a call that waits for a device that is over with what it waits for.", true},
+    {"launch_starved", "host code", "A host thread runs code outside of the calls and waits below.", true},
+    {"launch_latency", "launching", "In a launch call, or between that call and the start of its device operation.", true},
+    {"sync", "blocking synchronization", "In a call that waits for a device which has already finished that work.", true},
     {"input", "waiting for input", "A host thread waits for input data.", true},
     {"allocation", "memory allocation", "In a call that allocates or frees device memory.", true},
     {"profiler", "profiler overhead", "The profiler does its own work.", true},
-    {"peer", "waiting for another rank", "In a collective that waits for a rank which is not in the analysis.", true},
-    {"unexplained", "unexplained", "No record tells what was going on.", true},
+    {"peer", "waiting for another rank", "In a collective that waits for a rank outside of the analysis.", true},
+    {"unexplained", "unexplained", "No recorded event explains this time.", true},
 }};
 
 // Order: analyzer::WaitCause without idle time, which part() has.
-constexpr Part kLateCompute = {"compute", "compute", "It computed for longer than those that waited.", false};
+constexpr Part kLateCompute = {"compute", "compute", "It computed for longer than the ranks that waited.", false};
 constexpr Part kLateComm = {"exposed_comm", "other communication", "It moved data in another collective.", false};
-constexpr Part kLateCopy = {"exposed_copy", "copies", "It copied for longer than those that waited.", false};
-constexpr Part kLateStart = {"late_start", "began its step later", "Its step had begun later already: see the step before.",
-                             false};
+constexpr Part kLateCopy = {"exposed_copy", "copies", "It copied for longer than the ranks that waited.", false};
+constexpr Part kLateStart = {"late_start", "step began later", "Its step had already begun later: see the previous step.", false};
 constexpr Part kLateBefore = {"before_recording", "began later, before the recording",
-                              "It was late already when its recording began, so the reason is not recorded.", false};
-constexpr Part kLateUnknown = {"unknown", "cause unknown", "The recording does not tell what it did more of.", false};
+                              "It was already late when its recording began, so the reason is not recorded.", false};
+constexpr Part kLateUnknown = {"unknown", "cause unknown", "The recording does not show which of its work took longer.", false};
 
 /// The words of a part in the language; of each language one part for each of ours, so that their addresses tell them apart.
 Part const& translated(Part const& english) {
@@ -197,10 +196,10 @@ std::string step_source_label(analyzer::Analysis const& analysis) {
     case analyzer::StepSource::kAnnotation:
       return std::string(tr("annotated by the program"));
     case analyzer::StepSource::kNvtxPattern:
-      return std::string(tr("from NVTX ranges named like steps"));
+      return std::string(tr("from NVTX ranges with names of steps"));
     case analyzer::StepSource::kDetected:
-      return std::string(tr("detected as the period of the kernel sequence")) +
-             (analysis.step_confidence ? tr(", {:.0f} % sure", std::floor(*analysis.step_confidence * 100)) : "");
+      return std::string(tr("detected from the period of the kernel sequence")) +
+             (analysis.step_confidence ? tr(", {:.0f} % confidence", std::floor(*analysis.step_confidence * 100)) : "");
     case analyzer::StepSource::kNone:
       break;
   }
@@ -224,17 +223,18 @@ std::string pipeline_gain(analyzer::Finding const& finding) {
 std::string gains_of(analyzer::Finding const& finding) {
   auto const is_known = [](std::optional<double> gain) { return gain && std::isfinite(*gain); };
   bool const hides = is_known(finding.gain_if_hidden);
-  if (!is_known(finding.gain_ceiling)) return hides ? tr("hidden: at most {}", gain_text(*finding.gain_if_hidden)) : "";
+  if (!is_known(finding.gain_ceiling)) return hides ? tr("if hidden: at most {}", gain_text(*finding.gain_if_hidden)) : "";
   if (finding.rule == "pipeline-bubble") return pipeline_gain(finding);
-  if (!hides) return tr("without it: at most {}", gain_text(*finding.gain_ceiling));
+  if (!hides) return tr("if removed: at most {}", gain_text(*finding.gain_ceiling));
   if (*finding.gain_if_hidden >= *finding.gain_ceiling)
-    return tr("hidden or done without: at most {}", gain_text(*finding.gain_ceiling));
-  return tr("hidden: at most {}; done without: at most {}", gain_text(*finding.gain_if_hidden), gain_text(*finding.gain_ceiling));
+    return tr("if hidden or removed: at most {}", gain_text(*finding.gain_ceiling));
+  return tr("if hidden: at most {}; if removed: at most {}", gain_text(*finding.gain_if_hidden),
+            gain_text(*finding.gain_ceiling));
 }
 
 std::string layers_label(analyzer::RepeatedLayers const& layers) {
   std::string const name = layers.first == layers.last ? layers.name : tr("{}, {} to {}", layers.name, layers.first, layers.last);
-  return tr("repeats every {}: one layer ({}), {:.0f} % sure", base::format_duration(layers.period_ns), name,
+  return tr("repeats every {}: one layer ({}), {:.0f} % confidence", base::format_duration(layers.period_ns), name,
             std::floor(layers.confidence * 100));
 }
 
