@@ -269,7 +269,8 @@ bool is_on_github(CheckCommand const& command) {
   return actions != nullptr && std::string_view(actions) == "true";
 }
 
-/// Names in traces may be commands to the runner that prints them; nobody who wrote one knows this word.
+/// Names in traces may be commands to the runner that prints them; a trace's author cannot guess
+/// this token.
 std::string secret_token() {
   std::random_device random;
   std::string token = "stepscope-";

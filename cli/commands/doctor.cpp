@@ -42,7 +42,7 @@ struct Diagnosis {
   std::vector<std::string> doubts;  ///< nothing is lost, but numbers may be off
 };
 
-/// Of a file without an end: how far each track reaches.
+/// Where each track of a file without an end stops.
 std::string last_events(file::TraceFile const& file) {
   std::vector<int64_t> ends(file.tracks().size(), INT64_MIN);
   for (file::IndexEntry const& entry : file.blocks())
@@ -119,7 +119,7 @@ void add_doubts(model::ImportLog const& log, Diagnosis& diagnosis) {
   add(log.unknown_events, "event", " of kinds unknown to this version");
 }
 
-/// Of one more process of the file: what add_doubts() looks at.
+/// Adds the counts of one more process, those that add_doubts() reads.
 void add_counts(model::ImportLog const& log, model::ImportLog& sum) {
   sum.unmatched_launches += log.unmatched_launches;
   sum.doubled_launches += log.doubled_launches;
@@ -138,7 +138,7 @@ void doubt_emptiness(Diagnosis& diagnosis) {
       "no conclusion is possible");
 }
 
-/// Of another tool's file: what reading it found.
+/// Reads another tool's file and collects its faults.
 base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
   auto const sources = import::TraceSource::open(path);
   if (!sources) return base::fail_with(sources);
@@ -191,7 +191,7 @@ base::Expected<Diagnosis> diagnose(std::string const& path) {
   return diagnosis;
 }
 
-/// Of a file that lost nothing.
+/// The line for a file that lost nothing.
 char const* praise(Diagnosis const& diagnosis) {
   if (!diagnosis.doubts.empty() && diagnosis.events > 0) return "nothing was lost";
   return diagnosis.has_checksums ? "complete: all checksums are right, and nothing was dropped"
@@ -264,7 +264,7 @@ int examine(std::vector<std::string> const& runs, bool as_json) {
         print(*diagnosis);
     }
   }
-  // What is wrong with single files was told above.
+  // Faults of single files were printed above.
   json trust = nullptr;
   if (auto const run = import::open_run(runs)) {
     analyzer::Analysis const analysis = analyzer::analyze(*run);

@@ -27,8 +27,8 @@ struct ImportOptions {
   bool force = false, one_run = false;
 };
 
-/// What of a process tells of which capture it is: its description, and one event that lasts as long as all of its events.
-/// `place`: among the processes, as its rank source's name of the command.
+/// Keeps of a process what identifies its capture: its description, and one event as long as all of
+/// its events. Stores `place`, the index among the processes, as the command.
 import::RankSource outline_of(model::Trace const& trace, std::string const& file, size_t place){model::TraceBuilder builder;
 builder.info() = trace.info();
 builder.info().command = std::to_string(place);
@@ -98,8 +98,8 @@ Expected<import::RunFiles> files_to_import(std::vector<std::string> const& paths
   return all;
 }
 
-/// Of captures of different times the newest stays, as where the files are opened. Returns what to say of it. Errors: several
-/// paths are of different times.
+/// Keeps the newest of captures from different times, as opening the files does. Returns notes for
+/// the user. Errors: several paths have different times.
 Expected<std::vector<std::string>> keep_newest_capture(std::vector<import::RankSource> outlines, bool are_several_paths,
                                                        PartialRun& run) {
   std::set<size_t> left_out;

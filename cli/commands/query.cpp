@@ -60,8 +60,9 @@ int query_run(QueryOptions const& options) {
   }
   if (is_question_missing(options.words))
     return report_error(
-        {"query: name a run and a question, such as: stepscope query RUN \"select name, count(*), sum(dur_ns) from "
-         "kernels group by name order by 3 desc\"; stepscope query --tables lists what there is"});
+        {"query: name a run and a SELECT, such as: stepscope query RUN "
+         "\"select name, sum(dur_ns) from kernels group by name order by 2 desc\". "
+         "stepscope query --tables lists all tables"});
   std::string sql = options.words.back();
   if (sql == "-") sql.assign(std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>());
   query::Part part{.rank = options.rank};

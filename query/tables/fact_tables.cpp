@@ -182,7 +182,7 @@ Cell communicator_rank(analyzer::CollectiveStats::Participant const& participant
   return participant.rank < 0 ? Cell{} : integer(participant.rank);
 }
 
-/// Of a collective or link; what the trace does not say is nothing, as in `collectives`.
+/// Columns of a collective or link. A value that the trace lacks is NULL, as in `collectives`.
 Cell operation(model::CollectiveOp op) {
   return op == model::CollectiveOp::kUnknown ? Cell{} : Cell::of(std::string_view(model::to_string(op)));
 }

@@ -135,10 +135,10 @@ std::string factors_section(ScalingSeries const& series) {
       [](ScalingPoint const& point) { return point.efficiency.value; });
   std::string body = paragraph(scaling_break_text(series));
   body += chart("factors", "Where the devices' time goes, by number of devices",
-                "The factors of POP and TALP over the steady steps: "
-                "load balance = Σ compute / (n · most compute of a device); "
-                "communication efficiency = most compute / most busy time of a device; "
-                "orchestration = most busy time / elapsed. "
+                "The factors are those of POP and TALP, over the steady steps. "
+                "Load balance = Σ compute / (n · most compute of a device). "
+                "Communication efficiency = most compute / most busy time of a device. "
+                "Orchestration = most busy time / elapsed. "
                 "Their product is the parallel efficiency, Σ compute / (n · elapsed). "
                 "The bar shows it, and above it what each factor takes: "
                 "1 − load balance, load balance × (1 − communication), and so on. "

@@ -10,7 +10,7 @@ struct Sum {
   int64_t ns = 0, steps = 0;
 };
 
-/// By device: its steps' exposed waits.
+/// Exposed waits of the steps of each device.
 using Waits = std::map<analyzer::DeviceRef, std::vector<std::pair<int64_t, int64_t>>>;
 
 /// The numbers of all steps in groups of neighbours.
@@ -33,7 +33,8 @@ int64_t total(std::vector<std::pair<int64_t, int64_t>> const& steps) {
   return static_cast<int64_t>(std::min(sum, 9e18));
 }
 
-/// Of many devices half of those that stay wait least: the ones that others wait for.
+/// If there are too many devices, half of the rows are those that wait least: the ones that others
+/// wait for.
 std::vector<analyzer::DeviceRef> chosen_devices(Waits const& waits) {
   std::vector<std::pair<int64_t, analyzer::DeviceRef>> by_wait;
   for (auto const& [ref, steps] : waits) by_wait.emplace_back(total(steps), ref);

@@ -26,7 +26,8 @@ struct WaitMap {
   size_t devices_left_out = 0;
 };
 
-/// Empty where nobody waits, or nothing would be compared: fewer than two devices or two steps. O(steps log steps).
+/// Empty if no device waits, or if there is nothing to compare: fewer than two devices or two
+/// steps. O(steps log steps).
 WaitMap wait_map(analyzer::Analysis const& analysis);
 
 }  // namespace stepscope::reports

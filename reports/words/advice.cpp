@@ -46,7 +46,7 @@ bool has_role(analyzer::Finding const& finding, std::string_view role) {
                      [&](auto const& subject) { return subject.first == role && !subject.second.empty(); });
 }
 
-/// By what is known of the ranks.
+/// Advice that depends on what is known of the ranks.
 std::string_view advice_on_hung(analyzer::Finding const& finding) {
   if (has_role(finding, "different") || has_role(finding, "circle"))
     return "Look for collectives that ranks call in different orders: "
@@ -142,7 +142,7 @@ std::string_view better_advice(model::Run const& run, analyzer::Finding const& f
   if (finding.rule == "host-bound-launches" && has_subject(finding, "gaps", "long"))
     return "Move this work off the launching thread: "
            "prepare the next batch in worker processes or a prefetching thread while the device "
-           "computes, do the work less often, or make it faster. "
+           "computes. Or do the work less often, or make it faster. "
            "Cheaper launches would not help.";
   if (finding.rule == "serialized-copies" && has_subject(finding, "copies", "within_device"))
     return "Avoid these copies: "

@@ -43,8 +43,9 @@ struct MainRange {
   analyzer::HostRangeStats const* range = nullptr;
   int64_t ns = 0;
 };
-/// The range, other than a wait for data, with most time of its own: in a step where there are steps, else in all. One that ran
-/// once is a frame around the program, of which the name says nothing, unless no range ran twice.
+/// The range, other than a wait for data, with most time of its own: in a step where there are
+/// steps, else in all. One that ran once is a frame around the program and explains nothing, unless
+/// no range ran twice.
 MainRange main_range(analyzer::Analysis const& analysis, bool per_step, uint64_t at_least_ran = 2) {
   MainRange main;
   for (analyzer::HostStats const& host : analysis.hosts)

@@ -51,7 +51,8 @@ uint64_t device_ops(analyzer::Analysis const& analysis) {
   return ops;
 }
 
-/// Of more than half of the operations the launch is missing: no fault of the moment at which the recording began.
+/// More than half of the operations lack their launch, so the start of the recording is not the
+/// reason.
 bool has_hardly_launches(analyzer::Analysis const& analysis, analyzer::Finding const& finding) {
   auto const ops = static_cast<double>(device_ops(analysis));
   return ops > 0 && 2 * quality_metric(finding, "unmatched_ops") > ops;

@@ -17,7 +17,8 @@
 namespace stepscope::reports {
 namespace {
 
-/// Below this share of the step nobody gains by looking at a loss; the verdict then says that all is well.
+/// A loss below this share of the step is not worth a look; the verdict then says that no loss
+/// stands out.
 constexpr double kLossWorthNaming = 0.03;
 
 void add(Summary& summary, analyzer::TimeSplit const& split) {

@@ -14,7 +14,7 @@
 
 namespace stepscope::reports {
 
-/// A step on a device, split without rest.
+/// Exact breakdown of a step on a device.
 struct StepPeriod {
   analyzer::StepStats const* step;
   model::Interval when;                        ///< the period; of a warm-up step its window

@@ -44,7 +44,7 @@ struct Meaning {
   char const* holds;
 };
 
-/// By how much they weaken, the worst first.
+/// Ordered by how much they weaken conclusions, the worst first.
 constexpr std::array kMeanings = {
     Meaning{&Faults::empty, "trace without events", "traces without events",
             "everything about this process: "

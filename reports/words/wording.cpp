@@ -316,7 +316,7 @@ std::string describe_oversubscribed(FindingContext const& seen) {
             host.empty() ? "" : tr(" on {}", host));
 }
 
-/// "rank 3", "ranks 0, 1"; empty when nobody has the role.
+/// "rank 3", "ranks 0, 1"; empty if no rank has the role.
 std::string ranks_in_role(FindingContext const& seen, std::string_view role) {
   for (auto const& [key, ranks] : seen.finding.subjects)
     if (key == role && !ranks.empty())
@@ -371,9 +371,9 @@ constexpr std::array kRules = {
     RuleWords{"host-bound-launches", "Launch-bound: the host launches work too late",
               "The devices are idle because the host has not launched the next operation yet.", describe_idle,
               "Reduce the host time per launch: "
-              "fuse small kernels, capture the step as a CUDA graph, "
-              "move logging and bookkeeping out of the loop, "
-              "reserve a core for the launching thread."},
+              "fuse small kernels or capture the step as a CUDA graph. "
+              "Move logging and bookkeeping out of the loop, "
+              "and reserve a core for the launching thread."},
     RuleWords{"launch-latency", "Kernels are shorter than their launches",
               "The devices wait between kernels that run for less time than it takes to launch "
               "them.",
@@ -555,7 +555,7 @@ std::string reservations(FindingContext const& seen) {
   return text;
 }
 
-/// "blocking-sync" → "Blocking sync": the words of a rule nobody has described yet.
+/// "blocking-sync" → "Blocking sync": the title of a rule that has no words yet.
 std::string spelled_out(std::string_view rule) {
   std::string text = shown(rule);
   std::replace(text.begin(), text.end(), '-', ' ');

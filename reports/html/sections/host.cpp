@@ -27,11 +27,12 @@ struct HostOpSum {
   size_t devices = 0;
 };
 
-/// Those of a name by idle time, descending; the further ones after them, at last what no operation explains.
+/// Order: rows with a name by idle time, descending; then the remaining names together; last the
+/// time without an operation.
 std::vector<HostOpSum> host_op_sums(analyzer::Analysis const& analysis) {
   std::map<std::tuple<analyzer::IdleCause, bool, std::string_view>, HostOpSum> by_name;
   for (analyzer::HostOpStats const& row : analysis.host_ops) {
-    // Of the rows without a name, that of the further ones (names > 0) is not that of none.
+    // A row without a name stands for further names if names > 0, else for no operation.
     std::string_view const name = row.host_op ? std::string_view(*row.host_op) : row.names > 0 ? "*" : "";
     HostOpSum& sum = by_name[{row.cause, row.host_op.has_value(), name}];
     sum.cause = row.cause;

@@ -97,7 +97,7 @@ char const* op_words(analyzer::OpStats::What what) {
   return "further ranges together";
 }
 
-/// By total time, descending; the ranges first.
+/// Order: ranges first, then total time, descending.
 std::vector<OpSum> op_sums(analyzer::Analysis const& analysis, analyzer::OpStats::Level level) {
   std::map<std::pair<analyzer::OpStats::What, std::string_view>, OpSum> by_name;
   for (analyzer::OpStats const& row : analysis.ops) {
@@ -137,7 +137,7 @@ std::string ops_table(Page const& page, analyzer::OpStats::Level level) {
       .number("Total", "Sum of durations, over all devices")
       .number("Share", "Share of all devices' sums");
   if (several) table.number("Mean a device").number("Most on one device").text("Which");
-  // Those of no range end the list however long it is: the rows sum to all device time.
+  // Operations outside of ranges always end the list, so that the rows sum to all device time.
   size_t ranges = 0, left_out = 0;
   for (OpSum const& sum : sums) {
     bool const is_range = sum.first->what == analyzer::OpStats::What::kRange;

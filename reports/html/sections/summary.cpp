@@ -43,7 +43,7 @@ std::string key_numbers(Page const& page) {
   return fmt::format("<div class=\"tiles\">{}</div>\n", tiles);
 }
 
-/// Of programs without a device.
+/// For programs without a device.
 std::string host_numbers(Page const& page) {
   HostSummary const summary = summarize_hosts(page.analysis);
   if (!summary.mean_ns) return {};

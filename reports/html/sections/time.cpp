@@ -214,7 +214,8 @@ std::string steps_section(Page const& page) {
   std::string body = steps_sentence(page);
   body += chart("steps", "Time of each step",
                 "A step lasts from the first launch inside it to the end of the last operation "
-                "launched inside it, plus the idle time before it, such as waiting for a batch. "
+                "launched inside it. "
+                "The idle time before it, such as waiting for a batch, belongs to it. "
                 "Exposed communication is the time in which the device communicates and does not "
                 "compute. Exposed copies are copies that neither compute nor communication hides. "
                 "The rest is idle time by cause (hatched). "

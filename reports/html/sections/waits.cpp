@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kLateDevices = 12;
 /// Reasons in the table of all: most are many and small.
 constexpr size_t kWaitRows = 60;
-/// Pipelines that run side by side are alike; deeper ones than this nobody has built.
+/// Pipelines that run at the same time are alike; deeper ones than this are not expected.
 constexpr size_t kPipelines = 8, kStages = 64;
 
 /// What one device made the others wait.
@@ -41,7 +41,7 @@ void add_part(std::vector<BarPart>& parts, BarPart const& more) {
     known->ns = saturated_sum(known->ns, more.ns);
 }
 
-/// By exposed time, descending.
+/// Order: exposed time, descending.
 std::vector<Late> late_devices(analyzer::Analysis const& analysis) {
   std::map<analyzer::DeviceRef, Late> by_ref;
   // Rows come with the largest exposed time first, so that the first of a device is what it is late by most.
@@ -142,9 +142,9 @@ std::string late_part(Page const& page) {
   body += folded(tr("Table by cause and host operation ({})", page.analysis.waits.size()), causes_table(page));
   return body + how_computed(
                     "In every collective the other devices wait for the last one. "
-                    "It was late because, since all devices were last level, "
-                    "it spent more time than they did computing, communicating, copying, "
-                    "or idle for a cause; the waiting is split between these in proportion. "
+                    "Since all devices were last level, it spent more time than they did computing, "
+                    "communicating, copying, or idle for a cause. "
+                    "The waiting is split between these causes in proportion. "
                     "A device that was late because it waited itself passes its share on to the device "
                     "it waited for. Waiting is hidden while the waiting device computes. "
                     "Numbers are device time, summed over the devices that waited, in the measured steps.");

@@ -52,7 +52,7 @@ std::string kernel_name(std::string const& name) {
   return shown(name, kMostNameBytes - kEndBytes) + shown(std::string_view(name).substr(end), kEndBytes);
 }
 
-/// Of the kernels, what they have in a part.
+/// The time that a kernel contributes to a part.
 double share_in(KernelChange const& kernel, ChangePart part) {
   switch (part) {
     case ChangePart::kKernelSpeed:
@@ -92,7 +92,7 @@ std::string kernel_reason(Comparison const& comparison, ChangePart part, double 
   return text;
 }
 
-/// Of analyzer::cause_of().
+/// Label for a result of analyzer::cause_of().
 std::string_view cause_label(std::string_view cause) {
   if (cause == "comm") return tr("communication");
   if (cause == "copy") return tr("copies");
@@ -121,7 +121,7 @@ std::string host_reason(Comparison const& comparison, analyzer::IdleCause cause,
   return tr("{} in “{}”", signed_duration(most->candidate_ns - most->base_ns), shown(most->name, kMostNameBytes));
 }
 
-/// Of programs without a device.
+/// For programs without a device.
 std::string range_reason(Comparison const& comparison, bool waits, double part_ns) {
   analyzer::RangeChange const* most = nullptr;
   auto const change = [](analyzer::RangeChange const& range) { return range.candidate_ns - range.base_ns; };
@@ -466,10 +466,9 @@ std::string refusal_text(Comparison const& comparison) {
           "name equally many runs on both sides, in the order in which they were interleaved",
           base::format_count(comparison.base.runs.size(), "run"), comparison.candidate.runs.size());
     case analyzer::Refusal::kOneSideInTurn:
-      return "some runs were interleaved with another program (record --in-turn) and others were "
-             "not: "
-             "only the fastest steps of the former count, "
-             "so compare runs that were recorded in the same way";
+      return "some runs were interleaved with another program (record --in-turn), "
+             "others were not, and only the fastest steps of the former count: "
+             "compare runs that were recorded in the same way";
   }
   return "name at least one run before and one after --vs";
 }

@@ -24,7 +24,7 @@ using analyzer::Metric;
 
 /// Names of workloads and labels of runs.
 constexpr size_t kMostLabelBytes = 80;
-/// Of files that were written: whoever reads it opens them.
+/// Limit for paths of written files, long enough to open them.
 constexpr size_t kMostPathBytes = 300;
 
 std::string gate_duration(double ns) { return base::format_duration(std::llround(std::clamp(ns, -9e18, 9e18))); }
@@ -154,7 +154,7 @@ std::string memory_message(GateResult const& result, GateAnswer const& answer) {
                      noise.empty() ? "" : " ", noise);
 }
 
-/// Of what more values could tell; what is unclear for another reason they cannot.
+/// How many more values would settle an unclear answer; empty if more values would not help.
 std::string settle_text(GateResult const& result, GateAnswer const& answer) {
   if (answer.verdict != GateVerdict::kUnclear) return {};
   if (answer.more) return fmt::format("About {} would settle it, if their variation stays the same.", more_text(*answer.more));
@@ -231,7 +231,7 @@ std::vector<std::string> baseline_notes(analyzer::KeptBaseline const& kept) {
         fmt::format("{} {} little about the variation between runs of the same program; "
                     "a baseline should have at least four.",
                     runs_of(kept.runs.size()), kept.runs.size() == 1 ? "tells" : "tell"));
-  constexpr double kCoarse = 0.1;  // a slowdown of a tenth is what nobody wants to miss
+  constexpr double kCoarse = 0.1;  // a slowdown of 10 % must be detectable
   if (kept.noise && kept.noise->detectable_change > kCoarse * kept.step_ns)
     notes.emplace_back(
         "Smaller slowdowns would be unclear: "
