@@ -9,12 +9,15 @@
 
 namespace stepscope::reports {
 
-/// A part of a step's or a window's time. The parts of a TimeSplit sum to its window.
+/// A part of a step's or a window's time. The parts of a TimeSplit sum to its window. Texts, pages
+/// and the viewer take names and colours from here, so that one cause looks the same everywhere.
 struct Part {
   std::string_view key;      ///< stable: JSON key of the cause, CSS class
   std::string_view label;    ///< for people, in the middle of a sentence
   std::string_view meaning;  ///< one sentence: what the device was doing
   bool idle;                 ///< the device did nothing
+  uint32_t light = 0;        ///< 0xRRGGBB on a light background; only of part()
+  uint32_t dark = 0;         ///< 0xRRGGBB on a dark background; only of part()
 };
 inline constexpr int kPartCount = 3 + analyzer::kIdleCauseCount;
 /// Index 0 compute, 1 exposed communication, 2 exposed copies, 3 + cause: idle by cause.
