@@ -75,6 +75,7 @@ Expected<Samples> read_base(CheckCommand const& command, std::string const& name
       all.insert(all.end(), runs->begin(), runs->end());
       continue;
     }
+
     auto baseline = gate::read_baseline(path, name);
     if (!baseline) return base::fail_with(baseline);
     all.insert(all.end(), baseline->runs.begin(), baseline->runs.end());
@@ -94,6 +95,7 @@ Expected<std::vector<analyzer::Budget>> read_budgets(std::string const& path, st
 Expected<gate::History> read_points(std::string const& path, std::string const& name) {
   gate::PathKind const kind = gate::kind_of(path);
   if (kind == gate::PathKind::kHistory) return gate::read_history(path);
+
   Samples runs;
   if (kind == gate::PathKind::kRun) {
     auto samples = read_kept({path}, {});
@@ -104,6 +106,7 @@ Expected<gate::History> read_points(std::string const& path, std::string const& 
     if (!baseline) return base::fail_with(baseline);
     runs = std::move(baseline->runs);
   }
+
   gate::History history{name, {}};
   for (analyzer::RunMeasurements const& run : runs) {
     if (run.steps.empty()) return base::fail("{}: has no steps, remove it from the command", path);
@@ -132,7 +135,9 @@ Expected<void> lock_history(std::string const& path, CheckInputs& inputs) {
 
 Expected<void> read_histories(CheckCommand const& command, CheckInputs& inputs) {
   std::vector<std::string> paths = command.history;
+
   bool const is_read_too = std::find(paths.begin(), paths.end(), command.append_history) != paths.end();
+
   if (!command.append_history.empty()) {
     if (auto const locked = lock_history(command.append_history, inputs); !locked) return locked;
     auto history = gate::history_to_append(command.append_history, inputs.name);
@@ -140,6 +145,7 @@ Expected<void> read_histories(CheckCommand const& command, CheckInputs& inputs) 
     inputs.appended = std::move(*history);
     if (!is_read_too) inputs.history = inputs.appended->points;
   }
+
   for (std::string const& path : paths) {
     auto const is_new = path == command.append_history && inputs.appended->points.empty();
     if (is_new) continue;  // it is made by this check
@@ -148,6 +154,7 @@ Expected<void> read_histories(CheckCommand const& command, CheckInputs& inputs) 
     if (inputs.name.empty()) inputs.name = read->name;
     inputs.history.insert(inputs.history.end(), read->points.begin(), read->points.end());
   }
+
   for (analyzer::RunMeasurements const& run : inputs.candidate) {
     analyzer::HistoryPoint const point = analyzer::history_point(run, command.label.empty() ? run.name : command.label);
     inputs.history.push_back(point);
@@ -172,36 +179,45 @@ Expected<CheckInputs> read_inputs(CheckCommand const& command) {
   bool const has_task = !command.base.empty() || !command.budget.empty() || !command.history.empty() ||
                         !command.update_baseline.empty() || !command.append_history.empty();
   if (!has_task) return base::fail("check: nothing to compare with, name --baseline, --budget or --history");
+
   if (command.paired && command.base.empty())
     return base::fail("check: --paired: name the other run of each pair with --baseline");
+
   bool const is_history_alone =
       command.base.empty() && command.budget.empty() && command.update_baseline.empty() && command.append_history.empty();
   if (command.candidate.empty() && !is_history_alone) return base::fail("check: name the runs to check");
   if (!command.name.empty())
     if (auto const good = gate::check_name(command.name); !good) return base::fail_with(good);
+
   CheckInputs inputs;
   auto candidate = read_kept(command.candidate, command.steps);
   if (!candidate) return base::fail_with(candidate);
   inputs.candidate = std::move(*candidate);
   if (auto const good = check_steps(inputs.candidate); !good) return base::fail_with(good);
+
   bool const is_kept = !command.update_baseline.empty() || !command.append_history.empty();
   auto const is_in_turn = [](analyzer::RunMeasurements const& run) { return run.steps_in_turn > 0; };
   if (is_kept && std::any_of(inputs.candidate.begin(), inputs.candidate.end(), is_in_turn))
     return base::fail(
         "check: interleaved runs are for --paired: "
         "keep runs that were recorded alone as baseline or history");
+
   inputs.name = command.name;
   if (inputs.name.empty() && !inputs.candidate.empty()) inputs.name = gate::workload_name(inputs.candidate.front());
+
   if (!command.base.empty()) inputs.base_file = gate::baseline_file(command.base.front(), inputs.name);
   auto base_runs = read_base(command, inputs.name);
   if (!base_runs) return base::fail_with(base_runs);
   inputs.base = std::move(*base_runs);
+
   auto budgets = read_budgets(command.budget, inputs.name);
   if (!budgets) return base::fail_with(budgets);
   inputs.budgets = std::move(*budgets);
+
   bool const has_history = !command.history.empty() || !command.append_history.empty();
   if (has_history)
     if (auto const done = read_histories(command, inputs); !done) return base::fail_with(done);
+
   return inputs;
 }
 
@@ -226,16 +242,21 @@ Expected<void> keep_baseline(CheckCommand const& command, CheckInputs& inputs, a
   if (command.update_baseline.empty()) return {};
   if (inputs.candidate.size() > gate::kMostBaselineRuns)
     return base::fail("--update-baseline: a baseline has at most {} runs, name fewer", gate::kMostBaselineRuns);
+
   if (auto const made = make_folder(gate::baseline_folder(command.update_baseline), inputs); !made) return made;
+
   auto const target = gate::baseline_target(command.update_baseline, inputs.name);
   if (!target) return base::fail_with(target);
+
   analyzer::KeptBaseline kept = analyzer::describe_baseline(inputs.candidate, command.least_percent / 100);
   kept.file = *target;
   kept.place = command.update_baseline;
   if (inputs.name != gate::workload_name(inputs.candidate.front())) kept.asked_name = inputs.name;
   kept.is_written = result.verdict == analyzer::GateVerdict::kPassed;
+
   std::error_code error;
   kept.replaces = std::filesystem::exists(*target, error);
+
   result.kept_baseline = std::move(kept);
   return {};
 }
@@ -249,6 +270,7 @@ OutputFiles::Links links_of(CheckCommand const& command, analyzer::GateResult co
 /// Reports, and the baseline and history that are to be kept.
 Expected<void> write_files(CheckCommand const& command, CheckInputs const& inputs, analyzer::GateResult const& result) {
   OutputFiles files;
+
   if (!command.json_file.empty()) files.add(command.json_file, reports::gate_json(result));
   if (!command.markdown.empty()) files.add(command.markdown, reports::gate_markdown(result));
   if (!command.junit.empty()) files.add(command.junit, reports::gate_junit(result, {utc_now(), host_name()}));
@@ -257,6 +279,7 @@ Expected<void> write_files(CheckCommand const& command, CheckInputs const& input
         inputs.base_file.empty() && !inputs.candidate.empty() ? inputs.candidate[0].name : inputs.base_file;
     files.add(command.sarif, reports::gate_sarif(result, {STEPSCOPE_VERSION, artifact}));
   }
+
   if (inputs.appended) files.add(command.append_history, gate::history_text(*inputs.appended));
   if (result.kept_baseline && result.kept_baseline->is_written)
     files.add(result.kept_baseline->file, gate::baseline_text({inputs.name, inputs.candidate}), links_of(command, result));
@@ -286,6 +309,7 @@ void print_result(CheckCommand const& command, analyzer::GateResult const& resul
     std::string const text = reports::gate_text(result, {use_color(), terminal_width()});
     std::fputs((on_github ? reports::without_commands(text, secret_token()) : text).c_str(), stdout);
   }
+
   // The runner reads both; JSON on stdout has to stay JSON.
   if (on_github) std::fputs(reports::gate_annotations(result).c_str(), command.json ? stderr : stdout);
 }
@@ -298,18 +322,23 @@ int check_exit_code(analyzer::GateVerdict verdict) {
 int check(CheckCommand const& command) {
   auto inputs = read_inputs(command);
   if (!inputs) return report_error(inputs.error());
+
   double const least_share = command.least_percent / 100;
+
   analyzer::GateResult result;
   if (!inputs->candidate.empty())
     result = analyzer::check_runs(inputs->base, inputs->candidate, inputs->budgets, {least_share, command.paired});
   if (result.comparison && result.comparison->refusal)
     return report_error({"check: " + reports::refusal_text(*result.comparison)});
+
   result.name = inputs->name;
   if (!command.history.empty() || !command.append_history.empty())
     result.history = analyzer::analyze_history(inputs->history, least_share);
+
   if (inputs->appended) result.kept_history = {command.append_history, inputs->candidate.size(), inputs->appended->points.size()};
   if (auto const kept = keep_baseline(command, *inputs, result); !kept) return report_error(kept.error());
   if (auto const written = write_files(command, *inputs, result); !written) return report_error(written.error());
+
   print_result(command, result);
   return check_exit_code(result.verdict);
 }
@@ -320,6 +349,7 @@ void add_check_outputs(CLI::App& app, CheckCommand& command) {
   app.add_option("--markdown", command.markdown, "write a comment for a pull request to this file");
   app.add_option("--junit", command.junit, "write JUnit XML to this file");
   app.add_option("--sarif", command.sarif, "write SARIF 2.1.0 to this file");
+
   auto* const on =
       app.add_flag("--github", command.github, "print annotations for GitHub Actions (default if GITHUB_ACTIONS is true)");
   app.add_flag("--no-github", command.no_github, "print no annotations for GitHub Actions")->excludes(on);
@@ -333,6 +363,7 @@ Action add_check(CLI::App& app) {
       "stepscope check NEW... --baseline BASE... [--budget FILE]\nExit code: "
       "0 passed, 1 failed (significantly slower or more memory, or a budget exceeded), "
       "2 wrong use or unreadable input, 3 unclear. docs/guide/GATE.md");
+
   app.add_option("NEW", command->candidate, "the runs to check");
   app.add_option("--baseline", command->base, "runs, baseline files, or a folder of baseline files");
   app.add_option("--budget", command->budget, "a TOML file of limits for each workload");
@@ -342,6 +373,7 @@ Action add_check(CLI::App& app) {
                  "write NEW as a baseline to this file (.json) or folder; "
                  "with --baseline or --budget only if the check passes");
   app.add_option("--append-history", command->append_history, "append NEW to this history file (.json)");
+
   app.add_option("--name", command->name,
                  "name of the workload, which selects its baseline file and budgets (default: "
                  "from the recorded command)");
@@ -351,6 +383,7 @@ Action add_check(CLI::App& app) {
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   app.add_flag("--paired", command->paired, "compare pairs: NEW and --baseline name interleaved runs in the same order");
+
   add_check_outputs(app, *command);
   return [command] { return check(*command); };
 }

@@ -68,9 +68,11 @@ Loss lost_end(file::TraceFile const& file, std::vector<file::DamagedPlace> const
 
 void add_damage(file::TraceFile const& file, Diagnosis& diagnosis) {
   auto const damage = file.find_damage();
+
   if (!file.is_finished()) diagnosis.losses.push_back(lost_end(file, damage));
   for (file::DamagedPlace const& place : damage) {
     if (place.is_end && !file.is_finished()) continue;  // told above
+
     std::string const what =
         fmt::format("{} at byte {}: {}", base::format_bytes(place.bytes), place.offset, file::describe(place, file.tracks()));
     char const* const why = place.is_end ? "the file was truncated: copy it again"
@@ -142,9 +144,11 @@ void doubt_emptiness(Diagnosis& diagnosis) {
 base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
   auto const sources = import::TraceSource::open(path);
   if (!sources) return base::fail_with(sources);
+
   std::error_code ignored;
   Diagnosis diagnosis{.file = path, .bytes = std::filesystem::file_size(path, ignored), .is_finished = true};
   model::ImportLog doubtful;
+
   for (import::TraceSource const& source : *sources) {
     for (uint64_t const count : source.event_counts()) diagnosis.events += count;
     diagnosis.tracks += source.tracks().size();
@@ -161,6 +165,7 @@ base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
     add_earlier_losses(log, diagnosis);
     add_counts(log, doubtful);
   }
+
   add_doubts(doubtful, diagnosis);
   doubt_emptiness(diagnosis);
   return diagnosis;
@@ -169,24 +174,29 @@ base::Expected<Diagnosis> diagnose_foreign(std::string const& path) {
 base::Expected<Diagnosis> diagnose(std::string const& path) {
   auto const mapped = base::MappedFile::open(path);
   if (!mapped) return base::fail_with(mapped);
+
   bool const is_named_ours = path.ends_with(base::kTraceSuffix);
   if (!is_named_ours && !mapped->bytes().empty() && !file::is_stepscope_file(mapped->bytes())) return diagnose_foreign(path);
   auto const file = file::TraceFile::open(path);
   if (!file) return base::fail_with(file);
+
   Diagnosis diagnosis{.file = path, .bytes = file->size_bytes(), .tracks = file->tracks().size()};
   diagnosis.events = file->event_count();
   diagnosis.duration_ns = file->time_range().end - file->time_range().begin;
   diagnosis.is_finished = file->is_finished();
   diagnosis.has_summaries = file->has_summaries();
   diagnosis.has_checksums = true;
+
   add_damage(*file, diagnosis);
   add_drops(*file, diagnosis);
   add_earlier_losses(file->log(), diagnosis);
+
   // Names and details tell nothing here.
   if (auto const trace = file->read({.columns = {.name = false, .correlation = true, .tables = 0}}))
     add_doubts(trace->log(), diagnosis);
   else
     diagnosis.doubts.push_back("too many events for this machine's memory: launches and device ops were not matched");
+
   doubt_emptiness(diagnosis);
   return diagnosis;
 }
@@ -203,6 +213,7 @@ void print(Diagnosis const& diagnosis) {
   std::printf("  %s, %s events on %zu tracks over %s\n", base::format_bytes(diagnosis.bytes).c_str(),
               base::format_count(diagnosis.events).c_str(), diagnosis.tracks,
               base::format_duration(diagnosis.duration_ns).c_str());
+
   for (Loss const& loss : diagnosis.losses)
     std::printf("  lost   %s\n         %s\n", printable(loss.what).c_str(), printable(loss.why).c_str());
   for (std::string const& doubt : diagnosis.doubts) std::printf("  doubt  %s\n", printable(doubt).c_str());
@@ -249,6 +260,7 @@ int examine(std::vector<std::string> const& runs, bool as_json) {
   int code = kGood;
   json files_json = json::array();
   for (std::string const& run : runs) {
+
     auto const files = import::files_of(run);
     if (!files) return report_error(files.error());
     for (std::string const& file : *files) {
@@ -264,10 +276,12 @@ int examine(std::vector<std::string> const& runs, bool as_json) {
         print(*diagnosis);
     }
   }
+
   // Faults of single files were printed above.
   json trust = nullptr;
   if (auto const run = import::open_run(runs)) {
     analyzer::Analysis const analysis = analyzer::analyze(*run);
+
     if (as_json)
       trust = json_of(*run, analysis);
     else
@@ -285,7 +299,9 @@ Action add_doctor(CLI::App& app) {
     std::vector<std::string> runs;
     bool json = false;
   };
+
   auto const options = std::make_shared<Options>();
+
   app.add_option("RUN", options->runs, "a trace file or a run folder (default: examine this machine)");
   app.add_flag("--json", options->json, "print the result as JSON");
   app.footer(

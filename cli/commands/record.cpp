@@ -35,18 +35,23 @@ base::Expected<int> record_two(tracer::RecordOptions const& options, std::string
   tracer::TurnProgram const first = {options.output, {commands.begin(), colon}};
   tracer::TurnProgram second = {second_output, {}};
   if (colon != commands.end()) second.command.assign(colon + 1, commands.end());
+
   if (std::find(second.command.begin(), second.command.end(), ":") != second.command.end())
     return base::fail("--in-turn: two programs, with one : between them");
+
   tracer::RecordOptions second_options = options;
   second_options.output = second_output;
+
   auto const first_folder = take_for_recording(options);
   if (!first_folder) return base::fail_with(first_folder);
+
   std::optional<base::OutputFolder> second_folder;
   if (!is_one_folder(options.output, second_output)) {  // that is refused below
     auto taken = take_for_recording(second_options);
     if (!taken) return base::fail_with(taken);
     second_folder.emplace(std::move(*taken));
   }
+
   return tracer::record_in_turn(options, turn_steps, first, second);
 }
 

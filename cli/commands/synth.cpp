@@ -28,12 +28,14 @@ std::vector<std::string> pattern_names() {
 std::string lists() {
   std::string text = "Patterns:\n";
   for (synth::Pattern const& pattern : synth::patterns()) text += fmt::format("  {:<10} {}\n", pattern.name, pattern.summary);
+
   text += "Faults, each with its default amount:\n";
   for (synth::FaultKind const& kind : synth::fault_kinds()) {
     text += fmt::format("  {:<24} {}", synth::usage_of(kind), kind.summary);
     if (!kind.unit.empty()) text += fmt::format(" ({})", kind.steady);
     text += '\n';
   }
+
   return text + "RUN/truth.json has the ground truth of the run (docs/reference/SYNTH.md).";
 }
 
@@ -43,8 +45,10 @@ int make_run(SynthOptions options) {
     if (!fault) return report_error(fault.error());
     options.run.fault = *fault;
   }
+
   options.run.pattern = synth::find_pattern(options.pattern);
   if (auto const possible = synth::check_fault(options.run); !possible) return report_error(possible.error());
+
   auto output = base::take_run_folder(options.output, options.force);
   if (!output) return report_error(output.error());
   auto const staging = output->staging();
@@ -69,6 +73,7 @@ int make_run(SynthOptions options) {
 Action add_synth(CLI::App& app) {
   auto const options = std::make_shared<SynthOptions>();
   app.footer(lists());
+
   app.add_option("-o,--output", options->output, "the run folder to write")->required();
   app.add_option("--pattern", options->pattern, "parallelism of the job")
       ->check(CLI::IsMember(pattern_names()))
@@ -82,6 +87,7 @@ Action add_synth(CLI::App& app) {
   app.add_option("--steps", options->run.steps, "number of steps, instead of --events")
       ->check(whole_number(1, synth::kMaxSteps))
       ->excludes("--events");
+
   app.add_option("--fault", options->fault,
                  "NAME or NAME=X: one of the faults below, in every step, as the only fault (default: "
                  "a fixed cycle of faults that repeats every 24 steps)");
@@ -89,6 +95,7 @@ Action add_synth(CLI::App& app) {
       ->check(whole_number(0, UINT64_MAX))
       ->capture_default_str();
   app.add_flag("--force", options->force, "overwrite an existing run");
+
   return [options] { return make_run(*options); };
 }
 
