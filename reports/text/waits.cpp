@@ -16,7 +16,7 @@ namespace {
 
 /// Less of the time than this is not worth a line.
 constexpr double kLeastWaiting = 0.01;
-/// Of the waiting: causes below are many and small.
+/// Share of the waiting; causes below it are many and small.
 constexpr double kLeastCause = 0.05;
 constexpr size_t kMostCauses = 3;
 

@@ -17,7 +17,7 @@ using analyzer::HostSummary;
 /// How many rows of a process, and how many processes, texts and pages show.
 inline constexpr size_t kMostHosts = 16;
 
-/// Of all threads, summed: what times of ranges are a share of where there are no steps.
+/// Busy time summed over all threads: the whole for shares of ranges if there are no steps.
 int64_t busy_time(analyzer::HostStats const& host);
 
 /// One to three sentences; empty where nothing of a host is known. Begins without a blank.

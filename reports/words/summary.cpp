@@ -14,7 +14,8 @@
 namespace stepscope::reports {
 namespace {
 
-/// Below this share of the step nobody gains by looking at a loss; the verdict then says that all is well.
+/// A loss below this share of the step is not worth a look; the verdict then says that no loss
+/// stands out.
 constexpr double kLossWorthNaming = 0.03;
 
 /// The first finding that is more than a note, as a sentence.
@@ -29,17 +30,17 @@ std::string rounded_duration(double ns) { return base::format_duration(std::llro
 /// How long a usual step is, and how much of it is compute.
 std::string steps_sentence(Summary const& summary) {
   std::string const step = rounded_duration(summary.mean_ns), compute = base::format_share(summary.share(0));
-  if (summary.steps == 1) return tr("The one step that was measured takes {}; the devices compute for {} of it.", step, compute);
+  if (summary.steps == 1) return tr("The only measured step takes {}; the devices compute for {} of it.", step, compute);
   if (summary.unusual_steps == 0) return tr("A step takes {} on average; the devices compute for {} of it.", step, compute);
   std::string const all = rounded_duration(summary.mean_of_all_ns), count = base::format_count(summary.steps);
   if (summary.unusual_steps == 1)
     return tr(
-        "A step takes {} on average. One of {} steps is much longer and left out of what follows: a usual step takes {}, and the "
-        "devices compute for {} of it.",
+        "A step takes {} on average. One of {} steps is much longer and left out below: "
+        "a steady step takes {}, and the devices compute for {} of it.",
         all, count, step, compute);
   return tr(
-      "A step takes {} on average. {} of {} steps are much longer and left out of what follows: a usual step takes {}, and the "
-      "devices compute for {} of it.",
+      "A step takes {} on average. {} of {} steps are much longer and left out below: "
+      "a steady step takes {}, and the devices compute for {} of it.",
       all, base::format_count(summary.unusual_steps), count, step, compute);
 }
 
@@ -60,8 +61,10 @@ std::string windows_sentence(model::Run const& run, analyzer::Analysis const& an
     return tr("No steps were found; over {} of recorded device time the devices compute for {}.", window, compute);
   auto const recorded = static_cast<double>(run_range(run).length());
   return tr(
-      "No steps were found. From its first to its last operation a device takes {} of the {} that were recorded ({}), and "
-      "computes for {} of that time; outside of it nothing was recorded of it.",
+      "No steps were found. "
+      "A device works for {} of the {} that were recorded ({}), "
+      "from its first to its last operation, and computes for {} of that time. "
+      "Outside of it the device has no events.",
       window, rounded_duration(recorded), base::format_share(summary.mean_ns / recorded), compute);
 }
 
@@ -71,21 +74,23 @@ std::string verdict_without_device(model::Run const& run, analyzer::Analysis con
                        [&](model::RankTrace const& rank) { return rank.trace.info().tool.starts_with(tool); });
   };
   if (is_of("PyTorch flight recorder"))
-    return std::string(
-               tr("The run is of dumps of PyTorch's flight recorder: they hold calls of collectives and no device work.")) +
+    return std::string(tr("The run consists of dumps of PyTorch's flight recorder, "
+                          "which have calls of collectives but no device work.")) +
            first_finding(run, analysis);
   std::string text = host_verdict(analysis);
   bool const is_judged = summarize_hosts(analysis).mean_ns || !analysis.negotiations.empty();
-  if (text.empty()) text = tr("No device activity was recorded: there is nothing to judge.");
+  if (text.empty()) text = tr("No device activity was recorded, so there is nothing to analyze.");
   uint64_t const launches = analysis.integrity.unmatched_launches;
   if (launches > 0)
     text += launches == 1
                 ? std::string(tr(" One launch of device work was recorded, but not what it launched."))
                 : tr(" {} launches of device work were recorded, but not what they launched.", base::format_count(launches));
   else if (is_of("PyTorch profiler"))
-    text += tr(" The profiler records device work with ProfilerActivity.CUDA among its activities.");
+    text += tr(" The profiler records device work if its activities include ProfilerActivity.CUDA.");
   if (is_of("Chrome trace") && !is_judged)
-    text += tr(" In Chrome traces device work is the events of category kernel, gpu_memcpy or gpu_memset.");
+    text +=
+        tr(" In Chrome traces, events of the categories kernel, "
+           "gpu_memcpy and gpu_memset are device work.");
   return text + first_finding(run, analysis);
 }
 
@@ -96,11 +101,12 @@ std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, S
   std::string text = summary.has_steps ? steps_sentence(summary) : windows_sentence(run, analysis, summary);
   if (analyzer::is_benchmark(run))
     return text.append(
-        tr(" The program measures single operations: communication that nothing hides, and idle time between two "
-           "measurements, are what it is for and no losses."));
+        tr(" The program measures single operations: "
+           "exposed communication and idle time between measurements are its purpose, "
+           "not losses."));
   int const loss = summary.largest_loss;
   bool const is_small = loss < 0 || summary.share(loss) < kLossWorthNaming;
-  if (is_small && !is_mostly_outside_windows(run, summary)) text += tr(" No single loss is worth naming.");
+  if (is_small && !is_mostly_outside_windows(run, summary)) text += tr(" No single loss stands out.");
   if (is_small) return text + first_finding(run, analysis);
   text +=
       tr(" The largest loss is {}: {}{} ({}).", part(loss).label, rounded_duration(summary.parts_ns[static_cast<size_t>(loss)]),

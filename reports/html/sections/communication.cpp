@@ -71,11 +71,11 @@ std::string communication_section(Page const& page) {
                                                        : "No device operation was recorded."));
   std::string body = collectives_table(page);
   body += how_computed(
-      "The same collective on several ranks is matched by communicator and sequence number. Transfer is the shortest "
-      "participant's "
-      "duration; what a participant takes longer, it waited for others: this needs no common clock. Bus bandwidth is bytes / "
-      "transfer, "
-      "times 2(n−1)/n for all-reduce and (n−1)/n for reduce-scatter, all-gather and all-to-all.");
+      "Stepscope matches a collective over its ranks by communicator and sequence number. "
+      "Transfer is the shortest participant's duration; "
+      "the extra time of another participant is its wait, which needs no common clock. "
+      "Bus bandwidth is bytes / transfer, times 2(n−1)/n for all-reduce and (n−1)/n for "
+      "reduce-scatter, all-gather and all-to-all.");
   bool const is_bandwidth_known =
       std::any_of(page.analysis.collectives.begin(), page.analysis.collectives.end(), [](auto const& collective) {
         return collective.busbw_gbps && std::isfinite(*collective.busbw_gbps) && collective.bytes > 0 &&
@@ -83,9 +83,11 @@ std::string communication_section(Page const& page) {
       });
   if (!is_bandwidth_known)
     return section("communication", "Communication",
-                   body + empty_note("No bandwidth is known: a participant of every collective is missing, or its size is."));
+                   body + empty_note("No bandwidth is known: every collective lacks a participant or its size."));
   body += chart("bandwidth", "Bus bandwidth by message size",
-                "Each point is one collective. The line is the fit t = α + bytes / β over all of its kind, as bus bandwidth.");
+                "Each point is one collective. "
+                "The line is the fit t = α + bytes / β over all collectives of one kind, "
+                "shown as bus bandwidth.");
   body += folded("Data as a table", links_table(page) + empty_note("Each group's median is in the table of collectives above."));
   return section("communication", "Communication", body);
 }
