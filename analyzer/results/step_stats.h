@@ -1,7 +1,8 @@
-// The steps of the run on each device, and the layers that stand in for steps.
+// The parts of the program on each device: its steps, the layers that stand in for steps, its phases.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,20 @@ struct RepeatedLayers {
   uint64_t count = 0;       ///< whole periods, on the first device that has them
   int64_t period_ns = 0;    ///< median from one to the next, there
   double confidence = 0;    ///< share of the run's kernels that lie in equal periods
+};
+
+/// A named part of the program on one device, over all its occurrences (DEFINITIONS, "Phases"). Device times
+/// count the ops that it launched.
+struct PhaseStats {
+  DeviceRef ref;
+  std::string name;                            ///< empty: further phases together, without device times
+  uint64_t names = 1;                          ///< how many phases this row stands for
+  uint64_t count = 0;                          ///< occurrences
+  int64_t host_ns = 0;                         ///< their summed durations
+  uint64_t ops = 0;                            ///< device ops launched in them
+  std::optional<int64_t> busy_ns, compute_ns;  ///< unions over all occurrences
+  std::optional<int64_t> exposed_comm_ns;      ///< its communication that no compute of the device hides
+  std::optional<int64_t> median_ns, p95_ns;    ///< device time of an occurrence: the union of its ops
 };
 
 }  // namespace stepscope::analyzer
