@@ -20,7 +20,7 @@ constexpr double kLongerWorthNaming = 0.02;
 
 double share_of(int64_t part, int64_t whole) { return whole > 0 ? static_cast<double>(part) / static_cast<double>(whole) : 0; }
 
-std::string quoted(std::string_view name) { return fmt::format("“{}”", shown(name, 120)); }
+std::string in_quotes(std::string_view name) { return fmt::format("“{}”", shown(name, 120)); }
 
 std::optional<double> metric_of(analyzer::Finding const& finding, std::string_view key) {
   for (auto const& [name, value] : finding.metrics)
@@ -35,7 +35,7 @@ std::string metric_text(analyzer::Finding const& finding, std::string_view key) 
 
 std::string host_op_of(analyzer::Finding const& finding) {
   for (auto const& [role, name] : finding.subjects)
-    if (role == "host_op") return quoted(name);
+    if (role == "host_op") return in_quotes(name);
   return {};
 }
 
@@ -67,10 +67,10 @@ std::string steps_verdict(analyzer::Analysis const& analysis, HostSummary const&
         tr(" The program waits for data for {} of it ({}).", base::format_duration(*summary.input_ns), base::format_share(input));
   MainRange const main = main_range(analysis, true);
   if (main.range != nullptr && main.ns > *summary.mean_ns)
-    text += tr(" Most other time is in {}: {} a step, summed over threads.", quoted(main.range->name),
+    text += tr(" Most other time is in {}: {} a step, summed over threads.", in_quotes(main.range->name),
                base::format_duration(main.ns));
   else if (main.range != nullptr)
-    text += tr(" Most other time is in {}: {} a step ({}).", quoted(main.range->name), base::format_duration(main.ns),
+    text += tr(" Most other time is in {}: {} a step ({}).", in_quotes(main.range->name), base::format_duration(main.ns),
                base::format_share(share_of(main.ns, *summary.mean_ns)));
   return text;
 }
@@ -87,7 +87,7 @@ std::string ranges_verdict(analyzer::Analysis const& analysis) {
   MainRange const main = main_range(analysis, false);
   if (main.range == nullptr) return text;
   return text +
-         tr(" Most of their time is in {}: {}, summed over threads.", quoted(main.range->name), base::format_duration(main.ns));
+         tr(" Most of their time is in {}: {}, summed over threads.", in_quotes(main.range->name), base::format_duration(main.ns));
 }
 
 FindingWords late_rank_words(analyzer::Finding const& finding) {
@@ -139,7 +139,7 @@ FindingWords outlier_words(model::Run const& run, analyzer::Finding const& findi
 FindingWords busy_rank_words(analyzer::Finding const& finding) {
   std::string thread;
   for (auto const& [role, name] : finding.subjects)
-    if (role == "thread") thread = quoted(name);
+    if (role == "thread") thread = in_quotes(name);
   std::string text = tr("{} is busy for {}; the median of {} such threads with as many events is {}.", thread,
                         metric_text(finding, "busy_ns"), metric_text(finding, "threads"), metric_text(finding, "usual_busy_ns"));
   auto const busier = static_cast<uint64_t>(metric_of(finding, "busier_threads").value_or(1));
@@ -215,7 +215,7 @@ std::string slow_step_words(analyzer::HostStats const& host) {
                           base::format_duration(slow.when.length()), base::format_duration(slow.steady_ns));
   if (slow.differs_ns <= 0) return text;
   return text + (slow.differs
-                     ? tr(" The time in {} grows most, by {}.", quoted(*slow.differs), base::format_duration(slow.differs_ns))
+                     ? tr(" The time in {} grows most, by {}.", in_quotes(*slow.differs), base::format_duration(slow.differs_ns))
                      : tr(" The time outside of all ranges grows most, by {}.", base::format_duration(slow.differs_ns)));
 }
 
