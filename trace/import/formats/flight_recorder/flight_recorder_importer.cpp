@@ -23,6 +23,7 @@
 #include "trace/import/formats/flight_recorder/dump.h"
 #include "trace/import/formats/flight_recorder/json_data.h"
 #include "trace/import/formats/flight_recorder/pickle.h"
+#include "trace/import/formats/importers.h"
 #include "trace/model/build/trace_builder.h"
 
 namespace stepscope::import {
@@ -34,6 +35,8 @@ using model::CollectiveState;
 using model::EventKind;
 using model::TrackId;
 
+/// TraceInfo::tool, by which is_dump() finds the importer again.
+constexpr std::string_view kFlightRecorderTool = "PyTorch flight recorder";
 constexpr size_t kMostCallNameBytes = 256;
 constexpr double kNsPerMs = 1e6;
 
@@ -212,7 +215,7 @@ class FlightTrace {
 
   void add_info() {
     model::TraceInfo& info = builder_.info();
-    info.tool = "PyTorch flight recorder";
+    info.tool = kFlightRecorderTool;
     info.rank = rank_.value_or(-1);
     for (FlightGroup const& group : dump_.groups)
       for (int32_t const rank : group.ranks)
@@ -317,6 +320,22 @@ size_t most_values_of(Input const& input) {
 
 bool has_part(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
+/// A whole pickle of other objects than a dump's. Other files with a dump's name are called so by
+/// PyTorch alone ("nccl_trace_rank_3").
+bool is_other_pickle(Input const& input, std::string_view file_name) {
+  constexpr char kStop = '.';
+  if (!file_name.ends_with(".pkl") && !file_name.ends_with(".pickle")) return false;
+  auto const all = input.plain();
+  return is_pickle(input.head()) && (!all || all->back() == kStop);
+}
+
+Advice advice_for_pickle(std::string_view head, std::string_view /*file_name*/) {
+  if (!is_pickle(head)) return std::nullopt;
+  if (has_part(head, "device_traces") || has_part(head, "segments"))
+    return no_trace("is a memory snapshot of PyTorch, no timeline: open it at pytorch.org/memory_viz");
+  return no_trace("is a pickled Python object, but no dump of PyTorch's flight recorder: name a trace");
+}
+
 }  // namespace
 
 bool is_flight_recorder_dump(Input const& input) {
@@ -357,6 +376,19 @@ base::Expected<model::Trace> read_flight_recorder_dump(Input const& input) {
     return base::fail("{}: holds more calls than fit into this machine's memory, use a larger machine", input.name());
   auto const& damage = whole->damage() ? whole->damage() : read->damage;
   return FlightTrace(std::move(*dump), input.name()).build(damage);
+}
+
+Importer flight_recorder_importer() {
+  return {.name = kFlightRecorderTool,
+          .file_suffix = ".pkl",
+          .sniff = is_flight_recorder_dump,
+          .read = [](Input const& input) { return one_trace(read_flight_recorder_dump(input)); },
+          .is_dump = true,
+          .has_name = is_flight_recorder_name,
+          .is_renamed = is_renamed_flight_recorder_dump,
+          .is_other_kind = is_other_pickle,
+          .first_members = " entries nccl_version pg_config ",
+          .advice = advice_for_pickle};
 }
 
 }  // namespace stepscope::import
