@@ -11,10 +11,10 @@
 #include "trace/base/files/unfinished.h"
 #include "viewer/app/window.h"
 #include "viewer/event_store/out_of_core/analysis.h"
-#include "viewer/main_window/ui.h"
+#include "viewer/loading/opening.h"
+#include "viewer/loading/run_series.h"
+#include "viewer/panels/panels.h"
 #include "viewer/session/arguments.h"
-#include "viewer/session/opening.h"
-#include "viewer/session/run_series.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -196,15 +196,15 @@ base::Expected<void> run_window(Arguments const& arguments, PixelSize size) {
 namespace {
 
 /// A frame without mouse, of exactly this size.
-void settle(Scene const& scene, ViewState& state, PixelSize size, Memo& memo, RunPair* pair) {
+void settle(Scene const& scene, ViewState& state, PixelSize size, PanelCache& cache, RunPair* pair) {
   ImGuiIO& io = ImGui::GetIO();
   io.DisplaySize = ImVec2(static_cast<float>(size.width), static_cast<float>(size.height));
   io.DisplayFramebufferScale = ImVec2(1, 1);
   io.MousePos = ImVec2(-FLT_MAX, -FLT_MAX);
   ImGui::NewFrame();
-  draw_ui(scene, state, memo, nullptr, pair);
+  draw_ui(scene, state, cache, {}, pair);
   ImGui::Render();
-  memo.finish();
+  cache.finish();
   if (pair != nullptr) pair->finish();
   if (scene.far) scene.far->tiles().finish();
 }
@@ -219,8 +219,8 @@ base::Expected<void> write_rasterised(Scene const& scene, ViewState state, Pixel
   load_fonts(1);
   io.Fonts->Build();
   apply_style(state.theme, 1);
-  Memo memo;
-  for (int frame = 0; frame < kSettleFrames; ++frame) settle(scene, state, size, memo, pair);
+  PanelCache cache;
+  for (int frame = 0; frame < kSettleFrames; ++frame) settle(scene, state, size, cache, pair);
   Picture const picture = rasterise(*ImGui::GetDrawData(), *io.Fonts, size.width, size.height, surface(state.theme).background);
   ImGui::DestroyContext();
   return write_png(path, size.width, size.height, picture.pixels.data(), size.width * 3);
@@ -235,12 +235,12 @@ base::Expected<void> write_screenshot(Scene const& scene, ViewState state, Pixel
   if (!window) return write_rasterised(scene, std::move(state), size, path, pair);
   auto offscreen = Offscreen::create(size);
   if (!offscreen) return base::fail_with(offscreen);
-  Memo memo;
+  PanelCache cache;
   apply_style(state.theme, 1);
   for (int frame = 0; frame < kSettleFrames; ++frame) {
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
-    settle(scene, state, size, memo, pair);
+    settle(scene, state, size, cache, pair);
   }
   offscreen->bind();
   paint(size);

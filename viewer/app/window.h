@@ -4,10 +4,10 @@
 #include <string>
 
 #include "trace/base/expected.h"
+#include "viewer/panels/compared/run_pair.h"
 #include "viewer/scene/scene.h"
 #include "viewer/scene/view_state.h"
 #include "viewer/session/arguments.h"
-#include "viewer/session/run_pair.h"
 
 namespace stepscope::viewer {
 

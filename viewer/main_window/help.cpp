@@ -4,8 +4,7 @@
 
 #include <imgui.h>
 
-#include "viewer/interaction/actions.h"
-#include "viewer/panels/panels.h"
+#include "viewer/main_window/parts.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {

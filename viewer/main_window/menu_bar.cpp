@@ -4,8 +4,7 @@
 
 #include <imgui.h>
 
-#include "viewer/interaction/actions.h"
-#include "viewer/panels/panels.h"
+#include "viewer/main_window/parts.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -14,19 +13,19 @@ namespace {
 
 std::string popup_of(Menu menu) { return std::string("menu ") + menu_name(menu); }
 
-void recent_runs(Outside& outside) {
+void recent_runs(std::vector<std::string> const& recent, WindowRequests& requests) {
   ImGui::Separator();
-  for (size_t i = 0; i < outside.recent.size(); ++i) {
+  for (size_t i = 0; i < recent.size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
     // The end of a path says more than its beginning.
-    std::string name = printable_name(outside.recent[i]);
+    std::string name = printable_name(recent[i]);
     constexpr size_t kLongest = 60;
     if (name.size() > kLongest) {
       size_t cut = name.size() - kLongest;
       while (cut < name.size() && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80) ++cut;
       name = "…" + name.substr(cut);
     }
-    if (ImGui::MenuItem((name + "##run").c_str())) outside.open = outside.recent[i];
+    if (ImGui::MenuItem((name + "##run").c_str())) requests.open = recent[i];
     ImGui::PopID();
   }
 }
@@ -38,10 +37,12 @@ void menu_of(Menu menu, ActionScope const& scope) {
     if (action.begins_group && !is_first) ImGui::Separator();
     is_first = false;
     std::string const keys = words_of(action.shortcut);
-    bool const on = action.is_on != nullptr && action.is_on(scope);
-    if (ImGui::MenuItem(action.name, keys.empty() ? nullptr : keys.c_str(), on, is_enabled(action, scope))) action.run(scope);
+    char const* const shown_keys = keys.empty() ? nullptr : keys.c_str();
+    if (ImGui::MenuItem(action.name, shown_keys, is_on(action, scope), is_enabled(action, scope))) run(action, scope);
   }
-  if (menu == Menu::kFile && scope.outside != nullptr && !scope.outside->recent.empty()) recent_runs(*scope.outside);
+  auto const& [status, requests] = scope.window;
+  if (menu == Menu::kFile && status != nullptr && requests != nullptr && !status->recent.empty())
+    recent_runs(status->recent, *requests);
 }
 
 }  // namespace

@@ -2,13 +2,18 @@
 
 #include <imgui.h>
 
-#include "viewer/panels/panels.h"
+#include "viewer/main_window/parts.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 
-void notice(Outside& outside, Theme theme) {
+void notice(WindowLink const& window, Theme theme) {
+  if (window.status == nullptr || window.requests == nullptr) return;
+  WindowStatus const& status = *window.status;
+  WindowRequests& requests = *window.requests;
+  if (status.notice.empty() && status.file_notice.empty()) return;
+
   float const scale = ui_scale();
   ImVec2 const screen = ImGui::GetIO().DisplaySize;
   constexpr float kNoticeWidth = 620;
@@ -25,11 +30,11 @@ void notice(Outside& outside, Theme theme) {
                                  ImGuiWindowFlags_NoFocusOnAppearing;
   if (ImGui::Begin("Notice", nullptr, flags)) {
     // What happened to the run's files comes first: what is shown is no more what is there.
-    bool const of_files = !outside.file_notice.empty();
-    text_wrapped(printable_name(of_files ? outside.file_notice : outside.notice, kLongestNotice), surface(theme).warning);
-    if (of_files && ImGui::Button("Read the run again")) outside.read_again = true;
+    bool const of_files = !status.file_notice.empty();
+    text_wrapped(printable_name(of_files ? status.file_notice : status.notice, kLongestNotice), surface(theme).warning);
+    if (of_files && ImGui::Button("Read the run again")) requests.read_again = true;
     if (of_files) ImGui::SameLine();
-    if (ImGui::Button("OK")) (of_files ? outside.file_notice_seen : outside.seen) = true;
+    if (ImGui::Button("OK")) (of_files ? requests.file_notice_seen : requests.notice_seen) = true;
   }
   ImGui::End();
   ImGui::PopStyleVar(3);

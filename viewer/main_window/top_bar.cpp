@@ -8,8 +8,8 @@
 
 #include "trace/base/format.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/panels/panels.h"
-#include "viewer/session/run_pair.h"
+#include "viewer/main_window/parts.h"
+#include "viewer/panels/compared/run_pair.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -55,13 +55,13 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
 }
 
 /// Whether the run is still being written.
-void recording_words(Outside const& outside, Theme theme) {
-  std::string_view const words = words_of(outside.recording, outside.follows);
+void recording_words(WindowStatus const& status, Theme theme) {
+  std::string_view const words = words_of(status.recording, status.follows);
   if (words.empty()) return;
   Surface const& s = surface(theme);
-  uint32_t colour = outside.follows ? s.accent : s.warning;
-  if (outside.recording == Recording::kFinished) colour = s.text_dim;
-  if (outside.recording == Recording::kSilent) colour = s.warning;
+  uint32_t colour = status.follows ? s.accent : s.warning;
+  if (status.recording == Recording::kFinished) colour = s.text_dim;
+  if (status.recording == Recording::kSilent) colour = s.warning;
   ImGui::SameLine(0, 12 * ui_scale());
   text_coloured(words, colour);
   hint("Whether it is read again while it is being written is chosen in the menu File.");
@@ -88,7 +88,7 @@ void top_bar(ActionScope const& scope) {
   heading(fit(side + printable_name(scene.run.name.empty() ? "Stepscope" : scene.run.name), 320 * scale));
   ImGui::SameLine(0, 12 * scale);
   text_coloured(summary(scene), surface(scope.state.theme).text_dim);
-  if (scope.outside != nullptr) recording_words(*scope.outside, scope.state.theme);
+  if (scope.window.status != nullptr) recording_words(*scope.window.status, scope.state.theme);
   ImGui::SameLine(0, 24 * scale);
   search_box(scene, scope.state, scope.rows_height);
   same_name_words(scope.state);

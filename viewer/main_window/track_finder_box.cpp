@@ -6,7 +6,7 @@
 
 #include "trace/base/format.h"
 #include "viewer/interaction/track_finder.h"
-#include "viewer/panels/panels.h"
+#include "viewer/main_window/parts.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 #include "viewer/widgets/writing_box.h"

@@ -1,10 +1,15 @@
+#include "viewer/panels/critical_path.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/panels/panels.h"
+#include "viewer/async/background.h"
+#include "viewer/event_store/out_of_core/path.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/panels/common/panel.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
@@ -12,6 +17,15 @@
 
 namespace stepscope::viewer {
 namespace {
+
+struct PathCache {
+  Background<int, PathLine> line;  ///< one key; gives only its end where the run is not in memory
+  std::shared_ptr<PathFeed> feed;  ///< of such a run
+  PathLine from_files;             ///< what the feed has given so far
+
+  bool is_busy() { return line.is_busy(); }
+  void finish() { line.finish(); }
+};
 
 char const* path_words(analyzer::PathClass path_class) {
   return path_class == analyzer::PathClass::kPeer ? "waiting for peers" : analyzer::to_string(path_class);
@@ -62,17 +76,22 @@ void class_list(analyzer::CriticalPathStats const& path, Theme theme) {
 }
 
 /// Beside the switch: how far the line is, or what goes there.
-void show_line(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
-  PathLine const* const line = path_so_far(scene, memo);
-  if (memo.path.latest() == nullptr) {
-    std::string const share = memo.path_feed ? fmt::format(" {:.0f} %", 100 * memo.path_feed->share()) : "";
+void show_line(PanelScope const& scope) {
+  ViewState& state = scope.state;
+  PathLine const* const line = path_so_far(scope.scene, scope.cache);
+  auto const& cache = scope.cache.of<PathCache>();
+
+  if (cache.line.latest() == nullptr) {
+    std::string const share = cache.feed ? fmt::format(" {:.0f} %", 100 * cache.feed->share()) : "";
     text_coloured("finding it…" + share, surface(state.theme).text_dim);
   } else if (line != nullptr && ImGui::SmallButton("Go to it")) {
-    go_to_path(state, scene, *line, rows_height);
+    go_to_path(state, scope.scene, *line, scope.rows_height);
   }
 }
 
-void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_height, analyzer::CriticalPathStats const& path) {
+void path_summary(PanelScope const& scope, analyzer::CriticalPathStats const& path) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
   heading("What the time is made of");
   class_bar(path, state.theme);
   bool shown = state.panels.path;
@@ -80,7 +99,7 @@ void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_h
   hint("P");
   if (shown) {
     ImGui::SameLine();
-    show_line(scene, state, memo, rows_height);
+    show_line(scope);
   }
   if (scene.far)
     text_wrapped("These numbers are of the steps in the middle, the line is of the whole run.", surface(state.theme).text_dim);
@@ -159,19 +178,24 @@ void slack(ViewState& state, analyzer::CriticalPathStats const& path) {
 
 }  // namespace
 
-PathLine const* path_so_far(Scene const& scene, Memo& memo) {
-  if (!scene.far) return memo.path.ask(0, [&scene](int, std::stop_token const& stop) { return path_line(scene, stop); });
+PathLine const* path_so_far(Scene const& scene, PanelCache& panels) {
+  auto& cache = panels.of<PathCache>();
+  if (!scene.far) return cache.line.ask(0, [&scene](int, std::stop_token const& stop) { return path_line(scene, stop); });
   if (!scene.is_analyzed) return nullptr;
-  if (!memo.path_feed) memo.path_feed = std::make_shared<PathFeed>();
-  memo.path.ask(0, [&scene, feed = memo.path_feed](int, std::stop_token const& stop) {
+
+  if (!cache.feed) cache.feed = std::make_shared<PathFeed>();
+  cache.line.ask(0, [&scene, feed = cache.feed](int, std::stop_token const& stop) {
     find_path_in_files(scene, *feed, stop);
     return PathLine();
   });
-  memo.path_feed->take(memo.path_of_files);
-  return &memo.path_of_files;
+
+  cache.feed->take(cache.from_files);
+  return &cache.from_files;
 }
 
-void critical_path(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
+void critical_path_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
   if (!scene.analysis.critical_path) {
     empty_state(without_device(scene, "The critical path leads through the work of devices."), state.theme);
     return;
@@ -180,7 +204,7 @@ void critical_path(Scene const& scene, ViewState& state, Memo& memo, float rows_
   float const width = ImGui::GetContentRegionAvail().x;
   float const gap = 18 * ui_scale();
   ImGui::BeginChild("summary", ImVec2(width * 0.24F, 0));
-  path_summary(scene, state, memo, rows_height, path);
+  path_summary(scope, path);
   ImGui::EndChild();
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("on it", ImVec2(width * 0.38F, 0));

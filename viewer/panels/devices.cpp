@@ -11,7 +11,7 @@
 #include "trace/base/format.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/interaction/track_finder.h"
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/panel.h"
 #include "viewer/queries/charts/counter_curves.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/plot.h"
@@ -287,7 +287,10 @@ void held_down_lists(Scene const& scene, ViewState& state, analyzer::DeviceStats
 
 }  // namespace
 
-void devices(Scene const& scene, ViewState& state, float rows_height) {
+void devices_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
+  float const rows_height = scope.rows_height;
   auto const& all = scene.analysis.devices;
   if (state.device >= all.size()) {
     empty_state(without_device(scene, "This panel shows clocks, power and temperature of devices."), state.theme);

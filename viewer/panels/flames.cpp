@@ -5,13 +5,18 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/panels/panels.h"
+#include "viewer/async/background.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/panels/common/panel.h"
+#include "viewer/queries/flame_graph.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {
+
+struct FlamesCache : Background<FlameKey, FlameGraph> {};
 
 constexpr float kFlameHeight = 19;  ///< of a box, as of a lane of the timeline
 constexpr float kFlameLabel = 30;   ///< boxes narrower than this carry no name
@@ -95,7 +100,9 @@ void draw_flames(ViewState& state, FlameGraph const& graph, model::Trace const& 
 
 }  // namespace
 
-void flames(Scene const& scene, ViewState& state, Memo& memo) {
+void flames_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
   std::optional<uint32_t> thread = state.panels.thread ? state.panels.thread : default_thread(scene, state);
   if (!thread || *thread >= scene.nodes.size()) {
     empty_state("No thread of the program was recorded in this run.", state.theme);
@@ -103,12 +110,13 @@ void flames(Scene const& scene, ViewState& state, Memo& memo) {
   }
   thread_chooser(scene, state, *thread);
   TimeWindow const range = state.range.value_or(state.window);
-  FlameGraph const* graph = memo.flames.ask(
+  auto& cache = scope.cache.of<FlamesCache>();
+  FlameGraph const* graph = cache.ask(
       {*thread, range}, [&scene](FlameKey const& key, std::stop_token const& stop) { return flame_graph(scene, key, stop); });
   bool const computing = graph == nullptr;
   // An older graph of another thread would have its names wrong.
-  bool const same_thread = memo.flames.latest_key() != nullptr && memo.flames.latest_key()->node == *thread;
-  if (computing && same_thread) graph = memo.flames.latest();
+  bool const same_thread = cache.latest_key() != nullptr && cache.latest_key()->node == *thread;
+  if (computing && same_thread) graph = cache.latest();
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   if (graph == nullptr) {

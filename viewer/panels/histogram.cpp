@@ -7,6 +7,9 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
+#include "viewer/async/background.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/queries/duration_histogram.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/widgets/plot.h"
 #include "viewer/widgets/text.h"
@@ -14,6 +17,8 @@
 
 namespace stepscope::viewer {
 namespace {
+
+struct HistogramCache : Background<HistogramKey, DurationHistogram> {};
 
 Plot histogram_plot(DurationHistogram const& histogram, ImVec2 low, ImVec2 high) {
   Plot plot;
@@ -80,14 +85,14 @@ DurationHistogram::Bin const* draw_bins(ImDrawList& list, DurationHistogram cons
 
 }  // namespace
 
-void duration_bars(Scene const& scene, ViewState& state, Memo& memo) {
+void duration_bars(Scene const& scene, ViewState& state, PanelCache& cache) {
   Query const query = parse_query(state.search.text);
   if (!query.whole || state.device >= scene.analysis.devices.size()) {
     heading("Durations");
     empty_state("Click a device op: how long its calls took stands here, and the timeline shows where they are.", state.theme);
     return;
   }
-  DurationHistogram const* const histogram = memo.histogram.ask(
+  DurationHistogram const* const histogram = cache.of<HistogramCache>().ask(
       {scene.analysis.devices[state.device].ref, query.name, 40},
       [&scene](HistogramKey const& key, std::stop_token const& stop) { return duration_histogram(scene, key, stop); });
   heading(fit(std::string(short_name(query.name)), ImGui::GetContentRegionAvail().x));

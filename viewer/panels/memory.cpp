@@ -7,7 +7,10 @@
 
 #include "trace/base/format.h"
 #include "trace/model/details.h"
-#include "viewer/panels/panels.h"
+#include "viewer/async/background.h"
+#include "viewer/panels/common/device_chooser.h"
+#include "viewer/panels/common/panel.h"
+#include "viewer/queries/memory_owners.h"
 #include "viewer/scene/fold.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
@@ -15,6 +18,8 @@
 
 namespace stepscope::viewer {
 namespace {
+
+struct OwnersCache : Background<OwnersKey, std::optional<analyzer::MemoryOwners>> {};
 
 using analyzer::MemoryTimeline;
 using Point = analyzer::MemoryPoint;
@@ -175,13 +180,13 @@ void facts_column(ViewState const& state, analyzer::MemoryStats const& memory) {
 }
 
 /// Who holds the memory at the peak, or at the instant that was clicked.
-void owners_column(Scene const& scene, ViewState& state, Memo& memo, analyzer::MemoryStats const& facts) {
+void owners_column(Scene const& scene, ViewState& state, PanelCache& cache, analyzer::MemoryStats const& facts) {
   Surface const& s = surface(state.theme);
   std::optional<analyzer::MemoryOwners> const* shown = &facts.peak_owners;
   if (state.panels.memory_at) {
     int64_t const at = add(*state.panels.memory_at, scene.origin);
-    shown = memo.owners.ask({state.device, at},
-                            [&scene](OwnersKey const& key, std::stop_token const&) { return owners_at(scene, key); });
+    shown = cache.of<OwnersCache>().ask({state.device, at},
+                                        [&scene](OwnersKey const& key, std::stop_token const&) { return owners_at(scene, key); });
     text_coloured("held at " + format_time(static_cast<double>(*state.panels.memory_at), state.window.span() / 1000), s.accent);
     ImGui::SameLine();
     if (ImGui::SmallButton("Peak")) state.panels.memory_at.reset();
@@ -222,7 +227,9 @@ void owners_column(Scene const& scene, ViewState& state, Memo& memo, analyzer::M
 
 }  // namespace
 
-void memory(Scene const& scene, ViewState& state, Memo& memo) {
+void memory_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
   auto const& devices = scene.analysis.devices;
   bool const any =
       std::any_of(devices.begin(), devices.end(), [](auto const& device) { return !device.memory.timeline.empty(); });
@@ -276,7 +283,7 @@ void memory(Scene const& scene, ViewState& state, Memo& memo) {
   ImGui::EndChild();
   ImGui::SameLine(0, 14 * scale);
   ImGui::BeginChild("owners");
-  owners_column(scene, state, memo, facts);
+  owners_column(scene, state, scope.cache, facts);
   ImGui::EndChild();
 }
 

@@ -2,7 +2,7 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/panel.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -69,7 +69,10 @@ void ranks_table(Scene const& scene, Theme theme) {
 
 }  // namespace
 
-void run_info(Scene const& scene, ViewState& state) {
+void run_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
+
   if (!scene.is_analyzed) text_coloured(printable_name(scene.analysis_words), surface(state.theme).text_dim);
   ImGui::BeginChild("quality", ImVec2(300 * ui_scale(), 0));
   integrity(scene, state.theme);

@@ -4,8 +4,12 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
+#include "viewer/async/background.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/panel.h"
+#include "viewer/panels/host_time.h"
+#include "viewer/panels/step_comparison.h"
+#include "viewer/queries/range_statistics.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
@@ -13,6 +17,8 @@
 
 namespace stepscope::viewer {
 namespace {
+
+struct StatisticsCache : Background<TimeWindow, RangeStatistics> {};
 
 /// Width at scale 1 from which the shares of a split have their columns.
 constexpr float kWideTable = 560;
@@ -175,15 +181,18 @@ void op_table(ViewState& state, RangeStatistics const& facts) {
 
 }  // namespace
 
-void statistics(Scene const& scene, ViewState& state, Memo& memo) {
+void statistics_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
   if (step_comparison(scene, state)) return;
   TimeWindow range = state.range.value_or(state.window);
   range.begin = std::clamp(range.begin, 0.0, static_cast<double>(scene.length));
   range.end = std::clamp(range.end, 0.0, static_cast<double>(scene.length));
-  RangeStatistics const* facts = memo.statistics.ask(
-      range, [&scene](TimeWindow const& of, std::stop_token const& stop) { return range_statistics(scene, of, stop); });
+  auto& cache = scope.cache.of<StatisticsCache>();
+  RangeStatistics const* facts =
+      cache.ask(range, [&scene](TimeWindow const& of, std::stop_token const& stop) { return range_statistics(scene, of, stop); });
   bool const computing = facts == nullptr;
-  if (computing) facts = memo.statistics.latest();
+  if (computing) facts = cache.latest();
   if (facts == nullptr) {
     empty_state("Adding up…", state.theme);
     return;

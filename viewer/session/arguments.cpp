@@ -7,7 +7,7 @@
 #include "trace/base/format.h"
 #include "trace/base/parse_time.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/main_window/ui.h"
+#include "viewer/panels/panels.h"
 
 namespace stepscope::viewer {
 namespace {

@@ -1,7 +1,6 @@
 #include "viewer/session/saved_view.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <unordered_map>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "trace/base/format.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/interaction/notes.h"
+#include "viewer/panels/panels.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -26,8 +26,6 @@ constexpr double kLatestNs = 4.6e18;        ///< 2^62: times of traces lie withi
 constexpr double kMostPixels = 1e7;         ///< of all rows
 constexpr size_t kLongestTrackPath = 4096;  ///< bytes: three names of kMaxName
 constexpr size_t kLongestView = 256;        ///< bytes of a filter
-constexpr std::array kTabWords = {"statistics", "kernels",  "communication", "path",    "flames",  "memory",    "run",
-                                  "notes",      "launches", "phases",        "devices", "scaling", "comparison"};
 
 /// Reads the members of an object; after the first fault all are empty, and it is asked for once, at the end.
 class ViewReader {
@@ -174,9 +172,8 @@ base::Expected<SavedView> parse_saved_view(std::string_view text, std::string_vi
     saved.theme = *theme == "light" ? Theme::kLight : Theme::kDark;
   }
   if (auto const tab = reader.text(*json, "tab", 80)) {
-    auto const found = std::find(kTabWords.begin(), kTabWords.end(), *tab);
     // A panel of a later version is no fault.
-    if (found != kTabWords.end()) saved.tab = static_cast<Tab>(found - kTabWords.begin());
+    if (Panel const* const panel = find_panel(*tab)) saved.tab = Tab{panel->id};
   }
   saved.tracks = read_tracks(reader, *json);
   saved.notes = read_notes(reader, *json);
@@ -191,7 +188,7 @@ std::string saved_view_text(SavedView const& saved) {
   if (saved.window) json["window_ns"] = {saved.window->begin, saved.window->end};
   if (saved.range) json["marked_ns"] = {saved.range->begin, saved.range->end};
   if (saved.theme) json["theme"] = *saved.theme == Theme::kLight ? "light" : "dark";
-  if (saved.tab) json["tab"] = kTabWords[static_cast<size_t>(*saved.tab)];
+  if (saved.tab) json["tab"] = saved.tab->id;
   if (saved.path) json["critical_path"] = *saved.path;
   if (saved.scroll) json["scroll"] = *saved.scroll;
   if (saved.side_width) json["side_width"] = *saved.side_width;

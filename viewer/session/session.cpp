@@ -127,7 +127,7 @@ void Session::take_run() {
   closed_ = pair_ && stays_in_series_ ? "The comparison was closed: another run of the series is on the timeline." : "";
   close_run();
   scene_ = std::move(*made);
-  memo_ = std::make_unique<Memo>();
+  cache_ = std::make_unique<PanelCache>();
   if (scene_->series && before) scene_->series->take_samples(*before);
   Panels const panels = state_.panels;
   state_ = view_of(paths);
@@ -168,23 +168,23 @@ void Session::close_run() {
   keeper_.close();
   sampling_.reset();
   analysis_.reset();
-  if (scene_) dispose_async(std::move(rereading_), std::move(memo_), std::move(scene_));
+  if (scene_) dispose_async(std::move(rereading_), std::move(cache_), std::move(scene_));
 }
 
 /// What the menus were asked for that is around the run.
 void Session::apply_requests() {
   keeper_.look_at(*scene_, state_);
-  if (outside_.seen && keeper_.notice().empty()) closed_.clear();
-  if (outside_.seen) keeper_.clear_notice();
-  if (outside_.ask_path || outside_.ask_compared) {
+  if (requests_.notice_seen && keeper_.notice().empty()) closed_.clear();
+  if (requests_.notice_seen) keeper_.clear_notice();
+  if (requests_.ask_path || requests_.ask_compared) {
     page_.asks = true;
-    page_.compares = outside_.ask_compared;
+    page_.compares = requests_.ask_compared;
   }
-  if (outside_.close_comparison) close_comparison();
+  if (requests_.close_comparison) close_comparison();
   apply_file_requests();
-  if (!outside_.open.empty()) open({outside_.open});
-  if (outside_.show_run) show_run(*outside_.show_run);
-  if (outside_.close_run) {
+  if (!requests_.open.empty()) open({requests_.open});
+  if (requests_.show_run) show_run(*requests_.show_run);
+  if (requests_.close_run) {
     close_run();
     ViewState empty;
     empty.theme = state_.theme;
@@ -210,10 +210,10 @@ void Session::update_analysis() {
     return;
   }
   // What is computed beside the frames looks at the scene: it ends before that changes, and is asked for again.
-  memo_.reset();
+  cache_.reset();
   take_analysis(*scene_, state_, std::move(*made));
   scene_->analysis_words.clear();
-  memo_ = std::make_unique<Memo>();
+  cache_ = std::make_unique<PanelCache>();
 }
 
 /// The other runs of a series, one after the other.
@@ -240,12 +240,13 @@ void Session::frame() {
   if (analysis_) update_analysis();
   update_series();
   update_following();
-  outside_ = Outside{.recent = page_.recent, .kept_in = keeper_.file(), .notice = notice()};
+  status_ = WindowStatus{.recent = page_.recent, .kept_in = keeper_.file(), .notice = notice()};
+  requests_ = {};
   tell_following();
   // View and notes are the base's.
-  if (pair_ && pair_->front_side() == RunSide::kNew) outside_.kept_in.clear();
+  if (pair_ && pair_->front_side() == RunSide::kNew) status_.kept_in.clear();
   if (scene_) {
-    draw_ui(*scene_, state_, *memo_, &outside_, pair_.get());
+    draw_ui(*scene_, state_, *cache_, {&status_, &requests_}, pair_.get());
     apply_requests();
   }
   if (!analysis_) update_analysis();

@@ -7,15 +7,16 @@
 #include <vector>
 
 #include "viewer/event_store/out_of_core/analysis.h"
+#include "viewer/loading/following.h"
+#include "viewer/loading/opening.h"
+#include "viewer/loading/rereading.h"
+#include "viewer/loading/run_files.h"
+#include "viewer/loading/run_series.h"
 #include "viewer/main_window/start.h"
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/panel_cache.h"
+#include "viewer/panels/common/window_link.h"
+#include "viewer/panels/compared/run_pair.h"
 #include "viewer/session/arguments.h"
-#include "viewer/session/following.h"
-#include "viewer/session/opening.h"
-#include "viewer/session/rereading.h"
-#include "viewer/session/run_files.h"
-#include "viewer/session/run_pair.h"
-#include "viewer/session/run_series.h"
 #include "viewer/session/view_state_store.h"
 
 namespace stepscope::viewer {
@@ -45,7 +46,7 @@ class Session {
     bool const reads = scene_ && scene_->far && scene_->far->tiles().is_busy();
     bool const fades = state_.panels.flash.has_value() || keeper_.is_waiting() || (pair_ && pair_->is_busy());
     return opening_ != nullptr || rereading_ != nullptr || analysis_ != nullptr || sampling_ != nullptr || reads || fades ||
-           (memo_ && memo_->is_busy());
+           (cache_ && cache_->is_busy());
   }
   /// Looks whether the files of the run are still what they were, at most once a second. True: another frame is due.
   bool look_at_files() { return following_.look(clock_()); }
@@ -97,9 +98,9 @@ class Session {
   std::unique_ptr<OutOfCoreAnalysis> analysis_;
   std::unique_ptr<SampleReading> sampling_;  ///< of a run of the series that is shown
   bool stays_in_series_ = false;             ///< what is being opened is another run of the series that is shown
-  std::unique_ptr<Memo> memo_;               // after the scene, which its work looks at: it ends before
+  std::unique_ptr<PanelCache> cache_;        // after the scene, which its work looks at: it ends before
   std::string shown_path_;                   ///< of the run that is shown, as it was given
-  std::unique_ptr<RunPair> pair_;            // after the memo: its work looks at the scene
+  std::unique_ptr<RunPair> pair_;            // after the cache: its work looks at the scene
   bool opens_compared_ = false;              ///< what is being opened stands beside the run that is shown
   std::function<LiveFollowPolicy::Time()> clock_ = LiveFollowPolicy::Clock::now;
   LiveFollowPolicy following_;
@@ -108,7 +109,8 @@ class Session {
   StartPage page_;
   ViewStateStore keeper_;
   std::string closed_;  ///< what was closed without anybody's wish, in words; empty: nothing
-  Outside outside_;
+  WindowStatus status_;
+  WindowRequests requests_;
 };
 
 }  // namespace stepscope::viewer

@@ -55,8 +55,8 @@ void Session::take_reread() {
   ViewState next = carried_over(state_, *scene_, **made);
   if ((*made)->series && scene_->series) (*made)->series->take_samples(*scene_->series);
   analysis_.reset();
-  dispose_async(std::move(memo_), std::exchange(scene_, std::move(*made)));
-  memo_ = std::make_unique<Memo>();
+  dispose_async(std::move(cache_), std::exchange(scene_, std::move(*made)));
+  cache_ = std::make_unique<PanelCache>();
   state_ = std::move(next);
   keeper_.adopt(state_);
   following_.reading_ends(std::move(files), came_to_end(*scene_), now);
@@ -72,15 +72,15 @@ void Session::update_following() {
 }
 
 void Session::tell_following() {
-  outside_.recording = following_.recording();
-  outside_.follows = following_.follows();
-  outside_.file_notice = following_.notice();
+  status_.recording = following_.recording();
+  status_.follows = following_.follows();
+  status_.file_notice = following_.notice();
 }
 
 void Session::apply_file_requests() {
-  if (outside_.toggle_follow) following_.set_follows(!following_.follows());
-  if (outside_.file_notice_seen) following_.clear_notice();
-  if (!outside_.read_again || !scene_ || opening_) return;
+  if (requests_.toggle_follow) following_.set_follows(!following_.follows());
+  if (requests_.file_notice_seen) following_.clear_notice();
+  if (!requests_.read_again || !scene_ || opening_) return;
   close_comparison();
   if (!rereading_) read_again();
 }

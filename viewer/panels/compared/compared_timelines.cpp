@@ -65,14 +65,14 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
 }
 
 /// How both are put beside each other, and what a person can change of that.
-void band_tools(RunPair& pair, Outside* outside, ImVec2 corner, float width, Theme theme) {
+void band_tools(RunPair& pair, WindowRequests* requests, ImVec2 corner, float width, Theme theme) {
   float const scale = ui_scale();
   float const left = corner.x + (kGutter + 8) * scale;
   float const padding = 2 * ImGui::GetStyle().FramePadding.x;
   char const* const close = "Close the comparison";
   char const* const colour = "Colour by change";
   float tools = ImGui::CalcTextSize(colour).x + ImGui::GetFontSize() + padding + 26 * scale;
-  if (outside != nullptr) tools += ImGui::CalcTextSize(close).x + padding + 10 * scale;
+  if (requests != nullptr) tools += ImGui::CalcTextSize(close).x + padding + 10 * scale;
   float const at = std::max(corner.x + width - tools, left);
   float const top = std::round(corner.y + (kBand * scale - ImGui::GetFontSize()) / 2);
   draw_text(*ImGui::GetWindowDrawList(), ImVec2(left, top), surface(theme).text_dim,
@@ -83,9 +83,9 @@ void band_tools(RunPair& pair, Outside* outside, ImVec2 corner, float width, The
   ImGui::Checkbox(colour, &pair.coloured);
   ImGui::PopStyleColor();
   hint("Kernels and collectives by how much longer or shorter a call takes in the new run");
-  if (outside != nullptr) {
+  if (requests != nullptr) {
     ImGui::SameLine(0, 10 * scale);
-    if (ImGui::Button(close)) outside->close_comparison = true;
+    if (ImGui::Button(close)) requests->close_comparison = true;
   }
   ImGui::PopStyleVar();
 }
@@ -154,7 +154,7 @@ std::optional<RunSide> pointed_side(RunPair& pair, float y, float above, float h
 
 }  // namespace
 
-float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine const* candidate_path, Outside* outside) {
+float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine const* candidate_path, WindowRequests* requests) {
   float const scale = ui_scale();
   ImVec2 corner = ImGui::GetCursorScreenPos();
   ImVec2 const size = ImGui::GetContentRegionAvail();
@@ -164,7 +164,7 @@ float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine cons
   float const mouse = ImGui::GetIO().MousePos.y - corner.y;
   pair.point_at(pointed_side(pair, mouse, kBand * scale + above, size.y));
   band_name(pair, RunSide::kBase, corner, size.x, theme);
-  band_tools(pair, outside, corner, size.x, theme);
+  band_tools(pair, requests, corner, size.x, theme);
   corner.y += kBand * scale;
   float const base_rows = rows_of_side(pair, RunSide::kBase, base_path, corner, ImVec2(size.x, above));
   corner.y += above;
@@ -180,38 +180,6 @@ float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine cons
 float compared_rows_height(RunPair const& pair, float rows_height) {
   float const share = pair.front_side() == RunSide::kBase ? pair.share : 1 - pair.share;
   return std::max((rows_height - 2 * kBand) * share - kRuler, 40.0F);
-}
-
-void change_legend(ImDrawList& list, Theme theme, ImVec2 at, float width) {
-  Surface const& s = surface(theme);
-  float const scale = ui_scale();
-  float const bottom = at.y + kLegend * scale;
-  list.AddRectFilled(at, ImVec2(at.x + width, bottom), s.background);
-  list.AddRectFilled(at, ImVec2(at.x + width, at.y + 1), s.line_strong);
-  float const size = ImGui::GetFontSize();
-  float const top = std::round((at.y + bottom - size) / 2);
-  float x = at.x + 8 * scale;
-  char const* const title = "time of a call, new against base";
-  draw_text(list, ImVec2(x, top), s.text_dim, title);
-  x += ImGui::CalcTextSize(title).x + 10 * scale;
-  float const cell = ImGui::CalcTextSize("<−50 %").x + 8 * scale;
-  auto const first = static_cast<uint8_t>(ChangeMark::kFasterHalf);
-  for (uint8_t i = first; i <= static_cast<uint8_t>(ChangeMark::kSlowerHalf) && x + cell < at.x + width; ++i) {
-    auto const mark = static_cast<ChangeMark>(i);
-    uint32_t const colour = mark_colour(mark, theme);
-    list.AddRectFilled(ImVec2(x, top - scale), ImVec2(x + cell, top + size + 2 * scale), colour);
-    draw_text(list, ImVec2(std::round(x + (cell - ImGui::CalcTextSize(mark_words(mark)).x) / 2), top), text_on(colour),
-              mark_words(mark));
-    x += cell;
-  }
-  for (ChangeMark const mark : {ChangeMark::kNew, ChangeMark::kVanished, ChangeMark::kUnknown}) {
-    float const entry = size + 4 * scale + ImGui::CalcTextSize(mark_words(mark)).x;
-    x += 12 * scale;
-    if (x + entry > at.x + width) break;
-    mark_rectangle(list, ImVec2(x, top), ImVec2(x + size * 0.8F, top + size), mark, theme, 1);
-    draw_text(list, ImVec2(x + size * 0.8F + 5 * scale, top), s.text, mark_words(mark));
-    x += entry;
-  }
 }
 
 }  // namespace stepscope::viewer

@@ -8,6 +8,7 @@
 
 #include "reports/words/runs/comparison_words.h"
 #include "trace/base/format.h"
+#include "viewer/panels/common/panel.h"
 #include "viewer/panels/compared/compared_runs.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/widgets/text.h"
@@ -405,7 +406,10 @@ void change_tables(RunPair& pair, RunDifference const& difference, Theme theme) 
 
 }  // namespace
 
-void comparison_panel(RunPair& pair) {
+void comparison_panel(PanelScope const& scope) {
+  if (scope.pair == nullptr) return;
+
+  RunPair& pair = *scope.pair;
   Theme const theme = pair.front().state.theme;
   RunDifference const* const difference = pair.difference();
   if (difference == nullptr) return empty_state(pair.waits_for(), theme);

@@ -8,7 +8,7 @@
 
 #include "analyzer/compare/run_sample.h"
 #include "tests/unit/viewer/scenes.h"
-#include "viewer/session/run_series.h"
+#include "viewer/loading/run_series.h"
 
 namespace stepscope::viewer {
 
