@@ -82,7 +82,7 @@ int view(Arguments const& arguments) {
   auto const size = parse_size(arguments.size);
   if (!size) return report_error(size.error());
   if (!arguments.screenshot.empty()) return take_picture(arguments, *size);
-  // What is wrong with the options is said before a window opens; what is not in the run, in it.
+  // Wrong options are reported before a window opens; the window itself shows what the run lacks.
   Arguments options = arguments;
   options.select.clear();
   ViewState ignored;
@@ -105,15 +105,17 @@ void add_series_options(CLI::App& app, stepscope::viewer::SeriesOptions& options
   app.add_flag_callback(
          "--one-run", [&options] { options.paths_are = PathsAre::kOneRun; }, "all RUNs are parts of one")
       ->excludes(series);
-  app.add_option("--devices", options.devices, "of a series: the run on so many devices is on the timeline; else that on most");
+  app.add_option("--devices", options.devices,
+                 "show the run of the series on this many devices on the timeline (default: the most)");
   app.add_option_function<std::string>(
          "--scaling",
          [&options](std::string const& kind) {
            options.scaling.kind = kind == "strong" ? ScalingKind::kStrong : ScalingKind::kWeak;
          },
-         "of a series: what the same work is for, else it is found")
+         "strong or weak scaling of the series (default: detect)")
       ->check(CLI::IsMember({"strong", "weak"}));
-  app.add_option("--samples", options.scaling.samples, "of a series: samples in a step of the job (strong) or of a device (weak)")
+  app.add_option("--samples", options.scaling.samples,
+                 "samples in a step of the job (strong scaling) or of a device (weak scaling)")
       ->check(CLI::Range(1.0, 1e9));
 }
 
@@ -127,7 +129,7 @@ int main(int argc, char** argv) {
   app.add_option("RUN", arguments.runs, "trace files, or folders of them; without, those that were opened last are offered");
   app.add_option("--vs", arguments.candidate, "one run after a change: RUN and this one above each other, and what changed");
   app.add_option("--screenshot", arguments.screenshot, "draw one picture into this PNG file, open no window");
-  app.add_option("--size", arguments.size, "of the window or picture, in pixels")->capture_default_str();
+  app.add_option("--size", arguments.size, "size of the window or picture, in pixels")->capture_default_str();
   app.add_option("--time", arguments.time, "show this part, such as 1.5s:1600ms");
   app.add_option("--select", arguments.select, "select the first event whose name contains this");
   app.add_option("--panel", arguments.panel, "in front: " + stepscope::viewer::panel_names());
@@ -141,7 +143,7 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : stepscope::viewer::kUseError;
   }
   int const status = stepscope::viewer::view(arguments);
-  // A run that nobody waits for any more may still be read: it ends with the program.
+  // A run that was given up may still be read on a detached thread: it ends with the program.
   if (!stepscope::viewer::OpenTask::is_any_at_work()) return status;
   std::fflush(nullptr);
   std::_Exit(status);

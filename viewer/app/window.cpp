@@ -28,7 +28,7 @@ namespace {
 constexpr int kSettleFrames = 3;
 /// The text cursor blinks twice a second.
 constexpr double kBlinkSeconds = 0.4;
-/// How often it is looked whether work beside the frames is done.
+/// How often the window looks whether work on other threads is done.
 constexpr double kLookSeconds = 0.03;
 
 /// How often it is looked whether the files of the run have changed.

@@ -1,5 +1,5 @@
-// A run on its way to the screen: opened, read, analyzed and made ready beside the frames, with how far it is, and given up when
-// nobody waits for it any more.
+// Opens a run on another thread: finds its files, reads and analyzes them and makes the scene ready. Tells how far it is, and is
+// given up by destroying it.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ class OpenTask {
     double seconds = 0;                    ///< since it began
   };
 
-  /// Begins at once. `paths`: one run, as for import::open_run(), or a series, of which one run is opened. Runs of more events
-  /// are opened from afar, and not analyzed yet.
+  /// Begins at once. `paths`: one run, as for import::open_run(), or a series: then one of its runs is opened. Runs
+  /// of more events than `most_near_events` are opened out of core, and not analyzed yet.
   explicit OpenTask(std::vector<std::string> paths, uint64_t most_near_events = kMostNearEvents, SeriesOptions series = {});
   /// Does not wait: what is still at work ends by itself, soon.
   ~OpenTask();
@@ -50,10 +50,10 @@ class OpenTask {
   struct Shared;
   std::vector<std::string> paths_;
   std::chrono::steady_clock::time_point begin_;
-  std::shared_ptr<Shared> shared_;  ///< with the thread, which outlives this when nobody waits for it
+  std::shared_ptr<Shared> shared_;  ///< with the thread, which outlives a task that was given up
 };
 
-/// Whether a run is opened from afar.
+/// Whether a run is opened out of core.
 bool is_out_of_core(import::RunSources const& sources, uint64_t most_near_events = kMostNearEvents);
 /// The scene without analysis. Errors: those of reading.
 base::Expected<std::unique_ptr<Scene>> open_out_of_core(OutOfCoreRun::Sources const& sources);

@@ -1,5 +1,4 @@
-// A run that is shown, read again beside the frames, its analysis included: it takes the place of the one that is shown when
-// nothing of it is missing.
+// Reads the run that is shown again on another thread, analysis included. The new run takes its place when it is complete.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // Runs on different numbers of devices that were opened together: one of them is on the timeline, all are in the scaling panel.
-// Of the others no more is kept than what a scaling series is made of (analyzer::RunMeasurements); they are read beside the
-// frames, one at a time.
+// The others keep their analyzer::RunMeasurements only, which a scaling series is made of. They are read on another thread, one
+// at a time.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +56,7 @@ struct SeriesOptions {
 /// so many devices.
 base::Expected<std::shared_ptr<RunSeries>> find_series(std::vector<std::string> const& paths, SeriesOptions const& options);
 
-/// A run of a series is read and analyzed beside the frames.
+/// Reads and analyzes a run of a series on another thread.
 class SampleReading {
  public:
   /// Begins at once.
@@ -76,14 +76,14 @@ class SampleReading {
  private:
   struct Shared;
   std::string path_;
-  std::shared_ptr<Shared> shared_;  ///< with the thread, which outlives this when nobody waits for it
+  std::shared_ptr<Shared> shared_;  ///< with the thread, which outlives a reading that was given up
 };
 
 /// What a run is to a series. `path`: its name there.
 SharedSample named_sample(analyzer::RunMeasurements sample, std::string const& path);
 /// Reads what is not yet read, in the time that it takes.
 void finish_reading(RunSeries& series);
-/// The panel of a series in front, with room for its charts. Of a run that was opened alone nothing.
+/// The panel of a series in front, with room for its charts. Does nothing for a run that was opened alone.
 void show_series(Scene const& scene, ViewState& state);
 
 }  // namespace stepscope::viewer

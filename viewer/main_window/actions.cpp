@@ -298,10 +298,12 @@ void read_keys(ActionScope const& scope) {
   bool const writing = ImGui::GetIO().WantTextInput;
   Panels const& panels = scope.state.panels;
   bool const closes_box = panels.finder.open || panels.filter || scope.state.search.open;
+
   std::vector<Shortcut> done;
   for (Action const& action : all_actions()) {
     bool const leaves_box = action.shortcut.key == Key::kEscape && closes_box;
     if (writing && !action.shortcut.ctrl && !leaves_box) continue;
+
     if (!is_pressed(action.shortcut) || !is_enabled(action, scope)) continue;
     if (std::find(done.begin(), done.end(), action.shortcut) != done.end()) continue;
     done.push_back(action.shortcut);

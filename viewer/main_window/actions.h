@@ -20,7 +20,7 @@ struct ActionScope {
   ViewState& state;
   float rows_height;  ///< of the timeline at scale 1, for reveal()
   WindowLink window;
-  RunPair* pair = nullptr;  ///< of which the run is one; null: it is shown alone
+  RunPair* pair = nullptr;  ///< with the run as one of its two; null: the run is shown alone
 };
 
 /// A character that is typed, whatever the keyboard's layout, or a key.

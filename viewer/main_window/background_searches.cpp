@@ -1,4 +1,4 @@
-// Searches beside the frames: the hits of the search box, and the next event of the selected one's name.
+// Searches on other threads: the hits of the search box, and the next event of the selected one's name.
 #include <memory>
 #include <string>
 

@@ -25,6 +25,7 @@ void recent_runs(std::vector<std::string> const& recent, WindowRequests& request
       while (cut < name.size() && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80) ++cut;
       name = "…" + name.substr(cut);
     }
+
     if (ImGui::MenuItem((name + "##run").c_str())) requests.open = recent[i];
     ImGui::PopID();
   }
@@ -36,10 +37,12 @@ void menu_of(Menu menu, ActionScope const& scope) {
     if (action.menu != menu) continue;
     if (action.begins_group && !is_first) ImGui::Separator();
     is_first = false;
+
     std::string const keys = words_of(action.shortcut);
     char const* const shown_keys = keys.empty() ? nullptr : keys.c_str();
     if (ImGui::MenuItem(action.name, shown_keys, is_on(action, scope), is_enabled(action, scope))) run(action, scope);
   }
+
   auto const& [status, requests] = scope.window;
   if (menu == Menu::kFile && status != nullptr && requests != nullptr && !status->recent.empty())
     recent_runs(status->recent, *requests);
@@ -51,6 +54,7 @@ void menu_bar(ActionScope const& scope) {
   float const scale = ui_scale();
   bool any_open = false;
   for (int i = 0; i < kMenus; ++i) any_open = any_open || ImGui::IsPopupOpen(popup_of(static_cast<Menu>(i)).c_str());
+
   ImGui::PushStyleColor(ImGuiCol_Button, surface(scope.state.theme).background);
   for (int i = 0; i < kMenus; ++i) {
     auto const menu = static_cast<Menu>(i);
@@ -59,9 +63,11 @@ void menu_bar(ActionScope const& scope) {
     // Once one menu is open the mouse alone opens the others.
     bool const passed =
         any_open && !ImGui::IsPopupOpen(id.c_str()) && ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenBlockedByPopup);
+
     ImVec2 const corner(ImGui::GetItemRectMin().x, ImGui::GetItemRectMax().y + 2 * scale);
     if (clicked || passed) ImGui::OpenPopup(id.c_str());
     ImGui::SetNextWindowPos(corner);
+
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(10 * scale, 8 * scale));
     ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(10 * scale, 6 * scale));
     if (ImGui::BeginPopup(id.c_str())) {
@@ -72,6 +78,7 @@ void menu_bar(ActionScope const& scope) {
     ImGui::PopStyleVar(2);
     ImGui::SameLine(0, 0);
   }
+
   ImGui::PopStyleColor();
 }
 

@@ -18,13 +18,16 @@ void notice(WindowLink const& window, Theme theme) {
   ImVec2 const screen = ImGui::GetIO().DisplaySize;
   constexpr float kNoticeWidth = 620;
   constexpr size_t kLongestNotice = 1000;  // bytes: a path, and why
+
   ImGui::SetNextWindowPos(ImVec2(screen.x / 2, 48 * scale), ImGuiCond_Always, ImVec2(0.5F, 0));
   float const width = std::min(kNoticeWidth * scale, std::max(screen.x - 20, 1.0F));
   ImGui::SetNextWindowSizeConstraints(ImVec2(width, 0), ImVec2(width, std::max(screen.y - 60, 1.0F)));
+
   ImGui::PushStyleColor(ImGuiCol_WindowBg, surface(theme).header);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 6 * scale);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(14 * scale, 10 * scale));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+
   ImGuiWindowFlags const flags = ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoMove |
                                  ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoResize |
                                  ImGuiWindowFlags_NoFocusOnAppearing;
@@ -36,6 +39,7 @@ void notice(WindowLink const& window, Theme theme) {
     if (of_files) ImGui::SameLine();
     if (ImGui::Button("OK")) (of_files ? requests.file_notice_seen : requests.notice_seen) = true;
   }
+
   ImGui::End();
   ImGui::PopStyleVar(3);
   ImGui::PopStyleColor();

@@ -22,6 +22,7 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
   ImGui::SetNextItemWidth(300 * scale);
   bool const focus = search.open && search.text.empty() && !ImGui::IsAnyItemActive();
   if (focus) focus_next_box();
+
   // A whole name with its filters fits.
   constexpr size_t kLongest = kMaxName + 64;
   std::array<char, kLongest + 1> buffer{};
@@ -29,9 +30,11 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
   if (ImGui::InputTextWithHint("##search", "Search ( / ): name >1ms kind:kernel rank:0", buffer.data(), buffer.size())) {
     search_for(state, buffer.data());
   }
+
   bool const left = ImGui::IsItemDeactivated();
   if (left && key_pressed(Key::kEnter)) step_search(state, scene, ImGui::GetIO().KeyShift ? -1 : 1, rows_height);
   if (left && search.text.empty()) search.open = false;
+
   if (search.text.empty()) return;
   ImGui::SameLine();
   if (ImGui::ArrowButton("previous", ImGuiDir_Left)) step_search(state, scene, -1, rows_height);
@@ -39,6 +42,7 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
   ImGui::SameLine(0, 2 * scale);
   if (ImGui::ArrowButton("next", ImGuiDir_Right)) step_search(state, scene, 1, rows_height);
   hint("Next hit (N)");
+
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   if (search.pending) {
@@ -80,15 +84,19 @@ std::string summary(Scene const& scene) {
 void top_bar(ActionScope const& scope) {
   float const scale = ui_scale();
   Scene const& scene = scope.scene;
+
   menu_bar(scope);
   ImGui::SameLine(0, 14 * scale);
   ImGui::AlignTextToFramePadding();
-  // Of two runs the one in the panels.
+
+  // While two runs are compared, the panels show one of them.
   std::string const side = scope.pair == nullptr ? "" : scope.pair->front_side() == RunSide::kBase ? "Base: " : "New: ";
   heading(fit(side + printable_name(scene.run.name.empty() ? "Stepscope" : scene.run.name), 320 * scale));
+
   ImGui::SameLine(0, 12 * scale);
   text_coloured(summary(scene), surface(scope.state.theme).text_dim);
   if (scope.window.status != nullptr) recording_words(*scope.window.status, scope.state.theme);
+
   ImGui::SameLine(0, 24 * scale);
   search_box(scene, scope.state, scope.rows_height);
   same_name_words(scope.state);

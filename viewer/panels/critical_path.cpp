@@ -37,6 +37,7 @@ void class_bar(analyzer::CriticalPathStats const& path, Theme theme) {
   ImVec2 const at = ImGui::GetCursorScreenPos();
   float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
   float const height = 14 * scale;
+
   double const whole = static_cast<double>(std::max<int64_t>(path.window.length(), 1));
   float x = at.x;
   for (int i = 0; i < analyzer::kPathClassCount; ++i) {
@@ -47,6 +48,7 @@ void class_bar(analyzer::CriticalPathStats const& path, Theme theme) {
                                               paint_colour(paint_of(static_cast<analyzer::PathClass>(i)), theme));
     x = next;
   }
+
   ImGui::Dummy(ImVec2(width, height));
 }
 
@@ -56,10 +58,12 @@ void class_list(analyzer::CriticalPathStats const& path, Theme theme) {
     if (path.by_class[static_cast<size_t>(i)] > 0) order.push_back(i);
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return path.by_class[static_cast<size_t>(a)] > path.by_class[static_cast<size_t>(b)]; });
+
   if (!ImGui::BeginTable("classes", 3, ImGuiTableFlags_SizingFixedFit)) return;
   ImGui::TableSetupColumn("class", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("time", ImGuiTableColumnFlags_WidthFixed, 74 * ui_scale());
   ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, 60 * ui_scale());
+
   for (int const i : order) {
     int64_t const time = path.by_class[static_cast<size_t>(i)];
     ImGui::TableNextRow();
@@ -75,7 +79,7 @@ void class_list(analyzer::CriticalPathStats const& path, Theme theme) {
   ImGui::EndTable();
 }
 
-/// Beside the switch: how far the line is, or what goes there.
+/// To the right of the switch: how far the search is, or the button that goes to the line.
 void show_line(PanelScope const& scope) {
   ViewState& state = scope.state;
   PathLine const* const line = path_so_far(scope.scene, scope.cache);
@@ -94,6 +98,7 @@ void path_summary(PanelScope const& scope, analyzer::CriticalPathStats const& pa
   ViewState& state = scope.state;
   heading("What the time is made of");
   class_bar(path, state.theme);
+
   bool shown = state.panels.path;
   if (ImGui::Checkbox("Show on the timeline", &shown)) state.panels.path = shown;
   hint("P");
@@ -103,6 +108,7 @@ void path_summary(PanelScope const& scope, analyzer::CriticalPathStats const& pa
   }
   if (scene.far)
     text_wrapped("These numbers are of the steps in the middle, the line is of the whole run.", surface(state.theme).text_dim);
+
   class_list(path, state.theme);
   Surface const& s = surface(state.theme);
   text_wrapped(
@@ -121,6 +127,7 @@ void path_summary(PanelScope const& scope, analyzer::CriticalPathStats const& pa
 void name_cell(ViewState& state, analyzer::PathClass path_class, std::optional<std::string> const& name, void const* id) {
   swatch(paint_colour(paint_of(path_class), state.theme));
   std::string const words = name ? printable_name(*name) : fmt::format("({})", path_words(path_class));
+
   ImVec2 const at = ImGui::GetCursorScreenPos();
   std::string const shown = fit(words, ImGui::GetContentRegionAvail().x);
   ImGui::PushID(id);
@@ -128,6 +135,7 @@ void name_cell(ViewState& state, analyzer::PathClass path_class, std::optional<s
   hint(name ? fmt::format("{}: {}", path_words(path_class), words) : words);
   ImGui::PopID();
   draw_text(*ImGui::GetWindowDrawList(), at, surface(state.theme).text, shown);
+
   if (clicked && name) search_for(state, query_for(words));
 }
 
@@ -135,12 +143,14 @@ void contributors(ViewState& state, analyzer::CriticalPathStats const& path) {
   heading("On the path: shorten this first");
   ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("contributors", 4, flags)) return;
+
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("Name", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("Share", ImGuiTableColumnFlags_WidthFixed, 58 * ui_scale());
   ImGui::TableSetupColumn("Time", ImGuiTableColumnFlags_WidthFixed, 72 * ui_scale());
   ImGui::TableSetupColumn("Pieces", ImGuiTableColumnFlags_WidthFixed, 60 * ui_scale());
   header_row(1);
+
   for (auto const& contributor : path.contributors) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
@@ -158,12 +168,14 @@ void slack(ViewState& state, analyzer::CriticalPathStats const& path) {
   heading("Beside it: may take longer");
   ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("slack", 4, flags)) return;
+
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("Name", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("Time", ImGuiTableColumnFlags_WidthFixed, 72 * ui_scale());
   ImGui::TableSetupColumn("Least slack", ImGuiTableColumnFlags_WidthFixed, 82 * ui_scale());
   ImGui::TableSetupColumn("Median", ImGuiTableColumnFlags_WidthFixed, 72 * ui_scale());
   header_row(1);
+
   for (auto const& entry : path.slack_by_name) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
@@ -200,16 +212,20 @@ void critical_path_panel(PanelScope const& scope) {
     empty_state(without_device(scene, "The critical path leads through the work of devices."), state.theme);
     return;
   }
+
   analyzer::CriticalPathStats const& path = *scene.analysis.critical_path;
   float const width = ImGui::GetContentRegionAvail().x;
   float const gap = 18 * ui_scale();
+
   ImGui::BeginChild("summary", ImVec2(width * 0.24F, 0));
   path_summary(scope, path);
   ImGui::EndChild();
+
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("on it", ImVec2(width * 0.38F, 0));
   contributors(state, path);
   ImGui::EndChild();
+
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("beside it", ImVec2(0, 0));
   slack(state, path);

@@ -108,8 +108,10 @@ void flames_panel(PanelScope const& scope) {
     empty_state("No thread of the program was recorded in this run.", state.theme);
     return;
   }
+
   thread_chooser(scene, state, *thread);
   TimeWindow const range = state.range.value_or(state.window);
+
   auto& cache = scope.cache.of<FlamesCache>();
   FlameGraph const* graph = cache.ask(
       {*thread, range}, [&scene](FlameKey const& key, std::stop_token const& stop) { return flame_graph(scene, key, stop); });
@@ -117,6 +119,7 @@ void flames_panel(PanelScope const& scope) {
   // An older graph of another thread would have its names wrong.
   bool const same_thread = cache.latest_key() != nullptr && cache.latest_key()->node == *thread;
   if (computing && same_thread) graph = cache.latest();
+
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   if (graph == nullptr) {
@@ -127,6 +130,7 @@ void flames_panel(PanelScope const& scope) {
       fmt::format("{}, {} in events, {}{}", format_time_range(range.begin, range.end), base::format_duration(graph->total_ns),
                   base::format_count(graph->events, "event"), computing ? "  (adding up…)" : ""),
       state.range ? surface(state.theme).accent : surface(state.theme).text_dim);
+
   if (graph->is_too_long) {
     empty_state("More events than are read at once: zoom in, or mark a range.", state.theme);
     return;
@@ -135,6 +139,7 @@ void flames_panel(PanelScope const& scope) {
     empty_state("This thread recorded nothing in this time.", state.theme);
     return;
   }
+
   ImGui::BeginChild("graph");
   draw_flames(state, *graph, scene.trace(scene.nodes[*thread].rank));
   ImGui::EndChild();

@@ -27,11 +27,13 @@ Plot histogram_plot(DurationHistogram const& histogram, ImVec2 low, ImVec2 high)
   plot.logarithmic = true;
   plot.left = static_cast<double>(std::max<int64_t>(histogram.shortest_ns, 1));
   plot.right = static_cast<double>(histogram.longest_ns) + 1;
+
   // A single duration stands in the middle.
   if (histogram.bins.size() == 1) {
     plot.right *= 1.05;
     plot.left /= 1.05;
   }
+
   uint64_t most = 1;
   for (auto const& bin : histogram.bins) most = std::max(most, bin.count);
   plot.top = static_cast<double>(most) * 1.06;
@@ -42,6 +44,7 @@ void draw_histogram_axes(ImDrawList& list, Plot const& plot, Theme theme) {
   // Durations in a narrow range have even steps, in a wide one 1, 2 and 5 of every decade.
   std::vector<PlotTick> x_ticks;
   auto const tick = [&](double ns) { x_ticks.push_back({ns, base::format_duration(static_cast<int64_t>(std::round(ns)))}); };
+
   if (plot.right / plot.left < 4) {
     double const step = std::max(nice_step(plot.right - plot.left, 4), 1.0);
     for (double ns = std::ceil(plot.left / step) * step; ns <= plot.right; ns += step)
@@ -51,6 +54,7 @@ void draw_histogram_axes(ImDrawList& list, Plot const& plot, Theme theme) {
       for (double const nice : {1.0, 2.0, 5.0})
         if (power * nice >= plot.left && power * nice <= plot.right) tick(power * nice);
   }
+
   std::vector<PlotTick> y_ticks;
   double const step = std::max(nice_step(plot.top, 3), 1.0);
   for (double count = 0; count <= plot.top; count += step)
@@ -68,15 +72,18 @@ DurationHistogram::Bin const* draw_bins(ImDrawList& list, DurationHistogram cons
     float const least = histogram.bins.size() == 1 ? 8 * ui_scale() : 1;
     float const x1 = std::max(std::round(plot.x(static_cast<double>(bin.until_ns) + 1)) - 1, x0 + least);
     if (bin.count == 0) continue;
+
     if (hovered && mouse >= x0 && mouse < x1 + 1) {
       pointed_at = &bin;
       list.AddRectFilled(ImVec2(x0, plot.low.y), ImVec2(x1, plot.high.y), surface(theme).header);
     }
+
     bool const chosen = query.matches_duration(bin.from_ns) && query.matches_duration(bin.until_ns);
     float const y = std::min(plot.y(static_cast<double>(bin.count)), plot.high.y - 2 * ui_scale());
     list.AddRectFilled(ImVec2(x0, std::round(y)), ImVec2(x1, plot.high.y),
                        with_alpha(paint_colour(Paint::kCompute, theme), chosen ? 1.0F : 0.35F));
   }
+
   float const median = std::round(plot.x(static_cast<double>(histogram.median_ns)));
   for (float y = plot.low.y; y < plot.high.y; y += 6 * ui_scale())
     list.AddRectFilled(ImVec2(median, y), ImVec2(median + 1, std::min(y + 3 * ui_scale(), plot.high.y)), surface(theme).text);
@@ -92,9 +99,11 @@ void duration_bars(Scene const& scene, ViewState& state, PanelCache& cache) {
     empty_state("Click a device op: how long its calls took stands here, and the timeline shows where they are.", state.theme);
     return;
   }
+
   DurationHistogram const* const histogram = cache.of<HistogramCache>().ask(
       {scene.analysis.devices[state.device].ref, query.name, 40},
       [&scene](HistogramKey const& key, std::stop_token const& stop) { return duration_histogram(scene, key, stop); });
+
   heading(fit(std::string(short_name(query.name)), ImGui::GetContentRegionAvail().x));
   if (histogram == nullptr) {
     empty_state("Counting…", state.theme);
@@ -104,10 +113,12 @@ void duration_bars(Scene const& scene, ViewState& state, PanelCache& cache) {
     empty_state("The chosen device has no op of this name.", state.theme);
     return;
   }
+
   text_coloured(
       fit(fmt::format("{}, median {}", base::format_count(histogram->count, "call"), base::format_duration(histogram->median_ns)),
           ImGui::GetContentRegionAvail().x),
       surface(state.theme).text_dim);
+
   float const scale = ui_scale();
   ImVec2 const corner = ImGui::GetCursorScreenPos();
   ImVec2 const room = ImGui::GetContentRegionAvail();
@@ -118,10 +129,12 @@ void duration_bars(Scene const& scene, ViewState& state, PanelCache& cache) {
   Plot const plot = histogram_plot(*histogram, ImVec2(corner.x + left, corner.y + 4 * scale),
                                    ImVec2(corner.x + size.x - 4 * scale, corner.y + size.y - ImGui::GetFontSize() - 6 * scale));
   if (plot.high.x <= plot.low.x || plot.high.y <= plot.low.y) return;
+
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_histogram_axes(list, plot, state.theme);
   auto const* const bin = draw_bins(list, *histogram, plot, query, hovered, state.theme);
   if (bin == nullptr) return;
+
   begin_tooltip();
   heading(base::format_count(bin->count, "call"));
   auto const width = static_cast<double>(bin->until_ns - bin->from_ns + 1);
@@ -129,6 +142,7 @@ void duration_bars(Scene const& scene, ViewState& state, PanelCache& cache) {
                    format_time(static_cast<double>(bin->until_ns), width), base::format_duration(bin->total_ns)));
   text("click: show these; click again: show all");
   end_tooltip();
+
   if (!ImGui::IsItemClicked()) return;
   bool const same = query.least_ns == bin->from_ns && query.most_ns == bin->until_ns;
   search_for(state, same ? query_for(query.name) : query_for(query.name, bin->from_ns, bin->until_ns));

@@ -185,18 +185,22 @@ void statistics_panel(PanelScope const& scope) {
   Scene const& scene = scope.scene;
   ViewState& state = scope.state;
   if (step_comparison(scene, state)) return;
+
   TimeWindow range = state.range.value_or(state.window);
   range.begin = std::clamp(range.begin, 0.0, static_cast<double>(scene.length));
   range.end = std::clamp(range.end, 0.0, static_cast<double>(scene.length));
+
   auto& cache = scope.cache.of<StatisticsCache>();
   RangeStatistics const* facts =
       cache.ask(range, [&scene](TimeWindow const& of, std::stop_token const& stop) { return range_statistics(scene, of, stop); });
   bool const computing = facts == nullptr;
   if (computing) facts = cache.latest();
+
   if (facts == nullptr) {
     empty_state("Adding up…", state.theme);
     return;
   }
+
   std::string const words =
       fmt::format("{}  {}, {}, {} {}", state.range ? "Marked range" : "Visible time", format_time_range(range.begin, range.end),
                   base::format_duration(static_cast<int64_t>(range.span())), base::format_count(facts->op_count),
@@ -209,8 +213,10 @@ void statistics_panel(PanelScope const& scope) {
                 state.theme);
     return;
   }
+
   text_coloured(computing ? words + "  (adding up…)" : words,
                 state.range ? surface(state.theme).accent : surface(state.theme).text_dim);
+
   float const width = ImGui::GetContentRegionAvail().x;
   ImGui::BeginChild("split", ImVec2(width * 0.56F, 0));
   if (facts->devices.empty())
@@ -218,6 +224,7 @@ void statistics_panel(PanelScope const& scope) {
   else
     device_table(scene, state, *facts);
   ImGui::EndChild();
+
   ImGui::SameLine(0, 20 * ui_scale());
   ImGui::BeginChild("top", ImVec2(0, 0));
   op_table(state, *facts);

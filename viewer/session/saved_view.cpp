@@ -16,7 +16,7 @@ namespace stepscope::viewer {
 namespace {
 
 using Json = nlohmann::ordered_json;
-/// Of many keys the sorted one is read in good time.
+/// Sorted keys: an object with many keys is read in O(n log n), not O(n²).
 using ReadView = nlohmann::json;
 
 constexpr std::string_view kKind = "stepscope view";
@@ -102,10 +102,12 @@ TrackChoice read_tracks(ViewReader& reader, ReadView const& object) {
   ReadView const* const value = reader.member(object, "tracks");
   if (value == nullptr) return tracks;
   if (!value->is_object()) return reader.fail("tracks"), tracks;
+
   tracks.pinned = reader.paths(*value, "pinned").value_or(std::vector<std::string>());
   auto const hidden = reader.paths(*value, "hidden").value_or(std::vector<std::string>());
   tracks.hidden.insert(hidden.begin(), hidden.end());
   tracks.filter = reader.text(*value, "filter", kLongestView).value_or("");
+
   ReadView const* const order = reader.member(*value, "order");
   if (order == nullptr) return tracks;
   if (!order->is_array() || order->size() > kMostViewPaths) return reader.fail("order"), tracks;
@@ -123,6 +125,7 @@ std::vector<Note> read_notes(ViewReader& reader, ReadView const& object) {
   ReadView const* const value = reader.member(object, "notes");
   if (value == nullptr) return notes;
   if (!value->is_array() || value->size() > kMostNotes) return reader.fail("notes"), notes;
+
   for (ReadView const& each : *value) {
     if (!each.is_object()) return reader.fail("notes"), notes;
     ReadView const* const time = reader.member(each, "time_ns");
@@ -133,6 +136,7 @@ std::vector<Note> read_notes(ViewReader& reader, ReadView const& object) {
     if (!words || std::abs(bounded) > kLatestNs) return reader.fail("notes"), notes;
     notes.push_back({time->get<int64_t>(), std::move(*words)});
   }
+
   std::stable_sort(notes.begin(), notes.end(), [](Note const& a, Note const& b) { return a.time_ns < b.time_ns; });
   return notes;
 }
@@ -155,10 +159,12 @@ base::Expected<SavedView> parse_saved_view(std::string_view text, std::string_vi
   auto const json = parse_json(text, name);
   if (!json) return base::fail_with(json);
   if (!json->is_object()) return base::fail("{}: not a view of Stepscope", name);
+
   ViewReader reader(*json);
   if (reader.text(*json, "kind", 80) != std::string(kKind)) return base::fail("{}: not a view of Stepscope", name);
   auto const schema = reader.number("schema", 1, kMostPixels);
   if (!schema || *schema > static_cast<double>(kSchema)) return base::fail("{}: a view of a newer Stepscope", name);
+
   SavedView saved;
   saved.window = reader.window("window_ns");
   saved.range = reader.window("marked_ns");
@@ -167,6 +173,7 @@ base::Expected<SavedView> parse_saved_view(std::string_view text, std::string_vi
   saved.scroll = reader.number("scroll", 0, kMostPixels);
   saved.side_width = reader.number("side_width", 0, kMostPixels);
   saved.bottom_height = reader.number("bottom_height", 0, kMostPixels);
+
   if (auto const theme = reader.text(*json, "theme", 80)) {
     if (*theme != "light" && *theme != "dark") reader.fail("theme");
     saved.theme = *theme == "light" ? Theme::kLight : Theme::kDark;
@@ -175,6 +182,7 @@ base::Expected<SavedView> parse_saved_view(std::string_view text, std::string_vi
     // A panel of a later version is no fault.
     if (Panel const* const panel = find_panel(*tab)) saved.tab = Tab{panel->id};
   }
+
   saved.tracks = read_tracks(reader, *json);
   saved.notes = read_notes(reader, *json);
   if (!reader.fault().empty()) return base::fail("{}: \"{}\" is not as a view has it", name, reader.fault());
@@ -185,6 +193,7 @@ std::string saved_view_text(SavedView const& saved) {
   Json json;
   json["kind"] = kKind;
   json["schema"] = kSchema;
+
   if (saved.window) json["window_ns"] = {saved.window->begin, saved.window->end};
   if (saved.range) json["marked_ns"] = {saved.range->begin, saved.range->end};
   if (saved.theme) json["theme"] = *saved.theme == Theme::kLight ? "light" : "dark";
@@ -194,12 +203,14 @@ std::string saved_view_text(SavedView const& saved) {
   if (saved.side_width) json["side_width"] = *saved.side_width;
   if (saved.bottom_height) json["bottom_height"] = *saved.bottom_height;
   if (saved.closed) json["closed"] = json_of(*saved.closed);
+
   Json& tracks = json["tracks"] = Json::object();
   tracks["pinned"] = json_of(saved.tracks.pinned);
   tracks["hidden"] = json_of({saved.tracks.hidden.begin(), saved.tracks.hidden.end()});
   tracks["filter"] = saved.tracks.filter;
   Json& order = tracks["order"] = Json::array();
   for (auto const& [parent, children] : saved.tracks.order) order.push_back({{"group", parent}, {"tracks", json_of(children)}});
+
   Json& notes = json["notes"] = Json::array();
   for (Note const& note : saved.notes) notes.push_back({{"time_ns", note.time_ns}, {"text", note.text}});
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -209,12 +220,14 @@ SavedView saved_view(Scene const& scene, ViewState const& state) {
   SavedView saved;
   saved.window = state.window;
   saved.range = state.range;
+
   saved.theme = state.theme;
   saved.tab = state.panels.tab;
   saved.path = state.panels.path;
   saved.scroll = static_cast<double>(state.scroll);
   saved.side_width = static_cast<double>(state.panels.side_width);
   saved.bottom_height = static_cast<double>(state.panels.bottom_height);
+
   saved.closed.emplace();
   for (uint32_t const node : state.closed)
     if (node < scene.nodes.size()) saved.closed->push_back(scene.nodes[node].path);
@@ -228,16 +241,19 @@ void apply_saved_view(SavedView const& saved, Scene const& scene, ViewState& sta
     go_to(state, scene, *saved.window);
     state.history.clear();
   }
+
   // What is marked beyond the run is marked nowhere.
   if (saved.range && saved.range->begin < static_cast<double>(scene.length) && saved.range->end > 0) state.range = saved.range;
+
   if (saved.theme) state.theme = *saved.theme;
-  // Of a run that was one of a series and is opened alone.
+  // A run of a series that is now opened alone has no scaling panel.
   bool const has_panel = saved.tab != Tab::kScaling || scene.series != nullptr;
   if (saved.tab && has_panel) state.panels.tab = *saved.tab;
   if (saved.path) state.panels.path = *saved.path;
   if (saved.scroll) state.scroll = static_cast<float>(*saved.scroll);
   if (saved.side_width) state.panels.side_width = static_cast<float>(*saved.side_width);
   if (saved.bottom_height) state.panels.bottom_height = static_cast<float>(*saved.bottom_height);
+
   if (saved.closed) {
     std::unordered_map<std::string_view, uint32_t> nodes;
     for (uint32_t i = 0; i < scene.nodes.size(); ++i) nodes.emplace(scene.nodes[i].path, i);
@@ -245,6 +261,7 @@ void apply_saved_view(SavedView const& saved, Scene const& scene, ViewState& sta
     for (std::string const& path : *saved.closed)
       if (auto const node = nodes.find(path); node != nodes.end()) state.closed.insert(node->second);
   }
+
   state.tracks = saved.tracks;
   state.notes = saved.notes;
 }
@@ -255,10 +272,12 @@ ViewState kept_part(ViewState const& state) {
   kept.range = state.range;
   kept.theme = state.theme;
   kept.scroll = state.scroll;
+
   kept.panels.tab = state.panels.tab;
   kept.panels.path = state.panels.path;
   kept.panels.side_width = state.panels.side_width;
   kept.panels.bottom_height = state.panels.bottom_height;
+
   kept.closed = state.closed;
   kept.tracks = state.tracks;
   kept.notes = state.notes;

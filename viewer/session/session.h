@@ -34,7 +34,7 @@ class Session {
   void open(std::vector<std::string> paths);
   /// Begins to open another run of the series that is shown, by its place in it.
   void show_run(size_t of_series);
-  /// Begins to open a run beside the one that is shown; opens it alone where none is.
+  /// Begins to open a run to be compared with the one that is shown; opens it alone where none is.
   void open_compared(std::vector<std::string> paths);
   /// Gives up what is being opened.
   void cancel();
@@ -59,7 +59,7 @@ class Session {
   /// Null unless the run is being read again.
   [[nodiscard]] ReloadTask* rereading() { return rereading_.get(); }
   [[nodiscard]] OpenTask const* opening() const { return opening_.get(); }
-  /// Of the run that is shown, while it comes after the first frame.
+  /// The analysis of the run that is shown, while it runs after the first frame.
   [[nodiscard]] OutOfCoreAnalysis const* analysis() const { return analysis_.get(); }
   /// Null before the first run is there.
   [[nodiscard]] Scene const* scene() const { return scene_.get(); }

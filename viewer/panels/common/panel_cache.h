@@ -9,7 +9,7 @@
 namespace stepscope::viewer {
 
 /// One part a type, made when it is first asked for. Losing the cache costs time only. The scene must outlive it: parts compute
-/// beside the frames and read the scene.
+/// on other threads and read the scene.
 class PanelCache {
  public:
   template <class Part>

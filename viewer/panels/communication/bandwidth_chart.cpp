@@ -128,6 +128,7 @@ void bandwidth_chart(Scene const& scene, ViewState& state, PanelCache& cache, fl
     empty_state("No collective of known size has all its participants here.", state.theme);
     return;
   }
+
   op_legend(*points, state.theme);
   float const scale = ui_scale();
   float const line = ImGui::GetFontSize();
@@ -135,16 +136,20 @@ void bandwidth_chart(Scene const& scene, ViewState& state, PanelCache& cache, fl
   ImVec2 const room = ImGui::GetContentRegionAvail();
   ImVec2 const size(std::max(room.x, 80 * scale), std::max(room.y, 60 * scale));
   ImGui::InvisibleButton("bandwidth", size);
+
   ImVec2 const low(corner.x + 44 * scale, corner.y + line + 4 * scale);
   Plot const plot =
       make_plot(*points, scene.analysis.links, low, ImVec2(corner.x + size.x - 4 * scale, corner.y + size.y - line - 6 * scale));
   if (plot.high.x <= plot.low.x || plot.high.y <= plot.low.y) return;
+
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_plot_axes(list, plot, state.theme);
   draw_text(list, ImVec2(corner.x, corner.y), surface(state.theme).text_dim, fit("bus bandwidth, GB/s; line: fit", size.x));
+
   ImVec2 const mouse = ImGui::GetIO().MousePos;
   BandwidthPoint const* nearest = nullptr;
   float best = 14 * scale;
+
   list.PushClipRect(plot.low, plot.high, true);
   for (BandwidthPoint const& point : *points) {
     for (analyzer::LinkFit const& fit : scene.analysis.links)
@@ -156,9 +161,11 @@ void bandwidth_chart(Scene const& scene, ViewState& state, PanelCache& cache, fl
     best = distance;
     nearest = &point;
   }
+
   for (BandwidthPoint const& point : *points) draw_point(list, plot, point, &point == nearest, state.theme);
   list.PopClipRect();
   if (nearest == nullptr) return;
+
   point_tooltip(scene, *nearest);
   if (ImGui::IsItemClicked()) show_collective(scene, state, nearest->slowest, 0, rows_height);
 }

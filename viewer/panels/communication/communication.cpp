@@ -46,6 +46,7 @@ void causes_table(Scene const& scene, ViewState& state) {
     empty_state("Nobody waited for a peer in the measured steps.", state.theme);
     return;
   }
+
   float const scale = ui_scale();
   int64_t const most = std::max<int64_t>(scene.analysis.waits.front().exposed_ns, 1);
   ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
@@ -55,6 +56,7 @@ void causes_table(Scene const& scene, ViewState& state) {
   ImGui::TableSetupColumn("Exposed", ImGuiTableColumnFlags_WidthFixed, 74 * scale);
   ImGui::TableSetupColumn("Waited", ImGuiTableColumnFlags_WidthFixed, 74 * scale);
   header_row(1);
+
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(scene.analysis.waits.size()));
   while (clipper.Step()) {

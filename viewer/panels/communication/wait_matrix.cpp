@@ -151,6 +151,7 @@ void wait_matrix(Scene const& scene, ViewState& state, PanelCache& panels, float
   WaitMatrix const* grid =
       cache.ask(key, [&scene](WaitMatrixKey const& of, std::stop_token const& stop) { return wait_matrix(scene, of, stop); });
   if (grid == nullptr) grid = cache.latest();
+
   heading("Waiting for each other");
   ImGui::SameLine();
   text_coloured(fmt::format("{} in {}", base::format_count(grid == nullptr ? 0 : grid->collectives, "collective"),
@@ -160,6 +161,7 @@ void wait_matrix(Scene const& scene, ViewState& state, PanelCache& panels, float
     empty_state("No collective of several devices begins in this time.", state.theme);
     return;
   }
+
   ImVec2 const corner = ImGui::GetCursorScreenPos();
   Matrix matrix;
   matrix.low = ImVec2(corner.x + kLabels * scale, corner.y);
@@ -168,16 +170,19 @@ void wait_matrix(Scene const& scene, ViewState& state, PanelCache& panels, float
   matrix.cell_height = std::min(height / static_cast<float>(grid->rows.size()), 30 * scale);
   matrix.high = ImVec2(matrix.low.x + matrix.cell_width * static_cast<float>(grid->columns),
                        matrix.low.y + matrix.cell_height * static_cast<float>(grid->rows.size()));
+
   ImGui::InvisibleButton("matrix", ImVec2(std::max(matrix.high.x - corner.x, 1.0F), std::max(matrix.high.y - corner.y, 1.0F)));
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_matrix(list, scene, state, *grid, matrix);
   draw_scale(list, *grid, ImVec2(matrix.low.x, matrix.high.y + 5 * scale), width, state.theme);
+
   ImVec2 const mouse = ImGui::GetIO().MousePos;
   if (!ImGui::IsItemHovered() || mouse.x < matrix.low.x) return;
   auto const column = std::min(static_cast<uint32_t>((mouse.x - matrix.low.x) / matrix.cell_width), grid->columns - 1);
   auto const row = std::min(static_cast<size_t>((mouse.y - matrix.low.y) / matrix.cell_height), grid->rows.size() - 1);
   WaitMatrix::Cell const& cell = grid->at(row, column);
   if (cell.collective == WaitMatrix::kNone) return;
+
   ImVec2 const at(matrix.low.x + static_cast<float>(column) * matrix.cell_width,
                   matrix.low.y + static_cast<float>(row) * matrix.cell_height);
   list.AddRect(at, ImVec2(at.x + matrix.cell_width, at.y + matrix.cell_height), surface(state.theme).text);

@@ -1,5 +1,5 @@
-// Two runs' tracks one above the other, with the base's name above, the new run's between them, where lines join the steps of
-// both, and the legend of the colours by change below.
+// The tracks of two runs, one above the other. A line with the base's name is above, one with the new run's between them: there
+// lines join the steps of both. The legend of the colours by change is below.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -41,11 +41,13 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
   Surface const& s = surface(theme);
   float const scale = ui_scale();
   ImDrawList& list = *ImGui::GetWindowDrawList();
+
   bool const in_front = pair.front_side() == side;
   ImVec2 const high(corner.x + width, corner.y + kBand * scale);
   list.AddRectFilled(corner, high, s.header);
   list.AddRectFilled(ImVec2(corner.x, high.y - 1), high, s.line_strong);
   if (in_front) list.AddRectFilled(corner, ImVec2(corner.x + 4 * scale, high.y), s.accent);
+
   ImGui::SetCursorScreenPos(corner);
   ImGui::PushID(static_cast<int>(side));
   if (ImGui::InvisibleButton("side", ImVec2(std::max(std::min(kGutter * scale, width), 1.0F), kBand * scale)))
@@ -55,6 +57,7 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
   hint(fmt::format("{}: {}\n{}", side_name(side), path,
                    in_front ? "The panels show this run" : "Click to see this run in the panels"));
   ImGui::PopID();
+
   float const top = std::round(corner.y + (kBand * scale - ImGui::GetFontSize()) / 2);
   float x = corner.x + 10 * scale;
   push_bold();
@@ -73,16 +76,19 @@ void band_tools(RunPair& pair, WindowRequests* requests, ImVec2 corner, float wi
   char const* const colour = "Colour by change";
   float tools = ImGui::CalcTextSize(colour).x + ImGui::GetFontSize() + padding + 26 * scale;
   if (requests != nullptr) tools += ImGui::CalcTextSize(close).x + padding + 10 * scale;
+
   float const at = std::max(corner.x + width - tools, left);
   float const top = std::round(corner.y + (kBand * scale - ImGui::GetFontSize()) / 2);
   draw_text(*ImGui::GetWindowDrawList(), ImVec2(left, top), surface(theme).text_dim,
             fit(alignment_words(pair), at - left - 10 * scale));
+
   ImGui::SetCursorScreenPos(ImVec2(at, std::round(corner.y + 3 * scale)));
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(6 * scale, 2 * scale));
   ImGui::PushStyleColor(ImGuiCol_FrameBg, surface(theme).background);
   ImGui::Checkbox(colour, &pair.coloured);
   ImGui::PopStyleColor();
   hint("Kernels and collectives by how much longer or shorter a call takes in the new run");
+
   if (requests != nullptr) {
     ImGui::SameLine(0, 10 * scale);
     if (ImGui::Button(close)) requests->close_comparison = true;
@@ -102,6 +108,7 @@ void draw_links(RunPair const& pair, TimeWindow base, ImVec2 low, ImVec2 high, T
       list.AddLine(from, to, with_alpha(s.text, 0.30F), std::max(scale, 1.0F));
       continue;
     }
+
     list.AddLine(from, to, s.accent, 2 * scale);
     auto const& step = pair.alignment().pairs[link.pair];
     std::string const words = step.base_number == step.candidate_number
@@ -135,11 +142,13 @@ float rows_of_side(RunPair& pair, RunSide side, PathLine const* path, ImVec2 cor
   ImGui::SetCursorScreenPos(corner);
   ImGui::BeginChild(side == RunSide::kBase ? "base rows" : "new rows", size, false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
+
   float const height = timeline(shown.scene, shown.state, path,
                                 {.marks = pair.marks(), .has_legend = side == RunSide::kNew, .has_keys = pair.led() == side});
   // The click has just made the rows active, which else blocks that they are hovered.
   ImGuiHoveredFlags const hovered = ImGuiHoveredFlags_ChildWindows | ImGuiHoveredFlags_AllowWhenBlockedByActiveItem;
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left) && ImGui::IsWindowHovered(hovered)) pair.bring_to_front(side);
+
   ImGui::EndChild();
   return height;
 }
@@ -159,14 +168,17 @@ float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine cons
   ImVec2 corner = ImGui::GetCursorScreenPos();
   ImVec2 const size = ImGui::GetContentRegionAvail();
   Theme const theme = pair.front().state.theme;
+
   float const room = std::max(size.y - (2 * kBand + kLegend) * scale, 2.0F);
   float const above = std::max(std::round(room * pair.share), 1.0F);
   float const mouse = ImGui::GetIO().MousePos.y - corner.y;
   pair.point_at(pointed_side(pair, mouse, kBand * scale + above, size.y));
+
   band_name(pair, RunSide::kBase, corner, size.x, theme);
   band_tools(pair, requests, corner, size.x, theme);
   corner.y += kBand * scale;
   float const base_rows = rows_of_side(pair, RunSide::kBase, base_path, corner, ImVec2(size.x, above));
+
   corner.y += above;
   pair.follow();
   band_name(pair, RunSide::kNew, corner, size.x, theme);
@@ -174,6 +186,7 @@ float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine cons
   corner.y += kBand * scale;
   float const candidate_rows =
       rows_of_side(pair, RunSide::kNew, candidate_path, corner, ImVec2(size.x, std::max(room - above + kLegend * scale, 1.0F)));
+
   return pair.front_side() == RunSide::kBase ? base_rows : candidate_rows;
 }
 

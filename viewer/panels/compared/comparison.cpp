@@ -410,6 +410,7 @@ void comparison_panel(PanelScope const& scope) {
   if (scope.pair == nullptr) return;
 
   RunPair& pair = *scope.pair;
+
   Theme const theme = pair.front().state.theme;
   RunDifference const* const difference = pair.difference();
   if (difference == nullptr) return empty_state(pair.waits_for(), theme);
@@ -418,6 +419,7 @@ void comparison_panel(PanelScope const& scope) {
         "The comparison does not fit into memory: compare parts of the runs "
         "(stepscope slice).",
         theme);
+
   Comparison const& comparison = *difference->comparison;
   if (comparison.refusal) {
     push_bold();
@@ -426,12 +428,14 @@ void comparison_panel(PanelScope const& scope) {
     say("Both runs are shown beside each other all the same.", surface(theme).text_dim);
     return;
   }
+
   ImGui::BeginChild("what changed", ImVec2(ImGui::GetContentRegionAvail().x * 0.38F, 0));
   verdict_lines(pair, comparison, theme);
   why_table(comparison, theme);
   ImGui::Spacing();
   for (std::string const& note : reports::comparison_notes(comparison)) say("• " + note, surface(theme).text_dim);
   ImGui::EndChild();
+
   ImGui::SameLine(0, 18 * ui_scale());
   ImGui::BeginChild("changes", ImVec2(0, 0));
   change_tables(pair, *difference, theme);

@@ -43,9 +43,11 @@ RunDifference difference_of(analyzer::RunMeasurements base, analyzer::RunMeasure
   difference.comparison = analyzer::compare_runs(before, after);
   analyzer::Comparison const& comparison = *difference.comparison;
   difference.marks = ChangeMarks(comparison);
+
   std::unordered_map<std::string_view, size_t> metrics;
   for (size_t i = 0; i < comparison.metrics.size(); ++i)
     if (comparison.metrics[i].family == analyzer::MetricFamily::kKernel) metrics.emplace(comparison.metrics[i].name, i);
+
   for (analyzer::KernelChange const& kernel : comparison.kernels) {
     auto const found = metrics.find(kernel.name);
     difference.kernel_metrics.push_back(found == metrics.end() ? std::nullopt : std::optional(found->second));
@@ -73,14 +75,16 @@ RunPair::View RunPair::view(RunSide side) {
   return {*base_, *base_state_, *base_cache_};
 }
 
-/// A run that is shown from afar is analyzed once it is on the screen.
+/// An out-of-core run is analyzed once it is on the screen.
 void RunPair::update_analysis() {
   if (candidate_->is_analyzed || !candidate_->far) return;
   if (!analysis_ && candidate_->analysis_words.empty())
     analysis_ = std::make_unique<OutOfCoreAnalysis>(candidate_->far->shared_sources());
+
   if (!analysis_) return;
   candidate_->analysis_words =
       fmt::format("analyzing {} events, {:.0f} %", base::format_count(candidate_->events), 100 * analysis_->share());
+
   if (!analysis_->is_done()) return;
   auto made = analysis_->take();
   analysis_.reset();
@@ -88,7 +92,8 @@ void RunPair::update_analysis() {
     candidate_->analysis_words = "not analyzed: " + made.error().message;
     return;
   }
-  // What is computed beside the frames looks at the scene: it ends before that changes, and is asked for again.
+
+  // Work on other threads reads the scene: it ends before the scene changes, and panels ask for it again.
   candidate_cache_.reset();
   take_analysis(*candidate_, candidate_state_, std::move(*made));
   candidate_->analysis_words.clear();
@@ -112,12 +117,14 @@ void RunPair::begin_frame(Scene const& base, ViewState& state, PanelCache& cache
   base_ = &base;
   base_state_ = &state;
   base_cache_ = &cache;
+
   front_ = next_front_;
   if (is_first) {
     base_nodes_ = nodes_by_path(base);
     copy_tracks(RunSide::kBase);
     candidate_state_.scroll = state.scroll;
   }
+
   update_analysis();
   if (candidate_->far) candidate_->far->tiles().begin_frame();
   update_alignment();
@@ -128,6 +135,7 @@ void RunPair::follow() {
   ViewState& base = *base_state_;
   bool const base_moved = !last_base_ || !(base.window == *last_base_);
   bool const candidate_moved = last_base_ && !(candidate_state_.window == *last_candidate_);
+
   if (base_moved || candidate_moved) {
     RunSide const side = base_moved ? RunSide::kBase : RunSide::kNew;
     View const moved = view(side);
@@ -142,11 +150,13 @@ void RunPair::follow() {
                             std::max(moved.state.window.end, static_cast<double>(other.scene.length) - shift)};
     other.state.window = shifted(moved.state.window, shift);
   }
+
   double const shift = shift_at(alignment_, aligned_);
   TimeWindow const both{std::min(0.0, -shift),
                         std::max(static_cast<double>(base_->length), static_cast<double>(candidate_->length) - shift)};
   base.reach = both;
   candidate_state_.reach = shifted(both, shift);
+
   last_base_ = base.window;
   last_candidate_ = candidate_state_.window;
 }
@@ -155,10 +165,12 @@ void RunPair::show_step(uint32_t pair) {
   if (pair >= alignment_.pairs.size()) return;
   StepAlignment::Pair const& of = alignment_.pairs[pair];
   View const seen = front();
+
   // The longer of both is seen whole.
   int64_t const length = std::max(add(of.base_end, add(~of.base_begin, 1)), add(of.candidate_end, add(~of.candidate_begin, 1)));
   int64_t const begin = of.begin(front_);
   frame(seen.state, seen.scene, {begin, add(begin, std::max<int64_t>(length, 1))});
+
   aligned_ = pair;
   // Even where the run that is in front shows it already.
   last_base_.reset();
@@ -172,7 +184,9 @@ void RunPair::copy_tracks(RunSide from) {
   View const target = view(by_base ? RunSide::kNew : RunSide::kBase);
   NodesByPath const& source_nodes = by_base ? base_nodes_ : candidate_nodes_;
   NodesByPath const& target_nodes = by_base ? candidate_nodes_ : base_nodes_;
+
   target.state.tracks = adopted_choice(target.scene, target.state.tracks, source.state.tracks);
+
   // Groups that only one run has stay as they are.
   std::set<uint32_t> closed;
   for (uint32_t const node : target.state.closed)
@@ -182,6 +196,7 @@ void RunPair::copy_tracks(RunSide from) {
     auto const found = target_nodes.find(source.scene.nodes[node].path);
     if (found != target_nodes.end()) closed.insert(found->second);
   }
+
   target.state.closed = std::move(closed);
 }
 
@@ -189,9 +204,11 @@ void RunPair::follow_tracks() {
   auto const differs = [](ViewState const& state, std::optional<Tracks> const& last) {
     return !last || state.closed != last->closed || !(state.tracks == last->choice);
   };
+
   bool const base_changed = differs(*base_state_, last_base_tracks_);
   bool const candidate_changed = differs(candidate_state_, last_candidate_tracks_);
   if (!base_changed && !candidate_changed) return;
+
   bool const is_first = !last_base_tracks_;
   // Where both did, what is in front counts.
   bool const by_base = is_first || (base_changed && (!candidate_changed || front_ == RunSide::kBase));
@@ -200,7 +217,7 @@ void RunPair::follow_tracks() {
   last_candidate_tracks_ = Tracks{candidate_state_.closed, candidate_state_.tracks};
 }
 
-/// Only the one that is led: where the other one's rows end sooner it stays at its end, which is nobody's wish.
+/// Only the led run scrolls the other. Where the other one's rows end sooner it stays at its end, and must not scroll back.
 void RunPair::follow_scroll() {
   bool const by_base = led() == RunSide::kBase;
   float const led_scroll = by_base ? base_state_->scroll : candidate_state_.scroll;
@@ -214,15 +231,18 @@ void RunPair::end_frame() {
   follow();
   follow_tracks();
   follow_scroll();
+
   View const shown = front();
   View const other = view(front_ == RunSide::kBase ? RunSide::kNew : RunSide::kBase);
   other.state.theme = shown.state.theme;
+
   Panels const& panels = shown.state.panels;
   other.state.panels.tab = panels.tab;
   other.state.panels.help = panels.help;
   other.state.panels.path = panels.path;
   other.state.panels.side_width = panels.side_width;
   other.state.panels.bottom_height = panels.bottom_height;
+
   other.state.search.open = shown.state.search.open;
   if (other.state.search.text != shown.state.search.text) search_for(other.state, shown.state.search.text);
   if (shown.state.search.text.empty()) other.state.search.open = shown.state.search.open;

@@ -23,7 +23,7 @@
 
 namespace stepscope::viewer {
 
-/// Its tables, of which one is shown.
+/// The tables of the comparison; one of them is shown.
 enum class ChangeTable : uint8_t { kKernels, kClasses, kCollectives };
 
 /// What changed, ready to be shown. No prose of its own.
@@ -78,13 +78,13 @@ class RunPair {
   [[nodiscard]] RunDifference const* difference();
   /// Printable.
   [[nodiscard]] std::string waits_for() const;
-  /// By which device ops are coloured; null: by their class.
+  /// The colours of device ops; null: they are coloured by their class.
   [[nodiscard]] ChangeMarks const* marks();
   /// Lets the ops of a query stand out in both runs.
   void highlight(std::string const& query);
 
   [[nodiscard]] bool is_busy();
-  /// Waits until everything is there that was asked for; the analysis of a far run is taken with the next frame.
+  /// Waits until everything is there that was asked for; the analysis of an out-of-core run is taken with the next frame.
   void finish();
 
   bool coloured = true;                       ///< a person's choice: device ops by change

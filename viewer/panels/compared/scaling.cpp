@@ -70,6 +70,7 @@ void run_table(RunSeries const& series, ScalingView const* view, Theme theme, Wi
   table.height = -1;
   table.chosen = series.shown;
   table.can_click = requests != nullptr;
+
   table.name = [&](size_t row) { return run_name(series.runs[row].path); };
   table.value = [&](size_t row, size_t column) { return run_value(view, series.runs[row], column); };
   table.text = [&](size_t row, size_t column) {
@@ -78,6 +79,7 @@ void run_table(RunSeries const& series, ScalingView const* view, Theme theme, Wi
     if (column == kRunEfficiency) return base::format_share(value);
     return column == kRunStep ? duration_words(value) : count_words(value);
   };
+
   table.swatch = [&](size_t row) {
     uint32_t const of_shown = row == series.shown ? surface(theme).accent : surface(theme).line;
     return std::optional<uint32_t>(series.runs[row].error.empty() ? of_shown : surface(theme).critical);
@@ -89,6 +91,7 @@ void run_table(RunSeries const& series, ScalingView const* view, Theme theme, Wi
     if (row == series.shown) return where + "\non the timeline";
     return requests != nullptr ? where + "\nclick: on the timeline" : where;
   };
+
   auto const clicked = fact_table(table, theme);
   if (clicked && requests != nullptr && *clicked != series.shown) requests->show_run = *clicked;
 }
@@ -250,8 +253,10 @@ void one_series(Scene const& scene, ViewState& state, PanelCache& cache, WindowR
         state.theme);
     return;
   }
+
   RunSeries const& series = *scene.series;
   if (!series.is_read()) return still_reading(series, state, requests);
+
   std::vector<SharedSample> samples;
   for (RunSeries::Member const& run : series.runs)
     if (run.sample) samples.push_back(run.sample);
@@ -259,12 +264,14 @@ void one_series(Scene const& scene, ViewState& state, PanelCache& cache, WindowR
       state.panels.scaling, [samples, options = series.options](SayScaling say, std::stop_token const&) {
         return scaling_view(samples, options, say);
       });
+
   if (view == nullptr) return text_coloured("Comparing the runs…", surface(state.theme).text_dim);
   if (view->series.points.empty() || !view->refusal.empty()) {
     refused(*view, state);
     run_table(series, view, state.theme, requests);
     return;
   }
+
   text_wrapped(view->verdict, surface(state.theme).text);
   if (state.panels.scaling != SayScaling::kFound) {
     ImGui::SameLine();
@@ -278,7 +285,7 @@ void one_series(Scene const& scene, ViewState& state, PanelCache& cache, WindowR
 void scaling_panel(PanelScope const& scope) {
   if (scope.pair == nullptr) return one_series(scope.scene, scope.state, scope.cache, scope.window.requests);
 
-  // Of two runs the base is the one that may be part of a series, whichever is in front.
+  // Only the base of a pair may be part of a series, whichever run is in front.
   RunPair::View const base = scope.pair->view(RunSide::kBase);
   one_series(base.scene, base.state, base.cache, scope.window.requests);
   // A click there opens another panel.

@@ -118,7 +118,7 @@ struct PairColumns {
   [[nodiscard]] size_t last(size_t column) const { return std::max(first(column + 1), first(column) + 1); }
 };
 
-/// Of a column the pair with the longest step.
+/// In a column the pair with the longest step.
 size_t shown_pair(RunPair& pair, PairColumns const& columns, size_t column) {
   size_t best = columns.first(column);
   for (size_t i = best; i < columns.last(column); ++i)

@@ -135,7 +135,7 @@ analyzer::HostStats const* host_with_steps(Scene const& scene) {
   return found == hosts.end() ? nullptr : &*found;
 }
 
-/// The strip where no device has steps. Of steps that share a pixel the longest is drawn.
+/// The strip where no device has steps. Where steps share a pixel, the longest is drawn.
 void host_step_strip(Scene const& scene, ViewState& state, analyzer::HostStats const& host, ImVec2 corner, ImVec2 size,
                      bool hovered) {
   float const scale = ui_scale();
