@@ -48,12 +48,15 @@ base::Expected<std::unique_ptr<Scene>> open_candidate(OpenTask& opening) {
 
 int take_picture(Arguments const& arguments, PixelSize size) {
   if (arguments.runs.empty()) return report_error({"--screenshot: of which run? Name a trace file, or a folder of them"});
+
   OpenTask opening(arguments.runs, kMostNearEvents, arguments.series);
   std::unique_ptr<OpenTask> candidate;
   if (!arguments.candidate.empty()) candidate = std::make_unique<OpenTask>(arguments.candidate, kMostNearEvents, one_run());
+
   opening.finish();
   auto opened = opening.take();
   if (!opened) return report_error(opened.error());
+
   Scene& scene = **opened;
   if (!scene.is_analyzed) {
     OutOfCoreAnalysis analysis(scene.far->shared_sources(), scene.series != nullptr);
@@ -63,10 +66,12 @@ int take_picture(Arguments const& arguments, PixelSize size) {
     if (made->sample) scene.series->take(scene.series->shown_path(), named_sample(*made->sample, scene.series->shown_path()));
     take_analysis(scene, std::move(*made));
   }
+
   ViewState state = initial_view(scene);
   show_series(scene, state);
   if (auto const applied = apply_arguments(arguments, scene, state); !applied) return report_error(applied.error());
   if (scene.series && state.panels.tab == Tab::kScaling) finish_reading(*scene.series);
+
   std::unique_ptr<RunPair> pair;
   if (candidate) {
     auto compared = open_candidate(*candidate);
@@ -74,6 +79,7 @@ int take_picture(Arguments const& arguments, PixelSize size) {
     pair = std::make_unique<RunPair>(std::move(*compared), scene.series ? scene.series->shown_path() : arguments.runs.front(),
                                      arguments.candidate.front());
   }
+
   auto const drawn = write_screenshot(scene, std::move(state), size, arguments.screenshot, pair.get());
   return drawn ? 0 : report_error(drawn.error());
 }
@@ -82,11 +88,13 @@ int view(Arguments const& arguments) {
   auto const size = parse_size(arguments.size);
   if (!size) return report_error(size.error());
   if (!arguments.screenshot.empty()) return take_picture(arguments, *size);
+
   // Wrong options are reported before a window opens; the window itself shows what the run lacks.
   Arguments options = arguments;
   options.select.clear();
   ViewState ignored;
   if (auto const applied = apply_arguments(options, Scene{}, ignored); !applied) return report_error(applied.error());
+
   auto const shown = run_window(arguments, *size);
   return shown ? 0 : report_error(shown.error());
 }
@@ -100,11 +108,13 @@ namespace {
 void add_series_options(CLI::App& app, stepscope::viewer::SeriesOptions& options) {
   using stepscope::analyzer::ScalingKind;
   using stepscope::import::PathsAre;
+
   auto* const series = app.add_flag_callback(
       "--series", [&options] { options.paths_are = PathsAre::kRuns; }, "each RUN is a run of its own, of a scaling series");
   app.add_flag_callback(
          "--one-run", [&options] { options.paths_are = PathsAre::kOneRun; }, "all RUNs are parts of one")
       ->excludes(series);
+
   app.add_option("--devices", options.devices,
                  "show the run of the series on this many devices on the timeline (default: the most)");
   app.add_option_function<std::string>(
@@ -124,6 +134,7 @@ void add_series_options(CLI::App& app, stepscope::viewer::SeriesOptions& options
 int main(int argc, char** argv) {
   stepscope::base::survive_cut_files();
   stepscope::base::remove_unfinished_on_signals();
+
   stepscope::viewer::Arguments arguments;
   CLI::App app("Shows runs: all ranks on one timeline, with the findings beside it", "stepscope view");
   app.add_option("RUN", arguments.runs, "trace files, or folders of them; without, those that were opened last are offered");
@@ -136,12 +147,14 @@ int main(int argc, char** argv) {
   app.add_option("--theme", arguments.theme, "dark or light")->capture_default_str();
   app.add_flag("--keep-view-beside", arguments.keeps_view_beside,
                "keep view and notes in a file beside RUN, so that they travel with it; else in the user's state folder");
+
   add_series_options(app, arguments.series);
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {
     return app.exit(error) == 0 ? 0 : stepscope::viewer::kUseError;
   }
+
   int const status = stepscope::viewer::view(arguments);
   // A run that was given up may still be read on a detached thread: it ends with the program.
   if (!stepscope::viewer::OpenTask::is_any_at_work()) return status;

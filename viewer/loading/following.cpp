@@ -23,7 +23,9 @@ void LiveFollowPolicy::begin(RunFiles files, bool has_end, Time now) {
   last_look_ = rests_until_ = now;
   double const silent = std::clamp(files_.seconds_since_written(), 0.0, 2 * std::chrono::duration<double>(kSilence).count());
   last_written_ = now - std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(silent));
-  recording_ = has_end ? Recording::kWhole : now - last_written_ > kSilence ? Recording::kSilent : Recording::kGoesOn;
+
+  recording_ = now - last_written_ > kSilence ? Recording::kSilent : Recording::kGoesOn;
+  if (has_end) recording_ = Recording::kWhole;
 }
 
 void LiveFollowPolicy::end() {
@@ -35,8 +37,10 @@ void LiveFollowPolicy::end() {
 bool LiveFollowPolicy::look(Time now) {
   if (!is_watching_ || now - last_look_ < kBetweenLooks) return false;
   last_look_ = now;
+
   Recording const before = recording_;
   FileChange const change = files_.look();
+
   if (change.grew) {
     has_more_ = true;
     last_written_ = now;
@@ -45,8 +49,10 @@ bool LiveFollowPolicy::look(Time now) {
     is_lost_ = true;
     notice_ = change.lost + " while it was shown. What was read of it is still here.";
   }
+
   bool const is_open = recording_ == Recording::kGoesOn || recording_ == Recording::kSilent;
   if (is_open) recording_ = now - last_written_ > kSilence ? Recording::kSilent : Recording::kGoesOn;
+
   return recording_ != before || !change.lost.empty() || wants_reading(now);
 }
 
@@ -65,10 +71,12 @@ void LiveFollowPolicy::reading_ends(RunFiles files, bool has_end, Time now) {
   bool const was_open = recording_ != Recording::kWhole;
   files_ = std::move(files);
   is_watching_ = !files_.is_empty();
+
   // What came after `files` were taken is seen at the next look.
   is_reading_ = has_more_ = false;
   rests_until_ = now + std::max<Clock::duration>(kRestFactor * (now - began_reading_), kBetweenLooks);
   last_look_ = now;
+
   if (has_end) {
     recording_ = was_open ? Recording::kFinished : Recording::kWhole;
     return;
@@ -79,7 +87,7 @@ void LiveFollowPolicy::reading_ends(RunFiles files, bool has_end, Time now) {
 
 void LiveFollowPolicy::reading_fails(std::string const& why, Time now) {
   is_reading_ = false;
-  // Not again and again: who wants it asks.
+  // No further try until a person asks for it.
   is_lost_ = true;
   rests_until_ = now + kBetweenLooks;
   notice_ = "The run cannot be read again: " + why + ". What was read of it before is still here.";

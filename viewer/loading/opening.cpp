@@ -58,9 +58,11 @@ struct OpenTask::Shared {
     std::vector<uint64_t> counts;
     for (auto const& rank : sources.ranks) counts.push_back(events_of(rank.source));
     model::Run run{std::move(sources.name), {}, std::move(sources.clock), std::move(sources.notes)};
+
     std::string first_error;
     for (size_t i = 0; i < counts.size(); ++i) {
       if (given_up) return base::fail("given up");
+
       import::RunSources one;
       one.ranks.push_back(std::move(sources.ranks[i]));
       auto part = import::load_run(std::move(one));
@@ -70,9 +72,11 @@ struct OpenTask::Shared {
         if (first_error.empty()) first_error = part.error().message;
         run.notes.push_back(part.error().message);
       }
+
       events_read += counts[i];
       ++processes_read;
     }
+
     if (run.ranks.empty()) return base::fail("{}", first_error);
     return run;
   }
@@ -100,16 +104,20 @@ struct OpenTask::Shared {
     for (auto const& rank : sources->ranks) files.add({rank.file});
     processes = sources->ranks.size();
     for (auto const& rank : sources->ranks) events += events_of(rank.source);
+
     stage = Stage::kEvents;
     if (is_out_of_core(*sources, most_near_events))
       return open_out_of_core(std::make_shared<import::RunSources>(std::move(*sources)));
+
     auto run = read(std::move(*sources));
     if (!run) return base::fail_with(run);
+
     stage = Stage::kAnalysis;
     auto analysis = analyzer::analyze(*run);
     if (given_up) return base::fail("given up");
     if (series != nullptr)
       series->runs[series->shown].sample = named_sample(analyzer::sample_run(*run, analysis), series->shown_path());
+
     stage = Stage::kScene;
     return std::make_unique<Scene>(make_scene(std::move(*run), std::move(analysis)));
   }

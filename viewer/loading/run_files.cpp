@@ -79,8 +79,10 @@ bool RunFiles::add_file(std::string const& path) {
 bool RunFiles::read_folder(Folder& folder) {
   auto const info = status_of(folder.path);
   if (!info) return false;
+
   // Before it is read: what comes meanwhile is seen again.
   folder.written_ns = to_ns(info->stx_mtime);
+
   bool came = false;
   std::error_code error;
   for (fs::directory_iterator it(folder.path, error), end; !error && it != end; it.increment(error)) {
@@ -91,6 +93,7 @@ bool RunFiles::read_folder(Folder& folder) {
     folder.names.insert(name);
     if (may_be_trace(it->path())) came = add_file(it->path().string()) || came;
   }
+
   return came;
 }
 
@@ -98,12 +101,15 @@ void RunFiles::look_at(File& file, FileChange& change) {
   Stamp const now = stamp_of(file.path);
   Stamp const before = file.stamp;
   if (!before.exists && !now.exists) return;
+
   bool const is_same =
       now.exists == before.exists && now.device == before.device && now.inode == before.inode && now.made_ns == before.made_ns;
   bool const is_written = now.written_ns != before.written_ns;
   bool const is_suspect = file.is_suspect;
+
   file.stamp = now;
   file.is_suspect = false;
+
   char const* what = nullptr;
   if (!now.exists) {
     what = "was removed";
@@ -119,16 +125,19 @@ void RunFiles::look_at(File& file, FileChange& change) {
   } else if (is_suspect) {
     what = "was written anew";
   }
+
   if (what != nullptr && change.lost.empty()) change.lost = file_name(file.path) + " " + what;
 }
 
 FileChange RunFiles::look() {
   FileChange change;
+
   size_t const count = std::min(files_.size(), kMostLooks);
   for (size_t i = 0; i < count; ++i) {
     next_ = next_ < files_.size() ? next_ : 0;
     look_at(files_[next_++], change);
   }
+
   for (Folder& folder : folders_) {
     auto const info = status_of(folder.path);
     if (!info || to_ns(info->stx_mtime) == folder.written_ns) continue;

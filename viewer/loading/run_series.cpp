@@ -78,12 +78,14 @@ void RunSeries::take_samples(RunSeries const& other) {
 
 Expected<std::shared_ptr<RunSeries>> find_series(std::vector<std::string> const& paths, SeriesOptions const& options) {
   if (options.known) return options.known;
+
   auto const found = import::find_runs(paths, options.paths_are);
   if (!found) return base::fail_with(found);
   if (!found->is_series) {
     if (options.devices) return base::fail("--devices: is for runs on different numbers of devices, and this is one run");
     return std::shared_ptr<RunSeries>();
   }
+
   auto const series = std::make_shared<RunSeries>();
   series->options = options.scaling;
   for (std::string const& path : found->paths) {
@@ -95,7 +97,9 @@ Expected<std::shared_ptr<RunSeries>> find_series(std::vector<std::string> const&
     else
       run.error = devices.error().message;
   }
+
   std::stable_sort(series->runs.begin(), series->runs.end(), [](auto const& a, auto const& b) { return a.devices < b.devices; });
+
   auto const shown = choose_shown(*series, options.devices);
   if (!shown) return base::fail_with(shown);
   series->shown = *shown;
@@ -116,7 +120,7 @@ struct SampleReading::Shared {
   /// As large runs are shown: process by process.
   Expected<SharedSample> read_out_of_core(import::RunSources sources, std::string const& path) {
     OutOfCoreAnalysis analysis(std::make_shared<import::RunSources const>(std::move(sources)), true);
-    // Whoever gives this up gives the analysis up, too.
+    // A thread that gives this up gives the analysis up, too.
     while (!analysis.is_done()) {
       if (given_up) return base::fail("given up");
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -143,6 +147,7 @@ struct SampleReading::Shared {
     } catch (std::bad_alloc const&) {
       made = base::fail("{}: does not fit into memory", path);
     }
+
     base::give_back_freed_memory();
     std::lock_guard const lock(mutex);
     result.emplace(std::move(made));

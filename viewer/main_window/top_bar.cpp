@@ -90,7 +90,8 @@ void top_bar(ActionScope const& scope) {
   ImGui::AlignTextToFramePadding();
 
   // While two runs are compared, the panels show one of them.
-  std::string const side = scope.pair == nullptr ? "" : scope.pair->front_side() == RunSide::kBase ? "Base: " : "New: ";
+  std::string side;
+  if (scope.pair != nullptr) side = scope.pair->front_side() == RunSide::kBase ? "Base: " : "New: ";
   heading(fit(side + printable_name(scene.run.name.empty() ? "Stepscope" : scene.run.name), 320 * scale));
 
   ImGui::SameLine(0, 12 * scale);

@@ -35,13 +35,14 @@ void end_panel() {
 /// A bar to drag between two panels; returns how far it was dragged, in pixels at scale 1.
 float splitter(char const* id, ImVec2 size, bool vertical) {
   ImGui::InvisibleButton(id, size);
-  bool const held = ImGui::IsItemActive();
-  if (ImGui::IsItemHovered() || held) ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
-  ImU32 const colour = ImGui::GetColorU32(held                     ? ImGuiCol_SeparatorActive
-                                          : ImGui::IsItemHovered() ? ImGuiCol_SeparatorHovered
-                                                                   : ImGuiCol_Separator);
-  ImGui::GetWindowDrawList()->AddRectFilled(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), colour);
-  if (!held) return 0;
+  bool const is_dragged = ImGui::IsItemActive();
+  bool const is_hovered = ImGui::IsItemHovered();
+  if (is_hovered || is_dragged) ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
+
+  ImGuiCol colour = is_hovered ? ImGuiCol_SeparatorHovered : ImGuiCol_Separator;
+  if (is_dragged) colour = ImGuiCol_SeparatorActive;
+  ImGui::GetWindowDrawList()->AddRectFilled(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), ImGui::GetColorU32(colour));
+  if (!is_dragged) return 0;
   return (vertical ? ImGui::GetIO().MouseDelta.x : ImGui::GetIO().MouseDelta.y) / ui_scale();
 }
 

@@ -66,7 +66,7 @@ std::optional<analyzer::ClockLimit> main_limit(TelemetryStats const& telemetry) 
   return static_cast<analyzer::ClockLimit>(most - telemetry.limited_ns->begin());
 }
 
-double health_value(analyzer::DeviceStats const& device, size_t column) {
+double device_telemetry_value(analyzer::DeviceStats const& device, size_t column) {
   if (column == kBusyShare) return value_of(device.time.utilization());
   if (column == kHealthDevice) return 0;
   if (!device.telemetry) return std::nan("");
@@ -97,8 +97,8 @@ double health_value(analyzer::DeviceStats const& device, size_t column) {
   }
 }
 
-std::string health_text(analyzer::DeviceStats const& device, size_t column) {
-  double const value = health_value(device, column);
+std::string device_telemetry_text(analyzer::DeviceStats const& device, size_t column) {
+  double const value = device_telemetry_value(device, column);
   switch (column) {
     case kBusyShare:
     case kThrottled:
@@ -114,7 +114,7 @@ std::string health_text(analyzer::DeviceStats const& device, size_t column) {
 }
 
 /// Every limit that held, and what the counters went through.
-std::string health_details(analyzer::DeviceStats const& device) {
+std::string device_telemetry_details(analyzer::DeviceStats const& device) {
   if (!device.telemetry) return "no counters of it were recorded";
   std::string words = printable_name(device.name, 80);
   using enum analyzer::CounterMeaning::What;
@@ -129,16 +129,16 @@ std::string health_details(analyzer::DeviceStats const& device) {
   return words;
 }
 
-void health_table(Scene const& scene, ViewState& state, float rows_height) {
+void device_telemetry_table(Scene const& scene, ViewState& state, float rows_height) {
   auto const& devices = scene.analysis.devices;
   FactTable table;
   table.id = "health";
   table.columns = kHealthTable;
   table.rows = devices.size();
   table.name = [&](size_t row) { return describe(scene, devices[row].ref); };
-  table.value = [&](size_t row, size_t column) { return health_value(devices[row], column); };
-  table.text = [&](size_t row, size_t column) { return health_text(devices[row], column); };
-  table.more = [&](size_t row) { return health_details(devices[row]); };
+  table.value = [&](size_t row, size_t column) { return device_telemetry_value(devices[row], column); };
+  table.text = [&](size_t row, size_t column) { return device_telemetry_text(devices[row], column); };
+  table.more = [&](size_t row) { return device_telemetry_details(devices[row]); };
   table.chosen = state.device;
   if (auto const clicked = fact_table(table, state.theme))
     go_to_device(state, scene, static_cast<uint32_t>(*clicked), rows_height);
@@ -307,7 +307,7 @@ void devices_panel(PanelScope const& scope) {
   float const scale = ui_scale();
   float const width = ImGui::GetContentRegionAvail().x;
   ImGui::BeginChild("devices", ImVec2(width * 0.42F, 0));
-  health_table(scene, state, rows_height);
+  device_telemetry_table(scene, state, rows_height);
   ImGui::EndChild();
   ImGui::SameLine(0, 18 * scale);
   ImGui::BeginChild("counters", ImVec2(width * 0.36F, 0));

@@ -225,6 +225,52 @@ void owners_column(Scene const& scene, ViewState& state, PanelCache& cache, anal
   line("allocated before the recording", owners.before_recording_bytes);
 }
 
+/// The curve with its limits and marks; `graph`: where.
+void draw_memory_graph(Scene const& scene, ViewState const& state, analyzer::MemoryStats const& facts, Graph const& graph) {
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  list.PushClipRect(graph.low, graph.high, true);
+  list.AddRectFilled(graph.low, graph.high, surface(state.theme).row);
+
+  Curve const* const known = curve_of(scene, state.device);
+  Curve const made = known != nullptr ? Curve() : memory_curve(facts, scene.origin);
+  draw_stack(list, scene, state, known != nullptr ? *known : made, facts.timeline, graph);
+
+  uint64_t const peak = facts.peak_allocated_bytes.value_or(1);
+  line_at(list, graph, static_cast<double>(peak), "peak " + base::format_bytes(peak), surface(state.theme).text);
+  if (facts.capacity_bytes && static_cast<double>(*facts.capacity_bytes) < graph.top_bytes)
+    line_at(list, graph, static_cast<double>(*facts.capacity_bytes), "capacity " + base::format_bytes(*facts.capacity_bytes),
+            surface(state.theme).critical);
+  draw_growth(list, scene, state, facts, graph);
+
+  if (state.panels.memory_at) {
+    double const share = (static_cast<double>(*state.panels.memory_at) - graph.window.begin) / graph.window.span();
+    float const x = std::round(graph.low.x + static_cast<float>(share) * (graph.high.x - graph.low.x));
+    list.AddRectFilled(ImVec2(x, graph.low.y), ImVec2(x + 1, graph.high.y), surface(state.theme).accent);
+  }
+  list.PopClipRect();
+}
+
+/// Allocated memory over the visible time. A click asks who holds it there.
+void memory_graph(Scene const& scene, ViewState& state, analyzer::MemoryStats const& facts) {
+  float const scale = ui_scale();
+  ImVec2 const room = ImGui::GetContentRegionAvail();
+  float const width = std::max(room.x - (220 + 300) * scale, 50 * scale);
+  float const caption = ImGui::GetFontSize() + 4 * scale;
+  float const height = std::max(room.y - caption - 2 * scale, 40 * scale);
+  ImVec2 const at = ImGui::GetCursorScreenPos();
+  ImGui::InvisibleButton("graph", ImVec2(width, height));
+
+  Graph graph{at, ImVec2(at.x + width, at.y + height), 1, state.window};
+  graph.top_bytes = static_cast<double>(std::max<uint64_t>(facts.peak_allocated_bytes.value_or(1), 1)) * 1.15;
+  draw_memory_graph(scene, state, facts, graph);
+  std::string const shown = format_time_range(state.window.begin, state.window.end);
+  draw_text(*ImGui::GetWindowDrawList(), ImVec2(graph.low.x, graph.high.y + 3 * scale), surface(state.theme).text_dim,
+            fit("allocated, by purpose; " + shown, width));
+
+  if (ImGui::IsItemClicked()) state.panels.memory_at = static_cast<int64_t>(graph.time(ImGui::GetIO().MousePos.x));
+  if (ImGui::IsItemHovered()) point_tooltip(scene, state, facts.timeline, graph);
+}
+
 }  // namespace
 
 void memory_panel(PanelScope const& scope) {
@@ -239,48 +285,21 @@ void memory_panel(PanelScope const& scope) {
                 state.theme);
     return;
   }
+
   device_chooser(scene, state);
   analyzer::MemoryStats const& facts = devices[state.device].memory;
   if (facts.timeline.empty()) {
     empty_state("No allocations were recorded on this device.", state.theme);
     return;
   }
+
   float const scale = ui_scale();
-  ImVec2 const room = ImGui::GetContentRegionAvail();
-  float const width = std::max(room.x - (220 + 300) * scale, 50 * scale);
-  float const caption = ImGui::GetFontSize() + 4 * scale;
-  float const height = std::max(room.y - caption - 2 * scale, 40 * scale);
-  ImVec2 const at = ImGui::GetCursorScreenPos();
-  ImGui::InvisibleButton("graph", ImVec2(width, height));
-  Graph graph{at, ImVec2(at.x + width, at.y + height), 1, state.window};
-  uint64_t const peak = facts.peak_allocated_bytes.value_or(1);
-  graph.top_bytes = static_cast<double>(std::max<uint64_t>(peak, 1)) * 1.15;
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  list.PushClipRect(graph.low, graph.high, true);
-  list.AddRectFilled(graph.low, graph.high, surface(state.theme).row);
-  Curve const* const known = curve_of(scene, state.device);
-  Curve const made = known != nullptr ? Curve() : memory_curve(facts, scene.origin);
-  draw_stack(list, scene, state, known != nullptr ? *known : made, facts.timeline, graph);
-  line_at(list, graph, static_cast<double>(peak), "peak " + base::format_bytes(peak), surface(state.theme).text);
-  if (facts.capacity_bytes && static_cast<double>(*facts.capacity_bytes) < graph.top_bytes)
-    line_at(list, graph, static_cast<double>(*facts.capacity_bytes), "capacity " + base::format_bytes(*facts.capacity_bytes),
-            surface(state.theme).critical);
-  draw_growth(list, scene, state, facts, graph);
-  if (state.panels.memory_at) {
-    double const share = (static_cast<double>(*state.panels.memory_at) - graph.window.begin) / graph.window.span();
-    float const x = std::round(graph.low.x + static_cast<float>(share) * (graph.high.x - graph.low.x));
-    list.AddRectFilled(ImVec2(x, graph.low.y), ImVec2(x + 1, graph.high.y), surface(state.theme).accent);
-  }
-  list.PopClipRect();
-  std::string const shown = format_time_range(state.window.begin, state.window.end);
-  draw_text(list, ImVec2(graph.low.x, graph.high.y + 3 * scale), surface(state.theme).text_dim,
-            fit("allocated, by purpose; " + shown, width));
-  if (ImGui::IsItemClicked()) state.panels.memory_at = static_cast<int64_t>(graph.time(ImGui::GetIO().MousePos.x));
-  if (ImGui::IsItemHovered()) point_tooltip(scene, state, facts.timeline, graph);
+  memory_graph(scene, state, facts);
   ImGui::SameLine(0, 14 * scale);
   ImGui::BeginChild("facts", ImVec2(206 * scale, 0));
   facts_column(state, facts);
   ImGui::EndChild();
+
   ImGui::SameLine(0, 14 * scale);
   ImGui::BeginChild("owners");
   owners_column(scene, state, scope.cache, facts);

@@ -9,11 +9,17 @@
 namespace stepscope::viewer {
 namespace {
 
+uint32_t score_colour(int score, Surface const& s) {
+  if (score >= 90) return s.text;
+  return score >= 60 ? s.warning : s.critical;
+}
+
 void integrity(Scene const& scene, Theme theme) {
   Surface const& s = surface(theme);
   analyzer::TraceIntegrity const& q = scene.analysis.integrity;
   heading("Quality of the trace");
-  text_coloured(fmt::format("{} of 100", q.score), q.score >= 90 ? s.text : q.score >= 60 ? s.warning : s.critical);
+  text_coloured(fmt::format("{} of 100", q.score), score_colour(q.score, s));
+
   auto const count = [&](uint64_t n, char const* words) {
     if (n > 0) text_wrapped(fmt::format("{} {}", base::format_count(n), words), s.warning);
   };
@@ -26,6 +32,7 @@ void integrity(Scene const& scene, Theme theme) {
   if (q.truncated) text_wrapped("The recording was cut off or is still running.", s.warning);
   for (std::string const& note : q.notes) text_wrapped(printable_name(note), s.text_dim);
   for (std::string const& note : scene.run.notes) text_wrapped(printable_name(note), s.text_dim);
+
   ImGui::Spacing();
   heading("Clocks");
   model::ClockFit const& clock = scene.run.clock;

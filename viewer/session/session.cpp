@@ -144,7 +144,8 @@ void Session::take_run() {
     page_.recent = read_recent_runs(recent_file_);
   }
 
-  shown_path_ = scene_->series ? scene_->series->shown_path() : paths.empty() ? std::string() : paths.front();
+  shown_path_ = paths.empty() ? std::string() : paths.front();
+  if (scene_->series) shown_path_ = scene_->series->shown_path();
   begin_following(std::move(files), paths);
 
   // Once: a person who closes the comparison and opens the run again wants it alone.

@@ -93,7 +93,7 @@ class Session {
   Arguments arguments_;
   std::string recent_file_;
   std::unique_ptr<OpenTask> opening_;
-  std::shared_ptr<Scene> scene_;  ///< with work of the frames before that was let go
+  std::shared_ptr<Scene> scene_;  ///< shared with work that earlier frames began and disposed of
   ViewState state_;
   std::unique_ptr<OutOfCoreAnalysis> analysis_;
   std::unique_ptr<SampleReading> sampling_;  ///< of a run of the series that is shown
@@ -101,14 +101,14 @@ class Session {
   std::unique_ptr<PanelCache> cache_;        // after the scene, which its work looks at: it ends before
   std::string shown_path_;                   ///< of the run that is shown, as it was given
   std::unique_ptr<RunPair> pair_;            // after the cache: its work looks at the scene
-  bool opens_compared_ = false;              ///< what is being opened stands beside the run that is shown
+  bool opens_compared_ = false;              ///< what is being opened is compared with the run that is shown
   std::function<LiveFollowPolicy::Time()> clock_ = LiveFollowPolicy::Clock::now;
   LiveFollowPolicy following_;
   std::vector<std::string> followed_paths_;  ///< of the run that is shown
   std::unique_ptr<ReloadTask> rereading_;
   StartPage page_;
   ViewStateStore keeper_;
-  std::string closed_;  ///< what was closed without anybody's wish, in words; empty: nothing
+  std::string closed_;  ///< what the window closed on its own, in words; empty: nothing
   WindowStatus status_;
   WindowRequests requests_;
 };

@@ -175,7 +175,10 @@ void number_column(char const* title, float width, bool is_default = false) {
                           width * ui_scale());
 }
 
-double relative_change(double change, double of) { return of > 0 ? change / of : change > 0 ? HUGE_VAL : 0; }
+double relative_change(double change, double of) {
+  if (of > 0) return change / of;
+  return change > 0 ? HUGE_VAL : 0;
+}
 
 struct KernelLine {
   size_t index = 0;  ///< of Comparison::kernels

@@ -58,13 +58,19 @@ void details(Scene const& scene, ViewState& state, float rows_height) {
     empty_state("Click an event or an idle gap in the timeline: what is known of it stands here.", state.theme);
     return;
   }
-  bool const event = state.selection->what == Selection::What::kEvent;
+
   auto const at = scene.find(*state.selection);
-  std::string name = !event ? "Idle gap" : at ? printable_name(at->trace->name(at->row)) : "(reading…)";
+  std::string name = "(reading…)";
+  uint32_t colour = surface(state.theme).text_dim;
+  if (state.selection->what != Selection::What::kEvent) {
+    name = "Idle gap";
+    colour = paint_colour(paint_of(scene.analysis.gaps[state.selection->index].cause), state.theme);
+  } else if (at) {
+    name = printable_name(at->trace->name(at->row));
+    colour = paint_colour(paint_of(at->trace->kind(at->row)), state.theme);
+  }
   if (name.empty()) name = "(no name)";
-  uint32_t const colour = !event ? paint_colour(paint_of(scene.analysis.gaps[state.selection->index].cause), state.theme)
-                          : at   ? paint_colour(paint_of(at->trace->kind(at->row)), state.theme)
-                                 : surface(state.theme).text_dim;
+
   swatch(colour);
   text_wrapped(name, surface(state.theme).text);
   detail_buttons(scene, state, rows_height);

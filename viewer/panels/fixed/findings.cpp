@@ -17,7 +17,8 @@ namespace {
 
 uint32_t severity_colour(analyzer::Severity severity, Theme theme) {
   Surface const& s = surface(theme);
-  return severity == analyzer::Severity::kCritical ? s.critical : severity == analyzer::Severity::kWarning ? s.warning : s.accent;
+  if (severity == analyzer::Severity::kCritical) return s.critical;
+  return severity == analyzer::Severity::kWarning ? s.warning : s.accent;
 }
 
 /// "costs 12.3 ms a step · without it: at most 18.0 % faster".
@@ -115,7 +116,8 @@ void card(Scene const& scene, ViewState& state, uint32_t index, float rows_heigh
   bool const hovered = ImGui::IsItemHovered();
   list.ChannelsSetCurrent(0);
   Surface const& s = surface(state.theme);
-  list.AddRectFilled(low, high, focused ? s.line_strong : hovered ? s.header : s.gutter, 4 * scale);
+  uint32_t const at_rest = hovered ? s.header : s.gutter;
+  list.AddRectFilled(low, high, focused ? s.line_strong : at_rest, 4 * scale);
   list.AddRectFilled(low, ImVec2(low.x + 4 * scale, high.y), severity_colour(finding.severity, state.theme), 4 * scale);
   list.ChannelsMerge();
   ImGui::SetCursorPos(after);

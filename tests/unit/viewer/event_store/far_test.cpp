@@ -13,6 +13,7 @@
 #include "tests/unit/viewer/null_ui.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/panels/panels.h"
+#include "viewer/queries/duration_histogram.h"
 #include "viewer/queries/flame_graph.h"
 #include "viewer/queries/overview_strips.h"
 #include "viewer/queries/range_statistics.h"

@@ -9,6 +9,7 @@
 #include "tests/unit/viewer/comparison/scaling_scenes.h"
 #include "tests/unit/viewer/event_store/far_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
+#include "viewer/comparison/scaling_view.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/queries/charts/counter_curves.h"
 #include "viewer/queries/charts/pipeline_picture.h"
