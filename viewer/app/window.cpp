@@ -43,8 +43,8 @@ std::string glfw_error() {
   return words != nullptr ? words : "unknown reason";
 }
 
-/// How much larger than on a common screen things must be drawn, in the units of the window: where the window system already
-/// counts in larger units (Wayland), that part is done.
+/// How much larger than on a common screen things must be drawn, in the units of the window: where
+/// the window system already counts in larger units (Wayland), that part is done.
 float window_scale(GLFWwindow* window) {
   float content = 1;
   glfwGetWindowContentScale(window, &content, nullptr);
@@ -52,7 +52,8 @@ float window_scale(GLFWwindow* window) {
   int pixels = 0;
   glfwGetWindowSize(window, &units, nullptr);
   glfwGetFramebufferSize(window, &pixels, nullptr);
-  return units > 0 && pixels > 0 ? content * static_cast<float>(units) / static_cast<float>(pixels) : content;
+  return units > 0 && pixels > 0 ? content * static_cast<float>(units) / static_cast<float>(pixels)
+                                 : content;
 }
 
 /// GLFW, its window and ImGui, taken down in the opposite order.
@@ -61,8 +62,10 @@ class Window {
   static base::Expected<Window> open(PixelSize size, bool visible, float forced_scale) {
     Window window;
     if (glfwInit() != GLFW_TRUE)
-      return base::fail("no display to draw on ({}), set DISPLAY, draw a picture with --screenshot, or use stepscope report",
-                        glfw_error());
+      return base::fail(
+          "no display to draw on ({}), set DISPLAY, draw a picture with --screenshot, or use "
+          "stepscope report",
+          glfw_error());
     window.initialised_ = true;
 
     glfwWindowHint(GLFW_VISIBLE, visible ? GLFW_TRUE : GLFW_FALSE);
@@ -73,7 +76,9 @@ class Window {
 
     window.handle_ = glfwCreateWindow(size.width, size.height, "Stepscope", nullptr, nullptr);
     if (window.handle_ == nullptr)
-      return base::fail("no OpenGL 3.2 here ({}), install a graphics driver or Mesa, or use stepscope report", glfw_error());
+      return base::fail(
+          "no OpenGL 3.2 here ({}), install a graphics driver or Mesa, or use stepscope report",
+          glfw_error());
 
     glfwMakeContextCurrent(window.handle_);
     glfwSwapInterval(1);
@@ -88,7 +93,9 @@ class Window {
 
     window.paints_ = ImGui_ImplOpenGL3_Init("#version 150");
     if (!window.paints_)
-      return base::fail("OpenGL cannot be loaded here, install a graphics driver or Mesa, or use stepscope report");
+      return base::fail(
+          "OpenGL cannot be loaded here, install a graphics driver or Mesa, or use stepscope "
+          "report");
     return window;
   }
 
@@ -132,8 +139,10 @@ void paint(PixelSize pixels) {
 bool has_input() {
   ImGuiIO const& io = ImGui::GetIO();
   bool keys = false;
-  for (Key const key : {Key::kA, Key::kD, Key::kS, Key::kW, Key::kLeft, Key::kRight}) keys = keys || key_down(key);
-  bool const moved = io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseWheel != 0 || io.MouseWheelH != 0;
+  for (Key const key : {Key::kA, Key::kD, Key::kS, Key::kW, Key::kLeft, Key::kRight})
+    keys = keys || key_down(key);
+  bool const moved =
+      io.MouseDelta.x != 0 || io.MouseDelta.y != 0 || io.MouseWheel != 0 || io.MouseWheelH != 0;
   return keys || moved || ImGui::IsAnyMouseDown() || !io.InputQueueCharacters.empty();
 }
 
@@ -144,12 +153,13 @@ bool wait_for_input(double seconds) {
   return glfwGetTime() - begin < seconds;
 }
 
-/// Files that were dropped on the window: with shift, or where the window asks for them, they are compared with the run.
+/// Files that were dropped on the window: with shift, or where the window asks for them, they are
+/// compared with the run.
 void open_dropped(GLFWwindow* window, int count, char const** paths) {
   auto& session = *static_cast<Session*>(glfwGetWindowUserPointer(window));
   std::vector<std::string> dropped(paths, paths + count);
-  bool const has_shift =
-      glfwGetKey(window, GLFW_KEY_LEFT_SHIFT) == GLFW_PRESS || glfwGetKey(window, GLFW_KEY_RIGHT_SHIFT) == GLFW_PRESS;
+  bool const has_shift = glfwGetKey(window, GLFW_KEY_LEFT_SHIFT) == GLFW_PRESS ||
+                         glfwGetKey(window, GLFW_KEY_RIGHT_SHIFT) == GLFW_PRESS;
   if (has_shift || session.asks_compared()) {
     session.open_compared(std::move(dropped));
   } else {
@@ -157,7 +167,8 @@ void open_dropped(GLFWwindow* window, int count, char const** paths) {
   }
 }
 
-/// Waits until a frame is due. `frames`: how many are due without input. Returns how many are due now; 0: none is.
+/// Waits until a frame is due. `frames`: how many are due without input. Returns how many are due
+/// now; 0: none is.
 int wait_for_frame(Session& session, int frames) {
   if (frames > 0) {
     glfwPollEvents();
@@ -172,7 +183,8 @@ int wait_for_frame(Session& session, int frames) {
     glfwWaitEventsTimeout(kBlinkSeconds);
     return 1;
   }
-  if (session.is_watching()) return wait_for_input(kWatchSeconds) || session.look_at_files() ? kSettleFrames : 0;
+  if (session.is_watching())
+    return wait_for_input(kWatchSeconds) || session.look_at_files() ? kSettleFrames : 0;
 
   glfwWaitEvents();
   return kSettleFrames;
@@ -223,7 +235,8 @@ base::Expected<void> run_window(Arguments const& arguments, PixelSize size) {
 namespace {
 
 /// A frame without mouse, of exactly this size.
-void settle(Scene const& scene, ViewState& state, PixelSize size, PanelCache& cache, RunPair* pair) {
+void settle(Scene const& scene, ViewState& state, PixelSize size, PanelCache& cache,
+            RunPair* pair) {
   ImGuiIO& io = ImGui::GetIO();
   io.DisplaySize = ImVec2(static_cast<float>(size.width), static_cast<float>(size.height));
   io.DisplayFramebufferScale = ImVec2(1, 1);
@@ -239,8 +252,8 @@ void settle(Scene const& scene, ViewState& state, PixelSize size, PanelCache& ca
 }
 
 /// The same picture without OpenGL: slower, but on every machine.
-base::Expected<void> write_rasterised(Scene const& scene, ViewState state, PixelSize size, std::string const& path,
-                                      RunPair* pair) {
+base::Expected<void> write_rasterised(Scene const& scene, ViewState state, PixelSize size,
+                                      std::string const& path, RunPair* pair) {
   ImGui::CreateContext();
   ImGuiIO& io = ImGui::GetIO();
   io.IniFilename = nullptr;
@@ -252,15 +265,16 @@ base::Expected<void> write_rasterised(Scene const& scene, ViewState state, Pixel
   PanelCache cache;
   for (int frame = 0; frame < kSettleFrames; ++frame) settle(scene, state, size, cache, pair);
 
-  Picture const picture = rasterise(*ImGui::GetDrawData(), *io.Fonts, size.width, size.height, surface(state.theme).background);
+  Picture const picture = rasterise(*ImGui::GetDrawData(), *io.Fonts, size.width, size.height,
+                                    surface(state.theme).background);
   ImGui::DestroyContext();
   return write_png(path, size.width, size.height, picture.pixels.data(), size.width * 3);
 }
 
 }  // namespace
 
-base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size, std::string const& path,
-                                      RunPair* pair) {
+base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size,
+                                      std::string const& path, RunPair* pair) {
   // The window is never seen, and the picture has its own frame buffer: no screen limits its size.
   auto window = Window::open({kHiddenWindow, kHiddenWindow}, false, 1);
   if (!window) return write_rasterised(scene, std::move(state), size, path, pair);

@@ -1,5 +1,5 @@
-// Following a run that is still being written: when to look at its files, when to read it again, and what to report. Callers
-// pass the time, RunFiles reads the files: nothing here waits.
+// Following a run that is still being written: when to look at its files, when to read it again,
+// and what to report. Callers pass the time, RunFiles reads the files: nothing here waits.
 #pragma once
 
 #include <chrono>
@@ -26,7 +26,8 @@ class LiveFollowPolicy {
   /// No run is shown.
   void end();
 
-  /// Looks at the files, at most once a second. True: the report has changed, or the run should be read again.
+  /// Looks at the files, at most once a second. True: the report has changed, or the run should be
+  /// read again.
   bool look(Time now);
   /// Whether it should be read again now.
   [[nodiscard]] bool wants_reading(Time now) const;
@@ -34,7 +35,8 @@ class LiveFollowPolicy {
   void reading_begins(Time now);
   void reading_ends(RunFiles files, bool has_end, Time now);
   void reading_fails(std::string const& why, Time now);
-  /// The caller drops what was read: a file was cut or replaced meanwhile, or two runs are being compared. More is still there.
+  /// The caller drops what was read: a file was cut or replaced meanwhile, or two runs are being
+  /// compared. More is still there.
   void drop_reading() {
     is_reading_ = false;
     has_more_ = true;

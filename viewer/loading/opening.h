@@ -1,5 +1,5 @@
-// Opens a run on another thread: finds its files, reads and analyzes them and makes the scene ready. Tells how far it is, and is
-// given up by destroying it.
+// Opens a run on another thread: finds its files, reads and analyzes them and makes the scene
+// ready. Tells how far it is, and is given up by destroying it.
 #pragma once
 
 #include <atomic>
@@ -26,9 +26,11 @@ class OpenTask {
     double seconds = 0;                    ///< since it began
   };
 
-  /// Begins at once. `paths`: one run, as for import::open_run(), or a series: then one of its runs is opened. Runs
-  /// of more events than `most_near_events` are opened out of core, and not analyzed yet.
-  explicit OpenTask(std::vector<std::string> paths, uint64_t most_near_events = kMostNearEvents, SeriesOptions series = {});
+  /// Begins at once. `paths`: one run, as for import::open_run(), or a series: then one of its runs
+  /// is opened. Runs of more events than `most_near_events` are opened out of core, and not
+  /// analyzed yet.
+  explicit OpenTask(std::vector<std::string> paths, uint64_t most_near_events = kMostNearEvents,
+                    SeriesOptions series = {});
   /// Does not wait: what is still at work ends by itself, soon.
   ~OpenTask();
   OpenTask(OpenTask const&) = delete;
@@ -43,7 +45,8 @@ class OpenTask {
   RunFiles take_files();
   /// Waits until it is done.
   void finish() const;
-  /// Whether any thread is still at work, also for those that were given up: the program must not take itself down around it.
+  /// Whether any thread is still at work, also for those that were given up: the program must not
+  /// take itself down around it.
   [[nodiscard]] static bool is_any_at_work();
 
  private:

@@ -1,4 +1,5 @@
-// Reads the run that is shown again on another thread, analysis included. The new run takes its place when it is complete.
+// Reads the run that is shown again on another thread, analysis included. The new run takes its
+// place when it is complete.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
-// What a person can do, as one table: the menus, the keys and the page of keys are read from it, so that they cannot disagree.
+// What a person can do, as one table: the menus, the keys and the page of keys are read from it, so
+// that they cannot disagree.
 #pragma once
 
 #include <optional>

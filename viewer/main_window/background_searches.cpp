@@ -1,4 +1,5 @@
-// Searches on other threads: the hits of the search box, and the next event of the selected one's name.
+// Searches on other threads: the hits of the search box, and the next event of the selected one's
+// name.
 #include <memory>
 #include <string>
 
@@ -33,7 +34,8 @@ void update_search(Scene const& scene, ViewState& state, PanelCache& panels) {
     cache.feed = std::make_shared<SearchFeed>();
     cache.searched = state.search.text;
   }
-  auto const work = [&scene, feed = cache.feed](std::string const& text, std::stop_token const& stop) {
+  auto const work = [&scene, feed = cache.feed](std::string const& text,
+                                                std::stop_token const& stop) {
     return find_hits(scene, text, stop, feed.get());
   };
   SearchHits const* const found = cache.hits.ask(state.search.text, work);
@@ -74,7 +76,8 @@ void same_name_words(ViewState const& state) {
   ImGui::SameLine(0, 16 * ui_scale());
   ImGui::AlignTextToFramePadding();
   std::string const which = state.panels.seek->direction > 0 ? "next" : "previous";
-  text_coloured(state.panels.seek->is_over ? "no " + which + " of this name" : "searching the " + which + " of this name… (Esc)",
+  text_coloured(state.panels.seek->is_over ? "no " + which + " of this name"
+                                           : "searching the " + which + " of this name… (Esc)",
                 surface(state.theme).text_dim);
 }
 

@@ -18,10 +18,12 @@ bool has_series(PanelScope const& scope) {
   return scope.pair != nullptr && scope.pair->view(RunSide::kBase).scene.series != nullptr;
 }
 
-/// A panel that needs more than one run has a tab where there is more than one. The menu always has it.
+/// A panel that needs more than one run has a tab where there is more than one. The menu always has
+/// it.
 bool is_offered(Panel const& panel, PanelScope const& scope) {
   if (panel.needs == PanelNeeds::kPair) return scope.pair != nullptr;
-  if (panel.needs == PanelNeeds::kSeries) return has_series(scope) || scope.state.panels.tab.id == panel.id;
+  if (panel.needs == PanelNeeds::kSeries)
+    return has_series(scope) || scope.state.panels.tab.id == panel.id;
   return true;
 }
 
@@ -43,7 +45,8 @@ void tab_button(Panel const& panel, ViewState& state) {
 }
 
 /// Draws the tabs that fit into the line, the open one always. Returns the others.
-std::vector<Panel const*> draw_fitting_tabs(std::span<Panel const* const> offered, ViewState& state) {
+std::vector<Panel const*> draw_fitting_tabs(std::span<Panel const* const> offered,
+                                            ViewState& state) {
   auto const is_open = [&](Panel const& panel) { return state.panels.tab.id == panel.id; };
   float all = 0;
   float open = 0;

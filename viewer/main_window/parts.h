@@ -14,7 +14,8 @@ void menu_bar(ActionScope const& scope);
 void help(ViewState& state);
 /// The box that goes to a track by its name, over everything, while it is open.
 void track_finder(Scene const& scene, ViewState& state, float rows_height);
-/// What a person has to know about the run's files, or about the file that keeps the view. Nothing to know: nothing is drawn.
+/// What a person has to know about the run's files, or about the file that keeps the view. Nothing
+/// to know: nothing is drawn.
 void notice(WindowLink const& window, Theme theme);
 
 /// A line of tabs, and the panel that is in front below it.
@@ -22,7 +23,8 @@ void panel_tabs(PanelScope const& scope);
 
 /// Shows the hits of the search box as soon as they are found.
 void update_search(Scene const& scene, ViewState& state, PanelCache& cache);
-/// Shows the event that Panels::seek looks for, once it is found; the words about it, in the line at the top.
+/// Shows the event that Panels::seek looks for, once it is found; the words about it, in the line
+/// at the top.
 void update_same_name(Scene const& scene, ViewState& state, PanelCache& cache);
 void same_name_words(ViewState const& state);
 

@@ -37,11 +37,13 @@ float splitter(char const* id, ImVec2 size, bool vertical) {
   ImGui::InvisibleButton(id, size);
   bool const is_dragged = ImGui::IsItemActive();
   bool const is_hovered = ImGui::IsItemHovered();
-  if (is_hovered || is_dragged) ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
+  if (is_hovered || is_dragged)
+    ImGui::SetMouseCursor(vertical ? ImGuiMouseCursor_ResizeEW : ImGuiMouseCursor_ResizeNS);
 
   ImGuiCol colour = is_hovered ? ImGuiCol_SeparatorHovered : ImGuiCol_Separator;
   if (is_dragged) colour = ImGuiCol_SeparatorActive;
-  ImGui::GetWindowDrawList()->AddRectFilled(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(), ImGui::GetColorU32(colour));
+  ImGui::GetWindowDrawList()->AddRectFilled(ImGui::GetItemRectMin(), ImGui::GetItemRectMax(),
+                                            ImGui::GetColorU32(colour));
   if (!is_dragged) return 0;
   return (vertical ? ImGui::GetIO().MouseDelta.x : ImGui::GetIO().MouseDelta.y) / ui_scale();
 }
@@ -53,8 +55,9 @@ void side(Scene const& scene, ViewState& state, float rows_height) {
   end_panel();
 
   ImVec2 const at = ImGui::GetCursorScreenPos();
-  ImGui::GetWindowDrawList()->AddRectFilled(at, ImVec2(at.x + ImGui::GetContentRegionAvail().x, at.y + 1),
-                                            surface(state.theme).line_strong);
+  ImGui::GetWindowDrawList()->AddRectFilled(
+      at, ImVec2(at.x + ImGui::GetContentRegionAvail().x, at.y + 1),
+      surface(state.theme).line_strong);
 
   begin_panel("details", ImVec2(0, 0));
   details(scene, state, rows_height);
@@ -66,7 +69,8 @@ float both_timelines(RunPair& pair, WindowRequests* requests) {
   auto const path_of = [](RunPair::View const& run) {
     return run.state.panels.path ? path_so_far(run.scene, run.cache) : nullptr;
   };
-  return compared_timelines(pair, path_of(pair.view(RunSide::kBase)), path_of(pair.view(RunSide::kNew)), requests);
+  return compared_timelines(pair, path_of(pair.view(RunSide::kBase)),
+                            path_of(pair.view(RunSide::kNew)), requests);
 }
 
 /// Step strip, overview, timeline and the tabs below it. Returns the height of the timeline's rows.
@@ -84,18 +88,21 @@ float main_column(PanelScope const& scope) {
 
   float const room = ImGui::GetContentRegionAvail().y;
   // The timeline keeps at least a third of what there is.
-  float const bottom = std::clamp(state.panels.bottom_height * scale, 0.0F, std::max(room, 0.0F) * 0.6F);
+  float const bottom =
+      std::clamp(state.panels.bottom_height * scale, 0.0F, std::max(room, 0.0F) * 0.6F);
 
   ImGui::BeginChild("timeline", ImVec2(0, std::max(room - bottom - kSplitter * scale, 1.0F)), false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
   PathLine const* const path = state.panels.path ? path_so_far(scene, scope.cache) : nullptr;
-  float const rows_height =
-      scope.pair != nullptr ? both_timelines(*scope.pair, scope.window.requests) : timeline(scene, state, path);
+  float const rows_height = scope.pair != nullptr
+                                ? both_timelines(*scope.pair, scope.window.requests)
+                                : timeline(scene, state, path);
   ImGui::EndChild();
 
-  state.panels.bottom_height -=
-      splitter("height", ImVec2(std::max(ImGui::GetContentRegionAvail().x, 1.0F), kSplitter * scale), false);
-  state.panels.bottom_height = std::clamp(state.panels.bottom_height, 60.0F, std::max(room / scale, 60.0F));
+  state.panels.bottom_height -= splitter(
+      "height", ImVec2(std::max(ImGui::GetContentRegionAvail().x, 1.0F), kSplitter * scale), false);
+  state.panels.bottom_height =
+      std::clamp(state.panels.bottom_height, 60.0F, std::max(room / scale, 60.0F));
 
   begin_panel("bottom", ImVec2(0, 0));
   panel_tabs(scope);
@@ -104,22 +111,28 @@ float main_column(PanelScope const& scope) {
 }
 
 /// The window, whose panels show one run.
-void draw_whole_window(Scene const& scene, ViewState& state, PanelCache& cache, WindowLink window, RunPair* pair) {
+void draw_whole_window(Scene const& scene, ViewState& state, PanelCache& cache, WindowLink window,
+                       RunPair* pair) {
   float const scale = ui_scale();
   ImGuiIO const& io = ImGui::GetIO();
   // An open menu has the keys for itself, also the one that closes it.
-  bool const menu_is_open = ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  bool const menu_is_open =
+      ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
 
   ImGui::SetNextWindowPos(ImVec2(0, 0));
   ImGui::SetNextWindowSize(io.DisplaySize);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(0, 0));
-  ImGuiWindowFlags const flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                                 ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse;
+  ImGuiWindowFlags const flags =
+      ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+      ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoScrollWithMouse;
   ImGui::Begin("Stepscope", nullptr, flags);
 
-  // Panels reveal tracks in the rows' height of the frame before: it changes only while a splitter moves.
-  float const whole = std::max(io.DisplaySize.y / scale - kTopBar - kSteps - kOverview - state.panels.bottom_height - 60, 40.0F);
+  // Panels reveal tracks in the rows' height of the frame before: it changes only while a splitter
+  // moves.
+  float const whole = std::max(
+      io.DisplaySize.y / scale - kTopBar - kSteps - kOverview - state.panels.bottom_height - 60,
+      40.0F);
   float const rows = pair != nullptr ? compared_rows_height(*pair, whole) : whole;
   PanelScope const panel_scope{scene, state, cache, rows, window, pair};
   ActionScope const scope{scene, state, rows, window, pair};
@@ -132,15 +145,19 @@ void draw_whole_window(Scene const& scene, ViewState& state, PanelCache& cache, 
   top_bar(scope);
   end_panel();
 
-  float const side_width = std::clamp(state.panels.side_width * scale, 0.0F, io.DisplaySize.x * 0.5F);
-  ImGui::BeginChild("main", ImVec2(std::max(io.DisplaySize.x - side_width - kSplitter * scale, 1.0F), 0), false,
-                    ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
+  float const side_width =
+      std::clamp(state.panels.side_width * scale, 0.0F, io.DisplaySize.x * 0.5F);
+  ImGui::BeginChild("main",
+                    ImVec2(std::max(io.DisplaySize.x - side_width - kSplitter * scale, 1.0F), 0),
+                    false, ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
   main_column(panel_scope);
   ImGui::EndChild();
 
   ImGui::SameLine(0, 0);
-  state.panels.side_width -= splitter("width", ImVec2(kSplitter * scale, std::max(ImGui::GetContentRegionAvail().y, 1.0F)), true);
-  state.panels.side_width = std::clamp(state.panels.side_width, 120.0F, std::max(io.DisplaySize.x / scale * 0.5F, 120.0F));
+  state.panels.side_width -= splitter(
+      "width", ImVec2(kSplitter * scale, std::max(ImGui::GetContentRegionAvail().y, 1.0F)), true);
+  state.panels.side_width = std::clamp(state.panels.side_width, 120.0F,
+                                       std::max(io.DisplaySize.x / scale * 0.5F, 120.0F));
   ImGui::SameLine(0, 0);
 
   ImGui::BeginChild("side");
@@ -154,14 +171,16 @@ void draw_whole_window(Scene const& scene, ViewState& state, PanelCache& cache, 
   notice(window, state.theme);
 
   if (!menu_is_open) read_keys(scope);
-  // What this frame asked for is looked for at once: what is quickly found is there in the next frame.
+  // What this frame asked for is looked for at once: what is quickly found is there in the next
+  // frame.
   update_search(scene, state, cache);
   update_same_name(scene, state, cache);
 }
 
 }  // namespace
 
-void draw_ui(Scene const& scene, ViewState& state, PanelCache& cache, WindowLink window, RunPair* pair) {
+void draw_ui(Scene const& scene, ViewState& state, PanelCache& cache, WindowLink window,
+             RunPair* pair) {
   if (scene.far) scene.far->tiles().begin_frame();
   if (pair == nullptr) {
     if (state.panels.tab == Tab::kComparison) state.panels.tab = Tab::kStatistics;
@@ -170,7 +189,8 @@ void draw_ui(Scene const& scene, ViewState& state, PanelCache& cache, WindowLink
 
   pair->begin_frame(scene, state, cache);
   RunPair::View const shown = pair->front();
-  RunPair::View const other = pair->view(pair->front_side() == RunSide::kBase ? RunSide::kNew : RunSide::kBase);
+  RunPair::View const other =
+      pair->view(pair->front_side() == RunSide::kBase ? RunSide::kNew : RunSide::kBase);
   fade_flash(other.state, ImGui::GetIO().DeltaTime);
   draw_whole_window(shown.scene, shown.state, shown.cache, window, pair);
 

@@ -20,15 +20,18 @@ bool note_line(Scene const& scene, ViewState& state, uint32_t index) {
   ImGui::AlignTextToFramePadding();
   ImVec2 const at = ImGui::GetCursorScreenPos();
   // As far as a person reads a time: a thousandth of what is shown.
-  std::string const when = format_time(static_cast<double>(note.time_ns), state.window.span() / 1000);
-  if (ImGui::Selectable("##go", false, 0, ImVec2(0, ImGui::GetFrameHeight()))) go_to_note(state, scene, index);
+  std::string const when =
+      format_time(static_cast<double>(note.time_ns), state.window.span() / 1000);
+  if (ImGui::Selectable("##go", false, 0, ImVec2(0, ImGui::GetFrameHeight())))
+    go_to_note(state, scene, index);
   hint("Go there");
-  draw_text(*ImGui::GetWindowDrawList(), ImVec2(at.x, at.y + ImGui::GetStyle().FramePadding.y), surface(state.theme).accent,
-            when);
+  draw_text(*ImGui::GetWindowDrawList(), ImVec2(at.x, at.y + ImGui::GetStyle().FramePadding.y),
+            surface(state.theme).accent, when);
   ImGui::TableNextColumn();
   bool const is_new = state.panels.new_note == index;
   if (is_new && !ImGui::IsAnyItemActive()) focus_next_box();
-  writing_box("##text", "what is here?", note.text, std::max(ImGui::GetContentRegionAvail().x, 1.0F), kLongestNote);
+  writing_box("##text", "what is here?", note.text,
+              std::max(ImGui::GetContentRegionAvail().x, 1.0F), kLongestNote);
   if (is_new && ImGui::IsItemDeactivated()) state.panels.new_note.reset();
   ImGui::TableNextColumn();
   return ImGui::Button("Delete");
@@ -39,19 +42,23 @@ bool note_line(Scene const& scene, ViewState& state, uint32_t index) {
 void notes_panel(PanelScope const& scope) {
   Scene const& scene = scope.scene;
   ViewState& state = scope.state;
-  std::string const kept_in = scope.window.status != nullptr ? scope.window.status->kept_in : std::string();
+  std::string const kept_in =
+      scope.window.status != nullptr ? scope.window.status->kept_in : std::string();
 
   if (ImGui::Button("Add a note")) add_note(state, scene);
   hint("At the time under the mouse (N), at the selection, or in the middle of what is visible");
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
-  text_coloured(kept_in.empty() ? "" : fit("kept in " + printable_name(kept_in), ImGui::GetContentRegionAvail().x),
+  text_coloured(kept_in.empty()
+                    ? ""
+                    : fit("kept in " + printable_name(kept_in), ImGui::GetContentRegionAvail().x),
                 surface(state.theme).text_dim);
   if (state.notes.empty()) {
     empty_state("No notes yet. Point at a place in the timeline and press N.", state.theme);
     return;
   }
-  ImGuiTableFlags const flags = ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
+  ImGuiTableFlags const flags =
+      ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("notes", 3, flags)) return;
   ImGui::TableSetupColumn("time", ImGuiTableColumnFlags_WidthFixed, 110 * ui_scale());
   ImGui::TableSetupColumn("text", ImGuiTableColumnFlags_WidthStretch);

@@ -45,7 +45,8 @@ constexpr std::array kPanels = {
 std::span<Panel const> all_panels() { return kPanels; }
 
 Panel const* find_panel(std::string_view id) {
-  auto const found = std::find_if(kPanels.begin(), kPanels.end(), [&](Panel const& panel) { return panel.id == id; });
+  auto const found = std::find_if(kPanels.begin(), kPanels.end(),
+                                  [&](Panel const& panel) { return panel.id == id; });
   return found == kPanels.end() ? nullptr : &*found;
 }
 
@@ -64,7 +65,8 @@ bool show_panel(ViewState& state, std::string_view name) {
 
 std::string panel_names() {
   std::string names = "findings, details";
-  for (Panel const& panel : kPanels) names += std::string(&panel == &kPanels.back() ? " or " : ", ") + panel.id;
+  for (Panel const& panel : kPanels)
+    names += std::string(&panel == &kPanels.back() ? " or " : ", ") + panel.id;
   return names;
 }
 

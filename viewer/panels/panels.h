@@ -1,4 +1,5 @@
-// THE list of panels below the timeline. Tabs, the menu View, keys, saved views and --panel read it.
+// THE list of panels below the timeline. Tabs, the menu View, keys, saved views and --panel read
+// it.
 #pragma once
 
 #include <span>

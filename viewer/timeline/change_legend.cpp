@@ -24,12 +24,14 @@ void change_legend(ImDrawList& list, Theme theme, ImVec2 at, float width) {
   x += ImGui::CalcTextSize(title).x + 10 * scale;
   float const cell = ImGui::CalcTextSize("<−50 %").x + 8 * scale;
   auto const first = static_cast<uint8_t>(ChangeMark::kFasterHalf);
-  for (uint8_t i = first; i <= static_cast<uint8_t>(ChangeMark::kSlowerHalf) && x + cell < at.x + width; ++i) {
+  for (uint8_t i = first;
+       i <= static_cast<uint8_t>(ChangeMark::kSlowerHalf) && x + cell < at.x + width; ++i) {
     auto const mark = static_cast<ChangeMark>(i);
     uint32_t const colour = mark_colour(mark, theme);
     list.AddRectFilled(ImVec2(x, top - scale), ImVec2(x + cell, top + size + 2 * scale), colour);
-    draw_text(list, ImVec2(std::round(x + (cell - ImGui::CalcTextSize(mark_words(mark)).x) / 2), top), text_on(colour),
-              mark_words(mark));
+    draw_text(list,
+              ImVec2(std::round(x + (cell - ImGui::CalcTextSize(mark_words(mark)).x) / 2), top),
+              text_on(colour), mark_words(mark));
     x += cell;
   }
   for (ChangeMark const mark : {ChangeMark::kNew, ChangeMark::kVanished, ChangeMark::kUnknown}) {

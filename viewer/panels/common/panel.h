@@ -26,12 +26,14 @@ struct PanelScope {
 enum class PanelNeeds : uint8_t {
   kNothing,
   kAnalysis,  ///< until then the panel says how far the analysis is
-  kSeries,    ///< several runs: without them the panel has no tab unless it is open, and says how to open them
-  kPair       ///< two runs being compared: without them the panel cannot be opened
+  kSeries,  ///< several runs: without them the panel has no tab unless it is open, and says how to
+            ///< open them
+  kPair     ///< two runs being compared: without them the panel cannot be opened
 };
 
 struct Panel {
-  char const* id;     ///< one word, in static storage: saved views and --panel know the panel by it, and Tab
+  char const*
+      id;  ///< one word, in static storage: saved views and --panel know the panel by it, and Tab
   char const* title;  ///< of its tab and in the menu
   char key;           ///< opens it when typed; 0: no key does
   PanelNeeds needs;

@@ -1,4 +1,5 @@
-// What panels remember between frames. A panel's file alone knows its part: a struct with is_busy() and finish().
+// What panels remember between frames. A panel's file alone knows its part: a struct with is_busy()
+// and finish().
 #pragma once
 
 #include <memory>
@@ -8,8 +9,8 @@
 
 namespace stepscope::viewer {
 
-/// One part a type, made when it is first asked for. Losing the cache costs time only. The scene must outlive it: parts compute
-/// on other threads and read the scene.
+/// One part a type, made when it is first asked for. Losing the cache costs time only. The scene
+/// must outlive it: parts compute on other threads and read the scene.
 class PanelCache {
  public:
   template <class Part>

@@ -15,7 +15,7 @@ struct WindowStatus {
   std::vector<std::string> recent;  ///< paths of runs that were opened last
   std::string kept_in;              ///< file that keeps view and notes; empty: none does
   std::string notice;               ///< about that file; printable; empty: nothing to say
-  std::string file_notice;          ///< what happened to the run's files; hostile text; empty: nothing
+  std::string file_notice;  ///< what happened to the run's files; hostile text; empty: nothing
   Recording recording = Recording::kWhole;
   bool follows = false;  ///< the window reads a growing run as it comes
 };

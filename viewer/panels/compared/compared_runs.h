@@ -9,9 +9,10 @@
 
 namespace stepscope::viewer {
 
-/// Both groups of tracks, in what is left of the window. Returns the height of the front one's rows at scale 1. `requests`: null
-/// in a picture.
-float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine const* candidate_path, WindowRequests* requests);
+/// Both groups of tracks, in what is left of the window. Returns the height of the front one's rows
+/// at scale 1. `requests`: null in a picture.
+float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine const* candidate_path,
+                         WindowRequests* requests);
 /// The height of the front one's rows, of `rows_height` that a single run has, at scale 1.
 float compared_rows_height(RunPair const& pair, float rows_height);
 /// A pair of bars a step, of both runs, above each other's number. A click shows the step in both.

@@ -1,5 +1,6 @@
-// The tracks of two runs, one above the other. A line with the base's name is above, one with the new run's between them: there
-// lines join the steps of both. The legend of the colours by change is below.
+// The tracks of two runs, one above the other. A line with the base's name is above, one with the
+// new run's between them: there lines join the steps of both. The legend of the colours by change
+// is below.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -31,12 +32,15 @@ std::string alignment_words(RunPair& pair) {
   if (alignment.by == StepAlignment::By::kNothing || !pair.aligned())
     return "The first events are at the same place. " + why_no_pairs(pair);
   auto const& step = alignment.pairs[*pair.aligned()];
-  if (alignment.by == StepAlignment::By::kNumber) return fmt::format("Step {} begins at the same place", step.base_number);
-  return fmt::format("Step {} and step {} begin at the same place: no number in common, taken in their order", step.base_number,
-                     step.candidate_number);
+  if (alignment.by == StepAlignment::By::kNumber)
+    return fmt::format("Step {} begins at the same place", step.base_number);
+  return fmt::format(
+      "Step {} and step {} begin at the same place: no number in common, taken in their order",
+      step.base_number, step.candidate_number);
 }
 
-/// The run's name, left of what is drawn; a click brings it to the front. Background of the whole band.
+/// The run's name, left of what is drawn; a click brings it to the front. Background of the whole
+/// band.
 void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme theme) {
   Surface const& s = surface(theme);
   float const scale = ui_scale();
@@ -50,10 +54,12 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
 
   ImGui::SetCursorScreenPos(corner);
   ImGui::PushID(static_cast<int>(side));
-  if (ImGui::InvisibleButton("side", ImVec2(std::max(std::min(kGutter * scale, width), 1.0F), kBand * scale)))
+  if (ImGui::InvisibleButton(
+          "side", ImVec2(std::max(std::min(kGutter * scale, width), 1.0F), kBand * scale)))
     pair.bring_to_front(side);
   Scene const& scene = pair.view(side).scene;
-  std::string const path = printable_name(pair.path(side).empty() ? scene.run.name : pair.path(side));
+  std::string const path =
+      printable_name(pair.path(side).empty() ? scene.run.name : pair.path(side));
   hint(fmt::format("{}: {}\n{}", side_name(side), path,
                    in_front ? "The panels show this run" : "Click to see this run in the panels"));
   ImGui::PopID();
@@ -64,7 +70,8 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
   draw_text(list, ImVec2(x, top), in_front ? s.accent : s.text, side_name(side));
   x += ImGui::CalcTextSize("Base").x + 8 * scale;
   pop_bold();
-  draw_text(list, ImVec2(x, top), s.text, fit(printable_name(scene.run.name), corner.x + (kGutter - 8) * scale - x));
+  draw_text(list, ImVec2(x, top), s.text,
+            fit(printable_name(scene.run.name), corner.x + (kGutter - 8) * scale - x));
 }
 
 /// How both are put beside each other, and what a person can change of that.
@@ -101,7 +108,8 @@ void draw_links(RunPair const& pair, TimeWindow base, ImVec2 low, ImVec2 high, T
   float const scale = ui_scale();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   list.PushClipRect(low, high, true);
-  for (StepLink const& link : step_links(pair.alignment(), pair.aligned(), base, high.x - low.x, kLinkGap * scale)) {
+  for (StepLink const& link :
+       step_links(pair.alignment(), pair.aligned(), base, high.x - low.x, kLinkGap * scale)) {
     ImVec2 const from(std::round(low.x + link.base_x) + 0.5F, low.y);
     ImVec2 const to(std::round(low.x + link.candidate_x) + 0.5F, high.y);
     if (!link.is_aligned) {
@@ -111,12 +119,14 @@ void draw_links(RunPair const& pair, TimeWindow base, ImVec2 low, ImVec2 high, T
 
     list.AddLine(from, to, s.accent, 2 * scale);
     auto const& step = pair.alignment().pairs[link.pair];
-    std::string const words = step.base_number == step.candidate_number
-                                  ? fmt::format("step {}", step.base_number)
-                                  : fmt::format("steps {} and {}", step.base_number, step.candidate_number);
+    std::string const words =
+        step.base_number == step.candidate_number
+            ? fmt::format("step {}", step.base_number)
+            : fmt::format("steps {} and {}", step.base_number, step.candidate_number);
     ImVec2 const size = ImGui::CalcTextSize(words.c_str());
     ImVec2 const at(std::round(to.x + 5 * scale), std::round((low.y + high.y - size.y) / 2));
-    list.AddRectFilled(ImVec2(at.x - 3 * scale, at.y - scale), ImVec2(at.x + size.x + 3 * scale, at.y + size.y + scale), s.header,
+    list.AddRectFilled(ImVec2(at.x - 3 * scale, at.y - scale),
+                       ImVec2(at.x + size.x + 3 * scale, at.y + size.y + scale), s.header,
                        3 * scale);
     draw_text(list, at, s.accent, words);
   }
@@ -131,7 +141,8 @@ void band_links(RunPair& pair, ImVec2 corner, float width, float room, Theme the
   draw_links(pair, pair.view(RunSide::kBase).state.window, low, high, theme);
   ImGui::SetCursorScreenPos(low);
   ImGui::InvisibleButton("share", ImVec2(std::max(high.x - low.x, 1.0F), kBand * scale));
-  if (ImGui::IsItemHovered() || ImGui::IsItemActive()) ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeNS);
+  if (ImGui::IsItemHovered() || ImGui::IsItemActive())
+    ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeNS);
   if (ImGui::IsItemActive()) pair.share += ImGui::GetIO().MouseDelta.y / std::max(room, 1.0F);
   pair.share = std::clamp(pair.share, kLeastShare, 1 - kLeastShare);
 }
@@ -143,27 +154,33 @@ float rows_of_side(RunPair& pair, RunSide side, PathLine const* path, ImVec2 cor
   ImGui::BeginChild(side == RunSide::kBase ? "base rows" : "new rows", size, false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
 
-  float const height = timeline(shown.scene, shown.state, path,
-                                {.marks = pair.marks(), .has_legend = side == RunSide::kNew, .has_keys = pair.led() == side});
+  float const height = timeline(
+      shown.scene, shown.state, path,
+      {.marks = pair.marks(), .has_legend = side == RunSide::kNew, .has_keys = pair.led() == side});
   // The click has just made the rows active, which else blocks that they are hovered.
-  ImGuiHoveredFlags const hovered = ImGuiHoveredFlags_ChildWindows | ImGuiHoveredFlags_AllowWhenBlockedByActiveItem;
-  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left) && ImGui::IsWindowHovered(hovered)) pair.bring_to_front(side);
+  ImGuiHoveredFlags const hovered =
+      ImGuiHoveredFlags_ChildWindows | ImGuiHoveredFlags_AllowWhenBlockedByActiveItem;
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left) && ImGui::IsWindowHovered(hovered))
+    pair.bring_to_front(side);
 
   ImGui::EndChild();
   return height;
 }
 
-/// On whose rows the mouse is; a drag stays where it began. `y`: of the mouse, `above`: what the base has of `height`.
+/// On whose rows the mouse is; a drag stays where it began. `y`: of the mouse, `above`: what the
+/// base has of `height`.
 std::optional<RunSide> pointed_side(RunPair& pair, float y, float above, float height) {
   for (RunSide const side : {RunSide::kBase, RunSide::kNew})
     if (pair.view(side).state.drag.mode != Drag::Mode::kNone) return side;
-  if (!ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) || y < 0 || y >= height) return std::nullopt;
+  if (!ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) || y < 0 || y >= height)
+    return std::nullopt;
   return y < above ? RunSide::kBase : RunSide::kNew;
 }
 
 }  // namespace
 
-float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine const* candidate_path, WindowRequests* requests) {
+float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine const* candidate_path,
+                         WindowRequests* requests) {
   float const scale = ui_scale();
   ImVec2 corner = ImGui::GetCursorScreenPos();
   ImVec2 const size = ImGui::GetContentRegionAvail();
@@ -177,7 +194,8 @@ float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine cons
   band_name(pair, RunSide::kBase, corner, size.x, theme);
   band_tools(pair, requests, corner, size.x, theme);
   corner.y += kBand * scale;
-  float const base_rows = rows_of_side(pair, RunSide::kBase, base_path, corner, ImVec2(size.x, above));
+  float const base_rows =
+      rows_of_side(pair, RunSide::kBase, base_path, corner, ImVec2(size.x, above));
 
   corner.y += above;
   pair.follow();
@@ -185,7 +203,8 @@ float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine cons
   band_links(pair, corner, size.x, room, theme);
   corner.y += kBand * scale;
   float const candidate_rows =
-      rows_of_side(pair, RunSide::kNew, candidate_path, corner, ImVec2(size.x, std::max(room - above + kLegend * scale, 1.0F)));
+      rows_of_side(pair, RunSide::kNew, candidate_path, corner,
+                   ImVec2(size.x, std::max(room - above + kLegend * scale, 1.0F)));
 
   return pair.front_side() == RunSide::kBase ? base_rows : candidate_rows;
 }

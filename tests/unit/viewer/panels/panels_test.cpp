@@ -27,12 +27,14 @@ Scene const& run_of_two() {
 
 /// A panel that only tests have, as its row would stand in the list.
 void made_panel(PanelScope const&) {}
-constexpr std::array kWithMadePanel = {Panel{"statistics", "Statistics", '1', PanelNeeds::kNothing, made_panel},
-                                       Panel{"made", "Made panel", 'y', PanelNeeds::kNothing, made_panel},
-                                       Panel{"pair", "Made of two", 0, PanelNeeds::kPair, made_panel}};
+constexpr std::array kWithMadePanel = {
+    Panel{"statistics", "Statistics", '1', PanelNeeds::kNothing, made_panel},
+    Panel{"made", "Made panel", 'y', PanelNeeds::kNothing, made_panel},
+    Panel{"pair", "Made of two", 0, PanelNeeds::kPair, made_panel}};
 
 Action const* action_that_opens(std::span<Action const> actions, char const* id) {
-  auto const found = std::find_if(actions.begin(), actions.end(), [&](Action const& action) { return action.opens == Tab{id}; });
+  auto const found = std::find_if(actions.begin(), actions.end(),
+                                  [&](Action const& action) { return action.opens == Tab{id}; });
   return found == actions.end() ? nullptr : &*found;
 }
 
@@ -53,13 +55,14 @@ TEST(PanelList, HasEachIdTitleAndKeyOnce) {
 TEST(PanelList, KeepsTheNamesThatSavedViewsAndCommandLinesHave) {
   std::vector<std::string> ids;
   for (Panel const& panel : all_panels()) ids.emplace_back(panel.id);
-  EXPECT_THAT(ids, testing::IsSupersetOf({"comparison", "statistics", "kernels", "communication", "path", "flames", "memory",
-                                          "run", "notes", "launches", "phases", "devices", "scaling"}));
+  EXPECT_THAT(ids, testing::IsSupersetOf({"comparison", "statistics", "kernels", "communication",
+                                          "path", "flames", "memory", "run", "notes", "launches",
+                                          "phases", "devices", "scaling"}));
 }
 
 TEST(PanelList, HasARowForEachPanelThatCodeOpens) {
-  for (Tab const tab : {Tab::kStatistics, Tab::kKernels, Tab::kCommunication, Tab::kPath, Tab::kNotes, Tab::kLaunches,
-                        Tab::kScaling, Tab::kComparison})
+  for (Tab const tab : {Tab::kStatistics, Tab::kKernels, Tab::kCommunication, Tab::kPath,
+                        Tab::kNotes, Tab::kLaunches, Tab::kScaling, Tab::kComparison})
     EXPECT_NE(find_panel(tab.id), nullptr) << tab.id;
 }
 
