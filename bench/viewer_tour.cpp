@@ -25,8 +25,8 @@
 #include "trace/import/open/open_run.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/loading/opening.h"
 #include "viewer/main_window/ui.h"
-#include "viewer/session/opening.h"
 #include "viewer/widgets/style.h"
 
 namespace {
@@ -76,10 +76,10 @@ class Screen {
   Screen& operator=(Screen const&) = delete;
 
   /// ms of the frame's own thread.
-  double frame(Scene const& scene, ViewState& state, Memo& memo) {
+  double frame(Scene const& scene, ViewState& state, PanelCache& cache) {
     double const begin = thread_ms();
     ImGui::NewFrame();
-    draw_ui(scene, state, memo);
+    draw_ui(scene, state, cache);
     ImGui::Render();
     return thread_ms() - begin;
   }
@@ -108,7 +108,7 @@ class Tour {
     std::vector<double> times;
     for (int i = 0; i < frames; ++i) {
       move(i);
-      times.push_back(screen_.frame(scene_, state_, memo_));
+      times.push_back(screen_.frame(scene_, state_, cache_));
     }
     print(name, times);
     all_.insert(all_.end(), times.begin(), times.end());
@@ -134,7 +134,7 @@ class Tour {
     double first = 0, in_frames = 0;
     search_for(state_, query);
     while (state_.search.pending) {
-      in_frames += screen_.frame(scene_, state_, memo_);
+      in_frames += screen_.frame(scene_, state_, cache_);
       if (first == 0 && state_.search.total > 0) first = wall_ms() - begin;
     }
     fmt::print(
@@ -163,8 +163,8 @@ class Tour {
     for (auto const& [tab, name] :
          {std::pair{Tab::kStatistics, "statistics"}, std::pair{Tab::kKernels, "kernels"},
           std::pair{Tab::kCommunication, "communication"}, std::pair{Tab::kPath, "critical path"},
-          std::pair{Tab::kFlame, "flame graph"}, std::pair{Tab::kMemory, "memory"},
-          std::pair{Tab::kRun, "run"}}) {
+          std::pair{Tab{"flames"}, "flame graph"}, std::pair{Tab{"memory"}, "memory"},
+          std::pair{Tab{"run"}, "run"}}) {
       state_.panels.tab = tab;
       zoom_in_and_out(fmt::format("zoom, {}", name).c_str());
     }
@@ -175,8 +175,8 @@ class Tour {
     state_.search = {};
     state_.panels.path = true;
     double const asked = wall_ms();
-    screen_.frame(scene_, state_, memo_);
-    memo_.path.finish();
+    screen_.frame(scene_, state_, cache_);
+    cache_.path.finish();
     fmt::print("critical path: {:.0f} ms until its line is there\n", wall_ms() - asked);
     zoom_in_and_out("zoom, critical path");
     for (uint32_t node = 0; node < scene_.nodes.size(); node = scene_.nodes[node].subtree_end)
@@ -196,7 +196,7 @@ class Tour {
   Screen& screen_;
   Scene const& scene_;
   ViewState state_;
-  Memo memo_;
+  PanelCache cache_;
   std::vector<double> all_;
 };
 
@@ -211,8 +211,8 @@ int out_of_core_tour(std::vector<std::string> const& paths) {
   double const opened = wall_ms();
   {
     ViewState state = initial_view(*scene);
-    Memo memo;
-    screen.frame(*scene, state, memo);
+    PanelCache cache;
+    screen.frame(*scene, state, cache);
     fmt::print(
         "{} events: open {:.0f} ms, first frame {:.0f} ms after the start ({:.0f} ms of "
         "processor), own memory {:.0f} MiB\n",

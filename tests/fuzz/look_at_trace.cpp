@@ -17,8 +17,8 @@
 #include "viewer/event_store/out_of_core/search.h"
 #include "viewer/event_store/out_of_core/statistics.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/loading/opening.h"
 #include "viewer/queries/duration_histogram.h"
-#include "viewer/session/opening.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/timeline/layout.h"
 

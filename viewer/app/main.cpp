@@ -11,10 +11,10 @@
 #include "trace/base/files/unfinished.h"
 #include "viewer/app/window.h"
 #include "viewer/event_store/out_of_core/analysis.h"
-#include "viewer/main_window/ui.h"
+#include "viewer/loading/opening.h"
+#include "viewer/loading/run_series.h"
+#include "viewer/panels/panels.h"
 #include "viewer/session/arguments.h"
-#include "viewer/session/opening.h"
-#include "viewer/session/run_series.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -49,13 +49,16 @@ base::Expected<std::unique_ptr<Scene>> open_candidate(OpenTask& opening) {
 int take_picture(Arguments const& arguments, PixelSize size) {
   if (arguments.runs.empty())
     return report_error({"--screenshot: of which run? Name a trace file, or a folder of them"});
+
   OpenTask opening(arguments.runs, kMostNearEvents, arguments.series);
   std::unique_ptr<OpenTask> candidate;
   if (!arguments.candidate.empty())
     candidate = std::make_unique<OpenTask>(arguments.candidate, kMostNearEvents, one_run());
+
   opening.finish();
   auto opened = opening.take();
   if (!opened) return report_error(opened.error());
+
   Scene& scene = **opened;
   if (!scene.is_analyzed) {
     OutOfCoreAnalysis analysis(scene.far->shared_sources(), scene.series != nullptr);
@@ -67,11 +70,13 @@ int take_picture(Arguments const& arguments, PixelSize size) {
                          named_sample(*made->sample, scene.series->shown_path()));
     take_analysis(scene, std::move(*made));
   }
+
   ViewState state = initial_view(scene);
   show_series(scene, state);
   if (auto const applied = apply_arguments(arguments, scene, state); !applied)
     return report_error(applied.error());
   if (scene.series && state.panels.tab == Tab::kScaling) finish_reading(*scene.series);
+
   std::unique_ptr<RunPair> pair;
   if (candidate) {
     auto compared = open_candidate(*candidate);
@@ -80,6 +85,7 @@ int take_picture(Arguments const& arguments, PixelSize size) {
         std::move(*compared), scene.series ? scene.series->shown_path() : arguments.runs.front(),
         arguments.candidate.front());
   }
+
   auto const drawn =
       write_screenshot(scene, std::move(state), size, arguments.screenshot, pair.get());
   return drawn ? 0 : report_error(drawn.error());
@@ -89,12 +95,14 @@ int view(Arguments const& arguments) {
   auto const size = parse_size(arguments.size);
   if (!size) return report_error(size.error());
   if (!arguments.screenshot.empty()) return take_picture(arguments, *size);
-  // What is wrong with the options is said before a window opens; what is not in the run, in it.
+
+  // Wrong options are reported before a window opens; the window itself shows what the run lacks.
   Arguments options = arguments;
   options.select.clear();
   ViewState ignored;
   if (auto const applied = apply_arguments(options, Scene{}, ignored); !applied)
     return report_error(applied.error());
+
   auto const shown = run_window(arguments, *size);
   return shown ? 0 : report_error(shown.error());
 }
@@ -108,6 +116,7 @@ namespace {
 void add_series_options(CLI::App& app, stepscope::viewer::SeriesOptions& options) {
   using stepscope::analyzer::ScalingKind;
   using stepscope::import::PathsAre;
+
   auto* const series = app.add_flag_callback(
       "--series", [&options] { options.paths_are = PathsAre::kRuns; },
       "each RUN is a run of its own, of a scaling series");
@@ -115,17 +124,19 @@ void add_series_options(CLI::App& app, stepscope::viewer::SeriesOptions& options
          "--one-run", [&options] { options.paths_are = PathsAre::kOneRun; },
          "all RUNs are parts of one")
       ->excludes(series);
-  app.add_option("--devices", options.devices,
-                 "of a series: the run on so many devices is on the timeline; else that on most");
+
+  app.add_option(
+      "--devices", options.devices,
+      "show the run of the series on this many devices on the timeline (default: the most)");
   app.add_option_function<std::string>(
          "--scaling",
          [&options](std::string const& kind) {
            options.scaling.kind = kind == "strong" ? ScalingKind::kStrong : ScalingKind::kWeak;
          },
-         "of a series: what the same work is for, else it is found")
+         "strong or weak scaling of the series (default: detect)")
       ->check(CLI::IsMember({"strong", "weak"}));
   app.add_option("--samples", options.scaling.samples,
-                 "of a series: samples in a step of the job (strong) or of a device (weak)")
+                 "samples in a step of the job (strong scaling) or of a device (weak scaling)")
       ->check(CLI::Range(1.0, 1e9));
 }
 
@@ -134,6 +145,7 @@ void add_series_options(CLI::App& app, stepscope::viewer::SeriesOptions& options
 int main(int argc, char** argv) {
   stepscope::base::survive_cut_files();
   stepscope::base::remove_unfinished_on_signals();
+
   stepscope::viewer::Arguments arguments;
   CLI::App app("Shows runs: all ranks on one timeline, with the findings beside it",
                "stepscope view");
@@ -144,7 +156,7 @@ int main(int argc, char** argv) {
                  "one run after a change: RUN and this one above each other, and what changed");
   app.add_option("--screenshot", arguments.screenshot,
                  "draw one picture into this PNG file, open no window");
-  app.add_option("--size", arguments.size, "of the window or picture, in pixels")
+  app.add_option("--size", arguments.size, "size of the window or picture, in pixels")
       ->capture_default_str();
   app.add_option("--time", arguments.time, "show this part, such as 1.5s:1600ms");
   app.add_option("--select", arguments.select, "select the first event whose name contains this");
@@ -153,14 +165,16 @@ int main(int argc, char** argv) {
   app.add_flag("--keep-view-beside", arguments.keeps_view_beside,
                "keep view and notes in a file beside RUN, so that they travel with it; else in the "
                "user's state folder");
+
   add_series_options(app, arguments.series);
   try {
     app.parse(argc, argv);
   } catch (CLI::ParseError const& error) {
     return app.exit(error) == 0 ? 0 : stepscope::viewer::kUseError;
   }
+
   int const status = stepscope::viewer::view(arguments);
-  // A run that nobody waits for any more may still be read: it ends with the program.
+  // A run that was given up may still be read on a detached thread: it ends with the program.
   if (!stepscope::viewer::OpenTask::is_any_at_work()) return status;
   std::fflush(nullptr);
   std::_Exit(status);

@@ -16,16 +16,20 @@ base::Expected<Offscreen> Offscreen::create(PixelSize size) {
   auto const bind_framebuffer = gl_function<PFNGLBINDFRAMEBUFFERPROC>("glBindFramebuffer");
   auto const attach = gl_function<PFNGLFRAMEBUFFERRENDERBUFFERPROC>("glFramebufferRenderbuffer");
   auto const status = gl_function<PFNGLCHECKFRAMEBUFFERSTATUSPROC>("glCheckFramebufferStatus");
+
   if (!gen_renderbuffers || !bind_renderbuffer || !storage || !gen_framebuffers ||
       !bind_framebuffer || !attach || !status)
     return base::fail("OpenGL has no frame buffer objects here, update the graphics driver");
+
   Offscreen result(size);
   gen_renderbuffers(1, &result.colour_);
   bind_renderbuffer(GL_RENDERBUFFER, result.colour_);
   storage(GL_RENDERBUFFER, GL_RGBA8, size.width, size.height);
+
   gen_framebuffers(1, &result.frame_);
   bind_framebuffer(GL_FRAMEBUFFER, result.frame_);
   attach(GL_FRAMEBUFFER, GL_COLOR_ATTACHMENT0, GL_RENDERBUFFER, result.colour_);
+
   if (status(GL_FRAMEBUFFER) != GL_FRAMEBUFFER_COMPLETE)
     return base::fail("OpenGL cannot draw {} x {} pixels, choose a smaller --size", size.width,
                       size.height);

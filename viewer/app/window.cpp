@@ -28,7 +28,7 @@ namespace {
 constexpr int kSettleFrames = 3;
 /// The text cursor blinks twice a second.
 constexpr double kBlinkSeconds = 0.4;
-/// How often it is looked whether work beside the frames is done.
+/// How often the window looks whether work on other threads is done.
 constexpr double kLookSeconds = 0.03;
 
 /// How often it is looked whether the files of the run have changed.
@@ -67,25 +67,30 @@ class Window {
           "stepscope report",
           glfw_error());
     window.initialised_ = true;
+
     glfwWindowHint(GLFW_VISIBLE, visible ? GLFW_TRUE : GLFW_FALSE);
     glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
     glfwWindowHint(GLFW_CONTEXT_VERSION_MINOR, 2);
     glfwWindowHint(GLFW_OPENGL_PROFILE, GLFW_OPENGL_CORE_PROFILE);
     glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
+
     window.handle_ = glfwCreateWindow(size.width, size.height, "Stepscope", nullptr, nullptr);
     if (window.handle_ == nullptr)
       return base::fail(
           "no OpenGL 3.2 here ({}), install a graphics driver or Mesa, or use stepscope report",
           glfw_error());
+
     glfwMakeContextCurrent(window.handle_);
     glfwSwapInterval(1);
     float scale = forced_scale;
     if (scale <= 0) scale = window_scale(window.handle_);
     window.scale_ = std::clamp(scale, 0.5F, 4.0F);
+
     ImGui::CreateContext();
     ImGui::GetIO().IniFilename = nullptr;
     load_fonts(window.scale_);
     ImGui_ImplGlfw_InitForOpenGL(window.handle_, true);
+
     window.paints_ = ImGui_ImplOpenGL3_Init("#version 150");
     if (!window.paints_)
       return base::fail(
@@ -148,57 +153,81 @@ bool wait_for_input(double seconds) {
   return glfwGetTime() - begin < seconds;
 }
 
+/// Files that were dropped on the window: with shift, or where the window asks for them, they are
+/// compared with the run.
+void open_dropped(GLFWwindow* window, int count, char const** paths) {
+  auto& session = *static_cast<Session*>(glfwGetWindowUserPointer(window));
+  std::vector<std::string> dropped(paths, paths + count);
+  bool const has_shift = glfwGetKey(window, GLFW_KEY_LEFT_SHIFT) == GLFW_PRESS ||
+                         glfwGetKey(window, GLFW_KEY_RIGHT_SHIFT) == GLFW_PRESS;
+  if (has_shift || session.asks_compared()) {
+    session.open_compared(std::move(dropped));
+  } else {
+    session.open(std::move(dropped));
+  }
+}
+
+/// Waits until a frame is due. `frames`: how many are due without input. Returns how many are due
+/// now; 0: none is.
+int wait_for_frame(Session& session, int frames) {
+  if (frames > 0) {
+    glfwPollEvents();
+    return frames;
+  }
+  if (session.is_busy()) {
+    glfwWaitEventsTimeout(kLookSeconds);
+    return kSettleFrames;
+  }
+  // The text cursor blinks: one frame each time.
+  if (ImGui::GetIO().WantTextInput) {
+    glfwWaitEventsTimeout(kBlinkSeconds);
+    return 1;
+  }
+  if (session.is_watching())
+    return wait_for_input(kWatchSeconds) || session.look_at_files() ? kSettleFrames : 0;
+
+  glfwWaitEvents();
+  return kSettleFrames;
+}
+
+/// Puts the frame on the screen.
+void draw_frame(Window const& window) {
+  ImGui::Render();
+  PixelSize pixels;
+  glfwGetFramebufferSize(window.handle(), &pixels.width, &pixels.height);
+  paint(pixels);
+  glfwSwapBuffers(window.handle());
+}
+
 }  // namespace
 
 base::Expected<void> run_window(Arguments const& arguments, PixelSize size) {
   auto window = Window::open(size, true, 0);
   if (!window) return base::fail_with(window);
+
   GLFWwindow* const handle = window->handle();
   Session session(arguments, recent_runs_file());
   glfwSetWindowUserPointer(handle, &session);
-  glfwSetDropCallback(handle, [](GLFWwindow* of, int count, char const** paths) {
-    auto& shown = *static_cast<Session*>(glfwGetWindowUserPointer(of));
-    std::vector<std::string> dropped(paths, paths + count);
-    bool const compares = glfwGetKey(of, GLFW_KEY_LEFT_SHIFT) == GLFW_PRESS ||
-                          glfwGetKey(of, GLFW_KEY_RIGHT_SHIFT) == GLFW_PRESS;
-    if (compares || shown.asks_compared()) {
-      shown.open_compared(std::move(dropped));
-    } else {
-      shown.open(std::move(dropped));
-    }
-  });
+  glfwSetDropCallback(handle, open_dropped);
+
   std::string title;
   int frames = kSettleFrames;
   while (glfwWindowShouldClose(handle) == GLFW_FALSE) {
-    if (frames > 0) {
-      glfwPollEvents();
-    } else if (session.is_busy()) {
-      glfwWaitEventsTimeout(kLookSeconds);
-      frames = kSettleFrames;
-    } else if (ImGui::GetIO().WantTextInput) {
-      glfwWaitEventsTimeout(kBlinkSeconds);
-    } else if (session.is_watching()) {
-      if (!wait_for_input(kWatchSeconds) && !session.look_at_files()) continue;
-      frames = kSettleFrames;
-    } else {
-      glfwWaitEvents();
-      frames = kSettleFrames;
-    }
+    frames = wait_for_frame(session, frames);
+    if (frames == 0) continue;
+
     if (session.title() != title) {
       title = session.title();
       glfwSetWindowTitle(handle, title.c_str());
     }
+
     apply_style(session.state().theme, window->scale());
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     ImGui::NewFrame();
     frames = has_input() ? kSettleFrames : frames - 1;
     session.frame();
-    ImGui::Render();
-    PixelSize pixels;
-    glfwGetFramebufferSize(handle, &pixels.width, &pixels.height);
-    paint(pixels);
-    glfwSwapBuffers(handle);
+    draw_frame(*window);
   }
   return {};
 }
@@ -206,15 +235,18 @@ base::Expected<void> run_window(Arguments const& arguments, PixelSize size) {
 namespace {
 
 /// A frame without mouse, of exactly this size.
-void settle(Scene const& scene, ViewState& state, PixelSize size, Memo& memo, RunPair* pair) {
+void settle(Scene const& scene, ViewState& state, PixelSize size, PanelCache& cache,
+            RunPair* pair) {
   ImGuiIO& io = ImGui::GetIO();
   io.DisplaySize = ImVec2(static_cast<float>(size.width), static_cast<float>(size.height));
   io.DisplayFramebufferScale = ImVec2(1, 1);
   io.MousePos = ImVec2(-FLT_MAX, -FLT_MAX);
+
   ImGui::NewFrame();
-  draw_ui(scene, state, memo, nullptr, pair);
+  draw_ui(scene, state, cache, {}, pair);
   ImGui::Render();
-  memo.finish();
+
+  cache.finish();
   if (pair != nullptr) pair->finish();
   if (scene.far) scene.far->tiles().finish();
 }
@@ -229,8 +261,10 @@ base::Expected<void> write_rasterised(Scene const& scene, ViewState state, Pixel
   load_fonts(1);
   io.Fonts->Build();
   apply_style(state.theme, 1);
-  Memo memo;
-  for (int frame = 0; frame < kSettleFrames; ++frame) settle(scene, state, size, memo, pair);
+
+  PanelCache cache;
+  for (int frame = 0; frame < kSettleFrames; ++frame) settle(scene, state, size, cache, pair);
+
   Picture const picture = rasterise(*ImGui::GetDrawData(), *io.Fonts, size.width, size.height,
                                     surface(state.theme).background);
   ImGui::DestroyContext();
@@ -244,15 +278,18 @@ base::Expected<void> write_screenshot(Scene const& scene, ViewState state, Pixel
   // The window is never seen, and the picture has its own frame buffer: no screen limits its size.
   auto window = Window::open({kHiddenWindow, kHiddenWindow}, false, 1);
   if (!window) return write_rasterised(scene, std::move(state), size, path, pair);
+
   auto offscreen = Offscreen::create(size);
   if (!offscreen) return base::fail_with(offscreen);
-  Memo memo;
+
+  PanelCache cache;
   apply_style(state.theme, 1);
   for (int frame = 0; frame < kSettleFrames; ++frame) {
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
-    settle(scene, state, size, memo, pair);
+    settle(scene, state, size, cache, pair);
   }
+
   offscreen->bind();
   paint(size);
   return offscreen->write_png(path);

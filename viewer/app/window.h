@@ -4,10 +4,10 @@
 #include <string>
 
 #include "trace/base/expected.h"
+#include "viewer/panels/compared/run_pair.h"
 #include "viewer/scene/scene.h"
 #include "viewer/scene/view_state.h"
 #include "viewer/session/arguments.h"
-#include "viewer/session/run_pair.h"
 
 namespace stepscope::viewer {
 
@@ -16,7 +16,7 @@ namespace stepscope::viewer {
 /// are compared with the run that is shown.
 base::Expected<void> run_window(Arguments const& arguments, PixelSize size);
 /// Draws one settled frame of exactly `size` pixels into a PNG file: with OpenGL, or without where
-/// there is no display. `pair`: of which the run is the base; null: it is shown alone.
+/// there is no display. `pair`: with the run as its base; null: the run is shown alone.
 base::Expected<void> write_screenshot(Scene const& scene, ViewState state, PixelSize size,
                                       std::string const& path, RunPair* pair = nullptr);
 

@@ -58,10 +58,11 @@ std::optional<uint32_t> ScalingView::to_point(size_t point) const {
   return std::nullopt;
 }
 
-ScalingView scaling_view(std::vector<SharedSample> const& samples,
-                         analyzer::ScalingOptions const& options, SayScaling say) {
+ScalingView scaling_view(
+    std::vector<std::shared_ptr<analyzer::RunMeasurements const>> const& samples,
+    analyzer::ScalingOptions const& options, SayScaling say) {
   std::vector<analyzer::RunMeasurements> runs;
-  for (SharedSample const& sample : samples) runs.push_back(*sample);
+  for (auto const& sample : samples) runs.push_back(*sample);
   analyzer::ScalingOptions said = options;
   if (say == SayScaling::kStrong) said.kind = analyzer::ScalingKind::kStrong;
   if (say == SayScaling::kWeak) said.kind = analyzer::ScalingKind::kWeak;

@@ -3,13 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analyzer/scaling/series.h"
 #include "viewer/scene/view_state.h"
-#include "viewer/session/run_series.h"
 #include "viewer/widgets/palette.h"
 
 namespace stepscope::viewer {
@@ -47,8 +47,9 @@ struct ScalingView {
 };
 
 /// Of the runs that could be read.
-ScalingView scaling_view(std::vector<SharedSample> const& samples,
-                         analyzer::ScalingOptions const& options, SayScaling say);
+ScalingView scaling_view(
+    std::vector<std::shared_ptr<analyzer::RunMeasurements const>> const& samples,
+    analyzer::ScalingOptions const& options, SayScaling say);
 
 /// The colours of the page's charts.
 Paint paint_of(analyzer::LostPart part);

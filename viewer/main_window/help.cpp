@@ -4,8 +4,7 @@
 
 #include <imgui.h>
 
-#include "viewer/interaction/actions.h"
-#include "viewer/panels/panels.h"
+#include "viewer/main_window/parts.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
@@ -28,15 +27,18 @@ void help(ViewState& state) {
   if (!state.panels.help) return;
   ImVec2 const screen = ImGui::GetIO().DisplaySize;
   ImGui::SetNextWindowPos(ImVec2(screen.x / 2, screen.y / 2), ImGuiCond_Always, ImVec2(0.5F, 0.5F));
+
   ImGuiWindowFlags const flags = ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoTitleBar |
                                  ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                                  ImGuiWindowFlags_NoFocusOnAppearing;
   ImGui::PushStyleColor(ImGuiCol_WindowBg, surface(state.theme).header);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 8 * ui_scale());
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(22 * ui_scale(), 18 * ui_scale()));
+
   if (ImGui::Begin("Keys", nullptr, flags)) {
     heading("Keys and mouse");
     ImGui::Spacing();
+
     Lines const lines = lines_of_help();
     // Two columns beside each other: one would be higher than a small screen.
     size_t const half = (lines.size() + 1) / 2;
@@ -56,10 +58,12 @@ void help(ViewState& state) {
       }
       ImGui::EndTable();
     }
+
     ImGui::Spacing();
     text_coloured("Search: a part of a name, \"whole name\", >1ms, <20us, kind:kernel, rank:0",
                   surface(state.theme).text_dim);
   }
+
   ImGui::End();
   ImGui::PopStyleVar(2);
   ImGui::PopStyleColor();

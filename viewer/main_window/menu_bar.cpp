@@ -5,8 +5,7 @@
 
 #include <imgui.h>
 
-#include "viewer/interaction/actions.h"
-#include "viewer/panels/panels.h"
+#include "viewer/main_window/parts.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -15,19 +14,20 @@ namespace {
 
 std::string popup_of(Menu menu) { return std::string("menu ") + menu_name(menu); }
 
-void recent_runs(Outside& outside) {
+void recent_runs(std::vector<std::string> const& recent, WindowRequests& requests) {
   ImGui::Separator();
-  for (size_t i = 0; i < outside.recent.size(); ++i) {
+  for (size_t i = 0; i < recent.size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
     // The end of a path says more than its beginning.
-    std::string name = printable_name(outside.recent[i]);
+    std::string name = printable_name(recent[i]);
     constexpr size_t kLongest = 60;
     if (name.size() > kLongest) {
       size_t cut = name.size() - kLongest;
       while (cut < name.size() && (static_cast<unsigned char>(name[cut]) & 0xC0U) == 0x80) ++cut;
       name = "…" + name.substr(cut);
     }
-    if (ImGui::MenuItem((name + "##run").c_str())) outside.open = outside.recent[i];
+
+    if (ImGui::MenuItem((name + "##run").c_str())) requests.open = recent[i];
     ImGui::PopID();
   }
 }
@@ -38,14 +38,16 @@ void menu_of(Menu menu, ActionScope const& scope) {
     if (action.menu != menu) continue;
     if (action.begins_group && !is_first) ImGui::Separator();
     is_first = false;
+
     std::string const keys = words_of(action.shortcut);
-    bool const on = action.is_on != nullptr && action.is_on(scope);
-    if (ImGui::MenuItem(action.name, keys.empty() ? nullptr : keys.c_str(), on,
-                        is_enabled(action, scope)))
-      action.run(scope);
+    char const* const shown_keys = keys.empty() ? nullptr : keys.c_str();
+    if (ImGui::MenuItem(action.name, shown_keys, is_on(action, scope), is_enabled(action, scope)))
+      run(action, scope);
   }
-  if (menu == Menu::kFile && scope.outside != nullptr && !scope.outside->recent.empty())
-    recent_runs(*scope.outside);
+
+  auto const& [status, requests] = scope.window;
+  if (menu == Menu::kFile && status != nullptr && requests != nullptr && !status->recent.empty())
+    recent_runs(status->recent, *requests);
 }
 
 }  // namespace
@@ -55,6 +57,7 @@ void menu_bar(ActionScope const& scope) {
   bool any_open = false;
   for (int i = 0; i < kMenus; ++i)
     any_open = any_open || ImGui::IsPopupOpen(popup_of(static_cast<Menu>(i)).c_str());
+
   ImGui::PushStyleColor(ImGuiCol_Button, surface(scope.state.theme).background);
   for (int i = 0; i < kMenus; ++i) {
     auto const menu = static_cast<Menu>(i);
@@ -63,9 +66,11 @@ void menu_bar(ActionScope const& scope) {
     // Once one menu is open the mouse alone opens the others.
     bool const passed = any_open && !ImGui::IsPopupOpen(id.c_str()) &&
                         ImGui::IsItemHovered(ImGuiHoveredFlags_AllowWhenBlockedByPopup);
+
     ImVec2 const corner(ImGui::GetItemRectMin().x, ImGui::GetItemRectMax().y + 2 * scale);
     if (clicked || passed) ImGui::OpenPopup(id.c_str());
     ImGui::SetNextWindowPos(corner);
+
     ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(10 * scale, 8 * scale));
     ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(10 * scale, 6 * scale));
     if (ImGui::BeginPopup(id.c_str())) {
@@ -76,6 +81,7 @@ void menu_bar(ActionScope const& scope) {
     ImGui::PopStyleVar(2);
     ImGui::SameLine(0, 0);
   }
+
   ImGui::PopStyleColor();
 }
 

@@ -32,11 +32,13 @@ bool opening_card(OpenTask const& opening, Theme theme) {
   OpenTask::Progress const progress = opening.progress();
   std::string const path = opening.paths().empty() ? std::string() : opening.paths().front();
   heading(fit(printable_name(path), ImGui::GetContentRegionAvail().x));
+
   ImGui::Spacing();
   progress_bar(share_of(progress), theme);
   text_coloured(words_of(progress), surface(theme).text);
   ImGui::SameLine();
   text_right(fmt::format("{:.0f} s", progress.seconds), surface(theme).text_dim);
+
   ImGui::Spacing();
   return ImGui::Button("Cancel");
 }
@@ -47,10 +49,12 @@ bool path_box(StartPage& page) {
   char const* const opens = page.compares ? "Compare" : "Open";
   float const button = ImGui::CalcTextSize(opens).x + 2 * ImGui::GetStyle().FramePadding.x;
   float const width = ImGui::GetContentRegionAvail().x - button - ImGui::GetStyle().ItemSpacing.x;
+
   if (page.asks && page.typed.empty() && !ImGui::IsAnyItemActive()) focus_next_box();
   writing_box("##path", "path of a trace or of a folder of traces", page.typed,
               std::max(width, 1.0F), kLongestTyped);
   bool const entered = ImGui::IsItemDeactivated() && key_pressed(Key::kEnter);
+
   ImGui::SameLine();
   bool const clicked = ImGui::Button(opens);
   return (entered || clicked) && !page.typed.empty();
@@ -62,10 +66,12 @@ std::string recent_list(StartPage const& page, Theme theme) {
   text_coloured("Drop a trace or a folder of traces here, or open one of the last:",
                 surface(theme).text_dim);
   if (page.recent.empty()) text_coloured("none yet: stepscope view RUN", surface(theme).text_dim);
+
   for (size_t i = 0; i < page.recent.size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
     ImVec2 const at = ImGui::GetCursorScreenPos();
     std::string const name = printable_name(page.recent[i]);
+
     if (ImGui::Selectable("##recent", false, 0, ImVec2(0, ImGui::GetFontSize() + 6 * ui_scale())))
       chosen = page.recent[i];
     hint(name);
@@ -74,6 +80,30 @@ std::string recent_list(StartPage const& page, Theme theme) {
     ImGui::PopID();
   }
   return chosen;
+}
+
+char const* title_of(StartPage const& page) {
+  if (!page.error.empty()) return "This run cannot be opened";
+  if (page.compares) return "Compare with another run";
+  return page.asks ? "Open a run" : "Stepscope";
+}
+
+/// Why the last run could not be opened, the box for a path, and the runs that were opened last.
+void choose_run(StartPage& page, StartChoice& choice, Theme theme) {
+  heading(title_of(page));
+  ImGui::Spacing();
+  if (!page.error.empty()) {
+    text_wrapped(printable_name(page.error, kLongestError), surface(theme).critical);
+    ImGui::Spacing();
+  }
+
+  bool const entered = path_box(page);
+  choice.open = recent_list(page, theme);
+  if (entered && choice.open.empty()) choice.open = page.typed;
+
+  ImGui::Spacing();
+  if (page.closes) ImGui::Checkbox("Beside the run that is shown: compare them", &page.compares);
+  if (page.closes) choice.close = ImGui::Button("Back to the run");
 }
 
 }  // namespace
@@ -86,34 +116,22 @@ StartChoice start_page(StartPage& page, OpenTask const* opening, Theme theme) {
   float const width = std::min(kCardWidth * ui_scale(), std::max(screen.x - 20, 1.0F));
   ImGui::SetNextWindowSizeConstraints(ImVec2(width, 0),
                                       ImVec2(width, std::max(screen.y - 20, 1.0F)));
+
   ImGui::PushStyleColor(ImGuiCol_WindowBg, surface(theme).header);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 8 * ui_scale());
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(24 * ui_scale(), 20 * ui_scale()));
   ImGuiWindowFlags const flags = ImGuiWindowFlags_AlwaysAutoResize | ImGuiWindowFlags_NoTitleBar |
                                  ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                                  ImGuiWindowFlags_NoResize;
+
   if (ImGui::Begin("Start", nullptr, flags)) {
     if (opening != nullptr) {
       choice.cancel = opening_card(*opening, theme);
     } else {
-      heading(!page.error.empty() ? "This run cannot be opened"
-              : page.compares     ? "Compare with another run"
-              : page.asks         ? "Open a run"
-                                  : "Stepscope");
-      ImGui::Spacing();
-      if (!page.error.empty()) {
-        text_wrapped(printable_name(page.error, kLongestError), surface(theme).critical);
-        ImGui::Spacing();
-      }
-      bool const entered = path_box(page);
-      choice.open = recent_list(page, theme);
-      if (entered && choice.open.empty()) choice.open = page.typed;
-      ImGui::Spacing();
-      if (page.closes)
-        ImGui::Checkbox("Beside the run that is shown: compare them", &page.compares);
-      if (page.closes) choice.close = ImGui::Button("Back to the run");
+      choose_run(page, choice, theme);
     }
   }
+
   ImGui::End();
   ImGui::PopStyleVar(2);
   ImGui::PopStyleColor();

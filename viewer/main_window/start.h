@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "viewer/loading/opening.h"
 #include "viewer/scene/view_state.h"
-#include "viewer/session/opening.h"
 
 namespace stepscope::viewer {
 

@@ -8,8 +8,8 @@
 
 #include "trace/base/format.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/panels/panels.h"
-#include "viewer/session/run_pair.h"
+#include "viewer/main_window/parts.h"
+#include "viewer/panels/compared/run_pair.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
@@ -22,6 +22,7 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
   ImGui::SetNextItemWidth(300 * scale);
   bool const focus = search.open && search.text.empty() && !ImGui::IsAnyItemActive();
   if (focus) focus_next_box();
+
   // A whole name with its filters fits.
   constexpr size_t kLongest = kMaxName + 64;
   std::array<char, kLongest + 1> buffer{};
@@ -30,10 +31,12 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
                                buffer.data(), buffer.size())) {
     search_for(state, buffer.data());
   }
+
   bool const left = ImGui::IsItemDeactivated();
   if (left && key_pressed(Key::kEnter))
     step_search(state, scene, ImGui::GetIO().KeyShift ? -1 : 1, rows_height);
   if (left && search.text.empty()) search.open = false;
+
   if (search.text.empty()) return;
   ImGui::SameLine();
   if (ImGui::ArrowButton("previous", ImGuiDir_Left)) step_search(state, scene, -1, rows_height);
@@ -41,6 +44,7 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
   ImGui::SameLine(0, 2 * scale);
   if (ImGui::ArrowButton("next", ImGuiDir_Right)) step_search(state, scene, 1, rows_height);
   hint("Next hit (N)");
+
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   if (search.pending) {
@@ -59,13 +63,13 @@ void search_box(Scene const& scene, ViewState& state, float rows_height) {
 }
 
 /// Whether the run is still being written.
-void recording_words(Outside const& outside, Theme theme) {
-  std::string_view const words = words_of(outside.recording, outside.follows);
+void recording_words(WindowStatus const& status, Theme theme) {
+  std::string_view const words = words_of(status.recording, status.follows);
   if (words.empty()) return;
   Surface const& s = surface(theme);
-  uint32_t colour = outside.follows ? s.accent : s.warning;
-  if (outside.recording == Recording::kFinished) colour = s.text_dim;
-  if (outside.recording == Recording::kSilent) colour = s.warning;
+  uint32_t colour = status.follows ? s.accent : s.warning;
+  if (status.recording == Recording::kFinished) colour = s.text_dim;
+  if (status.recording == Recording::kSilent) colour = s.warning;
   ImGui::SameLine(0, 12 * ui_scale());
   text_coloured(words, colour);
   hint("Whether it is read again while it is being written is chosen in the menu File.");
@@ -85,18 +89,21 @@ std::string summary(Scene const& scene) {
 void top_bar(ActionScope const& scope) {
   float const scale = ui_scale();
   Scene const& scene = scope.scene;
+
   menu_bar(scope);
   ImGui::SameLine(0, 14 * scale);
   ImGui::AlignTextToFramePadding();
-  // Of two runs the one in the panels.
-  std::string const side = scope.pair == nullptr                        ? ""
-                           : scope.pair->front_side() == RunSide::kBase ? "Base: "
-                                                                        : "New: ";
+
+  // While two runs are compared, the panels show one of them.
+  std::string side;
+  if (scope.pair != nullptr) side = scope.pair->front_side() == RunSide::kBase ? "Base: " : "New: ";
   heading(fit(side + printable_name(scene.run.name.empty() ? "Stepscope" : scene.run.name),
               320 * scale));
+
   ImGui::SameLine(0, 12 * scale);
   text_coloured(summary(scene), surface(scope.state.theme).text_dim);
-  if (scope.outside != nullptr) recording_words(*scope.outside, scope.state.theme);
+  if (scope.window.status != nullptr) recording_words(*scope.window.status, scope.state.theme);
+
   ImGui::SameLine(0, 24 * scale);
   search_box(scene, scope.state, scope.rows_height);
   same_name_words(scope.state);

@@ -1,17 +1,13 @@
 // The whole window: places the panels and turns keys into moves.
 #pragma once
 
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/panel.h"
 
 namespace stepscope::viewer {
 
-/// One frame between ImGui::NewFrame and ImGui::Render. `outside`: what is around the run, if
-/// anything is. `pair`: of which the run is the base; null: it is shown alone.
-void draw_ui(Scene const& scene, ViewState& state, Memo& memo, Outside* outside = nullptr,
+/// One frame between ImGui::NewFrame and ImGui::Render. `pair`: with the run as its base; null: the
+/// run is shown alone.
+void draw_ui(Scene const& scene, ViewState& state, PanelCache& cache, WindowLink window = {},
              RunPair* pair = nullptr);
-/// One of panel_names() → shown in front. False for any other name.
-bool show_panel(ViewState& state, std::string_view name);
-/// "findings, details, statistics, … or notes".
-std::string panel_names();
 
 }  // namespace stepscope::viewer

@@ -1,10 +1,15 @@
+#include "viewer/panels/critical_path.h"
+
 #include <algorithm>
 
 #include <fmt/format.h>
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/panels/panels.h"
+#include "viewer/async/background.h"
+#include "viewer/event_store/out_of_core/path.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/panels/common/panel.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
@@ -12,6 +17,15 @@
 
 namespace stepscope::viewer {
 namespace {
+
+struct PathCache {
+  Background<int, PathLine> line;  ///< one key; gives only its end where the run is not in memory
+  std::shared_ptr<PathFeed> feed;  ///< of such a run
+  PathLine from_files;             ///< what the feed has given so far
+
+  bool is_busy() { return line.is_busy(); }
+  void finish() { line.finish(); }
+};
 
 char const* path_words(analyzer::PathClass path_class) {
   return path_class == analyzer::PathClass::kPeer ? "waiting for peers"
@@ -24,6 +38,7 @@ void class_bar(analyzer::CriticalPathStats const& path, Theme theme) {
   ImVec2 const at = ImGui::GetCursorScreenPos();
   float const width = std::max(ImGui::GetContentRegionAvail().x, 1.0F);
   float const height = 14 * scale;
+
   double const whole = static_cast<double>(std::max<int64_t>(path.window.length(), 1));
   float x = at.x;
   for (int i = 0; i < analyzer::kPathClassCount; ++i) {
@@ -35,6 +50,7 @@ void class_bar(analyzer::CriticalPathStats const& path, Theme theme) {
         paint_colour(paint_of(static_cast<analyzer::PathClass>(i)), theme));
     x = next;
   }
+
   ImGui::Dummy(ImVec2(width, height));
 }
 
@@ -45,10 +61,12 @@ void class_list(analyzer::CriticalPathStats const& path, Theme theme) {
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
     return path.by_class[static_cast<size_t>(a)] > path.by_class[static_cast<size_t>(b)];
   });
+
   if (!ImGui::BeginTable("classes", 3, ImGuiTableFlags_SizingFixedFit)) return;
   ImGui::TableSetupColumn("class", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("time", ImGuiTableColumnFlags_WidthFixed, 74 * ui_scale());
   ImGui::TableSetupColumn("share", ImGuiTableColumnFlags_WidthFixed, 60 * ui_scale());
+
   for (int const i : order) {
     int64_t const time = path.by_class[static_cast<size_t>(i)];
     ImGui::TableNextRow();
@@ -65,32 +83,37 @@ void class_list(analyzer::CriticalPathStats const& path, Theme theme) {
   ImGui::EndTable();
 }
 
-/// Beside the switch: how far the line is, or what goes there.
-void show_line(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
-  PathLine const* const line = path_so_far(scene, memo);
-  if (memo.path.latest() == nullptr) {
-    std::string const share =
-        memo.path_feed ? fmt::format(" {:.0f} %", 100 * memo.path_feed->share()) : "";
+/// To the right of the switch: how far the search is, or the button that goes to the line.
+void show_line(PanelScope const& scope) {
+  ViewState& state = scope.state;
+  PathLine const* const line = path_so_far(scope.scene, scope.cache);
+  auto const& cache = scope.cache.of<PathCache>();
+
+  if (cache.line.latest() == nullptr) {
+    std::string const share = cache.feed ? fmt::format(" {:.0f} %", 100 * cache.feed->share()) : "";
     text_coloured("finding it…" + share, surface(state.theme).text_dim);
   } else if (line != nullptr && ImGui::SmallButton("Go to it")) {
-    go_to_path(state, scene, *line, rows_height);
+    go_to_path(state, scope.scene, *line, scope.rows_height);
   }
 }
 
-void path_summary(Scene const& scene, ViewState& state, Memo& memo, float rows_height,
-                  analyzer::CriticalPathStats const& path) {
+void path_summary(PanelScope const& scope, analyzer::CriticalPathStats const& path) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
   heading("What the time is made of");
   class_bar(path, state.theme);
+
   bool shown = state.panels.path;
   if (ImGui::Checkbox("Show on the timeline", &shown)) state.panels.path = shown;
   hint("P");
   if (shown) {
     ImGui::SameLine();
-    show_line(scene, state, memo, rows_height);
+    show_line(scope);
   }
   if (scene.far)
     text_wrapped("These numbers are of the steps in the middle, the line is of the whole run.",
                  surface(state.theme).text_dim);
+
   class_list(path, state.theme);
   Surface const& s = surface(state.theme);
   text_wrapped(fmt::format("{} device ops, {} from rank to rank", base::format_count(path.ops),
@@ -112,6 +135,7 @@ void name_cell(ViewState& state, analyzer::PathClass path_class,
   swatch(paint_colour(paint_of(path_class), state.theme));
   std::string const words =
       name ? printable_name(*name) : fmt::format("({})", path_words(path_class));
+
   ImVec2 const at = ImGui::GetCursorScreenPos();
   std::string const shown = fit(words, ImGui::GetContentRegionAvail().x);
   ImGui::PushID(id);
@@ -119,6 +143,7 @@ void name_cell(ViewState& state, analyzer::PathClass path_class,
   hint(name ? fmt::format("{}: {}", path_words(path_class), words) : words);
   ImGui::PopID();
   draw_text(*ImGui::GetWindowDrawList(), at, surface(state.theme).text, shown);
+
   if (clicked && name) search_for(state, query_for(words));
 }
 
@@ -127,12 +152,14 @@ void contributors(ViewState& state, analyzer::CriticalPathStats const& path) {
   ImGuiTableFlags const flags =
       ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("contributors", 4, flags)) return;
+
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("Name", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("Share", ImGuiTableColumnFlags_WidthFixed, 58 * ui_scale());
   ImGui::TableSetupColumn("Time", ImGuiTableColumnFlags_WidthFixed, 72 * ui_scale());
   ImGui::TableSetupColumn("Pieces", ImGuiTableColumnFlags_WidthFixed, 60 * ui_scale());
   header_row(1);
+
   for (auto const& contributor : path.contributors) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
@@ -152,12 +179,14 @@ void slack(ViewState& state, analyzer::CriticalPathStats const& path) {
   ImGuiTableFlags const flags =
       ImGuiTableFlags_RowBg | ImGuiTableFlags_ScrollY | ImGuiTableFlags_SizingFixedFit;
   if (!ImGui::BeginTable("slack", 4, flags)) return;
+
   ImGui::TableSetupScrollFreeze(0, 1);
   ImGui::TableSetupColumn("Name", ImGuiTableColumnFlags_WidthStretch);
   ImGui::TableSetupColumn("Time", ImGuiTableColumnFlags_WidthFixed, 72 * ui_scale());
   ImGui::TableSetupColumn("Least slack", ImGuiTableColumnFlags_WidthFixed, 82 * ui_scale());
   ImGui::TableSetupColumn("Median", ImGuiTableColumnFlags_WidthFixed, 72 * ui_scale());
   header_row(1);
+
   for (auto const& entry : path.slack_by_name) {
     ImGui::TableNextRow();
     ImGui::TableNextColumn();
@@ -172,36 +201,45 @@ void slack(ViewState& state, analyzer::CriticalPathStats const& path) {
 
 }  // namespace
 
-PathLine const* path_so_far(Scene const& scene, Memo& memo) {
+PathLine const* path_so_far(Scene const& scene, PanelCache& panels) {
+  auto& cache = panels.of<PathCache>();
   if (!scene.far)
-    return memo.path.ask(
+    return cache.line.ask(
         0, [&scene](int, std::stop_token const& stop) { return path_line(scene, stop); });
   if (!scene.is_analyzed) return nullptr;
-  if (!memo.path_feed) memo.path_feed = std::make_shared<PathFeed>();
-  memo.path.ask(0, [&scene, feed = memo.path_feed](int, std::stop_token const& stop) {
+
+  if (!cache.feed) cache.feed = std::make_shared<PathFeed>();
+  cache.line.ask(0, [&scene, feed = cache.feed](int, std::stop_token const& stop) {
     find_path_in_files(scene, *feed, stop);
     return PathLine();
   });
-  memo.path_feed->take(memo.path_of_files);
-  return &memo.path_of_files;
+
+  cache.feed->take(cache.from_files);
+  return &cache.from_files;
 }
 
-void critical_path(Scene const& scene, ViewState& state, Memo& memo, float rows_height) {
+void critical_path_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
   if (!scene.analysis.critical_path) {
     empty_state(without_device(scene, "The critical path leads through the work of devices."),
                 state.theme);
     return;
   }
+
   analyzer::CriticalPathStats const& path = *scene.analysis.critical_path;
   float const width = ImGui::GetContentRegionAvail().x;
   float const gap = 18 * ui_scale();
+
   ImGui::BeginChild("summary", ImVec2(width * 0.24F, 0));
-  path_summary(scene, state, memo, rows_height, path);
+  path_summary(scope, path);
   ImGui::EndChild();
+
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("on it", ImVec2(width * 0.38F, 0));
   contributors(state, path);
   ImGui::EndChild();
+
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("beside it", ImVec2(0, 0));
   slack(state, path);

@@ -11,7 +11,7 @@
 #include "trace/base/format.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/interaction/track_finder.h"
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/panel.h"
 #include "viewer/queries/charts/counter_curves.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/plot.h"
@@ -71,7 +71,7 @@ std::optional<analyzer::ClockLimit> main_limit(TelemetryStats const& telemetry) 
   return static_cast<analyzer::ClockLimit>(most - telemetry.limited_ns->begin());
 }
 
-double health_value(analyzer::DeviceStats const& device, size_t column) {
+double device_telemetry_value(analyzer::DeviceStats const& device, size_t column) {
   if (column == kBusyShare) return value_of(device.time.utilization());
   if (column == kHealthDevice) return 0;
   if (!device.telemetry) return std::nan("");
@@ -105,8 +105,8 @@ double health_value(analyzer::DeviceStats const& device, size_t column) {
   }
 }
 
-std::string health_text(analyzer::DeviceStats const& device, size_t column) {
-  double const value = health_value(device, column);
+std::string device_telemetry_text(analyzer::DeviceStats const& device, size_t column) {
+  double const value = device_telemetry_value(device, column);
   switch (column) {
     case kBusyShare:
     case kThrottled:
@@ -122,7 +122,7 @@ std::string health_text(analyzer::DeviceStats const& device, size_t column) {
 }
 
 /// Every limit that held, and what the counters went through.
-std::string health_details(analyzer::DeviceStats const& device) {
+std::string device_telemetry_details(analyzer::DeviceStats const& device) {
   if (!device.telemetry) return "no counters of it were recorded";
   std::string words = printable_name(device.name, 80);
   using enum analyzer::CounterMeaning::What;
@@ -140,16 +140,20 @@ std::string health_details(analyzer::DeviceStats const& device) {
   return words;
 }
 
-void health_table(Scene const& scene, ViewState& state, float rows_height) {
+void device_telemetry_table(Scene const& scene, ViewState& state, float rows_height) {
   auto const& devices = scene.analysis.devices;
   FactTable table;
   table.id = "health";
   table.columns = kHealthTable;
   table.rows = devices.size();
   table.name = [&](size_t row) { return describe(scene, devices[row].ref); };
-  table.value = [&](size_t row, size_t column) { return health_value(devices[row], column); };
-  table.text = [&](size_t row, size_t column) { return health_text(devices[row], column); };
-  table.more = [&](size_t row) { return health_details(devices[row]); };
+  table.value = [&](size_t row, size_t column) {
+    return device_telemetry_value(devices[row], column);
+  };
+  table.text = [&](size_t row, size_t column) {
+    return device_telemetry_text(devices[row], column);
+  };
+  table.more = [&](size_t row) { return device_telemetry_details(devices[row]); };
   table.chosen = state.device;
   if (auto const clicked = fact_table(table, state.theme))
     go_to_device(state, scene, static_cast<uint32_t>(*clicked), rows_height);
@@ -316,7 +320,10 @@ void held_down_lists(Scene const& scene, ViewState& state, analyzer::DeviceStats
 
 }  // namespace
 
-void devices(Scene const& scene, ViewState& state, float rows_height) {
+void devices_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
+  float const rows_height = scope.rows_height;
   auto const& all = scene.analysis.devices;
   if (state.device >= all.size()) {
     empty_state(without_device(scene, "This panel shows clocks, power and temperature of devices."),
@@ -336,7 +343,7 @@ void devices(Scene const& scene, ViewState& state, float rows_height) {
   float const scale = ui_scale();
   float const width = ImGui::GetContentRegionAvail().x;
   ImGui::BeginChild("devices", ImVec2(width * 0.42F, 0));
-  health_table(scene, state, rows_height);
+  device_telemetry_table(scene, state, rows_height);
   ImGui::EndChild();
   ImGui::SameLine(0, 18 * scale);
   ImGui::BeginChild("counters", ImVec2(width * 0.36F, 0));

@@ -5,13 +5,18 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/panels/panels.h"
+#include "viewer/async/background.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/panels/common/panel.h"
+#include "viewer/queries/flame_graph.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {
+
+struct FlamesCache : Background<FlameKey, FlameGraph> {};
 
 constexpr float kFlameHeight = 19;  ///< of a box, as of a lane of the timeline
 constexpr float kFlameLabel = 30;   ///< boxes narrower than this carry no name
@@ -108,24 +113,29 @@ void draw_flames(ViewState& state, FlameGraph const& graph, model::Trace const& 
 
 }  // namespace
 
-void flames(Scene const& scene, ViewState& state, Memo& memo) {
+void flames_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
   std::optional<uint32_t> thread =
       state.panels.thread ? state.panels.thread : default_thread(scene, state);
   if (!thread || *thread >= scene.nodes.size()) {
     empty_state("No thread of the program was recorded in this run.", state.theme);
     return;
   }
+
   thread_chooser(scene, state, *thread);
   TimeWindow const range = state.range.value_or(state.window);
+
+  auto& cache = scope.cache.of<FlamesCache>();
   FlameGraph const* graph =
-      memo.flames.ask({*thread, range}, [&scene](FlameKey const& key, std::stop_token const& stop) {
+      cache.ask({*thread, range}, [&scene](FlameKey const& key, std::stop_token const& stop) {
         return flame_graph(scene, key, stop);
       });
   bool const computing = graph == nullptr;
   // An older graph of another thread would have its names wrong.
-  bool const same_thread =
-      memo.flames.latest_key() != nullptr && memo.flames.latest_key()->node == *thread;
-  if (computing && same_thread) graph = memo.flames.latest();
+  bool const same_thread = cache.latest_key() != nullptr && cache.latest_key()->node == *thread;
+  if (computing && same_thread) graph = cache.latest();
+
   ImGui::SameLine();
   ImGui::AlignTextToFramePadding();
   if (graph == nullptr) {
@@ -137,6 +147,7 @@ void flames(Scene const& scene, ViewState& state, Memo& memo) {
                   base::format_duration(graph->total_ns),
                   base::format_count(graph->events, "event"), computing ? "  (adding up…)" : ""),
       state.range ? surface(state.theme).accent : surface(state.theme).text_dim);
+
   if (graph->is_too_long) {
     empty_state("More events than are read at once: zoom in, or mark a range.", state.theme);
     return;
@@ -145,6 +156,7 @@ void flames(Scene const& scene, ViewState& state, Memo& memo) {
     empty_state("This thread recorded nothing in this time.", state.theme);
     return;
   }
+
   ImGui::BeginChild("graph");
   draw_flames(state, *graph, scene.trace(scene.nodes[*thread].rank));
   ImGui::EndChild();

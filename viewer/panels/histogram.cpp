@@ -7,6 +7,9 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
+#include "viewer/async/background.h"
+#include "viewer/interaction/navigate.h"
+#include "viewer/queries/duration_histogram.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/widgets/plot.h"
 #include "viewer/widgets/text.h"
@@ -15,6 +18,8 @@
 namespace stepscope::viewer {
 namespace {
 
+struct HistogramCache : Background<HistogramKey, DurationHistogram> {};
+
 Plot histogram_plot(DurationHistogram const& histogram, ImVec2 low, ImVec2 high) {
   Plot plot;
   plot.low = low;
@@ -22,11 +27,13 @@ Plot histogram_plot(DurationHistogram const& histogram, ImVec2 low, ImVec2 high)
   plot.logarithmic = true;
   plot.left = static_cast<double>(std::max<int64_t>(histogram.shortest_ns, 1));
   plot.right = static_cast<double>(histogram.longest_ns) + 1;
+
   // A single duration stands in the middle.
   if (histogram.bins.size() == 1) {
     plot.right *= 1.05;
     plot.left /= 1.05;
   }
+
   uint64_t most = 1;
   for (auto const& bin : histogram.bins) most = std::max(most, bin.count);
   plot.top = static_cast<double>(most) * 1.06;
@@ -39,6 +46,7 @@ void draw_histogram_axes(ImDrawList& list, Plot const& plot, Theme theme) {
   auto const tick = [&](double ns) {
     x_ticks.push_back({ns, base::format_duration(static_cast<int64_t>(std::round(ns)))});
   };
+
   if (plot.right / plot.left < 4) {
     double const step = std::max(nice_step(plot.right - plot.left, 4), 1.0);
     for (double ns = std::ceil(plot.left / step) * step; ns <= plot.right; ns += step)
@@ -49,6 +57,7 @@ void draw_histogram_axes(ImDrawList& list, Plot const& plot, Theme theme) {
       for (double const nice : {1.0, 2.0, 5.0})
         if (power * nice >= plot.left && power * nice <= plot.right) tick(power * nice);
   }
+
   std::vector<PlotTick> y_ticks;
   double const step = std::max(nice_step(plot.top, 3), 1.0);
   for (double count = 0; count <= plot.top; count += step)
@@ -68,15 +77,18 @@ DurationHistogram::Bin const* draw_bins(ImDrawList& list, DurationHistogram cons
     float const x1 =
         std::max(std::round(plot.x(static_cast<double>(bin.until_ns) + 1)) - 1, x0 + least);
     if (bin.count == 0) continue;
+
     if (hovered && mouse >= x0 && mouse < x1 + 1) {
       pointed_at = &bin;
       list.AddRectFilled(ImVec2(x0, plot.low.y), ImVec2(x1, plot.high.y), surface(theme).header);
     }
+
     bool const chosen = query.matches_duration(bin.from_ns) && query.matches_duration(bin.until_ns);
     float const y = std::min(plot.y(static_cast<double>(bin.count)), plot.high.y - 2 * ui_scale());
     list.AddRectFilled(ImVec2(x0, std::round(y)), ImVec2(x1, plot.high.y),
                        with_alpha(paint_colour(Paint::kCompute, theme), chosen ? 1.0F : 0.35F));
   }
+
   float const median = std::round(plot.x(static_cast<double>(histogram.median_ns)));
   for (float y = plot.low.y; y < plot.high.y; y += 6 * ui_scale())
     list.AddRectFilled(ImVec2(median, y),
@@ -87,7 +99,7 @@ DurationHistogram::Bin const* draw_bins(ImDrawList& list, DurationHistogram cons
 
 }  // namespace
 
-void duration_bars(Scene const& scene, ViewState& state, Memo& memo) {
+void duration_bars(Scene const& scene, ViewState& state, PanelCache& cache) {
   Query const query = parse_query(state.search.text);
   if (!query.whole || state.device >= scene.analysis.devices.size()) {
     heading("Durations");
@@ -97,11 +109,13 @@ void duration_bars(Scene const& scene, ViewState& state, Memo& memo) {
         state.theme);
     return;
   }
-  DurationHistogram const* const histogram =
-      memo.histogram.ask({scene.analysis.devices[state.device].ref, query.name, 40},
-                         [&scene](HistogramKey const& key, std::stop_token const& stop) {
-                           return duration_histogram(scene, key, stop);
-                         });
+
+  DurationHistogram const* const histogram = cache.of<HistogramCache>().ask(
+      {scene.analysis.devices[state.device].ref, query.name, 40},
+      [&scene](HistogramKey const& key, std::stop_token const& stop) {
+        return duration_histogram(scene, key, stop);
+      });
+
   heading(fit(std::string(short_name(query.name)), ImGui::GetContentRegionAvail().x));
   if (histogram == nullptr) {
     empty_state("Counting…", state.theme);
@@ -111,10 +125,12 @@ void duration_bars(Scene const& scene, ViewState& state, Memo& memo) {
     empty_state("The chosen device has no op of this name.", state.theme);
     return;
   }
+
   text_coloured(fit(fmt::format("{}, median {}", base::format_count(histogram->count, "call"),
                                 base::format_duration(histogram->median_ns)),
                     ImGui::GetContentRegionAvail().x),
                 surface(state.theme).text_dim);
+
   float const scale = ui_scale();
   ImVec2 const corner = ImGui::GetCursorScreenPos();
   ImVec2 const room = ImGui::GetContentRegionAvail();
@@ -126,10 +142,12 @@ void duration_bars(Scene const& scene, ViewState& state, Memo& memo) {
       *histogram, ImVec2(corner.x + left, corner.y + 4 * scale),
       ImVec2(corner.x + size.x - 4 * scale, corner.y + size.y - ImGui::GetFontSize() - 6 * scale));
   if (plot.high.x <= plot.low.x || plot.high.y <= plot.low.y) return;
+
   ImDrawList& list = *ImGui::GetWindowDrawList();
   draw_histogram_axes(list, plot, state.theme);
   auto const* const bin = draw_bins(list, *histogram, plot, query, hovered, state.theme);
   if (bin == nullptr) return;
+
   begin_tooltip();
   heading(base::format_count(bin->count, "call"));
   auto const width = static_cast<double>(bin->until_ns - bin->from_ns + 1);
@@ -139,6 +157,7 @@ void duration_bars(Scene const& scene, ViewState& state, Memo& memo) {
                    base::format_duration(bin->total_ns)));
   text("click: show these; click again: show all");
   end_tooltip();
+
   if (!ImGui::IsItemClicked()) return;
   bool const same = query.least_ns == bin->from_ns && query.most_ns == bin->until_ns;
   search_for(state,

@@ -1,12 +1,14 @@
 // The durations of the device ops of one name, as bars that can be clicked.
 #pragma once
 
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/panel_cache.h"
+#include "viewer/scene/scene.h"
+#include "viewer/scene/view_state.h"
 
 namespace stepscope::viewer {
 
 /// Of the name that is searched for as a whole (query.h), on the chosen device; a click on a bar
 /// searches for its calls, which stand out in the timeline then.
-void duration_bars(Scene const& scene, ViewState& state, Memo& memo);
+void duration_bars(Scene const& scene, ViewState& state, PanelCache& cache);
 
 }  // namespace stepscope::viewer

@@ -1,3 +1,5 @@
+#include "viewer/panels/host_time.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,7 +12,6 @@
 #include "reports/words/host_words.h"
 #include "trace/base/format.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/panels/panels.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/stat_table.h"

@@ -6,8 +6,9 @@
 
 #include "trace/base/format.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/panels/common/device_chooser.h"
+#include "viewer/panels/common/panel.h"
 #include "viewer/panels/histogram.h"
-#include "viewer/panels/panels.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
@@ -118,7 +119,10 @@ void kernel_table(Scene const& scene, ViewState& state) {
 
 }  // namespace
 
-void kernels(Scene const& scene, ViewState& state, Memo& memo) {
+void kernels_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
+
   if (scene.analysis.kernels.empty()) {
     empty_state(scene.analysis.devices.empty()
                     ? without_device(scene, "This panel shows the kernels of devices.")
@@ -132,7 +136,7 @@ void kernels(Scene const& scene, ViewState& state, Memo& memo) {
   ImGui::EndChild();
   ImGui::SameLine(0, 18 * ui_scale());
   ImGui::BeginChild("durations", ImVec2(0, 0));
-  duration_bars(scene, state, memo);
+  duration_bars(scene, state, scope.cache);
   ImGui::EndChild();
 }
 

@@ -9,7 +9,7 @@
 #include "trace/model/details.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/interaction/track_finder.h"
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/panel.h"
 #include "viewer/queries/device_rows.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/stat_table.h"
@@ -387,7 +387,10 @@ void stream_table(Scene const& scene, ViewState& state, analyzer::DeviceStats co
 
 }  // namespace
 
-void launches(Scene const& scene, ViewState& state, float rows_height) {
+void launches_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
+  float const rows_height = scope.rows_height;
   if (state.device >= scene.analysis.devices.size()) {
     empty_state(
         without_device(scene, "This panel shows what the host launches on devices, and copies."),

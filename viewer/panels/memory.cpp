@@ -7,7 +7,10 @@
 
 #include "trace/base/format.h"
 #include "trace/model/details.h"
-#include "viewer/panels/panels.h"
+#include "viewer/async/background.h"
+#include "viewer/panels/common/device_chooser.h"
+#include "viewer/panels/common/panel.h"
+#include "viewer/queries/memory_owners.h"
 #include "viewer/scene/fold.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
@@ -15,6 +18,8 @@
 
 namespace stepscope::viewer {
 namespace {
+
+struct OwnersCache : Background<OwnersKey, std::optional<analyzer::MemoryOwners>> {};
 
 using analyzer::MemoryTimeline;
 using Point = analyzer::MemoryPoint;
@@ -199,13 +204,13 @@ void facts_column(ViewState const& state, analyzer::MemoryStats const& memory) {
 }
 
 /// Who holds the memory at the peak, or at the instant that was clicked.
-void owners_column(Scene const& scene, ViewState& state, Memo& memo,
+void owners_column(Scene const& scene, ViewState& state, PanelCache& cache,
                    analyzer::MemoryStats const& facts) {
   Surface const& s = surface(state.theme);
   std::optional<analyzer::MemoryOwners> const* shown = &facts.peak_owners;
   if (state.panels.memory_at) {
     int64_t const at = add(*state.panels.memory_at, scene.origin);
-    shown = memo.owners.ask(
+    shown = cache.of<OwnersCache>().ask(
         {state.device, at},
         [&scene](OwnersKey const& key, std::stop_token const&) { return owners_at(scene, key); });
     text_coloured("held at " + format_time(static_cast<double>(*state.panels.memory_at),
@@ -250,46 +255,25 @@ void owners_column(Scene const& scene, ViewState& state, Memo& memo,
   line("allocated before the recording", owners.before_recording_bytes);
 }
 
-}  // namespace
-
-void memory(Scene const& scene, ViewState& state, Memo& memo) {
-  auto const& devices = scene.analysis.devices;
-  bool const any = std::any_of(devices.begin(), devices.end(),
-                               [](auto const& device) { return !device.memory.timeline.empty(); });
-  if (!any || state.device >= devices.size()) {
-    empty_state(devices.empty() ? without_device(scene, "This panel shows the memory of devices.")
-                                : "No allocations were recorded in this run.",
-                state.theme);
-    return;
-  }
-  device_chooser(scene, state);
-  analyzer::MemoryStats const& facts = devices[state.device].memory;
-  if (facts.timeline.empty()) {
-    empty_state("No allocations were recorded on this device.", state.theme);
-    return;
-  }
-  float const scale = ui_scale();
-  ImVec2 const room = ImGui::GetContentRegionAvail();
-  float const width = std::max(room.x - (220 + 300) * scale, 50 * scale);
-  float const caption = ImGui::GetFontSize() + 4 * scale;
-  float const height = std::max(room.y - caption - 2 * scale, 40 * scale);
-  ImVec2 const at = ImGui::GetCursorScreenPos();
-  ImGui::InvisibleButton("graph", ImVec2(width, height));
-  Graph graph{at, ImVec2(at.x + width, at.y + height), 1, state.window};
-  uint64_t const peak = facts.peak_allocated_bytes.value_or(1);
-  graph.top_bytes = static_cast<double>(std::max<uint64_t>(peak, 1)) * 1.15;
+/// The curve with its limits and marks; `graph`: where.
+void draw_memory_graph(Scene const& scene, ViewState const& state,
+                       analyzer::MemoryStats const& facts, Graph const& graph) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   list.PushClipRect(graph.low, graph.high, true);
   list.AddRectFilled(graph.low, graph.high, surface(state.theme).row);
+
   Curve const* const known = curve_of(scene, state.device);
   Curve const made = known != nullptr ? Curve() : memory_curve(facts, scene.origin);
   draw_stack(list, scene, state, known != nullptr ? *known : made, facts.timeline, graph);
+
+  uint64_t const peak = facts.peak_allocated_bytes.value_or(1);
   line_at(list, graph, static_cast<double>(peak), "peak " + base::format_bytes(peak),
           surface(state.theme).text);
   if (facts.capacity_bytes && static_cast<double>(*facts.capacity_bytes) < graph.top_bytes)
     line_at(list, graph, static_cast<double>(*facts.capacity_bytes),
             "capacity " + base::format_bytes(*facts.capacity_bytes), surface(state.theme).critical);
   draw_growth(list, scene, state, facts, graph);
+
   if (state.panels.memory_at) {
     double const share =
         (static_cast<double>(*state.panels.memory_at) - graph.window.begin) / graph.window.span();
@@ -299,19 +283,63 @@ void memory(Scene const& scene, ViewState& state, Memo& memo) {
                        surface(state.theme).accent);
   }
   list.PopClipRect();
+}
+
+/// Allocated memory over the visible time. A click asks who holds it there.
+void memory_graph(Scene const& scene, ViewState& state, analyzer::MemoryStats const& facts) {
+  float const scale = ui_scale();
+  ImVec2 const room = ImGui::GetContentRegionAvail();
+  float const width = std::max(room.x - (220 + 300) * scale, 50 * scale);
+  float const caption = ImGui::GetFontSize() + 4 * scale;
+  float const height = std::max(room.y - caption - 2 * scale, 40 * scale);
+  ImVec2 const at = ImGui::GetCursorScreenPos();
+  ImGui::InvisibleButton("graph", ImVec2(width, height));
+
+  Graph graph{at, ImVec2(at.x + width, at.y + height), 1, state.window};
+  graph.top_bytes =
+      static_cast<double>(std::max<uint64_t>(facts.peak_allocated_bytes.value_or(1), 1)) * 1.15;
+  draw_memory_graph(scene, state, facts, graph);
   std::string const shown = format_time_range(state.window.begin, state.window.end);
-  draw_text(list, ImVec2(graph.low.x, graph.high.y + 3 * scale), surface(state.theme).text_dim,
-            fit("allocated, by purpose; " + shown, width));
+  draw_text(*ImGui::GetWindowDrawList(), ImVec2(graph.low.x, graph.high.y + 3 * scale),
+            surface(state.theme).text_dim, fit("allocated, by purpose; " + shown, width));
+
   if (ImGui::IsItemClicked())
     state.panels.memory_at = static_cast<int64_t>(graph.time(ImGui::GetIO().MousePos.x));
   if (ImGui::IsItemHovered()) point_tooltip(scene, state, facts.timeline, graph);
+}
+
+}  // namespace
+
+void memory_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
+  auto const& devices = scene.analysis.devices;
+  bool const any = std::any_of(devices.begin(), devices.end(),
+                               [](auto const& device) { return !device.memory.timeline.empty(); });
+  if (!any || state.device >= devices.size()) {
+    empty_state(devices.empty() ? without_device(scene, "This panel shows the memory of devices.")
+                                : "No allocations were recorded in this run.",
+                state.theme);
+    return;
+  }
+
+  device_chooser(scene, state);
+  analyzer::MemoryStats const& facts = devices[state.device].memory;
+  if (facts.timeline.empty()) {
+    empty_state("No allocations were recorded on this device.", state.theme);
+    return;
+  }
+
+  float const scale = ui_scale();
+  memory_graph(scene, state, facts);
   ImGui::SameLine(0, 14 * scale);
   ImGui::BeginChild("facts", ImVec2(206 * scale, 0));
   facts_column(state, facts);
   ImGui::EndChild();
+
   ImGui::SameLine(0, 14 * scale);
   ImGui::BeginChild("owners");
-  owners_column(scene, state, memo, facts);
+  owners_column(scene, state, scope.cache, facts);
   ImGui::EndChild();
 }
 

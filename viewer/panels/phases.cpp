@@ -8,7 +8,9 @@
 #include "trace/base/format.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/interaction/track_finder.h"
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/device_chooser.h"
+#include "viewer/panels/common/panel.h"
+#include "viewer/panels/host_time.h"
 #include "viewer/queries/charts/pipeline_picture.h"
 #include "viewer/queries/device_rows.h"
 #include "viewer/queries/search_query.h"
@@ -305,7 +307,10 @@ void pipeline_list(Scene const& scene, ViewState& state, float rows_height) {
 
 }  // namespace
 
-void phases(Scene const& scene, ViewState& state, float rows_height) {
+void phases_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
+  float const rows_height = scope.rows_height;
   if (state.device >= scene.analysis.devices.size()) {
     if (!scene.analysis.hosts.empty()) return host_time(scene, state);
     empty_state(without_device(scene, "This panel shows what each part of the program launches."),

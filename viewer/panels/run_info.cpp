@@ -2,20 +2,24 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/panel.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {
 
+uint32_t score_colour(int score, Surface const& s) {
+  if (score >= 90) return s.text;
+  return score >= 60 ? s.warning : s.critical;
+}
+
 void integrity(Scene const& scene, Theme theme) {
   Surface const& s = surface(theme);
   analyzer::TraceIntegrity const& q = scene.analysis.integrity;
   heading("Quality of the trace");
-  text_coloured(fmt::format("{} of 100", q.score), q.score >= 90   ? s.text
-                                                   : q.score >= 60 ? s.warning
-                                                                   : s.critical);
+  text_coloured(fmt::format("{} of 100", q.score), score_colour(q.score, s));
+
   auto const count = [&](uint64_t n, char const* words) {
     if (n > 0) text_wrapped(fmt::format("{} {}", base::format_count(n), words), s.warning);
   };
@@ -28,6 +32,7 @@ void integrity(Scene const& scene, Theme theme) {
   if (q.truncated) text_wrapped("The recording was cut off or is still running.", s.warning);
   for (std::string const& note : q.notes) text_wrapped(printable_name(note), s.text_dim);
   for (std::string const& note : scene.run.notes) text_wrapped(printable_name(note), s.text_dim);
+
   ImGui::Spacing();
   heading("Clocks");
   model::ClockFit const& clock = scene.run.clock;
@@ -78,7 +83,10 @@ void ranks_table(Scene const& scene, Theme theme) {
 
 }  // namespace
 
-void run_info(Scene const& scene, ViewState& state) {
+void run_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
+
   if (!scene.is_analyzed)
     text_coloured(printable_name(scene.analysis_words), surface(state.theme).text_dim);
   ImGui::BeginChild("quality", ImVec2(300 * ui_scale(), 0));

@@ -4,8 +4,12 @@
 #include <imgui.h>
 
 #include "trace/base/format.h"
+#include "viewer/async/background.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/panel.h"
+#include "viewer/panels/host_time.h"
+#include "viewer/panels/step_comparison.h"
+#include "viewer/queries/range_statistics.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/text.h"
@@ -13,6 +17,8 @@
 
 namespace stepscope::viewer {
 namespace {
+
+struct StatisticsCache : Background<TimeWindow, RangeStatistics> {};
 
 /// Width at scale 1 from which the shares of a split have their columns.
 constexpr float kWideTable = 560;
@@ -189,21 +195,28 @@ void op_table(ViewState& state, RangeStatistics const& facts) {
 
 }  // namespace
 
-void statistics(Scene const& scene, ViewState& state, Memo& memo) {
+void statistics_panel(PanelScope const& scope) {
+  Scene const& scene = scope.scene;
+  ViewState& state = scope.state;
   if (step_comparison(scene, state)) return;
+
   TimeWindow range = state.range.value_or(state.window);
   range.begin = std::clamp(range.begin, 0.0, static_cast<double>(scene.length));
   range.end = std::clamp(range.end, 0.0, static_cast<double>(scene.length));
+
+  auto& cache = scope.cache.of<StatisticsCache>();
   RangeStatistics const* facts =
-      memo.statistics.ask(range, [&scene](TimeWindow const& of, std::stop_token const& stop) {
+      cache.ask(range, [&scene](TimeWindow const& of, std::stop_token const& stop) {
         return range_statistics(scene, of, stop);
       });
   bool const computing = facts == nullptr;
-  if (computing) facts = memo.statistics.latest();
+  if (computing) facts = cache.latest();
+
   if (facts == nullptr) {
     empty_state("Adding up…", state.theme);
     return;
   }
+
   std::string const words = fmt::format(
       "{}  {}, {}, {} {}", state.range ? "Marked range" : "Visible time",
       format_time_range(range.begin, range.end),
@@ -220,8 +233,10 @@ void statistics(Scene const& scene, ViewState& state, Memo& memo) {
         state.theme);
     return;
   }
+
   text_coloured(computing ? words + "  (adding up…)" : words,
                 state.range ? surface(state.theme).accent : surface(state.theme).text_dim);
+
   float const width = ImGui::GetContentRegionAvail().x;
   ImGui::BeginChild("split", ImVec2(width * 0.56F, 0));
   if (facts->devices.empty())
@@ -229,6 +244,7 @@ void statistics(Scene const& scene, ViewState& state, Memo& memo) {
   else
     device_table(scene, state, *facts);
   ImGui::EndChild();
+
   ImGui::SameLine(0, 20 * ui_scale());
   ImGui::BeginChild("top", ImVec2(0, 0));
   op_table(state, *facts);

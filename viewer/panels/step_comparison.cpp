@@ -1,10 +1,11 @@
+#include "viewer/panels/step_comparison.h"
+
 #include <cmath>
 
 #include <fmt/format.h>
 #include <imgui.h>
 
 #include "trace/base/format.h"
-#include "viewer/panels/panels.h"
 #include "viewer/queries/step_comparison.h"
 #include "viewer/timeline/describe.h"
 #include "viewer/widgets/widgets.h"

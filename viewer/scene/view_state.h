@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace stepscope::viewer {
@@ -106,21 +107,24 @@ struct SameNameSeek {
   friend bool operator==(SameNameSeek const&, SameNameSeek const&) = default;
 };
 
-enum class Tab : uint8_t {
-  kStatistics,
-  kKernels,
-  kCommunication,
-  kPath,
-  kFlame,
-  kMemory,
-  kRun,
-  kNotes,
-  kLaunches,
-  kPhases,
-  kDevices,
-  kScaling,
-  kComparison  ///< with another run; only while there is one
+/// The panel in front, by the id that it has in the list of panels (viewer/panels/panels.cpp); text
+/// in static storage.
+struct Tab {
+  std::string_view id;
+  // The panels that code opens; a panel that only a person opens needs no name here.
+  static Tab const kStatistics, kKernels, kCommunication, kPath, kNotes, kLaunches, kScaling,
+      kComparison;
+  friend constexpr bool operator==(Tab const&, Tab const&) = default;
 };
+inline constexpr Tab Tab::kStatistics{"statistics"};
+inline constexpr Tab Tab::kKernels{"kernels"};
+inline constexpr Tab Tab::kCommunication{"communication"};
+inline constexpr Tab Tab::kPath{"path"};
+inline constexpr Tab Tab::kNotes{"notes"};
+inline constexpr Tab Tab::kLaunches{"launches"};
+inline constexpr Tab Tab::kScaling{"scaling"};
+inline constexpr Tab Tab::kComparison{"comparison"};
+
 enum class Theme : uint8_t { kDark, kLight };
 
 /// What of a series a person says where nothing tells it.

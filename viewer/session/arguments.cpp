@@ -7,7 +7,7 @@
 #include "trace/base/format.h"
 #include "trace/base/parse_time.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/main_window/ui.h"
+#include "viewer/panels/panels.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -43,9 +43,11 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
   if (arguments.theme != "dark" && arguments.theme != "light")
     return base::fail("--theme {}: unknown, write dark or light", base::printable(arguments.theme));
   state.theme = arguments.theme == "light" ? Theme::kLight : Theme::kDark;
+
   if (!arguments.panel.empty() && !show_panel(state, arguments.panel))
     return base::fail("--panel {}: unknown, write {}", base::printable(arguments.panel),
                       panel_names());
+
   bool const is_compared = !arguments.candidate.empty();
   if (is_compared && arguments.runs.empty())
     return base::fail("--vs {}: compared with which run? Write stepscope view BASE --vs NEW",
@@ -53,11 +55,13 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
   if (arguments.panel == "comparison" && !is_compared)
     return base::fail("--panel comparison: of which runs? Write stepscope view BASE --vs NEW");
   if (is_compared && arguments.panel.empty()) state.panels.tab = Tab::kComparison;
+
   if (!arguments.time.empty()) {
     auto const time = base::parse_time_range(arguments.time);
     if (!time) return base::fail_with(time);
     go_to(state, scene, {time->begin_ns, time->end_ns});
   }
+
   if (arguments.select.empty()) return {};
   // The rows' height is not known before the first frame; any screen shows this many pixels.
   constexpr float kRowsHeight = 300;
@@ -67,6 +71,7 @@ base::Expected<void> apply_arguments(Arguments const& arguments, Scene const& sc
   if (state.search.hits.empty())
     return base::fail("--select {}: no event has this name, look for it with stepscope analyze",
                       base::printable(arguments.select));
+
   TimeWindow const asked = state.window;
   step_search(state, scene, 1, kRowsHeight);
   if (!arguments.time.empty()) state.window = asked;

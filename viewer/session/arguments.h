@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "trace/base/expected.h"
+#include "viewer/loading/run_series.h"
 #include "viewer/scene/scene.h"
 #include "viewer/scene/view_state.h"
-#include "viewer/session/run_series.h"
 
 namespace stepscope::viewer {
 

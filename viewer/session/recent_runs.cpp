@@ -40,18 +40,22 @@ std::vector<std::string> read_recent_runs(std::string const& file) {
 
 void add_recent_run(std::string const& file, std::string const& run) {
   if (file.empty()) return;
+
   std::error_code error;
   std::string const path = fs::absolute(run, error).lexically_normal().string();
   if (error || path.find('\n') != std::string::npos) return;
+
   std::vector<std::string> runs = read_recent_runs(file);
   std::erase(runs, path);
   runs.insert(runs.begin(), path);
   if (runs.size() > kMaxRecentRuns) runs.resize(kMaxRecentRuns);
+
   fs::create_directories(fs::path(file).parent_path(), error);
+
   // A second viewer may read it: it is replaced as a whole.
   std::string text;
   for (std::string const& each : runs) text += each + '\n';
-  // A list that cannot be kept is no reason to say anything.
+  // A list that cannot be kept is not reported: nothing depends on it.
   [[maybe_unused]] auto const written = base::write_file_atomically(file, text);
 }
 

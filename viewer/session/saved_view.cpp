@@ -1,7 +1,6 @@
 #include "viewer/session/saved_view.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <unordered_map>
 #include <utility>
@@ -11,12 +10,13 @@
 #include "trace/base/format.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/interaction/notes.h"
+#include "viewer/panels/panels.h"
 
 namespace stepscope::viewer {
 namespace {
 
 using Json = nlohmann::ordered_json;
-/// Of many keys the sorted one is read in good time.
+/// Sorted keys: an object with many keys is read in O(n log n), not O(n²).
 using ReadView = nlohmann::json;
 
 constexpr std::string_view kKind = "stepscope view";
@@ -26,9 +26,6 @@ constexpr double kLatestNs = 4.6e18;  ///< 2^62: times of traces lie within
 constexpr double kMostPixels = 1e7;   ///< of all rows
 constexpr size_t kLongestTrackPath = 4096;  ///< bytes: three names of kMaxName
 constexpr size_t kLongestView = 256;        ///< bytes of a filter
-constexpr std::array kTabWords = {"statistics", "kernels", "communication", "path",     "flames",
-                                  "memory",     "run",     "notes",         "launches", "phases",
-                                  "devices",    "scaling", "comparison"};
 
 /// Reads the members of an object; after the first fault all are empty, and it is asked for once,
 /// at the end.
@@ -109,10 +106,12 @@ TrackChoice read_tracks(ViewReader& reader, ReadView const& object) {
   ReadView const* const value = reader.member(object, "tracks");
   if (value == nullptr) return tracks;
   if (!value->is_object()) return reader.fail("tracks"), tracks;
+
   tracks.pinned = reader.paths(*value, "pinned").value_or(std::vector<std::string>());
   auto const hidden = reader.paths(*value, "hidden").value_or(std::vector<std::string>());
   tracks.hidden.insert(hidden.begin(), hidden.end());
   tracks.filter = reader.text(*value, "filter", kLongestView).value_or("");
+
   ReadView const* const order = reader.member(*value, "order");
   if (order == nullptr) return tracks;
   if (!order->is_array() || order->size() > kMostViewPaths) return reader.fail("order"), tracks;
@@ -130,6 +129,7 @@ std::vector<Note> read_notes(ViewReader& reader, ReadView const& object) {
   ReadView const* const value = reader.member(object, "notes");
   if (value == nullptr) return notes;
   if (!value->is_array() || value->size() > kMostNotes) return reader.fail("notes"), notes;
+
   for (ReadView const& each : *value) {
     if (!each.is_object()) return reader.fail("notes"), notes;
     ReadView const* const time = reader.member(each, "time_ns");
@@ -140,6 +140,7 @@ std::vector<Note> read_notes(ViewReader& reader, ReadView const& object) {
     if (!words || std::abs(bounded) > kLatestNs) return reader.fail("notes"), notes;
     notes.push_back({time->get<int64_t>(), std::move(*words)});
   }
+
   std::stable_sort(notes.begin(), notes.end(),
                    [](Note const& a, Note const& b) { return a.time_ns < b.time_ns; });
   return notes;
@@ -164,12 +165,14 @@ base::Expected<SavedView> parse_saved_view(std::string_view text, std::string_vi
   auto const json = parse_json(text, name);
   if (!json) return base::fail_with(json);
   if (!json->is_object()) return base::fail("{}: not a view of Stepscope", name);
+
   ViewReader reader(*json);
   if (reader.text(*json, "kind", 80) != std::string(kKind))
     return base::fail("{}: not a view of Stepscope", name);
   auto const schema = reader.number("schema", 1, kMostPixels);
   if (!schema || *schema > static_cast<double>(kSchema))
     return base::fail("{}: a view of a newer Stepscope", name);
+
   SavedView saved;
   saved.window = reader.window("window_ns");
   saved.range = reader.window("marked_ns");
@@ -178,15 +181,16 @@ base::Expected<SavedView> parse_saved_view(std::string_view text, std::string_vi
   saved.scroll = reader.number("scroll", 0, kMostPixels);
   saved.side_width = reader.number("side_width", 0, kMostPixels);
   saved.bottom_height = reader.number("bottom_height", 0, kMostPixels);
+
   if (auto const theme = reader.text(*json, "theme", 80)) {
     if (*theme != "light" && *theme != "dark") reader.fail("theme");
     saved.theme = *theme == "light" ? Theme::kLight : Theme::kDark;
   }
   if (auto const tab = reader.text(*json, "tab", 80)) {
-    auto const found = std::find(kTabWords.begin(), kTabWords.end(), *tab);
     // A panel of a later version is no fault.
-    if (found != kTabWords.end()) saved.tab = static_cast<Tab>(found - kTabWords.begin());
+    if (Panel const* const panel = find_panel(*tab)) saved.tab = Tab{panel->id};
   }
+
   saved.tracks = read_tracks(reader, *json);
   saved.notes = read_notes(reader, *json);
   if (!reader.fault().empty())
@@ -198,15 +202,17 @@ std::string saved_view_text(SavedView const& saved) {
   Json json;
   json["kind"] = kKind;
   json["schema"] = kSchema;
+
   if (saved.window) json["window_ns"] = {saved.window->begin, saved.window->end};
   if (saved.range) json["marked_ns"] = {saved.range->begin, saved.range->end};
   if (saved.theme) json["theme"] = *saved.theme == Theme::kLight ? "light" : "dark";
-  if (saved.tab) json["tab"] = kTabWords[static_cast<size_t>(*saved.tab)];
+  if (saved.tab) json["tab"] = saved.tab->id;
   if (saved.path) json["critical_path"] = *saved.path;
   if (saved.scroll) json["scroll"] = *saved.scroll;
   if (saved.side_width) json["side_width"] = *saved.side_width;
   if (saved.bottom_height) json["bottom_height"] = *saved.bottom_height;
   if (saved.closed) json["closed"] = json_of(*saved.closed);
+
   Json& tracks = json["tracks"] = Json::object();
   tracks["pinned"] = json_of(saved.tracks.pinned);
   tracks["hidden"] = json_of({saved.tracks.hidden.begin(), saved.tracks.hidden.end()});
@@ -214,6 +220,7 @@ std::string saved_view_text(SavedView const& saved) {
   Json& order = tracks["order"] = Json::array();
   for (auto const& [parent, children] : saved.tracks.order)
     order.push_back({{"group", parent}, {"tracks", json_of(children)}});
+
   Json& notes = json["notes"] = Json::array();
   for (Note const& note : saved.notes)
     notes.push_back({{"time_ns", note.time_ns}, {"text", note.text}});
@@ -224,12 +231,14 @@ SavedView saved_view(Scene const& scene, ViewState const& state) {
   SavedView saved;
   saved.window = state.window;
   saved.range = state.range;
+
   saved.theme = state.theme;
   saved.tab = state.panels.tab;
   saved.path = state.panels.path;
   saved.scroll = static_cast<double>(state.scroll);
   saved.side_width = static_cast<double>(state.panels.side_width);
   saved.bottom_height = static_cast<double>(state.panels.bottom_height);
+
   saved.closed.emplace();
   for (uint32_t const node : state.closed)
     if (node < scene.nodes.size()) saved.closed->push_back(scene.nodes[node].path);
@@ -243,17 +252,20 @@ void apply_saved_view(SavedView const& saved, Scene const& scene, ViewState& sta
     go_to(state, scene, *saved.window);
     state.history.clear();
   }
+
   // What is marked beyond the run is marked nowhere.
   if (saved.range && saved.range->begin < static_cast<double>(scene.length) && saved.range->end > 0)
     state.range = saved.range;
+
   if (saved.theme) state.theme = *saved.theme;
-  // Of a run that was one of a series and is opened alone.
+  // A run of a series that is now opened alone has no scaling panel.
   bool const has_panel = saved.tab != Tab::kScaling || scene.series != nullptr;
   if (saved.tab && has_panel) state.panels.tab = *saved.tab;
   if (saved.path) state.panels.path = *saved.path;
   if (saved.scroll) state.scroll = static_cast<float>(*saved.scroll);
   if (saved.side_width) state.panels.side_width = static_cast<float>(*saved.side_width);
   if (saved.bottom_height) state.panels.bottom_height = static_cast<float>(*saved.bottom_height);
+
   if (saved.closed) {
     std::unordered_map<std::string_view, uint32_t> nodes;
     for (uint32_t i = 0; i < scene.nodes.size(); ++i) nodes.emplace(scene.nodes[i].path, i);
@@ -262,6 +274,7 @@ void apply_saved_view(SavedView const& saved, Scene const& scene, ViewState& sta
       if (auto const node = nodes.find(path); node != nodes.end())
         state.closed.insert(node->second);
   }
+
   state.tracks = saved.tracks;
   state.notes = saved.notes;
 }
@@ -272,10 +285,12 @@ ViewState kept_part(ViewState const& state) {
   kept.range = state.range;
   kept.theme = state.theme;
   kept.scroll = state.scroll;
+
   kept.panels.tab = state.panels.tab;
   kept.panels.path = state.panels.path;
   kept.panels.side_width = state.panels.side_width;
   kept.panels.bottom_height = state.panels.bottom_height;
+
   kept.closed = state.closed;
   kept.tracks = state.tracks;
   kept.notes = state.notes;

@@ -1,5 +1,5 @@
-// A view and its notes as a file: what of the view state outlives the window, by the paths of
-// tracks, and its JSON, whose bytes nobody vouches for.
+// A view and its notes as a file: the part of the view state that outlives the window, by the paths
+// of tracks, and its JSON. The bytes of the file are untrusted.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ std::string saved_view_text(SavedView const& saved);
 SavedView saved_view(Scene const& scene, ViewState const& state);
 /// What the run does not have any more is left out.
 void apply_saved_view(SavedView const& saved, Scene const& scene, ViewState& state);
-/// What of a state is saved, without the rest.
+/// The part of a state that is saved.
 ViewState kept_part(ViewState const& state);
 /// Whether both states would be saved the same; costs no more than to compare them.
 [[nodiscard]] bool same_view(ViewState const& a, ViewState const& b);

@@ -15,7 +15,7 @@
 namespace stepscope::viewer {
 namespace {
 
-/// What of the panels outlives the change to another run of the series.
+/// Keeps the part of the panels that outlives the change to another run of the series.
 void keep_panels(Panels& panels, Panels const& before) {
   panels.tab = before.tab;
   panels.loss = before.loss;
@@ -86,10 +86,12 @@ void Session::take_compared() {
   std::string const path = opening_->paths().empty() ? std::string() : opening_->paths().front();
   opening_.reset();
   opens_compared_ = false;
+
   if (!made) {
     page_.error = made.error().message;
     return;
   }
+
   page_.compares = false;
   close_comparison();
   // The timeline that is dragged is another one from now on.
@@ -120,31 +122,37 @@ void Session::take_run() {
   std::vector<std::string> const paths = opening_->paths();
   opening_.reset();
   opens_compared_ = false;
+
   if (!made) {
     page_.error = made.error().message;
     return;
   }
+
   std::shared_ptr<RunSeries> const before = scene_ ? scene_->series : nullptr;
-  // Whoever chose another run of the series did not ask for that.
+  // A person who chose another run of the series did not ask for that.
   closed_ = pair_ && stays_in_series_
                 ? "The comparison was closed: another run of the series is on the timeline."
                 : "";
   close_run();
+
   scene_ = std::move(*made);
-  memo_ = std::make_unique<Memo>();
+  cache_ = std::make_unique<PanelCache>();
   if (scene_->series && before) scene_->series->take_samples(*before);
+
   Panels const panels = state_.panels;
   state_ = view_of(paths);
   if (stays_in_series_) keep_panels(state_.panels, panels);
+
   if (paths.size() == 1 && !stays_in_series_) {
     add_recent_run(recent_file_, paths.front());
     page_.recent = read_recent_runs(recent_file_);
   }
-  shown_path_ = scene_->series  ? scene_->series->shown_path()
-                : paths.empty() ? std::string()
-                                : paths.front();
+
+  shown_path_ = paths.empty() ? std::string() : paths.front();
+  if (scene_->series) shown_path_ = scene_->series->shown_path();
   begin_following(std::move(files), paths);
-  // Once: whoever closes the comparison and opens the run again wants it alone.
+
+  // Once: a person who closes the comparison and opens the run again wants it alone.
   if (paths == arguments_.runs && !arguments_.candidate.empty())
     open_compared(std::exchange(arguments_.candidate, {}));
 }
@@ -154,18 +162,21 @@ ViewState Session::view_of(std::vector<std::string> const& paths) {
   ViewState candidate = initial_view(*scene_);
   candidate.theme = state_.theme;
   bool const is_series = scene_->series && scene_->series->runs.size() > 1;
-  // Of a series it is the run on the timeline whose view is kept.
+
+  // The view of a series is that of the run on the timeline.
   if (is_series || paths.size() == 1)
     if (auto const saved =
             keeper_.open(scene_->series ? scene_->series->shown_path() : paths.front()))
       apply_saved_view(*saved, *scene_, candidate);
+
   // Who opens several runs together wants to see them so.
   show_series(*scene_, candidate);
+
   Theme const theme = candidate.theme;
   // What was asked for on the command line is meant for its run; what cannot be found is seen in
   // the search box.
   if (paths == arguments_.runs) static_cast<void>(apply_arguments(arguments_, *scene_, candidate));
-  // Dark is what it says when nobody has said anything.
+  // Dark is the default: it may not be what the command line asks for.
   if (arguments_.theme == "dark") candidate.theme = theme;
   return candidate;
 }
@@ -177,23 +188,26 @@ void Session::close_run() {
   keeper_.close();
   sampling_.reset();
   analysis_.reset();
-  if (scene_) dispose_async(std::move(rereading_), std::move(memo_), std::move(scene_));
+  if (scene_) dispose_async(std::move(rereading_), std::move(cache_), std::move(scene_));
 }
 
 /// What the menus were asked for that is around the run.
 void Session::apply_requests() {
   keeper_.look_at(*scene_, state_);
-  if (outside_.seen && keeper_.notice().empty()) closed_.clear();
-  if (outside_.seen) keeper_.clear_notice();
-  if (outside_.ask_path || outside_.ask_compared) {
+  if (requests_.notice_seen && keeper_.notice().empty()) closed_.clear();
+  if (requests_.notice_seen) keeper_.clear_notice();
+
+  if (requests_.ask_path || requests_.ask_compared) {
     page_.asks = true;
-    page_.compares = outside_.ask_compared;
+    page_.compares = requests_.ask_compared;
   }
-  if (outside_.close_comparison) close_comparison();
+
+  if (requests_.close_comparison) close_comparison();
   apply_file_requests();
-  if (!outside_.open.empty()) open({outside_.open});
-  if (outside_.show_run) show_run(*outside_.show_run);
-  if (outside_.close_run) {
+  if (!requests_.open.empty()) open({requests_.open});
+  if (requests_.show_run) show_run(*requests_.show_run);
+
+  if (requests_.close_run) {
     close_run();
     ViewState empty;
     empty.theme = state_.theme;
@@ -201,31 +215,35 @@ void Session::apply_requests() {
   }
 }
 
-/// A run that is shown from afar is analyzed once it is on the screen.
+/// An out-of-core run is analyzed once it is on the screen.
 void Session::update_analysis() {
   if (!scene_ || scene_->is_analyzed) return;
   if (!analysis_ && scene_->analysis_words.empty()) {
     analysis_ = std::make_unique<OutOfCoreAnalysis>(scene_->far->shared_sources(),
                                                     scene_->series != nullptr);
   }
+
   if (!analysis_) return;
   scene_->analysis_words =
       fmt::format("analyzing {} events, {:.0f} %", base::format_count(scene_->events),
                   100 * analysis_->share());
+
   if (!analysis_->is_done()) return;
   auto made = analysis_->take();
   analysis_.reset();
   if (scene_->series) take_shown(*scene_->series, made);
+
   if (!made) {
     scene_->analysis_words = "not analyzed: " + made.error().message;
     return;
   }
-  // What is computed beside the frames looks at the scene: it ends before that changes, and is
-  // asked for again.
-  memo_.reset();
+
+  // Work on other threads reads the scene: it ends before the scene changes, and panels ask for it
+  // again.
+  cache_.reset();
   take_analysis(*scene_, state_, std::move(*made));
   scene_->analysis_words.clear();
-  memo_ = std::make_unique<Memo>();
+  cache_ = std::make_unique<PanelCache>();
 }
 
 /// The other runs of a series, one after the other.
@@ -250,19 +268,25 @@ void Session::frame() {
       take_run();
     }
   }
+
   if (analysis_) update_analysis();
   update_series();
   update_following();
-  outside_ = Outside{.recent = page_.recent, .kept_in = keeper_.file(), .notice = notice()};
+
+  status_ = WindowStatus{.recent = page_.recent, .kept_in = keeper_.file(), .notice = notice()};
+  requests_ = {};
   tell_following();
   // View and notes are the base's.
-  if (pair_ && pair_->front_side() == RunSide::kNew) outside_.kept_in.clear();
+  if (pair_ && pair_->front_side() == RunSide::kNew) status_.kept_in.clear();
+
   if (scene_) {
-    draw_ui(*scene_, state_, *memo_, &outside_, pair_.get());
+    draw_ui(*scene_, state_, *cache_, {&status_, &requests_}, pair_.get());
     apply_requests();
   }
+
   if (!analysis_) update_analysis();
   if (scene_ && !opening_ && page_.error.empty() && !page_.asks) return;
+
   page_.closes = scene_ != nullptr;
   StartChoice const choice = start_page(page_, opening_.get(), state_.theme);
   if (choice.cancel) cancel();
@@ -271,6 +295,7 @@ void Session::frame() {
     page_.asks = false;
     page_.compares = false;
   }
+
   if (!choice.open.empty()) {
     if (page_.compares) {
       open_compared({choice.open});

@@ -8,15 +8,16 @@
 #include <vector>
 
 #include "viewer/event_store/out_of_core/analysis.h"
+#include "viewer/loading/following.h"
+#include "viewer/loading/opening.h"
+#include "viewer/loading/rereading.h"
+#include "viewer/loading/run_files.h"
+#include "viewer/loading/run_series.h"
 #include "viewer/main_window/start.h"
-#include "viewer/panels/panels.h"
+#include "viewer/panels/common/panel_cache.h"
+#include "viewer/panels/common/window_link.h"
+#include "viewer/panels/compared/run_pair.h"
 #include "viewer/session/arguments.h"
-#include "viewer/session/following.h"
-#include "viewer/session/opening.h"
-#include "viewer/session/rereading.h"
-#include "viewer/session/run_files.h"
-#include "viewer/session/run_pair.h"
-#include "viewer/session/run_series.h"
 #include "viewer/session/view_state_store.h"
 
 namespace stepscope::viewer {
@@ -35,7 +36,7 @@ class Session {
   void open(std::vector<std::string> paths);
   /// Begins to open another run of the series that is shown, by its place in it.
   void show_run(size_t of_series);
-  /// Begins to open a run beside the one that is shown; opens it alone where none is.
+  /// Begins to open a run to be compared with the one that is shown; opens it alone where none is.
   void open_compared(std::vector<std::string> paths);
   /// Gives up what is being opened.
   void cancel();
@@ -48,7 +49,7 @@ class Session {
     bool const fades =
         state_.panels.flash.has_value() || keeper_.is_waiting() || (pair_ && pair_->is_busy());
     return opening_ != nullptr || rereading_ != nullptr || analysis_ != nullptr ||
-           sampling_ != nullptr || reads || fades || (memo_ && memo_->is_busy());
+           sampling_ != nullptr || reads || fades || (cache_ && cache_->is_busy());
   }
   /// Looks whether the files of the run are still what they were, at most once a second. True:
   /// another frame is due.
@@ -62,7 +63,7 @@ class Session {
   /// Null unless the run is being read again.
   [[nodiscard]] ReloadTask* rereading() { return rereading_.get(); }
   [[nodiscard]] OpenTask const* opening() const { return opening_.get(); }
-  /// Of the run that is shown, while it comes after the first frame.
+  /// The analysis of the run that is shown, while it runs after the first frame.
   [[nodiscard]] OutOfCoreAnalysis const* analysis() const { return analysis_.get(); }
   /// Null before the first run is there.
   [[nodiscard]] Scene const* scene() const { return scene_.get(); }
@@ -98,24 +99,25 @@ class Session {
   Arguments arguments_;
   std::string recent_file_;
   std::unique_ptr<OpenTask> opening_;
-  std::shared_ptr<Scene> scene_;  ///< with work of the frames before that was let go
+  std::shared_ptr<Scene> scene_;  ///< shared with work that earlier frames began and disposed of
   ViewState state_;
   std::unique_ptr<OutOfCoreAnalysis> analysis_;
   std::unique_ptr<SampleReading> sampling_;  ///< of a run of the series that is shown
   bool stays_in_series_ =
-      false;                    ///< what is being opened is another run of the series that is shown
-  std::unique_ptr<Memo> memo_;  // after the scene, which its work looks at: it ends before
-  std::string shown_path_;      ///< of the run that is shown, as it was given
-  std::unique_ptr<RunPair> pair_;  // after the memo: its work looks at the scene
-  bool opens_compared_ = false;    ///< what is being opened stands beside the run that is shown
+      false;  ///< what is being opened is another run of the series that is shown
+  std::unique_ptr<PanelCache> cache_;  // after the scene, which its work looks at: it ends before
+  std::string shown_path_;             ///< of the run that is shown, as it was given
+  std::unique_ptr<RunPair> pair_;      // after the cache: its work looks at the scene
+  bool opens_compared_ = false;  ///< what is being opened is compared with the run that is shown
   std::function<LiveFollowPolicy::Time()> clock_ = LiveFollowPolicy::Clock::now;
   LiveFollowPolicy following_;
   std::vector<std::string> followed_paths_;  ///< of the run that is shown
   std::unique_ptr<ReloadTask> rereading_;
   StartPage page_;
   ViewStateStore keeper_;
-  std::string closed_;  ///< what was closed without anybody's wish, in words; empty: nothing
-  Outside outside_;
+  std::string closed_;  ///< what the window closed on its own, in words; empty: nothing
+  WindowStatus status_;
+  WindowRequests requests_;
 };
 
 }  // namespace stepscope::viewer

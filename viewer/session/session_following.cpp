@@ -37,6 +37,7 @@ void Session::read_again() {
     shown.error.clear();
     paths = {options.known->shown_path()};
   }
+
   following_.reading_begins(clock_());
   rereading_ = std::make_unique<ReloadTask>(
       std::make_unique<OpenTask>(std::move(paths), kMostNearEvents, std::move(options)));
@@ -46,20 +47,25 @@ void Session::take_reread() {
   auto made = rereading_->take();
   RunFiles files = rereading_->take_files();
   rereading_.reset();
+
   auto const now = clock_();
   if (!made) return following_.reading_fails(made.error().message, now);
+
   // Two runs are being compared, or what was read is another run by now: the one that is shown
   // stays.
   if (pair_ || following_.is_lost()) {
     dispose_async(std::move(*made));
     return following_.drop_reading();
   }
+
   ViewState next = carried_over(state_, *scene_, **made);
   if ((*made)->series && scene_->series) (*made)->series->take_samples(*scene_->series);
+
   analysis_.reset();
-  dispose_async(std::move(memo_), std::exchange(scene_, std::move(*made)));
-  memo_ = std::make_unique<Memo>();
+  dispose_async(std::move(cache_), std::exchange(scene_, std::move(*made)));
+  cache_ = std::make_unique<PanelCache>();
   state_ = std::move(next);
+
   keeper_.adopt(state_);
   following_.reading_ends(std::move(files), came_to_end(*scene_), now);
 }
@@ -74,15 +80,15 @@ void Session::update_following() {
 }
 
 void Session::tell_following() {
-  outside_.recording = following_.recording();
-  outside_.follows = following_.follows();
-  outside_.file_notice = following_.notice();
+  status_.recording = following_.recording();
+  status_.follows = following_.follows();
+  status_.file_notice = following_.notice();
 }
 
 void Session::apply_file_requests() {
-  if (outside_.toggle_follow) following_.set_follows(!following_.follows());
-  if (outside_.file_notice_seen) following_.clear_notice();
-  if (!outside_.read_again || !scene_ || opening_) return;
+  if (requests_.toggle_follow) following_.set_follows(!following_.follows());
+  if (requests_.file_notice_seen) following_.clear_notice();
+  if (!requests_.read_again || !scene_ || opening_) return;
   close_comparison();
   if (!rereading_) read_again();
 }

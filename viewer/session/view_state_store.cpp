@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Panels take their sizes in the first frames: that is no wish of a person.
+/// Panels take their sizes in the first frames: a person did not change them.
 constexpr int kFirstFrames = 3;
 /// A drag changes every frame: what is written once it rests is enough.
 constexpr std::chrono::seconds kRest{1};
@@ -75,13 +75,16 @@ std::string sidecar_in_state(std::string const& run, std::string const& state_fo
 std::optional<SavedView> ViewStateStore::open(std::string const& run) {
   close();
   run_ = run;
+
   std::string const beside = sidecar_beside(run);
   std::string const in_state = sidecar_in_state(run, state_folder_);
   auto const beside_time = written_at(beside);
   auto const state_time = written_at(in_state);
   is_beside_ = beside_time.has_value();
+
   if (!beside_time && !state_time) return std::nullopt;
   file_ = !beside_time || (state_time && *state_time > *beside_time) ? in_state : beside;
+
   auto saved = read_view(file_);
   if (saved) return std::move(*saved);
   notice_ = fmt::format(
@@ -103,15 +106,18 @@ void ViewStateStore::close() {
 
 void ViewStateStore::look_at(Scene const& scene, ViewState const& state) {
   if (run_.empty()) return;
+
   if (frames_ < kFirstFrames) {
     ++frames_;
     last_ = kept_part(state);
     return;
   }
+
   if (!same_view(last_, state)) {
     last_ = kept_part(state);
     changed_ = Clock::now();
   }
+
   if (changed_ && Clock::now() - *changed_ >= kRest) write(scene, state);
 }
 

@@ -33,7 +33,7 @@ class ViewStateStore {
   void close();
   /// A frame has passed: whatever has changed by now is written once it has rested for a second.
   void look_at(Scene const& scene, ViewState const& state);
-  /// The run was read again: what that changed of the view was nobody's wish.
+  /// The run was read again: changes of the view by that are not a person's, and are not written.
   void adopt(ViewState const& state);
   /// Writes at once what has changed.
   void flush(Scene const& scene, ViewState const& state);

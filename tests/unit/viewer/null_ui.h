@@ -9,7 +9,7 @@
 
 #include "viewer/event_store/out_of_core/out_of_core_run.h"
 #include "viewer/main_window/ui.h"
-#include "viewer/session/run_pair.h"
+#include "viewer/panels/compared/run_pair.h"
 #include "viewer/widgets/raster.h"
 #include "viewer/widgets/style.h"
 #include "viewer/widgets/widgets.h"
@@ -40,10 +40,10 @@ class NullUi {
   void frames(Scene const& scene, ViewState& state, int count = 1) {
     for (int i = 0; i < count; ++i) {
       ImGui::NewFrame();
-      draw_ui(scene, state, memo_, nullptr, pair);
+      draw_ui(scene, state, cache_, {}, pair);
       ImGui::Render();
       // What is computed beside the frames is there in the next one: tests do not depend on time.
-      memo_.finish();
+      cache_.finish();
       if (pair != nullptr) pair->finish();
       if (scene.far) scene.far->tiles().finish();
     }
@@ -139,7 +139,7 @@ class NullUi {
     io.AddKeyEvent(kCodes[static_cast<int>(key)], down);
 #endif
   }
-  Memo memo_;
+  PanelCache cache_;
 };
 
 }  // namespace stepscope::viewer

@@ -1,5 +1,6 @@
-// Two runs' tracks one above the other, with the base's name above, the new run's between them,
-// where lines join the steps of both, and the legend of the colours by change below.
+// The tracks of two runs, one above the other. A line with the base's name is above, one with the
+// new run's between them: there lines join the steps of both. The legend of the colours by change
+// is below.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -44,11 +45,13 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
   Surface const& s = surface(theme);
   float const scale = ui_scale();
   ImDrawList& list = *ImGui::GetWindowDrawList();
+
   bool const in_front = pair.front_side() == side;
   ImVec2 const high(corner.x + width, corner.y + kBand * scale);
   list.AddRectFilled(corner, high, s.header);
   list.AddRectFilled(ImVec2(corner.x, high.y - 1), high, s.line_strong);
   if (in_front) list.AddRectFilled(corner, ImVec2(corner.x + 4 * scale, high.y), s.accent);
+
   ImGui::SetCursorScreenPos(corner);
   ImGui::PushID(static_cast<int>(side));
   if (ImGui::InvisibleButton(
@@ -60,6 +63,7 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
   hint(fmt::format("{}: {}\n{}", side_name(side), path,
                    in_front ? "The panels show this run" : "Click to see this run in the panels"));
   ImGui::PopID();
+
   float const top = std::round(corner.y + (kBand * scale - ImGui::GetFontSize()) / 2);
   float x = corner.x + 10 * scale;
   push_bold();
@@ -71,27 +75,30 @@ void band_name(RunPair& pair, RunSide side, ImVec2 corner, float width, Theme th
 }
 
 /// How both are put beside each other, and what a person can change of that.
-void band_tools(RunPair& pair, Outside* outside, ImVec2 corner, float width, Theme theme) {
+void band_tools(RunPair& pair, WindowRequests* requests, ImVec2 corner, float width, Theme theme) {
   float const scale = ui_scale();
   float const left = corner.x + (kGutter + 8) * scale;
   float const padding = 2 * ImGui::GetStyle().FramePadding.x;
   char const* const close = "Close the comparison";
   char const* const colour = "Colour by change";
   float tools = ImGui::CalcTextSize(colour).x + ImGui::GetFontSize() + padding + 26 * scale;
-  if (outside != nullptr) tools += ImGui::CalcTextSize(close).x + padding + 10 * scale;
+  if (requests != nullptr) tools += ImGui::CalcTextSize(close).x + padding + 10 * scale;
+
   float const at = std::max(corner.x + width - tools, left);
   float const top = std::round(corner.y + (kBand * scale - ImGui::GetFontSize()) / 2);
   draw_text(*ImGui::GetWindowDrawList(), ImVec2(left, top), surface(theme).text_dim,
             fit(alignment_words(pair), at - left - 10 * scale));
+
   ImGui::SetCursorScreenPos(ImVec2(at, std::round(corner.y + 3 * scale)));
   ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, ImVec2(6 * scale, 2 * scale));
   ImGui::PushStyleColor(ImGuiCol_FrameBg, surface(theme).background);
   ImGui::Checkbox(colour, &pair.coloured);
   ImGui::PopStyleColor();
   hint("Kernels and collectives by how much longer or shorter a call takes in the new run");
-  if (outside != nullptr) {
+
+  if (requests != nullptr) {
     ImGui::SameLine(0, 10 * scale);
-    if (ImGui::Button(close)) outside->close_comparison = true;
+    if (ImGui::Button(close)) requests->close_comparison = true;
   }
   ImGui::PopStyleVar();
 }
@@ -109,6 +116,7 @@ void draw_links(RunPair const& pair, TimeWindow base, ImVec2 low, ImVec2 high, T
       list.AddLine(from, to, with_alpha(s.text, 0.30F), std::max(scale, 1.0F));
       continue;
     }
+
     list.AddLine(from, to, s.accent, 2 * scale);
     auto const& step = pair.alignment().pairs[link.pair];
     std::string const words =
@@ -145,6 +153,7 @@ float rows_of_side(RunPair& pair, RunSide side, PathLine const* path, ImVec2 cor
   ImGui::SetCursorScreenPos(corner);
   ImGui::BeginChild(side == RunSide::kBase ? "base rows" : "new rows", size, false,
                     ImGuiWindowFlags_NoScrollWithMouse | ImGuiWindowFlags_NoScrollbar);
+
   float const height = timeline(
       shown.scene, shown.state, path,
       {.marks = pair.marks(), .has_legend = side == RunSide::kNew, .has_keys = pair.led() == side});
@@ -153,6 +162,7 @@ float rows_of_side(RunPair& pair, RunSide side, PathLine const* path, ImVec2 cor
       ImGuiHoveredFlags_ChildWindows | ImGuiHoveredFlags_AllowWhenBlockedByActiveItem;
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Left) && ImGui::IsWindowHovered(hovered))
     pair.bring_to_front(side);
+
   ImGui::EndChild();
   return height;
 }
@@ -170,20 +180,23 @@ std::optional<RunSide> pointed_side(RunPair& pair, float y, float above, float h
 }  // namespace
 
 float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine const* candidate_path,
-                         Outside* outside) {
+                         WindowRequests* requests) {
   float const scale = ui_scale();
   ImVec2 corner = ImGui::GetCursorScreenPos();
   ImVec2 const size = ImGui::GetContentRegionAvail();
   Theme const theme = pair.front().state.theme;
+
   float const room = std::max(size.y - (2 * kBand + kLegend) * scale, 2.0F);
   float const above = std::max(std::round(room * pair.share), 1.0F);
   float const mouse = ImGui::GetIO().MousePos.y - corner.y;
   pair.point_at(pointed_side(pair, mouse, kBand * scale + above, size.y));
+
   band_name(pair, RunSide::kBase, corner, size.x, theme);
-  band_tools(pair, outside, corner, size.x, theme);
+  band_tools(pair, requests, corner, size.x, theme);
   corner.y += kBand * scale;
   float const base_rows =
       rows_of_side(pair, RunSide::kBase, base_path, corner, ImVec2(size.x, above));
+
   corner.y += above;
   pair.follow();
   band_name(pair, RunSide::kNew, corner, size.x, theme);
@@ -192,46 +205,13 @@ float compared_timelines(RunPair& pair, PathLine const* base_path, PathLine cons
   float const candidate_rows =
       rows_of_side(pair, RunSide::kNew, candidate_path, corner,
                    ImVec2(size.x, std::max(room - above + kLegend * scale, 1.0F)));
+
   return pair.front_side() == RunSide::kBase ? base_rows : candidate_rows;
 }
 
 float compared_rows_height(RunPair const& pair, float rows_height) {
   float const share = pair.front_side() == RunSide::kBase ? pair.share : 1 - pair.share;
   return std::max((rows_height - 2 * kBand) * share - kRuler, 40.0F);
-}
-
-void change_legend(ImDrawList& list, Theme theme, ImVec2 at, float width) {
-  Surface const& s = surface(theme);
-  float const scale = ui_scale();
-  float const bottom = at.y + kLegend * scale;
-  list.AddRectFilled(at, ImVec2(at.x + width, bottom), s.background);
-  list.AddRectFilled(at, ImVec2(at.x + width, at.y + 1), s.line_strong);
-  float const size = ImGui::GetFontSize();
-  float const top = std::round((at.y + bottom - size) / 2);
-  float x = at.x + 8 * scale;
-  char const* const title = "time of a call, new against base";
-  draw_text(list, ImVec2(x, top), s.text_dim, title);
-  x += ImGui::CalcTextSize(title).x + 10 * scale;
-  float const cell = ImGui::CalcTextSize("<−50 %").x + 8 * scale;
-  auto const first = static_cast<uint8_t>(ChangeMark::kFasterHalf);
-  for (uint8_t i = first;
-       i <= static_cast<uint8_t>(ChangeMark::kSlowerHalf) && x + cell < at.x + width; ++i) {
-    auto const mark = static_cast<ChangeMark>(i);
-    uint32_t const colour = mark_colour(mark, theme);
-    list.AddRectFilled(ImVec2(x, top - scale), ImVec2(x + cell, top + size + 2 * scale), colour);
-    draw_text(list,
-              ImVec2(std::round(x + (cell - ImGui::CalcTextSize(mark_words(mark)).x) / 2), top),
-              text_on(colour), mark_words(mark));
-    x += cell;
-  }
-  for (ChangeMark const mark : {ChangeMark::kNew, ChangeMark::kVanished, ChangeMark::kUnknown}) {
-    float const entry = size + 4 * scale + ImGui::CalcTextSize(mark_words(mark)).x;
-    x += 12 * scale;
-    if (x + entry > at.x + width) break;
-    mark_rectangle(list, ImVec2(x, top), ImVec2(x + size * 0.8F, top + size), mark, theme, 1);
-    draw_text(list, ImVec2(x + size * 0.8F + 5 * scale, top), s.text, mark_words(mark));
-    x += entry;
-  }
 }
 
 }  // namespace stepscope::viewer

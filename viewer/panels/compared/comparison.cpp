@@ -8,6 +8,7 @@
 
 #include "reports/words/runs/comparison_words.h"
 #include "trace/base/format.h"
+#include "viewer/panels/common/panel.h"
 #include "viewer/panels/compared/compared_runs.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/widgets/text.h"
@@ -193,7 +194,8 @@ void number_column(char const* title, float width, bool is_default = false) {
 }
 
 double relative_change(double change, double of) {
-  return of > 0 ? change / of : change > 0 ? HUGE_VAL : 0;
+  if (of > 0) return change / of;
+  return change > 0 ? HUGE_VAL : 0;
 }
 
 struct KernelLine {
@@ -444,7 +446,11 @@ void change_tables(RunPair& pair, RunDifference const& difference, Theme theme) 
 
 }  // namespace
 
-void comparison_panel(RunPair& pair) {
+void comparison_panel(PanelScope const& scope) {
+  if (scope.pair == nullptr) return;
+
+  RunPair& pair = *scope.pair;
+
   Theme const theme = pair.front().state.theme;
   RunDifference const* const difference = pair.difference();
   if (difference == nullptr) return empty_state(pair.waits_for(), theme);
@@ -453,6 +459,7 @@ void comparison_panel(RunPair& pair) {
         "The comparison does not fit into memory: compare parts of the runs "
         "(stepscope slice).",
         theme);
+
   Comparison const& comparison = *difference->comparison;
   if (comparison.refusal) {
     push_bold();
@@ -461,6 +468,7 @@ void comparison_panel(RunPair& pair) {
     say("Both runs are shown beside each other all the same.", surface(theme).text_dim);
     return;
   }
+
   ImGui::BeginChild("what changed", ImVec2(ImGui::GetContentRegionAvail().x * 0.38F, 0));
   verdict_lines(pair, comparison, theme);
   why_table(comparison, theme);
@@ -468,6 +476,7 @@ void comparison_panel(RunPair& pair) {
   for (std::string const& note : reports::comparison_notes(comparison))
     say("• " + note, surface(theme).text_dim);
   ImGui::EndChild();
+
   ImGui::SameLine(0, 18 * ui_scale());
   ImGui::BeginChild("changes", ImVec2(0, 0));
   change_tables(pair, *difference, theme);

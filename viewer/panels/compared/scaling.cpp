@@ -12,15 +12,20 @@
 #include "reports/words/runs/comparison_words.h"
 #include "reports/words/runs/scaling_words.h"
 #include "trace/base/format.h"
+#include "viewer/async/background.h"
+#include "viewer/comparison/scaling_view.h"
+#include "viewer/loading/run_series.h"
+#include "viewer/panels/common/panel.h"
+#include "viewer/panels/compared/run_pair.h"
 #include "viewer/panels/compared/scaling_charts.h"
-#include "viewer/panels/panels.h"
-#include "viewer/session/run_series.h"
 #include "viewer/widgets/stat_table.h"
 #include "viewer/widgets/text.h"
 #include "viewer/widgets/widgets.h"
 
 namespace stepscope::viewer {
 namespace {
+
+struct ScalingCache : Background<SayScaling, ScalingView> {};
 
 enum RunColumn : size_t {
   kRunName,
@@ -68,14 +73,16 @@ double run_value(ScalingView const* view, RunSeries::Member const& run, size_t c
 }
 
 /// The runs of the series; a click puts one on the timeline. `view`: null before all are read.
-void run_table(RunSeries const& series, ScalingView const* view, Theme theme, Outside* outside) {
+void run_table(RunSeries const& series, ScalingView const* view, Theme theme,
+               WindowRequests* requests) {
   FactTable table;
   table.id = "runs";
   table.columns = kRunTable;
   table.rows = series.runs.size();
   table.height = -1;
   table.chosen = series.shown;
-  table.can_click = outside != nullptr;
+  table.can_click = requests != nullptr;
+
   table.name = [&](size_t row) { return run_name(series.runs[row].path); };
   table.value = [&](size_t row, size_t column) {
     return run_value(view, series.runs[row], column);
@@ -87,6 +94,7 @@ void run_table(RunSeries const& series, ScalingView const* view, Theme theme, Ou
     if (column == kRunEfficiency) return base::format_share(value);
     return column == kRunStep ? duration_words(value) : count_words(value);
   };
+
   table.swatch = [&](size_t row) {
     uint32_t const of_shown = row == series.shown ? surface(theme).accent : surface(theme).line;
     return std::optional<uint32_t>(series.runs[row].error.empty() ? of_shown
@@ -97,10 +105,11 @@ void run_table(RunSeries const& series, ScalingView const* view, Theme theme, Ou
     if (!run.error.empty()) return "not in the numbers: " + printable_name(run.error);
     std::string const where = printable_name(run.path);
     if (row == series.shown) return where + "\non the timeline";
-    return outside != nullptr ? where + "\nclick: on the timeline" : where;
+    return requests != nullptr ? where + "\nclick: on the timeline" : where;
   };
+
   auto const clicked = fact_table(table, theme);
-  if (clicked && outside != nullptr && *clicked != series.shown) outside->show_run = *clicked;
+  if (clicked && requests != nullptr && *clicked != series.shown) requests->show_run = *clicked;
 }
 
 enum LossColumn : size_t { kLossPart, kLossBar, kLossNs, kLossColumns };
@@ -236,7 +245,8 @@ void refused(ScalingView const& view, ViewState& state) {
   if (ImGui::Button("Weak: each device does")) state.panels.scaling = SayScaling::kWeak;
 }
 
-void columns(RunSeries const& series, ScalingView const& view, ViewState& state, Outside* outside) {
+void columns(RunSeries const& series, ScalingView const& view, ViewState& state,
+             WindowRequests* requests) {
   float const width = ImGui::GetContentRegionAvail().x;
   float const gap = 16 * ui_scale();
   std::optional<size_t> clicked;
@@ -253,25 +263,23 @@ void columns(RunSeries const& series, ScalingView const& view, ViewState& state,
   ImGui::EndChild();
   ImGui::SameLine(0, gap);
   ImGui::BeginChild("runs", ImVec2(0, 0));
-  run_table(series, &view, state.theme, outside);
+  run_table(series, &view, state.theme, requests);
   notes_list(series, view, state.theme);
   ImGui::EndChild();
   if (!clicked) return;
   if (auto const loss = view.to_point(*clicked)) state.panels.loss = loss;
 }
 
-void still_reading(RunSeries const& series, ViewState const& state, Outside* outside) {
+void still_reading(RunSeries const& series, ViewState const& state, WindowRequests* requests) {
   auto const next = series.next();
   text_coloured(fmt::format("{} of {} runs are read{}", series.read(), series.runs.size(),
                             next ? "; now " + printable_name(series.runs[*next].path)
                                  : "; the one on the timeline is being analyzed"),
                 surface(state.theme).text_dim);
-  run_table(series, nullptr, state.theme, outside);
+  run_table(series, nullptr, state.theme, requests);
 }
 
-}  // namespace
-
-void scaling(Scene const& scene, ViewState& state, Memo& memo, Outside* outside) {
+void one_series(Scene const& scene, ViewState& state, PanelCache& cache, WindowRequests* requests) {
   if (!scene.series) {
     empty_state(
         "One run is open. Open runs on different numbers of devices together to see how they "
@@ -280,28 +288,45 @@ void scaling(Scene const& scene, ViewState& state, Memo& memo, Outside* outside)
         state.theme);
     return;
   }
+
   RunSeries const& series = *scene.series;
-  if (!series.is_read()) return still_reading(series, state, outside);
+  if (!series.is_read()) return still_reading(series, state, requests);
+
   std::vector<SharedSample> samples;
   for (RunSeries::Member const& run : series.runs)
     if (run.sample) samples.push_back(run.sample);
-  ScalingView const* const view =
-      memo.scaling.ask(state.panels.scaling,
-                       [samples, options = series.options](SayScaling say, std::stop_token const&) {
-                         return scaling_view(samples, options, say);
-                       });
+  ScalingView const* const view = cache.of<ScalingCache>().ask(
+      state.panels.scaling,
+      [samples, options = series.options](SayScaling say, std::stop_token const&) {
+        return scaling_view(samples, options, say);
+      });
+
   if (view == nullptr) return text_coloured("Comparing the runs…", surface(state.theme).text_dim);
   if (view->series.points.empty() || !view->refusal.empty()) {
     refused(*view, state);
-    run_table(series, view, state.theme, outside);
+    run_table(series, view, state.theme, requests);
     return;
   }
+
   text_wrapped(view->verdict, surface(state.theme).text);
   if (state.panels.scaling != SayScaling::kFound) {
     ImGui::SameLine();
     if (ImGui::SmallButton("As found")) state.panels.scaling = SayScaling::kFound;
   }
-  columns(series, *view, state, outside);
+  columns(series, *view, state, requests);
+}
+
+}  // namespace
+
+void scaling_panel(PanelScope const& scope) {
+  if (scope.pair == nullptr)
+    return one_series(scope.scene, scope.state, scope.cache, scope.window.requests);
+
+  // Only the base of a pair may be part of a series, whichever run is in front.
+  RunPair::View const base = scope.pair->view(RunSide::kBase);
+  one_series(base.scene, base.state, base.cache, scope.window.requests);
+  // A click there opens another panel.
+  scope.state.panels.tab = base.state.panels.tab;
 }
 
 }  // namespace stepscope::viewer

@@ -128,7 +128,7 @@ struct PairColumns {
   }
 };
 
-/// Of a column the pair with the longest step.
+/// In a column the pair with the longest step.
 size_t shown_pair(RunPair& pair, PairColumns const& columns, size_t column) {
   size_t best = columns.first(column);
   for (size_t i = best; i < columns.last(column); ++i)

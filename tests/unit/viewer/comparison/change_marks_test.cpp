@@ -9,7 +9,7 @@
 #include <string>
 
 #include "tests/unit/viewer/scenes.h"
-#include "viewer/session/run_pair.h"
+#include "viewer/panels/compared/run_pair.h"
 
 namespace stepscope::viewer {
 namespace {

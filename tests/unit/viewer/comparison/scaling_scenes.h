@@ -9,7 +9,7 @@
 #include "analyzer/analyze.h"
 #include "analyzer/compare/run_sample.h"
 #include "tests/unit/viewer/scenes.h"
-#include "viewer/session/run_series.h"
+#include "viewer/loading/run_series.h"
 
 namespace stepscope::viewer {
 

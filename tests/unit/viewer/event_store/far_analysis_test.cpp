@@ -8,6 +8,7 @@
 #include "tests/unit/viewer/null_ui.h"
 #include "trace/file/format.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/panels/panels.h"
 
 namespace stepscope::viewer {
 namespace {
@@ -40,8 +41,8 @@ TEST_F(FarAnalysisTest, ARankThatCannotBeReadIsLeftOutAndStaysOnTheScreen) {
     EXPECT_EQ(node.device.has_value(), node.rank != 1);
   }
   NullUi ui;
-  for (int tab = 0; tab <= static_cast<int>(Tab::kNotes); ++tab) {
-    state.panels.tab = static_cast<Tab>(tab);
+  for (Panel const& panel : all_panels()) {
+    state.panels.tab = Tab{panel.id};
     ui.frames(*scene, state, 2);
   }
 }

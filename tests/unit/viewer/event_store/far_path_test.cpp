@@ -13,7 +13,7 @@
 #include "tests/unit/viewer/null_ui.h"
 #include "trace/base/files/truncated_mmap.h"
 #include "viewer/interaction/navigate.h"
-#include "viewer/panels/panels.h"
+#include "viewer/panels/critical_path.h"
 #include "viewer/timeline/layout.h"
 
 namespace stepscope::viewer {
@@ -134,12 +134,12 @@ TEST_F(FarPathTest, ComesWhenItIsAskedForOnTheTimeline) {
   ui.type(*far_, state, "p");
   ui.frames(*far_, state, 2);
   EXPECT_TRUE(state.panels.path);
-  Memo memo;
-  ASSERT_NE(path_so_far(*far_, memo), nullptr);
-  memo.finish();
-  EXPECT_GT(path_so_far(*far_, memo)->pieces.size(), 100U);
+  PanelCache cache;
+  ASSERT_NE(path_so_far(*far_, cache), nullptr);
+  cache.finish();
+  EXPECT_GT(path_so_far(*far_, cache)->pieces.size(), 100U);
   far_->is_analyzed = false;
-  EXPECT_EQ(path_so_far(*far_, memo), nullptr);
+  EXPECT_EQ(path_so_far(*far_, cache), nullptr);
 }
 
 TEST(LineOfPieces, JoinsWhatIsTooShortToBeSeen) {

@@ -15,7 +15,7 @@
 #include "trace/import/open/open_run.h"
 #include "viewer/event_store/out_of_core/analysis.h"
 #include "viewer/event_store/out_of_core/row_marks.h"
-#include "viewer/session/opening.h"
+#include "viewer/loading/opening.h"
 
 namespace stepscope::viewer {
 

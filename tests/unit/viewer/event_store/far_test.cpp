@@ -12,6 +12,8 @@
 #include "tests/unit/viewer/event_store/far_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/panels/panels.h"
+#include "viewer/queries/duration_histogram.h"
 #include "viewer/queries/flame_graph.h"
 #include "viewer/queries/overview_strips.h"
 #include "viewer/queries/range_statistics.h"
@@ -410,8 +412,8 @@ TEST_F(FarTest, DrawsEveryPanelBeforeAndAfterItIsAnalyzed) {
   NullUi ui;
   for (bool const analyzed : {false, true}) {
     if (analyzed) analyze(*scene);
-    for (int tab = 0; tab <= static_cast<int>(Tab::kNotes); ++tab) {
-      state.panels.tab = static_cast<Tab>(tab);
+    for (Panel const& panel : all_panels()) {
+      state.panels.tab = Tab{panel.id};
       ui.frames(*scene, state, 2);
     }
     for (float y = 160; y < 560; y += 9) {

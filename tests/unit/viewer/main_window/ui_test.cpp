@@ -9,6 +9,7 @@
 #include "tests/unit/viewer/null_ui.h"
 #include "tests/unit/viewer/scenes.h"
 #include "viewer/interaction/navigate.h"
+#include "viewer/panels/panels.h"
 #include "viewer/queries/search_query.h"
 #include "viewer/scene/track_choice.h"
 #include "viewer/timeline/draw.h"
@@ -28,10 +29,6 @@ Scene const& training() {
   return kScene;
 }
 
-constexpr Tab kAllTabs[] = {Tab::kStatistics, Tab::kKernels, Tab::kCommunication, Tab::kPath,
-                            Tab::kFlame,      Tab::kMemory,  Tab::kRun,           Tab::kNotes,
-                            Tab::kLaunches,   Tab::kPhases,  Tab::kDevices,       Tab::kScaling};
-
 /// The mouse over all of the panel at the bottom: tooltips.
 void point_at_the_panel(NullUi& ui, Scene const& scene, ViewState& state) {
   for (float y = 580; y < 800; y += 31)
@@ -46,9 +43,9 @@ void draw_everything(Scene const& scene) {
   ViewState state = initial_view(scene);
   state.panels.path = true;
   for (Theme const theme : {Theme::kDark, Theme::kLight})
-    for (Tab const tab : kAllTabs) {
+    for (Panel const& panel : all_panels()) {
       state.theme = theme;
-      state.panels.tab = tab;
+      state.panels.tab = Tab{panel.id};
       ui.frames(scene, state, 3);
       EXPECT_GT(ImGui::GetDrawData()->TotalVtxCount, 0);
     }
@@ -66,8 +63,8 @@ void draw_everything(Scene const& scene) {
   state.panels.help = false;
   if (!scene.analysis.kernels.empty())
     search_for(state, query_for(printable_name(scene.analysis.kernels[0].name)));
-  for (Tab const tab : kAllTabs) {
-    state.panels.tab = tab;
+  for (Panel const& panel : all_panels()) {
+    state.panels.tab = Tab{panel.id};
     point_at_the_panel(ui, scene, state);
   }
   for (float y = 10; y < 800; y += 37)
@@ -472,7 +469,7 @@ TEST(UiPanels, BracketGoesToTheCollectiveOnTheOtherDevice) {
 TEST(UiPanels, ClickOnAFlameSearchesForItsName) {
   NullUi ui;
   ViewState state = initial_view(training());
-  state.panels.tab = Tab::kFlame;
+  state.panels.tab = Tab{"flames"};
   ui.frames(training(), state, 3);
   ASSERT_TRUE(click_until(ui, training(), state, {40, 645}, {300, 760},
                           [&] { return !state.search.text.empty(); }));
@@ -483,7 +480,7 @@ TEST(UiPanels, ClickOnAFlameSearchesForItsName) {
 TEST(UiPanels, ClickOnTheMemoryCurveAsksWhoHoldsItThere) {
   NullUi ui;
   ViewState state = initial_view(training());
-  state.panels.tab = Tab::kMemory;
+  state.panels.tab = Tab{"memory"};
   ui.frames(training(), state, 3);
   ASSERT_TRUE(click_until(ui, training(), state, {150, 690}, {200, 740},
                           [&] { return state.panels.memory_at.has_value(); }));

@@ -9,6 +9,7 @@
 #include "tests/unit/viewer/comparison/scaling_scenes.h"
 #include "tests/unit/viewer/event_store/far_scenes.h"
 #include "tests/unit/viewer/null_ui.h"
+#include "viewer/comparison/scaling_view.h"
 #include "viewer/interaction/navigate.h"
 #include "viewer/queries/charts/counter_curves.h"
 #include "viewer/queries/charts/pipeline_picture.h"
@@ -18,7 +19,7 @@
 namespace stepscope::viewer {
 namespace {
 
-constexpr Tab kFactTabs[] = {Tab::kLaunches, Tab::kPhases, Tab::kDevices, Tab::kScaling};
+constexpr Tab kFactTabs[] = {Tab::kLaunches, Tab{"phases"}, Tab{"devices"}, Tab::kScaling};
 constexpr std::string_view kHostile = "%s%n \xFF\xFE##a###b\x1B[31m";
 
 Scene const& trained() {
@@ -160,7 +161,7 @@ TEST(FactPanels, DrawFactsAtTheEndsOfTheirRange) {
 }
 
 TEST(FactPanels, ClickOnADeviceShowsItsFactsEverywhere) {
-  for (Tab const tab : {Tab::kLaunches, Tab::kDevices}) {
+  for (Tab const tab : {Tab::kLaunches, Tab{"devices"}}) {
     Scene scene = synthetic_scene({.devices = 3, .steps = 8, .process_per_device = true});
     for (auto& device : scene.analysis.devices) device.telemetry.emplace();
     NullUi ui;
@@ -194,7 +195,7 @@ TEST(FactPanels, ClickOnALongestCopyFliesThere) {
 TEST(FactPanels, ClickOnAPhaseSearchesForIt) {
   NullUi ui;
   ViewState state = initial_view(trained());
-  state.panels.tab = Tab::kPhases;
+  state.panels.tab = Tab{"phases"};
   ui.frames(trained(), state, 3);
   ASSERT_TRUE(click_over(ui, trained(), state, {40, 640}, {60, 760},
                          [&] { return !state.search.text.empty(); }));
@@ -209,7 +210,7 @@ TEST(FactPanels, ClickOnAStageShowsAStepOfIt) {
   ASSERT_FALSE(piped().analysis.pipelines.empty());
   NullUi ui;
   ViewState state = initial_view(piped());
-  state.panels.tab = Tab::kPhases;
+  state.panels.tab = Tab{"phases"};
   ui.frames(piped(), state, 3);
   // Below the words and the picture of a step.
   ASSERT_TRUE(click_over(ui, piped(), state, {540, 735}, {560, 790},
@@ -226,7 +227,7 @@ TEST(FactPanels, ClickOnATimeThatWasHeldDownFliesThere) {
   ASSERT_FALSE(scene.analysis.devices[0].telemetry->throttled.empty());
   NullUi ui;
   ViewState state = initial_view(scene);
-  state.panels.tab = Tab::kDevices;
+  state.panels.tab = Tab{"devices"};
   ui.frames(scene, state, 3);
   ASSERT_TRUE(
       click_over(ui, scene, state, {740, 610}, {760, 700}, [&] { return !state.history.empty(); }));

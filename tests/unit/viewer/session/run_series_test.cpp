@@ -1,5 +1,5 @@
 // Which paths are a series, which of its runs is shown, and what is read of the others.
-#include "viewer/session/run_series.h"
+#include "viewer/loading/run_series.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

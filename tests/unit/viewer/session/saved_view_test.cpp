@@ -22,7 +22,7 @@ ViewState changed_state() {
   state.range = TimeWindow{2e6, 3e6};
   state.scroll = 33;
   state.theme = Theme::kLight;
-  state.panels.tab = Tab::kMemory;
+  state.panels.tab = Tab{"memory"};
   state.panels.path = true;
   state.panels.side_width = 411;
   state.panels.bottom_height = 222;

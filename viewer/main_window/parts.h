@@ -1,0 +1,31 @@
+// The parts of the window, one file each.
+#pragma once
+
+#include "viewer/main_window/actions.h"
+#include "viewer/panels/common/panel.h"
+
+namespace stepscope::viewer {
+
+/// The line at the top: menus, run, search.
+void top_bar(ActionScope const& scope);
+/// The menus, in a line.
+void menu_bar(ActionScope const& scope);
+/// All keys and mouse gestures, over everything.
+void help(ViewState& state);
+/// The box that goes to a track by its name, over everything, while it is open.
+void track_finder(Scene const& scene, ViewState& state, float rows_height);
+/// What a person has to know about the run's files, or about the file that keeps the view. Nothing
+/// to know: nothing is drawn.
+void notice(WindowLink const& window, Theme theme);
+
+/// A line of tabs, and the panel that is in front below it.
+void panel_tabs(PanelScope const& scope);
+
+/// Shows the hits of the search box as soon as they are found.
+void update_search(Scene const& scene, ViewState& state, PanelCache& cache);
+/// Shows the event that Panels::seek looks for, once it is found; the words about it, in the line
+/// at the top.
+void update_same_name(Scene const& scene, ViewState& state, PanelCache& cache);
+void same_name_words(ViewState const& state);
+
+}  // namespace stepscope::viewer
