@@ -1,4 +1,5 @@
-// THE list of commands.
+// THE list of commands: a command is cli/commands/NAME.cpp with `Action add_NAME(CLI::App&)`, and
+// its row here.
 #pragma once
 
 #include <span>
@@ -9,21 +10,28 @@ namespace stepscope::cli {
 
 std::span<Command const> commands();
 
-Action add_profile(CLI::App& app);
-Action add_run(CLI::App& app);
-Action add_record(CLI::App& app);
-Action add_analyze(CLI::App& app);
-Action add_report(CLI::App& app);
-Action add_compare(CLI::App& app);
-Action add_check(CLI::App& app);
-Action add_view(CLI::App& app);
-Action add_info(CLI::App& app);
-Action add_query(CLI::App& app);
-Action add_doctor(CLI::App& app);
-Action add_selftest(CLI::App& app);
-Action add_import(CLI::App& app);
-Action add_export(CLI::App& app);
-Action add_slice(CLI::App& app);
-Action add_synth(CLI::App& app);
+// clang-format off
+#define STEPSCOPE_COMMANDS(X) \
+  X(profile, "train a bundled workload, record it, analyze it and write the report") \
+  X(run, "train a bundled workload") \
+  X(record, "record any program") \
+  X(analyze, "show where the time of a run went, and why") \
+  X(report, "write the HTML report of a run or of a scaling series") \
+  X(compare, "show what changed between runs, whether it is significant, and why") \
+  X(check, "CI gate: compare a run with its baseline and its budgets") \
+  X(view, "open a run in the desktop viewer") \
+  X(info, "list the contents of a run") \
+  X(query, "query a run with SQL") \
+  X(doctor, "check whether this machine is ready, or whether a trace is complete") \
+  X(selftest, "record known work and check that its traces are right") \
+  X(import, "convert traces of other tools into a run") \
+  X(export, "convert a run for another tool") \
+  X(slice, "copy a part of a run, small enough to share") \
+  X(synth, "write a synthetic run of any size with known ground truth")
+// clang-format on
+
+#define STEPSCOPE_DECLARE_COMMAND(name, description) Action add_##name(CLI::App& app);
+STEPSCOPE_COMMANDS(STEPSCOPE_DECLARE_COMMAND)
+#undef STEPSCOPE_DECLARE_COMMAND
 
 }  // namespace stepscope::cli

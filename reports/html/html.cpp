@@ -6,6 +6,38 @@
 #include "reports/html/timeline_data.h"
 
 namespace stepscope::reports {
+
+// THE list, in the order of the page: a section is sections/NAME.cpp with `std::string NAME(Page
+// const&)`, which returns a whole <section>, or nothing where the run has nothing of the kind (one
+// device never waits for another), and its row here. The section names data that the recording
+// lacks.
+// clang-format off
+#define STEPSCOPE_SECTIONS(X) \
+  X("summary", "Verdict", summary_section) \
+  X("findings", "Findings", findings_section) \
+  X("program", "Program", programs_section) \
+  X("steps", "Steps", steps_section) \
+  X("path", "Critical path", path_section) \
+  X("devices", "Devices", devices_section) \
+  X("idle", "Idle time", idle_section) \
+  X("timeline", "Timeline", timeline_section) \
+  X("waiting", "Waiting", waiting_section) \
+  X("communication", "Communication", communication_section) \
+  X("pipelines", "Pipelines", pipelines_section) \
+  X("kernels", "Kernels", kernels_section) \
+  X("launches", "Launches", launches_section) \
+  X("copies", "Copies", copies_section) \
+  X("phases", "Phases", phases_section) \
+  X("memory", "Memory", memory_section) \
+  X("health", "Health", health_section) \
+  X("facts", "Run", facts_section) \
+  X("quality", "Quality", quality_section)
+// clang-format on
+
+#define STEPSCOPE_DECLARE_SECTION(id, title, write) std::string write(Page const& page);
+STEPSCOPE_SECTIONS(STEPSCOPE_DECLARE_SECTION)
+#undef STEPSCOPE_DECLARE_SECTION
+
 namespace {
 
 /// The page from the top: what decides first, what explains it after.
@@ -13,25 +45,9 @@ struct SectionOf {
   char const *id, *title;  ///< title: in the navigation
   std::string (*write)(Page const&);
 };
-constexpr SectionOf kSections[] = {{"summary", "Verdict", summary_section},
-                                   {"findings", "Findings", findings_section},
-                                   {"program", "Program", programs_section},
-                                   {"steps", "Steps", steps_section},
-                                   {"path", "Critical path", path_section},
-                                   {"devices", "Devices", devices_section},
-                                   {"idle", "Idle time", idle_section},
-                                   {"timeline", "Timeline", timeline_section},
-                                   {"waiting", "Waiting", waiting_section},
-                                   {"communication", "Communication", communication_section},
-                                   {"pipelines", "Pipelines", pipelines_section},
-                                   {"kernels", "Kernels", kernels_section},
-                                   {"launches", "Launches", launches_section},
-                                   {"copies", "Copies", copies_section},
-                                   {"phases", "Phases", phases_section},
-                                   {"memory", "Memory", memory_section},
-                                   {"health", "Health", health_section},
-                                   {"facts", "Run", facts_section},
-                                   {"quality", "Quality", quality_section}};
+#define STEPSCOPE_SECTION_ROW(id, title, write) {id, title, write},
+constexpr SectionOf kSections[] = {STEPSCOPE_SECTIONS(STEPSCOPE_SECTION_ROW)};
+#undef STEPSCOPE_SECTION_ROW
 
 std::string document_of(Page const& page) {
   model::Run const& run = page.run;

@@ -64,29 +64,6 @@ model::Interval widened(model::Interval when, double share, int64_t at_least_ns,
 std::vector<TimelineView> timeline_views(model::Run const& run, analyzer::Analysis const& analysis,
                                          model::Interval range);
 
-/// One function a section; each returns a whole <section>, or nothing where the run has nothing of
-/// the kind (one device never waits for another). Missing data of the recording are named in the
-/// section.
-std::string summary_section(Page const& page);
-std::string findings_section(Page const& page);
-std::string programs_section(Page const& page);
-std::string steps_section(Page const& page);
-std::string path_section(Page const& page);
-std::string devices_section(Page const& page);
-std::string idle_section(Page const& page);
-std::string timeline_section(Page const& page);
-std::string waiting_section(Page const& page);
-std::string communication_section(Page const& page);
-std::string pipelines_section(Page const& page);
-std::string kernels_section(Page const& page);
-std::string launches_section(Page const& page);
-std::string copies_section(Page const& page);
-std::string phases_section(Page const& page);
-std::string memory_section(Page const& page);
-std::string health_section(Page const& page);
-std::string facts_section(Page const& page);
-std::string quality_section(Page const& page);
-
 /// No device worked, and something is known of the host: sections about devices stay away.
 bool is_about_host(Page const& page);
 
