@@ -133,7 +133,6 @@ void warn_of_missing_steps(std::pair<int64_t, int64_t> wanted, std::pair<int64_t
 }
 
 base::Expected<std::pair<int64_t, int64_t>> parse_steps(std::string const& text, std::string_view option) {
-
   size_t const colon = text.find(':');
   std::string_view const first = std::string_view(text).substr(0, colon);
   std::string_view const last = colon == std::string::npos ? first : std::string_view(text).substr(colon + 1);

@@ -6,6 +6,7 @@
 
 #include <sqlite3.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "query/groups.h"
 #include "query/part.h"

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "trace/base/expected.h"
 #include "trace/model/run.h"

@@ -8,6 +8,7 @@
 
 #include <tbb/parallel_pipeline.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/metrics/core/streamed_run.h"
 #include "analyzer/metrics/steps/skeleton_rows.h"
 #include "trace/model/build/trace_builder.h"

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "trace/base/expected.h"
 #include "trace/import/open/trace_source.h"

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "trace/base/format.h"
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "cli/analyzed_run.h"
 #include "cli/commands.h"

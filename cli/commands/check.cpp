@@ -11,6 +11,7 @@
 
 #include <unistd.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/gate/gate.h"
 #include "analyzer/gate/kept_sample.h"
 #include "cli/commands.h"

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "cli/commands.h"
 #include "cli/commands/checks.h"
@@ -260,7 +261,6 @@ int examine(std::vector<std::string> const& runs, bool as_json) {
   int code = kGood;
   json files_json = json::array();
   for (std::string const& run : runs) {
-
     auto const files = import::files_of(run);
     if (!files) return report_error(files.error());
     for (std::string const& file : *files) {

@@ -3,6 +3,7 @@
 #include <ctime>
 #include <memory>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "cli/commands.h"
 #include "cli/commands/recording.h"

@@ -10,7 +10,7 @@
 #include "trace/base/parse_time.h"
 #include "tracer/core/options.h"
 #include "tracer/record.h"
-#include "tracer/record_in_turn.h"
+#include "tracer/record_interleaved.h"
 
 namespace stepscope::cli {
 namespace {
@@ -52,7 +52,7 @@ base::Expected<int> record_two(tracer::RecordOptions const& options, std::string
     second_folder.emplace(std::move(*taken));
   }
 
-  return tracer::record_in_turn(options, turn_steps, first, second);
+  return tracer::record_interleaved(options, turn_steps, first, second);
 }
 
 struct RecordCommand {

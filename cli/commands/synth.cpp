@@ -32,7 +32,7 @@ std::string lists() {
   text += "Faults, each with its default amount:\n";
   for (synth::FaultKind const& kind : synth::fault_kinds()) {
     text += fmt::format("  {:<24} {}", synth::usage_of(kind), kind.summary);
-    if (!kind.unit.empty()) text += fmt::format(" ({})", kind.steady);
+    if (!kind.unit.empty()) text += fmt::format(" ({})", kind.usual);
     text += '\n';
   }
 

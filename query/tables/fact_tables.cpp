@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "analyzer/metrics/steps/run_summary.h"
 #include "query/tables/host_tables.h"
 #include "reports/words/labels.h"
 #include "reports/words/summary.h"
@@ -127,7 +128,7 @@ FactTable step_table() {
                   nullptr};
   append_idle(table.columns);
   table.fill = [](Run const& run, Analysis const& analysis, Rows& rows) {
-    for (reports::StepPeriod const& period : reports::step_periods(analysis)) {
+    for (analyzer::StepPeriod const& period : analyzer::step_periods(analysis)) {
       analyzer::StepStats const& step = *period.step;
       add_place(run, step.ref, rows);
       rows.add(integer(step.step));
@@ -188,7 +189,7 @@ Cell operation(model::CollectiveOp op) {
 }
 Cell communicator_cell(uint64_t communicator) { return communicator == 0 ? Cell{} : Cell::address(communicator); }
 Cell message_bytes(analyzer::CollectiveStats const& collective) {
-  bool const is_unknown = collective.bytes == 0 && collective.op != model::CollectiveOp::kBarrier;
+  bool const is_unknown = !model::is_message_size_known(collective.op, collective.bytes);
   return is_unknown ? Cell{} : count(collective.bytes);
 }
 

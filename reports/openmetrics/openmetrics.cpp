@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/core/quantile.h"
 #include "reports/words/labels.h"
 #include "reports/words/summary.h"
 
@@ -95,7 +96,8 @@ void add_steps(analyzer::Analysis const& analysis, Metrics& metrics) {
                  "threads.");
   if (!lengths.empty()) {
     for (double const q : {0.5, 0.95})
-      metrics.sample({{"quantile", fmt::format("{}", q)}}, static_cast<double>(quantile(lengths, q)) / kNsPerSecond);
+      metrics.sample({{"quantile", fmt::format("{}", q)}},
+                     static_cast<double>(analyzer::quantile_of_sorted(lengths, q)) / kNsPerSecond);
     metrics.sample({}, sum / kNsPerSecond, "_sum");
     metrics.sample({}, static_cast<double>(lengths.size()), "_count");
   }

@@ -100,7 +100,7 @@ std::vector<std::string> steps_row(model::Run const& run, analyzer::DeviceStats 
           peak_text(device)};
 }
 
-std::string devices_text(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary, Paint const& paint) {
+std::string device_rows_text(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary, Paint const& paint) {
   if (analysis.devices.empty()) return {};
   std::vector<std::vector<std::string>> rows;
   if (summary.has_steps)
@@ -165,7 +165,7 @@ std::string analysis_text(model::Run const& run, analyzer::Analysis const& analy
   std::string text = heading(run, analysis, summary, paint);
   text += "\n" + wrapped(verdict(run, analysis, summary), width, "", "");
   if (std::string const bar = split_bar(summary, paint, width); !bar.empty()) text += "\n" + bar;
-  if (!analysis.devices.empty()) text += "\n" + devices_text(run, analysis, summary, paint);
+  if (!analysis.devices.empty()) text += "\n" + device_rows_text(run, analysis, summary, paint);
   text += waits_text(run, analysis, width);
   text += hosts_text(run, analysis, paint, width);
   bool const is_judged = !analysis.devices.empty() || summarize_hosts(analysis).mean_ns || !analysis.negotiations.empty();

@@ -86,8 +86,8 @@ std::string ranges_verdict(analyzer::Analysis const& analysis) {
                         counted(threads, "thread"), base::format_duration(longest));
   MainRange const main = main_range(analysis, false);
   if (main.range == nullptr) return text;
-  return text +
-         tr(" Most of their time is in {}: {}, summed over threads.", in_quotes(main.range->name), base::format_duration(main.ns));
+  return text + tr(" Most of their time is in {}: {}, summed over threads.", in_quotes(main.range->name),
+                   base::format_duration(main.ns));
 }
 
 FindingWords late_rank_words(analyzer::Finding const& finding) {
@@ -165,33 +165,6 @@ int64_t busy_time(analyzer::HostStats const& host) {
   double sum = 0;
   for (analyzer::HostThreadStats const& thread : host.threads) sum += static_cast<double>(thread.busy_ns);
   return static_cast<int64_t>(std::min(sum, 9e18));
-}
-
-HostSummary summarize_hosts(analyzer::Analysis const& analysis) {
-  HostSummary summary;
-  std::vector<int64_t> lengths;
-  double total = 0, input = 0;
-  for (analyzer::HostStats const& host : analysis.hosts) {
-    for (analyzer::HostStepStats const& step : host.steps) {
-      ++(step.warmup ? summary.warmup_steps : summary.steps);
-      if (step.warmup) continue;
-      lengths.push_back(step.period.length());
-      total += static_cast<double>(step.period.length());
-      input += static_cast<double>(step.input_ns);
-    }
-    bool const is_slower =
-        host.slow && (summary.slowest == nullptr || host.slow->when.length() > summary.slowest->slow->when.length());
-    if (is_slower) summary.slowest = &host;
-  }
-  if (lengths.empty()) return summary;
-
-  std::sort(lengths.begin(), lengths.end());
-  auto const count = static_cast<double>(lengths.size());
-  summary.mean_ns = static_cast<int64_t>(total / count);
-  summary.input_ns = static_cast<int64_t>(input / count);
-  summary.median_ns = quantile(lengths, 0.5);
-  summary.p95_ns = quantile(lengths, 0.95);
-  return summary;
 }
 
 std::string negotiation_words(analyzer::NegotiationStats const& facts) {

@@ -108,14 +108,6 @@ Part const& part(int index) {
   return translated(kParts[static_cast<size_t>(index)]);
 }
 
-int64_t part_ns(analyzer::TimeSplit const& split, int index) {
-  STEPSCOPE_CHECK(index >= 0 && index < kPartCount);
-  if (index == 0) return split.compute_ns;
-  if (index == 1) return split.exposed_comm_ns;
-  if (index == 2) return split.exposed_copy_ns;
-  return split.idle_by_cause[static_cast<size_t>(index - 3)];
-}
-
 int32_t rank_of(model::Run const& run, analyzer::DeviceRef ref) {
   auto const index = static_cast<size_t>(ref.rank_index);
   return ref.rank_index >= 0 && index < run.ranks.size() ? run.ranks[index].trace.info().rank : ref.rank_index;

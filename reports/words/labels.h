@@ -19,10 +19,9 @@ struct Part {
   uint32_t light = 0;        ///< 0xRRGGBB on a light background; only of part()
   uint32_t dark = 0;         ///< 0xRRGGBB on a dark background; only of part()
 };
-inline constexpr int kPartCount = 3 + analyzer::kIdleCauseCount;
-/// Index 0 compute, 1 exposed communication, 2 exposed copies, 3 + cause: idle by cause.
+using analyzer::kPartCount;
+/// The words of a part of a TimeSplit (analyzer/results/time_split.h).
 Part const& part(int index);
-int64_t part_ns(analyzer::TimeSplit const& split, int index);
 
 /// What the critical path did, as a part of its time: the key is the CSS class of the part it looks like; `idle` = it is not on a
 /// device.

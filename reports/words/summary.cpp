@@ -2,16 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include <fmt/format.h>
 
-#include "analyzer/metrics/steps/measured_steps.h"
 #include "analyzer/rules/benchmark.h"
 #include "reports/words/host_words.h"
 #include "reports/words/language.h"
 #include "reports/words/wording.h"
-#include "trace/base/check.h"
 #include "trace/base/format.h"
 
 namespace stepscope::reports {
@@ -20,54 +17,6 @@ namespace {
 /// A loss below this share of the step is not worth a look; the verdict then says that no loss
 /// stands out.
 constexpr double kLossWorthNaming = 0.03;
-
-void add(Summary& summary, analyzer::TimeSplit const& split) {
-  for (int i = 0; i < kPartCount; ++i) summary.parts_ns[static_cast<size_t>(i)] += static_cast<double>(part_ns(split, i));
-}
-
-void add_steps(Summary& summary, analyzer::Analysis const& analysis) {
-  std::vector<int64_t> lengths;
-  std::set<int64_t> counted, warmup, unusual;
-  size_t steady = 0;
-  for (StepPeriod const& period : step_periods(analysis)) {
-    (period.step->warmup ? warmup : counted).insert(period.step->step);
-    if (!period.is_measured) continue;
-    summary.mean_of_all_ns += static_cast<double>(period.when.length());
-    lengths.push_back(period.when.length());
-    if (!period.is_steady) unusual.insert(period.step->step);
-    if (!period.is_steady) continue;
-    for (size_t i = 0; i < period.parts_ns.size(); ++i) summary.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
-    ++steady;
-  }
-
-  summary.steps = counted.size();
-  summary.warmup_steps = warmup.size();
-  summary.unusual_steps = unusual.size();
-  if (steady == 0) return;
-  summary.has_steps = true;
-  for (double& ns : summary.parts_ns) ns /= static_cast<double>(steady);
-  summary.mean_of_all_ns /= static_cast<double>(lengths.size());
-  std::sort(lengths.begin(), lengths.end());
-  summary.median_ns = quantile(lengths, 0.5);
-  summary.p95_ns = quantile(lengths, 0.95);
-}
-
-void add_devices(Summary& summary, analyzer::Analysis const& analysis) {
-  int64_t window = 0, busy = 0, comm = 0, exposed = 0;
-  for (analyzer::DeviceStats const& device : analysis.devices) {
-    window += device.time.window_ns;
-    busy += device.time.busy_ns;
-    comm += device.time.comm_ns;
-    exposed += device.time.exposed_comm_ns;
-    if (device.memory.peak_reserved_bytes)
-      summary.peak_reserved_bytes = std::max(summary.peak_reserved_bytes.value_or(0), *device.memory.peak_reserved_bytes);
-    if (!summary.has_steps) add(summary, device.time);
-  }
-  if (!summary.has_steps && !analysis.devices.empty())
-    for (double& ns : summary.parts_ns) ns /= static_cast<double>(analysis.devices.size());
-  if (window > 0) summary.utilization = static_cast<double>(busy) / static_cast<double>(window);
-  if (comm > 0) summary.overlap = static_cast<double>(comm - exposed) / static_cast<double>(comm);
-}
 
 /// The first finding that is more than a note, as a sentence.
 std::string first_finding(model::Run const& run, analyzer::Analysis const& analysis) {
@@ -146,81 +95,6 @@ std::string verdict_without_device(model::Run const& run, analyzer::Analysis con
 }
 
 }  // namespace
-
-std::vector<StepPeriod> step_periods(analyzer::Analysis const& analysis) {
-  std::vector<std::vector<analyzer::MeasuredPeriod>> const measured = analyzer::measured_periods(analysis);
-  std::vector<StepPeriod> periods;
-  periods.reserve(analysis.steps.size());
-  size_t device = 0, next = 0;  // of its periods
-  for (analyzer::StepStats const& step : analysis.steps) {
-    StepPeriod& period = periods.emplace_back(StepPeriod{&step, step.window, {}});
-    for (int i = 0; i < kPartCount; ++i) period.parts_ns[static_cast<size_t>(i)] = part_ns(step.time, i);
-    for (; device < measured.size() && analysis.devices[device].ref < step.ref; ++device) next = 0;
-    if (step.warmup || device == measured.size() || analysis.devices[device].ref != step.ref) continue;
-    // A period ends where its step's window does; steps that go back in time have none.
-    if (next >= measured[device].size() || measured[device][next].when.end != step.window.end) continue;
-    analyzer::MeasuredPeriod const& own = measured[device][next++];
-    period.when = own.when;
-    period.is_measured = true;
-    period.is_steady = own.is_steady;
-    for (size_t cause = 0; cause < own.lead.size(); ++cause) period.parts_ns[3 + cause] += own.lead[cause];
-  }
-  return periods;
-}
-
-int64_t quantile(std::vector<int64_t> const& sorted, double q) {
-  STEPSCOPE_CHECK(!sorted.empty());
-  auto const rank = static_cast<size_t>(std::ceil(q * static_cast<double>(sorted.size())));
-  return sorted[std::clamp<size_t>(rank, 1, sorted.size()) - 1];
-}
-
-double Summary::share(int part_index) const { return mean_ns > 0 ? parts_ns[static_cast<size_t>(part_index)] / mean_ns : 0; }
-
-Summary summarize(analyzer::Analysis const& analysis) {
-  Summary summary;
-  add_steps(summary, analysis);
-  add_devices(summary, analysis);
-  for (int i = 0; i < kPartCount; ++i) {
-    double const ns = summary.parts_ns[static_cast<size_t>(i)];
-    summary.mean_ns += ns;
-    if (i > 0 && ns > 0 && (summary.largest_loss < 0 || ns > summary.parts_ns[static_cast<size_t>(summary.largest_loss)]))
-      summary.largest_loss = i;
-  }
-  return summary;
-}
-
-double DeviceMean::idle_ns() const {
-  double ns = 0;
-  for (int i = 0; i < kPartCount; ++i) ns += part(i).idle ? parts_ns[static_cast<size_t>(i)] : 0;
-  return ns;
-}
-
-std::vector<DeviceMean> device_means(analyzer::Analysis const& analysis) {
-  std::vector<DeviceMean> means(analysis.devices.size());
-  for (size_t d = 0; d < means.size(); ++d) means[d].ref = analysis.devices[d].ref;
-  std::vector<double> comm(means.size()), exposed(means.size());
-  size_t d = 0;
-  for (StepPeriod const& period : step_periods(analysis)) {
-    while (d < means.size() && means[d].ref < period.step->ref) ++d;
-    if (d == means.size()) break;
-    if (!period.is_steady || means[d].ref != period.step->ref) continue;
-    DeviceMean& mean = means[d];
-    ++mean.steps;
-    mean.step_ns += static_cast<double>(period.when.length());
-    for (size_t i = 0; i < mean.parts_ns.size(); ++i) mean.parts_ns[i] += static_cast<double>(period.parts_ns[i]);
-    comm[d] += static_cast<double>(period.step->time.comm_ns);
-    exposed[d] += static_cast<double>(period.step->time.exposed_comm_ns);
-  }
-
-  for (d = 0; d < means.size(); ++d) {
-    if (means[d].steps == 0) continue;
-    auto const steps = static_cast<double>(means[d].steps);
-    means[d].step_ns /= steps;
-    for (double& ns : means[d].parts_ns) ns /= steps;
-    if (comm[d] > 0) means[d].overlap = 1 - exposed[d] / comm[d];
-  }
-  return means;
-}
 
 std::string verdict(model::Run const& run, analyzer::Analysis const& analysis, Summary const& summary) {
   if (!has_device_work(analysis)) return verdict_without_device(run, analysis);

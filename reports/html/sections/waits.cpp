@@ -4,12 +4,12 @@
 
 #include <fmt/format.h>
 
+#include "analyzer/metrics/communication/wait_matrix.h"
 #include "reports/html/bars.h"
 #include "reports/html/escape.h"
 #include "reports/html/page.h"
 #include "reports/html/page_data.h"
 #include "reports/html/table.h"
-#include "reports/html/wait_map.h"
 #include "reports/text/waits.h"
 #include "reports/words/language.h"
 #include "reports/words/summary.h"
@@ -112,8 +112,8 @@ std::string causes_table(Page const& page) {
 std::string waiting_table(Page const& page) {
   Table table("waits-table", "Waiting for other ranks inside collectives");
   table.text("Device").number(page.summary.has_steps ? "Wait a step" : "Wait").number("Collectives").number("Arrived last");
-  auto const waits = waits_by_device(page.analysis);
-  for (DeviceWait const& wait : waits) {
+  auto const waits = analyzer::waits_by_device(page.analysis);
+  for (analyzer::DeviceWait const& wait : waits) {
     if (table.size() == kMaxTableRows) break;
     double const per = page.summary.has_steps ? static_cast<double>(std::max<size_t>(wait.steps, 1)) : 1.0;
     table.row({label_cell(device_label(page.run, wait.ref)), duration_cell(static_cast<double>(wait.wait_ns) / per),
@@ -193,39 +193,34 @@ std::string stages_table(Page const& page, analyzer::PipelineStats const& pipeli
   return table.html() + and_more(table.size(), pipeline.stages.size(), "stage");
 }
 
-/// The wait of a device in its steps; the map's table.
-std::string map_table(Page const& page, WaitMap const& map) {
+/// The matrix of waits as a table.
+std::string step_waits_table(Page const& page, analyzer::StepWaitMatrix const& matrix) {
   Table table("wait-map-table", "Waiting in each device's steps");
   table.text("Device").number("Median step", "Wait that no compute hides").number("p95").number("Longest");
   table.number("Longest in step").number("Share of all steps", "Steps with any waiting");
-  for (WaitMap::Row const& row : map.rows) {
-    std::vector<int64_t> known;
-    std::copy_if(row.ns.begin(), row.ns.end(), std::back_inserter(known), [](int64_t ns) { return ns >= 0; });
-    if (known.empty()) continue;
-    auto const longest = std::max_element(row.ns.begin(), row.ns.end());
-    std::sort(known.begin(), known.end());
-    auto const waiting = std::count_if(known.begin(), known.end(), [](int64_t ns) { return ns > 0; });
-    table.row({label_cell(device_label(page.run, row.ref)), ns_cell(quantile(known, 0.5)), ns_cell(quantile(known, 0.95)),
-               ns_cell(known.back()),
-               count_cell(
-                   static_cast<uint64_t>(std::max<int64_t>(map.columns[static_cast<size_t>(longest - row.ns.begin())].first, 0))),
-               share_cell(static_cast<double>(waiting) / static_cast<double>(known.size()))});
+
+  for (analyzer::StepWaitMatrix::Row const& row : matrix.rows) {
+    std::optional<analyzer::StepWaits> const waits = analyzer::step_waits(matrix, row);
+    if (!waits) continue;
+    table.row({label_cell(device_label(page.run, row.ref)), ns_cell(waits->median_ns), ns_cell(waits->p95_ns),
+               ns_cell(waits->longest_ns), count_cell(static_cast<uint64_t>(std::max<int64_t>(waits->longest_step, 0))),
+               share_cell(waits->waiting_share)});
   }
   return table.html();
 }
 
-std::string map_block(Page const& page) {
-  WaitMap const map = wait_map(page.analysis);
-  if (map.rows.empty()) return {};
+std::string step_waits_block(Page const& page) {
+  analyzer::StepWaitMatrix const matrix = analyzer::step_wait_matrix(page.analysis);
+  if (matrix.rows.empty()) return {};
   std::string body = chart("wait-map", "Waiting of each device in each step",
                            "Time of a step in which the device waits in a collective for others and does not "
                            "compute; for many steps the mean of neighbours. "
                            "A row without colour is a device that others wait for. "
                            "A coloured column is a step in which a device came late.");
-  if (map.devices_left_out > 0)
-    body +=
-        empty_note(tr("{} more; the map shows the devices that wait least and most.", counted(map.devices_left_out, "device")));
-  return body + folded("Data as a table", map_table(page, map));
+  if (matrix.devices_left_out > 0)
+    body += empty_note(
+        tr("{} more; the map shows the devices that wait least and most.", counted(matrix.devices_left_out, "device")));
+  return body + folded("Data as a table", step_waits_table(page, matrix));
 }
 
 bool has_waiting(analyzer::Analysis const& analysis) {
@@ -253,7 +248,7 @@ std::string waiting_section(Page const& page) {
                 "Transfer is the shortest participant's duration, so this needs no common clock. "
                 "The rank that waits least arrives last: it is the straggler.");
   body += folded("Data as a table", waiting_table(page));
-  body += map_block(page);
+  body += step_waits_block(page);
   return section("waiting", "Waiting for each other", body);
 }
 

@@ -1,4 +1,5 @@
 // What a run answers in SQL: every table and column, times of ranks with offsets, the analysis's numbers; and what it refuses.
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "query/schema.h"
 #include "tests/support/host_program.h"

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "analyzer/analyze.h"
 #include "reports/github/annotations.h"
 #include "reports/json/gate_json.h"
 #include "reports/junit/junit.h"

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
+#include "analyzer/metrics/core/quantile.h"
 #include "tests/unit/analyzer/rules/work/work_run.h"
 #include "tests/unit/reports/sample.h"
 #include "trace/model/build/trace_builder.h"
@@ -59,10 +61,10 @@ TEST(Summary, without_steps_the_devices_windows_are_split) {
 
 TEST(Summary, quantiles_are_by_nearest_rank) {
   std::vector<int64_t> const values = {10, 20, 30, 40};
-  EXPECT_EQ(quantile(values, 0), 10);
-  EXPECT_EQ(quantile(values, 0.5), 20);
-  EXPECT_EQ(quantile(values, 0.51), 30);
-  EXPECT_EQ(quantile(values, 1), 40);
+  EXPECT_EQ(analyzer::quantile_of_sorted(values, 0), 10);
+  EXPECT_EQ(analyzer::quantile_of_sorted(values, 0.5), 20);
+  EXPECT_EQ(analyzer::quantile_of_sorted(values, 0.51), 30);
+  EXPECT_EQ(analyzer::quantile_of_sorted(values, 1), 40);
 }
 
 TEST(Summary, verdict_names_the_largest_loss_and_the_first_finding) {

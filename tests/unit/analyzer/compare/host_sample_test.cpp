@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/compare/comparison.h"
 #include "analyzer/gate/gate.h"
 #include "reports/text/comparison.h"

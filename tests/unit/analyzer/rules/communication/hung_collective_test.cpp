@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyzer/analyze.h"
 #include "analyzer/results/analysis.h"
 #include "reports/words/wording.h"
 #include "trace/model/build/trace_builder.h"
