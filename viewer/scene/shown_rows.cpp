@@ -15,7 +15,8 @@ ShownRows make_shown_rows(Scene const& scene, ViewState const& state) {
   rows.hidden = count_hidden(scene, state.tracks);
   rows.tops.reserve(rows.tracks.size() + 1);
   rows.tops.push_back(0);
-  for (ShownTrack const& track : rows.tracks) rows.tops.push_back(rows.tops.back() + node_height(scene.nodes[track.node]));
+  for (ShownTrack const& track : rows.tracks)
+    rows.tops.push_back(rows.tops.back() + node_height(scene.nodes[track.node]));
   return rows;
 }
 

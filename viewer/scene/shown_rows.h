@@ -1,5 +1,5 @@
-// The rows of the tree with their heights: made again only when what is shown of the tree changes, so that a frame costs what its
-// screen holds and not what the run has.
+// The rows of the tree with their heights: made again only when what is shown of the tree changes,
+// so that a frame costs what its screen holds and not what the run has.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace stepscope::viewer {
 /// Immutable.
 struct ShownRows {
   std::vector<ShownTrack> tracks;  ///< that scroll, from top to bottom
-  std::vector<float> tops;         ///< of each, in pixels at scale 1, and of what lies below the last
-  std::vector<uint32_t> pinned;    ///< nodes, in their order
-  uint32_t hidden = 0;             ///< count_hidden()
+  std::vector<float> tops;       ///< of each, in pixels at scale 1, and of what lies below the last
+  std::vector<uint32_t> pinned;  ///< nodes, in their order
+  uint32_t hidden = 0;           ///< count_hidden()
 
   [[nodiscard]] float height() const { return tops.back(); }
 };
@@ -24,8 +24,8 @@ struct ShownRows {
 /// The rows of the last state. Of a scene, for the thread of the frames.
 class ShownRowsCache {
  public:
-  /// O(groups that are closed, tracks that are hidden, pinned or in an order of their own) where they are those of the call
-  /// before, else O(nodes).
+  /// O(groups that are closed, tracks that are hidden, pinned or in an order of their own) where
+  /// they are those of the call before, else O(nodes).
   std::shared_ptr<ShownRows const> rows(Scene const& scene, ViewState const& state);
   /// How often they were made, for tests.
   [[nodiscard]] uint64_t made() const { return made_; }
