@@ -43,7 +43,7 @@ TEST(ComparisonText, SaysVerdictAndWhyFirst) {
   EXPECT_THAT(text, HasSubstr("Most of it: more idle time: waiting for input"));
   EXPECT_LT(text.find("SLOWER"), text.find("Why: "));
   EXPECT_LT(text.find("Why: "), text.find("per step"));
-  EXPECT_THAT(text, HasSubstr("One run a side"));
+  EXPECT_THAT(text, HasSubstr("One run on each side"));
   EXPECT_TRUE(text.ends_with("\n"));
 }
 
@@ -108,7 +108,7 @@ TEST(ComparisonText, AnIntervalThatIsNotOfTheMeanSaysOfWhatItIs) {
   EXPECT_EQ(interval_words(change), "95 % interval +0.5 % to +1.5 %");
   change.candidate_mean = 104;
   EXPECT_EQ(interval_words(change),
-            "95 % interval of a typical step +0.5 % to +1.5 %, a few steps moved the mean");
+            "95 % interval of a typical step +0.5 % to +1.5 %; a few steps moved the mean");
   change.unit = analyzer::CompareUnit::kRun;
   EXPECT_THAT(interval_words(change), HasSubstr("a typical run"));
   // Of few runs that vary far the interval reaches to where no time is.

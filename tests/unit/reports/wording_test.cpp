@@ -142,10 +142,10 @@ TEST(Wording, advice_about_copies_fits_what_is_copied) {
             std::string::npos);
   EXPECT_EQ(advice("serialized-copies", {"copies", "within_device"}).find("pinned"),
             std::string::npos);
-  EXPECT_NE(advice("serialized-copies", {"memory", "pinned"}).find("page-locked already"),
+  EXPECT_NE(advice("serialized-copies", {"memory", "pinned"}).find("already page-locked"),
             std::string::npos);
   EXPECT_NE(advice("pageable-copies", {}).find("Page-lock the host memory"), std::string::npos);
-  EXPECT_NE(advice("pageable-copies", {"memory", "pinned"}).find("page-locked already"),
+  EXPECT_NE(advice("pageable-copies", {"memory", "pinned"}).find("already page-locked"),
             std::string::npos);
 }
 
@@ -160,7 +160,7 @@ TEST(Wording, weak_evidence_and_the_bottleneck_are_told) {
   finding.metrics = {{"steps", 1}, {"busy_share", 0.012}};
   finding.subjects = {{"bottleneck", "host"}};
   std::string const text = words_of(sample.run, sample.analysis, finding).explanation;
-  EXPECT_NE(text.find("The device is busy 1.2 % of the time"), std::string::npos);
+  EXPECT_NE(text.find("The device is busy only 1.2 % of the time"), std::string::npos);
   EXPECT_NE(text.find("pays off only once the host is faster"), std::string::npos);
   EXPECT_NE(text.find("Only one step was measured, so the evidence is weak."), std::string::npos);
 }
@@ -284,7 +284,7 @@ TEST(Wording, counts_of_one_are_singular) {
   EXPECT_NE(explanation("step-outliers", {{"outliers", 2}, {"steps", 13}, {"median_step_ns", 1e6}})
                 .find("2 of 13 steps take"),
             std::string::npos);
-  EXPECT_NE(explanation("pageable-copies", {{"pageable_copies", 1}}).find("One copy is"),
+  EXPECT_NE(explanation("pageable-copies", {{"pageable_copies", 1}}).find("One copy uses"),
             std::string::npos);
   EXPECT_NE(
       explanation("exposed-communication", {{"overlap", 0}}).find("No communication is hidden."),
