@@ -41,12 +41,14 @@ Value pivot_of(std::span<Value> values, size_t n) {
                 high = std::max(values[0], values[size / 2]);
     return std::max(low, std::min(high, values[size - 1]));
   }
+
   std::array<Value, kSample> sample;
   for (size_t i = 0; i < kSample; ++i) sample[i] = values[i * size / kSample];
   size_t const there = n * kSample / size;
   // On the far side, so that the larger part is done with.
   size_t const place =
       n < size / 2 ? std::min(there + kAside, kSample - 1) : there - std::min(there, kAside);
+
   std::nth_element(sample.begin(), sample.begin() + static_cast<std::ptrdiff_t>(place),
                    sample.end());
   return sample[place];
@@ -61,22 +63,27 @@ template <class Value>
 Value nth_smallest(std::span<Value> values, size_t n) {
   // What is in no good order for it takes a few rounds more than its logarithm.
   int rounds = 2 * static_cast<int>(std::bit_width(values.size()));
+
   while (values.size() > nth_smallest_parts::kFew && rounds-- > 0) {
     Value const pivot = nth_smallest_parts::pivot_of(values, n);
+
     size_t const less =
         nth_smallest_parts::gather(values, [&](Value value) { return value < pivot; });
     if (n < less) {
       values = values.first(less);
       continue;
     }
+
     values = values.subspan(less);
     n -= less;
+
     size_t const same =
         nth_smallest_parts::gather(values, [&](Value value) { return !(pivot < value); });
     if (n < same) return pivot;
     values = values.subspan(same);
     n -= same;
   }
+
   auto const place = values.begin() + static_cast<std::ptrdiff_t>(n);
   std::nth_element(values.begin(), place, values.end());
   return *place;

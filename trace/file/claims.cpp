@@ -78,6 +78,7 @@ bool are_possible(std::span<StepSpan const> steps, size_t tracks) {
     bool const is_in_time = step.start >= -model::kMaxTime && step.start <= model::kMaxTime &&
                             step.dur >= 0 && step.dur <= model::kMaxTime - step.start;
     if (!is_in_time || step.track.value >= tracks) return false;
+
     if (i == 0) continue;
     StepSpan const& before = steps[i - 1];
     if (std::pair(before.track.value, before.start) > std::pair(step.track.value, step.start))
@@ -90,13 +91,16 @@ bool merge_impossible_devices(std::span<model::Device const> devices,
                               std::span<model::Track> tracks) {
   std::set<int32_t> known;
   for (model::Device const& device : devices) known.insert(device.id);
+
   bool is_any_merged = false;
   for (model::Track& track : tracks) {
     if (track.device < 0 || known.contains(track.device)) continue;
+
     if (known.size() < kMaxDevices) {
       known.insert(track.device);
       continue;
     }
+
     track.device = -1;
     is_any_merged = true;
   }

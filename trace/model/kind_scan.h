@@ -37,12 +37,14 @@ void for_each_row_of(Trace::Columns const& columns, Trace::Rows rows, Visit&& vi
   STEPSCOPE_CHECK(rows.first <= rows.last && rows.last <= columns.kind.size());
   EventKind const* const kinds = columns.kind.data();
   uint32_t row = rows.first;
+
   for (; rows.last - row >= 64; row += 64) {
     uint64_t mask = 0;
     for (uint32_t part = 0; part < 64; part += 16)
       mask |= mask_of_kinds<Kinds...>(kinds + row + part) << part;
     for (; mask != 0; mask &= mask - 1) visit(row + static_cast<uint32_t>(std::countr_zero(mask)));
   }
+
   for (; row < rows.last; ++row)
     if (((kinds[row] == Kinds) || ...)) visit(row);
 }

@@ -198,6 +198,7 @@ TableColumn field_column() {
   constexpr auto kField = std::get<Index>(detail_fields<Row>);
   constexpr FieldWords kWords = words_of(DetailTableOf<Row>::value, kField.name);
   using Value = std::remove_cvref_t<decltype(std::declval<Row>().*kField.member)>;
+
   bool const is_text = std::is_enum_v<Value> || kWords.shown == Shown::kAddress;
   bool const is_payload =
       std::is_same_v<Row, RangeDetail> && std::string_view(kField.name) == "payload";
@@ -216,15 +217,18 @@ TraceTable detail_table() {
   constexpr DetailTable kTable = DetailTableOf<Row>::value;
   constexpr size_t kFields = std::tuple_size_v<std::remove_cvref_t<decltype(detail_fields<Row>)>>;
   auto const& names = kDetailTableNames[static_cast<size_t>(kTable)];
+
   std::vector<TableColumn> details = [&]<size_t... Index>(std::index_sequence<Index...>) {
     return std::vector<TableColumn>{field_column<Row, Index>()...};
   }
   (std::make_index_sequence<kFields>());
+
   TraceTable table{names.name, names.meaning, TableRows::kEvents, kTable, event_columns()};
   std::erase_if(table.columns, [&](TableColumn const& column) {
     return std::any_of(details.begin(), details.end(),
                        [&](TableColumn const& detail) { return detail.name == column.name; });
   });
+
   table.columns.insert(table.columns.end(), details.begin(), details.end());
   return table;
 }
@@ -368,6 +372,7 @@ std::vector<TraceTable> make_tables() {
 
 void append_text(std::string& line, Cell const& cell) {
   auto const add = [&](auto const& digits) { line.append(digits.data(), digits.size()); };
+
   switch (cell.type) {
     case Cell::Type::kNull:
       break;
@@ -402,9 +407,11 @@ TableSource::TableSource(Trace const& trace, int64_t offset_ns)
     texts_.push_back(clean(trace.text(StringId{id})));
   for (Track const& track : trace.tracks()) track_names_.push_back(clean(track.name));
   for (Device const& device : trace.devices()) device_names_.push_back(clean(device.name));
+
   host_ = clean(trace.info().host);
   command_ = clean(trace.info().command);
   tool_ = clean(trace.info().tool);
+
   for (CollectiveDetail const& collective : trace.details<CollectiveDetail>())
     if (collective.communicator != 0 && collective.sequence != 0)
       numbered_communicators_.insert(collective.communicator);

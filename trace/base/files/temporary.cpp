@@ -112,6 +112,7 @@ TemporaryFile make_temporary_file(std::string const& folder) {
     file.path = fmt::format("{}/{}", folder, temporary_name());
     file.name = Unfinished(file.path, Unfinished::Kind::kFile);
     file.fd = ::open(file.path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+
     if (file.fd < 0) {
       int const reason = errno;
       file.name.keep();  // what is there is not ours
@@ -119,6 +120,7 @@ TemporaryFile make_temporary_file(std::string const& folder) {
       if (reason != EEXIST) return file;
       continue;
     }
+
     if (keep_locked(file.fd)) return file;
     ::close(std::exchange(file.fd, -1));
     errno = EEXIST;
@@ -128,10 +130,12 @@ TemporaryFile make_temporary_file(std::string const& folder) {
 
 Expected<TemporaryFolder> TemporaryFolder::create(std::string const& folder) {
   remove_leftovers(folder);
+
   TemporaryFolder made;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     made.path_ = fmt::format("{}/{}", folder, temporary_name());
     made.name_ = Unfinished(made.path_, Unfinished::Kind::kFolder);
+
     if (::mkdir(made.path_.c_str(), 0700) != 0) {
       int const reason = errno;
       made.name_.keep();
@@ -139,6 +143,7 @@ Expected<TemporaryFolder> TemporaryFolder::create(std::string const& folder) {
       return fail("{}: cannot be written ({}), choose another place", folder,
                   std::strerror(reason));
     }
+
     made.lock_ = ::open(made.path_.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (made.lock_ >= 0 && keep_locked(made.lock_)) return made;
     if (made.lock_ >= 0) ::close(std::exchange(made.lock_, -1));

@@ -33,6 +33,7 @@ std::vector<SharedNote> share_notes(std::vector<ProcessNotes> const& processes) 
   };
   std::vector<SharedNote> shared;
   std::unordered_map<std::string, Seen> by_shape;
+
   for (size_t p = 0; p < processes.size(); ++p) {
     for (std::string const& note : *processes[p].notes) {
       auto const [seen, is_new] = by_shape.try_emplace(shape_of(note), Seen{shared.size(), p});
@@ -40,8 +41,10 @@ std::vector<SharedNote> share_notes(std::vector<ProcessNotes> const& processes) 
         shared.push_back({note, {processes[p].rank}, p, 1});
         continue;
       }
+
       SharedNote& same = shared[seen->second.place];
       if (note != same.text) seen->second.is_alike_alone = true;
+
       if (seen->second.last_process == p) continue;
       seen->second.last_process = p;
       same.ranks.push_back(processes[p].rank);
@@ -62,16 +65,19 @@ std::vector<SharedNote> share_notes(std::vector<ProcessNotes> const& processes) 
 
 std::string rank_list(std::vector<int32_t> const& ranks) {
   if (ranks.empty()) return {};
+
   std::string text;
   size_t runs = 0;
   for (size_t first = 0; first < ranks.size(); ++runs) {
     if (runs == kMostRankRuns) return fmt::format("{} and {} more", text, ranks.size() - first);
+
     size_t last = first;
     while (last + 1 < ranks.size() && int64_t{ranks[last + 1]} == int64_t{ranks[last]} + 1) ++last;
     text += runs == 0 ? (ranks.size() == 1 ? "rank " : "ranks ") : ", ";
     text += first == last
                 ? fmt::format("{}", ranks[first])
                 : fmt::format("{}{}{}", ranks[first], last == first + 1 ? ", " : "–", ranks[last]);
+
     first = last + 1;
   }
   return text;

@@ -42,6 +42,7 @@ void all_to_all(ProgramBuilder& program, Group const& group,
   spec.participants = static_cast<uint32_t>(group.ranks);
   spec.rank = group.rank;
   spec.is_slow_part = group.number + 1 == group.count;
+
   program.collective_of_group(spec, group.number, group.count);
   program.kernels(meanwhile);
   program.await(spec.stream);
