@@ -140,16 +140,25 @@ std::string count_sentence(uint64_t count, std::string_view about_many) {
                                     : text.append(rest);
 }
 
+namespace {
+
+/// Bytes of a character of several bytes that begins with `first`; 0: no character does.
+size_t length_of_lead_byte(unsigned char first) {
+  if (first >= 0xC2 && first < 0xE0) return 2;
+  if (first >= 0xE0 && first < 0xF0) return 3;
+  if (first >= 0xF0 && first <= 0xF4) return 4;
+  return 0;
+}
+
+}  // namespace
+
 size_t utf8_length(std::string_view text) {
   if (text.empty()) return 0;
   auto const byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
 
   unsigned char const first = byte(0);
   if (first < 0x80) return 1;
-  size_t const length = first >= 0xF0 && first <= 0xF4  ? 4
-                        : first >= 0xE0 && first < 0xF0 ? 3
-                        : first >= 0xC2 && first < 0xE0 ? 2
-                                                        : 0;
+  size_t const length = length_of_lead_byte(first);
   if (length == 0 || length > text.size()) return 0;
 
   for (size_t i = 1; i < length; ++i)

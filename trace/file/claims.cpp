@@ -51,6 +51,7 @@ void Claims::add(BlockHeader const& block) {
       if ((block.kinds & kCollectiveKinds) != 0) collective_rows_ += block.rows;
       add_tracks(uint64_t{block.track} + 1);
       break;
+
     case BlockType::kDescription:
     case BlockType::kTracks:
       longest_json_ = std::max<uint64_t>(longest_json_, block.raw_size);
@@ -59,6 +60,7 @@ void Claims::add(BlockHeader const& block) {
     case BlockType::kStrings:
       text_bytes_ += block.raw_size;
       break;
+
     default:
       break;
   }

@@ -51,12 +51,14 @@ void set_value(IndexEntry& entry, IndexColumn column, uint64_t value) {
     case kType:
       entry.header.type = static_cast<uint16_t>(value);
       break;
+
     case kTrack:
       entry.header.track = static_cast<uint32_t>(value);
       break;
     case kRows:
       entry.header.rows = static_cast<uint32_t>(value);
       break;
+
     case kMinStart:
       entry.header.min_start = possible_time(static_cast<int64_t>(value));
       break;

@@ -22,6 +22,7 @@ uint64_t mask_of_kinds(EventKind const* kinds) {
   __m128i found = _mm_setzero_si128();
   ((found = _mm_or_si128(found, _mm_cmpeq_epi8(all, _mm_set1_epi8(static_cast<char>(Kinds))))),
    ...);
+
   return static_cast<uint64_t>(_mm_movemask_epi8(found));
 #else
   uint64_t mask = 0;

@@ -255,8 +255,10 @@ void ColumnEncoder::put(uint8_t scope, uint8_t number, std::span<uint64_t const>
   std::span<uint64_t> const out = coded(values.size());
   // Values that repeat compress better as they are; differences must be clearly shorter.
   bool const delta = delta_bits * 4 < plain_bits * 3;
-  for (size_t i = 0; i < values.size(); ++i)
-    out[i] = delta ? zigzag(values[i] - values[i > 0 ? i - 1 : 0]) : values[i] - base;
+  for (size_t i = 0; i < values.size(); ++i) {
+    size_t const before = i > 0 ? i - 1 : 0;
+    out[i] = delta ? zigzag(values[i] - values[before]) : values[i] - base;
+  }
 
   put_planes({scope, number, delta ? ColumnCoding::kZigzagDelta : ColumnCoding::kPlain, 0,
               delta ? values[0] : base},

@@ -138,8 +138,8 @@ std::vector<ViewBin> TrackPyramid::view(int64_t begin, int64_t end, size_t count
 
     bool const cuts_last = right.bin < summary_.size() && right.time > summary_.begin[right.bin];
     bool const before_first = right.time <= summary_.begin.front();
-    Extremes const found =
-        before_first ? Extremes{} : extremes(left.bin, right.bin + (cuts_last ? 1 : 0));
+    size_t const last_bin = right.bin + (cuts_last ? 1 : 0);
+    Extremes const found = before_first ? Extremes{} : extremes(left.bin, last_bin);
 
     view_bin.depth = found.depth;
     view_bin.longest_ns = found.longest;

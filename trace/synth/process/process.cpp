@@ -79,6 +79,7 @@ CommonNames::CommonNames(Job const& job, model::StringTable& strings)
       utilization(strings.intern("GPU utilization (%)")),
       power(strings.intern("power (W)")) {
   if (!job.is_tuned()) return;
+
   elsewhere = strings.intern("busy elsewhere");
   checkpoint = strings.intern("save checkpoint");
   compile = strings.intern("compile graph");

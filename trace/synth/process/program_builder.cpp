@@ -227,10 +227,12 @@ void ProgramBuilder::copy_batch() {
   double const mib = job_.amount(kPageableCopies, job_.amount(kSerializedCopies, 0));
   uint64_t const bytes = mib > 0 ? static_cast<uint64_t>(mib * kBytesPerMib) : kBatchBytes;
 
-  int64_t const dur_ns =
-      mib > 0 ? static_cast<int64_t>(static_cast<double>(bytes) /
-                                     (pageable ? kPageableBytesPerNs : kPinnedBytesPerNs))
-              : kBatchCopyNs;
+  int64_t dur_ns = kBatchCopyNs;
+  if (mib > 0) {
+    double const bytes_per_ns = pageable ? kPageableBytesPerNs : kPinnedBytesPerNs;
+    dur_ns = static_cast<int64_t>(static_cast<double>(bytes) / bytes_per_ns);
+  }
+
   uint32_t const stream = pageable || job_.has(kSerializedCopies) ? kComputeStream : kCopyStream;
 
   act(RunCopy{strings_.intern("aten::to"),
