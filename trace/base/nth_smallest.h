@@ -1,6 +1,6 @@
-// The n-th smallest of many numbers, as std::nth_element puts it into its place, two to four times
-// as fast: numbers are moved without a branch that depends on them, which of numbers in no order is
-// guessed wrong every other time.
+// The n-th smallest of many numbers, as std::nth_element finds it, two to four times as fast.
+// Numbers are moved without a branch that depends on them: for unordered numbers the processor
+// predicts every second one wrong.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,9 @@ namespace nth_smallest_parts {
 
 /// Below this many sampling costs more than it saves.
 constexpr size_t kSampledFrom = 1024;
-/// Numbers of a sample, and how many places of it the pivot lies beside where the n-th should be:
-/// about two standard deviations, so that it is mostly among the few on its near side.
+/// Size of the sample, and how many places of it the pivot lies away from the n-th's expected
+/// place. 11 places are about two standard deviations: the n-th is mostly on the pivot's short
+/// side.
 constexpr size_t kSample = 127, kAside = 11;
 /// So few are sorted out by the library.
 constexpr size_t kFew = 12;
@@ -56,7 +57,7 @@ Value pivot_of(std::span<Value> values, size_t n) {
 
 }  // namespace nth_smallest_parts
 
-/// The value that stands at `n` when all are sorted; it is put there, none before it is greater,
+/// The value that stands at `n` when all are sorted. It is moved there: none before it is greater,
 /// none behind it is less. `n` is less than their number, none is NaN. O(numbers), at worst
 /// O(numbers · log numbers).
 template <class Value>

@@ -1,6 +1,6 @@
 // Messages in Protocol Buffers' wire format (protobuf.dev/programming-guides/encoding), field by
-// field, from untrusted bytes: views of the message, no copies, no schema. Unknown fields are
-// passed over by whoever asks for the next one. Inline: a trace has many millions of fields.
+// field, from untrusted bytes. Fields are views of the message: no copies, no schema. Callers skip
+// an unknown field by asking for the next one. Inline: a trace has many millions of fields.
 #pragma once
 
 #include <bit>
@@ -93,7 +93,7 @@ class ProtobufReader {
     return false;
   }
   [[nodiscard]] End end() const { return end_state_; }
-  /// Of what comes next, from the begin of the message.
+  /// Offset of the next field from the begin of the message.
   [[nodiscard]] size_t offset() const { return static_cast<size_t>(at_ - begin_); }
 
  private:
@@ -139,7 +139,8 @@ class ProtobufReader {
     }
     return read_long_varint(value);
   }
-  /// Of two to eight bytes at once, where so many are left: seven bits of each are moved together.
+  /// Reads two to eight bytes at once, where that many are left: seven bits of each are moved
+  /// together.
   bool read_long_varint(uint64_t& value) {
     if (end_ - at_ >= 8) {
       uint64_t word = 0;

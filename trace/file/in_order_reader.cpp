@@ -63,7 +63,8 @@ class InOrderReader {
   }
 
  private:
-  /// By track, of a track in the order of the file. False: they cannot be as expected.
+  /// Sorts the blocks by track and keeps the order of the file within one. False: they cannot be in
+  /// the expected order.
   bool place_blocks() {
     uint64_t total = 0;
     rows_of_tracks_.assign(builder_.track_count(), 0);
@@ -133,7 +134,7 @@ class InOrderReader {
 
       bool const is_empty =
           blocks_[i].entry->header.rows == 0 || blocks_[i - 1].entry->header.rows == 0;
-      if (is_empty) return false;  // nobody writes such blocks
+      if (is_empty) return false;  // no writer makes such blocks
 
       if (blocks_[i].entry->header.track != blocks_[i - 1].entry->header.track) continue;
       if (!model::may_follow(rows_.start[row - 1], rows_.dur[row - 1], rows_.start[row],

@@ -30,7 +30,7 @@ constexpr uint64_t kOpKinds = [] {
   return kinds;
 }();
 
-/// Tables of which these kinds have rows.
+/// Tables in which these kinds have rows.
 uint32_t tables_of(uint64_t kinds) {
   uint32_t tables = 0;
   for (int kind = 0; kind < model::kKindCount; ++kind) {
@@ -92,7 +92,7 @@ struct FoundRow {
 /// What a thread decodes, one block after the other into the same memory.
 class BlockRows {
  public:
-  /// Of the block at `entry`. False when it is damaged.
+  /// Decodes the block at `entry`. False when it is damaged.
   bool decode(RowsOfKinds const& of, IndexEntry const& entry, ColumnSelection const& wanted) {
     auto const block = block_at(of.bytes, entry.offset);
     if (!block || block->header.compressed != 0 || block->header.track != entry.header.track ||
@@ -178,7 +178,7 @@ class KindsReader {
     find_in_blocks(ops, CorrelationSet({}));
     CorrelationSet const launched(correlations_of_ops());
 
-    // Those that hold ops, too, where somebody keeps both on one track.
+    // Includes blocks with ops: some writers keep launches and ops on one track.
     uint64_t const launches = launched.empty() ? 0 : bit_of(EventKind::kLaunch);
     find_in_blocks(others | launches, launched);
 
@@ -188,7 +188,7 @@ class KindsReader {
   }
 
  private:
-  /// Of a thread.
+  /// State of one thread.
   struct Local {
     BlockRows block;
     std::vector<FoundRow> found;

@@ -65,7 +65,7 @@ std::vector<model::StringId> intern_all(std::span<std::string_view const> texts,
   return ids;
 }
 
-/// Keeps the rows of which any part lies in the window, and those before it that are wanted.
+/// Keeps the rows that overlap the window, and the rows before it that are wanted.
 void keep_selected(model::EventBatch& batch, Selection const& selection) {
   TimeWindow const window = selection.window;
 
@@ -211,8 +211,8 @@ std::optional<std::vector<std::byte>> TraceFile::State::text_of(IndexEntry const
   return std::vector<std::byte>(block->payload.begin(), block->payload.end());
 }
 
-/// Blocks that claim more rows than one can have, or than all of the file, are left without any:
-/// they are none of what the index names, and count as damaged when they are read.
+/// Clears the row count of blocks that claim more rows than one block, or all blocks of the file,
+/// can have. They then contradict the index and count as damaged when they are read.
 void TraceFile::State::refuse_impossible_rows() {
   uint64_t rows_left = row_budget(bytes.size()),
            with_collectives_left = collective_row_budget(bytes.size());
@@ -515,8 +515,8 @@ Expected<model::Trace> TraceFile::read(Selection const& selection, uint64_t max_
 
   auto const all_texts = texts();
   if (selection.window.is_everything())
-    // Of a file that became shorter meanwhile it may have read zeros: below every block is checked
-    // as it is decoded.
+    // It may have read zeros if the file became shorter meanwhile. The path below checks every
+    // block as it is decoded.
     if (auto trace = state_->read_in_order(blocks, selection.columns, all_texts);
         trace && !state_->mapped.is_cut())
       return std::move(*trace);

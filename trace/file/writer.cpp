@@ -273,7 +273,7 @@ Expected<void> TraceWriter::write_raw(base::ByteSpan bytes) {
 
     if (written < 0) {
       failure_ = fmt::format("{}: cannot write ({}), free disk space", path_, std::strerror(errno));
-      // Half a block helps nobody; without it the file ends after a whole one. If even this fails,
+      // Removes the partial block, so that the file ends after a whole one. If even this fails,
       // readers skip the rest.
       [[maybe_unused]] int const ignored =
           ::ftruncate(fd_, static_cast<off_t>(appended_at_.value_or(begin)));

@@ -40,8 +40,8 @@ EventView EventView::take_front(size_t rows) {
 }
 
 std::array<size_t, kDetailTableCount> count_details(std::span<EventKind const> kinds) {
-  // By kind first: one counter a row. Some sets of counters, because rows of one kind follow each
-  // other and each would wait for the counter that the row before has just written.
+  // Counts by kind first: one counter a row. Several sets of counters, because rows of one kind
+  // follow each other and each would wait for the counter that the row before has just written.
   constexpr size_t kSets = 8;
   std::array<std::array<uint32_t, 256>, kSets> by_kind{};
 

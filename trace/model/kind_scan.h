@@ -1,5 +1,5 @@
-// The rows of a few kinds among many others: 64 rows are looked at in the time of a few, so that
-// who asks for syncs and allocations does not pay for every range and launch between them.
+// Finds the rows of a few kinds among many others. 64 rows take the time of a few, so that a search
+// for syncs and allocations does not pay for the ranges and launches between.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace stepscope::model {
 
-/// Bit i: kinds[i] is one of Kinds. Of 16 kinds.
+/// Looks at 16 kinds. Bit i: kinds[i] is one of Kinds.
 template <EventKind... Kinds>
 uint64_t mask_of_kinds(EventKind const* kinds) {
 #ifdef __SSE2__

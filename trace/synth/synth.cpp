@@ -154,7 +154,7 @@ class Simulation {
     for (size_t rounds = 0; !playing.empty(); ++rounds) {
       STEPSCOPE_CHECK(rounds <=
                       schedule_.meetings +
-                          1);  // else the programs' meetings wait for each other in a circle
+                          1);  // else the programs' collectives wait for each other in a circle
       std::erase_if(playing, [&](size_t rank) {
         bool const is_over = processes_[rank].advance();
         exchange_.settle(processes_, rank);

@@ -80,7 +80,8 @@ bool MappedFile::is_cut() const {
 }
 
 tl::unexpected<Error> became_shorter(std::string const& path) {
-  return fail("{}: became shorter while it was read, open it again once nobody writes it", path);
+  return fail("{}: became shorter while it was read, open it again once no program writes it",
+              path);
 }
 
 }  // namespace stepscope::base

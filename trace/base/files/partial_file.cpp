@@ -24,8 +24,8 @@ tl::unexpected<Error> cannot_write(std::string const& path, int reason) {
               std::strerror(reason));
 }
 
-/// Of a name for one of this process's own: /dev/stdout, or /dev/fd/63, which a shell makes of
-/// >(CMD).
+/// The descriptor behind a name for one of this process's own: /dev/stdout, or /dev/fd/63, which a
+/// shell makes of >(CMD).
 std::optional<int> own_descriptor(std::string_view path) {
   if (path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;

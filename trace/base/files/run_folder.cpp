@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What is written into a run's folder beside the traces.
+/// Files that commands write into a run's folder in addition to the traces.
 constexpr std::array<std::string_view, 6> kOtherFiles = {
     "report.html", "viewer.png", "analysis.json", "findings.txt", "truth.json", "pathology.json"};
 

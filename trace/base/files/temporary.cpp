@@ -31,8 +31,9 @@ constexpr int kAttempts = 8;
 
 bool lock_now(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
-/// What was just made. A file system without locks tells nobody that it is in use, so nobody
-/// removes it there. False: a remover of leftovers came between making and locking.
+/// Locks a file or folder that was just made. A file system without locks cannot show that it is in
+/// use, so leftovers are never removed there. False: a remover of leftovers came between making and
+/// locking.
 bool keep_locked(int fd) {
   if (!lock_now(fd) && errno == EWOULDBLOCK) return false;
   struct stat status {};
@@ -52,7 +53,7 @@ bool is_of_this_user(int fd) {
          (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
-/// Whoever locks it first may remove it: its command has ended, or it would hold the lock.
+/// The process that locks it first may remove it: its command has ended, or it would hold the lock.
 void remove_if_left(char const* path) {
   int const fd = ::open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return;

@@ -14,7 +14,7 @@
 namespace stepscope::base {
 
 struct GuardedPlace {
-  std::atomic<uintptr_t> begin = 0, end = 0;  ///< whole pages; equal: nobody's
+  std::atomic<uintptr_t> begin = 0, end = 0;  ///< whole pages; equal: unused
   std::atomic<bool> cut = false;
   GuardedPlace* next = nullptr;  ///< does not change once the place is in the list
 };
@@ -103,7 +103,7 @@ void answer_bus_error(int signal, siginfo_t* info, void* context) {
       before.sa_handler != SIG_IGN)
     return before.sa_handler(signal);
 
-  // As if nobody answered: it ends the program as soon as this returns.
+  // Restores the default action, which ends the program as soon as this returns.
   struct sigaction none {};
   none.sa_handler = SIG_DFL;
   ::sigaction(signal, &none, nullptr);

@@ -1,5 +1,5 @@
-// The handler may run at any instruction of any thread, so it takes no lock and no memory: names
-// stand in a list that only grows, and an atomic exchange decides who removes one.
+// The handler may run at any instruction of any thread, so it takes no lock and no memory. Names
+// stand in a list that only grows; an atomic exchange decides who removes one.
 #include "trace/base/files/unfinished.h"
 
 #include <array>
@@ -43,7 +43,7 @@ constexpr int kMostRounds = 100;
 std::atomic<UnfinishedSlot*> first_slot{nullptr};
 std::atomic<int> holds{0};
 std::atomic<int> signal_that_ends{0};
-/// That has the handler: a fork of it may end while this one does.
+/// The process that installed the handler. A fork of it may end while this one lives on.
 std::atomic<pid_t> watched_process{0};
 enum class Removal : int { kNotBegun, kRunning, kDone };
 std::atomic<Removal> removal{Removal::kNotBegun};

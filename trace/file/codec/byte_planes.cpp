@@ -34,8 +34,8 @@ Matrix transposed(Matrix matrix) {
 }
 #endif
 
-// The width is a template argument so that a group stays in registers: through memory, the narrow
-// stores and the wide loads of the same bytes would wait for each other.
+// The width is a template argument so that a group stays in registers. Through memory, wide loads
+// would wait for the narrow stores of the same bytes.
 template <size_t kWidth>
 void split_group(uint64_t const* values, std::byte* planes, size_t stride) {
 #if defined(__SSE2__)

@@ -25,8 +25,8 @@ void for_sample(size_t rows, Visit&& visit) {
 
 int bits(uint64_t value) { return static_cast<int>(std::bit_width(value)); }
 
-/// The largest number of ns of which every duration and every distance of starts is a multiple; 1
-/// for most clocks, and where one of them is negative.
+/// The largest number of ns that divides every duration and every distance of starts. 1 for most
+/// clocks, and where one of them is negative.
 uint64_t common_unit(std::span<uint64_t const> start, std::span<uint64_t const> dur) {
   // The first rows decide whether there is one; only then is every row divided.
   constexpr size_t kProbe = 32;

@@ -262,8 +262,8 @@ bool EventDecoder::decode_details(ColumnNames const& names, ColumnSelection cons
   return good;
 }
 
-/// Most columns have one value in all rows: these are written once a row, all together, a few rows
-/// at a time, so that they are in the cache when the others follow.
+/// Most columns have one value in all rows. These are written together, a few rows at a time, so
+/// that the rows are in the cache when the other columns follow.
 template <class Row, class Fields>
 bool EventDecoder::decode_table(uint8_t scope, std::vector<std::string> const& names,
                                 Fields const& fields, std::span<Row> rows) {

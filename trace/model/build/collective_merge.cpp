@@ -80,12 +80,12 @@ std::vector<Launch> launches_of(Batches const& batches) {
   return launches;
 }
 
-/// By the launch's middle: two clocks told its time and that of the call around it, and they may
-/// differ by a microsecond.
+/// Compares a launch by its middle: its time and that of the call around it come from two clocks,
+/// which may differ by a microsecond.
 int64_t middle_of(Launch const& launch) { return launch.start + (launch.end - launch.start) / 2; }
 
-/// Finds, in a list of launches, the next one whose middle is late enough in a number of steps that
-/// grows with the logarithm of what lies between: a tree of the latest middle of each half.
+/// Finds the next launch in a list whose middle is late enough. A tree holds the latest middle of
+/// each half, so the steps grow with the logarithm of the distance.
 class Middles {
  public:
   explicit Middles(std::span<Launch const> launches)
@@ -126,12 +126,12 @@ std::vector<Plan> plans_of(std::vector<Call> const& calls) {
   return plans;
 }
 
-/// By correlation of the kernel.
+/// The match of each kernel, keyed by its correlation.
 using Matches = std::unordered_map<uint64_t, CollectiveDetail>;
 
-/// A thread's calls and the launches of their kernels: the launch that the call encloses where the
-/// library told it; else the rule that a plan is reported by the thread that launched its kernel,
-/// next after the launch.
+/// A thread's calls and the launches of their kernels. Where the library reports the launch, it is
+/// the one that the call encloses. Else a rule applies: the thread that launched a plan's kernel
+/// reports the plan, next after the launch.
 class ThreadMerge {
  public:
   explicit ThreadMerge(Batches& batches) : batches_(batches), calls_(calls_of(batches)) {}

@@ -9,8 +9,8 @@ namespace stepscope::model {
 bool are_in_order(std::span<int64_t const> start, std::span<int64_t const> dur) {
   if (start.empty()) return true;
 
-  // Of an impossible start the difference may wrap; where rows are sorted the first and the last
-  // tell that there is none.
+  // The difference may wrap for an impossible start. In sorted rows the first and the last start
+  // show that there is none.
   auto const is_impossible = [&](size_t i) {
     return unsigned{static_cast<uint64_t>(dur[i]) >
                     static_cast<uint64_t>(kMaxTime) - static_cast<uint64_t>(start[i])};

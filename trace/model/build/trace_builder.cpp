@@ -27,7 +27,8 @@
 namespace stepscope::model {
 namespace {
 
-/// By kind: whether it is one of device ops. Bytes of a trace that are no kind have been refused.
+/// Indexed by kind: whether it is a kind of device ops. Readers have refused bytes that are no
+/// kind.
 constexpr std::array<bool, kKindCount> kIsOp = [] {
   std::array<bool, kKindCount> is_op{};
   for (size_t kind = 0; kind < is_op.size(); ++kind)
@@ -35,7 +36,7 @@ constexpr std::array<bool, kKindCount> kIsOp = [] {
   return is_op;
 }();
 
-/// By any byte: the number of its kind's detail table, −1 for a kind without one.
+/// Indexed by any byte: the number of its kind's detail table, −1 for a kind without one.
 constexpr int8_t kNoKind = INT8_MIN;
 constexpr std::array<int8_t, 256> kTableOf = [] {
   std::array<int8_t, 256> table{};
@@ -126,7 +127,7 @@ void concatenate(std::vector<std::vector<EventBatch>>& tracks, Part&& part, base
 /// row in a nanosecond.
 class CorrelationMap {
  public:
-  /// Of rows with the lowest and highest id, `count` of them.
+  /// For `count` rows with ids from `lowest` to `highest`.
   CorrelationMap(uint64_t lowest, uint64_t highest, size_t count) : lowest_(lowest) {
     constexpr uint64_t kMaxSparsity = 8;
     if (count > 0 && highest - lowest < kMaxSparsity * count)
@@ -155,8 +156,8 @@ class CorrelationMap {
   std::unordered_map<uint64_t, uint32_t, base::HashNumber> sparse_;
 };
 
-/// Launches that share an id: ids of a program that began again, or calls within each other, of
-/// which the outer one counts.
+/// Launches that share an id: ids of a program that began again, or nested calls, whose outer one
+/// counts.
 class DoubledLaunches {
  public:
   explicit DoubledLaunches(Trace::Columns const& columns) : columns_(columns) {}
@@ -467,7 +468,7 @@ TraceBuilder::Nesting TraceBuilder::nest(size_t track) {
   return nesting;
 }
 
-/// Of rows of one track.
+/// Sets the depth of the rows of one track.
 void TraceBuilder::number_depths(uint32_t first, uint32_t last) {
   auto& columns = trace_.columns_;
   std::vector<int64_t> open_ends;
@@ -541,8 +542,8 @@ bool enqueues_no_op(std::string_view call) {
 
 }  // namespace
 
-/// A call with the correlation of a device op whose launch is not there is its launch, whatever its
-/// name is: of several with one correlation the first, which encloses the others.
+/// A call is the launch of a device op with its correlation and without a launch, whatever its name
+/// is. The first of several such calls counts: it encloses the others.
 void TraceBuilder::link_calls() {
   auto& columns = trace_.columns_;
   Trace::Rows const all{0, static_cast<uint32_t>(columns.kind.size())};

@@ -15,7 +15,7 @@ namespace {
 /// Launches whose name has this are told apart: the ops of a graph share one launch (DEFINITIONS,
 /// "Idle causes").
 constexpr std::string_view kGraphLaunch = "GraphLaunch";
-/// By names that begin so devices are known to be executed by the host's cores.
+/// Names of devices that the host's cores execute begin so.
 constexpr std::string_view kHostDevice = "host";
 constexpr std::string_view kCores = "cores";
 

@@ -42,8 +42,8 @@ struct Series {
   bool is_unsure = false;
 };
 
-/// How two series, of which the first is as long at least, lie to each other when the second is
-/// moved by so many places.
+/// How two series overlap when the second is moved by a number of places. The first is at least as
+/// long.
 class Comparison {
  public:
   Comparison(Series const& reference, Series const& other) : other_(other) {
@@ -59,7 +59,7 @@ class Comparison {
       gaps.push_back(by_end_[i].first - by_end_[i - 1].first);
     return median(gaps);
   }
-  /// By which those of the other end nearest to those of the reference.
+  /// The shift with which the other's ends lie nearest to the reference's.
   [[nodiscard]] int64_t best_shift() const {
     std::vector<int64_t> shifts;
     for_samples([&](size_t place, int64_t end) {
@@ -67,8 +67,8 @@ class Comparison {
     });
     return median(shifts);
   }
-  /// Median time between the ends of those that are one then; the most that there is when they are
-  /// less than half of the other.
+  /// Median time between the ends of the pairs that this shift makes. The largest number when less
+  /// than half of the other's samples have a partner.
   [[nodiscard]] int64_t distance(int64_t shift) const {
     std::vector<int64_t> distances;
     size_t looked_at = 0;
@@ -136,9 +136,9 @@ std::optional<int64_t> shift_of_steps(Series const& reference, DeviceRecording c
       count);  // beside each other is far enough for those that have nothing in common
 }
 
-/// Sets the other's shift. Steps tell it; else times do, where one clock told them; clocks of
-/// different hosts are believed only where the order cannot be right, and only when they agree
-/// well: any two lie within half a period.
+/// Sets the other's shift, from the steps if they are known. Else from times, where one clock
+/// recorded both. Clocks of different hosts are believed only where the order cannot be right, and
+/// only when they agree well: any two lie within half a period.
 void place(Series const& reference, Series& other, std::span<DeviceRecording const> recordings) {
   DeviceRecording const nothing;
   bool const is_known = reference.device < recordings.size() && other.device < recordings.size();

@@ -186,7 +186,7 @@ bool is_launched_within(Trace const& trace, uint32_t launch,
   return contains(all);
 }
 
-/// The rows of each stream of which an op touches the window.
+/// The rows of each stream with an op that touches the window.
 std::vector<Trace::Rows> streams_at_work(Trace const& trace, Interval window) {
   std::vector<Trace::Rows> result;
 
@@ -204,8 +204,8 @@ std::vector<Trace::Rows> streams_at_work(Trace const& trace, Interval window) {
   return result;
 }
 
-/// When each device's communication that touches the window is over: the window's end at least. By
-/// device.
+/// When each device's communication that touches the window is over: at least the window's end.
+/// Keyed by device.
 std::map<int32_t, int64_t> ends_of_communication(Trace const& trace, Interval window,
                                                  std::vector<Trace::Rows> const& streams) {
   std::map<int32_t, int64_t> result;

@@ -18,7 +18,8 @@ constexpr int64_t kInputStep = 3, kSyncStep = 5, kStarvedStep = 7, kAllocationSt
 constexpr int64_t kLatenessPermille = 50;  // by which what comes late varies
 constexpr int64_t kCheckpointEvery = 10;
 constexpr int64_t kCompileNs = 40'000'000;
-/// Of so many steps the last ones are throttled: a device that is too hot cools, and heats again.
+/// The last steps of each such cycle are throttled: a device that is too hot cools, and heats
+/// again.
 constexpr int64_t kHeatCycle = 20, kFirstThrottledStep = 8;
 
 int64_t in_permille(double times) { return std::llround(times * 1000); }

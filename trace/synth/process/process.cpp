@@ -19,7 +19,7 @@ using model::TrackKind;
 constexpr int64_t kRunBeginNs = 3'000'000;
 constexpr int64_t kLatestOriginNs = 1'000'000;  // processes of a job start within so long
 constexpr int64_t kOriginEpochNs =
-    1'767'225'600'000'000'000;  // 2026-01-01: a made run has no date of its own
+    1'767'225'600'000'000'000;  // 2026-01-01: a synthetic run has no date of its own
 constexpr int32_t kRanksPerHost = 8;
 constexpr double kIdleWatts = 90, kBusyWatts = 310;
 constexpr std::string_view kClockName = "SM clock (MHz)";

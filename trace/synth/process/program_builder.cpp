@@ -80,8 +80,8 @@ void ProgramBuilder::begin_layer(std::string_view name) {
   act(CallDriver{block, true, ns - ns * 3 / 4});
 }
 
-/// Two kernels, each for half of the device, of which none needs the other's result. On the default
-/// stream and another one they run one after the other, and what follows waits for both.
+/// Two independent kernels, each for half of the device. On the default stream and another one they
+/// run one after the other, and what follows waits for both.
 void ProgramBuilder::branch() {
   bool const serialized = job_.has(kSerializedStreams);
   uint32_t const side = stream("branch", StreamKind::kCompute);
@@ -247,7 +247,7 @@ void ProgramBuilder::begin_step(bool reads_input) {
   act(FaultPoint{});
   if (!reads_input) return;
   if (!job_.is_tuned() || job_.has(kPageableCopies) || job_.has(kSerializedCopies)) copy_batch();
-  // Of a tuned job: after the copy that the step before has made ahead.
+  // In a tuned job: after the copy that the step before has made ahead.
   act(AwaitCopy{});
 }
 
